@@ -1,0 +1,1 @@
+//! GTFS schedules.
