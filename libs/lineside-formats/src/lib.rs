@@ -1,6 +1,18 @@
-//! Public-transport formats: bytes to records and back. No I/O, no clock, no network.
+//! Public-transport formats: bytes to records and back.
+//!
+//! Decoders are total: any bytes give records and [`Problems`], or a refusal ([`Error`]), in bounded memory. They do
+//! no I/O of their own, know no clock and no network; bytes and dates come in as arguments. One feature per format.
 
+#![warn(missing_docs)]
+
+mod error;
+mod problem;
+mod sniff;
 #[cfg(feature = "gtfs")]
 pub mod gtfs;
 #[cfg(feature = "gtfs-rt")]
 pub mod gtfs_rt;
+
+pub use error::{Error, ErrorKind};
+pub use problem::{Problem, Problems};
+pub use sniff::{Format, looks_like_html, sniff};

@@ -1,0 +1,238 @@
+//! A decoder's complaints about bytes, kept in bounded number and counted exactly.
+
+use std::{collections::BTreeMap, fmt};
+
+/// One thing that a decoder could not take as it stands, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The file of the dataset, or a decoder's name for the message (`entity`).
+    pub file: Box<str>,
+    /// Line in the file, counted from 1 with the header; the first line of the row where quotes span several.
+    pub line: Option<u64>,
+    /// The column or field.
+    pub field: Option<Box<str>>,
+    /// What stands there, at most [`Problem::VALUE_CHARS_MAX`] characters of it.
+    pub value: Option<Box<str>>,
+    /// What is wrong, in snake_case; MobilityData's notice code where one exists.
+    pub code: &'static str,
+    /// What is wrong, in words: lower case, no full stop.
+    pub detail: Box<str>,
+}
+
+impl Problem {
+    /// Longest value that a problem quotes, in characters.
+    pub const VALUE_CHARS_MAX: usize = 120;
+
+    /// A problem of the whole of `file`.
+    pub fn new(
+        file: impl Into<Box<str>>,
+        code: &'static str,
+        detail: impl Into<Box<str>>,
+    ) -> Problem {
+        Problem {
+            file: file.into(),
+            line: None,
+            field: None,
+            value: None,
+            code,
+            detail: detail.into(),
+        }
+    }
+
+    /// The same problem, at `line`.
+    #[must_use]
+    pub fn at_line(mut self, line: u64) -> Problem {
+        self.line = Some(line);
+        self
+    }
+
+    /// The same problem, in `field`.
+    #[must_use]
+    pub fn in_field(mut self, field: &str) -> Problem {
+        self.field = Some(field.into());
+        self
+    }
+
+    /// The same problem, quoting `value`, cut to [`Problem::VALUE_CHARS_MAX`] characters.
+    #[must_use]
+    pub fn with_value(mut self, value: &str) -> Problem {
+        self.value = Some(match value.char_indices().nth(Problem::VALUE_CHARS_MAX - 1) {
+            Some((cut, last)) if cut + last.len_utf8() < value.len() => {
+                format!("{}…", &value[..cut]).into()
+            }
+            _ => value.into(),
+        });
+        self
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.file)?;
+        if let Some(line) = self.line {
+            write!(f, " line {line}")?;
+        }
+        if let Some(field) = &self.field {
+            write!(f, ", {field}")?;
+        }
+        write!(f, ": {}", self.detail)?;
+        match &self.value {
+            Some(value) => write!(f, ": {value:?}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The problems of one decoding: the first few of each kind, and how many there were of each.
+///
+/// Bound: at most [`Problems::KEPT_MAX`] kept, at most [`Problems::KEPT_PER_CODE_MAX`] of one code in one file. Totals are exact.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Problems {
+    kept: Vec<Problem>,
+    counts: BTreeMap<Box<str>, BTreeMap<&'static str, u64>>,
+    total: u64,
+}
+
+impl Problems {
+    /// Problems kept of one code in one file; further ones are only counted.
+    pub const KEPT_PER_CODE_MAX: usize = 50;
+    /// Problems kept in all; further ones are only counted.
+    pub const KEPT_MAX: usize = 1_000;
+
+    /// No problems.
+    pub fn new() -> Problems {
+        Problems::default()
+    }
+
+    /// Counts `problem`, and keeps it while there is room.
+    pub fn push(&mut self, problem: Problem) {
+        if self.count(&problem.file, problem.code, 1) {
+            self.kept.push(problem);
+        }
+    }
+
+    /// Counts a problem of `code` in `file` and builds it only if it is to be kept: cheap when a million rows share
+    /// one fault.
+    pub fn push_with(&mut self, file: &str, code: &'static str, problem: impl FnOnce() -> Problem) {
+        if self.count(file, code, 1) {
+            self.kept.push(problem());
+        }
+    }
+
+    /// Counts, and tells whether a problem of this kind would still be kept.
+    fn count(&mut self, file: &str, code: &'static str, n: u64) -> bool {
+        self.total += n;
+        let codes = match self.counts.get_mut(file) {
+            Some(codes) => codes,
+            None => self.counts.entry(file.into()).or_default(),
+        };
+        let count = codes.entry(code).or_default();
+        *count += n;
+        *count <= Problems::KEPT_PER_CODE_MAX as u64 && self.kept.len() < Problems::KEPT_MAX
+    }
+
+    /// How many there were, kept or not.
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// Whether there were none.
+    pub fn is_empty(&self) -> bool {
+        self.total == 0
+    }
+
+    /// The ones that were kept, in the order in which they were found.
+    pub fn kept(&self) -> &[Problem] {
+        &self.kept
+    }
+
+    /// How many there were of each code in each file, ordered by file and code.
+    pub fn counts(&self) -> impl Iterator<Item = (&str, &'static str, u64)> {
+        self.counts
+            .iter()
+            .flat_map(|(file, codes)| codes.iter().map(move |(&code, &n)| (&**file, code, n)))
+    }
+
+    /// Adds the problems of `other` after these, within the same bounds.
+    pub fn merge(&mut self, other: Problems) {
+        for problem in other.kept {
+            let already = self
+                .kept
+                .iter()
+                .filter(|p| p.code == problem.code && p.file == problem.file)
+                .count();
+            if already < Problems::KEPT_PER_CODE_MAX && self.kept.len() < Problems::KEPT_MAX {
+                self.kept.push(problem);
+            }
+        }
+        for (file, codes) in other.counts {
+            for (code, n) in codes {
+                self.count(&file, code, n);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_problem_reads_as_one_sentence() {
+        let problem = Problem::new("stops.txt", "invalid_float", "not a number")
+            .at_line(7)
+            .in_field("stop_lat")
+            .with_value("abc");
+        assert_eq!(problem.to_string(), "stops.txt line 7, stop_lat: not a number: \"abc\"");
+        assert_eq!(
+            Problem::new("trips.txt", "missing_required_file", "is missing").to_string(),
+            "trips.txt: is missing"
+        );
+    }
+
+    #[test]
+    fn long_values_are_cut_at_a_character() {
+        let long = "ü".repeat(500);
+        let value = Problem::new("a", "b", "c").with_value(&long).value.unwrap();
+        assert_eq!(value.chars().count(), Problem::VALUE_CHARS_MAX);
+        let exact = "ü".repeat(Problem::VALUE_CHARS_MAX);
+        assert_eq!(*Problem::new("a", "b", "c").with_value(&exact).value.unwrap(), *exact);
+    }
+
+    #[test]
+    fn few_are_kept_and_all_are_counted() {
+        let mut problems = Problems::new();
+        for line in 0..10_000 {
+            problems.push(Problem::new("stops.txt", "invalid_float", "not a number").at_line(line));
+        }
+        problems.push_with("trips.txt", "duplicate_key", || {
+            Problem::new("trips.txt", "duplicate_key", "again")
+        });
+        assert_eq!(problems.total(), 10_001);
+        assert_eq!(problems.kept().len(), Problems::KEPT_PER_CODE_MAX + 1);
+        let counts: Vec<_> = problems.counts().collect();
+        assert_eq!(
+            counts,
+            [("stops.txt", "invalid_float", 10_000), ("trips.txt", "duplicate_key", 1)]
+        );
+    }
+
+    #[test]
+    fn merging_keeps_the_bounds_and_the_counts() {
+        let mut all = Problems::new();
+        for file in 0..30 {
+            let mut one = Problems::new();
+            for line in 0..60 {
+                one.push(
+                    Problem::new(format!("{file}.txt"), "invalid_float", "not a number")
+                        .at_line(line),
+                );
+            }
+            all.merge(one.clone());
+            all.merge(one);
+        }
+        assert_eq!(all.total(), 30 * 120);
+        assert_eq!(all.kept().len(), Problems::KEPT_MAX);
+        assert!(all.counts().all(|(_, _, n)| n == 120));
+    }
+}

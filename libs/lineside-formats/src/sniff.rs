@@ -1,0 +1,219 @@
+//! What a body is, by its content: names and media types lie too often.
+
+/// The most bytes of a body that are looked at for text marks.
+const TEXT_LOOK_BYTES: usize = 1_024;
+/// The most protobuf fields that are stepped over in search of a feed header.
+const FIELDS_LOOK_MAX: usize = 100_000;
+/// Longest GTFS-Realtime header that is believed.
+const HEADER_BYTES_MAX: usize = 64 * 1_024;
+
+/// The formats that bodies are decoded as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Format {
+    /// A GTFS schedule: a zip of text tables.
+    Gtfs,
+    /// GTFS-Realtime: a protobuf message or its JSON twin.
+    GtfsRt,
+    /// Anything else: kept and served as it is.
+    Raw,
+}
+
+impl Format {
+    /// All formats.
+    pub const ALL: [Format; 3] = [Format::Gtfs, Format::GtfsRt, Format::Raw];
+
+    /// The name used in configuration and in the API.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Format::Gtfs => "gtfs",
+            Format::GtfsRt => "gtfs-rt",
+            Format::Raw => "raw",
+        }
+    }
+
+    /// The format of that [name](Format::as_str).
+    pub fn parse(name: &str) -> Option<Format> {
+        Format::ALL.into_iter().find(|format| format.as_str() == name)
+    }
+}
+
+/// The format that the content of `body` shows: never wrong about a sound feed, `None` only if there is no content.
+///
+/// Cost: a few hundred bytes are looked at, in a zip its tail. Any zip counts as GTFS when it holds a name such as
+/// `stops.txt`.
+pub fn sniff(body: &[u8]) -> Option<Format> {
+    let start = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body);
+    if start.iter().all(u8::is_ascii_whitespace) {
+        return None;
+    }
+    Some(if is_zip_of_tables(body) {
+        Format::Gtfs
+    } else if is_feed_message(body) || is_feed_message_json(start) {
+        Format::GtfsRt
+    } else {
+        Format::Raw
+    })
+}
+
+/// Whether `body` begins like a web page: what a portal sends when it has an error to say.
+pub fn looks_like_html(body: &[u8]) -> bool {
+    let start = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body).trim_ascii_start();
+    let mut start = start.get(..TEXT_LOOK_BYTES).unwrap_or(start);
+    while let Some(after) = start.strip_prefix(b"<!--") {
+        let end = after.windows(3).position(|mark| mark == b"-->").map_or(after.len(), |at| at + 3);
+        start = after[end..].trim_ascii_start();
+    }
+    let begins =
+        |mark: &[u8]| start.len() >= mark.len() && start[..mark.len()].eq_ignore_ascii_case(mark);
+    begins(b"<!doctype html")
+        || begins(b"<html")
+        || begins(b"<head")
+        || begins(b"<body")
+        || begins(b"<title")
+}
+
+/// The tables whose names mark a zip as GTFS.
+const TABLE_NAMES: [&[u8]; 5] =
+    [b"stops.txt", b"stop_times.txt", b"trips.txt", b"routes.txt", b"agency.txt"];
+
+fn is_zip_of_tables(body: &[u8]) -> bool {
+    if !body.starts_with(b"PK\x03\x04") && !body.starts_with(b"PK\x05\x06") {
+        return false;
+    }
+    // The central directory with all names is the archive's tail; 64 KiB of it hold hundreds of names. An archive
+    // that was cut off has no tail, but its first local header shows a name too.
+    let tail = &body[body.len().saturating_sub(64 * 1_024)..];
+    let head = &body[..body.len().min(TEXT_LOOK_BYTES)];
+    TABLE_NAMES.iter().any(|name| contains(tail, name) || contains(head, name))
+}
+
+fn contains(bytes: &[u8], needle: &[u8]) -> bool {
+    bytes.windows(needle.len()).any(|window| window == needle)
+}
+
+fn is_feed_message_json(start: &[u8]) -> bool {
+    let start = start.trim_ascii_start();
+    let look = start.get(..TEXT_LOOK_BYTES).unwrap_or(start);
+    let message = look.starts_with(b"{") && contains(look, b"\"header\"");
+    message
+        && (contains(look, b"\"gtfs_realtime_version\"")
+            || contains(look, b"\"gtfsRealtimeVersion\""))
+}
+
+/// Whether the bytes read as a protobuf message whose field 1 is a message with a version text in its field 1.
+fn is_feed_message(body: &[u8]) -> bool {
+    let mut rest = body;
+    for _ in 0..FIELDS_LOOK_MAX {
+        match next_field(&mut rest) {
+            Some((1, Some(header))) => {
+                return header.len() <= HEADER_BYTES_MAX && is_feed_header(header);
+            }
+            Some((2, Some(_))) => continue,
+            Some((number, _)) if number >= 1_000 => continue,
+            _ => return false,
+        }
+    }
+    false
+}
+
+fn is_feed_header(mut header: &[u8]) -> bool {
+    while !header.is_empty() {
+        match next_field(&mut header) {
+            Some((1, Some(version))) => {
+                return (1..=16).contains(&version.len())
+                    && version[0].is_ascii_digit()
+                    && version.iter().all(|b| b.is_ascii_graphic());
+            }
+            Some(_) => continue,
+            None => return false,
+        }
+    }
+    false
+}
+
+/// Takes one protobuf field off `rest`: its number, and its bytes if it is length-delimited.
+fn next_field<'a>(rest: &mut &'a [u8]) -> Option<(u64, Option<&'a [u8]>)> {
+    let key = next_varint(rest)?;
+    let skip = |rest: &mut &'a [u8], n: u64| -> Option<&'a [u8]> {
+        let (taken, after) = rest.split_at_checked(usize::try_from(n).ok()?)?;
+        *rest = after;
+        Some(taken)
+    };
+    let bytes = match key & 7 {
+        0 => next_varint(rest).map(|_| None)?,
+        1 => skip(rest, 8).map(|_| None)?,
+        2 => {
+            let length = next_varint(rest)?;
+            Some(skip(rest, length)?)
+        }
+        5 => skip(rest, 4).map(|_| None)?,
+        _ => return None,
+    };
+    (key >> 3 != 0).then_some((key >> 3, bytes))
+}
+
+fn next_varint(rest: &mut &[u8]) -> Option<u64> {
+    let mut value = 0_u64;
+    for shift in (0..64).step_by(7) {
+        let (&byte, after) = rest.split_first()?;
+        *rest = after;
+        value |= u64::from(byte & 0x7F) << shift;
+        if byte < 0x80 {
+            return Some(value);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(body: &[u8], expected: Option<Format>) {
+        assert_eq!(sniff(body), expected, "{:?}", String::from_utf8_lossy(body));
+    }
+
+    #[test]
+    fn content_shows_the_format() {
+        check(b"", None);
+        check(b" \r\n\t", None);
+        check(b"\xEF\xBB\xBF", None);
+        check(b"PK\x03\x04......................stops.txt", Some(Format::Gtfs));
+        check(b"PK\x03\x04......................readme.md", Some(Format::Raw));
+        check(b"\x0A\x05\x0A\x032.0", Some(Format::GtfsRt));
+        check(b"\x0A\x0B\x10\x00\x18\x80\x01\x0A\x032.0\x28\x01", Some(Format::GtfsRt));
+        check(b"\x12\x03\x0A\x01a\x0A\x05\x0A\x031.0", Some(Format::GtfsRt));
+        check(b"{\"header\": {\"gtfs_realtime_version\": \"2.0\"}}", Some(Format::GtfsRt));
+        check(b"{\"header\": {\"gtfsRealtimeVersion\": \"2.0\"}}", Some(Format::GtfsRt));
+        check(b"{\"type\": \"FeatureCollection\"}", Some(Format::Raw));
+        check(b"\x0A\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF", Some(Format::Raw));
+        check(b"\x0A\x7F\x0A", Some(Format::Raw));
+        check(b"<html>", Some(Format::Raw));
+    }
+
+    #[test]
+    fn web_pages_are_known() {
+        assert!(looks_like_html(b"<!DOCTYPE html><html></html>"));
+        assert!(looks_like_html(b"\xEF\xBB\xBF\n  <HTML lang=en>"));
+        assert!(looks_like_html(b"<!-- portal -->\n<html>"));
+        assert!(!looks_like_html(b"<?xml version=\"1.0\"?><Siri/>"));
+        assert!(!looks_like_html(b"<!-- never closed"));
+        assert!(!looks_like_html(b"\x0A\x05\x0A\x032.0"));
+    }
+
+    #[test]
+    fn names_and_formats_match() {
+        for format in Format::ALL {
+            assert_eq!(Format::parse(format.as_str()), Some(format));
+        }
+        assert_eq!(Format::parse("netex"), None);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_bytes_are_sniffed(body: Vec<u8>) {
+            sniff(&body);
+            looks_like_html(&body);
+        }
+    }
+}
