@@ -1,0 +1,145 @@
+//! Compiles proto/gtfs-realtime.proto with protox, so no protoc is needed, to prost messages that serde can
+//! read and write, and to the table of fields that the specification requires.
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    println!("cargo::rerun-if-changed=build.rs");
+    #[cfg(feature = "gtfs-rt")]
+    gtfs_rt::generate()?;
+    Ok(())
+}
+
+#[cfg(feature = "gtfs-rt")]
+mod gtfs_rt {
+    use std::{env, error::Error, fmt::Write, fs, path::PathBuf};
+
+    use protox::prost_reflect::{
+        Cardinality, DescriptorPool, FieldDescriptor, Kind, MessageDescriptor,
+    };
+
+    const PROTO: &str = "proto/gtfs-realtime.proto";
+    const HELPERS: &str = "crate::gtfs_rt::json";
+
+    pub(super) fn generate() -> Result<(), Box<dyn Error>> {
+        println!("cargo::rerun-if-changed={PROTO}");
+        let mut compiler = protox::Compiler::new(["proto"])?;
+        compiler.include_source_info(true).open_file("gtfs-realtime.proto")?;
+        let pool = compiler.descriptor_pool();
+
+        let mut config = prost_build::Config::new();
+        config.message_attribute(
+            ".",
+            "#[derive(serde::Serialize, serde::Deserialize)] #[serde(default)]",
+        );
+        for message in pool.all_messages().filter(is_ours) {
+            for field in message.fields() {
+                config.field_attribute(path(&field), serde_attribute(&field));
+            }
+        }
+        config.compile_fds(compiler.file_descriptor_set())?;
+
+        let out = PathBuf::from(env::var("OUT_DIR")?);
+        fs::write(out.join("required.rs"), required_table(&pool)?)?;
+        Ok(())
+    }
+
+    fn is_ours(message: &MessageDescriptor) -> bool {
+        message.package_name() == "transit_realtime"
+    }
+
+    fn path(field: &FieldDescriptor) -> String {
+        format!(".{}", field.full_name())
+    }
+
+    /// How one field looks in JSON: snake_case out, camelCase too on the way in, nothing where nothing is said.
+    fn serde_attribute(field: &FieldDescriptor) -> String {
+        let mut parts = Vec::new();
+        if field.json_name() != field.name() {
+            parts.push(format!("alias = {:?}", field.json_name()));
+        }
+        let shape = match field.cardinality() {
+            Cardinality::Optional => "option",
+            Cardinality::Required => "plain",
+            Cardinality::Repeated => "list",
+        };
+        match shape {
+            "option" => parts.push("skip_serializing_if = \"Option::is_none\"".to_owned()),
+            "list" => parts.push("skip_serializing_if = \"Vec::is_empty\"".to_owned()),
+            _ => {}
+        }
+        match field.kind() {
+            Kind::Enum(kind) => {
+                let rust = rust_path(kind.full_name());
+                parts.push(format!("serialize_with = \"{HELPERS}::write_name::<{rust}, _>\""));
+                parts.push(format!("deserialize_with = \"{HELPERS}::read_name::<{rust}, _>\""));
+            }
+            Kind::Message(_) | Kind::String | Kind::Bool => {
+                parts.push(format!("deserialize_with = \"{HELPERS}::read_or_default\""));
+            }
+            _ => parts.push(format!("deserialize_with = \"{HELPERS}::read_{shape}_number\"")),
+        }
+        format!("#[serde({})]", parts.join(", "))
+    }
+
+    /// `transit_realtime.TripUpdate.StopTimeUpdate.ScheduleRelationship` as prost names it.
+    fn rust_path(full_name: &str) -> String {
+        let mut segments: Vec<_> = full_name.split('.').skip(1).collect();
+        let last = segments.pop().unwrap_or_default();
+        let mut path = "crate::gtfs_rt::proto".to_owned();
+        for segment in segments {
+            path.push_str("::");
+            for (i, letter) in segment.char_indices() {
+                if letter.is_uppercase() && i > 0 {
+                    path.push('_');
+                }
+                path.extend(letter.to_lowercase());
+            }
+        }
+        path.push_str("::");
+        path.push_str(last);
+        path
+    }
+
+    /// One row per message: its required fields, and the fields through which required ones are reached.
+    fn required_table(pool: &DescriptorPool) -> Result<String, Box<dyn Error>> {
+        let messages: Vec<_> = pool.all_messages().filter(is_ours).collect();
+        let mut needs = vec![false; messages.len()];
+        let index = |message: &MessageDescriptor| messages.iter().position(|it| it == message);
+        // Messages nest a few levels deep only, so going over them until nothing changes is cheap.
+        loop {
+            let before = needs.clone();
+            for (i, message) in messages.iter().enumerate() {
+                needs[i] |= message.fields().any(|field| match field.kind() {
+                    _ if field.cardinality() == Cardinality::Required => true,
+                    Kind::Message(inner) => index(&inner).is_some_and(|inner| before[inner]),
+                    _ => false,
+                });
+            }
+            if needs == before {
+                break;
+            }
+        }
+
+        let mut table = "pub(super) static MESSAGES: &[Message] = &[\n".to_owned();
+        for message in &messages {
+            writeln!(table, "    Message {{ name: {:?}, fields: &[", message.name())?;
+            for field in message.fields() {
+                let inner = match field.kind() {
+                    Kind::Message(inner) => index(&inner).filter(|&inner| needs[inner]),
+                    _ => None,
+                };
+                let required = field.cardinality() == Cardinality::Required;
+                if required || inner.is_some() {
+                    writeln!(
+                        table,
+                        "        Field {{ number: {}, name: {:?}, required: {required}, message: {inner:?} }},",
+                        field.number(),
+                        field.name(),
+                    )?;
+                }
+            }
+            table.push_str("    ] },\n");
+        }
+        table.push_str("];\n");
+        Ok(table)
+    }
+}
