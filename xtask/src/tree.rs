@@ -1,0 +1,51 @@
+//! Where things are: the source tree and the folders that cargo builds into.
+
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+
+/// The places every verb works in.
+pub(crate) struct Tree {
+    /// The root of the repository.
+    pub(crate) root: PathBuf,
+    /// Cargo's target folder.
+    pub(crate) target: PathBuf,
+    /// Where cargo puts binaries of the dev profile. `cargo xtask` itself is one of them.
+    pub(crate) dev: PathBuf,
+    /// Where cargo puts binaries of the release profile.
+    pub(crate) release: PathBuf,
+}
+
+impl Tree {
+    /// Finds the tree from where cargo built and started this program, so that a target folder set
+    /// by environment or configuration is followed without reading either.
+    pub(crate) fn find() -> anyhow::Result<Self> {
+        let manifest = std::env::var_os("CARGO_MANIFEST_DIR")
+            .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
+        let root = manifest.parent().context("xtask/ is not inside a repository")?.to_owned();
+        let this = std::env::current_exe().context("this program cannot find its own file")?;
+        let dev = this.parent().context("this program's file is in no folder")?.to_owned();
+        let target = dev.parent().context("cargo's target folder was not found")?.to_owned();
+        let release = target.join("release");
+        Ok(Self { root, target, dev, release })
+    }
+
+    /// The web part's sources.
+    pub(crate) fn web(&self) -> PathBuf {
+        self.root.join("web")
+    }
+
+    /// The server built with the dev profile.
+    pub(crate) fn dev_binary(&self) -> PathBuf {
+        self.dev.join(executable("lineside"))
+    }
+
+    /// The server built with the release profile.
+    pub(crate) fn release_binary(&self) -> PathBuf {
+        self.release.join(executable("lineside"))
+    }
+}
+
+fn executable(name: &str) -> String {
+    format!("{name}{}", std::env::consts::EXE_SUFFIX)
+}

@@ -1,0 +1,40 @@
+//! `cargo xtask bench`: ours beside its peers, on this machine.
+
+use std::process::Command;
+
+use anyhow::bail;
+
+use crate::Verb;
+use crate::command::{cargo, output, run};
+
+pub(crate) const VERB: Verb = Verb {
+    name: "bench",
+    arguments: "<suite> [--long]",
+    does: "measures ours and its peers in turn, names the machine, and writes target/bench/<suite>.json",
+    run: |tree, arguments| {
+        if arguments.is_empty() {
+            bail!("which suite? `cargo xtask bench ingest`");
+        }
+        println!("machine: {}", machine());
+        run(cargo(&tree.root)
+            .args(["run", "--release", "--locked", "--package", "lineside-bench", "--"])
+            .args(arguments))
+    },
+};
+
+/// This machine in a line: a figure without it means nothing.
+fn machine() -> String {
+    let name = output(&mut Command::new("hostname")).unwrap_or_else(|| "unnamed".to_owned());
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let processor = proc_value("/proc/cpuinfo", "model name")
+        .unwrap_or_else(|| std::env::consts::ARCH.to_owned());
+    let memory = proc_value("/proc/meminfo", "MemTotal")
+        .map_or_else(String::new, |total| format!(", {total} memory"));
+    format!("{name}, {cores} cores of {processor}{memory}, {}", std::env::consts::OS)
+}
+
+fn proc_value(file: &str, key: &str) -> Option<String> {
+    let text = std::fs::read_to_string(file).ok()?;
+    let line = text.lines().find(|line| line.starts_with(key))?;
+    Some(line.split_once(':')?.1.trim().to_owned())
+}

@@ -1,0 +1,23 @@
+//! `cargo xtask build`: the server as it is shipped.
+
+use crate::command::{cargo, run};
+use crate::tree::Tree;
+use crate::{Verb, web};
+
+pub(crate) const VERB: Verb = Verb {
+    name: "build",
+    arguments: "",
+    does: "builds the web part and the server in target/release, installing what is missing",
+    run: |tree, arguments| {
+        super::takes_no_arguments(arguments)?;
+        build(tree)?;
+        println!("built {}", tree.release_binary().display());
+        Ok(())
+    },
+};
+
+/// Builds the web part first: the release binary embeds it.
+pub(super) fn build(tree: &Tree) -> anyhow::Result<()> {
+    web::build(tree)?;
+    run(cargo(&tree.root).args(["build", "--release", "--locked", "--package", "lineside"]))
+}

@@ -1,0 +1,89 @@
+//! `cargo xtask test`: everything a change must pass.
+//!
+//! The tree is compiled twice and no more: once checked for clippy, once for the tests, whose dev
+//! binary the browser tests use as well.
+
+use std::process::Command;
+
+use anyhow::bail;
+
+use crate::command::{cargo, run};
+use crate::steps::Steps;
+use crate::tree::Tree;
+use crate::{Verb, web};
+
+pub(crate) const VERB: Verb = Verb {
+    name: "test",
+    arguments: "[--only fmt,tidy,web,clippy,rust,browser]",
+    does: "runs all that a change must pass, installing what is missing, and prints each step's seconds",
+    run: |tree, arguments| {
+        let only = only(arguments)?;
+        let mut steps = Steps::default();
+        for step in STEPS.iter().filter(|step| only.is_empty() || only.contains(&step.name)) {
+            steps.run(step.name, step.needs, || (step.run)(tree));
+        }
+        steps.finish()
+    },
+};
+
+struct Step {
+    name: &'static str,
+    /// Steps without which this one could only repeat their failure.
+    needs: &'static [&'static str],
+    run: fn(&Tree) -> anyhow::Result<()>,
+}
+
+/// What is quick comes first; what the browser tests need comes before them.
+static STEPS: &[Step] = &[
+    Step {
+        name: "fmt",
+        needs: &[],
+        run: |tree| run(cargo(&tree.root).args(["fmt", "--all", "--check"])),
+    },
+    Step {
+        name: "tidy",
+        needs: &[],
+        run: |tree| run(cargo_locked(tree, "test").args(["--package", "xtask"])),
+    },
+    Step { name: "web", needs: &[], run: web::build },
+    Step { name: "clippy", needs: &[], run: clippy },
+    Step { name: "rust", needs: &[], run: rust_tests },
+    Step { name: "browser", needs: &["web", "rust"], run: browser_tests },
+];
+
+fn only(arguments: &[String]) -> anyhow::Result<Vec<&str>> {
+    let names = match arguments {
+        [] => return Ok(Vec::new()),
+        [flag, names] if flag == "--only" => names.as_str(),
+        [joined] if joined.starts_with("--only=") => &joined["--only=".len()..],
+        _ => bail!("expected nothing or `--only <steps>`, and there is {:?}", arguments.join(" ")),
+    };
+    let known: Vec<&str> = STEPS.iter().map(|step| step.name).collect();
+    let names: Vec<&str> = names.split(',').collect();
+    if let Some(unknown) = names.iter().find(|name| !known.contains(name)) {
+        bail!("there is no step {unknown:?}; the steps are {}", known.join(", "));
+    }
+    Ok(names)
+}
+
+fn clippy(tree: &Tree) -> anyhow::Result<()> {
+    run(cargo_locked(tree, "clippy").args(["--workspace", "--all-targets", "--", "-D", "warnings"]))
+}
+
+/// Unit, property and whole-system tests, doctests, and the replay of the fuzzers' seeds.
+fn rust_tests(tree: &Tree) -> anyhow::Result<()> {
+    run(cargo_locked(tree, "test").args(["--workspace", "--exclude", "xtask", "--no-fail-fast"]))
+}
+
+fn browser_tests(tree: &Tree) -> anyhow::Result<()> {
+    if !tree.dev_binary().is_file() {
+        run(cargo_locked(tree, "build").args(["--package", "lineside"]))?;
+    }
+    web::test(tree)
+}
+
+fn cargo_locked(tree: &Tree, verb: &str) -> Command {
+    let mut command = cargo(&tree.root);
+    command.args([verb, "--locked"]);
+    command
+}

@@ -1,0 +1,136 @@
+//! How the Rust files read: heads, bounds, names.
+
+use crate::report;
+use crate::tree::{File, files, files_ending};
+
+/// Marks that say "not finished", in pieces so that this line has none of them.
+const UNFINISHED: &[&str] =
+    &[concat!("TO", "DO"), concat!("FIX", "ME"), concat!("X", "XX"), concat!("HA", "CK")];
+
+/// Queues that grow for ever.
+const UNBOUNDED: &[&str] =
+    &[concat!("unbounded_", "channel"), concat!("mpsc::", "channel()"), concat!("unbounded", "()")];
+
+/// Ways not to run a test, or to run it by luck.
+const LAMED: &[&str] = &[concat!("#[ig", "nore"), concat!("thread::", "sleep(")];
+
+/// Short forms that the dictionary does not have.
+const SHORT_FORMS: &[&str] =
+    &["cfg", "cnt", "mgr", "msg", "srv", "svc", "tmp", "util", "utils", "ws"];
+
+fn sources() -> Vec<File> {
+    files_ending(".rs")
+}
+
+#[test]
+fn every_module_begins_with_what_it_is() {
+    let complaints: Vec<String> = sources()
+        .iter()
+        .filter(|file| !file.text.starts_with("//!"))
+        .map(|file| format!("{}: no `//!` head: what is it, and what must it not know?", file.path))
+        .collect();
+    report(&complaints);
+}
+
+#[test]
+fn nothing_is_left_for_later() {
+    let own_papers =
+        |file: &File| file.path != "Cargo.lock" && !file.path.ends_with("package-lock.json");
+    let mut complaints = Vec::new();
+    for file in files().iter().filter(|file| own_papers(file)) {
+        for (line, text) in file.lines() {
+            let words: Vec<&str> =
+                text.split(|letter: char| !letter.is_alphanumeric() && letter != '_').collect();
+            if let Some(mark) = UNFINISHED.iter().find(|mark| words.contains(mark)) {
+                complaints.push(format!(
+                    "{}:{line}: {mark}: do it, or open an issue and say nothing here",
+                    file.path
+                ));
+            }
+        }
+    }
+    report(&complaints);
+}
+
+#[test]
+fn every_queue_has_a_bound() {
+    report(&lines_with(UNBOUNDED, "a queue without a bound: name one in limits.rs"));
+}
+
+#[test]
+fn tests_neither_sleep_nor_are_skipped() {
+    report(&lines_with(LAMED, "wait for what should happen, and run every test"));
+}
+
+fn lines_with(patterns: &[&str], advice: &str) -> Vec<String> {
+    let mut complaints = Vec::new();
+    for file in sources() {
+        for (line, text) in file.lines().filter(|(_, text)| !text.trim_start().starts_with("//")) {
+            if let Some(pattern) = patterns.iter().find(|pattern| text.contains(**pattern)) {
+                complaints.push(format!("{}:{line}: `{pattern}`: {advice}", file.path));
+            }
+        }
+    }
+    complaints
+}
+
+#[test]
+fn names_are_words() {
+    let mut complaints = Vec::new();
+    for file in sources() {
+        for (line, text) in file.lines() {
+            let Some(name) = defined_name(text) else { continue };
+            if let Some(short) = parts(name).find(|part| SHORT_FORMS.contains(&part.as_str())) {
+                complaints.push(format!(
+                    "{}:{line}: {name}: write {short:?} out (docs/dictionary.md)",
+                    file.path
+                ));
+            }
+            if text.trim_start().starts_with("fn test_") {
+                complaints.push(format!("{}:{line}: {name}: a test states a fact", file.path));
+            }
+        }
+    }
+    report(&complaints);
+}
+
+/// The name that a line defines, where it defines one.
+pub(crate) fn defined_name(line: &str) -> Option<&str> {
+    let mut rest = line.trim_start();
+    if let Some(after) = rest.strip_prefix("pub") {
+        rest = after
+            .strip_prefix('(')
+            .map_or(after, |inside| inside.split_once(')').map_or(inside, |(_, rest)| rest));
+        rest = rest.trim_start();
+    }
+    for modifier in ["const ", "async ", "unsafe "] {
+        rest = rest.strip_prefix(modifier).unwrap_or(rest);
+    }
+    let keywords = ["fn ", "struct ", "enum ", "trait ", "mod ", "type "];
+    let name = keywords.iter().find_map(|keyword| rest.strip_prefix(keyword))?;
+    let end =
+        name.find(|letter: char| !letter.is_alphanumeric() && letter != '_').unwrap_or(name.len());
+    (end > 0).then(|| &name[..end])
+}
+
+/// `RoomKey` and `room_key` are both "room" and "key".
+fn parts(name: &str) -> impl Iterator<Item = String> {
+    let mut parts = vec![String::new()];
+    for letter in name.chars() {
+        if letter == '_' || letter.is_uppercase() {
+            parts.push(String::new());
+        }
+        if let Some(last) = parts.last_mut().filter(|_| letter != '_') {
+            last.extend(letter.to_lowercase());
+        }
+    }
+    parts.into_iter().filter(|part| !part.is_empty())
+}
+
+#[test]
+fn a_name_is_read_off_its_definition() {
+    assert_eq!(defined_name("    pub(crate) async fn read_state(&self) {"), Some("read_state"));
+    assert_eq!(defined_name("pub struct RoomKey {"), Some("RoomKey"));
+    assert_eq!(defined_name("let fn_pointer = 1;"), None);
+    assert_eq!(parts("WsMgr").collect::<Vec<_>>(), ["ws", "mgr"]);
+}

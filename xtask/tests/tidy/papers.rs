@@ -1,0 +1,225 @@
+//! The papers keep their promises: links lead somewhere, commands exist, named tests are there.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
+
+use crate::report;
+use crate::tree::{File, file, files, files_ending, root};
+
+#[test]
+fn links_lead_somewhere() {
+    let mut complaints = Vec::new();
+    for paper in files_ending(".md") {
+        for (line, target) in links(&paper) {
+            if let Some(fault) = fault_of(&paper, target) {
+                complaints.push(format!("{}:{line}: {target}: {fault}", paper.path));
+            }
+        }
+    }
+    report(&complaints);
+}
+
+fn links(paper: &File) -> Vec<(usize, &str)> {
+    let mut found = Vec::new();
+    for (line, text) in prose(paper) {
+        for (at, _) in text.match_indices("](") {
+            let rest = &text[at + 2..];
+            found.extend(rest.find(')').map(|end| (line, &rest[..end])));
+        }
+    }
+    found
+}
+
+fn fault_of(paper: &File, target: &str) -> Option<String> {
+    if ["http://", "https://", "mailto:"].iter().any(|scheme| target.starts_with(scheme)) {
+        return None;
+    }
+    let (path, anchor) = target.split_once('#').unwrap_or((target, ""));
+    let folder = Path::new(&paper.path).parent().unwrap_or(Path::new(""));
+    let there =
+        if path.is_empty() { root().join(&paper.path) } else { root().join(folder).join(path) };
+    if !there.exists() {
+        return Some("there is no such file".to_owned());
+    }
+    if anchor.is_empty() {
+        return None;
+    }
+    let text = std::fs::read_to_string(&there).unwrap_or_default();
+    let file = File { path: String::new(), text };
+    let found = prose(&file).any(|(_, line)| line.starts_with('#') && slug(line) == anchor);
+    (!found).then(|| "no heading has this name".to_owned())
+}
+
+/// The lines outside of code blocks.
+fn prose(paper: &File) -> impl Iterator<Item = (usize, &str)> {
+    let mut in_block = false;
+    paper.lines().filter(move |(_, line)| {
+        let fence = line.trim_start().starts_with("```");
+        in_block ^= fence;
+        !in_block && !fence
+    })
+}
+
+/// A heading as a link names it.
+fn slug(heading: &str) -> String {
+    let text = heading.trim_start_matches('#').trim().to_lowercase();
+    let kept =
+        text.chars().filter(|letter| letter.is_alphanumeric() || [' ', '-', '_'].contains(letter));
+    kept.map(|letter| if letter == ' ' { '-' } else { letter }).collect()
+}
+
+#[test]
+fn every_task_that_a_paper_names_exists() {
+    let listing =
+        Command::new(env!("CARGO_BIN_EXE_xtask")).output().expect("xtask lists its verbs");
+    let listing = String::from_utf8(listing.stdout).expect("the list is text");
+    let verbs: BTreeSet<&str> = words_after("cargo xtask ", &listing).collect();
+    assert!(verbs.contains("demo") && verbs.contains("test"), "xtask lists:\n{listing}");
+    let mut complaints = Vec::new();
+    for paper in files_ending(".md") {
+        for (line, text) in paper.lines() {
+            for verb in words_after("cargo xtask ", text).filter(|verb| !verbs.contains(verb)) {
+                complaints
+                    .push(format!("{}:{line}: `cargo xtask {verb}` does not exist", paper.path));
+            }
+        }
+    }
+    report(&complaints);
+}
+
+fn words_after<'a>(marker: &'static str, text: &'a str) -> impl Iterator<Item = &'a str> {
+    text.match_indices(marker).filter_map(move |(at, _)| {
+        let rest = &text[at + marker.len()..];
+        let end = rest.find(|letter: char| !letter.is_ascii_lowercase()).unwrap_or(rest.len());
+        (end > 0).then(|| &rest[..end])
+    })
+}
+
+/// In ARCHITECTURE.md, a table row that names files and functions or tests: all of them must exist.
+#[test]
+fn the_architecture_names_what_is_there() {
+    let tree = files();
+    let paper = file("ARCHITECTURE.md");
+    let mut complaints = Vec::new();
+    for (line, text) in prose(&paper) {
+        for code in text.split('`').skip(1).step_by(2) {
+            if let Some(fault) = missing(&tree, code) {
+                complaints.push(format!("ARCHITECTURE.md:{line}: `{code}`: {fault}"));
+            }
+        }
+    }
+    report(&complaints);
+}
+
+/// What is wrong with a name in code letters: a path that is not there, or a `function()` or a
+/// `tests::that_state_a_fact` that no file defines.
+fn missing(tree: &[File], code: &str) -> Option<&'static str> {
+    let is_path =
+        code.contains('/') && !code.contains([' ', '<', '{', '*']) && !code.starts_with('/');
+    if is_path
+        && (code.ends_with('/')
+            || code.ends_with(".rs")
+            || code.ends_with(".toml")
+            || code.ends_with(".ts"))
+    {
+        return (!root().join(code).exists()).then_some("there is no such file");
+    }
+    let name = code
+        .strip_suffix("()")
+        .or_else(|| Some(code.rsplit_once("::")?.1).filter(|name| name.contains('_')))?;
+    let name = name.rsplit("::").next().unwrap_or(name);
+    let name = name.rsplit('.').next().unwrap_or(name);
+    let defined = |file: &File| {
+        let heads = [format!("fn {name}("), format!("fn {name}<"), format!("function {name}(")];
+        heads.iter().any(|head| file.text.contains(head.as_str()))
+    };
+    (!tree.iter().any(defined)).then_some("no file defines it")
+}
+
+#[test]
+fn papers_stay_short_enough_to_be_read() {
+    let limits = [("ARCHITECTURE.md", 300), ("CONTRIBUTING.md", 150)];
+    let complaints: Vec<String> = limits
+        .iter()
+        .map(|(path, limit)| (path, limit, file(path).lines().count()))
+        .filter(|(_, limit, lines)| lines > *limit)
+        .map(|(path, limit, lines)| format!("{path} has {lines} lines; {limit} are enough"))
+        .collect();
+    report(&complaints);
+}
+
+/// `# Changelog`, then releases from the newest; in each, what breaks comes first, and every entry
+/// is a sentence.
+#[test]
+fn the_changelog_has_its_form() {
+    const SECTIONS: [&str; 5] =
+        ["### Breaking", "### Added", "### Changed", "### Fixed", "### Removed"];
+    let paper = file("CHANGELOG.md");
+    let mut complaints = Vec::new();
+    let mut section = None;
+    let mut releases = 0;
+    let mut entry: Option<(usize, String)> = None;
+    for (line, text) in paper.lines().chain(std::iter::once((0, ""))) {
+        if let Some((_, entry)) = entry.as_mut().filter(|_| text.starts_with("  ")) {
+            entry.push_str(text);
+            continue;
+        }
+        if let Some((line, entry)) = entry.take().filter(|(_, entry)| !entry.ends_with('.')) {
+            complaints.push(format!("CHANGELOG.md:{line}: an entry is a sentence: {entry}"));
+        }
+        if let Some(release) = text.strip_prefix("## ") {
+            (section, releases) = (None, releases + 1);
+            let dated =
+                release.split_once(" - ").is_some_and(|(_, date)| date.len() == "2026-01-31".len());
+            if !dated && (release != "Unreleased" || releases > 1) {
+                complaints.push(format!(
+                    "CHANGELOG.md:{line}: `## Unreleased` on top, else `## 1.2.3 - 2026-01-31`"
+                ));
+            }
+        } else if text.starts_with("### ") {
+            let place = SECTIONS.iter().position(|known| *known == text);
+            if place.is_none() || place <= section {
+                complaints.push(format!(
+                    "CHANGELOG.md:{line}: the sections are, in this order: {}",
+                    SECTIONS.join(", ")
+                ));
+            }
+            section = place;
+        } else if text.starts_with("- ") {
+            entry = Some((line, text.to_owned()));
+        } else if !text.is_empty() && releases > 0 {
+            complaints
+                .push(format!("CHANGELOG.md:{line}: neither a release, a section nor an entry"));
+        }
+    }
+    assert!(releases > 0, "CHANGELOG.md has no release");
+    report(&complaints);
+}
+
+/// Whoever adds a data file says where it is from and under which licence.
+#[test]
+fn every_fixture_says_where_it_is_from() {
+    let mut complaints = Vec::new();
+    for folder in ["fixtures", "fuzz/seeds"] {
+        let Ok(entries) = std::fs::read_dir(root().join(folder)) else { continue };
+        let readme = file(&format!("{folder}/README.md"));
+        if !readme.text.contains("Licence:") {
+            complaints.push(format!("{folder}/README.md: no line begins with `Licence:`"));
+        }
+        for entry in entries {
+            let name =
+                entry.expect("an entry can be read").file_name().to_string_lossy().into_owned();
+            if name != "README.md" && !readme.text.contains(&format!("`{name}`")) {
+                complaints.push(format!("{folder}/README.md: `{name}` is not in it: where is it from, and may we ship it?"));
+            }
+        }
+    }
+    report(&complaints);
+}
+
+#[test]
+fn the_licences_are_here() {
+    assert!(file("LICENSE-MIT").text.contains("The Lineside authors"));
+    assert!(file("LICENSE-APACHE").text.contains("Version 2.0, January 2004"));
+}

@@ -1,0 +1,148 @@
+//! Who may look at whom.
+
+use crate::manifests::{Kind, Manifest, manifests};
+use crate::report;
+
+/// One crate: what it may look at, and what it must never know.
+struct Room {
+    name: &'static str,
+    /// The crates of this workspace that it may depend on.
+    sees: &'static [&'static str],
+    /// What this room is, for the complaint.
+    rule: &'static str,
+    /// Packages from outside that would break the rule.
+    never: &'static [&'static str],
+}
+
+const SOCKETS: &[&str] =
+    &["axum", "hyper", "hyper-util", "mio", "reqwest", "socket2", "tower", "tower-http"];
+
+/// From the bottom of the house to its top.
+static ROOMS: &[Room] = &[
+    Room {
+        name: "lineside-sync",
+        sees: &[],
+        rule: "it stands by itself: primitives and the clock",
+        never: SOCKETS,
+    },
+    Room {
+        name: "lineside-formats",
+        sees: &[],
+        rule: "it stands by itself and does no I/O: bytes to records and back",
+        never: &["axum", "hyper", "reqwest", "tokio"],
+    },
+    Room {
+        name: "lineside-hub",
+        sees: &["lineside-sync"],
+        rule: "the hub knows neither transit nor sockets (docs/decisions/0001)",
+        never: &[
+            "axum",
+            "hyper",
+            "mio",
+            "prost",
+            "reqwest",
+            "serde",
+            "serde_json",
+            "socket2",
+            "tokio",
+        ],
+    },
+    Room {
+        name: "lineside-wire",
+        sees: &["lineside-hub", "lineside-sync"],
+        rule: "the wire puts sessions into bytes; it names no HTTP library and no transit format",
+        never: &["axum", "hyper", "prost", "reqwest"],
+    },
+    Room {
+        name: "lineside-ingest",
+        sees: &["lineside-hub", "lineside-formats", "lineside-sync"],
+        rule: "ingest publishes into the hub; it does not know who serves the result, or how",
+        never: &["axum", "hyper", "hyper-util", "tower", "tower-http"],
+    },
+    Room {
+        name: "lineside-sim",
+        sees: &["lineside-formats", "lineside-sync"],
+        rule: "the simulated city makes feeds; it does not know the server that reads them",
+        never: &["axum", "hyper", "reqwest", "tokio"],
+    },
+    Room {
+        name: "lineside",
+        sees: &[
+            "lineside-sim",
+            "lineside-wire",
+            "lineside-ingest",
+            "lineside-hub",
+            "lineside-formats",
+            "lineside-sync",
+        ],
+        rule: "the program sees everything, and nobody sees the program",
+        never: &[],
+    },
+    Room {
+        name: "lineside-bench",
+        sees: &[
+            "lineside-sim",
+            "lineside-ingest",
+            "lineside-hub",
+            "lineside-formats",
+            "lineside-sync",
+        ],
+        rule: "measurements look at the rooms, not at the program around them",
+        never: &[],
+    },
+    Room {
+        name: "xtask",
+        sees: &[],
+        rule: "xtask is built before anything else, so it needs nothing",
+        never: &[],
+    },
+];
+
+/// What tests alone may also look at: the simulated city, and through the program's door.
+const TESTS_ALSO_SEE: &[&str] = &["lineside-sim", "lineside-formats", "lineside-sync"];
+
+#[test]
+fn crates_only_look_down() {
+    let mut complaints = Vec::new();
+    for manifest in manifests() {
+        let Some(room) = ROOMS.iter().find(|room| room.name == manifest.name) else {
+            complaints.push(format!(
+                "{}: {} stands in no row of ROOMS (xtask/tests/tidy/walls.rs): say what it may look at",
+                manifest.path, manifest.name
+            ));
+            continue;
+        };
+        complaints.extend(looks_where_it_must_not(room, &manifest));
+    }
+    report(&complaints);
+}
+
+fn looks_where_it_must_not(room: &Room, manifest: &Manifest) -> Vec<String> {
+    let ours = |name: &str| ROOMS.iter().any(|room| room.name == name);
+    let mut complaints = Vec::new();
+    for dependency in &manifest.dependencies {
+        let name = dependency.name.as_str();
+        let in_tests = dependency.kind == Kind::Dev;
+        let allowed = room.sees.contains(&name) || (in_tests && TESTS_ALSO_SEE.contains(&name));
+        if ours(name) && !allowed {
+            complaints.push(format!("{} must not look at {name}: {}", room.name, room.rule));
+        }
+        if !in_tests && room.never.contains(&name) {
+            complaints.push(format!("{} must not use {name}: {}", room.name, room.rule));
+        }
+    }
+    complaints
+}
+
+#[test]
+fn every_room_has_a_crate() {
+    let names: Vec<String> = manifests().into_iter().map(|manifest| manifest.name).collect();
+    let missing: Vec<String> = ROOMS
+        .iter()
+        .filter(|room| !names.iter().any(|name| name == room.name))
+        .map(|room| {
+            format!("ROOMS has a row for {}, which is no crate of the workspace", room.name)
+        })
+        .collect();
+    report(&missing);
+}
