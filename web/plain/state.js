@@ -1,0 +1,180 @@
+/**
+ * What a client holds of its channels: the reference client for Lineside's messages.
+ *
+ * Feed every message of `/events` to `Store.apply`, in the order it came. A message is
+ * `{channel, epoch, offset?, data}`; `data` is either a part of the channel's whole state or a
+ * list of changes, and a change upserts or removes one record. The rules, all of them:
+ *
+ * 1. State travels in parts. Part 1 starts an empty table, each part fills it, and only the last
+ *    part replaces what is shown: a reader never sees half a state.
+ * 2. Changes apply on top of a whole state, in rising offsets. One at or below the offset held is
+ *    a repetition after a resume and does nothing.
+ * 3. An epoch is one life of a sequence. Changes of another epoch, or changes where no state is
+ *    held, cannot be applied: the channel is `lost` and must be asked for again without position.
+ * 4. `gap` says that changes were missed. It always comes with a whole state, so nothing needs
+ *    repair; it is passed on so that one can tell.
+ *
+ * This module has no dependencies and touches neither the network nor the page.
+ *
+ * @typedef {{op: "upsert"|"remove", feed: string, kind: string, id: string, record?: any, why?: string}} Change
+ * @typedef {{at: number, state?: {part: number, parts: number}, gap?: boolean, changes: Change[]}} Data
+ * @typedef {{channel: string, epoch: string, offset?: number, data: Data}} Message
+ * @typedef {{feed: string, kind: string, id: string, record: any, at: number}} Held
+ * @typedef {object} Applied
+ * @property {string} channel
+ * @property {boolean} shown     what is shown may have changed
+ * @property {boolean} replaced  a whole state took the place of what was held
+ * @property {boolean} gap       changes were missed before this state
+ * @property {boolean} lost      subscribe to the channel again, without position
+ * @property {Held[]} upserts    records that are new or changed
+ * @property {(Held & {why?: string})[]} removes  records that are gone
+ */
+
+/** The identity of a record inside a channel. @param {{feed: string, kind: string, id: string}} of */
+export const keyOf = ({ feed, kind, id }) => `${feed}\n${kind}\n${id}`;
+
+/** What is held of one channel. */
+export class Holding {
+  /** @param {string} channel */
+  constructor(channel) {
+    this.channel = channel;
+    /** @type {string|null} */
+    this.epoch = null;
+    /** The last offset applied; 0 holds nothing. */
+    this.offset = 0;
+    /** Whether a whole state has been held at least once in this epoch. */
+    this.whole = false;
+    /** @type {Map<string, Held>} */
+    this.records = new Map();
+    /** @type {{epoch: string, next: number, gap: boolean, records: Map<string, Held>}|null} */
+    this.incoming = null;
+  }
+
+  /** @param {Message} message @returns {Applied} */
+  apply(message) {
+    return message.data.state ? this.#applyState(message) : this.#applyChanges(message);
+  }
+
+  /** @param {Message} message @returns {Applied} */
+  #applyState({ epoch, offset, data }) {
+    const { part, parts } = /** @type {{part: number, parts: number}} */ (data.state);
+    if (part === 1) this.incoming = { epoch, next: 1, gap: false, records: new Map() };
+    const incoming = this.incoming;
+    if (!incoming || incoming.next !== part || incoming.epoch !== epoch) return this.#lose();
+    incoming.next += 1;
+    incoming.gap ||= data.gap === true;
+    for (const change of data.changes) put(incoming.records, change, data.at);
+    if (part < parts) return nothing(this.channel);
+
+    const before = this.records;
+    this.records = incoming.records;
+    this.incoming = null;
+    this.epoch = epoch;
+    this.offset = offset ?? 0;
+    this.whole = true;
+    const removes = [...before].filter(([key]) => !this.records.has(key)).map(([, held]) => held);
+    const upserts = [...this.records.values()];
+    return { ...nothing(this.channel), shown: true, replaced: true, gap: incoming.gap, upserts, removes };
+  }
+
+  /** @param {Message} message @returns {Applied} */
+  #applyChanges({ epoch, offset, data }) {
+    if (!this.whole || this.incoming || epoch !== this.epoch) return this.#lose();
+    if (offset !== undefined && offset <= this.offset) return nothing(this.channel);
+    const applied = { ...nothing(this.channel), shown: data.changes.length > 0 };
+    for (const change of data.changes) {
+      const held = put(this.records, change, data.at);
+      if (held && change.op === "remove") applied.removes.push({ ...held, why: change.why });
+      else if (held) applied.upserts.push(held);
+    }
+    if (offset !== undefined) this.offset = offset;
+    return applied;
+  }
+
+  /** What is held stays visible, but nothing can be applied until a new state comes. */
+  #lose() {
+    this.incoming = null;
+    this.whole = false;
+    return { ...nothing(this.channel), lost: true };
+  }
+}
+
+/**
+ * Applies one change to a table.
+ * @param {Map<string, Held>} records @param {Change} change @param {number} at
+ * @returns {Held|undefined} the record that is now held, or the one that was removed
+ */
+function put(records, change, at) {
+  const key = keyOf(change);
+  if (change.op === "remove") {
+    const held = records.get(key);
+    records.delete(key);
+    return held;
+  }
+  const held = { feed: change.feed, kind: change.kind, id: change.id, record: change.record, at };
+  records.set(key, held);
+  return held;
+}
+
+/** @param {string} channel @returns {Applied} */
+function nothing(channel) {
+  return { channel, shown: false, replaced: false, gap: false, lost: false, upserts: [], removes: [] };
+}
+
+/** All channels of one client. */
+export class Store {
+  constructor() {
+    /** @type {Map<string, Holding>} */
+    this.holdings = new Map();
+  }
+
+  /** @param {Message} message @returns {Applied} */
+  apply(message) {
+    let holding = this.holdings.get(message.channel);
+    if (!holding) {
+      holding = new Holding(message.channel);
+      this.holdings.set(message.channel, holding);
+    }
+    return holding.apply(message);
+  }
+
+  /**
+   * Forgets the channels that are no longer wanted.
+   * @param {Iterable<string>} wanted @returns {Held[]} what was held by the others
+   */
+  keepOnly(wanted) {
+    const keep = new Set(wanted);
+    const dropped = [];
+    for (const [channel, holding] of this.holdings) {
+      if (keep.has(channel)) continue;
+      dropped.push(...holding.records.values());
+      this.holdings.delete(channel);
+    }
+    return dropped;
+  }
+
+  /** The newest version of a record that any channel holds. @param {{feed: string, kind: string, id: string}} of */
+  find(of) {
+    const key = keyOf(of);
+    let newest;
+    for (const { records } of this.holdings.values()) {
+      const held = records.get(key);
+      if (held && (!newest || held.at > newest.at)) newest = held;
+    }
+    return newest;
+  }
+
+  /** Every record of one kind, each once, in its newest version. @param {string} kind @returns {Held[]} */
+  list(kind) {
+    /** @type {Map<string, Held>} */
+    const newest = new Map();
+    for (const { records } of this.holdings.values()) {
+      for (const [key, held] of records) {
+        if (held.kind !== kind) continue;
+        const other = newest.get(key);
+        if (!other || held.at > other.at) newest.set(key, held);
+      }
+    }
+    return [...newest.values()];
+  }
+}

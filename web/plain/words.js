@@ -1,0 +1,62 @@
+/**
+ * Times and delays in words, exactly as the server's pages say them (crates/lineside/src/pages/words.rs;
+ * web/tests/words.json holds the cases that both are tested with).
+ */
+
+/** Below this many seconds a departure counts as on time. */
+const ON_TIME_S = 60;
+/** From this many seconds on a delay is shown as a long one. */
+const VERY_LATE_S = 300;
+
+/**
+ * A delay in words and as a class name, so that it never speaks by colour alone.
+ * @param {string} status scheduled | realtime | cancelled | skipped
+ * @param {number|null|undefined} delay seconds, positive when late
+ * @returns {{words: string, tone: string}}
+ */
+export function delayWords(status, delay) {
+  if (status === "cancelled") return { words: "Cancelled", tone: "cancelled" };
+  if (status === "skipped") return { words: "Does not stop here", tone: "cancelled" };
+  if (status === "scheduled" || delay === null || delay === undefined) return { words: "Scheduled", tone: "scheduled" };
+  if (Math.abs(delay) < ON_TIME_S) return { words: "On time", tone: "on-time" };
+  const minutes = Math.floor(Math.abs(delay) / 60);
+  if (delay < 0) return { words: `${minutes} min early`, tone: "early" };
+  return { words: `${minutes} min late`, tone: delay >= VERY_LATE_S ? "very-late" : "late" };
+}
+
+/** How long until a moment, as a board says it. @param {number} seconds @returns {string} */
+export function dueWords(seconds) {
+  if (seconds < -30) return "gone";
+  if (seconds < 30) return "now";
+  const minutes = Math.round(seconds / 60);
+  return minutes <= 60 ? `${Math.max(minutes, 1)} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+
+/** How long ago, roughly. @param {number} seconds @returns {string} */
+export function ageWords(seconds) {
+  if (seconds < 1) return "just now";
+  if (seconds < 120) return `${Math.floor(seconds)} s ago`;
+  if (seconds < 7_200) return `${Math.floor(seconds / 60)} min ago`;
+  if (seconds < 172_800) return `${Math.floor(seconds / 3_600)} h ago`;
+  return `${Math.floor(seconds / 86_400)} days ago`;
+}
+
+/** A moment of the API (RFC 3339, or seconds since 1970) in seconds. @param {string|number|null|undefined} value */
+export function seconds(value) {
+  if (typeof value === "number") return value;
+  const parsed = value ? Date.parse(value) : NaN;
+  return Number.isNaN(parsed) ? null : parsed / 1000;
+}
+
+/** @type {Map<string, Intl.DateTimeFormat>} */
+const clocks = new Map();
+
+/** Hours and minutes at the place. @param {number} unixSeconds @param {string} timezone */
+export function clock(unixSeconds, timezone) {
+  let format = clocks.get(timezone);
+  if (!format) {
+    format = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", hourCycle: "h23", timeZone: timezone });
+    clocks.set(timezone, format);
+  }
+  return format.format(unixSeconds * 1000);
+}

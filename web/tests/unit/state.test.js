@@ -1,0 +1,161 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Holding, Store } from "../../plain/state.js";
+
+const CHANNEL = "feed/city";
+
+/** A change of one vehicle, written short: "a=1" puts, "-a" removes. */
+function change(text, why) {
+  if (text.startsWith("-")) return { op: "remove", feed: "v", kind: "vehicle", id: text.slice(1), why: why ?? "gone" };
+  const [id, value] = text.split("=");
+  return { op: "upsert", feed: "v", kind: "vehicle", id, record: { value: Number(value) } };
+}
+
+function message(texts, { channel = CHANNEL, epoch = "e1", offset, at = 1, ...data } = {}) {
+  return { channel, epoch, ...(offset === undefined ? {} : { offset }), data: { at, ...data, changes: texts.map((text) => change(text)) } };
+}
+
+const whole = (texts, more = {}) => message(texts, { state: { part: 1, parts: 1 }, offset: 1, ...more });
+
+/** What is held, as "a=1 b=2". */
+function held(holding) {
+  return [...holding.records.values()].map(({ id, record }) => `${id}=${record.value}`).sort().join(" ");
+}
+
+function holdingWith(...messages) {
+  const holding = new Holding(CHANNEL);
+  for (const each of messages) holding.apply(each);
+  return holding;
+}
+
+test("a state in parts is shown at its last part", () => {
+  const holding = holdingWith(whole(["old=1"]));
+  const first = holding.apply(message(["a=1"], { state: { part: 1, parts: 3 } }));
+  assert.equal(first.shown, false);
+  assert.equal(held(holding), "old=1");
+  holding.apply(message(["b=2"], { state: { part: 2, parts: 3 } }));
+  const last = holding.apply(message(["c=3"], { state: { part: 3, parts: 3 }, offset: 9 }));
+  assert.equal(held(holding), "a=1 b=2 c=3");
+  assert.equal(holding.offset, 9);
+  assert.ok(last.shown && last.replaced && !last.gap);
+  assert.deepEqual(last.removes.map(({ id }) => id), ["old"]);
+  assert.deepEqual(last.upserts.map(({ id }) => id), ["a", "b", "c"]);
+});
+
+test("changes upsert and remove", () => {
+  const holding = holdingWith(whole(["a=1", "b=1"]));
+  const applied = holding.apply(message(["a=2", "-b", "c=1"], { offset: 2 }));
+  assert.equal(held(holding), "a=2 c=1");
+  assert.deepEqual(applied.upserts.map(({ id }) => id), ["a", "c"]);
+  assert.deepEqual(applied.removes.map(({ id, why }) => [id, why]), [["b", "gone"]]);
+});
+
+test("removing what is not held does nothing", () => {
+  const holding = holdingWith(whole(["a=1"]));
+  assert.deepEqual(holding.apply(message(["-x"], { offset: 2 })).removes, []);
+  assert.equal(held(holding), "a=1");
+});
+
+test("an empty state empties the channel", () => {
+  const holding = holdingWith(whole(["a=1"]));
+  const applied = holding.apply(whole([], { offset: 2 }));
+  assert.equal(held(holding), "");
+  assert.deepEqual(applied.removes.map(({ id }) => id), ["a"]);
+});
+
+test("a gap replaces what is held and says so", () => {
+  const holding = holdingWith(whole(["a=1", "b=1"]));
+  const applied = holding.apply(whole(["b=7"], { gap: true, offset: 40 }));
+  assert.ok(applied.gap && applied.replaced);
+  assert.equal(held(holding), "b=7");
+  assert.equal(holding.offset, 40);
+});
+
+test("a resume may repeat changes without harm", () => {
+  const holding = holdingWith(whole(["a=1"]), message(["a=2"], { offset: 2 }), message(["a=3", "b=1"], { offset: 3 }));
+  const repeated = holding.apply(message(["a=2"], { offset: 2 }));
+  assert.equal(repeated.shown, false);
+  assert.equal(held(holding), "a=3 b=1");
+  holding.apply(message(["-b"], { offset: 4 }));
+  assert.equal(held(holding), "a=3");
+});
+
+test("changes of another epoch cannot be applied", () => {
+  const holding = holdingWith(whole(["a=1"]));
+  const applied = holding.apply(message(["a=2"], { epoch: "e2", offset: 2 }));
+  assert.ok(applied.lost);
+  assert.equal(held(holding), "a=1", "what was held stays visible until the state comes");
+  holding.apply(whole(["a=9"], { epoch: "e2", offset: 1, gap: true }));
+  assert.equal(held(holding), "a=9");
+  assert.equal(holding.epoch, "e2");
+});
+
+test("changes without a state cannot be applied", () => {
+  assert.ok(new Holding(CHANNEL).apply(message(["a=1"], { offset: 5 })).lost);
+});
+
+test("a state with a part missing is not shown", () => {
+  const holding = holdingWith(whole(["a=1"]), message(["x=1"], { state: { part: 1, parts: 3 } }));
+  assert.ok(holding.apply(message(["z=1"], { state: { part: 3, parts: 3 }, offset: 5 })).lost);
+  assert.equal(held(holding), "a=1");
+});
+
+test("a state that begins anew forgets the parts before", () => {
+  const holding = holdingWith(
+    message(["x=1"], { state: { part: 1, parts: 2 } }),
+    message(["a=1"], { state: { part: 1, parts: 2 }, gap: true }),
+    message(["b=1"], { state: { part: 2, parts: 2 }, offset: 8 }),
+  );
+  assert.equal(held(holding), "a=1 b=1");
+});
+
+test("of two cells that hold a vehicle the newest position wins", () => {
+  const store = new Store();
+  store.apply(whole(["a=1"], { channel: "area/u1", at: 10 }));
+  store.apply(whole([], { channel: "area/u2", at: 10 }));
+  store.apply(message(["a=2"], { channel: "area/u2", offset: 2, at: 20 }));
+  assert.deepEqual(store.list("vehicle").map(({ record }) => record.value), [2]);
+  store.apply(message(["-a"], { channel: "area/u1", offset: 2, at: 20 }));
+  assert.equal(store.find({ feed: "v", kind: "vehicle", id: "a" })?.record.value, 2);
+});
+
+test("channels that are no longer wanted are forgotten", () => {
+  const store = new Store();
+  store.apply(whole(["a=1"], { channel: "area/u1" }));
+  store.apply(whole(["b=1"], { channel: "area/u2" }));
+  assert.deepEqual(store.keepOnly(["area/u2"]).map(({ id }) => id), ["a"]);
+  assert.deepEqual(store.list("vehicle").map(({ id }) => id), ["b"]);
+});
+
+test("any interleaving of changes, repetition and states ends with what the channel holds", () => {
+  let seed = 7;
+  const random = (/** @type {number} */ below) => {
+    seed = (seed * 1103515245 + 12345) % 2147483648;
+    return seed % below;
+  };
+  for (let round = 0; round < 200; round += 1) {
+    const truth = new Map();
+    const log = [];
+    const holding = new Holding(CHANNEL);
+    const stateAt = (/** @type {number} */ offset) => whole([...truth].map(([id, value]) => `${id}=${value}`), { offset, gap: offset > 0 });
+    holding.apply(stateAt(0));
+    for (let offset = 1; offset <= 30; offset += 1) {
+      const id = "abcd"[random(4)];
+      if (random(3) === 0) truth.delete(id);
+      else truth.set(id, offset);
+      log.push(message([truth.has(id) ? `${id}=${offset}` : `-${id}`], { offset }));
+      switch (random(4)) {
+        case 0: // the connection broke: resume from an earlier position
+          for (const each of log.slice(random(log.length))) if (each.offset <= holding.offset + 1) holding.apply(each);
+          break;
+        case 1: // the ring has moved on: state with gap
+          holding.apply(stateAt(offset));
+          break;
+        default:
+          for (const each of log.slice(holding.offset)) holding.apply(each);
+      }
+    }
+    for (const each of log.slice(holding.offset)) holding.apply(each);
+    assert.equal(held(holding), [...truth].map(([id, value]) => `${id}=${value}`).sort().join(" "), `round ${round}`);
+  }
+});

@@ -1,0 +1,37 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import { badgeColors } from "../../plain/badge.js";
+import { ageWords, clock, delayWords, dueWords, seconds } from "../../plain/words.js";
+
+/** The cases that the server's own words (crates/lineside/src/pages) are tested with too. */
+const cases = JSON.parse(readFileSync(new URL("../words.json", import.meta.url), "utf8"));
+
+test("delays are said as the server says them", () => {
+  for (const [status, delay, words, tone] of cases.delay) {
+    assert.deepEqual(delayWords(status, delay), { words, tone }, `${status} ${delay}`);
+  }
+});
+
+test("due times and ages are said as the server says them", () => {
+  for (const [value, words] of cases.due) assert.equal(dueWords(value), words, `due in ${value} s`);
+  for (const [value, words] of cases.age) assert.equal(ageWords(value), words, `${value} s ago`);
+});
+
+test("a badge's label can always be read", () => {
+  for (const [color, background, text] of cases.badge) {
+    assert.deepEqual(badgeColors(color), { background, text }, String(color));
+  }
+});
+
+test("moments come as RFC 3339 or as seconds", () => {
+  assert.equal(seconds("1970-01-01T01:00:10+01:00"), 10);
+  assert.equal(seconds(10), 10);
+  assert.equal(seconds(null), null);
+  assert.equal(seconds("soon"), null);
+});
+
+test("a clock shows the time at the place", () => {
+  assert.equal(clock(0, "Asia/Tokyo"), "09:00");
+  assert.equal(clock(0, "UTC"), "00:00");
+});
