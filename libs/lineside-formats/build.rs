@@ -119,7 +119,7 @@ mod gtfs_rt {
             }
         }
 
-        let mut table = "pub(super) static MESSAGES: &[Message] = &[\n".to_owned();
+        let mut table = "static MESSAGES: &[Message] = &[\n".to_owned();
         for message in &messages {
             writeln!(table, "    Message {{ name: {:?}, fields: &[", message.name())?;
             for field in message.fields() {

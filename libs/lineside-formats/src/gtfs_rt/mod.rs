@@ -1,4 +1,11 @@
-//! GTFS-Realtime 2.0: protobuf and its JSON twin.
+//! GTFS-Realtime 2.0: protobuf and its JSON twin. No version of the schedule is needed to read it.
+//!
+//! The usual way in is [`decode_shallow`]: it finds the entities of a message, names and hashes them, and leaves them
+//! encoded, so that a poll costs next to nothing where nothing changed; [`RawEntity::decode`] then opens what is new.
+//! The bytes of an entity also are what [`encode_feed`] writes, so extensions that the schema does not know survive.
+//!
+//! A fault inside one entity is a [`Problem`](crate::Problem) of that entity. A body that ends early is refused as a
+//! whole, because in a full dataset what is missing would count as gone.
 
 /// The messages of the specification, as prost makes them from `proto/gtfs-realtime.proto`.
 ///
@@ -9,4 +16,17 @@ pub mod proto {
     include!(concat!(env!("OUT_DIR"), "/transit_realtime.rs"));
 }
 
+mod limits;
+mod wire;
+mod required;
+mod shallow;
+mod full;
+mod encode;
 mod json;
+mod twin;
+
+pub use encode::{encode_feed, to_json};
+pub use full::decode;
+pub use limits::Limits;
+pub use shallow::{Payload, RawEntity, Shallow, decode_shallow};
+pub use twin::decode_json;

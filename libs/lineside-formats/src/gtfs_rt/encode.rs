@@ -1,0 +1,74 @@
+//! Puts messages together, from entities that are encoded already.
+
+use std::io;
+
+use bytes::{BufMut as _, Bytes, BytesMut};
+use prost::Message as _;
+use serde::{Serialize, Serializer, ser::SerializeSeq, ser::SerializeStruct};
+
+use super::proto;
+
+/// Keys of `FeedMessage.header` and `FeedMessage.entity`: length-delimited fields 1 and 2.
+const HEADER_KEY: u8 = 0x0A;
+const ENTITY_KEY: u8 = 0x12;
+/// Longest key with a length.
+const FIELD_HEAD_BYTES_MAX: usize = 11;
+
+/// Encodes a message from a header and encoded entities, whose extensions thereby survive.
+pub fn encode_feed<E>(header: &proto::FeedHeader, entities: impl IntoIterator<Item = E>) -> Bytes
+where
+    E: AsRef<[u8]>,
+{
+    let mut message = BytesMut::new();
+    put(&mut message, HEADER_KEY, &header.encode_to_vec());
+    for entity in entities {
+        put(&mut message, ENTITY_KEY, entity.as_ref());
+    }
+    message.freeze()
+}
+
+fn put(message: &mut BytesMut, key: u8, bytes: &[u8]) {
+    message.reserve(FIELD_HEAD_BYTES_MAX + bytes.len());
+    message.put_u8(key);
+    prost::encode_length_delimiter(bytes.len(), message)
+        .expect("a BytesMut grows, so there is room for a length");
+    message.put_slice(bytes);
+}
+
+/// Writes the JSON twin of a message as it goes, one entity at a time.
+///
+/// An entity is anything that serializes to the twin of a [`proto::FeedEntity`]: the entity itself, or text that was
+/// made before (`&serde_json::value::RawValue`).
+///
+/// # Errors
+/// Those of the writer.
+pub fn to_json<W, E>(
+    writer: W,
+    header: &proto::FeedHeader,
+    entities: impl IntoIterator<Item = E>,
+) -> io::Result<()>
+where
+    W: io::Write,
+    E: Serialize,
+{
+    let mut serializer = serde_json::Serializer::new(writer);
+    let mut message = serializer.serialize_struct("FeedMessage", 2)?;
+    message.serialize_field("header", header)?;
+    let entities = Once(std::cell::Cell::new(Some(entities.into_iter())));
+    message.serialize_field("entity", &entities)?;
+    SerializeStruct::end(message)?;
+    Ok(())
+}
+
+/// Serializes an iterator as a list; serde asks for a shared reference, an iterator can be used only once.
+struct Once<I>(std::cell::Cell<Option<I>>);
+
+impl<I: Iterator<Item: Serialize>> Serialize for Once<I> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut list = serializer.serialize_seq(None)?;
+        for item in self.0.take().into_iter().flatten() {
+            list.serialize_element(&item)?;
+        }
+        SerializeSeq::end(list)
+    }
+}

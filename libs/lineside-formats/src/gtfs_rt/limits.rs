@@ -1,0 +1,31 @@
+//! How much of a message is taken.
+
+/// Bounds on one message; what exceeds them is refused or dropped, never cut.
+///
+/// A decoded entity takes up to about a hundred times its bytes, reached only by one made of empty parts; a real one
+/// takes five to ten times.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Longest body, in bytes; a longer one is refused.
+    pub body_bytes: usize,
+    /// Longest entity, in bytes; a longer one is dropped with a problem. The default leaves about 130 bytes to each
+    /// call of a trip of 500, twice what producers send.
+    pub entity_bytes: usize,
+    /// Most entities; a message with more is refused.
+    pub entities: usize,
+}
+
+impl Limits {
+    /// The most entities that any message may have.
+    pub const ENTITIES_MAX: usize = 1_000_000;
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            body_bytes: 128 * 1_024 * 1_024,
+            entity_bytes: 64 * 1_024,
+            entities: Limits::ENTITIES_MAX,
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Finds fields that the specification requires and an entity leaves out.
+//!
+//! prost fills them with defaults, a vehicle without a latitude would then stand at 0; and other readers refuse a
+//! whole message for one such entity, so it must not get into what we publish.
+
+use serde_json::Value as Json;
+
+use super::wire::{Fault, Fields, Value};
+
+/// A message of the schema: its required fields, and those through which required ones are reached.
+struct Message {
+    name: &'static str,
+    fields: &'static [Field],
+}
+
+struct Field {
+    number: u32,
+    name: &'static str,
+    required: bool,
+    /// Place of the field's own message in the table, if that has something to check.
+    message: Option<usize>,
+}
+
+include!(concat!(env!("OUT_DIR"), "/required.rs"));
+
+/// The path of the first required field that the encoded entity lacks, such as `vehicle.position.latitude`.
+pub(super) fn missing_in_entity(entity: &[u8]) -> Result<Option<String>, Fault> {
+    match message("FeedEntity") {
+        Some(message) => missing_in(message, entity),
+        None => Ok(None),
+    }
+}
+
+/// The same for the encoded header.
+pub(super) fn missing_in_header(header: &[u8]) -> Result<Option<String>, Fault> {
+    match message("FeedHeader") {
+        Some(message) => missing_in(message, header),
+        None => Ok(None),
+    }
+}
+
+/// The same for an entity of the JSON twin.
+pub(super) fn missing_in_json(entity: &Json) -> Option<String> {
+    message("FeedEntity").and_then(|message| missing_in_object(message, entity))
+}
+
+fn message(name: &str) -> Option<&'static Message> {
+    MESSAGES.iter().find(|message| message.name == name)
+}
+
+/// Depth is bounded by the schema, which does not nest a message in itself.
+fn missing_in(message: &Message, bytes: &[u8]) -> Result<Option<String>, Fault> {
+    // One bit per row of the table; no message has more than 64.
+    let mut seen = 0_u64;
+    for field in Fields::of(bytes) {
+        let found = field?;
+        let Some(row) = message.fields.iter().position(|it| it.number == found.number) else {
+            continue;
+        };
+        seen |= 1 << row;
+        let field = &message.fields[row];
+        if let (Some(inner), Value::Bytes(bytes)) = (field.message, found.value)
+            && let Some(path) = missing_in(&MESSAGES[inner], bytes)?
+        {
+            return Ok(Some(format!("{}.{path}", field.name)));
+        }
+    }
+    let absent = |&(row, field): &(usize, &Field)| field.required && seen & (1 << row) == 0;
+    Ok(message.fields.iter().enumerate().find(absent).map(|(_, field)| field.name.to_owned()))
+}
+
+fn missing_in_object(message: &Message, json: &Json) -> Option<String> {
+    message.fields.iter().find_map(|field| {
+        let value = json.get(field.name).or_else(|| json.get(camel_case(field.name)));
+        let inner = field.message.map(|inner| &MESSAGES[inner]);
+        let path = match (value.filter(|value| !value.is_null()), inner) {
+            (None, _) => return field.required.then(|| field.name.to_owned()),
+            (Some(_), None) => None,
+            (Some(Json::Array(values)), Some(inner)) => {
+                values.iter().find_map(|value| missing_in_object(inner, value))
+            }
+            (Some(value), Some(inner)) => missing_in_object(inner, value),
+        };
+        path.map(|path| format!("{}.{path}", field.name))
+    })
+}
+
+fn camel_case(name: &str) -> String {
+    let mut camel = String::with_capacity(name.len());
+    let mut upper = false;
+    for letter in name.chars() {
+        match letter {
+            '_' => upper = true,
+            _ if upper => {
+                camel.extend(letter.to_uppercase());
+                upper = false;
+            }
+            _ => camel.push(letter),
+        }
+    }
+    camel
+}
+
+#[cfg(test)]
+mod tests {
+    use prost::Message as _;
+
+    use super::*;
+    use crate::gtfs_rt::proto;
+
+    #[test]
+    fn every_message_fits_the_bits_of_what_was_seen() {
+        assert!(MESSAGES.iter().all(|message| message.fields.len() <= 64));
+    }
+
+    #[test]
+    fn what_is_missing_is_named_by_its_path() {
+        let bytes = |entity: &[u8]| missing_in_entity(entity).unwrap();
+        assert_eq!(bytes(b"").as_deref(), Some("id"));
+        assert_eq!(bytes(b"\x0A\x01a").as_deref(), None);
+        assert_eq!(bytes(b"\x0A\x01a\x1A\x00").as_deref(), Some("trip_update.trip"));
+        let position = b"\x0A\x01a\x22\x07\x12\x05\x0D....";
+        assert_eq!(bytes(position).as_deref(), Some("vehicle.position.longitude"));
+
+        let json = |text: &str| missing_in_json(&serde_json::from_str(text).unwrap());
+        assert_eq!(json(r#"{}"#).as_deref(), Some("id"));
+        assert_eq!(json(r#"{"id": "a"}"#).as_deref(), None);
+        assert_eq!(json(r#"{"id": "a", "tripUpdate": {}}"#).as_deref(), Some("trip_update.trip"));
+        assert_eq!(
+            json(r#"{"id": "a", "vehicle": {"position": {"latitude": 1, "longitude": null}}}"#)
+                .as_deref(),
+            Some("vehicle.position.longitude")
+        );
+        assert_eq!(
+            json(r#"{"id": "a", "alert": {"image": {"localized_image": [{"url": "u"}]}}}"#)
+                .as_deref(),
+            Some("alert.image.localized_image.media_type")
+        );
+    }
+
+    #[test]
+    fn what_prost_writes_is_complete() {
+        let entity = proto::FeedEntity {
+            trip_update: Some(proto::TripUpdate::default()),
+            vehicle: Some(proto::VehiclePosition {
+                position: Some(proto::Position::default()),
+                ..Default::default()
+            }),
+            ..Default::default()
+        };
+        assert_eq!(missing_in_entity(&entity.encode_to_vec()), Ok(None));
+        assert_eq!(missing_in_json(&serde_json::to_value(&entity).unwrap()), None);
+    }
+}

@@ -1,0 +1,303 @@
+//! Takes a message apart into its header and its entities, still encoded.
+//!
+//! Most of a poll is what the poll before it said. Hashing the encoded entities tells which those are at a fortieth of
+//! the cost of decoding them, and the views share the body's memory.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+use prost::Message as _;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::{
+    Limits, proto, required,
+    wire::{Fault, Field, Fields, Value},
+};
+use crate::{Error, ErrorKind, Problem, Problems, looks_like_html};
+
+/// A message whose entities are found but not decoded.
+#[derive(Clone, Debug)]
+pub struct Shallow {
+    /// The header, decoded.
+    pub header: proto::FeedHeader,
+    /// The entities in the order of the message.
+    pub entities: Vec<RawEntity>,
+}
+
+impl Shallow {
+    /// Whether the message adds to the ones before it instead of replacing them.
+    pub fn is_differential(&self) -> bool {
+        self.header.incrementality() == proto::feed_header::Incrementality::Differential
+    }
+
+    /// A message as if it had arrived encoded: the way in for the JSON twin.
+    pub fn of_message(message: &proto::FeedMessage) -> Shallow {
+        let entities = message.entity.iter().zip(1..);
+        Shallow {
+            header: message.header.clone(),
+            entities: entities.map(|(entity, number)| RawEntity::of_entity(entity, number)).collect(),
+        }
+    }
+}
+
+/// One entity as it stands in the body, with what a first look shows.
+#[derive(Clone, Debug)]
+pub struct RawEntity {
+    /// The encoded entity, extensions and all. It is a view that keeps the whole body in memory: whoever keeps an
+    /// entity for longer than the body copies it (`Bytes::copy_from_slice`).
+    pub bytes: Bytes,
+    /// xxh3 of the bytes. Equal hashes are taken for equal entities.
+    pub hash: u64,
+    /// What the entity speaks of.
+    pub payload: Payload,
+    /// Whether it is taken back; only meaningful in a differential message.
+    pub is_deleted: bool,
+    /// Place in the message, counted from 1.
+    pub number: u32,
+    id: Range<u32>,
+}
+
+impl RawEntity {
+    /// The entity's id.
+    pub fn id(&self) -> &str {
+        let range = self.id.start as usize..self.id.end as usize;
+        self.bytes.get(range).and_then(|id| std::str::from_utf8(id).ok()).unwrap_or_default()
+    }
+
+    /// Decodes the entity.
+    ///
+    /// # Errors
+    /// The problem of this entity: damaged, of a wrong type, or without a field that the specification requires.
+    pub fn decode(&self) -> Result<proto::FeedEntity, Problem> {
+        let missing = required::missing_in_entity(&self.bytes);
+        if let Some(path) = missing.map_err(|fault| self.damaged(&fault.to_string()))? {
+            return Err(missing_field(self.number, &path).with_value(self.id()));
+        }
+        proto::FeedEntity::decode(self.bytes.clone()).map_err(|error| {
+            let error = error.to_string();
+            self.damaged(error.strip_prefix("failed to decode Protobuf message: ").unwrap_or(&error))
+        })
+    }
+
+    /// The entity as it would stand in a body. `number` is its place, from 1.
+    pub fn of_entity(entity: &proto::FeedEntity, number: u32) -> RawEntity {
+        let bytes = Bytes::from(entity.encode_to_vec());
+        let hash = xxh3_64(&bytes);
+        let is_deleted = entity.is_deleted();
+        let payload = Payload::of_entity(entity);
+        // The id is field 1, which prost writes first.
+        let start = 1 + prost::length_delimiter_len(entity.id.len());
+        let id = start as u32..(start + entity.id.len()) as u32;
+        RawEntity { bytes, hash, payload, is_deleted, number, id }
+    }
+
+    fn damaged(&self, detail: &str) -> Problem {
+        damaged(self.number, detail).with_value(self.id())
+    }
+}
+
+/// Which of an entity's payloads are present; normally one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Payload(u8);
+
+impl Payload {
+    /// How one trip runs.
+    pub const TRIP_UPDATE: Payload = Payload::of_field(3);
+    /// Where one vehicle is.
+    pub const VEHICLE: Payload = Payload::of_field(4);
+    /// Something to tell passengers.
+    pub const ALERT: Payload = Payload::of_field(5);
+    /// A path that the schedule does not hold.
+    pub const SHAPE: Payload = Payload::of_field(6);
+    /// A stop that the schedule does not hold.
+    pub const STOP: Payload = Payload::of_field(7);
+    /// A detour for many trips.
+    pub const TRIP_MODIFICATIONS: Payload = Payload::of_field(8);
+
+    /// Whether all payloads of `other` are present.
+    pub const fn contains(self, other: Payload) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// Whether the schema knows nothing of what is in the entity.
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    const fn of_field(number: u32) -> Payload {
+        Payload(1 << (number - 3))
+    }
+
+    fn of_entity(entity: &proto::FeedEntity) -> Payload {
+        let present = [
+            entity.trip_update.is_some(),
+            entity.vehicle.is_some(),
+            entity.alert.is_some(),
+            entity.shape.is_some(),
+            entity.stop.is_some(),
+            entity.trip_modifications.is_some(),
+        ];
+        Payload(present.iter().zip(0..).map(|(&is, bit)| u8::from(is) << bit).sum())
+    }
+}
+
+/// Takes the message in `body` apart; the entities are views into it.
+///
+/// Cost: one pass over the body's outline, one over its bytes for the hashes. A damaged entity is dropped with a
+/// problem, its number given as the line; bytes of extensions are passed over.
+///
+/// # Errors
+/// Refuses a body that is empty, larger than the limits, a web page, cut off, no protobuf, or without a feed header.
+pub fn decode_shallow(body: Bytes, limits: &Limits) -> Result<(Shallow, Problems), Error> {
+    refuse_at_sight(&body, limits)?;
+    let mut found = Found::default();
+    for field in Fields::of(&body) {
+        found.take(field.map_err(refusal)?, &body, limits)?;
+    }
+    let header = found.header.ok_or_else(|| {
+        Error::new(ErrorKind::Decode, "the message has no feed header, so it is no GTFS-Realtime")
+    })?;
+    Ok((Shallow { header, entities: found.entities }, found.problems))
+}
+
+/// What needs no decoding to be refused.
+pub(super) fn refuse_at_sight(body: &[u8], limits: &Limits) -> Result<(), Error> {
+    let (kind, detail) = if body.is_empty() {
+        (ErrorKind::Empty, "the body is empty".to_owned())
+    } else if body.len() > limits.body_bytes {
+        let (found, most) = (body.len(), limits.body_bytes);
+        (ErrorKind::TooLarge, format!("the message has {found} bytes, more than {most}"))
+    } else if looks_like_html(body) {
+        (ErrorKind::Html, "a web page came where GTFS-Realtime was expected".to_owned())
+    } else {
+        return Ok(());
+    };
+    Err(Error::new(kind, detail))
+}
+
+fn refusal(fault: Fault) -> Error {
+    match fault {
+        Fault::Truncated => Error::new(
+            ErrorKind::Truncated,
+            "the message ends in the middle of a field, so it was cut off",
+        ),
+        Fault::Malformed(what) => {
+            Error::new(ErrorKind::Decode, format!("the message is no protobuf: {what}"))
+        }
+    }
+}
+
+#[derive(Default)]
+struct Found {
+    header: Option<proto::FeedHeader>,
+    entities: Vec<RawEntity>,
+    problems: Problems,
+    n_entities: u32,
+}
+
+impl Found {
+    fn take(&mut self, field: Field<'_>, body: &Bytes, limits: &Limits) -> Result<(), Error> {
+        match (field.number, field.value) {
+            (1, Value::Bytes(bytes)) => self.take_header(bytes),
+            (2, Value::Bytes(bytes)) => {
+                self.count_entity(limits)?;
+                self.take_entity(body.slice_ref(bytes), limits);
+                Ok(())
+            }
+            (2, _) => {
+                self.count_entity(limits)?;
+                self.problems.push(damaged(self.n_entities, "the entity is not a message"));
+                Ok(())
+            }
+            (1, _) => Err(Error::new(ErrorKind::Decode, "the feed header is not a message")),
+            _ => Ok(()),
+        }
+    }
+
+    /// A header that comes in pieces is put together, as protobuf has it.
+    fn take_header(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        let refused = |error: String| {
+            Error::new(ErrorKind::Decode, format!("the feed header cannot be decoded: {error}"))
+        };
+        let header = self.header.get_or_insert_default();
+        header.merge(bytes).map_err(|error| refused(error.to_string()))?;
+        let missing = required::missing_in_header(bytes);
+        if let Some(field) = missing.map_err(|fault| refused(fault.to_string()))? {
+            self.problems.push(
+                Problem::new("header", MISSING_REQUIRED_FIELD, "a required field is missing")
+                    .in_field(&field),
+            );
+        }
+        Ok(())
+    }
+
+    fn count_entity(&mut self, limits: &Limits) -> Result<(), Error> {
+        self.n_entities += 1;
+        let most = limits.entities.min(Limits::ENTITIES_MAX);
+        if self.n_entities as usize > most {
+            return Err(Error::new(
+                ErrorKind::TooLarge,
+                format!("the message has more than {most} entities"),
+            ));
+        }
+        Ok(())
+    }
+
+    fn take_entity(&mut self, bytes: Bytes, limits: &Limits) {
+        let number = self.n_entities;
+        match peek(bytes, number) {
+            Err(problem) => self.problems.push(problem),
+            Ok(entity) if entity.bytes.len() > limits.entity_bytes => {
+                self.problems.push(too_large(number, entity.bytes.len(), limits).with_value(entity.id()));
+            }
+            Ok(entity) => self.entities.push(entity),
+        }
+    }
+}
+
+/// Looks at the outermost fields of an entity.
+fn peek(bytes: Bytes, number: u32) -> Result<RawEntity, Problem> {
+    let mut id = None;
+    let mut is_deleted = false;
+    let mut payload = Payload::default();
+    for field in Fields::of(&bytes) {
+        let field = field.map_err(|fault| damaged(number, &fault.to_string()))?;
+        match (field.number, field.value) {
+            (1, Value::Bytes(value)) => id = Some(value),
+            (2, Value::Varint(value)) => is_deleted = value != 0,
+            (3..=8, Value::Bytes(_)) => payload.0 |= Payload::of_field(field.number).0,
+            (1..=8, _) => {
+                let detail = format!("field {} has the wrong wire type", field.number);
+                return Err(damaged(number, &detail));
+            }
+            _ => {}
+        }
+    }
+    let id = id.ok_or_else(|| missing_field(number, "id"))?;
+    if std::str::from_utf8(id).is_err() {
+        return Err(damaged(number, "the id is not UTF-8").in_field("id"));
+    }
+    // A message is at most 2 GiB long, so both ends fit.
+    let start = id.as_ptr() as usize - bytes.as_ptr() as usize;
+    let id = start as u32..(start + id.len()) as u32;
+    Ok(RawEntity { hash: xxh3_64(&bytes), bytes, payload, is_deleted, number, id })
+}
+
+/// The code of MobilityData's validator for the same fault in a table.
+const MISSING_REQUIRED_FIELD: &str = "missing_required_field";
+
+pub(super) fn missing_field(number: u32, path: &str) -> Problem {
+    Problem::new("entity", MISSING_REQUIRED_FIELD, "a required field is missing")
+        .at_line(number.into())
+        .in_field(path)
+}
+
+pub(super) fn damaged(number: u32, detail: &str) -> Problem {
+    Problem::new("entity", "invalid_entity", format!("cannot be decoded: {detail}"))
+        .at_line(number.into())
+}
+
+pub(super) fn too_large(number: u32, bytes: usize, limits: &Limits) -> Problem {
+    let detail = format!("has {bytes} bytes, more than {}", limits.entity_bytes);
+    Problem::new("entity", "entity_too_large", detail).at_line(number.into())
+}

@@ -1,0 +1,117 @@
+//! Decodes the JSON twin of a message, as producers publish it beside the protobuf.
+
+use std::fmt;
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{self, SeqAccess, Visitor},
+};
+use serde_json::{Value as Json, value::RawValue};
+
+use super::{
+    Limits, proto, required,
+    shallow::{damaged, missing_field, refuse_at_sight, too_large},
+};
+use crate::{Error, ErrorKind, Problem, Problems};
+
+/// JSON takes about five times the bytes of protobuf, with indentation ten: what a text may be longer than the entity
+/// that it spells.
+const TEXT_PER_ENTITY_BYTE: usize = 16;
+
+/// Decodes the JSON twin of a message: names in snake_case or camelCase, enumerations by name or number, numbers also
+/// as text. A faulty entity is dropped with a problem, its number given as the line.
+///
+/// # Errors
+/// Refuses a body that is empty, larger than the limits, a web page, cut off, no JSON, or without a feed header.
+pub fn decode_json(body: &[u8], limits: &Limits) -> Result<(proto::FeedMessage, Problems), Error> {
+    refuse_at_sight(body, limits)?;
+    let text = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body);
+    let envelope: Envelope<'_> = serde_json::from_slice(text).map_err(refusal)?;
+    let header = envelope.header.ok_or_else(|| {
+        Error::new(ErrorKind::Decode, "the message has no feed header, so it is no GTFS-Realtime")
+    })?;
+    let texts = envelope.entity.unwrap_or_default().0;
+    if texts.len() > limits.entities {
+        let detail = format!("the message has more than {} entities", limits.entities);
+        return Err(Error::new(ErrorKind::TooLarge, detail));
+    }
+
+    let mut problems = Problems::new();
+    let mut entity = Vec::with_capacity(texts.len());
+    for (text, number) in texts.into_iter().zip(1..) {
+        match decode_entity(text.get(), number, limits) {
+            Ok(decoded) => entity.push(decoded),
+            Err(problem) => problems.push(problem),
+        }
+    }
+    Ok((proto::FeedMessage { header, entity }, problems))
+}
+
+fn refusal(error: serde_json::Error) -> Error {
+    if error.is_eof() {
+        return Error::new(ErrorKind::Truncated, "the JSON ends too early, so it was cut off");
+    }
+    Error::new(ErrorKind::Decode, format!("the message is no JSON twin of GTFS-Realtime: {error}"))
+}
+
+fn decode_entity(text: &str, number: u32, limits: &Limits) -> Result<proto::FeedEntity, Problem> {
+    if text.len() > limits.entity_bytes.saturating_mul(TEXT_PER_ENTITY_BYTE) {
+        return Err(too_large(number, text.len(), limits));
+    }
+    let faulty = |error: serde_json::Error| damaged(number, &error.to_string());
+    let json: Json = serde_json::from_str(text).map_err(faulty)?;
+    let named = |problem: Problem| match json.get("id").and_then(Json::as_str) {
+        Some(id) => problem.with_value(id),
+        None => problem,
+    };
+    if !json.is_object() {
+        return Err(damaged(number, "the entity is not an object"));
+    }
+    if let Some(path) = required::missing_in_json(&json) {
+        return Err(named(missing_field(number, &path)));
+    }
+    let entity = proto::FeedEntity::deserialize(&json).map_err(|error| named(faulty(error)))?;
+    match prost::Message::encoded_len(&entity) {
+        bytes if bytes > limits.entity_bytes => Err(named(too_large(number, bytes, limits))),
+        _ => Ok(entity),
+    }
+}
+
+/// The message with its entities still as text, so that one faulty entity costs only itself.
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    header: Option<proto::FeedHeader>,
+    #[serde(borrow)]
+    entity: Option<Texts<'a>>,
+}
+
+/// Bound: at most [`Limits::ENTITIES_MAX`].
+#[derive(Default)]
+struct Texts<'a>(Vec<&'a RawValue>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Texts<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_seq(TextsVisitor)
+    }
+}
+
+struct TextsVisitor;
+
+impl<'de> Visitor<'de> for TextsVisitor {
+    type Value = Texts<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of entities")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+        let mut texts = Vec::new();
+        while let Some(text) = list.next_element()? {
+            if texts.len() == Limits::ENTITIES_MAX {
+                return Err(de::Error::custom("too many entities"));
+            }
+            texts.push(text);
+        }
+        Ok(Texts(texts))
+    }
+}
