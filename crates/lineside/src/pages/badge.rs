@@ -1,0 +1,71 @@
+//! Route badges: the route's color with a label that can be read on it.
+//!
+//! The color is an attribute of a shape, not a style: the pages' content security policy allows no
+//! styles but the one sheet, and so a feed's text can never become one.
+
+use maud::{Markup, html};
+
+/// What a route without a color is drawn in.
+const DEFAULT_COLOR: [u8; 3] = [0x5b, 0x67, 0x70];
+
+/// A badge with this label, on the feed's color.
+pub(super) fn badge(label: &str, color: Option<[u8; 3]>) -> Markup {
+    let (background, reads_white) = colors(color);
+    html! {
+        span.badge.on-dark[reads_white].on-light[!reads_white] {
+            svg aria-hidden="true" { rect width="100%" height="100%" fill=(background); }
+            (label)
+        }
+    }
+}
+
+/// The background as `#rrggbb`, and whether white reads better on it than black. A feed's own text
+/// color is often unreadable, so it is not asked.
+fn colors(color: Option<[u8; 3]>) -> (String, bool) {
+    let rgb = color.unwrap_or(DEFAULT_COLOR);
+    let light = luminance(rgb);
+    let [r, g, b] = rgb;
+    (format!("#{r:02x}{g:02x}{b:02x}"), 1.05 / (light + 0.05) >= (light + 0.05) / 0.05)
+}
+
+/// Relative luminance after WCAG 2.
+fn luminance(rgb: [u8; 3]) -> f64 {
+    let [r, g, b] = rgb.map(|channel| {
+        let value = f64::from(channel) / 255.0;
+        if value <= 0.040_45 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
+    });
+    0.2126 * r + 0.7152 * g + 0.0722 * b
+}
+
+/// Six hexadecimal digits, with or without `#`, as a color.
+pub(super) fn parse_color(text: &str) -> Option<[u8; 3]> {
+    let digits = text.strip_prefix('#').unwrap_or(text);
+    if digits.len() != 6 || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return None;
+    }
+    let value = u32::from_str_radix(digits, 16).ok()?;
+    let [_, r, g, b] = value.to_be_bytes();
+    Some([r, g, b])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_reads_on_its_color_as_in_the_browser() {
+        let cases = crate::pages::words::tests::cases();
+        for case in cases["badge"].as_array().expect("a list of cases") {
+            let (background, reads_white) = colors(case[0].as_str().and_then(parse_color));
+            assert_eq!(Some(background.as_str()), case[1].as_str());
+            let text = if reads_white { "#ffffff" } else { "#000000" };
+            assert_eq!(Some(text), case[2].as_str(), "on {background}");
+        }
+    }
+
+    #[test]
+    fn a_label_is_text_whatever_it_holds() {
+        let markup = badge("<b>7</b>", None).into_string();
+        assert!(markup.contains("&lt;b&gt;7&lt;/b&gt;"), "{markup}");
+    }
+}

@@ -1,0 +1,183 @@
+//! The frame around every page, and the headers that every page is sent with.
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{Html, IntoResponse, Response};
+use maud::{DOCTYPE, Markup, html};
+use serde::Serialize;
+
+use super::{assets, icons};
+
+/// Which entry of the navigation a page belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Section {
+    Catalog,
+    Map,
+    Other,
+}
+
+/// What a page brings along with its content.
+#[derive(Debug)]
+pub(super) struct Page<'a> {
+    pub(super) title: &'a str,
+    pub(super) section: Section,
+    /// Further classes of the body.
+    pub(super) class: &'a str,
+    /// Modules of `web/plain` to load.
+    pub(super) scripts: &'a [&'a str],
+    /// A bundled part, when this binary has it.
+    pub(super) bundle: Option<assets::Bundle>,
+    /// Links for machines in the head: type and address.
+    pub(super) alternates: Vec<(&'static str, String)>,
+}
+
+impl<'a> Page<'a> {
+    pub(super) fn new(title: &'a str, section: Section) -> Self {
+        Self { title, section, class: "", scripts: &[], bundle: None, alternates: Vec::new() }
+    }
+
+    /// The whole document.
+    pub(super) fn render(&self, main: &Markup) -> Markup {
+        html! {
+            (DOCTYPE)
+            html lang="en" {
+                (self.head())
+                body class=[Some(self.class).filter(|class| !class.is_empty())] {
+                    a.skip href="#main" { "Skip to the content" }
+                    (self.masthead())
+                    main #main tabindex="-1" { (main) }
+                    (footer())
+                }
+            }
+        }
+    }
+
+    fn head(&self) -> Markup {
+        html! {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (self.title) " · Lineside" }
+                link rel="icon" type="image/svg+xml" href=(assets::plain("icon.svg"));
+                @for style in self.bundle.iter().flat_map(|bundle| &bundle.styles) {
+                    link rel="stylesheet" href=(style);
+                }
+                link rel="stylesheet" href=(assets::plain("lineside.css"));
+                @for (kind, address) in &self.alternates {
+                    link rel="alternate" type=(kind) href=(address);
+                }
+                @for script in self.scripts {
+                    script type="module" src=(assets::plain(script)) {}
+                }
+                @if let Some(bundle) = &self.bundle {
+                    script type="module" src=(bundle.script) {}
+                }
+            }
+        }
+    }
+
+    fn masthead(&self) -> Markup {
+        let current = |section| (self.section == section).then_some("page");
+        html! {
+            header.masthead {
+                div.masthead-in {
+                    a.wordmark href="/" { (icons::mark()) "Lineside" }
+                    nav.nav aria-label="Pages" {
+                        a href="/" aria-current=[current(Section::Catalog)] { "Feeds" }
+                        a href="/map" aria-current=[current(Section::Map)] { "Map" }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn footer() -> Markup {
+    html! {
+        footer.footer {
+            div.footer-in {
+                span { "Lineside " (env!("CARGO_PKG_VERSION")) }
+                nav aria-label="For machines" {
+                    a href="/api/v1/openapi.json" { "API description" }
+                    " · "
+                    a href="/api/v1/feeds" { "Feeds as JSON" }
+                    " · "
+                    a href="/metrics" { "Metrics" }
+                }
+            }
+        }
+    }
+}
+
+/// Data for the page's scripts, as an element that no browser runs.
+pub(super) fn data_island(id: &str, data: &impl Serialize) -> Markup {
+    // A `<` inside a JSON text can only be inside a string, where its escape means the same: so no
+    // feed's text can close the element.
+    let json = serde_json::to_string(data).unwrap_or_else(|_| "null".to_owned());
+    html! {
+        script type="application/json" id=(id) { (maud::PreEscaped(json.replace('<', "\\u003c"))) }
+    }
+}
+
+/// A page as a reply. `policy_extra` names further hosts that the page's scripts may fetch from.
+pub(super) fn reply(status: StatusCode, page: Markup, policy_extra: &str) -> Response {
+    let headers = [
+        (header::CONTENT_SECURITY_POLICY, policy(policy_extra)),
+        (header::CACHE_CONTROL, HeaderValue::from_static("no-cache")),
+        (header::REFERRER_POLICY, HeaderValue::from_static("same-origin")),
+        (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
+    ];
+    (status, headers, Html(page.into_string())).into_response()
+}
+
+/// No inline script or style, nothing from elsewhere but what the operator's map needs; workers and
+/// images from blobs are how the map library works.
+fn policy(extra: &str) -> HeaderValue {
+    const OWN: &str = "default-src 'self'; img-src 'self' data: blob:; worker-src 'self' blob:; \
+        object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'self'";
+    if extra.is_empty() {
+        return HeaderValue::from_static(OWN);
+    }
+    let text = format!(
+        "default-src 'self'; img-src 'self' data: blob: {extra}; connect-src 'self' {extra}; \
+         worker-src 'self' blob:; object-src 'none'; base-uri 'none'; form-action 'self'; \
+         frame-ancestors 'self'"
+    );
+    HeaderValue::try_from(text).unwrap_or(HeaderValue::from_static(OWN))
+}
+
+/// The page for an address where nothing is.
+pub(super) fn not_found(what: &str) -> Response {
+    let page = Page::new("Not found", Section::Other);
+    let main = html! {
+        div.page {
+            div.page-head {
+                h1 { "Nothing is here" }
+                p { (what) }
+            }
+            p { a href="/" { "All feeds" } }
+        }
+    };
+    reply(StatusCode::NOT_FOUND, page.render(&main), "")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_feeds_text_cannot_leave_its_data_island() {
+        let island = data_island("x", &"</script><script>alert(1)</script>").into_string();
+        assert_eq!(island.matches("</script>").count(), 1, "{island}");
+    }
+
+    #[test]
+    fn a_page_allows_no_inline_script_or_style() {
+        for extra in ["", "https://tiles.example"] {
+            let policy = policy(extra);
+            let text = policy.to_str().expect("a policy is ASCII");
+            assert!(!text.contains("unsafe-inline"), "{text}");
+            assert!(text.contains(extra), "{text}");
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Times, delays and states in words, the same as `web/plain/words.js` says them.
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+/// Below this many seconds a departure counts as on time.
+const ON_TIME_S: i64 = 60;
+
+/// From this many seconds on a delay is shown as a long one.
+const VERY_LATE_S: i64 = 300;
+
+/// A delay as a board says it, with the class name that colors it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Delay {
+    pub(super) words: String,
+    pub(super) tone: &'static str,
+}
+
+/// A delay in words. `status` is the departure's, `delay` in seconds and positive when late.
+pub(super) fn delay(status: &str, delay: Option<i64>) -> Delay {
+    let say = |words: &str, tone| Delay { words: words.to_owned(), tone };
+    match (status, delay) {
+        ("cancelled", _) => say("Cancelled", "cancelled"),
+        ("skipped", _) => say("Does not stop here", "cancelled"),
+        ("scheduled", _) | (_, None) => say("Scheduled", "scheduled"),
+        (_, Some(delay)) if delay.abs() < ON_TIME_S => say("On time", "on-time"),
+        (_, Some(delay)) if delay < 0 => say(&format!("{} min early", -delay / 60), "early"),
+        (_, Some(delay)) => say(
+            &format!("{} min late", delay / 60),
+            if delay >= VERY_LATE_S { "very-late" } else { "late" },
+        ),
+    }
+}
+
+/// How long until a moment, as a board says it.
+pub(super) fn due(seconds: i64) -> String {
+    if seconds < -30 {
+        return "gone".to_owned();
+    }
+    if seconds < 30 {
+        return "now".to_owned();
+    }
+    let minutes = (seconds + 30) / 60;
+    if minutes <= 60 {
+        format!("{} min", minutes.max(1))
+    } else {
+        format!("{} h {} min", minutes / 60, minutes % 60)
+    }
+}
+
+/// How long ago, roughly.
+pub(super) fn age(seconds: i64) -> String {
+    match seconds {
+        ..1 => "just now".to_owned(),
+        1..120 => format!("{seconds} s ago"),
+        120..7_200 => format!("{} min ago", seconds / 60),
+        7_200..172_800 => format!("{} h ago", seconds / 3_600),
+        _ => format!("{} days ago", seconds / 86_400),
+    }
+}
+
+/// A span of time, as one would say it of a poll or a timeout.
+pub(super) fn span(seconds: u64) -> String {
+    match seconds {
+        0 => "less than a second".to_owned(),
+        1 => "1 second".to_owned(),
+        2..120 => format!("{seconds} seconds"),
+        120..7_200 => format!("{} minutes", seconds / 60),
+        _ => format!("{} hours", seconds / 3_600),
+    }
+}
+
+/// Hours and minutes at the place.
+pub(super) fn clock(unix_seconds: i64, timezone: &TimeZone) -> String {
+    format_at(unix_seconds, timezone, "%H:%M")
+}
+
+/// Hours, minutes and seconds at the place.
+pub(super) fn clock_seconds(unix_seconds: i64, timezone: &TimeZone) -> String {
+    format_at(unix_seconds, timezone, "%H:%M:%S")
+}
+
+/// Day and time at the place, with the zone's name.
+pub(super) fn moment(unix_seconds: i64, timezone: &TimeZone) -> String {
+    format_at(unix_seconds, timezone, "%-d %B %Y, %H:%M:%S %Z")
+}
+
+/// A moment as machines read it.
+pub(super) fn rfc3339(unix_seconds: i64, timezone: &TimeZone) -> String {
+    format_at(unix_seconds, timezone, "%Y-%m-%dT%H:%M:%S%:z")
+}
+
+fn format_at(unix_seconds: i64, timezone: &TimeZone, format: &str) -> String {
+    Timestamp::from_second(unix_seconds)
+        .map(|at| at.to_zoned(timezone.clone()).strftime(format).to_string())
+        .unwrap_or_else(|_| "–".to_owned())
+}
+
+/// A number with thin spaces between thousands, so that it reads the same in every country.
+pub(super) fn number(value: u64) -> String {
+    let digits = value.to_string();
+    let mut spaced = String::with_capacity(digits.len() * 2);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            spaced.push('\u{202f}');
+        }
+        spaced.push(digit);
+    }
+    spaced
+}
+
+/// A number of bytes in words.
+pub(super) fn bytes(value: u64) -> String {
+    const KIB: u64 = 1 << 10;
+    const MIB: u64 = 1 << 20;
+    match value {
+        0..KIB => format!("{value} bytes"),
+        KIB..MIB => format!("{:.1} KiB", value as f64 / KIB as f64),
+        _ => format!("{:.1} MiB", value as f64 / MIB as f64),
+    }
+}
+
+/// `1 feed`, `2 feeds`.
+pub(super) fn count(value: u64, one: &str, many: &str) -> String {
+    format!("{} {}", number(value), if value == 1 { one } else { many })
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// The cases that the browser's words are tested with too.
+    pub(in crate::pages) fn cases() -> serde_json::Value {
+        serde_json::from_str(include_str!("../../../../web/tests/words.json"))
+            .expect("the cases are JSON")
+    }
+
+    fn list<'a>(cases: &'a serde_json::Value, name: &str) -> &'a [serde_json::Value] {
+        cases[name].as_array().map(Vec::as_slice).expect("a list of cases")
+    }
+
+    #[test]
+    fn delays_are_said_as_the_browser_says_them() {
+        for case in list(&cases(), "delay") {
+            let said = delay(case[0].as_str().expect("a status"), case[1].as_i64());
+            assert_eq!((Some(said.words.as_str()), Some(said.tone)), (case[2].as_str(), case[3].as_str()));
+        }
+    }
+
+    #[test]
+    fn due_times_and_ages_are_said_as_the_browser_says_them() {
+        for case in list(&cases(), "due") {
+            assert_eq!(Some(due(case[0].as_i64().expect("seconds")).as_str()), case[1].as_str());
+        }
+        for case in list(&cases(), "age").iter().filter(|case| case[0].is_i64()) {
+            assert_eq!(Some(age(case[0].as_i64().expect("seconds")).as_str()), case[1].as_str());
+        }
+    }
+
+    #[test]
+    fn numbers_are_grouped() {
+        assert_eq!(number(0), "0");
+        assert_eq!(number(999), "999");
+        assert_eq!(number(1_234_567), "1\u{202f}234\u{202f}567");
+        assert_eq!(count(1, "feed", "feeds"), "1 feed");
+        assert_eq!(bytes(1_536), "1.5 KiB");
+    }
+
+    #[test]
+    fn a_clock_shows_the_time_at_the_place() {
+        let tokyo = TimeZone::get("Asia/Tokyo").expect("a known zone");
+        assert_eq!(clock(0, &tokyo), "09:00");
+        assert_eq!(rfc3339(0, &tokyo), "1970-01-01T09:00:00+09:00");
+    }
+}
