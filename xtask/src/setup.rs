@@ -66,7 +66,6 @@ impl Node {
             .arg(&tools)
             .args([package, format!("npm@{NPM_PACKAGE_VERSION}")]))?;
         let node = Self { first: Some(tools.join("node_modules/.bin")) };
-        link_node(&tools)?;
         if !node.is_fit() {
             bail!("Node was installed into {} and does not run", tools.display());
         }
@@ -168,19 +167,6 @@ fn node_architecture() -> anyhow::Result<&'static str> {
         "aarch64" => Ok("arm64"),
         other => bail!("this system's Node is too old, and there is no Node package for {other}"),
     }
-}
-
-/// The npm package of Node's binary names no command, so npm does not link it.
-fn link_node(tools: &Path) -> anyhow::Result<()> {
-    let modules = tools.join("node_modules");
-    let link = modules.join(".bin/node");
-    if link.exists() {
-        return Ok(());
-    }
-    let binary = modules.join(format!("node-linux-{}/bin/node", node_architecture()?));
-    std::fs::hard_link(&binary, &link)
-        .or_else(|_| std::fs::copy(&binary, &link).map(|_| ()))
-        .with_context(|| format!("{} cannot be put into place", link.display()))
 }
 
 fn tools(tree: &Tree) -> PathBuf {

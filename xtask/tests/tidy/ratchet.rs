@@ -83,18 +83,14 @@ fn functions(file: &File) -> Vec<(String, usize)> {
         let is_function = defined_name(line).filter(|name| line.contains(&format!("fn {name}")));
         let (Some(name), false) = (is_function, line.trim_end().ends_with(';')) else { continue };
         let indentation = &line[..line.len() - line.trim_start().len()];
-        let end = lines[index..]
-            .iter()
-            .find(|(_, line)| line.strip_prefix(indentation).is_some_and(ends_body));
-        if let Some((end, _)) = end {
+        let is_end = |(at, line): &&(usize, &str)| {
+            line.strip_prefix(indentation) == Some("}") || (at == number && line.ends_with('}'))
+        };
+        if let Some((end, _)) = lines[index..].iter().find(is_end) {
             found.push((format!("{}: {name}", file.path), end - number + 1));
         }
     }
     found
-}
-
-fn ends_body(rest: &str) -> bool {
-    rest == "}" || rest.ends_with(" }") && !rest.starts_with(' ')
 }
 
 fn show(what: &str, lengths: &BTreeMap<String, usize>) {

@@ -50,7 +50,6 @@ const NOT_FOR_READERS: &[&str] = &[
     concat!("static.", "crates"),
     concat!("proxy.", "golang"),
     concat!("/work", "/"),
-    concat!("../", "shared"),
 ];
 
 /// A line of the dictionary.
