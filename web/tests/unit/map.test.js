@@ -1,0 +1,88 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { cellOf, cover, widen } from "../../map/geohash.js";
+import { glide, metersPerUnit, positionAt, project, rest, unproject } from "../../map/motion.js";
+import { formatView, modeOf, parseView } from "../../map/view.js";
+
+test("cells are those that everyone else computes", () => {
+  assert.equal(cellOf(57.64911, 10.40744, 6), "u4pruy"); // the example of the geohash's own description
+  assert.equal(cellOf(48.8566, 2.3522, 5), "u09tv");
+  assert.equal(cellOf(-33.8688, 151.2093, 4), "r3gx");
+});
+
+test("a view is covered by the smallest cells that are few enough", () => {
+  const paris = { west: 2.3, east: 2.4, south: 48.83, north: 48.89 };
+  const cells = cover(paris, 64);
+  assert.ok(cells.length > 0 && cells.length <= 64);
+  assert.equal(cells[0].length, 5);
+  assert.equal(new Set(cells).size, cells.length);
+  for (const [longitude, latitude] of [[2.3, 48.83], [2.4, 48.89], [2.35, 48.86]]) {
+    assert.ok(cells.includes(cellOf(latitude, longitude, 5)));
+  }
+  assert.deepEqual(cover({ west: -10, east: 30, south: 36, north: 60 }, 64), [], "a continent is too much");
+});
+
+test("a view over the date line is covered on both sides", () => {
+  const cells = cover({ west: 179.9, east: 180.1, south: -17, north: -16.9 }, 64);
+  assert.ok(cells.some((cell) => cell.startsWith("r")) && cells.some((cell) => cell.startsWith("2")), cells.join(" "));
+});
+
+test("a view gets a margin", () => {
+  assert.deepEqual(widen({ west: 0, east: 10, south: 0, north: 20 }, 0.1), { west: -1, east: 11, south: -2, north: 22 });
+});
+
+test("what the map shows survives its address", () => {
+  const text = "?at=48.8566,2.3522,12.5&mode=tram,bus&route=city:T1&route=city:a:b&stop=city:S+1/2&show=list";
+  const view = parseView(text);
+  assert.deepEqual(view.routes, [{ feed: "city", id: "T1" }, { feed: "city", id: "a:b" }]);
+  assert.deepEqual(view.stop, { feed: "city", id: "S 1/2" });
+  assert.ok(view.list && view.modes.has("tram") && view.modes.has("bus"));
+  assert.deepEqual(parseView(formatView(view)), view);
+});
+
+test("an address that says nothing sensible is an empty view", () => {
+  const view = parseView("?at=900,0,3&mode=rocket&route=:&stop=x&vehicle=");
+  assert.equal(formatView(view), "");
+});
+
+test("route types have modes", () => {
+  assert.deepEqual([0, 1, 2, 3, 4, 11, 109, 702, 900, 1000, 99, null].map(modeOf), ["tram", "metro", "rail", "bus", "ferry", "bus", "rail", "bus", "tram", "ferry", "other", "other"]);
+});
+
+const at = (longitude, latitude) => project(longitude, latitude);
+const near = (a, b) => Math.hypot(a.x - b.x, a.y - b.y) * metersPerUnit(a.y) < 0.5;
+
+test("projection and back", () => {
+  const [longitude, latitude] = unproject(project(2.3522, 48.8566));
+  assert.ok(Math.abs(longitude - 2.3522) < 1e-9 && Math.abs(latitude - 48.8566) < 1e-9);
+  assert.ok(Math.abs(metersPerUnit(0.5) - 40_075_017) < 1);
+});
+
+test("a vehicle arrives when its next report is due", () => {
+  const path = glide(at(0, 0), at(0.001, 0), [], 1_000, 2_000);
+  assert.ok(near(positionAt(path, 1_000), at(0, 0)));
+  assert.ok(near(positionAt(path, 2_000), at(0.0005, 0)));
+  assert.ok(near(positionAt(path, 3_000), at(0.001, 0)));
+  assert.ok(near(positionAt(path, 9_000), at(0.001, 0)), "and waits there");
+  assert.ok(Math.abs((positionAt(path, 2_000).heading ?? 0) - Math.PI / 2) < 1e-6, "it looks east");
+});
+
+test("a vehicle turns the corner of its line", () => {
+  const corner = [at(0, 0), at(0.001, 0), at(0.001, -0.001)];
+  const path = glide(at(0.0002, 0), at(0.001, -0.0008), [corner], 0, 2_000);
+  assert.ok(near(positionAt(path, 1_000), at(0.001, 0)), "half-way is the corner");
+  const back = glide(at(0.001, -0.0008), at(0.0002, 0), [corner], 0, 2_000);
+  assert.ok(near(positionAt(back, 1_000), at(0.001, 0)), "also on the way back");
+});
+
+test("a line that is elsewhere, or a long way round, is not followed", () => {
+  const far = [at(0, 0.01), at(0.001, 0.01)];
+  const loop = [at(0, 0), at(0, 0.01), at(0.0004, 0.01), at(0.0004, 0)];
+  for (const line of [far, loop, [at(0, 0)]]) {
+    assert.equal(glide(at(0, 0), at(0.0004, 0), [line], 0, 2_000).points.length, 2);
+  }
+});
+
+test("a jump is not a ride", () => {
+  assert.deepEqual(glide(at(0, 0), at(1, 0), [], 5, 2_000), rest(at(1, 0), 5));
+});
