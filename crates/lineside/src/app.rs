@@ -1,0 +1,167 @@
+//! What every handler shares: one cheaply cloned handle on the running server.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderMap, header};
+use lineside_hub::Hub;
+use lineside_ingest::Ingest;
+use lineside_sync::{Clock, UnixMillis};
+
+use crate::config::{Config, MapSource};
+use crate::demo::Demo;
+use crate::http::Compressed;
+use crate::metrics::Metrics;
+use crate::shutdown::Shutdown;
+
+/// Where the program serves the map's own files.
+pub const BASE_MAP_PATH: &str = "/map/base-map.geojson";
+/// Where a map style that lies in a file is served.
+pub const MAP_STYLE_PATH: &str = "/map/style.json";
+/// Where a tile archive that lies in a file is served.
+pub const MAP_TILES_PATH: &str = "/map/tiles.pmtiles";
+
+/// The running server, as handlers see it.
+#[derive(Clone, Debug)]
+pub struct App(Arc<Parts>);
+
+/// What an [`App`] is made of.
+#[derive(Debug)]
+pub struct Parts {
+    /// The feeds and what they hold.
+    pub ingest: Arc<Ingest>,
+    /// The checked configuration.
+    pub config: Config,
+    /// The time that city and server share; the wall clock unless a demo runs faster.
+    pub clock: Arc<dyn Clock>,
+    /// Whether and how the server is stopping.
+    pub shutdown: Shutdown,
+    /// The simulated city, when this is the demo.
+    pub demo: Option<Arc<Demo>>,
+    /// Land, water and streets to draw under everything, as GeoJSON.
+    pub base_map: Option<Bytes>,
+    /// Counters of the HTTP room.
+    pub metrics: Metrics,
+    /// Compressed replies, kept for the next client.
+    pub compressed: Compressed,
+}
+
+/// Where a page finds what lies under the map; each is a URL.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MapLinks {
+    /// GeoJSON of land, water, parks and streets; each feature's `properties.kind` says which.
+    pub base_map: Option<String>,
+    /// A whole MapLibre style of the operator's.
+    pub style: Option<String>,
+    /// A PMTiles archive in the Protomaps layers.
+    pub pmtiles: Option<String>,
+}
+
+impl App {
+    /// Wraps the parts.
+    #[must_use]
+    pub fn new(parts: Parts) -> Self {
+        Self(Arc::new(parts))
+    }
+
+    /// The feeds and what they hold.
+    #[must_use]
+    pub fn ingest(&self) -> &Arc<Ingest> {
+        &self.0.ingest
+    }
+
+    /// The rooms.
+    #[must_use]
+    pub fn hub(&self) -> &Arc<Hub> {
+        self.0.ingest.hub()
+    }
+
+    /// The checked configuration.
+    #[must_use]
+    pub fn config(&self) -> &Config {
+        &self.0.config
+    }
+
+    /// The time that the data follow.
+    #[must_use]
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.0.clock
+    }
+
+    /// Now, as the data count it.
+    #[must_use]
+    pub fn now(&self) -> UnixMillis {
+        self.0.clock.wall()
+    }
+
+    /// Whether and how the server is stopping.
+    #[must_use]
+    pub fn shutdown(&self) -> &Shutdown {
+        &self.0.shutdown
+    }
+
+    /// The simulated city, when this is the demo.
+    #[must_use]
+    pub fn demo(&self) -> Option<&Arc<Demo>> {
+        self.0.demo.as_ref()
+    }
+
+    /// Where a page finds what lies under the map.
+    #[must_use]
+    pub fn map_links(&self) -> MapLinks {
+        let link = |source: &MapSource, path: &str| match source {
+            MapSource::Url(url) => url.to_string(),
+            MapSource::File(_) => path.to_owned(),
+        };
+        let map = &self.0.config.map;
+        MapLinks {
+            base_map: self.0.base_map.as_ref().map(|_| BASE_MAP_PATH.to_owned()),
+            style: map.style.as_ref().map(|source| link(source, MAP_STYLE_PATH)),
+            pmtiles: map.pmtiles.as_ref().map(|source| link(source, MAP_TILES_PATH)),
+        }
+    }
+
+    /// The address under which a request's sender reaches us, without a slash at its end.
+    #[must_use]
+    pub fn base_url(&self, headers: &HeaderMap) -> String {
+        if let Some(url) = &self.0.config.server.public_url {
+            return url.as_str().trim_end_matches('/').to_owned();
+        }
+        let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+        match host.filter(|host| is_host(host)) {
+            Some(host) => format!("http://{host}"),
+            None => format!("http://{}", self.0.config.server.listen),
+        }
+    }
+
+    /// GeoJSON of land, water and streets.
+    pub(crate) fn base_map(&self) -> Option<&Bytes> {
+        self.0.base_map.as_ref()
+    }
+
+    /// The origins outside this server that the map is drawn from.
+    pub(crate) fn map_origins(&self) -> impl Iterator<Item = String> {
+        let map = &self.0.config.map;
+        let urls = [&map.style, &map.pmtiles].into_iter().flatten().filter_map(|source| match source {
+            MapSource::Url(url) => Some(url.origin().ascii_serialization()),
+            MapSource::File(_) => None,
+        });
+        urls.collect::<Vec<_>>().into_iter()
+    }
+
+    /// Counters of the HTTP room.
+    pub(crate) fn metrics(&self) -> &Metrics {
+        &self.0.metrics
+    }
+
+    /// Compressed replies, kept for the next client.
+    pub(crate) fn compressed(&self) -> &Compressed {
+        &self.0.compressed
+    }
+}
+
+/// Whether a `Host` header can stand in a link: a name or an address, and a port.
+fn is_host(host: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b".-_:[]".contains(&byte);
+    !host.is_empty() && host.len() <= 255 && host.bytes().all(allowed)
+}

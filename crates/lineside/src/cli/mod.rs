@@ -1,0 +1,109 @@
+//! The command line: one file per command.
+//!
+//! Exit codes: 0 fine, 2 usage or configuration, 3 could not read, reach or finish.
+
+mod demo;
+mod log;
+mod print;
+mod serve;
+mod watch;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// One server between public-transport producers and everyone else.
+///
+/// Lineside polls each feed once, keeps the last good bytes, and serves any number of readers: the
+/// bytes, the state as JSON, GTFS-Realtime and GeoJSON, and every change as it happens.
+#[derive(Debug, Parser)]
+#[command(
+    name = "lineside",
+    version,
+    arg_required_else_help = true,
+    after_help = "Try it: lineside demo\nWith your own feed: lineside serve --feed https://example.org/gtfs.zip"
+)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run a simulated city with its feeds, and a server that polls them
+    Demo(demo::Arguments),
+    /// Poll the configured feeds and serve them
+    Serve(serve::Arguments),
+    /// Follow channels of a running server in the terminal
+    Watch(watch::Arguments),
+}
+
+/// How a command can end badly.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// What was asked for makes no sense: the command line or the configuration.
+    Usage(String),
+    /// Something could not be read, reached or finished.
+    Unfinished(String),
+}
+
+impl Failure {
+    fn unfinished(error: &anyhow::Error) -> Self {
+        Self::Unfinished(format!("{error:#}"))
+    }
+}
+
+/// Runs the command that the process was started with.
+pub async fn run(cli: Cli) -> ExitCode {
+    let done = match cli.command {
+        Command::Demo(arguments) => demo::run(arguments).await,
+        Command::Serve(arguments) => serve::run(arguments).await,
+        Command::Watch(arguments) => watch::run(arguments).await,
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure::Usage(reason)) => {
+            print::complain(&reason);
+            ExitCode::from(2)
+        }
+        Err(Failure::Unfinished(reason)) => {
+            print::complain(&reason);
+            ExitCode::from(3)
+        }
+    }
+}
+
+/// Says that not even the runtime came up.
+#[must_use]
+pub fn cannot_start(error: &std::io::Error) -> ExitCode {
+    print::complain(&format!("cannot start threads: {error}"));
+    ExitCode::from(3)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_commands_of_the_contract_parse() {
+        for line in [
+            "lineside demo",
+            "lineside demo --port 0 --seed 7 --speed 4 --vehicles 50 --data-dir /tmp/x",
+            "lineside demo --fault city-vehicles:hang@10s+30s --fault city:500@1m+90",
+            "lineside serve --config lineside.toml --check",
+            "lineside serve --feed a=https://example.org/a.zip --feed https://example.org/b.pb",
+            "lineside watch http://127.0.0.1:8080 feed/city alerts/city --json",
+        ] {
+            if let Err(error) = Cli::try_parse_from(line.split(' ')) {
+                panic!("{line}: {error}");
+            }
+        }
+    }
+}

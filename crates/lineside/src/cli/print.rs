@@ -1,0 +1,21 @@
+//! The only place that writes to the terminal. A reader that went away is no failure.
+
+use std::fmt::Display;
+use std::io::{self, Write as _};
+
+/// Writes a line for the person, or the program, that started us.
+pub(crate) fn say(line: &dyn Display) -> bool {
+    let mut out = io::stdout().lock();
+    writeln!(out, "{line}").and_then(|()| out.flush()).is_ok()
+}
+
+/// Writes a line about something that went wrong, or that is only for the person watching.
+pub(crate) fn note(line: &dyn Display) {
+    // Nobody is left to tell when standard error is gone.
+    _ = writeln!(io::stderr().lock(), "{line}");
+}
+
+/// Writes why the command ends.
+pub(crate) fn complain(reason: &str) {
+    note(&format_args!("lineside: {reason}"));
+}

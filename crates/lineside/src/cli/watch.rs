@@ -1,0 +1,57 @@
+//! `lineside watch`: follow channels in the terminal.
+
+use clap::Args;
+use url::Url;
+
+use super::{Failure, print};
+use crate::shutdown;
+use crate::watch::{Ended, Show, Style, follow};
+
+/// Follow channels of a running server in the terminal
+///
+/// The state of each channel comes first, then every change as it happens. A broken connection is
+/// taken up again where it broke.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Channels: feed/<feed>  vehicle/<feed>/<vehicle>  trip/<feed>/<trip>  alerts/<feed>\n          \
+    route/<feed>/<route>  stop/<feed>/<stop>  area/<geohash>\n\
+    Example: lineside watch http://127.0.0.1:8080 feed/city-vehicles"
+)]
+pub(crate) struct Arguments {
+    /// The server, such as http://127.0.0.1:8080
+    #[arg(value_name = "SERVER-URL", value_parser = web_url)]
+    server: Url,
+    /// The channels to follow
+    #[arg(value_name = "CHANNEL", required = true)]
+    channels: Vec<String>,
+    /// Print each event's data as it comes, one JSON object per line
+    #[arg(long)]
+    json: bool,
+}
+
+fn web_url(text: &str) -> Result<Url, String> {
+    let url = Url::parse(text).map_err(|error| error.to_string())?;
+    match url.scheme() {
+        "http" | "https" => Ok(url),
+        _ => Err("a server's address begins with http:// or https://".to_owned()),
+    }
+}
+
+pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
+    let show = Show::new(if arguments.json { Style::Json } else { Style::Lines });
+    let event = |data: &str| print::say(&show.lines(data));
+    let note = |text: &str| print::note(&text);
+    let ended = tokio::select! {
+        ended = follow(&arguments.server, &arguments.channels, event, note) => ended,
+        stop = shutdown::asked_to_stop() => {
+            return stop.map_err(|error| Failure::Unfinished(error.to_string()));
+        }
+    };
+    match ended {
+        Ended::NobodyReads => Ok(()),
+        Ended::Refused(reason) => Err(Failure::Usage(reason)),
+        Ended::Unreachable(reason) => {
+            Err(Failure::Unfinished(format!("{}: {reason}", arguments.server)))
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! What is wrong with a configuration, so that the operator can go straight to the place.
+
+use std::fmt;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+/// One thing wrong with a configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigError {
+    file: PathBuf,
+    /// Counted from 1; none when the file as a whole is meant.
+    line: Option<usize>,
+    /// The key as a path, such as `feed[0].poll`; empty when no key is meant.
+    key: String,
+    /// What is wrong and what is expected.
+    reason: String,
+}
+
+impl ConfigError {
+    pub(super) fn unreadable(file: &Path, error: &std::io::Error) -> Self {
+        let reason = format!("cannot be read: {error}");
+        Self { file: file.to_owned(), line: None, key: String::new(), reason }
+    }
+
+    pub(super) fn at(
+        file: &Path,
+        text: &str,
+        span: Option<Range<usize>>,
+        key: impl Into<String>,
+        reason: impl Into<String>,
+    ) -> Self {
+        let line = span.map(|span| line_of(text, span.start));
+        Self { file: file.to_owned(), line, key: key.into(), reason: reason.into() }
+    }
+
+    /// The line, counted from 1.
+    #[must_use]
+    pub fn line(&self) -> Option<usize> {
+        self.line
+    }
+
+    /// The key as a path, such as `feed[0].poll`.
+    #[must_use]
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// What is wrong and what is expected.
+    #[must_use]
+    pub fn reason(&self) -> &str {
+        &self.reason
+    }
+}
+
+fn line_of(text: &str, offset: usize) -> usize {
+    let before = &text.as_bytes()[..offset.min(text.len())];
+    1 + before.iter().filter(|byte| **byte == b'\n').count()
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.file.display())?;
+        if let Some(line) = self.line {
+            write!(f, " line {line}")?;
+        }
+        if !self.key.is_empty() {
+            write!(f, ", {}", self.key)?;
+        }
+        write!(f, ": {}", self.reason)
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+/// Everything that is wrong with a configuration; never empty.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigErrors(Vec<ConfigError>);
+
+impl ConfigErrors {
+    pub(super) fn one(error: ConfigError) -> Self {
+        Self(vec![error])
+    }
+
+    /// `Err` unless `errors` is empty.
+    pub(super) fn check(errors: Vec<ConfigError>) -> Result<(), Self> {
+        if errors.is_empty() { Ok(()) } else { Err(Self(errors)) }
+    }
+
+    /// Each of them, in the order of the file.
+    pub fn iter(&self) -> impl Iterator<Item = &ConfigError> {
+        self.0.iter()
+    }
+}
+
+impl fmt::Display for ConfigErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, error) in self.0.iter().enumerate() {
+            if index > 0 {
+                writeln!(f)?;
+            }
+            write!(f, "{error}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for ConfigErrors {}

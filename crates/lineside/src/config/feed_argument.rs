@@ -1,0 +1,129 @@
+//! `--feed [id=]<url|file|folder>`: feeds without a configuration file.
+
+use std::collections::HashSet;
+use std::str::FromStr;
+
+use lineside_ingest::{FeedConfig, FeedId, Location};
+
+/// One `--feed`: where it is and, if the operator said so, what it is called.
+#[derive(Debug, Clone)]
+pub struct FeedArgument {
+    id: Option<FeedId>,
+    location: Location,
+}
+
+impl FromStr for FeedArgument {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (id, place) = match text.split_once('=') {
+            Some((id, place)) if !place.is_empty() => match FeedId::new(id) {
+                Ok(id) => (Some(id), place),
+                // The `=` belongs to a URL's query or to a path.
+                Err(_) => (None, text),
+            },
+            _ => (None, text),
+        };
+        let location = Location::parse(place).map_err(|error| error.to_string())?;
+        Ok(Self { id, location })
+    }
+}
+
+/// Turns `--feed` arguments into feeds; ids that were not given are derived from the address and
+/// made unlike each other and unlike those in `taken`.
+///
+/// # Errors
+/// A sentence, when an id was given twice.
+pub fn feeds_from_arguments(
+    arguments: Vec<FeedArgument>,
+    taken: impl IntoIterator<Item = FeedId>,
+) -> Result<Vec<FeedConfig>, String> {
+    let mut taken: HashSet<String> = taken.into_iter().map(|id| id.as_str().to_owned()).collect();
+    for id in arguments.iter().filter_map(|argument| argument.id.as_ref()) {
+        if !taken.insert(id.as_str().to_owned()) {
+            return Err(format!("--feed: {id} is the id of two feeds"));
+        }
+    }
+    let feed = |argument: FeedArgument| {
+        let id = argument.id.unwrap_or_else(|| derive_id(&argument.location, &mut taken));
+        FeedConfig::new(id, argument.location)
+    };
+    Ok(arguments.into_iter().map(feed).collect())
+}
+
+/// The longest name that is derived; leaves room for a number within an id's 64 characters.
+const DERIVED_CHARS_MAX: usize = 48;
+
+fn derive_id(location: &Location, taken: &mut HashSet<String>) -> FeedId {
+    let name = readable_name(location);
+    let numbered = (2..).map(|number| format!("{name}-{number}"));
+    let free = std::iter::once(name.clone()).chain(numbered).find(|id| !taken.contains(id));
+    let id = free.expect("the numbers do not run out");
+    taken.insert(id.clone());
+    FeedId::new(&id).expect("a derived name holds only what an id may hold")
+}
+
+/// The last part of the address without its ending, in the letters of an id.
+fn readable_name(location: &Location) -> String {
+    let last = match location {
+        Location::Http(url) => {
+            let last = url.path_segments().and_then(|mut parts| parts.rfind(|p| !p.is_empty()));
+            last.or(url.host_str()).unwrap_or_default().to_owned()
+        }
+        Location::File(path) | Location::Folder(path) | Location::Replay { dir: path, .. } => {
+            path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+        }
+    };
+    let stem = match last.rsplit_once('.') {
+        Some((stem, ending)) if !stem.is_empty() && is_file_ending(ending) => stem,
+        _ => &last,
+    };
+    let in_id = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
+    let name: String = stem.chars().map(in_id).take(DERIVED_CHARS_MAX).collect();
+    let name = name.trim_matches(['-', '.']).to_owned();
+    if name.is_empty() { "feed".to_owned() } else { name }
+}
+
+fn is_file_ending(ending: &str) -> bool {
+    ["zip", "pb", "pbf", "bin", "json", "proto", "txt", "xml", "gz"]
+        .iter()
+        .any(|known| ending.eq_ignore_ascii_case(known))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(arguments: &[&str], expect: &[&str]) {
+        let parsed = arguments.iter().map(|text| text.parse().unwrap()).collect();
+        let feeds = feeds_from_arguments(parsed, []).unwrap();
+        let ids: Vec<_> = feeds.iter().map(|feed| feed.id.as_str().to_owned()).collect();
+        assert_eq!(ids, expect);
+    }
+
+    #[test]
+    fn an_id_that_is_not_given_comes_from_the_address() {
+        check(&["https://example.org/data/oslo.zip"], &["oslo"]);
+        check(&["https://example.org/rt?feed=vehicles&key=1"], &["rt"]);
+        check(&["https://example.org"], &["example.org"]);
+        check(&["https://example.org/Vehicle%20Positions.pb"], &["Vehicle-20Positions"]);
+    }
+
+    #[test]
+    fn an_id_can_be_given() {
+        check(&["oslo=https://example.org/gtfs.zip?a=b"], &["oslo"]);
+    }
+
+    #[test]
+    fn derived_ids_are_unlike_each_other() {
+        let (a, b) = ("https://a.example/gtfs.zip", "https://b.example/gtfs.zip");
+        check(&[a, b, "gtfs-2=https://c.example/x"], &["gtfs", "gtfs-3", "gtfs-2"]);
+    }
+
+    #[test]
+    fn an_id_given_twice_is_refused() {
+        let twice = ["a=https://example.org/1", "a=https://example.org/2"];
+        let parsed = twice.iter().map(|text| text.parse().unwrap()).collect();
+        assert!(feeds_from_arguments(parsed, []).unwrap_err().contains("two feeds"));
+    }
+}

@@ -1,0 +1,136 @@
+//! The configuration: one TOML file, read whole, checked whole, never written.
+//!
+//! `file` holds the shapes as the operator writes them, `value` the small texts inside (durations,
+//! sizes, secrets), `resolve` the checks that need more than one key. What comes out is plain
+//! data: no secret is left to look up and no path is relative. Every complaint names the file, the
+//! line, the key and what was expected instead.
+
+mod error;
+mod feed_argument;
+mod file;
+mod resolve;
+mod value;
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use lineside_ingest::FeedConfig;
+use url::Url;
+
+pub use error::{ConfigError, ConfigErrors};
+pub use feed_argument::{FeedArgument, feeds_from_arguments};
+
+/// Where a server listens when nothing else is said.
+pub const LISTEN_DEFAULT: SocketAddr =
+    SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
+
+/// How long a stopping server takes to let go of its sessions, unless configured.
+const DRAIN_DEFAULT: Duration = Duration::from_secs(3);
+
+/// Connections open at once, unless configured: below the usual 20,000 file descriptors.
+const CONNECTIONS_DEFAULT: usize = 16_384;
+
+/// Connections from one address that is not loopback, unless configured. High enough for an
+/// office or a mobile network behind one address.
+const CONNECTIONS_PER_ADDRESS_DEFAULT: usize = 1024;
+
+/// A configuration that was checked and resolved.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Listener, public address, shutdown.
+    pub server: Server,
+    /// Bounds that the operator may move.
+    pub limits: Limits,
+    /// What lies under the map.
+    pub map: Map,
+    /// The feeds, in the order of the file.
+    pub feeds: Vec<FeedConfig>,
+}
+
+/// `[server]`.
+#[derive(Debug, Clone)]
+pub struct Server {
+    /// The address to listen on; port 0 takes any free one.
+    pub listen: SocketAddr,
+    /// The address under which the outside reaches this server, for the links it prints. Without
+    /// it links are made from the request's `Host`.
+    pub public_url: Option<Url>,
+    /// The one folder the server writes to; claimed for the life of the process.
+    pub data_dir: Option<PathBuf>,
+    /// How long a stopping server takes to let go of its sessions, at most 4 s.
+    pub drain: Duration,
+}
+
+/// `[limits]`.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// Connections open at once; one more is answered 503.
+    pub connections: usize,
+    /// Connections from one address; loopback is exempt.
+    pub connections_per_address: usize,
+    /// Bytes that a room's log may hold, unless twice its state is more.
+    pub room_bytes: Option<usize>,
+    /// Bytes that all rooms' logs may hold together.
+    pub total_bytes: Option<usize>,
+}
+
+/// `[map]`: at most one of the two is set.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Map {
+    /// A MapLibre style.
+    pub style: Option<MapSource>,
+    /// A PMTiles archive, drawn with Lineside's own colors.
+    pub pmtiles: Option<MapSource>,
+}
+
+/// Where a map's style or tiles are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MapSource {
+    /// Fetched by the browser, which the pages' content security policy then allows.
+    Url(Url),
+    /// A file here, served by Lineside itself.
+    File(PathBuf),
+}
+
+impl Config {
+    /// Reads and checks a configuration file.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it; the text itself ends at the first thing wrong.
+    pub fn load(path: &Path) -> Result<Self, ConfigErrors> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| ConfigErrors::one(ConfigError::unreadable(path, &error)))?;
+        Self::parse(path, &text)
+    }
+
+    /// Checks the text of a configuration file that is, or would be, at `path`.
+    ///
+    /// # Errors
+    /// As [`Config::load`].
+    pub fn parse(path: &Path, text: &str) -> Result<Self, ConfigErrors> {
+        let file = file::parse(path, text).map_err(ConfigErrors::one)?;
+        resolve::resolve(path, text, file)
+    }
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            server: Server {
+                listen: LISTEN_DEFAULT,
+                public_url: None,
+                data_dir: None,
+                drain: DRAIN_DEFAULT,
+            },
+            limits: Limits {
+                connections: CONNECTIONS_DEFAULT,
+                connections_per_address: CONNECTIONS_PER_ADDRESS_DEFAULT,
+                room_bytes: None,
+                total_bytes: None,
+            },
+            map: Map::default(),
+            feeds: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,332 @@
+//! From the file's shape to the configuration: ranges, references, secrets and paths.
+
+use std::collections::{BTreeMap, HashSet};
+use std::ops::RangeInclusive;
+use std::path::Path;
+use std::time::Duration;
+
+use lineside_formats::Format;
+use lineside_ingest::{FeedConfig, FeedId, Location, Secret};
+use toml::Spanned;
+use url::Url;
+
+use super::error::{ConfigError, ConfigErrors};
+use super::file::{FeedTable, File, FormatText, LimitsTable, MapTable, ServerTable};
+use super::value::{DurationText, SecretText, SizeText};
+use super::{Config, Limits, Map, MapSource, Server};
+
+/// Texts such as a feed's name are shown on every page: they stay short.
+const TEXT_CHARS_MAX: usize = 500;
+/// Feeds of one server.
+const FEEDS_MAX: usize = 10_000;
+/// Headers and query parameters of one feed.
+const PAIRS_MAX: usize = 64;
+
+const DRAIN: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_secs(4);
+const POLL: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(7 * 86_400);
+const TIMEOUT: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(600);
+const AGE: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(366 * 86_400);
+const CONNECTIONS: RangeInclusive<u64> = 1..=10_000_000;
+const BODY_BYTES: RangeInclusive<u64> = 1024..=(4 << 30);
+const ROOM_BYTES: RangeInclusive<u64> = 1024..=(1 << 30);
+const TOTAL_BYTES: RangeInclusive<u64> = (1 << 20)..=(1 << 40);
+
+/// Checks everything that the shape alone cannot say.
+///
+/// # Errors
+/// All that is wrong, in the order of the file.
+pub(super) fn resolve(path: &Path, text: &str, file: File) -> Result<Config, ConfigErrors> {
+    let mut checker = Checker::new(path, text);
+    let defaults = Config::default();
+    let config = Config {
+        server: checker.server(file.server, defaults.server),
+        limits: checker.limits(&file.limits, defaults.limits),
+        map: checker.map(file.map),
+        feeds: checker.feeds(file.feed),
+    };
+    ConfigErrors::check(checker.errors)?;
+    Ok(config)
+}
+
+struct Checker<'a> {
+    path: &'a Path,
+    text: &'a str,
+    /// The folder of the configuration: relative paths start here.
+    base: &'a Path,
+    errors: Vec<ConfigError>,
+}
+
+impl<'a> Checker<'a> {
+    fn new(path: &'a Path, text: &'a str) -> Self {
+        let base = path.parent().unwrap_or(Path::new(""));
+        Self { path, text, base, errors: Vec::new() }
+    }
+
+    fn complain<T>(&mut self, place: &Spanned<T>, key: &str, reason: impl Into<String>) {
+        let error = ConfigError::at(self.path, self.text, Some(place.span()), key, reason);
+        self.errors.push(error);
+    }
+
+    fn server(&mut self, table: ServerTable, defaults: Server) -> Server {
+        let listen = table.listen.and_then(|listen| {
+            let parsed = listen.get_ref().parse();
+            if parsed.is_err() {
+                let reason = expected("an address and port, such as \"127.0.0.1:8080\"", listen.get_ref());
+                self.complain(&listen, "server.listen", reason);
+            }
+            parsed.ok()
+        });
+        Server {
+            listen: listen.unwrap_or(defaults.listen),
+            public_url: table.public_url.and_then(|url| self.web_url("server.public_url", &url)),
+            data_dir: table.data_dir.map(|folder| self.base.join(folder)),
+            drain: self.duration("server.drain", table.drain, DRAIN).unwrap_or(defaults.drain),
+        }
+    }
+
+    fn limits(&mut self, table: &LimitsTable, defaults: Limits) -> Limits {
+        let connections =
+            self.count("limits.connections", &table.connections).unwrap_or(defaults.connections);
+        let connections_per_address = self
+            .count("limits.connections_per_address", &table.connections_per_address)
+            .unwrap_or(defaults.connections_per_address);
+        Limits {
+            connections,
+            connections_per_address,
+            room_bytes: self.memory("limits.room_bytes", &table.room_bytes, ROOM_BYTES),
+            total_bytes: self.memory("limits.total_bytes", &table.total_bytes, TOTAL_BYTES),
+        }
+    }
+
+    fn map(&mut self, table: MapTable) -> Map {
+        if let (Some(_), Some(pmtiles)) = (&table.style, &table.pmtiles) {
+            let reason = "a map has a style or a PMTiles archive, not both";
+            self.complain(pmtiles, "map.pmtiles", reason);
+        }
+        Map {
+            style: table.style.and_then(|source| self.map_source("map.style", &source)),
+            pmtiles: table.pmtiles.and_then(|source| self.map_source("map.pmtiles", &source)),
+        }
+    }
+
+    fn map_source(&mut self, key: &str, source: &Spanned<String>) -> Option<MapSource> {
+        if source.get_ref().contains("://") {
+            return self.web_url(key, source).map(MapSource::Url);
+        }
+        let file = self.base.join(source.get_ref());
+        if !file.is_file() {
+            let reason = expected("an http(s) URL or an existing file", &file.to_string_lossy());
+            self.complain(source, key, reason);
+        }
+        Some(MapSource::File(file))
+    }
+
+    fn web_url(&mut self, key: &str, text: &Spanned<String>) -> Option<Url> {
+        let url = Url::parse(text.get_ref()).ok();
+        let url = url.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+        if url.is_none() {
+            self.complain(text, key, expected("an http(s) URL", text.get_ref()));
+        }
+        url
+    }
+
+    fn feeds(&mut self, tables: Vec<FeedTable>) -> Vec<FeedConfig> {
+        if let Some(extra) = tables.get(FEEDS_MAX) {
+            self.complain(&extra.id, "feed", format!("more than {FEEDS_MAX} feeds"));
+        }
+        self.check_ids(&tables);
+        self.check_static_feeds(&tables);
+        let feeds = tables.into_iter().enumerate();
+        feeds.filter_map(|(index, table)| self.feed(&format!("feed[{index}]"), table)).collect()
+    }
+
+    fn check_ids(&mut self, tables: &[FeedTable]) {
+        let mut seen = HashSet::new();
+        for (index, table) in tables.iter().enumerate() {
+            if !seen.insert(table.id.get_ref().as_str()) {
+                let reason = format!("{:?} is already the id of another feed", table.id.get_ref());
+                self.complain(&table.id, &format!("feed[{index}].id"), reason);
+            }
+        }
+    }
+
+    fn check_static_feeds(&mut self, tables: &[FeedTable]) {
+        let by_id: BTreeMap<&str, &FeedTable> =
+            tables.iter().map(|table| (table.id.get_ref().as_str(), table)).collect();
+        for (index, table) in tables.iter().enumerate() {
+            let Some(schedule) = &table.static_feed else { continue };
+            let reason = match by_id.get(schedule.get_ref().as_str()) {
+                None => expected("the id of a schedule feed in this file", schedule.get_ref()),
+                Some(target) if target.id.get_ref() == table.id.get_ref() => {
+                    "a feed cannot be its own schedule".to_owned()
+                }
+                Some(target) if target.static_feed.is_some() => {
+                    format!("{:?} has a schedule itself, so it is none", schedule.get_ref())
+                }
+                Some(_) => continue,
+            };
+            self.complain(schedule, &format!("feed[{index}].static"), reason);
+        }
+    }
+
+    fn feed(&mut self, key: &str, table: FeedTable) -> Option<FeedConfig> {
+        let id = self.feed_id(&format!("{key}.id"), &table.id);
+        let url = self.location(&format!("{key}.url"), &table.url);
+        let format = table.format.map(|format| match format {
+            FormatText::Gtfs => Format::Gtfs,
+            FormatText::GtfsRt => Format::GtfsRt,
+            FormatText::Raw => Format::Raw,
+        });
+        let static_feed = match &table.static_feed {
+            Some(schedule) => Some(self.feed_id(&format!("{key}.static"), schedule)?),
+            None => None,
+        };
+        let name = self.short(&format!("{key}.name"), table.name);
+        let publisher = self.short(&format!("{key}.publisher"), table.publisher);
+        let licence = self.short(&format!("{key}.licence"), table.licence);
+        let theme = self.short(&format!("{key}.theme"), table.theme);
+        let headers = self.headers(&format!("{key}.headers"), table.headers);
+        let query = self.secrets(&format!("{key}.query"), table.query);
+        let poll = self.duration(&format!("{key}.poll"), table.poll, POLL);
+        let timeout = self.duration(&format!("{key}.timeout"), table.timeout, TIMEOUT);
+        let max_bytes = self.size(&format!("{key}.max_bytes"), &table.max_bytes, BODY_BYTES);
+        let max_age = self.duration(&format!("{key}.max_age"), table.max_age, AGE);
+        let late_after = self.duration(&format!("{key}.late_after"), table.late_after, AGE);
+        let mut feed = FeedConfig::new(id?, url?);
+        feed.format = format;
+        feed.static_feed = static_feed;
+        (feed.name, feed.publisher, feed.licence, feed.theme) = (name, publisher, licence, theme);
+        (feed.headers, feed.query) = (headers, query);
+        (feed.poll, feed.max_age) = (poll, max_age);
+        feed.timeout = timeout.unwrap_or(feed.timeout);
+        feed.max_bytes = max_bytes.unwrap_or(feed.max_bytes);
+        feed.late_after = late_after.unwrap_or(feed.late_after);
+        Some(feed)
+    }
+
+    fn feed_id(&mut self, key: &str, text: &Spanned<String>) -> Option<FeedId> {
+        match FeedId::new(text.get_ref()) {
+            Ok(id) => Some(id),
+            Err(error) => {
+                self.complain(text, key, format!("{error}"));
+                None
+            }
+        }
+    }
+
+    fn location(&mut self, key: &str, text: &Spanned<String>) -> Option<Location> {
+        match Location::parse(text.get_ref()) {
+            Ok(location) => Some(from_base(self.base, location)),
+            Err(error) => {
+                self.complain(text, key, format!("{error}"));
+                None
+            }
+        }
+    }
+
+    fn short(&mut self, key: &str, text: Option<Spanned<String>>) -> Option<String> {
+        let text = text?;
+        if text.get_ref().chars().count() > TEXT_CHARS_MAX {
+            self.complain(&text, key, format!("longer than {TEXT_CHARS_MAX} characters"));
+        }
+        Some(text.into_inner())
+    }
+
+    fn headers(
+        &mut self,
+        key: &str,
+        pairs: BTreeMap<Spanned<String>, SecretText>,
+    ) -> Vec<(String, Secret)> {
+        for (name, secret) in &pairs {
+            if http::HeaderName::try_from(name.get_ref().as_str()).is_err() {
+                self.complain(name, key, expected("the name of an HTTP header", name.get_ref()));
+            }
+            let value = secret.resolve(self.base);
+            if value.is_ok_and(|value| http::HeaderValue::try_from(value).is_err()) {
+                let reason = "the value holds characters that an HTTP header cannot carry";
+                self.complain(name, &format!("{key}.{}", name.get_ref()), reason);
+            }
+        }
+        self.secrets(key, pairs)
+    }
+
+    fn secrets(
+        &mut self,
+        key: &str,
+        pairs: BTreeMap<Spanned<String>, SecretText>,
+    ) -> Vec<(String, Secret)> {
+        if let Some(extra) = pairs.keys().nth(PAIRS_MAX) {
+            self.complain(extra, key, format!("more than {PAIRS_MAX} entries"));
+        }
+        let mut secrets = Vec::with_capacity(pairs.len());
+        for (name, secret) in pairs {
+            match secret.resolve(self.base) {
+                Ok(value) => secrets.push((name.into_inner(), Secret::new(value))),
+                Err(reason) => self.complain(&name, &format!("{key}.{}", name.get_ref()), reason),
+            }
+        }
+        secrets
+    }
+
+    fn duration(
+        &mut self,
+        key: &str,
+        text: Option<Spanned<DurationText>>,
+        range: RangeInclusive<Duration>,
+    ) -> Option<Duration> {
+        let text = text?;
+        let duration = text.get_ref().0;
+        if !range.contains(&duration) {
+            let reason = format!("expected {:?} to {:?}", range.start(), range.end());
+            self.complain(&text, key, format!("{duration:?} is out of range: {reason}"));
+        }
+        Some(duration)
+    }
+
+    fn size(
+        &mut self,
+        key: &str,
+        text: &Option<Spanned<SizeText>>,
+        range: RangeInclusive<u64>,
+    ) -> Option<u64> {
+        let text = text.as_ref()?;
+        let bytes = text.get_ref().0;
+        if !range.contains(&bytes) {
+            let reason = format!("expected {} to {} bytes", range.start(), range.end());
+            self.complain(text, key, format!("{bytes} is out of range: {reason}"));
+        }
+        Some(bytes)
+    }
+
+    fn memory(
+        &mut self,
+        key: &str,
+        text: &Option<Spanned<SizeText>>,
+        range: RangeInclusive<u64>,
+    ) -> Option<usize> {
+        self.size(key, text, range).and_then(|bytes| usize::try_from(bytes).ok())
+    }
+
+    fn count(&mut self, key: &str, number: &Option<Spanned<u64>>) -> Option<usize> {
+        let number = number.as_ref()?;
+        if !CONNECTIONS.contains(number.get_ref()) {
+            let (least, most) = (CONNECTIONS.start(), CONNECTIONS.end());
+            let reason = format!("{} is out of range: expected {least} to {most}", number.get_ref());
+            self.complain(number, key, reason);
+        }
+        usize::try_from(*number.get_ref()).ok()
+    }
+}
+
+/// A relative path in the file starts where the file is.
+fn from_base(base: &Path, location: Location) -> Location {
+    match location {
+        Location::File(path) | Location::Folder(path) => Location::of_path(&base.join(path)),
+        Location::Replay { dir, speed } => Location::Replay { dir: base.join(dir), speed },
+        web @ Location::Http(_) => web,
+    }
+}
+
+fn expected(what: &str, instead_of: &str) -> String {
+    format!("expected {what}, not {instead_of:?}")
+}

@@ -1,0 +1,222 @@
+//! The small texts of a configuration: durations, sizes and secrets.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use jiff::SignedDuration;
+use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
+
+/// A file that holds a secret is read up to here; more is not a secret.
+const SECRET_BYTES_MAX: u64 = 64 * 1024;
+
+/// A duration written as text: `"15s"`, `"5m"`, `"1h30m"`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct DurationText(pub(super) Duration);
+
+impl<'de> Deserialize<'de> for DurationText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(DurationVisitor).map(Self)
+    }
+}
+
+struct DurationVisitor;
+
+impl Visitor<'_> for DurationVisitor {
+    type Value = Duration;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a duration as text, such as \"15s\", \"5m\" or \"1h30m\"")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Duration, E> {
+        parse_duration(text).ok_or_else(|| E::invalid_value(de::Unexpected::Str(text), &self))
+    }
+}
+
+fn parse_duration(text: &str) -> Option<Duration> {
+    let signed: SignedDuration = text.parse().ok()?;
+    Duration::try_from(signed).ok()
+}
+
+/// A number of bytes: `1048576`, `"256KiB"`, `"64 MiB"`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct SizeText(pub(super) u64);
+
+impl<'de> Deserialize<'de> for SizeText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(SizeVisitor).map(Self)
+    }
+}
+
+struct SizeVisitor;
+
+impl Visitor<'_> for SizeVisitor {
+    type Value = u64;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a size, such as 65536, \"256KiB\" or \"64MiB\"")
+    }
+
+    fn visit_i64<E: de::Error>(self, bytes: i64) -> Result<u64, E> {
+        u64::try_from(bytes).map_err(|_| E::invalid_value(de::Unexpected::Signed(bytes), &self))
+    }
+
+    fn visit_u64<E: de::Error>(self, bytes: u64) -> Result<u64, E> {
+        Ok(bytes)
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<u64, E> {
+        parse_size(text).ok_or_else(|| E::invalid_value(de::Unexpected::Str(text), &self))
+    }
+}
+
+fn parse_size(text: &str) -> Option<u64> {
+    let digits_end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (digits, unit) = text.split_at(digits_end);
+    let factor: u64 = match unit.trim() {
+        "" | "B" => 1,
+        "kB" => 1000,
+        "MB" => 1_000_000,
+        "GB" => 1_000_000_000,
+        "KiB" => 1 << 10,
+        "MiB" => 1 << 20,
+        "GiB" => 1 << 30,
+        _ => return None,
+    };
+    digits.parse::<u64>().ok()?.checked_mul(factor)
+}
+
+/// A secret: the text itself, or where it is to be found.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) enum SecretText {
+    Plain(String),
+    Env(String),
+    File(PathBuf),
+}
+
+impl fmt::Debug for SecretText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Plain(_) => f.write_str("***"),
+            Self::Env(name) => write!(f, "env {name}"),
+            Self::File(path) => write!(f, "file {}", path.display()),
+        }
+    }
+}
+
+impl SecretText {
+    /// Finds the secret; a relative file is one beside the configuration, in `base`.
+    ///
+    /// # Errors
+    /// A sentence that says what is missing and never shows a secret.
+    pub(super) fn resolve(&self, base: &Path) -> Result<String, String> {
+        match self {
+            Self::Plain(text) => Ok(text.clone()),
+            Self::Env(name) => match std::env::var(name) {
+                Ok(text) if !text.is_empty() => Ok(text),
+                Ok(_) => Err(format!("environment variable {name} is empty")),
+                Err(_) => Err(format!("environment variable {name} is not set")),
+            },
+            Self::File(path) => read_secret(&base.join(path)),
+        }
+    }
+}
+
+fn read_secret(path: &Path) -> Result<String, String> {
+    use std::io::Read as _;
+    let cannot = |error: std::io::Error| format!("cannot read {}: {error}", path.display());
+    let mut text = String::new();
+    let file = std::fs::File::open(path).map_err(cannot)?;
+    file.take(SECRET_BYTES_MAX).read_to_string(&mut text).map_err(cannot)?;
+    let secret = text.trim_end_matches(['\r', '\n']);
+    if secret.is_empty() {
+        return Err(format!("{} is empty", path.display()));
+    }
+    Ok(secret.to_owned())
+}
+
+impl<'de> Deserialize<'de> for SecretText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(SecretVisitor)
+    }
+}
+
+struct SecretVisitor;
+
+impl<'de> Visitor<'de> for SecretVisitor {
+    type Value = SecretText;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("text, { env = \"NAME\" } or { file = \"path\" }")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<SecretText, E> {
+        Ok(SecretText::Plain(text.to_owned()))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<SecretText, A::Error> {
+        let Some(key) = map.next_key::<String>()? else {
+            return Err(de::Error::invalid_length(0, &self));
+        };
+        let secret = match key.as_str() {
+            "env" => SecretText::Env(map.next_value()?),
+            "file" => SecretText::File(map.next_value()?),
+            other => return Err(de::Error::unknown_field(other, &["env", "file"])),
+        };
+        match map.next_key::<String>()? {
+            None => Ok(secret),
+            Some(_) => Err(de::Error::invalid_length(2, &self)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_texts_with_units() {
+        for (text, expect) in [("15s", 15), ("5m", 300), ("1h", 3600), ("1h30m", 5400)] {
+            assert_eq!(parse_duration(text), Some(Duration::from_secs(expect)), "{text}");
+        }
+        assert_eq!(parse_duration("250ms"), Some(Duration::from_millis(250)));
+        for text in ["", "15", "-5s", "soon", "5 parsecs"] {
+            assert_eq!(parse_duration(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn sizes_count_bytes() {
+        for (text, expect) in
+            [("12", 12), ("256KiB", 262_144), ("64 MiB", 67_108_864), ("2GB", 2_000_000_000)]
+        {
+            assert_eq!(parse_size(text), Some(expect), "{text}");
+        }
+        for text in ["", "KiB", "-1", "1.5MiB", "5 apples", "99999999999999999999", "99999999999GiB"]
+        {
+            assert_eq!(parse_size(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_secret_may_lie_in_a_file_and_is_never_printed() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("key"), "s3cret\n").unwrap();
+        let secret = SecretText::File(PathBuf::from("key"));
+        assert_eq!(secret.resolve(folder.path()).as_deref(), Ok("s3cret"));
+        assert_eq!(format!("{:?}", SecretText::Plain("s3cret".to_owned())), "***");
+    }
+
+    #[test]
+    fn a_missing_secret_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let env = SecretText::Env("LINESIDE_TEST_NOT_SET".to_owned());
+        assert_eq!(
+            env.resolve(folder.path()),
+            Err("environment variable LINESIDE_TEST_NOT_SET is not set".to_owned())
+        );
+        let file = SecretText::File(PathBuf::from("absent"));
+        assert!(file.resolve(folder.path()).unwrap_err().contains("absent"));
+    }
+}

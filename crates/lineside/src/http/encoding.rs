@@ -1,0 +1,226 @@
+//! Content codings: which one a client takes, and bodies compressed once for all who take it.
+
+use std::collections::{HashMap, VecDeque};
+use std::io::{self, Write as _};
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, header};
+use parking_lot::Mutex;
+
+use super::limits;
+
+/// A way to send a body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Coding {
+    /// As it is.
+    Identity,
+    Gzip,
+    Brotli,
+    Zstd,
+}
+
+/// The codings we offer, the one we would rather send first: zstd is the cheapest for both ends.
+const OFFERED: [Coding; 3] = [Coding::Zstd, Coding::Brotli, Coding::Gzip];
+
+/// Effort of each coding: about as small as gzip's default gets, in a few milliseconds per MB.
+const GZIP_LEVEL: u32 = 5;
+const BROTLI_QUALITY: u32 = 4;
+const BROTLI_WINDOW: u32 = 22;
+const ZSTD_LEVEL: i32 = 3;
+
+impl Coding {
+    /// Its name in `Content-Encoding`; none for a body as it is.
+    pub(crate) fn name(self) -> Option<&'static str> {
+        match self {
+            Self::Identity => None,
+            Self::Gzip => Some("gzip"),
+            Self::Brotli => Some("br"),
+            Self::Zstd => Some("zstd"),
+        }
+    }
+
+    fn encode(self, body: &[u8]) -> io::Result<Vec<u8>> {
+        let out = Vec::with_capacity(body.len() / 3);
+        match self {
+            Self::Identity => Ok(body.to_vec()),
+            Self::Gzip => {
+                let level = flate2::Compression::new(GZIP_LEVEL);
+                let mut encoder = flate2::write::GzEncoder::new(out, level);
+                encoder.write_all(body)?;
+                encoder.finish()
+            }
+            Self::Brotli => {
+                let mut encoder =
+                    brotli::CompressorWriter::new(out, 32 * 1024, BROTLI_QUALITY, BROTLI_WINDOW);
+                encoder.write_all(body)?;
+                encoder.flush()?;
+                Ok(encoder.into_inner())
+            }
+            Self::Zstd => zstd::bulk::compress(body, ZSTD_LEVEL),
+        }
+    }
+}
+
+/// The coding to answer a request with: the one it likes best, ours among equals (RFC 9110 §12.5.3).
+pub(crate) fn negotiate(headers: &HeaderMap) -> Coding {
+    let mut wanted = HashMap::new();
+    for value in headers.get_all(header::ACCEPT_ENCODING) {
+        for item in value.to_str().unwrap_or_default().split(',') {
+            let (name, weight) = parse_item(item);
+            wanted.insert(name, weight);
+        }
+    }
+    let weight = |coding: Coding| -> u16 {
+        let name = coding.name().unwrap_or("identity");
+        wanted.get(name).or_else(|| wanted.get("*")).copied().unwrap_or(0)
+    };
+    let liked = OFFERED.into_iter().filter(|coding| weight(*coding) > 0);
+    // `max_by_key` keeps the last of equals, so ours come reversed.
+    liked.rev().max_by_key(|coding| weight(*coding)).unwrap_or(Coding::Identity)
+}
+
+/// A coding's name in lower case and its weight in thousandths.
+fn parse_item(item: &str) -> (String, u16) {
+    let mut parts = item.split(';').map(str::trim);
+    let name = parts.next().unwrap_or_default().to_ascii_lowercase();
+    let weight = parts.find_map(|part| part.strip_prefix("q=").or(part.strip_prefix("Q=")));
+    let weight = weight.map_or(1.0, |weight| weight.parse::<f32>().unwrap_or(0.0));
+    (name, (weight.clamp(0.0, 1.0) * 1000.0) as u16)
+}
+
+/// Whether a body of this kind gets smaller: texts and protobuf do, archives and pictures do not.
+pub(crate) fn is_worth_compressing(content_type: &HeaderValue, body: &[u8]) -> bool {
+    if !(limits::COMPRESS_BYTES_MIN..=limits::COMPRESS_BYTES_MAX).contains(&body.len()) {
+        return false;
+    }
+    let compressed = [b"PK\x03\x04".as_slice(), b"\x1f\x8b", b"\x28\xb5\x2f\xfd"];
+    if compressed.iter().any(|magic| body.starts_with(magic)) {
+        return false;
+    }
+    let kind = content_type.to_str().unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    kind.starts_with("text/")
+        || ["json", "xml", "javascript", "protobuf"].iter().any(|mark| kind.contains(mark))
+        || kind == "application/octet-stream"
+}
+
+/// Compressed bodies, kept for the next client by the hash of what they hold; the oldest go first.
+#[derive(Debug, Default)]
+pub(crate) struct Compressed {
+    kept: Mutex<Kept>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    bodies: HashMap<(u128, Coding), Bytes>,
+    order: VecDeque<(u128, Coding)>,
+    bytes: usize,
+}
+
+impl Compressed {
+    /// The body in this coding; compressed away from the socket threads when it is large.
+    pub(crate) async fn encode(&self, hash: u128, body: &Bytes, coding: Coding) -> Bytes {
+        let key = (hash, coding);
+        if let Some(kept) = self.kept.lock().bodies.get(&key) {
+            return kept.clone();
+        }
+        let encoded = if body.len() <= limits::COMPRESS_INLINE_BYTES_MAX {
+            coding.encode(body)
+        } else {
+            let body = body.clone();
+            let work = tokio::task::spawn_blocking(move || coding.encode(&body));
+            work.await.unwrap_or_else(|error| Err(io::Error::other(error)))
+        };
+        let encoded = Bytes::from(encoded.expect("writing to memory does not fail"));
+        self.keep(key, encoded.clone());
+        encoded
+    }
+
+    fn keep(&self, key: (u128, Coding), body: Bytes) {
+        let mut kept = self.kept.lock();
+        if kept.bodies.contains_key(&key) {
+            return;
+        }
+        kept.bytes += body.len();
+        kept.bodies.insert(key, body);
+        kept.order.push_back(key);
+        while kept.bytes > limits::COMPRESSED_KEPT_BYTES_MAX {
+            let Some(oldest) = kept.order.pop_front() else { break };
+            if let Some(body) = kept.bodies.remove(&oldest) {
+                kept.bytes -= body.len();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+
+    use super::*;
+
+    fn check(accept: &str, expect: Coding) {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_str(accept).unwrap());
+        assert_eq!(negotiate(&headers), expect, "{accept}");
+    }
+
+    #[test]
+    fn the_client_chooses_and_we_break_ties() {
+        check("gzip, deflate, br, zstd", Coding::Zstd);
+        check("gzip;q=1.0, br;q=0.5", Coding::Gzip);
+        check("GZIP", Coding::Gzip);
+        check("*", Coding::Zstd);
+        check("zstd;q=0, *;q=0.1", Coding::Brotli);
+        check("deflate", Coding::Identity);
+        check("identity", Coding::Identity);
+        check("", Coding::Identity);
+        check("br;q=nonsense", Coding::Identity);
+        assert_eq!(negotiate(&HeaderMap::new()), Coding::Identity);
+    }
+
+    #[tokio::test]
+    async fn every_coding_gives_the_body_back() {
+        let body = Bytes::from("a stop is a stop is a stop. ".repeat(4_000));
+        let compressed = Compressed::default();
+        for coding in OFFERED {
+            let encoded = compressed.encode(7, &body, coding).await;
+            assert!(encoded.len() < body.len() / 4, "{coding:?}: {}", encoded.len());
+            let mut decoded = Vec::new();
+            match coding {
+                Coding::Gzip => {
+                    flate2::read::GzDecoder::new(&encoded[..]).read_to_end(&mut decoded).unwrap();
+                }
+                Coding::Brotli => {
+                    brotli::Decompressor::new(&encoded[..], 4096).read_to_end(&mut decoded).unwrap();
+                }
+                Coding::Zstd => decoded = zstd::stream::decode_all(&encoded[..]).unwrap(),
+                Coding::Identity => unreachable!("it is not offered"),
+            }
+            assert_eq!(decoded, body, "{coding:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_kept_is_bounded() {
+        let compressed = Compressed::default();
+        let body = Bytes::from(vec![0; 10 << 20]);
+        for hash in 0..20 {
+            compressed.keep((hash, Coding::Gzip), body.clone());
+        }
+        let kept = compressed.kept.lock();
+        assert!(kept.bytes <= limits::COMPRESSED_KEPT_BYTES_MAX);
+        assert!(kept.bodies.contains_key(&(19, Coding::Gzip)));
+        assert!(!kept.bodies.contains_key(&(0, Coding::Gzip)));
+    }
+
+    #[test]
+    fn archives_are_left_alone() {
+        let zip = [b"PK\x03\x04".as_slice(), &[0; 4096]].concat();
+        let kind = HeaderValue::from_static("application/octet-stream");
+        assert!(!is_worth_compressing(&kind, &zip));
+        assert!(is_worth_compressing(&kind, &[7; 4096]));
+        assert!(!is_worth_compressing(&HeaderValue::from_static("image/png"), &[7; 4096]));
+        assert!(!is_worth_compressing(&HeaderValue::from_static("text/html"), b"short"));
+    }
+}

@@ -1,0 +1,184 @@
+//! The one place where a refusal becomes an HTTP reply: `application/problem+json` (RFC 9457)
+//! with a `code` that programs can rely on.
+
+use std::borrow::Cow;
+
+use axum::response::{IntoResponse, Response};
+use http::{HeaderValue, StatusCode, header};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// Seconds after which a client may try again what failed for a passing reason.
+const RETRY_AFTER_S: u32 = 5;
+
+/// Why a request is not answered as asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// No feed has this id.
+    UnknownFeed(String),
+    /// The feed has no stop with this id.
+    UnknownStop {
+        /// The feed's id.
+        feed: String,
+        /// The stop's id.
+        stop: String,
+    },
+    /// There is nothing at this address.
+    UnknownPath,
+    /// The address has nothing for this method.
+    MethodNotAllowed,
+    /// A channel's name is malformed.
+    BadChannel {
+        /// The name as it came, shortened.
+        channel: String,
+        /// What is wrong with it.
+        reason: Cow<'static, str>,
+    },
+    /// More channels than one stream carries.
+    TooManyChannels {
+        /// How many one stream carries.
+        most: usize,
+    },
+    /// A query parameter or form field is missing or malformed.
+    BadParameter {
+        /// Its name.
+        name: &'static str,
+        /// What is expected.
+        reason: Cow<'static, str>,
+    },
+    /// The feed is of another format than the address promises.
+    OtherFormat {
+        /// The feed's id.
+        feed: String,
+        /// What it is.
+        is: Cow<'static, str>,
+        /// What it would have to be.
+        wanted: &'static str,
+    },
+    /// The feed was not yet fetched with success.
+    NoData {
+        /// The feed's id.
+        feed: String,
+        /// The feed's own reason, in words.
+        reason: String,
+    },
+    /// The last good bytes are older than the operator lets them be.
+    TooOld {
+        /// The feed's id.
+        feed: String,
+        /// The feed's own reason, in words.
+        reason: String,
+    },
+    /// The path and query are too long.
+    UriTooLong,
+    /// The server is stopping.
+    ShuttingDown,
+    /// The server cannot take more of this.
+    Overloaded,
+    /// Our fault.
+    Internal,
+}
+
+/// The body of every refusal.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Problem {
+    /// Always `about:blank`: the code says more than a page would.
+    #[serde(rename = "type")]
+    kind: &'static str,
+    /// The status in words.
+    title: &'static str,
+    /// The HTTP status.
+    status: u16,
+    /// What went wrong, for programs: snake_case, never reworded.
+    code: &'static str,
+    /// What went wrong, for people.
+    detail: String,
+}
+
+impl Refusal {
+    /// The status and the code; clients rely on both.
+    fn status_and_code(&self) -> (StatusCode, &'static str) {
+        match self {
+            Self::UnknownFeed(_) => (StatusCode::NOT_FOUND, "unknown_feed"),
+            Self::UnknownStop { .. } => (StatusCode::NOT_FOUND, "unknown_stop"),
+            Self::UnknownPath => (StatusCode::NOT_FOUND, "not_found"),
+            Self::OtherFormat { .. } => (StatusCode::NOT_FOUND, "other_format"),
+            Self::MethodNotAllowed => (StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed"),
+            Self::BadChannel { .. } => (StatusCode::BAD_REQUEST, "bad_channel"),
+            Self::TooManyChannels { .. } => (StatusCode::BAD_REQUEST, "too_many_channels"),
+            Self::BadParameter { .. } => (StatusCode::BAD_REQUEST, "bad_parameter"),
+            Self::UriTooLong => (StatusCode::URI_TOO_LONG, "uri_too_long"),
+            Self::NoData { .. } => (StatusCode::SERVICE_UNAVAILABLE, "no_data"),
+            Self::TooOld { .. } => (StatusCode::SERVICE_UNAVAILABLE, "too_old"),
+            Self::ShuttingDown => (StatusCode::SERVICE_UNAVAILABLE, "shutting_down"),
+            Self::Overloaded => (StatusCode::SERVICE_UNAVAILABLE, "overloaded"),
+            Self::Internal => (StatusCode::INTERNAL_SERVER_ERROR, "internal"),
+        }
+    }
+
+    fn detail(&self) -> String {
+        match self {
+            Self::UnknownFeed(id) => format!("there is no feed {id:?}"),
+            Self::UnknownStop { feed, stop } => format!("feed {feed} has no stop {stop:?}"),
+            Self::UnknownPath => "there is nothing at this address".to_owned(),
+            Self::MethodNotAllowed => "this address is only read: GET or HEAD".to_owned(),
+            Self::BadChannel { channel, reason } => format!("channel {channel:?}: {reason}"),
+            Self::TooManyChannels { most } => format!("one stream carries at most {most} channels"),
+            Self::BadParameter { name, reason } => format!("{name}: {reason}"),
+            Self::OtherFormat { feed, is, wanted } => {
+                format!("feed {feed} is {is}, and this address serves {wanted}")
+            }
+            Self::NoData { feed, reason } => format!("feed {feed} has no data yet: {reason}"),
+            Self::TooOld { feed, reason } => format!("feed {feed} is past its max_age: {reason}"),
+            Self::UriTooLong => "the address is too long".to_owned(),
+            Self::ShuttingDown => "this server is stopping".to_owned(),
+            Self::Overloaded => "this server is busy".to_owned(),
+            Self::Internal => "this is our fault, and it was logged".to_owned(),
+        }
+    }
+
+    fn problem(&self) -> (StatusCode, Problem) {
+        let (status, code) = self.status_and_code();
+        let title = status.canonical_reason().unwrap_or("Refused");
+        let kind = "about:blank";
+        (status, Problem { kind, title, status: status.as_u16(), code, detail: self.detail() })
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let (status, problem) = self.problem();
+        let body = serde_json::to_vec(&problem).expect("texts and a number always serialize");
+        let mut response = (status, body).into_response();
+        let headers = response.headers_mut();
+        let kind = HeaderValue::from_static("application/problem+json");
+        headers.insert(header::CONTENT_TYPE, kind);
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        if status == StatusCode::SERVICE_UNAVAILABLE {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER_S));
+        }
+        response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_names_its_code_and_what_was_meant() {
+        let (status, problem) = Refusal::UnknownFeed("oslo".to_owned()).problem();
+        assert_eq!(status, StatusCode::NOT_FOUND);
+        let json = serde_json::to_value(problem).unwrap();
+        assert_eq!(json["code"], "unknown_feed");
+        assert_eq!(json["status"], 404);
+        assert!(json["detail"].as_str().unwrap().contains("oslo"));
+    }
+
+    #[test]
+    fn what_passes_may_be_tried_again() {
+        let response = Refusal::Overloaded.into_response();
+        assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+        assert!(response.headers().contains_key(header::RETRY_AFTER));
+    }
+}

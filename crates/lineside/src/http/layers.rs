@@ -1,0 +1,101 @@
+//! What every reply has in common: CORS, security headers, bounds, and a net for panics.
+
+use std::any::Any;
+
+use axum::Router;
+use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use tower_http::catch_panic::CatchPanicLayer;
+
+use super::errors::Refusal;
+use super::limits;
+use crate::app::App;
+
+/// Headers of ours that a page of another origin may read.
+const EXPOSED: &str = "Age, ETag, Last-Modified, Retry-After, Lineside-Position, Lineside-Status";
+
+/// What a producer's bytes may do when somebody opens them as a page of ours: nothing.
+const PRODUCER_POLICY: &str = "default-src 'none'; sandbox";
+
+/// Lays what every reply has in common around the router.
+pub(crate) fn wrap(router: Router, app: &App) -> Router {
+    let page_policy = page_policy(app);
+    router
+        .layer(DefaultBodyLimit::max(limits::REQUEST_BODY_BYTES_MAX))
+        .layer(CatchPanicLayer::custom(after_panic))
+        .layer(middleware::from_fn_with_state(page_policy, add_headers))
+        .layer(middleware::from_fn_with_state(app.clone(), bound_and_count))
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "the layer hands the panic over")]
+fn after_panic(panic: Box<dyn Any + Send>) -> Response {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+    tracing::error!(panic = text.unwrap_or("without a text"), "a request failed");
+    Refusal::Internal.into_response()
+}
+
+async fn bound_and_count(State(app): State<App>, request: Request, next: Next) -> Response {
+    let length = request.uri().path_and_query().map_or(0, |path| path.as_str().len());
+    let response = if length > limits::URI_BYTES_MAX {
+        Refusal::UriTooLong.into_response()
+    } else {
+        next.run(request).await
+    };
+    app.metrics().count_request(response.status());
+    response
+}
+
+async fn add_headers(State(policy): State<HeaderValue>, request: Request, next: Next) -> Response {
+    let preflight = request.method() == Method::OPTIONS
+        && request.headers().contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);
+    let mut response =
+        if preflight { StatusCode::NO_CONTENT.into_response() } else { next.run(request).await };
+    let is_page = is_page(response.headers());
+    let headers = response.headers_mut();
+    if preflight {
+        set(headers, header::ACCESS_CONTROL_ALLOW_METHODS, "GET, HEAD, OPTIONS");
+        set(headers, header::ACCESS_CONTROL_ALLOW_HEADERS, "*");
+        set(headers, header::ACCESS_CONTROL_MAX_AGE, "86400");
+    }
+    set(headers, header::ACCESS_CONTROL_ALLOW_ORIGIN, "*");
+    set(headers, header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
+    set(headers, header::X_CONTENT_TYPE_OPTIONS, "nosniff");
+    set(headers, header::REFERRER_POLICY, "strict-origin-when-cross-origin");
+    if is_page {
+        headers.entry(header::CONTENT_SECURITY_POLICY).or_insert(policy);
+        set(headers, HeaderName::from_static("cross-origin-opener-policy"), "same-origin");
+        let permissions = "geolocation=(self), camera=(), microphone=(), payment=(), usb=()";
+        set(headers, HeaderName::from_static("permissions-policy"), permissions);
+    }
+    response
+}
+
+fn set(headers: &mut HeaderMap, name: HeaderName, value: &'static str) {
+    headers.insert(name, HeaderValue::from_static(value));
+}
+
+fn is_page(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);
+    kind.is_some_and(|kind| kind.starts_with(b"text/html"))
+}
+
+/// The policy for bytes that a producer made and we pass on.
+pub(crate) fn producer_policy() -> (HeaderName, HeaderValue) {
+    (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(PRODUCER_POLICY))
+}
+
+/// What our own pages may load: themselves, the map's worker, and the origins that the operator's
+/// map style or tiles come from. Styles may stand in an element, for the colors of routes.
+fn page_policy(app: &App) -> HeaderValue {
+    let origins = app.map_origins().map(|origin| format!(" {origin}")).collect::<String>();
+    let policy = format!(
+        "default-src 'self'; script-src 'self'; style-src 'self'; style-src-attr 'unsafe-inline'; \
+         img-src 'self' data: blob:{origins}; font-src 'self'{origins}; \
+         connect-src 'self'{origins}; worker-src 'self' blob:; object-src 'none'; \
+         base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+    );
+    HeaderValue::try_from(policy).expect("an origin holds only visible ASCII")
+}

@@ -1,0 +1,44 @@
+//! The bounds of the HTTP room. Bounds that the operator may move are in the configuration.
+
+use std::time::Duration;
+
+/// The longest path and query together; 64 channels of 200 characters fit.
+pub(crate) const URI_BYTES_MAX: usize = 16 * 1024;
+/// What hyper reads of a request's head before it refuses it: the longest URI and some headers.
+pub(crate) const HEAD_BYTES_MAX: usize = 32 * 1024;
+/// A request's headers.
+pub(crate) const HEADERS_MAX: usize = 64;
+/// The largest body that a request may bring; only forms are taken.
+pub(crate) const REQUEST_BODY_BYTES_MAX: usize = 16 * 1024;
+/// How long a client may take to send a request's head, or to stay silent between two requests.
+pub(crate) const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
+/// Requests under way at once on one HTTP/2 connection.
+pub(crate) const STREAMS_PER_CONNECTION_MAX: u32 = 128;
+/// Connections beyond the limit that are being told so; more are closed without a word.
+pub(crate) const REFUSALS_MAX: usize = 64;
+/// How long a refused connection may take to read why.
+pub(crate) const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
+/// Pause after the system could not give us a connection, for want of file descriptors.
+pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// How long requests under way may go on once a stopping server has let go of its sessions.
+pub(crate) const CLOSE_TIMEOUT: Duration = Duration::from_millis(800);
+
+/// Characters of a search text.
+pub(crate) const SEARCH_CHARS_MAX: usize = 200;
+/// Items on one page of a list, and when the request does not say.
+pub(crate) const PAGE_ITEMS_MAX: usize = 500;
+/// See [`PAGE_ITEMS_MAX`].
+pub(crate) const PAGE_ITEMS_DEFAULT: usize = 50;
+/// Vehicles in one reply; a whole country's fit, and the reply stays below 64 MiB.
+pub(crate) const VEHICLES_MAX: usize = 50_000;
+/// Departures in one reply, and how far they look ahead: those of a stop's channel.
+pub(crate) const DEPARTURES_MAX: usize = 40;
+
+/// Bodies shorter than this are not worth compressing.
+pub(crate) const COMPRESS_BYTES_MIN: usize = 1024;
+/// Bodies longer than this are compressed away from the threads that serve sockets.
+pub(crate) const COMPRESS_INLINE_BYTES_MAX: usize = 32 * 1024;
+/// Bodies longer than this go out as they are: compressing them would take seconds.
+pub(crate) const COMPRESS_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Compressed bodies that are kept for the next client.
+pub(crate) const COMPRESSED_KEPT_BYTES_MAX: usize = 64 * 1024 * 1024;

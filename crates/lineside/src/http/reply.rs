@@ -1,0 +1,172 @@
+//! A representation and the reply it becomes: validators, freshness, coding, 304.
+//!
+//! Every public body goes through here, so that each has a strong `ETag` of its own bytes,
+//! `Last-Modified`, the time it stays fresh, and an answer to both validators.
+
+use std::convert::Infallible;
+use std::time::{Duration, UNIX_EPOCH};
+
+use axum::extract::FromRequestParts;
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use http::request::Parts;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use lineside_sync::UnixMillis;
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::encoding::{self, Coding, Compressed};
+use crate::app::App;
+
+/// What a client said about the representation it wants: which coding, and what it already has.
+#[derive(Debug)]
+pub(crate) struct Wants {
+    coding: Coding,
+    if_none_match: Option<String>,
+    if_modified_since: Option<UnixMillis>,
+}
+
+impl Wants {
+    fn of(headers: &HeaderMap) -> Self {
+        let tags = headers.get_all(header::IF_NONE_MATCH).iter();
+        let tags: Vec<&str> = tags.filter_map(|value| value.to_str().ok()).collect();
+        let since = headers.get(header::IF_MODIFIED_SINCE).and_then(|value| value.to_str().ok());
+        Self {
+            coding: encoding::negotiate(headers),
+            if_none_match: (!tags.is_empty()).then(|| tags.join(",")),
+            if_modified_since: since.and_then(parse_http_date),
+        }
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Wants {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Infallible> {
+        Ok(Self::of(&parts.headers))
+    }
+}
+
+/// One body and what is known about it.
+#[derive(Debug)]
+pub(crate) struct Representation {
+    content_type: HeaderValue,
+    body: Bytes,
+    hash: u128,
+    modified: Option<UnixMillis>,
+    fresh_for: Duration,
+    more: HeaderMap,
+}
+
+impl Representation {
+    /// A body of a kind, which may be asked again at once.
+    pub(crate) fn new(content_type: HeaderValue, body: impl Into<Bytes>) -> Self {
+        let body = body.into();
+        let hash = xxh3_128(&body);
+        let (modified, fresh_for, more) = (None, Duration::ZERO, HeaderMap::new());
+        Self { content_type, body, hash, modified, fresh_for, more }
+    }
+
+    /// A value as JSON.
+    pub(crate) fn json(value: &impl serde::Serialize) -> Self {
+        let body = serde_json::to_vec(value).expect("our own replies always serialize");
+        Self::new(HeaderValue::from_static("application/json"), body)
+    }
+
+    /// When it last changed.
+    pub(crate) fn modified(mut self, at: Option<UnixMillis>) -> Self {
+        self.modified = at;
+        self
+    }
+
+    /// How long it need not be asked for again.
+    pub(crate) fn fresh_for(mut self, fresh_for: Duration) -> Self {
+        self.fresh_for = fresh_for;
+        self
+    }
+
+    /// One more header.
+    pub(crate) fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.more.insert(name, value);
+        self
+    }
+
+    /// The reply to what a client wants: the body, or word that it has it already.
+    pub(crate) async fn reply(self, wants: &Wants, app: &App) -> Response {
+        let coding = if encoding::is_worth_compressing(&self.content_type, &self.body) {
+            wants.coding
+        } else {
+            Coding::Identity
+        };
+        if let Some(held) = self.held_tag(wants, coding) {
+            return (StatusCode::NOT_MODIFIED, self.headers(&held)).into_response();
+        }
+        let mut headers = self.headers(&self.tag(coding));
+        headers.insert(header::CONTENT_TYPE, self.content_type.clone());
+        let body = match coding.name() {
+            None => self.body,
+            Some(name) => {
+                headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(name));
+                compressed(app).encode(self.hash, &self.body, coding).await
+            }
+        };
+        headers.insert(header::CONTENT_LENGTH, HeaderValue::from(body.len()));
+        (headers, body).into_response()
+    }
+
+    /// The tag of this very representation: a coded body is another one (RFC 9110 §8.8.3.3).
+    fn tag(&self, coding: Coding) -> String {
+        match coding.name() {
+            None => format!("\"{:032x}\"", self.hash),
+            Some(name) => format!("\"{:032x}-{name}\"", self.hash),
+        }
+    }
+
+    /// The tag of what the client holds, if that is still good. `If-Modified-Since` counts only
+    /// without `If-None-Match` (RFC 9110 §13.1.3).
+    fn held_tag(&self, wants: &Wants, coding: Coding) -> Option<String> {
+        if let Some(tags) = &wants.if_none_match {
+            let plain = self.tag(Coding::Identity);
+            let coded = self.tag(coding);
+            let held = tags.split(',').map(|tag| tag.trim().trim_start_matches("W/"));
+            return held
+                .filter(|tag| *tag == coded || *tag == plain || *tag == "*")
+                .map(|tag| if tag == "*" { coded.clone() } else { tag.to_owned() })
+                .next();
+        }
+        let since = wants.if_modified_since?;
+        // HTTP dates have whole seconds.
+        let modified = self.modified?.0.div_euclid(1000);
+        (modified <= since.0.div_euclid(1000)).then(|| self.tag(coding))
+    }
+
+    fn headers(&self, tag: &str) -> HeaderMap {
+        let mut headers = self.more.clone();
+        let tag = HeaderValue::from_str(tag).expect("a tag holds letters, digits and a dash");
+        headers.insert(header::ETAG, tag);
+        headers.insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
+        let cache = format!("public, max-age={}", self.fresh_for.as_secs());
+        let cache = HeaderValue::try_from(cache).expect("a number is a header value");
+        headers.insert(header::CACHE_CONTROL, cache);
+        if let Some(modified) = self.modified.and_then(http_date) {
+            headers.insert(header::LAST_MODIFIED, modified);
+        }
+        headers
+    }
+}
+
+fn compressed(app: &App) -> &Compressed {
+    app.compressed()
+}
+
+/// The time as HTTP writes it; none before 1970.
+fn http_date(at: UnixMillis) -> Option<HeaderValue> {
+    let since_epoch = Duration::from_millis(u64::try_from(at.0).ok()?);
+    let time = UNIX_EPOCH.checked_add(since_epoch)?;
+    HeaderValue::try_from(httpdate::fmt_http_date(time)).ok()
+}
+
+fn parse_http_date(text: &str) -> Option<UnixMillis> {
+    let time = httpdate::parse_http_date(text).ok()?;
+    let since_epoch = time.duration_since(UNIX_EPOCH).ok()?;
+    i64::try_from(since_epoch.as_millis()).ok().map(UnixMillis)
+}

@@ -1,0 +1,242 @@
+//! The accept loop: sockets in, requests to the router, everything bounded.
+//!
+//! It is our own, because `axum::serve` has no limit on connections, heads or silence. A client
+//! beyond a limit is told so at once instead of being kept waiting.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use hyper::body::Incoming;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
+use parking_lot::Mutex;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_util::task::TaskTracker;
+use tower::ServiceExt as _;
+
+use super::limits;
+use crate::patience::{pause, within};
+use crate::shutdown::Shutdown;
+
+/// What a client beyond the limit gets, without its request having been read.
+const REFUSAL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
+    content-type: application/problem+json\r\naccess-control-allow-origin: *\r\n\
+    retry-after: 5\r\nconnection: close\r\ncontent-length: 121\r\n\r\n\
+    {\"type\":\"about:blank\",\"title\":\"Service Unavailable\",\"status\":503,\
+    \"code\":\"overloaded\",\"detail\":\"too many connections here\"}";
+
+/// How many connections there may be.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ConnectionLimits {
+    /// In all.
+    pub(crate) total: usize,
+    /// From one address; loopback is exempt.
+    pub(crate) per_address: usize,
+}
+
+/// Serves `router` on `listener` until `shutdown` closes; then requests under way get a moment to
+/// end, and the rest is dropped.
+pub(crate) async fn serve(
+    listener: TcpListener,
+    router: Router,
+    limits: ConnectionLimits,
+    shutdown: Shutdown,
+) {
+    let server = Arc::new(Server::new(router, limits));
+    let connections = TaskTracker::new();
+    let graceful = GracefulShutdown::new();
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = shutdown.closing() => break,
+        };
+        match accepted {
+            Ok((socket, peer)) => server.take(socket, peer, &connections, &graceful),
+            Err(error) => after_failed_accept(&error).await,
+        }
+    }
+    drop(listener);
+    connections.close();
+    if within(limits::CLOSE_TIMEOUT, graceful.shutdown()).await.is_none() {
+        tracing::info!(connections = connections.len(), "closing connections that did not end");
+    }
+}
+
+/// A connection that broke before we took it says nothing about the next one; want of file
+/// descriptors passes only with time.
+async fn after_failed_accept(error: &io::Error) {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
+    if !matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset) {
+        tracing::warn!(%error, "cannot accept a connection");
+        pause(limits::ACCEPT_PAUSE).await;
+    }
+}
+
+struct Server {
+    router: Router,
+    http: auto::Builder<TokioExecutor>,
+    total: Arc<Semaphore>,
+    refusals: Arc<Semaphore>,
+    addresses: Arc<Addresses>,
+}
+
+impl Server {
+    fn new(router: Router, limits: ConnectionLimits) -> Self {
+        let mut http = auto::Builder::new(TokioExecutor::new());
+        http.http1()
+            .timer(TokioTimer::new())
+            .header_read_timeout(limits::HEAD_TIMEOUT)
+            .max_headers(limits::HEADERS_MAX)
+            .max_buf_size(limits::HEAD_BYTES_MAX);
+        http.http2()
+            .timer(TokioTimer::new())
+            .keep_alive_interval(limits::HEAD_TIMEOUT)
+            .max_concurrent_streams(limits::STREAMS_PER_CONNECTION_MAX)
+            .max_header_list_size(limits::HEAD_BYTES_MAX as u32);
+        let addresses = Addresses { most: limits.per_address, open: Mutex::default() };
+        Self {
+            router,
+            http,
+            total: Arc::new(Semaphore::new(limits.total)),
+            refusals: Arc::new(Semaphore::new(limits::REFUSALS_MAX)),
+            addresses: Arc::new(addresses),
+        }
+    }
+
+    fn take(
+        &self,
+        socket: TcpStream,
+        peer: SocketAddr,
+        connections: &TaskTracker,
+        graceful: &GracefulShutdown,
+    ) {
+        let Some(place) = self.admit(peer.ip()) else {
+            self.refuse(socket, connections);
+            return;
+        };
+        // Events are small and must go out at once.
+        if let Err(error) = socket.set_nodelay(true) {
+            tracing::debug!(%error, "a socket without TCP_NODELAY");
+        }
+        let service = self.router.clone().map_request(|request: http::Request<Incoming>| {
+            request.map(Body::new)
+        });
+        let service = TowerToHyperService::new(service);
+        let connection = self.http.serve_connection(TokioIo::new(socket), service).into_owned();
+        let connection = graceful.watch(connection);
+        connections.spawn(async move {
+            if let Err(error) = connection.await {
+                tracing::debug!(%error, "a connection ended early");
+            }
+            drop(place);
+        });
+    }
+
+    fn admit(&self, address: IpAddr) -> Option<Place> {
+        let total = Arc::clone(&self.total).try_acquire_owned().ok()?;
+        let address = Addresses::enter(&self.addresses, address)?;
+        Some(Place { _total: total, _address: address })
+    }
+
+    fn refuse(&self, mut socket: TcpStream, connections: &TaskTracker) {
+        let Ok(place) = Arc::clone(&self.refusals).try_acquire_owned() else { return };
+        connections.spawn(async move {
+            let tell = async {
+                // Its request is read, unlooked at: closing over unread bytes would reset the
+                // connection before the client has read why.
+                let mut request = [0; 4096];
+                _ = socket.read(&mut request).await;
+                _ = socket.write_all(REFUSAL).await;
+                _ = socket.shutdown().await;
+            };
+            within(limits::REFUSAL_TIMEOUT, tell).await;
+            drop(place);
+        });
+    }
+}
+
+/// A connection's place among those allowed; given back when dropped.
+struct Place {
+    _total: OwnedSemaphorePermit,
+    _address: Option<AddressPlace>,
+}
+
+/// Connections by address. Bound: one entry per open connection.
+struct Addresses {
+    most: usize,
+    open: Mutex<HashMap<IpAddr, usize>>,
+}
+
+impl Addresses {
+    /// None: there are too many. `Some(None)`: the address is not counted.
+    fn enter(this: &Arc<Self>, address: IpAddr) -> Option<Option<AddressPlace>> {
+        let address = address.to_canonical();
+        if address.is_loopback() {
+            return Some(None);
+        }
+        let mut open = this.open.lock();
+        let count = open.entry(address).or_insert(0);
+        if *count >= this.most {
+            return None;
+        }
+        *count += 1;
+        Some(Some(AddressPlace { address, addresses: Arc::clone(this) }))
+    }
+}
+
+struct AddressPlace {
+    address: IpAddr,
+    addresses: Arc<Addresses>,
+}
+
+impl Drop for AddressPlace {
+    fn drop(&mut self) {
+        let mut open = self.addresses.open.lock();
+        if let Some(count) = open.get_mut(&self.address) {
+            *count -= 1;
+            if *count == 0 {
+                open.remove(&self.address);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_refusal_is_a_whole_reply() {
+        let text = std::str::from_utf8(REFUSAL).unwrap();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap();
+        assert!(head.contains(&format!("content-length: {}", body.len())), "{}", body.len());
+        let problem: serde_json::Value = serde_json::from_str(body).unwrap();
+        assert_eq!(problem["code"], "overloaded");
+    }
+
+    #[test]
+    fn an_address_gets_its_places_back() {
+        let addresses = Arc::new(Addresses { most: 1, open: Mutex::default() });
+        let address: IpAddr = "192.0.2.7".parse().unwrap();
+        let first = Addresses::enter(&addresses, address).expect("the first is welcome");
+        assert!(Addresses::enter(&addresses, address).is_none());
+        drop(first);
+        assert!(Addresses::enter(&addresses, address).is_some());
+    }
+
+    #[test]
+    fn loopback_is_not_counted() {
+        let addresses = Arc::new(Addresses { most: 0, open: Mutex::default() });
+        for address in ["127.0.0.1", "::1", "::ffff:127.0.0.1"] {
+            assert!(Addresses::enter(&addresses, address.parse().unwrap()).is_some(), "{address}");
+        }
+    }
+}

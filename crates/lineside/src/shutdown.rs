@@ -1,0 +1,68 @@
+//! Stopping in three moments: *draining* (readiness says no, polling ends, sessions are let go one
+//! after another), *closing* (no new connections, requests under way end), and gone.
+
+use std::time::Duration;
+
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+/// Shared by everything that must know that the server is stopping.
+#[derive(Debug, Clone)]
+pub struct Shutdown {
+    draining: CancellationToken,
+    closing: CancellationToken,
+    drain: Duration,
+}
+
+impl Shutdown {
+    /// `drain` is how long sessions may take to be let go.
+    #[must_use]
+    pub fn new(drain: Duration) -> Self {
+        Self { draining: CancellationToken::new(), closing: CancellationToken::new(), drain }
+    }
+
+    /// Begins to stop; returns at once, and may be called more than once.
+    pub fn begin(&self) {
+        self.draining.cancel();
+    }
+
+    /// Whether the server is stopping.
+    #[must_use]
+    pub fn is_draining(&self) -> bool {
+        self.draining.is_cancelled()
+    }
+
+    /// Ends when the server begins to stop.
+    pub async fn draining(&self) {
+        self.draining.cancelled().await;
+    }
+
+    /// The time over which sessions are let go.
+    #[must_use]
+    pub fn drain(&self) -> Duration {
+        self.drain
+    }
+
+    /// Ends when no new connection is taken any more.
+    pub(crate) async fn closing(&self) {
+        self.closing.cancelled().await;
+    }
+
+    pub(crate) fn close(&self) {
+        self.closing.cancel();
+    }
+}
+
+/// Ends when the process is asked to stop: SIGTERM or SIGINT.
+///
+/// # Errors
+/// If the system does not let us listen for signals.
+pub(crate) async fn asked_to_stop() -> std::io::Result<()> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    Ok(())
+}

@@ -1,0 +1,176 @@
+//! The connection behind `watch`: connect, read, and after a break resume where it broke.
+
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use reqwest::{Client, StatusCode};
+use serde::Deserialize;
+use url::Url;
+
+use super::events::Parser;
+use crate::patience::pause;
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// A server says something every 25 s: after twice that it is gone.
+const SILENCE_MAX: Duration = Duration::from_secs(60);
+const RETRY_DEFAULT: Duration = Duration::from_secs(3);
+const PROBLEM_BYTES_MAX: usize = 64 * 1024;
+
+/// Why following ended.
+#[derive(Debug)]
+pub(crate) enum Ended {
+    /// The reader of our output went away.
+    NobodyReads,
+    /// The server says that what we asked for makes no sense.
+    Refused(String),
+    /// The server could not be reached, or does not serve this.
+    Unreachable(String),
+}
+
+/// Follows `channels` of `server` for ever: `event` gets the data of each event and says whether to
+/// go on, `note` what happens to the connection.
+pub(crate) async fn follow(
+    server: &Url,
+    channels: &[String],
+    mut event: impl FnMut(&str) -> bool,
+    mut note: impl FnMut(&str),
+) -> Ended {
+    let client = Client::builder().connect_timeout(CONNECT_TIMEOUT).read_timeout(SILENCE_MAX).build();
+    let client = match client {
+        Ok(client) => client,
+        Err(error) => return Ended::Unreachable(reason(&error)),
+    };
+    let address = events_address(server, channels);
+    let mut follower = Follower { client, address, last_event_id: String::new(), connected: false };
+    loop {
+        let retry = match follower.read(&mut event, &mut note).await {
+            Err(ended) => return ended,
+            Ok(Pause { after, why }) => {
+                note(&format!("{why}; trying again in {:.1} s", after.as_secs_f32()));
+                after
+            }
+        };
+        pause(retry).await;
+    }
+}
+
+/// `<server>/events?channel=…`, below whatever path the server has.
+fn events_address(server: &Url, channels: &[String]) -> Url {
+    let mut address = server.clone();
+    let path = format!("{}/events", server.path().trim_end_matches('/'));
+    address.set_path(&path);
+    address.query_pairs_mut().clear().extend_pairs(channels.iter().map(|name| ("channel", name)));
+    address
+}
+
+struct Follower {
+    client: Client,
+    address: Url,
+    last_event_id: String,
+    /// Whether a connection has ever worked: only then is a failure worth waiting out.
+    connected: bool,
+}
+
+/// A break that passes.
+struct Pause {
+    after: Duration,
+    why: String,
+}
+
+impl Follower {
+    async fn read(
+        &mut self,
+        event: &mut impl FnMut(&str) -> bool,
+        note: &mut impl FnMut(&str),
+    ) -> Result<Pause, Ended> {
+        let mut request = self.client.get(self.address.clone());
+        if !self.last_event_id.is_empty() {
+            request = request.header("last-event-id", &self.last_event_id);
+        }
+        let response = match request.send().await {
+            Ok(response) if response.status().is_success() => response,
+            Ok(response) => return self.refused(response).await,
+            Err(error) => return self.broken(reason(&error)),
+        };
+        if self.connected {
+            note("connected again");
+        }
+        self.connected = true;
+        let mut parser = Parser::default();
+        let mut stream = response.bytes_stream();
+        let why = loop {
+            let events = match stream.next().await {
+                None => break "the server ended the stream".to_owned(),
+                Some(Err(error)) => break reason(&error),
+                Some(Ok(bytes)) => parser.push(&bytes).map_err(|e| Ended::Unreachable(e.to_string()))?,
+            };
+            for next in events {
+                self.last_event_id = next.id;
+                if !event(&next.data) {
+                    return Err(Ended::NobodyReads);
+                }
+            }
+        };
+        Ok(Pause { after: parser.retry().unwrap_or(RETRY_DEFAULT), why })
+    }
+
+    async fn refused(&self, response: reqwest::Response) -> Result<Pause, Ended> {
+        let status = response.status();
+        let said = format!("{}: {}", status, problem_detail(response).await);
+        match status {
+            StatusCode::BAD_REQUEST | StatusCode::URI_TOO_LONG => Err(Ended::Refused(said)),
+            StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS => self.broken(said),
+            _ => Err(Ended::Unreachable(said)),
+        }
+    }
+
+    fn broken(&self, why: String) -> Result<Pause, Ended> {
+        if self.connected {
+            Ok(Pause { after: RETRY_DEFAULT, why })
+        } else {
+            Err(Ended::Unreachable(why))
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Problem {
+    detail: String,
+}
+
+/// What the server says is wrong.
+async fn problem_detail(mut response: reqwest::Response) -> String {
+    let mut body = Vec::new();
+    while let Ok(Some(piece)) = response.chunk().await {
+        body.extend_from_slice(&piece);
+        if body.len() > PROBLEM_BYTES_MAX {
+            break;
+        }
+    }
+    let problem = serde_json::from_slice::<Problem>(&body);
+    problem.map_or_else(|_| "no Lineside server answers there".to_owned(), |problem| problem.detail)
+}
+
+/// The innermost cause: what the network said, not who asked it.
+fn reason(error: &reqwest::Error) -> String {
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(inner) = cause.source() {
+        cause = inner;
+    }
+    cause.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_stream_lies_below_the_servers_path() {
+        let server = Url::parse("https://example.org/transit/").unwrap();
+        let channels = ["feed/city".to_owned(), "route/city/4%2FB".to_owned()];
+        let address = events_address(&server, &channels);
+        assert_eq!(address.path(), "/transit/events");
+        let pairs: Vec<_> = address.query_pairs().map(|(_, value)| value.into_owned()).collect();
+        assert_eq!(pairs, channels);
+    }
+}

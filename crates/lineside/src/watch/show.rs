@@ -1,0 +1,187 @@
+//! Changes as lines that a person can read.
+
+use std::fmt::Write as _;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use serde_json::Value;
+
+/// How events are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Style {
+    /// One line per change.
+    Lines,
+    /// Each event's data as it came, one JSON object per line.
+    Json,
+}
+
+/// Turns the data of events into text.
+#[derive(Debug)]
+pub(crate) struct Show {
+    style: Style,
+    zone: TimeZone,
+}
+
+impl Show {
+    pub(crate) fn new(style: Style) -> Self {
+        Self { style, zone: TimeZone::system() }
+    }
+
+    /// The lines for one event; without a line feed at their end.
+    pub(crate) fn lines(&self, event: &str) -> String {
+        match (self.style, serde_json::from_str::<Value>(event)) {
+            (Style::Json, _) => event.to_owned(),
+            (Style::Lines, Ok(event)) => self.message(&event),
+            (Style::Lines, Err(error)) => format!("an event that is not JSON: {error}"),
+        }
+    }
+
+    fn message(&self, event: &Value) -> String {
+        let channel = event["channel"].as_str().unwrap_or("?");
+        let data = &event["data"];
+        let time = self.time(&data["at"]);
+        let changes = data["changes"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let mut out = format!("{time} {channel}");
+        if let Some(state) = data.get("state") {
+            let again = if data["gap"] == true { " again, after a gap" } else { "" };
+            let (part, parts) = (&state["part"], &state["parts"]);
+            _ = write!(out, "  state{again}, part {part} of {parts}: {}", plural(changes.len()));
+        } else {
+            _ = write!(out, "  {}", plural(changes.len()));
+        }
+        for change in changes {
+            _ = write!(out, "\n  {}", describe(change));
+        }
+        out
+    }
+
+    fn time(&self, at: &Value) -> String {
+        let at = at.as_i64().and_then(|at| Timestamp::from_millisecond(at).ok());
+        at.map_or_else(
+            || "--:--:--".to_owned(),
+            |at| at.to_zoned(self.zone.clone()).strftime("%H:%M:%S").to_string(),
+        )
+    }
+}
+
+fn plural(changes: usize) -> String {
+    if changes == 1 { "1 change".to_owned() } else { format!("{changes} changes") }
+}
+
+fn describe(change: &Value) -> String {
+    let kind = change["kind"].as_str().unwrap_or("?").replace('_', " ");
+    let id = change["id"].as_str().unwrap_or("?");
+    if change["op"] == "remove" {
+        let why = change["why"].as_str().unwrap_or("gone");
+        return format!("- {kind} {id}: {why}");
+    }
+    let record = &change["record"];
+    let words = match change["kind"].as_str() {
+        Some("vehicle") => vehicle(record),
+        Some("trip_update") => joined(&record["lineside"]),
+        Some("departure") => departure(record),
+        Some("alert") => text(&record["header_text"]["translation"][0]["text"]),
+        Some("feed") => format!("{}, {}", text(&record["state"]), text(&record["reason"])),
+        _ => String::new(),
+    };
+    format!("+ {kind} {id}: {words}").trim_end_matches([':', ' ']).to_owned()
+}
+
+fn vehicle(record: &Value) -> String {
+    let mut out = joined(&record["lineside"]);
+    let position = &record["position"];
+    if let (Some(lat), Some(lon)) = (position["latitude"].as_f64(), position["longitude"].as_f64()) {
+        _ = write!(out, "  at {lat:.5}, {lon:.5}");
+    }
+    out.trim_start().to_owned()
+}
+
+/// Route, headsign, delay and next stop, as far as the timetable told them.
+fn joined(join: &Value) -> String {
+    let mut out = text(&join["route_short_name"]);
+    if let Some(headsign) = join["headsign"].as_str() {
+        _ = write!(out, " to {headsign}");
+    }
+    if let Some(delay) = join["delay"].as_i64() {
+        _ = write!(out, ", {}", late(delay));
+    }
+    if let Some(stop) = join["next_stop_name"].as_str() {
+        _ = write!(out, ", next {stop}");
+    }
+    out
+}
+
+fn departure(record: &Value) -> String {
+    let route = text(&record["route_short_name"]);
+    let headsign = text(&record["headsign"]);
+    let when = text(record.get("expected").filter(|at| !at.is_null()).unwrap_or(&record["scheduled"]));
+    format!("{route} to {headsign} at {when}, {}", text(&record["status"]))
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().map_or_else(
+        || if value.is_null() { String::new() } else { value.to_string() },
+        ToOwned::to_owned,
+    )
+}
+
+fn late(delay: i64) -> String {
+    match delay {
+        0 => "on time".to_owned(),
+        1.. => format!("{} late", minutes(delay)),
+        _ => format!("{} early", minutes(-delay)),
+    }
+}
+
+fn minutes(seconds: i64) -> String {
+    if seconds < 60 { format!("{seconds} s") } else { format!("{} min", (seconds + 30) / 60) }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn check(data: &Value, expect: &str) {
+        let show = Show { style: Style::Lines, zone: TimeZone::UTC };
+        let event = json!({ "channel": "feed/city", "epoch": "e", "data": data });
+        assert_eq!(show.lines(&event.to_string()), expect);
+    }
+
+    #[test]
+    fn a_change_is_a_line() {
+        let record = json!({
+            "position": { "latitude": 59.91, "longitude": 10.75 },
+            "lineside": {
+                "route_short_name": "4", "headsign": "Harbour", "delay": 95,
+                "next_stop_name": "Old Town"
+            }
+        });
+        let changes = json!([
+            { "op": "upsert", "feed": "v", "kind": "vehicle", "id": "t4", "record": record },
+            { "op": "remove", "feed": "v", "kind": "vehicle", "id": "t9", "why": "gone" }
+        ]);
+        check(
+            &json!({ "at": 27_000_000, "changes": changes }),
+            "07:30:00 feed/city  2 changes\n  \
+             + vehicle t4: 4 to Harbour, 2 min late, next Old Town  at 59.91000, 10.75000\n  \
+             - vehicle t9: gone",
+        );
+    }
+
+    #[test]
+    fn a_state_says_its_parts_and_whether_something_was_missed() {
+        let state = json!({ "part": 1, "parts": 2 });
+        check(
+            &json!({ "at": 0, "state": state, "gap": true, "changes": [] }),
+            "00:00:00 feed/city  state again, after a gap, part 1 of 2: 0 changes",
+        );
+    }
+
+    #[test]
+    fn json_is_passed_through() {
+        let show = Show { style: Style::Json, zone: TimeZone::UTC };
+        assert_eq!(show.lines("{\"a\":1}"), "{\"a\":1}");
+    }
+}
