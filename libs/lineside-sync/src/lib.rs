@@ -1,1 +1,10 @@
-//! Placeholder head, replaced by the crate's own.
+//! Concurrency primitives that Lineside is built from.
+//!
+//! So far: [`Clock`], through which everything that must be repeatable is handed its time.
+
+mod clock;
+
+#[cfg(feature = "tokio")]
+pub use clock::real::{RealClock, ScaledClock};
+pub use clock::simulated::SimulatedClock;
+pub use clock::{Clock, Sleep, UnixMillis};

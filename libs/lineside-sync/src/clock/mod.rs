@@ -1,0 +1,104 @@
+//! Time as an argument: whoever needs it is handed a [`Clock`], real, scaled or simulated.
+//!
+//! Two times are told apart. *Monotonic* time orders and measures and never goes back; *wall* time is
+//! what people and feeds write, and may step either way.
+
+use std::fmt::{self, Debug};
+use std::future::Future;
+use std::ops::{Add, Sub};
+use std::pin::Pin;
+use std::time::Duration;
+
+#[cfg(feature = "tokio")]
+pub(crate) mod real;
+pub(crate) mod simulated;
+
+/// A future that resolves when its deadline has passed.
+pub type Sleep = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// Wall time: milliseconds since 1970-01-01T00:00:00Z, without leap seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct UnixMillis(pub i64);
+
+impl UnixMillis {
+    /// The start of the given second; times that do not fit are clamped.
+    pub fn from_seconds(seconds: i64) -> Self {
+        Self(seconds.saturating_mul(1_000))
+    }
+
+    /// Whole seconds since 1970, rounded down.
+    pub fn seconds(self) -> i64 {
+        self.0.div_euclid(1_000)
+    }
+
+    /// How long ago `earlier` was; zero when it is not earlier.
+    pub fn since(self, earlier: Self) -> Duration {
+        Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
+    }
+}
+
+impl Add<Duration> for UnixMillis {
+    type Output = Self;
+
+    /// Saturates.
+    fn add(self, duration: Duration) -> Self {
+        Self(self.0.saturating_add(millis(duration)))
+    }
+}
+
+impl Sub<Duration> for UnixMillis {
+    type Output = Self;
+
+    /// Saturates.
+    fn sub(self, duration: Duration) -> Self {
+        Self(self.0.saturating_sub(millis(duration)))
+    }
+}
+
+impl fmt::Display for UnixMillis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Debug::fmt(&self.0, f)
+    }
+}
+
+fn millis(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// Where time comes from.
+pub trait Clock: Send + Sync + Debug + 'static {
+    /// Time since this clock's start; never goes back.
+    fn monotonic(&self) -> Duration;
+
+    /// What a clock on the wall shows; may step either way.
+    fn wall(&self) -> UnixMillis;
+
+    /// Resolves once [`monotonic`](Self::monotonic) has reached `deadline`; at once when it has already.
+    ///
+    /// Cancel safe: dropping the future forgets the deadline and nothing else.
+    fn sleep_until(&self, deadline: Duration) -> Sleep;
+
+    /// Resolves after `duration` of this clock's time.
+    fn sleep(&self, duration: Duration) -> Sleep {
+        self.sleep_until(self.monotonic().saturating_add(duration))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_before_1970_round_down() {
+        assert_eq!(UnixMillis(-1).seconds(), -1);
+        assert_eq!(UnixMillis::from_seconds(-1), UnixMillis(-1_000));
+    }
+
+    #[test]
+    fn arithmetic_saturates_instead_of_wrapping() {
+        assert_eq!(UnixMillis(i64::MAX) + Duration::MAX, UnixMillis(i64::MAX));
+        assert_eq!(UnixMillis(i64::MIN) - Duration::MAX, UnixMillis(i64::MIN));
+        assert_eq!(UnixMillis::from_seconds(i64::MAX), UnixMillis(i64::MAX));
+        assert_eq!(UnixMillis(5).since(UnixMillis(9)), Duration::ZERO);
+    }
+}

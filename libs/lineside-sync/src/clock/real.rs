@@ -1,0 +1,148 @@
+//! Clocks that the machine drives; waiting is tokio's.
+
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use super::{Clock, Sleep, UnixMillis, millis};
+
+/// The machine's own clocks.
+///
+/// [`sleep_until`](Clock::sleep_until) must be called inside a tokio runtime with its time driver on.
+#[derive(Debug)]
+pub struct RealClock {
+    start: Instant,
+}
+
+impl RealClock {
+    /// A clock whose monotonic time starts at zero.
+    #[expect(
+        clippy::new_without_default,
+        reason = "starting a clock is an act, not a default value"
+    )]
+    pub fn new() -> Self {
+        Self { start: now() }
+    }
+}
+
+impl Clock for RealClock {
+    fn monotonic(&self) -> Duration {
+        self.start.elapsed()
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "this is the place where real time comes in")]
+    fn wall(&self) -> UnixMillis {
+        match SystemTime::now().duration_since(UNIX_EPOCH) {
+            Ok(since) => UnixMillis(0) + since,
+            Err(before) => UnixMillis(0) - before.duration(),
+        }
+    }
+
+    fn sleep_until(&self, deadline: Duration) -> Sleep {
+        real_sleep(self.start.checked_add(deadline))
+    }
+}
+
+/// A clock that runs at another speed: both its times advance `speed` seconds per real second.
+///
+/// What waits by it waits `speed` times shorter, so a whole program handed one scaled clock does in
+/// a minute what it would do in an hour. Like [`RealClock`] it needs a tokio runtime to wait.
+#[derive(Debug)]
+pub struct ScaledClock {
+    start: Instant,
+    wall_start: UnixMillis,
+    speed: f64,
+}
+
+impl ScaledClock {
+    /// Slowest and fastest speed; others are brought inside, and what is no number becomes 1.
+    pub const SPEED: std::ops::RangeInclusive<f64> = 0.001..=10_000.0;
+
+    /// A clock that shows `wall_start` now and runs `speed` times as fast as real time.
+    pub fn new(wall_start: UnixMillis, speed: f64) -> Self {
+        let speed = if speed.is_nan() {
+            1.0
+        } else {
+            speed.clamp(*Self::SPEED.start(), *Self::SPEED.end())
+        };
+        Self { start: now(), wall_start, speed }
+    }
+
+    /// Seconds of this clock per real second.
+    pub fn speed(&self) -> f64 {
+        self.speed
+    }
+}
+
+impl Clock for ScaledClock {
+    fn monotonic(&self) -> Duration {
+        self.start.elapsed().mul_f64(self.speed)
+    }
+
+    fn wall(&self) -> UnixMillis {
+        UnixMillis(self.wall_start.0.saturating_add(millis(self.monotonic())))
+    }
+
+    fn sleep_until(&self, deadline: Duration) -> Sleep {
+        let real = Duration::try_from_secs_f64(deadline.as_secs_f64() / self.speed);
+        real_sleep(real.ok().and_then(|after| self.start.checked_add(after)))
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is the place where real time comes in")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+/// A deadline beyond what the machine can express never comes.
+#[expect(clippy::disallowed_methods, reason = "this is the place where real time comes in")]
+fn real_sleep(deadline: Option<Instant>) -> Sleep {
+    match deadline {
+        Some(deadline) => Box::pin(tokio::time::sleep_until(deadline.into())),
+        None => Box::pin(std::future::pending()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(test: impl Future<Output = ()>) {
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
+        runtime.block_on(test);
+    }
+
+    #[test]
+    fn a_real_sleep_ends_no_sooner_than_its_deadline() {
+        run(async {
+            let clock = RealClock::new();
+            let deadline = clock.monotonic() + Duration::from_millis(5);
+            clock.sleep_until(deadline).await;
+            assert!(clock.monotonic() >= deadline);
+            clock.sleep_until(Duration::ZERO).await;
+        });
+    }
+
+    #[test]
+    fn a_scaled_clock_runs_ahead_in_both_its_times() {
+        run(async {
+            let start = UnixMillis(1_700_000_000_000);
+            let clock = ScaledClock::new(start, 1_000.0);
+            clock.sleep(Duration::from_secs(5)).await;
+            assert!(clock.monotonic() >= Duration::from_secs(5));
+            assert!(clock.wall().since(start) >= Duration::from_secs(5));
+        });
+    }
+
+    #[test]
+    fn a_senseless_speed_is_brought_inside() {
+        assert_eq!(ScaledClock::new(UnixMillis(0), f64::NAN).speed(), 1.0);
+        assert_eq!(ScaledClock::new(UnixMillis(0), f64::INFINITY).speed(), 10_000.0);
+        assert_eq!(ScaledClock::new(UnixMillis(0), -3.0).speed(), 0.001);
+    }
+
+    #[test]
+    fn a_deadline_beyond_all_time_does_not_panic() {
+        drop(RealClock::new().sleep_until(Duration::MAX));
+        drop(ScaledClock::new(UnixMillis(0), 0.001).sleep_until(Duration::MAX));
+    }
+}
