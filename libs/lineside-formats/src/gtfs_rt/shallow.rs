@@ -35,7 +35,9 @@ impl Shallow {
         let entities = message.entity.iter().zip(1..);
         Shallow {
             header: message.header.clone(),
-            entities: entities.map(|(entity, number)| RawEntity::of_entity(entity, number)).collect(),
+            entities: entities
+                .map(|(entity, number)| RawEntity::of_entity(entity, number))
+                .collect(),
         }
     }
 }
@@ -75,7 +77,9 @@ impl RawEntity {
         }
         proto::FeedEntity::decode(self.bytes.clone()).map_err(|error| {
             let error = error.to_string();
-            self.damaged(error.strip_prefix("failed to decode Protobuf message: ").unwrap_or(&error))
+            self.damaged(
+                error.strip_prefix("failed to decode Protobuf message: ").unwrap_or(&error),
+            )
         })
     }
 
@@ -150,6 +154,13 @@ impl Payload {
 /// Refuses a body that is empty, larger than the limits, a web page, cut off, no protobuf, or without a feed header.
 pub fn decode_shallow(body: Bytes, limits: &Limits) -> Result<(Shallow, Problems), Error> {
     refuse_at_sight(&body, limits)?;
+    // As protobuf an opening brace would begin a group of field 15, which no message has.
+    if body.starts_with(b"{") || body.starts_with(b"\xEF\xBB\xBF{") {
+        return Err(Error::new(
+            ErrorKind::Decode,
+            "the message is JSON, where protobuf was expected",
+        ));
+    }
     let mut found = Found::default();
     for field in Fields::of(&body) {
         found.take(field.map_err(refusal)?, &body, limits)?;
@@ -248,7 +259,8 @@ impl Found {
         match peek(bytes, number) {
             Err(problem) => self.problems.push(problem),
             Ok(entity) if entity.bytes.len() > limits.entity_bytes => {
-                self.problems.push(too_large(number, entity.bytes.len(), limits).with_value(entity.id()));
+                self.problems
+                    .push(too_large(number, entity.bytes.len(), limits).with_value(entity.id()));
             }
             Ok(entity) => self.entities.push(entity),
         }

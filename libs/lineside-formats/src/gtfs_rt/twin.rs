@@ -1,6 +1,6 @@
 //! Decodes the JSON twin of a message, as producers publish it beside the protobuf.
 
-use std::fmt;
+use std::{fmt, str::Utf8Error};
 
 use serde::{
     Deserialize, Deserializer,
@@ -22,11 +22,13 @@ const TEXT_PER_ENTITY_BYTE: usize = 16;
 /// as text. A faulty entity is dropped with a problem, its number given as the line.
 ///
 /// # Errors
-/// Refuses a body that is empty, larger than the limits, a web page, cut off, no JSON, or without a feed header.
+/// Refuses a body that is empty, larger than the limits, a web page, cut off, no JSON in UTF-8, or without a feed header.
 pub fn decode_json(body: &[u8], limits: &Limits) -> Result<(proto::FeedMessage, Problems), Error> {
     refuse_at_sight(body, limits)?;
     let text = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body);
-    let envelope: Envelope<'_> = serde_json::from_slice(text).map_err(refusal)?;
+    let text = std::str::from_utf8(text).map_err(encoding_refusal)?;
+    let envelope: Envelope<'_> =
+        serde_json::from_str(text).map_err(|error| refusal(error, text))?;
     let header = envelope.header.ok_or_else(|| {
         Error::new(ErrorKind::Decode, "the message has no feed header, so it is no GTFS-Realtime")
     })?;
@@ -47,9 +49,22 @@ pub fn decode_json(body: &[u8], limits: &Limits) -> Result<(proto::FeedMessage, 
     Ok((proto::FeedMessage { header, entity }, problems))
 }
 
-fn refusal(error: serde_json::Error) -> Error {
-    if error.is_eof() {
-        return Error::new(ErrorKind::Truncated, "the JSON ends too early, so it was cut off");
+fn encoding_refusal(error: Utf8Error) -> Error {
+    match error.error_len() {
+        None => cut_off(),
+        Some(_) => Error::new(ErrorKind::Encoding, format!("the JSON is not UTF-8: {error}")),
+    }
+}
+
+fn cut_off() -> Error {
+    Error::new(ErrorKind::Truncated, "the JSON ends too early, so it was cut off")
+}
+
+fn refusal(error: serde_json::Error, text: &str) -> Error {
+    // A minus or a point as the last byte is a syntax error to serde_json, not an early end.
+    let begun = text.trim_start().starts_with('{') && !text.trim_end().ends_with('}');
+    if error.is_eof() || begun {
+        return cut_off();
     }
     Error::new(ErrorKind::Decode, format!("the message is no JSON twin of GTFS-Realtime: {error}"))
 }

@@ -168,10 +168,7 @@ mod tests {
     fn each_wire_type_is_stepped_over() {
         check(b"", &[]);
         check(b"\x08\x96\x01", &[Ok((1, Value::Varint(150)))]);
-        check(
-            b"\x08\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x01",
-            &[Ok((1, Value::Varint(u64::MAX)))],
-        );
+        check(b"\x08\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x01", &[Ok((1, Value::Varint(u64::MAX)))]);
         check(b"\x12\x02hi\x0A\x00", &[Ok((2, Value::Bytes(b"hi"))), Ok((1, Value::Bytes(b"")))]);
         check(
             b"\x0D....\x09........\x08\x01",

@@ -1,0 +1,296 @@
+//! Each way in which a GTFS-Realtime body goes wrong, and what is said about it.
+#![cfg(feature = "gtfs-rt")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use bytes::Bytes;
+use lineside_formats::{
+    ErrorKind, Problems,
+    gtfs_rt::{Limits, Payload, decode, decode_json, decode_shallow, encode_feed, proto, to_json},
+};
+use prost::Message as _;
+
+const HEADER: &[u8] = b"\x0A\x05\x0A\x032.0";
+
+fn body(rest: &[u8]) -> Bytes {
+    [HEADER, rest].concat().into()
+}
+
+fn with_entity(entity: &[u8]) -> Bytes {
+    encode_feed(&header(), [entity])
+}
+
+fn header() -> proto::FeedHeader {
+    proto::FeedHeader { gtfs_realtime_version: "2.0".to_owned(), ..Default::default() }
+}
+
+fn check_refused(body: impl Into<Bytes>, kind: ErrorKind, sentence: &str) {
+    let error = decode(body.into(), &Limits::default()).unwrap_err();
+    assert_eq!((error.kind(), &*error.to_string()), (kind, sentence));
+}
+
+fn check_json_refused(body: &str, kind: ErrorKind, words: &str) {
+    let error = decode_json(body.as_bytes(), &Limits::default()).unwrap_err();
+    assert_eq!(error.kind(), kind, "{error}");
+    assert!(error.to_string().contains(words), "{error}");
+}
+
+/// A sound entity before and after, so that it shows that only the faulty one is lost.
+fn check_dropped(entity: &[u8], sentence: &str) {
+    let sound: &[u8] = b"\x0A\x05sound";
+    let body = encode_feed(&header(), [sound, entity, sound]);
+    let (message, problems) = decode(body, &Limits::default()).unwrap();
+    assert_eq!(message.entity.len(), 2);
+    assert_eq!(sentences(&problems), [sentence]);
+}
+
+fn check_json_dropped(entity: &str, sentence: &str) {
+    let body = format!(
+        r#"{{"header": {{"gtfs_realtime_version": "2.0"}}, "entity": [{{"id": "a"}}, {entity}, {{"id": "b"}}]}}"#
+    );
+    let (message, problems) = decode_json(body.as_bytes(), &Limits::default()).unwrap();
+    assert_eq!(message.entity.len(), 2);
+    assert_eq!(sentences(&problems), [sentence]);
+}
+
+fn sentences(problems: &Problems) -> Vec<String> {
+    problems.kept().iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn a_body_that_is_no_message_is_refused_with_the_reason() {
+    check_refused("", ErrorKind::Empty, "the body is empty");
+    check_refused(
+        "<!DOCTYPE html><html><body>Wartungsarbeiten</body></html>",
+        ErrorKind::Html,
+        "a web page came where GTFS-Realtime was expected",
+    );
+    check_refused(
+        &b"\x12\x03\x0A\x01a"[..],
+        ErrorKind::Decode,
+        "the message has no feed header, so it is no GTFS-Realtime",
+    );
+    check_refused(
+        "PK\x03\x04 a zip",
+        ErrorKind::Decode,
+        "the message is no protobuf: a field has the number 0",
+    );
+    check_refused(
+        r#"{"header": {}}"#,
+        ErrorKind::Decode,
+        "the message is JSON, where protobuf was expected",
+    );
+    check_refused(&b"\x08\x01"[..], ErrorKind::Decode, "the feed header is not a message");
+    check_refused(
+        &b"\x0A\x02\x0A\x05"[..],
+        ErrorKind::Decode,
+        "the feed header cannot be decoded: failed to decode Protobuf message: \
+         FeedHeader.gtfs_realtime_version: buffer underflow",
+    );
+}
+
+#[test]
+fn a_body_that_was_cut_off_is_refused_because_what_is_missing_would_count_as_gone() {
+    let sentence = "the message ends in the middle of a field, so it was cut off";
+    check_refused(body(b"\x12\x7F\x0A\x01a"), ErrorKind::Truncated, sentence);
+    check_refused(body(b"\x12"), ErrorKind::Truncated, sentence);
+    check_refused(body(b"\x12\x80"), ErrorKind::Truncated, sentence);
+}
+
+#[test]
+fn absurd_lengths_are_damage() {
+    check_refused(
+        body(b"\x12\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x7Fabc"),
+        ErrorKind::Decode,
+        "the message is no protobuf: a length is beyond 2 GiB",
+    );
+}
+
+#[test]
+fn a_faulty_entity_costs_only_itself() {
+    check_dropped(b"", "entity line 2, id: a required field is missing");
+    check_dropped(
+        b"\x0A\x01x\x22\x7F",
+        "entity line 2: cannot be decoded: it ends in the middle of a field",
+    );
+    check_dropped(b"\x08\x01", "entity line 2: cannot be decoded: field 1 has the wrong wire type");
+    check_dropped(
+        b"\x0A\x01x\x20\x01",
+        "entity line 2: cannot be decoded: field 4 has the wrong wire type",
+    );
+    check_dropped(b"\x0A\x01\xFF", "entity line 2, id: cannot be decoded: the id is not UTF-8");
+    check_dropped(
+        b"\x0A\x01x\x22\x07\x12\x05\x0D\0\0\0\0",
+        "entity line 2, vehicle.position.longitude: a required field is missing: \"x\"",
+    );
+    check_dropped(
+        b"\x0A\x01x\x1A\x05\x0A\x03\x0A\x01\xFF",
+        "entity line 2: cannot be decoded: TripDescriptor.trip_id: TripUpdate.trip: \
+         FeedEntity.trip_update: invalid string value: data is not UTF-8 encoded: \"x\"",
+    );
+}
+
+#[test]
+fn an_entity_that_is_no_message_costs_only_itself() {
+    let (message, problems) =
+        decode(body(b"\x10\x01\x12\x03\x0A\x01a"), &Limits::default()).unwrap();
+    assert_eq!(message.entity.len(), 1);
+    assert_eq!(
+        sentences(&problems),
+        ["entity line 1: cannot be decoded: the entity is not a message"]
+    );
+}
+
+#[test]
+fn a_header_without_a_version_is_a_problem() {
+    let (message, problems) = decode(b"\x0A\x02\x18\x07"[..].into(), &Limits::default()).unwrap();
+    assert_eq!(message.header.timestamp, Some(7));
+    assert_eq!(
+        sentences(&problems),
+        ["header, gtfs_realtime_version: a required field is missing"]
+    );
+}
+
+#[test]
+fn a_header_in_pieces_is_one_header() {
+    let pieces = body(b"\x0A\x07\x0A\x031.0\x18\x07");
+    let (shallow, _) = decode_shallow(pieces, &Limits::default()).unwrap();
+    assert_eq!(shallow.header.gtfs_realtime_version, "1.0");
+    assert_eq!(shallow.header.timestamp, Some(7));
+}
+
+#[test]
+fn unknown_fields_groups_and_extensions_are_passed_over_and_kept() {
+    // Field 1001 of the entity, a group in field 1002, and field 99, which nobody has defined.
+    let entity = b"\x0A\x01x\xCA\x3E\x03abc\xD3\x3E\x08\x01\xD4\x3E\x98\x06\x05\x22\x00";
+    let (shallow, problems) = decode_shallow(with_entity(entity), &Limits::default()).unwrap();
+    assert!(problems.is_empty());
+    let raw = &shallow.entities[0];
+    assert_eq!((raw.id(), raw.payload), ("x", Payload::VEHICLE));
+    assert!(raw.decode().unwrap().vehicle.is_some());
+    assert_eq!(encode_feed(&shallow.header, [&raw.bytes]), with_entity(entity));
+}
+
+#[test]
+fn deep_nesting_ends_in_a_problem_instead_of_a_deep_stack() {
+    let mut groups = b"\x0A\x01x".to_vec();
+    groups.extend([0xCB_u8, 0x3E].repeat(5_000));
+    check_dropped(&groups, "entity line 2: cannot be decoded: groups are nested too deeply");
+}
+
+#[test]
+fn a_differential_message_says_so() {
+    let (shallow, problems) = decode_shallow(
+        b"\x0A\x07\x0A\x032.0\x10\x01\x12\x05\x0A\x01x\x10\x01"[..].into(),
+        &Limits::default(),
+    )
+    .unwrap();
+    assert!(problems.is_empty());
+    assert!(shallow.is_differential());
+    assert!(shallow.entities[0].is_deleted);
+    assert!(shallow.entities[0].payload.is_empty());
+}
+
+#[test]
+fn values_that_the_schema_does_not_know_are_kept_as_numbers() {
+    // trip.schedule_relationship = 77
+    let body = with_entity(b"\x0A\x01x\x1A\x04\x0A\x02\x20\x4D");
+    let (message, problems) = decode(body, &Limits::default()).unwrap();
+    assert!(problems.is_empty());
+    let mut text = Vec::new();
+    to_json(&mut text, &message.header, &message.entity).unwrap();
+    let text = String::from_utf8(text).unwrap();
+    assert!(text.contains(r#""schedule_relationship":77"#), "{text}");
+    assert_eq!(decode_json(text.as_bytes(), &Limits::default()).unwrap().0, message);
+}
+
+#[test]
+fn limits_are_kept() {
+    let limits = Limits { body_bytes: 100, entity_bytes: 10, entities: 2 };
+    let refused = |body: Bytes| decode_shallow(body, &limits).unwrap_err().to_string();
+    assert_eq!(refused(body(&[0; 100])), "the message has 107 bytes, more than 100");
+    let entities: [&[u8]; 3] = [b"\x0A\x01a"; 3];
+    assert_eq!(refused(encode_feed(&header(), entities)), "the message has more than 2 entities");
+
+    let long: &[u8] = b"\x0A\x0Aabcdefghij";
+    let (shallow, problems) =
+        decode_shallow(encode_feed(&header(), [long, b"\x0A\x01b"]), &limits).unwrap();
+    assert_eq!(shallow.entities.len(), 1);
+    assert_eq!(sentences(&problems), ["entity line 1: has 12 bytes, more than 10: \"abcdefghij\""]);
+}
+
+#[test]
+fn a_trip_with_500_calls_that_say_everything_is_within_the_limits() {
+    let event = proto::trip_update::StopTimeEvent {
+        delay: Some(-30),
+        time: Some(1_700_000_000),
+        uncertainty: Some(30),
+        ..Default::default()
+    };
+    let calls = (1..=500).map(|n| proto::trip_update::StopTimeUpdate {
+        stop_sequence: Some(n),
+        stop_id: Some(format!("NSR:Quay:{:06}", 100_000 + n)),
+        arrival: Some(event),
+        departure: Some(event),
+        schedule_relationship: Some(0),
+        departure_occupancy_status: Some(1),
+        stop_time_properties: Some(proto::trip_update::stop_time_update::StopTimeProperties {
+            assigned_stop_id: Some(format!("NSR:Quay:{:06}", 200_000 + n)),
+            ..Default::default()
+        }),
+    });
+    let trip_update = proto::TripUpdate { stop_time_update: calls.collect(), ..Default::default() };
+    let entity = proto::FeedEntity {
+        id: "long".to_owned(),
+        trip_update: Some(trip_update),
+        ..Default::default()
+    };
+    let (message, problems) =
+        decode(with_entity(&entity.encode_to_vec()), &Limits::default()).unwrap();
+    assert!(problems.is_empty(), "{:?}", sentences(&problems));
+    assert_eq!(message.entity, [entity]);
+}
+
+#[test]
+fn json_that_is_no_message_is_refused_with_the_reason() {
+    check_json_refused("", ErrorKind::Empty, "the body is empty");
+    check_json_refused("<html></html>", ErrorKind::Html, "a web page");
+    check_json_refused("{}", ErrorKind::Decode, "no feed header");
+    check_json_refused("[]", ErrorKind::Decode, "no JSON twin");
+    check_json_refused(r#"{"header": {}, "entity": {}}"#, ErrorKind::Decode, "a list of entities");
+    check_json_refused(r#"{"header": {"#, ErrorKind::Truncated, "cut off");
+    check_json_refused("\u{1}\u{2}", ErrorKind::Decode, "no JSON twin");
+    let latin_1 = b"{\"header\": {}, \"entity\": [{\"id\": \"Z\xFCrich\"}]}";
+    let error = decode_json(latin_1, &Limits::default()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Encoding);
+    let deep = format!(r#"{{"header": {{}}, "entity": {}"#, "[".repeat(200_000));
+    check_json_refused(&deep, ErrorKind::Truncated, "cut off");
+}
+
+#[test]
+fn a_faulty_json_entity_costs_only_itself() {
+    check_json_dropped("7", "entity line 2: cannot be decoded: the entity is not an object");
+    check_json_dropped("{}", "entity line 2, id: a required field is missing");
+    check_json_dropped(
+        r#"{"id": "x", "vehicle": {"position": {"latitude": 1}}}"#,
+        "entity line 2, vehicle.position.longitude: a required field is missing: \"x\"",
+    );
+    check_json_dropped(
+        r#"{"id": "x", "vehicle": {"timestamp": "soon"}}"#,
+        "entity line 2: cannot be decoded: not a number of the field's type and range: \"x\"",
+    );
+    check_json_dropped(
+        r#"{"id": "x", "vehicle": {"timestamp": -1}}"#,
+        "entity line 2: cannot be decoded: not a number of the field's type and range: \"x\"",
+    );
+    check_json_dropped(
+        r#"{"id": "x", "vehicle": {"timestamp": 1.5}}"#,
+        "entity line 2: cannot be decoded: not a number of the field's type and range: \"x\"",
+    );
+    let deep = format!(r#"{{"id": {}}}"#, "[".repeat(500) + &"]".repeat(500));
+    check_json_dropped(
+        &deep,
+        "entity line 2: cannot be decoded: recursion limit exceeded at line 1 column 134",
+    );
+    let long = format!(r#"{{"id": "x", "more": "{}"}}"#, " ".repeat(2_000_000));
+    check_json_dropped(&long, "entity line 2: has 2000023 bytes, more than 65536");
+}

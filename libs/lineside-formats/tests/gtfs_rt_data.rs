@@ -1,0 +1,107 @@
+//! Real feeds, where a folder with some lies beside the repository (`../shared/data/gtfs-rt`).
+#![cfg(feature = "gtfs-rt")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::print_stdout, reason = "a test that is skipped says why")]
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use bytes::Bytes;
+use lineside_formats::{
+    ErrorKind,
+    gtfs_rt::{Limits, decode, decode_json, decode_shallow, encode_feed, proto, to_json},
+};
+use prost::Message as _;
+
+fn files(extension: &str) -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/gtfs-rt");
+    let mut found = Vec::new();
+    let mut folders = vec![root.clone()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).into_iter().flatten() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|it| it == extension) {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    if found.is_empty() {
+        println!("skipped: no .{extension} files under {}", root.display());
+    }
+    found
+}
+
+/// What prost by itself makes of the same bytes is what ours must make of them, shallow or in full.
+fn check_sound(path: &Path, body: &Bytes, expected: &proto::FeedMessage) {
+    let name = path.display();
+    let limits = Limits::default();
+    let (shallow, problems) = decode_shallow(body.clone(), &limits).unwrap();
+    assert!(problems.is_empty(), "{name}: {:?}", problems.kept());
+    assert_eq!(shallow.header, expected.header, "{name}");
+    assert_eq!(shallow.entities.len(), expected.entity.len(), "{name}");
+    let (message, problems) = decode(body.clone(), &limits).unwrap();
+    assert!(problems.is_empty(), "{name}: {:?}", problems.kept());
+    assert_eq!(&message, expected, "{name}");
+
+    let again = encode_feed(&shallow.header, shallow.entities.iter().map(|raw| &raw.bytes));
+    assert_eq!(&proto::FeedMessage::decode(again).unwrap(), expected, "{name}");
+
+    let mut text = Vec::new();
+    to_json(&mut text, &message.header, &message.entity).unwrap();
+    let (twin, problems) = decode_json(&text, &limits).unwrap();
+    assert!(problems.is_empty(), "{name}: {:?}", problems.kept());
+    assert_eq!(&twin, expected, "{name}");
+}
+
+#[test]
+fn real_messages_mean_what_prost_says_they_mean() {
+    let (mut n_entities, mut n_refused) = (0, 0);
+    let paths = files("pb");
+    for path in &paths {
+        let body = Bytes::from(fs::read(path).unwrap());
+        match proto::FeedMessage::decode(body.clone()) {
+            Ok(expected) if !body.is_empty() => {
+                n_entities += expected.entity.len();
+                check_sound(path, &body, &expected);
+            }
+            _ => {
+                n_refused += 1;
+                let error = decode(body.clone(), &Limits::default()).unwrap_err();
+                let kind = if body.is_empty() { ErrorKind::Empty } else { error.kind() };
+                assert!(!error.to_string().is_empty() && kind == error.kind());
+                println!("{}: {error}", path.display());
+            }
+        }
+    }
+    println!("{} files, {n_entities} entities, {n_refused} refused", paths.len());
+}
+
+#[test]
+fn real_json_twins_mean_what_their_protobuf_says() {
+    for path in files("json") {
+        let (message, problems) = match decode_json(&fs::read(&path).unwrap(), &Limits::default()) {
+            Ok(decoded) => decoded,
+            Err(error) => {
+                println!("{}: {error}", path.display());
+                continue;
+            }
+        };
+        println!(
+            "{}: {} entities, {} problems",
+            path.display(),
+            message.entity.len(),
+            problems.total()
+        );
+        let text = path.to_string_lossy();
+        let twin = text.replace("/soundtransit/", "/soundtransit-pb/").replace(".json", ".pb");
+        if text.contains("/soundtransit/") && Path::new(&twin).exists() {
+            let body = Bytes::from(fs::read(&twin).unwrap());
+            assert_eq!(message, proto::FeedMessage::decode(body).unwrap(), "{twin}");
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! The JSON twin as it is published: the files under `gtfs_rt/` are exactly what a message with all its fields becomes.
+#![cfg(feature = "gtfs-rt")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::{fs, path::PathBuf};
+
+use lineside_formats::gtfs_rt::{Limits, decode, decode_json, proto, to_json};
+use prost::Message as _;
+use serde_json::Value as Json;
+
+fn golden(name: &str) -> String {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/gtfs_rt").join(name);
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn read(text: &str) -> proto::FeedMessage {
+    let (message, problems) = decode_json(text.as_bytes(), &Limits::default()).unwrap();
+    assert!(problems.is_empty(), "{:?}", problems.kept());
+    message
+}
+
+fn written(message: &proto::FeedMessage) -> String {
+    let mut text = Vec::new();
+    to_json(&mut text, &message.header, &message.entity).unwrap();
+    let json: Json = serde_json::from_slice(&text).unwrap();
+    serde_json::to_string_pretty(&json).unwrap() + "\n"
+}
+
+/// Through protobuf and back nothing of the file is lost, added or spelled otherwise.
+fn check(name: &str) {
+    let text = golden(name);
+    let message = read(&text);
+    let (again, problems) = decode(message.encode_to_vec().into(), &Limits::default()).unwrap();
+    assert!(problems.is_empty(), "{:?}", problems.kept());
+    assert_eq!(written(&again), sorted(&text), "{name}");
+}
+
+/// serde_json keeps the fields of an object in alphabetical order; the files are in the order of the schema.
+fn sorted(text: &str) -> String {
+    let json: Json = serde_json::from_str(text).unwrap();
+    serde_json::to_string_pretty(&json).unwrap() + "\n"
+}
+
+#[test]
+fn trip_updates() {
+    check("trip_updates.json");
+}
+
+#[test]
+fn vehicle_positions() {
+    check("vehicle_positions.json");
+}
+
+#[test]
+fn alerts() {
+    check("alerts.json");
+}
+
+#[test]
+fn detours() {
+    check("detours.json");
+}
+
+#[test]
+fn the_spellings_of_other_libraries_mean_the_same() {
+    assert_eq!(read(&golden("other_spellings.json")), read(&golden("vehicle_positions.json")));
+}
+
+#[test]
+fn fields_are_written_in_the_order_of_the_schema_and_absent_ones_not_at_all() {
+    let message = read(&golden("vehicle_positions.json"));
+    let mut text = Vec::new();
+    to_json(&mut text, &message.header, &message.entity[1..]).unwrap();
+    assert_eq!(
+        String::from_utf8(text).unwrap(),
+        r#"{"header":{"gtfs_realtime_version":"2.0","incrementality":"FULL_DATASET","timestamp":1700000000},"#
+            .to_owned()
+            + r#""entity":[{"id":"least","vehicle":{"position":{"latitude":59.9139,"longitude":10.7522}}}]}"#
+    );
+}
