@@ -29,9 +29,10 @@ pub(crate) fn build(tree: &Tree) -> anyhow::Result<()> {
     write_stamp(&stamp, &made_from)
 }
 
-/// Runs the web part's own tests, in the browser against the server's dev build.
+/// Checks the web part's types and runs its own tests, in the browser against the server's dev build.
 pub(crate) fn test(tree: &Tree) -> anyhow::Result<()> {
     let node = packages(tree)?;
+    run(node.npm(&tree.web()).args(["run", "check"]))?;
     let chromium = chromium()?;
     run(node
         .npm(&tree.web())

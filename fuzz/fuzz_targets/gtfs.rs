@@ -1,0 +1,5 @@
+//! Fuzzes zip archives that claim to be schedules.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| lineside_fuzz::gtfs(bytes));

@@ -1,0 +1,5 @@
+//! Fuzzes GTFS-Realtime messages as JSON.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| lineside_fuzz::gtfs_rt_json(bytes));
