@@ -1,0 +1,47 @@
+/**
+ * The calls of a trip: its timetable with what a GTFS-Realtime trip update says about it.
+ *
+ * @typedef {{stop_id: string, name: string, platform: string|null, sequence: number, arrival: number|null, departure: number|null}} Call  times in seconds
+ * @typedef {Call & {scheduled: number|null, expected: number|null, delay: number|null, skipped: boolean}} LiveCall
+ */
+
+/** A number of a JSON message; 64-bit ones may come as text. @param {any} value */
+const number = (value) => (value === null || value === undefined || value === "" ? null : Number(value));
+
+/**
+ * @param {Call[]} calls  in the order of the trip
+ * @param {any} update    a TripUpdate, or nothing
+ * @returns {LiveCall[]}
+ */
+export function liveCalls(calls, update) {
+  const bySequence = new Map();
+  const byStop = new Map();
+  for (const each of update?.stop_time_update ?? []) {
+    if (number(each.stop_sequence) !== null) bySequence.set(number(each.stop_sequence), each);
+    else if (each.stop_id) byStop.set(each.stop_id, each);
+  }
+  const cancelled = ["CANCELED", "DELETED"].includes(update?.trip?.schedule_relationship);
+  // A delay holds for the calls after it, until the next one that is given or withdrawn.
+  let delay = number(update?.delay);
+  return calls.map((call) => {
+    const said = bySequence.get(call.sequence) ?? byStop.get(call.stop_id);
+    const scheduled = call.departure ?? call.arrival;
+    const skipped = cancelled || said?.schedule_relationship === "SKIPPED";
+    if (said?.schedule_relationship === "NO_DATA") delay = null;
+    else if (said && !skipped) {
+      const event = said.departure ?? said.arrival;
+      const time = number(event?.time);
+      if (time !== null && scheduled !== null) delay = time - scheduled;
+      else delay = number(event?.delay) ?? delay;
+    }
+    const known = !skipped && delay !== null && scheduled !== null;
+    return { ...call, scheduled, skipped, delay: known ? delay : null, expected: known ? scheduled + /** @type {number} */ (delay) : null };
+  });
+}
+
+/** The calls that are still to come, and how many went by. @param {LiveCall[]} calls @param {number} now seconds */
+export function upcoming(calls, now) {
+  const next = calls.findIndex(({ expected, scheduled }) => (expected ?? scheduled ?? 0) >= now);
+  const passed = next < 0 ? calls.length : next;
+  return { passed, calls: calls.slice(passed) };
+}

@@ -1,0 +1,139 @@
+/**
+ * What is selected: a vehicle with its trip, or a stop with its departures. Each is a card in the
+ * panel, made anew from what is held whenever that changes.
+ */
+import { badge, badgeColors } from "../plain/badge.js";
+import { element, encodeSegment } from "../plain/dom.js";
+import { ageWords, clock as hours, delayWords, dueWords, seconds } from "../plain/words.js";
+import { liveCalls, upcoming } from "./calls.js";
+
+/** How many calls and departures a card shows. */
+const CALLS_MAX = 12;
+const DEPARTURES_MAX = 12;
+
+const OCCUPANCY = new Map([
+  ["EMPTY", "Empty"],
+  ["MANY_SEATS_AVAILABLE", "Many seats free"],
+  ["FEW_SEATS_AVAILABLE", "Few seats free"],
+  ["STANDING_ROOM_ONLY", "Standing room only"],
+  ["CRUSHED_STANDING_ROOM_ONLY", "Very full"],
+  ["FULL", "Full"],
+  ["NOT_ACCEPTING_PASSENGERS", "Not taking passengers"],
+]);
+
+/** @typedef {{timezone: string, now: () => number, close: () => void, pickStop: (feed: string, id: string) => void}} Surroundings  `now` in seconds */
+
+/** @param {Node[]} title @param {(Node|null)[]} meta @param {() => void} close */
+function head(title, meta, close) {
+  return element(
+    "header.detail-head",
+    {},
+    element("h2.detail-title", { id: "detail-title", tabindex: "-1" }, ...title),
+    element("button.close", { type: "button", "aria-label": "Close", onclick: close }, "×"),
+    element("div.meta", {}, ...meta),
+  );
+}
+
+/** @param {string} tag @param {string} status @param {number|null|undefined} delay */
+function delaySign(tag, status, delay) {
+  const { words, tone } = delayWords(status, delay);
+  return element(`${tag}.tone-${tone}`, {}, words);
+}
+
+/**
+ * @param {import("./vehicles.js").Vehicle} vehicle
+ * @param {{network: string, calls: import("./calls.js").Call[], headsign: string|null}|null} trip  its timetable, once known
+ * @param {any} update  its trip update, if one is held
+ * @param {Surroundings} around
+ * @returns {Node[]}
+ */
+export function vehicleCard(vehicle, trip, update, around) {
+  const { record, label, color, feed } = vehicle;
+  const join = record.lineside ?? {};
+  const calls = trip ? liveCalls(trip.calls, update) : [];
+  const coming = upcoming(calls, around.now());
+  const isLive = join.delay !== null && join.delay !== undefined;
+  const facts = [
+    delaySign("strong", isLive ? "realtime" : "scheduled", join.delay),
+    join.next_stop_name ? element("span", {}, ` · next ${join.next_stop_name}`) : null,
+  ];
+  const occupancy = OCCUPANCY.get(record.occupancy_status);
+  const age = record.timestamp ? ageWords(around.now() - Number(record.timestamp)) : "at an unknown time";
+  const name = record.vehicle?.label || record.vehicle?.id;
+  const small = [name ? `Vehicle ${name}` : null, occupancy, `position ${age}`].filter(Boolean).join(" · ");
+  const card = [
+    head(
+      [badge(label || "–", color), element("span", {}, join.headsign ?? trip?.headsign ?? "No destination given")],
+      [element("p", {}, ...facts), element("p.soft.small", {}, small)],
+      around.close,
+    ),
+  ];
+  if (trip && coming.calls.length > 0) card.push(callList(coming, trip.network, color, around));
+  else if (trip && calls.length > 0) card.push(element("p.detail-foot.soft", {}, "This trip has reached its last stop."));
+  else if (!record.trip?.trip_id) card.push(element("p.detail-foot.soft", {}, "This vehicle reports no trip."));
+  card.push(element("p.detail-foot", {}, "Position from ", element("a", { href: `/feeds/${feed}` }, feed)));
+  return card;
+}
+
+/** @param {{passed: number, calls: import("./calls.js").LiveCall[]}} coming @param {string} network @param {string|null} color @param {Surroundings} around */
+function callList({ calls }, network, color, around) {
+  const list = element("ol.calls", { "aria-label": "Next stops" });
+  list.style.setProperty("--line-color", badgeColors(color).background);
+  for (const call of calls.slice(0, CALLS_MAX)) {
+    const time = (/** @type {number} */ at) => hours(at, around.timezone);
+    const isMoved = call.expected !== null && call.scheduled !== null && time(call.expected) !== time(call.scheduled);
+    const when = call.expected ?? call.scheduled;
+    list.append(
+      element(
+        `li${call.skipped ? ".is-skipped" : ""}`,
+        {},
+        element("a.name", { href: `/stops/${network}/${encodeURIComponent(call.stop_id)}`, onclick: pick(() => around.pickStop(network, call.stop_id)) }, call.name),
+        element(
+          "span",
+          {},
+          isMoved ? element("s.was", {}, element("span.visually-hidden", {}, "scheduled "), time(call.scheduled ?? 0)) : null,
+          call.skipped ? element("strong.tone-cancelled", {}, "not served") : when === null ? "" : element("strong", {}, time(when)),
+        ),
+      ),
+    );
+  }
+  return list;
+}
+
+/** A link that stays on the map when clicked plainly. @param {() => void} then @returns {(event: MouseEvent) => void} */
+const pick = (then) => (event) => {
+  if (event.metaKey || event.ctrlKey || event.shiftKey || event.button !== 0) return;
+  event.preventDefault();
+  then();
+};
+
+/**
+ * @param {{feed: string, id: string, name: string, platform: string|null}} stop
+ * @param {{id: string, record: any}[]|null} departures  null until the state has come
+ * @param {Surroundings} around
+ * @returns {Node[]}
+ */
+export function stopCard(stop, departures, around) {
+  const leaves = (/** @type {any} */ record) => seconds(record.expected) ?? seconds(record.scheduled) ?? 0;
+  const sorted = [...(departures ?? [])].sort((a, b) => leaves(a.record) - leaves(b.record)).slice(0, DEPARTURES_MAX);
+  const rows = sorted.map(({ record }) => {
+    const isOff = record.status === "cancelled" || record.status === "skipped";
+    return element(
+      "li",
+      {},
+      badge(record.route_short_name, record.route_color),
+      element("span", {}, record.headsign ?? "", record.platform ? element("span.soft.small", {}, ` · platform ${record.platform}`) : null),
+      element("span.when", {}, isOff ? hours(seconds(record.scheduled) ?? 0, around.timezone) : dueWords(leaves(record) - around.now())),
+      delaySign("span.delay", record.status, record.delay),
+    );
+  });
+  const body = departures === null ? element("p.detail-foot.soft", {}, "Loading departures …") : rows.length === 0 ? element("p.detail-foot.soft", {}, "No departures in the next two hours.") : element("ol.detail-board", { "aria-label": "Departures" }, ...rows);
+  return [
+    head([element("span", {}, stop.name)], [element("p.soft.small", {}, stop.platform ? `Platform ${stop.platform} · ` : "", "departures, live")], around.close),
+    body,
+    element("p.detail-foot", {}, element("a", { href: `/stops/${stop.feed}/${encodeURIComponent(stop.id)}` }, "Whole departure board")),
+  ];
+}
+
+/** The channels that tell of a trip: each real-time feed of the network may. @param {string[]} feeds @param {string} tripId */
+export const tripChannels = (feeds, tripId) => feeds.map((feed) => `trip/${feed}/${encodeSegment(tripId)}`);

@@ -1,0 +1,46 @@
+/** The small map on a feed's page: its lines and stops, or its GeoJSON, as they are. */
+import { byId, island } from "../plain/dom.js";
+import { canDraw, loadGround, makeMap } from "./ground.js";
+import { makeStyle } from "./style.js";
+
+/** @type {{base_map: string|null, style: string|null, pmtiles: string|null, networks: import("./main.js").Network[], raw: {url: string, name: string}[], bounds: [number, number, number, number]|null}} */
+const page = island("map-data");
+const dark = matchMedia("(prefers-color-scheme: dark)");
+
+/** @param {any} geometry @returns {number[][]} every position of a geometry */
+function positions(geometry) {
+  if (!geometry) return [];
+  if (geometry.type === "GeometryCollection") return geometry.geometries.flatMap(positions);
+  const depth = { Point: 0, MultiPoint: 1, LineString: 1, MultiLineString: 2, Polygon: 2, MultiPolygon: 3 }[/** @type {"Point"} */ (geometry.type)];
+  if (depth === undefined) return [];
+  return depth === 0 ? [geometry.coordinates] : geometry.coordinates.flat(depth - 1);
+}
+
+/** The box around GeoJSON. @param {any} data @returns {[number, number, number, number]|null} */
+function boundsOf(data) {
+  const features = data?.type === "FeatureCollection" ? data.features : [data];
+  let box = null;
+  for (const feature of features ?? []) {
+    for (const [x, y] of positions(feature?.geometry ?? feature)) {
+      box = box ? [Math.min(box[0], x), Math.min(box[1], y), Math.max(box[2], x), Math.max(box[3], y)] : [x, y, x, y];
+    }
+  }
+  return /** @type {any} */ (box);
+}
+
+async function start() {
+  const container = byId("map");
+  if (!canDraw()) {
+    container.textContent = "This browser cannot draw maps (WebGL is missing).";
+    return;
+  }
+  const ground = await loadGround(page, dark.matches).catch(() => null);
+  const style = () => makeStyle({ dark: dark.matches, ground, baseMap: page.base_map, networks: page.networks, raw: page.raw, routeTypes: [], routes: [], selected: null });
+  const bounds = page.bounds ?? (page.raw[0] ? boundsOf(await (await fetch(page.raw[0].url)).json()) : null);
+  const map = makeMap(container, style(), bounds ? { bounds, fitBoundsOptions: { padding: 24, maxZoom: 14 } } : { center: [10, 50], zoom: 3 });
+  map.scrollZoom.disable();
+  map.getCanvas().setAttribute("aria-label", "Map of this feed");
+  dark.addEventListener("change", () => map.setStyle(style()));
+}
+
+start();

@@ -1,0 +1,493 @@
+/**
+ * The map page. What is shown follows from three things: the page's address (view.js), what the
+ * server sends (plain/events.js), and what is loaded of the networks (routes.js). This file connects
+ * them; each part knows only its own.
+ */
+import { badge } from "../plain/badge.js";
+import { DataClock } from "../plain/clock.js";
+import { byId, element, encodeSegment, island } from "../plain/dom.js";
+import { CHANNELS_MAX, Events } from "../plain/events.js";
+import { keyOf } from "../plain/state.js";
+import { connectionSign } from "../plain/states.js";
+import { stopCard, tripChannels, vehicleCard } from "./detail.js";
+import { cover, widen } from "./geohash.js";
+import { canDraw, loadGround, makeMap } from "./ground.js";
+import { showList } from "./list.js";
+import { unproject } from "./motion.js";
+import { Routes } from "./routes.js";
+import { setUpSearch } from "./search.js";
+import { makeStyle, networkOfSource, stopLayerIds } from "./style.js";
+import { Vehicles } from "./vehicles.js";
+import { MODES, formatRef, formatView, modeOf, parseView } from "./view.js";
+
+/** Channels kept free of cells, for what is selected. */
+const CHANNELS_DETAIL = 8;
+/** The view is followed with this margin, so that a short move needs nothing new. */
+const MARGIN = 0.2;
+/** How often the list, the count and the open card are looked at again, in milliseconds. */
+const TICK_MS = 1_000;
+/** How near the map goes to something picked from the search. */
+const PICKED_ZOOM = 15;
+
+/**
+ * @typedef {{id: string, name: string, timezone: string, routes: string|null, stops: string|null, feeds: string[], bounds: [number, number, number, number]|null}} Network
+ * @type {{now: number, base_map: string|null, style: string|null, pmtiles: string|null, networks: Network[], raw: {url: string, name: string}[], bounds: [number, number, number, number]|null}}
+ */
+const page = island("map-data");
+const clock = new DataClock(page.now);
+const view = parseView(location.search);
+const routes = new Routes(page.networks);
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const networkOf = (/** @type {string} */ feed) => page.networks.find(({ id, feeds }) => id === feed || feeds.includes(feed));
+
+/** @type {import("maplibre-gl").Map|null} */
+let map = null;
+/** @type {Vehicles|null} */
+let vehicles = null;
+/** @type {import("maplibre-gl").StyleSpecification|null} */
+let ground = null;
+
+// ---- what is selected ---------------------------------------------------------------------------
+
+/**
+ * @typedef {{network: string, calls: import("./calls.js").Call[], headsign: string|null, shape: [number, number][], color: string|null}} Trip
+ * @type {{trip: Trip|null, tripId: string|null, stop: {feed: string, id: string, name: string, platform: string|null, latitude: number, longitude: number}|null}}
+ */
+const selected = { trip: null, tripId: null, stop: null };
+/** @type {HTMLElement|null} where the keyboard was before a card opened */
+let cameFrom = null;
+
+const selectedVehicle = () => (view.vehicle ? (vehicles?.all.get(keyOf({ ...view.vehicle, kind: "vehicle" })) ?? null) : null);
+
+/** @param {import("./view.js").Ref|null} vehicle @param {import("./view.js").Ref|null} stop */
+function select(vehicle, stop) {
+  if (!view.vehicle && !view.stop) cameFrom = /** @type {HTMLElement|null} */ (document.activeElement);
+  Object.assign(view, { vehicle, stop });
+  Object.assign(selected, { trip: null, tripId: null, stop: null });
+  vehicles?.select(vehicle ? keyOf({ ...vehicle, kind: "vehicle" }) : null);
+  if (stop) loadStop(stop);
+  detailIsNew = true;
+  follow();
+  showDetail();
+  restyle();
+  writeAddress();
+}
+
+let detailIsNew = false;
+
+function closeDetail() {
+  select(null, null);
+  (cameFrom?.isConnected ? cameFrom : map?.getCanvas())?.focus({ preventScroll: true });
+}
+
+/** @param {import("./view.js").Ref} stop */
+async function loadStop({ feed, id }) {
+  const reply = await fetch(`/map/stop?${new URLSearchParams({ feed, stop_id: id })}`);
+  if (!reply.ok || view.stop?.id !== id) return;
+  selected.stop = await reply.json();
+  showDetail();
+  restyle();
+}
+
+/** The timetable of the selected vehicle's trip, once per trip. */
+async function loadTrip() {
+  const vehicle = selectedVehicle();
+  const trip = vehicle?.record.trip;
+  if (!vehicle || !trip?.trip_id || selected.tripId === trip.trip_id) return;
+  selected.tripId = trip.trip_id;
+  selected.trip = null;
+  follow();
+  const network = networkOf(vehicle.feed)?.id ?? vehicle.feed;
+  const query = { feed: network, trip_id: trip.trip_id, start_date: trip.start_date ?? "", start_time: trip.start_time ?? "" };
+  const reply = await fetch(`/map/trip?${new URLSearchParams(query)}`);
+  if (!reply.ok || selected.tripId !== trip.trip_id) return;
+  selected.trip = { ...(await reply.json()), network, color: vehicle.color };
+  showDetail();
+  restyle();
+}
+
+function showDetail() {
+  const card = byId("detail");
+  const vehicle = selectedVehicle();
+  const around = {
+    timezone: networkOf(view.stop?.feed ?? view.vehicle?.feed ?? "")?.timezone ?? "UTC",
+    now: () => clock.now() / 1000,
+    close: closeDetail,
+    pickStop: (/** @type {string} */ feed, /** @type {string} */ id) => select(null, { feed, id }),
+  };
+  /** @type {Node[]} */
+  let content = [];
+  if (view.stop && selected.stop) content = stopCard(selected.stop, heldDepartures(), around);
+  else if (vehicle) content = vehicleCard(vehicle, selected.trip, heldUpdate(), around);
+  const hadFocus = card.contains(document.activeElement) ? document.activeElement?.getAttribute("aria-label") ?? document.activeElement?.getAttribute("href") : null;
+  card.replaceChildren(...content);
+  card.hidden = content.length === 0;
+  document.body.classList.toggle("has-detail", content.length > 0);
+  if (content.length > 0 && detailIsNew) {
+    detailIsNew = false;
+    byId("detail-title").focus({ preventScroll: true });
+  } else if (hadFocus) {
+    /** @type {HTMLElement|null} */ (card.querySelector(`[aria-label="${CSS.escape(hadFocus)}"], [href="${CSS.escape(hadFocus)}"]`))?.focus({ preventScroll: true });
+  }
+}
+
+/** @returns {{id: string, record: any}[]|null} */
+function heldDepartures() {
+  const holding = stopChannel() ? events.store.holdings.get(/** @type {string} */ (stopChannel())) : null;
+  return holding?.whole ? [...holding.records.values()].filter(({ kind }) => kind === "departure") : null;
+}
+
+function heldUpdate() {
+  const held = events.store.list("trip_update").filter(({ record }) => record.trip?.trip_id === selected.tripId);
+  const startDate = selectedVehicle()?.record.trip?.start_date;
+  return (held.find(({ record }) => record.trip.start_date === startDate) ?? held[0])?.record ?? null;
+}
+
+const stopChannel = () => (view.stop ? `stop/${view.stop.feed}/${encodeSegment(view.stop.id)}` : null);
+
+// ---- what is followed ---------------------------------------------------------------------------
+
+const events = new Events({
+  onStatus: connectionSign("live"),
+  onChange(applied, message) {
+    clock.observe(message.data.at);
+    if (!applied.shown) return;
+    vehicles?.apply(applied, events.store);
+    const concerns = [...applied.upserts, ...applied.removes].some(({ kind, id }) => (kind === "vehicle" ? id === view.vehicle?.id : kind === "departure" || kind === "trip_update"));
+    if (concerns) {
+      loadTrip();
+      showDetail();
+    }
+  },
+});
+
+/** The cells that are followed, until the view leaves them. @type {string[]} */
+let cells = [];
+
+/** Subscribes to what the view and the selection need. */
+function follow() {
+  const channels = [...viewChannels(), ...detailChannels()];
+  const dropped = events.follow(channels.slice(0, CHANNELS_MAX));
+  vehicles?.drop(dropped, events.store);
+}
+
+function viewChannels() {
+  if (!map) return realtimeFeeds().map((feed) => `feed/${feed}`);
+  const bounds = map.getBounds();
+  const box = { west: bounds.getWest(), south: bounds.getSouth(), east: bounds.getEast(), north: bounds.getNorth() };
+  const most = CHANNELS_MAX - CHANNELS_DETAIL;
+  const needed = cover(box, most);
+  const isCovered = needed.length > 0 && cells[0]?.length === needed[0].length && needed.every((cell) => cells.includes(cell));
+  if (!isCovered) {
+    const wide = cover(widen(box, MARGIN), most);
+    cells = wide[0]?.length === needed[0]?.length ? wide : needed;
+  }
+  // A view of half a country has too many cells: then whole feeds, as many as may be named.
+  return cells.length > 0 ? cells.map((cell) => `area/${cell}`) : realtimeFeeds().slice(0, most).map((feed) => `feed/${feed}`);
+}
+
+const realtimeFeeds = () => page.networks.flatMap(({ id, feeds }) => feeds.filter((feed) => feed !== id || feeds.length === 1));
+
+function detailChannels() {
+  const channels = [];
+  if (view.vehicle) channels.push(`vehicle/${view.vehicle.feed}/${encodeSegment(view.vehicle.id)}`);
+  const stop = stopChannel();
+  if (stop) channels.push(stop);
+  if (view.vehicle && selected.tripId) {
+    const feeds = networkOf(view.vehicle.feed)?.feeds.filter((feed) => feed !== view.vehicle?.feed) ?? [];
+    channels.push(...tripChannels(feeds.slice(0, CHANNELS_DETAIL - 2), selected.tripId));
+  }
+  return channels;
+}
+
+// ---- filters ------------------------------------------------------------------------------------
+
+/** @param {import("./vehicles.js").Vehicle} vehicle */
+function isShown(vehicle) {
+  if (vehicle.key === vehicles?.selected) return true;
+  if (view.modes.size > 0 && !view.modes.has(vehicle.mode)) return false;
+  if (view.routes.length === 0) return true;
+  const network = networkOf(vehicle.feed)?.id;
+  const id = vehicle.record.lineside?.route_id ?? vehicle.record.trip?.route_id;
+  return view.routes.some((route) => route.feed === network && route.id === id);
+}
+
+function showFilters() {
+  const all = [...routes.all.values()];
+  const offered = [...MODES].filter(([mode]) => view.modes.has(mode) || all.some(({ type }) => modeOf(type) === mode));
+  byId("modes").replaceChildren(
+    ...offered.map(([mode, name]) => element("button.chip", { type: "button", "aria-pressed": String(view.modes.has(mode)), onclick: () => toggleMode(mode) }, name)),
+  );
+  byId("modes").hidden = offered.length < 2;
+  byId("routes").replaceChildren(
+    ...view.routes.map((ref) => {
+      const route = routes.all.get(formatRef(ref));
+      return element("button.chip", { type: "button", "aria-label": `Show all lines again, not only ${route?.name ?? ref.id}`, onclick: () => toggleRoute(ref) }, badge(route?.name ?? ref.id, route?.color), " ×");
+    }),
+  );
+  byId("routes").hidden = view.routes.length === 0;
+}
+
+/** @param {string} mode */
+function toggleMode(mode) {
+  if (!view.modes.delete(mode)) view.modes.add(mode);
+  filtersChanged();
+}
+
+/** @param {import("./view.js").Ref} ref */
+function toggleRoute(ref) {
+  const others = view.routes.filter(({ feed, id }) => feed !== ref.feed || id !== ref.id);
+  view.routes = others.length < view.routes.length ? others : [...others, { feed: ref.feed, id: ref.id }];
+  filtersChanged();
+}
+
+function filtersChanged() {
+  const focused = document.activeElement?.textContent;
+  showFilters();
+  /** @type {HTMLElement|undefined} */ ([.../** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("#modes .chip"))].find(({ textContent }) => textContent === focused))?.focus();
+  restyle();
+  vehicles?.refresh();
+  tick();
+  writeAddress();
+}
+
+// ---- the map ------------------------------------------------------------------------------------
+
+function selection() {
+  /** @type {any[]} */
+  const features = [];
+  if (selected.trip) {
+    const color = selected.trip.color ? `#${selected.trip.color}` : null;
+    if (selected.trip.shape.length > 1) features.push({ type: "Feature", properties: color ? { color } : {}, geometry: { type: "LineString", coordinates: selected.trip.shape } });
+  }
+  if (selected.stop && Number.isFinite(selected.stop.longitude)) {
+    features.push({ type: "Feature", properties: { role: "stop" }, geometry: { type: "Point", coordinates: [selected.stop.longitude, selected.stop.latitude] } });
+  }
+  return { type: /** @type {"FeatureCollection"} */ ("FeatureCollection"), features };
+}
+
+function style() {
+  const types = new Set([...routes.all.values()].filter(({ type }) => view.modes.has(modeOf(type))).map(({ type }) => String(type)));
+  const routeTypes = view.modes.size > 0 ? [...types, "none"] : [];
+  return makeStyle({ dark: dark.matches, ground, baseMap: page.base_map, networks: page.networks, raw: page.raw, routeTypes, routes: view.routes.map(formatRef), selected: selection() });
+}
+
+function restyle() {
+  map?.setStyle(style(), { diff: true });
+}
+
+function startView() {
+  if (view.at) return { center: /** @type {[number, number]} */ ([view.at.longitude, view.at.latitude]), zoom: view.at.zoom };
+  if (page.bounds) return { bounds: page.bounds, fitBoundsOptions: { padding: 40, maxZoom: 13 } };
+  return { center: /** @type {[number, number]} */ ([10, 50]), zoom: 3 };
+}
+
+async function startMap() {
+  ground = await loadGround(page, dark.matches).catch((error) => {
+    announce(`The map's ground cannot be loaded: ${error.message}`);
+    return null;
+  });
+  map = makeMap(byId("map"), style(), startView());
+  map.getCanvas().setAttribute("aria-label", "Map. Arrow keys move it, plus and minus zoom. The list shows the same vehicles as a table.");
+  vehicles = new Vehicles(map, { linesOf: (feed, id) => routes.linesOf(feed, id), isShown, clock });
+  if (view.vehicle) vehicles.select(keyOf({ ...view.vehicle, kind: "vehicle" }));
+  map.on("moveend", () => {
+    const { lng: longitude, lat: latitude } = /** @type {import("maplibre-gl").Map} */ (map).getCenter();
+    view.at = { longitude, latitude, zoom: /** @type {import("maplibre-gl").Map} */ (map).getZoom() };
+    follow();
+    tick();
+    writeAddress();
+  });
+  map.on("click", (event) => clicked(event.point));
+  map.on("mousemove", (event) => {
+    const canvas = /** @type {import("maplibre-gl").Map} */ (map).getCanvas();
+    canvas.style.cursor = vehicles?.pick(event.point) || stopAt(event.point) ? "pointer" : "";
+  });
+  dark.addEventListener("change", async () => {
+    if (page.pmtiles) ground = await loadGround(page, dark.matches).catch(() => null);
+    restyle();
+  });
+}
+
+/** @param {import("maplibre-gl").PointLike & {x: number, y: number}} point */
+function stopAt(point) {
+  if (!map?.isStyleLoaded()) return null;
+  const layers = stopLayerIds(page.networks).filter((id) => map?.getLayer(id));
+  const [feature] = map.queryRenderedFeatures([[point.x - 6, point.y - 6], [point.x + 6, point.y + 6]], { layers });
+  return feature ? { feed: networkOfSource(feature.source), id: String(feature.properties.stop_id) } : null;
+}
+
+/** @param {{x: number, y: number}} point */
+function clicked(point) {
+  const vehicle = vehicles?.pick(point);
+  const stop = vehicle ? null : stopAt(/** @type {any} */ (point));
+  if (!vehicle && !stop && !view.vehicle && !view.stop) return;
+  select(vehicle ? { feed: vehicle.feed, id: vehicle.id } : null, stop);
+  if (vehicle) loadTrip();
+}
+
+/** @param {[number, number]} center @param {number} [zoom] */
+function moveTo(center, zoom = PICKED_ZOOM) {
+  if (!map) return;
+  const isWide = matchMedia("(min-width: 46.01rem)").matches;
+  const target = { center, zoom: Math.max(map.getZoom(), zoom), padding: isWide ? { left: 380, top: 0, right: 0, bottom: 0 } : { top: 120, bottom: 280, left: 0, right: 0 } };
+  const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  if (still) map.jumpTo(target);
+  else map.flyTo({ ...target, speed: 2.2 });
+}
+
+// ---- search, list, address ----------------------------------------------------------------------
+
+/** @param {any} item  of /api/v1/stops @returns {import("./search.js").FoundStop} */
+function foundStop(item) {
+  const meters = item.distance;
+  const note = Number.isFinite(meters) ? (meters < 1000 ? `${Math.round(meters / 10) * 10} m` : `${(meters / 1000).toFixed(1)} km`) : page.networks.length > 1 ? item.feed : "stop";
+  return { feed: item.feed, id: item.id, name: item.name, latitude: item.lat, longitude: item.lon, note };
+}
+
+/** @param {string} question @returns {Promise<import("./search.js").FoundStop[]>} */
+async function findStops(question) {
+  const center = map?.getCenter();
+  const query = new URLSearchParams({ limit: "8" });
+  if (question) query.set("q", question);
+  if (center) query.set("near", `${center.lat.toFixed(5)},${center.lng.toFixed(5)}`);
+  else if (!question) return [];
+  const reply = await fetch(`/api/v1/stops?${query}`);
+  return reply.ok ? (await reply.json()).items.map(foundStop) : [];
+}
+
+/** @param {string} question */
+function findRoutes(question) {
+  const wanted = question.toLocaleLowerCase("en");
+  const rank = (/** @type {import("./routes.js").Route} */ { name, long }) => {
+    const short = name.toLocaleLowerCase("en");
+    if (short === wanted) return 0;
+    if (short.startsWith(wanted)) return 1;
+    return long.toLocaleLowerCase("en").includes(wanted) ? 2 : 9;
+  };
+  return routes.sorted().filter((route) => rank(route) < 9).sort((a, b) => rank(a) - rank(b));
+}
+
+/** @param {import("./search.js").FoundStop} stop */
+function pickStop(stop) {
+  select(null, { feed: stop.feed, id: stop.id });
+  if (Number.isFinite(stop.longitude)) moveTo([stop.longitude, stop.latitude]);
+}
+
+/** @param {import("./routes.js").Route} route */
+function pickRoute(route) {
+  toggleRoute(route);
+  const points = route.lines.flat().map(unproject);
+  if (!map || points.length === 0) return;
+  const longitudes = points.map(([longitude]) => longitude);
+  const latitudes = points.map(([, latitude]) => latitude);
+  const low = (/** @type {number[]} */ values) => values.reduce((a, b) => Math.min(a, b));
+  const high = (/** @type {number[]} */ values) => values.reduce((a, b) => Math.max(a, b));
+  map.fitBounds([low(longitudes), low(latitudes), high(longitudes), high(latitudes)], { padding: 60, animate: !matchMedia("(prefers-reduced-motion: reduce)").matches });
+}
+
+/** @param {string} text */
+function announce(text) {
+  byId("announcement").textContent = text;
+}
+
+function locate() {
+  navigator.geolocation.getCurrentPosition(
+    ({ coords }) => {
+      moveTo([coords.longitude, coords.latitude]);
+      /** @type {HTMLInputElement} */ (byId("search")).focus();
+    },
+    () => announce("Your place is not known: the browser did not tell it."),
+    { timeout: 10_000, maximumAge: 60_000 },
+  );
+}
+
+/** @param {boolean} list */
+function showListView(list) {
+  view.list = list;
+  byId("list").classList.toggle("is-shown", list);
+  byId("show-list").setAttribute("aria-pressed", String(list));
+  byId("show-list-words").textContent = list ? "Map" : "List";
+  tick();
+  writeAddress();
+}
+
+function shownVehicles() {
+  if (map && vehicles) return vehicles.inView();
+  return events.store.list("vehicle").map(({ feed, id, record }) => withoutMap(feed, id, record)).filter(isShown);
+}
+
+/** A vehicle where no map is. @param {string} feed @param {string} id @param {any} record @returns {any} */
+function withoutMap(feed, id, record) {
+  const join = record.lineside ?? {};
+  const routeId = join.route_id ?? record.trip?.route_id ?? "";
+  return { key: keyOf({ feed, kind: "vehicle", id }), feed, id, record, mode: modeOf(join.route_type), label: String(join.route_short_name || routeId), color: join.route_color ?? null };
+}
+
+let ticks = 0;
+
+function tick() {
+  const shown = shownVehicles();
+  const words = shown.length === 1 ? "1 vehicle in view" : `${shown.length} vehicles in view`;
+  if (byId("count").textContent !== words) byId("count").textContent = words;
+  if (view.list || !map) {
+    const body = /** @type {HTMLElement} */ (document.querySelector("#list tbody"));
+    if (ticks % 2 === 0) showList(body, shown, clock.now() / 1000, (key) => selectFromList(key));
+  }
+  if (view.vehicle || view.stop) showDetail();
+  if (view.vehicle) loadTrip();
+}
+
+/** @param {string} key */
+function selectFromList(key) {
+  const [feed, , id] = key.split("\n");
+  select({ feed, id }, null);
+  const place = vehicles?.whereIs(key);
+  if (place) moveTo(unproject(place));
+  if (map) showListView(false);
+  loadTrip();
+}
+
+let writing = 0;
+
+/** The address follows what is shown, a moment later: browsers count how often it changes. */
+function writeAddress() {
+  clearTimeout(writing);
+  writing = /** @type {any} */ (setTimeout(() => history.replaceState(null, "", `${location.pathname}${formatView(view)}`), 200));
+}
+
+async function start() {
+  showFilters();
+  setUpSearch({ input: /** @type {HTMLInputElement} */ (byId("search")), results: byId("results"), findStops, findRoutes, pickStop, pickRoute });
+  byId("show-list").addEventListener("click", () => showListView(!view.list));
+  byId("locate").addEventListener("click", locate);
+  byId("locate").hidden = !("geolocation" in navigator) || !isSecureContext;
+  document.addEventListener("keydown", (event) => {
+    const isTyping = event.target instanceof HTMLInputElement;
+    if (event.key === "Escape" && !isTyping && (view.vehicle || view.stop)) closeDetail();
+    else if (event.key === "/" && !isTyping) {
+      event.preventDefault();
+      byId("search").focus();
+    }
+  });
+  if (canDraw()) await startMap();
+  else {
+    document.body.classList.add("no-map");
+    byId("no-webgl").hidden = false;
+    byId("show-list").hidden = true;
+  }
+  if (view.list) showListView(true);
+  if (view.stop) loadStop(view.stop);
+  if (view.vehicle) detailIsNew = true;
+  follow();
+  setInterval(() => {
+    ticks += 1;
+    if (!document.hidden) tick();
+  }, TICK_MS);
+  await routes.load(() => {
+    showFilters();
+    restyle();
+  });
+}
+
+start();

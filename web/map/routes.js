@@ -1,0 +1,69 @@
+/**
+ * The routes of the networks: what the filters offer, and the lines that vehicles follow.
+ *
+ * @typedef {{feed: string, id: string, name: string, long: string, color: string|null, type: number, lines: import("./motion.js").Line[]}} Route
+ */
+import { project } from "./motion.js";
+
+/** A network of more points than this is not followed along its lines: vehicles glide straight. */
+const POINTS_MAX = 2_000_000;
+
+/** @param {any} geometry @returns {number[][][]} */
+function linesOf(geometry) {
+  if (geometry?.type === "LineString") return [geometry.coordinates];
+  if (geometry?.type === "MultiLineString") return geometry.coordinates;
+  return [];
+}
+
+export class Routes {
+  /** @param {{id: string, routes: string|null, feeds: string[]}[]} networks */
+  constructor(networks) {
+    /** @type {Map<string, Route>} */
+    this.all = new Map();
+    /** @type {Map<string, string>} network of each feed */
+    this.networkOf = new Map(networks.flatMap(({ id, feeds }) => [id, ...feeds].map((feed) => [feed, id])));
+    this.networks = networks;
+    this.points = 0;
+  }
+
+  /** Loads every network's routes, one after the other, and tells after each. @param {() => void} loaded */
+  async load(loaded) {
+    for (const { id, routes } of this.networks) {
+      if (!routes) continue;
+      const reply = await fetch(routes);
+      if (!reply.ok) continue;
+      const collection = await reply.json();
+      for (const feature of collection.features ?? []) this.#add(id, feature);
+      loaded();
+    }
+  }
+
+  /** @param {string} network @param {any} feature */
+  #add(network, { properties, geometry }) {
+    const key = `${network}:${properties.route_id}`;
+    const lines = linesOf(geometry);
+    const points = lines.reduce((sum, line) => sum + line.length, 0);
+    const keep = this.points + points <= POINTS_MAX;
+    if (keep) this.points += points;
+    const projected = keep ? lines.map((line) => line.map(([longitude, latitude]) => project(longitude, latitude))) : [];
+    const known = this.all.get(key);
+    if (known) {
+      known.lines.push(...projected);
+      return;
+    }
+    const short = properties.route_short_name || properties.route_long_name || properties.route_id;
+    const route = { feed: network, id: properties.route_id, name: String(short), long: String(properties.route_long_name ?? ""), color: properties.route_color ?? null, type: Number(properties.route_type ?? 3), lines: projected };
+    this.all.set(key, route);
+  }
+
+  /** The lines of the route that a real-time feed names. @param {string} feed @param {string} routeId */
+  linesOf(feed, routeId) {
+    return this.all.get(`${this.networkOf.get(feed)}:${routeId}`)?.lines ?? [];
+  }
+
+  /** By mode and name, numbers in their order. @returns {Route[]} */
+  sorted() {
+    const order = new Intl.Collator("en", { numeric: true });
+    return [...this.all.values()].sort((a, b) => order.compare(a.name, b.name));
+  }
+}

@@ -1,0 +1,83 @@
+/**
+ * The search box of the map: stops by name from the server, routes by name from what is loaded, and,
+ * with nothing typed, the stops nearest to the middle of the map. Operated as the ARIA combobox
+ * pattern says: arrows move, Enter picks, Escape closes.
+ */
+import { badge } from "../plain/badge.js";
+import { element } from "../plain/dom.js";
+
+/** Letters typed within this time become one question. */
+const PAUSE_MS = 180;
+const STOPS_MAX = 8;
+const ROUTES_MAX = 4;
+
+/**
+ * @typedef {{feed: string, id: string, name: string, latitude: number, longitude: number, note: string}} FoundStop
+ * @typedef {object} Options
+ * @property {HTMLInputElement} input @property {HTMLElement} results
+ * @property {(question: string) => Promise<FoundStop[]>} findStops
+ * @property {(question: string) => import("./routes.js").Route[]} findRoutes
+ * @property {(stop: FoundStop) => void} pickStop
+ * @property {(route: import("./routes.js").Route) => void} pickRoute
+ */
+
+/** @param {Options} options */
+export function setUpSearch({ input, results, findStops, findRoutes, pickStop, pickRoute }) {
+  let timer = 0;
+  let asked = 0;
+  let active = -1;
+  const options = () => /** @type {HTMLElement[]} */ ([...results.querySelectorAll('[role="option"]')]);
+
+  const close = () => {
+    results.hidden = true;
+    results.replaceChildren();
+    input.setAttribute("aria-expanded", "false");
+    input.removeAttribute("aria-activedescendant");
+    active = -1;
+  };
+
+  const activate = (/** @type {number} */ index) => {
+    const all = options();
+    active = all.length === 0 ? -1 : (index + all.length) % all.length;
+    for (const [at, option] of all.entries()) option.setAttribute("aria-selected", String(at === active));
+    if (active < 0) return;
+    input.setAttribute("aria-activedescendant", all[active].id);
+    all[active].scrollIntoView({ block: "nearest" });
+  };
+
+  const option = (/** @type {number} */ at, /** @type {() => void} */ pick, /** @type {(Node|string)[]} */ ...children) =>
+    element("div.option", { role: "option", id: `result-${at}`, "aria-selected": "false", onmousedown: (/** @type {Event} */ event) => event.preventDefault(), onclick: () => (close(), input.blur(), pick()) }, ...children);
+
+  const ask = async () => {
+    const question = input.value.trim();
+    const mine = ++asked;
+    const stops = await findStops(question).catch(() => []);
+    if (mine !== asked || document.activeElement !== input) return;
+    const routes = question ? findRoutes(question).slice(0, ROUTES_MAX) : [];
+    const made = [
+      ...routes.map((route, at) => option(at, () => pickRoute(route), badge(route.name, route.color), element("span", {}, route.long), element("span.where", {}, "line"))),
+      ...stops.slice(0, STOPS_MAX).map((stop, at) => option(routes.length + at, () => pickStop(stop), element("span", {}, stop.name), element("span.where", {}, stop.note))),
+    ];
+    const nothing = question ? element("p.soft.small.nothing", {}, `Nothing is called “${question}”.`) : null;
+    results.replaceChildren(...(made.length > 0 ? made : nothing ? [nothing] : []));
+    results.hidden = results.childElementCount === 0;
+    input.setAttribute("aria-expanded", String(!results.hidden));
+    active = -1;
+  };
+
+  input.addEventListener("input", () => {
+    clearTimeout(timer);
+    timer = /** @type {any} */ (setTimeout(ask, PAUSE_MS));
+  });
+  input.addEventListener("focus", ask);
+  input.addEventListener("blur", close);
+  input.addEventListener("keydown", (event) => {
+    if (event.key === "ArrowDown" || event.key === "ArrowUp") activate(active + (event.key === "ArrowDown" ? 1 : -1));
+    else if (event.key === "Escape" && !results.hidden) close();
+    else if (event.key === "Enter") options()[Math.max(active, 0)]?.click();
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  });
+  input.form?.addEventListener("submit", (event) => event.preventDefault());
+}

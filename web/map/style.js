@@ -1,0 +1,205 @@
+/**
+ * The map's style, made whole from what is to be shown: the ground (the operator's style, the
+ * operator's tiles, the server's own GeoJSON, or plain paper), the networks' lines and stops over
+ * it, and what is selected on top. Changing anything means making the style again; MapLibre applies
+ * the difference.
+ *
+ * No `glyphs` are named, so that all text is drawn with the device's own fonts and no font server
+ * is needed.
+ *
+ * @typedef {import("maplibre-gl").StyleSpecification} Style
+ * @typedef {import("maplibre-gl").LayerSpecification} Layer
+ * @typedef {{id: string, name: string, routes: string|null, stops: string|null}} Network
+ * @typedef {object} Shown
+ * @property {boolean} dark
+ * @property {Style|null} ground       the operator's style, already loaded
+ * @property {string|null} baseMap     GeoJSON of land, water and streets
+ * @property {Network[]} networks
+ * @property {{url: string, name: string}[]} raw  GeoJSON feeds, drawn as they are
+ * @property {string[]} routeTypes     the route types to show as texts; none means all
+ * @property {string[]} routes         the routes to show, as `<feed>:<route>`; none means all
+ * @property {import("geojson").GeoJSON|null} selected  the selected trip's line or stop
+ */
+
+const LIGHT = {
+  paper: "#f3f1ec", sea: "#cfe0ea", land: "#f3f1ec", water: "#c3d9e6", park: "#dcE8d0", wood: "#cfdfc4", beach: "#f4ead2",
+  apron: "#e6e3e0", runway: "#d3d1d0", street: "#ffffff", main: "#ffffff", motorway: "#fbe3b8", casing: "#dedad1", rail: "#c4c0ba",
+  text: "#37434e", textSoft: "#6a747c", waterText: "#4a7793", halo: "#fbfaf7", lineCasing: "#ffffff", stop: "#ffffff", stopRing: "#37434e", selected: "#0b1c2a",
+};
+const DARK = {
+  paper: "#161d24", sea: "#0e1f2b", land: "#1a2129", water: "#11283a", park: "#1b2c26", wood: "#182822", beach: "#2a2a25",
+  apron: "#222a33", runway: "#2d3641", street: "#29323c", main: "#323d49", motorway: "#4a4331", casing: "#161c23", rail: "#39444f",
+  text: "#d5dde4", textSoft: "#93a1ad", waterText: "#7ba6c2", halo: "#141a20", lineCasing: "#10161c", stop: "#10161c", stopRing: "#c9d3db", selected: "#ffffff",
+};
+
+const FONT = ["system-ui, sans-serif"];
+
+/** @param {...any} stops zoom, value, … @returns {any} */
+const byZoom = (...stops) => ["interpolate", ["exponential", 1.5], ["zoom"], ...stops];
+/** @param {string} kind @param {string[]} classes @returns {any} */
+const isKind = (kind, ...classes) => (classes.length ? ["all", ["==", ["get", "kind"], kind], ["in", ["get", "class"], ["literal", classes]]] : ["==", ["get", "kind"], kind]);
+
+/** Land, water, parks and streets. @param {typeof LIGHT} ink @returns {Layer[]} */
+function groundLayers(ink) {
+  const source = "ground";
+  /** @param {string} id @param {any} filter @param {any} color @param {any} [more] @returns {Layer} */
+  const fill = (id, filter, color, more) => ({ id, type: "fill", source, filter, paint: { "fill-color": color }, ...more });
+  /** @param {string} id @param {any} filter @param {string} color @param {any} width @param {number} [minzoom] @returns {Layer} */
+  const line = (id, filter, color, width, minzoom = 0) => ({ id, type: "line", source, filter, minzoom, layout: { "line-cap": "round", "line-join": "round" }, paint: { "line-color": color, "line-width": width } });
+  const small = isKind("street", "street", "collector");
+  const main = isKind("street", "main", "avenue");
+  const motorway = isKind("street", "motorway");
+  return [
+    fill("land", isKind("land"), ink.land),
+    fill("grounds", isKind("ground"), ["match", ["get", "class"], "beach", ink.beach, "runway", ink.runway, ink.apron]),
+    fill("parks", isKind("park"), ["match", ["get", "class"], "wood", ink.wood, ink.park]),
+    fill("water", isKind("water"), ink.water),
+    line("street", small, ink.street, byZoom(10, 0.3, 13, 1.2, 16, 7, 18, 20), 11),
+    line("main-casing", main, ink.casing, byZoom(10, 1.2, 13, 3.6, 16, 13, 18, 30), 11),
+    line("motorway-casing", motorway, ink.casing, byZoom(8, 1.2, 13, 5, 16, 17, 18, 38), 9),
+    line("main", main, ink.main, byZoom(10, 0.8, 13, 2.6, 16, 11, 18, 27), 9),
+    line("motorway", motorway, ink.motorway, byZoom(8, 0.8, 13, 3.6, 16, 14, 18, 34), 7),
+    line("rail", isKind("rail"), ink.rail, byZoom(10, 0.6, 14, 1.6, 17, 3)),
+  ];
+}
+
+/** Names on the ground, under the networks. @param {typeof LIGHT} ink @returns {Layer[]} */
+function groundNames(ink) {
+  /** @param {string} id @param {any} filter @param {string} color @param {any} layout @param {number} minzoom @param {number} maxzoom @returns {Layer} */
+  const names = (id, filter, color, layout, minzoom, maxzoom) => ({
+    id, type: "symbol", source: "ground", filter, minzoom, maxzoom,
+    layout: { "text-field": ["get", "name"], "text-font": FONT, "text-max-width": 8, ...layout },
+    paint: { "text-color": color, "text-halo-color": ink.halo, "text-halo-width": 1.4 },
+  });
+  return [
+    names("district-names", isKind("district"), ink.textSoft, { "text-size": byZoom(10, 10.5, 14, 15), "text-letter-spacing": 0.14, "text-transform": "uppercase" }, 10.5, 15.5),
+  ];
+}
+
+/** The color of a feature that carries `route_color`, with or without its `#`. @returns {any} */
+const routeColor = () => [
+  "let", "color", ["coalesce", ["get", "route_color"], ""],
+  ["case", ["==", ["length", ["var", "color"]], 6], ["to-color", ["concat", "#", ["var", "color"]], "#5b6770"],
+    ["==", ["length", ["var", "color"]], 7], ["to-color", ["var", "color"], "#5b6770"], "#5b6770"],
+];
+
+/** Rail before metro before tram before everything on the road: the wider lines lie on top. @returns {any} */
+const isRail = () => ["any", ["in", ["get", "route_type"], ["literal", [0, 1, 2, 5, 7, 12]]], ["all", [">=", ["get", "route_type"], 100], ["<", ["get", "route_type"], 200]], ["all", [">=", ["get", "route_type"], 400], ["<", ["get", "route_type"], 700]], ["all", [">=", ["get", "route_type"], 900], ["<", ["get", "route_type"], 1000]]];
+
+/** @param {Network} network @param {Shown} shown @returns {any} */
+function routeFilter(network, { routes, routeTypes }) {
+  const filter = [];
+  if (routeTypes.length > 0) filter.push(["in", ["to-string", ["get", "route_type"]], ["literal", routeTypes]]);
+  if (routes.length > 0) filter.push(["in", ["concat", network.id, ":", ["get", "route_id"]], ["literal", routes]]);
+  return filter;
+}
+
+/** The lines of one network. @param {Network} network @param {Shown} shown @param {typeof LIGHT} ink @returns {Layer[]} */
+function lineLayers(network, shown, ink) {
+  if (!network.routes) return [];
+  const filter = routeFilter(network, shown);
+  const alone = shown.routes.length > 0;
+  /** @param {string} id @param {any} which @param {any} color @param {any} width @param {any} opacity @returns {Layer} */
+  const line = (id, which, color, width, opacity) => ({
+    id: `${network.id}-${id}`, type: "line", source: `routes-${network.id}`, filter: ["all", which, ...filter],
+    layout: { "line-cap": "round", "line-join": "round", "line-sort-key": ["-", 0, ["coalesce", ["get", "route_type"], 3]] },
+    paint: { "line-color": color, "line-width": width, "line-opacity": opacity },
+  });
+  const rail = isRail();
+  const busWidth = byZoom(9, 0.7, 12, 1.6, 15, 3.5, 18, 7);
+  const railWidth = byZoom(9, 1.4, 12, 3, 15, 5, 18, 9);
+  return [
+    line("bus", ["!", rail], routeColor(), busWidth, alone ? 0.95 : byZoom(9, 0.45, 13, 0.6)),
+    line("rail-casing", rail, ink.lineCasing, byZoom(9, 2.4, 12, 5, 15, 8, 18, 14), 0.9),
+    line("rail", rail, routeColor(), railWidth, 0.95),
+  ];
+}
+
+/** The stops of one network: stations first, then, near enough, all of them with their names. @param {Network} network @param {typeof LIGHT} ink @returns {Layer[]} */
+function stopLayers(network, ink) {
+  if (!network.stops) return [];
+  const source = `stops-${network.id}`;
+  /** @type {any} */
+  const isStation = ["==", ["to-number", ["get", "location_type"], 0], 1];
+  /** @type {any} */
+  const isBoarding = ["in", ["to-number", ["get", "location_type"], 0], ["literal", [0, 1]]];
+  /** @type {any} */
+  const isInStation = ["has", "parent_station"];
+  /** @param {string} id @param {any} filter @param {number} minzoom @param {any} radius @returns {Layer} */
+  const dots = (id, filter, minzoom, radius) => ({
+    id: `${network.id}-${id}`, type: "circle", source, filter, minzoom,
+    paint: { "circle-color": ink.stop, "circle-stroke-color": ink.stopRing, "circle-radius": radius, "circle-stroke-width": byZoom(11, 0.8, 16, 2) },
+  });
+  /** @param {string} id @param {any} filter @param {number} minzoom @param {any} size @returns {Layer} */
+  const names = (id, filter, minzoom, size) => ({
+    id: `${network.id}-${id}`, type: "symbol", source, filter, minzoom,
+    layout: { "text-field": ["coalesce", ["get", "stop_name"], ["get", "name"]], "text-font": FONT, "text-size": size, "text-variable-anchor": ["left", "right", "top", "bottom"], "text-radial-offset": 0.75, "text-justify": "auto", "text-max-width": 9, "text-padding": 6 },
+    paint: { "text-color": ink.text, "text-halo-color": ink.halo, "text-halo-width": 1.6 },
+  });
+  return [
+    dots("stops", ["all", isBoarding, ["!", isStation], ["!", isInStation]], 12.5, byZoom(12, 1.4, 14, 2.6, 17, 6)),
+    dots("platforms", ["all", isBoarding, ["!", isStation], isInStation], 15.5, byZoom(15, 2, 18, 5)),
+    dots("stations", isStation, 10.5, byZoom(10, 1.8, 13, 3.8, 17, 8)),
+    names("stop-names", ["all", isBoarding, ["!", isStation], ["!", isInStation]], 14.6, byZoom(14, 11, 17, 13)),
+    names("station-names", isStation, 12.4, byZoom(12, 11, 16, 14.5)),
+  ];
+}
+
+/** A GeoJSON feed that is no network, drawn as it is. @param {number} index @param {typeof LIGHT} ink @returns {Layer[]} */
+function rawLayers(index, ink) {
+  const source = `raw-${index}`;
+  const color = ink === DARK ? "#c7a6ff" : "#6b3fa0";
+  const isLine = ["==", ["geometry-type"], "LineString"];
+  return /** @type {any} */ ([
+    { id: `${source}-fill`, type: "fill", source, filter: ["==", ["geometry-type"], "Polygon"], paint: { "fill-color": color, "fill-opacity": 0.15, "fill-outline-color": color } },
+    { id: `${source}-line`, type: "line", source, filter: isLine, paint: { "line-color": color, "line-width": 2 } },
+    { id: `${source}-point`, type: "circle", source, filter: ["==", ["geometry-type"], "Point"], paint: { "circle-color": color, "circle-radius": 5, "circle-stroke-color": ink.lineCasing, "circle-stroke-width": 1.5 } },
+  ]);
+}
+
+/** @param {typeof LIGHT} ink @returns {Layer[]} */
+function selectedLayers(ink) {
+  return /** @type {any} */ ([
+    { id: "selected-line", type: "line", source: "selected", filter: ["==", ["geometry-type"], "LineString"], layout: { "line-cap": "round", "line-join": "round" }, paint: { "line-color": ["coalesce", ["get", "color"], ink.selected], "line-width": byZoom(9, 3, 13, 6, 16, 9) } },
+    { id: "selected-calls", type: "circle", source: "selected", filter: ["==", ["get", "role"], "call"], paint: { "circle-color": ink.stop, "circle-radius": byZoom(9, 1.5, 13, 3, 17, 6), "circle-stroke-color": ink.selected, "circle-stroke-width": 1.5 } },
+    { id: "selected-stop", type: "circle", source: "selected", filter: ["==", ["get", "role"], "stop"], paint: { "circle-color": ink.stop, "circle-radius": byZoom(9, 6, 16, 11), "circle-stroke-color": ink.selected, "circle-stroke-width": 3.5 } },
+  ]);
+}
+
+/** @param {Shown} shown @returns {Style} */
+export function makeStyle(shown) {
+  const ink = shown.dark ? DARK : LIGHT;
+  /** @type {Style["sources"]} */
+  const sources = { ...shown.ground?.sources };
+  /** @type {Layer[]} */
+  const layers = [...(shown.ground?.layers ?? [])];
+  if (!shown.ground) {
+    layers.push({ id: "paper", type: "background", paint: { "background-color": shown.baseMap ? ink.sea : ink.paper } });
+    if (shown.baseMap) {
+      sources.ground = { type: "geojson", data: shown.baseMap, tolerance: 0.4 };
+      layers.push(...groundLayers(ink), ...groundNames(ink));
+    }
+  }
+  sources.selected = { type: "geojson", data: shown.selected ?? { type: "FeatureCollection", features: [] } };
+  for (const network of shown.networks) {
+    if (network.routes) sources[`routes-${network.id}`] = { type: "geojson", data: network.routes, tolerance: 0.3 };
+    if (network.stops) sources[`stops-${network.id}`] = { type: "geojson", data: network.stops };
+  }
+  for (const [index, { url }] of shown.raw.entries()) {
+    sources[`raw-${index}`] = { type: "geojson", data: url };
+    layers.push(...rawLayers(index, ink));
+  }
+  for (const network of shown.networks) layers.push(...lineLayers(network, shown, ink));
+  layers.push(...selectedLayers(ink).slice(0, 1));
+  for (const network of shown.networks) layers.push(...stopLayers(network, ink));
+  layers.push(...selectedLayers(ink).slice(1));
+  const style = { version: /** @type {8} */ (8), sources, layers };
+  const { glyphs, sprite } = shown.ground ?? {};
+  return { ...style, ...(glyphs ? { glyphs } : {}), ...(sprite ? { sprite } : {}) };
+}
+
+/** The layers on which a click finds a stop. @param {Network[]} networks */
+export const stopLayerIds = (networks) => networks.flatMap(({ id }) => ["stops", "platforms", "stations", "stop-names", "station-names"].map((name) => `${id}-${name}`));
+
+/** The network that a layer or source of it belongs to. @param {string} source */
+export const networkOfSource = (source) => source.replace(/^(stops|routes)-/, "");

@@ -1,0 +1,98 @@
+/**
+ * The departure board: the rows that the server made, kept up to date from the stop's channel.
+ * The rows are made here exactly as crates/lineside/src/pages/board.rs makes them.
+ */
+import { badge } from "./badge.js";
+import { DataClock } from "./clock.js";
+import { element, island } from "./dom.js";
+import { Events } from "./events.js";
+import { connectionSign, keepAges, showState } from "./states.js";
+import { clock as hours, delayWords, dueWords, seconds } from "./words.js";
+
+/** How often "in 4 min" is looked at again, in milliseconds. */
+const TICK_MS = 1_000;
+
+/** @type {{channel: string, timezone: string, now: number, feeds: string[], schedule: string}} */
+const page = island("board-data");
+const clock = new DataClock(page.now);
+const body = /** @type {HTMLElement} */ (document.querySelector(".board tbody"));
+const table = /** @type {HTMLElement} */ (document.querySelector(".board"));
+const empty = /** @type {HTMLElement} */ (document.querySelector(".board-empty"));
+const bigClock = document.querySelector(".board-clock");
+
+/** @typedef {{id: string, record: any}} Departure */
+
+/** When it leaves, as well as is known. @param {any} record */
+const leaves = (record) => seconds(record.expected) ?? seconds(record.scheduled) ?? 0;
+
+/** @param {Departure} departure @returns {HTMLElement} */
+function row({ id, record }) {
+  const { words, tone } = delayWords(record.status, record.delay);
+  const classes = [tone === "cancelled" && "is-cancelled", record.expected === null && "is-plain"].filter(Boolean);
+  const cell = (/** @type {string} */ tag, /** @type {any[]} */ ...children) => element(tag, { role: "cell" }, ...children);
+  const time = (/** @type {string} */ value) => element("time", { datetime: value }, hours(seconds(value) ?? 0, page.timezone));
+  const isLive = record.source !== page.schedule;
+  return element(
+    ["tr", ...classes].join("."),
+    { role: "row", "data-id": id, "data-leaves": leaves(record) },
+    cell("td.scheduled", time(record.scheduled)),
+    cell("td.expected", record.expected && record.status === "realtime" ? time(record.expected) : element("span.soft", {}, "–")),
+    cell("td.line", badge(record.route_short_name, record.route_color)),
+    cell("td.to", record.headsign ?? ""),
+    cell("td.platform", record.platform && element("span.platform-sign", {}, record.platform)),
+    cell("td.status", element(`span.delay.tone-${tone}`, {}, words), source(record.source, isLive)),
+    cell("td.due", tone === "cancelled" ? "" : dueWords(leaves(record) - clock.now() / 1000)),
+  );
+}
+
+/** Where a departure is known from, and how old that is. @param {string} feed @param {boolean} isLive */
+function source(feed, isLive) {
+  if (!isLive) return element("span.source", {}, "timetable");
+  const age = document.querySelector(`[data-age-of="${CSS.escape(feed)}"]`)?.textContent ?? "";
+  return element("span.source", {}, `${feed} `, element("span.age", { "data-age-of": feed }, age));
+}
+
+/** @param {Departure[]} departures @param {Set<string>} changed  ids to point out */
+function show(departures, changed) {
+  const sorted = departures.sort((a, b) => leaves(a.record) - leaves(b.record) || (a.id < b.id ? -1 : 1));
+  const old = new Map([...body.children].map((each) => [each.getAttribute("data-id"), each]));
+  const rows = sorted.map((departure) => {
+    const before = old.get(departure.id);
+    if (before && !changed.has(departure.id)) return before;
+    const made = row(departure);
+    const delayOf = (/** @type {Element} */ of) => of.querySelector(".delay")?.textContent;
+    if (!before && old.size > 0) made.classList.add("is-new");
+    else if (before && delayOf(before) !== delayOf(made)) made.querySelector(".status")?.classList.add("has-changed");
+    return made;
+  });
+  body.replaceChildren(...rows);
+  table.hidden = rows.length === 0;
+  empty.hidden = rows.length > 0;
+}
+
+function tick() {
+  const now = clock.now() / 1000;
+  if (bigClock) bigClock.textContent = hours(now, page.timezone);
+  for (const each of body.children) {
+    const due = each.querySelector(".due");
+    if (!due || each.classList.contains("is-cancelled")) continue;
+    const words = dueWords(Number(each.getAttribute("data-leaves")) - now);
+    if (due.textContent !== words) due.textContent = words;
+  }
+}
+
+const events = new Events({
+  onStatus: connectionSign("live"),
+  onChange(applied, message) {
+    clock.observe(message.data.at);
+    for (const { kind, feed, record } of applied.upserts) if (kind === "feed") showState(feed, record);
+    if (!applied.shown) return;
+    const changed = new Set(applied.upserts.filter(({ kind }) => kind === "departure").map(({ id }) => id));
+    show(events.store.list("departure"), changed);
+    tick();
+  },
+});
+
+events.follow([page.channel]);
+keepAges(page.feeds, clock);
+setInterval(tick, TICK_MS);

@@ -1,0 +1,40 @@
+/** Elements made in one line. Text is always set as text, never as markup. */
+
+/**
+ * @param {string} tag with classes, as `p.soft.small`
+ * @param {Record<string, any>} [attributes] `on…` are listeners, null and false are left out
+ * @param {...(Node|string|null|undefined|false)} children
+ * @returns {HTMLElement}
+ */
+export function element(tag, attributes = {}, ...children) {
+  const [name, ...classes] = tag.split(".");
+  const made = document.createElement(name);
+  if (classes.length > 0) made.className = classes.join(" ");
+  for (const [key, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
+    else made.setAttribute(key, value === true ? "" : String(value));
+  }
+  made.append(...children.filter((child) => child !== null && child !== undefined && child !== false));
+  return made;
+}
+
+/** @param {string} id @returns {HTMLElement} */
+export function byId(id) {
+  const found = document.getElementById(id);
+  if (!found) throw new Error(`the page has no element #${id}`);
+  return found;
+}
+
+/** The JSON that the server put into the page. @param {string} id */
+export const island = (id) => JSON.parse(byId(id).textContent ?? "null");
+
+/**
+ * An id as a segment of a channel: `/ + # % : ,`, space and control characters are percent-encoded,
+ * everything else stands as it is.
+ * @param {string} id
+ */
+export const encodeSegment = (id) =>
+  id.replace(/[\u0000-\u0020/+#%:,\u007f-\u009f]/g, (character) =>
+    [...new TextEncoder().encode(character)].map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, "0")}`).join(""),
+  );

@@ -1,0 +1,43 @@
+/** A feed's page: its state as it changes, and lines that can be copied. */
+import { DataClock } from "./clock.js";
+import { island } from "./dom.js";
+import { Events } from "./events.js";
+import { connectionSign, keepAges, showState } from "./states.js";
+
+/** @type {{now: number, channels: string[], feeds: string[]}} */
+const page = island("feed-data");
+const clock = new DataClock(page.now);
+
+const events = new Events({
+  onStatus: connectionSign("live"),
+  onChange({ upserts }, message) {
+    clock.observe(message.data.at);
+    for (const { kind, feed, record } of upserts) if (kind === "feed") showState(feed, record);
+  },
+});
+events.follow(page.channels);
+keepAges(page.feeds, clock);
+
+/** How long a button says that it has copied, in milliseconds. */
+const COPIED_MS = 1_600;
+
+/** @param {HTMLElement} button */
+async function copy(button) {
+  const text = button.parentElement?.querySelector("code")?.textContent ?? "";
+  try {
+    await navigator.clipboard.writeText(text);
+    button.textContent = "Copied";
+  } catch {
+    // No clipboard without a secure address or leave: the line is selected, to be copied by hand.
+    const line = button.parentElement?.querySelector("code");
+    if (line) getSelection()?.selectAllChildren(line);
+    button.textContent = "Selected";
+  }
+  setTimeout(() => (button.textContent = "Copy"), COPIED_MS);
+}
+
+for (const button of document.querySelectorAll("button[data-copy]")) {
+  if (!(button instanceof HTMLElement)) continue;
+  button.hidden = false;
+  button.addEventListener("click", () => copy(button));
+}

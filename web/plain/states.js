@@ -1,0 +1,62 @@
+/**
+ * The states of feeds on a page, kept as they are now. The signs come from templates in the page,
+ * so that they are drawn in one place only.
+ */
+import { ageWords, seconds } from "./words.js";
+
+/** How often the ages of data are asked for, in milliseconds: no message tells that nothing changed. */
+const AGES_MS = 10_000;
+
+/** Shows a state wherever the page shows that feed's. @param {string} feed @param {{state: string, reason?: string}} record */
+export function showState(feed, { state, reason }) {
+  const template = document.getElementById(`state-${state}`);
+  if (!(template instanceof HTMLTemplateElement)) return;
+  for (const shown of document.querySelectorAll(`[data-state-of="${CSS.escape(feed)}"]`)) {
+    if (shown.getAttribute("data-state") === state) continue;
+    shown.setAttribute("data-state", state);
+    shown.replaceChildren(template.content.cloneNode(true));
+  }
+  for (const shown of document.querySelectorAll(`[data-reason-of="${CSS.escape(feed)}"]`)) {
+    if (reason !== undefined && shown.textContent !== reason) shown.textContent = reason;
+  }
+}
+
+/** Keeps the ages of these feeds' data. @param {string[]} feeds @param {import("./clock.js").DataClock} clock */
+export function keepAges(feeds, clock) {
+  /** @type {Map<string, number>} data times in seconds */
+  const times = new Map();
+  for (const shown of document.querySelectorAll("[data-age-of][data-time]")) {
+    times.set(shown.getAttribute("data-age-of") ?? "", Number(shown.getAttribute("data-time")));
+  }
+  const show = () => {
+    for (const shown of document.querySelectorAll("[data-age-of]")) {
+      const time = times.get(shown.getAttribute("data-age-of") ?? "");
+      if (time !== undefined) shown.textContent = ageWords(clock.now() / 1000 - time);
+    }
+  };
+  const ask = async (/** @type {string} */ feed) => {
+    const reply = await fetch(`/api/v1/feeds/${encodeURIComponent(feed)}`);
+    if (!reply.ok) return;
+    const { state, reason, data_time } = await reply.json();
+    showState(feed, { state, reason });
+    const time = seconds(data_time);
+    if (time !== null) times.set(feed, time);
+    show();
+  };
+  setInterval(show, 1_000);
+  setInterval(() => {
+    if (document.hidden) return;
+    for (const feed of feeds) ask(feed).catch(() => {}); // the server is away: the ages grow, and say so
+  }, AGES_MS);
+}
+
+/** Says how the connection is. @param {string} id of the element @returns {(status: import("./events.js").Status) => void} */
+export function connectionSign(id) {
+  const words = { connecting: "Connecting", live: "Live", waiting: "Connection lost, trying again" };
+  return (status) => {
+    const sign = document.getElementById(id);
+    if (!sign || sign.dataset.status === status) return;
+    sign.dataset.status = status;
+    sign.textContent = words[status];
+  };
+}
