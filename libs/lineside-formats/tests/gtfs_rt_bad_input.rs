@@ -130,6 +130,18 @@ fn a_faulty_entity_costs_only_itself() {
 }
 
 #[test]
+fn a_vehicle_that_is_nowhere_is_dropped() {
+    check_dropped(
+        b"\x0A\x01x\x22\x0C\x12\x0A\x0D\0\0\xC0\x7F\x15\0\0\0\0",
+        "entity line 2, vehicle.position.latitude: cannot be decoded: not a number: \"x\"",
+    );
+    check_json_dropped(
+        r#"{"id": "x", "vehicle": {"position": {"latitude": 1, "longitude": "Infinity"}}}"#,
+        "entity line 2, vehicle.position.longitude: cannot be decoded: not a number: \"x\"",
+    );
+}
+
+#[test]
 fn an_entity_that_is_no_message_costs_only_itself() {
     let (message, problems) =
         decode(body(b"\x10\x01\x12\x03\x0A\x01a"), &Limits::default()).unwrap();

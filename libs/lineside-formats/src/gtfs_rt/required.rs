@@ -5,7 +5,10 @@
 
 use serde_json::Value as Json;
 
-use super::wire::{Fault, Fields, Value};
+use super::{
+    proto,
+    wire::{Fault, Fields, Value},
+};
 
 /// A message of the schema: its required fields, and those through which required ones are reached.
 struct Message {
@@ -42,6 +45,16 @@ pub(super) fn missing_in_header(header: &[u8]) -> Result<Option<String>, Fault> 
 /// The same for an entity of the JSON twin.
 pub(super) fn missing_in_json(entity: &Json) -> Option<String> {
     message("FeedEntity").and_then(|message| missing_in_object(message, entity))
+}
+
+/// The path of a required number that is there but is none (NaN or infinite), which no JSON can say.
+pub(super) fn not_a_number(entity: &proto::FeedEntity) -> Option<&'static str> {
+    let position = entity.vehicle.as_ref()?.position.as_ref()?;
+    match (position.latitude.is_finite(), position.longitude.is_finite()) {
+        (false, _) => Some("vehicle.position.latitude"),
+        (_, false) => Some("vehicle.position.longitude"),
+        (true, true) => None,
+    }
 }
 
 fn message(name: &str) -> Option<&'static Message> {
@@ -106,7 +119,6 @@ mod tests {
     use prost::Message as _;
 
     use super::*;
-    use crate::gtfs_rt::proto;
 
     #[test]
     fn every_message_fits_the_bits_of_what_was_seen() {

@@ -69,18 +69,22 @@ impl RawEntity {
     /// Decodes the entity.
     ///
     /// # Errors
-    /// The problem of this entity: damaged, of a wrong type, or without a field that the specification requires.
+    /// The problem of this entity: damaged, of a wrong type, or without a field that the specification requires (or
+    /// with one that is not a number).
     pub fn decode(&self) -> Result<proto::FeedEntity, Problem> {
         let missing = required::missing_in_entity(&self.bytes);
         if let Some(path) = missing.map_err(|fault| self.damaged(&fault.to_string()))? {
             return Err(missing_field(self.number, &path).with_value(self.id()));
         }
-        proto::FeedEntity::decode(self.bytes.clone()).map_err(|error| {
+        let entity = proto::FeedEntity::decode(self.bytes.clone()).map_err(|error| {
             let error = error.to_string();
-            self.damaged(
-                error.strip_prefix("failed to decode Protobuf message: ").unwrap_or(&error),
-            )
-        })
+            let prefix = "failed to decode Protobuf message: ";
+            self.damaged(error.strip_prefix(prefix).unwrap_or(&error))
+        })?;
+        match required::not_a_number(&entity) {
+            Some(path) => Err(self.damaged("not a number").in_field(path)),
+            None => Ok(entity),
+        }
     }
 
     /// The entity as it would stand in a body. `number` is its place, from 1.

@@ -86,6 +86,9 @@ fn decode_entity(text: &str, number: u32, limits: &Limits) -> Result<proto::Feed
         return Err(named(missing_field(number, &path)));
     }
     let entity = proto::FeedEntity::deserialize(&json).map_err(|error| named(faulty(error)))?;
+    if let Some(path) = required::not_a_number(&entity) {
+        return Err(named(damaged(number, "not a number").in_field(path)));
+    }
     match prost::Message::encoded_len(&entity) {
         bytes if bytes > limits.entity_bytes => Err(named(too_large(number, bytes, limits))),
         _ => Ok(entity),
