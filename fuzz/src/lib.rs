@@ -25,7 +25,10 @@ pub fn gtfs_text(bytes: &[u8]) {
 /// A timetable that was loaded can be asked everything: no index in it leads out of it.
 fn read_all(files: &mut dyn gtfs::Files, limits: &gtfs::Limits) {
     let Ok((timetable, problems)) = gtfs::load(files, limits) else { return };
-    assert!(problems.total() >= problems.kept().len() as u64, "more problems are kept than there were");
+    assert!(
+        problems.total() >= problems.kept().len() as u64,
+        "more problems are kept than there were"
+    );
     for trip in timetable.trips() {
         let mut sequence = None;
         for call in timetable.stop_times(trip.idx) {
@@ -35,12 +38,19 @@ fn read_all(files: &mut dyn gtfs::Files, limits: &gtfs::Limits) {
         }
         let _ = timetable.route(trip.route).name();
         if let Some(shape) = trip.shape {
-            assert!(timetable.shape(shape).all(|(lat, lon)| lat.abs() <= 90.0 && lon.abs() <= 180.0));
+            assert!(
+                timetable.shape(shape).all(|(lat, lon)| lat.abs() <= 90.0 && lon.abs() <= 180.0)
+            );
         }
     }
     for stop in timetable.stops() {
         assert_eq!(timetable.find_stop(stop.id), Some(stop.idx), "a stop is found by its id");
-        assert!(timetable.children(stop.idx).iter().all(|child| timetable.stop(*child).parent == Some(stop.idx)));
+        assert!(
+            timetable
+                .children(stop.idx)
+                .iter()
+                .all(|child| timetable.stop(*child).parent == Some(stop.idx))
+        );
     }
 }
 
@@ -48,20 +58,26 @@ fn read_all(files: &mut dyn gtfs::Files, limits: &gtfs::Limits) {
 pub fn gtfs_rt(bytes: &[u8]) {
     let (body, limits) = (Bytes::copy_from_slice(bytes), small_gtfs_rt());
     let Ok((shallow, problems)) = gtfs_rt::decode_shallow(body.clone(), &limits) else { return };
-    let again = gtfs_rt::encode_feed(&shallow.header, shallow.entities.iter().map(|entity| &entity.bytes));
+    let again =
+        gtfs_rt::encode_feed(&shallow.header, shallow.entities.iter().map(|entity| &entity.bytes));
     let (second, _) = gtfs_rt::decode_shallow(again, &gtfs_rt::Limits::default())
         .expect("what was taken apart can be put together and taken apart again");
-    let hashes = |message: &gtfs_rt::Shallow| message.entities.iter().map(|entity| entity.hash).collect::<Vec<_>>();
+    let hashes = |message: &gtfs_rt::Shallow| {
+        message.entities.iter().map(|entity| entity.hash).collect::<Vec<_>>()
+    };
     assert_eq!(hashes(&shallow), hashes(&second), "entities survive as they were");
 
     let opened = shallow.entities.iter().filter(|entity| entity.decode().is_ok()).count();
-    let (message, all_problems) = gtfs_rt::decode(body, &limits).expect("a message that can be taken apart can be decoded");
+    let (message, all_problems) =
+        gtfs_rt::decode(body, &limits).expect("a message that can be taken apart can be decoded");
     assert_eq!(message.entity.len(), opened, "both ways read the same entities");
     assert!(all_problems.total() >= problems.total(), "a closer look finds no less");
 
     let mut json = Vec::new();
-    gtfs_rt::to_json(&mut json, &message.header, &message.entity).expect("memory can be written to");
-    let (twin, _) = gtfs_rt::decode_json(&json, &gtfs_rt::Limits::default()).expect("our own JSON is read");
+    gtfs_rt::to_json(&mut json, &message.header, &message.entity)
+        .expect("memory can be written to");
+    let (twin, _) =
+        gtfs_rt::decode_json(&json, &gtfs_rt::Limits::default()).expect("our own JSON is read");
     assert_eq!(twin.entity.len(), message.entity.len(), "the JSON twin has every entity");
 }
 
@@ -69,8 +85,10 @@ pub fn gtfs_rt(bytes: &[u8]) {
 pub fn gtfs_rt_json(bytes: &[u8]) {
     let Ok((message, _)) = gtfs_rt::decode_json(bytes, &small_gtfs_rt()) else { return };
     let mut json = Vec::new();
-    gtfs_rt::to_json(&mut json, &message.header, &message.entity).expect("memory can be written to");
-    let (again, _) = gtfs_rt::decode_json(&json, &gtfs_rt::Limits::default()).expect("our own JSON is read");
+    gtfs_rt::to_json(&mut json, &message.header, &message.entity)
+        .expect("memory can be written to");
+    let (again, _) =
+        gtfs_rt::decode_json(&json, &gtfs_rt::Limits::default()).expect("our own JSON is read");
     assert_eq!(again.entity.len(), message.entity.len(), "what was read once is read again");
 }
 

@@ -1,0 +1,1 @@
+{"header": {"gtfs_realtime_version": "2.0"}}
