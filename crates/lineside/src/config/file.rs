@@ -7,7 +7,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::error::ConfigError;
-use super::value::{DurationText, SecretText, SizeText};
+use super::value::{CountText, DurationText, SecretText, SizeText};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -30,8 +30,8 @@ pub(super) struct ServerTable {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct LimitsTable {
-    pub(super) connections: Option<Spanned<u64>>,
-    pub(super) connections_per_address: Option<Spanned<u64>>,
+    pub(super) connections: Option<Spanned<CountText>>,
+    pub(super) connections_per_address: Option<Spanned<CountText>>,
     pub(super) room_bytes: Option<Spanned<SizeText>>,
     pub(super) total_bytes: Option<Spanned<SizeText>>,
 }
@@ -84,15 +84,103 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<File, ConfigError> {
         ConfigError::at(path, text, error.span(), "", one_line(error.message()))
     })?;
     serde_path_to_error::deserialize(deserializer).map_err(|error| {
-        let key = match error.path().to_string() {
-            root if root == "." => String::new(),
-            key => key,
-        };
+        let key = readable_key(&error.path().to_string());
         let inner = error.inner();
         ConfigError::at(path, text, inner.span(), key, one_line(inner.message()))
     })
 }
 
+/// The path of a key without what `Spanned` adds to it.
+fn readable_key(path: &str) -> String {
+    let own = |segment: &&str| !segment.is_empty() && *segment != "?" && !segment.starts_with('$');
+    path.split('.').filter(own).collect::<Vec<_>>().join(".")
+}
+
 fn one_line(message: &str) -> String {
     message.lines().map(str::trim).collect::<Vec<_>>().join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FEED: &str = "[[feed]]\nid = \"a\"\nurl = \"b\"\n";
+
+    #[track_caller]
+    fn check_refused(text: &str, expect: &str) {
+        let error = parse(Path::new("lineside.toml"), text).unwrap_err();
+        assert_eq!(error.to_string(), expect);
+    }
+
+    #[test]
+    fn what_is_not_toml_is_refused_with_its_line() {
+        check_refused(
+            "[server]\nlisten = ",
+            "lineside.toml line 2: string values must be quoted, expected literal string",
+        );
+    }
+
+    #[test]
+    fn an_unknown_key_is_refused_with_the_known_ones() {
+        check_refused(
+            "\n[server]\nlisen = \"127.0.0.1:1\"\n",
+            "lineside.toml line 3, server.lisen: unknown field `lisen`, expected one of `listen`, \
+             `public_url`, `data_dir`, `drain`",
+        );
+        check_refused(
+            "[map]\ntiles = \"x\"",
+            "lineside.toml line 2, map.tiles: unknown field `tiles`, expected `style` or `pmtiles`",
+        );
+        check_refused(
+            "[smtp]\nhost = \"x\"\n",
+            "lineside.toml line 1, smtp: unknown field `smtp`, expected one of `server`, `limits`, \
+             `map`, `feed`",
+        );
+    }
+
+    #[test]
+    fn a_value_of_the_wrong_kind_is_refused_with_what_is_expected() {
+        let duration = "expected a duration as text, such as \"15s\", \"5m\" or \"1h30m\"";
+        check_refused(
+            &format!("{FEED}{FEED}poll = 15\n"),
+            &format!("lineside.toml line 7, feed[1].poll: invalid type: integer `15`, {duration}"),
+        );
+        check_refused(
+            "[server]\ndrain = \"soon\"\n",
+            &format!(
+                "lineside.toml line 2, server.drain: invalid value: string \"soon\", {duration}"
+            ),
+        );
+        check_refused(
+            &format!("{FEED}format = \"siri\"\n"),
+            "lineside.toml line 4, feed[0].format: unknown variant `siri`, expected one of `gtfs`, \
+             `gtfs-rt`, `raw`",
+        );
+        check_refused(
+            "[limits]\nconnections = \"many\"\n",
+            "lineside.toml line 2, limits.connections: invalid type: string \"many\", expected a \
+             whole number",
+        );
+    }
+
+    #[test]
+    fn a_secret_is_a_text_or_says_where_it_is() {
+        check_refused(
+            &format!("{FEED}headers = {{ Key = {{ envv = \"X\" }} }}\n"),
+            "lineside.toml line 4, feed[0].headers: unknown field `envv`, expected `env` or `file`",
+        );
+        check_refused(
+            &format!("{FEED}query = {{ key = 3 }}\n"),
+            "lineside.toml line 4, feed[0].query: invalid type: integer `3`, expected text, { env \
+             = \"NAME\" } or { file = \"path\" }",
+        );
+    }
+
+    #[test]
+    fn a_missing_key_is_named() {
+        check_refused(
+            "[[feed]]\nid = \"a\"\n",
+            "lineside.toml line 1, feed[0]: missing field `url`",
+        );
+    }
 }

@@ -12,7 +12,7 @@ use url::Url;
 
 use super::error::{ConfigError, ConfigErrors};
 use super::file::{FeedTable, File, FormatText, LimitsTable, MapTable, ServerTable};
-use super::value::{DurationText, SecretText, SizeText};
+use super::value::{CountText, DurationText, SecretText, SizeText};
 use super::{Config, Limits, Map, MapSource, Server};
 
 /// Texts such as a feed's name are shown on every page: they stay short.
@@ -307,14 +307,15 @@ impl<'a> Checker<'a> {
         self.size(key, text, range).and_then(|bytes| usize::try_from(bytes).ok())
     }
 
-    fn count(&mut self, key: &str, number: &Option<Spanned<u64>>) -> Option<usize> {
+    fn count(&mut self, key: &str, number: &Option<Spanned<CountText>>) -> Option<usize> {
         let number = number.as_ref()?;
-        if !CONNECTIONS.contains(number.get_ref()) {
+        let count = number.get_ref().0;
+        if !CONNECTIONS.contains(&count) {
             let (least, most) = (CONNECTIONS.start(), CONNECTIONS.end());
-            let reason = format!("{} is out of range: expected {least} to {most}", number.get_ref());
+            let reason = format!("{count} is out of range: expected {least} to {most}");
             self.complain(number, key, reason);
         }
-        usize::try_from(*number.get_ref()).ok()
+        usize::try_from(count).ok()
     }
 }
 

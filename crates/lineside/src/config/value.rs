@@ -39,6 +39,34 @@ fn parse_duration(text: &str) -> Option<Duration> {
     Duration::try_from(signed).ok()
 }
 
+/// A number of things.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct CountText(pub(super) u64);
+
+impl<'de> Deserialize<'de> for CountText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(CountVisitor).map(Self)
+    }
+}
+
+struct CountVisitor;
+
+impl Visitor<'_> for CountVisitor {
+    type Value = u64;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a whole number")
+    }
+
+    fn visit_i64<E: de::Error>(self, count: i64) -> Result<u64, E> {
+        u64::try_from(count).map_err(|_| E::invalid_value(de::Unexpected::Signed(count), &self))
+    }
+
+    fn visit_u64<E: de::Error>(self, count: u64) -> Result<u64, E> {
+        Ok(count)
+    }
+}
+
 /// A number of bytes: `1048576`, `"256KiB"`, `"64 MiB"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SizeText(pub(super) u64);

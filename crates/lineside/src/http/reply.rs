@@ -62,6 +62,11 @@ impl Representation {
     pub(crate) fn new(content_type: HeaderValue, body: impl Into<Bytes>) -> Self {
         let body = body.into();
         let hash = xxh3_128(&body);
+        Self::hashed(content_type, body, hash)
+    }
+
+    /// A body whose hash (XXH3, 128 bits) is known.
+    pub(crate) fn hashed(content_type: HeaderValue, body: Bytes, hash: u128) -> Self {
         let (modified, fresh_for, more) = (None, Duration::ZERO, HeaderMap::new());
         Self { content_type, body, hash, modified, fresh_for, more }
     }

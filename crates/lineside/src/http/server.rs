@@ -29,7 +29,7 @@ use crate::shutdown::Shutdown;
 /// What a client beyond the limit gets, without its request having been read.
 const REFUSAL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
     content-type: application/problem+json\r\naccess-control-allow-origin: *\r\n\
-    retry-after: 5\r\nconnection: close\r\ncontent-length: 121\r\n\r\n\
+    retry-after: 5\r\nconnection: close\r\ncontent-length: 122\r\n\r\n\
     {\"type\":\"about:blank\",\"title\":\"Service Unavailable\",\"status\":503,\
     \"code\":\"overloaded\",\"detail\":\"too many connections here\"}";
 

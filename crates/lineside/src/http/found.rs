@@ -1,0 +1,49 @@
+//! From the feed that an address names to the feed, and to how fresh what it serves is.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use lineside_ingest::{Feed, FeedStatus, Network, Snapshot};
+
+use super::errors::Refusal;
+use crate::app::App;
+
+/// The feed with this id.
+pub(super) fn feed(app: &App, id: &str) -> Result<Arc<Feed>, Refusal> {
+    app.ingest().feed(id).ok_or_else(|| Refusal::UnknownFeed(shortened(id)))
+}
+
+/// The network that the feed with this id belongs to.
+pub(super) fn network(app: &App, id: &str) -> Result<Arc<Network>, Refusal> {
+    app.ingest().network_of(id).ok_or_else(|| Refusal::UnknownFeed(shortened(id)))
+}
+
+/// The last good bytes of a feed, unless there are none or the operator calls them too old.
+pub(super) fn snapshot(
+    app: &App,
+    feed: &Feed,
+    status: &FeedStatus,
+) -> Result<Arc<Snapshot>, Refusal> {
+    let id = || feed.config().id.to_string();
+    let Some(snapshot) = feed.snapshot() else {
+        return Err(Refusal::NoData { feed: id(), reason: status.reason.clone() });
+    };
+    let age = app.now().since(status.last_success.unwrap_or(snapshot.fetched_at));
+    match feed.config().max_age {
+        Some(max_age) if age > max_age => {
+            Err(Refusal::TooOld { feed: id(), reason: status.reason.clone() })
+        }
+        _ => Ok(snapshot),
+    }
+}
+
+/// How long until the feed is asked again: nothing new can be known before.
+pub(super) fn fresh_for(app: &App, status: &FeedStatus) -> Duration {
+    status.next_poll.map_or(Duration::ZERO, |next| next.since(app.now()))
+}
+
+/// An id as a refusal may repeat it.
+pub(super) fn shortened(id: &str) -> String {
+    const CHARS_MAX: usize = 100;
+    id.chars().take(CHARS_MAX).collect()
+}

@@ -1,0 +1,69 @@
+//! Whether the server lives, whether it is ready, and what it counts.
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use http::{HeaderValue, StatusCode, header};
+use serde::Serialize;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::app::App;
+use crate::metrics;
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(live)).routes(routes!(ready)).routes(routes!(figures))
+}
+
+/// How the server is.
+#[derive(Debug, Serialize, ToSchema)]
+struct Health {
+    /// `ok`, or what it is waiting for.
+    status: &'static str,
+}
+
+fn health(code: StatusCode, status: &'static str) -> Response {
+    let no_store = (header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    (code, [no_store], Json(Health { status })).into_response()
+}
+
+/// Whether the process answers
+#[utoipa::path(
+    get, path = "/healthz", tag = "operate",
+    responses((status = 200, description = "It does", body = Health))
+)]
+async fn live() -> Response {
+    health(StatusCode::OK, "ok")
+}
+
+/// Whether the server should get requests
+///
+/// Yes once each feed was tried, or 5 s passed; a dead producer does not make it no.
+#[utoipa::path(
+    get, path = "/readyz", tag = "operate",
+    responses(
+        (status = 200, description = "It should", body = Health),
+        (status = 503, description = "It starts or stops", body = Health)
+    )
+)]
+async fn ready(State(app): State<App>) -> Response {
+    if app.shutdown().is_draining() {
+        health(StatusCode::SERVICE_UNAVAILABLE, "stopping")
+    } else if app.ingest().ready() {
+        health(StatusCode::OK, "ok")
+    } else {
+        health(StatusCode::SERVICE_UNAVAILABLE, "waiting for the first poll of each feed")
+    }
+}
+
+/// What the server counts, as OpenMetrics text
+#[utoipa::path(
+    get, path = "/metrics", tag = "operate",
+    responses((status = 200, description = "The figures", content_type = "text/plain", body = String))
+)]
+async fn figures(State(app): State<App>) -> Response {
+    let kind = (header::CONTENT_TYPE, HeaderValue::from_static(metrics::CONTENT_TYPE));
+    let no_store = (header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    ([kind, no_store], metrics::text(&app)).into_response()
+}

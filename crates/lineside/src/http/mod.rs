@@ -1,0 +1,65 @@
+//! The HTTP room: every public address, each documented where it is registered.
+//!
+//! Handlers ask the network's state and answer; none of them waits for a producer. `errors` alone
+//! knows how a refusal looks, `reply` alone how a representation does.
+
+mod api;
+mod documented;
+mod encoding;
+mod errors;
+mod events;
+mod found;
+mod geojson;
+mod health;
+mod layers;
+pub(crate) mod limits;
+mod map_files;
+mod openapi;
+mod parameters;
+mod proxy;
+mod realtime;
+mod reply;
+mod schedule;
+mod server;
+mod times;
+
+use axum::Router;
+use axum::extract::State;
+use axum::response::Response;
+use utoipa_axum::router::OpenApiRouter;
+
+pub(crate) use encoding::Compressed;
+pub(crate) use errors::Refusal;
+pub(crate) use server::{ConnectionLimits, serve};
+
+use crate::app::App;
+
+/// Everything that the server answers: the API, the streams, the map's files and the pages.
+pub(crate) fn router(app: &App) -> Router {
+    let (api, document) = documented_routes().split_for_parts();
+    let router = api
+        .merge(openapi::router(document))
+        .merge(map_files::router())
+        .method_not_allowed_fallback(async || Refusal::MethodNotAllowed)
+        .with_state(app.clone())
+        .merge(crate::pages::router(app.clone()))
+        .fallback(unknown_path)
+        .with_state(());
+    layers::wrap(router, app)
+}
+
+/// The routes that openapi.json describes.
+fn documented_routes() -> OpenApiRouter<App> {
+    OpenApiRouter::with_openapi(openapi::frame())
+        .merge(health::routes())
+        .merge(proxy::routes())
+        .merge(schedule::routes())
+        .merge(realtime::routes())
+        .merge(geojson::routes())
+        .merge(events::routes())
+        .merge(api::routes())
+}
+
+async fn unknown_path() -> Refusal {
+    Refusal::UnknownPath
+}

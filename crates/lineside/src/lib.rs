@@ -1,0 +1,29 @@
+//! The program: everything that talks to the outside, around rooms that do not.
+//!
+//! # Layout
+//! - `config`: the TOML file and `--feed` arguments, checked whole.
+//! - `cli`: one file per command; `main.rs` only calls it.
+//! - `server`: wiring, start to stop. `app`: the handle that handlers share.
+//! - `http`: the public addresses, their replies and refusals, the accept loop.
+//! - `pages`: what people see. `demo`: the simulated city's own door and its faults.
+//! - `watch`: the terminal's client. `metrics`, `shutdown`, `data_dir`, `patience`: as named.
+
+mod app;
+pub mod cli;
+mod config;
+mod data_dir;
+mod demo;
+mod http;
+mod metrics;
+mod pages;
+mod patience;
+mod server;
+mod shutdown;
+mod watch;
+
+pub use app::{App, BASE_MAP_PATH, MAP_STYLE_PATH, MAP_TILES_PATH, MapLinks};
+pub use config::{Config, ConfigError, ConfigErrors, FeedArgument, Limits, Map, MapSource, Server};
+pub use config::feeds_from_arguments;
+pub use demo::{Demo, DemoOptions};
+pub use server::{Running, Start, start};
+pub use shutdown::Shutdown;

@@ -1,0 +1,186 @@
+//! `/metrics`: what the rooms count, under the rooms' own words.
+//!
+//! The rooms keep their figures themselves; a scrape reads them and writes them out. Feed ids are the
+//! only labels that an operator chooses, and their number is the configuration's.
+
+use std::sync::atomic::AtomicU64;
+
+use http::StatusCode;
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+
+use crate::app::App;
+
+/// The media type of the text.
+pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// Why streams end: the client went, the server stops, or the client was too slow.
+pub(crate) const CLOSED_BY_CLIENT: &str = "client";
+/// See [`CLOSED_BY_CLIENT`].
+pub(crate) const CLOSED_BY_SHUTDOWN: &str = "shutdown";
+/// See [`CLOSED_BY_CLIENT`].
+pub(crate) const CLOSED_FOR_SLOWNESS: &str = "slow";
+
+/// Counters of the HTTP room, which has nobody else to keep them.
+#[derive(Debug)]
+pub(crate) struct Metrics {
+    requests: Family<StatusLabel, Counter>,
+    closed: Family<ReasonLabel, Counter>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct StatusLabel {
+    /// The class of the status: five values, not sixty.
+    status: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ReasonLabel {
+    reason: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct FeedLabel {
+    feed: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct FeedStateLabels {
+    feed: String,
+    state: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OutcomeLabels {
+    feed: String,
+    outcome: String,
+}
+
+type FloatGauge = Gauge<f64, AtomicU64>;
+
+impl Default for Metrics {
+    /// Each reason is there from the start, so that a rate over it has a beginning.
+    fn default() -> Self {
+        let metrics = Self { requests: Family::default(), closed: Family::default() };
+        for reason in [CLOSED_BY_CLIENT, CLOSED_BY_SHUTDOWN, CLOSED_FOR_SLOWNESS] {
+            drop(metrics.closed.get_or_create(&ReasonLabel { reason }));
+        }
+        metrics
+    }
+}
+
+impl Metrics {
+    /// Counts a request by how it was answered.
+    pub(crate) fn count_request(&self, status: StatusCode) {
+        let status = match status.as_u16() {
+            ..200 => "1xx",
+            200..300 => "2xx",
+            300..400 => "3xx",
+            400..500 => "4xx",
+            500.. => "5xx",
+        };
+        self.requests.get_or_create(&StatusLabel { status }).inc();
+    }
+
+    /// Counts a stream that ended, by why.
+    pub(crate) fn count_closed(&self, reason: &'static str) {
+        self.closed.get_or_create(&ReasonLabel { reason }).inc();
+    }
+}
+
+/// All figures, as OpenMetrics text.
+pub(crate) fn text(app: &App) -> String {
+    let mut registry = Registry::with_prefix("lineside");
+    http(&mut registry, app.metrics());
+    hub(&mut registry, &app.hub().metrics());
+    feeds(&mut registry, app);
+    let mut text = String::new();
+    encode(&mut text, &registry).expect("writing to memory does not fail");
+    text
+}
+
+fn http(registry: &mut Registry, metrics: &Metrics) {
+    let help = "Requests answered, by class of status";
+    registry.register("http_requests", help, metrics.requests.clone());
+    let help = "Streams that ended, by reason";
+    registry.register("wire_closed", help, metrics.closed.clone());
+}
+
+fn hub(registry: &mut Registry, hub: &lineside_hub::Metrics) {
+    let gauges = [
+        ("wire_sessions", "Open sessions", hub.sessions),
+        ("hub_rooms", "Rooms that somebody listens to, or did a moment ago", hub.rooms),
+        ("hub_subscriptions", "Subscriptions of all open sessions", hub.subscriptions),
+        ("hub_ring_bytes", "Bytes in the logs of all rooms", hub.ring_bytes),
+        ("hub_state_bytes", "Bytes in the encoded states of all rooms", hub.state_bytes),
+    ];
+    for (name, help, value) in gauges {
+        let gauge: Gauge = Gauge::default();
+        gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
+        registry.register(name, help, gauge);
+    }
+    let counters = [
+        ("wire_deliveries", "State parts and publications handed to sessions", hub.deliveries_total),
+        ("hub_publications", "Publications appended to rooms", hub.publications_total),
+        ("hub_states_encoded", "States read and encoded for a room", hub.states_encoded_total),
+        ("hub_states_begun", "States begun for a subscriber", hub.states_begun_total),
+        ("hub_resumed", "Subscriptions that went on where they had been", hub.resumed_total),
+        ("hub_shrunk", "Publications dropped early for the byte limit", hub.shrunk_total),
+    ];
+    for (name, help, value) in counters {
+        registry.register(name, help, counter(value));
+    }
+    let gaps: Family<ReasonLabel, Counter> = Family::default();
+    let reasons = [
+        ("resume", hub.gaps_resume_total),
+        ("slow", hub.gaps_slow_total),
+        ("epoch", hub.gaps_epoch_total),
+    ];
+    for (reason, value) in reasons {
+        gaps.get_or_create(&ReasonLabel { reason }).inc_by(value);
+    }
+    registry.register("hub_gaps", "States that made up for missed changes, by reason", gaps);
+}
+
+fn counter(value: u64) -> Counter {
+    let counter = Counter::default();
+    counter.inc_by(value);
+    counter
+}
+
+fn feeds(registry: &mut Registry, app: &App) {
+    let fetches: Family<OutcomeLabels, Counter> = Family::default();
+    let ages: Family<FeedLabel, FloatGauge> = Family::default();
+    let entities: Family<FeedLabel, Gauge> = Family::default();
+    let problems: Family<FeedLabel, Gauge> = Family::default();
+    let bytes: Family<FeedLabel, Counter> = Family::default();
+    let states: Family<FeedStateLabels, Gauge> = Family::default();
+    for feed in app.ingest().feeds() {
+        let status = feed.status();
+        let id = feed.config().id.as_str().to_owned();
+        let label = FeedLabel { feed: id.clone() };
+        for (outcome, count) in &status.outcomes {
+            let labels = OutcomeLabels { feed: id.clone(), outcome: outcome.to_string() };
+            fetches.get_or_create(&labels).inc_by(*count);
+        }
+        if let Some(at) = status.last_success {
+            ages.get_or_create(&label).set(app.now().since(at).as_secs_f64());
+        }
+        entities.get_or_create(&label).set(status.entities.cast_signed());
+        problems.get_or_create(&label).set(status.problems.total().cast_signed());
+        bytes.get_or_create(&label).inc_by(status.bytes);
+        let labels = FeedStateLabels { feed: id, state: status.state.as_str() };
+        states.get_or_create(&labels).set(1);
+    }
+    registry.register("ingest_fetches", "Fetches, by feed and how they ended", fetches);
+    let help = "Seconds since the feed last gave good data or confirmed them";
+    registry.register("ingest_snapshot_age_seconds", help, ages);
+    registry.register("ingest_entities", "Records, or trips of a schedule, that are served", entities);
+    registry.register("ingest_problems", "Complaints about the data that are served", problems);
+    registry.register("ingest_bytes", "Bytes received in bodies", bytes);
+    registry.register("ingest_feed_state", "The state that a feed is in", states);
+}

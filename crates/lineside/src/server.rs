@@ -1,0 +1,146 @@
+//! Wiring: from a checked configuration to a running server, and to a stopped one.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use bytes::Bytes;
+use lineside_hub::HubConfig;
+use lineside_ingest::{Ingest, Options};
+use lineside_sync::Clock;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
+use crate::app::{App, Parts};
+use crate::config::Config;
+use crate::data_dir::Claim;
+use crate::demo::Demo;
+use crate::http;
+use crate::metrics::Metrics;
+use crate::patience::within;
+use crate::shutdown::Shutdown;
+
+/// How a producer's log knows us.
+const CLIENT_NAME: &str = concat!("lineside/", env!("CARGO_PKG_VERSION"));
+/// How often lingering rooms and old log entries are looked for.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
+/// How long polling may take to end.
+const POLLING_STOP_MAX: Duration = Duration::from_millis(500);
+
+/// What a server starts from besides its configuration.
+#[derive(Debug)]
+pub struct Start {
+    /// The checked configuration.
+    pub config: Config,
+    /// The time that the data follow.
+    pub clock: Arc<dyn Clock>,
+    /// Where chance begins.
+    pub seed: u64,
+    /// The simulated city, when this is the demo.
+    pub demo: Option<Arc<Demo>>,
+    /// Land, water and streets to draw under everything, as GeoJSON.
+    pub base_map: Option<Bytes>,
+}
+
+/// A server that runs.
+#[derive(Debug)]
+pub struct Running {
+    app: App,
+    address: SocketAddr,
+    serving: JoinHandle<()>,
+    /// Held until the server is gone.
+    _data_dir: Option<Claim>,
+}
+
+/// Opens the listener and begins to poll.
+///
+/// # Errors
+/// If the data folder or the address is not to be had.
+pub async fn start(start: Start) -> anyhow::Result<Running> {
+    let Start { config, clock, seed, demo, base_map } = start;
+    let data_dir = config.server.data_dir.as_deref().map(Claim::take).transpose()?;
+    let listen = config.server.listen;
+    let listener =
+        TcpListener::bind(listen).await.with_context(|| format!("cannot listen on {listen}"))?;
+    let address = listener.local_addr().context("a listener without an address")?;
+    let limits = http::ConnectionLimits {
+        total: config.limits.connections,
+        per_address: config.limits.connections_per_address,
+    };
+    let shutdown = Shutdown::new(config.server.drain);
+    let ingest = Ingest::start(Options {
+        feeds: config.feeds.clone(),
+        clock: Arc::clone(&clock),
+        seed,
+        hub: hub_config(&config),
+        client_name: CLIENT_NAME.to_owned(),
+    });
+    let app = App::new(Parts {
+        ingest,
+        config,
+        clock,
+        shutdown: shutdown.clone(),
+        demo,
+        base_map,
+        metrics: Metrics::default(),
+        compressed: http::Compressed::default(),
+    });
+    let router = http::router(&app);
+    tokio::spawn(sweep(app.clone()));
+    let serving = tokio::spawn(http::serve(listener, router, limits, shutdown));
+    Ok(Running { app, address, serving, _data_dir: data_dir })
+}
+
+fn hub_config(config: &Config) -> HubConfig {
+    let mut hub = HubConfig::default();
+    if let Some(bytes) = config.limits.room_bytes {
+        hub.ring_bytes_min = bytes;
+    }
+    if let Some(bytes) = config.limits.total_bytes {
+        hub.total_bytes = bytes;
+    }
+    hub
+}
+
+/// Lets go of rooms that nobody listens to any more, until the server stops.
+async fn sweep(app: App) {
+    let clock = Arc::clone(app.clock());
+    while !app.shutdown().is_draining() {
+        tokio::select! {
+            () = clock.sleep(SWEEP_INTERVAL) => app.hub().sweep(),
+            () = app.shutdown().draining() => {}
+        }
+    }
+}
+
+impl Running {
+    /// The address it listens on.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The handle that its handlers share.
+    #[must_use]
+    pub fn app(&self) -> &App {
+        &self.app
+    }
+
+    /// Stops: readiness says no, polling ends, sessions are let go over the drain time, requests
+    /// under way end. At most 5 s.
+    pub async fn stop(self) {
+        let shutdown = self.app.shutdown();
+        shutdown.begin();
+        let drain = shutdown.drain();
+        let polling = within(POLLING_STOP_MAX, self.app.ingest().shut_down());
+        let (polling, ()) = tokio::join!(polling, crate::patience::pause(drain));
+        if polling.is_none() {
+            tracing::info!("a poll did not end and is dropped");
+        }
+        shutdown.close();
+        if let Err(error) = self.serving.await {
+            tracing::error!(%error, "the accept loop failed");
+        }
+    }
+}

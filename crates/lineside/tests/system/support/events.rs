@@ -1,0 +1,162 @@
+//! A client of `/events` written from the protocol's page alone, sharing no code with the server.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::Value;
+
+/// One event as it came.
+#[derive(Debug, Clone)]
+pub struct Event {
+    pub data: Value,
+    pub id: String,
+}
+
+/// An open stream.
+pub struct Stream {
+    response: reqwest::Response,
+    unread: Vec<u8>,
+    pub retry_ms: Option<u64>,
+    pub heartbeats: usize,
+    pub last_event_id: String,
+}
+
+impl Stream {
+    /// Opens `<server>/events?<query>`.
+    pub async fn open(server: &str, query: &str) -> Self {
+        Self::resume(server, query, "").await
+    }
+
+    /// The same, after the event with this id.
+    pub async fn resume(server: &str, query: &str, last_event_id: &str) -> Self {
+        let mut request = reqwest::Client::new().get(format!("{server}/events?{query}"));
+        if !last_event_id.is_empty() {
+            request = request.header("last-event-id", last_event_id);
+        }
+        let response = request.send().await.unwrap();
+        assert_eq!(response.status(), 200, "{query}");
+        assert_eq!(response.headers()["content-type"], "text/event-stream");
+        let last_event_id = last_event_id.to_owned();
+        Self { response, unread: Vec::new(), retry_ms: None, heartbeats: 0, last_event_id }
+    }
+
+    /// The next event; none when nothing came in time or the stream ended.
+    pub async fn next_within(&mut self, limit: Duration) -> Option<Event> {
+        tokio::time::timeout(limit, self.next()).await.ok().flatten()
+    }
+
+    /// The next event; none when the stream ended.
+    pub async fn next(&mut self) -> Option<Event> {
+        loop {
+            while let Some(block) = self.take_block() {
+                if let Some(event) = self.read_block(&block) {
+                    return Some(event);
+                }
+            }
+            let piece = self.response.chunk().await.ok()??;
+            self.unread.extend_from_slice(&piece);
+        }
+    }
+
+    fn take_block(&mut self) -> Option<String> {
+        let end = self.unread.windows(2).position(|pair| pair == b"\n\n")?;
+        let block: Vec<u8> = self.unread.drain(..end + 2).collect();
+        Some(String::from_utf8(block).unwrap())
+    }
+
+    fn read_block(&mut self, block: &str) -> Option<Event> {
+        let mut data = None;
+        for line in block.lines().filter(|line| !line.is_empty()) {
+            match line.split_once(':').unwrap() {
+                ("", _) => self.heartbeats += 1,
+                ("data", text) => data = Some(serde_json::from_str(text).unwrap()),
+                ("id", id) => self.last_event_id = id.trim_start().to_owned(),
+                ("retry", ms) => self.retry_ms = Some(ms.trim().parse().unwrap()),
+                (other, _) => panic!("an unexpected field {other:?} in {block:?}"),
+            }
+        }
+        Some(Event { data: data?, id: self.last_event_id.clone() })
+    }
+}
+
+/// What a subscriber holds of one channel after applying what it was told.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Held {
+    pub records: BTreeMap<(String, String, String), Value>,
+    pub epoch: String,
+    pub offset: u64,
+    /// States that came marked as making up for a gap.
+    pub gaps: usize,
+    /// Messages without a state.
+    pub publications: usize,
+    /// Whether the last part of the first state has come.
+    pub whole: bool,
+}
+
+impl Held {
+    /// Applies one message of this channel, checking what the protocol promises of it.
+    pub fn apply(&mut self, message: &Value) {
+        let data = &message["data"];
+        assert!(data["at"].is_i64(), "a message without a time: {message}");
+        if let Some(state) = data.get("state") {
+            self.begin_or_go_on(state, data);
+        } else {
+            self.publications += 1;
+            let offset = message["offset"].as_u64().expect("a publication has an offset");
+            let epoch = message["epoch"].as_str().unwrap();
+            if self.epoch == epoch {
+                assert!(offset > self.offset, "offset {offset} after {}", self.offset);
+            }
+        }
+        for change in data["changes"].as_array().expect("changes") {
+            self.change(change);
+        }
+        if let Some(offset) = message["offset"].as_u64() {
+            self.offset = offset;
+            self.epoch = message["epoch"].as_str().unwrap().to_owned();
+            self.whole = true;
+        }
+    }
+
+    fn begin_or_go_on(&mut self, state: &Value, data: &Value) {
+        let (part, parts) = (state["part"].as_u64().unwrap(), state["parts"].as_u64().unwrap());
+        assert!((1..=parts).contains(&part));
+        if part == 1 {
+            self.records.clear();
+            self.gaps += usize::from(data["gap"] == true);
+        }
+    }
+
+    fn change(&mut self, change: &Value) {
+        let text = |name: &str| change[name].as_str().unwrap_or_else(|| panic!("{change}")).to_owned();
+        let key = (text("feed"), text("kind"), text("id"));
+        match change["op"].as_str() {
+            Some("upsert") => drop(self.records.insert(key, change["record"].clone())),
+            Some("remove") => {
+                assert!(["gone", "moved", "expired"].contains(&text("why").as_str()), "{change}");
+                self.records.remove(&key);
+            }
+            _ => panic!("an unknown op: {change}"),
+        }
+    }
+
+    /// The records of one kind.
+    pub fn of_kind<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Value> {
+        self.records.iter().filter(move |(key, _)| key.1 == kind).map(|(_, record)| record)
+    }
+}
+
+/// Everything that a stream of several channels has told, per channel.
+#[derive(Debug, Default)]
+pub struct HeldByChannel(pub BTreeMap<String, Held>);
+
+impl HeldByChannel {
+    pub fn apply(&mut self, event: &Event) {
+        let channel = event.data["channel"].as_str().expect("channel").to_owned();
+        self.0.entry(channel).or_default().apply(&event.data);
+    }
+
+    pub fn get(&self, channel: &str) -> &Held {
+        self.0.get(channel).unwrap_or_else(|| panic!("nothing came for {channel}"))
+    }
+}

@@ -1,0 +1,50 @@
+//! Requests, without any of the client's own cleverness: no redirects, no decompression, no cookies.
+
+use reqwest::{Client, Method, Response, redirect};
+use serde_json::Value;
+
+pub fn client() -> Client {
+    Client::builder().redirect(redirect::Policy::none()).build().unwrap()
+}
+
+pub async fn get(url: &str) -> Response {
+    client().get(url).send().await.unwrap_or_else(|error| panic!("{url}: {error}"))
+}
+
+pub async fn get_with(url: &str, headers: &[(&str, &str)]) -> Response {
+    send(Method::GET, url, headers).await
+}
+
+pub async fn send(method: Method, url: &str, headers: &[(&str, &str)]) -> Response {
+    let mut request = client().request(method, url);
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    request.send().await.unwrap_or_else(|error| panic!("{url}: {error}"))
+}
+
+pub async fn get_json(url: &str) -> Value {
+    let response = get(url).await;
+    let status = response.status();
+    let text = response.text().await.unwrap();
+    assert!(status.is_success(), "{url}: {status} {text}");
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{url}: {error}: {text}"))
+}
+
+/// Checks that a request is refused as the contract says, and gives the problem.
+#[track_caller]
+pub fn assert_problem(status: u16, code: &str, response: (u16, String, Value)) {
+    let (got, kind, problem) = response;
+    assert_eq!(got, status, "{problem}");
+    assert_eq!(kind, "application/problem+json");
+    assert_eq!(problem["code"], code, "{problem}");
+    assert_eq!(problem["status"], status);
+    assert!(problem["detail"].as_str().is_some_and(|detail| !detail.is_empty()), "{problem}");
+}
+
+/// Status, media type and JSON body of a reply.
+pub async fn problem(url: &str) -> (u16, String, Value) {
+    let response = get(url).await;
+    let kind = response.headers()["content-type"].to_str().unwrap().to_owned();
+    (response.status().as_u16(), kind, response.json().await.unwrap())
+}

@@ -1,0 +1,62 @@
+//! The program as a process of its own, as an operator runs it.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+/// A command of the built program.
+pub fn lineside(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lineside"));
+    command.args(arguments).env_remove("RUST_LOG").stdin(Stdio::null());
+    command
+}
+
+/// A server process; killed if a test leaves it behind.
+pub struct ServerProcess {
+    child: Child,
+    /// What it printed until it was ready.
+    pub greeting: String,
+    /// Its address, without a slash at the end.
+    pub url: String,
+}
+
+impl ServerProcess {
+    /// Starts it and waits until it has said where it listens.
+    pub fn start(arguments: &[&str]) -> Self {
+        let mut command = lineside(arguments);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut greeting = String::new();
+        let mut url = None;
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        while let Some(Ok(line)) = lines.next() {
+            greeting.push_str(&line);
+            greeting.push('\n');
+            url = url.or_else(|| line.split_whitespace().find(|word| word.starts_with("http://127.")).map(str::to_owned));
+            if line.contains("Ctrl-C") {
+                break;
+            }
+        }
+        // The rest is read away, so that the process never waits for us.
+        std::thread::spawn(move || lines.for_each(drop));
+        let url = url.unwrap_or_else(|| panic!("no address in {greeting:?}"));
+        Self { child, greeting, url: url.trim_end_matches('/').to_owned() }
+    }
+
+    /// Sends a signal and waits; gives how it ended and how long that took.
+    pub fn stop(mut self, signal: &str) -> (ExitStatus, Duration) {
+        let started = Instant::now();
+        let id = self.child.id().to_string();
+        let sent = Command::new("kill").args([signal, &id]).status().unwrap();
+        assert!(sent.success());
+        let status = self.child.wait().unwrap();
+        (status, started.elapsed())
+    }
+}
+
+impl Drop for ServerProcess {
+    fn drop(&mut self) {
+        // Already gone when the test stopped it itself.
+        _ = self.child.kill();
+        _ = self.child.wait();
+    }
+}
