@@ -1,1 +1,51 @@
-//! Placeholder head, replaced by the crate's own.
+//! The middle of Lineside: rooms are logs, sessions are cursors.
+//!
+//! # Layout
+//! - [`Channel`], [`Epoch`], [`Position`]: what things are called and where in them one is
+//! - [`StateSource`]: who knows how things are; implemented by whoever owns the records
+//! - [`Room`]: one channel on this node, a bounded ring of publications and at most one encoded state
+//! - [`Interest`]: what anybody listens to, so that what nobody listens to costs nothing
+//! - [`Batch`]: how publishers append; one signal per listener and batch
+//! - [`Session`]: a client's side; it pulls, so a slow one slows only itself
+//! - [`Hub`]: all rooms of this node
+//!
+//! # What it must not know
+//! Neither transit nor sockets: bytes come in, the same bytes go out. Time comes from the clock that is
+//! handed in, chance from a seed. No lock is held while a [`StateSource`] or a [`Listener`] is called.
+//!
+//! # The one promise
+//! A subscriber that applies each state and each change it is given holds what the source holds; if it
+//! missed something, the state that makes up for it says so (`gap`). Two orders keep it:
+//!
+//! - a publisher first swaps its state, then opens a [`Batch`] (which orders the two for all processors)
+//!   and looks up rooms;
+//! - a subscriber first enters the room in the table, then reads the state.
+//!
+//! So either the publisher sees the room, or the subscriber sees the new state.
+
+mod limits;
+mod channel;
+mod position;
+mod source;
+mod publication;
+mod ring;
+mod listener;
+mod metrics;
+mod room;
+mod interest;
+mod batch;
+mod session;
+mod hub;
+
+pub use batch::Batch;
+pub use channel::{BadChannel, Channel, decode_segment, encode_segment};
+pub use hub::Hub;
+pub use interest::Interest;
+pub use limits::{CHANNEL_BYTES_MAX, HubConfig, SessionLimits};
+pub use listener::Listener;
+pub use metrics::Metrics;
+pub use position::{BadPosition, Epoch, Position};
+pub use publication::{FRAME_SLOTS, Payload, Publication};
+pub use room::{EncodedState, Room};
+pub use session::{Delivery, Ended, Session, SubscribeError, Subscribed};
+pub use source::{ResolveError, RoomKey, State, StateSource};

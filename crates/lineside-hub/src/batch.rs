@@ -1,0 +1,114 @@
+//! Publishing: append to many rooms, then signal each listener once.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::metrics::count;
+use crate::{Hub, Position, Room};
+
+/// What one poll publishes. Made by [`Hub::batch`] *after* the new state has been swapped in.
+///
+/// A batch holds everything that its offsets carry: once finished, no later batch of the same group
+/// appends at or below them. Listeners are signaled when it is finished or dropped.
+pub struct Batch<'a> {
+    hub: &'a Hub,
+    number: u64,
+    now: Duration,
+    touched: Vec<Arc<Room>>,
+    /// Per group, how far this batch goes.
+    reached: BTreeMap<u32, Position>,
+}
+
+impl<'a> Batch<'a> {
+    pub(crate) fn new(hub: &'a Hub, number: u64, now: Duration) -> Self {
+        Self { hub, number, now, touched: Vec::new(), reached: BTreeMap::new() }
+    }
+
+    /// Appends to a room: at its network's position, or `None` where the room counts by itself.
+    ///
+    /// Positions of one room rise; one at or below what the room holds already, by its ring or by the
+    /// state it has read, is skipped. An epoch other than the room's begins a new life there: all its
+    /// subscribers then get the state, marked as a gap.
+    pub fn append(&mut self, room: &Arc<Room>, at: Option<Position>, data: Bytes) {
+        let touched = room.append(at, data, self.now, self.number, self.hub.config());
+        if touched.appended {
+            count(&self.hub.counters().publications);
+        }
+        self.note(room, at, touched.first);
+    }
+
+    /// Sends each subscriber of the room its state as of now once, without a gap: for a new dataset.
+    /// With a position of another epoch it is a new life of the sequence, and a gap.
+    pub fn restate(&mut self, room: &Arc<Room>, at: Option<Position>) {
+        let touched = room.restate(at, self.number);
+        self.note(room, at, touched.first);
+    }
+
+    /// Says that this batch, with those before, carries everything of the group up to `position`, even
+    /// if no room heard of it. So quiet channels keep up, and a later resume still finds them covered.
+    pub fn reach(&mut self, group: u32, position: Position) {
+        let reached = self.reached.entry(group).or_insert(position);
+        if reached.epoch != position.epoch || reached.offset < position.offset {
+            *reached = position;
+        }
+    }
+
+    /// Signals every listener concerned, once each.
+    pub fn finish(self) {}
+
+    fn note(&mut self, room: &Arc<Room>, at: Option<Position>, first: bool) {
+        if first {
+            self.touched.push(room.clone());
+        }
+        if let Some(at) = at {
+            let group = room.key().group;
+            debug_assert!(
+                !self.hub.group(group).published().covers(at),
+                "{at} of {} belongs into the batch that published it",
+                room.channel()
+            );
+            self.reach(group, at);
+        }
+    }
+
+    fn publish(&mut self) {
+        // Before anybody is signaled: whoever wakes up and drains its rooms may count on it.
+        for (&group, &position) in &self.reached {
+            self.hub.group(group).published().raise(position);
+        }
+        let mut bells = Vec::new();
+        for room in &self.touched {
+            room.gather_listeners(&mut bells);
+        }
+        // A session that drained meanwhile may be there twice.
+        bells.sort_unstable_by_key(|bell| bell.session);
+        bells.dedup_by_key(|bell| bell.session);
+        bells.iter().for_each(|bell| bell.signal());
+        let counters = self.hub.counters();
+        let bytes = counters.ring_bytes.load(Ordering::Relaxed)
+            + counters.state_bytes.load(Ordering::Relaxed);
+        if bytes > self.hub.config().total_bytes {
+            self.hub.shrink();
+        }
+    }
+}
+
+impl Drop for Batch<'_> {
+    fn drop(&mut self) {
+        self.publish();
+    }
+}
+
+impl fmt::Debug for Batch<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Batch")
+            .field("number", &self.number)
+            .field("touched", &self.touched.len())
+            .finish()
+    }
+}

@@ -1,0 +1,213 @@
+//! Channel names: segments separated by `/`, each with one spelling only.
+//!
+//! In a segment the characters `/ + # % : ,`, space and control characters are percent-encoded in
+//! upper-case hex. Nothing else may be, so two names are the same channel exactly when their bytes are.
+
+use std::borrow::Cow;
+use std::fmt::{self, Write as _};
+use std::sync::Arc;
+
+use crate::limits::CHANNEL_BYTES_MAX;
+
+/// A well-formed public name, such as `vehicle/city-vehicles/4%2F1`; cheap to clone.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Channel(Arc<str>);
+
+/// Why a name is not a channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadChannel {
+    /// Longer than [`CHANNEL_BYTES_MAX`].
+    #[error("channel name is longer than {CHANNEL_BYTES_MAX} bytes")]
+    TooLong,
+    /// No `/`, or nothing on one of its sides.
+    #[error("channel name needs at least two segments, none of them empty")]
+    EmptySegment,
+    /// A character that must be percent-encoded is not, or one that must not be is.
+    #[error(
+        "in a channel name `/ + # % : ,`, space and control characters are percent-encoded in upper-case hex, and nothing else is"
+    )]
+    Spelling,
+    /// Well-formed, but no channel of this server has such a name.
+    #[error("no channel has a name of this form")]
+    UnknownForm,
+}
+
+impl Channel {
+    /// Takes a name as a client writes it.
+    ///
+    /// # Errors
+    /// When the name is too long, has an empty segment, or is spelled in another than the one way.
+    ///
+    /// ```
+    /// use lineside_hub::{BadChannel, Channel};
+    /// assert!(Channel::parse("vehicle/city-vehicles/4%2F1").is_ok());
+    /// assert_eq!(Channel::parse("vehicle/city-vehicles/4%2f1"), Err(BadChannel::Spelling));
+    /// ```
+    pub fn parse(name: &str) -> Result<Self, BadChannel> {
+        if name.len() > CHANNEL_BYTES_MAX {
+            return Err(BadChannel::TooLong);
+        }
+        let mut segments = 0;
+        for segment in name.split('/') {
+            decode_segment(segment)?;
+            segments += 1;
+        }
+        if segments < 2 { Err(BadChannel::EmptySegment) } else { Ok(Self(name.into())) }
+    }
+
+    /// Makes the name from decoded segments: `["vehicle", "city-vehicles", "4/1"]`.
+    ///
+    /// # Errors
+    /// When there are fewer than two, one is empty, or the whole is too long.
+    pub fn from_segments<'a>(
+        segments: impl IntoIterator<Item = &'a str>,
+    ) -> Result<Self, BadChannel> {
+        let mut name = String::new();
+        for (n, segment) in segments.into_iter().enumerate() {
+            if n > 0 {
+                name.push('/');
+            }
+            name.push_str(&encode_segment(segment));
+        }
+        Self::parse(&name)
+    }
+
+    /// The name, encoded.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The segments, decoded; at least two.
+    pub fn segments(&self) -> impl Iterator<Item = Cow<'_, str>> {
+        self.0.split('/').map(|segment| decode_segment(segment).unwrap_or(Cow::Borrowed(segment)))
+    }
+}
+
+impl fmt::Debug for Channel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+impl fmt::Display for Channel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+fn must_be_encoded(c: char) -> bool {
+    matches!(c, '/' | '+' | '#' | '%' | ':' | ',' | ' ') || c.is_control()
+}
+
+/// Writes an id so that it can stand in a channel name; borrows when nothing needs encoding.
+pub fn encode_segment(id: &str) -> Cow<'_, str> {
+    if !id.contains(must_be_encoded) {
+        return Cow::Borrowed(id);
+    }
+    let mut encoded = String::with_capacity(id.len() + 8);
+    for c in id.chars() {
+        if must_be_encoded(c) {
+            for byte in c.encode_utf8(&mut [0; 4]).bytes() {
+                let _ = write!(encoded, "%{byte:02X}");
+            }
+        } else {
+            encoded.push(c);
+        }
+    }
+    Cow::Owned(encoded)
+}
+
+/// Reads a segment back; borrows when nothing was encoded.
+///
+/// # Errors
+/// When the segment is empty or not spelled as [`encode_segment`] would.
+pub fn decode_segment(segment: &str) -> Result<Cow<'_, str>, BadChannel> {
+    if segment.is_empty() {
+        return Err(BadChannel::EmptySegment);
+    }
+    if !segment.contains(must_be_encoded) {
+        return Ok(Cow::Borrowed(segment));
+    }
+    let decoded = percent_decode(segment).ok_or(BadChannel::Spelling)?;
+    // One spelling per id: whatever does not encode back to itself is another.
+    if encode_segment(&decoded) == segment {
+        Ok(Cow::Owned(decoded))
+    } else {
+        Err(BadChannel::Spelling)
+    }
+}
+
+fn percent_decode(segment: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(segment.len());
+    let mut rest = segment.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(if byte == b'%' { hex(rest.next()?)? << 4 | hex(rest.next()?)? } else { byte });
+    }
+    String::from_utf8(bytes).ok()
+}
+
+fn hex(digit: u8) -> Option<u8> {
+    match digit {
+        b'0'..=b'9' => Some(digit - b'0'),
+        b'A'..=b'F' => Some(digit - b'A' + 10),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn what_must_be_encoded_is() {
+        assert_eq!(
+            encode_segment("a/b+c#d%e:f,g h\ti\u{85}"),
+            "a%2Fb%2Bc%23d%25e%3Af%2Cg%20h%09i%C2%85"
+        );
+        assert!(matches!(encode_segment("é-ü.@\"'&?"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn every_other_spelling_is_refused() {
+        let spellings = [
+            "feed/a b",
+            "feed/a+b",
+            "feed/%41",
+            "feed/%2f",
+            "feed/%C3%A9",
+            "feed/%",
+            "feed/%2",
+            "feed/%zz",
+        ];
+        for name in spellings {
+            assert_eq!(Channel::parse(name), Err(BadChannel::Spelling), "{name}");
+        }
+        for name in ["", "feed", "/feed", "feed/", "a//b", "/"] {
+            assert_eq!(Channel::parse(name), Err(BadChannel::EmptySegment), "{name}");
+        }
+        let long = format!("feed/{}", "x".repeat(CHANNEL_BYTES_MAX));
+        assert_eq!(Channel::parse(&long), Err(BadChannel::TooLong));
+    }
+
+    proptest! {
+        #[test]
+        fn any_id_comes_back_from_its_segment(id in ".{1,40}") {
+            let encoded = encode_segment(&id).into_owned();
+            prop_assert_eq!(decode_segment(&encoded).expect("decodes"), id.as_str());
+            let channel = Channel::from_segments(["trip", "city", &id]).expect("a channel");
+            let segments: Vec<_> = channel.segments().collect();
+            prop_assert_eq!(segments, ["trip", "city", &id]);
+        }
+
+        #[test]
+        fn a_name_that_parses_is_the_only_spelling_of_its_segments(name in "[a%/25F:é ]{1,12}") {
+            if let Ok(channel) = Channel::parse(&name) {
+                let segments: Vec<String> = channel.segments().map(Cow::into_owned).collect();
+                let again = Channel::from_segments(segments.iter().map(String::as_str));
+                prop_assert_eq!(again, Ok(channel));
+            }
+        }
+    }
+}

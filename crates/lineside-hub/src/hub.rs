@@ -1,0 +1,226 @@
+//! All rooms of this node.
+
+use std::collections::BinaryHeap;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering, fence};
+
+use lineside_sync::Clock;
+use parking_lot::Mutex;
+
+use crate::metrics::{Counters, count};
+use crate::{
+    Batch, Channel, Epoch, HubConfig, Interest, Listener, Metrics, ResolveError, Room, RoomKey,
+    Session, SessionLimits, StateSource,
+};
+
+/// The rooms, whoever listens in them, and what they may take.
+pub struct Hub {
+    config: HubConfig,
+    source: Arc<dyn StateSource>,
+    clock: Arc<dyn Clock>,
+    /// Bound: `HubConfig::rooms_max`.
+    rooms: papaya::HashMap<RoomKey, Arc<Room>>,
+    /// Bound: the source's networks. A group once seen stays.
+    groups: papaya::HashMap<u32, Arc<Interest>>,
+    rng: Mutex<fastrand::Rng>,
+    counters: Arc<Counters>,
+    next_batch: AtomicU64,
+    next_session: AtomicU64,
+    /// Held by whoever shrinks rooms; nobody waits for it.
+    shrinking: Mutex<()>,
+}
+
+impl Hub {
+    /// A hub without rooms. `seed` decides the epochs of rooms that count by themselves: take it from
+    /// the system's randomness, except where runs are to be repeated.
+    pub fn new(
+        config: HubConfig,
+        source: Arc<dyn StateSource>,
+        clock: Arc<dyn Clock>,
+        seed: u64,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            config,
+            source,
+            clock,
+            rooms: papaya::HashMap::new(),
+            groups: papaya::HashMap::new(),
+            rng: Mutex::new(fastrand::Rng::with_seed(seed)),
+            counters: Arc::default(),
+            next_batch: AtomicU64::new(1),
+            next_session: AtomicU64::new(1),
+            shrinking: Mutex::new(()),
+        })
+    }
+
+    /// What is listened to in a group, for publishers: to be asked for after the new state has been
+    /// swapped in, once per poll.
+    pub fn interest(&self, group: u32) -> Arc<Interest> {
+        order_state_and_rooms();
+        self.group(group)
+    }
+
+    /// The room with this key, if it lives. One probe without a lock. Asked after [`interest`] or
+    /// [`batch`], and like them after the swap.
+    ///
+    /// [`interest`]: Self::interest
+    /// [`batch`]: Self::batch
+    pub fn find_room(&self, key: RoomKey) -> Option<Arc<Room>> {
+        self.rooms.pin().get(&key).cloned()
+    }
+
+    /// The living rooms of a kind, in order of their ids.
+    pub fn rooms(&self, group: u32, kind: u8) -> Vec<Arc<Room>> {
+        self.interest(group).rooms_of(kind)
+    }
+
+    /// All living rooms of a group, by kind and id: what a new dataset has to restate.
+    pub fn rooms_of_group(&self, group: u32) -> Vec<Arc<Room>> {
+        self.interest(group).all_rooms()
+    }
+
+    /// Opens a batch: to be called after the new state has been swapped in and before rooms are
+    /// looked up.
+    pub fn batch(&self) -> Batch<'_> {
+        order_state_and_rooms();
+        let number = self.next_batch.fetch_add(1, Ordering::Relaxed);
+        Batch::new(self, number, self.clock.monotonic())
+    }
+
+    /// Opens a session whose listener is told when there is something to pull.
+    pub fn session(
+        self: &Arc<Self>,
+        listener: Arc<dyn Listener>,
+        limits: SessionLimits,
+    ) -> Session {
+        let number = self.next_session.fetch_add(1, Ordering::Relaxed);
+        Session::new(self.clone(), number, listener, limits)
+    }
+
+    /// The name under which a client lists its position in this channel's sequence, to be known before
+    /// a subscription that resumes.
+    ///
+    /// # Errors
+    /// When there is no such channel or feed.
+    pub fn sequence_name(&self, channel: &Channel) -> Result<String, ResolveError> {
+        let key = self.source.resolve(channel)?;
+        Ok(self.source.sequence_name(channel, key))
+    }
+
+    /// Drops old ring entries and unused states, closes rooms after their linger, and keeps to the
+    /// node's byte limit. To be called about once a second; takes time for each living room.
+    pub fn sweep(&self) {
+        let now = self.clock.monotonic();
+        let groups: Vec<Arc<Interest>> = self.groups.pin().values().cloned().collect();
+        for group in groups {
+            for room in group.all_rooms() {
+                room.trim(now, &self.config);
+                self.close_if_quiet(&group, &room);
+            }
+        }
+        self.shrink();
+    }
+
+    /// What it has done and holds.
+    pub fn metrics(&self) -> Metrics {
+        self.counters.read()
+    }
+
+    /// The clock that it was given.
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.clock
+    }
+
+    pub(crate) fn config(&self) -> &HubConfig {
+        &self.config
+    }
+
+    pub(crate) fn source(&self) -> &dyn StateSource {
+        &*self.source
+    }
+
+    pub(crate) fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    pub(crate) fn group(&self, group: u32) -> Arc<Interest> {
+        self.groups.pin().get_or_insert_with(group, Arc::default).clone()
+    }
+
+    /// The room of a channel, made if there is none. `None` when there are too many.
+    pub(crate) fn enter(&self, channel: &Channel, key: RoomKey) -> Option<Arc<Room>> {
+        if let Some(room) = self.find_room(key) {
+            return Some(room);
+        }
+        let group = self.group(key.group);
+        let mut rooms = group.lock_rooms();
+        if let Some(room) = self.find_room(key) {
+            return Some(room);
+        }
+        if self.counters.rooms.fetch_add(1, Ordering::Relaxed) >= self.config.rooms_max {
+            self.counters.rooms.fetch_sub(1, Ordering::Relaxed);
+            count(&self.counters.refused_rooms);
+            return None;
+        }
+        let epoch = key.counts_by_itself().then(|| Epoch::random(&mut self.rng.lock()));
+        let now = self.clock.monotonic();
+        let room = Room::new(key, channel.clone(), epoch, now, self.counters.clone());
+        // The interest first: whoever finds the room in the table may read the state at once, and
+        // from then on a publisher must not be told that nobody listens.
+        group.add(&mut rooms, &room);
+        self.rooms.pin().insert(key, room.clone());
+        Some(room)
+    }
+
+    /// Lock order: a group's rooms, then a room's log.
+    fn close_if_quiet(&self, group: &Interest, room: &Room) {
+        if room.listeners() > 0 {
+            return;
+        }
+        let mut rooms = group.lock_rooms();
+        if room.close_if_quiet(self.clock.monotonic(), self.config.linger) {
+            self.rooms.pin().remove(&room.key());
+            group.remove(&mut rooms, room);
+            self.counters.rooms.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Halves the largest rooms until the node is an eighth below its byte limit.
+    pub(crate) fn shrink(&self) {
+        let held = || {
+            self.counters.ring_bytes.load(Ordering::Relaxed)
+                + self.counters.state_bytes.load(Ordering::Relaxed)
+        };
+        if held() <= self.config.total_bytes {
+            return;
+        }
+        let Some(_only_one) = self.shrinking.try_lock() else { return };
+        let enough = self.config.total_bytes - self.config.total_bytes / 8;
+        let groups: Vec<Arc<Interest>> = self.groups.pin().values().cloned().collect();
+        let rooms: Vec<Arc<Room>> = groups.iter().flat_map(|group| group.all_rooms()).collect();
+        let mut by_size: BinaryHeap<(usize, RoomKey, usize)> =
+            rooms.iter().enumerate().map(|(n, room)| (room.bytes(), room.key(), n)).collect();
+        while held() > enough {
+            let Some((bytes, key, n)) = by_size.pop() else { break };
+            self.counters.shrunk.fetch_add(rooms[n].halve(), Ordering::Relaxed);
+            let left = rooms[n].bytes();
+            // Others may append meanwhile; a room is not visited for ever.
+            if left > 0 && left < bytes {
+                by_size.push((left, key, n));
+            }
+        }
+    }
+}
+
+/// Stands between a publisher's swap of its state and its lookup of rooms, and between a subscriber's
+/// entry of a room and its reading of the state: of the two, at least one sees what the other did.
+pub(crate) fn order_state_and_rooms() {
+    fence(Ordering::SeqCst);
+}
+
+impl fmt::Debug for Hub {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Hub").field("metrics", &self.metrics()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,68 @@
+//! Every bound of the hub, in one place.
+
+use std::time::Duration;
+
+/// Longest channel name in bytes, encoded.
+pub const CHANNEL_BYTES_MAX: usize = 512;
+
+/// How often one reader reads a state again because the ring overtook it while it was read. After
+/// that the state is delivered as it is, and the next look finds a gap.
+pub(crate) const STATE_READ_ATTEMPTS: usize = 3;
+
+/// The gap without having reached the top in between that ends a subscription.
+pub(crate) const GAPS_MAX: u8 = 3;
+
+/// Slots a ring starts with.
+pub(crate) const RING_SLOTS_MIN: usize = 4;
+
+/// What a publication takes in a ring beside its data.
+pub(crate) const PUBLICATION_OVERHEAD: usize = 128;
+
+/// How many states of its own ring a room may hold in publications.
+pub(crate) const RING_STATES_MAX: usize = 2;
+
+/// How much a node keeps and for how long.
+#[derive(Clone, Debug)]
+pub struct HubConfig {
+    /// Most publications in a room's ring; at least 1.
+    pub ring_publications: usize,
+    /// How long a ring keeps a publication.
+    pub ring_age: Duration,
+    /// Bytes that every ring may hold, whatever the size of its state.
+    pub ring_bytes_min: usize,
+    /// Bytes that no ring may pass, however large its state. The last batch is kept all the same.
+    pub ring_bytes_max: usize,
+    /// How long a room stays after its last listener has left, and an encoded state after its last use.
+    pub linger: Duration,
+    /// Most rooms on this node; beyond it a subscription that needs a new one is refused.
+    pub rooms_max: usize,
+    /// Bytes of all rings and encoded states together; beyond it the largest rooms shrink first.
+    pub total_bytes: usize,
+}
+
+impl Default for HubConfig {
+    fn default() -> Self {
+        Self {
+            ring_publications: 1_024,
+            ring_age: Duration::from_secs(600),
+            ring_bytes_min: 64 << 10,
+            ring_bytes_max: 64 << 20,
+            linger: Duration::from_secs(30),
+            rooms_max: 1_000_000,
+            total_bytes: 1 << 30,
+        }
+    }
+}
+
+/// What one session may do.
+#[derive(Clone, Copy, Debug)]
+pub struct SessionLimits {
+    /// Most channels subscribed at once.
+    pub channels_max: usize,
+}
+
+impl Default for SessionLimits {
+    fn default() -> Self {
+        Self { channels_max: 512 }
+    }
+}

@@ -1,0 +1,131 @@
+//! Where in a sequence one is.
+//!
+//! Two sequences may both hold an offset 4 and not be the same: after a crash the count starts again.
+//! The epoch tells them apart, so a position from an earlier life is recognized and never continued.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// One life of a sequence: 40 bits of chance, written as 8 characters.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Epoch(u64);
+
+/// Crockford's base 32, in lower case: no letters that read like digits.
+const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+const CHARACTERS: usize = 8;
+const BITS: u32 = 40;
+
+impl Epoch {
+    /// The epoch with the lowest 40 of these bits.
+    pub const fn from_bits(bits: u64) -> Self {
+        Self(bits & ((1 << BITS) - 1))
+    }
+
+    /// Its 40 bits.
+    pub const fn bits(self) -> u64 {
+        self.0
+    }
+
+    /// A new life.
+    pub fn random(rng: &mut fastrand::Rng) -> Self {
+        Self::from_bits(rng.u64(..))
+    }
+}
+
+impl fmt::Display for Epoch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = [0; CHARACTERS];
+        for (n, character) in text.iter_mut().rev().enumerate() {
+            *character = ALPHABET[(self.0 >> (5 * n)) as usize & 31];
+        }
+        f.write_str(str::from_utf8(&text).unwrap_or_default())
+    }
+}
+
+impl fmt::Debug for Epoch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// The text is no position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not a position of the form <epoch>:<offset>")]
+pub struct BadPosition;
+
+impl FromStr for Epoch {
+    type Err = BadPosition;
+
+    fn from_str(text: &str) -> Result<Self, BadPosition> {
+        if text.len() != CHARACTERS {
+            return Err(BadPosition);
+        }
+        let mut bits = 0;
+        for character in text.bytes() {
+            let digit = ALPHABET.iter().position(|&c| c == character).ok_or(BadPosition)?;
+            bits = bits << 5 | digit as u64;
+        }
+        Ok(Self(bits))
+    }
+}
+
+/// An offset and the life it belongs to. Offsets start at 1; 0 means "holds nothing".
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Position {
+    /// The life of the sequence.
+    pub epoch: Epoch,
+    /// How far in it.
+    pub offset: u64,
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.epoch, self.offset)
+    }
+}
+
+impl FromStr for Position {
+    type Err = BadPosition;
+
+    fn from_str(text: &str) -> Result<Self, BadPosition> {
+        let (epoch, offset) = text.split_once(':').ok_or(BadPosition)?;
+        // `u64::from_str` would also take a plus sign.
+        if !offset.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err(BadPosition);
+        }
+        Ok(Self { epoch: epoch.parse()?, offset: offset.parse().map_err(|_| BadPosition)? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn an_epoch_is_eight_characters() {
+        assert_eq!(Epoch::from_bits(0).to_string(), "00000000");
+        assert_eq!(Epoch::from_bits(u64::MAX).to_string(), "zzzzzzzz");
+        assert_eq!(Epoch::from_bits(33).to_string(), "00000011");
+    }
+
+    #[test]
+    fn what_is_no_position_is_refused() {
+        for text in ["", "00000000", ":1", "00000000:", "0000000:1", "0000000I:1", "0000000A:1"] {
+            assert_eq!(text.parse::<Position>().is_ok(), false, "{text}");
+        }
+        for text in ["00000000:-1", "00000000:+1", "00000000:1:2", "00000000:99999999999999999999"]
+        {
+            assert_eq!(text.parse::<Position>(), Err(BadPosition), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_position_comes_back_from_its_text(bits: u64, offset: u64) {
+            let position = Position { epoch: Epoch::from_bits(bits), offset };
+            prop_assert_eq!(position.to_string().parse(), Ok(position));
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! What a room hands out: bytes that are encoded once per codec and shared by all who are sent them.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::limits::PUBLICATION_OVERHEAD;
+
+/// How many codecs may keep a frame beside the data. Which slot is whose is settled in the wire crate.
+pub const FRAME_SLOTS: usize = 4;
+
+/// Data with the frames that codecs have made of it.
+///
+/// The frames live as long as the data and are not counted in a ring's bytes: reckon one more copy per
+/// codec in use.
+#[derive(Default)]
+pub struct Payload {
+    data: Bytes,
+    frames: OnceLock<Box<[OnceLock<Bytes>; FRAME_SLOTS]>>,
+}
+
+impl Payload {
+    /// Data without frames.
+    pub fn new(data: Bytes) -> Self {
+        Self { data, frames: OnceLock::new() }
+    }
+
+    /// The data as published.
+    pub fn data(&self) -> &Bytes {
+        &self.data
+    }
+
+    /// The frame in `slot`, made by whoever asks first. Others who ask meanwhile wait for it.
+    ///
+    /// # Panics
+    /// When `slot` is not below [`FRAME_SLOTS`].
+    pub fn frame(&self, slot: usize, make: impl FnOnce(&Bytes) -> Bytes) -> &Bytes {
+        self.frames.get_or_init(Box::default)[slot].get_or_init(|| make(&self.data))
+    }
+}
+
+impl fmt::Debug for Payload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Payload").field("bytes", &self.data.len()).finish_non_exhaustive()
+    }
+}
+
+/// One entry of a room's ring.
+#[derive(Debug)]
+pub struct Publication {
+    /// Its place in the room's sequence.
+    pub offset: u64,
+    /// What is sent.
+    pub payload: Payload,
+    /// When it was appended, by the hub's monotonic clock.
+    pub(crate) at: Duration,
+}
+
+impl Publication {
+    pub(crate) fn new(offset: u64, data: Bytes, at: Duration) -> Arc<Self> {
+        Arc::new(Self { offset, payload: Payload::new(data), at })
+    }
+
+    /// What it takes in a ring.
+    pub(crate) fn cost(&self) -> usize {
+        self.payload.data().len() + PUBLICATION_OVERHEAD
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frame_is_made_once() {
+        let payload = Payload::new(Bytes::from_static(b"x"));
+        let first = payload.frame(0, |data| [b"data: ", &data[..]].concat().into()).clone();
+        let again = payload.frame(0, |_| unreachable!("it is there already"));
+        assert_eq!(first.as_ptr(), again.as_ptr());
+        assert_eq!(payload.frame(1, Bytes::clone), payload.data());
+    }
+}

@@ -1,0 +1,150 @@
+//! What lies behind a room's lock, and the rules by which it changes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use super::EncodedState;
+use crate::limits::RING_STATES_MAX;
+use crate::listener::Bell;
+use crate::publication::Publication;
+use crate::ring::{Bounds, Ring};
+use crate::{Epoch, HubConfig, Position};
+
+#[derive(Debug)]
+pub(super) struct Log {
+    /// `None` until the first position or publication of its network is known.
+    pub(super) epoch: Option<Epoch>,
+    pub(super) ring: Ring,
+    /// Rises with every change that a reader might want to see.
+    pub(super) version: u64,
+    /// The batch that was here last.
+    batch: u64,
+    /// Kept while the ring covers it.
+    pub(super) state: Option<Arc<EncodedState>>,
+    pub(super) state_used: Duration,
+    /// How large the state was when last read: the measure for the ring.
+    pub(super) state_bytes_last: usize,
+    /// The number of the read under way.
+    pub(super) reading: Option<u64>,
+    pub(super) reads: u64,
+    /// Who is to be told when the read ends. Bound: once per listener.
+    pub(super) waiters: Vec<Arc<Bell>>,
+    /// By session, so that they are signaled in the same order each time. Bound: the program's limit
+    /// of sessions.
+    pub(super) listeners: BTreeMap<u64, Arc<Bell>>,
+    /// When the last listener left, or the room was made.
+    pub(super) quiet_since: Duration,
+    pub(super) closed: bool,
+}
+
+impl Log {
+    pub(super) fn new(epoch: Option<Epoch>, now: Duration) -> Self {
+        Self {
+            epoch,
+            ring: Ring::new(0),
+            version: 0,
+            batch: 0,
+            state: None,
+            state_used: now,
+            state_bytes_last: 0,
+            reading: None,
+            reads: 0,
+            waiters: Vec::new(),
+            listeners: BTreeMap::new(),
+            quiet_since: now,
+            closed: false,
+        }
+    }
+
+    pub(super) fn state_bytes(&self) -> usize {
+        self.state.as_ref().map_or(0, |state| state.bytes())
+    }
+
+    /// True for the first call with this batch.
+    pub(super) fn enter_batch(&mut self, batch: u64) -> bool {
+        let first = self.batch != batch;
+        if first {
+            self.batch = batch;
+            self.ring.start_batch();
+        }
+        first
+    }
+
+    pub(super) fn append(
+        &mut self,
+        at: Option<Position>,
+        data: Bytes,
+        now: Duration,
+        config: &HubConfig,
+    ) -> bool {
+        let offset = match at {
+            None => self.ring.top().saturating_add(1),
+            Some(at) => {
+                // Whoever appends is never behind the room: an unknown epoch is a newer one. What
+                // came before this offset was not appended here, so nothing earlier is covered.
+                if self.epoch != Some(at.epoch) {
+                    self.renew(Position { offset: at.offset.saturating_sub(1), ..at });
+                }
+                at.offset
+            }
+        };
+        let bounds = self.bounds(now, config);
+        let appended = self.ring.push(Publication::new(offset, data, now), bounds);
+        if appended {
+            self.version += 1;
+            self.forget_uncovered_state();
+        }
+        appended
+    }
+
+    pub(super) fn restate(&mut self, at: Option<Position>) {
+        let offset = match at {
+            None => self.ring.top().saturating_add(1),
+            Some(at) if self.epoch != Some(at.epoch) => return self.renew(at),
+            Some(at) => at.offset,
+        };
+        // A room made after the swap has read the new state already.
+        if offset > self.ring.floor() && offset >= self.ring.top() {
+            self.ring.restate(offset);
+            self.version += 1;
+            self.forget_uncovered_state();
+        }
+    }
+
+    /// Begins a new life at `position`; what is there belongs to the old one.
+    pub(super) fn renew(&mut self, position: Position) {
+        self.epoch = Some(position.epoch);
+        self.ring = Ring::new(position.offset);
+        self.state = None;
+        self.version += 1;
+    }
+
+    pub(super) fn trim(&mut self, now: Duration, config: &HubConfig) {
+        self.ring.trim(self.bounds(now, config));
+        self.forget_uncovered_state();
+    }
+
+    pub(super) fn forget_uncovered_state(&mut self) {
+        if self.state.as_ref().is_some_and(|state| !self.ring.covers(state.position().offset)) {
+            self.state = None;
+        }
+    }
+
+    pub(super) fn close(&mut self) {
+        self.closed = true;
+        self.ring = Ring::new(self.ring.top());
+        self.state = None;
+    }
+
+    fn bounds(&self, now: Duration, config: &HubConfig) -> Bounds {
+        let bytes = self.state_bytes_last.saturating_mul(RING_STATES_MAX);
+        Bounds {
+            publications: config.ring_publications.max(1),
+            bytes: bytes.max(config.ring_bytes_min).min(config.ring_bytes_max),
+            since: now.saturating_sub(config.ring_age),
+        }
+    }
+}

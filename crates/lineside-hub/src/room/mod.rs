@@ -1,0 +1,259 @@
+//! A room is one channel on this node: a short log of what happened, and a way to read how things are.
+//!
+//! It holds no records and knows no names but its own. All of it sits behind one short lock that is
+//! never held while a source or a listener is called; whether there is anything new can be asked
+//! without the lock.
+
+mod log;
+mod state;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+
+pub use self::state::EncodedState;
+
+use self::log::Log;
+use crate::listener::Bell;
+use crate::metrics::Counters;
+use crate::publication::Publication;
+use crate::{Channel, Epoch, HubConfig, Position, RoomKey};
+
+/// One channel's live state on this node.
+#[derive(Debug)]
+pub struct Room {
+    key: RoomKey,
+    channel: Channel,
+    /// The log's version, readable without its lock.
+    version: AtomicU64,
+    log: Mutex<Log>,
+    counters: Arc<Counters>,
+}
+
+/// What a reader finds when it looks past its cursor.
+#[derive(Debug)]
+pub(crate) enum Look {
+    /// The next publication; with the version when it is the last there is.
+    Publication(Arc<Publication>, Option<u64>),
+    /// Nothing, as of this version.
+    Nothing(u64),
+    /// The ring begins after the cursor, or belongs to another life: the state is needed.
+    NotCovered,
+}
+
+/// How a position that a client claims relates to the room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Claim {
+    /// All that came after it can be given.
+    Covered,
+    /// Of another life, or before what the ring reaches back to; never covered again.
+    Gone,
+    /// Beyond the present: nobody can honestly be there. One day the sequence may be.
+    Ahead,
+}
+
+/// What an append or a restatement did.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Touched {
+    /// The room's first of this batch: its listeners are to be gathered.
+    pub(crate) first: bool,
+    pub(crate) appended: bool,
+}
+
+impl Room {
+    pub(crate) fn new(
+        key: RoomKey,
+        channel: Channel,
+        epoch: Option<Epoch>,
+        now: Duration,
+        counters: Arc<Counters>,
+    ) -> Arc<Self> {
+        let log = Mutex::new(Log::new(epoch, now));
+        Arc::new(Self { key, channel, version: AtomicU64::new(0), log, counters })
+    }
+
+    /// How publishers find it.
+    pub fn key(&self) -> RoomKey {
+        self.key
+    }
+
+    /// Its public name.
+    pub fn channel(&self) -> &Channel {
+        &self.channel
+    }
+
+    /// The newest offset and its epoch; `None` for the moment between its making and its first read.
+    pub fn top(&self) -> Option<Position> {
+        let log = self.log.lock();
+        log.epoch.map(|epoch| Position { epoch, offset: log.ring.top() })
+    }
+
+    /// How many sessions listen.
+    pub fn listeners(&self) -> usize {
+        self.log.lock().listeners.len()
+    }
+
+    /// Bytes in its ring and its encoded state, frames not counted.
+    pub fn bytes(&self) -> usize {
+        let log = self.log.lock();
+        log.ring.bytes() + log.state_bytes()
+    }
+
+    /// Publications in its ring.
+    pub fn publications(&self) -> usize {
+        self.log.lock().ring.len()
+    }
+
+    pub(crate) fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
+    }
+
+    /// Changes the log, and keeps the version and the node's byte counts true.
+    fn change<R>(&self, change: impl FnOnce(&mut Log) -> R) -> R {
+        let mut log = self.log.lock();
+        let before = (log.ring.bytes(), log.state_bytes());
+        let result = change(&mut log);
+        let after = (log.ring.bytes(), log.state_bytes());
+        // Wrapping, so that a difference below zero subtracts.
+        self.counters.ring_bytes.fetch_add(after.0.wrapping_sub(before.0), Ordering::Relaxed);
+        self.counters.state_bytes.fetch_add(after.1.wrapping_sub(before.1), Ordering::Relaxed);
+        self.version.store(log.version, Ordering::Release);
+        result
+    }
+
+    /// Lets a session listen; false when the room has been closed and another is to be found.
+    pub(crate) fn join(&self, bell: &Arc<Bell>) -> bool {
+        let mut log = self.log.lock();
+        if !log.closed {
+            log.listeners.insert(bell.session, bell.clone());
+        }
+        !log.closed
+    }
+
+    pub(crate) fn leave(&self, bell: &Bell, now: Duration) {
+        let mut log = self.log.lock();
+        log.listeners.remove(&bell.session);
+        log.waiters.retain(|waiter| waiter.session != bell.session);
+        log.quiet_since = now;
+    }
+
+    /// Closes the room when nobody has listened for `linger`. Its ring is given up.
+    pub(crate) fn close_if_quiet(&self, now: Duration, linger: Duration) -> bool {
+        self.change(|log| {
+            let quiet = log.listeners.is_empty() && now.saturating_sub(log.quiet_since) >= linger;
+            if quiet {
+                log.close();
+            }
+            quiet
+        })
+    }
+
+    /// Takes a publication: at its network's position, or at the room's own next offset.
+    pub(crate) fn append(
+        &self,
+        at: Option<Position>,
+        data: Bytes,
+        now: Duration,
+        batch: u64,
+        config: &HubConfig,
+    ) -> Touched {
+        self.change(|log| {
+            if log.closed {
+                return Touched::default();
+            }
+            let first = log.enter_batch(batch);
+            Touched { first, appended: log.append(at, data, now, config) }
+        })
+    }
+
+    /// Makes every subscriber read the state as of `at`, or as of the room's own next offset.
+    pub(crate) fn restate(&self, at: Option<Position>, batch: u64) -> Touched {
+        self.change(|log| {
+            if log.closed {
+                return Touched::default();
+            }
+            let first = log.enter_batch(batch);
+            log.restate(at);
+            Touched { first, appended: false }
+        })
+    }
+
+    pub(crate) fn gather_listeners(&self, into: &mut Vec<Arc<Bell>>) {
+        into.extend(self.log.lock().listeners.values().filter(|bell| bell.set()).cloned());
+    }
+
+    pub(crate) fn epoch(&self) -> Option<Epoch> {
+        self.log.lock().epoch
+    }
+
+    /// Learns from the source where the room's sequence is. False when the room began a new life since
+    /// `before` was read, so that `position` may be of the old one: to be asked again.
+    pub(crate) fn settle(&self, before: Option<Epoch>, position: Position) -> bool {
+        let (settled, mut woken) = self.change(|log| {
+            if log.epoch == Some(position.epoch) {
+                return (true, Vec::new());
+            }
+            if log.epoch != before {
+                return (false, Vec::new());
+            }
+            log.renew(position);
+            (true, log.listeners.values().cloned().collect())
+        });
+        woken.drain(..).for_each(|bell| bell.ring());
+        settled
+    }
+
+    /// Judges a client's position; `now` is the source's.
+    pub(crate) fn judge(&self, claim: Position, now: Option<Position>) -> Claim {
+        let log = self.log.lock();
+        let reached = now.map_or(0, |now| now.offset).max(log.ring.top());
+        if log.epoch != Some(claim.epoch) || !log.ring.covers(claim.offset) {
+            Claim::Gone
+        } else if claim.offset > reached {
+            Claim::Ahead
+        } else {
+            Claim::Covered
+        }
+    }
+
+    /// What comes next for a reader that holds everything up to `cursor`.
+    pub(crate) fn look(&self, cursor: Position) -> Look {
+        let log = self.log.lock();
+        if log.epoch != Some(cursor.epoch) || !log.ring.covers(cursor.offset) {
+            return Look::NotCovered;
+        }
+        match log.ring.after(cursor.offset) {
+            Some((publication, last)) => {
+                Look::Publication(publication.clone(), last.then_some(log.version))
+            }
+            None => Look::Nothing(log.version),
+        }
+    }
+
+    /// Drops what is too old or too much, and the encoded state when nobody has used it for a linger.
+    pub(crate) fn trim(&self, now: Duration, config: &HubConfig) {
+        self.change(|log| {
+            log.trim(now, config);
+            if now.saturating_sub(log.state_used) >= config.linger {
+                log.state = None;
+            }
+        });
+    }
+
+    /// Gives up about half of what it holds, the larger of ring and state first; says how many
+    /// publications went.
+    pub(crate) fn halve(&self) -> u64 {
+        self.change(|log| {
+            if log.state_bytes() > log.ring.bytes() {
+                log.state = None;
+                return 0;
+            }
+            let dropped = log.ring.shrink(log.ring.bytes() / 2);
+            log.forget_uncovered_state();
+            dropped
+        })
+    }
+}

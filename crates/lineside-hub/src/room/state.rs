@@ -1,0 +1,190 @@
+//! A room's state, encoded once and shared.
+//!
+//! One reader at a time asks the source; others go on with their other rooms and are signaled when the
+//! state is there. What was read is kept and served, with the ring's entries after it, until the ring
+//! no longer reaches back to it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{Log, Room};
+use crate::limits::STATE_READ_ATTEMPTS;
+use crate::listener::Bell;
+use crate::metrics::count;
+use crate::publication::Payload;
+use crate::{Epoch, Position, State, StateSource};
+
+/// How things were at one position, in parts that are sent one by one.
+#[derive(Debug)]
+pub struct EncodedState {
+    position: Position,
+    parts: Box<[Payload]>,
+    bytes: usize,
+}
+
+impl EncodedState {
+    fn new(position: Position, state: State) -> Arc<Self> {
+        let mut parts: Box<[Payload]> = state.parts.into_iter().map(Payload::new).collect();
+        if parts.is_empty() {
+            parts = Box::new([Payload::default()]);
+        }
+        let bytes = parts.iter().map(|part| part.data().len()).sum();
+        Arc::new(Self { position, parts, bytes })
+    }
+
+    /// What a client holds once it has all parts.
+    pub fn position(&self) -> Position {
+        self.position
+    }
+
+    /// The parts, at least one.
+    pub fn parts(&self) -> &[Payload] {
+        &self.parts
+    }
+
+    /// Bytes of all parts, frames not counted.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+/// A state to deliver, judged at the moment it was taken.
+#[derive(Debug)]
+pub(crate) struct Taken {
+    pub(crate) state: Arc<EncodedState>,
+    /// What the reader held has been overtaken.
+    pub(crate) lost: bool,
+    /// What the reader held is of another life.
+    pub(crate) other_epoch: bool,
+}
+
+impl Room {
+    /// The state for a reader that holds `held`, or `None` while somebody else reads it: then the bell
+    /// is rung at the end. `waits_for` remembers, between calls, for which read that was arranged.
+    pub(crate) fn take_state(
+        &self,
+        source: &dyn StateSource,
+        held: Option<Position>,
+        bell: &Arc<Bell>,
+        waits_for: &mut u64,
+        now: Duration,
+    ) -> Option<Taken> {
+        for attempt in 1.. {
+            let begun = match self.begin_read(held, bell, waits_for, now) {
+                Begin::Ready(taken) => return Some(taken),
+                Begin::Wait => return None,
+                Begin::Read(begun) => begun,
+            };
+            let reading = Reading { room: self };
+            let state = source.read_state(&self.channel, self.key);
+            count(&self.counters.states_encoded);
+            let taken = self.end_read(begun, state, held, now, attempt == STATE_READ_ATTEMPTS);
+            drop(reading);
+            if taken.is_some() {
+                return taken;
+            }
+        }
+        None
+    }
+
+    fn begin_read(
+        &self,
+        held: Option<Position>,
+        bell: &Arc<Bell>,
+        waits_for: &mut u64,
+        now: Duration,
+    ) -> Begin {
+        let mut log = self.log.lock();
+        if let Some(state) = log.state.clone() {
+            log.state_used = now;
+            return Begin::Ready(log.weigh(state, held));
+        }
+        if let Some(read) = log.reading {
+            if *waits_for != read {
+                *waits_for = read;
+                log.waiters.push(bell.clone());
+            }
+            return Begin::Wait;
+        }
+        log.reads += 1;
+        log.reading = Some(log.reads);
+        Begin::Read(Begun { epoch: log.epoch, top: log.ring.top() })
+    }
+
+    /// Keeps what was read. `None` when it is of no use any more, unless this is the `last` attempt.
+    fn end_read(
+        &self,
+        begun: Begun,
+        state: State,
+        held: Option<Position>,
+        now: Duration,
+        last: bool,
+    ) -> Option<Taken> {
+        let (taken, woken) = self.change(|log| {
+            // A new life began meanwhile; the state may be of the old one.
+            if log.epoch != begun.epoch && !last {
+                return (None, Vec::new());
+            }
+            let position = match state.position.filter(|_| !self.key.counts_by_itself()) {
+                Some(position) => position,
+                // What the source holds is at least as new as the room's top was before the read.
+                None => match begun.epoch.or(log.epoch) {
+                    Some(epoch) => Position { epoch, offset: begun.top },
+                    None => return (None, Vec::new()),
+                },
+            };
+            let mut woken = Vec::new();
+            // The room's epoch stood still, so the source is the one ahead.
+            if log.epoch == begun.epoch && log.epoch != Some(position.epoch) {
+                log.renew(position);
+                woken.extend(log.listeners.values().cloned());
+            }
+            let state = EncodedState::new(position, state);
+            log.state_bytes_last = state.bytes();
+            let covered = log.epoch == Some(position.epoch) && log.ring.covers(position.offset);
+            if covered {
+                log.state = Some(state.clone());
+                log.state_used = now;
+            }
+            ((covered || last).then(|| log.weigh(state, held)), woken)
+        });
+        woken.iter().for_each(|bell| bell.ring());
+        taken
+    }
+}
+
+impl Log {
+    fn weigh(&self, state: Arc<EncodedState>, held: Option<Position>) -> Taken {
+        let other_epoch = held.is_some_and(|held| held.epoch != state.position.epoch);
+        let lost = !other_epoch && held.is_some_and(|held| self.ring.has_lost(held.offset));
+        Taken { state, lost, other_epoch }
+    }
+}
+
+enum Begin {
+    Ready(Taken),
+    Wait,
+    Read(Begun),
+}
+
+/// What was so when a read began.
+struct Begun {
+    epoch: Option<Epoch>,
+    top: u64,
+}
+
+/// Ends a read however it ends, so that a source that panics leaves nobody waiting for ever.
+struct Reading<'a> {
+    room: &'a Room,
+}
+
+impl Drop for Reading<'_> {
+    fn drop(&mut self) {
+        let waiters = {
+            let mut log = self.room.log.lock();
+            log.reading = None;
+            std::mem::take(&mut log.waiters)
+        };
+        waiters.iter().for_each(|bell| bell.ring());
+    }
+}

@@ -1,0 +1,327 @@
+//! A client's side: cursors in rooms, pulled by whoever owns the socket.
+//!
+//! Nothing is pushed into a session and nothing waits in it: it is told that there is something, and
+//! takes one delivery at a time, rooms in turn. A session that does not pull keeps its cursors and
+//! costs nobody anything.
+
+mod sequence;
+mod subscription;
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use self::sequence::Sequences;
+use self::subscription::{Step, Subscription};
+use crate::hub::order_state_and_rooms;
+use crate::listener::Bell;
+use crate::metrics::count;
+use crate::room::Claim;
+use crate::{
+    Channel, EncodedState, Epoch, Hub, Listener, Payload, Position, Publication, ResolveError,
+    Room, RoomKey, SessionLimits,
+};
+
+/// Why a subscription was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SubscribeError {
+    /// There is no such channel or feed.
+    #[error(transparent)]
+    Unresolved(#[from] ResolveError),
+    /// The session listens to this channel already.
+    #[error("already subscribed")]
+    AlreadySubscribed,
+    /// The session listens to as many channels as it may.
+    #[error("too many channels in one session")]
+    TooManyChannels,
+    /// The node holds as many rooms as it may; later there may be place.
+    #[error("too many rooms on this node")]
+    TooManyRooms,
+    /// The source gave two channels one key: a fault of the source.
+    #[error("another channel has the same key")]
+    KeyTaken,
+}
+
+/// What a subscription begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Subscribed {
+    /// The position asked for is covered: what was missed follows, and no state.
+    pub recovered: bool,
+    /// What the client holds before anything is delivered: the position asked for, or offset 0 of the
+    /// present epoch.
+    pub position: Position,
+}
+
+/// Why a subscription ended from this side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// The reader was overtaken again and again: its connection is to be closed.
+    Slow,
+}
+
+/// One thing to send.
+#[derive(Clone, Debug)]
+pub enum Delivery {
+    /// A part of a state. All parts of one state follow each other among the channel's deliveries.
+    State {
+        /// The channel.
+        channel: Channel,
+        /// The state, shared.
+        state: Arc<EncodedState>,
+        /// Which part, from 0.
+        part: usize,
+        /// Something was missed that this state makes up for; the same on all its parts.
+        gap: bool,
+    },
+    /// One publication.
+    Publication {
+        /// The channel.
+        channel: Channel,
+        /// The life its offset belongs to.
+        epoch: Epoch,
+        /// The publication, shared.
+        publication: Arc<Publication>,
+    },
+    /// The subscription is over; nothing more comes of it.
+    Ended {
+        /// The channel.
+        channel: Channel,
+        /// Why.
+        why: Ended,
+    },
+}
+
+impl Delivery {
+    /// The channel it belongs to.
+    pub fn channel(&self) -> &Channel {
+        match self {
+            Self::State { channel, .. }
+            | Self::Publication { channel, .. }
+            | Self::Ended { channel, .. } => channel,
+        }
+    }
+
+    /// Where the client is on the channel once it has this; `None` before the last part of a state.
+    pub fn position(&self) -> Option<Position> {
+        match self {
+            Self::State { state, part, .. } => {
+                (part + 1 == state.parts().len()).then_some(state.position())
+            }
+            Self::Publication { epoch, publication, .. } => {
+                Some(Position { epoch: *epoch, offset: publication.offset })
+            }
+            Self::Ended { .. } => None,
+        }
+    }
+
+    /// What is to be sent; `None` for an end.
+    pub fn payload(&self) -> Option<&Payload> {
+        match self {
+            Self::State { state, part, .. } => state.parts().get(*part),
+            Self::Publication { publication, .. } => Some(&publication.payload),
+            Self::Ended { .. } => None,
+        }
+    }
+}
+
+/// A client's subscriptions. Dropping it leaves all rooms.
+pub struct Session {
+    hub: Arc<Hub>,
+    bell: Arc<Bell>,
+    limits: SessionLimits,
+    /// Bound: `SessionLimits::channels_max`.
+    subscriptions: Vec<Subscription>,
+    sequences: Sequences,
+    /// Whose turn it is.
+    turn: usize,
+}
+
+impl Session {
+    pub(crate) fn new(
+        hub: Arc<Hub>,
+        number: u64,
+        listener: Arc<dyn Listener>,
+        limits: SessionLimits,
+    ) -> Self {
+        hub.counters().sessions.fetch_add(1, Ordering::Relaxed);
+        let bell = Bell::new(number, listener);
+        Self {
+            hub,
+            bell,
+            limits,
+            subscriptions: Vec::new(),
+            sequences: Sequences::default(),
+            turn: 0,
+        }
+    }
+
+    /// Listens to a channel, from a position if the client holds one. Then pull: the listener is not
+    /// signaled for what is there already.
+    ///
+    /// # Errors
+    /// When the channel is unknown or listened to already, or a limit is reached.
+    pub fn subscribe(
+        &mut self,
+        channel: &Channel,
+        from: Option<Position>,
+    ) -> Result<Subscribed, SubscribeError> {
+        if self.subscriptions.iter().any(|subscription| subscription.room.channel() == channel) {
+            return Err(SubscribeError::AlreadySubscribed);
+        }
+        if self.subscriptions.len() >= self.limits.channels_max {
+            return Err(SubscribeError::TooManyChannels);
+        }
+        let key = self.hub.source().resolve(channel)?;
+        let room = self.enter(channel, key)?;
+        let now = match self.settle(&room) {
+            Ok(now) => now,
+            Err(error) => {
+                self.leave(&room);
+                return Err(error);
+            }
+        };
+        // Whoever holds nothing misses nothing.
+        let from = from.filter(|from| from.offset > 0);
+        let claim = from.map(|from| room.judge(from, now));
+        let recovered = claim == Some(Claim::Covered);
+        // A position that is ahead must not be listed again: one day it would pass for true.
+        let listed = from.filter(|_| claim != Some(Claim::Ahead));
+        let name = self.hub.source().sequence_name(channel, key);
+        let interest = (!key.counts_by_itself()).then(|| self.hub.group(key.group));
+        let sequence = self.sequences.enter(&name, interest, listed);
+        let epoch = room.epoch().unwrap_or(Epoch::from_bits(0));
+        self.subscriptions.push(Subscription::new(room, sequence, from, recovered));
+        let counters = self.hub.counters();
+        counters.subscriptions.fetch_add(1, Ordering::Relaxed);
+        if recovered {
+            count(&counters.resumed);
+        }
+        let position = from.filter(|_| recovered).unwrap_or(Position { epoch, offset: 0 });
+        Ok(Subscribed { recovered, position })
+    }
+
+    /// Stops listening; false when it did not listen.
+    pub fn unsubscribe(&mut self, channel: &Channel) -> bool {
+        let index = self
+            .subscriptions
+            .iter()
+            .position(|subscription| subscription.room.channel() == channel);
+        if let Some(index) = index {
+            self.end(index);
+        }
+        index.is_some()
+    }
+
+    /// How many channels it listens to.
+    pub fn subscriptions(&self) -> usize {
+        self.subscriptions.len()
+    }
+
+    /// The next thing to send, or `None` when there is nothing now: the listener is then signaled once
+    /// there is. To be called until it says `None`; until then no signal comes.
+    pub fn next_delivery(&mut self) -> Option<Delivery> {
+        loop {
+            self.sequences.mark();
+            if let Some(delivery) = self.scan() {
+                return Some(delivery);
+            }
+            if !self.bell.take() {
+                self.sequences.raise(&mut self.subscriptions);
+                return None;
+            }
+        }
+    }
+
+    /// The positions that the client holds once it has everything delivered so far: for each sequence,
+    /// by name, one that covers all its channels here. A client that comes back with it misses
+    /// nothing, but may be given again what it has.
+    ///
+    /// A sequence is left out until each of its channels has its state; while one gets its state
+    /// again, the position stays where it was before. Once a subscription has ended it speaks for the
+    /// remaining ones only.
+    pub fn held(&mut self) -> impl Iterator<Item = (&str, Position)> {
+        self.sequences.held(&self.subscriptions)
+    }
+
+    fn enter(&self, channel: &Channel, key: RoomKey) -> Result<Arc<Room>, SubscribeError> {
+        loop {
+            let room = self.hub.enter(channel, key).ok_or(SubscribeError::TooManyRooms)?;
+            if room.channel() != channel {
+                return Err(SubscribeError::KeyTaken);
+            }
+            if room.join(&self.bell) {
+                return Ok(room);
+            }
+        }
+    }
+
+    /// Tells the room where its sequence is; `None` where it counts by itself.
+    fn settle(&self, room: &Room) -> Result<Option<Position>, SubscribeError> {
+        if room.key().counts_by_itself() {
+            return Ok(None);
+        }
+        order_state_and_rooms();
+        loop {
+            let before = room.epoch();
+            let position = self.hub.source().position(room.channel(), room.key());
+            let Some(position) = position else {
+                return Err(ResolveError::UnknownFeed.into());
+            };
+            if room.settle(before, position) {
+                return Ok(Some(position));
+            }
+        }
+    }
+
+    fn scan(&mut self) -> Option<Delivery> {
+        let n = self.subscriptions.len();
+        for _ in 0..n {
+            let index = self.turn % self.subscriptions.len();
+            self.turn = index + 1;
+            let subscription = &mut self.subscriptions[index];
+            match subscription.step(&self.hub, &self.bell) {
+                Step::Nothing => {}
+                Step::Deliver(delivery) => {
+                    self.sequences.touch(subscription.sequence);
+                    count(&self.hub.counters().deliveries);
+                    return Some(delivery);
+                }
+                Step::End(why) => {
+                    let channel = subscription.room.channel().clone();
+                    self.end(index);
+                    return Some(Delivery::Ended { channel, why });
+                }
+            }
+        }
+        None
+    }
+
+    fn end(&mut self, index: usize) {
+        let subscription = self.subscriptions.swap_remove(index);
+        self.sequences.leave(subscription.sequence);
+        self.leave(&subscription.room);
+        self.hub.counters().subscriptions.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    fn leave(&self, room: &Room) {
+        room.leave(&self.bell, self.hub.clock().monotonic());
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        while !self.subscriptions.is_empty() {
+            self.end(self.subscriptions.len() - 1);
+        }
+        self.hub.counters().sessions.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session")
+            .field("number", &self.bell.session)
+            .field("subscriptions", &self.subscriptions.len())
+            .finish_non_exhaustive()
+    }
+}

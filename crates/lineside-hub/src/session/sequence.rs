@@ -1,0 +1,127 @@
+//! What a session holds of each sequence: one position that is good for all its channels there.
+//!
+//! A client that lists one position for several channels of a network comes back with that position
+//! for all of them. So it must be one up to which *each* of them is complete:
+//!
+//! - the least of the channels' cursors;
+//! - where a session has drained all its rooms, every cursor may be taken up to what the network's
+//!   publisher had finished before the session began to look: the rooms then held nothing more. Else a
+//!   quiet channel would hold back a busy one, whose ring would not reach back that far;
+//! - nothing while one of them has no whole state yet, except for the position that the client listed
+//!   before. That one stays good: whatever made the state necessary (overtaken, restated, a new life)
+//!   has put that position outside what the room covers, for good, so a client that comes back with it
+//!   is given the state again.
+
+use std::sync::Arc;
+
+use super::Subscription;
+use crate::{Interest, Position};
+
+/// Bound: one per subscription.
+#[derive(Debug, Default)]
+pub(super) struct Sequences(Vec<Sequence>);
+
+#[derive(Debug)]
+struct Sequence {
+    name: Box<str>,
+    /// How far its publisher is; none for a channel that counts by itself.
+    interest: Option<Arc<Interest>>,
+    /// What had been published before the present look.
+    mark: Option<Position>,
+    held: Option<Position>,
+    /// Channels in it; without any its place may be taken.
+    channels: usize,
+    changed: bool,
+}
+
+impl Sequences {
+    /// Adds a channel; `claim` is what the client says it holds and can be listed again.
+    pub(super) fn enter(
+        &mut self,
+        name: &str,
+        interest: Option<Arc<Interest>>,
+        claim: Option<Position>,
+    ) -> usize {
+        let living = self.0.iter_mut().position(|it| it.channels > 0 && *it.name == *name);
+        if let Some(index) = living {
+            let sequence = &mut self.0[index];
+            sequence.channels += 1;
+            sequence.changed = true;
+            if sequence.held != claim {
+                sequence.held = None;
+            }
+            return index;
+        }
+        let sequence = Sequence {
+            name: name.into(),
+            interest,
+            mark: None,
+            held: claim,
+            channels: 1,
+            changed: true,
+        };
+        match self.0.iter().position(|it| it.channels == 0) {
+            Some(free) => {
+                self.0[free] = sequence;
+                free
+            }
+            None => {
+                self.0.push(sequence);
+                self.0.len() - 1
+            }
+        }
+    }
+
+    pub(super) fn leave(&mut self, index: usize) {
+        self.0[index].channels -= 1;
+        self.0[index].changed = true;
+    }
+
+    /// A channel of it has moved.
+    pub(super) fn touch(&mut self, index: usize) {
+        self.0[index].changed = true;
+    }
+
+    /// Notes what has been published before rooms are looked at.
+    pub(super) fn mark(&mut self) {
+        for sequence in &mut self.0 {
+            sequence.mark = sequence.interest.as_ref().map(|interest| interest.published().read());
+        }
+    }
+
+    /// After a look that found nothing anywhere: whoever is not waiting for a state holds everything
+    /// up to the mark.
+    pub(super) fn raise(&mut self, subscriptions: &mut [Subscription]) {
+        for subscription in subscriptions {
+            let sequence = &mut self.0[subscription.sequence];
+            if let Some(mark) = sequence.mark {
+                sequence.changed |= subscription.raise(mark);
+            }
+        }
+    }
+
+    pub(super) fn held(
+        &mut self,
+        subscriptions: &[Subscription],
+    ) -> impl Iterator<Item = (&str, Position)> {
+        for (index, sequence) in
+            self.0.iter_mut().enumerate().filter(|(_, sequence)| sequence.changed)
+        {
+            sequence.changed = false;
+            let mut cursors =
+                subscriptions.iter().filter(|it| it.sequence == index).map(Subscription::holds);
+            let least = cursors.next().flatten();
+            let least = cursors.fold(least, least_of);
+            // Offset 0 holds nothing and need not be listed.
+            sequence.held = least.filter(|least| least.offset > 0).or(sequence.held);
+        }
+        let living = self.0.iter().filter(|sequence| sequence.channels > 0);
+        living.filter_map(|sequence| Some((&*sequence.name, sequence.held?)))
+    }
+}
+
+/// The lesser of two positions in one life; none where one is missing or the lives differ.
+fn least_of(a: Option<Position>, b: Option<Position>) -> Option<Position> {
+    let (a, b) = (a?, b?);
+    (a.epoch == b.epoch).then_some(if b.offset < a.offset { b } else { a })
+}

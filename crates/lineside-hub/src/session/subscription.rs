@@ -1,0 +1,165 @@
+//! One cursor: what a session holds of one channel, and what it needs next.
+
+use std::sync::Arc;
+
+use super::{Delivery, Ended};
+use crate::limits::GAPS_MAX;
+use crate::listener::Bell;
+use crate::metrics::count;
+use crate::room::Look;
+use crate::{EncodedState, Hub, Position, Room};
+
+#[derive(Debug)]
+pub(super) struct Subscription {
+    pub(super) room: Arc<Room>,
+    pub(super) sequence: usize,
+    /// What the client holds, or claims to hold; `None` before its first state.
+    cursor: Option<Position>,
+    /// The claim was not accepted: the state to come makes up for what was missed.
+    refused: bool,
+    phase: Phase,
+    /// States given because the ring had overtaken the cursor, since the top was last reached.
+    gaps: u8,
+}
+
+#[derive(Debug)]
+enum Phase {
+    /// Needs the state; `waits_for` the read of somebody else, if that is under way.
+    Wanting { waits_for: u64 },
+    /// Is being given this state.
+    Stating { state: Arc<EncodedState>, part: usize, gap: bool },
+    /// Is given what comes. At `seen`, if there, nothing had.
+    Following { seen: Option<u64> },
+}
+
+pub(super) enum Step {
+    Nothing,
+    Deliver(Delivery),
+    End(Ended),
+}
+
+impl Subscription {
+    pub(super) fn new(
+        room: Arc<Room>,
+        sequence: usize,
+        from: Option<Position>,
+        recovered: bool,
+    ) -> Self {
+        let phase = if recovered {
+            Phase::Following { seen: None }
+        } else {
+            Phase::Wanting { waits_for: 0 }
+        };
+        Self { room, sequence, cursor: from, refused: !recovered && from.is_some(), phase, gaps: 0 }
+    }
+
+    /// Up to where the client holds everything; `None` while it is without a whole state.
+    pub(super) fn holds(&self) -> Option<Position> {
+        self.cursor.filter(|_| matches!(self.phase, Phase::Following { .. }))
+    }
+
+    /// Takes the cursor up to a position that is known to hold nothing more for this channel.
+    /// Says whether that moved it.
+    pub(super) fn raise(&mut self, to: Position) -> bool {
+        match (&mut self.cursor, &self.phase) {
+            (Some(cursor), Phase::Following { .. })
+                if cursor.epoch == to.epoch && cursor.offset < to.offset =>
+            {
+                cursor.offset = to.offset;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// One step further, if there is one.
+    pub(super) fn step(&mut self, hub: &Hub, bell: &Arc<Bell>) -> Step {
+        if let Phase::Following { seen } = self.phase {
+            if seen == Some(self.room.version()) {
+                return Step::Nothing;
+            }
+            match self.follow() {
+                Follow::Step(step) => return step,
+                Follow::NeedsState => self.phase = Phase::Wanting { waits_for: 0 },
+            }
+        }
+        if let Some(end) = self.want_state(hub, bell) {
+            return end;
+        }
+        self.next_part()
+    }
+
+    fn follow(&mut self) -> Follow {
+        let Some(cursor) = &mut self.cursor else { return Follow::NeedsState };
+        match self.room.look(*cursor) {
+            Look::Publication(publication, last) => {
+                cursor.offset = publication.offset;
+                if last.is_some() {
+                    self.gaps = 0;
+                }
+                self.phase = Phase::Following { seen: last };
+                let channel = self.room.channel().clone();
+                Follow::Step(Step::Deliver(Delivery::Publication {
+                    channel,
+                    epoch: cursor.epoch,
+                    publication,
+                }))
+            }
+            Look::Nothing(version) => {
+                self.gaps = 0;
+                self.phase = Phase::Following { seen: Some(version) };
+                Follow::Step(Step::Nothing)
+            }
+            Look::NotCovered => Follow::NeedsState,
+        }
+    }
+
+    /// Gets hold of the state if it is wanted. Says so when there is none yet, or never will be.
+    fn want_state(&mut self, hub: &Hub, bell: &Arc<Bell>) -> Option<Step> {
+        let Phase::Wanting { waits_for } = &mut self.phase else { return None };
+        let now = hub.clock().monotonic();
+        let Some(taken) = self.room.take_state(hub.source(), self.cursor, bell, waits_for, now)
+        else {
+            return Some(Step::Nothing);
+        };
+        let counters = hub.counters();
+        if self.refused {
+            count(&counters.gaps_resume);
+        } else if taken.other_epoch {
+            count(&counters.gaps_epoch);
+        } else if taken.lost {
+            self.gaps += 1;
+            if self.gaps >= GAPS_MAX {
+                count(&counters.ended_slow);
+                return Some(Step::End(Ended::Slow));
+            }
+            count(&counters.gaps_slow);
+        }
+        count(&counters.states_begun);
+        let gap = self.refused || taken.other_epoch || taken.lost;
+        self.phase = Phase::Stating { state: taken.state, part: 0, gap };
+        None
+    }
+
+    fn next_part(&mut self) -> Step {
+        let Phase::Stating { state, part, gap } = &mut self.phase else { return Step::Nothing };
+        let delivery = Delivery::State {
+            channel: self.room.channel().clone(),
+            state: state.clone(),
+            part: *part,
+            gap: *gap,
+        };
+        *part += 1;
+        if *part == state.parts().len() {
+            self.cursor = Some(state.position());
+            self.refused = false;
+            self.phase = Phase::Following { seen: None };
+        }
+        Step::Deliver(delivery)
+    }
+}
+
+enum Follow {
+    Step(Step),
+    NeedsState,
+}
