@@ -1,1 +1,26 @@
-//! GTFS schedules.
+//! GTFS schedules: a zip of tables to a [`Timetable`].
+//!
+//! Reading is streaming: no file is ever whole in memory, each row of each file of the reference is counted and its
+//! types are checked against the field tables, and what is wrong becomes a [`Problem`](crate::Problem), never the end
+//! of a feed. The timetable keeps what departures, maps and real-time need.
+
+mod departures;
+pub mod fields;
+mod files;
+mod limits;
+mod load;
+pub mod rows;
+mod service;
+mod timetable;
+mod values;
+
+pub use self::{
+    departures::{Scheduled, TripInstance},
+    files::{Files, TextFiles, ZipFiles},
+    limits::Limits,
+    load::load,
+    timetable::{
+        Agency, AgencyIdx, FeedInfo, Frequency, PatternIdx, Route, RouteIdx, RouteLine, ServiceIdx,
+        ShapeIdx, Stop, StopIdx, StopTime, Timetable, Trip, TripIdx,
+    },
+};

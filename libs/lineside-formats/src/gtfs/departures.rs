@@ -1,0 +1,251 @@
+//! What the schedule says about a stop and about now: departures, and trips under way.
+
+use std::collections::BinaryHeap;
+
+use jiff::civil::Date;
+
+use super::{
+    PatternIdx, StopIdx, Timetable, TripIdx,
+    timetable::{CallTimes, NO_TIME},
+};
+
+/// `pickup_type` of a call at which nobody may board.
+const NO_PICKUP: u8 = 1;
+
+/// Seconds further from a service date than any of its calls: what an interval is cut to, so that sums stay small.
+const FAR: i64 = 1 << 40;
+
+/// One call of one trip on one service date.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Scheduled {
+    /// Departure in Unix seconds.
+    pub departure: i64,
+    /// Arrival in Unix seconds.
+    pub arrival: i64,
+    /// The trip.
+    pub trip: TripIdx,
+    /// Its service date.
+    pub service_date: Date,
+    /// For a run of `frequencies.txt`: when it leaves the first stop, in seconds after noon minus 12 h.
+    pub start_time: Option<i32>,
+    /// Which of the trip's calls, counted from 0.
+    pub stop_time_index: u32,
+    /// `stop_sequence` of that call.
+    pub stop_sequence: u32,
+    /// The stop: where a station was asked for, the platform.
+    pub stop: StopIdx,
+}
+
+/// A trip on a service date.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TripInstance {
+    /// The trip.
+    pub trip: TripIdx,
+    /// Its service date.
+    pub service_date: Date,
+    /// For a run of `frequencies.txt`: when it leaves the first stop, in seconds after noon minus 12 h.
+    pub start_time: Option<i32>,
+}
+
+/// The interval that is asked for, on one service date, in seconds after that date's zero.
+#[derive(Clone, Copy)]
+struct Window {
+    date: Date,
+    zero: i64,
+    from: i64,
+    until: i64,
+}
+
+impl Timetable {
+    /// The departures from a stop within `from..=until` (Unix seconds), the earliest first, at most `limit`. A station
+    /// means all its platforms. A trip's last call is no departure, nor one at which nobody may board
+    /// (`pickup_type` 1).
+    ///
+    /// Cost: a binary search for each profile that serves the stop, then proportional to what lies in the interval;
+    /// memory proportional to `limit`.
+    pub fn departures(&self, stop: StopIdx, from: i64, until: i64, limit: usize) -> Vec<Scheduled> {
+        let mut soonest = Soonest { heap: BinaryHeap::new(), limit };
+        let stops = self.stop_and_descendants(stop);
+        for window in self.windows(from, until) {
+            for &stop in &stops {
+                for &pattern in self.patterns.of_stop(stop) {
+                    self.departures_of_pattern(pattern, stop, window, &mut soonest);
+                }
+            }
+        }
+        soonest.heap.into_sorted_vec()
+    }
+
+    /// The trips that are under way at any time within `from..=until` (Unix seconds): between their first departure
+    /// and their last arrival. In order of trip, date and start.
+    pub fn active_trips(&self, from: i64, until: i64) -> Vec<TripInstance> {
+        let mut active = Vec::new();
+        for window in self.windows(from, until) {
+            for number in 0..self.patterns.rows.len() {
+                self.active_trips_of_pattern(PatternIdx::new(number as u32), window, &mut active);
+            }
+        }
+        active.sort_unstable();
+        active
+    }
+
+    /// The trips that are under way at a moment (Unix seconds).
+    pub fn trip_instances_at(&self, unix: i64) -> Vec<TripInstance> {
+        self.active_trips(unix, unix)
+    }
+
+    fn windows(&self, from: i64, until: i64) -> impl Iterator<Item = Window> {
+        self.service_dates(from, until).into_iter().map(move |(date, zero)| Window {
+            date,
+            zero,
+            from: from.saturating_sub(zero).max(-FAR),
+            until: until.saturating_sub(zero).min(FAR),
+        })
+    }
+
+    fn departures_of_pattern(
+        &self,
+        pattern: PatternIdx,
+        stop: StopIdx,
+        window: Window,
+        soonest: &mut Soonest,
+    ) {
+        let calls = self.patterns.calls_of(pattern);
+        let boarding = calls.iter().enumerate().take(calls.len().saturating_sub(1));
+        for (at, _) in
+            boarding.filter(|(_, call)| call.stop == stop && call.flags.pickup() != NO_PICKUP)
+        {
+            let scheduled = |trip, start: i32, start_time, times: CallTimes| Scheduled {
+                departure: window.zero + i64::from(start) + i64::from(times.departure),
+                arrival: window.zero
+                    + i64::from(start)
+                    + i64::from(known(times.arrival).unwrap_or(times.departure)),
+                trip,
+                service_date: window.date,
+                start_time,
+                stop_time_index: at as u32,
+                stop_sequence: self.patterns.sequence(pattern, at),
+                stop,
+            };
+            for &profile in self.patterns.profiles_of.of(pattern.get()) {
+                let times = self.patterns.times_of(profile)[at];
+                let Some(departure) = known(times.departure).map(i64::from) else { continue };
+                for (trip, start) in
+                    self.trips_between(profile, window.from - departure, window.until - departure)
+                {
+                    if self.runs_on(trip, window.date)
+                        && !soonest.push(scheduled(trip, start, None, times))
+                    {
+                        break;
+                    }
+                }
+            }
+            for &(_, trip) in self.frequencies.trips_of(pattern) {
+                let times = self.patterns.times_of(self.trips.rows[trip.get()].profile)[at];
+                let Some(departure) = known(times.departure).map(i64::from) else { continue };
+                for run in self.runs_between(
+                    trip,
+                    window,
+                    window.from - departure,
+                    window.until - departure,
+                ) {
+                    soonest.push(scheduled(trip, run, Some(run), times));
+                }
+            }
+        }
+    }
+
+    fn active_trips_of_pattern(
+        &self,
+        pattern: PatternIdx,
+        window: Window,
+        active: &mut Vec<TripInstance>,
+    ) {
+        let instance =
+            |trip, start_time| TripInstance { trip, service_date: window.date, start_time };
+        for &profile in self.patterns.profiles_of.of(pattern.get()) {
+            let Some((first, last)) = span(self.patterns.times_of(profile)) else { continue };
+            for (trip, _) in self.trips_between(profile, window.from - last, window.until - first) {
+                if self.runs_on(trip, window.date) {
+                    active.push(instance(trip, None));
+                }
+            }
+        }
+        for &(_, trip) in self.frequencies.trips_of(pattern) {
+            let Some((first, last)) =
+                span(self.patterns.times_of(self.trips.rows[trip.get()].profile))
+            else {
+                continue;
+            };
+            for run in self.runs_between(trip, window, window.from - last, window.until - first) {
+                active.push(instance(trip, Some(run)));
+            }
+        }
+    }
+
+    /// The trips of a profile that start within `from..=until`, with their starts, in order of the starts.
+    fn trips_between(
+        &self,
+        profile: u32,
+        from: i64,
+        until: i64,
+    ) -> impl Iterator<Item = (TripIdx, i32)> {
+        let trips = self.patterns.trips_of.of(profile as usize);
+        let start = |trip: TripIdx| self.trips.rows[trip.get()].start;
+        let first = trips.partition_point(|&trip| i64::from(start(trip)) < from);
+        trips[first..]
+            .iter()
+            .map(move |&trip| (trip, start(trip)))
+            .take_while(move |&(_, at)| i64::from(at) <= until)
+    }
+
+    fn runs_between(
+        &self,
+        trip: TripIdx,
+        window: Window,
+        from: i64,
+        until: i64,
+    ) -> impl Iterator<Item = i32> {
+        let runs =
+            self.frequencies.of(trip).iter().filter(move |_| self.runs_on(trip, window.date));
+        runs.flat_map(move |frequency| frequency.runs(from, until))
+    }
+
+    fn runs_on(&self, trip: TripIdx, date: Date) -> bool {
+        self.services.is_active(self.trips.rows[trip.get()].service, date)
+    }
+}
+
+fn known(time: i32) -> Option<i32> {
+    (time != NO_TIME).then_some(time)
+}
+
+/// The first and the last known time of a profile, in seconds after the trip's start.
+fn span(times: &[CallTimes]) -> Option<(i64, i64)> {
+    let first = times.iter().find_map(|t| known(t.departure).or(known(t.arrival)))?;
+    let last = times.iter().rev().find_map(|t| known(t.arrival).or(known(t.departure)))?;
+    Some((i64::from(first), i64::from(last)))
+}
+
+/// The earliest calls seen so far, at most `limit`.
+struct Soonest {
+    heap: BinaryHeap<Scheduled>,
+    limit: usize,
+}
+
+impl Soonest {
+    /// Takes `call` if it is among the earliest. Tells whether a later one could still be.
+    fn push(&mut self, call: Scheduled) -> bool {
+        if self.heap.len() < self.limit {
+            self.heap.push(call);
+            return true;
+        }
+        match self.heap.peek_mut() {
+            Some(mut latest) if call < *latest => {
+                *latest = call;
+                true
+            }
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! The files and fields of the GTFS Schedule reference (as of June 2026), as tables: fare, flex and pathway files
+//! included. What can be said of a field in one line stands here and nowhere else.
+
+mod extras;
+mod fares;
+mod schedule;
+
+/// A file of the reference.
+#[derive(Debug)]
+pub struct FileSpec {
+    /// Its name, such as `stops.txt`.
+    pub name: &'static str,
+    /// Whether a dataset must have it.
+    pub presence: Presence,
+    /// The fields whose values together are given to one row only; empty where the reference names none, or all.
+    pub key: &'static [&'static str],
+    /// Its fields, in the order of the reference.
+    pub fields: &'static [FieldSpec],
+}
+
+/// A field of a file.
+#[derive(Debug)]
+pub struct FieldSpec {
+    /// Its name, such as `stop_lat`.
+    pub name: &'static str,
+    /// What its values look like.
+    pub kind: Kind,
+    /// Whether a row must have it.
+    pub presence: Presence,
+}
+
+/// Whether a file or a field must be there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Presence {
+    /// Always.
+    Required,
+    /// It depends on other values (required in some cases, forbidden in others).
+    Conditional,
+    /// Better with it.
+    Recommended,
+    /// As one likes.
+    Optional,
+}
+
+/// What the values of a field look like.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Kind {
+    /// Any characters, to identify a row or a group.
+    Id,
+    /// An id that stands in one of these `file.field`s.
+    Ref(&'static [&'static str]),
+    /// Any text for people.
+    Text,
+    /// An absolute `http` or `https` address.
+    Url,
+    /// A mail address.
+    Email,
+    /// A telephone number.
+    Phone,
+    /// Six hexadecimal digits.
+    Color,
+    /// `YYYYMMDD`.
+    Date,
+    /// `H:MM:SS` or `HH:MM:SS`, also beyond 24:00:00.
+    Time,
+    /// `HH:MM:SS` up to 24:00:00.
+    LocalTime,
+    /// Degrees within ±90.
+    Latitude,
+    /// Degrees within ±180.
+    Longitude,
+    /// A decimal number within the range.
+    Float(Sign),
+    /// A whole number within the range.
+    Integer(Sign),
+    /// One of these numbers.
+    Enum(&'static [u16]),
+    /// `route_type`: one of the basic list, or of the extended one.
+    RouteType,
+    /// Three capital letters (ISO 4217).
+    Currency,
+    /// A decimal amount.
+    Amount,
+    /// A language tag (BCP 47), or `mul`.
+    Language,
+    /// A name of the IANA time zone database.
+    Timezone,
+}
+
+/// Which numbers a field takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sign {
+    /// All.
+    Any,
+    /// Zero and above.
+    NonNegative,
+    /// Above zero.
+    Positive,
+    /// All but zero.
+    NonZero,
+}
+
+/// All tables of the reference, in its order. `locations.geojson` is no table and not among them.
+pub static FILES: [&FileSpec; 31] = [
+    &schedule::AGENCY,
+    &schedule::STOPS,
+    &schedule::ROUTES,
+    &schedule::TRIPS,
+    &schedule::STOP_TIMES,
+    &schedule::CALENDAR,
+    &schedule::CALENDAR_DATES,
+    &fares::FARE_ATTRIBUTES,
+    &fares::FARE_RULES,
+    &fares::TIMEFRAMES,
+    &fares::RIDER_CATEGORIES,
+    &fares::FARE_MEDIA,
+    &fares::FARE_PRODUCTS,
+    &fares::FARE_LEG_RULES,
+    &fares::FARE_LEG_JOIN_RULES,
+    &fares::FARE_TRANSFER_RULES,
+    &fares::AREAS,
+    &fares::STOP_AREAS,
+    &fares::NETWORKS,
+    &fares::ROUTE_NETWORKS,
+    &schedule::SHAPES,
+    &schedule::FREQUENCIES,
+    &extras::TRANSFERS,
+    &extras::PATHWAYS,
+    &extras::LEVELS,
+    &extras::LOCATION_GROUPS,
+    &extras::LOCATION_GROUP_STOPS,
+    &extras::BOOKING_RULES,
+    &extras::TRANSLATIONS,
+    &extras::FEED_INFO,
+    &extras::ATTRIBUTIONS,
+];
+
+/// The name of the one file that is GeoJSON.
+pub const LOCATIONS: &str = "locations.geojson";
+
+/// The table of that name.
+pub fn find_file(name: &str) -> Option<&'static FileSpec> {
+    FILES.iter().copied().find(|file| file.name == name)
+}
+
+impl FileSpec {
+    /// The field of that name.
+    pub fn find_field(&self, name: &str) -> Option<&'static FieldSpec> {
+        self.fields.iter().find(|field| field.name == name)
+    }
+}
+
+const fn field(name: &'static str, kind: Kind, presence: Presence) -> FieldSpec {
+    FieldSpec { name, kind, presence }
+}
+
+const fn file(
+    name: &'static str,
+    presence: Presence,
+    key: &'static [&'static str],
+    fields: &'static [FieldSpec],
+) -> FileSpec {
+    FileSpec { name, presence, key, fields }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_name_stands_once() {
+        for (at, file) in FILES.iter().enumerate() {
+            assert!(FILES[..at].iter().all(|other| other.name != file.name), "{}", file.name);
+            for (at, field) in file.fields.iter().enumerate() {
+                assert!(
+                    file.fields[..at].iter().all(|other| other.name != field.name),
+                    "{}",
+                    field.name
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn keys_and_references_point_at_fields() {
+        for file in FILES {
+            for key in file.key {
+                assert!(file.find_field(key).is_some(), "{}: {key}", file.name);
+            }
+            for field in file.fields {
+                let Kind::Ref(targets) = field.kind else { continue };
+                assert!(!targets.is_empty());
+                for target in targets {
+                    let (table, name) = target.split_once('.').unwrap();
+                    let known = table == "locations"
+                        || find_file(&format!("{table}.txt"))
+                            .is_some_and(|table| table.find_field(name).is_some());
+                    assert!(known, "{}.{}: {target}", file.name, field.name);
+                }
+            }
+        }
+    }
+}

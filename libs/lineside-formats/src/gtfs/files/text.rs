@@ -1,0 +1,71 @@
+//! A dataset written as one text, for tests and documentation.
+
+use std::{collections::BTreeMap, io::Read};
+
+use super::Files;
+use crate::Error;
+
+/// Tables from one text in sections: a line `# stops.txt` begins a file, the lines after it are its rows.
+///
+/// ```
+/// use lineside_formats::gtfs::{Files, TextFiles};
+///
+/// let mut files = TextFiles::parse("
+///     # stops.txt
+///     stop_id,stop_name
+///     a,North
+/// ");
+/// assert_eq!(files.names(), ["stops.txt"]);
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct TextFiles {
+    files: BTreeMap<String, Vec<u8>>,
+}
+
+impl TextFiles {
+    /// No files.
+    pub fn new() -> TextFiles {
+        TextFiles::default()
+    }
+
+    /// Reads the sections. White space around lines is left out, and so are empty lines; what stands before the first
+    /// section is ignored.
+    pub fn parse(text: &str) -> TextFiles {
+        let mut files = TextFiles::new();
+        let mut current = None;
+        for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
+            if let Some(name) = line.strip_prefix("# ") {
+                current = Some(name.to_owned());
+                files.files.entry(name.to_owned()).or_default();
+            } else if let Some(file) = current.as_ref().and_then(|name| files.files.get_mut(name)) {
+                file.extend_from_slice(line.as_bytes());
+                file.push(b'\n');
+            }
+        }
+        files
+    }
+
+    /// The same with one more file, byte for byte, in place of one of that name.
+    #[must_use]
+    pub fn with(mut self, name: &str, bytes: impl Into<Vec<u8>>) -> TextFiles {
+        self.files.insert(name.to_owned(), bytes.into());
+        self
+    }
+
+    /// The same without a file.
+    #[must_use]
+    pub fn without(mut self, name: &str) -> TextFiles {
+        self.files.remove(name);
+        self
+    }
+}
+
+impl Files for TextFiles {
+    fn names(&mut self) -> Vec<String> {
+        self.files.keys().cloned().collect()
+    }
+
+    fn open<'a>(&'a mut self, name: &str) -> Result<Option<Box<dyn Read + 'a>>, Error> {
+        Ok(self.files.get(name).map(|bytes| Box::new(bytes.as_slice()) as Box<dyn Read>))
+    }
+}

@@ -1,0 +1,226 @@
+//! A dataset in a zip, read as if a stranger had sent it: sizes in the directory are not believed, entries may not
+//! overlap, and what inflates beyond the limits is refused while it streams.
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    io::{Read, Seek, SeekFrom},
+};
+
+use zip::{ZipArchive, result::ZipError};
+
+use super::{Files, Limited, too_large};
+use crate::{
+    Error, ErrorKind, Problem, Problems,
+    gtfs::{Limits, fields},
+    looks_like_html,
+};
+
+/// How many bytes are looked at to say what a body is if it is no zip.
+const LOOK_BYTES: u64 = 1_024;
+
+/// The files of a zip archive.
+///
+/// The tables are found at the top or, with a problem, in one sub-directory. What macOS adds (`__MACOSX`, `._…`,
+/// `.DS_Store`) is ignored.
+pub struct ZipFiles<R> {
+    archive: ZipArchive<R>,
+    /// Name to entry of the archive.
+    entries: BTreeMap<String, usize>,
+    limits: Limits,
+    total_left: u64,
+    problems: Problems,
+}
+
+impl<R> fmt::Debug for ZipFiles<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ZipFiles").field("entries", &self.entries).finish_non_exhaustive()
+    }
+}
+
+impl<R: Read + Seek> ZipFiles<R> {
+    /// Reads the archive's directory.
+    ///
+    /// # Errors
+    ///
+    /// If the bytes are no zip, if its entries overlap or are too many or too large, or if it holds no table of GTFS
+    /// that could be told from others: none, or several datasets in sub-directories.
+    pub fn new(mut reader: R, limits: &Limits) -> Result<ZipFiles<R>, Error> {
+        refuse_what_is_no_zip(&mut reader)?;
+        let mut archive = ZipArchive::new(reader).map_err(|error| refusal(&error))?;
+        if archive.len() > limits.entries {
+            let detail =
+                format!("the archive has {} entries, more than {}", archive.len(), limits.entries);
+            return Err(Error::new(ErrorKind::TooLarge, detail));
+        }
+        if archive.has_overlapping_files().map_err(|error| refusal(&error))? {
+            return Err(Error::new(ErrorKind::Bomb, "entries of the archive share the same bytes"));
+        }
+        let mut problems = Problems::new();
+        if archive.has_duplicate_names() {
+            problems.push(Problem::new(
+                "archive",
+                "duplicate_file",
+                "the archive has several entries of one name",
+            ));
+        }
+        let entries = find_tables(&list(&archive), &mut problems)?;
+        Ok(ZipFiles {
+            archive,
+            entries,
+            limits: limits.clone(),
+            total_left: limits.total_bytes,
+            problems,
+        })
+    }
+}
+
+/// Empty bodies and web pages get their own words; everything else is left to the zip reader.
+fn refuse_what_is_no_zip(reader: &mut (impl Read + Seek)) -> Result<(), Error> {
+    let mut start = Vec::new();
+    reader.rewind().map_err(Error::io)?;
+    reader.by_ref().take(LOOK_BYTES).read_to_end(&mut start).map_err(Error::io)?;
+    reader.seek(SeekFrom::Start(0)).map_err(Error::io)?;
+    if start.is_empty() {
+        return Err(Error::new(ErrorKind::Empty, "there are no bytes"));
+    }
+    if looks_like_html(&start) {
+        return Err(Error::new(ErrorKind::Html, "a web page came instead of a zip"));
+    }
+    Ok(())
+}
+
+/// The archive's files by path, with `/` between the segments.
+fn list<R: Read + Seek>(archive: &ZipArchive<R>) -> Vec<(String, usize)> {
+    let mut paths = Vec::new();
+    for entry in 0..archive.len() {
+        let Some(Ok(name)) = archive.name_for_index(entry) else { continue };
+        let path = name.replace('\\', "/");
+        let junk = path.split('/').any(|segment| segment == "__MACOSX" || segment.starts_with('.'));
+        if !junk && !path.ends_with('/') {
+            paths.push((path, entry));
+        }
+    }
+    paths
+}
+
+/// Chooses the directory that holds the tables, and lists its files.
+fn find_tables(
+    paths: &[(String, usize)],
+    problems: &mut Problems,
+) -> Result<BTreeMap<String, usize>, Error> {
+    let mut directories: BTreeMap<&str, BTreeMap<String, usize>> = BTreeMap::new();
+    for (path, entry) in paths {
+        let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
+        directories.entry(directory).or_default().insert(name.to_owned(), *entry);
+    }
+    directories.retain(|_, files| files.keys().any(|name| fields::find_file(name).is_some()));
+    if let Some(top) = directories.remove("") {
+        return Ok(top);
+    }
+    let nested: Vec<&str> = directories.keys().copied().collect();
+    match directories.pop_first() {
+        Some((directory, files)) if directories.is_empty() => {
+            let detail =
+                format!("the tables are in the sub-directory {directory:?} instead of at the top");
+            problems.push(Problem::new("archive", "invalid_input_files_in_subfolder", detail));
+            Ok(files)
+        }
+        Some(_) => {
+            let detail = format!(
+                "the archive holds several datasets in sub-directories: {}",
+                shorten(&nested)
+            );
+            Err(Error::new(ErrorKind::MissingFile, detail))
+        }
+        None => Err(no_tables(paths)),
+    }
+}
+
+fn no_tables(paths: &[(String, usize)]) -> Error {
+    let names: Vec<&str> = paths.iter().map(|(path, _)| path.as_str()).collect();
+    if names.is_empty() {
+        return Error::new(ErrorKind::Empty, "the archive holds no files");
+    }
+    match names.iter().find(|name| name.to_ascii_lowercase().ends_with(".zip")) {
+        Some(inner) => Error::new(
+            ErrorKind::MissingFile,
+            format!("the archive holds another archive ({inner}) instead of tables"),
+        ),
+        None => Error::new(
+            ErrorKind::MissingFile,
+            format!("the archive holds no table of GTFS, but {}", shorten(&names)),
+        ),
+    }
+}
+
+/// The first few names, for a message.
+fn shorten(names: &[&str]) -> String {
+    const SHOWN: usize = 5;
+    let shown: Vec<String> =
+        names.iter().take(SHOWN).map(|name| name.chars().take(60).collect()).collect();
+    let more = if names.len() > SHOWN { ", …" } else { "" };
+    format!("{}{more}", shown.join(", "))
+}
+
+impl<R: Read + Seek> Files for ZipFiles<R> {
+    fn names(&mut self) -> Vec<String> {
+        self.entries.keys().cloned().collect()
+    }
+
+    fn open<'a>(&'a mut self, name: &str) -> Result<Option<Box<dyn Read + 'a>>, Error> {
+        let Some(&entry) = self.entries.get(name) else { return Ok(None) };
+        let file = self.archive.by_index(entry).map_err(|error| refusal(&error).in_file(name))?;
+        let by_ratio =
+            file.compressed_size().saturating_mul(self.limits.ratio).max(Limits::RATIO_FREE_BYTES);
+        let by_size = self.limits.entry_bytes.min(self.total_left);
+        let (bytes, why): (u64, fn() -> Error) =
+            if by_ratio < by_size { (by_ratio, bomb) } else { (by_size, too_large) };
+        Ok(Some(Box::new(Counted {
+            reader: Limited::new(file, bytes, why),
+            total_left: &mut self.total_left,
+        })))
+    }
+
+    fn take_problems(&mut self) -> Problems {
+        std::mem::take(&mut self.problems)
+    }
+}
+
+/// Takes what was read off the archive's total.
+struct Counted<'a, R> {
+    reader: Limited<R>,
+    total_left: &'a mut u64,
+}
+
+impl<R: Read> Read for Counted<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let before = self.reader.left();
+        let read = self.reader.read(buffer);
+        *self.total_left = self.total_left.saturating_sub(before - self.reader.left());
+        read
+    }
+}
+
+fn bomb() -> Error {
+    Error::new(ErrorKind::Bomb, "inflates far beyond its compressed size")
+}
+
+fn refusal(error: &ZipError) -> Error {
+    let kind = match error {
+        ZipError::Io(source) => match source.kind() {
+            std::io::ErrorKind::UnexpectedEof => ErrorKind::Truncated,
+            std::io::ErrorKind::InvalidData | std::io::ErrorKind::InvalidInput => {
+                ErrorKind::NotAZip
+            }
+            _ => ErrorKind::Io,
+        },
+        ZipError::InvalidArchive(_) => ErrorKind::NotAZip,
+        _ => ErrorKind::Decode,
+    };
+    let detail = match kind {
+        ErrorKind::NotAZip => format!("is no readable zip: {error}"),
+        _ => format!("the zip cannot be read: {error}"),
+    };
+    Error::new(kind, detail)
+}

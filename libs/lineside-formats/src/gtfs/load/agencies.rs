@@ -1,0 +1,109 @@
+//! `agency.txt` with the time zone, and `feed_info.txt`.
+
+use jiff::tz::TimeZone;
+
+use super::{Loader, Source, TWICE};
+use crate::{
+    Error, Problem,
+    gtfs::{
+        FeedInfo,
+        timetable::{AgencyRow, Text},
+        values,
+    },
+};
+
+impl Loader {
+    pub(super) fn load_agencies(&mut self, source: &mut Source<'_>) -> Result<(), Error> {
+        let Some(mut rows) = source.open("agency.txt", &mut self.problems)? else {
+            return self.count_empty("agency.txt", source);
+        };
+        let [id, name, url, timezone, lang, phone] = [
+            "agency_id",
+            "agency_name",
+            "agency_url",
+            "agency_timezone",
+            "agency_lang",
+            "agency_phone",
+        ]
+        .map(|name| rows.column(name));
+        while let Some(row) = rows.next_row(&mut self.problems)? {
+            let mut text = |column| self.strings.intern(row.get(column));
+            let agency = AgencyRow {
+                id: text(id),
+                name: text(name),
+                url: text(url),
+                timezone: text(timezone),
+                lang: text(lang),
+                phone: text(phone),
+            };
+            if self.agencies.iter().any(|other| other.id == agency.id) {
+                row.complain_of(id, TWICE, &mut self.problems);
+                continue;
+            }
+            self.agencies.push(agency);
+        }
+        let count = rows.count();
+        drop(rows);
+        self.count("agency.txt", count);
+        self.choose_timezone();
+        Ok(())
+    }
+
+    /// All agencies must be in one zone; the first that is known counts.
+    fn choose_timezone(&mut self) {
+        let zone = |text: Text| {
+            let name = self.strings.get(text);
+            TimeZone::get(name).ok().map(|zone| (name, zone))
+        };
+        if let Some((name, timezone)) =
+            self.agencies.iter().find_map(|agency| zone(agency.timezone))
+        {
+            self.timezone_name = name.into();
+            self.timezone = timezone;
+        } else {
+            let detail = "no agency names a known time zone; times are taken as UTC";
+            self.problems.push(
+                Problem::new("agency.txt", "invalid_timezone", detail).in_field("agency_timezone"),
+            );
+        }
+        if self.agencies.windows(2).any(|pair| pair[0].timezone != pair[1].timezone) {
+            let detail = format!(
+                "agencies name different time zones; {} counts for all",
+                self.timezone_name
+            );
+            let problem = Problem::new("agency.txt", "inconsistent_agency_timezone", detail);
+            self.problems.push(problem.in_field("agency_timezone"));
+        }
+    }
+
+    pub(super) fn load_feed_info(&mut self, source: &mut Source<'_>) -> Result<(), Error> {
+        let Some(mut rows) = source.open("feed_info.txt", &mut self.problems)? else {
+            return self.count_empty("feed_info.txt", source);
+        };
+        let [name, url, lang, version] =
+            ["feed_publisher_name", "feed_publisher_url", "feed_lang", "feed_version"]
+                .map(|name| rows.column(name));
+        let [email, contact] =
+            ["feed_contact_email", "feed_contact_url"].map(|name| rows.column(name));
+        // Their types are checked on the way; what is wrong is left out here without a second word.
+        let [start, end] = ["feed_start_date", "feed_end_date"].map(|name| rows.column(name));
+        while let Some(row) = rows.next_row(&mut self.problems)? {
+            let given =
+                |column| Some(row.get(column)).filter(|text| !text.is_empty()).map(Box::from);
+            self.feed_info.get_or_insert_with(|| FeedInfo {
+                publisher_name: row.get(name).into(),
+                publisher_url: row.get(url).into(),
+                lang: row.get(lang).into(),
+                version: given(version),
+                start_date: values::date(row.get(start)).ok(),
+                end_date: values::date(row.get(end)).ok(),
+                contact_email: given(email),
+                contact_url: given(contact),
+            });
+        }
+        let count = rows.count();
+        drop(rows);
+        self.count("feed_info.txt", count);
+        Ok(())
+    }
+}

@@ -1,0 +1,84 @@
+//! `frequencies.txt`.
+
+use super::{Loader, NOT_FOUND, Source, require};
+use crate::{
+    Error, Problems,
+    gtfs::{
+        Frequency, TripIdx,
+        rows::{Column, Row},
+        values::{self, Fault},
+    },
+};
+
+const FILE: &str = "frequencies.txt";
+/// The longest headway that is taken: a week, in seconds.
+const HEADWAY_MAX: u32 = 7 * 24 * 3_600;
+const HEADWAY: Fault =
+    Fault { code: "number_out_of_range", detail: "is no headway between a second and a week" };
+const BACKWARDS: Fault =
+    Fault { code: "start_and_end_range_out_of_order", detail: "ends before it starts" };
+
+impl Loader {
+    pub(super) fn load_frequencies(&mut self, source: &mut Source<'_>) -> Result<(), Error> {
+        let Some(mut rows) = source.open(FILE, &mut self.problems)? else {
+            return self.count_empty(FILE, source);
+        };
+        let id = rows.column("trip_id");
+        let [start, end, headway, exact] =
+            ["start_time", "end_time", "headway_secs", "exact_times"].map(|name| rows.claim(name));
+        require(
+            FILE,
+            &[("trip_id", id), ("start_time", start), ("end_time", end), ("headway_secs", headway)],
+        )?;
+        while let Some(row) = rows.next_row(&mut self.problems)? {
+            if row.get(id).is_empty() {
+                continue;
+            }
+            let Some(trip) = self.find_trip(row.get(id)) else {
+                row.complain_of(id, NOT_FOUND, &mut self.problems);
+                continue;
+            };
+            let from = read_time(&row, start, &mut self.problems);
+            let until = read_time(&row, end, &mut self.problems);
+            let every = row.parse(headway, read_headway, &mut self.problems);
+            let exact = row.parse(exact, |text| values::choice(text, &[0, 1]), &mut self.problems)
+                == Some(1);
+            let (Some(from), Some(until), Some(every)) = (from, until, every) else { continue };
+            if until < from {
+                row.complain_of(end, BACKWARDS, &mut self.problems);
+                continue;
+            }
+            self.trips.rows[trip as usize].has_frequencies = true;
+            let trip = TripIdx::new(trip);
+            self.frequencies.rows.push(Frequency {
+                trip,
+                start: from,
+                end: until,
+                headway: every,
+                exact,
+            });
+        }
+        let count = rows.count();
+        drop(rows);
+        self.frequencies.rows.sort_by_key(|frequency| (frequency.trip, frequency.start));
+        self.frequencies.rows.shrink_to_fit();
+        self.count(FILE, count);
+        Ok(())
+    }
+}
+
+fn read_headway(text: &str) -> Result<i32, Fault> {
+    match values::unsigned(text)? {
+        headway @ 1..=HEADWAY_MAX => Ok(headway as i32),
+        _ => Err(HEADWAY),
+    }
+}
+
+/// A time, with a word about it if it is hard to believe.
+pub(super) fn read_time(row: &Row<'_>, column: Column, problems: &mut Problems) -> Option<i32> {
+    let time = row.parse(column, values::time, problems)?;
+    if let Some(doubt) = values::doubt_time(time) {
+        row.complain_of(column, doubt, problems);
+    }
+    Some(time)
+}

@@ -1,0 +1,254 @@
+//! A dataset to a timetable: one file after the other, each streamed once, in the order in which they refer to each
+//! other.
+
+mod agencies;
+mod finish;
+mod frequencies;
+mod grouping;
+mod interpolate;
+mod locations;
+mod others;
+mod routes;
+mod services;
+mod sharing;
+mod shapes;
+mod stop_times;
+mod stops;
+mod trips;
+
+use std::{
+    collections::BTreeMap,
+    hash::{BuildHasher, RandomState},
+    io::Read,
+};
+
+use jiff::tz::TimeZone;
+
+use self::sharing::Sharing;
+use super::{
+    FeedInfo, Files, Limits, Timetable,
+    fields::{self, FileSpec},
+    files::{Limited, too_large},
+    rows::{Column, Rows},
+    timetable::{
+        AgencyRow, Exception, Frequencies, Ids, Interner, Patterns, Routes, ServiceRow, Shapes,
+        Stops, Trips,
+    },
+    values::Fault,
+};
+use crate::{Error, ErrorKind, Problem, Problems, gtfs::ServiceIdx};
+
+/// Reads a dataset.
+///
+/// Streams each file once (`stop_times.txt` and `shapes.txt` a second time if their rows are not grouped by trip or
+/// shape). Memory: the timetable, one row, and while it is built the tables that find equal texts and patterns.
+///
+/// # Errors
+///
+/// If the dataset is of no use as a whole: `stops.txt`, `routes.txt`, `trips.txt` or `stop_times.txt` is missing,
+/// lacks a column that it cannot do without, or cannot be read to its end; or a limit is passed. Everything else is a
+/// problem.
+pub fn load(files: &mut dyn Files, limits: &Limits) -> Result<(Timetable, Problems), Error> {
+    let names = files.names();
+    let mut source = Source { files, limits };
+    let mut loader = Loader::new();
+    loader.problems.merge(source.files.take_problems());
+    loader.check_presence(&names)?;
+    loader.load_agencies(&mut source)?;
+    loader.load_stops(&mut source)?;
+    loader.load_routes(&mut source)?;
+    loader.load_calendar(&mut source)?;
+    loader.load_calendar_dates(&mut source)?;
+    loader.tolerate("shapes.txt", |loader| loader.load_shapes(&mut source))?;
+    loader.load_trips(&mut source)?;
+    loader.tolerate("frequencies.txt", |loader| loader.load_frequencies(&mut source))?;
+    loader.load_stop_times(&mut source)?;
+    loader.tolerate("feed_info.txt", |loader| loader.load_feed_info(&mut source))?;
+    loader.tolerate(fields::LOCATIONS, |loader| loader.load_locations(&mut source))?;
+    for spec in others::TABLES.iter().filter_map(|name| fields::find_file(name)) {
+        loader.tolerate(spec.name, |loader| loader.check_rows(spec, &mut source))?;
+    }
+    loader.finish()
+}
+
+/// The files, with their limits.
+struct Source<'a> {
+    files: &'a mut dyn Files,
+    limits: &'a Limits,
+}
+
+type TableRows<'a> = Rows<Box<dyn Read + 'a>>;
+
+impl Source<'_> {
+    /// Opens a table; `None` if it is not there, or empty.
+    fn open(
+        &mut self,
+        name: &str,
+        problems: &mut Problems,
+    ) -> Result<Option<TableRows<'_>>, Error> {
+        let Some(spec) = fields::find_file(name) else { return Ok(None) };
+        let limits = self.limits;
+        match self.open_bytes(name)? {
+            Some(reader) => Rows::new(reader, spec, limits, problems),
+            None => Ok(None),
+        }
+    }
+
+    fn open_bytes(&mut self, name: &str) -> Result<Option<Box<dyn Read + '_>>, Error> {
+        let bytes_max = self.limits.entry_bytes;
+        let reader = self.files.open(name)?;
+        Ok(reader.map(|reader| {
+            Box::new(Limited::new(reader, bytes_max, too_large)) as Box<dyn Read + '_>
+        }))
+    }
+}
+
+/// A timetable that is being built.
+struct Loader {
+    problems: Problems,
+    row_counts: BTreeMap<Box<str>, u64>,
+    strings: Interner,
+    agencies: Vec<AgencyRow>,
+    timezone: TimeZone,
+    timezone_name: Box<str>,
+    feed_info: Option<FeedInfo>,
+    stops: Stops,
+    routes: Routes,
+    service_rows: Vec<ServiceRow>,
+    service_ids: Ids,
+    exceptions: Vec<(ServiceIdx, Exception)>,
+    shapes: Shapes,
+    trips: Trips,
+    frequencies: Frequencies,
+    patterns: Patterns,
+    day_span: Option<(i32, i32)>,
+}
+
+const NOT_FOUND: Fault =
+    Fault { code: "foreign_key_violation", detail: "names no row of the file that it refers to" };
+const TWICE: Fault = Fault {
+    code: "duplicate_key",
+    detail: "stands in an earlier row already; the first row counts",
+};
+
+impl Loader {
+    fn new() -> Loader {
+        // Ids come from strangers: hashes that nobody can foresee keep lookups fast whatever they send.
+        let seed = RandomState::new().hash_one("ids");
+        let ids = || Ids::new(seed);
+        Loader {
+            problems: Problems::new(),
+            row_counts: BTreeMap::new(),
+            strings: Interner::new(seed),
+            agencies: Vec::new(),
+            timezone: TimeZone::UTC,
+            timezone_name: "UTC".into(),
+            feed_info: None,
+            stops: Stops { ids: ids(), ..Stops::default() },
+            routes: Routes { ids: ids(), ..Routes::default() },
+            service_rows: Vec::new(),
+            service_ids: ids(),
+            exceptions: Vec::new(),
+            shapes: Shapes { ids: ids(), ..Shapes::default() },
+            trips: Trips { ids: ids(), ..Trips::default() },
+            frequencies: Frequencies::default(),
+            patterns: Patterns::default(),
+            day_span: None,
+        }
+    }
+
+    /// Refuses a dataset without its main tables and complains about other missing files.
+    fn check_presence(&mut self, names: &[String]) -> Result<(), Error> {
+        let has = |name: &str| names.iter().any(|other| other == name);
+        // A purely demand-responsive dataset has zones or groups in place of stops.
+        let places = ["stops.txt", fields::LOCATIONS, "location_groups.txt"];
+        if !places.into_iter().any(has) {
+            return Err(missing_file("stops.txt"));
+        }
+        if let Some(missing) =
+            ["routes.txt", "trips.txt", "stop_times.txt"].into_iter().find(|name| !has(name))
+        {
+            return Err(missing_file(missing));
+        }
+        if !has("agency.txt") {
+            self.problems.push(Problem::new("agency.txt", "missing_required_file", "is missing"));
+        }
+        if !has("calendar.txt") && !has("calendar_dates.txt") {
+            let code = "missing_calendar_and_calendar_date_files";
+            self.problems.push(Problem::new(
+                "calendar.txt",
+                code,
+                "is missing, and so is calendar_dates.txt",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Runs a step that the timetable can do without: a file that breaks off becomes a problem. Passing a limit stays
+    /// a refusal.
+    fn tolerate(
+        &mut self,
+        name: &str,
+        step: impl FnOnce(&mut Loader) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        match step(self) {
+            Err(error)
+                if !matches!(
+                    error.kind(),
+                    ErrorKind::Bomb | ErrorKind::TooLarge | ErrorKind::Io
+                ) =>
+            {
+                let text = error.to_string();
+                let detail =
+                    text.strip_prefix(name).map_or(&*text, |rest| rest.trim_start_matches(": "));
+                self.problems.push(Problem::new(name, "csv_parsing_failed", detail));
+                Ok(())
+            }
+            other => other,
+        }
+    }
+
+    fn count(&mut self, spec_name: &str, rows: u64) {
+        self.row_counts.insert(spec_name.into(), rows);
+    }
+
+    /// Streams a table that the timetable does not keep, for its count and its problems.
+    fn check_rows(&mut self, spec: &FileSpec, source: &mut Source<'_>) -> Result<(), Error> {
+        let Some(mut rows) = source.open(spec.name, &mut self.problems)? else {
+            return self.count_empty(spec.name, source);
+        };
+        while rows.next_row(&mut self.problems)?.is_some() {}
+        let count = rows.count();
+        drop(rows);
+        self.count(spec.name, count);
+        Ok(())
+    }
+
+    /// A file that is there without even a header has no rows; one that is not there has no count.
+    fn count_empty(&mut self, name: &str, source: &mut Source<'_>) -> Result<(), Error> {
+        if source.files.open(name)?.is_some() {
+            self.count(name, 0);
+        }
+        Ok(())
+    }
+}
+
+fn missing_file(name: &str) -> Error {
+    Error::new(ErrorKind::MissingFile, "is missing").in_file(name)
+}
+
+/// Refuses a table without a column that nothing can be made of it without.
+fn require(file: &str, columns: &[(&str, Column)]) -> Result<(), Error> {
+    match columns.iter().find(|(_, column)| !column.is_there()) {
+        Some((name, _)) => {
+            let detail = format!("the header has no column {name}");
+            Err(Error::new(ErrorKind::BadHeader, detail).in_file(file))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The refusal of a table that has more rows, or more text, than indices of 32 bits reach.
+fn too_many(file: &str) -> Error {
+    Error::new(ErrorKind::TooLarge, "holds more than fits 32 bits").in_file(file)
+}

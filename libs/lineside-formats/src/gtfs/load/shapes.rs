@@ -1,0 +1,115 @@
+//! `shapes.txt`.
+
+use super::{
+    Loader, Source,
+    grouping::{Grouping, finish_scattered},
+    require,
+    stops::read_point,
+    too_many,
+};
+use crate::{
+    Error,
+    gtfs::{
+        timetable::{Point, ShapeRow},
+        values,
+    },
+};
+
+const FILE: &str = "shapes.txt";
+
+/// A point with its place in the shape.
+#[derive(Clone, Copy, Debug)]
+struct RawPoint {
+    sequence: u32,
+    point: Point,
+}
+
+impl Loader {
+    pub(super) fn load_shapes(&mut self, source: &mut Source<'_>) -> Result<(), Error> {
+        let mut grouping = Grouping::new();
+        self.stream_shapes(source, |loader, shape, point| {
+            grouping.push(shape, point, |shape, points| loader.finish_shape(shape, points));
+        })?;
+        grouping.flush(|shape, points| self.finish_shape(shape, points));
+        let scattered = grouping.into_scattered();
+        if !scattered.is_empty() {
+            let problems = self.problems.clone();
+            let mut rows = Vec::new();
+            self.stream_shapes(source, |_, shape, point| {
+                if scattered.contains(&shape) {
+                    rows.push((shape, point));
+                }
+            })?;
+            // The second pass finds the same faults again.
+            self.problems = problems;
+            finish_scattered(rows, |shape, points| self.finish_shape(shape, points));
+            self.leave_out_unused_points();
+        }
+        self.shapes.points.shrink_to_fit();
+        Ok(())
+    }
+
+    fn stream_shapes(
+        &mut self,
+        source: &mut Source<'_>,
+        mut each: impl FnMut(&mut Loader, u32, RawPoint),
+    ) -> Result<(), Error> {
+        let Some(mut rows) = source.open(FILE, &mut self.problems)? else {
+            return self.count_empty(FILE, source);
+        };
+        let id = rows.column("shape_id");
+        let [lat, lon, sequence] =
+            ["shape_pt_lat", "shape_pt_lon", "shape_pt_sequence"].map(|name| rows.claim(name));
+        require(FILE, &[("shape_id", id), ("shape_pt_sequence", sequence)])?;
+        let mut current = (String::new(), 0);
+        while let Some(row) = rows.next_row(&mut self.problems)? {
+            let point = read_point(&row, lat, lon, &mut self.problems);
+            let sequence = row.parse(sequence, values::unsigned, &mut self.problems);
+            let (Some(point), Some(sequence), false) = (point, sequence, row.get(id).is_empty())
+            else {
+                continue;
+            };
+            if current.0 != row.get(id) {
+                current = (row.get(id).to_owned(), self.shape_of(row.get(id))?);
+            }
+            each(self, current.1, RawPoint { sequence, point });
+        }
+        let count = rows.count();
+        drop(rows);
+        self.count(FILE, count);
+        Ok(())
+    }
+
+    /// The number of the shape of that id, which is added if it is new.
+    fn shape_of(&mut self, id: &str) -> Result<u32, Error> {
+        let number = u32::try_from(self.shapes.rows.len()).map_err(|_| too_many(FILE))?;
+        let id_of = |other: u32| self.strings.get(self.shapes.rows[other as usize].id);
+        if let Err(found) = self.shapes.ids.insert(id, number, id_of) {
+            return Ok(found);
+        }
+        self.shapes.rows.push(ShapeRow { id: self.strings.intern(id), first: 0, len: 0 });
+        Ok(number)
+    }
+
+    fn finish_shape(&mut self, shape: u32, points: &mut [RawPoint]) {
+        if !points.is_sorted_by_key(|point| point.sequence) {
+            points.sort_by_key(|point| point.sequence);
+        }
+        let row = &mut self.shapes.rows[shape as usize];
+        row.first = self.shapes.points.len() as u32;
+        row.len = points.len() as u32;
+        self.shapes.points.extend(points.iter().map(|point| point.point));
+    }
+
+    /// Leaves out what the first pass kept of scattered shapes.
+    fn leave_out_unused_points(&mut self) {
+        let n_points = self.shapes.rows.iter().map(|row| row.len as usize).sum();
+        let mut points = Vec::with_capacity(n_points);
+        for row in &mut self.shapes.rows {
+            let first = points.len() as u32;
+            points.extend_from_slice(&self.shapes.points[row.first as usize..][..row.len as usize]);
+            row.first = first;
+        }
+        self.shapes.points = points;
+    }
+}

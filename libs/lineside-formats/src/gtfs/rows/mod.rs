@@ -1,0 +1,424 @@
+//! The rows of one table, streamed: each is counted, and its cells are checked against the field table as it passes.
+
+mod split;
+
+use std::io::Read;
+
+use self::split::{Found, Record, Splitter};
+use super::{
+    Limits,
+    fields::{FieldSpec, FileSpec, Kind, Presence},
+    values::{self, Fault},
+};
+use crate::{Error, ErrorKind, Problem, Problems, looks_like_html};
+
+/// How many bytes of a file are looked at to tell text from something else.
+const LOOK_BYTES: usize = 1_024;
+
+/// A table that is being read.
+pub struct Rows<R> {
+    splitter: Splitter<R>,
+    spec: &'static FileSpec,
+    /// The field of the reference at each position of the header, if it is one.
+    header: Vec<Option<&'static FieldSpec>>,
+    required: Vec<(usize, &'static FieldSpec)>,
+    checked: Vec<(usize, &'static FieldSpec)>,
+    count: u64,
+    rows_max: u64,
+}
+
+impl<R> std::fmt::Debug for Rows<R> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Rows")
+            .field("file", &self.spec.name)
+            .field("count", &self.count)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Where a field of the reference is in a table's rows.
+#[derive(Clone, Copy, Debug)]
+pub struct Column {
+    name: &'static str,
+    position: Option<usize>,
+}
+
+impl Column {
+    /// Whether the table has this column.
+    pub fn is_there(self) -> bool {
+        self.position.is_some()
+    }
+}
+
+impl<R: Read> Rows<R> {
+    /// Reads the header of a table. `None` if there is nothing in the file, which is a problem.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be read, is a web page, or is text in UTF-16.
+    pub fn new(
+        reader: R,
+        spec: &'static FileSpec,
+        limits: &Limits,
+        problems: &mut Problems,
+    ) -> Result<Option<Rows<R>>, Error> {
+        let mut splitter = Splitter::new(reader, limits.line_bytes);
+        let start =
+            splitter.peek(LOOK_BYTES).map_err(|error| Error::io(error).in_file(spec.name))?;
+        refuse_what_is_no_table(start).map_err(|error| error.in_file(spec.name))?;
+        let has_mark = start.starts_with(b"\xEF\xBB\xBF");
+        splitter.skip(if has_mark { 3 } else { 0 });
+        let mut rows = Rows {
+            splitter,
+            spec,
+            header: Vec::new(),
+            required: Vec::new(),
+            checked: Vec::new(),
+            count: 0,
+            rows_max: limits.rows,
+        };
+        match rows.splitter.find().map_err(|error| Error::io(error).in_file(spec.name))? {
+            Found::Record(line, place) => {
+                let record = rows.splitter.cut(line, place);
+                rows.header = read_header(spec, &record, problems);
+                rows.plan_checks(problems);
+                Ok(Some(rows))
+            }
+            Found::TooLong(_) => {
+                Err(Error::new(ErrorKind::BadHeader, "the header is longer than the limit")
+                    .in_file(spec.name))
+            }
+            Found::End => {
+                problems.push(Problem::new(spec.name, "empty_file", "is empty: not even a header"));
+                Ok(None)
+            }
+        }
+    }
+
+    /// Notes which cells of a row are to be looked at.
+    fn plan_checks(&mut self, problems: &mut Problems) {
+        for field in self.spec.fields {
+            let position = self
+                .header
+                .iter()
+                .position(|other| other.is_some_and(|other| other.name == field.name));
+            let required = field.presence == Presence::Required;
+            match position {
+                Some(position) => {
+                    if required {
+                        self.required.push((position, field));
+                    }
+                    if !matches!(field.kind, Kind::Id | Kind::Ref(_) | Kind::Text) {
+                        self.checked.push((position, field));
+                    }
+                }
+                None if required => {
+                    let problem = Problem::new(
+                        self.spec.name,
+                        "missing_required_column",
+                        "is not among the columns",
+                    );
+                    problems.push(problem.at_line(1).in_field(field.name));
+                }
+                None => {}
+            }
+        }
+    }
+
+    /// The column of a field.
+    pub fn column(&self, name: &'static str) -> Column {
+        let is_it =
+            |field: &Option<&'static FieldSpec>| field.is_some_and(|field| field.name == name);
+        Column { name, position: self.header.iter().position(is_it) }
+    }
+
+    /// The column of a field that the caller parses, and complains about, itself: its type is not checked again.
+    pub(crate) fn claim(&mut self, name: &'static str) -> Column {
+        self.checked.retain(|(_, field)| field.name != name);
+        self.column(name)
+    }
+
+    /// How many rows there were so far, those that were too long to be read included.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The next row, after it was checked; `None` at the end of the file.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be read on.
+    pub fn next_row(&mut self, problems: &mut Problems) -> Result<Option<Row<'_>>, Error> {
+        let name = self.spec.name;
+        let (line, place) = loop {
+            match self.splitter.find().map_err(|error| Error::io(error).in_file(name))? {
+                Found::Record(line, place) => break (line, place),
+                Found::TooLong(line) => {
+                    self.count += 1;
+                    let too_long = || {
+                        Problem::new(
+                            name,
+                            "row_too_long",
+                            "is longer than the limit and was skipped",
+                        )
+                    };
+                    problems.push_with(name, "row_too_long", || too_long().at_line(line));
+                }
+                Found::End => return Ok(None),
+            }
+        };
+        if self.count >= self.rows_max {
+            problems.push(Problem::new(
+                name,
+                "too_many_rows",
+                "has more rows than the limit; the rest was left out",
+            ));
+            return Ok(None);
+        }
+        self.count += 1;
+        let row = Row { record: self.splitter.cut(line, place), file: name };
+        if row.record.fields.len() != self.header.len() || row.record.latin1 {
+            doubt_record(&row, self.header.len(), problems);
+        }
+        for &(position, field) in &self.required {
+            if row.cell(position).is_empty() {
+                row.complain(field.name, "", MISSING, problems);
+            }
+        }
+        for &(position, field) in &self.checked {
+            let cell = row.cell(position);
+            if !cell.is_empty()
+                && let Err(fault) = values::check(field.kind, cell)
+            {
+                row.complain(field.name, cell, fault, problems);
+            }
+        }
+        Ok(Some(row))
+    }
+}
+
+const MISSING: Fault = Fault { code: "missing_required_field", detail: "is empty and must not be" };
+
+fn refuse_what_is_no_table(start: &[u8]) -> Result<(), Error> {
+    let wide = start.starts_with(b"\xFF\xFE") || start.starts_with(b"\xFE\xFF");
+    if wide || start.iter().take(LOOK_BYTES).any(|&byte| byte == 0) {
+        return Err(Error::new(ErrorKind::Encoding, "is no UTF-8 text, but UTF-16 or binary"));
+    }
+    if looks_like_html(start) {
+        return Err(Error::new(ErrorKind::Html, "is a web page instead of a table"));
+    }
+    Ok(())
+}
+
+fn read_header(
+    spec: &'static FileSpec,
+    record: &Record<'_>,
+    problems: &mut Problems,
+) -> Vec<Option<&'static FieldSpec>> {
+    let mut header: Vec<Option<&'static FieldSpec>> = Vec::new();
+    for position in 0..record.fields.len() {
+        let name = record.field(position).trim();
+        let complaint = |code, detail| {
+            Problem::new(spec.name, code, detail).at_line(record.line).in_field(name)
+        };
+        let field = spec.fields.iter().find(|field| field.name.eq_ignore_ascii_case(name));
+        if name.is_empty() {
+            problems.push(complaint("empty_column_name", "the header has a column without a name"));
+        }
+        let again = field
+            .is_some_and(|field| header.iter().flatten().any(|other| other.name == field.name));
+        if again {
+            problems.push(complaint(
+                "duplicated_column",
+                "the header has this column twice; the first counts",
+            ));
+        }
+        header.push(field.filter(|_| !again));
+    }
+    header
+}
+
+/// What is wrong about a row as a whole.
+fn doubt_record(row: &Row<'_>, header_len: usize, problems: &mut Problems) {
+    let n_fields = row.record.fields.len();
+    if n_fields != header_len {
+        problems.push_with(row.file, "invalid_row_length", || {
+            let detail = format!("has {n_fields} cells where the header has {header_len}");
+            Problem::new(row.file, "invalid_row_length", detail).at_line(row.line())
+        });
+    }
+    if row.record.latin1 {
+        problems.push_with(row.file, "invalid_character", || {
+            let cell =
+                (0..n_fields).map(|position| row.cell(position)).find(|cell| !cell.is_ascii());
+            Problem::new(row.file, "invalid_character", "is not UTF-8 and was read as Latin-1")
+                .at_line(row.line())
+                .with_value(cell.unwrap_or_default())
+        });
+    }
+}
+
+/// One row of a table.
+#[derive(Clone, Copy, Debug)]
+pub struct Row<'a> {
+    record: Record<'a>,
+    file: &'static str,
+}
+
+impl<'a> Row<'a> {
+    /// The line on which it begins, counted from 1 with the header.
+    pub fn line(&self) -> u64 {
+        self.record.line
+    }
+
+    /// A cell without the white space around it; empty if the column or the cell is not there.
+    pub fn get(&self, column: Column) -> &'a str {
+        match column.position {
+            Some(position) => self.cell(position),
+            None => "",
+        }
+    }
+
+    fn cell(&self, position: usize) -> &'a str {
+        let text = self.record.field(position);
+        match text.as_bytes() {
+            // Only white space and control characters are at or below the space; few cells have any.
+            [first, .., last] if *first > b' ' && *last > b' ' => text,
+            [only] if *only > b' ' => text,
+            _ => text.trim(),
+        }
+    }
+
+    /// A cell read by `parse`; nothing if it is empty, and nothing but a problem if it is wrong.
+    pub(crate) fn parse<T>(
+        &self,
+        column: Column,
+        parse: impl FnOnce(&str) -> Result<T, Fault>,
+        problems: &mut Problems,
+    ) -> Option<T> {
+        let cell = self.get(column);
+        if cell.is_empty() {
+            return None;
+        }
+        match parse(cell) {
+            Ok(value) => Some(value),
+            Err(fault) => {
+                self.complain(column.name, cell, fault, problems);
+                None
+            }
+        }
+    }
+
+    /// A problem of one cell of this row.
+    pub(crate) fn complain(&self, field: &str, value: &str, fault: Fault, problems: &mut Problems) {
+        problems.push_with(self.file, fault.code, || {
+            let problem = Problem::new(self.file, fault.code, fault.detail)
+                .at_line(self.line())
+                .in_field(field);
+            if value.is_empty() { problem } else { problem.with_value(value) }
+        });
+    }
+
+    /// A problem of one column's cell of this row.
+    pub(crate) fn complain_of(&self, column: Column, fault: Fault, problems: &mut Problems) {
+        self.complain(column.name, self.get(column), fault, problems);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gtfs::fields::find_file;
+
+    /// Reads all rows of `stops.txt` and says what they hold and what was wrong.
+    fn check(text: &[u8], expected: &[&str], expected_problems: &[&str]) {
+        let mut problems = Problems::new();
+        let spec = find_file("stops.txt").unwrap();
+        let mut found = Vec::new();
+        if let Some(mut rows) = Rows::new(text, spec, &Limits::default(), &mut problems).unwrap() {
+            let (id, name, lat) =
+                (rows.column("stop_id"), rows.column("stop_name"), rows.column("stop_lat"));
+            while let Some(row) = rows.next_row(&mut problems).unwrap() {
+                found.push(format!("{}|{}|{}", row.get(id), row.get(name), row.get(lat)));
+            }
+            assert_eq!(rows.count(), found.len() as u64);
+        }
+        assert_eq!(found, expected);
+        let problems: Vec<String> = problems.kept().iter().map(Problem::to_string).collect();
+        assert_eq!(problems, expected_problems);
+    }
+
+    #[test]
+    fn cells_are_found_by_name_and_trimmed() {
+        check(
+            b"\xEF\xBB\xBFstop_lat, stop_id ,stop_name\r\n 59.9 , a ,\"North, upper\"\r\n",
+            &["a|North, upper|59.9"],
+            &[],
+        );
+        check(b"STOP_ID,mine\na/b c,?\n", &["a/b c||"], &[]);
+        check(b"stop_id,stop_name\n", &[], &[]);
+    }
+
+    #[test]
+    fn wrong_cells_are_problems() {
+        check(
+            b"stop_id,stop_lat,stop_url,location_type\na,north,nowhere,9\n,91,,\n",
+            &["a||north", "||91"],
+            &[
+                "stops.txt line 2, stop_lat: not a number: \"north\"",
+                "stops.txt line 2, stop_url: not an absolute http or https address: \"nowhere\"",
+                "stops.txt line 2, location_type: none of the values that the reference lists: \"9\"",
+                "stops.txt line 3, stop_id: is empty and must not be",
+                "stops.txt line 3, stop_lat: outside the range of its kind: \"91\"",
+            ],
+        );
+    }
+
+    #[test]
+    fn wrong_shapes_are_problems() {
+        check(
+            b"stop_id,stop_name,stop_id,\na,b,c,d,e\nf\n",
+            &["a|b|", "f||"],
+            &[
+                "stops.txt line 1, stop_id: the header has this column twice; the first counts",
+                "stops.txt line 1, : the header has a column without a name",
+                "stops.txt line 2: has 5 cells where the header has 4",
+                "stops.txt line 3: has 1 cells where the header has 4",
+            ],
+        );
+        check(b"name\nx\n", &["||"], &["stops.txt line 1, stop_id: is not among the columns"]);
+        check(b"", &[], &["stops.txt: is empty: not even a header"]);
+        check(
+            b"stop_id,stop_name\na,Orl\xE9ans\n",
+            &["a|Orléans|"],
+            &["stops.txt line 2: is not UTF-8 and was read as Latin-1: \"Orléans\""],
+        );
+    }
+
+    fn refusal(text: &[u8]) -> ErrorKind {
+        let spec = find_file("stops.txt").unwrap();
+        Rows::new(text, spec, &Limits::default(), &mut Problems::new()).unwrap_err().kind()
+    }
+
+    #[test]
+    fn what_is_no_table_is_refused() {
+        assert_eq!(refusal(b"\xFF\xFEs\0t\0o\0p\0"), ErrorKind::Encoding);
+        assert_eq!(refusal(b"s\0t\0o\0p\0"), ErrorKind::Encoding);
+        assert_eq!(refusal(b"<!DOCTYPE html><html>"), ErrorKind::Html);
+        assert_eq!(refusal(&vec![b'x'; 3 << 20]), ErrorKind::BadHeader);
+    }
+
+    #[test]
+    fn rows_beyond_a_limit_are_left_out() {
+        let limits = Limits { line_bytes: 1, rows: 2, ..Limits::default() };
+        let long = "x".repeat(100_000);
+        let text = format!("stop_id\na\n{long}\nb\nc\n");
+        let mut problems = Problems::new();
+        let spec = find_file("stops.txt").unwrap();
+        let mut rows = Rows::new(text.as_bytes(), spec, &limits, &mut problems).unwrap().unwrap();
+        while rows.next_row(&mut problems).unwrap().is_some() {}
+        let codes: Vec<_> =
+            problems.kept().iter().map(|problem| (problem.code, problem.line)).collect();
+        assert_eq!(codes, [("row_too_long", Some(3)), ("too_many_rows", None)]);
+    }
+}

@@ -1,0 +1,60 @@
+//! Service days: a time of the schedule counts from *noon minus 12 hours* of its service date in the agency's time
+//! zone. That is midnight on every day but the two a year when clocks change, and it keeps times monotonic there.
+
+use jiff::{Timestamp, civil::Date};
+
+use super::Timetable;
+
+/// Seconds from noon back to the zero of a service day.
+const HALF_DAY: i64 = 12 * 3_600;
+/// Seconds of a day without a change of clocks.
+const DAY: i64 = 24 * 3_600;
+
+impl Timetable {
+    /// When `seconds` after noon minus 12 h of `date` is, in Unix seconds.
+    pub fn service_time(&self, date: Date, seconds: i32) -> i64 {
+        let noon = date.at(12, 0, 0, 0);
+        // Noon exists once in almost every zone; where a zone skips it, the time zone rules give the nearest. Dates at
+        // the edge of the calendar have no timestamp: those are counted as UTC.
+        let noon = match self.timezone.to_timestamp(noon) {
+            Ok(noon) => noon.as_second(),
+            Err(_) => i64::from(days_since_epoch(date)) * DAY + HALF_DAY,
+        };
+        noon - HALF_DAY + i64::from(seconds)
+    }
+
+    /// The service dates on which something could call within `from..=until` (Unix seconds), oldest first, each with
+    /// the Unix second that its times count from.
+    pub(crate) fn service_dates(&self, from: i64, until: i64) -> Vec<(Date, i64)> {
+        let Some((first, last)) = self.service_range else { return Vec::new() };
+        let (earliest, latest) = (i64::from(self.day_span.0), i64::from(self.day_span.1));
+        // A day's zero is within a day of the local midnight, so one more day on each side is enough.
+        let from_date = self.local_date(from.saturating_sub(latest).saturating_sub(DAY)).max(first);
+        let until_date =
+            self.local_date(until.saturating_sub(earliest).saturating_add(DAY)).min(last);
+        let mut dates = Vec::new();
+        let mut date = from_date;
+        while date <= until_date {
+            let zero = self.service_time(date, 0);
+            if zero + earliest <= until && zero + latest >= from {
+                dates.push((date, zero));
+            }
+            match date.tomorrow() {
+                Ok(next) => date = next,
+                Err(_) => break,
+            }
+        }
+        dates
+    }
+
+    /// The date in the agency's time zone at a Unix second; times beyond the calendar give its first or last date.
+    pub fn local_date(&self, unix: i64) -> Date {
+        let clamped = unix.clamp(Timestamp::MIN.as_second(), Timestamp::MAX.as_second());
+        let timestamp = Timestamp::from_second(clamped).unwrap_or(Timestamp::UNIX_EPOCH);
+        self.timezone.to_datetime(timestamp).date()
+    }
+}
+
+fn days_since_epoch(date: Date) -> i32 {
+    date.duration_since(jiff::civil::date(1970, 1, 1)).as_hours() as i32 / 24
+}

@@ -1,0 +1,81 @@
+//! Agencies, and what the feed says about itself.
+
+use jiff::civil::Date;
+
+use super::{AgencyIdx, Text, Timetable};
+
+/// A row of `agency.txt`.
+#[derive(Clone, Copy, Debug)]
+pub struct Agency<'a> {
+    /// Its index.
+    pub idx: AgencyIdx,
+    /// `agency_id`, empty where the only agency has none.
+    pub id: &'a str,
+    /// `agency_name`.
+    pub name: &'a str,
+    /// `agency_url`.
+    pub url: Option<&'a str>,
+    /// `agency_timezone`, as written.
+    pub timezone: &'a str,
+    /// `agency_lang`.
+    pub lang: Option<&'a str>,
+    /// `agency_phone`.
+    pub phone: Option<&'a str>,
+}
+
+#[derive(Debug)]
+pub(crate) struct AgencyRow {
+    pub(crate) id: Text,
+    pub(crate) name: Text,
+    pub(crate) url: Text,
+    pub(crate) timezone: Text,
+    pub(crate) lang: Text,
+    pub(crate) phone: Text,
+}
+
+/// The row of `feed_info.txt`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FeedInfo {
+    /// `feed_publisher_name`.
+    pub publisher_name: Box<str>,
+    /// `feed_publisher_url`.
+    pub publisher_url: Box<str>,
+    /// `feed_lang`.
+    pub lang: Box<str>,
+    /// `feed_version`.
+    pub version: Option<Box<str>>,
+    /// `feed_start_date`.
+    pub start_date: Option<Date>,
+    /// `feed_end_date`.
+    pub end_date: Option<Date>,
+    /// `feed_contact_email`.
+    pub contact_email: Option<Box<str>>,
+    /// `feed_contact_url`.
+    pub contact_url: Option<Box<str>>,
+}
+
+impl Timetable {
+    /// The agencies, in the order of the file.
+    pub fn agencies(&self) -> impl ExactSizeIterator<Item = Agency<'_>> {
+        (0..self.agencies.len() as u32).map(|number| self.agency(AgencyIdx::new(number)))
+    }
+
+    /// An agency of this timetable.
+    pub fn agency(&self, idx: AgencyIdx) -> Agency<'_> {
+        let row = &self.agencies[idx.get()];
+        Agency {
+            idx,
+            id: self.strings.get(row.id),
+            name: self.strings.get(row.name),
+            url: self.strings.given(row.url),
+            timezone: self.strings.get(row.timezone),
+            lang: self.strings.given(row.lang),
+            phone: self.strings.given(row.phone),
+        }
+    }
+
+    /// What the feed says about itself, if it has a `feed_info.txt`.
+    pub fn feed_info(&self) -> Option<&FeedInfo> {
+        self.feed_info.as_ref()
+    }
+}

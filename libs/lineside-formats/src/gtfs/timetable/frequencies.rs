@@ -1,0 +1,84 @@
+//! Frequencies: trips that run again and again within a part of the day.
+
+use super::{PatternIdx, Timetable, TripIdx};
+
+/// A row of `frequencies.txt`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frequency {
+    /// The trip that is repeated.
+    pub trip: TripIdx,
+    /// First departure from the first stop, in seconds after noon minus 12 h.
+    pub start: i32,
+    /// No run starts at this time or later.
+    pub end: i32,
+    /// Seconds between two runs, at least 1.
+    pub headway: i32,
+    /// Whether the runs leave exactly at these times (`exact_times` 1), or about as often.
+    pub exact: bool,
+}
+
+impl Frequency {
+    /// The starts of its runs within `from..=until`, both in seconds after noon minus 12 h.
+    pub(crate) fn runs(self, from: i64, until: i64) -> impl Iterator<Item = i32> {
+        let (start, headway) = (i64::from(self.start), i64::from(self.headway.max(1)));
+        let first = if from <= start {
+            start
+        } else {
+            start + (from - start + headway - 1) / headway * headway
+        };
+        let last = until.min(i64::from(self.end) - 1);
+        // Every value lies between `start` and `end`, which are i32.
+        (first..=last).step_by(headway as usize).map(|run| run as i32)
+    }
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Frequencies {
+    /// In order of trip and start.
+    pub(crate) rows: Vec<Frequency>,
+    /// The trips that have some, in order of their patterns.
+    pub(crate) trips: Vec<(PatternIdx, TripIdx)>,
+}
+
+impl Frequencies {
+    pub(crate) fn of(&self, trip: TripIdx) -> &[Frequency] {
+        let start = self.rows.partition_point(|row| row.trip < trip);
+        let end = self.rows.partition_point(|row| row.trip <= trip);
+        &self.rows[start..end]
+    }
+
+    pub(crate) fn trips_of(&self, pattern: PatternIdx) -> &[(PatternIdx, TripIdx)] {
+        let start = self.trips.partition_point(|&(other, _)| other < pattern);
+        let end = self.trips.partition_point(|&(other, _)| other <= pattern);
+        &self.trips[start..end]
+    }
+
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.rows.capacity() * size_of::<Frequency>()
+            + self.trips.capacity() * size_of::<(PatternIdx, TripIdx)>()
+    }
+}
+
+impl Timetable {
+    /// The rows of `frequencies.txt` for a trip, in order of their starts.
+    pub fn frequencies(&self, trip: TripIdx) -> &[Frequency] {
+        self.frequencies.of(trip)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_leave_every_headway_until_just_before_the_end() {
+        let frequency =
+            Frequency { trip: TripIdx::new(0), start: 100, end: 400, headway: 100, exact: true };
+        let runs = |from, until| frequency.runs(from, until).collect::<Vec<_>>();
+        assert_eq!(runs(0, 10_000), [100, 200, 300]);
+        assert_eq!(runs(101, 299), [200]);
+        assert_eq!(runs(200, 300), [200, 300]);
+        assert_eq!(runs(301, 10_000), []);
+        assert_eq!(runs(-50, 99), []);
+    }
+}

@@ -1,0 +1,225 @@
+//! Stop times, shared: a *pattern* is the calls that trips of one route have in common, a *profile* the times of a
+//! pattern relative to the trip's start. A trip is then a profile and a start.
+//!
+//! A call takes 8 bytes and its times 8 bytes; trips that repeat share both, so a city's stop times cost about two
+//! bytes each.
+
+use super::{Groups, PatternIdx, RouteIdx, StopIdx, Text, Timetable, TripIdx, idx};
+
+/// Stands for a time that is not known.
+pub(crate) const NO_TIME: i32 = i32::MIN;
+
+/// One call of a trip at a stop: a row of `stop_times.txt`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StopTime<'a> {
+    /// The stop.
+    pub stop: StopIdx,
+    /// `stop_sequence`.
+    pub stop_sequence: u32,
+    /// Arrival in seconds after noon minus 12 h of the service date; `None` if it can neither be read nor derived.
+    pub arrival: Option<i32>,
+    /// Departure, likewise.
+    pub departure: Option<i32>,
+    /// Whether the times were derived from the neighboring stops because the feed leaves them out.
+    pub interpolated: bool,
+    /// `pickup_type`: 0 regular, 1 none, 2 phone the agency, 3 ask the driver.
+    pub pickup: u8,
+    /// `drop_off_type`, likewise.
+    pub drop_off: u8,
+    /// Whether the feed calls the times exact (`timepoint` 1 or empty).
+    pub timepoint: bool,
+    /// `stop_headsign`, where it differs from the trip's.
+    pub headsign: Option<&'a str>,
+}
+
+/// What a call has besides its stop and its times, in 16 bits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CallFlags(u16);
+
+impl CallFlags {
+    const APPROXIMATE: u16 = 1 << 4;
+    const INTERPOLATED: u16 = 1 << 5;
+
+    /// `pickup` and `drop_off` are within 0 to 3.
+    pub(crate) fn new(pickup: u8, drop_off: u8, timepoint: bool) -> CallFlags {
+        let approximate = if timepoint { 0 } else { CallFlags::APPROXIMATE };
+        CallFlags(u16::from(pickup & 3) | u16::from(drop_off & 3) << 2 | approximate)
+    }
+
+    pub(crate) fn interpolated(self) -> CallFlags {
+        CallFlags(self.0 | CallFlags::INTERPOLATED)
+    }
+
+    pub(crate) fn pickup(self) -> u8 {
+        (self.0 & 3) as u8
+    }
+
+    fn drop_off(self) -> u8 {
+        (self.0 >> 2 & 3) as u8
+    }
+}
+
+/// One call of a pattern.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Call {
+    pub(crate) stop: StopIdx,
+    /// The sequence number, unless the pattern keeps wide ones.
+    pub(crate) sequence: u16,
+    pub(crate) flags: CallFlags,
+}
+
+impl Call {
+    pub(crate) fn bytes(self) -> [u8; 8] {
+        let bits = u64::from(self.stop.number()) << 32
+            | u64::from(self.sequence) << 16
+            | u64::from(self.flags.0);
+        bits.to_le_bytes()
+    }
+}
+
+/// Arrival and departure in seconds after the trip's start, or [`NO_TIME`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CallTimes {
+    pub(crate) arrival: i32,
+    pub(crate) departure: i32,
+}
+
+impl CallTimes {
+    pub(crate) fn bytes(self) -> [u8; 8] {
+        let bits = u64::from(self.arrival as u32) << 32 | u64::from(self.departure as u32);
+        bits.to_le_bytes()
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct PatternRow {
+    pub(crate) route: RouteIdx,
+    /// Its calls in [`Patterns::calls`].
+    pub(crate) first: u32,
+    pub(crate) len: u32,
+    /// Where its sequence numbers begin in [`Patterns::extra`], if one is beyond 16 bits.
+    pub(crate) sequences: u32,
+    /// Where its headsigns begin in [`Patterns::extra`], if any call has one.
+    pub(crate) headsigns: u32,
+}
+
+#[derive(Debug)]
+pub(crate) struct ProfileRow {
+    pub(crate) pattern: PatternIdx,
+    /// Its times in [`Patterns::times`], as many as the pattern has calls.
+    pub(crate) first: u32,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Patterns {
+    pub(crate) rows: Vec<PatternRow>,
+    pub(crate) calls: Vec<Call>,
+    pub(crate) profiles: Vec<ProfileRow>,
+    pub(crate) times: Vec<CallTimes>,
+    pub(crate) extra: Vec<u32>,
+    /// The patterns that call at a stop, each once.
+    pub(crate) by_stop: Groups<PatternIdx>,
+    /// The profiles of a pattern.
+    pub(crate) profiles_of: Groups<u32>,
+    /// The trips of a profile in order of their starts, without those of `frequencies.txt`.
+    pub(crate) trips_of: Groups<TripIdx>,
+}
+
+impl Patterns {
+    pub(crate) fn route(&self, pattern: PatternIdx) -> RouteIdx {
+        self.rows[pattern.get()].route
+    }
+
+    pub(crate) fn of_stop(&self, stop: StopIdx) -> &[PatternIdx] {
+        self.by_stop.of(stop.get())
+    }
+
+    pub(crate) fn calls_of(&self, pattern: PatternIdx) -> &[Call] {
+        let row = &self.rows[pattern.get()];
+        &self.calls[row.first as usize..][..row.len as usize]
+    }
+
+    pub(crate) fn times_of(&self, profile: u32) -> &[CallTimes] {
+        let row = &self.profiles[profile as usize];
+        let len = self.rows[row.pattern.get()].len;
+        &self.times[row.first as usize..][..len as usize]
+    }
+
+    pub(crate) fn sequence(&self, pattern: PatternIdx, call: usize) -> u32 {
+        let row = &self.rows[pattern.get()];
+        match idx::some(row.sequences) {
+            Some(first) => self.extra[first as usize + call],
+            None => u32::from(self.calls[row.first as usize + call].sequence),
+        }
+    }
+
+    fn headsign(&self, pattern: PatternIdx, call: usize) -> Text {
+        match idx::some(self.rows[pattern.get()].headsigns) {
+            Some(first) => Text::from_number(self.extra[first as usize + call]),
+            None => Text::EMPTY,
+        }
+    }
+
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.rows.capacity() * size_of::<PatternRow>()
+            + self.calls.capacity() * size_of::<Call>()
+            + self.profiles.capacity() * size_of::<ProfileRow>()
+            + self.times.capacity() * size_of::<CallTimes>()
+            + self.extra.capacity() * size_of::<u32>()
+            + self.by_stop.memory_bytes()
+            + self.profiles_of.memory_bytes()
+            + self.trips_of.memory_bytes()
+    }
+}
+
+impl Timetable {
+    /// How many patterns there are; their indices are the numbers below it.
+    pub fn n_patterns(&self) -> usize {
+        self.patterns.rows.len()
+    }
+
+    /// The stops of a pattern, in the order of travel.
+    pub fn stops_of_pattern(&self, idx: PatternIdx) -> impl ExactSizeIterator<Item = StopIdx> {
+        self.patterns.calls_of(idx).iter().map(|call| call.stop)
+    }
+
+    /// The calls of a trip, in order of their sequence numbers. For a trip of `frequencies.txt` these are the times
+    /// of its pattern; a run's own times are later by the run's start minus [`trip_start`](Timetable::trip_start).
+    pub fn stop_times(&self, trip: TripIdx) -> impl ExactSizeIterator<Item = StopTime<'_>> {
+        let n_calls =
+            self.pattern_of(trip).map_or(0, |pattern| self.patterns.calls_of(pattern).len());
+        (0..n_calls).map(move |call| self.stop_time_at(trip, call))
+    }
+
+    /// The call number `index` of a trip, counted from 0.
+    pub fn stop_time(&self, trip: TripIdx, index: usize) -> Option<StopTime<'_>> {
+        let pattern = self.pattern_of(trip)?;
+        (index < self.patterns.calls_of(pattern).len()).then(|| self.stop_time_at(trip, index))
+    }
+
+    /// When a trip starts: the departure at its first stop, in seconds after noon minus 12 h; `None` if it has no
+    /// times.
+    pub fn trip_start(&self, trip: TripIdx) -> Option<i32> {
+        let row = &self.trips.rows[trip.get()];
+        idx::some(row.profile).filter(|_| row.start != NO_TIME).map(|_| row.start)
+    }
+
+    fn stop_time_at(&self, trip: TripIdx, at: usize) -> StopTime<'_> {
+        let row = &self.trips.rows[trip.get()];
+        let pattern = self.patterns.profiles[row.profile as usize].pattern;
+        let call = self.patterns.calls_of(pattern)[at];
+        let times = self.patterns.times_of(row.profile)[at];
+        let absolute = |relative: i32| (relative != NO_TIME).then(|| row.start + relative);
+        StopTime {
+            stop: call.stop,
+            stop_sequence: self.patterns.sequence(pattern, at),
+            arrival: absolute(times.arrival),
+            departure: absolute(times.departure),
+            interpolated: call.flags.0 & CallFlags::INTERPOLATED != 0,
+            pickup: call.flags.pickup(),
+            drop_off: call.flags.drop_off(),
+            timepoint: call.flags.0 & CallFlags::APPROXIMATE == 0,
+            headsign: self.strings.given(self.patterns.headsign(pattern, at)),
+        }
+    }
+}

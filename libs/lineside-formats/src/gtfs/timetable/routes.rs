@@ -1,0 +1,178 @@
+//! Routes and what belongs to each: trips, patterns, and the lines to draw on a map.
+
+use std::collections::BTreeSet;
+
+use super::{
+    AgencyIdx, Groups, Ids, PatternIdx, RouteIdx, ShapeIdx, StopIdx, Text, Timetable, TripIdx, idx,
+};
+
+/// A row of `routes.txt`.
+#[derive(Clone, Copy, Debug)]
+pub struct Route<'a> {
+    /// Its index.
+    pub idx: RouteIdx,
+    /// `route_id`.
+    pub id: &'a str,
+    /// The agency of `agency_id`, or the only one there is.
+    pub agency: Option<AgencyIdx>,
+    /// `route_short_name`, such as `12`; may be empty.
+    pub short_name: &'a str,
+    /// `route_long_name`, such as `Harbour – Airport`; may be empty.
+    pub long_name: &'a str,
+    /// `route_type`, of the basic list (0 tram, 3 bus, …) or of the extended one (100 to 1702).
+    pub kind: u16,
+    /// `route_color`: red, green, blue.
+    pub color: Option<[u8; 3]>,
+    /// `route_text_color`: red, green, blue.
+    pub text_color: Option<[u8; 3]>,
+    /// `route_sort_order`.
+    pub sort_order: Option<u32>,
+}
+
+impl<'a> Route<'a> {
+    /// What to call it: the short name, else the long one, else the id.
+    pub fn name(&self) -> &'a str {
+        [self.short_name, self.long_name]
+            .into_iter()
+            .find(|name| !name.is_empty())
+            .unwrap_or(self.id)
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct RouteRow {
+    pub(crate) id: Text,
+    pub(crate) agency: u32,
+    pub(crate) short_name: Text,
+    pub(crate) long_name: Text,
+    pub(crate) sort_order: Option<u32>,
+    pub(crate) kind: u16,
+    pub(crate) color: Option<[u8; 3]>,
+    pub(crate) text_color: Option<[u8; 3]>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Routes {
+    pub(crate) rows: Vec<RouteRow>,
+    pub(crate) ids: Ids,
+    pub(crate) trips: Groups<TripIdx>,
+}
+
+impl Routes {
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.rows.capacity() * size_of::<RouteRow>()
+            + self.ids.memory_bytes()
+            + self.trips.memory_bytes()
+    }
+}
+
+/// One line of a route on a map: a shape, or the stops of a pattern that has none.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RouteLine {
+    /// The shape that it follows.
+    pub shape: Option<ShapeIdx>,
+    /// Latitude and longitude in degrees; at least two points.
+    pub points: Vec<(f64, f64)>,
+}
+
+impl Timetable {
+    /// The routes, in the order of the file.
+    pub fn routes(&self) -> impl ExactSizeIterator<Item = Route<'_>> {
+        (0..self.routes.rows.len() as u32).map(|number| self.route(RouteIdx::new(number)))
+    }
+
+    /// A route of this timetable.
+    pub fn route(&self, idx: RouteIdx) -> Route<'_> {
+        let row = &self.routes.rows[idx.get()];
+        Route {
+            idx,
+            id: self.strings.get(row.id),
+            agency: idx::some(row.agency).map(AgencyIdx::new),
+            short_name: self.strings.get(row.short_name),
+            long_name: self.strings.get(row.long_name),
+            kind: row.kind,
+            color: row.color,
+            text_color: row.text_color,
+            sort_order: row.sort_order,
+        }
+    }
+
+    /// The route with that `route_id`.
+    pub fn find_route(&self, id: &str) -> Option<RouteIdx> {
+        let id_of = |number: u32| self.strings.get(self.routes.rows[number as usize].id);
+        self.routes.ids.find(id, id_of).map(RouteIdx::new)
+    }
+
+    /// The trips of a route, in the order of the file.
+    pub fn trips_of_route(&self, idx: RouteIdx) -> &[TripIdx] {
+        self.routes.trips.of(idx.get())
+    }
+
+    /// The stops that the route's trips call at, each once, in order of their indices.
+    pub fn stops_of_route(&self, idx: RouteIdx) -> Vec<StopIdx> {
+        let mut stops: Vec<StopIdx> = self
+            .patterns_of_route(idx)
+            .into_iter()
+            .flat_map(|pattern| self.stops_of_pattern(pattern))
+            .collect();
+        stops.sort_unstable();
+        stops.dedup();
+        stops
+    }
+
+    /// The patterns of a route, the one with the most trips first.
+    pub fn patterns_of_route(&self, idx: RouteIdx) -> Vec<PatternIdx> {
+        let mut counts: Vec<(usize, PatternIdx)> = Vec::new();
+        let mut patterns: Vec<PatternIdx> =
+            self.trips_of_route(idx).iter().filter_map(|&trip| self.pattern_of(trip)).collect();
+        patterns.sort_unstable();
+        for run in patterns.chunk_by(|a, b| a == b) {
+            counts.push((run.len(), run[0]));
+        }
+        counts.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
+        counts.into_iter().map(|(_, pattern)| pattern).collect()
+    }
+
+    /// A few lines that together show where the route goes: beginning with what most trips follow, each further line
+    /// adds stops that the ones before leave out.
+    pub fn route_lines(&self, idx: RouteIdx) -> Vec<RouteLine> {
+        let mut lines: Vec<RouteLine> = Vec::new();
+        let mut seen: BTreeSet<StopIdx> = BTreeSet::new();
+        for (pattern, shape) in self.ways_of_route(idx) {
+            let stops: Vec<StopIdx> = self.stops_of_pattern(pattern).collect();
+            if stops.iter().all(|stop| seen.contains(stop)) {
+                continue;
+            }
+            let points: Vec<(f64, f64)> = match shape {
+                Some(shape) => self.shape(shape).collect(),
+                None => stops
+                    .iter()
+                    .filter_map(|&stop| self.stops.rows[stop.get()].point)
+                    .map(|p| p.degrees())
+                    .collect(),
+            };
+            seen.extend(stops);
+            if points.len() >= 2 && lines.iter().all(|line| shape.is_none() || line.shape != shape)
+            {
+                lines.push(RouteLine { shape, points });
+            }
+        }
+        lines
+    }
+
+    /// The pairs of pattern and shape that the route's trips follow, the most frequent first.
+    fn ways_of_route(&self, idx: RouteIdx) -> Vec<(PatternIdx, Option<ShapeIdx>)> {
+        let mut ways: Vec<(PatternIdx, Option<ShapeIdx>)> = self
+            .trips_of_route(idx)
+            .iter()
+            .filter_map(|&trip| {
+                self.pattern_of(trip).map(|pattern| (pattern, self.trip(trip).shape))
+            })
+            .collect();
+        ways.sort_unstable();
+        let mut runs: Vec<&[(PatternIdx, Option<ShapeIdx>)]> =
+            ways.chunk_by(|a, b| a == b).collect();
+        runs.sort_by_key(|run| std::cmp::Reverse(run.len()));
+        runs.into_iter().map(|run| run[0]).collect()
+    }
+}

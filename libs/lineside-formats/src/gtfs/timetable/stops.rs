@@ -1,0 +1,164 @@
+//! Stops, stations, entrances: the places of `stops.txt` and their tree.
+
+use super::{Groups, Ids, RouteIdx, StopIdx, Text, Timetable, idx};
+
+/// Degrees in one step of a kept coordinate: 1e-7°, about a centimeter.
+const STEPS_PER_DEGREE: f64 = 1e7;
+
+/// A row of `stops.txt`.
+#[derive(Clone, Copy, Debug)]
+pub struct Stop<'a> {
+    /// Its index.
+    pub idx: StopIdx,
+    /// `stop_id`.
+    pub id: &'a str,
+    /// `stop_code`: what riders see on the sign.
+    pub code: Option<&'a str>,
+    /// `stop_name`, empty where the feed gives none.
+    pub name: &'a str,
+    /// `stop_lat` in degrees; `None` if it is missing or cannot be right.
+    pub lat: Option<f64>,
+    /// `stop_lon` in degrees; `None` if it is missing or cannot be right.
+    pub lon: Option<f64>,
+    /// `location_type`: 0 stop or platform, 1 station, 2 entrance, 3 node, 4 boarding area.
+    pub location_type: u8,
+    /// `parent_station`.
+    pub parent: Option<StopIdx>,
+    /// `platform_code`.
+    pub platform_code: Option<&'a str>,
+    /// `wheelchair_boarding`: 0 unknown or as the parent, 1 possible, 2 not.
+    pub wheelchair: u8,
+}
+
+/// A point on the earth in steps of 1e-7°, latitude first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Point {
+    pub(crate) lat: i32,
+    pub(crate) lon: i32,
+}
+
+impl Point {
+    /// The point at `lat` and `lon` degrees, which are within ±90 and ±180.
+    pub(crate) fn new(lat: f64, lon: f64) -> Point {
+        Point {
+            lat: (lat * STEPS_PER_DEGREE).round() as i32,
+            lon: (lon * STEPS_PER_DEGREE).round() as i32,
+        }
+    }
+
+    /// Latitude and longitude in degrees.
+    pub(crate) fn degrees(self) -> (f64, f64) {
+        (f64::from(self.lat) / STEPS_PER_DEGREE, f64::from(self.lon) / STEPS_PER_DEGREE)
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct StopRow {
+    pub(crate) id: Text,
+    pub(crate) code: Text,
+    pub(crate) name: Text,
+    pub(crate) platform_code: Text,
+    pub(crate) point: Option<Point>,
+    pub(crate) parent: u32,
+    pub(crate) location_type: u8,
+    pub(crate) wheelchair: u8,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Stops {
+    pub(crate) rows: Vec<StopRow>,
+    pub(crate) ids: Ids,
+    pub(crate) children: Groups<StopIdx>,
+}
+
+impl Stops {
+    /// Lists the children of each stop, once all rows are there.
+    pub(crate) fn link(&mut self) {
+        let parents = self.rows.iter().enumerate().filter_map(|(number, row)| {
+            idx::some(row.parent).map(|parent| (parent as usize, StopIdx::new(number as u32)))
+        });
+        self.children = Groups::new(self.rows.len(), parents);
+        self.rows.shrink_to_fit();
+    }
+
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.rows.capacity() * size_of::<StopRow>()
+            + self.ids.memory_bytes()
+            + self.children.memory_bytes()
+    }
+}
+
+impl Timetable {
+    /// All rows of `stops.txt`, in the order of the file: stops, stations, entrances, nodes and boarding areas.
+    pub fn stops(&self) -> impl ExactSizeIterator<Item = Stop<'_>> {
+        (0..self.stops.rows.len() as u32).map(|number| self.stop(StopIdx::new(number)))
+    }
+
+    /// A stop of this timetable.
+    pub fn stop(&self, idx: StopIdx) -> Stop<'_> {
+        let row = &self.stops.rows[idx.get()];
+        let degrees = row.point.map(Point::degrees);
+        Stop {
+            idx,
+            id: self.strings.get(row.id),
+            code: self.strings.given(row.code),
+            name: self.strings.get(row.name),
+            lat: degrees.map(|(lat, _)| lat),
+            lon: degrees.map(|(_, lon)| lon),
+            location_type: row.location_type,
+            parent: idx::some(row.parent).map(StopIdx::new),
+            platform_code: self.strings.given(row.platform_code),
+            wheelchair: row.wheelchair,
+        }
+    }
+
+    /// The stop with that `stop_id`.
+    pub fn find_stop(&self, id: &str) -> Option<StopIdx> {
+        let id_of = |number: u32| self.strings.get(self.stops.rows[number as usize].id);
+        self.stops.ids.find(id, id_of).map(StopIdx::new)
+    }
+
+    /// The stops whose `parent_station` this is.
+    pub fn children(&self, idx: StopIdx) -> &[StopIdx] {
+        self.stops.children.of(idx.get())
+    }
+
+    /// The stop with all that belong to it: a station's platforms and their boarding areas.
+    pub fn stop_and_descendants(&self, idx: StopIdx) -> Vec<StopIdx> {
+        let mut all = vec![idx];
+        let mut at = 0;
+        // The loader keeps parents free of cycles, so this ends.
+        while let Some(&stop) = all.get(at) {
+            all.extend_from_slice(self.children(stop));
+            at += 1;
+        }
+        all
+    }
+
+    /// The routes that call at the stop, or at any stop of the station, in order of their indices.
+    pub fn routes_of_stop(&self, idx: StopIdx) -> impl Iterator<Item = RouteIdx> {
+        let mut routes: Vec<RouteIdx> = self
+            .stop_and_descendants(idx)
+            .into_iter()
+            .flat_map(|stop| self.patterns.of_stop(stop))
+            .map(|&pattern| self.patterns.route(pattern))
+            .collect();
+        routes.sort_unstable();
+        routes.dedup();
+        routes.into_iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seven_decimals_survive() {
+        for (lat, lon) in
+            [(59.911491, 10.757933), (-33.8688197, 151.2092955), (0.0, -180.0), (90.0, 180.0)]
+        {
+            assert_eq!(Point::new(lat, lon).degrees(), (lat, lon));
+        }
+    }
+}
