@@ -1,0 +1,53 @@
+//! The little JSON that is written here: strings, and data that others have encoded.
+
+use bytes::{Bytes, BytesMut};
+
+/// Writes a string with its quotes.
+pub(crate) fn write_string(text: &str, into: &mut BytesMut) {
+    into.extend_from_slice(b"\"");
+    for c in text.chars() {
+        match c {
+            '"' => into.extend_from_slice(b"\\\""),
+            '\\' => into.extend_from_slice(b"\\\\"),
+            c if c < ' ' => into.extend_from_slice(format!("\\u{:04x}", u32::from(c)).as_bytes()),
+            c => into.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
+        }
+    }
+    into.extend_from_slice(b"\"");
+}
+
+/// The same JSON on one line. A raw line break can only stand between tokens, where a space does as
+/// well; in an event stream it would end the field. Nothing at all becomes `null`.
+pub(crate) fn on_one_line(data: &Bytes) -> Bytes {
+    if data.is_empty() {
+        return Bytes::from_static(b"null");
+    }
+    if !data.iter().any(|byte| matches!(byte, b'\n' | b'\r')) {
+        return data.clone();
+    }
+    data.iter().map(|&byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { byte }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn data_without_line_breaks_is_not_copied() {
+        let data = Bytes::from_static(b"{\"at\":1}");
+        assert_eq!(on_one_line(&data).as_ptr(), data.as_ptr());
+        assert_eq!(&on_one_line(&Bytes::from_static(b"{\r\n\"at\":1\n}"))[..], b"{  \"at\":1 }");
+        assert_eq!(&on_one_line(&Bytes::new())[..], b"null");
+    }
+
+    proptest! {
+        #[test]
+        fn any_string_comes_back(text in any::<String>()) {
+            let mut json = BytesMut::new();
+            write_string(&text, &mut json);
+            prop_assert_eq!(serde_json::from_slice::<String>(&json).expect("JSON"), text);
+        }
+    }
+}

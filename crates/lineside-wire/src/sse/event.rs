@@ -1,0 +1,133 @@
+//! One delivery as an event: framed once per publication, states spliced without copying them.
+
+use std::fmt::Write as _;
+
+use bytes::{BufMut as _, Bytes, BytesMut};
+use lineside_hub::{
+    Channel, Delivery, EncodedState, Epoch, Payload, Position, Publication, Session,
+};
+
+use crate::frames::{SSE_DATA, SSE_EVENT};
+use crate::json;
+
+/// The pieces of one event, in order. Bound: head, data and tail.
+pub(super) type Pieces = [Bytes; 3];
+
+/// What a client is sent first: how long to wait before it comes back.
+pub(super) fn retry(millis: u64) -> Bytes {
+    format!("retry: {millis}\n\n").into()
+}
+
+/// A comment, and the id where it has moved on without an event: a client whose channels were quiet
+/// then comes back from where its network is, not from where its last event was.
+pub(super) fn heartbeat(id: Option<&str>) -> Bytes {
+    match id {
+        Some(id) => format!(":\nid: {id}\n\n").into(),
+        None => Bytes::from_static(b":\n\n"),
+    }
+}
+
+/// A last word to who reads the stream by eye.
+pub(super) fn farewell(why: &str) -> Bytes {
+    format!(": {why}\n\n").into()
+}
+
+/// What the client holds, as an id; `None` when that is nothing.
+pub(super) fn id(session: &mut Session) -> Option<String> {
+    let mut id = String::new();
+    for (name, position) in session.held() {
+        let comma = if id.is_empty() { "" } else { "," };
+        let _ = write!(id, "{comma}{name}@{position}");
+    }
+    (!id.is_empty()).then_some(id)
+}
+
+/// Encodes what the session has just delivered; `None` for an end.
+pub(super) fn encode(delivery: &Delivery, session: &mut Session) -> Option<Pieces> {
+    match delivery {
+        Delivery::Publication { channel, epoch, publication } if session.subscriptions() == 1 => {
+            Some(whole(channel, *epoch, publication, session))
+        }
+        Delivery::Publication { channel, epoch, publication } => {
+            let data = publication
+                .payload
+                .frame(SSE_DATA, |data| frame(channel, *epoch, publication, data));
+            Some([data.clone(), tail(id(session).as_deref()), Bytes::new()])
+        }
+        Delivery::State { channel, state, part, gap } => {
+            Some(state_part(channel, state, *part, *gap, session))
+        }
+        Delivery::Ended { .. } => None,
+    }
+}
+
+/// The only channel of its connection: then the id is the same for all such, and so is the event.
+fn whole(
+    channel: &Channel,
+    epoch: Epoch,
+    publication: &Publication,
+    session: &mut Session,
+) -> Pieces {
+    let event = publication.payload.frame(SSE_EVENT, |data| {
+        let event = frame(channel, epoch, publication, data);
+        [event, tail(id(session).as_deref())].concat().into()
+    });
+    [event.clone(), Bytes::new(), Bytes::new()]
+}
+
+fn frame(channel: &Channel, epoch: Epoch, publication: &Publication, data: &Bytes) -> Bytes {
+    let data = json::on_one_line(data);
+    let mut frame = BytesMut::with_capacity(data.len() + channel.as_str().len() + 80);
+    write_head(&mut frame, channel, epoch, Some(publication.offset));
+    frame.extend_from_slice(&data);
+    frame.extend_from_slice(b"}\n");
+    frame.freeze()
+}
+
+/// The part's own bytes go out as they are; only what is around them is made for this connection.
+fn state_part(
+    channel: &Channel,
+    state: &EncodedState,
+    part: usize,
+    gap: bool,
+    session: &mut Session,
+) -> Pieces {
+    let last = part + 1 == state.parts().len();
+    let Position { epoch, offset } = state.position();
+    let mut head = BytesMut::with_capacity(channel.as_str().len() + 96);
+    write_head(&mut head, channel, epoch, last.then_some(offset));
+    let mut data = one_line_of(&state.parts()[part]);
+    if gap && data.starts_with(b"{") {
+        data = data.slice(1..);
+        // An object without members takes no comma.
+        let empty = data.first().is_some_and(|byte| *byte == b'}');
+        head.extend_from_slice(if empty { b"{\"gap\":true" } else { b"{\"gap\":true," });
+    }
+    let mut end = BytesMut::from(&b"}\n"[..]);
+    end.extend_from_slice(&tail(id(session).as_deref()));
+    [head.freeze(), data, end.freeze()]
+}
+
+/// Where the data needs no change, the slot holds the same bytes and no copy.
+fn one_line_of(part: &Payload) -> Bytes {
+    part.frame(SSE_DATA, json::on_one_line).clone()
+}
+
+fn write_head(into: &mut BytesMut, channel: &Channel, epoch: Epoch, offset: Option<u64>) {
+    into.extend_from_slice(b"data: {\"channel\":");
+    json::write_string(channel.as_str(), into);
+    let _ = write!(into, ",\"epoch\":\"{epoch}\"");
+    if let Some(offset) = offset {
+        let _ = write!(into, ",\"offset\":{offset}");
+    }
+    into.extend_from_slice(b",\"data\":");
+}
+
+fn tail(id: Option<&str>) -> Bytes {
+    let Some(id) = id else { return Bytes::from_static(b"\n") };
+    let mut tail = BytesMut::with_capacity(id.len() + 6);
+    tail.put_slice(b"id: ");
+    tail.put_slice(id.as_bytes());
+    tail.put_slice(b"\n\n");
+    tail.freeze()
+}

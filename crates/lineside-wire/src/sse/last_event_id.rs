@@ -1,0 +1,93 @@
+//! Reading `Last-Event-ID` back: `city@0k3v9xq2:57,area/u09t@7zzt04aa:3`.
+//!
+//! It comes from clients, so whatever is not an entry is passed over: for that sequence the client is
+//! then taken as new, which is always right.
+
+use lineside_hub::Position;
+
+use super::{CHANNELS_MAX, LAST_EVENT_ID_BYTES_MAX};
+
+/// What a client says it holds, by sequence. Bound: [`CHANNELS_MAX`] entries.
+#[derive(Clone, Debug, Default)]
+pub struct LastEventId(Vec<(Box<str>, Position)>);
+
+impl LastEventId {
+    /// Reads what can be read. Of several entries for one sequence none counts: who is in two places
+    /// is in neither for sure.
+    pub fn parse(text: &str) -> Self {
+        let end = text.floor_char_boundary(LAST_EVENT_ID_BYTES_MAX);
+        let entries = text[..end].split(',').take(CHANNELS_MAX).filter_map(parse_entry);
+        let mut entries: Vec<_> = entries.collect();
+        entries.sort_by(|a, b| a.0.cmp(&b.0));
+        let once = entries.chunk_by(|a, b| a.0 == b.0).filter(|same| same.len() == 1);
+        Self(once.flatten().cloned().collect())
+    }
+
+    /// The position listed for a sequence.
+    pub fn find(&self, sequence: &str) -> Option<Position> {
+        let index = self.0.binary_search_by(|(name, _)| (**name).cmp(sequence)).ok()?;
+        Some(self.0[index].1)
+    }
+
+    /// Whether nothing is listed.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+fn parse_entry(entry: &str) -> Option<(Box<str>, Position)> {
+    // The last `@`: a name may hold one, a position does not.
+    let (name, position) = entry.trim().rsplit_once('@')?;
+    Some((name.into(), position.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use lineside_hub::Epoch;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn at(bits: u64, offset: u64) -> Position {
+        Position { epoch: Epoch::from_bits(bits), offset }
+    }
+
+    #[test]
+    fn entries_are_found_by_sequence() {
+        let last = LastEventId::parse("city@00000001:57, area/u09t@00000002:3,app/a@b@00000003:9");
+        assert_eq!(last.find("city"), Some(at(1, 57)));
+        assert_eq!(last.find("area/u09t"), Some(at(2, 3)));
+        assert_eq!(last.find("app/a@b"), Some(at(3, 9)));
+        assert_eq!(last.find("cit"), None);
+    }
+
+    #[test]
+    fn nonsense_is_passed_over() {
+        let last = LastEventId::parse("57,,@,city@,x@00000001:-1,good@00000001:1,y@1:1,\u{1f68b}");
+        assert_eq!(last.find("good"), Some(at(1, 1)));
+        assert!(["city", "x", "y", ""].iter().all(|name| last.find(name).is_none()));
+        assert!(LastEventId::parse("").is_empty());
+    }
+
+    #[test]
+    fn two_entries_for_one_sequence_count_as_none() {
+        let last = LastEventId::parse("city@00000001:5,tram@00000001:5,city@00000001:9");
+        assert_eq!(last.find("city"), None);
+        assert_eq!(last.find("tram"), Some(at(1, 5)));
+    }
+
+    #[test]
+    fn a_long_one_is_read_as_far_as_the_bound() {
+        let long: String = (0..100_000).map(|n| format!("é{n}@00000001:1,")).collect();
+        let last = LastEventId::parse(&long);
+        assert_eq!(last.0.len(), CHANNELS_MAX);
+        assert!(LastEventId::parse(&"é".repeat(LAST_EVENT_ID_BYTES_MAX)).is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_can_be_read(text in any::<String>()) {
+            prop_assert!(LastEventId::parse(&text).0.len() <= CHANNELS_MAX);
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! From a request to subscriptions, or to the reason why not.
+
+use std::sync::Arc;
+
+use lineside_hub::{
+    BadChannel, Channel, Hub, Listener, ResolveError, Session, SessionLimits, SubscribeError,
+};
+
+use super::{CHANNELS_MAX, LastEventId};
+
+/// Why a connection cannot be opened. The text names the channel.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OpenError {
+    /// The request names no channel.
+    #[error("name at least one channel: /events?channel=…")]
+    NoChannel,
+    /// The request names more than [`CHANNELS_MAX`].
+    #[error("at most {CHANNELS_MAX} channels in one connection")]
+    TooManyChannels,
+    /// A name is not a channel.
+    #[error("bad channel {name:?}: {why}")]
+    BadChannel {
+        /// The name, cut to a readable length.
+        name: Box<str>,
+        /// What is wrong with it.
+        why: BadChannel,
+    },
+    /// There is no such feed.
+    #[error("no feed for the channel {name:?}")]
+    UnknownFeed {
+        /// The channel.
+        name: Box<str>,
+    },
+    /// The node has as many rooms as it may; to be tried again later.
+    #[error("this node is full at the moment")]
+    Overloaded,
+}
+
+impl OpenError {
+    /// The `code` of the problem reply.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::NoChannel | Self::BadChannel { .. } => "bad_channel",
+            Self::TooManyChannels => "too_many_channels",
+            Self::UnknownFeed { .. } => "unknown_feed",
+            Self::Overloaded => "overloaded",
+        }
+    }
+
+    /// The status of the problem reply.
+    pub fn status(&self) -> u16 {
+        match self {
+            Self::NoChannel | Self::BadChannel { .. } | Self::TooManyChannels => 400,
+            Self::UnknownFeed { .. } => 404,
+            Self::Overloaded => 503,
+        }
+    }
+}
+
+/// Longest part of a name that an error repeats, in characters.
+const NAME_CHARS_MAX: usize = 120;
+
+fn quoted(name: &str) -> Box<str> {
+    name.chars().take(NAME_CHARS_MAX).collect::<String>().into()
+}
+
+/// Opens a session on all the channels, each from where the client says it is.
+pub(super) fn open(
+    hub: &Arc<Hub>,
+    names: &[impl AsRef<str>],
+    last: &LastEventId,
+    listener: Arc<dyn Listener>,
+) -> Result<Session, OpenError> {
+    if names.is_empty() {
+        return Err(OpenError::NoChannel);
+    }
+    if names.len() > CHANNELS_MAX {
+        return Err(OpenError::TooManyChannels);
+    }
+    let mut session = hub.session(listener, SessionLimits { channels_max: CHANNELS_MAX });
+    for name in names.iter().map(AsRef::as_ref) {
+        match subscribe(hub, &mut session, name, last) {
+            // Named twice is listened to once.
+            Ok(()) | Err(SubscribeError::AlreadySubscribed) => {}
+            Err(error) => return Err(refusal(error, name)),
+        }
+    }
+    Ok(session)
+}
+
+fn subscribe(
+    hub: &Hub,
+    session: &mut Session,
+    name: &str,
+    last: &LastEventId,
+) -> Result<(), SubscribeError> {
+    let channel = Channel::parse(name).map_err(ResolveError::from)?;
+    let from = if last.is_empty() { None } else { last.find(&hub.sequence_name(&channel)?) };
+    session.subscribe(&channel, from)?;
+    Ok(())
+}
+
+fn refusal(error: SubscribeError, name: &str) -> OpenError {
+    match error {
+        SubscribeError::Unresolved(ResolveError::BadChannel(why)) => {
+            OpenError::BadChannel { name: quoted(name), why }
+        }
+        SubscribeError::Unresolved(ResolveError::UnknownFeed) => {
+            OpenError::UnknownFeed { name: quoted(name) }
+        }
+        SubscribeError::TooManyChannels => OpenError::TooManyChannels,
+        SubscribeError::TooManyRooms
+        | SubscribeError::KeyTaken
+        | SubscribeError::AlreadySubscribed => OpenError::Overloaded,
+    }
+}
