@@ -107,6 +107,21 @@ fn is_fit_version(version: &str) -> bool {
     }
 }
 
+/// Finds the programs that the tests call, or installs them: each with Debian's package.
+pub(crate) fn test_programs() -> anyhow::Result<()> {
+    const PROGRAMS: [(&str, &str); 2] = [("curl", "curl"), ("kill", "procps")];
+    let missing = PROGRAMS.iter().filter(|(program, _)| find_on_path(&[*program]).is_none());
+    let packages: Vec<&str> = missing.map(|(_, package)| *package).collect();
+    if packages.is_empty() {
+        return Ok(());
+    }
+    if !is_debian_root() {
+        let names = packages.join(" ");
+        bail!("the tests need {names}: {}", how_to_install(&names, &names));
+    }
+    apt_install(&packages)
+}
+
 /// Finds Chromium, or installs it.
 pub(crate) fn chromium() -> anyhow::Result<PathBuf> {
     if let Some(named) = std::env::var_os("LINESIDE_CHROMIUM") {
@@ -126,7 +141,11 @@ pub(crate) fn chromium() -> anyhow::Result<PathBuf> {
 }
 
 fn find_chromium() -> Option<PathBuf> {
-    let names = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
+    find_on_path(&["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"])
+}
+
+/// The first of these programs that is there.
+fn find_on_path(names: &[&str]) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
     names

@@ -10,7 +10,7 @@ use anyhow::bail;
 use crate::command::{cargo, run};
 use crate::steps::Steps;
 use crate::tree::Tree;
-use crate::{Verb, web};
+use crate::{Verb, setup, web};
 
 pub(crate) const VERB: Verb = Verb {
     name: "test",
@@ -73,6 +73,7 @@ fn clippy(tree: &Tree) -> anyhow::Result<()> {
 
 /// Unit, property and whole-system tests, doctests, and the replay of the fuzzers' seeds.
 fn rust_tests(tree: &Tree) -> anyhow::Result<()> {
+    setup::test_programs()?;
     run(cargo_locked(tree, "test").args(["--workspace", "--exclude", "xtask", "--no-fail-fast"]))
 }
 
