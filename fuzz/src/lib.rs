@@ -43,6 +43,9 @@ fn read_all(files: &mut dyn gtfs::Files, limits: &gtfs::Limits) {
             );
         }
     }
+    if let Some((first, _)) = timetable.service_range() {
+        ask(&timetable, timetable.service_time(first, 7 * 3_600));
+    }
     for stop in timetable.stops() {
         assert_eq!(timetable.find_stop(stop.id), Some(stop.idx), "a stop is found by its id");
         assert!(
@@ -51,6 +54,21 @@ fn read_all(files: &mut dyn gtfs::Files, limits: &gtfs::Limits) {
                 .iter()
                 .all(|child| timetable.stop(*child).parent == Some(stop.idx))
         );
+    }
+}
+
+/// What a board and a map ask, in the two hours from `from` on.
+fn ask(timetable: &gtfs::Timetable, from: i64) {
+    let until = from + 2 * 3_600;
+    for stop in timetable.stops() {
+        let board = timetable.departures(stop.idx, from, until, 40);
+        assert!(board.len() <= 40 && board.is_sorted_by_key(|it| it.departure));
+        assert!(board.iter().all(|it| (from..=until).contains(&it.departure)));
+    }
+    for instance in timetable.trip_instances_at(from) {
+        let is_active =
+            timetable.is_active(timetable.trip(instance.trip).service, instance.service_date);
+        assert!(is_active, "only trips of active services are under way");
     }
 }
 
