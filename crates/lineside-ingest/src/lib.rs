@@ -1,1 +1,52 @@
-//! Placeholder head, replaced by the crate's own.
+//! From a source to published changes: source → fetch → snapshot → decode → normalize → diff → publish.
+//!
+//! # Layout
+//! - [`FeedConfig`], [`Location`], [`Secret`]: what is polled
+//! - [`Ingest`]: all feeds running; one task per feed, one writer per network
+//! - [`Feed`], [`FeedStatus`], [`Snapshot`]: how a feed is doing, and its last good bytes
+//! - [`Network`], [`NetworkState`], [`Record`]: what is known, as immutable values that are swapped
+//! - [`NetworkWriter`]: the pure heart, from a message to changes and publications
+//! - [`departures()`], [`exports`], [`geojson`], [`search`](StopQuery): what is derived from a state
+//!
+//! # What it promises
+//! Readers never wait for a source or a writer. The same content published again publishes nothing. A bad entity is a
+//! [`Problem`](lineside_formats::Problem), never the end of a feed, and a bad body leaves the last good one in place.
+//! Time and chance are handed in.
+
+mod change;
+mod channels;
+mod config;
+mod dataset;
+mod departures;
+pub mod exports;
+mod feed;
+mod fetch;
+pub mod geojson;
+mod geohash;
+mod hashing;
+mod ingest;
+pub mod limits;
+mod network;
+mod normalize;
+mod poll;
+mod publish;
+mod record;
+mod search;
+mod snapshot;
+mod source;
+mod status;
+
+pub use change::{Change, Why};
+pub use config::{BadFeedId, FeedConfig, FeedId};
+pub use dataset::Dataset;
+pub use departures::departures;
+pub use feed::Feed;
+pub use fetch::{FailureCode, FetchFailure, probe};
+pub use geohash::{CELL_CHARS, Cell};
+pub use ingest::{Ingest, Options};
+pub use network::{Applied, BoundingBox, Network, NetworkState, NetworkWriter};
+pub use record::{Body, DatasetRecord, Departure, DepartureStatus, FeedRecord, Join, Kind, Record};
+pub use search::{CatalogHit, CatalogHitKind, StopHit, StopQuery};
+pub use snapshot::Snapshot;
+pub use source::{BadLocation, Location, Secret};
+pub use status::{FeedState, FeedStatus};

@@ -1,0 +1,67 @@
+//! What differs between two states of a network.
+
+use std::sync::Arc;
+
+use crate::record::Record;
+
+/// Why a record is removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// The feed no longer has it.
+    Gone,
+    /// It is now elsewhere, in another route or cell.
+    Moved,
+    /// It is too old to be served.
+    Expired,
+}
+
+impl Why {
+    /// The word for it in messages.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Why::Gone => "gone",
+            Why::Moved => "moved",
+            Why::Expired => "expired",
+        }
+    }
+}
+
+/// A record that is new, different or gone.
+#[derive(Clone, Debug)]
+pub struct Change {
+    /// What was known before.
+    pub old: Option<Arc<Record>>,
+    /// What is known from now on.
+    pub new: Option<Arc<Record>>,
+    /// If nothing is: why.
+    pub why: Why,
+}
+
+impl Change {
+    /// `new` in place of `old`.
+    pub(crate) fn upsert(old: Option<Arc<Record>>, new: Arc<Record>) -> Change {
+        Change { old, new: Some(new), why: Why::Gone }
+    }
+
+    /// `old` is no more.
+    pub(crate) fn removal(old: Arc<Record>, why: Why) -> Change {
+        Change { old: Some(old), new: None, why }
+    }
+
+    /// The record that is known, else the one that was.
+    pub fn record(&self) -> Option<&Arc<Record>> {
+        self.new.as_ref().or(self.old.as_ref())
+    }
+
+    /// Upper bound of the bytes that it takes in a message.
+    pub(crate) fn bytes_max(&self) -> usize {
+        match (&self.new, &self.old) {
+            (Some(new), _) => new.bytes_max(),
+            (None, Some(old)) => REMOVAL_BYTES_MAX + 6 * old.id.len(),
+            (None, None) => 0,
+        }
+    }
+}
+
+/// A removal without its id: names, braces, a feed id of 64 characters.
+pub(crate) const REMOVAL_BYTES_MAX: usize = 160;

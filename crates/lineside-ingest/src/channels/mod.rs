@@ -1,0 +1,197 @@
+//! Channels: which room a public name is, and how things are in it (DESIGN §6).
+
+pub(crate) mod kinds;
+
+use std::{borrow::Cow, collections::HashMap, sync::Arc};
+
+use bytes::Bytes;
+use lineside_hub::{BadChannel, Channel, Position, ResolveError, RoomKey, State, StateSource};
+use lineside_sync::{Clock, UnixMillis};
+
+use self::kinds::{GROUP_ALONE, RoomKind, WHOLE_NETWORK};
+use crate::{
+    departures::board,
+    geohash::{CELL_CHARS, Cell},
+    hashing::Seeded,
+    network::{Network, NetworkState},
+    publish::state_parts,
+    record::Record,
+};
+
+/// Reads the state of channels from the networks.
+#[derive(Debug)]
+pub(crate) struct Channels {
+    /// In the order of their groups, which count from 1.
+    networks: Vec<Arc<Network>>,
+    /// The network of a feed, and the feed's number in it.
+    by_feed: HashMap<String, (usize, usize)>,
+    seed: Seeded,
+    clock: Arc<dyn Clock>,
+}
+
+/// A public name, taken apart.
+struct Name<'a> {
+    kind: RoomKind,
+    /// The feed, or the cell.
+    first: Cow<'a, str>,
+    /// What of the feed.
+    id: Cow<'a, str>,
+}
+
+impl Channels {
+    /// `seed` is the one of the networks' publishers, who find the rooms by the same keys.
+    pub(crate) fn new(networks: Vec<Arc<Network>>, seed: u64, clock: Arc<dyn Clock>) -> Channels {
+        let by_feed = networks.iter().enumerate().flat_map(|(network, it)| {
+            it.feed_ids().iter().enumerate().map(move |(at, id)| (id.to_string(), (network, at)))
+        });
+        Channels { by_feed: by_feed.collect(), networks, seed: Seeded(seed), clock }
+    }
+
+    fn network_of(&self, feed: &str) -> Option<(&Arc<Network>, usize)> {
+        let &(network, number) = self.by_feed.get(feed)?;
+        Some((self.networks.get(network)?, number))
+    }
+
+    fn network_of_group(&self, group: u32) -> Option<&Arc<Network>> {
+        self.networks.get((group as usize).checked_sub(1)?)
+    }
+
+    fn records(
+        &self,
+        name: &Name<'_>,
+        network: &Network,
+        state: &NetworkState,
+    ) -> Vec<Arc<Record>> {
+        let number = network.number_of(&name.first).unwrap_or_default();
+        let whole = name.first == network.id().as_str();
+        let slice = &state.feeds[number];
+        let tables = &slice.tables;
+        let mut records: Vec<Arc<Record>> = match name.kind {
+            RoomKind::Feed | RoomKind::Route | RoomKind::Stop if whole => {
+                state.feed_records().cloned().collect()
+            }
+            _ => vec![Arc::clone(&slice.record)],
+        };
+        match name.kind {
+            RoomKind::Feed if whole => {
+                records.extend(state.dataset_record.iter().cloned());
+                records.extend(state.vehicles().cloned());
+                records.extend(state.trip_updates().cloned());
+                records.extend(state.alerts().cloned());
+            }
+            RoomKind::Feed => {
+                records.extend(tables.all().iter().flat_map(|table| table.records()).cloned());
+            }
+            RoomKind::Vehicle => records.extend(tables.vehicles.find(&name.id).cloned()),
+            RoomKind::Trip => {
+                records
+                    .extend(tables.all().iter().flat_map(|table| table.of_trip(&name.id)).cloned());
+            }
+            RoomKind::Alerts => records.extend(tables.alerts.records().iter().cloned()),
+            RoomKind::Route if whole => records.extend(state.by_route(&name.id).cloned()),
+            RoomKind::Stop if whole => records.extend(board(state, &name.id)),
+            // Only the feed that names a network has routes and stops; no feed has stations so far.
+            RoomKind::Route | RoomKind::Stop | RoomKind::Station | RoomKind::Area => {}
+        }
+        records
+    }
+
+    fn area_state(&self, cell: Cell) -> State {
+        let mut records: Vec<Arc<Record>> = Vec::new();
+        let mut at = None;
+        for network in &self.networks {
+            let state = network.state();
+            at = at.max(Some(state.at));
+            for slice in &state.feeds {
+                let mut vehicles = slice.tables.vehicles.in_cell(cell).peekable();
+                if vehicles.peek().is_some() {
+                    records.push(Arc::clone(&slice.record));
+                    records.extend(vehicles.cloned());
+                }
+            }
+        }
+        State { position: None, parts: parts_of(at.unwrap_or_else(|| self.clock.wall()), &records) }
+    }
+
+    /// What is read under a name that [`StateSource::resolve`] refuses.
+    fn no_state(&self) -> State {
+        State { position: None, parts: parts_of(self.clock.wall(), &[]) }
+    }
+}
+
+fn parts_of(at: UnixMillis, records: &[Arc<Record>]) -> Vec<Bytes> {
+    state_parts(at, records.iter().map(|record| record.upsert()))
+}
+
+impl<'a> Name<'a> {
+    fn of(channel: &'a Channel) -> Result<Name<'a>, BadChannel> {
+        let mut segments = channel.segments();
+        let (Some(word), Some(first)) = (segments.next(), segments.next()) else {
+            return Err(BadChannel::UnknownForm);
+        };
+        let id = segments.next();
+        let kind = match (&*word, id.is_some()) {
+            ("feed", false) => RoomKind::Feed,
+            ("vehicle", true) => RoomKind::Vehicle,
+            ("trip", true) => RoomKind::Trip,
+            ("alerts", false) => RoomKind::Alerts,
+            ("route", true) => RoomKind::Route,
+            ("stop", true) => RoomKind::Stop,
+            ("station", true) => RoomKind::Station,
+            ("area", false) => RoomKind::Area,
+            _ => return Err(BadChannel::UnknownForm),
+        };
+        if segments.next().is_some() {
+            return Err(BadChannel::UnknownForm);
+        }
+        Ok(Name { kind, first, id: id.unwrap_or_default() })
+    }
+
+    fn cell(&self) -> Result<Cell, BadChannel> {
+        let cell = Cell::parse(&self.first).filter(|cell| CELL_CHARS.contains(&cell.chars()));
+        cell.ok_or(BadChannel::UnknownForm)
+    }
+}
+
+impl StateSource for Channels {
+    fn resolve(&self, channel: &Channel) -> Result<RoomKey, ResolveError> {
+        let name = Name::of(channel)?;
+        if name.kind == RoomKind::Area {
+            return Ok(kinds::key(GROUP_ALONE, RoomKind::Area, kinds::of_cell(name.cell()?)));
+        }
+        let (network, number) = self.network_of(&name.first).ok_or(ResolveError::UnknownFeed)?;
+        let whole = number == 0;
+        let id = match name.kind {
+            RoomKind::Feed if whole => WHOLE_NETWORK,
+            RoomKind::Feed | RoomKind::Alerts => number as u64,
+            RoomKind::Route | RoomKind::Stop if whole => kinds::of_network(self.seed, &name.id),
+            _ => kinds::of_feed(self.seed, number, &name.id),
+        };
+        Ok(kinds::key(network.group(), name.kind, id))
+    }
+
+    fn sequence_name(&self, channel: &Channel, key: RoomKey) -> String {
+        match self.network_of_group(key.group) {
+            Some(network) => network.id().to_string(),
+            None => channel.as_str().to_owned(),
+        }
+    }
+
+    fn position(&self, _channel: &Channel, key: RoomKey) -> Option<Position> {
+        Some(self.network_of_group(key.group)?.position())
+    }
+
+    fn read_state(&self, channel: &Channel, key: RoomKey) -> State {
+        let Ok(name) = Name::of(channel) else { return self.no_state() };
+        if let Ok(cell) = name.cell()
+            && key.group == GROUP_ALONE
+        {
+            return self.area_state(cell);
+        }
+        let Some((network, _)) = self.network_of(&name.first) else { return self.no_state() };
+        let state = network.state();
+        let records = self.records(&name, network, &state);
+        let position = Position { epoch: network.epoch(), offset: state.revision };
+        State { position: Some(position), parts: parts_of(state.at, &records) }
+    }
+}

@@ -1,0 +1,176 @@
+//! What one feed is configured to be.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use lineside_formats::Format;
+use smol_str::SmolStr;
+
+use crate::{
+    limits::{BODY_BYTES_MAX_DEFAULT, FEED_ID_CHARS_MAX},
+    source::{Location, Secret},
+};
+
+/// The name of a feed in URLs, channels and metrics: 1 to 64 of `A-Z a-z 0-9 . _ -`.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FeedId(SmolStr);
+
+impl FeedId {
+    /// Checks and keeps a name.
+    ///
+    /// # Errors
+    /// The text, with what is wrong with it.
+    pub fn new(text: &str) -> Result<FeedId, BadFeedId> {
+        let fault = if text.is_empty() {
+            "is empty"
+        } else if text.len() > FEED_ID_CHARS_MAX {
+            "is longer than 64 characters"
+        } else if !text.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b)) {
+            "may only hold letters, digits, '.', '_' and '-'"
+        } else if text.bytes().all(|b| b == b'.') {
+            "may not be dots alone"
+        } else {
+            return Ok(FeedId(SmolStr::new(text)));
+        };
+        Err(BadFeedId { text: text.chars().take(FEED_ID_CHARS_MAX).collect(), fault })
+    }
+
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for FeedId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for FeedId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.0.as_str(), f)
+    }
+}
+
+impl AsRef<str> for FeedId {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl serde::Serialize for FeedId {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+/// A text that is no feed id.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the feed id {text:?} {fault}")]
+pub struct BadFeedId {
+    text: String,
+    fault: &'static str,
+}
+
+/// One feed as configured. Only the id and the address are needed; see [`FeedConfig::new`].
+#[derive(Clone, Debug)]
+pub struct FeedConfig {
+    /// Its name, unique in the catalog.
+    pub id: FeedId,
+    /// Where it is polled.
+    pub url: Location,
+    /// What it is; told from its content where absent.
+    pub format: Option<Format>,
+    /// A name for people.
+    pub name: Option<String>,
+    /// Who publishes it.
+    pub publisher: Option<String>,
+    /// Under which licence.
+    pub licence: Option<String>,
+    /// What it is about, such as `bus` or `rail`.
+    pub theme: Option<String>,
+    /// The schedule feed that it belongs to.
+    pub static_feed: Option<FeedId>,
+    /// Headers of each request; the values are shown nowhere.
+    pub headers: Vec<(String, Secret)>,
+    /// Parameters added to the address; the values are shown nowhere.
+    pub query: Vec<(String, Secret)>,
+    /// How often it is polled; by its format where absent.
+    pub poll: Option<Duration>,
+    /// How long connecting and the first byte may take, and each further piece.
+    pub timeout: Duration,
+    /// Largest body, also once inflated.
+    pub max_bytes: u64,
+    /// Age past which the last good bytes are no longer served; for ever where absent.
+    pub max_age: Option<Duration>,
+    /// Age of the data past which the feed is called late.
+    pub late_after: Duration,
+}
+
+impl FeedConfig {
+    /// A feed with the defaults of DESIGN §7: 15 s timeout, late after 5 min, the poll of its format.
+    pub fn new(id: FeedId, url: Location) -> FeedConfig {
+        FeedConfig {
+            id,
+            url,
+            format: None,
+            name: None,
+            publisher: None,
+            licence: None,
+            theme: None,
+            static_feed: None,
+            headers: Vec::new(),
+            query: Vec::new(),
+            poll: None,
+            timeout: Duration::from_secs(15),
+            max_bytes: BODY_BYTES_MAX_DEFAULT,
+            max_age: None,
+            late_after: Duration::from_secs(5 * 60),
+        }
+    }
+
+    /// The name for people: the configured one, else the id.
+    pub fn display_name(&self) -> &str {
+        self.name.as_deref().unwrap_or_else(|| self.id.as_str())
+    }
+
+    /// How often a feed of `format` is polled unless the configuration says otherwise.
+    pub fn poll_interval(&self, format: Option<Format>) -> Duration {
+        self.poll.unwrap_or(match self.format.or(format) {
+            Some(Format::Gtfs) => Duration::from_secs(60 * 60),
+            Some(Format::GtfsRt) => Duration::from_secs(15),
+            // Until its content tells, a feed is asked as often as one of real time.
+            None => Duration::from_secs(15),
+            Some(_) => Duration::from_secs(5 * 60),
+        })
+    }
+}
+
+/// A feed's configuration, shared.
+pub(crate) type SharedConfig = Arc<FeedConfig>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_feed_id_is_a_plain_segment() {
+        for good in ["city", "SNCF-ter.gtfs_rt", "a", &"x".repeat(64)] {
+            assert_eq!(FeedId::new(good).unwrap().as_str(), good);
+        }
+        for bad in ["", "a/b", "é", "a b", "..", &"x".repeat(65)] {
+            FeedId::new(bad).unwrap_err();
+        }
+    }
+
+    #[test]
+    fn polls_default_by_format() {
+        let location = Location::parse("feed.zip").unwrap();
+        let mut config = FeedConfig::new(FeedId::new("a").unwrap(), location);
+        assert_eq!(config.poll_interval(Some(Format::Gtfs)), Duration::from_secs(3600));
+        assert_eq!(config.poll_interval(Some(Format::GtfsRt)), Duration::from_secs(15));
+        assert_eq!(config.poll_interval(Some(Format::Raw)), Duration::from_secs(300));
+        config.poll = Some(Duration::from_secs(2));
+        assert_eq!(config.poll_interval(Some(Format::Gtfs)), Duration::from_secs(2));
+    }
+}

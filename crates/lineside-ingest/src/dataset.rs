@@ -1,0 +1,90 @@
+//! A schedule in use: its timetable, and what is derived from it once.
+
+use std::{
+    io::Cursor,
+    sync::{Arc, OnceLock},
+};
+
+use bytes::Bytes;
+use lineside_formats::{
+    Error, Problems,
+    gtfs::{self, Timetable, ZipFiles},
+};
+use lineside_sync::UnixMillis;
+use smol_str::{SmolStr, format_smolstr};
+
+use crate::{
+    config::FeedId,
+    record::{Body, DatasetRecord, Record},
+    search::StopIndex,
+    snapshot::Snapshot,
+};
+
+/// One version of a schedule, decoded. It never changes; a new version is another dataset, built beside it.
+#[derive(Debug)]
+pub struct Dataset {
+    /// The feed that it came from.
+    pub feed: FeedId,
+    /// The schedule.
+    pub timetable: Arc<Timetable>,
+    /// Hash of its bytes, in hexadecimal.
+    pub version: SmolStr,
+    /// When its bytes came.
+    pub fetched_at: UnixMillis,
+    /// What was wrong with it.
+    pub problems: Arc<Problems>,
+    pub(crate) search: StopIndex,
+    pub(crate) stops_geojson: OnceLock<Bytes>,
+    pub(crate) routes_geojson: OnceLock<Bytes>,
+}
+
+impl Dataset {
+    /// Decodes a zip. Takes seconds for a large one: to be called where that blocks nobody.
+    ///
+    /// # Errors
+    /// The decoder's refusal.
+    pub fn load(feed: FeedId, zip: Bytes, fetched_at: UnixMillis) -> Result<Dataset, Error> {
+        let hash = Snapshot::hash_of(&zip);
+        let limits = gtfs::Limits::default();
+        let mut files = ZipFiles::new(Cursor::new(zip), &limits)?;
+        let (timetable, problems) = gtfs::load(&mut files, &limits)?;
+        Ok(Dataset::of(feed, timetable, problems, hash, fetched_at))
+    }
+
+    /// A dataset of a timetable that is there already, for tests and benchmarks.
+    pub fn of(
+        feed: FeedId,
+        timetable: Timetable,
+        problems: Problems,
+        hash: u128,
+        fetched_at: UnixMillis,
+    ) -> Dataset {
+        Dataset {
+            feed,
+            search: StopIndex::new(&timetable),
+            timetable: Arc::new(timetable),
+            version: format_smolstr!("{hash:032x}"),
+            fetched_at,
+            problems: Arc::new(problems),
+            stops_geojson: OnceLock::new(),
+            routes_geojson: OnceLock::new(),
+        }
+    }
+
+    /// The dataset as a record of its network.
+    pub(crate) fn record(&self) -> Record {
+        let body = DatasetRecord {
+            version: self.version.clone(),
+            feed_version: self
+                .timetable
+                .feed_info()
+                .and_then(|info| info.version.as_deref().map(str::to_owned)),
+            service: self.timetable.service_range(),
+            stops: self.timetable.stops().len(),
+            routes: self.timetable.routes().len(),
+            trips: self.timetable.trips().len(),
+        };
+        let id = SmolStr::new(self.feed.as_str());
+        Record::made_here(self.feed.clone(), id, Body::Dataset(Box::new(body)))
+    }
+}

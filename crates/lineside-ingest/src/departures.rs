@@ -1,0 +1,345 @@
+//! Departures: what the schedule says about a stop, joined with what trip updates say about its trips.
+//!
+//! A pure function of a network's state and a moment, so that a board can be told again from the same state.
+
+use std::{sync::Arc, time::Duration};
+
+use jiff::civil::Date;
+use lineside_formats::{
+    gtfs::{Scheduled, StopIdx, Timetable, TripIdx},
+    gtfs_rt::proto::{
+        TripUpdate,
+        trip_descriptor::ScheduleRelationship,
+        trip_update::{StopTimeUpdate, stop_time_update},
+    },
+};
+use lineside_sync::UnixMillis;
+use smol_str::{SmolStr, format_smolstr};
+
+use crate::{
+    config::FeedId,
+    dataset::Dataset,
+    limits::{
+        BOARD_DEPARTURES, BOARD_EARLY_MAX, BOARD_HORIZON, BOARD_LATE_MAX, BOARD_LINGER,
+        BOARD_SCHEDULED_MAX,
+    },
+    network::NetworkState,
+    normalize::{Forecast, Run, TripKey, clamp, given, gtfs_date, is_extra, seconds},
+    record::{Body, Departure, DepartureStatus, Record},
+};
+
+/// The next departures from a stop, or from all stops of a station, the soonest first: at most `limit`, within
+/// `horizon`, and those that left no longer than a minute ago. `None` if there is no such stop.
+///
+/// `now` is the present of the network's data ([`Network::now`](crate::Network::now)).
+pub fn departures(
+    state: &NetworkState,
+    stop_id: &str,
+    now: UnixMillis,
+    limit: usize,
+    horizon: Duration,
+) -> Option<Vec<Departure>> {
+    let dataset = state.dataset.as_ref()?;
+    let stop = dataset.timetable.find_stop(stop_id)?;
+    let look = Look { state, dataset, stop, now: now.seconds(), horizon };
+    let mut departures = look.scheduled();
+    departures.extend(look.extra());
+    departures.retain(|departure| look.shows(departure.leaves()));
+    departures.sort_by(|a, b| a.leaves().cmp(&b.leaves()).then_with(|| a.id.cmp(&b.id)));
+    // Two feeds may announce the same extra trip.
+    departures.dedup_by(|a, b| a.id == b.id);
+    departures.truncate(limit);
+    Some(departures)
+}
+
+/// The records of a stop's channel.
+pub(crate) fn board(state: &NetworkState, stop_id: &str) -> Vec<Arc<Record>> {
+    let Some(dataset) = &state.dataset else { return Vec::new() };
+    let now = UnixMillis::from_seconds(state.board_at);
+    let departures = departures(state, stop_id, now, BOARD_DEPARTURES, BOARD_HORIZON);
+    let records = departures.into_iter().flatten().map(|departure| {
+        let id = departure.id.clone();
+        Arc::new(Record::made_here(dataset.feed.clone(), id, Body::Departure(Box::new(departure))))
+    });
+    records.collect()
+}
+
+/// One look at one stop.
+struct Look<'a> {
+    state: &'a NetworkState,
+    dataset: &'a Dataset,
+    stop: StopIdx,
+    now: i64,
+    horizon: Duration,
+}
+
+/// What the network's trip updates say about a run.
+struct Said<'a> {
+    feed: &'a FeedId,
+    update: &'a TripUpdate,
+    made_at: i64,
+}
+
+impl Look<'_> {
+    fn timetable(&self) -> &Timetable {
+        &self.dataset.timetable
+    }
+
+    fn shows(&self, leaves: i64) -> bool {
+        let from = self.now - BOARD_LINGER.as_secs() as i64;
+        (from..=self.now.saturating_add(self.horizon.as_secs() as i64)).contains(&leaves)
+    }
+
+    /// The departures of the schedule. Late ones are looked for under their scheduled times, so the look goes back.
+    fn scheduled(&self) -> Vec<Departure> {
+        let from = self.now - BOARD_LATE_MAX.as_secs() as i64;
+        let ahead = self.horizon.saturating_add(BOARD_EARLY_MAX).as_secs() as i64;
+        let until = self.now.saturating_add(ahead);
+        let calls = self.timetable().departures(self.stop, from, until, BOARD_SCHEDULED_MAX);
+        calls.iter().filter_map(|call| self.scheduled_departure(call)).collect()
+    }
+
+    fn scheduled_departure(&self, call: &Scheduled) -> Option<Departure> {
+        let timetable = self.timetable();
+        let trip = timetable.trip(call.trip);
+        let date = gtfs_date(call.service_date);
+        let time = call.start_time.map_or_else(SmolStr::default, gtfs_time);
+        let key = TripKey { trip_id: trip.id, start_date: &date, start_time: &time };
+        let said = self.said_of(key);
+        // Most calls have no update and are over or far ahead: nothing is built for them.
+        if said.is_none() && !self.shows(call.departure) {
+            return None;
+        }
+        let mut departure = self.blank(call.trip, call.stop, call.departure);
+        departure.id = format_smolstr!("{}:{date}:{time}:{}", trip.id, call.stop_sequence);
+        departure.stop_sequence = call.stop_sequence;
+        let calls_headsign = timetable
+            .stop_time(call.trip, call.stop_time_index as usize)
+            .and_then(|stop_time| stop_time.headsign);
+        if let Some(headsign) = calls_headsign.filter(|headsign| !headsign.is_empty()) {
+            departure.headsign = Some(SmolStr::new(headsign));
+        }
+        if let Some(said) = said {
+            self.tell(&mut departure, call, &said)?;
+        }
+        Some(departure)
+    }
+
+    /// Puts into a scheduled departure what a trip update says; `None` if it is not to be shown.
+    fn tell(&self, departure: &mut Departure, call: &Scheduled, said: &Said<'_>) -> Option<()> {
+        departure.source = said.feed.clone();
+        departure.age = Some(u64::try_from(self.now - said.made_at).unwrap_or(0));
+        match said.update.trip.schedule_relationship() {
+            ScheduleRelationship::Deleted | ScheduleRelationship::Replacement => return None,
+            ScheduleRelationship::Canceled => {
+                departure.status = DepartureStatus::Cancelled;
+                return Some(());
+            }
+            _ => {}
+        }
+        let run = self.run(call.trip, call.service_date, call.start_time);
+        match run.forecast(said.update, call.stop_time_index as usize) {
+            Forecast::Unknown => {
+                departure.source = self.dataset.feed.clone();
+                departure.age = None;
+            }
+            Forecast::Skipped => departure.status = DepartureStatus::Skipped,
+            Forecast::Predicted { departure: expected, delay } => {
+                departure.status = DepartureStatus::Realtime;
+                departure.expected = Some(expected);
+                departure.delay = Some(delay);
+            }
+        }
+        let assigned = self.assigned_platform(run, call, said.update);
+        if let Some(stop) = assigned {
+            departure.stop_id = SmolStr::new(self.timetable().stop(stop).id);
+            departure.platform = self.platform(stop);
+        }
+        Some(())
+    }
+
+    /// The platform that the trip update assigns to the call instead of the scheduled one.
+    fn assigned_platform(
+        &self,
+        run: Run<'_>,
+        call: &Scheduled,
+        update: &TripUpdate,
+    ) -> Option<StopIdx> {
+        if update.stop_time_update.iter().all(|it| it.stop_time_properties.is_none()) {
+            return None;
+        }
+        let (_, stop_time) =
+            run.aligned(update).find(|&(at, _)| at == call.stop_time_index as usize)?;
+        let properties = stop_time.stop_time_properties.as_ref()?;
+        self.timetable().find_stop(given(&properties.assigned_stop_id)?)
+    }
+
+    fn run(&self, trip: TripIdx, date: Date, start_time: Option<i32>) -> Run<'_> {
+        Run::new(self.timetable(), trip, date, start_time)
+    }
+
+    /// What is said about a run; of two updates the later one.
+    fn said_of(&self, key: TripKey<'_>) -> Option<Said<'_>> {
+        let all = self.state.feeds.iter().flat_map(|feed| {
+            let updates = feed.tables.trip_updates.of_trip(key.trip_id);
+            updates.filter_map(move |record| Some((feed, record.trip_update()?)))
+        });
+        let of_this_run = all.filter(|(_, update)| {
+            let other = TripKey::of(&update.trip);
+            let duplicate = update.trip.schedule_relationship() == ScheduleRelationship::Duplicated;
+            !duplicate && other.is_some_and(|other| key.may_be(other))
+        });
+        let said = of_this_run.map(|(feed, update)| {
+            let header = feed.header.as_ref().and_then(|header| seconds(header.timestamp));
+            let made_at = seconds(update.timestamp).or(header).unwrap_or(self.now);
+            Said { feed: &feed.id, update, made_at }
+        });
+        said.max_by_key(|said| said.made_at)
+    }
+
+    /// Departures of trips that the schedule does not hold.
+    fn extra(&self) -> Vec<Departure> {
+        let here = self.timetable().stop_and_descendants(self.stop);
+        let mut departures = Vec::new();
+        for feed in &self.state.feeds {
+            let header = feed.header.as_ref().and_then(|header| seconds(header.timestamp));
+            for record in feed.tables.trip_updates.extra_trips() {
+                let Some(update) = record.trip_update().filter(|update| is_extra(&update.trip))
+                else {
+                    continue;
+                };
+                let made_at = seconds(update.timestamp).or(header).unwrap_or(self.now);
+                let said = Said { feed: &feed.id, update, made_at };
+                self.extra_departures(&said, &record.id, &here, &mut departures);
+            }
+        }
+        departures
+    }
+
+    /// An extra trip's calls here; its last call is no departure.
+    fn extra_departures(
+        &self,
+        said: &Said<'_>,
+        id: &str,
+        here: &[StopIdx],
+        departures: &mut Vec<Departure>,
+    ) {
+        let calls = &said.update.stop_time_update;
+        let Some((_, departing)) = calls.split_last() else { return };
+        for (at, stop_time) in (1..).zip(departing) {
+            let timetable = self.timetable();
+            let named = stop_time.stop_time_properties.as_ref();
+            let named =
+                named.and_then(|it| given(&it.assigned_stop_id)).or(given(&stop_time.stop_id));
+            let Some(stop) = named.and_then(|id| timetable.find_stop(id)) else { continue };
+            let Some(expected) = event_time(stop_time).filter(|_| here.contains(&stop)) else {
+                continue;
+            };
+            let delay = stop_time.departure.as_ref().and_then(|event| event.delay);
+            let announced = stop_time.departure.as_ref().and_then(|event| event.scheduled_time);
+            let scheduled = announced.unwrap_or_else(|| expected - i64::from(delay.unwrap_or(0)));
+            let trip = given(&said.update.trip.trip_id).and_then(|id| timetable.find_trip(id));
+            let mut departure = match trip {
+                Some(trip) => self.blank(trip, stop, scheduled),
+                None => self.blank_unknown(said.update, stop, scheduled),
+            };
+            if let Some(own) = said.update.trip_properties.as_ref() {
+                let own_id = given(&own.trip_id).map(SmolStr::new);
+                departure.trip_id = own_id.unwrap_or(departure.trip_id);
+                departure.headsign =
+                    given(&own.trip_headsign).map(SmolStr::new).or(departure.headsign);
+            }
+            let sequence = stop_time.stop_sequence.unwrap_or(at);
+            departure.id = format_smolstr!("{id}:{sequence}");
+            departure.stop_sequence = sequence;
+            departure.source = said.feed.clone();
+            departure.age = Some(u64::try_from(self.now - said.made_at).unwrap_or(0));
+            departure.expected = Some(expected);
+            departure.delay = Some(clamp(expected - scheduled));
+            departure.status = match stop_time.schedule_relationship() {
+                stop_time_update::ScheduleRelationship::Skipped => DepartureStatus::Skipped,
+                _ => DepartureStatus::Realtime,
+            };
+            departures.push(departure);
+        }
+    }
+
+    /// A departure of a known trip, of which only the schedule is known so far.
+    fn blank(&self, trip: TripIdx, stop: StopIdx, scheduled: i64) -> Departure {
+        let timetable = self.timetable();
+        let trip = timetable.trip(trip);
+        let route = timetable.route(trip.route);
+        let headsign = trip.headsign.filter(|headsign| !headsign.is_empty());
+        let last =
+            || timetable.stop_times(trip.idx).last().map(|call| timetable.stop(call.stop).name);
+        Departure {
+            id: SmolStr::default(),
+            feed: self.dataset.feed.clone(),
+            trip_id: SmolStr::new(trip.id),
+            route_id: SmolStr::new(route.id),
+            route_short_name: SmolStr::new(route.name()),
+            route_color: route.color,
+            route_text_color: route.text_color,
+            route_type: route.kind,
+            headsign: headsign.or_else(last).filter(|name| !name.is_empty()).map(SmolStr::new),
+            platform: self.platform(stop),
+            stop_id: SmolStr::new(timetable.stop(stop).id),
+            stop_sequence: 0,
+            scheduled,
+            expected: None,
+            delay: None,
+            status: DepartureStatus::Scheduled,
+            source: self.dataset.feed.clone(),
+            age: None,
+            zone: timetable.timezone().clone(),
+        }
+    }
+
+    /// A departure of a trip that only its update knows.
+    fn blank_unknown(&self, update: &TripUpdate, stop: StopIdx, scheduled: i64) -> Departure {
+        let timetable = self.timetable();
+        let route_id = given(&update.trip.route_id).unwrap_or_default();
+        let route = timetable.find_route(route_id).map(|route| timetable.route(route));
+        let last = update.stop_time_update.last().and_then(|last| given(&last.stop_id));
+        let last =
+            last.and_then(|id| timetable.find_stop(id)).map(|stop| timetable.stop(stop).name);
+        Departure {
+            id: SmolStr::default(),
+            feed: self.dataset.feed.clone(),
+            trip_id: SmolStr::new(given(&update.trip.trip_id).unwrap_or_default()),
+            route_id: SmolStr::new(route_id),
+            route_short_name: SmolStr::new(route.map_or(route_id, |route| route.name())),
+            route_color: route.and_then(|route| route.color),
+            route_text_color: route.and_then(|route| route.text_color),
+            route_type: route.map_or(BUS, |route| route.kind),
+            headsign: last.filter(|name| !name.is_empty()).map(SmolStr::new),
+            platform: self.platform(stop),
+            stop_id: SmolStr::new(timetable.stop(stop).id),
+            stop_sequence: 0,
+            scheduled,
+            expected: None,
+            delay: None,
+            status: DepartureStatus::Realtime,
+            source: self.dataset.feed.clone(),
+            age: None,
+            zone: timetable.timezone().clone(),
+        }
+    }
+
+    fn platform(&self, stop: StopIdx) -> Option<SmolStr> {
+        self.timetable().stop(stop).platform_code.map(SmolStr::new)
+    }
+}
+
+/// `route_type` of a trip that names no known route: what is added at short notice is mostly a bus.
+const BUS: u16 = 3;
+
+fn event_time(stop_time: &StopTimeUpdate) -> Option<i64> {
+    let departs = stop_time.departure.as_ref().and_then(|event| event.time);
+    departs.or_else(|| stop_time.arrival.as_ref().and_then(|event| event.time))
+}
+
+/// Seconds of the service day as `HH:MM:SS`.
+fn gtfs_time(seconds: i32) -> SmolStr {
+    format_smolstr!("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60)
+}

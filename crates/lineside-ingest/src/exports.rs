@@ -1,0 +1,258 @@
+//! GTFS-Realtime out again: messages rebuilt from the state, made of the entities' own bytes.
+
+use std::{collections::HashSet, sync::Arc};
+
+use bytes::Bytes;
+use lineside_formats::gtfs_rt::{
+    Limits, decode_shallow, encode_feed, proto::FeedHeader, proto::feed_header::Incrementality,
+    to_json,
+};
+use smol_str::{SmolStr, format_smolstr};
+use xxhash_rust::xxh3::xxh3_128;
+
+use crate::{
+    network::{FeedSlice, NetworkState, PerPart},
+    record::{Kind, Record},
+};
+
+/// Which entities a message holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Part {
+    /// All of them.
+    All,
+    /// Vehicle positions.
+    VehiclePositions,
+    /// Trip updates.
+    TripUpdates,
+    /// Alerts.
+    Alerts,
+}
+
+impl Part {
+    pub(crate) const COUNT: usize = 4;
+
+    /// The name of the part in URLs; `None` for the whole.
+    pub fn name(self) -> Option<&'static str> {
+        match self {
+            Part::All => None,
+            Part::VehiclePositions => Some("vehicle-positions"),
+            Part::TripUpdates => Some("trip-updates"),
+            Part::Alerts => Some("alerts"),
+        }
+    }
+
+    /// The part of that name.
+    pub fn parse(name: &str) -> Option<Part> {
+        [Part::VehiclePositions, Part::TripUpdates, Part::Alerts]
+            .into_iter()
+            .find(|part| part.name() == Some(name))
+    }
+
+    fn kinds(self) -> &'static [Kind] {
+        match self {
+            Part::All => &[Kind::TripUpdate, Kind::Vehicle, Kind::Alert],
+            Part::VehiclePositions => &[Kind::Vehicle],
+            Part::TripUpdates => &[Kind::TripUpdate],
+            Part::Alerts => &[Kind::Alert],
+        }
+    }
+}
+
+/// A message ready to be sent.
+#[derive(Clone, Debug)]
+pub struct Export {
+    /// The message.
+    pub bytes: Bytes,
+    /// Its header's time, Unix seconds: never goes back from one state to the next.
+    pub timestamp: u64,
+    /// Hash of the bytes.
+    pub hash: u128,
+}
+
+impl Export {
+    fn new(bytes: Bytes, timestamp: u64) -> Export {
+        Export { hash: xxh3_128(&bytes), bytes, timestamp }
+    }
+
+    /// A strong entity tag, in quotes.
+    pub fn etag(&self) -> SmolStr {
+        format_smolstr!("\"{:032x}\"", self.hash)
+    }
+}
+
+/// The messages of one state, each made when first asked for and then shared.
+#[derive(Debug, Default)]
+pub(crate) struct ExportCache {
+    protobuf: PerPart<Export>,
+    json: PerPart<Export>,
+}
+
+/// The message of a feed, or of a whole network if `id` names it; `None` if the network has no such feed.
+pub fn gtfs_rt(state: &NetworkState, id: &str, part: Part) -> Option<Export> {
+    let source = Source::find(state, id)?;
+    Some(source.cache().protobuf[part as usize].get_or_init(|| source.encode(part)).clone())
+}
+
+/// The JSON twin of the same message; extensions, which JSON cannot name, are left out.
+pub fn gtfs_rt_json(state: &NetworkState, id: &str, part: Part) -> Option<Export> {
+    let source = Source::find(state, id)?;
+    let export = source.cache().json[part as usize].get_or_init(|| {
+        let encoded = source.cache().protobuf[part as usize].get_or_init(|| source.encode(part));
+        Export::new(twin(&encoded.bytes).into(), encoded.timestamp)
+    });
+    Some(export.clone())
+}
+
+/// Where a message comes from.
+enum Source<'a> {
+    Feed(&'a FeedSlice),
+    Network(&'a NetworkState),
+}
+
+impl<'a> Source<'a> {
+    fn find(state: &'a NetworkState, id: &str) -> Option<Source<'a>> {
+        let names_network = state.feeds.first().is_some_and(|feed| feed.id.as_str() == id);
+        if names_network && state.feeds.len() > 1 {
+            return Some(Source::Network(state));
+        }
+        state.feed(id).map(|feed| Source::Feed(feed))
+    }
+
+    fn cache(&self) -> &'a ExportCache {
+        match self {
+            Source::Feed(feed) => &feed.exports,
+            Source::Network(state) => &state.exports,
+        }
+    }
+
+    fn feeds(&self) -> Vec<&'a FeedSlice> {
+        match self {
+            Source::Feed(feed) => vec![feed],
+            Source::Network(state) => state.feeds.iter().map(|feed| &**feed).collect(),
+        }
+    }
+
+    fn encode(&self, part: Part) -> Export {
+        let feeds: Vec<&FeedSlice> =
+            self.feeds().into_iter().filter(|feed| feed.header.is_some()).collect();
+        let timestamp = feeds.iter().map(|feed| feed.timestamp).max().unwrap_or(0);
+        let only = match feeds.as_slice() {
+            [feed] => feed.header.as_ref(),
+            _ => None,
+        };
+        let header = FeedHeader {
+            gtfs_realtime_version: only.map_or("2.0", |it| &it.gtfs_realtime_version).to_owned(),
+            incrementality: Some(Incrementality::FullDataset as i32),
+            timestamp: Some(timestamp),
+            feed_version: only.and_then(|header| header.feed_version.clone()),
+        };
+        // Ids are unique within a feed only; several feeds in one message keep theirs apart by a prefix.
+        let merged = feeds.len() > 1;
+        let entities = feeds.iter().flat_map(|feed| {
+            entities_of(feed, part).into_iter().map(|entity| match merged {
+                true => with_prefix(&entity, feed.id.as_str()),
+                false => entity,
+            })
+        });
+        Export::new(encode_feed(&header, entities), timestamp)
+    }
+}
+
+/// The entities of a feed's part, each once; an id that the feed uses for two kinds is told apart.
+fn entities_of(feed: &FeedSlice, part: Part) -> Vec<Bytes> {
+    let mut entities = Vec::new();
+    let mut ids: HashSet<Vec<u8>> = HashSet::new();
+    let mut taken: HashSet<*const u8> = HashSet::new();
+    for &kind in part.kinds() {
+        let Some(table) = feed.tables.of(kind) else { continue };
+        for record in table.records() {
+            if part == Part::All && !taken.insert(record.raw.as_ptr()) {
+                continue;
+            }
+            let entity = match part {
+                Part::All => record.raw.clone(),
+                _ => only_kind(record),
+            };
+            let id = entity_id(&entity).to_vec();
+            if ids.contains(&id) {
+                let entity = with_prefix(&entity, kind.as_str());
+                ids.insert(entity_id(&entity).to_vec());
+                entities.push(entity);
+            } else {
+                ids.insert(id);
+                entities.push(entity);
+            }
+        }
+    }
+    if part == Part::All {
+        entities.extend(feed.others.iter().cloned());
+    }
+    entities
+}
+
+/// Field numbers of a feed entity.
+const ID: u32 = 1;
+const PAYLOADS: std::ops::RangeInclusive<u32> = 3..=5;
+
+/// The entity without payloads of other kinds. Nearly all have one payload and are given as they are.
+fn only_kind(record: &Arc<Record>) -> Bytes {
+    let wanted = match record.kind {
+        Kind::TripUpdate => 3,
+        Kind::Vehicle => 4,
+        _ => 5,
+    };
+    let is_other = |number: u32| PAYLOADS.contains(&number) && number != wanted;
+    if !fields(&record.raw).any(|(number, _)| is_other(number)) {
+        return record.raw.clone();
+    }
+    let kept = fields(&record.raw).filter(|(number, _)| !is_other(*number));
+    kept.flat_map(|(_, field)| field.iter().copied()).collect::<Vec<u8>>().into()
+}
+
+fn entity_id(entity: &[u8]) -> &[u8] {
+    let field = fields(entity).find(|(number, _)| *number == ID).map(|(_, field)| field);
+    let Some(mut value) = field.and_then(|field| field.get(1..)) else { return &[] };
+    match prost::decode_length_delimiter(&mut value) {
+        Ok(length) => value.get(..length).unwrap_or_default(),
+        Err(_) => &[],
+    }
+}
+
+/// The same entity under the id `<prefix>:<id>`.
+fn with_prefix(entity: &Bytes, prefix: &str) -> Bytes {
+    let id = entity_id(entity);
+    let length = prefix.len() + 1 + id.len();
+    let mut out = Vec::with_capacity(entity.len() + prefix.len() + 4);
+    out.push((ID << 3 | 2) as u8);
+    prost::encode_length_delimiter(length, &mut out).expect("a Vec has room for a length");
+    out.extend_from_slice(prefix.as_bytes());
+    out.push(b':');
+    out.extend_from_slice(id);
+    for (_, field) in fields(entity).filter(|(number, _)| *number != ID) {
+        out.extend_from_slice(field);
+    }
+    out.into()
+}
+
+/// The fields of an encoded message with their bytes, keys included. The entities here were decoded before, so one
+/// that cannot be read ends the list.
+fn fields(message: &[u8]) -> impl Iterator<Item = (u32, &[u8])> {
+    let mut rest = message;
+    std::iter::from_fn(move || {
+        let start = rest;
+        let (tag, wire_type) = prost::encoding::decode_key(&mut rest).ok()?;
+        let context = prost::encoding::DecodeContext::default();
+        prost::encoding::skip_field(wire_type, tag, &mut rest, context).ok()?;
+        Some((tag, &start[..start.len() - rest.len()]))
+    })
+}
+
+fn twin(message: &Bytes) -> Vec<u8> {
+    let mut out = Vec::new();
+    let limits = Limits { body_bytes: usize::MAX, entity_bytes: usize::MAX, ..Limits::default() };
+    if let Ok((shallow, _)) = decode_shallow(message.clone(), &limits) {
+        let entities = shallow.entities.iter().filter_map(|raw| raw.decode().ok());
+        to_json(&mut out, &shallow.header, entities).expect("a Vec takes every byte");
+    }
+    out
+}

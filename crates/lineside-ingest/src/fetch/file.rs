@@ -1,0 +1,84 @@
+//! One file on disk.
+
+use std::{
+    fs::{self, File},
+    io::Read,
+    path::{Path, PathBuf},
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use bytes::Bytes;
+use lineside_sync::UnixMillis;
+
+use super::{Body, Failure, Fetched, blocking};
+
+/// Reads a file again when its size or time changed.
+#[derive(Debug)]
+pub(crate) struct FileFetcher {
+    path: PathBuf,
+    max: u64,
+    seen: Option<Stamp>,
+}
+
+/// What tells one version of a file from the next without reading it.
+pub(super) type Stamp = (u64, Option<SystemTime>);
+
+impl FileFetcher {
+    pub(super) fn new(path: PathBuf, max: u64) -> FileFetcher {
+        FileFetcher { path, max, seen: None }
+    }
+
+    pub(super) fn forget(&mut self) {
+        self.seen = None;
+    }
+
+    pub(super) async fn fetch(&mut self) -> Result<Fetched, Failure> {
+        let (path, max, seen) = (self.path.clone(), self.max, self.seen);
+        let (fetched, stamp) = blocking(move || {
+            let stamp = stamp(&path)?;
+            if seen == Some(stamp) {
+                return Ok((Fetched::NotModified, stamp));
+            }
+            let body = Body {
+                bytes: read(&path, max)?,
+                content_type: None,
+                last_modified: stamp.1.and_then(unix_millis),
+                file_name: path.file_name().and_then(|name| name.to_str()).map(str::to_owned),
+            };
+            Ok((Fetched::Body(body), stamp))
+        })
+        .await?;
+        self.seen = Some(stamp);
+        Ok(fetched)
+    }
+}
+
+pub(super) fn stamp(path: &Path) -> Result<Stamp, Failure> {
+    let metadata = fs::metadata(path).map_err(|error| Failure::io(&shown(path), &error))?;
+    Ok((metadata.len(), metadata.modified().ok()))
+}
+
+/// Reads a file whole, unless it is too large.
+pub(super) fn read(path: &Path, max: u64) -> Result<Bytes, Failure> {
+    let fail = |error: std::io::Error| Failure::io(&shown(path), &error);
+    let mut bytes = Vec::new();
+    // One byte more than allowed tells a file at the limit from one beyond it, also while it grows.
+    File::open(path)
+        .map_err(fail)?
+        .take(max.saturating_add(1))
+        .read_to_end(&mut bytes)
+        .map_err(fail)?;
+    if bytes.len() as u64 > max {
+        return Err(Failure::too_large(max));
+    }
+    Ok(bytes.into())
+}
+
+pub(super) fn unix_millis(time: SystemTime) -> Option<UnixMillis> {
+    let since = time.duration_since(UNIX_EPOCH).ok()?;
+    i64::try_from(since.as_millis()).ok().map(UnixMillis)
+}
+
+pub(super) fn shown(path: &Path) -> String {
+    path.display().to_string()
+}

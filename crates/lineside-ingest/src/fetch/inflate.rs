@@ -1,0 +1,164 @@
+//! Gzip as it streams in, with an end to how much comes out.
+
+use std::io::{self, Write};
+
+use flate2::write::MultiGzDecoder;
+
+use super::{Failure, FailureCode};
+
+/// What comes out may exceed what went in by this factor; gzip's own limit is about 1,030, text and protobuf stay below 50.
+const RATIO_MAX: u64 = 200;
+/// Below this size no ratio is suspicious.
+const RATIO_FREE_BYTES: u64 = 4 << 20;
+
+/// Collects a body, inflating it on the way if it is compressed.
+#[derive(Debug)]
+pub(super) enum Collector {
+    Plain { bytes: Vec<u8>, max: u64 },
+    Gzip { decoder: Box<MultiGzDecoder<Capped>>, taken: u64, max: u64 },
+}
+
+/// A buffer that refuses to grow past its limit.
+#[derive(Debug)]
+pub(super) struct Capped {
+    bytes: Vec<u8>,
+    limit: u64,
+    overflowed: bool,
+}
+
+impl Write for Capped {
+    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
+        if self.bytes.len() as u64 + piece.len() as u64 > self.limit {
+            self.overflowed = true;
+            return Err(io::Error::other("beyond the limit"));
+        }
+        self.bytes.extend_from_slice(piece);
+        Ok(piece.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Collector {
+    pub(super) fn new(gzip: bool, max: u64) -> Collector {
+        if gzip {
+            let capped = Capped { bytes: Vec::new(), limit: 0, overflowed: false };
+            Collector::Gzip { decoder: Box::new(MultiGzDecoder::new(capped)), taken: 0, max }
+        } else {
+            Collector::Plain { bytes: Vec::new(), max }
+        }
+    }
+
+    /// Takes the next piece of the body.
+    pub(super) fn take(&mut self, piece: &[u8]) -> Result<(), Failure> {
+        match self {
+            Collector::Plain { bytes, max } => {
+                if bytes.len() as u64 + piece.len() as u64 > *max {
+                    return Err(Failure::too_large(*max));
+                }
+                bytes.extend_from_slice(piece);
+                Ok(())
+            }
+            Collector::Gzip { decoder, taken, max } => {
+                *taken += piece.len() as u64;
+                if *taken > *max {
+                    return Err(Failure::too_large(*max));
+                }
+                decoder.get_mut().limit = inflated_max(*taken, *max);
+                match decoder.write_all(piece) {
+                    Ok(()) => Ok(()),
+                    Err(error) => Err(refusal(decoder.get_ref(), *max, &error)),
+                }
+            }
+        }
+    }
+
+    /// The whole body.
+    pub(super) fn finish(self) -> Result<Vec<u8>, Failure> {
+        match self {
+            Collector::Plain { bytes, .. } => Ok(bytes),
+            Collector::Gzip { taken: 0, .. } => Ok(Vec::new()),
+            Collector::Gzip { mut decoder, max, .. } => match decoder.try_finish() {
+                Ok(()) => Ok(std::mem::take(&mut decoder.get_mut().bytes)),
+                Err(error) => Err(refusal(decoder.get_ref(), max, &error)),
+            },
+        }
+    }
+}
+
+fn inflated_max(taken: u64, max: u64) -> u64 {
+    max.min(taken.saturating_mul(RATIO_MAX).max(RATIO_FREE_BYTES))
+}
+
+fn refusal(capped: &Capped, max: u64, error: &io::Error) -> Failure {
+    if capped.overflowed {
+        let why = if capped.limit < max { "inflates like a bomb" } else { "inflates too far" };
+        return Failure::new(
+            FailureCode::TooLarge,
+            format!("the body {why}: more than {} bytes", capped.limit),
+        );
+    }
+    match error.kind() {
+        io::ErrorKind::UnexpectedEof => {
+            Failure::new(FailureCode::Truncated, "the compressed body ends too early")
+        }
+        _ => Failure::new(FailureCode::Decode, format!("the body is no gzip: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flate2::{Compression, write::GzEncoder};
+
+    use super::*;
+
+    fn gzip(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    fn collect(body: &[u8], gzip: bool, max: u64) -> Result<Vec<u8>, FailureCode> {
+        let mut collector = Collector::new(gzip, max);
+        for piece in body.chunks(7) {
+            collector.take(piece).map_err(|failure| failure.code)?;
+        }
+        collector.finish().map_err(|failure| failure.code)
+    }
+
+    #[test]
+    fn a_compressed_body_comes_out_as_it_was() {
+        let body: Vec<u8> = (0..100_000_u32).flat_map(|n| n.to_le_bytes()).collect();
+        assert_eq!(collect(&gzip(&body), true, 1 << 20), Ok(body.clone()));
+        assert_eq!(collect(&body, false, 1 << 20), Ok(body));
+    }
+
+    #[test]
+    fn too_much_is_refused_while_it_streams() {
+        assert_eq!(collect(&[0; 100], false, 99), Err(FailureCode::TooLarge));
+        assert_eq!(collect(&gzip(&[0; 10_000]), true, 9_999), Err(FailureCode::TooLarge));
+    }
+
+    #[test]
+    fn a_bomb_is_refused_long_before_the_size_limit() {
+        let bomb = gzip(&vec![0; 64 << 20]);
+        let mut collector = Collector::new(true, 1 << 30);
+        let mut taken = 0;
+        let refused = bomb.chunks(1024).find_map(|piece| {
+            taken += piece.len();
+            collector.take(piece).err()
+        });
+        assert_eq!(refused.unwrap().code, FailureCode::TooLarge);
+        assert!(taken < bomb.len() / 2, "{taken} of {}", bomb.len());
+    }
+
+    #[test]
+    fn a_cut_or_damaged_body_is_told_apart() {
+        let whole = gzip(b"hello hello hello");
+        assert_eq!(collect(&whole[..whole.len() - 5], true, 100), Err(FailureCode::Truncated));
+        assert_eq!(collect(b"this is no gzip at all", true, 100), Err(FailureCode::Decode));
+        assert_eq!(collect(b"", true, 100), Ok(Vec::new()));
+    }
+}

@@ -1,0 +1,248 @@
+//! A folder of successive snapshots, played in the order of their times as if it were a live source.
+//!
+//! Every snapshot is played once, none is skipped, and the last one stays. A recording may have holes; one is not
+//! waited for longer than [`HOLE_MAX`] of recorded time.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+
+use lineside_formats::{Format, gtfs_rt, sniff};
+use lineside_sync::{Clock, UnixMillis};
+
+use super::{
+    Body, Failure, FailureCode, Fetched, blocking,
+    file::{read, shown, stamp, unix_millis},
+};
+use crate::limits::REPLAY_FILES_MAX;
+
+/// The longest silence of a recording that is played in full.
+const HOLE_MAX: Duration = Duration::from_secs(10 * 60);
+
+/// Plays a folder.
+#[derive(Debug)]
+pub(crate) struct ReplayFetcher {
+    dir: PathBuf,
+    speed: f64,
+    max: u64,
+    clock: Arc<dyn Clock>,
+    tape: OnceLock<ReplayClock>,
+    /// How many frames were played.
+    played: usize,
+}
+
+/// The recorded time that passes while a folder is played.
+#[derive(Clone, Debug)]
+pub(crate) struct ReplayClock(Arc<Tape>);
+
+#[derive(Debug)]
+struct Tape {
+    started: Duration,
+    speed: f64,
+    frames: Vec<Frame>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Frame {
+    /// When it was recorded.
+    at: UnixMillis,
+    path: PathBuf,
+    /// Recorded time from the first frame to this one, holes shortened.
+    offset: Duration,
+}
+
+impl ReplayClock {
+    /// The recorded time when the clock that plays it shows `monotonic`.
+    pub(crate) fn at(&self, monotonic: Duration) -> UnixMillis {
+        let passed = self.passed(monotonic);
+        let frames = &self.0.frames;
+        let next = frames.partition_point(|frame| frame.offset <= passed);
+        let Some(frame) = frames.get(next.saturating_sub(1)) else { return UnixMillis(0) };
+        frame.at + passed.saturating_sub(frame.offset)
+    }
+
+    fn passed(&self, monotonic: Duration) -> Duration {
+        monotonic.saturating_sub(self.0.started).mul_f64(self.0.speed)
+    }
+}
+
+impl ReplayFetcher {
+    pub(super) fn new(dir: PathBuf, speed: f64, max: u64, clock: Arc<dyn Clock>) -> ReplayFetcher {
+        ReplayFetcher { dir, speed, max, clock, tape: OnceLock::new(), played: 0 }
+    }
+
+    pub(super) fn clock(&self) -> Option<ReplayClock> {
+        self.tape.get().cloned()
+    }
+
+    /// Time until the next frame; `None` when all were played.
+    pub(super) fn due_in(&self) -> Option<Duration> {
+        let tape = self.tape.get()?;
+        let next = tape.0.frames.get(self.played)?;
+        let wait = next.offset.saturating_sub(tape.passed(self.clock.monotonic()));
+        Some(wait.div_f64(self.speed))
+    }
+
+    pub(super) async fn fetch(&mut self) -> Result<Fetched, Failure> {
+        if self.tape.get().is_none() {
+            let (dir, max) = (self.dir.clone(), self.max);
+            let frames = blocking(move || find_frames(&dir, max)).await?;
+            let tape = Tape { started: self.clock.monotonic(), speed: self.speed, frames };
+            self.tape.get_or_init(|| ReplayClock(Arc::new(tape)));
+        }
+        let due = self.due_in() == Some(Duration::ZERO);
+        let frame = self.tape.get().and_then(|tape| tape.0.frames.get(self.played)).cloned();
+        let Some(frame) = frame.filter(|_| due) else { return Ok(Fetched::NotModified) };
+        // A frame that cannot be read is passed over, or it would stop the tape.
+        self.played += 1;
+        let max = self.max;
+        blocking(move || {
+            Ok(Fetched::Body(Body {
+                bytes: read(&frame.path, max)?,
+                content_type: None,
+                last_modified: Some(frame.at),
+                file_name: frame.path.file_name().and_then(|name| name.to_str()).map(str::to_owned),
+            }))
+        })
+        .await
+    }
+}
+
+/// The folder's snapshots in the order of their times.
+fn find_frames(dir: &Path, max: u64) -> Result<Vec<Frame>, Failure> {
+    let fail = |error: std::io::Error| Failure::io(&shown(dir), &error);
+    let mut frames = Vec::new();
+    for entry in fs::read_dir(dir).map_err(fail)? {
+        let path = entry.map_err(fail)?.path();
+        let hidden =
+            path.file_name().and_then(|name| name.to_str()).is_none_or(|n| n.starts_with('.'));
+        if hidden || !path.is_file() {
+            continue;
+        }
+        if frames.len() == REPLAY_FILES_MAX {
+            let detail = format!("{} holds more than {REPLAY_FILES_MAX} files", shown(dir));
+            return Err(Failure::new(FailureCode::TooLarge, detail));
+        }
+        let at = recorded_at(&path, max)?;
+        frames.push(Frame { at, path, offset: Duration::ZERO });
+    }
+    if frames.is_empty() {
+        let detail = format!("{} holds no snapshots", shown(dir));
+        return Err(Failure::new(FailureCode::Empty, detail));
+    }
+    frames.sort();
+    for i in 1..frames.len() {
+        let hole = frames[i].at.since(frames[i - 1].at);
+        frames[i].offset = frames[i - 1].offset + hole.min(HOLE_MAX);
+    }
+    Ok(frames)
+}
+
+/// The time that the snapshot gives itself, else the Unix time in its name, else the file's own.
+fn recorded_at(path: &Path, max: u64) -> Result<UnixMillis, Failure> {
+    if let Some(at) = header_time(path, max) {
+        return Ok(at);
+    }
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    if let Some(at) = time_in_name(name) {
+        return Ok(at);
+    }
+    Ok(stamp(path)?.1.and_then(unix_millis).unwrap_or_default())
+}
+
+fn header_time(path: &Path, max: u64) -> Option<UnixMillis> {
+    let bytes = read(path, max).ok()?;
+    if sniff(&bytes) != Some(Format::GtfsRt) {
+        return None;
+    }
+    let limits = gtfs_rt::Limits::default();
+    let header = if bytes.trim_ascii_start().starts_with(b"{") {
+        gtfs_rt::decode_json(&bytes, &limits).ok()?.0.header
+    } else {
+        gtfs_rt::decode_shallow(bytes, &limits).ok()?.0.header
+    };
+    let seconds = i64::try_from(header.timestamp.filter(|&seconds| seconds > 0)?).ok()?;
+    Some(UnixMillis::from_seconds(seconds))
+}
+
+/// The first run of exactly ten digits, read as Unix seconds (2001 to 2286).
+fn time_in_name(name: &str) -> Option<UnixMillis> {
+    let digits = name.split(|c: char| !c.is_ascii_digit()).find(|digits| digits.len() == 10)?;
+    Some(UnixMillis::from_seconds(digits.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use lineside_sync::SimulatedClock;
+
+    use super::*;
+
+    fn tape(times: &[i64], speed: f64) -> ReplayClock {
+        let mut frames: Vec<Frame> = times
+            .iter()
+            .map(|&at| Frame {
+                at: UnixMillis::from_seconds(at),
+                path: PathBuf::new(),
+                offset: Duration::ZERO,
+            })
+            .collect();
+        for i in 1..frames.len() {
+            let hole = frames[i].at.since(frames[i - 1].at).min(HOLE_MAX);
+            frames[i].offset = frames[i - 1].offset + hole;
+        }
+        ReplayClock(Arc::new(Tape { started: Duration::from_secs(5), speed, frames }))
+    }
+
+    #[test]
+    fn recorded_time_passes_at_its_speed_and_jumps_over_holes() {
+        let clock = tape(&[1_000, 1_060, 100_000], 10.0);
+        let at = |seconds| clock.at(Duration::from_secs(seconds)).seconds();
+        assert_eq!(at(0), 1_000);
+        assert_eq!(at(5), 1_000);
+        assert_eq!(at(8), 1_030);
+        assert_eq!(at(11), 1_060);
+        // The hole of more than a day takes ten recorded minutes: one real one.
+        assert_eq!(at(5 + 6 + 60), 100_000);
+        assert_eq!(at(5 + 6 + 70), 100_100);
+    }
+
+    #[test]
+    fn names_may_hold_the_time() {
+        assert_eq!(
+            time_in_name("1707397157.ace.pb"),
+            Some(UnixMillis::from_seconds(1_707_397_157))
+        );
+        assert_eq!(time_in_name("tu-2024.pb"), None);
+    }
+
+    #[tokio::test]
+    async fn every_frame_is_played_once_and_in_time() {
+        let dir = tempfile::tempdir().unwrap();
+        for second in [1_700_000_020_u64, 1_700_000_000, 1_700_000_010] {
+            fs::write(dir.path().join(format!("{second}.txt")), format!("frame {second}")).unwrap();
+        }
+        let clock = Arc::new(SimulatedClock::new(UnixMillis(0)));
+        let mut fetcher =
+            ReplayFetcher::new(dir.path().into(), 10.0, 1 << 20, Arc::clone(&clock) as _);
+        let mut played = Vec::new();
+        for _ in 0..30 {
+            if let Fetched::Body(body) = fetcher.fetch().await.unwrap() {
+                played.push((clock.monotonic().as_millis(), body.last_modified.unwrap().seconds()));
+            }
+            clock.advance(Duration::from_millis(100));
+        }
+        assert_eq!(played, [(0, 1_700_000_000), (1_000, 1_700_000_010), (2_000, 1_700_000_020)]);
+        assert_eq!(fetcher.due_in(), None);
+    }
+
+    #[tokio::test]
+    async fn a_folder_without_snapshots_says_so() {
+        let dir = tempfile::tempdir().unwrap();
+        let clock = Arc::new(SimulatedClock::new(UnixMillis(0)));
+        let mut fetcher = ReplayFetcher::new(dir.path().into(), 1.0, 1, clock);
+        assert_eq!(fetcher.fetch().await.unwrap_err().code, FailureCode::Empty);
+    }
+}

@@ -1,0 +1,139 @@
+//! Geohashes: cells of the earth, each further character a 32nd of the one before.
+//!
+//! A cell is kept as the number that its bits make, so that the cells within a coarser one are a range.
+
+use std::fmt;
+
+/// Characters of a geohash, in the order of their values.
+const ALPHABET: &[u8; 32] = b"0123456789bcdefghjkmnpqrstuvwxyz";
+/// Bits of one character.
+const BITS: u32 = 5;
+
+/// Shortest and longest cell that can be subscribed to (DESIGN §6).
+pub const CELL_CHARS: std::ops::RangeInclusive<u32> = 4..=6;
+
+/// A cell of 1 to 12 characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Cell {
+    chars: u32,
+    bits: u64,
+}
+
+impl Cell {
+    /// The cell of `chars` characters (1 to 12) that holds a point in degrees.
+    pub fn of(lat: f64, lon: f64, chars: u32) -> Cell {
+        let n_bits = BITS * chars.clamp(1, 12);
+        // Longitude takes the first bit, so it has the odd one.
+        let lon_bits = fraction((lon + 180.0) / 360.0, n_bits.div_ceil(2));
+        let lat_bits = fraction((lat + 90.0) / 180.0, n_bits / 2);
+        let bits = if n_bits % 2 == 0 {
+            spread(lon_bits) << 1 | spread(lat_bits)
+        } else {
+            spread(lon_bits) | spread(lat_bits) << 1
+        };
+        Cell { chars: chars.clamp(1, 12), bits }
+    }
+
+    /// Reads a geohash in lower case.
+    pub fn parse(text: &str) -> Option<Cell> {
+        if !(1..=12).contains(&text.len()) {
+            return None;
+        }
+        let mut bits = 0;
+        for byte in text.bytes() {
+            let value = ALPHABET.iter().position(|&letter| letter == byte)?;
+            bits = bits << BITS | value as u64;
+        }
+        Some(Cell { chars: text.len() as u32, bits })
+    }
+
+    /// Number of characters.
+    pub fn chars(self) -> u32 {
+        self.chars
+    }
+
+    /// The number that the cell's bits make.
+    pub fn bits(self) -> u64 {
+        self.bits
+    }
+
+    /// The cell of fewer characters that holds this one.
+    pub fn parent(self, chars: u32) -> Cell {
+        let chars = chars.min(self.chars);
+        Cell { chars, bits: self.bits >> (BITS * (self.chars - chars)) }
+    }
+
+    /// The numbers of the cells of `chars` characters within this one.
+    pub(crate) fn range(self, chars: u32) -> std::ops::Range<u64> {
+        let shift = BITS * chars.saturating_sub(self.chars);
+        self.bits << shift..(self.bits + 1) << shift
+    }
+}
+
+impl fmt::Display for Cell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for place in (0..self.chars).rev() {
+            let value = (self.bits >> (BITS * place)) as usize & 31;
+            f.write_str(char::from(ALPHABET[value]).encode_utf8(&mut [0; 4]))?;
+        }
+        Ok(())
+    }
+}
+
+/// The first `bits` binary places of a number within 0 and 1.
+fn fraction(value: f64, bits: u32) -> u32 {
+    let scale = (1_u64 << bits) as f64;
+    // The upper edge of the earth belongs to its last cell; `as` saturates what lies outside.
+    ((value * scale) as u64).min((1 << bits) - 1) as u32
+}
+
+/// Puts a zero bit between the bits.
+fn spread(value: u32) -> u64 {
+    let mut bits = u64::from(value);
+    bits = (bits | bits << 16) & 0x0000_FFFF_0000_FFFF;
+    bits = (bits | bits << 8) & 0x00FF_00FF_00FF_00FF;
+    bits = (bits | bits << 4) & 0x0F0F_0F0F_0F0F_0F0F;
+    bits = (bits | bits << 2) & 0x3333_3333_3333_3333;
+    (bits | bits << 1) & 0x5555_5555_5555_5555
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn known_places_have_their_cells() {
+        for (lat, lon, cell) in [
+            (57.64911, 10.40744, "u4pruydqqvj"),
+            (48.8584, 2.2945, "u09tun"),
+            (-25.382708, -49.265506, "6gkzwgjz"),
+            (90.0, 180.0, "zzzzzz"),
+            (-90.0, -180.0, "000000"),
+        ] {
+            assert_eq!(Cell::of(lat, lon, cell.len() as u32).to_string(), cell);
+        }
+    }
+
+    #[test]
+    fn what_is_no_geohash_is_refused() {
+        for text in ["", "a", "ilo", "U09", "u09tunquegrow", "é"] {
+            assert_eq!(Cell::parse(text), None, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_cell_reads_back_and_lies_in_its_parents(lat in -90.0..90.0, lon in -180.0..180.0) {
+            let cell = Cell::of(lat, lon, 6);
+            prop_assert_eq!(Cell::parse(&cell.to_string()), Some(cell));
+            for chars in CELL_CHARS {
+                let parent = Cell::of(lat, lon, chars);
+                prop_assert_eq!(cell.parent(chars), parent);
+                prop_assert!(parent.range(6).contains(&cell.bits()));
+                prop_assert!(cell.to_string().starts_with(&parent.to_string()));
+            }
+        }
+    }
+}

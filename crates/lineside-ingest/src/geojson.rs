@@ -1,0 +1,128 @@
+//! GeoJSON: vehicles, stops and routes for maps and tables.
+
+use bytes::Bytes;
+use lineside_sync::UnixMillis;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::{
+    dataset::Dataset,
+    network::NetworkState,
+    record::{Hex, Record, rfc3339},
+};
+
+/// The vehicles of a feed, or of the whole network if `id` names it, that have a position; `None` if the network has
+/// no such feed.
+pub fn vehicles(state: &NetworkState, id: &str) -> Option<Bytes> {
+    let whole = state.feeds.first().is_some_and(|feed| feed.id.as_str() == id);
+    state.feed(id)?;
+    let vehicles = state.vehicles().filter(|record| whole || record.feed.as_str() == id);
+    Some(collection(vehicles.filter_map(|record| vehicle(record))))
+}
+
+/// The stops of a schedule that have a position. Made once per dataset.
+pub fn stops(dataset: &Dataset) -> Bytes {
+    dataset
+        .stops_geojson
+        .get_or_init(|| {
+            let timetable = &dataset.timetable;
+            collection(timetable.stops().filter_map(|stop| {
+                let (lat, lon) = (stop.lat?, stop.lon?);
+                let parent = stop.parent.map(|parent| timetable.stop(parent).id);
+                Some(point(
+                    lat,
+                    lon,
+                    json!({
+                        "stop_id": stop.id,
+                        "stop_code": stop.code,
+                        "stop_name": stop.name,
+                        "location_type": stop.location_type,
+                        "parent_station": parent,
+                        "platform_code": stop.platform_code,
+                        "wheelchair_boarding": stop.wheelchair,
+                    }),
+                ))
+            }))
+        })
+        .clone()
+}
+
+/// The routes of a schedule, each as a few lines. Made once per dataset.
+pub fn routes(dataset: &Dataset) -> Bytes {
+    dataset
+        .routes_geojson
+        .get_or_init(|| {
+            let timetable = &dataset.timetable;
+            collection(timetable.routes().map(|route| {
+                let lines: Vec<Vec<[f64; 2]>> = timetable
+                    .route_lines(route.idx)
+                    .into_iter()
+                    .map(|line| line.points.into_iter().map(|(lat, lon)| [lon, lat]).collect())
+                    .collect();
+                json!({
+                    "type": "Feature",
+                    "geometry": {"type": "MultiLineString", "coordinates": lines},
+                    "properties": {
+                        "route_id": route.id,
+                        "agency_id": route.agency.map(|agency| timetable.agency(agency).id),
+                        "route_short_name": route.short_name,
+                        "route_long_name": route.long_name,
+                        "route_type": route.kind,
+                        "route_color": route.color.map(|color| Hex(color).to_string()),
+                        "route_text_color": route.text_color.map(|color| Hex(color).to_string()),
+                        "route_sort_order": route.sort_order,
+                    },
+                })
+            }))
+        })
+        .clone()
+}
+
+fn vehicle(record: &Record) -> Option<Value> {
+    let (lat, lon) = record.position()?;
+    let vehicle = record.vehicle()?;
+    let position = vehicle.position.as_ref()?;
+    let trip = vehicle.trip.as_ref();
+    let descriptor = vehicle.vehicle.as_ref();
+    let at = vehicle.timestamp.and_then(|seconds| i64::try_from(seconds).ok());
+    let mut properties = json!({
+        "feed": record.feed,
+        "id": record.id,
+        "vehicle_id": descriptor.and_then(|it| it.id.as_deref()),
+        "label": descriptor.and_then(|it| it.label.as_deref()),
+        "trip_id": trip.and_then(|it| it.trip_id.as_deref()),
+        "start_date": trip.and_then(|it| it.start_date.as_deref()),
+        "bearing": position.bearing,
+        "speed": position.speed,
+        "timestamp": at.map(|seconds| rfc3339(UnixMillis::from_seconds(seconds))),
+    });
+    if let (Some(all), Ok(Value::Object(join))) =
+        (properties.as_object_mut(), serde_json::to_value(&record.join))
+    {
+        all.extend(join);
+    }
+    Some(point(lat, lon, properties))
+}
+
+fn point(lat: f64, lon: f64, properties: Value) -> Value {
+    json!({
+        "type": "Feature",
+        "geometry": {"type": "Point", "coordinates": [rounded(lon), rounded(lat)]},
+        "properties": properties,
+    })
+}
+
+/// Seven places are a centimeter; a float made of fewer bits would show digits that nobody measured.
+fn rounded(degrees: f64) -> f64 {
+    (degrees * 1e7).round() / 1e7
+}
+
+fn collection(features: impl Iterator<Item = Value>) -> Bytes {
+    #[derive(Serialize)]
+    struct Collection {
+        r#type: &'static str,
+        features: Vec<Value>,
+    }
+    let collection = Collection { r#type: "FeatureCollection", features: features.collect() };
+    serde_json::to_vec(&collection).expect("values of JSON are JSON").into()
+}

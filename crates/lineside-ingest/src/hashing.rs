@@ -1,0 +1,50 @@
+//! A fast hasher for the maps of the write path, keyed per process so that ids cannot be chosen to collide.
+
+use std::{
+    collections::HashMap,
+    hash::{BuildHasher, Hasher},
+};
+
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+/// A map keyed by text from feeds.
+pub(crate) type TextMap<K, V> = HashMap<K, V, Seeded>;
+
+/// Builds hashers with one secret.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Seeded(pub(crate) u64);
+
+impl Seeded {
+    /// Hash of a sequence of texts; a text's end counts, so ("a", "bc") and ("ab", "c") differ.
+    pub(crate) fn of(self, texts: &[&str]) -> u64 {
+        texts.iter().fold(self.0, |seed, text| {
+            xxh3_64_with_seed(text.as_bytes(), seed).rotate_left(23) ^ text.len() as u64
+        })
+    }
+}
+
+impl BuildHasher for Seeded {
+    type Hasher = SeededHasher;
+
+    fn build_hasher(&self) -> SeededHasher {
+        SeededHasher(self.0)
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct SeededHasher(u64);
+
+impl Hasher for SeededHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 = xxh3_64_with_seed(bytes, self.0);
+    }
+
+    /// The byte that ends a text; it cannot be part of one, so one round of mixing keeps texts apart.
+    fn write_u8(&mut self, byte: u8) {
+        self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}

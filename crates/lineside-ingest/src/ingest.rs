@@ -1,0 +1,224 @@
+//! All of it running: the catalog's feeds, their networks, the hub that their changes go to.
+
+use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
+
+use lineside_hub::{
+    Channel, Epoch, Hub, HubConfig, Position, ResolveError, RoomKey, State, StateSource,
+};
+use lineside_sync::Clock;
+use tokio::sync::{Semaphore, mpsc};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use crate::{
+    channels::Channels,
+    config::{FeedConfig, FeedId},
+    feed::Feed,
+    fetch::client,
+    limits::{INPUTS_MAX, LOADS_AT_ONCE, READY_AFTER, SEARCH_LIMIT_MAX},
+    network::{Network, NetworkQueue, NetworkWriter, run},
+    poll::{Poller, Shared},
+    search::{CatalogHit, StopHit, StopQuery, catalog, stops},
+};
+
+/// What an [`Ingest`] starts from.
+#[derive(Debug)]
+pub struct Options {
+    /// The feeds; of two with one id the first counts.
+    pub feeds: Vec<FeedConfig>,
+    /// The time that everything follows.
+    pub clock: Arc<dyn Clock>,
+    /// Decides epochs, keys of maps and jitter. Take it from the system's randomness, except where a run is to be
+    /// repeated: an epoch that comes twice makes clients believe that they missed nothing.
+    pub seed: u64,
+    /// Bounds of the hub.
+    pub hub: HubConfig,
+    /// The `User-Agent` that producers see.
+    pub client_name: String,
+}
+
+/// The running feeds. Dropping it stops them.
+pub struct Ingest {
+    feeds: Vec<Arc<Feed>>,
+    by_id: HashMap<String, usize>,
+    networks: Vec<Arc<Network>>,
+    hub: Arc<Hub>,
+    channels: Arc<Channels>,
+    clock: Arc<dyn Clock>,
+    started: Duration,
+    stop: CancellationToken,
+    tasks: TaskTracker,
+}
+
+/// A network with its feeds' configurations, the one that names it first.
+type Members = Vec<Arc<FeedConfig>>;
+
+impl Ingest {
+    /// Starts polling on the current tokio runtime.
+    pub fn start(options: Options) -> Arc<Ingest> {
+        let Options { feeds, clock, seed, hub, client_name } = options;
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let keys = rng.u64(..);
+        let configs = unique(feeds);
+        let groups = group(&configs);
+        let networks: Vec<Arc<Network>> = groups
+            .iter()
+            .zip(1..)
+            .map(|(members, group)| {
+                let mut ids = members.iter().map(|config| config.id.clone());
+                let first = ids.next().unwrap_or_else(|| members[0].id.clone());
+                let epoch = Epoch::random(&mut rng);
+                Arc::new(Network::new(first, ids, group, epoch, Arc::clone(&clock)))
+            })
+            .collect();
+        let channels = Arc::new(Channels::new(networks.clone(), keys, Arc::clone(&clock)));
+        let source = Arc::clone(&channels) as Arc<dyn StateSource>;
+        let hub = Hub::new(hub, source, Arc::clone(&clock), rng.u64(..));
+        let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
+        let shared = Shared {
+            client: client(&client_name),
+            clock: Arc::clone(&clock),
+            loads: Arc::new(Semaphore::new(LOADS_AT_ONCE)),
+        };
+        let mut started: HashMap<FeedId, Arc<Feed>> = HashMap::new();
+        for (network, members) in networks.iter().zip(&groups) {
+            let writer = NetworkWriter::new(Arc::clone(network), Some(Arc::clone(&hub)), keys);
+            let (queue, inputs) = mpsc::channel(INPUTS_MAX);
+            tasks.spawn(run(writer, inputs, Arc::clone(&clock), stop.clone()));
+            let feeds = start_feeds(network, members, &queue, &shared, &mut rng, (&tasks, &stop));
+            network.set_feeds(feeds.iter().map(Arc::downgrade).collect());
+            started.extend(feeds.into_iter().map(|feed| (feed.id().clone(), feed)));
+        }
+        tasks.close();
+        let feeds: Vec<Arc<Feed>> =
+            configs.iter().filter_map(|config| started.get(&config.id).cloned()).collect();
+        let by_id =
+            feeds.iter().enumerate().map(|(at, feed)| (feed.id().to_string(), at)).collect();
+        let started = clock.monotonic();
+        Arc::new(Ingest { feeds, by_id, networks, hub, channels, clock, started, stop, tasks })
+    }
+
+    /// The rooms that changes are published to.
+    pub fn hub(&self) -> &Arc<Hub> {
+        &self.hub
+    }
+
+    /// The feeds, in the order of the configuration.
+    pub fn feeds(&self) -> Vec<Arc<Feed>> {
+        self.feeds.clone()
+    }
+
+    /// The feed of that id.
+    pub fn feed(&self, id: &str) -> Option<Arc<Feed>> {
+        self.by_id.get(id).and_then(|&at| self.feeds.get(at)).cloned()
+    }
+
+    /// The networks, in the order in which the configuration first names them.
+    pub fn networks(&self) -> &[Arc<Network>] {
+        &self.networks
+    }
+
+    /// The network that a feed belongs to.
+    pub fn network_of(&self, feed: &str) -> Option<Arc<Network>> {
+        Some(self.feed(feed)?.network())
+    }
+
+    /// Whether each feed was tried once, or long enough was waited for it.
+    pub fn ready(&self) -> bool {
+        let waited = self.clock.monotonic().saturating_sub(self.started);
+        waited >= READY_AFTER || self.feeds.iter().all(|feed| feed.was_tried())
+    }
+
+    /// Stops polling; returns when every task has ended. What is known stays readable.
+    pub async fn shut_down(&self) {
+        self.stop.cancel();
+        self.tasks.wait().await;
+    }
+
+    /// Finds stops in all networks.
+    pub fn stops_search(&self, query: &StopQuery) -> Vec<StopHit> {
+        stops(&self.networks, query)
+    }
+
+    /// Finds feeds, routes and stops by their names.
+    pub fn catalog_search(&self, query: &str) -> Vec<CatalogHit> {
+        catalog(&self.feeds, &self.networks, query, SEARCH_LIMIT_MAX)
+    }
+}
+
+impl Drop for Ingest {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+impl fmt::Debug for Ingest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ingest").field("feeds", &self.feeds.len()).finish_non_exhaustive()
+    }
+}
+
+/// The channels' states are read through the hub; this is for whoever reads one without subscribing.
+impl StateSource for Ingest {
+    fn resolve(&self, channel: &Channel) -> Result<RoomKey, ResolveError> {
+        self.channels.resolve(channel)
+    }
+
+    fn sequence_name(&self, channel: &Channel, key: RoomKey) -> String {
+        self.channels.sequence_name(channel, key)
+    }
+
+    fn position(&self, channel: &Channel, key: RoomKey) -> Option<Position> {
+        self.channels.position(channel, key)
+    }
+
+    fn read_state(&self, channel: &Channel, key: RoomKey) -> State {
+        self.channels.read_state(channel, key)
+    }
+}
+
+fn unique(feeds: Vec<FeedConfig>) -> Members {
+    let mut unique: Members = Vec::new();
+    for config in feeds {
+        if unique.iter().all(|known| known.id != config.id) {
+            unique.push(Arc::new(config));
+        }
+    }
+    unique
+}
+
+/// Puts real-time feeds to the schedule that they name. A feed that names none, or one that is not there or belongs to
+/// another itself, is a network of its own.
+fn group(configs: &Members) -> Vec<Members> {
+    let owner_of = |config: &Arc<FeedConfig>| {
+        let named = config.static_feed.as_ref()?;
+        let owner = configs.iter().find(|other| other.id == *named)?;
+        (owner.static_feed.is_none() && owner.id != config.id).then(|| owner.id.clone())
+    };
+    let first = configs.iter().filter(|config| owner_of(config).is_none());
+    let mut groups: Vec<Members> = first.map(|config| vec![Arc::clone(config)]).collect();
+    let by_id: HashMap<FeedId, usize> =
+        groups.iter().enumerate().map(|(at, members)| (members[0].id.clone(), at)).collect();
+    for config in configs {
+        if let Some(&at) = owner_of(config).and_then(|owner| by_id.get(&owner)) {
+            groups[at].push(Arc::clone(config));
+        }
+    }
+    groups
+}
+
+fn start_feeds(
+    network: &Arc<Network>,
+    members: &Members,
+    queue: &NetworkQueue,
+    shared: &Shared,
+    rng: &mut fastrand::Rng,
+    (tasks, stop): (&TaskTracker, &CancellationToken),
+) -> Vec<Arc<Feed>> {
+    let feeds = members.iter().enumerate().map(|(number, config)| {
+        let feed = Arc::new(Feed::new(Arc::clone(config), Arc::clone(network)));
+        let poller = Poller::new(Arc::clone(&feed), number, queue.clone(), shared, rng.u64(..));
+        tasks.spawn(poller.run(stop.clone()));
+        feed
+    });
+    feeds.collect()
+}

@@ -1,0 +1,58 @@
+//! Every bound of this crate, named once.
+
+use std::time::Duration;
+
+/// Longest feed id, in characters.
+pub const FEED_ID_CHARS_MAX: usize = 64;
+/// Bytes that a body may have unless its feed says otherwise.
+pub const BODY_BYTES_MAX_DEFAULT: u64 = 512 << 20;
+/// Redirects that are followed for one fetch.
+pub(crate) const REDIRECTS_MAX: usize = 5;
+/// A whole fetch ends here, however steadily its bytes drip.
+pub(crate) const FETCH_TIME_MAX: Duration = Duration::from_secs(10 * 60);
+/// Connecting, with name lookup and TLS, ends here even where the feed's timeout is longer.
+pub(crate) const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
+/// Longest text of one failure that is kept and shown, in characters.
+pub(crate) const FAILURE_CHARS_MAX: usize = 300;
+/// Files of one folder of successive snapshots.
+pub(crate) const REPLAY_FILES_MAX: usize = 100_000;
+/// Bytes at the head of a body that are looked at to find its format.
+pub(crate) const PROBE_BYTES: usize = 4096;
+/// A feed in trouble is polled at least this often.
+pub(crate) const BACKOFF_MAX: Duration = Duration::from_secs(5 * 60);
+/// Nothing is polled more often than this.
+pub(crate) const POLL_MIN: Duration = Duration::from_millis(50);
+/// Polls that may wait for a network's writer; a feed task waits for its answer, so one per feed is the use.
+pub(crate) const INPUTS_MAX: usize = 64;
+/// Schedules that are decoded at the same time; each may hold a whole timetable under construction.
+pub(crate) const LOADS_AT_ONCE: usize = 2;
+/// Bytes that the changes or the state of one message hold at most (DESIGN §6).
+pub const MESSAGE_BYTES_MAX: usize = 128 << 10;
+/// A record whose JSON could exceed this is refused: it would not fit any message.
+pub(crate) const RECORD_BYTES_MAX: usize = 120 << 10;
+/// Records that one feed may hold; a differential feed could otherwise grow for ever.
+pub(crate) const RECORDS_MAX: usize = 1_000_000;
+/// Departures that a stop's channel holds.
+pub const BOARD_DEPARTURES: usize = 40;
+/// How far ahead a stop's channel looks.
+pub const BOARD_HORIZON: Duration = Duration::from_secs(2 * 60 * 60);
+/// How long a departure stays after it left.
+pub const BOARD_LINGER: Duration = Duration::from_secs(60);
+/// How late a departure may be and still be found under its scheduled time.
+pub(crate) const BOARD_LATE_MAX: Duration = Duration::from_secs(3 * 60 * 60);
+/// How much earlier than scheduled a departure may be announced.
+pub(crate) const BOARD_EARLY_MAX: Duration = Duration::from_secs(15 * 60);
+/// Scheduled departures that one board looks through.
+pub(crate) const BOARD_SCHEDULED_MAX: usize = 4_000;
+/// How often the boards move on while nothing else changes.
+pub const BOARD_TICK: Duration = Duration::from_secs(15);
+/// How often a network looks whether somebody began to listen to a board.
+pub(crate) const BOARD_LOOK: Duration = Duration::from_secs(1);
+/// Results of one search.
+pub const SEARCH_LIMIT_MAX: usize = 1_000;
+/// Characters of a search text that count.
+pub(crate) const SEARCH_CHARS_MAX: usize = 100;
+/// Words of a search text that count.
+pub(crate) const SEARCH_WORDS_MAX: usize = 8;
+/// How long `ready` waits for the first poll of every feed.
+pub const READY_AFTER: Duration = Duration::from_secs(5);

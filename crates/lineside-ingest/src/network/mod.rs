@@ -1,0 +1,167 @@
+//! Networks: a schedule with the real-time feeds that belong to it, one state, one sequence, one writer.
+//!
+//! Readers take the [`NetworkState`] of the moment and hold no lock; the writer makes the next one and swaps it in.
+//! The writer is a plain value ([`NetworkWriter`]) that knows neither tasks nor sockets; `task` runs it.
+
+mod links;
+mod state;
+mod table;
+mod task;
+mod working;
+mod writer;
+
+use std::sync::{Arc, OnceLock, Weak};
+
+use arc_swap::{ArcSwap, ArcSwapOption};
+use lineside_formats::gtfs::Timetable;
+use lineside_hub::{Epoch, Position};
+use lineside_sync::{Clock, UnixMillis};
+
+pub use state::{BoundingBox, NetworkState};
+pub(crate) use state::{FeedSlice, PerPart};
+pub(crate) use task::{Input, NetworkQueue, run};
+pub use writer::{Applied, NetworkWriter};
+
+use crate::{
+    config::FeedId, dataset::Dataset, departures::departures, feed::Feed, fetch::ReplayClock,
+    limits::BOARD_HORIZON, publish::empty_feed_record, record::Departure,
+};
+
+/// A network as readers see it.
+#[derive(Debug)]
+pub struct Network {
+    id: FeedId,
+    /// Its number among the hub's groups, from 1.
+    group: u32,
+    epoch: Epoch,
+    feed_ids: Vec<FeedId>,
+    state: ArcSwap<NetworkState>,
+    /// Set once when everything is put together; weak, because a feed holds its network.
+    feeds: OnceLock<Vec<Weak<Feed>>>,
+    clock: Arc<dyn Clock>,
+    replay: ArcSwapOption<ReplayClock>,
+}
+
+impl Network {
+    /// The network that the feed `id` names, with its other feeds. `group` is its number in the hub, from 1.
+    pub fn new(
+        id: FeedId,
+        others: impl IntoIterator<Item = FeedId>,
+        group: u32,
+        epoch: Epoch,
+        clock: Arc<dyn Clock>,
+    ) -> Network {
+        let now = clock.wall();
+        let feed_ids: Vec<FeedId> = [id.clone()].into_iter().chain(others).collect();
+        let slices = feed_ids
+            .iter()
+            .map(|id| Arc::new(FeedSlice::new(id.clone(), Arc::new(empty_feed_record(id, now)))));
+        let state = NetworkState {
+            revision: 0,
+            at: now,
+            board_at: now.seconds(),
+            dataset: None,
+            dataset_record: None,
+            feeds: slices.collect(),
+            exports: Default::default(),
+        };
+        Network {
+            id,
+            group,
+            epoch,
+            feed_ids,
+            state: ArcSwap::from_pointee(state),
+            feeds: OnceLock::new(),
+            clock,
+            replay: ArcSwapOption::empty(),
+        }
+    }
+
+    /// The id of its schedule feed, or of its only feed.
+    pub fn id(&self) -> &FeedId {
+        &self.id
+    }
+
+    /// The life of its sequence.
+    pub fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+
+    /// Where its sequence is.
+    pub fn position(&self) -> Position {
+        Position { epoch: self.epoch, offset: self.state.load().revision }
+    }
+
+    /// What is known now.
+    pub fn state(&self) -> Arc<NetworkState> {
+        self.state.load_full()
+    }
+
+    /// The schedule in use.
+    pub fn timetable(&self) -> Option<Arc<Timetable>> {
+        self.state.load().dataset.as_ref().map(|dataset| Arc::clone(&dataset.timetable))
+    }
+
+    /// The schedule in use, with what is derived from it.
+    pub fn dataset(&self) -> Option<Arc<Dataset>> {
+        self.state.load().dataset.clone()
+    }
+
+    /// The ids of its feeds, the one that names it first.
+    pub fn feed_ids(&self) -> &[FeedId] {
+        &self.feed_ids
+    }
+
+    /// Its feeds, the one that names it first.
+    pub fn feeds(&self) -> Vec<Arc<Feed>> {
+        self.feeds.get().into_iter().flatten().filter_map(Weak::upgrade).collect()
+    }
+
+    /// The feed whose dataset is in use, else the one that names the network if it is a schedule.
+    pub fn schedule_feed(&self) -> Option<Arc<Feed>> {
+        let first = self.feeds.get()?.first()?.upgrade()?;
+        let is_schedule = self.state.load().dataset.is_some() || first.is_schedule();
+        is_schedule.then_some(first)
+    }
+
+    /// Its feeds other than the schedule.
+    pub fn realtime_feeds(&self) -> Vec<Arc<Feed>> {
+        let schedule = self.schedule_feed().map(|feed| feed.id().clone());
+        self.feeds().into_iter().filter(|feed| Some(feed.id()) != schedule.as_ref()).collect()
+    }
+
+    /// The present of its data: the wall clock, except where a recording is played.
+    pub fn now(&self) -> UnixMillis {
+        match &*self.replay.load() {
+            Some(replay) => replay.at(self.clock.monotonic()),
+            None => self.clock.wall(),
+        }
+    }
+
+    /// The next departures from a stop or station within two hours, at most `limit`, as of `now` (Unix seconds, on the
+    /// clock of [`Network::now`]); `None` if there is no such stop.
+    pub fn departures(&self, stop_id: &str, now: i64, limit: usize) -> Option<Vec<Departure>> {
+        let now = UnixMillis::from_seconds(now);
+        departures(&self.state(), stop_id, now, limit, BOARD_HORIZON)
+    }
+
+    pub(crate) fn group(&self) -> u32 {
+        self.group
+    }
+
+    pub(crate) fn set_feeds(&self, feeds: Vec<Weak<Feed>>) {
+        self.feeds.get_or_init(|| feeds);
+    }
+
+    /// The first recording that plays in a network gives it its time.
+    pub(crate) fn follow(&self, replay: ReplayClock) {
+        if self.replay.load().is_none() {
+            self.replay.store(Some(Arc::new(replay)));
+        }
+    }
+
+    /// The number of a feed within the network.
+    pub(crate) fn number_of(&self, feed: &str) -> Option<usize> {
+        self.feed_ids.iter().position(|id| id.as_str() == feed)
+    }
+}

@@ -1,0 +1,139 @@
+//! One feed's records of one kind, with indexes that are made when first asked for.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, OnceLock},
+};
+
+use smol_str::SmolStr;
+
+use crate::{
+    geohash::Cell,
+    record::{Kind, Record},
+};
+
+/// Characters of the cells by which vehicles are sorted: the finest that can be subscribed to.
+const CELL_CHARS: u32 = 6;
+
+/// Records that never change. A later state of the feed is another table, or the same one where nothing changed, so
+/// that its indexes are made once.
+#[derive(Debug, Default)]
+pub(crate) struct Table {
+    records: Vec<Arc<Record>>,
+    by_id: OnceLock<HashMap<SmolStr, u32>>,
+    by_route: OnceLock<HashMap<SmolStr, Vec<u32>>>,
+    by_trip: OnceLock<HashMap<SmolStr, Vec<u32>>>,
+    by_cell: OnceLock<Vec<(u64, u32)>>,
+    extra_trips: OnceLock<Vec<u32>>,
+}
+
+impl Table {
+    pub(crate) fn new(records: Vec<Arc<Record>>) -> Table {
+        Table { records, ..Table::default() }
+    }
+
+    pub(crate) fn records(&self) -> &[Arc<Record>] {
+        &self.records
+    }
+
+    pub(crate) fn find(&self, id: &str) -> Option<&Arc<Record>> {
+        let by_id = self.by_id.get_or_init(|| {
+            self.numbered().map(|(number, record)| (record.id.clone(), number)).collect()
+        });
+        by_id.get(id).map(|&number| self.at(number))
+    }
+
+    /// The records that concern a route.
+    pub(crate) fn of_route(&self, route: &str) -> impl Iterator<Item = &Arc<Record>> {
+        let by_route = self
+            .by_route
+            .get_or_init(|| self.group(|record, put| record.route_ids().for_each(put)));
+        by_route.get(route).into_iter().flatten().map(|&number| self.at(number))
+    }
+
+    /// The records that concern a trip, on whatever date.
+    pub(crate) fn of_trip(&self, trip: &str) -> impl Iterator<Item = &Arc<Record>> {
+        let by_trip =
+            self.by_trip.get_or_init(|| self.group(|record, put| record.trip_ids().for_each(put)));
+        by_trip.get(trip).into_iter().flatten().map(|&number| self.at(number))
+    }
+
+    /// The vehicles within a cell.
+    pub(crate) fn in_cell(&self, cell: Cell) -> impl Iterator<Item = &Arc<Record>> {
+        let by_cell = self.by_cell.get_or_init(|| {
+            let mut cells: Vec<(u64, u32)> = self
+                .numbered()
+                .filter_map(|(number, record)| {
+                    let (lat, lon) = record.position()?;
+                    Some((Cell::of(lat, lon, CELL_CHARS).bits(), number))
+                })
+                .collect();
+            cells.sort_unstable();
+            cells
+        });
+        let range = cell.range(CELL_CHARS);
+        let first = by_cell.partition_point(|&(bits, _)| bits < range.start);
+        by_cell[first..]
+            .iter()
+            .take_while(move |&&(bits, _)| bits < range.end)
+            .map(|&(_, number)| self.at(number))
+    }
+
+    /// The trip updates of trips that the schedule does not hold: added, new, duplicated, replaced, unscheduled.
+    pub(crate) fn extra_trips(&self) -> impl Iterator<Item = &Arc<Record>> {
+        let extra = self.extra_trips.get_or_init(|| {
+            self.numbered()
+                .filter(|(_, record)| record.trip().is_some_and(crate::normalize::is_extra))
+                .map(|(number, _)| number)
+                .collect()
+        });
+        extra.iter().map(|&number| self.at(number))
+    }
+
+    fn at(&self, number: u32) -> &Arc<Record> {
+        &self.records[number as usize]
+    }
+
+    fn numbered(&self) -> impl Iterator<Item = (u32, &Arc<Record>)> {
+        (0..).zip(&self.records)
+    }
+
+    fn group(&self, keys: impl Fn(&Record, &mut dyn FnMut(&str))) -> HashMap<SmolStr, Vec<u32>> {
+        let mut groups: HashMap<SmolStr, Vec<u32>> = HashMap::new();
+        for (number, record) in self.numbered() {
+            keys(record, &mut |key| {
+                let group = match groups.get_mut(key) {
+                    Some(group) => group,
+                    None => groups.entry(SmolStr::new(key)).or_default(),
+                };
+                if group.last() != Some(&number) {
+                    group.push(number);
+                }
+            });
+        }
+        groups
+    }
+}
+
+/// The tables of one feed.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tables {
+    pub(crate) vehicles: Arc<Table>,
+    pub(crate) trip_updates: Arc<Table>,
+    pub(crate) alerts: Arc<Table>,
+}
+
+impl Tables {
+    pub(crate) fn of(&self, kind: Kind) -> Option<&Arc<Table>> {
+        match kind {
+            Kind::Vehicle => Some(&self.vehicles),
+            Kind::TripUpdate => Some(&self.trip_updates),
+            Kind::Alert => Some(&self.alerts),
+            Kind::Departure | Kind::Dataset | Kind::Feed => None,
+        }
+    }
+
+    pub(crate) fn all(&self) -> [&Arc<Table>; 3] {
+        [&self.vehicles, &self.trip_updates, &self.alerts]
+    }
+}

@@ -1,0 +1,489 @@
+//! One real-time feed as the writer knows it: every entity by its hash, every record by its key.
+//!
+//! An entity whose bytes did not change costs one probe of a map. Everything else is decoded, normalized and compared
+//! with the record known under the same key, so that what only moved to another entity changes nothing.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use bytes::Bytes;
+use lineside_formats::{
+    Problem, Problems,
+    gtfs_rt::{Payload, RawEntity, Shallow},
+};
+use smol_str::SmolStr;
+
+use super::{
+    links::Links,
+    table::{Table, Tables},
+};
+use crate::{
+    change::{Change, Why},
+    config::FeedId,
+    hashing::{Seeded, TextMap},
+    limits::{RECORD_BYTES_MAX, RECORDS_MAX},
+    normalize::{
+        Context, Draft, drafts_of, join_alert, join_trip_update, join_vehicle, says_newer,
+    },
+    record::{Body, Kind, Record},
+};
+
+/// Entities by what they hold; an id may stand once in each group, because combined feeds reuse their ids.
+const GROUPS: usize = 4;
+const VEHICLES: usize = 1;
+
+/// An entity as it last came.
+#[derive(Debug)]
+struct Slot {
+    hash: u64,
+    seen: u32,
+    held: Held,
+    fault: Option<Box<Problem>>,
+}
+
+/// The items that came in an entity.
+#[derive(Debug, Default)]
+enum Held {
+    #[default]
+    Nothing,
+    One(u32),
+    Many(Box<[u32]>),
+}
+
+impl Held {
+    fn items(&self) -> &[u32] {
+        match self {
+            Held::Nothing => &[],
+            Held::One(item) => std::slice::from_ref(item),
+            Held::Many(items) => items,
+        }
+    }
+
+    fn push(&mut self, item: u32) {
+        *self = match std::mem::take(self) {
+            Held::Nothing => Held::One(item),
+            Held::One(first) => Held::Many(Box::new([first, item])),
+            Held::Many(items) => Held::Many(items.iter().copied().chain([item]).collect()),
+        };
+    }
+}
+
+/// A record with its place in the present poll.
+#[derive(Debug)]
+struct Item {
+    record: Arc<Record>,
+    seen: u32,
+    /// Its number in the changes of the poll `changed_in`.
+    change: usize,
+    changed_in: u32,
+}
+
+/// One feed's entities and records.
+#[derive(Debug)]
+pub(crate) struct Working {
+    feed: FeedId,
+    number: u16,
+    poll: u32,
+    entities: [TextMap<SmolStr, Slot>; GROUPS],
+    by_key: [TextMap<SmolStr, u32>; 3],
+    items: Vec<Option<Item>>,
+    free: Vec<u32>,
+    others: BTreeMap<SmolStr, (u64, Bytes)>,
+    dirty: [bool; 3],
+    others_dirty: bool,
+    pub(crate) message_time: i64,
+}
+
+/// What one poll needs besides the feed itself.
+pub(crate) struct Poll<'a> {
+    pub(crate) context: Context<'a>,
+    /// The present of the data, Unix seconds.
+    pub(crate) now: i64,
+    pub(crate) links: &'a mut Links,
+    pub(crate) changes: &'a mut Vec<Change>,
+    pub(crate) problems: &'a mut Problems,
+    /// How many entities were decoded.
+    pub(crate) decoded: usize,
+}
+
+impl Working {
+    pub(crate) fn new(feed: FeedId, number: u16, seed: Seeded) -> Working {
+        Working {
+            feed,
+            number,
+            poll: 0,
+            entities: std::array::from_fn(|_| TextMap::with_hasher(seed)),
+            by_key: std::array::from_fn(|_| TextMap::with_hasher(seed)),
+            items: Vec::new(),
+            free: Vec::new(),
+            others: BTreeMap::new(),
+            dirty: [false; 3],
+            others_dirty: false,
+            message_time: 0,
+        }
+    }
+
+    /// Takes a message over the state that the ones before it left.
+    pub(crate) fn apply(&mut self, message: &Shallow, poll: &mut Poll<'_>) {
+        self.poll = self.poll.wrapping_add(1);
+        self.message_time = poll.context.message_time;
+        let differential = message.is_differential();
+        let mut seen = [0; GROUPS];
+        // Vehicles are joined with trip updates, so those of the same message come first.
+        let mut vehicles = Vec::new();
+        let mut others = BTreeMap::new();
+        for raw in &message.entities {
+            if raw.is_deleted {
+                if differential {
+                    self.delete_entity(raw.id(), poll);
+                }
+                continue;
+            }
+            let Some(group) = group_of(raw.payload) else {
+                others.insert(SmolStr::new(raw.id()), raw);
+                continue;
+            };
+            seen[group] += 1;
+            if self.is_unchanged(group, raw, poll.problems) {
+                continue;
+            }
+            if group == VEHICLES {
+                vehicles.push(raw);
+            } else {
+                self.take_entity(group, raw, differential, poll);
+            }
+        }
+        for raw in vehicles {
+            self.take_entity(VEHICLES, raw, differential, poll);
+        }
+        self.take_others(others, differential);
+        if !differential {
+            self.forget_unseen(seen, poll);
+        }
+    }
+
+    /// Everything is gone, for `why`.
+    pub(crate) fn clear(&mut self, why: Why, links: &mut Links, changes: &mut Vec<Change>) {
+        for item in 0..self.items.len() as u32 {
+            self.remove_item(item, why, links, changes);
+        }
+        self.entities.iter_mut().for_each(TextMap::clear);
+        self.others_dirty |= !self.others.is_empty();
+        self.others.clear();
+    }
+
+    /// Joins a vehicle again, because the trip update of its run changed.
+    pub(crate) fn rejoin_vehicle(
+        &mut self,
+        item: u32,
+        context: Context<'_>,
+        links: &Links,
+        changes: &mut Vec<Change>,
+    ) {
+        let Some(item) = self.items.get_mut(item as usize).and_then(Option::as_mut) else { return };
+        let Some(vehicle) = item.record.vehicle() else { return };
+        let join = join_vehicle(vehicle, links.update_of(vehicle), context);
+        if join == item.record.join {
+            return;
+        }
+        let old = &item.record;
+        let new =
+            Record::new(old.feed.clone(), old.id.clone(), old.raw.clone(), old.body.clone(), join);
+        let old = std::mem::replace(&mut item.record, Arc::new(new));
+        changes.push(Change::upsert(Some(old), Arc::clone(&item.record)));
+        self.dirty[Kind::Vehicle as usize] = true;
+    }
+
+    /// Joins all vehicles again, for whoever then compares the tables.
+    pub(crate) fn rejoin_vehicles(&mut self, context: Context<'_>, links: &Links) {
+        let mut changes = Vec::new();
+        for item in 0..self.items.len() as u32 {
+            self.rejoin_vehicle(item, context, links, &mut changes);
+        }
+    }
+
+    /// Whether the tables or the other entities differ from those last given.
+    pub(crate) fn is_dirty(&self) -> bool {
+        self.others_dirty || self.dirty.contains(&true)
+    }
+
+    /// Every entity that is known, once, for decoding all anew.
+    pub(crate) fn raw_entities(&self) -> impl Iterator<Item = &Bytes> {
+        let mut last: Option<*const u8> = None;
+        let records = self.items.iter().flatten().map(|item| &item.record.raw);
+        let once = records.filter(move |raw| {
+            let start = Some(raw.as_ptr());
+            std::mem::replace(&mut last, start) != start
+        });
+        once.chain(self.others.values().map(|(_, raw)| raw))
+    }
+
+    pub(crate) fn n_records(&self) -> usize {
+        self.by_key.iter().map(TextMap::len).sum()
+    }
+
+    /// The tables after the last poll; those without a difference are `known`'s own.
+    pub(crate) fn tables(&mut self, known: &Tables) -> Tables {
+        let mut table = |kind: Kind, known: &Arc<Table>| {
+            if std::mem::take(&mut self.dirty[kind as usize]) {
+                let records = self.items.iter().flatten().map(|item| &item.record);
+                Arc::new(Table::new(records.filter(|it| it.kind == kind).cloned().collect()))
+            } else {
+                Arc::clone(known)
+            }
+        };
+        Tables {
+            vehicles: table(Kind::Vehicle, &known.vehicles),
+            trip_updates: table(Kind::TripUpdate, &known.trip_updates),
+            alerts: table(Kind::Alert, &known.alerts),
+        }
+    }
+
+    /// The entities that make no record (shapes, stops, detours), where they changed.
+    pub(crate) fn changed_others(&mut self) -> Option<Arc<[Bytes]>> {
+        std::mem::take(&mut self.others_dirty)
+            .then(|| self.others.values().map(|(_, raw)| raw.clone()).collect())
+    }
+
+    /// Whether the entity says what it said before; if so its items are still there.
+    fn is_unchanged(&mut self, group: usize, raw: &RawEntity, problems: &mut Problems) -> bool {
+        let Some(slot) = self.entities[group].get_mut(raw.id()) else { return false };
+        if slot.hash != raw.hash || slot.seen == self.poll {
+            return false;
+        }
+        slot.seen = self.poll;
+        for &item in slot.held.items() {
+            if let Some(Some(item)) = self.items.get_mut(item as usize) {
+                item.seen = self.poll;
+            }
+        }
+        if let Some(fault) = &slot.fault {
+            problems.push(Problem::clone(fault));
+        }
+        true
+    }
+
+    fn take_entity(
+        &mut self,
+        group: usize,
+        raw: &RawEntity,
+        differential: bool,
+        poll: &mut Poll<'_>,
+    ) {
+        poll.decoded += 1;
+        let mut held = Held::Nothing;
+        let mut fault = None;
+        match raw.decode() {
+            Err(problem) => fault = Some(problem),
+            Ok(entity) => {
+                // The view would keep the whole body for the sake of one entity.
+                let bytes = Bytes::copy_from_slice(&raw.bytes);
+                for draft in drafts_of(entity, poll.context) {
+                    let (item, problem) = self.take_draft(draft, &bytes, poll);
+                    if let Some(item) = item {
+                        held.push(item);
+                    }
+                    let problem =
+                        problem.map(|it| it.at_line(raw.number.into()).with_value(raw.id()));
+                    fault = fault.or(problem);
+                }
+            }
+        }
+        if let Some(fault) = &fault {
+            poll.problems.push(fault.clone());
+        }
+        let slot = Slot { hash: raw.hash, seen: self.poll, held, fault: fault.map(Box::new) };
+        let entities = &mut self.entities[group];
+        let before = match entities.get_mut(raw.id()) {
+            Some(known) => Some(std::mem::replace(known, slot)),
+            None => entities.insert(SmolStr::new(raw.id()), slot),
+        };
+        // A full message sweeps at its end; a partial one has to let go of what the entity no longer holds.
+        if let Some(before) = before.filter(|_| differential) {
+            for &item in before.held.items() {
+                self.remove_unless_seen(item, poll);
+            }
+        }
+    }
+
+    /// Puts a draft in its place. Gives the item that the entity stands for, and what is wrong with it.
+    fn take_draft(
+        &mut self,
+        draft: Draft,
+        raw: &Bytes,
+        poll: &mut Poll<'_>,
+    ) -> (Option<u32>, Option<Problem>) {
+        let kind = draft.kind();
+        let known = self.by_key[kind as usize].get(&draft.id).copied();
+        let twice =
+            known.filter(|&item| self.item(item).is_some_and(|item| item.seen == self.poll));
+        let problem = twice.map(|_| duplicate(kind, &draft.id));
+        let now = self.poll;
+        if let Some(item) = known.and_then(|item| self.item_mut(item)) {
+            if !says_newer(&item.record, &draft.body, poll.now) {
+                item.seen = now;
+                let problem = problem.unwrap_or_else(|| {
+                    let detail = "is older than the position known of the same vehicle";
+                    Problem::new("entity", "vehicle_timestamp_decreased", detail)
+                });
+                return (known, Some(problem));
+            }
+        }
+        let join = match &draft.body {
+            Body::Vehicle(vehicle) => {
+                join_vehicle(vehicle, poll.links.update_of(vehicle), poll.context)
+            }
+            Body::TripUpdate(update) => join_trip_update(update, poll.context),
+            _ => join_alert(),
+        };
+        let record = Record::new(self.feed.clone(), draft.id, raw.clone(), draft.body, join);
+        if record.bytes_max() > RECORD_BYTES_MAX {
+            let detail = format!("would take up to {} bytes in a message", record.bytes_max());
+            return (None, Some(Problem::new("entity", "record_too_large", detail)));
+        }
+        if known.is_none() && self.n_records() >= RECORDS_MAX {
+            let detail = format!("the feed holds {RECORDS_MAX} records already");
+            return (None, Some(Problem::new("entity", "too_many_records", detail)));
+        }
+        (Some(self.put(known, Arc::new(record), poll)), problem)
+    }
+
+    fn put(&mut self, known: Option<u32>, record: Arc<Record>, poll: &mut Poll<'_>) -> u32 {
+        let now = self.poll;
+        let kind = record.kind as usize;
+        let Some(number) = known else {
+            return self.insert(record, poll);
+        };
+        let Some(item) = self.items.get_mut(number as usize).and_then(Option::as_mut) else {
+            return number;
+        };
+        item.seen = now;
+        let same = item.record.says_the_same(&record);
+        if same && item.record.raw == record.raw {
+            return number;
+        }
+        self.dirty[kind] = true;
+        let old = std::mem::replace(&mut item.record, Arc::clone(&record));
+        poll.links.replace(&old, &record, (self.number, number));
+        // The same content in other bytes is kept for those who want the bytes, and is no change.
+        if same {
+            return number;
+        }
+        if item.changed_in == now {
+            if let Some(change) = poll.changes.get_mut(item.change) {
+                change.new = Some(record);
+            }
+        } else {
+            item.changed_in = now;
+            item.change = poll.changes.len();
+            poll.changes.push(Change::upsert(Some(old), record));
+        }
+        number
+    }
+
+    fn insert(&mut self, record: Arc<Record>, poll: &mut Poll<'_>) -> u32 {
+        let kind = record.kind as usize;
+        self.dirty[kind] = true;
+        let item = Item {
+            record: Arc::clone(&record),
+            seen: self.poll,
+            change: poll.changes.len(),
+            changed_in: self.poll,
+        };
+        let number = match self.free.pop() {
+            Some(number) => {
+                self.items[number as usize] = Some(item);
+                number
+            }
+            None => {
+                self.items.push(Some(item));
+                (self.items.len() - 1) as u32
+            }
+        };
+        self.by_key[kind].insert(record.id.clone(), number);
+        poll.links.insert(&record, (self.number, number));
+        poll.changes.push(Change::upsert(None, record));
+        number
+    }
+
+    fn remove_item(&mut self, number: u32, why: Why, links: &mut Links, changes: &mut Vec<Change>) {
+        let Some(item) = self.items.get_mut(number as usize).and_then(Option::take) else { return };
+        self.free.push(number);
+        let kind = item.record.kind as usize;
+        self.dirty[kind] = true;
+        self.by_key[kind].remove(&item.record.id);
+        links.remove(&item.record, (self.number, number));
+        changes.push(Change::removal(item.record, why));
+    }
+
+    fn remove_unless_seen(&mut self, number: u32, poll: &mut Poll<'_>) {
+        if self.item(number).is_some_and(|item| item.seen != self.poll) {
+            self.remove_item(number, Why::Gone, poll.links, poll.changes);
+        }
+    }
+
+    /// What a full message leaves out is gone.
+    fn forget_unseen(&mut self, seen: [usize; GROUPS], poll: &mut Poll<'_>) {
+        let now = self.poll;
+        for (entities, seen) in self.entities.iter_mut().zip(seen) {
+            if entities.len() != seen {
+                entities.retain(|_, slot| slot.seen == now);
+            }
+        }
+        for number in 0..self.items.len() as u32 {
+            self.remove_unless_seen(number, poll);
+        }
+    }
+
+    fn delete_entity(&mut self, id: &str, poll: &mut Poll<'_>) {
+        for group in 0..GROUPS {
+            let Some(slot) = self.entities[group].remove(id) else { continue };
+            for &item in slot.held.items() {
+                self.remove_item(item, Why::Gone, poll.links, poll.changes);
+            }
+        }
+        self.others_dirty |= self.others.remove(id).is_some();
+    }
+
+    fn take_others(&mut self, others: BTreeMap<SmolStr, &RawEntity>, differential: bool) {
+        let same = |known: &BTreeMap<SmolStr, (u64, Bytes)>| {
+            others.iter().all(|(id, raw)| known.get(id).is_some_and(|(hash, _)| *hash == raw.hash))
+        };
+        let complete = differential || self.others.len() == others.len();
+        if complete && same(&self.others) {
+            return;
+        }
+        self.others_dirty = true;
+        if !differential {
+            self.others.clear();
+        }
+        let copied = others.into_iter().take(RECORDS_MAX);
+        self.others
+            .extend(copied.map(|(id, raw)| (id, (raw.hash, Bytes::copy_from_slice(&raw.bytes)))));
+    }
+
+    fn item(&self, number: u32) -> Option<&Item> {
+        self.items.get(number as usize)?.as_ref()
+    }
+
+    fn item_mut(&mut self, number: u32) -> Option<&mut Item> {
+        self.items.get_mut(number as usize)?.as_mut()
+    }
+}
+
+/// The group of an entity that makes records.
+fn group_of(payload: Payload) -> Option<usize> {
+    let held =
+        [Payload::TRIP_UPDATE, Payload::VEHICLE, Payload::ALERT].map(|it| payload.contains(it));
+    match held {
+        [false, false, false] => None,
+        [true, false, false] => Some(0),
+        [false, true, false] => Some(VEHICLES),
+        [false, false, true] => Some(2),
+        _ => Some(3),
+    }
+}
+
+fn duplicate(kind: Kind, id: &str) -> Problem {
+    let detail = format!("a second {} {id:?} in one message", kind.as_str().replace('_', " "));
+    Problem::new("entity", "duplicate_record", detail)
+}

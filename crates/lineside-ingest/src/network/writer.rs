@@ -1,0 +1,452 @@
+//! The one writer of a network: takes messages, datasets and feed states, makes the next state, publishes the
+//! difference. A plain value: it runs the same in a task, a test and a benchmark.
+
+use std::{ops::Range, sync::Arc};
+
+use bytes::Bytes;
+use lineside_formats::{
+    Error, Problems,
+    gtfs_rt::{Limits, Shallow, decode_shallow, encode_feed, proto::FeedHeader},
+};
+use lineside_hub::Hub;
+use lineside_sync::UnixMillis;
+
+use super::{
+    Network, NetworkState,
+    links::Links,
+    state::FeedSlice,
+    table::Table,
+    working::{Poll, Working},
+};
+use crate::{
+    change::{Change, Why},
+    dataset::Dataset,
+    hashing::Seeded,
+    limits::{BOARD_TICK, MESSAGE_BYTES_MAX},
+    normalize::{self, Context, given},
+    publish::{MESSAGE_OVERHEAD, Outcome, Publisher},
+    record::{FeedRecord, Kind, Record},
+};
+
+/// Takes what feeds bring, in any order, from one caller at a time.
+#[derive(Debug)]
+pub struct NetworkWriter {
+    network: Arc<Network>,
+    publisher: Option<Publisher>,
+    workings: Vec<Working>,
+    links: Links,
+    seed: Seeded,
+}
+
+/// What came of one message.
+#[derive(Debug, Default)]
+pub struct Applied {
+    /// What differs from the state before.
+    pub changes: Vec<Change>,
+    /// What is wrong with the message.
+    pub problems: Problems,
+    /// Records that the feed has now.
+    pub records: usize,
+    /// Entities that had to be decoded.
+    pub decoded: usize,
+}
+
+impl NetworkWriter {
+    /// The writer of a network. Without a hub it publishes nothing. `seed` keys its maps: take it from chance.
+    pub fn new(network: Arc<Network>, hub: Option<Arc<Hub>>, seed: u64) -> NetworkWriter {
+        let seed = Seeded(seed);
+        let feeds = network.feed_ids().iter().zip(0..);
+        let workings = feeds.map(|(id, number)| Working::new(id.clone(), number, seed)).collect();
+        let publisher = hub.map(|hub| Publisher::new(hub, Arc::clone(&network), seed));
+        NetworkWriter { network, publisher, workings, links: Links::new(seed), seed }
+    }
+
+    /// The network that it writes.
+    pub fn network(&self) -> &Arc<Network> {
+        &self.network
+    }
+
+    /// Decodes and applies one GTFS-Realtime message of a feed and publishes what changed; the synchronous whole of a
+    /// poll. `now` is when Lineside had the bytes.
+    ///
+    /// # Errors
+    /// The decoder's refusal; nothing has changed then. An unknown feed changes nothing either.
+    pub fn apply_snapshot(
+        &mut self,
+        feed: &str,
+        body: Bytes,
+        now: UnixMillis,
+    ) -> Result<Applied, Error> {
+        let (message, problems) = decode_shallow(body, &Limits::default())?;
+        let Some(number) = self.network.number_of(feed) else { return Ok(Applied::default()) };
+        Ok(self.apply_message(number, &message, problems, now, |_| None))
+    }
+
+    /// Applies a message that was taken apart already; `judge` says how the feed is doing with that many records.
+    pub(crate) fn apply_message(
+        &mut self,
+        number: usize,
+        message: &Shallow,
+        problems: Problems,
+        now: UnixMillis,
+        judge: impl FnOnce(usize) -> Option<FeedRecord>,
+    ) -> Applied {
+        let mut applied = Applied { problems, ..Applied::default() };
+        let before = self.network.state();
+        self.take_message(number, message, before.dataset.as_deref(), &mut applied);
+        self.rejoin_vehicles(before.dataset.as_deref(), &mut applied.changes);
+        let changed = self.workings[number].is_dirty();
+        let mut feeds = self.slices(&before);
+        let slice = &before.feeds[number];
+        let mut next = FeedSlice {
+            header: Some(message.header.clone()),
+            timestamp: later_timestamp(slice.timestamp, &message.header, changed, now),
+            record: Arc::clone(&slice.record),
+            id: slice.id.clone(),
+            tables: feeds[number].tables.clone(),
+            others: Arc::clone(&feeds[number].others),
+            exports: Default::default(),
+        };
+        applied.records = next.n_records();
+        if let Some(change) = judge(applied.records).and_then(|it| feed_change(&mut next, it)) {
+            applied.changes.push(change);
+        }
+        feeds[number] = Arc::new(next);
+        self.commit(&before, feeds, &applied.changes, Dated::Boards(now));
+        applied
+    }
+
+    /// Tells how a feed is doing, without a message.
+    pub(crate) fn apply_feed_record(&mut self, number: usize, record: FeedRecord, now: UnixMillis) {
+        let before = self.network.state();
+        let mut slice = clone_slice(&before.feeds[number]);
+        let Some(change) = feed_change(&mut slice, record) else { return };
+        let mut feeds = before.feeds.clone();
+        feeds[number] = Arc::new(slice);
+        self.commit(&before, feeds, &[change], Dated::Only(now));
+    }
+
+    /// Drops what a feed said, because it is too old to be served.
+    pub(crate) fn expire(&mut self, number: usize, record: FeedRecord, now: UnixMillis) {
+        let before = self.network.state();
+        let mut changes = Vec::new();
+        self.workings[number].clear(Why::Expired, &mut self.links, &mut changes);
+        self.rejoin_vehicles(before.dataset.as_deref(), &mut changes);
+        let mut feeds = self.slices(&before);
+        let mut slice = clone_slice(&feeds[number]);
+        changes.extend(feed_change(&mut slice, record));
+        feeds[number] = Arc::new(slice);
+        self.commit(&before, feeds, &changes, Dated::Boards(now));
+    }
+
+    /// Takes a new schedule: everything is joined anew, and each room gets its state once.
+    pub fn apply_dataset(&mut self, dataset: Arc<Dataset>, now: UnixMillis) -> Applied {
+        self.apply_dataset_of(None, dataset, now)
+    }
+
+    pub(crate) fn apply_dataset_of(
+        &mut self,
+        record: Option<(usize, FeedRecord)>,
+        dataset: Arc<Dataset>,
+        now: UnixMillis,
+    ) -> Applied {
+        let before = self.network.state();
+        let mut applied = Applied::default();
+        if before.dataset.as_ref().is_some_and(|known| known.version == dataset.version) {
+            if let Some((number, record)) = record {
+                self.apply_feed_record(number, record, now);
+            }
+            return applied;
+        }
+        let mut feeds = self.decode_anew(&before, &dataset, &mut applied);
+        if let Some((number, record)) = record {
+            let mut slice = clone_slice(&feeds[number]);
+            applied.changes.extend(feed_change(&mut slice, record));
+            feeds[number] = Arc::new(slice);
+        }
+        let next = Arc::new(NetworkState {
+            revision: before.revision + 1,
+            at: before.at.max(now),
+            board_at: self.network.now().seconds(),
+            dataset_record: Some(Arc::new(dataset.record())),
+            dataset: Some(dataset),
+            feeds,
+            exports: Default::default(),
+        });
+        self.network.state.store(Arc::clone(&next));
+        if let Some(publisher) = &mut self.publisher {
+            publisher.restate(&before, &next, &applied.changes);
+        }
+        applied
+    }
+
+    /// Moves the boards of stops on, if that is due. Tells whether it did.
+    ///
+    /// While nobody listens to a stop the boards move on all the same, so that the first look is fresh; but then not
+    /// if somebody listens to the whole network, whom it would cost a message that says nothing.
+    pub fn tick(&mut self) -> bool {
+        let before = self.network.state();
+        let board_at = self.network.now().seconds();
+        let due = board_at.abs_diff(before.board_at) >= BOARD_TICK.as_secs();
+        if before.dataset.is_none() || !due {
+            return false;
+        }
+        let heard = self.publisher.as_ref().map(Publisher::hears);
+        if heard.is_some_and(|heard| heard.network && !heard.stops) {
+            return false;
+        }
+        let next = Arc::new(NetworkState {
+            revision: before.revision + 1,
+            at: before.at.max(self.network.clock.wall()),
+            board_at,
+            dataset: before.dataset.clone(),
+            dataset_record: before.dataset_record.clone(),
+            feeds: before.feeds.clone(),
+            exports: Default::default(),
+        });
+        self.network.state.store(Arc::clone(&next));
+        if let Some(publisher) = &mut self.publisher {
+            publisher.publish(&before, &next, &[], &Outcome { boards: true, chunks: vec![0..0] });
+        }
+        true
+    }
+
+    /// Forgets everything but the schedule; the next messages bring it back.
+    pub(crate) fn start_anew(&mut self) {
+        let before = self.network.state();
+        let feeds = self.network.feed_ids().iter().zip(0..);
+        self.workings =
+            feeds.map(|(id, number)| Working::new(id.clone(), number, self.seed)).collect();
+        self.links = Links::new(self.seed);
+        let slices = before.feeds.iter().map(|slice| {
+            let mut empty = FeedSlice::new(slice.id.clone(), Arc::clone(&slice.record));
+            empty.timestamp = slice.timestamp;
+            Arc::new(empty)
+        });
+        let next = Arc::new(NetworkState {
+            revision: before.revision + 1,
+            at: before.at,
+            board_at: before.board_at,
+            dataset: before.dataset.clone(),
+            dataset_record: before.dataset_record.clone(),
+            feeds: slices.collect(),
+            exports: Default::default(),
+        });
+        self.network.state.store(Arc::clone(&next));
+        if let Some(publisher) = &mut self.publisher {
+            publisher.restate(&before, &next, &[]);
+        }
+    }
+
+    fn take_message(
+        &mut self,
+        number: usize,
+        message: &Shallow,
+        dataset: Option<&Dataset>,
+        applied: &mut Applied,
+    ) {
+        let now = self.network.now().seconds();
+        let message_time = normalize::seconds(message.header.timestamp).unwrap_or(now);
+        let timetable = dataset.map(|dataset| &*dataset.timetable);
+        let mut poll = Poll {
+            context: Context { timetable, message_time },
+            now,
+            links: &mut self.links,
+            changes: &mut applied.changes,
+            problems: &mut applied.problems,
+            decoded: 0,
+        };
+        self.workings[number].apply(message, &mut poll);
+        applied.decoded += poll.decoded;
+    }
+
+    /// Joins the vehicles anew whose trip update changed.
+    fn rejoin_vehicles(&mut self, dataset: Option<&Dataset>, changes: &mut Vec<Change>) {
+        let timetable = dataset.map(|dataset| &*dataset.timetable);
+        for at in 0..changes.len() {
+            let change = &changes[at];
+            if change.record().is_none_or(|record| record.kind != Kind::TripUpdate) {
+                continue;
+            }
+            let trip_of = |record: &Record| Some(given(&record.trip()?.trip_id)?.to_owned());
+            let old = change.old.as_deref().and_then(trip_of);
+            let new =
+                change.new.as_deref().and_then(trip_of).filter(|new| Some(new) != old.as_ref());
+            for trip in [old, new].into_iter().flatten() {
+                for (feed, item) in self.links.vehicles_of(&trip).to_vec() {
+                    let working = &mut self.workings[usize::from(feed)];
+                    let message_time = working.message_time;
+                    let context = Context { timetable, message_time };
+                    working.rejoin_vehicle(item, context, &self.links, changes);
+                }
+            }
+        }
+    }
+
+    /// Decodes every known entity again, because dates and joins come from the new schedule.
+    fn decode_anew(
+        &mut self,
+        before: &NetworkState,
+        dataset: &Dataset,
+        applied: &mut Applied,
+    ) -> Vec<Arc<FeedSlice>> {
+        self.links = Links::new(self.seed);
+        for (number, slice) in before.feeds.iter().enumerate() {
+            let Some(header) = slice.header.clone() else { continue };
+            let full = FeedHeader { incrementality: None, ..header };
+            let body = encode_feed(&full, self.workings[number].raw_entities());
+            let limits = Limits { body_bytes: usize::MAX, ..Limits::default() };
+            let Ok((message, _)) = decode_shallow(body, &limits) else { continue };
+            self.workings[number] = Working::new(slice.id.clone(), number as u16, self.seed);
+            let mut anew = Applied::default();
+            self.take_message(number, &message, Some(dataset), &mut anew);
+            applied.decoded += anew.decoded;
+        }
+        // A vehicle may have been joined before the trip update of its run was there.
+        for working in &mut self.workings {
+            let timetable = Some(&*dataset.timetable);
+            let context = Context { timetable, message_time: working.message_time };
+            working.rejoin_vehicles(context, &self.links);
+        }
+        let slices = self.workings.iter_mut().zip(&before.feeds).map(|(working, slice)| {
+            let mut next = clone_slice(slice);
+            next.tables = working.tables(&slice.tables);
+            if let Some(others) = working.changed_others() {
+                next.others = others;
+            }
+            for (old, new) in slice.tables.all().into_iter().zip(next.tables.all()) {
+                difference(old, new, &mut applied.changes);
+            }
+            Arc::new(next)
+        });
+        slices.collect()
+    }
+
+    /// The feeds' slices with the tables that the workings hold now.
+    fn slices(&mut self, before: &NetworkState) -> Vec<Arc<FeedSlice>> {
+        let workings = self.workings.iter_mut();
+        let slices = workings.zip(&before.feeds).map(|(working, slice)| {
+            if !working.is_dirty() {
+                return Arc::clone(slice);
+            }
+            let mut next = clone_slice(slice);
+            next.tables = working.tables(&slice.tables);
+            if let Some(others) = working.changed_others() {
+                next.others = others;
+            }
+            Arc::new(next)
+        });
+        slices.collect()
+    }
+
+    /// Swaps the next state in and publishes the changes.
+    fn commit(
+        &mut self,
+        before: &Arc<NetworkState>,
+        feeds: Vec<Arc<FeedSlice>>,
+        changes: &[Change],
+        dated: Dated,
+    ) {
+        let chunks = cut(changes);
+        let (now, moves_boards) = match dated {
+            Dated::Boards(now) => (now, true),
+            Dated::Only(now) => (now, false),
+        };
+        // Boards are told anew only when something that they show may have changed.
+        let boards = moves_boards
+            && changes.iter().any(|change| {
+                change.record().is_some_and(|record| record.kind == Kind::TripUpdate)
+            });
+        let next = Arc::new(NetworkState {
+            revision: before.revision + chunks.len() as u64,
+            // A wall clock that steps back does not lower what we say.
+            at: before.at.max(now),
+            board_at: if boards { self.network.now().seconds() } else { before.board_at },
+            dataset: before.dataset.clone(),
+            dataset_record: before.dataset_record.clone(),
+            feeds,
+            exports: Default::default(),
+        });
+        self.network.state.store(Arc::clone(&next));
+        if let Some(publisher) = &mut self.publisher
+            && !chunks.is_empty()
+        {
+            publisher.publish(before, &next, changes, &Outcome { boards, chunks });
+        }
+    }
+}
+
+/// A header's time further ahead is not believed.
+const AHEAD_SECONDS_MAX: u64 = 24 * 60 * 60;
+
+/// When the bytes came, and whether the boards of stops may be concerned.
+#[derive(Clone, Copy)]
+enum Dated {
+    Boards(UnixMillis),
+    Only(UnixMillis),
+}
+
+fn clone_slice(slice: &FeedSlice) -> FeedSlice {
+    FeedSlice {
+        id: slice.id.clone(),
+        record: Arc::clone(&slice.record),
+        header: slice.header.clone(),
+        timestamp: slice.timestamp,
+        tables: slice.tables.clone(),
+        others: Arc::clone(&slice.others),
+        exports: Default::default(),
+    }
+}
+
+/// Puts a feed's state into its slice; a change if it says something new.
+fn feed_change(slice: &mut FeedSlice, record: FeedRecord) -> Option<Change> {
+    let record = crate::publish::feed_record(&slice.id, record);
+    if slice.record.says_the_same(&record) {
+        return None;
+    }
+    let record = Arc::new(record);
+    let old = std::mem::replace(&mut slice.record, Arc::clone(&record));
+    Some(Change::upsert(Some(old), record))
+}
+
+/// The time that exports give a feed: the producer's, but never going back, and rising whenever the content changes.
+fn later_timestamp(known: u64, header: &FeedHeader, changed: bool, now: UnixMillis) -> u64 {
+    let fetched = u64::try_from(now.seconds()).unwrap_or(0);
+    // A clock far ahead would keep the time from ever rising again.
+    let believed = 1..=fetched.saturating_add(AHEAD_SECONDS_MAX);
+    let said = header.timestamp.filter(|seconds| believed.contains(seconds)).unwrap_or(fetched);
+    if changed && known > 0 { said.max(known + 1) } else { said.max(known) }
+}
+
+/// Cuts changes into publications by the bounds of their sizes.
+fn cut(changes: &[Change]) -> Vec<Range<usize>> {
+    let mut chunks = Vec::new();
+    let (mut start, mut bytes) = (0, MESSAGE_OVERHEAD);
+    for (at, change) in changes.iter().enumerate() {
+        let more = change.bytes_max();
+        if bytes + more > MESSAGE_BYTES_MAX && at > start {
+            chunks.push(start..at);
+            (start, bytes) = (at, MESSAGE_OVERHEAD);
+        }
+        bytes += more;
+    }
+    if start < changes.len() {
+        chunks.push(start..changes.len());
+    }
+    chunks
+}
+
+/// The changes that lead from one table to another.
+fn difference(old: &Table, new: &Table, changes: &mut Vec<Change>) {
+    for record in new.records() {
+        match old.find(&record.id) {
+            Some(known) if known.says_the_same(record) => {}
+            known => changes.push(Change::upsert(known.cloned(), Arc::clone(record))),
+        }
+    }
+    for record in old.records() {
+        if new.find(&record.id).is_none() {
+            changes.push(Change::removal(Arc::clone(record), Why::Gone));
+        }
+    }
+}

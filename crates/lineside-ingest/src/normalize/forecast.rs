@@ -1,0 +1,173 @@
+//! What a trip update says about one call of a trip: stop time updates aligned with the timetable's calls, delays
+//! carried on to the calls after them (GTFS-Realtime reference, "Stop Time Updates").
+
+use jiff::civil::Date;
+use lineside_formats::{
+    gtfs::{StopTime, Timetable, TripIdx},
+    gtfs_rt::proto::{
+        TripUpdate,
+        trip_update::{StopTimeEvent, StopTimeUpdate, stop_time_update::ScheduleRelationship},
+    },
+};
+
+use super::given;
+
+/// A trip on a service date, or one run of a repeated trip, with its times as Unix seconds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Run<'a> {
+    pub(crate) timetable: &'a Timetable,
+    pub(crate) trip: TripIdx,
+    /// The second from which the calls' times count.
+    zero: i64,
+}
+
+/// What is known about one call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Forecast {
+    /// Nothing.
+    Unknown,
+    /// The call is left out.
+    Skipped,
+    /// The departure, Unix seconds, and how far that is behind the schedule.
+    Predicted { departure: i64, delay: i32 },
+}
+
+impl<'a> Run<'a> {
+    /// The run on a service date; `start_time` is that of a repeated trip, in seconds after noon minus 12 h.
+    pub(crate) fn new(
+        timetable: &'a Timetable,
+        trip: TripIdx,
+        date: Date,
+        start_time: Option<i32>,
+    ) -> Run<'a> {
+        let start = timetable.trip_start(trip);
+        let shift = match (start_time, start) {
+            (Some(run), Some(start)) => i64::from(run) - i64::from(start),
+            _ => 0,
+        };
+        Run { timetable, trip, zero: timetable.service_time(date, 0) + shift }
+    }
+
+    /// The run that a descriptor names by GTFS date and time.
+    pub(crate) fn named(
+        timetable: &'a Timetable,
+        trip: TripIdx,
+        start_date: &str,
+        start_time: &str,
+    ) -> Option<Run<'a>> {
+        let date = parse_date(start_date)?;
+        let repeated = timetable.trip(trip).has_frequencies;
+        let start = parse_time(start_time).filter(|_| repeated);
+        Some(Run::new(timetable, trip, date, start))
+    }
+
+    /// The calls with their numbers.
+    pub(crate) fn calls(&self) -> impl Iterator<Item = (usize, StopTime<'a>)> + use<'a> {
+        self.timetable.stop_times(self.trip).enumerate()
+    }
+
+    /// Scheduled departure (else arrival) of a call, Unix seconds.
+    pub(crate) fn departure(&self, call: &StopTime<'_>) -> Option<i64> {
+        Some(self.zero + i64::from(call.departure.or(call.arrival)?))
+    }
+
+    /// Scheduled arrival (else departure) of a call, Unix seconds.
+    pub(crate) fn arrival(&self, call: &StopTime<'_>) -> Option<i64> {
+        Some(self.zero + i64::from(call.arrival.or(call.departure)?))
+    }
+
+    /// What `update` says about call number `index`.
+    pub(crate) fn forecast(&self, update: &TripUpdate, index: usize) -> Forecast {
+        let Some(call) = self.timetable.stop_time(self.trip, index) else {
+            return Forecast::Unknown;
+        };
+        let Some(scheduled) = self.departure(&call) else { return Forecast::Unknown };
+        let predicted = |departure: i64| Forecast::Predicted {
+            departure,
+            delay: clamp(departure.saturating_sub(scheduled)),
+        };
+        let mut carried = match update.stop_time_update.is_empty() {
+            true => update.delay.map(i64::from),
+            false => None,
+        };
+        for (at, stop_time) in self.aligned(update) {
+            if at > index {
+                break;
+            }
+            let known = match stop_time.schedule_relationship() {
+                ScheduleRelationship::Skipped if at == index => return Forecast::Skipped,
+                // A stop that is left out says nothing about the stops after it.
+                ScheduleRelationship::Skipped => continue,
+                ScheduleRelationship::NoData => None,
+                _ => self.delay_at(at, stop_time).or(carried),
+            };
+            carried = known;
+        }
+        carried.map_or(Forecast::Unknown, |delay| predicted(scheduled.saturating_add(delay)))
+    }
+
+    /// The stop time updates with the numbers of their calls, in order; those that fit no call are passed over.
+    pub(crate) fn aligned<'u>(
+        &self,
+        update: &'u TripUpdate,
+    ) -> impl Iterator<Item = (usize, &'u StopTimeUpdate)> + use<'a, 'u> {
+        let (timetable, trip) = (self.timetable, self.trip);
+        let n_calls = timetable.stop_times(trip).len();
+        let mut next = 0;
+        update.stop_time_update.iter().filter_map(move |stop_time| {
+            let fits =
+                |call: &StopTime<'_>| match (stop_time.stop_sequence, given(&stop_time.stop_id)) {
+                    (Some(sequence), _) => call.stop_sequence == sequence,
+                    (None, Some(stop)) => timetable.stop(call.stop).id == stop,
+                    (None, None) => false,
+                };
+            let found = (next..n_calls)
+                .find(|&at| timetable.stop_time(trip, at).is_some_and(|call| fits(&call)))?;
+            next = found + 1;
+            Some((found, stop_time))
+        })
+    }
+
+    /// Seconds behind the schedule that a stop time update gives for its own call, by departure, else by arrival.
+    pub(crate) fn delay_at(&self, at: usize, stop_time: &StopTimeUpdate) -> Option<i64> {
+        let call = self.timetable.stop_time(self.trip, at)?;
+        let departs = stop_time.departure.as_ref();
+        let arrives = stop_time.arrival.as_ref();
+        let by_departure = departs.and_then(|event| event_delay(event, self.departure(&call)));
+        by_departure.or_else(|| arrives.and_then(|event| event_delay(event, self.arrival(&call))))
+    }
+
+    /// When the vehicle is through with a call, as `stop_time` has it; Unix seconds.
+    pub(crate) fn expected(&self, at: usize, stop_time: &StopTimeUpdate) -> Option<i64> {
+        let call = self.timetable.stop_time(self.trip, at)?;
+        Some(self.departure(&call)?.saturating_add(self.delay_at(at, stop_time)?))
+    }
+}
+
+/// A prediction as a delay; times count more than delays where both are given, as the specification has it.
+fn event_delay(event: &StopTimeEvent, scheduled: Option<i64>) -> Option<i64> {
+    match (event.time.filter(|&time| time > 0), scheduled) {
+        (Some(time), Some(scheduled)) => Some(time.saturating_sub(scheduled)),
+        _ => event.delay.map(i64::from),
+    }
+}
+
+/// Seconds as an i32, saturating.
+pub(crate) fn clamp(seconds: i64) -> i32 {
+    seconds.clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32
+}
+
+fn parse_date(text: &str) -> Option<Date> {
+    if text.len() != 8 || !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let part = |range: std::ops::Range<usize>| text.get(range)?.parse::<i16>().ok();
+    Date::new(part(0..4)?, i8::try_from(part(4..6)?).ok()?, i8::try_from(part(6..8)?).ok()?).ok()
+}
+
+/// `HH:MM:SS`, hours beyond 24 allowed, as seconds.
+fn parse_time(text: &str) -> Option<i32> {
+    let mut parts = text.split(':').map(|part| part.parse::<i32>().ok().filter(|part| *part >= 0));
+    let (hours, minutes, seconds) = (parts.next()??, parts.next()??, parts.next()??);
+    (parts.next().is_none() && hours < 1000).then(|| hours * 3600 + minutes * 60 + seconds)
+}

@@ -1,0 +1,84 @@
+//! The ids of records (DESIGN §6): what stays the same from poll to poll.
+
+use jiff::civil::Date;
+use lineside_formats::gtfs_rt::proto::{
+    TripDescriptor, TripUpdate, VehiclePosition, trip_descriptor::ScheduleRelationship,
+};
+use smol_str::{SmolStr, format_smolstr};
+
+use super::{Context, given, service_date::nearest_service_date};
+
+/// A trip on a date, as ids spell it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TripKey<'a> {
+    pub(crate) trip_id: &'a str,
+    pub(crate) start_date: &'a str,
+    pub(crate) start_time: &'a str,
+}
+
+impl<'a> TripKey<'a> {
+    /// The trip that a descriptor names, if it names one.
+    pub(crate) fn of(trip: &'a TripDescriptor) -> Option<TripKey<'a>> {
+        Some(TripKey {
+            trip_id: given(&trip.trip_id)?,
+            start_date: given(&trip.start_date).unwrap_or_default(),
+            start_time: given(&trip.start_time).unwrap_or_default(),
+        })
+    }
+
+    /// Whether both may be the same run: what one of them leaves out does not tell them apart.
+    pub(crate) fn may_be(self, other: TripKey<'_>) -> bool {
+        let agree = |a: &str, b: &str| a.is_empty() || b.is_empty() || a == b;
+        self.trip_id == other.trip_id
+            && agree(self.start_date, other.start_date)
+            && agree(self.start_time, other.start_time)
+    }
+}
+
+/// Writes a date as GTFS does.
+pub(crate) fn gtfs_date(date: Date) -> String {
+    format!("{:04}{:02}{:02}", date.year(), date.month(), date.day())
+}
+
+/// Fills in `start_date` where the feed leaves it out and the timetable knows the trip. `at` is when the record was
+/// made, Unix seconds.
+pub(super) fn fill_start_date(trip: &mut TripDescriptor, context: Context<'_>, at: i64) {
+    if given(&trip.start_date).is_some() {
+        return;
+    }
+    let known = context
+        .timetable
+        .and_then(|timetable| Some((timetable, timetable.find_trip(given(&trip.trip_id)?)?)));
+    if let Some((timetable, idx)) = known {
+        trip.start_date = Some(gtfs_date(nearest_service_date(timetable, idx, at)));
+    }
+}
+
+pub(super) fn vehicle_id(vehicle: &VehiclePosition, entity_id: &str) -> SmolStr {
+    if let Some(id) = vehicle.vehicle.as_ref().and_then(|vehicle| given(&vehicle.id)) {
+        return SmolStr::new(id);
+    }
+    match vehicle.trip.as_ref().and_then(TripKey::of) {
+        Some(key) => {
+            format_smolstr!("trip:{}:{}:{}", key.trip_id, key.start_date, key.start_time)
+        }
+        None => format_smolstr!("entity:{entity_id}"),
+    }
+}
+
+/// The id of a trip update. A duplicated trip is named by what it is called itself, not by its original.
+pub(crate) fn trip_update_id(update: &TripUpdate, entity_id: &str) -> SmolStr {
+    let own = update
+        .trip_properties
+        .as_ref()
+        .filter(|_| update.trip.schedule_relationship() == ScheduleRelationship::Duplicated)
+        .and_then(|own| {
+            let date = given(&own.start_date).unwrap_or_default();
+            let time = given(&own.start_time).unwrap_or_default();
+            Some(TripKey { trip_id: given(&own.trip_id)?, start_date: date, start_time: time })
+        });
+    match own.or_else(|| TripKey::of(&update.trip)) {
+        Some(key) => format_smolstr!("{}:{}:{}", key.trip_id, key.start_date, key.start_time),
+        None => format_smolstr!("entity:{entity_id}"),
+    }
+}

@@ -1,0 +1,329 @@
+//! The task of a feed: asks its source again and again, and brings what is good to its network.
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use lineside_formats::{Format, Problems, gtfs_rt, looks_like_html, sniff};
+use lineside_sync::{Clock, UnixMillis};
+use smol_str::ToSmolStr;
+use tokio::sync::{Semaphore, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    dataset::Dataset,
+    feed::Feed,
+    fetch::{Body, Failure, FailureCode, Fetched, Fetcher, HttpClient},
+    limits::{BACKOFF_MAX, POLL_MIN},
+    network::{Input, NetworkQueue},
+    normalize::seconds,
+    record::FeedRecord,
+    snapshot::{Snapshot, default_file_name, media_type},
+    status::{FeedStatus, Rules},
+};
+
+/// How often a waiting feed looks whether its data have become old.
+const JUDGE_INTERVAL: Duration = Duration::from_secs(1);
+/// A feed in trouble is asked again after this time at first, if its polls are rarer.
+const RETRY_FIRST: Duration = Duration::from_secs(15);
+/// Its waits grow to this many times the first one.
+const RETRY_GROWTH_MAX: u32 = 8;
+/// How much a wait may differ from the interval, so that feeds of one producer spread out.
+const JITTER: f64 = 0.05;
+
+/// One feed's polling.
+#[derive(Debug)]
+pub(crate) struct Poller {
+    feed: Arc<Feed>,
+    /// The feed's place in its network.
+    number: usize,
+    fetcher: Fetcher,
+    queue: NetworkQueue,
+    clock: Arc<dyn Clock>,
+    rng: fastrand::Rng,
+    rules: Rules,
+    /// How many schedules may be decoded at once.
+    loads: Arc<Semaphore>,
+    status: FeedStatus,
+    expired: bool,
+}
+
+/// What all pollers share.
+#[derive(Clone, Debug)]
+pub(crate) struct Shared {
+    pub(crate) client: HttpClient,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) loads: Arc<Semaphore>,
+}
+
+impl Poller {
+    pub(crate) fn new(
+        feed: Arc<Feed>,
+        number: usize,
+        queue: NetworkQueue,
+        shared: &Shared,
+        seed: u64,
+    ) -> Poller {
+        let config = feed.shared_config();
+        Poller {
+            fetcher: Fetcher::new(config, &shared.client, &shared.clock),
+            rules: Rules { late_after: config.late_after, max_age: config.max_age },
+            status: FeedStatus::clone(&feed.status()),
+            clock: Arc::clone(&shared.clock),
+            loads: Arc::clone(&shared.loads),
+            rng: fastrand::Rng::with_seed(seed),
+            expired: false,
+            number,
+            queue,
+            feed,
+        }
+    }
+
+    /// Polls until `stop`.
+    pub(crate) async fn run(mut self, stop: CancellationToken) {
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => {}
+            () = self.poll_for_ever() => {}
+        }
+    }
+
+    async fn poll_for_ever(&mut self) {
+        loop {
+            self.poll().await;
+            self.feed.set_tried();
+            let wait = self.wait();
+            self.status.next_poll = Some(self.clock.wall() + wait);
+            self.feed.set_status(self.status.clone());
+            let until = self.clock.monotonic() + wait;
+            while self.clock.monotonic() < until {
+                let look = (self.clock.monotonic() + JUDGE_INTERVAL).min(until);
+                self.clock.sleep_until(look).await;
+                self.judge().await;
+            }
+        }
+    }
+
+    /// Asks the source once.
+    async fn poll(&mut self) {
+        self.status.last_attempt = Some(self.clock.wall());
+        let fetched = self.fetcher.fetch().await;
+        if let Some(replay) = self.fetcher.replay_clock() {
+            self.feed.network().follow(replay);
+        }
+        let outcome = match fetched {
+            Ok(Fetched::NotModified) => {
+                self.succeed();
+                Ok("not_modified")
+            }
+            Ok(Fetched::Body(body)) => {
+                let taken = self.take(body).await;
+                if taken.is_err() {
+                    // A body that could not be used must not become "not modified" at the next poll.
+                    self.fetcher.forget();
+                }
+                taken
+            }
+            Err(failure) => Err(failure),
+        };
+        match outcome {
+            Ok(outcome) => {
+                self.status.count(outcome);
+                self.judge().await;
+            }
+            Err(failure) => self.fail(failure).await,
+        }
+    }
+
+    async fn fail(&mut self, failure: Failure) {
+        tracing::warn!(feed = %self.feed.id(), code = %failure.code, detail = failure.detail, "the poll failed");
+        self.status.count(&failure.code.to_smolstr());
+        self.status.failures += 1;
+        self.status.failures_in_a_row = self.status.failures_in_a_row.saturating_add(1);
+        self.status.last_error = Some(failure.at(self.clock.wall()));
+        self.judge().await;
+    }
+
+    fn succeed(&mut self) {
+        self.status.last_success = Some(self.clock.wall());
+        self.status.last_error = None;
+        self.status.failures_in_a_row = 0;
+        self.expired = false;
+    }
+
+    /// Takes a body: what it is, whether it is new, what it says.
+    async fn take(&mut self, body: Body) -> Result<&'static str, Failure> {
+        self.status.bytes += body.bytes.len() as u64;
+        let format = self.format_of(&body.bytes)?;
+        let hash = Snapshot::hash_of(&body.bytes);
+        let known = self.feed.snapshot();
+        if known.is_some_and(|known| known.hash == hash) && !self.expired {
+            self.succeed();
+            return Ok("same");
+        }
+        let now = self.clock.wall();
+        match format {
+            Format::Gtfs => self.take_schedule(body.bytes.clone(), now).await?,
+            Format::GtfsRt => self.take_message(body.bytes.clone(), now).await?,
+            Format::Raw => {
+                self.succeed();
+                self.status.entities = 0;
+            }
+        }
+        self.status.format = Some(format);
+        let id = self.feed.id().as_str();
+        self.feed.set_snapshot(Snapshot {
+            hash,
+            format,
+            content_type: body.content_type.unwrap_or_else(|| media_type(format).to_owned()),
+            file_name: body.file_name.unwrap_or_else(|| default_file_name(id, format)),
+            fetched_at: now,
+            last_modified: body.last_modified,
+            bytes: body.bytes,
+        });
+        Ok("new")
+    }
+
+    /// What the bytes are, unless they are not what they have to be.
+    fn format_of(&self, bytes: &Bytes) -> Result<Format, Failure> {
+        if bytes.is_empty() {
+            return Err(Failure::new(FailureCode::Empty, "the body is empty"));
+        }
+        let promised = self.feed.config().format;
+        if promised != Some(Format::Raw) && looks_like_html(bytes) {
+            return Err(Failure::new(FailureCode::Html, "a web page came instead of data"));
+        }
+        if let Some(format) = promised {
+            return Ok(format);
+        }
+        let Some(format) = sniff(bytes) else {
+            return Err(Failure::new(FailureCode::Empty, "the body has nothing in it"));
+        };
+        match self.status.format {
+            // Once its format is known, the decoder says what is wrong with bytes that no longer look like it.
+            Some(known) => Ok(known),
+            None => Ok(format),
+        }
+    }
+
+    async fn take_schedule(&mut self, zip: Bytes, now: UnixMillis) -> Result<(), Failure> {
+        if self.number != 0 {
+            let owner = self.feed.network().id().clone();
+            let detail = format!("a schedule came, but the feed belongs to the schedule {owner}");
+            return Err(Failure::new(FailureCode::Decode, detail));
+        }
+        let id = self.feed.id().clone();
+        let permit = self.loads.clone().acquire_owned().await;
+        let load = tokio::task::spawn_blocking(move || Dataset::load(id, zip, now));
+        let dataset = match load.await {
+            Ok(Ok(dataset)) => Arc::new(dataset),
+            Ok(Err(error)) => return Err(Failure::refused(&error)),
+            Err(_) => return Err(broken()),
+        };
+        drop(permit);
+        self.succeed();
+        self.status.format = Some(Format::Gtfs);
+        self.status.entities = dataset.timetable.trips().len() as u64;
+        self.status.problems = Arc::clone(&dataset.problems);
+        self.status.judge(now, now, &self.rules);
+        let record = FeedRecord::of(&self.status);
+        let (reply, done) = oneshot::channel();
+        let input = Input::Dataset { number: self.number, dataset, record, now, reply };
+        if self.queue.send(input).await.is_err() || done.await.is_err() {
+            return Err(broken());
+        }
+        Ok(())
+    }
+
+    async fn take_message(&mut self, body: Bytes, now: UnixMillis) -> Result<(), Failure> {
+        let (message, problems) = decode(body, self.feed.config().max_bytes).await?;
+        // From here on the message is good; its judge sees the status that it brings about.
+        self.succeed();
+        self.status.format = Some(Format::GtfsRt);
+        self.status.data_time = seconds(message.header.timestamp).map(UnixMillis::from_seconds);
+        let (reply, judged) = oneshot::channel();
+        let input = Input::Message {
+            number: self.number,
+            message: Box::new(message),
+            problems,
+            status: Box::new(self.status.clone()),
+            rules: self.rules,
+            now,
+            reply,
+        };
+        if self.queue.send(input).await.is_err() {
+            return Err(broken());
+        }
+        self.status = judged.await.map_err(|_| broken())?;
+        Ok(())
+    }
+
+    /// Judges the state anew and tells the network if it changed.
+    async fn judge(&mut self) {
+        let now = self.clock.wall();
+        let before = FeedRecord::of(&self.feed.status());
+        let data_now = self.feed.network().now();
+        self.status.judge(now, data_now, &self.rules);
+        let record = FeedRecord::of(&self.status);
+        if let Some(input) = self.expiry(now, &record) {
+            // A network that is gone needs no word of it.
+            let _ = self.queue.send(input).await;
+        } else if record != before {
+            let _ = self.queue.send(Input::Status { number: self.number, record, now }).await;
+        } else {
+            return;
+        }
+        self.feed.set_status(self.status.clone());
+    }
+
+    /// Takes back what the feed said once it is older than the operator allows.
+    fn expiry(&mut self, now: UnixMillis, record: &FeedRecord) -> Option<Input> {
+        let max_age = self.rules.max_age?;
+        let too_old = self.status.last_success.is_some_and(|at| now.since(at) > max_age);
+        if self.expired || !too_old || self.status.format != Some(Format::GtfsRt) {
+            return None;
+        }
+        self.expired = true;
+        self.status.entities = 0;
+        self.fetcher.forget();
+        Some(Input::Expire { number: self.number, record: record.clone(), now })
+    }
+
+    /// How long until the next poll.
+    fn wait(&mut self) -> Duration {
+        if let Some(due) = self.fetcher.due_in() {
+            return due.max(POLL_MIN);
+        }
+        let interval = self.feed.config().poll_interval(self.status.format).max(POLL_MIN);
+        let wait = match self.status.failures_in_a_row {
+            0 => interval,
+            n => {
+                let first = interval.min(RETRY_FIRST);
+                let most = interval.max(first * RETRY_GROWTH_MAX).min(BACKOFF_MAX.max(first));
+                first.saturating_mul(1_u32.checked_shl(n - 1).unwrap_or(u32::MAX)).min(most)
+            }
+        };
+        wait.mul_f64(1.0 + JITTER * (self.rng.f64() * 2.0 - 1.0))
+    }
+}
+
+/// Takes a message apart: protobuf, or its JSON twin.
+async fn decode(body: Bytes, max: u64) -> Result<(gtfs_rt::Shallow, Problems), Failure> {
+    let body_bytes = usize::try_from(max).unwrap_or(usize::MAX);
+    let usual = gtfs_rt::Limits::default();
+    let limits = gtfs_rt::Limits { body_bytes: body_bytes.min(usual.body_bytes), ..usual };
+    if !body.trim_ascii_start().starts_with(b"{") {
+        return gtfs_rt::decode_shallow(body, &limits).map_err(|error| Failure::refused(&error));
+    }
+    let decoded = tokio::task::spawn_blocking(move || {
+        let (message, problems) = gtfs_rt::decode_json(&body, &limits)?;
+        Ok((gtfs_rt::Shallow::of_message(&message), problems))
+    });
+    match decoded.await {
+        Ok(result) => result.map_err(|error| Failure::refused(&error)),
+        Err(_) => Err(broken()),
+    }
+}
+
+fn broken() -> Failure {
+    Failure::new(FailureCode::Decode, "decoding broke off for a fault of our own")
+}

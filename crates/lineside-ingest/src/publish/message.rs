@@ -1,0 +1,122 @@
+//! Messages: the JSON data of publications and of states, put together from records that are JSON already.
+
+use std::io::Write;
+
+use bytes::Bytes;
+use lineside_sync::UnixMillis;
+
+use crate::limits::MESSAGE_BYTES_MAX;
+
+/// What a message takes besides its changes.
+pub(crate) const MESSAGE_OVERHEAD: usize = 96;
+
+/// Changes on their way into one message.
+#[derive(Debug, Default)]
+pub(crate) struct Changes {
+    items: Vec<u8>,
+}
+
+impl Changes {
+    /// Adds a change in JSON.
+    pub(crate) fn push(&mut self, item: &[u8]) {
+        self.push_with(|items| items.extend_from_slice(item));
+    }
+
+    /// Adds a change that `write` writes.
+    pub(crate) fn push_with(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        if !self.items.is_empty() {
+            self.items.push(b',');
+        }
+        write(&mut self.items);
+    }
+
+    /// Whether a change of that many bytes would make the message too long.
+    pub(crate) fn is_full_for(&self, bytes: usize) -> bool {
+        !self.items.is_empty() && MESSAGE_OVERHEAD + self.items.len() + bytes > MESSAGE_BYTES_MAX
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    /// The data of a publication; nothing is left to add.
+    pub(crate) fn take_message(&mut self, at: UnixMillis) -> Bytes {
+        let message = self.message(at, None);
+        self.items.clear();
+        message
+    }
+
+    /// The data of one part of a state, counted from 1.
+    pub(crate) fn state_part(&self, at: UnixMillis, part: usize, parts: usize) -> Bytes {
+        self.message(at, Some((part, parts)))
+    }
+
+    fn message(&self, at: UnixMillis, part: Option<(usize, usize)>) -> Bytes {
+        let mut out = Vec::with_capacity(MESSAGE_OVERHEAD + self.items.len());
+        let head = match part {
+            None => write!(out, "{{\"at\":{}", at.0),
+            Some((part, parts)) => {
+                write!(out, "{{\"at\":{},\"state\":{{\"part\":{part},\"parts\":{parts}}}", at.0)
+            }
+        };
+        head.expect("a Vec takes every byte");
+        out.extend_from_slice(b",\"changes\":[");
+        out.extend_from_slice(&self.items);
+        out.extend_from_slice(b"]}");
+        out.into()
+    }
+}
+
+/// The parts of a state made of these changes; at least one.
+pub(crate) fn state_parts<'a>(
+    at: UnixMillis,
+    upserts: impl IntoIterator<Item = &'a Bytes>,
+) -> Vec<Bytes> {
+    let mut parts = vec![Changes::default()];
+    for upsert in upserts {
+        if parts.last().is_some_and(|part| part.is_full_for(upsert.len() + 1)) {
+            parts.push(Changes::default());
+        }
+        if let Some(part) = parts.last_mut() {
+            part.push(upsert);
+        }
+    }
+    let n_parts = parts.len();
+    parts.iter().zip(1..).map(|(part, number)| part.state_part(at, number, n_parts)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AT: UnixMillis = UnixMillis(1_700_000_000_123);
+
+    #[test]
+    fn a_publication_is_its_time_and_its_changes() {
+        let mut changes = Changes::default();
+        changes.push(b"{\"op\":1}");
+        changes.push(b"{\"op\":2}");
+        assert_eq!(
+            changes.take_message(AT),
+            "{\"at\":1700000000123,\"changes\":[{\"op\":1},{\"op\":2}]}"
+        );
+        assert_eq!(changes.take_message(AT), "{\"at\":1700000000123,\"changes\":[]}");
+    }
+
+    #[test]
+    fn an_empty_state_is_one_part_without_changes() {
+        assert_eq!(
+            state_parts(AT, []),
+            ["{\"at\":1700000000123,\"state\":{\"part\":1,\"parts\":1},\"changes\":[]}"]
+        );
+    }
+
+    #[test]
+    fn a_long_state_is_cut_below_the_limit() {
+        let upsert = Bytes::from(format!("{{\"id\":\"{}\"}}", "x".repeat(50_000)));
+        let parts = state_parts(AT, [&upsert; 5]);
+        assert_eq!(parts.len(), 3);
+        assert!(parts.iter().all(|part| part.len() <= MESSAGE_BYTES_MAX));
+        assert!(parts[2].starts_with(b"{\"at\":1700000000123,\"state\":{\"part\":3,\"parts\":3}"));
+    }
+}

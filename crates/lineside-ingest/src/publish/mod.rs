@@ -1,0 +1,295 @@
+//! Publishing: which room hears of which change.
+//!
+//! First the new state is swapped in, then rooms are looked up, so that a subscriber either is found here or reads the
+//! new state. Kinds of channels that nobody listens to cost one atomic load each; of the others only the rooms that
+//! live are touched, and a record is encoded once for all of them.
+
+mod area;
+mod board;
+mod message;
+mod targets;
+
+use std::{ops::Range, sync::Arc};
+
+use lineside_hub::{Batch, Hub, Position, Room};
+use lineside_sync::UnixMillis;
+use smol_str::SmolStr;
+
+pub(crate) use message::{MESSAGE_OVERHEAD, state_parts};
+
+use self::{area::Areas, board::Boards, message::Changes, targets::Targets};
+use crate::{
+    change::{Change, Why},
+    channels::kinds::{self, GROUP_ALONE, RoomKind, WHOLE_NETWORK},
+    config::FeedId,
+    hashing::Seeded,
+    network::{Network, NetworkState},
+    record::{Body, FeedRecord, Kind, Record, encode_removal},
+    status::FeedState,
+};
+
+/// What one poll came to, besides its changes.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    /// Whether departures may differ.
+    pub(crate) boards: bool,
+    /// The changes of each revision.
+    pub(crate) chunks: Vec<Range<usize>>,
+}
+
+/// Whether anybody listens.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Heard {
+    pub(crate) network: bool,
+    pub(crate) stops: bool,
+}
+
+/// Publishes one network's changes.
+#[derive(Debug)]
+pub(crate) struct Publisher {
+    hub: Arc<Hub>,
+    network: Arc<Network>,
+    seed: Seeded,
+    boards: Boards,
+    areas: Areas,
+}
+
+impl Publisher {
+    pub(crate) fn new(hub: Arc<Hub>, network: Arc<Network>, seed: Seeded) -> Publisher {
+        Publisher { hub, network, seed, boards: Boards::default(), areas: Areas::default() }
+    }
+
+    pub(crate) fn hears(&self) -> Heard {
+        let group = self.network.group();
+        let whole = kinds::key(group, RoomKind::Feed, WHOLE_NETWORK);
+        Heard {
+            network: self.hub.find_room(whole).is_some(),
+            stops: self.hub.interest(group).any(RoomKind::Stop as u8),
+        }
+    }
+
+    /// Publishes what leads from `before` to `next`, which readers see already.
+    pub(crate) fn publish(
+        &mut self,
+        before: &NetworkState,
+        next: &Arc<NetworkState>,
+        changes: &[Change],
+        outcome: &Outcome,
+    ) {
+        let hub = Arc::clone(&self.hub);
+        let mut batch = hub.batch();
+        batch.reach(self.network.group(), self.position(next.revision));
+        self.publish_whole(&mut batch, before, next, changes, &outcome.chunks);
+        self.publish_filtered(&mut batch, before, next, changes);
+        self.publish_areas(&mut batch, before, next, changes);
+        self.publish_boards(&mut batch, before, next, outcome.boards);
+        batch.finish();
+    }
+
+    /// Sends every room of the network its state once.
+    pub(crate) fn restate(
+        &mut self,
+        before: &NetworkState,
+        next: &Arc<NetworkState>,
+        changes: &[Change],
+    ) {
+        let hub = Arc::clone(&self.hub);
+        let mut batch = hub.batch();
+        let group = self.network.group();
+        let at = self.position(next.revision);
+        batch.reach(group, at);
+        for room in hub.rooms_of_group(group) {
+            batch.restate(&room, Some(at));
+        }
+        // Cells belong to no network: they hear of what changed only.
+        self.publish_areas(&mut batch, before, next, changes);
+        self.boards.forget();
+        batch.finish();
+    }
+
+    fn position(&self, offset: u64) -> Position {
+        Position { epoch: self.network.epoch(), offset }
+    }
+
+    /// The network's own channel: every revision is one publication there.
+    fn publish_whole(
+        &self,
+        batch: &mut Batch<'_>,
+        before: &NetworkState,
+        next: &NetworkState,
+        changes: &[Change],
+        chunks: &[Range<usize>],
+    ) {
+        let key = kinds::key(self.network.group(), RoomKind::Feed, WHOLE_NETWORK);
+        let Some(room) = self.hub.find_room(key) else { return };
+        for (chunk, revision) in chunks.iter().zip(before.revision + 1..) {
+            let mut message = Changes::default();
+            for change in &changes[chunk.clone()] {
+                put_change(&mut message, change);
+            }
+            batch.append(&room, Some(self.position(revision)), message.take_message(next.at));
+        }
+    }
+
+    /// The channels that carry a part of the network.
+    fn publish_filtered(
+        &self,
+        batch: &mut Batch<'_>,
+        before: &NetworkState,
+        next: &NetworkState,
+        changes: &[Change],
+    ) {
+        let mut targets = Targets::default();
+        let interest = self.hub.interest(self.network.group());
+        for kind in RoomKind::OF_NETWORK {
+            // A stop's records are departures, which change by themselves.
+            if interest.any(kind as u8) {
+                targets.add(kind, self.hub.rooms(self.network.group(), kind as u8));
+            }
+        }
+        if targets.is_empty() {
+            return;
+        }
+        let mut old_keys = Vec::new();
+        let mut new_keys = Vec::new();
+        for change in changes {
+            let Some(record) = change.record() else { continue };
+            if record.kind == Kind::Feed {
+                targets.put_where(record.upsert(), |kind, room| {
+                    self.is_concerned(kind, room, &record.feed)
+                });
+                continue;
+            }
+            let number = self.network.number_of(record.feed.as_str()).unwrap_or_default();
+            old_keys.clear();
+            new_keys.clear();
+            if let Some(old) = &change.old {
+                self.keys_of(old, number, &targets, &mut old_keys);
+            }
+            if let Some(new) = &change.new {
+                self.keys_of(new, number, &targets, &mut new_keys);
+                for &key in &new_keys {
+                    targets.put(key, new.upsert());
+                }
+            }
+            for &key in old_keys.iter().filter(|key| !new_keys.contains(key)) {
+                if let Some(old) = &change.old {
+                    targets.remove(key, old, why_here(change));
+                }
+            }
+        }
+        let first = before.revision + 1;
+        targets.flush(next.at, |room, part, is_last, data| {
+            // Rooms other than the network's own need not hear of every revision, only of rising ones.
+            let offset = if is_last { next.revision } else { first + part };
+            batch.append(room, Some(self.position(offset)), data);
+        });
+    }
+
+    /// Whether a room of the network holds the state of `feed`.
+    fn is_concerned(&self, kind: RoomKind, room: &Room, feed: &FeedId) -> bool {
+        let Some(name) = room.channel().segments().nth(1) else { return false };
+        let merges = matches!(kind, RoomKind::Route | RoomKind::Stop);
+        name == feed.as_str() || merges && name == self.network.id().as_str()
+    }
+
+    /// The living rooms that carry a record, but for the network's own.
+    fn keys_of(
+        &self,
+        record: &Record,
+        number: usize,
+        targets: &Targets,
+        keys: &mut Vec<(RoomKind, u64)>,
+    ) {
+        let mut put = |kind: RoomKind, id: &dyn Fn() -> u64| {
+            if targets.has(kind) {
+                let key = (kind, id());
+                if targets.contains(key) && !keys.contains(&key) {
+                    keys.push(key);
+                }
+            }
+        };
+        put(RoomKind::Feed, &|| number as u64);
+        match record.kind {
+            Kind::Vehicle => {
+                put(RoomKind::Vehicle, &|| kinds::of_feed(self.seed, number, &record.id));
+            }
+            Kind::Alert => put(RoomKind::Alerts, &|| number as u64),
+            _ => {}
+        }
+        if targets.has(RoomKind::Trip) {
+            for trip in record.trip_ids() {
+                put(RoomKind::Trip, &|| kinds::of_feed(self.seed, number, trip));
+            }
+        }
+        if targets.has(RoomKind::Route) {
+            for route in record.route_ids() {
+                put(RoomKind::Route, &|| kinds::of_network(self.seed, route));
+            }
+        }
+    }
+
+    fn publish_areas(
+        &mut self,
+        batch: &mut Batch<'_>,
+        before: &NetworkState,
+        next: &NetworkState,
+        changes: &[Change],
+    ) {
+        let area = RoomKind::Area as u8;
+        if !self.hub.interest(GROUP_ALONE).any(area) {
+            self.areas.forget();
+            return;
+        }
+        let mut targets = Targets::default();
+        targets.add(RoomKind::Area, self.hub.rooms(GROUP_ALONE, area));
+        self.areas.publish(&mut targets, before, next, changes);
+        targets.flush(next.at, |room, _, _, data| batch.append(room, None, data));
+    }
+
+    fn publish_boards(
+        &mut self,
+        batch: &mut Batch<'_>,
+        before: &NetworkState,
+        next: &NetworkState,
+        boards_may_differ: bool,
+    ) {
+        let group = self.network.group();
+        if !self.hub.interest(group).any(RoomKind::Stop as u8) {
+            self.boards.forget();
+            return;
+        }
+        if !boards_may_differ {
+            return;
+        }
+        let at = self.position(next.revision);
+        let rooms = self.hub.rooms(group, RoomKind::Stop as u8);
+        self.boards.publish(rooms, before, next, |room, data| {
+            batch.append(room, Some(at), data);
+        });
+    }
+}
+
+/// Why a record leaves a room: it is elsewhere now, unless it is nowhere.
+fn why_here(change: &Change) -> Why {
+    if change.new.is_some() { Why::Moved } else { change.why }
+}
+
+fn put_change(message: &mut Changes, change: &Change) {
+    match (&change.new, &change.old) {
+        (Some(new), _) => message.push(new.upsert()),
+        (None, Some(old)) => message.push_with(|out| encode_removal(out, old, change.why)),
+        (None, None) => {}
+    }
+}
+
+/// A feed's state as a record.
+pub(crate) fn feed_record(feed: &FeedId, record: FeedRecord) -> Record {
+    Record::made_here(feed.clone(), SmolStr::new(feed.as_str()), Body::Feed(Box::new(record)))
+}
+
+/// The state of a feed that was not polled yet.
+pub(crate) fn empty_feed_record(feed: &FeedId, now: UnixMillis) -> Record {
+    let reason = "has not been polled yet".to_owned();
+    feed_record(feed, FeedRecord { state: FeedState::Unknown, reason, since: now })
+}

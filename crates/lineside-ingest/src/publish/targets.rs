@@ -1,0 +1,122 @@
+//! The living rooms of one poll, each with the changes that it is about to hear.
+
+use std::{collections::HashMap, sync::Arc};
+
+use bytes::Bytes;
+use lineside_hub::Room;
+use lineside_sync::UnixMillis;
+
+use super::message::Changes;
+use crate::{
+    change::Why,
+    channels::kinds::RoomKind,
+    record::{Record, encode_removal},
+};
+
+/// A room by kind and id.
+pub(super) type Key = (RoomKind, u64);
+
+/// Rooms and what they hear.
+#[derive(Debug, Default)]
+pub(super) struct Targets {
+    /// Which kinds have a room, one bit each.
+    kinds: u16,
+    rooms: HashMap<(u8, u64), usize>,
+    targets: Vec<Target>,
+    /// Those that hear something, in the order in which they first did.
+    touched: Vec<usize>,
+}
+
+#[derive(Debug)]
+struct Target {
+    kind: RoomKind,
+    room: Arc<Room>,
+    /// Full messages, then the one that still takes changes.
+    full: Vec<Changes>,
+    open: Changes,
+}
+
+impl Targets {
+    pub(super) fn add(&mut self, kind: RoomKind, rooms: Vec<Arc<Room>>) {
+        for room in rooms {
+            self.kinds |= 1 << kind as u8;
+            self.rooms.insert((kind as u8, room.key().id), self.targets.len());
+            self.targets.push(Target { kind, room, full: Vec::new(), open: Changes::default() });
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.targets.is_empty()
+    }
+
+    pub(super) fn has(&self, kind: RoomKind) -> bool {
+        self.kinds & 1 << kind as u8 != 0
+    }
+
+    pub(super) fn contains(&self, (kind, id): Key) -> bool {
+        self.rooms.contains_key(&(kind as u8, id))
+    }
+
+    pub(super) fn rooms(&self) -> impl Iterator<Item = &Arc<Room>> {
+        self.targets.iter().map(|target| &target.room)
+    }
+
+    /// The room with that key hears of `upsert`.
+    pub(super) fn put(&mut self, (kind, id): Key, upsert: &Bytes) {
+        if let Some(&at) = self.rooms.get(&(kind as u8, id)) {
+            self.open(at, upsert.len()).push(upsert);
+        }
+    }
+
+    /// The room with that key hears that a record left it.
+    pub(super) fn remove(&mut self, (kind, id): Key, record: &Record, why: Why) {
+        if let Some(&at) = self.rooms.get(&(kind as u8, id)) {
+            let bytes = crate::change::REMOVAL_BYTES_MAX + 6 * record.id.len();
+            self.open(at, bytes).push_with(|out| encode_removal(out, record, why));
+        }
+    }
+
+    /// All rooms for which `is_concerned` holds hear of `upsert`.
+    pub(super) fn put_where(
+        &mut self,
+        upsert: &Bytes,
+        is_concerned: impl Fn(RoomKind, &Room) -> bool,
+    ) {
+        for at in 0..self.targets.len() {
+            let target = &self.targets[at];
+            let whole = target.room.key().id == crate::channels::kinds::WHOLE_NETWORK
+                && target.kind == RoomKind::Feed;
+            if !whole && is_concerned(target.kind, &target.room) {
+                self.open(at, upsert.len()).push(upsert);
+            }
+        }
+    }
+
+    fn open(&mut self, at: usize, bytes: usize) -> &mut Changes {
+        let target = &mut self.targets[at];
+        if target.open.is_empty() && target.full.is_empty() {
+            self.touched.push(at);
+        }
+        if target.open.is_full_for(bytes + 1) {
+            target.full.push(std::mem::take(&mut target.open));
+        }
+        &mut target.open
+    }
+
+    /// Hands out the messages of each room that hears something: the room, the message's number from 0, whether it is
+    /// the room's last, and its data.
+    pub(super) fn flush(
+        mut self,
+        at: UnixMillis,
+        mut append: impl FnMut(&Arc<Room>, u64, bool, Bytes),
+    ) {
+        for touched in self.touched {
+            let target = &mut self.targets[touched];
+            let full = std::mem::take(&mut target.full);
+            for (mut message, part) in full.into_iter().zip(0..) {
+                append(&target.room, part, false, message.take_message(at));
+            }
+            append(&target.room, u64::MAX, true, target.open.take_message(at));
+        }
+    }
+}

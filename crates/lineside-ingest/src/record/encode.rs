@@ -1,0 +1,68 @@
+//! Records as JSON, written by hand where serde has nothing to add: around the record, not inside it.
+
+use std::ops::Range;
+
+use serde::Serialize;
+
+use super::{Body, Kind, Record};
+use crate::{change::Why, config::FeedId};
+
+/// The upsert of `record`, and where in it the record's own JSON is.
+pub(super) fn encode_upsert(record: &Record) -> (Vec<u8>, Range<usize>) {
+    let mut out = Vec::with_capacity(record.bytes_max().min(4096));
+    put_head(&mut out, "upsert", &record.feed, record.kind, &record.id);
+    out.extend_from_slice(b",\"record\":");
+    let start = out.len();
+    match &record.body {
+        Body::Vehicle(vehicle) => put(&mut out, vehicle),
+        Body::TripUpdate(update) => put(&mut out, update),
+        Body::Alert(alert) => put(&mut out, alert),
+        Body::Departure(departure) => put(&mut out, departure),
+        Body::Dataset(dataset) => put(&mut out, dataset),
+        Body::Feed(feed) => put(&mut out, feed),
+    }
+    if matches!(record.kind, Kind::Vehicle | Kind::TripUpdate | Kind::Alert) {
+        put_lineside(&mut out, record);
+    }
+    let json = start..out.len();
+    out.push(b'}');
+    (out, json)
+}
+
+/// The removal of the record under that key.
+pub(crate) fn encode_removal(out: &mut Vec<u8>, record: &Record, why: Why) {
+    put_head(out, "remove", &record.feed, record.kind, &record.id);
+    out.extend_from_slice(b",\"why\":\"");
+    out.extend_from_slice(why.as_str().as_bytes());
+    out.extend_from_slice(b"\"}");
+}
+
+fn put_head(out: &mut Vec<u8>, op: &str, feed: &FeedId, kind: Kind, id: &str) {
+    out.extend_from_slice(b"{\"op\":\"");
+    out.extend_from_slice(op.as_bytes());
+    // A feed id and a kind hold nothing that JSON would escape.
+    out.extend_from_slice(b"\",\"feed\":\"");
+    out.extend_from_slice(feed.as_str().as_bytes());
+    out.extend_from_slice(b"\",\"kind\":\"");
+    out.extend_from_slice(kind.as_str().as_bytes());
+    out.extend_from_slice(b"\",\"id\":");
+    put(out, id);
+}
+
+/// Adds `"lineside":{…}` to the object that `out` ends with.
+fn put_lineside(out: &mut Vec<u8>, record: &Record) {
+    if out.last() == Some(&b'}') {
+        out.pop();
+        if out.last() != Some(&b'{') {
+            out.push(b',');
+        }
+        out.extend_from_slice(b"\"lineside\":");
+        put(out, &record.join);
+        out.push(b'}');
+    }
+}
+
+fn put(out: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
+    serde_json::to_writer(out, value)
+        .expect("a Vec takes every byte, and no map here has keys other than text");
+}

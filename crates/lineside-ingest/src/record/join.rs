@@ -1,0 +1,54 @@
+//! What the timetable adds to a record.
+
+use serde::{Serialize, Serializer};
+use smol_str::SmolStr;
+
+/// Route, headsign, next stop and delay, as far as they are known; in JSON the object `lineside`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Join {
+    /// The route's id in the schedule, else the one that the feed gives.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub route_id: Option<SmolStr>,
+    /// The route's short name, else its long one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub route_short_name: Option<SmolStr>,
+    /// Red, green, blue; in JSON six hexadecimal digits.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "hex")]
+    pub route_color: Option<[u8; 3]>,
+    /// Red, green, blue; in JSON six hexadecimal digits.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "hex")]
+    pub route_text_color: Option<[u8; 3]>,
+    /// GTFS `route_type`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub route_type: Option<u16>,
+    /// Where the trip is headed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub headsign: Option<SmolStr>,
+    /// Seconds behind the schedule; negative is early.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delay: Option<i32>,
+    /// The stop that comes next.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_stop_id: Option<SmolStr>,
+    /// Its name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_stop_name: Option<SmolStr>,
+}
+
+fn hex<S: Serializer>(color: &Option<[u8; 3]>, serializer: S) -> Result<S::Ok, S::Error> {
+    match color {
+        Some(color) => serializer.collect_str(&Hex(*color)),
+        None => serializer.serialize_none(),
+    }
+}
+
+/// A color as GTFS writes it: six hexadecimal digits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hex(pub(crate) [u8; 3]);
+
+impl std::fmt::Display for Hex {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let [red, green, blue] = self.0;
+        write!(f, "{red:02X}{green:02X}{blue:02X}")
+    }
+}

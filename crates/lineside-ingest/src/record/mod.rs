@@ -1,0 +1,286 @@
+//! Records: one normalized thing of one feed, with what the timetable adds to it.
+//!
+//! A record never changes; a change is another record under the same key. Its JSON is made when somebody first needs
+//! it and then shared by all channels that carry it.
+
+mod departure;
+mod encode;
+mod join;
+mod size;
+
+use std::sync::OnceLock;
+
+use bytes::Bytes;
+use jiff::Timestamp;
+use lineside_formats::gtfs_rt::proto;
+use lineside_sync::UnixMillis;
+use serde::Serialize;
+use smol_str::SmolStr;
+
+pub use departure::{Departure, DepartureStatus};
+pub(crate) use encode::encode_removal;
+pub(crate) use join::Hex;
+pub use join::Join;
+
+use crate::{
+    config::FeedId,
+    status::{FeedState, FeedStatus},
+};
+
+/// What a record is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Kind {
+    /// Where a vehicle is.
+    Vehicle,
+    /// How a trip runs.
+    TripUpdate,
+    /// Something to tell passengers.
+    Alert,
+    /// A departure from a stop.
+    Departure,
+    /// The schedule in use.
+    Dataset,
+    /// How a feed is doing.
+    Feed,
+}
+
+impl Kind {
+    /// The word for it in messages.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Kind::Vehicle => "vehicle",
+            Kind::TripUpdate => "trip_update",
+            Kind::Alert => "alert",
+            Kind::Departure => "departure",
+            Kind::Dataset => "dataset",
+            Kind::Feed => "feed",
+        }
+    }
+}
+
+/// What a record says: the specification's own message where there is one.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Body {
+    /// GTFS-Realtime, `start_date` filled in where the feed leaves it out.
+    Vehicle(proto::VehiclePosition),
+    /// GTFS-Realtime, `start_date` filled in where the feed leaves it out.
+    TripUpdate(Box<proto::TripUpdate>),
+    /// GTFS-Realtime.
+    Alert(Box<proto::Alert>),
+    /// A departure.
+    Departure(Box<Departure>),
+    /// A schedule.
+    Dataset(Box<DatasetRecord>),
+    /// A feed's state.
+    Feed(Box<FeedRecord>),
+}
+
+/// The state of a feed, as every state of a channel holds it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FeedRecord {
+    /// The state.
+    pub state: FeedState,
+    /// Why.
+    pub reason: String,
+    /// Since when.
+    pub since: UnixMillis,
+}
+
+impl FeedRecord {
+    /// What a status says to subscribers.
+    pub(crate) fn of(status: &FeedStatus) -> FeedRecord {
+        FeedRecord { state: status.state, reason: status.reason.clone(), since: status.since }
+    }
+}
+
+/// The schedule that a network is joined with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DatasetRecord {
+    /// Hash of its bytes, in hexadecimal.
+    pub version: SmolStr,
+    /// `feed_version`.
+    pub feed_version: Option<String>,
+    /// First and last service date.
+    pub service: Option<(jiff::civil::Date, jiff::civil::Date)>,
+    /// Its number of stops.
+    pub stops: usize,
+    /// Its number of routes.
+    pub routes: usize,
+    /// Its number of trips.
+    pub trips: usize,
+}
+
+/// One normalized thing of one feed.
+#[derive(Debug)]
+pub struct Record {
+    /// The feed that says it.
+    pub feed: FeedId,
+    /// What it is about.
+    pub kind: Kind,
+    /// Its id among the feed's records of that kind (DESIGN §6).
+    pub id: SmolStr,
+    /// The GTFS-Realtime entity that it came in, extensions and all; empty for records that Lineside makes.
+    pub raw: Bytes,
+    /// What it says.
+    pub body: Body,
+    /// What the timetable adds.
+    pub join: Join,
+    /// Upper bound of its bytes in a message.
+    bytes_max: usize,
+    encoded: OnceLock<Encoded>,
+}
+
+#[derive(Debug)]
+struct Encoded {
+    upsert: Bytes,
+    json: Bytes,
+}
+
+impl Record {
+    /// A record; nothing is encoded yet.
+    pub fn new(feed: FeedId, id: SmolStr, raw: Bytes, body: Body, join: Join) -> Record {
+        let kind = match &body {
+            Body::Vehicle(_) => Kind::Vehicle,
+            Body::TripUpdate(_) => Kind::TripUpdate,
+            Body::Alert(_) => Kind::Alert,
+            Body::Departure(_) => Kind::Departure,
+            Body::Dataset(_) => Kind::Dataset,
+            Body::Feed(_) => Kind::Feed,
+        };
+        let bytes_max = size::upsert_bytes_max(&feed, &id, &body, &join);
+        Record { feed, kind, id, raw, body, join, bytes_max, encoded: OnceLock::new() }
+    }
+
+    /// A record that the feed did not send: its state, a departure, a dataset.
+    pub(crate) fn made_here(feed: FeedId, id: SmolStr, body: Body) -> Record {
+        Record::new(feed, id, Bytes::new(), body, Join::default())
+    }
+
+    /// The record as JSON: the body's own fields, then `lineside`. Made once.
+    pub fn json(&self) -> &Bytes {
+        &self.encoded().json
+    }
+
+    /// The change that brings this record, as JSON. Made once.
+    pub(crate) fn upsert(&self) -> &Bytes {
+        &self.encoded().upsert
+    }
+
+    fn encoded(&self) -> &Encoded {
+        self.encoded.get_or_init(|| {
+            let (upsert, json) = encode::encode_upsert(self);
+            let upsert = Bytes::from(upsert);
+            let json = upsert.slice(json);
+            Encoded { upsert, json }
+        })
+    }
+
+    /// Upper bound of the bytes that its upsert takes in a message, known without encoding it.
+    pub(crate) fn bytes_max(&self) -> usize {
+        self.bytes_max
+    }
+
+    /// Whether both say the same, whatever bytes they came in.
+    pub(crate) fn says_the_same(&self, other: &Record) -> bool {
+        self.join == other.join && self.body == other.body
+    }
+
+    /// The vehicle's position message, if this is one.
+    pub fn vehicle(&self) -> Option<&proto::VehiclePosition> {
+        match &self.body {
+            Body::Vehicle(vehicle) => Some(vehicle),
+            _ => None,
+        }
+    }
+
+    /// The trip update, if this is one.
+    pub fn trip_update(&self) -> Option<&proto::TripUpdate> {
+        match &self.body {
+            Body::TripUpdate(update) => Some(update),
+            _ => None,
+        }
+    }
+
+    /// The alert, if this is one.
+    pub fn alert(&self) -> Option<&proto::Alert> {
+        match &self.body {
+            Body::Alert(alert) => Some(alert),
+            _ => None,
+        }
+    }
+
+    /// The trip that the record speaks of.
+    pub fn trip(&self) -> Option<&proto::TripDescriptor> {
+        match &self.body {
+            Body::Vehicle(vehicle) => vehicle.trip.as_ref(),
+            Body::TripUpdate(update) => Some(&update.trip),
+            _ => None,
+        }
+    }
+
+    /// Latitude and longitude in degrees, where the vehicle has a position on earth.
+    pub fn position(&self) -> Option<(f64, f64)> {
+        let position = self.vehicle()?.position.as_ref()?;
+        let (lat, lon) = (f64::from(position.latitude), f64::from(position.longitude));
+        let on_earth = (-90.0..=90.0).contains(&lat) && (-180.0..=180.0).contains(&lon);
+        // 0, 0 lies in the sea; it is what trackers say that know nothing.
+        (on_earth && (lat, lon) != (0.0, 0.0)).then_some((lat, lon))
+    }
+
+    /// The trip ids that the record is about; an alert may name several.
+    pub(crate) fn trip_ids(&self) -> impl Iterator<Item = &str> {
+        let own = self.trip().and_then(|trip| trip.trip_id.as_deref());
+        let informed =
+            self.informed().filter_map(|entity| entity.trip.as_ref()?.trip_id.as_deref());
+        own.into_iter().chain(informed).filter(|id| !id.is_empty())
+    }
+
+    /// The route ids that the record is about; an alert may name several, also twice.
+    pub(crate) fn route_ids(&self) -> impl Iterator<Item = &str> {
+        let own = self.join.route_id.as_deref();
+        let informed = self.informed().filter_map(|entity| {
+            let of_trip = entity.trip.as_ref().and_then(|trip| trip.route_id.as_deref());
+            entity.route_id.as_deref().or(of_trip)
+        });
+        own.into_iter().chain(informed).filter(|id| !id.is_empty())
+    }
+
+    fn informed(&self) -> impl Iterator<Item = &proto::EntitySelector> {
+        self.alert().into_iter().flat_map(|alert| &alert.informed_entity)
+    }
+}
+
+/// A time as messages write it.
+pub(crate) fn rfc3339(at: UnixMillis) -> String {
+    match Timestamp::from_millisecond(at.0) {
+        Ok(timestamp) => timestamp.to_string(),
+        Err(_) => Timestamp::UNIX_EPOCH.to_string(),
+    }
+}
+
+impl Serialize for FeedRecord {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        use serde::ser::SerializeStruct;
+        let mut record = serializer.serialize_struct("FeedRecord", 3)?;
+        record.serialize_field("state", self.state.as_str())?;
+        record.serialize_field("reason", &self.reason)?;
+        record.serialize_field("since", &rfc3339(self.since))?;
+        record.end()
+    }
+}
+
+impl Serialize for DatasetRecord {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        use serde::ser::SerializeStruct;
+        let mut record = serializer.serialize_struct("DatasetRecord", 7)?;
+        record.serialize_field("version", &self.version)?;
+        record.serialize_field("feed_version", &self.feed_version)?;
+        record
+            .serialize_field("service_start", &self.service.map(|(first, _)| first.to_string()))?;
+        record.serialize_field("service_end", &self.service.map(|(_, last)| last.to_string()))?;
+        record.serialize_field("stops", &self.stops)?;
+        record.serialize_field("routes", &self.routes)?;
+        record.serialize_field("trips", &self.trips)?;
+        record.end()
+    }
+}

@@ -1,0 +1,185 @@
+//! How long a record's JSON may get, told without writing it.
+//!
+//! Publications are cut by these bounds, so that the cuts are the same whether or not anybody listens and nothing is
+//! encoded to find them. They are upper bounds: fixed parts are counted with every optional number at its longest.
+
+use lineside_formats::gtfs_rt::proto;
+
+use super::{Body, Departure, Join};
+use crate::config::FeedId;
+
+/// Around a record: `{"op":"upsert","feed":"","kind":"trip_update","id":,"record":}` and a comma.
+const ENVELOPE: usize = 80;
+/// Numbers, names of fields and of enumerations, quotes and braces of one message without its texts and lists.
+const VEHICLE: usize = 480;
+const TRIP: usize = 260;
+const DESCRIPTOR: usize = 130;
+const CARRIAGE: usize = 200;
+const TRIP_UPDATE: usize = 260;
+const STOP_TIME_UPDATE: usize = 20;
+const STOP_SEQUENCE: usize = 30;
+const STOP_RELATIONSHIP: usize = 42;
+const STOP_OCCUPANCY: usize = 62;
+const STOP_TIME_EVENT: usize = 18;
+const DELAY: usize = 22;
+const TIME: usize = 30;
+const UNCERTAINTY: usize = 28;
+const SCHEDULED_TIME: usize = 40;
+const STOP_TIME_PROPERTIES: usize = 170;
+const ALERT: usize = 480;
+const PERIOD: usize = 70;
+const SELECTOR: usize = 140;
+const TRANSLATION: usize = 40;
+const JOIN: usize = 260;
+const DEPARTURE: usize = 520;
+const DATASET: usize = 300;
+const FEED: usize = 120;
+
+pub(super) fn upsert_bytes_max(feed: &FeedId, id: &str, body: &Body, join: &Join) -> usize {
+    let body = match body {
+        Body::Vehicle(vehicle) => vehicle_max(vehicle),
+        Body::TripUpdate(update) => trip_update_max(update),
+        Body::Alert(alert) => alert_max(alert),
+        Body::Departure(departure) => departure_max(departure),
+        Body::Dataset(dataset) => DATASET + dataset.feed_version.as_deref().map_or(0, text),
+        Body::Feed(feed) => FEED + text(&feed.reason),
+    };
+    ENVELOPE + feed.as_str().len() + text(id) + body + join_max(join)
+}
+
+/// A text with what JSON escapes in it: control characters take six bytes, quotes and backslashes two.
+fn text(text: &str) -> usize {
+    let escaped = text.bytes().map(|byte| match byte {
+        0..=0x1F => 5,
+        b'"' | b'\\' => 1,
+        _ => 0,
+    });
+    text.len() + escaped.sum::<usize>()
+}
+
+fn option(value: &Option<String>) -> usize {
+    value.as_deref().map_or(0, text)
+}
+
+fn join_max(join: &Join) -> usize {
+    let texts = [
+        &join.route_id,
+        &join.route_short_name,
+        &join.headsign,
+        &join.next_stop_id,
+        &join.next_stop_name,
+    ];
+    JOIN + texts.into_iter().flatten().map(|it| text(it)).sum::<usize>()
+}
+
+fn vehicle_max(vehicle: &proto::VehiclePosition) -> usize {
+    let carriages = vehicle.multi_carriage_details.iter();
+    VEHICLE
+        + vehicle.trip.as_ref().map_or(0, trip_max)
+        + vehicle.vehicle.as_ref().map_or(0, descriptor_max)
+        + option(&vehicle.stop_id)
+        + carriages.map(|it| CARRIAGE + option(&it.id) + option(&it.label)).sum::<usize>()
+}
+
+fn trip_max(trip: &proto::TripDescriptor) -> usize {
+    let modified = trip.modified_trip.as_ref().map_or(0, |it| {
+        let texts = [&it.modifications_id, &it.affected_trip_id, &it.start_time, &it.start_date];
+        TRIP + texts.into_iter().map(option).sum::<usize>()
+    });
+    let texts = [&trip.trip_id, &trip.start_time, &trip.start_date, &trip.route_id];
+    TRIP + modified + texts.into_iter().map(option).sum::<usize>()
+}
+
+fn descriptor_max(vehicle: &proto::VehicleDescriptor) -> usize {
+    DESCRIPTOR + option(&vehicle.id) + option(&vehicle.label) + option(&vehicle.license_plate)
+}
+
+fn trip_update_max(update: &proto::TripUpdate) -> usize {
+    let properties = update.trip_properties.as_ref().map_or(0, |it| {
+        let texts = [
+            &it.trip_id,
+            &it.start_date,
+            &it.start_time,
+            &it.shape_id,
+            &it.trip_headsign,
+            &it.trip_short_name,
+        ];
+        TRIP + texts.into_iter().map(option).sum::<usize>()
+    });
+    TRIP_UPDATE
+        + trip_max(&update.trip)
+        + update.vehicle.as_ref().map_or(0, descriptor_max)
+        + properties
+        + update.stop_time_update.iter().map(stop_time_update_max).sum::<usize>()
+}
+
+fn stop_time_update_max(update: &proto::trip_update::StopTimeUpdate) -> usize {
+    let properties = update.stop_time_properties.as_ref().map_or(0, |it| {
+        STOP_TIME_PROPERTIES + option(&it.assigned_stop_id) + option(&it.stop_headsign)
+    });
+    let events = [&update.arrival, &update.departure].into_iter().flatten();
+    STOP_TIME_UPDATE
+        + present(update.stop_sequence.is_some(), STOP_SEQUENCE)
+        + present(update.schedule_relationship.is_some(), STOP_RELATIONSHIP)
+        + present(update.departure_occupancy_status.is_some(), STOP_OCCUPANCY)
+        + option(&update.stop_id)
+        + events.map(event_max).sum::<usize>()
+        + properties
+}
+
+/// By what is present, because a trip of hundreds of calls must not be refused for what it does not say.
+fn event_max(event: &proto::trip_update::StopTimeEvent) -> usize {
+    STOP_TIME_EVENT
+        + present(event.delay.is_some(), DELAY)
+        + present(event.time.is_some(), TIME)
+        + present(event.uncertainty.is_some(), UNCERTAINTY)
+        + present(event.scheduled_time.is_some(), SCHEDULED_TIME)
+}
+
+fn present(is: bool, bytes: usize) -> usize {
+    if is { bytes } else { 0 }
+}
+
+fn alert_max(alert: &proto::Alert) -> usize {
+    let texts = [
+        &alert.url,
+        &alert.header_text,
+        &alert.description_text,
+        &alert.tts_header_text,
+        &alert.tts_description_text,
+        &alert.image_alternative_text,
+        &alert.cause_detail,
+        &alert.effect_detail,
+    ];
+    let translations = texts.into_iter().flatten().flat_map(|it| &it.translation);
+    let images = alert.image.iter().flat_map(|image| &image.localized_image);
+    ALERT
+        + alert.active_period.len() * PERIOD
+        + alert.informed_entity.iter().map(selector_max).sum::<usize>()
+        + translations.map(|it| TRANSLATION + text(&it.text) + option(&it.language)).sum::<usize>()
+        + images
+            .map(|it| 2 * TRANSLATION + text(&it.url) + text(&it.media_type) + option(&it.language))
+            .sum::<usize>()
+}
+
+fn selector_max(selector: &proto::EntitySelector) -> usize {
+    SELECTOR
+        + option(&selector.agency_id)
+        + option(&selector.route_id)
+        + option(&selector.stop_id)
+        + selector.trip.as_ref().map_or(0, trip_max)
+}
+
+fn departure_max(departure: &Departure) -> usize {
+    let texts = [
+        departure.feed.as_str(),
+        departure.source.as_str(),
+        &departure.trip_id,
+        &departure.route_id,
+        &departure.route_short_name,
+        departure.headsign.as_deref().unwrap_or_default(),
+        departure.platform.as_deref().unwrap_or_default(),
+        &departure.stop_id,
+    ];
+    DEPARTURE + texts.into_iter().map(text).sum::<usize>()
+}

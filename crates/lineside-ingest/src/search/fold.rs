@@ -1,0 +1,83 @@
+//! Text as people search it: without case, diacritics and punctuation.
+
+use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
+
+use crate::limits::{SEARCH_CHARS_MAX, SEARCH_WORDS_MAX};
+
+/// Letters that no decomposition takes apart, as people without them type them.
+const SPELLED_OUT: [(char, &str); 9] = [
+    ('ß', "ss"),
+    ('æ', "ae"),
+    ('œ', "oe"),
+    ('ø', "o"),
+    ('đ', "d"),
+    ('ð', "d"),
+    ('ł', "l"),
+    ('þ', "th"),
+    ('ı', "i"),
+];
+
+/// The words of a text, folded, separated by single spaces.
+pub(crate) fn fold(text: &str) -> String {
+    let mut folded = String::with_capacity(text.len());
+    for letter in text.nfkd().filter(|&letter| !is_combining_mark(letter)) {
+        for letter in letter.to_lowercase().filter(|&letter| !is_combining_mark(letter)) {
+            if let Some((_, spelled)) = SPELLED_OUT.iter().find(|(special, _)| *special == letter) {
+                folded.push_str(spelled);
+            } else if letter.is_alphanumeric() {
+                folded.push(letter);
+            } else if !matches!(letter, '\'' | '’' | '.')
+                && !folded.is_empty()
+                && !folded.ends_with(' ')
+            {
+                folded.push(' ');
+            }
+        }
+    }
+    folded.truncate(folded.trim_end().len());
+    folded
+}
+
+/// The words that a query asks for.
+pub(super) fn query_words(query: &str) -> Vec<String> {
+    let query: String = query.chars().take(SEARCH_CHARS_MAX).collect();
+    fold(&query)
+        .split(' ')
+        .filter(|word| !word.is_empty())
+        .take(SEARCH_WORDS_MAX)
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Whether each word begins a word of the folded text.
+pub(super) fn has_words(folded: &str, words: &[String]) -> bool {
+    words.iter().all(|word| folded.split(' ').any(|other| other.starts_with(word.as_str())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn case_diacritics_and_punctuation_do_not_count() {
+        for (text, folded) in [
+            ("Gare de l’Est", "gare de lest"),
+            ("Zürich HB / Süd", "zurich hb sud"),
+            ("ŁÓDŹ-Fabryczna", "lodz fabryczna"),
+            ("  Straße 12 (Nord) ", "strasse 12 nord"),
+            ("Ørsted", "orsted"),
+            ("St. Denis", "st denis"),
+            ("東京", "東京"),
+            ("İstanbul", "istanbul"),
+        ] {
+            assert_eq!(fold(text), folded);
+        }
+    }
+
+    #[test]
+    fn every_word_of_a_query_begins_a_word() {
+        let folded = fold("Place de la République");
+        assert!(has_words(&folded, &query_words("repu pla")));
+        assert!(!has_words(&folded, &query_words("publique")));
+    }
+}

@@ -1,0 +1,246 @@
+//! Stops: an index per dataset, a search over all of them.
+
+use std::sync::Arc;
+
+use lineside_formats::gtfs::{StopIdx, Timetable};
+use rstar::{AABB, PointDistance, RTree, RTreeObject};
+
+use super::fold::{fold, has_words, query_words};
+use crate::{
+    dataset::Dataset,
+    limits::SEARCH_LIMIT_MAX,
+    network::{BoundingBox, Network},
+};
+
+/// Mean radius of the earth in meters.
+const EARTH_RADIUS: f64 = 6_371_008.8;
+/// Nearest candidates looked at for each hit wanted, because nearness in degrees is not nearness in meters.
+const NEAR_CANDIDATES: usize = 4;
+
+/// What to look for; all that is given must hold.
+#[derive(Clone, Debug, Default)]
+pub struct StopQuery {
+    /// Words, each the beginning of a word of the name, or the whole of the id or code.
+    pub text: Option<String>,
+    /// Where.
+    pub bbox: Option<BoundingBox>,
+    /// Latitude and longitude: the nearest come first.
+    pub near: Option<(f64, f64)>,
+    /// At most that many.
+    pub limit: usize,
+}
+
+/// A stop that was found.
+#[derive(Clone, Debug)]
+pub struct StopHit {
+    /// The network that has it.
+    pub network: Arc<Network>,
+    /// Its dataset.
+    pub dataset: Arc<Dataset>,
+    /// The stop.
+    pub stop: StopIdx,
+    /// Meters from the point that was asked for.
+    pub distance: Option<f64>,
+}
+
+/// Finds stops in all networks: stations rather than their platforms, no entrances; the nearest first, else the best
+/// matching names.
+pub(crate) fn stops(networks: &[Arc<Network>], query: &StopQuery) -> Vec<StopHit> {
+    let limit = query.limit.min(SEARCH_LIMIT_MAX);
+    let mut hits: Vec<(f64, StopHit)> = Vec::new();
+    for network in networks {
+        let Some(dataset) = network.dataset() else { continue };
+        for (rank, stop, distance) in dataset.search.find(&dataset.timetable, query, limit) {
+            let hit = StopHit {
+                network: Arc::clone(network),
+                dataset: Arc::clone(&dataset),
+                stop,
+                distance,
+            };
+            hits.push((rank, hit));
+        }
+    }
+    hits.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+    hits.truncate(limit);
+    hits.into_iter().map(|(_, hit)| hit).collect()
+}
+
+/// The searchable stops of one dataset: where they are, and their words.
+#[derive(Debug)]
+pub(crate) struct StopIndex {
+    /// Folded names, one after another.
+    names: String,
+    /// Start and end of a stop's name in `names`.
+    spans: Vec<(StopIdx, u32, u32)>,
+    /// Starts of all words in `names` with the number of their span, in order of the words.
+    words: Vec<(u32, u32)>,
+    places: RTree<Place>,
+}
+
+#[derive(Debug)]
+struct Place {
+    lat: f64,
+    lon: f64,
+    stop: StopIdx,
+}
+
+impl RTreeObject for Place {
+    type Envelope = AABB<[f64; 2]>;
+
+    fn envelope(&self) -> AABB<[f64; 2]> {
+        AABB::from_point([self.lon, self.lat])
+    }
+}
+
+impl PointDistance for Place {
+    fn distance_2(&self, point: &[f64; 2]) -> f64 {
+        // Degrees of longitude shrink toward the poles.
+        let width = point[1].to_radians().cos();
+        ((self.lon - point[0]) * width).powi(2) + (self.lat - point[1]).powi(2)
+    }
+}
+
+/// Whether the stop is one that people look for: not an entrance, a node, or a platform of a station.
+fn is_searchable(location_type: u8, has_parent: bool) -> bool {
+    location_type == 1 || location_type == 0 && !has_parent
+}
+
+impl StopIndex {
+    pub(crate) fn new(timetable: &Timetable) -> StopIndex {
+        let mut names = String::new();
+        let mut spans = Vec::new();
+        let mut words = Vec::new();
+        let mut places = Vec::new();
+        for stop in timetable.stops() {
+            if !is_searchable(stop.location_type, stop.parent.is_some()) {
+                continue;
+            }
+            if let (Some(lat), Some(lon)) = (stop.lat, stop.lon) {
+                places.push(Place { lat, lon, stop: stop.idx });
+            }
+            let start = names.len();
+            names.push_str(&fold(stop.name));
+            // Offsets are 32 bits; a city's names take a few megabytes.
+            let Ok(end) = u32::try_from(names.len()) else { break };
+            let span = spans.len() as u32;
+            let mut at = start;
+            for word in names[start..].split(' ').filter(|word| !word.is_empty()) {
+                words.push((at as u32, span));
+                at += word.len() + 1;
+            }
+            spans.push((stop.idx, start as u32, end));
+        }
+        words.sort_by(|a, b| names[a.0 as usize..].cmp(&names[b.0 as usize..]));
+        StopIndex { names, spans, words, places: RTree::bulk_load(places) }
+    }
+
+    /// Stops with their rank (small is good) and their distance.
+    fn find(
+        &self,
+        timetable: &Timetable,
+        query: &StopQuery,
+        limit: usize,
+    ) -> Vec<(f64, StopIdx, Option<f64>)> {
+        let words = query.text.as_deref().map(query_words);
+        let fits_words = |stop: StopIdx| match &words {
+            Some(words) => has_words(&fold(timetable.stop(stop).name), words),
+            None => true,
+        };
+        let fits_bbox = |stop: StopIdx| match query.bbox {
+            Some(bbox) => {
+                let stop = timetable.stop(stop);
+                stop.lat.zip(stop.lon).is_some_and(|(lat, lon)| bbox.contains(lat, lon))
+            }
+            None => true,
+        };
+        if let Some((lat, lon)) = query.near {
+            let near = self.places.nearest_neighbor_iter(&[lon, lat]);
+            let fitting = near.filter(|place| fits_bbox(place.stop) && fits_words(place.stop));
+            let candidates = fitting.take(limit.saturating_mul(NEAR_CANDIDATES));
+            let measured = candidates.map(|place| {
+                let meters = distance((lat, lon), (place.lat, place.lon));
+                (meters, place.stop, Some(meters))
+            });
+            let mut measured: Vec<_> = measured.collect();
+            measured.sort_by(|a, b| a.0.total_cmp(&b.0));
+            measured.truncate(limit);
+            return measured;
+        }
+        let found: Vec<StopIdx> = match (&words, query.bbox) {
+            (Some(words), _) => self.by_words(words).chain(by_code(timetable, query)).collect(),
+            (None, Some(bbox)) => self.in_box(bbox),
+            (None, None) => self.spans.iter().map(|&(stop, _, _)| stop).collect(),
+        };
+        let mut ranked: Vec<_> = found
+            .into_iter()
+            .filter(|&stop| fits_bbox(stop))
+            .map(|stop| {
+                (self.rank(timetable, stop, words.as_deref().unwrap_or_default()), stop, None)
+            })
+            .collect();
+        ranked.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        ranked.dedup_by_key(|&mut (_, stop, _)| stop);
+        ranked.truncate(limit);
+        ranked
+    }
+
+    /// Stops that have a word for each of `words`; the longest one is looked up, the others compared.
+    fn by_words<'a>(&'a self, words: &'a [String]) -> impl Iterator<Item = StopIdx> + 'a {
+        let longest = words.iter().max_by_key(|word| word.len()).map_or("", String::as_str);
+        let text = |at: u32| &self.names[at as usize..];
+        let first = self.words.partition_point(|&(at, _)| text(at) < longest);
+        let candidates = if longest.is_empty() { &[] } else { &self.words[first..] };
+        let mut spans: Vec<u32> = candidates
+            .iter()
+            .take_while(|&&(at, _)| text(at).starts_with(longest))
+            .map(|&(_, span)| span)
+            .collect();
+        spans.sort_unstable();
+        spans.dedup();
+        spans.into_iter().filter_map(move |span| {
+            let (stop, start, end) = self.spans[span as usize];
+            has_words(&self.names[start as usize..end as usize], words).then_some(stop)
+        })
+    }
+
+    fn in_box(&self, bbox: BoundingBox) -> Vec<StopIdx> {
+        let halves = if bbox.min_lon <= bbox.max_lon {
+            vec![(bbox.min_lon, bbox.max_lon)]
+        } else {
+            vec![(bbox.min_lon, 180.0), (-180.0, bbox.max_lon)]
+        };
+        let boxes = halves
+            .into_iter()
+            .map(|(west, east)| AABB::from_corners([west, bbox.min_lat], [east, bbox.max_lat]));
+        boxes.flat_map(|it| self.places.locate_in_envelope(&it)).map(|place| place.stop).collect()
+    }
+
+    /// Names that begin with the query come first, then stations, then short names.
+    fn rank(&self, timetable: &Timetable, stop: StopIdx, words: &[String]) -> f64 {
+        let stop = timetable.stop(stop);
+        let name = fold(stop.name);
+        let begins = words.first().is_some_and(|word| name.starts_with(word.as_str()));
+        let exact = name == words.join(" ");
+        let group = match (exact, begins) {
+            (true, _) => 0.0,
+            (_, true) => 2000.0,
+            _ => 4000.0,
+        };
+        let kind = if stop.location_type == 1 { 0.0 } else { 1000.0 };
+        group + kind + name.len().min(999) as f64
+    }
+}
+
+/// The stop whose id or code the whole query is.
+fn by_code(timetable: &Timetable, query: &StopQuery) -> Option<StopIdx> {
+    let text = query.text.as_deref()?.trim();
+    let by_id = timetable.find_stop(text);
+    by_id.or_else(|| timetable.stops().find(|stop| stop.code == Some(text)).map(|stop| stop.idx))
+}
+
+/// Meters between two points given as latitude and longitude.
+fn distance((lat_a, lon_a): (f64, f64), (lat_b, lon_b): (f64, f64)) -> f64 {
+    let half = |degrees: f64| (degrees.to_radians() / 2.0).sin().powi(2);
+    let across = lat_a.to_radians().cos() * lat_b.to_radians().cos();
+    2.0 * EARTH_RADIUS * (half(lat_b - lat_a) + across * half(lon_b - lon_a)).sqrt().min(1.0).asin()
+}

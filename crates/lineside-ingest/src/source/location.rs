@@ -1,0 +1,208 @@
+//! The address of a source.
+
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+};
+
+use url::Url;
+
+/// Names of query parameters whose value is hidden when an address is shown.
+const SECRET_PARAMETERS: [&str; 12] = [
+    "key",
+    "apikey",
+    "api_key",
+    "api-key",
+    "token",
+    "access_token",
+    "auth",
+    "password",
+    "pass",
+    "secret",
+    "sig",
+    "signature",
+];
+
+/// Where a feed is polled.
+#[derive(Clone, PartialEq)]
+pub enum Location {
+    /// An `http` or `https` address.
+    Http(Url),
+    /// One file.
+    File(PathBuf),
+    /// A folder that holds the files of a GTFS dataset.
+    Folder(PathBuf),
+    /// A folder of successive snapshots, played in the order of their times.
+    Replay {
+        /// The folder.
+        dir: PathBuf,
+        /// How many recorded seconds pass in one real second, above 0.
+        speed: f64,
+    },
+}
+
+/// A text that is no address of a source.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct BadLocation(String);
+
+impl Location {
+    /// Reads `https://…`, `http://…`, `file://…`, `replay://DIR?speed=10`, or a path.
+    ///
+    /// A path is a [`Location::Folder`] if a folder stands there now, else a [`Location::File`].
+    ///
+    /// # Errors
+    /// What is wrong with the text; it shows no password.
+    pub fn parse(text: &str) -> Result<Location, BadLocation> {
+        if text.is_empty() {
+            return Err(BadLocation("the address is empty".into()));
+        }
+        if let Some(rest) = text.strip_prefix("replay://") {
+            return parse_replay(rest);
+        }
+        match text.split_once("://") {
+            None => Ok(Location::of_path(Path::new(text))),
+            Some(("file", path)) => Ok(Location::of_path(Path::new(path))),
+            Some(("http" | "https", _)) => match Url::parse(text) {
+                Ok(url) if url.has_host() => Ok(Location::Http(url)),
+                Ok(_) => Err(BadLocation("the address names no host".into())),
+                Err(error) => Err(BadLocation(format!("the address is no URL: {error}"))),
+            },
+            Some((scheme, _)) => Err(BadLocation(format!(
+                "addresses begin with http, https, file or replay, not {:?}",
+                scheme.chars().take(20).collect::<String>()
+            ))),
+        }
+    }
+
+    /// A path, as the folder or the file that it names now.
+    pub fn of_path(path: &Path) -> Location {
+        if path.is_dir() {
+            Location::Folder(path.to_owned())
+        } else {
+            Location::File(path.to_owned())
+        }
+    }
+
+    /// Whether the source is on this machine's disk.
+    pub fn is_local(&self) -> bool {
+        !matches!(self, Location::Http(_))
+    }
+
+    /// The last segment of the address, as a file name for downloads.
+    pub fn file_name(&self) -> Option<&str> {
+        match self {
+            Location::Http(url) => url.path_segments()?.next_back().filter(|name| !name.is_empty()),
+            Location::File(path) | Location::Folder(path) => path.file_name()?.to_str(),
+            Location::Replay { .. } => None,
+        }
+    }
+}
+
+fn parse_replay(rest: &str) -> Result<Location, BadLocation> {
+    let (dir, query) = rest.split_once('?').unwrap_or((rest, ""));
+    if dir.is_empty() {
+        return Err(BadLocation("replay:// needs a folder, as in replay://DIR?speed=10".into()));
+    }
+    let mut speed = 1.0;
+    for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
+        match &*name {
+            "speed" => {
+                speed = value
+                    .parse()
+                    .ok()
+                    .filter(|speed| (0.001..=100_000.0).contains(speed))
+                    .ok_or_else(|| {
+                        BadLocation("speed is a number from 0.001 to 100000, as in speed=10".into())
+                    })?;
+            }
+            other => {
+                return Err(BadLocation(format!(
+                    "replay:// knows speed, not {:?}",
+                    other.chars().take(20).collect::<String>()
+                )));
+            }
+        }
+    }
+    Ok(Location::Replay { dir: PathBuf::from(dir), speed })
+}
+
+/// Shows the address without user, password or keys.
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Location::Http(url) => f.write_str(shown(url).as_str()),
+            Location::File(path) | Location::Folder(path) => path.display().fmt(f),
+            Location::Replay { dir, speed } => {
+                write!(f, "replay://{}?speed={speed}", dir.display())
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+fn shown(url: &Url) -> Url {
+    let mut shown = url.clone();
+    if !shown.username().is_empty() || shown.password().is_some() {
+        // Both fail only for addresses without a host, which `parse` refuses.
+        let _ = shown.set_username("***");
+        let _ = shown.set_password(None);
+    }
+    if url.query().is_some() {
+        let pairs: Vec<(String, String)> = url
+            .query_pairs()
+            .map(|(name, value)| {
+                let secret = SECRET_PARAMETERS.contains(&name.to_ascii_lowercase().as_str());
+                (name.into_owned(), if secret { "***".into() } else { value.into_owned() })
+            })
+            .collect();
+        shown.query_pairs_mut().clear().extend_pairs(pairs);
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_told_apart() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(matches!(Location::parse("https://a.example/x.pb"), Ok(Location::Http(_))));
+        assert!(matches!(Location::parse("some/feed.zip"), Ok(Location::File(_))));
+        assert!(matches!(Location::parse(dir.path().to_str().unwrap()), Ok(Location::Folder(_))));
+        assert_eq!(
+            Location::parse("replay:///data/series?speed=10").unwrap(),
+            Location::Replay { dir: "/data/series".into(), speed: 10.0 }
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        for (text, says) in [
+            ("", "empty"),
+            ("ftp://x/y", "not \"ftp\""),
+            ("http://", "URL"),
+            ("replay://", "folder"),
+            ("replay://d?speed=0", "speed"),
+            ("replay://d?sped=1", "sped"),
+        ] {
+            let error = Location::parse(text).unwrap_err().to_string();
+            assert!(error.contains(says), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn keys_and_passwords_are_hidden() {
+        let location =
+            Location::parse("https://me:pw@a.example/tu.pb?api_key=s3cret&line=4").unwrap();
+        let shown = format!("{location} {location:?}");
+        assert!(!shown.contains("pw@") && !shown.contains("s3cret") && !shown.contains("me:"));
+        assert!(shown.contains("line=4") && shown.contains("a.example/tu.pb"));
+    }
+}

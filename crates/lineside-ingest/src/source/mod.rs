@@ -1,0 +1,7 @@
+//! Sources: where a feed is polled from, and the secrets that it takes. Nothing here reads a byte.
+
+mod location;
+mod secret;
+
+pub use location::{BadLocation, Location};
+pub use secret::Secret;

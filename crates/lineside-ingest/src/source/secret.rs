@@ -1,0 +1,43 @@
+//! A text that is sent and never shown.
+
+use std::fmt;
+
+/// A password, key or token. Printing it gives `***`; [`Secret::reveal`] is the only way to its text.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(Box<str>);
+
+impl Secret {
+    /// Keeps `text` from being shown.
+    pub fn new(text: impl Into<Box<str>>) -> Secret {
+        Secret(text.into())
+    }
+
+    /// The text, to be sent to the source and nowhere else.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+impl fmt::Display for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_is_never_printed() {
+        let secret = Secret::new("hunter2");
+        assert_eq!(format!("{secret} {secret:?}"), "*** ***");
+        assert_eq!(secret.reveal(), "hunter2");
+    }
+}

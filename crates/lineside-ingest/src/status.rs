@@ -1,0 +1,254 @@
+//! How a feed is doing, and why, in words.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use lineside_formats::{Format, Problems};
+use lineside_sync::UnixMillis;
+use smol_str::SmolStr;
+
+use crate::fetch::FetchFailure;
+
+/// The six states of a feed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum FeedState {
+    /// The source answers, and what it says is fresh.
+    Ok,
+    /// The source answers, but its data are old by their own time.
+    Late,
+    /// The last poll failed; the last good data are served and not yet old.
+    Stale,
+    /// Polls fail, and there is nothing good to serve or it is old.
+    Failing,
+    /// The source answers with nothing in it.
+    Empty,
+    /// Not polled yet.
+    #[default]
+    Unknown,
+}
+
+impl FeedState {
+    /// All states.
+    pub const ALL: [FeedState; 6] = [
+        FeedState::Ok,
+        FeedState::Late,
+        FeedState::Stale,
+        FeedState::Failing,
+        FeedState::Empty,
+        FeedState::Unknown,
+    ];
+
+    /// The word for it, in messages and pages.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            FeedState::Ok => "ok",
+            FeedState::Late => "late",
+            FeedState::Stale => "stale",
+            FeedState::Failing => "failing",
+            FeedState::Empty => "empty",
+            FeedState::Unknown => "unknown",
+        }
+    }
+
+    /// The state of that word.
+    pub fn parse(word: &str) -> Option<FeedState> {
+        FeedState::ALL.into_iter().find(|state| state.as_str() == word)
+    }
+}
+
+impl fmt::Display for FeedState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A feed's state at one moment.
+#[derive(Clone, Debug, Default)]
+pub struct FeedStatus {
+    /// The state.
+    pub state: FeedState,
+    /// Why, in words that stay the same while the state does.
+    pub reason: String,
+    /// Since when the state holds.
+    pub since: UnixMillis,
+    /// When a poll last brought good data or confirmed them.
+    pub last_success: Option<UnixMillis>,
+    /// When the source was last asked.
+    pub last_attempt: Option<UnixMillis>,
+    /// The time that the data give themselves.
+    pub data_time: Option<UnixMillis>,
+    /// When the source is asked next.
+    pub next_poll: Option<UnixMillis>,
+    /// Real time: records served. Schedules: trips.
+    pub entities: u64,
+    /// What the decoder complained about in the data served.
+    pub problems: Arc<Problems>,
+    /// Times that the source was asked.
+    pub fetches: u64,
+    /// Of these, how many failed.
+    pub failures: u64,
+    /// Failures since the last success.
+    pub failures_in_a_row: u32,
+    /// How fetches ended: `new`, `same`, `not_modified`, or a failure's code.
+    pub outcomes: Vec<(SmolStr, u64)>,
+    /// The last failure, unless a success came after it.
+    pub last_error: Option<FetchFailure>,
+    /// What the feed is, once known.
+    pub format: Option<Format>,
+    /// Bytes that came in bodies.
+    pub bytes: u64,
+}
+
+impl FeedStatus {
+    /// Counts one fetch that ended as `outcome`.
+    pub(crate) fn count(&mut self, outcome: &str) {
+        self.fetches += 1;
+        match self.outcomes.iter_mut().find(|(name, _)| name == outcome) {
+            Some((_, count)) => *count += 1,
+            None => self.outcomes.push((SmolStr::new(outcome), 1)),
+        }
+    }
+
+    /// Judges the state anew; `since` moves only if it changed.
+    ///
+    /// `data_now` is the present on the clock of the data, which in a replay is the recorded one.
+    pub(crate) fn judge(&mut self, now: UnixMillis, data_now: UnixMillis, rules: &Rules) {
+        let (state, reason) = self.judgement(now, data_now, rules);
+        if state != self.state || self.since == UnixMillis::default() {
+            self.since = now;
+        }
+        self.state = state;
+        self.reason = reason;
+    }
+
+    fn judgement(
+        &self,
+        now: UnixMillis,
+        data_now: UnixMillis,
+        rules: &Rules,
+    ) -> (FeedState, String) {
+        let late_after = rules.late_after;
+        if let Some(failure) = &self.last_error {
+            let why = format!("{}: {}", failure.code, failure.detail);
+            return match self.last_success {
+                None => (FeedState::Failing, format!("{why}; nothing good has come yet")),
+                Some(at) if rules.max_age.is_some_and(|max_age| now.since(at) > max_age) => {
+                    let words = format!("{why}; the last good data are too old to be served");
+                    (FeedState::Failing, words)
+                }
+                Some(at) if now.since(at) > late_after => {
+                    let words = format!("{why}; for more than {}", spoken(late_after));
+                    (FeedState::Failing, words)
+                }
+                Some(_) => (FeedState::Stale, format!("{why}; the last good data are served")),
+            };
+        }
+        if self.last_success.is_none() {
+            return (FeedState::Unknown, "has not been polled yet".to_owned());
+        }
+        if self.entities == 0 && self.format != Some(Format::Raw) {
+            return (FeedState::Empty, "answers, with nothing in it".to_owned());
+        }
+        match self.data_time {
+            Some(at) if data_now.since(at) > late_after => {
+                let words = format!("answers, with data more than {} old", spoken(late_after));
+                (FeedState::Late, words)
+            }
+            Some(at) if at.since(data_now) > late_after => {
+                let words =
+                    format!("answers, with data dated more than {} ahead", spoken(late_after));
+                (FeedState::Late, words)
+            }
+            _ => (FeedState::Ok, "answers, with fresh data".to_owned()),
+        }
+    }
+}
+
+/// What a feed's configuration says about age.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rules {
+    pub(crate) late_after: Duration,
+    pub(crate) max_age: Option<Duration>,
+}
+
+/// A duration as people say it: `5 min`, `90 s`, `2 h`.
+fn spoken(duration: Duration) -> String {
+    match duration.as_secs() {
+        0 => format!("{} ms", duration.as_millis()),
+        seconds if seconds % 3600 == 0 => format!("{} h", seconds / 3600),
+        seconds if seconds % 60 == 0 => format!("{} min", seconds / 60),
+        seconds => format!("{seconds} s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fetch::FailureCode;
+
+    const RULES: Rules = Rules { late_after: Duration::from_secs(300), max_age: None };
+
+    fn good(at: i64) -> FeedStatus {
+        FeedStatus {
+            last_success: Some(UnixMillis::from_seconds(at)),
+            data_time: Some(UnixMillis::from_seconds(at)),
+            entities: 3,
+            format: Some(Format::GtfsRt),
+            ..FeedStatus::default()
+        }
+    }
+
+    fn failed(mut status: FeedStatus, at: i64) -> FeedStatus {
+        let at = UnixMillis::from_seconds(at);
+        let detail = "the answer was 500 Internal Server Error".to_owned();
+        status.last_error = Some(FetchFailure { code: FailureCode::Http(500), detail, at });
+        status
+    }
+
+    fn check(mut status: FeedStatus, now: i64, rules: &Rules, state: FeedState, says: &str) {
+        let now = UnixMillis::from_seconds(now);
+        status.judge(now, now, rules);
+        assert_eq!(status.state, state, "{}", status.reason);
+        assert!(status.reason.contains(says), "{}", status.reason);
+    }
+
+    #[test]
+    fn each_state_has_its_reason() {
+        check(FeedStatus::default(), 1000, &RULES, FeedState::Unknown, "not been polled");
+        check(good(1000), 1010, &RULES, FeedState::Ok, "fresh");
+        check(good(1000), 1301, &RULES, FeedState::Late, "more than 5 min old");
+        check(good(2000), 1000, &RULES, FeedState::Late, "ahead");
+        check(failed(good(1000), 1010), 1010, &RULES, FeedState::Stale, "http_500");
+        check(failed(good(1000), 1310), 1310, &RULES, FeedState::Failing, "for more than 5 min");
+        check(failed(FeedStatus::default(), 5), 5, &RULES, FeedState::Failing, "nothing good");
+        check(
+            FeedStatus { entities: 0, ..good(1000) },
+            1000,
+            &RULES,
+            FeedState::Empty,
+            "nothing in it",
+        );
+        let strict = Rules { max_age: Some(Duration::from_secs(60)), ..RULES };
+        check(failed(good(1000), 1070), 1070, &strict, FeedState::Failing, "too old");
+    }
+
+    #[test]
+    fn since_moves_only_with_the_state() {
+        let mut status = good(1000);
+        let at = UnixMillis::from_seconds;
+        status.judge(at(1000), at(1000), &RULES);
+        status.judge(at(1100), at(1100), &RULES);
+        assert_eq!(status.since, at(1000));
+        status.judge(at(1400), at(1400), &RULES);
+        assert_eq!((status.state, status.since), (FeedState::Late, at(1400)));
+    }
+
+    #[test]
+    fn outcomes_are_counted_by_name() {
+        let mut status = FeedStatus::default();
+        for outcome in ["new", "same", "new", "http_500"] {
+            status.count(outcome);
+        }
+        assert_eq!(status.fetches, 4);
+        assert_eq!(status.outcomes[0], ("new".into(), 2));
+    }
+}
