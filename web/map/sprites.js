@@ -40,7 +40,7 @@ export class Sprites {
     return this.#keep(`badge ${label} ${color} ${ring}`, () => {
       const text = label.length > LABEL_CHARS_MAX ? `${label.slice(0, LABEL_CHARS_MAX - 1)}…` : label;
       const { background, text: ink } = badgeColors(color);
-      const font = "700 11.5px system-ui, sans-serif";
+      const font = `700 11.5px ${getComputedStyle(document.body).fontFamily}`;
       const width = Math.max(textWidth(text, font) + 10, 20);
       const height = 19;
       return draw(width + 4, height + 4, (context) => {
@@ -63,11 +63,11 @@ export class Sprites {
   /** An arrow head that points north. @param {string|null} color @param {string} ring @returns {Sprite} */
   arrow(color, ring) {
     return this.#keep(`arrow ${color} ${ring}`, () =>
-      draw(14, 12, (context) => {
+      draw(14, 13, (context) => {
         context.beginPath();
         context.moveTo(7, 1.5);
-        context.lineTo(12.2, 10);
-        context.lineTo(1.8, 10);
+        context.lineTo(11.5, 11.5);
+        context.lineTo(2.5, 11.5);
         context.closePath();
         context.fillStyle = badgeColors(color).background;
         context.strokeStyle = ring;

@@ -29,10 +29,11 @@ const LIGHT = {
 const DARK = {
   paper: "#161d24", sea: "#0e1f2b", land: "#1a2129", water: "#11283a", park: "#1b2c26", wood: "#182822", beach: "#2a2a25",
   apron: "#222a33", runway: "#2d3641", street: "#29323c", main: "#323d49", motorway: "#4a4331", casing: "#161c23", rail: "#39444f",
-  text: "#d5dde4", textSoft: "#93a1ad", waterText: "#7ba6c2", halo: "#141a20", lineCasing: "#10161c", stop: "#10161c", stopRing: "#c9d3db", selected: "#ffffff",
+  text: "#d5dde4", textSoft: "#93a1ad", waterText: "#7ba6c2", halo: "#141a20", lineCasing: "#46525d", stop: "#10161c", stopRing: "#c9d3db", selected: "#ffffff",
 };
 
-const FONT = ["system-ui, sans-serif"];
+/** The page's own fonts: drawn here, in the browser. */
+const FONT = ["Segoe UI", "Inter", "Roboto", "Noto Sans", "sans-serif"];
 
 /** @param {...any} stops zoom, value, … @returns {any} */
 const byZoom = (...stops) => ["interpolate", ["exponential", 1.5], ["zoom"], ...stops];
@@ -124,7 +125,7 @@ function stopLayers(network, ink) {
   /** @type {any} */
   const isBoarding = ["in", ["to-number", ["get", "location_type"], 0], ["literal", [0, 1]]];
   /** @type {any} */
-  const isInStation = ["has", "parent_station"];
+  const isInStation = ["to-boolean", ["get", "parent_station"]];
   /** @param {string} id @param {any} filter @param {number} minzoom @param {any} radius @returns {Layer} */
   const dots = (id, filter, minzoom, radius) => ({
     id: `${network.id}-${id}`, type: "circle", source, filter, minzoom,

@@ -214,7 +214,7 @@ export class Vehicles {
     const isOld = this.clock.now() / 1000 - Number(vehicle.record.timestamp ?? Infinity) > OLD_S;
     context.globalAlpha = isOld && !selected ? 0.45 : 1;
     const asBadge = zoom >= ZOOM_BADGE && vehicle.label !== "";
-    const sprite = asBadge ? sprites.badge(vehicle.label, vehicle.color, ring) : sprites.dot(vehicle.color, zoom < 10.5 ? 3 : zoom < ZOOM_BADGE ? 4.5 : 6.5, ring);
+    const sprite = asBadge ? sprites.badge(vehicle.label, vehicle.color, ring) : sprites.dot(vehicle.color, zoom < 10.5 ? 3 : zoom < ZOOM_ARROW ? 4.5 : 5.5, ring);
     if (selected) {
       context.beginPath();
       context.roundRect(x - sprite.width / 2 - 3, y - sprite.height / 2 - 3, sprite.width + 6, sprite.height + 6, 9);
@@ -224,7 +224,8 @@ export class Vehicles {
     if (vehicle.heading !== null && zoom >= ZOOM_ARROW) {
       const arrow = sprites.arrow(vehicle.color, ring);
       const half = asBadge ? edge(sprite.width - 4, sprite.height - 4, vehicle.heading) : sprite.width / 2 - 2;
-      const far = half + arrow.height / 2 - 1 + (selected ? 4 : 0);
+      // The arrow's foot lies under the sign, so that the two are one.
+      const far = half + (asBadge ? 0.5 : 2) + (selected ? 4 : 0);
       context.save();
       context.translate(x + Math.sin(vehicle.heading) * far, y - Math.cos(vehicle.heading) * far);
       context.rotate(vehicle.heading);

@@ -2,25 +2,30 @@
 //!
 //! Two folders: `web/plain` is served as it is written and is always there; `web/dist` is what the
 //! bundler makes of the map, and may be missing from a binary built by `cargo build` alone. Every
-//! address holds a hash of the content, so that browsers may keep it for ever: the bundler puts
+//! address holds a hash of the content, so that browsers may keep it for a year: the bundler puts
 //! one into each name, and the plain files, which import each other by relative names, share one
 //! for their folder. Whatever is not there is 404, never a page.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use axum::Router;
-use axum::extract::Path;
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::extract::{Path, State};
+use axum::http::HeaderValue;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use bytes::Bytes;
 use rust_embed::{EmbeddedFile, RustEmbed};
 use serde::Deserialize;
 use xxhash_rust::xxh3::Xxh3Default;
 
-/// A year, the longest that caches are known to honor (RFC 9111 sets no bound).
-const FOR_EVER: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
+use crate::app::App;
+use crate::http::{Refusal, Representation, Wants};
+
+/// As long as a cache may be told to keep something (RFC 2616 said a year, and caches still hold it).
+const FRESH_FOR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// The bundler's list of what it made of which source.
 const MANIFEST: &str = "manifest.json";
@@ -41,6 +46,9 @@ struct Chunk {
     file: String,
     #[serde(default)]
     css: Vec<String>,
+    /// Further entries that it imports.
+    #[serde(default)]
+    imports: Vec<String>,
 }
 
 /// What a page has to load for one of the bundled parts.
@@ -68,7 +76,7 @@ static BUNDLES: LazyLock<BTreeMap<String, Chunk>> = LazyLock::new(|| {
     serde_json::from_slice(&manifest).unwrap_or_default()
 });
 
-pub(super) fn router<S: Clone + Send + Sync + 'static>() -> Router<S> {
+pub(super) fn router() -> Router<App> {
     Router::new()
         .route("/assets/plain/{hash}/{name}", get(serve_plain))
         .route("/assets/{name}", get(serve_bundled))
@@ -81,54 +89,45 @@ pub(super) fn plain(name: &str) -> String {
 
 /// The bundle made of a source of `web/`, or nothing when this binary was built without.
 pub(super) fn bundle(source: &str) -> Option<Bundle> {
-    let chunk = BUNDLES.get(source)?;
-    let address = |file: &String| format!("/assets/{file}");
-    Some(Bundle { script: address(&chunk.file), styles: chunk.css.iter().map(address).collect() })
+    bundle_of(&BUNDLES, source)
 }
 
-async fn serve_plain(Path((hash, name)): Path<(String, String)>, headers: HeaderMap) -> Response {
+fn bundle_of(chunks: &BTreeMap<String, Chunk>, source: &str) -> Option<Bundle> {
+    let address = |file: &str| format!("/assets/{file}");
+    let script = address(&chunks.get(source)?.file);
+    let (mut styles, mut seen, mut open) = (BTreeSet::new(), BTreeSet::new(), vec![source]);
+    while let Some(name) = open.pop() {
+        if let Some(chunk) = chunks.get(name).filter(|_| seen.insert(name)) {
+            styles.extend(chunk.css.iter().map(|file| address(file)));
+            open.extend(chunk.imports.iter().map(String::as_str));
+        }
+    }
+    Some(Bundle { script, styles: styles.into_iter().collect() })
+}
+
+async fn serve_plain(
+    State(app): State<App>,
+    Path((hash, name)): Path<(String, String)>,
+    wants: Wants,
+) -> Response {
     // An old page may ask for files of an older binary: better none than ones that do not fit.
     let file = if hash == *PLAIN_HASH { Plain::get(&name) } else { None };
-    serve(&name, file, &headers)
+    serve(&app, &name, file, &wants).await
 }
 
-async fn serve_bundled(Path(name): Path<String>, headers: HeaderMap) -> Response {
+async fn serve_bundled(State(app): State<App>, Path(name): Path<String>, wants: Wants) -> Response {
     let file = if name == MANIFEST { None } else { Dist::get(&name) };
-    serve(&name, file, &headers)
+    serve(&app, &name, file, &wants).await
 }
 
-fn serve(name: &str, file: Option<EmbeddedFile>, headers: &HeaderMap) -> Response {
-    let Some(file) = file else { return not_found() };
-    let etag = etag_of(&file);
-    if headers.get(header::IF_NONE_MATCH).is_some_and(|held| *held == etag) {
-        return (StatusCode::NOT_MODIFIED, [(header::ETAG, etag), (header::CACHE_CONTROL, FOR_EVER)])
-            .into_response();
-    }
-    let headers = [
-        (header::CONTENT_TYPE, HeaderValue::from_static(media_type(name))),
-        (header::CACHE_CONTROL, FOR_EVER),
-        (header::ETAG, etag),
-        (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
-    ];
-    match file.data {
-        Cow::Borrowed(bytes) => (headers, bytes).into_response(),
-        Cow::Owned(bytes) => (headers, bytes).into_response(),
-    }
-}
-
-fn not_found() -> Response {
-    let headers = [
-        (header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8")),
-        (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
-    ];
-    (StatusCode::NOT_FOUND, headers, "there is no such file\n").into_response()
-}
-
-fn etag_of(file: &EmbeddedFile) -> HeaderValue {
-    let hash = file.metadata.sha256_hash();
-    let hex: String = hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-    HeaderValue::try_from(format!("\"{hex}\""))
-        .unwrap_or_else(|_| HeaderValue::from_static("\"\""))
+async fn serve(app: &App, name: &str, file: Option<EmbeddedFile>, wants: &Wants) -> Response {
+    let Some(file) = file else { return Refusal::UnknownPath.into_response() };
+    let body = match file.data {
+        Cow::Borrowed(bytes) => Bytes::from_static(bytes),
+        Cow::Owned(bytes) => Bytes::from(bytes),
+    };
+    let kind = HeaderValue::from_static(media_type(name));
+    Representation::new(kind, body).fresh_for(FRESH_FOR).reply(wants, app).await
 }
 
 fn media_type(name: &str) -> &'static str {
@@ -172,13 +171,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_not_found_and_what_is_there_is_kept_for_ever() {
-        assert_eq!(serve("x.js", None, &HeaderMap::new()).status(), StatusCode::NOT_FOUND);
-        let reply = serve("lineside.css", Plain::get("lineside.css"), &HeaderMap::new());
-        assert_eq!(reply.headers()[header::CACHE_CONTROL], FOR_EVER);
-        let mut again = HeaderMap::new();
-        again.insert(header::IF_NONE_MATCH, reply.headers()[header::ETAG].clone());
-        let reply = serve("lineside.css", Plain::get("lineside.css"), &again);
-        assert_eq!(reply.status(), StatusCode::NOT_MODIFIED);
+    fn a_bundle_brings_the_styles_of_what_it_imports() {
+        let manifest = r#"{
+            "map/main.js": {"file": "main-1.js", "imports": ["_a.js"]},
+            "_a.js": {"file": "a-2.js", "css": ["a-3.css"], "imports": ["map/main.js"]}
+        }"#;
+        let chunks = serde_json::from_str(manifest).expect("a manifest");
+        let bundle = bundle_of(&chunks, "map/main.js").expect("the bundle is there");
+        assert_eq!(bundle.script, "/assets/main-1.js");
+        assert_eq!(bundle.styles, ["/assets/a-3.css"]);
+        assert_eq!(bundle_of(&chunks, "map/other.js"), None);
     }
 }

@@ -1,4 +1,4 @@
-//! The frame around every page, and the headers that every page is sent with.
+//! The frame around every page.
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
@@ -119,31 +119,10 @@ pub(super) fn data_island(id: &str, data: &impl Serialize) -> Markup {
     }
 }
 
-/// A page as a reply. `policy_extra` names further hosts that the page's scripts may fetch from.
-pub(super) fn reply(status: StatusCode, page: Markup, policy_extra: &str) -> Response {
-    let headers = [
-        (header::CONTENT_SECURITY_POLICY, policy(policy_extra)),
-        (header::CACHE_CONTROL, HeaderValue::from_static("no-cache")),
-        (header::REFERRER_POLICY, HeaderValue::from_static("same-origin")),
-        (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
-    ];
+/// A page as a reply; the HTTP room adds the policy that keeps scripts and styles our own.
+pub(super) fn reply(status: StatusCode, page: Markup) -> Response {
+    let headers = [(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"))];
     (status, headers, Html(page.into_string())).into_response()
-}
-
-/// No inline script or style, nothing from elsewhere but what the operator's map needs; workers and
-/// images from blobs are how the map library works.
-fn policy(extra: &str) -> HeaderValue {
-    const OWN: &str = "default-src 'self'; img-src 'self' data: blob:; worker-src 'self' blob:; \
-        object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'self'";
-    if extra.is_empty() {
-        return HeaderValue::from_static(OWN);
-    }
-    let text = format!(
-        "default-src 'self'; img-src 'self' data: blob: {extra}; connect-src 'self' {extra}; \
-         worker-src 'self' blob:; object-src 'none'; base-uri 'none'; form-action 'self'; \
-         frame-ancestors 'self'"
-    );
-    HeaderValue::try_from(text).unwrap_or(HeaderValue::from_static(OWN))
 }
 
 /// The page for an address where nothing is.
@@ -158,7 +137,7 @@ pub(super) fn not_found(what: &str) -> Response {
             p { a href="/" { "All feeds" } }
         }
     };
-    reply(StatusCode::NOT_FOUND, page.render(&main), "")
+    reply(StatusCode::NOT_FOUND, page.render(&main))
 }
 
 #[cfg(test)]
@@ -169,15 +148,5 @@ mod tests {
     fn a_feeds_text_cannot_leave_its_data_island() {
         let island = data_island("x", &"</script><script>alert(1)</script>").into_string();
         assert_eq!(island.matches("</script>").count(), 1, "{island}");
-    }
-
-    #[test]
-    fn a_page_allows_no_inline_script_or_style() {
-        for extra in ["", "https://tiles.example"] {
-            let policy = policy(extra);
-            let text = policy.to_str().expect("a policy is ASCII");
-            assert!(!text.contains("unsafe-inline"), "{text}");
-            assert!(text.contains(extra), "{text}");
-        }
     }
 }

@@ -1,0 +1,290 @@
+//! `/stops/<feed>/<stop_id>`: a departure board. The rows are complete without scripts; with them
+//! `web/plain/board.js` keeps the same rows up to date from the stop's channel.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use jiff::tz::TimeZone;
+use lineside_formats::gtfs::{StopIdx, Timetable};
+use lineside_hub::encode_segment;
+use lineside_ingest::{Departure, DepartureStatus, FeedState, Network};
+use maud::{Markup, html};
+use serde_json::json;
+
+use super::alerts::{self, Told};
+use super::layout::{self, Page, Section};
+use super::{badge, catalog, map, states, words};
+use crate::app::App;
+
+/// Rows of a board, as many as its channel holds.
+const DEPARTURES_MAX: usize = 40;
+/// How far a board looks ahead, as far as its channel does.
+const HORIZON: Duration = Duration::from_secs(2 * 60 * 60);
+/// Line badges in the head; a large station has hundreds.
+const ROUTES_MAX: usize = 40;
+
+pub(super) async fn page(State(app): State<App>, Path((feed, stop_id)): Path<(String, String)>) -> Response {
+    let Some(network) = app.ingest().network_of(&feed) else {
+        return layout::not_found("No feed has this name.");
+    };
+    let Some(timetable) = network.timetable() else {
+        return layout::not_found("This feed has no timetable, or it is not loaded yet.");
+    };
+    let Some(stop) = timetable.find_stop(&stop_id) else {
+        return layout::not_found("This feed has no such stop.");
+    };
+    let board = Board::of(&app, &network, &timetable, stop);
+    let mut page = Page::new(&board.title, Section::Other);
+    page.scripts = &["board.js"];
+    page.alternates.push(("application/json", board.api_address()));
+    layout::reply(StatusCode::OK, page.render(&board.markup()))
+}
+
+/// Everything that one board shows.
+struct Board<'a> {
+    title: String,
+    network: &'a Network,
+    timetable: &'a Timetable,
+    stop: StopIdx,
+    departures: Vec<Departure>,
+    alerts: Vec<Told>,
+    now: i64,
+    app: &'a App,
+}
+
+impl<'a> Board<'a> {
+    fn of(app: &'a App, network: &'a Network, timetable: &'a Timetable, stop: StopIdx) -> Self {
+        let now = network.now().0.div_euclid(1000);
+        let at = timetable.stop(stop);
+        let title = match at.platform_code {
+            Some(platform) if !at.name.is_empty() => format!("{}, platform {platform}", at.name),
+            _ if at.name.is_empty() => at.id.to_owned(),
+            _ => at.name.to_owned(),
+        };
+        let mut departures = lineside_ingest::departures(&network.state(), at.id, network.now(), DEPARTURES_MAX, HORIZON)
+            .unwrap_or_default();
+        departures.sort_by(|a, b| (a.leaves(), &a.id).cmp(&(b.leaves(), &b.id)));
+        let alerts = alerts::at_stop(network, timetable, stop, now);
+        Self { title, network, timetable, stop, departures, alerts, now, app }
+    }
+
+    fn zone(&self) -> &TimeZone {
+        self.timetable.timezone()
+    }
+
+    fn feed_id(&self) -> &str {
+        self.network.id().as_str()
+    }
+
+    fn api_address(&self) -> String {
+        let id = map::path_segment(self.timetable.stop(self.stop).id);
+        format!("/api/v1/stops/{}/{id}/departures", self.feed_id())
+    }
+
+    fn markup(&self) -> Markup {
+        html! {
+            div.page {
+                (self.head())
+                (alerts::markup(&self.alerts))
+                section.card aria-label="Departures" {
+                    table.board role="table" hidden[self.departures.is_empty()] {
+                        (column_heads())
+                        tbody role="rowgroup" {
+                            @for departure in &self.departures { (self.row(departure)) }
+                        }
+                    }
+                    p.board-empty hidden[!self.departures.is_empty()] { "No departures in the next two hours." }
+                }
+                (self.sources())
+                (self.platforms())
+                (states::templates())
+                (layout::data_island("board-data", &self.live_data()))
+            }
+        }
+    }
+
+    fn head(&self) -> Markup {
+        let stop = self.timetable.stop(self.stop);
+        let routes = self.routes();
+        html! {
+            div.board-head {
+                div.page-head.tight {
+                    p.crumbs {
+                        a href=(format!("/feeds/{}", self.feed_id())) { (self.network_name()) }
+                        @if let Some(parent) = stop.parent.map(|parent| self.timetable.stop(parent)) {
+                            " › " a href=(address(self.feed_id(), parent.id)) { (parent.name) }
+                        }
+                    }
+                    h1 { (self.title) }
+                    @if !routes.is_empty() {
+                        div.stop-routes aria-label="Lines" role="group" {
+                            @for (name, color) in routes.iter().take(ROUTES_MAX) { (badge::badge(name, *color)) }
+                            @if routes.len() > ROUTES_MAX { span.soft.small { "and " (routes.len() - ROUTES_MAX) " more" } }
+                        }
+                    }
+                }
+                div.board-now {
+                    time.board-clock datetime=(words::rfc3339(self.now, self.zone())) { (words::clock(self.now, self.zone())) }
+                    p.board-links {
+                        span.live #live data-status="off" { "As of " (words::clock_seconds(self.now, self.zone())) }
+                        a.small href=(format!("/map?stop={}:{}", self.feed_id(), map::query_value(stop.id))) { "On the map" }
+                    }
+                }
+            }
+        }
+    }
+
+    fn network_name(&self) -> String {
+        let feed = self.app.ingest().feed(self.feed_id());
+        feed.map_or_else(|| self.feed_id().to_owned(), |feed| feed.config().display_name().to_owned())
+    }
+
+    /// The lines that call here, by their names.
+    fn routes(&self) -> Vec<(String, Option<[u8; 3]>)> {
+        let mut routes: Vec<_> = self
+            .timetable
+            .stop_and_descendants(self.stop)
+            .into_iter()
+            .flat_map(|stop| self.timetable.routes_of_stop(stop))
+            .map(|route| self.timetable.route(route))
+            .map(|route| (route.sort_order, route.name().len(), route.name().to_owned(), route.color))
+            .collect();
+        routes.sort();
+        routes.dedup();
+        routes.into_iter().map(|(_, _, name, color)| (name, color)).collect()
+    }
+
+    fn row(&self, departure: &Departure) -> Markup {
+        let delay = words::delay(departure.status.as_str(), departure.delay.map(i64::from));
+        let is_off = matches!(departure.status, DepartureStatus::Cancelled | DepartureStatus::Skipped);
+        let expected = departure.expected.filter(|_| departure.status == DepartureStatus::Realtime);
+        html! {
+            tr.is-cancelled[is_off].is-plain[departure.expected.is_none()] role="row"
+                data-id=(departure.id) data-leaves=(departure.leaves()) {
+                td.scheduled role="cell" { (self.time(departure.scheduled)) }
+                td.expected role="cell" {
+                    @match expected {
+                        Some(at) => (self.time(at)),
+                        None => span.soft { "–" },
+                    }
+                }
+                td.line role="cell" { (badge::badge(&departure.route_short_name, departure.route_color)) }
+                td.to role="cell" { (departure.headsign.as_deref().unwrap_or_default()) }
+                td.platform role="cell" {
+                    @if let Some(platform) = &departure.platform { span.platform-sign { (platform) } }
+                }
+                td.status role="cell" {
+                    span class=(format!("delay tone-{}", delay.tone)) { (delay.words) }
+                    (self.source(departure))
+                }
+                td.due role="cell" { @if !is_off { (words::due(departure.leaves() - self.now)) } }
+            }
+        }
+    }
+
+    fn time(&self, at: i64) -> Markup {
+        html! { time datetime=(words::rfc3339(at, self.zone())) { (words::clock(at, self.zone())) } }
+    }
+
+    /// Where a departure is known from, and how old that is.
+    fn source(&self, departure: &Departure) -> Markup {
+        let source = departure.source.as_str();
+        html! {
+            @match departure.age.filter(|_| source != self.feed_id()) {
+                None => span.source { "timetable" },
+                Some(age) => span.source {
+                    (source) " "
+                    span.age data-age-of=(source) { (words::age(i64::try_from(age).unwrap_or(i64::MAX))) }
+                },
+            }
+        }
+    }
+
+    /// The feeds that this board is made from, and how each is doing.
+    fn sources(&self) -> Markup {
+        let feeds = self.network.feeds();
+        html! {
+            section.sources aria-labelledby="sources-title" {
+                h2.small #sources-title { "Made from" }
+                ul {
+                    @for feed in &feeds {
+                        @let status = feed.status();
+                        @let id = feed.config().id.as_str();
+                        li {
+                            a href=(format!("/feeds/{id}")) { (feed.config().display_name()) }
+                            (states::sign(id, status.state))
+                            span.soft data-reason-of=(id) hidden[status.state == FeedState::Ok] { (status.reason) }
+                            span.soft { "data " (catalog::data_age(id, &status, self.now * 1000)) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Boards of the platforms of a station.
+    fn platforms(&self) -> Markup {
+        let mut named: BTreeMap<(usize, &str), &str> = BTreeMap::new();
+        for child in self.timetable.children(self.stop) {
+            let stop = self.timetable.stop(*child);
+            if let Some(code) = stop.platform_code.filter(|_| stop.location_type == 0) {
+                named.insert((code.len(), code), stop.id);
+            }
+        }
+        html! {
+            @if named.len() > 1 {
+                nav.platforms aria-label="Boards by platform" {
+                    span.soft.small { "Only one platform:" }
+                    @for ((_, code), id) in &named { a.platform-link href=(address(self.feed_id(), id)) { (code) } }
+                }
+            }
+        }
+    }
+
+    fn live_data(&self) -> serde_json::Value {
+        let feeds: Vec<String> =
+            self.network.feeds().iter().map(|feed| feed.config().id.as_str().to_owned()).collect();
+        let id = self.timetable.stop(self.stop).id;
+        json!({
+            "now": self.network.now().0,
+            "wall": self.app.now().0,
+            "channel": format!("stop/{}/{}", self.feed_id(), encode_segment(id)),
+            "timezone": self.timetable.timezone_name(),
+            "schedule": self.feed_id(),
+            "feeds": feeds,
+        })
+    }
+}
+
+fn column_heads() -> Markup {
+    html! {
+        thead role="rowgroup" {
+            tr role="row" {
+                th role="columnheader" scope="col" { "Scheduled" }
+                th role="columnheader" scope="col" { "Expected" }
+                th role="columnheader" scope="col" { "Line" }
+                th role="columnheader" scope="col" { "To" }
+                th role="columnheader" scope="col" { "Platform" }
+                th role="columnheader" scope="col" { "Status" }
+                th.end role="columnheader" scope="col" { "Leaves in" }
+            }
+        }
+    }
+}
+
+/// The address of a stop's board.
+pub(super) fn address(feed: &str, stop_id: &str) -> String {
+    format!("/stops/{feed}/{}", map::path_segment(stop_id))
+}
+
+/// The timetable and the stop that an address names.
+pub(super) fn find(app: &App, feed: &str, stop_id: &str) -> Option<(Arc<Network>, Arc<Timetable>, StopIdx)> {
+    let network = app.ingest().network_of(feed)?;
+    let timetable = network.timetable()?;
+    let stop = timetable.find_stop(stop_id)?;
+    Some((network, timetable, stop))
+}

@@ -1,0 +1,313 @@
+//! `/`: every feed, found by its own words and by the names of its stops and routes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use lineside_formats::Format;
+use lineside_ingest::{Feed, FeedState, FeedStatus};
+use maud::{Markup, html};
+use serde_json::json;
+
+use super::found_names::{FoundNames, find_names};
+use super::layout::{self, Page, Section};
+use super::query::Query;
+use super::{badge, states, words};
+use crate::app::App;
+use crate::http::Parameters;
+
+/// Feeds on one page of the catalog.
+const FEEDS_PER_PAGE: usize = 25;
+/// Channels that the page follows for the states it shows: what one stream may name.
+const CHANNELS_MAX: usize = 64;
+
+/// A feed with its state, taken once so that a page does not contradict itself.
+struct Entry {
+    feed: Arc<Feed>,
+    status: Arc<FeedStatus>,
+}
+
+impl Entry {
+    fn format(&self) -> Option<Format> {
+        self.status.format.or(self.feed.config().format)
+    }
+}
+
+pub(super) async fn page(State(app): State<App>, parameters: Parameters) -> Response {
+    let query = Query::read(&parameters);
+    let entries: Vec<Entry> =
+        app.ingest().feeds().into_iter().map(|feed| Entry { status: feed.status(), feed }).collect();
+    let names = find_names(&app, &query.words);
+    let filters = Filters::of(&entries);
+    let found: Vec<&Entry> = entries.iter().filter(|entry| is_found(entry, &query, &names)).collect();
+    let pages = found.len().div_ceil(FEEDS_PER_PAGE).max(1);
+    let number = query.page.min(pages);
+    let shown: Vec<&Entry> =
+        found.iter().skip((number - 1) * FEEDS_PER_PAGE).take(FEEDS_PER_PAGE).copied().collect();
+
+    let mut page = Page::new("Feeds", Section::Catalog);
+    page.scripts = &["catalog.js"];
+    page.alternates.push(("application/json", "/api/v1/feeds".to_owned()));
+    let main = html! {
+        div.page {
+            (head(&entries))
+            (search_form(&query, &filters))
+            (found_names(&names))
+            @if entries.is_empty() {
+                (no_feeds())
+            } @else {
+                (feed_table(&app, &shown, &query, found.len()))
+                @if pages > 1 { (pager(&query, number, pages)) }
+            }
+            (states::templates())
+            (layout::data_island("catalog-data", &live_data(&app, &shown)))
+        }
+    };
+    layout::reply(StatusCode::OK, page.render(&main))
+}
+
+fn is_found(entry: &Entry, query: &Query, names: &FoundNames) -> bool {
+    let config = entry.feed.config();
+    (query.words.is_empty() || names.feeds.contains(config.id.as_str()))
+        && query.format.is_none_or(|format| entry.format() == Some(format))
+        && query.state.is_none_or(|state| entry.status.state == state)
+        && query.theme.as_ref().is_none_or(|theme| config.theme.as_ref() == Some(theme))
+        && query.publisher.as_ref().is_none_or(|publisher| config.publisher.as_ref() == Some(publisher))
+}
+
+fn head(entries: &[Entry]) -> Markup {
+    let mut tally: BTreeMap<FeedState, u64> = BTreeMap::new();
+    for entry in entries {
+        *tally.entry(entry.status.state).or_default() += 1;
+    }
+    let all_well = tally.keys().all(|state| *state == FeedState::Ok);
+    html! {
+        div.page-head {
+            div.title-line {
+                h1 { "Feeds" }
+                span.live #live data-status="off" { "As of this page" }
+            }
+            p.soft {
+                @if entries.is_empty() { "No feed is configured yet." }
+                @else if all_well { (words::count(entries.len() as u64, "feed", "feeds")) ", and all of them are well." }
+                @else {
+                    (words::count(entries.len() as u64, "feed", "feeds")) ": "
+                    @for (at, (state, count)) in tally.iter().enumerate() {
+                        @if at > 0 { ", " }
+                        a href=(Query { state: Some(*state), ..Query::default() }.address(1)) { (words::number(*count)) " " (state) }
+                    }
+                    "."
+                }
+            }
+        }
+    }
+}
+
+/// What the filters offer: what there is.
+struct Filters {
+    formats: BTreeSet<Format>,
+    themes: BTreeSet<String>,
+    publishers: BTreeSet<String>,
+    states: BTreeSet<FeedState>,
+}
+
+impl Filters {
+    fn of(entries: &[Entry]) -> Self {
+        let configs = || entries.iter().map(|entry| entry.feed.config());
+        Self {
+            formats: entries.iter().filter_map(Entry::format).collect(),
+            themes: configs().filter_map(|config| config.theme.clone()).collect(),
+            publishers: configs().filter_map(|config| config.publisher.clone()).collect(),
+            states: entries.iter().map(|entry| entry.status.state).collect(),
+        }
+    }
+}
+
+fn search_form(query: &Query, filters: &Filters) -> Markup {
+    let format_word = |format: &Format| (format.as_str().to_owned(), states::format_name(Some(*format)).to_owned());
+    let same = |text: &String| (text.clone(), text.clone());
+    let state_word = |state: &FeedState| (state.as_str().to_owned(), state.as_str().to_owned());
+    html! {
+        form.search role="search" action="/" {
+            div.search-line {
+                label.visually-hidden for="q" { "Search feeds, stops and lines" }
+                input.input #q type="search" name="q" value=(query.words) placeholder="Feeds, stops, lines" maxlength="100" autocomplete="off";
+                button.button type="submit" { "Search" }
+            }
+            div.filters {
+                (select("format", "Format", query.format.map(Format::as_str), filters.formats.iter().map(format_word)))
+                @if !filters.themes.is_empty() { (select("theme", "Theme", query.theme.as_deref(), filters.themes.iter().map(same))) }
+                @if !filters.publishers.is_empty() { (select("publisher", "Publisher", query.publisher.as_deref(), filters.publishers.iter().map(same))) }
+                (select("state", "State", query.state.map(FeedState::as_str), filters.states.iter().map(state_word)))
+            }
+            @if query.narrows() { p.small { a href="/" { "Show all feeds again" } } }
+        }
+    }
+}
+
+fn select(name: &str, label: &str, chosen: Option<&str>, options: impl Iterator<Item = (String, String)>) -> Markup {
+    html! {
+        div.field {
+            label for=(name) { (label) }
+            select.select id=(name) name=(name) {
+                option value="" { "All" }
+                @for (value, text) in options {
+                    option value=(value) selected[chosen == Some(value.as_str())] { (text) }
+                }
+            }
+        }
+    }
+}
+
+fn found_names(names: &FoundNames) -> Markup {
+    html! {
+        @if !names.stops.is_empty() || !names.routes.is_empty() {
+            div.found {
+                @if !names.stops.is_empty() {
+                    section.card {
+                        h2 { "Stops" }
+                        ul {
+                            @for stop in &names.stops {
+                                li { a href=(stop.address()) { (stop.name) } span.soft.small { (stop.feed) } }
+                            }
+                        }
+                    }
+                }
+                @if !names.routes.is_empty() {
+                    section.card {
+                        h2 { "Lines" }
+                        ul {
+                            @for route in &names.routes {
+                                li {
+                                    (badge::badge(&route.name, route.color))
+                                    a href=(route.address()) { (route.title()) }
+                                    span.soft.small { (route.feed) }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn no_feeds() -> Markup {
+    html! {
+        div.note {
+            p { "Add feeds to the configuration, or try one at once:" }
+            p { code { "lineside serve --feed https://example.org/gtfs.zip" } }
+        }
+    }
+}
+
+fn feed_table(app: &App, shown: &[&Entry], query: &Query, found: usize) -> Markup {
+    let now = app.now();
+    html! {
+        section.card aria-labelledby="feeds-title" {
+            div.card-head {
+                h2 #feeds-title { @if query.narrows() { "Found feeds" } @else { "All feeds" } }
+                span.soft.small { (words::count(found as u64, "feed", "feeds")) }
+            }
+            @if shown.is_empty() {
+                p.board-empty { "No feed is like that." }
+            } @else {
+                table.list-table.feeds role="table" {
+                    thead role="rowgroup" {
+                        tr role="row" {
+                            th role="columnheader" scope="col" { "Feed" }
+                            th role="columnheader" scope="col" { "State" }
+                            th role="columnheader" scope="col" { "Format" }
+                            th.end role="columnheader" scope="col" { "Holds" }
+                            th.end role="columnheader" scope="col" { "Problems" }
+                            th.end role="columnheader" scope="col" { "Data" }
+                        }
+                    }
+                    tbody role="rowgroup" {
+                        @for entry in shown { (feed_row(entry, now.0)) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn feed_row(Entry { feed, status }: &Entry, now_ms: i64) -> Markup {
+    let config = feed.config();
+    let id = config.id.as_str();
+    let entry_format = status.format.or(config.format);
+    html! {
+        tr role="row" {
+            td.cell-name role="cell" {
+                a.feed-name href=(format!("/feeds/{id}")) { (config.display_name()) }
+                @if let Some(publisher) = &config.publisher { div.soft.small { (publisher) } }
+            }
+            td.cell-state role="cell" {
+                (states::sign(id, status.state))
+                @if status.state != FeedState::Ok { div.soft.small data-reason-of=(id) { (status.reason) } }
+            }
+            td.cell-format role="cell" {
+                span.tag { (states::format_name(entry_format)) }
+                @if let Some(theme) = &config.theme { " " span.soft.small { (theme) } }
+            }
+            td.cell-count.end.numeric role="cell" { (holds(entry_format, status.entities)) }
+            td.cell-problems.end.numeric role="cell" {
+                @if status.problems.is_empty() { span.soft { "none" } }
+                @else { a href=(format!("/feeds/{id}#problems")) { (words::number(status.problems.total())) } }
+            }
+            td.cell-age.end.numeric role="cell" { (data_age(id, status, now_ms)) }
+        }
+    }
+}
+
+/// What a feed holds, in the words of its format.
+fn holds(format: Option<Format>, entities: u64) -> String {
+    match format {
+        Some(Format::Gtfs) => words::count(entities, "trip", "trips"),
+        Some(Format::GtfsRt) => words::count(entities, "record", "records"),
+        Some(Format::Raw) | None => "–".to_owned(),
+    }
+}
+
+/// How old the data are by their own time; the page's script keeps it.
+pub(super) fn data_age(feed: &str, status: &FeedStatus, now_ms: i64) -> Markup {
+    html! {
+        @if let Some(at) = status.data_time.or(status.last_success) {
+            span.age data-age-of=(feed) data-time=(at.0 / 1000) { (words::age((now_ms - at.0) / 1000)) }
+        } @else { span.soft { "none yet" } }
+    }
+}
+
+fn pager(query: &Query, number: usize, pages: usize) -> Markup {
+    html! {
+        nav.pager aria-label="Pages of feeds" {
+            @if number > 1 { a.button.plain rel="prev" href=(query.address(number - 1)) { "Previous" } }
+            span.soft.numeric { "Page " (number) " of " (pages) }
+            @if number < pages { a.button.plain rel="next" href=(query.address(number + 1)) { "Next" } }
+        }
+    }
+}
+
+/// What the page's script needs to keep the states as they are.
+fn live_data(app: &App, shown: &[&Entry]) -> serde_json::Value {
+    let channels: BTreeSet<String> = shown.iter().map(|entry| state_channel(&entry.feed, entry.format())).collect();
+    let feeds: Vec<&str> = shown.iter().map(|entry| entry.feed.config().id.as_str()).collect();
+    json!({
+        "now": app.now().0,
+        "channels": channels.into_iter().take(CHANNELS_MAX).collect::<Vec<_>>(),
+        "feeds": feeds,
+    })
+}
+
+/// The smallest channel that tells a feed's state. Every channel's state holds the records of the
+/// feeds concerned, so one of a route that no network has tells nothing else.
+pub(super) fn state_channel(feed: &Feed, format: Option<Format>) -> String {
+    let id = feed.config().id.as_str();
+    match format {
+        Some(Format::Gtfs) => format!("route/{id}/-"),
+        Some(Format::GtfsRt) => format!("alerts/{id}"),
+        Some(Format::Raw) | None => format!("feed/{id}"),
+    }
+}

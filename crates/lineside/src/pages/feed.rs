@@ -1,0 +1,412 @@
+//! `/feeds/<feed>`: everything about one feed.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use jiff::tz::TimeZone;
+use lineside_formats::{Format, Problem};
+use lineside_formats::gtfs::Timetable;
+use lineside_hub::encode_segment;
+use lineside_ingest::{Feed, FeedStatus, Network, Snapshot};
+use lineside_sync::UnixMillis;
+use maud::{Markup, html};
+use serde_json::json;
+
+use super::layout::{self, Page, Section};
+use super::{assets, catalog, map, recipes, states, words};
+use crate::app::App;
+
+/// The source of the bundle, as the bundler's manifest calls it.
+const BUNDLE: &str = "map/feed.js";
+/// Problems of one kind that are listed one by one.
+const PROBLEMS_SHOWN_MAX: usize = 10;
+
+pub(super) async fn page(State(app): State<App>, Path(id): Path<String>, headers: HeaderMap) -> Response {
+    let (Some(feed), Some(network)) = (app.ingest().feed(&id), app.ingest().network_of(&id)) else {
+        return layout::not_found("No feed has this name.");
+    };
+    let shown = Shown::of(&app, feed, network, &headers);
+    let map_data = map::feed_map_data(&app, &shown.feed, &shown.network);
+    let name = shown.feed.config().display_name().to_owned();
+    let mut page = Page::new(&name, Section::Catalog);
+    page.scripts = &["feed.js"];
+    page.bundle = map_data.as_ref().and_then(|_| assets::bundle(BUNDLE));
+    page.alternates.push(("application/json", format!("/api/v1/feeds/{id}")));
+    layout::reply(StatusCode::OK, page.render(&shown.markup(map_data.as_ref(), page.bundle.is_some())))
+}
+
+/// A feed with everything that its page says, taken once.
+struct Shown {
+    feed: Arc<Feed>,
+    network: Arc<Network>,
+    status: Arc<FeedStatus>,
+    snapshot: Option<Arc<Snapshot>>,
+    timetable: Option<Arc<Timetable>>,
+    now: UnixMillis,
+    base: String,
+}
+
+impl Shown {
+    fn of(app: &App, feed: Arc<Feed>, network: Arc<Network>, headers: &HeaderMap) -> Self {
+        let status = feed.status();
+        let is_schedule = status.format == Some(Format::Gtfs);
+        Self {
+            timetable: network.timetable().filter(|_| is_schedule),
+            snapshot: feed.snapshot(),
+            status,
+            now: app.now(),
+            base: app.base_url(headers),
+            feed,
+            network,
+        }
+    }
+
+    fn id(&self) -> &str {
+        self.feed.config().id.as_str()
+    }
+
+    fn format(&self) -> Option<Format> {
+        self.status.format.or(self.feed.config().format)
+    }
+
+    fn markup(&self, map_data: Option<&serde_json::Value>, has_bundle: bool) -> Markup {
+        html! {
+            div.page {
+                (self.head())
+                div.feed-grid {
+                    div.stack {
+                        (self.take())
+                        (self.problems())
+                    }
+                    div.stack {
+                        @if let Some(data) = map_data { (small_map(data, has_bundle)) }
+                        (self.counts())
+                        (self.about())
+                        (self.polling())
+                        (self.addresses())
+                        (self.channels())
+                    }
+                }
+                (states::templates())
+                (layout::data_island("feed-data", &json!({
+                    "now": self.now.0,
+                    "channels": [catalog::state_channel(&self.feed, self.format())],
+                    "feeds": [self.id()],
+                })))
+            }
+        }
+    }
+
+    fn head(&self) -> Markup {
+        let config = self.feed.config();
+        let id = self.id();
+        html! {
+            div.page-head {
+                p.crumbs { a href="/" { "Feeds" } }
+                h1 { (config.display_name()) }
+                div.feed-state {
+                    (states::label(id, self.status.state))
+                    span data-reason-of=(id) { (self.status.reason) }
+                    span.soft.small { "since " (self.moment(self.status.since)) }
+                    span.live #live data-status="off" { "As of this page" }
+                }
+            }
+        }
+    }
+
+    fn moment(&self, at: UnixMillis) -> Markup {
+        let zone = self.network.timetable().map_or(TimeZone::UTC, |timetable| timetable.timezone().clone());
+        let seconds = at.0.div_euclid(1000);
+        html! { time datetime=(words::rfc3339(seconds, &zone)) { (words::moment(seconds, &zone)) } }
+    }
+
+    fn optional_moment(&self, at: Option<UnixMillis>) -> Markup {
+        html! {
+            @match at {
+                Some(at) => (self.moment(at)),
+                None => span.soft { "not yet" },
+            }
+        }
+    }
+
+    /// Lines to copy.
+    fn take(&self) -> Markup {
+        html! {
+            section.card aria-labelledby="take-title" {
+                h2 #take-title { "Take this feed" }
+                div.card-body {
+                    @for recipe in recipes::recipes(&self.base, self.id(), self.format()) {
+                        div.recipe {
+                            h3 { (recipe.title) }
+                            p { (recipe.what) }
+                            div.copy {
+                                code tabindex="0" data-recipe=(recipe.name) { (recipe.line) }
+                                button.button.plain.compact type="button" data-copy hidden { "Copy" }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn problems(&self) -> Markup {
+        let problems = &self.status.problems;
+        html! {
+            section.card #problems aria-labelledby="problems-title" {
+                div.card-head {
+                    h2 #problems-title { "Problems" }
+                    span.soft.small { (words::count(problems.total(), "problem", "problems")) " in the data served" }
+                }
+                @if problems.is_empty() {
+                    p.card-body.soft { "Everything in this feed could be read." }
+                } @else {
+                    ul.problem-list {
+                        @for (file, code, count) in problems.counts() {
+                            (problem_kind(file, code, count, problems.kept()))
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn counts(&self) -> Markup {
+        let counts = self.row_counts();
+        html! {
+            @if !counts.is_empty() {
+                section.card aria-labelledby="counts-title" {
+                    h2 #counts-title { "Holds" }
+                    dl.counts {
+                        @for (what, count) in counts { div { dt { (what) } dd { (words::number(count)) } } }
+                    }
+                }
+            }
+        }
+    }
+
+    fn row_counts(&self) -> Vec<(String, u64)> {
+        if let Some(timetable) = &self.timetable {
+            return timetable.row_counts().iter().map(|(file, rows)| (file.to_string(), *rows)).collect();
+        }
+        if self.format() != Some(Format::GtfsRt) {
+            return Vec::new();
+        }
+        let state = self.network.state();
+        let of = |records: usize| u64::try_from(records).unwrap_or(u64::MAX);
+        let id = self.id();
+        let counts = [
+            ("vehicles", of(state.vehicles().filter(|record| record.feed.as_str() == id).count())),
+            ("trip updates", of(state.trip_updates().filter(|record| record.feed.as_str() == id).count())),
+            ("alerts", of(state.alerts().filter(|record| record.feed.as_str() == id).count())),
+        ];
+        counts.into_iter().filter(|(_, count)| *count > 0).map(|(what, count)| (what.to_owned(), count)).collect()
+    }
+
+    fn about(&self) -> Markup {
+        let config = self.feed.config();
+        let info = self.timetable.as_ref().and_then(|timetable| timetable.feed_info());
+        html! {
+            section.card aria-labelledby="about-title" {
+                h2 #about-title { "About" }
+                dl.facts.card-body {
+                    dt { "Id" } dd.mono { (config.id) }
+                    dt { "Format" } dd { (states::format_name(self.format())) }
+                    dt { "Publisher" } dd { (config.publisher.as_deref().or(info.map(|info| &*info.publisher_name)).unwrap_or("not said")) }
+                    dt { "Licence" } dd { (config.licence.as_deref().unwrap_or("not said")) }
+                    @if let Some(theme) = &config.theme { dt { "Theme" } dd { (theme) } }
+                    dt { "Source" } dd.mono { (config.url) }
+                    (self.secrets())
+                    (self.network_row())
+                    @if let Some(timetable) = &self.timetable { (schedule_rows(timetable)) }
+                }
+            }
+        }
+    }
+
+    /// That there are secrets, and their names; never their values.
+    fn secrets(&self) -> Markup {
+        let config = self.feed.config();
+        let names: Vec<&str> = config.headers.iter().chain(&config.query).map(|(name, _)| name.as_str()).collect();
+        html! { @if !names.is_empty() { dt { "Sent along" } dd { (names.join(", ")) span.soft { " (values hidden)" } } } }
+    }
+
+    fn network_row(&self) -> Markup {
+        let others: Vec<Arc<Feed>> =
+            self.network.feeds().into_iter().filter(|feed| feed.config().id != self.feed.config().id).collect();
+        html! {
+            @if !others.is_empty() {
+                dt { "Together with" }
+                dd {
+                    ul {
+                        @for feed in &others {
+                            li { a href=(format!("/feeds/{}", feed.config().id)) { (feed.config().display_name()) } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn polling(&self) -> Markup {
+        let status = &self.status;
+        html! {
+            section.card aria-labelledby="polling-title" {
+                h2 #polling-title { "Polling" }
+                dl.facts.card-body {
+                    dt { "Data" } dd { (catalog::data_age(self.id(), status, self.now.0)) }
+                    dt { "Last success" } dd { (self.optional_moment(status.last_success)) }
+                    dt { "Last attempt" } dd { (self.optional_moment(status.last_attempt)) }
+                    dt { "Next" } dd { (self.optional_moment(status.next_poll)) }
+                    dt { "Every" } dd { (words::span(self.feed.config().poll_interval(self.format()).as_secs())) }
+                    dt { "Asked" } dd.numeric { (words::count(status.fetches, "time", "times")) ", " (words::number(status.failures)) " without success" }
+                    @if let Some(failure) = &status.last_error {
+                        dt { "Last failure" } dd { strong { (failure.code) } ": " (failure.detail) }
+                    }
+                    @if let Some(snapshot) = &self.snapshot {
+                        dt { "Last good bytes" } dd { (words::bytes(u64::try_from(snapshot.bytes.len()).unwrap_or(u64::MAX))) ", " (snapshot.content_type) }
+                    }
+                }
+            }
+        }
+    }
+
+    fn addresses(&self) -> Markup {
+        html! {
+            section.card aria-labelledby="addresses-title" {
+                h2 #addresses-title { "Addresses" }
+                ul.links.card-body {
+                    @for (what, path) in self.paths() {
+                        li { span.soft.small { (what) } a.mono href=(path) { (path) } }
+                    }
+                }
+            }
+        }
+    }
+
+    fn paths(&self) -> Vec<(&'static str, String)> {
+        let id = self.id();
+        let mut paths = vec![
+            ("The producer's bytes", format!("/proxy/{id}")),
+            ("This feed as JSON", format!("/api/v1/feeds/{id}")),
+            ("Its state as JSON", format!("/api/v1/state?channel=feed/{id}")),
+        ];
+        match self.format() {
+            Some(Format::Gtfs) => paths.extend([
+                ("The schedule", format!("/gtfs/{id}.zip")),
+                ("Stops as GeoJSON", format!("/geojson/{id}/stops.geojson")),
+                ("Lines as GeoJSON", format!("/geojson/{id}/routes.geojson")),
+            ]),
+            Some(Format::GtfsRt) => paths.extend([
+                ("All as GTFS-Realtime", format!("/gtfs-rt/{id}.pb")),
+                ("All as JSON", format!("/gtfs-rt/{id}.json")),
+                ("Vehicle positions", format!("/gtfs-rt/{id}/vehicle-positions.pb")),
+                ("Trip updates", format!("/gtfs-rt/{id}/trip-updates.pb")),
+                ("Alerts", format!("/gtfs-rt/{id}/alerts.pb")),
+                ("Vehicles as GeoJSON", format!("/geojson/{id}/vehicles.geojson")),
+            ]),
+            Some(Format::Raw) | None => {}
+        }
+        paths
+    }
+
+    fn channels(&self) -> Markup {
+        html! {
+            section.card aria-labelledby="channels-title" {
+                h2 #channels-title { "Channels" }
+                ul.links.card-body {
+                    @for (what, channel, is_example) in self.channel_names() {
+                        li {
+                            span.soft.small { (what) }
+                            @if is_example { span.mono { (channel) } }
+                            @else { a.mono href=(format!("/api/v1/state?channel={channel}")) { (channel) } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// What can be subscribed to: what it tells, its name, and whether a part of it is to be filled in.
+    fn channel_names(&self) -> Vec<(&'static str, String, bool)> {
+        let id = self.id();
+        let mut names = vec![("Every change", format!("feed/{id}"), false)];
+        match self.format() {
+            Some(Format::Gtfs) => names.extend([
+                ("One line with its vehicles", format!("route/{id}/{}", self.example_route()), true),
+                ("The departures of a stop", format!("stop/{id}/{}", self.example_stop()), true),
+            ]),
+            Some(Format::GtfsRt) => names.extend([
+                ("One vehicle", format!("vehicle/{id}/<vehicle id>"), true),
+                ("One trip", format!("trip/{id}/<trip id>"), true),
+                ("Alerts", format!("alerts/{id}"), false),
+                ("Vehicles on a piece of the map", "area/<geohash of 4 to 6 characters>".to_owned(), true),
+            ]),
+            Some(Format::Raw) | None => {}
+        }
+        names
+    }
+
+    fn example_route(&self) -> String {
+        let route = self.timetable.as_ref().and_then(|timetable| timetable.routes().next().map(|route| encode_segment(route.id).into_owned()));
+        route.unwrap_or_else(|| "<route id>".to_owned())
+    }
+
+    fn example_stop(&self) -> String {
+        let stop = self.timetable.as_ref().and_then(|timetable| timetable.stops().next().map(|stop| encode_segment(stop.id).into_owned()));
+        stop.unwrap_or_else(|| "<stop id>".to_owned())
+    }
+}
+
+fn schedule_rows(timetable: &Timetable) -> Markup {
+    html! {
+        @if let Some((first, last)) = timetable.service_range() {
+            dt { "Service" } dd.numeric { (first) " to " (last) }
+        }
+        dt { "Time zone" } dd { (timetable.timezone_name()) }
+        @if let Some(version) = timetable.feed_info().and_then(|info| info.version.as_deref()) { dt { "Version" } dd { (version) } }
+    }
+}
+
+/// The problems of one kind in one file: how many, and the first few with their lines.
+fn problem_kind(file: &str, code: &str, count: u64, kept: &[Problem]) -> Markup {
+    let shown: Vec<&Problem> =
+        kept.iter().filter(|problem| &*problem.file == file && problem.code == code).take(PROBLEMS_SHOWN_MAX).collect();
+    let more = count - u64::try_from(shown.len()).unwrap_or(count).min(count);
+    html! {
+        li {
+            details open[count <= 3] {
+                summary { strong { (file) } " " span.mono { (code) } span.tag { (words::number(count)) } }
+                ul {
+                    @for problem in shown { li { (problem_line(problem)) } }
+                    @if more > 0 { li.soft { "and " (words::number(more)) " more" } }
+                }
+            }
+        }
+    }
+}
+
+fn problem_line(problem: &Problem) -> Markup {
+    html! {
+        @if let Some(line) = problem.line { span.problem-line.numeric { "line " (line) } }
+        @if let Some(field) = &problem.field { code { (field) } " " }
+        (problem.detail)
+        @if let Some(value) = &problem.value { ": " q { (value) } }
+    }
+}
+
+fn small_map(data: &serde_json::Value, has_bundle: bool) -> Markup {
+    html! {
+        section.card aria-label="On the map" {
+            @if has_bundle {
+                div.mini-map.map #map {}
+                (layout::data_island("map-data", data))
+                noscript { p.card-body.soft { "The map needs scripts." } }
+            } @else {
+                p.card-body.soft { "This server was built without the map; " code { "cargo xtask build" } " makes one that has it." }
+            }
+        }
+    }
+}

@@ -1,0 +1,336 @@
+//! `/map`: the networks, drawn; and the same as a list where no map can be.
+//!
+//! The drawing is in `web/map`; here is what it starts from. Without scripts, or in a binary built
+//! without the bundle, the page is a list of the vehicles under way and a search for stops.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use lineside_formats::Format;
+use lineside_formats::gtfs::Timetable;
+use lineside_ingest::{Feed, Network, Record};
+use maud::{Markup, html};
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+use serde::Serialize;
+use serde_json::json;
+
+use super::found_names::{self, FoundNames};
+use super::layout::{self, Page, Section};
+use super::{assets, badge, board, icons, words};
+use crate::app::App;
+use crate::http::Parameters;
+
+/// The source of the bundle, as the bundler's manifest calls it.
+const BUNDLE: &str = "map/main.js";
+/// Vehicles in the list that needs no scripts.
+const LISTED_MAX: usize = 200;
+/// Bytes at the start of a raw feed in which GeoJSON shows itself.
+const GEOJSON_LOOK_BYTES: usize = 4096;
+
+/// What must be encoded in a path segment besides what is not ASCII.
+const SEGMENT: &AsciiSet =
+    &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'%').add(b'/').add(b'<').add(b'>').add(b'?').add(b'\\').add(b'`');
+/// The same in the value of a query.
+const QUERY: &AsciiSet = &SEGMENT.add(b'&').add(b'+').add(b'=').add(b':');
+
+/// A box around places: west, south, east, north.
+type Bounds = [f64; 4];
+
+/// An id as one segment of a path.
+pub(super) fn path_segment(id: &str) -> Cow<'_, str> {
+    utf8_percent_encode(id, SEGMENT).into()
+}
+
+/// An id inside a query.
+pub(super) fn query_value(id: &str) -> Cow<'_, str> {
+    utf8_percent_encode(id, QUERY).into()
+}
+
+/// A network as the map's script needs it.
+#[derive(Debug, Serialize)]
+pub(super) struct DrawnNetwork {
+    id: String,
+    name: String,
+    timezone: String,
+    routes: Option<String>,
+    stops: Option<String>,
+    feeds: Vec<String>,
+    bounds: Option<Bounds>,
+}
+
+/// A raw feed that is GeoJSON.
+#[derive(Debug, Serialize)]
+pub(super) struct DrawnRaw {
+    url: String,
+    name: String,
+}
+
+pub(super) async fn page(State(app): State<App>, parameters: Parameters) -> Response {
+    let bundle = assets::bundle(BUNDLE);
+    let has_map = bundle.is_some();
+    let mut page = Page::new("Map", Section::Map);
+    page.class = if has_map { "map-page" } else { "map-page no-map" };
+    page.bundle = bundle;
+    let names = found_names::find_names(&app, parameters.one("q").unwrap_or_default());
+    let main = html! {
+        @if has_map {
+            div.map #map {}
+            (panel())
+            div.map-buttons {
+                button.button.plain #show-list type="button" aria-pressed="false" { (icons::list()) span #show-list-words { "List" } }
+                button.button.plain #locate type="button" hidden { (icons::locate()) "Near me" }
+            }
+        }
+        (list_view(&app, &names, has_map))
+        p.visually-hidden #announcement role="status" {}
+        (layout::data_island("map-data", &map_data(&app)))
+    };
+    layout::reply(StatusCode::OK, page.render(&main))
+}
+
+/// Search, filters and what is selected.
+fn panel() -> Markup {
+    html! {
+        div.panel {
+            section.card.panel-search aria-label="Search and filters" {
+                form.search-box role="search" action="/map" {
+                    (icons::search())
+                    label.visually-hidden for="search" { "Search stops and lines" }
+                    input.input #search name="q" type="text" placeholder="Stops and lines" maxlength="100" autocomplete="off"
+                        role="combobox" aria-expanded="false" aria-controls="results" aria-autocomplete="list";
+                }
+                div.results #results role="listbox" aria-label="Stops and lines found" hidden {}
+                div.chips #modes role="group" aria-label="Show only" hidden {}
+                div.chips.routes-filter #routes role="group" aria-label="Only these lines" hidden {}
+                p.panel-status {
+                    span.live #live data-status="off" { "Starting" }
+                    span #count {}
+                }
+            }
+            section.card.detail #detail aria-labelledby="detail-title" tabindex="-1" hidden {}
+        }
+    }
+}
+
+fn list_view(app: &App, names: &FoundNames, has_map: bool) -> Markup {
+    let mut vehicles: Vec<Arc<Record>> =
+        app.ingest().networks().iter().flat_map(|network| network.state().vehicles().cloned().collect::<Vec<_>>()).collect();
+    let total = vehicles.len();
+    vehicles.sort_by(|a, b| order_of(a).cmp(&order_of(b)));
+    vehicles.truncate(LISTED_MAX);
+    html! {
+        section.list-view #list aria-labelledby="list-title" {
+            div.page-head {
+                h1 #list-title { "Vehicles" }
+                @if !has_map {
+                    p.note {
+                        "This server was built without the map: its part of the pages was not bundled. "
+                        code { "cargo xtask build" } " makes a server that has it. The list below is complete all the same."
+                    }
+                }
+                p.note #no-webgl hidden { "This browser cannot draw maps (WebGL is missing), so here is the same as a list." }
+            }
+            @if !has_map { (plain_search(names)) } @else { noscript { (plain_search(names)) } }
+            div.card.scroll tabindex="0" role="region" aria-label="Vehicles" {
+                table.list-table.vehicle-list {
+                    thead {
+                        tr {
+                            th scope="col" { "Line" }
+                            th scope="col" { "To" }
+                            th scope="col" { "Status" }
+                            th scope="col" { "Next stop" }
+                            th.end scope="col" { "Position" }
+                        }
+                    }
+                    tbody { @for vehicle in &vehicles { (vehicle_row(vehicle, app.now().0)) } }
+                }
+            }
+            @if total > vehicles.len() { p.soft.small { "The first " (vehicles.len()) " of " (words::number(total as u64)) " vehicles." } }
+        }
+    }
+}
+
+/// A search for stops that needs no scripts.
+fn plain_search(names: &FoundNames) -> Markup {
+    html! {
+        form.search role="search" action="/map" {
+            div.search-line {
+                label.visually-hidden for="plain-search" { "Search stops" }
+                input.input #plain-search name="q" type="search" placeholder="Stops" maxlength="100";
+                button.button type="submit" { "Search" }
+            }
+        }
+        @if !names.stops.is_empty() {
+            ul.card.found-stops {
+                @for stop in &names.stops { li { a href=(stop.address()) { (stop.name) } " " span.soft.small { (stop.feed) } } }
+            }
+        }
+    }
+}
+
+/// By line, numbers in their order as far as their length tells it, then by destination.
+fn order_of(record: &Record) -> (usize, &str, &str, &str) {
+    let name = record.join.route_short_name.as_deref().unwrap_or("~");
+    (name.len(), name, record.join.headsign.as_deref().unwrap_or("~"), &record.id)
+}
+
+fn vehicle_row(record: &Record, now_ms: i64) -> Markup {
+    let join = &record.join;
+    let vehicle = record.vehicle();
+    let delay = words::delay(if join.delay.is_some() { "realtime" } else { "scheduled" }, join.delay.map(i64::from));
+    let time = vehicle.and_then(|vehicle| vehicle.timestamp).and_then(|at| i64::try_from(at).ok());
+    html! {
+        tr {
+            td { (badge::badge(join.route_short_name.as_deref().unwrap_or("–"), join.route_color)) }
+            td { (join.headsign.as_deref().unwrap_or("–")) }
+            td { span class=(format!("tone-{}", delay.tone)) { (delay.words) } }
+            td {
+                @if let (Some(id), Some(name)) = (&join.next_stop_id, &join.next_stop_name) {
+                    a href=(board::address(record.feed.as_str(), id)) { (name) }
+                }
+            }
+            td.end.numeric { @if let Some(time) = time { (words::age(now_ms / 1000 - time)) } }
+        }
+    }
+}
+
+fn map_data(app: &App) -> serde_json::Value {
+    let networks: Vec<DrawnNetwork> =
+        app.ingest().networks().iter().filter_map(|network| drawn_network(network)).collect();
+    let raw: Vec<DrawnRaw> = app.ingest().feeds().iter().filter_map(|feed| drawn_raw(feed)).collect();
+    let bounds = networks.iter().filter_map(|network| network.bounds).reduce(around);
+    let links = app.map_links();
+    json!({
+        "now": app.now().0,
+        "base_map": links.base_map, "style": links.style, "pmtiles": links.pmtiles,
+        "networks": networks, "raw": raw, "bounds": bounds,
+    })
+}
+
+/// The data of the small map on a feed's page, or nothing when the feed has no place on earth.
+pub(super) fn feed_map_data(app: &App, feed: &Feed, network: &Network) -> Option<serde_json::Value> {
+    let raw: Vec<DrawnRaw> = drawn_raw(feed).into_iter().collect();
+    let networks: Vec<DrawnNetwork> = if raw.is_empty() { drawn_network(network).into_iter().collect() } else { Vec::new() };
+    let bounds = networks.iter().filter_map(|network| network.bounds).reduce(around);
+    if raw.is_empty() && bounds.is_none() {
+        return None;
+    }
+    let links = app.map_links();
+    Some(json!({
+        "base_map": links.base_map, "style": links.style, "pmtiles": links.pmtiles,
+        "networks": networks, "raw": raw, "bounds": bounds,
+    }))
+}
+
+fn drawn_network(network: &Network) -> Option<DrawnNetwork> {
+    let feeds = network.feeds();
+    let is_transit = |feed: &Arc<Feed>| matches!(feed.status().format.or(feed.config().format), Some(Format::Gtfs | Format::GtfsRt));
+    if !feeds.iter().any(is_transit) {
+        return None;
+    }
+    let id = network.id().as_str().to_owned();
+    let timetable = network.timetable();
+    let name = feeds.first().map_or_else(|| id.clone(), |feed| feed.config().display_name().to_owned());
+    let geojson = |what: &str| timetable.as_ref().map(|_| format!("/geojson/{id}/{what}.geojson"));
+    Some(DrawnNetwork {
+        routes: geojson("routes"),
+        stops: geojson("stops"),
+        timezone: timetable.as_ref().map_or_else(|| "UTC".to_owned(), |timetable| timetable.timezone_name().to_owned()),
+        feeds: feeds.iter().map(|feed| feed.config().id.as_str().to_owned()).collect(),
+        bounds: timetable.as_ref().and_then(|timetable| bounds_of_stops(timetable)).or_else(|| bounds_of_vehicles(network)),
+        id,
+        name,
+    })
+}
+
+fn bounds_of_stops(timetable: &Timetable) -> Option<Bounds> {
+    let places = timetable.stops().filter_map(|stop| Some((stop.lat?, stop.lon?)));
+    bounds(places.filter(|place| *place != (0.0, 0.0)).collect())
+}
+
+fn bounds_of_vehicles(network: &Network) -> Option<Bounds> {
+    bounds(network.state().vehicles().filter_map(|record| record.position()).collect())
+}
+
+/// The box around most places: a few far ones, which every large feed has, do not make it a continent.
+fn bounds(places: Vec<(f64, f64)>) -> Option<Bounds> {
+    let (mut lats, mut lons): (Vec<f64>, Vec<f64>) = places.into_iter().unzip();
+    lats.sort_by(f64::total_cmp);
+    lons.sort_by(f64::total_cmp);
+    let skip = lats.len() / 200;
+    let last = lats.len().checked_sub(skip + 1)?;
+    Some([*lons.get(skip)?, *lats.get(skip)?, *lons.get(last)?, *lats.get(last)?])
+}
+
+fn around(a: Bounds, b: Bounds) -> Bounds {
+    [a[0].min(b[0]), a[1].min(b[1]), a[2].max(b[2]), a[3].max(b[3])]
+}
+
+fn drawn_raw(feed: &Feed) -> Option<DrawnRaw> {
+    let snapshot = feed.snapshot().filter(|snapshot| snapshot.format == Format::Raw)?;
+    let start = snapshot.bytes.get(..GEOJSON_LOOK_BYTES).unwrap_or(&snapshot.bytes);
+    is_geojson(start).then(|| DrawnRaw {
+        url: format!("/proxy/{}", feed.config().id),
+        name: feed.config().display_name().to_owned(),
+    })
+}
+
+/// Whether a body begins as GeoJSON does (RFC 7946): an object that names its kind.
+fn is_geojson(start: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(start);
+    let text = text.trim_start_matches('\u{feff}').trim_start();
+    let squeezed: String = text.chars().filter(|character| !character.is_whitespace()).collect();
+    squeezed.starts_with('{')
+        && ["FeatureCollection", "Feature", "Point", "LineString", "Polygon"]
+            .iter()
+            .any(|kind| squeezed.contains(&format!("\"type\":\"{kind}\"")))
+}
+
+/// `/map/stop?feed=&stop_id=`: what the map's card says of a stop.
+pub(super) async fn stop(State(app): State<App>, parameters: Parameters) -> Response {
+    let asked = (parameters.one("feed"), parameters.one("stop_id"));
+    let (Some(feed), Some(stop_id)) = asked else { return StatusCode::BAD_REQUEST.into_response() };
+    let Some((network, timetable, stop)) = board::find(&app, feed, stop_id) else {
+        return StatusCode::NOT_FOUND.into_response();
+    };
+    let stop = timetable.stop(stop);
+    Json(json!({
+        "feed": network.id().as_str(), "id": stop.id, "name": stop.name,
+        "platform": stop.platform_code, "latitude": stop.lat, "longitude": stop.lon,
+    }))
+    .into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn geojson_is_told_from_other_json() {
+        assert!(is_geojson(b" {\n \"type\" : \"FeatureCollection\", \"features\": ["));
+        assert!(is_geojson("\u{feff}{\"type\":\"Feature\"".as_bytes()));
+        assert!(!is_geojson(b"{\"type\":\"Topology\"}"));
+        assert!(!is_geojson(b"[{\"type\":\"Feature\"}]"));
+        assert!(!is_geojson(b""));
+    }
+
+    #[test]
+    fn a_few_far_places_do_not_widen_the_box() {
+        let mut places: Vec<(f64, f64)> = (0..1000).map(|at| (48.0 + f64::from(at) / 1e4, 2.0)).collect();
+        places.push((0.1, -170.0));
+        let [west, south, ..] = bounds(places).expect("there are places");
+        assert!(west >= 2.0 && south >= 48.0);
+        assert_eq!(bounds(Vec::new()), None);
+        assert_eq!(bounds(vec![(1.0, 2.0)]), Some([2.0, 1.0, 2.0, 1.0]));
+    }
+
+    #[test]
+    fn ids_stay_one_segment() {
+        assert_eq!(path_segment("a/b c?d"), "a%2Fb%20c%3Fd");
+        assert_eq!(query_value("a&b=c+d:e"), "a%26b%3Dc%2Bd%3Ae");
+    }
+}

@@ -1,0 +1,38 @@
+//! What people see: pages made on the server, readable without scripts, and alive with them.
+//!
+//! `layout` frames every page, `assets` serves the style and the scripts, and each page is a file:
+//! `catalog`, `feed`, `board`, `map`. They ask the state of the moment and wait for nobody.
+
+mod alerts;
+mod assets;
+mod badge;
+mod board;
+mod catalog;
+mod feed;
+mod found_names;
+mod icons;
+mod layout;
+mod map;
+mod query;
+mod recipes;
+mod states;
+mod trip;
+mod words;
+
+use axum::Router;
+use axum::routing::get;
+
+use crate::app::App;
+
+/// The pages and what they load.
+pub(crate) fn router(app: App) -> Router {
+    Router::new()
+        .route("/", get(catalog::page))
+        .route("/feeds/{feed}", get(feed::page))
+        .route("/stops/{feed}/{stop_id}", get(board::page))
+        .route("/map", get(map::page))
+        .route("/map/stop", get(map::stop))
+        .route("/map/trip", get(trip::sheet))
+        .merge(assets::router())
+        .with_state(app)
+}

@@ -1,0 +1,93 @@
+//! The catalog's question as it stands in the address: words, filters and page.
+
+use lineside_formats::Format;
+use lineside_ingest::FeedState;
+
+use crate::http::Parameters;
+
+/// The most characters of a question that are looked at.
+const QUESTION_CHARS_MAX: usize = 100;
+
+/// What the catalog is asked for. Anything that makes no sense counts as not said.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Query {
+    pub(super) words: String,
+    pub(super) format: Option<Format>,
+    pub(super) theme: Option<String>,
+    pub(super) publisher: Option<String>,
+    pub(super) state: Option<FeedState>,
+    /// Counted from 1.
+    pub(super) page: usize,
+}
+
+impl Query {
+    pub(super) fn read(parameters: &Parameters) -> Self {
+        let text = |name| parameters.one(name).map(str::to_owned);
+        let words = parameters.one("q").unwrap_or_default();
+        Self {
+            words: words.chars().take(QUESTION_CHARS_MAX).collect(),
+            format: parameters.one("format").and_then(Format::parse),
+            theme: text("theme"),
+            publisher: text("publisher"),
+            state: parameters.one("state").and_then(FeedState::parse),
+            page: parameters.one("page").and_then(|page| page.parse().ok()).unwrap_or(1).max(1),
+        }
+    }
+
+    /// Whether anything narrows the list.
+    pub(super) fn narrows(&self) -> bool {
+        let Self { words, format, theme, publisher, state, page: _ } = self;
+        !words.is_empty()
+            || format.is_some()
+            || theme.is_some()
+            || publisher.is_some()
+            || state.is_some()
+    }
+
+    /// The address of a page of the same question.
+    pub(super) fn address(&self, page: usize) -> String {
+        let mut query = url::form_urlencoded::Serializer::new(String::new());
+        let said = [
+            ("q", Some(self.words.as_str()).filter(|words| !words.is_empty())),
+            ("format", self.format.map(Format::as_str)),
+            ("theme", self.theme.as_deref()),
+            ("publisher", self.publisher.as_deref()),
+            ("state", self.state.map(FeedState::as_str)),
+        ];
+        for (name, value) in said {
+            if let Some(value) = value {
+                query.append_pair(name, value);
+            }
+        }
+        if page > 1 {
+            query.append_pair("page", &page.to_string());
+        }
+        match query.finish() {
+            empty if empty.is_empty() => "/".to_owned(),
+            query => format!("/?{query}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_survives_its_address() {
+        let text = "q=gare+de+l%27Est&format=gtfs-rt&publisher=A+%26+B&state=late&page=3";
+        let query = Query::read(&Parameters::parse(text));
+        assert_eq!(query.words, "gare de l'Est");
+        assert_eq!(query.state, Some(FeedState::Late));
+        let address = query.address(query.page);
+        let again = Query::read(&Parameters::parse(address.trim_start_matches("/?")));
+        assert_eq!(again, query);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_not_said() {
+        let query = Query::read(&Parameters::parse("q=++&format=pdf&state=good&page=-1"));
+        assert!(!query.narrows());
+        assert_eq!(query.address(query.page), "/");
+    }
+}

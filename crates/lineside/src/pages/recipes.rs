@@ -1,0 +1,85 @@
+//! Lines to copy from a feed's page into a terminal, a program or another system. A test runs each.
+
+use lineside_formats::Format;
+
+/// One line with what it is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Recipe {
+    /// Names the recipe for tests: `curl-events`, `event-source`, …
+    pub(super) name: &'static str,
+    pub(super) title: &'static str,
+    pub(super) what: &'static str,
+    pub(super) line: String,
+}
+
+/// What one can do with a feed. `base` is this server's address; a feed's id is safe in a shell, in
+/// a URL and in a script as it stands.
+pub(super) fn recipes(base: &str, feed: &str, format: Option<Format>) -> Vec<Recipe> {
+    let mut recipes = vec![
+        Recipe {
+            name: "curl-events",
+            title: "Follow every change in a terminal",
+            what: "The whole state first, then each change as it is known.",
+            line: format!("curl -N '{base}/events?channel=feed/{feed}'"),
+        },
+        Recipe {
+            name: "event-source",
+            title: "Follow it in a browser",
+            what: "Reconnects and resumes by itself.",
+            line: format!(
+                "new EventSource(\"{base}/events?channel=feed/{feed}\").onmessage = (event) => \
+                 console.log(JSON.parse(event.data))"
+            ),
+        },
+    ];
+    let curl = |name, title, what, path: String| {
+        let file = path.rsplit('/').next().unwrap_or(feed).to_owned();
+        Recipe { name, title, what, line: format!("curl --compressed -o {file} {base}{path}") }
+    };
+    match format {
+        Some(Format::Gtfs) => recipes.push(curl(
+            "gtfs",
+            "Take the schedule",
+            "The last good zip, also while the producer is away.",
+            format!("/gtfs/{feed}.zip"),
+        )),
+        Some(Format::GtfsRt) => {
+            recipes.push(curl(
+                "gtfs-rt",
+                "Take it as GTFS-Realtime",
+                "For any program that polls; made anew from the state.",
+                format!("/gtfs-rt/{feed}.pb"),
+            ));
+            recipes.push(Recipe {
+                name: "gtfs-rt-json",
+                title: "Read it as JSON",
+                what: "The same message with the specification's field names.",
+                line: format!("curl --compressed {base}/gtfs-rt/{feed}.json"),
+            });
+        }
+        Some(Format::Raw) | None => {}
+    }
+    recipes.push(Recipe {
+        name: "proxy",
+        title: "Take the producer's own bytes",
+        what: "The last good ones, as they came.",
+        line: format!("curl --compressed -o {feed}.bytes {base}/proxy/{feed}"),
+    });
+    recipes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_feed_of_each_format_can_be_followed_and_taken() {
+        let names = |format| -> Vec<&str> {
+            recipes("http://h", "city", format).iter().map(|recipe| recipe.name).collect()
+        };
+        let all = ["curl-events", "event-source", "gtfs-rt", "gtfs-rt-json", "proxy"];
+        assert_eq!(names(Some(Format::GtfsRt)), all);
+        assert_eq!(names(Some(Format::Gtfs)), ["curl-events", "event-source", "gtfs", "proxy"]);
+        assert_eq!(names(Some(Format::Raw)), ["curl-events", "event-source", "proxy"]);
+    }
+}
