@@ -96,15 +96,20 @@ fn words_after<'a>(marker: &'static str, text: &'a str) -> impl Iterator<Item = 
     })
 }
 
-/// In ARCHITECTURE.md, a table row that names files and functions or tests: all of them must exist.
+/// In ARCHITECTURE.md, what stands in code letters is there: files and folders, by their whole path
+/// or below the room that a heading names, functions, and tests that state a fact.
 #[test]
 fn the_architecture_names_what_is_there() {
     let tree = files();
     let paper = file("ARCHITECTURE.md");
     let mut complaints = Vec::new();
+    let mut room = "";
     for (line, text) in prose(&paper) {
-        for code in text.split('`').skip(1).step_by(2) {
-            if let Some(fault) = missing(&tree, code) {
+        if text.starts_with('#') {
+            room = text.split('`').nth(1).unwrap_or("");
+        }
+        for code in text.split('`').skip(1).step_by(2).filter(|code| !code.contains([' ', '<'])) {
+            if let Some(fault) = missing(&tree, room, code) {
                 complaints.push(format!("ARCHITECTURE.md:{line}: `{code}`: {fault}"));
             }
         }
@@ -112,26 +117,19 @@ fn the_architecture_names_what_is_there() {
     report(&complaints);
 }
 
-/// What is wrong with a name in code letters: a path that is not there, or a `function()` or a
-/// `tests::that_state_a_fact` that no file defines.
-fn missing(tree: &[File], code: &str) -> Option<&'static str> {
-    let is_path =
-        code.contains('/') && !code.contains([' ', '<', '{', '*']) && !code.starts_with('/');
-    if is_path
-        && (code.ends_with('/')
-            || code.ends_with(".rs")
-            || code.ends_with(".toml")
-            || code.ends_with(".ts"))
-    {
-        return (!root().join(code).exists()).then_some("there is no such file");
+fn missing(tree: &[File], room: &str, code: &str) -> Option<&'static str> {
+    if ["/", ".rs", ".js", ".toml"].iter().any(|ending| code.ends_with(ending)) {
+        let below = format!("/{code}");
+        let in_room = |file: &File| file.path.starts_with(room) && file.path.contains(&below);
+        let there = root().join(code).exists() || tree.iter().any(in_room);
+        return (!there).then_some("there is no such file");
     }
-    let name = code
-        .strip_suffix("()")
-        .or_else(|| Some(code.rsplit_once("::")?.1).filter(|name| name.contains('_')))?;
-    let name = name.rsplit("::").next().unwrap_or(name);
-    let name = name.rsplit('.').next().unwrap_or(name);
+    let is_test = |name: &&str| name.contains('_');
+    let function =
+        code.strip_suffix("()").or_else(|| Some(code.rsplit_once("::")?.1).filter(is_test));
+    let name = function?.rsplit("::").next()?;
     let defined = |file: &File| {
-        let heads = [format!("fn {name}("), format!("fn {name}<"), format!("function {name}(")];
+        let heads = ["fn ", "function ", "\n  "].map(|before| format!("{before}{name}("));
         heads.iter().any(|head| file.text.contains(head.as_str()))
     };
     (!tree.iter().any(defined)).then_some("no file defines it")
