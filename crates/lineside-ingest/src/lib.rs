@@ -37,6 +37,7 @@ mod source;
 mod status;
 
 pub use change::{Change, Why};
+pub use channels::Channels;
 pub use config::{BadFeedId, FeedConfig, FeedId};
 pub use dataset::Dataset;
 pub use departures::departures;

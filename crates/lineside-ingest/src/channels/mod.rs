@@ -18,9 +18,9 @@ use crate::{
     record::Record,
 };
 
-/// Reads the state of channels from the networks.
+/// Reads the state of channels from the networks: what a hub takes as its source.
 #[derive(Debug)]
-pub(crate) struct Channels {
+pub struct Channels {
     /// In the order of their groups, which count from 1.
     networks: Vec<Arc<Network>>,
     /// The network of a feed, and the feed's number in it.
@@ -39,8 +39,9 @@ struct Name<'a> {
 }
 
 impl Channels {
-    /// `seed` is the one of the networks' publishers, who find the rooms by the same keys.
-    pub(crate) fn new(networks: Vec<Arc<Network>>, seed: u64, clock: Arc<dyn Clock>) -> Channels {
+    /// `networks` in the order of their groups; `seed` is the one of their writers, who find the rooms by the same
+    /// keys.
+    pub fn new(networks: Vec<Arc<Network>>, seed: u64, clock: Arc<dyn Clock>) -> Channels {
         let by_feed = networks.iter().enumerate().flat_map(|(network, it)| {
             it.feed_ids().iter().enumerate().map(move |(at, id)| (id.to_string(), (network, at)))
         });
