@@ -36,3 +36,8 @@ pub(crate) fn router(app: App) -> Router {
         .merge(assets::router())
         .with_state(app)
 }
+
+/// The frame of every page around content from elsewhere in the program.
+pub(crate) fn frame(title: &str, main: &maud::Markup) -> maud::Markup {
+    layout::Page::new(title, layout::Section::Other).render(main)
+}
