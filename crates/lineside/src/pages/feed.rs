@@ -79,14 +79,14 @@ impl Shown {
                     div.stack {
                         (self.take())
                         (self.problems())
+                        (self.addresses())
+                        (self.channels())
                     }
                     div.stack {
                         @if let Some(data) = map_data { (small_map(data, has_bundle)) }
                         (self.counts())
                         (self.about())
                         (self.polling())
-                        (self.addresses())
-                        (self.channels())
                     }
                 }
                 (states::templates())
@@ -160,7 +160,9 @@ impl Shown {
                     h2 #problems-title { "Problems" }
                     span.soft.small { (words::count(problems.total(), "problem", "problems")) " in the data served" }
                 }
-                @if problems.is_empty() {
+                @if self.snapshot.is_none() {
+                    p.card-body.soft { "Nothing has come yet that could be read." }
+                } @else if problems.is_empty() {
                     p.card-body.soft { "Everything in this feed could be read." }
                 } @else {
                     ul.problem-list {

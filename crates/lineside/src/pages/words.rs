@@ -82,7 +82,7 @@ pub(super) fn clock_seconds(unix_seconds: i64, timezone: &TimeZone) -> String {
 
 /// Day and time at the place, with the zone's name.
 pub(super) fn moment(unix_seconds: i64, timezone: &TimeZone) -> String {
-    format_at(unix_seconds, timezone, "%-d %B %Y, %H:%M:%S %Z")
+    format_at(unix_seconds, timezone, "%-d %b %Y, %H:%M:%S %Z")
 }
 
 /// A moment as machines read it.

@@ -1,0 +1,328 @@
+/** The pages as a person meets them: with and without scripts, by mouse and by keyboard. */
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { after, before, describe, test } from "node:test";
+import { promisify } from "node:util";
+import { launch, openPage, phone, startDemo, until, vehiclesPicture } from "./support.js";
+
+const run = promisify(execFile);
+const axeSource = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** @type {Awaited<ReturnType<typeof startDemo>>} */
+let demo;
+/** @type {import("playwright-core").Browser} */
+let browser;
+/** A station with departures, and its name. @type {{id: string, name: string}} */
+let station;
+
+before(async () => {
+  [demo, browser] = await Promise.all([startDemo(), launch()]);
+  station = await busiestStation();
+});
+after(async () => {
+  await browser?.close();
+  await demo?.stop();
+});
+
+async function json(address) {
+  const reply = await fetch(`${demo.base}${address}`);
+  assert.equal(reply.status, 200, address);
+  return reply.json();
+}
+
+async function busiestStation() {
+  const { features } = await json("/geojson/city/stops.geojson");
+  const stations = features.filter(({ properties }) => properties.location_type === 1).slice(0, 12);
+  const counted = await Promise.all(
+    stations.map(async ({ properties: { stop_id: id, stop_name: name } }) => {
+      const { items } = await json(`/api/v1/stops/city/${encodeURIComponent(id)}/departures`);
+      return { id, name, count: items.length };
+    }),
+  );
+  counted.sort((a, b) => b.count - a.count);
+  assert.ok(counted[0].count > 2, "the demo's stations have departures");
+  return counted[0];
+}
+
+const boardAddress = () => `/stops/city/${encodeURIComponent(station.id)}`;
+
+/** Opens a page, hands it over, and sees that it complained of nothing. */
+async function visit(address, options, look) {
+  const { page, context, faults } = await openPage(browser, options);
+  try {
+    await page.goto(`${demo.base}${address}`, { waitUntil: "load" });
+    await look(page, context);
+    assert.deepEqual(faults, [], `console of ${address}`);
+  } finally {
+    await context.close();
+  }
+}
+
+const mapIsDrawn = (page) => page.waitForFunction(() => /^[1-9]/.test(document.querySelector("#count")?.textContent ?? ""), null, { timeout: 20_000 });
+
+describe("without scripts", () => {
+  const plain = { javaScriptEnabled: false };
+
+  test("the catalog finds feeds, stops and lines by their names", async () => {
+    await visit("/", plain, async (page) => {
+      assert.equal(await page.locator(".feeds tbody tr").count(), 4);
+      await page.fill("#q", station.name);
+      await page.click("text=Search");
+      assert.ok(new URL(page.url()).searchParams.get("q") === station.name);
+      const stop = page.locator(".found a", { hasText: station.name }).first();
+      await stop.click();
+      assert.match(page.url(), /\/stops\/city\//);
+    });
+  });
+
+  test("the catalog's filters are in its address", async () => {
+    await visit("/?format=gtfs-rt", plain, async (page) => {
+      assert.equal(await page.locator(".feeds tbody tr").count(), 3);
+      assert.equal(await page.locator("#format").inputValue(), "gtfs-rt");
+    });
+    await visit("/?q=no-such-thing-anywhere", plain, async (page) => {
+      assert.match(await page.locator("main").innerText(), /No feed is like that/);
+    });
+  });
+
+  test("a board reads as one expects", async () => {
+    await visit(boardAddress(), plain, async (page) => {
+      const row = page.locator(".board tbody tr").first();
+      assert.match(await row.locator(".scheduled").innerText(), /^\d\d:\d\d$/);
+      assert.match(await row.locator(".delay").innerText(), /Scheduled|On time|min (late|early)|Cancelled|Does not stop/);
+      assert.ok(await row.locator(".to").innerText());
+    });
+  });
+
+  test("the map is a list of vehicles", async () => {
+    await visit("/map", plain, async (page) => {
+      assert.ok((await page.locator("#list tbody tr").count()) > 20);
+      assert.ok(await page.locator("#list").isVisible());
+    });
+  });
+
+  test("what is not there is not found", async () => {
+    for (const address of ["/feeds/nothing", "/stops/city/nothing", "/assets/nothing.js", "/assets/plain/0/state.js"]) {
+      assert.equal((await fetch(`${demo.base}${address}`)).status, 404, address);
+    }
+  });
+});
+
+describe("a feed's page", () => {
+  test("every line to copy does what it says", async () => {
+    const folder = await mkdtemp(path.join(tmpdir(), "lineside-"));
+    try {
+      for (const feed of ["city", "city-vehicles"]) {
+        await visit(`/feeds/${feed}`, {}, (page) => tryRecipes(page, folder, feed));
+      }
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+
+  async function tryRecipes(page, folder, feed) {
+    const recipes = await page.locator("[data-recipe]").evaluateAll((lines) => lines.map((line) => [line.getAttribute("data-recipe"), line.textContent]));
+    assert.ok(recipes.length >= 4, `${feed}: ${recipes.length} recipes`);
+    for (const [name, line] of recipes) {
+      if (name === "event-source") {
+        const heard = page.waitForEvent("console", { timeout: 10_000 });
+        await page.evaluate((script) => {
+          globalThis.tried = (0, eval)(script);
+        }, line.replace(/^new EventSource\((.*?)\)\.onmessage = /, "const stream = new EventSource($1); stream.onmessage = "));
+        assert.match((await heard).text(), /channel/);
+      } else if (name === "curl-events") {
+        const { stdout } = await run("sh", ["-c", `timeout 2 ${line} || true`], { maxBuffer: 64 << 20 });
+        assert.match(stdout, new RegExp(`data: \\{"channel":"feed/${feed}"`));
+      } else {
+        const { stdout } = await run("sh", ["-c", line], { cwd: folder, maxBuffer: 64 << 20 });
+        const file = line.match(/ -o (\S+)/)?.[1];
+        const bytes = file ? await readFile(path.join(folder, file)) : Buffer.from(stdout);
+        assert.ok(bytes.length > 100, `${name} gave ${bytes.length} bytes`);
+        if (name === "gtfs") assert.equal(bytes.subarray(0, 2).toString(), "PK");
+        if (name === "gtfs-rt-json") assert.equal(JSON.parse(bytes.toString()).header.gtfs_realtime_version, "2.0");
+      }
+    }
+  }
+
+  test("it shows state, source and addresses, and its map", async () => {
+    await visit("/feeds/city", {}, async (page) => {
+      const text = await page.locator("main").innerText();
+      for (const words of ["stops.txt", "/gtfs/city.zip", "feed/city", "Licence", "http://127.0.0.1"]) assert.ok(text.includes(words), words);
+      await page.waitForSelector(".mini-map canvas");
+    });
+  });
+});
+
+describe("the map", () => {
+  test("vehicles move, by themselves", async () => {
+    await visit("/map", {}, async (page) => {
+      await mapIsDrawn(page);
+      const before = await vehiclesPicture(page);
+      await until(async () => (await vehiclesPicture(page)) !== before, "a vehicle that moves", 10_000);
+    });
+  });
+
+  test("filters narrow what is shown, and are in the address", async () => {
+    await visit("/map", {}, async (page) => {
+      await mapIsDrawn(page);
+      const all = Number.parseInt(await page.locator("#count").innerText(), 10);
+      await page.click("#modes >> text=Tram");
+      await page.waitForFunction((before) => Number.parseInt(document.querySelector("#count")?.textContent ?? "", 10) < before, all);
+      await page.waitForURL(/mode=tram/);
+      await page.reload();
+      await mapIsDrawn(page);
+      assert.equal(await page.locator('#modes [aria-pressed="true"]').innerText(), "Tram");
+    });
+  });
+
+  test("a stop is found by its name, with live departures", async () => {
+    await visit("/map", {}, async (page) => {
+      await mapIsDrawn(page);
+      await page.keyboard.press("/");
+      await page.keyboard.type(station.name);
+      await page.waitForSelector("#results [role=option]");
+      await page.keyboard.press("ArrowDown");
+      await page.keyboard.press("Enter");
+      await page.waitForSelector("#detail .detail-board li");
+      assert.equal(await page.evaluate(() => document.activeElement?.id), "detail-title");
+      await page.waitForURL(/stop=city/);
+      await page.keyboard.press("Escape");
+      await page.waitForSelector("#detail", { state: "hidden" });
+    });
+  });
+
+  test("a vehicle tells its trip, its delay and its next stops", async () => {
+    await visit("/map?show=list", {}, async (page) => {
+      await mapIsDrawn(page);
+      await page.locator("#list tbody button").first().click();
+      await page.waitForSelector("#detail .calls li");
+      assert.match(await page.locator("#detail .meta").innerText(), /On time|min late|min early|Scheduled/);
+      await page.waitForURL(/vehicle=city-vehicles/);
+    });
+  });
+
+  test("the view is in the address", async () => {
+    await visit("/map", {}, async (page) => {
+      await mapIsDrawn(page);
+      await page.locator(".maplibregl-canvas").focus();
+      await page.keyboard.press("Equal");
+      await page.waitForURL(/at=-?\d+\.\d+,-?\d+\.\d+,\d/);
+    });
+  });
+
+  test("where no map can be drawn the same is a list", async () => {
+    const { page, context, faults } = await openPage(browser);
+    await page.addInitScript(() => {
+      const original = HTMLCanvasElement.prototype.getContext;
+      HTMLCanvasElement.prototype.getContext = function (kind, ...rest) {
+        return kind.startsWith("webgl") ? null : original.call(this, kind, ...rest);
+      };
+    });
+    await page.goto(`${demo.base}/map`);
+    await mapIsDrawn(page);
+    assert.ok(await page.locator("#no-webgl").isVisible());
+    assert.ok((await page.locator("#list tbody tr").count()) > 20);
+    assert.deepEqual(faults, []);
+    await context.close();
+  });
+
+  test("after a lost connection it goes on", async () => {
+    await visit("/map", {}, async (page, context) => {
+      await mapIsDrawn(page);
+      await context.setOffline(true);
+      await page.evaluate(() => globalThis.dispatchEvent(new Event("offline")));
+      await context.setOffline(false);
+      await page.waitForSelector('#live[data-status="live"]', { timeout: 20_000 });
+      const before = await vehiclesPicture(page);
+      await until(async () => (await vehiclesPicture(page)) !== before, "a vehicle that moves again", 10_000);
+    });
+  });
+});
+
+describe("a departure board", () => {
+  test("scripts show what the server shows", async () => {
+    const rows = async (page) => page.locator(".board tbody tr").evaluateAll((all) => all.map((row) => [row.getAttribute("data-id"), row.querySelector(".scheduled")?.textContent, row.querySelector(".line")?.textContent, row.querySelector(".to")?.textContent, row.querySelector(".platform")?.textContent].join(" | ")));
+    let plain = [];
+    await visit(boardAddress(), { javaScriptEnabled: false }, async (page) => (plain = await rows(page)));
+    await visit(boardAddress(), {}, async (page) => {
+      await page.waitForSelector('#live[data-status="live"]');
+      const live = new Set(await until(async () => (await rows(page)).length > 0 && rows(page), "rows"));
+      const same = plain.filter((row) => live.has(row)).length;
+      assert.ok(same >= plain.length - 3, `${same} of ${plain.length} rows are the same`);
+    });
+  });
+
+  test("it updates by itself", async () => {
+    await visit(boardAddress(), {}, async (page) => {
+      await page.waitForSelector('#live[data-status="live"]');
+      const text = () => page.locator(".board tbody").innerText();
+      const before = await text();
+      await until(async () => (await text()) !== before, "a row that changes", 40_000);
+    });
+  });
+});
+
+describe("for everyone", () => {
+  const looks = [
+    ["light", { colorScheme: "light" }],
+    ["dark", { colorScheme: "dark" }],
+    ["phone", { colorScheme: "light", ...phone }],
+    ["dark phone", { colorScheme: "dark", ...phone }],
+  ];
+
+  /** @param {import("playwright-core").Page} page */
+  async function findings(page) {
+    await page.evaluate(axeSource);
+    const { violations } = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));
+    return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html, failureSummary }) => `${html} ${failureSummary}`).slice(0, 3).join(" ; ")}`);
+  }
+
+  for (const [name, options] of looks) {
+    test(`axe finds nothing, ${name}`, async () => {
+      const pages = ["/", `/?q=${encodeURIComponent(station.name)}`, "/feeds/city", "/feeds/city-trips", boardAddress(), "/map", "/map?show=list", `/map?stop=city:${encodeURIComponent(station.id)}`];
+      for (const address of pages) {
+        await visit(address, { ...options, bypassCSP: true }, async (page) => {
+          if (address.startsWith("/map")) await mapIsDrawn(page);
+          assert.deepEqual(await findings(page), [], address);
+        });
+      }
+    });
+
+    test(`nothing is wider than the screen, ${name}`, async () => {
+      for (const address of ["/", "/feeds/city", "/feeds/city-vehicles", boardAddress(), "/map"]) {
+        await visit(address, options, async (page) => {
+          const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+          assert.ok(wide <= 0, `${address} is ${wide} px too wide`);
+        });
+      }
+    });
+  }
+
+  test("with less motion, vehicles do not glide", async () => {
+    await visit("/map", { reducedMotion: "reduce" }, async (page) => {
+      await mapIsDrawn(page);
+      const pictures = new Set();
+      const end = Date.now() + 1_500;
+      while (Date.now() < end) pictures.add(await vehiclesPicture(page));
+      assert.ok(pictures.size <= 4, `${pictures.size} pictures in 1.5 s`);
+    });
+  });
+
+  test("every control can be reached and seen by keyboard", async () => {
+    await visit("/", {}, async (page) => {
+      const seen = [];
+      for (let at = 0; at < 12; at += 1) {
+        await page.keyboard.press("Tab");
+        seen.push(await page.evaluate(() => {
+          const { outlineStyle, outlineWidth } = getComputedStyle(/** @type {Element} */ (document.activeElement));
+          return document.activeElement === document.body || (outlineStyle !== "none" && Number.parseFloat(outlineWidth) >= 2);
+        }));
+      }
+      assert.ok(seen.every(Boolean), "each focused control has an outline");
+    });
+  });
+});
