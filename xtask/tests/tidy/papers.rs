@@ -195,6 +195,27 @@ fn the_changelog_has_its_form() {
     report(&complaints);
 }
 
+/// A program relies on a refusal's code, so each is explained.
+#[test]
+fn every_code_of_a_refusal_is_explained() {
+    let paper = file("docs/protocol/http.md");
+    let is_code =
+        |text: &&str| text.chars().all(|letter| letter.is_ascii_lowercase() || letter == '_');
+    let mut codes = BTreeSet::new();
+    let sources = ["crates/lineside/src/http/errors.rs", "crates/lineside-wire/src/sse/open.rs"];
+    for source in sources.map(file) {
+        let arms =
+            source.lines().filter(|(_, line)| line.contains("Self::") && line.contains("=>"));
+        let texts = arms.filter_map(|(_, line)| line.split('"').nth(1)).filter(is_code);
+        codes.extend(texts.filter(|text| !text.is_empty()).map(str::to_owned));
+    }
+    assert!(codes.len() >= 10, "codes were found only for {codes:?}");
+    let missing = codes.iter().filter(|code| !paper.text.contains(&format!("`{code}`")));
+    let complaints: Vec<String> =
+        missing.map(|code| format!("docs/protocol/http.md: {code} is not explained")).collect();
+    report(&complaints);
+}
+
 /// Whoever adds a data file says where it is from and under which licence.
 #[test]
 fn every_fixture_says_where_it_is_from() {
