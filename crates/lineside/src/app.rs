@@ -27,23 +27,25 @@ pub struct App(Arc<Parts>);
 
 /// What an [`App`] is made of.
 #[derive(Debug)]
-pub struct Parts {
+pub(crate) struct Parts {
     /// The feeds and what they hold.
-    pub ingest: Arc<Ingest>,
+    pub(crate) ingest: Arc<Ingest>,
     /// The checked configuration.
-    pub config: Config,
+    pub(crate) config: Config,
     /// The time that city and server share; the wall clock unless a demo runs faster.
-    pub clock: Arc<dyn Clock>,
+    pub(crate) clock: Arc<dyn Clock>,
+    /// When the server started, on that clock.
+    pub(crate) started: UnixMillis,
     /// Whether and how the server is stopping.
-    pub shutdown: Shutdown,
+    pub(crate) shutdown: Shutdown,
     /// The simulated city, when this is the demo.
-    pub demo: Option<Arc<Demo>>,
+    pub(crate) demo: Option<Arc<Demo>>,
     /// Land, water and streets to draw under everything, as GeoJSON.
-    pub base_map: Option<Bytes>,
+    pub(crate) base_map: Option<Bytes>,
     /// Counters of the HTTP room.
-    pub metrics: Metrics,
+    pub(crate) metrics: Metrics,
     /// Compressed replies, kept for the next client.
-    pub compressed: Compressed,
+    pub(crate) compressed: Compressed,
 }
 
 /// Where a page finds what lies under the map; each is a URL.
@@ -59,8 +61,7 @@ pub struct MapLinks {
 
 impl App {
     /// Wraps the parts.
-    #[must_use]
-    pub fn new(parts: Parts) -> Self {
+    pub(crate) fn new(parts: Parts) -> Self {
         Self(Arc::new(parts))
     }
 
@@ -92,6 +93,12 @@ impl App {
     #[must_use]
     pub fn now(&self) -> UnixMillis {
         self.0.clock.wall()
+    }
+
+    /// When the server started, as the data count time.
+    #[must_use]
+    pub fn started(&self) -> UnixMillis {
+        self.0.started
     }
 
     /// Whether and how the server is stopping.

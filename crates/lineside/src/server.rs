@@ -79,6 +79,7 @@ pub async fn start(start: Start) -> anyhow::Result<Running> {
     let app = App::new(Parts {
         ingest,
         config,
+        started: clock.wall(),
         clock,
         shutdown: shutdown.clone(),
         demo,
@@ -141,6 +142,9 @@ impl Running {
         shutdown.close();
         if let Err(error) = self.serving.await {
             tracing::error!(%error, "the accept loop failed");
+        }
+        if let Some(demo) = self.app.demo() {
+            demo.stop().await;
         }
     }
 }

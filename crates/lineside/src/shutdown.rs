@@ -6,6 +6,8 @@ use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
+use crate::server::Running;
+
 /// Shared by everything that must know that the server is stopping.
 #[derive(Debug, Clone)]
 pub struct Shutdown {
@@ -50,6 +52,18 @@ impl Shutdown {
 
     pub(crate) fn close(&self) {
         self.closing.cancel();
+    }
+}
+
+/// Lets a server run until the process is asked to stop, then stops it; asked again, does not wait.
+///
+/// # Errors
+/// If the system does not let us listen for signals.
+pub(crate) async fn run_until_asked(running: Running) -> std::io::Result<()> {
+    let asked = asked_to_stop().await;
+    tokio::select! {
+        () = running.stop() => asked,
+        again = asked_to_stop() => again,
     }
 }
 

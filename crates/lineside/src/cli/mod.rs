@@ -3,6 +3,7 @@
 //! Exit codes: 0 fine, 2 usage or configuration, 3 could not read, reach or finish.
 
 mod demo;
+mod greeting;
 mod log;
 mod print;
 mod serve;

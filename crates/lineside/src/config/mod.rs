@@ -8,6 +8,7 @@
 mod error;
 mod feed_argument;
 mod file;
+mod only_schedule;
 mod resolve;
 mod value;
 
@@ -20,9 +21,10 @@ use url::Url;
 
 pub use error::{ConfigError, ConfigErrors};
 pub use feed_argument::{FeedArgument, feeds_from_arguments};
+pub(crate) use only_schedule::attach_only_schedule;
 
 /// Where a server listens when nothing else is said.
-pub const LISTEN_DEFAULT: SocketAddr =
+const LISTEN_DEFAULT: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
 
 /// How long a stopping server takes to let go of its sessions, unless configured.

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
+use lineside_wire::sse::OpenError;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -27,18 +28,8 @@ pub(crate) enum Refusal {
     UnknownPath,
     /// The address has nothing for this method.
     MethodNotAllowed,
-    /// A channel's name is malformed.
-    BadChannel {
-        /// The name as it came, shortened.
-        channel: String,
-        /// What is wrong with it.
-        reason: Cow<'static, str>,
-    },
-    /// More channels than one stream carries.
-    TooManyChannels {
-        /// How many one stream carries.
-        most: usize,
-    },
+    /// A stream cannot be opened on these channels, or a channel's state not be read.
+    Channels(OpenError),
     /// A query parameter or form field is missing or malformed.
     BadParameter {
         /// Its name.
@@ -51,7 +42,7 @@ pub(crate) enum Refusal {
         /// The feed's id.
         feed: String,
         /// What it is.
-        is: Cow<'static, str>,
+        is: &'static str,
         /// What it would have to be.
         wanted: &'static str,
     },
@@ -73,8 +64,6 @@ pub(crate) enum Refusal {
     UriTooLong,
     /// The server is stopping.
     ShuttingDown,
-    /// The server cannot take more of this.
-    Overloaded,
     /// Our fault.
     Internal,
 }
@@ -104,14 +93,15 @@ impl Refusal {
             Self::UnknownPath => (StatusCode::NOT_FOUND, "not_found"),
             Self::OtherFormat { .. } => (StatusCode::NOT_FOUND, "other_format"),
             Self::MethodNotAllowed => (StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed"),
-            Self::BadChannel { .. } => (StatusCode::BAD_REQUEST, "bad_channel"),
-            Self::TooManyChannels { .. } => (StatusCode::BAD_REQUEST, "too_many_channels"),
+            Self::Channels(error) => {
+                let status = StatusCode::from_u16(error.status());
+                (status.unwrap_or(StatusCode::BAD_REQUEST), error.code())
+            }
             Self::BadParameter { .. } => (StatusCode::BAD_REQUEST, "bad_parameter"),
             Self::UriTooLong => (StatusCode::URI_TOO_LONG, "uri_too_long"),
             Self::NoData { .. } => (StatusCode::SERVICE_UNAVAILABLE, "no_data"),
             Self::TooOld { .. } => (StatusCode::SERVICE_UNAVAILABLE, "too_old"),
             Self::ShuttingDown => (StatusCode::SERVICE_UNAVAILABLE, "shutting_down"),
-            Self::Overloaded => (StatusCode::SERVICE_UNAVAILABLE, "overloaded"),
             Self::Internal => (StatusCode::INTERNAL_SERVER_ERROR, "internal"),
         }
     }
@@ -122,8 +112,7 @@ impl Refusal {
             Self::UnknownStop { feed, stop } => format!("feed {feed} has no stop {stop:?}"),
             Self::UnknownPath => "there is nothing at this address".to_owned(),
             Self::MethodNotAllowed => "this address is only read: GET or HEAD".to_owned(),
-            Self::BadChannel { channel, reason } => format!("channel {channel:?}: {reason}"),
-            Self::TooManyChannels { most } => format!("one stream carries at most {most} channels"),
+            Self::Channels(error) => error.to_string(),
             Self::BadParameter { name, reason } => format!("{name}: {reason}"),
             Self::OtherFormat { feed, is, wanted } => {
                 format!("feed {feed} is {is}, and this address serves {wanted}")
@@ -132,7 +121,6 @@ impl Refusal {
             Self::TooOld { feed, reason } => format!("feed {feed} is past its max_age: {reason}"),
             Self::UriTooLong => "the address is too long".to_owned(),
             Self::ShuttingDown => "this server is stopping".to_owned(),
-            Self::Overloaded => "this server is busy".to_owned(),
             Self::Internal => "this is our fault, and it was logged".to_owned(),
         }
     }
@@ -142,6 +130,12 @@ impl Refusal {
         let title = status.canonical_reason().unwrap_or("Refused");
         let kind = "about:blank";
         (status, Problem { kind, title, status: status.as_u16(), code, detail: self.detail() })
+    }
+}
+
+impl From<OpenError> for Refusal {
+    fn from(error: OpenError) -> Self {
+        Self::Channels(error)
     }
 }
 
@@ -177,7 +171,7 @@ mod tests {
 
     #[test]
     fn what_passes_may_be_tried_again() {
-        let response = Refusal::Overloaded.into_response();
+        let response = Refusal::ShuttingDown.into_response();
         assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
         assert!(response.headers().contains_key(header::RETRY_AFTER));
     }

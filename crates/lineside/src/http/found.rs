@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lineside_ingest::{Feed, FeedStatus, Network, Snapshot};
+use lineside_formats::Format;
+use lineside_ingest::{Dataset, Feed, FeedStatus, Network, Snapshot};
 
 use super::errors::Refusal;
 use crate::app::App;
@@ -40,6 +41,32 @@ pub(super) fn snapshot(
 /// How long until the feed is asked again: nothing new can be known before.
 pub(super) fn fresh_for(app: &App, status: &FeedStatus) -> Duration {
     status.next_poll.map_or(Duration::ZERO, |next| next.since(app.now()))
+}
+
+/// The least of that over a network's feeds.
+pub(super) fn network_fresh_for(app: &App, network: &Network) -> Duration {
+    let feeds = network.feeds();
+    feeds.iter().map(|feed| fresh_for(app, &feed.status())).min().unwrap_or_default()
+}
+
+/// The schedule in use in a network.
+pub(super) fn dataset(app: &App, id: &str, network: &Network) -> Result<Arc<Dataset>, Refusal> {
+    if let Some(dataset) = network.dataset() {
+        return Ok(dataset);
+    }
+    let named = feed(app, id)?;
+    let schedule = network.schedule_feed().unwrap_or(named);
+    let status = schedule.status();
+    match schedule.format() {
+        Some(format) if format != Format::Gtfs => {
+            let (feed, is) = (shortened(id), format.as_str());
+            Err(Refusal::OtherFormat { feed, is, wanted: "what schedules hold" })
+        }
+        _ => {
+            let feed = schedule.config().id.to_string();
+            Err(Refusal::NoData { feed, reason: status.reason.clone() })
+        }
+    }
 }
 
 /// An id as a refusal may repeat it.

@@ -37,7 +37,8 @@ pub(super) fn router() -> Router<App> {
 async fn base_map(State(app): State<App>, wants: Wants) -> Result<Response, Refusal> {
     let body = app.base_map().ok_or(Refusal::UnknownPath)?.clone();
     let kind = HeaderValue::from_static("application/geo+json");
-    Ok(Representation::new(kind, body).fresh_for(FRESH_FOR).reply(&wants, &app).await)
+    let reply = Representation::new(kind, body).modified(Some(app.started()), app.now());
+    Ok(reply.fresh_for(FRESH_FOR).reply(&wants, &app).await)
 }
 
 async fn style(State(app): State<App>, wants: Wants) -> Result<Response, Refusal> {

@@ -24,12 +24,13 @@ mod server;
 mod times;
 
 use axum::Router;
-use axum::extract::State;
-use axum::response::Response;
 use utoipa_axum::router::OpenApiRouter;
 
 pub(crate) use encoding::Compressed;
 pub(crate) use errors::Refusal;
+pub(crate) use parameters::bad;
+pub(crate) use parameters::Parameters;
+pub(crate) use reply::{Representation, Wants};
 pub(crate) use server::{ConnectionLimits, serve};
 
 use crate::app::App;
@@ -43,6 +44,7 @@ pub(crate) fn router(app: &App) -> Router {
         .method_not_allowed_fallback(async || Refusal::MethodNotAllowed)
         .with_state(app.clone())
         .merge(crate::pages::router(app.clone()))
+        .merge(crate::demo::router(app))
         .fallback(unknown_path)
         .with_state(());
     layers::wrap(router, app)

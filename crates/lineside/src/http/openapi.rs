@@ -39,7 +39,8 @@ pub(super) fn router(document: OpenApi) -> Router<App> {
             let body = body.clone();
             async move {
                 let kind = HeaderValue::from_static("application/json");
-                Representation::new(kind, body).reply(&wants, &app).await
+                let reply = Representation::new(kind, body);
+                reply.modified(Some(app.started()), app.now()).reply(&wants, &app).await
             }
         }),
     )

@@ -5,6 +5,7 @@ use std::convert::Infallible;
 
 use axum::extract::FromRequestParts;
 use http::request::Parts;
+use lineside_ingest::BoundingBox;
 
 use super::errors::Refusal;
 use super::limits;
@@ -19,16 +20,6 @@ impl<S: Sync> FromRequestParts<S> for Parameters {
     async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Infallible> {
         Ok(Self::parse(parts.uri.query().unwrap_or_default()))
     }
-}
-
-/// A box on the map in degrees: south is below north; west is right of east where the box crosses
-/// the 180th meridian.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct BoundingBox {
-    pub(crate) west: f64,
-    pub(crate) south: f64,
-    pub(crate) east: f64,
-    pub(crate) north: f64,
 }
 
 /// A place on the map in degrees.
@@ -93,14 +84,7 @@ impl Parameters {
     pub(crate) fn bounding_box(&self) -> Result<Option<BoundingBox>, Refusal> {
         let Some(text) = self.one("bbox") else { return Ok(None) };
         let expected = "expected min_lon,min_lat,max_lon,max_lat in degrees";
-        match degrees(text)[..] {
-            [Some(west), Some(south), Some(east), Some(north)]
-                if is_lon(west) && is_lon(east) && is_lat(south) && is_lat(north) && south <= north =>
-            {
-                Ok(Some(BoundingBox { west, south, east, north }))
-            }
-            _ => Err(bad("bbox", expected)),
-        }
+        BoundingBox::parse(text).map(Some).ok_or_else(|| bad("bbox", expected))
     }
 
     /// `near=lat,lon`.
@@ -133,17 +117,6 @@ fn is_lat(degrees: f64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_box_is_four_numbers_in_their_ranges() {
-        let parse = |query: &str| Parameters::parse(query).bounding_box();
-        let expect = BoundingBox { west: 10.5, south: 59.8, east: 10.9, north: 60.0 };
-        assert_eq!(parse("bbox=10.5,59.8,10.9,60"), Ok(Some(expect)));
-        assert_eq!(parse("bbox="), Ok(None));
-        for wrong in ["1,2,3", "1,2,3,4,5", "a,b,c,d", "0,5,1,4", "0,-91,1,0", "NaN,0,1,1", "inf,0,1,1"] {
-            assert!(parse(&format!("bbox={wrong}")).is_err(), "{wrong}");
-        }
-    }
 
     #[test]
     fn names_may_repeat_and_are_decoded() {

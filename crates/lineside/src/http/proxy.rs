@@ -72,7 +72,7 @@ async fn last_good_bytes(app: &App, id: &str, wants: &Wants) -> Result<Response,
         .unwrap_or(HeaderValue::from_static("application/octet-stream"));
     let (policy, nothing) = producer_policy();
     let reply = Representation::hashed(kind, snapshot.bytes.clone(), snapshot.hash)
-        .modified(Some(snapshot.modified()))
+        .modified_as_said(Some(snapshot.modified()))
         .fresh_for(found::fresh_for(app, &status))
         .header(policy, nothing)
         .header(header::CONTENT_DISPOSITION, file_name(&snapshot.file_name));
@@ -88,7 +88,7 @@ pub(super) fn with_status(
     let Some(failure) = &status.last_error else {
         return reply.header(STATUS, HeaderValue::from_static("fresh"));
     };
-    let since = status.failing_since().and_then(rfc3339).unwrap_or_default();
+    let since = rfc3339(status.since).unwrap_or_default();
     let words = format!("stale; reason={}; since={since}", failure.code);
     let words = HeaderValue::try_from(words).expect("a code and a time are a header value");
     let age = status.last_success.map_or(0, |at| app.now().since(at).as_secs());

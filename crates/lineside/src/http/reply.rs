@@ -77,8 +77,20 @@ impl Representation {
         Self::new(HeaderValue::from_static("application/json"), body)
     }
 
-    /// When it last changed.
-    pub(crate) fn modified(mut self, at: Option<UnixMillis>) -> Self {
+    /// When it last changed, by our own clock.
+    ///
+    /// HTTP dates have whole seconds, and what changed in this second may change in it once more. So
+    /// a change within the present second is dated one second earlier: a client that comes back
+    /// with that date is sent the body again, and never told wrongly that it has the latest.
+    pub(crate) fn modified(mut self, at: Option<UnixMillis>, now: UnixMillis) -> Self {
+        self.modified = at.map(|at| {
+            if at.seconds() >= now.seconds() { now - Duration::from_secs(1) } else { at }
+        });
+        self
+    }
+
+    /// When it last changed, as its producer says.
+    pub(crate) fn modified_as_said(mut self, at: Option<UnixMillis>) -> Self {
         self.modified = at;
         self
     }
@@ -140,8 +152,7 @@ impl Representation {
         }
         let since = wants.if_modified_since?;
         // HTTP dates have whole seconds.
-        let modified = self.modified?.0.div_euclid(1000);
-        (modified <= since.0.div_euclid(1000)).then(|| self.tag(coding))
+        (self.modified?.seconds() <= since.seconds()).then(|| self.tag(coding))
     }
 
     fn headers(&self, tag: &str) -> HeaderMap {

@@ -19,6 +19,7 @@ use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::ServiceExt as _;
 
@@ -66,8 +67,10 @@ pub(crate) async fn serve(
     drop(listener);
     connections.close();
     if within(limits::CLOSE_TIMEOUT, graceful.shutdown()).await.is_none() {
-        tracing::info!(connections = connections.len(), "closing connections that did not end");
+        tracing::debug!(connections = connections.len(), "closing connections that did not end");
     }
+    server.cut.cancel();
+    connections.wait().await;
 }
 
 /// A connection that broke before we took it says nothing about the next one; want of file
@@ -86,6 +89,8 @@ struct Server {
     total: Arc<Semaphore>,
     refusals: Arc<Semaphore>,
     addresses: Arc<Addresses>,
+    /// Ends connections that go on after everything else has ended.
+    cut: CancellationToken,
 }
 
 impl Server {
@@ -108,6 +113,7 @@ impl Server {
             total: Arc::new(Semaphore::new(limits.total)),
             refusals: Arc::new(Semaphore::new(limits::REFUSALS_MAX)),
             addresses: Arc::new(addresses),
+            cut: CancellationToken::new(),
         }
     }
 
@@ -132,9 +138,11 @@ impl Server {
         let service = TowerToHyperService::new(service);
         let connection = self.http.serve_connection(TokioIo::new(socket), service).into_owned();
         let connection = graceful.watch(connection);
+        let cut = self.cut.clone();
         connections.spawn(async move {
-            if let Err(error) = connection.await {
-                tracing::debug!(%error, "a connection ended early");
+            match cut.run_until_cancelled(connection).await {
+                Some(Err(error)) => tracing::debug!(%error, "a connection ended early"),
+                Some(Ok(())) | None => {}
             }
             drop(place);
         });

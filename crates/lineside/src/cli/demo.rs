@@ -1,0 +1,71 @@
+//! `lineside demo`: a simulated city and a server that polls it.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use lineside_sim::{FaultPlan, limits};
+
+use super::{Failure, greeting, log, print};
+use crate::demo::{DemoOptions, start_demo};
+use crate::shutdown;
+
+/// The slowest and the fastest city: below, nothing seems to move; above, polls follow each other
+/// faster than they are answered.
+const SPEED: std::ops::RangeInclusive<f64> = 0.1..=60.0;
+
+/// Run a simulated city with its feeds, and a server that polls them
+///
+/// It is about 07:30 on a working day in the city when it starts. Its schedule, vehicle positions,
+/// trip updates and alerts are real feeds on a port of their own; faults can be switched at
+/// /demo/faults.
+#[derive(Debug, Args)]
+#[command(after_help = "Example: lineside demo --speed 10 --fault 'city-vehicles:hang@30s+2m'")]
+pub(crate) struct Arguments {
+    /// The port to serve on, on this machine; 0 takes any free one
+    #[arg(long, default_value_t = 8080)]
+    port: u16,
+    /// Which city: the same number gives the same city
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Seconds of the city per second, from 0.1 to 60
+    #[arg(long, value_name = "X", default_value_t = 1.0, value_parser = speed)]
+    speed: f64,
+    /// About how many vehicles run in the rush hour
+    #[arg(long, value_name = "N", default_value_t = 300, value_parser = vehicles)]
+    vehicles: usize,
+    /// A fault by script: <feed>:<hang|500|html|truncate|empty|skew|ids>@<start>+<length>; repeatable
+    #[arg(long = "fault", value_name = "FAULT", value_parser = fault)]
+    faults: Vec<String>,
+    /// Where to keep data; a temporary folder if not given
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+}
+
+fn speed(text: &str) -> Result<f64, String> {
+    let speed = text.parse().ok().filter(|speed| SPEED.contains(speed));
+    speed.ok_or_else(|| format!("expected a number from {} to {}", SPEED.start(), SPEED.end()))
+}
+
+fn vehicles(text: &str) -> Result<usize, String> {
+    let vehicles = text.parse().ok().filter(|vehicles| (1..=*limits::VEHICLES.end()).contains(vehicles));
+    vehicles.ok_or_else(|| format!("expected a number from 1 to {}", limits::VEHICLES.end()))
+}
+
+fn fault(text: &str) -> Result<String, String> {
+    FaultPlan::parse([text]).map(|_| text.to_owned()).map_err(|error| error.to_string())
+}
+
+pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
+    log::start();
+    let options = DemoOptions {
+        port: arguments.port,
+        seed: arguments.seed,
+        speed: arguments.speed,
+        vehicles: arguments.vehicles,
+        faults: arguments.faults,
+        data_dir: arguments.data_dir,
+    };
+    let running = start_demo(options).await.map_err(|error| Failure::unfinished(&error))?;
+    print::say(&greeting::demo(&running));
+    shutdown::run_until_asked(running).await.map_err(|error| Failure::Unfinished(error.to_string()))
+}

@@ -1,0 +1,88 @@
+//! `lineside serve`: poll the configured feeds and serve them.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::Args;
+use lineside_sync::{Clock, RealClock};
+
+use super::{Failure, greeting, log, print};
+use crate::config::{Config, FeedArgument, attach_only_schedule, feeds_from_arguments};
+use crate::server::{self, Start};
+use crate::shutdown;
+
+/// The configuration that is read when nothing else is said.
+const CONFIG_DEFAULT: &str = "lineside.toml";
+
+/// Poll the configured feeds and serve them
+///
+/// With --feed no configuration is needed: the format is told by the content, and real-time feeds
+/// belong to the schedule if there is only one.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  lineside serve --feed https://example.org/gtfs.zip --feed https://example.org/vehicles.pb\n  \
+    lineside serve --config lineside.toml --check"
+)]
+pub(crate) struct Arguments {
+    /// The configuration to read; lineside.toml unless --feed is given
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// A feed to serve: a URL, a file, a folder with the files of a GTFS, or replay://FOLDER?speed=10
+    #[arg(long = "feed", value_name = "[ID=]URL|FILE|FOLDER")]
+    feeds: Vec<FeedArgument>,
+    /// Check the configuration and stop
+    #[arg(long)]
+    check: bool,
+}
+
+pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
+    let (mut config, file) = read_config(arguments.config, arguments.feeds.is_empty())?;
+    let configured: Vec<_> = config.feeds.iter().map(|feed| feed.id.clone()).collect();
+    let mut added = feeds_from_arguments(arguments.feeds, configured).map_err(Failure::Usage)?;
+    if arguments.check {
+        config.feeds.extend(added);
+        checked(&config, file.as_deref());
+        return Ok(());
+    }
+    log::start();
+    let clock: Arc<dyn Clock> = Arc::new(RealClock::new());
+    attach_only_schedule(&mut added, &clock).await;
+    config.feeds.extend(added);
+    let start = Start { config, clock, seed: fastrand::u64(..), demo: None, base_map: None };
+    let running = server::start(start).await.map_err(|error| Failure::unfinished(&error))?;
+    print::say(&greeting::serving(&running));
+    shutdown::run_until_asked(running).await.map_err(|error| Failure::Unfinished(error.to_string()))
+}
+
+/// The configuration and the file that it came from.
+fn read_config(
+    file: Option<PathBuf>,
+    needed: bool,
+) -> Result<(Config, Option<PathBuf>), Failure> {
+    let file = match file {
+        Some(file) => file,
+        None if !needed => return Ok((Config::default(), None)),
+        None if Path::new(CONFIG_DEFAULT).exists() => PathBuf::from(CONFIG_DEFAULT),
+        None => {
+            let advice = "there is no lineside.toml here: give --config FILE or --feed URL, or try \
+                          `lineside demo`";
+            return Err(Failure::Usage(advice.to_owned()));
+        }
+    };
+    match Config::load(&file) {
+        Ok(config) => Ok((config, Some(file))),
+        Err(errors) => Err(Failure::Usage(errors.to_string())),
+    }
+}
+
+fn checked(config: &Config, file: Option<&Path>) {
+    let source = file.map_or("the command line".to_owned(), |file| file.display().to_string());
+    let feeds = match config.feeds.len() {
+        1 => "1 feed".to_owned(),
+        count => format!("{count} feeds"),
+    };
+    print::say(&format_args!("{source} is fine: {feeds}, listening on {}", config.server.listen));
+    for feed in &config.feeds {
+        print::say(&format_args!("  {}  {}", feed.id, feed.url));
+    }
+}

@@ -1,0 +1,42 @@
+//! Feeds from the command line do not say what belongs together: real time belongs to the schedule,
+//! if there is only one.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use lineside_formats::Format;
+use lineside_ingest::{FeedConfig, probe};
+use lineside_sync::Clock;
+
+use crate::patience::within;
+
+/// How long a source may take to show what it holds.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Attaches feeds of real time that name no schedule to the only schedule among `feeds`.
+///
+/// A source that does not answer is taken for real time, unless its address ends like a schedule's.
+pub(crate) async fn attach_only_schedule(feeds: &mut [FeedConfig], clock: &Arc<dyn Clock>) {
+    if feeds.len() < 2 || feeds.iter().all(|feed| feed.static_feed.is_some()) {
+        return;
+    }
+    let formats = join_all(feeds.iter().map(|feed| format_of(feed, clock))).await;
+    let mut schedules = feeds.iter().zip(&formats).filter(|(_, format)| **format == Format::Gtfs);
+    let (Some((schedule, _)), None) = (schedules.next(), schedules.next()) else { return };
+    let schedule = schedule.id.clone();
+    for (feed, format) in feeds.iter_mut().zip(&formats) {
+        if *format == Format::GtfsRt && feed.static_feed.is_none() {
+            feed.static_feed = Some(schedule.clone());
+        }
+    }
+}
+
+async fn format_of(feed: &FeedConfig, clock: &Arc<dyn Clock>) -> Format {
+    let seen = within(PROBE_TIMEOUT, probe(feed, Arc::clone(clock))).await.flatten();
+    let by_name = || match feed.url.file_name() {
+        Some(name) if name.to_ascii_lowercase().ends_with(".zip") => Format::Gtfs,
+        _ => Format::GtfsRt,
+    };
+    seen.unwrap_or_else(by_name)
+}

@@ -1,0 +1,105 @@
+//! The next departures of a stop.
+
+use axum::extract::{Path, State};
+use axum::response::Response;
+use lineside_ingest::limits::BOARD_HORIZON;
+use lineside_ingest::Departure;
+use serde::Serialize;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::list::List;
+use crate::app::App;
+use crate::http::errors::{Problem, Refusal};
+use crate::http::found;
+use crate::http::limits;
+use crate::http::parameters::Parameters;
+use crate::http::reply::{Representation, Wants};
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(next))
+}
+
+/// A departure as it stands in the state, with the age of what is known of it.
+#[derive(Debug, Serialize)]
+struct DepartureItem {
+    #[serde(flatten)]
+    departure: Departure,
+    /// Seconds since the data that tell it were made; null for the schedule.
+    age: Option<u64>,
+}
+
+/// A departure, for the description only: its JSON is made where its channel's is.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Departure)]
+struct DepartureShape {
+    /// The schedule feed, whose ids these are.
+    feed: String,
+    /// `trip_id`.
+    trip_id: String,
+    /// `route_id`.
+    route_id: String,
+    /// The route's short name, else its long one.
+    route_short_name: String,
+    /// Where it is headed.
+    headsign: Option<String>,
+    /// The platform's code.
+    platform: Option<String>,
+    /// The stop or platform.
+    stop_id: String,
+    /// When it should leave, RFC 3339 in the agency's time zone.
+    scheduled: String,
+    /// When it is expected to leave.
+    expected: Option<String>,
+    /// Seconds behind the schedule; negative is early.
+    delay: Option<i32>,
+    /// `scheduled`, `realtime`, `cancelled` or `skipped`.
+    status: String,
+    /// The feed that says so.
+    source: String,
+    /// Seconds since that feed's data were made; null for the schedule.
+    age: Option<u64>,
+}
+
+/// The next departures of a stop or station
+///
+/// At most 40 within two hours; those that left are shown for one more minute.
+#[utoipa::path(
+    get, path = "/api/v1/stops/{feed}/{id}/departures", tag = "catalog",
+    params(
+        ("feed" = String, Path, description = "The schedule feed's id"),
+        ("id" = String, Path, description = "`stop_id`, percent-encoded: `/` is `%2F`"),
+        ("limit" = Option<usize>, Query, description = "At most 40")
+    ),
+    responses(
+        (status = 200, description = "The departures, the next one first", body = List<DepartureShape>),
+        (status = 404, description = "`unknown_feed`, `unknown_stop` or `other_format`", body = Problem),
+        (status = 503, description = "`no_data`", body = Problem)
+    )
+)]
+async fn next(
+    State(app): State<App>,
+    Path((feed, stop)): Path<(String, String)>,
+    parameters: Parameters,
+    wants: Wants,
+) -> Result<Response, Refusal> {
+    let limit = parameters.number("limit", limits::DEPARTURES_MAX)?;
+    let limit = limit.unwrap_or(limits::DEPARTURES_MAX);
+    let network = found::network(&app, &feed)?;
+    found::dataset(&app, &feed, &network)?;
+    let state = network.state();
+    let departures =
+        lineside_ingest::departures(&state, &stop, network.now(), limit, BOARD_HORIZON);
+    let departures = departures.ok_or_else(|| Refusal::UnknownStop {
+        feed: found::shortened(&feed),
+        stop: found::shortened(&stop),
+    })?;
+    let items = departures.into_iter().map(|departure| {
+        let age = departure.age;
+        DepartureItem { departure, age }
+    });
+    let list = List::whole(items.collect());
+    let reply = Representation::json(&list).modified(Some(app.now()), app.now());
+    Ok(reply.reply(&wants, &app).await)
+}

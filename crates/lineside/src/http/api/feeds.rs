@@ -1,0 +1,270 @@
+//! The catalog: `/api/v1/feeds` and `/api/v1/feeds/{id}`.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+use axum::extract::{OriginalUri, Path, State};
+use axum::response::Response;
+use http::HeaderMap;
+use lineside_formats::Format;
+use lineside_ingest::{Feed, FeedState};
+use serde::Serialize;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::list::{Link, List, Page};
+use crate::app::App;
+use crate::http::errors::{Problem, Refusal};
+use crate::http::found;
+use crate::http::parameters::Parameters;
+use crate::http::reply::{Representation, Wants};
+use crate::http::times::rfc3339;
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(list)).routes(routes!(one))
+}
+
+/// One feed: what it is, how it is, and where to read it.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct FeedItem {
+    /// Its name in addresses and channels.
+    id: String,
+    /// Its name for people.
+    name: String,
+    /// Who publishes it.
+    publisher: Option<String>,
+    /// Under which licence.
+    licence: Option<String>,
+    /// `gtfs`, `gtfs-rt` or `raw`; null until its content is known.
+    format: Option<&'static str>,
+    /// What it is about, such as `bus`.
+    theme: Option<String>,
+    /// The schedule feed that it belongs to.
+    #[serde(rename = "static")]
+    static_feed: Option<String>,
+    /// `ok`, `late`, `stale`, `failing`, `empty` or `unknown`.
+    state: &'static str,
+    /// Why, in words.
+    reason: String,
+    /// Since when.
+    since: Option<String>,
+    /// When it last gave good data or confirmed them.
+    last_success: Option<String>,
+    /// The time that the data give themselves.
+    data_time: Option<String>,
+    /// When it is asked next.
+    next_poll: Option<String>,
+    /// Records, or trips of a schedule, that are served.
+    entities: u64,
+    /// Complaints about the data that are served.
+    problems: u64,
+    /// Where to read it.
+    links: BTreeMap<&'static str, String>,
+}
+
+/// A feed with what was found wrong in its data.
+#[derive(Debug, Serialize, ToSchema)]
+struct FeedDetail {
+    #[serde(flatten)]
+    feed: FeedItem,
+    /// Where it is polled; keys and passwords are hidden.
+    source: String,
+    /// How many complaints of each kind there are.
+    problem_counts: Vec<ProblemCount>,
+    /// The first complaints of each kind.
+    problem_samples: Vec<ProblemSample>,
+}
+
+/// How often one thing is wrong in one file.
+#[derive(Debug, Serialize, ToSchema)]
+struct ProblemCount {
+    file: String,
+    code: &'static str,
+    count: u64,
+}
+
+/// One complaint about the data.
+#[derive(Debug, Serialize, ToSchema)]
+struct ProblemSample {
+    file: String,
+    line: Option<u64>,
+    field: Option<String>,
+    value: Option<String>,
+    code: &'static str,
+    detail: String,
+}
+
+/// The feeds
+///
+/// `q` searches names, publishers, and the routes and stops of schedules.
+#[utoipa::path(
+    get, path = "/api/v1/feeds", tag = "catalog",
+    params(
+        ("q" = Option<String>, Query, description = "Words to search for"),
+        ("format" = Option<String>, Query, description = "`gtfs`, `gtfs-rt` or `raw`"),
+        ("theme" = Option<String>, Query, description = "A theme, as written in the feed"),
+        ("publisher" = Option<String>, Query, description = "A publisher, as written in the feed"),
+        ("state" = Option<String>, Query, description = "`ok`, `late`, `stale`, `failing`, `empty` or `unknown`"),
+        ("limit" = Option<usize>, Query, description = "Items per page, at most 500; 50 if not said"),
+        ("offset" = Option<usize>, Query, description = "Items to leave out; `next` has it")
+    ),
+    responses(
+        (status = 200, description = "A page of feeds", body = List<FeedItem>),
+        (status = 400, description = "`bad_parameter`", body = Problem)
+    )
+)]
+async fn list(
+    State(app): State<App>,
+    OriginalUri(uri): OriginalUri,
+    headers: HeaderMap,
+    parameters: Parameters,
+    wants: Wants,
+) -> Result<Response, Refusal> {
+    let page = Page::of(&parameters)?;
+    let filter = Filter::of(&app, &parameters)?;
+    let base = app.base_url(&headers);
+    let feeds = app.ingest().feeds().into_iter().filter(|feed| filter.fits(feed));
+    let items = feeds.map(|feed| item(&app, &feed, &base));
+    let list = page.cut(items, &Link::of(&app, &headers, &uri));
+    let attempts = app.ingest().feeds().into_iter().map(|feed| feed.status().last_attempt);
+    let modified = attempts.max().flatten().or(Some(app.started()));
+    Ok(Representation::json(&list).modified(modified, app.now()).reply(&wants, &app).await)
+}
+
+/// One feed, with what was found wrong in its data
+#[utoipa::path(
+    get, path = "/api/v1/feeds/{id}", tag = "catalog",
+    params(("id" = String, Path, description = "The feed's id")),
+    responses(
+        (status = 200, description = "The feed", body = FeedDetail),
+        (status = 404, description = "`unknown_feed`", body = Problem)
+    )
+)]
+async fn one(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+    wants: Wants,
+) -> Result<Response, Refusal> {
+    let feed = found::feed(&app, &id)?;
+    let detail = detail(&app, &feed, &app.base_url(&headers));
+    let modified = feed.status().last_attempt.or(Some(app.started()));
+    Ok(Representation::json(&detail).modified(modified, app.now()).reply(&wants, &app).await)
+}
+
+/// What a list's request narrows it down to.
+struct Filter<'a> {
+    found: Option<HashSet<String>>,
+    format: Option<Format>,
+    state: Option<FeedState>,
+    theme: Option<&'a str>,
+    publisher: Option<&'a str>,
+}
+
+impl<'a> Filter<'a> {
+    fn of(app: &App, parameters: &'a Parameters) -> Result<Self, Refusal> {
+        let found = parameters.search("q")?.map(|words| {
+            let hits = app.ingest().catalog_search(words);
+            hits.into_iter().map(|hit| hit.feed.config().id.to_string()).collect()
+        });
+        let formats = Format::ALL.map(|format| (format.as_str(), format));
+        let states = FeedState::ALL.map(|state| (state.as_str(), state));
+        Ok(Self {
+            found,
+            format: parameters.choice("format", formats)?,
+            state: parameters.choice("state", states)?,
+            theme: parameters.one("theme"),
+            publisher: parameters.one("publisher"),
+        })
+    }
+
+    fn fits(&self, feed: &Feed) -> bool {
+        let config = feed.config();
+        let status = feed.status();
+        let format = feed.format();
+        self.found.as_ref().is_none_or(|found| found.contains(config.id.as_str()))
+            && (self.format.is_none() || self.format == format)
+            && self.state.is_none_or(|state| state == status.state)
+            && (self.theme.is_none() || self.theme == config.theme.as_deref())
+            && (self.publisher.is_none() || self.publisher == config.publisher.as_deref())
+    }
+}
+
+fn item(app: &App, feed: &Arc<Feed>, base: &str) -> FeedItem {
+    let config = feed.config();
+    let status = feed.status();
+    let format = feed.format();
+    let at = |time: Option<lineside_sync::UnixMillis>| time.and_then(rfc3339);
+    FeedItem {
+        id: config.id.to_string(),
+        name: config.display_name().to_owned(),
+        publisher: config.publisher.clone(),
+        licence: config.licence.clone(),
+        format: format.map(Format::as_str),
+        theme: config.theme.clone(),
+        static_feed: config.static_feed.as_ref().map(ToString::to_string),
+        state: status.state.as_str(),
+        reason: status.reason.clone(),
+        since: rfc3339(status.since),
+        last_success: at(status.last_success),
+        data_time: at(status.data_time),
+        next_poll: at(status.next_poll),
+        entities: status.entities,
+        problems: status.problems.total(),
+        links: links(app, feed, format, base),
+    }
+}
+
+/// The addresses that have something for this feed.
+fn links(
+    app: &App,
+    feed: &Feed,
+    format: Option<Format>,
+    base: &str,
+) -> BTreeMap<&'static str, String> {
+    let id = &feed.config().id;
+    let mut links = BTreeMap::from([
+        ("self", format!("{base}/api/v1/feeds/{id}")),
+        ("page", format!("{base}/feeds/{id}")),
+        ("proxy", format!("{base}/proxy/{id}")),
+        ("state", format!("{base}/api/v1/feeds/{id}/state")),
+        ("events", format!("{base}/events?channel=feed/{id}")),
+    ]);
+    if format == Some(Format::Gtfs) {
+        links.insert("gtfs", format!("{base}/gtfs/{id}.zip"));
+    }
+    if format == Some(Format::Gtfs) && app.ingest().network_of(id.as_str()).is_some() {
+        links.insert("stops", format!("{base}/geojson/{id}/stops.geojson"));
+        links.insert("routes", format!("{base}/geojson/{id}/routes.geojson"));
+    }
+    if format != Some(Format::Raw) {
+        links.insert("gtfs_rt", format!("{base}/gtfs-rt/{id}.pb"));
+        links.insert("gtfs_rt_json", format!("{base}/gtfs-rt/{id}.json"));
+        links.insert("vehicles", format!("{base}/geojson/{id}/vehicles.geojson"));
+    }
+    links
+}
+
+fn detail(app: &App, feed: &Arc<Feed>, base: &str) -> FeedDetail {
+    let status = feed.status();
+    let counts = status.problems.counts().map(|(file, code, count)| ProblemCount {
+        file: file.to_owned(),
+        code,
+        count,
+    });
+    let samples = status.problems.kept().iter().map(|problem| ProblemSample {
+        file: problem.file.to_string(),
+        line: problem.line,
+        field: problem.field.as_deref().map(str::to_owned),
+        value: problem.value.as_deref().map(str::to_owned),
+        code: problem.code,
+        detail: problem.detail.to_string(),
+    });
+    FeedDetail {
+        feed: item(app, feed, base),
+        source: feed.config().url.to_string(),
+        problem_counts: counts.collect(),
+        problem_samples: samples.collect(),
+    }
+}

@@ -1,0 +1,93 @@
+//! Lists: `{"items": […], "next": url|null}`.
+
+use axum::http::Uri;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::app::App;
+use crate::http::limits;
+use crate::http::parameters::Parameters;
+use crate::http::errors::Refusal;
+
+/// One page of a list.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct List<T> {
+    /// The items of this page.
+    pub(super) items: Vec<T>,
+    /// The next page; null on the last.
+    pub(super) next: Option<String>,
+}
+
+impl<T> List<T> {
+    /// A list that is always whole.
+    pub(super) fn whole(items: Vec<T>) -> Self {
+        Self { items, next: None }
+    }
+}
+
+/// Which part of a list a request wants: `offset` and `limit`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Page {
+    pub(super) offset: usize,
+    pub(super) limit: usize,
+}
+
+/// The furthest that a list can be paged.
+const OFFSET_MAX: usize = 1_000_000;
+
+impl Page {
+    pub(super) fn of(parameters: &Parameters) -> Result<Self, Refusal> {
+        let offset = parameters.number("offset", OFFSET_MAX)?.unwrap_or(0);
+        let limit = parameters.number("limit", limits::PAGE_ITEMS_MAX)?;
+        let limit = limit.filter(|limit| *limit > 0).unwrap_or(limits::PAGE_ITEMS_DEFAULT);
+        Ok(Self { offset, limit })
+    }
+
+    /// Cuts this page out of all items.
+    pub(super) fn cut<T>(self, items: impl IntoIterator<Item = T>, link: &Link) -> List<T> {
+        let mut items = items.into_iter().skip(self.offset);
+        let page: Vec<T> = items.by_ref().take(self.limit).collect();
+        let next = items.next().map(|_| link.at(self.offset + self.limit));
+        List { items: page, next }
+    }
+}
+
+/// The address of a list, without its place in it.
+#[derive(Debug)]
+pub(super) struct Link {
+    address: String,
+    query: Vec<(String, String)>,
+}
+
+impl Link {
+    pub(super) fn of(app: &App, headers: &http::HeaderMap, uri: &Uri) -> Self {
+        let query = uri.query().unwrap_or_default();
+        let query = url::form_urlencoded::parse(query.as_bytes()).into_owned();
+        let query = query.filter(|(name, _)| name != "offset").collect();
+        Self { address: format!("{}{}", app.base_url(headers), uri.path()), query }
+    }
+
+    fn at(&self, offset: usize) -> String {
+        let mut query = url::form_urlencoded::Serializer::new(String::new());
+        query.extend_pairs(&self.query).append_pair("offset", &offset.to_string());
+        format!("{}?{}", self.address, query.finish())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_page_has_no_next() {
+        let query = vec![("q".to_owned(), "a b".to_owned())];
+        let link = Link { address: "http://x/list".to_owned(), query };
+        let first = Page { offset: 0, limit: 2 }.cut(1..=3, &link);
+        assert_eq!(first.items, [1, 2]);
+        assert_eq!(first.next.as_deref(), Some("http://x/list?q=a+b&offset=2"));
+        let last = Page { offset: 2, limit: 2 }.cut(1..=3, &link);
+        assert_eq!((last.items, last.next), (vec![3], None));
+        let exact = Page { offset: 0, limit: 3 }.cut(1..=3, &link);
+        assert_eq!(exact.next, None);
+    }
+}

@@ -1,0 +1,21 @@
+//! `/api/v1`: the catalog, the state, stops and vehicles as JSON.
+
+mod departures;
+mod feeds;
+mod list;
+mod state;
+mod stops;
+mod vehicles;
+
+use utoipa_axum::router::OpenApiRouter;
+
+use crate::app::App;
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .merge(feeds::routes())
+        .merge(state::routes())
+        .merge(stops::routes())
+        .merge(departures::routes())
+        .merge(vehicles::routes())
+}

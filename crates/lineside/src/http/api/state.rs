@@ -1,0 +1,140 @@
+//! The state of a channel in one piece: what a new subscriber would be sent first.
+
+use axum::extract::{Path, State};
+use axum::response::Response;
+use bytes::Bytes;
+use http::{HeaderName, HeaderValue};
+use lineside_hub::{Channel, ResolveError, StateSource as _};
+use lineside_sync::UnixMillis;
+use lineside_wire::sse::OpenError;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::app::App;
+use crate::http::errors::{Problem, Refusal};
+use crate::http::found;
+use crate::http::parameters::Parameters;
+use crate::http::reply::{Representation, Wants};
+
+/// From where one can subscribe after having read a state.
+const POSITION: HeaderName = HeaderName::from_static("lineside-position");
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(of_channel)).routes(routes!(of_feed))
+}
+
+/// All that a channel holds, as one message.
+#[derive(Debug, Serialize, ToSchema)]
+struct ChannelState<'a> {
+    /// The channel.
+    channel: &'a str,
+    /// The life of its sequence; absent where the channel counts by itself and nobody listens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    epoch: Option<String>,
+    /// Where its sequence is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    offset: Option<u64>,
+    /// When Lineside had the bytes, in milliseconds since 1970.
+    at: i64,
+    /// Always the first part of one.
+    state: Parts,
+    /// All its records, as upserts.
+    #[schema(value_type = Vec<Object>)]
+    changes: Vec<&'a RawValue>,
+}
+
+/// Which part of a state this is.
+#[derive(Debug, Serialize, ToSchema)]
+struct Parts {
+    part: u32,
+    parts: u32,
+}
+
+/// A part of a state as the rooms have it.
+#[derive(Deserialize)]
+struct Part<'a> {
+    at: i64,
+    #[serde(borrow)]
+    changes: Vec<&'a RawValue>,
+}
+
+/// The state of a channel
+///
+/// `Lineside-Position` is what `/events` takes as `last_event_id`: what follows it are the changes
+/// after this state.
+#[utoipa::path(
+    get, path = "/api/v1/state", tag = "changes",
+    params(("channel" = String, Query, description = "A channel such as `feed/city`")),
+    responses(
+        (status = 200, description = "The state", body = ChannelState),
+        (status = 400, description = "`bad_channel`", body = Problem),
+        (status = 404, description = "`unknown_feed`", body = Problem)
+    )
+)]
+async fn of_channel(
+    State(app): State<App>,
+    parameters: Parameters,
+    wants: Wants,
+) -> Result<Response, Refusal> {
+    let name = parameters.one("channel").ok_or(OpenError::NoChannel)?;
+    state(&app, name, &wants).await
+}
+
+/// The state of a feed's own channel, `feed/<id>`
+#[utoipa::path(
+    get, path = "/api/v1/feeds/{id}/state", tag = "changes",
+    params(("id" = String, Path, description = "The feed's id")),
+    responses(
+        (status = 200, description = "The state", body = ChannelState),
+        (status = 404, description = "`unknown_feed`", body = Problem)
+    )
+)]
+async fn of_feed(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    wants: Wants,
+) -> Result<Response, Refusal> {
+    let feed = found::feed(&app, &id)?;
+    state(&app, &format!("feed/{}", feed.config().id), &wants).await
+}
+
+async fn state(app: &App, name: &str, wants: &Wants) -> Result<Response, Refusal> {
+    let refused = |error: ResolveError| match error {
+        ResolveError::BadChannel(why) => OpenError::BadChannel { name: found::shortened(name).into(), why },
+        ResolveError::UnknownFeed => OpenError::UnknownFeed { name: found::shortened(name).into() },
+    };
+    let channel = Channel::parse(name).map_err(|why| refused(why.into()))?;
+    let source = app.ingest();
+    let key = source.resolve(&channel).map_err(refused)?;
+    let state = source.read_state(&channel, key);
+    let body = in_one_piece(channel.as_str(), &state);
+    let mut reply = Representation::json(&body).modified(Some(UnixMillis(body.at)), app.now());
+    if let Some(position) = state.position {
+        let position = format!("{}@{position}", source.sequence_name(&channel, key));
+        // A name with letters outside ASCII cannot stand in a header; its state still can be read.
+        if let Ok(position) = HeaderValue::try_from(position) {
+            reply = reply.header(POSITION, position);
+        }
+    }
+    Ok(reply.reply(wants, app).await)
+}
+
+fn in_one_piece<'a>(channel: &'a str, state: &'a lineside_hub::State) -> ChannelState<'a> {
+    let parts = state.parts.iter().filter_map(|part: &Bytes| serde_json::from_slice::<Part<'_>>(part).ok());
+    let (mut at, mut changes) = (0, Vec::new());
+    for part in parts {
+        at = part.at;
+        changes.extend(part.changes);
+    }
+    ChannelState {
+        channel,
+        epoch: state.position.map(|position| position.epoch.to_string()),
+        offset: state.position.map(|position| position.offset),
+        at,
+        state: Parts { part: 1, parts: 1 },
+        changes,
+    }
+}

@@ -1,0 +1,117 @@
+//! Finding stops: by name, in a box, near a place.
+
+use axum::extract::State;
+use axum::response::Response;
+use lineside_ingest::{StopHit, StopQuery};
+use serde::Serialize;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::list::List;
+use crate::app::App;
+use crate::http::errors::{Problem, Refusal};
+use crate::http::limits;
+use crate::http::parameters::Parameters;
+use crate::http::reply::{Representation, Wants};
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(find))
+}
+
+/// A stop or station.
+#[derive(Debug, Serialize, ToSchema)]
+struct StopItem {
+    /// The schedule feed that has it.
+    feed: String,
+    /// `stop_id`.
+    id: String,
+    /// `stop_code`: what passengers see.
+    code: Option<String>,
+    /// Its name.
+    name: String,
+    /// Latitude in degrees.
+    lat: Option<f64>,
+    /// Longitude in degrees.
+    lon: Option<f64>,
+    /// GTFS `location_type`: 0 is a stop, 1 a station.
+    location_type: u8,
+    /// The short names of the routes that call here.
+    routes: Vec<String>,
+    /// Meters from `near`.
+    distance: Option<f64>,
+    /// Its departures.
+    departures: String,
+}
+
+/// Stops and stations of all schedules
+///
+/// Without `near` the best matching names come first, with it the nearest.
+#[utoipa::path(
+    get, path = "/api/v1/stops", tag = "catalog",
+    params(
+        ("q" = Option<String>, Query, description = "Words of the name, or the code"),
+        ("bbox" = Option<String>, Query, description = "`min_lon,min_lat,max_lon,max_lat` in degrees"),
+        ("near" = Option<String>, Query, description = "`lat,lon` in degrees"),
+        ("limit" = Option<usize>, Query, description = "At most 500; 50 if not said")
+    ),
+    responses(
+        (status = 200, description = "The stops", body = List<StopItem>),
+        (status = 400, description = "`bad_parameter`", body = Problem)
+    )
+)]
+async fn find(
+    State(app): State<App>,
+    headers: http::HeaderMap,
+    parameters: Parameters,
+    wants: Wants,
+) -> Result<Response, Refusal> {
+    let limit = parameters.number("limit", limits::PAGE_ITEMS_MAX)?;
+    let query = StopQuery {
+        text: parameters.search("q")?.map(str::to_owned),
+        bbox: parameters.bounding_box()?,
+        near: parameters.near()?.map(|place| (place.lat, place.lon)),
+        limit: limit.filter(|limit| *limit > 0).unwrap_or(limits::PAGE_ITEMS_DEFAULT),
+    };
+    let base = app.base_url(&headers);
+    let searching = app.clone();
+    // A short word in a whole country's names takes some milliseconds.
+    let found = tokio::task::spawn_blocking(move || {
+        let hits = searching.ingest().stops_search(&query);
+        hits.iter().map(|hit| item(hit, &base)).collect::<Vec<_>>()
+    });
+    let items = found.await.map_err(|_| Refusal::Internal)?;
+    let loaded = app.ingest().networks().iter().filter_map(|network| network.dataset());
+    let modified = loaded.map(|dataset| dataset.fetched_at).max().or(Some(app.started()));
+    let reply = Representation::json(&List::whole(items)).modified(modified, app.now());
+    Ok(reply.reply(&wants, &app).await)
+}
+
+fn item(hit: &StopHit, base: &str) -> StopItem {
+    let timetable = &hit.dataset.timetable;
+    let stop = timetable.stop(hit.stop);
+    let feed = &hit.dataset.feed;
+    let mut routes: Vec<String> = timetable
+        .routes_of_stop(hit.stop)
+        .map(|route| timetable.route(route).name().to_owned())
+        .collect();
+    routes.sort();
+    routes.dedup();
+    StopItem {
+        feed: feed.to_string(),
+        id: stop.id.to_owned(),
+        code: stop.code.map(str::to_owned),
+        name: stop.name.to_owned(),
+        lat: stop.lat,
+        lon: stop.lon,
+        location_type: stop.location_type,
+        routes,
+        distance: hit.distance,
+        departures: format!("{base}/api/v1/stops/{feed}/{}/departures", path_segment(stop.id)),
+    }
+}
+
+/// A stop's id as a segment of an address.
+fn path_segment(id: &str) -> String {
+    percent_encoding::utf8_percent_encode(id, percent_encoding::NON_ALPHANUMERIC).to_string()
+}

@@ -1,0 +1,127 @@
+//! `/events`: every change as it happens, as server-sent events.
+//!
+//! The body pulls from its session when the socket can take more, so a slow client slows only itself.
+//! A stopping server ends its streams one after another over the drain time, so that their clients do
+//! not all come back to another server at once.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use futures_util::Stream;
+use http::{HeaderMap, HeaderName, HeaderValue, header};
+use http_body::Frame;
+use lineside_wire::sse::SseStream;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::errors::{Problem, Refusal};
+use super::parameters::Parameters;
+use crate::app::App;
+use crate::metrics::{CLOSED_BY_CLIENT, CLOSED_BY_SHUTDOWN, CLOSED_FOR_SLOWNESS};
+use crate::patience::pause;
+
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(events))
+}
+
+/// Every change on some channels, as it happens
+///
+/// First the state of each channel, in parts, then its changes. `Last-Event-ID`, or
+/// `last_event_id` for clients that cannot set headers, goes on where a broken stream ended.
+#[utoipa::path(
+    get, path = "/events", tag = "changes",
+    params(
+        ("channel" = Vec<String>, Query, description = "A channel such as `feed/city` or \
+            `route/city/4`; at most 64. An id's `/ + # % : ,` and spaces are percent-encoded in \
+            the channel, and the channel once more in the query"),
+        ("last_event_id" = Option<String>, Query, description = "The id of the last event received"),
+        ("Last-Event-ID" = Option<String>, Header, description = "The same, as browsers send it")
+    ),
+    responses(
+        (status = 200, description = "A stream without end", content_type = "text/event-stream", body = String),
+        (status = 400, description = "`bad_channel` or `too_many_channels`", body = Problem),
+        (status = 404, description = "`unknown_feed`", body = Problem),
+        (status = 503, description = "`overloaded` or `shutting_down`", body = Problem)
+    )
+)]
+async fn events(
+    State(app): State<App>,
+    headers: HeaderMap,
+    parameters: Parameters,
+) -> Result<Response, Refusal> {
+    if app.shutdown().is_draining() {
+        return Err(Refusal::ShuttingDown);
+    }
+    let channels: Vec<&str> = parameters.all("channel").collect();
+    // A browser that reconnects sends the header along with the address it began with: the header is newer.
+    let resumed = headers.get(LAST_EVENT_ID).and_then(|id| id.to_str().ok());
+    let resumed = resumed.or_else(|| parameters.one("last_event_id"));
+    let stream = SseStream::open(app.hub(), &channels, resumed, fastrand::u64(..))?;
+    let headers = [
+        (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
+        (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
+        // Proxies that would gather events into larger pieces: nginx's word for not doing so.
+        (HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no")),
+    ];
+    Ok((headers, Body::new(EventsBody::new(stream, app))).into_response())
+}
+
+type Wait = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// The stream as a body that knows when to end.
+struct EventsBody {
+    stream: SseStream,
+    app: App,
+    /// Ends when this stream's turn has come in a stopping server.
+    let_go: Wait,
+    closed_by: &'static str,
+}
+
+impl EventsBody {
+    fn new(stream: SseStream, app: App) -> Self {
+        let shutdown = app.shutdown().clone();
+        let let_go = Box::pin(async move {
+            shutdown.draining().await;
+            pause(part_of(shutdown.drain())).await;
+        });
+        Self { stream, app, let_go, closed_by: CLOSED_BY_CLIENT }
+    }
+}
+
+/// Somewhere within the drain time, before its very end.
+fn part_of(drain: Duration) -> Duration {
+    drain.mul_f64(fastrand::f64() * 0.9)
+}
+
+impl http_body::Body for EventsBody {
+    type Data = Bytes;
+    type Error = std::convert::Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        if self.let_go.as_mut().poll(cx).is_ready() {
+            self.closed_by = CLOSED_BY_SHUTDOWN;
+            return Poll::Ready(None);
+        }
+        let bytes = ready!(Pin::new(&mut self.stream).poll_next(cx));
+        if bytes.is_none() {
+            self.closed_by = CLOSED_FOR_SLOWNESS;
+        }
+        Poll::Ready(bytes.map(|bytes| Ok(Frame::data(bytes))))
+    }
+}
+
+impl Drop for EventsBody {
+    fn drop(&mut self) {
+        self.app.metrics().count_closed(self.closed_by);
+    }
+}

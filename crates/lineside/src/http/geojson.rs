@@ -1,0 +1,107 @@
+//! GeoJSON, for maps that know no transit.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::response::Response;
+use bytes::Bytes;
+use http::HeaderValue;
+use lineside_formats::Format;
+use lineside_ingest::{Dataset, geojson};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::errors::{Problem, Refusal};
+use super::found;
+use super::reply::{Representation, Wants};
+use crate::app::App;
+
+const KIND: HeaderValue = HeaderValue::from_static("application/geo+json");
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(vehicles)).routes(routes!(stops)).routes(routes!(lines))
+}
+
+/// The vehicles of a feed, or of a schedule's network, as points
+#[utoipa::path(
+    get, path = "/geojson/{feed}/vehicles.geojson", tag = "formats",
+    params(("feed" = String, Path, description = "A real-time feed's id, or a schedule's")),
+    responses(
+        (status = 200, description = "A FeatureCollection", content_type = "application/geo+json"),
+        (status = 404, description = "`unknown_feed` or `other_format`", body = Problem),
+        (status = 503, description = "`no_data`", body = Problem)
+    )
+)]
+async fn vehicles(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    wants: Wants,
+) -> Result<Response, Refusal> {
+    let feed = found::feed(&app, &id)?;
+    if feed.format() == Some(Format::Raw) {
+        let is = Format::Raw.as_str();
+        return Err(Refusal::OtherFormat { feed: id, is, wanted: "vehicles" });
+    }
+    let network = feed.network();
+    let state = network.state();
+    let body = geojson::vehicles(&state, &id).ok_or_else(|| Refusal::UnknownFeed(id))?;
+    let fresh_for = found::network_fresh_for(&app, &network);
+    let reply = Representation::new(KIND, body).modified(Some(state.at), app.now()).fresh_for(fresh_for);
+    Ok(reply.reply(&wants, &app).await)
+}
+
+/// The stops of a schedule as points
+#[utoipa::path(
+    get, path = "/geojson/{feed}/stops.geojson", tag = "formats",
+    params(("feed" = String, Path, description = "A schedule feed's id, or one of its network")),
+    responses(
+        (status = 200, description = "A FeatureCollection", content_type = "application/geo+json"),
+        (status = 404, description = "`unknown_feed` or `other_format`", body = Problem),
+        (status = 503, description = "`no_data`", body = Problem)
+    )
+)]
+async fn stops(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    wants: Wants,
+) -> Result<Response, Refusal> {
+    of_dataset(&app, &id, &wants, geojson::stops).await
+}
+
+/// The routes of a schedule as lines, in their colors
+#[utoipa::path(
+    get, path = "/geojson/{feed}/routes.geojson", tag = "formats",
+    params(("feed" = String, Path, description = "A schedule feed's id, or one of its network")),
+    responses(
+        (status = 200, description = "A FeatureCollection", content_type = "application/geo+json"),
+        (status = 404, description = "`unknown_feed` or `other_format`", body = Problem),
+        (status = 503, description = "`no_data`", body = Problem)
+    )
+)]
+async fn lines(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    wants: Wants,
+) -> Result<Response, Refusal> {
+    of_dataset(&app, &id, &wants, geojson::routes).await
+}
+
+/// Something made once per dataset. The first request of a large one takes a while, so it is made
+/// away from the threads that serve sockets.
+async fn of_dataset(
+    app: &App,
+    id: &str,
+    wants: &Wants,
+    make: fn(&Dataset) -> Bytes,
+) -> Result<Response, Refusal> {
+    let network = found::network(app, id)?;
+    let dataset = found::dataset(app, id, &network)?;
+    let schedule = network.schedule_feed();
+    let modified = schedule.as_ref().and_then(|feed| feed.snapshot()).map(|snapshot| snapshot.modified());
+    let fresh_for = schedule.map_or_else(Default::default, |feed| found::fresh_for(app, &feed.status()));
+    let made = Arc::clone(&dataset);
+    let made = tokio::task::spawn_blocking(move || make(&made)).await;
+    let body = made.map_err(|_| Refusal::Internal)?;
+    let reply = Representation::new(KIND, body).modified_as_said(modified).fresh_for(fresh_for);
+    Ok(reply.reply(wants, app).await)
+}

@@ -1,0 +1,67 @@
+//! The last good schedule as a GTFS zip.
+
+use axum::extract::{Path, State};
+use axum::response::Response;
+use axum::routing::get;
+use http::{HeaderValue, header};
+use lineside_formats::Format;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::documented::ending;
+use super::errors::{Problem, Refusal};
+use super::found;
+use super::layers::producer_policy;
+use super::proxy::with_status;
+use super::reply::{Representation, Wants};
+use crate::app::App;
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    ending("/gtfs/{file}", get(file), [routes!(schedule)])
+}
+
+async fn file(
+    state: State<App>,
+    Path(file): Path<String>,
+    wants: Wants,
+) -> Result<Response, Refusal> {
+    let id = file.strip_suffix(".zip").ok_or(Refusal::UnknownPath)?;
+    schedule(state, Path(id.to_owned()), wants).await
+}
+
+/// The last good schedule of a feed, as a GTFS zip
+///
+/// A schedule that is a folder of files here is served as a zip too.
+#[utoipa::path(
+    get, path = "/gtfs/{feed}.zip", tag = "bytes",
+    params(("feed" = String, Path, description = "The schedule feed's id")),
+    responses(
+        (status = 200, description = "The zip", content_type = "application/zip"),
+        (status = 304, description = "The client has it already"),
+        (status = 404, description = "`unknown_feed` or `other_format`", body = Problem),
+        (status = 503, description = "`no_data` or `too_old`", body = Problem)
+    )
+)]
+async fn schedule(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    wants: Wants,
+) -> Result<Response, Refusal> {
+    let feed = found::feed(&app, &id)?;
+    let status = feed.status();
+    let format = feed.format();
+    if let Some(format) = format.filter(|format| *format != Format::Gtfs) {
+        return Err(Refusal::OtherFormat { feed: id, is: format.as_str(), wanted: "schedules" });
+    }
+    let snapshot = found::snapshot(&app, &feed, &status)?;
+    let (policy, nothing) = producer_policy();
+    let name = HeaderValue::try_from(format!("attachment; filename=\"{id}.zip\""))
+        .expect("a feed's id is a header value");
+    let kind = HeaderValue::from_static("application/zip");
+    let reply = Representation::hashed(kind, snapshot.bytes.clone(), snapshot.hash)
+        .modified_as_said(Some(snapshot.modified()))
+        .fresh_for(found::fresh_for(&app, &status))
+        .header(policy, nothing)
+        .header(header::CONTENT_DISPOSITION, name);
+    Ok(with_status(&app, &status, reply).reply(&wants, &app).await)
+}

@@ -1,0 +1,218 @@
+//! The command line, as a person or a script meets it.
+
+use std::process::Output;
+use std::time::Duration;
+
+use crate::support::process::{ServerProcess, lineside};
+use crate::support::shared_demo;
+
+fn run(arguments: &[&str]) -> (Option<i32>, String, String) {
+    let Output { status, stdout, stderr } = lineside(arguments).output().unwrap();
+    (status.code(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
+}
+
+/// Runs a command that has to end with this code, and gives all that it printed.
+#[track_caller]
+fn check(arguments: &[&str], code: i32) -> String {
+    let (got, out, error) = run(arguments);
+    assert_eq!(got, Some(code), "{arguments:?}\n{out}\n{error}");
+    out + &error
+}
+
+fn repository() -> String {
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../..").to_owned()
+}
+
+#[test]
+fn help_names_every_command_and_option_of_the_contract() {
+    let help = check(&["--help"], 0);
+    for word in ["demo", "serve", "watch"] {
+        assert!(help.contains(word), "{word}: {help}");
+    }
+    let demo = check(&["demo", "--help"], 0);
+    for option in ["--port", "--seed", "--speed", "--vehicles", "--fault", "--data-dir"] {
+        assert!(demo.contains(option), "{option}: {demo}");
+    }
+    let serve = check(&["serve", "--help"], 0);
+    for option in ["--config", "--feed", "--check"] {
+        assert!(serve.contains(option), "{option}: {serve}");
+    }
+    assert!(check(&["watch", "--help"], 0).contains("--json"));
+    assert!(check(&["--version"], 0).starts_with("lineside "));
+}
+
+#[test]
+fn wrong_usage_ends_with_two() {
+    for arguments in [
+        &["fly"] as &[&str],
+        &["serve", "--fed", "x"],
+        &["serve", "--config", "/nowhere/lineside.toml"],
+        &["serve", "--feed", "ftp://example.org/x"],
+        &["serve", "--feed", "a=/x", "--feed", "a=/y", "--check"],
+        &["demo", "--fault", "city:flood@1s+1s"],
+        &["demo", "--fault", "nothing:hang@1s+1s"],
+        &["demo", "--speed", "0"],
+        &["watch"],
+        &["watch", "http://127.0.0.1:1"],
+        &["watch", "not a url", "feed/x"],
+    ] {
+        check(arguments, 2);
+    }
+}
+
+#[test]
+fn the_example_configuration_is_fine() {
+    let example = format!("{}/lineside.example.toml", repository());
+    let said = check(&["serve", "--config", &example, "--check"], 0);
+    assert!(said.contains("is fine: 4 feeds"), "{said}");
+}
+
+#[test]
+fn the_example_shows_every_key() {
+    let example = std::fs::read_to_string(format!("{}/lineside.example.toml", repository())).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("lineside.toml");
+    // The server lists the keys that it knows when it meets one that it does not.
+    for table in ["[server]", "[limits]", "[map]", "[[feed]]"] {
+        std::fs::write(&file, format!("{table}\nno-such-key = 1\n")).unwrap();
+        let said = check(&["serve", "--check", "--config", file.to_str().unwrap()], 2);
+        let (_, known) = said.split_once("expected ").unwrap();
+        for key in known.split('`').skip(1).step_by(2) {
+            assert!(example.contains(&format!("{key} = ")), "{key} of {table} is not in the example");
+        }
+    }
+}
+
+#[test]
+fn a_bad_configuration_names_file_line_key_and_what_is_expected() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("bad.toml");
+    let name = file.to_str().unwrap();
+    let feed = "[[feed]]\nid = \"a\"\nurl = \"https://example.org/a\"\n";
+    for (text, line, key, expected) in [
+        ("[server]\nlisten = \"8080\"\n".to_owned(), 2, "server.listen", "an address and port"),
+        (format!("{feed}{feed}"), 5, "feed[1].id", "already the id"),
+        (format!("{feed}static = \"b\"\n"), 4, "feed[0].static", "the id of a schedule feed"),
+        (format!("{feed}poll = \"1ms\"\n"), 4, "feed[0].poll", "out of range"),
+        (format!("{feed}pol = \"1s\"\n"), 4, "feed[0].pol", "expected one of"),
+        (format!("{feed}format = \"gbfs\"\n"), 4, "feed[0].format", "`gtfs-rt`"),
+        (
+            format!("{feed}headers = {{ key = {{ env = \"LINESIDE_TEST_NOT_SET\" }} }}\n"),
+            4,
+            "feed[0].headers.key",
+            "LINESIDE_TEST_NOT_SET is not set",
+        ),
+        ("[[feed]]\nid = \"a b\"\nurl = \"x\"\n".to_owned(), 2, "feed[0].id", "letters"),
+        ("[[feed]]\nid = \"a\"\nurl = \"gopher://x\"\n".to_owned(), 3, "feed[0].url", "http"),
+        ("[server.tls]\ncert = \"x\"\n".to_owned(), 1, "server.tls", "unknown field"),
+    ] {
+        std::fs::write(&file, &text).unwrap();
+        let said = check(&["serve", "--check", "--config", name], 2);
+        let place = format!("{name} line {line}, {key}: ");
+        assert!(said.contains(&place), "expected {place:?} in {said}");
+        assert!(said.contains(expected), "expected {expected:?} in {said}");
+    }
+}
+
+#[test]
+fn a_secret_is_never_printed() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("lineside.toml");
+    let text = "[server]\nlisten = \"127.0.0.1:0\"\n[[feed]]\nid = \"a\"\n\
+                url = \"http://me:hunter2@127.0.0.1:1/feed?key=hunter2\"\n\
+                headers = { x-key = \"hunter2\" }\nquery = { token = \"hunter2\" }\n";
+    std::fs::write(&file, text).unwrap();
+    let name = file.to_str().unwrap();
+    assert!(!check(&["serve", "--check", "--config", name], 0).contains("hunter2"));
+    let mut command = lineside(&["serve", "--config", name]);
+    let log = std::fs::File::create(folder.path().join("log")).unwrap();
+    let mut child =
+        command.env("RUST_LOG", "trace").stdout(log.try_clone().unwrap()).stderr(log).spawn().unwrap();
+    std::thread::sleep(Duration::from_secs(2));
+    let id = child.id().to_string();
+    assert!(std::process::Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+    assert!(child.wait().unwrap().success());
+    let log = std::fs::read_to_string(folder.path().join("log")).unwrap();
+    assert!(log.contains("127.0.0.1:1"), "the feed is not spoken of: {log}");
+    assert!(!log.contains("hunter2"), "{log}");
+}
+
+#[test]
+fn a_second_server_cannot_have_the_same_data_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().to_str().unwrap();
+    let arguments = ["demo", "--port", "0", "--vehicles", "10", "--data-dir", data];
+    let first = ServerProcess::start(&arguments);
+    let said = check(&arguments, 3);
+    assert!(said.contains("another server"), "{said}");
+    drop(first);
+}
+
+#[test]
+fn an_address_in_use_is_named() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let said = check(&["demo", "--port", &port, "--vehicles", "10"], 3);
+    assert!(said.contains(&format!("127.0.0.1:{port}")), "{said}");
+}
+
+#[test]
+fn a_server_says_where_it_is_and_what_to_try() {
+    let server = ServerProcess::start(&["demo", "--port", "0", "--vehicles", "10"]);
+    for word in ["/map", "curl -N", "/events?channel=feed/city", "lineside watch", "/demo/faults", "Ctrl-C"] {
+        assert!(server.greeting.contains(word), "{word}: {}", server.greeting);
+    }
+}
+
+/// Runs `watch` for a while and gives what it printed.
+fn watch(arguments: &[&str], seconds: u64) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("out");
+    let out = std::fs::File::create(&file).unwrap();
+    let mut child = lineside(arguments).stdout(out.try_clone().unwrap()).stderr(out).spawn().unwrap();
+    std::thread::sleep(Duration::from_secs(seconds));
+    let id = child.id().to_string();
+    assert!(std::process::Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    assert!(child.wait().unwrap().success(), "watch ends well when it is asked to");
+    std::fs::read_to_string(&file).unwrap()
+}
+
+#[test]
+fn watch_shows_the_state_and_then_the_changes() {
+    let server = shared_demo();
+    let lines = watch(&["watch", &server, "feed/city"], 3);
+    assert!(lines.contains("feed/city  state, part 1 of"), "{lines}");
+    assert!(lines.contains("+ vehicle "), "{lines}");
+    let json = watch(&["watch", &server, "feed/city-vehicles", "--json"], 2);
+    let first: serde_json::Value = serde_json::from_str(json.lines().next().unwrap()).unwrap();
+    assert_eq!(first["channel"], "feed/city-vehicles");
+}
+
+#[test]
+fn watch_says_what_is_wrong_and_ends_by_the_kind_of_it() {
+    let server = shared_demo();
+    assert!(check(&["watch", &server, "nonsense"], 2).contains("nonsense"));
+    assert!(check(&["watch", &server, "feed/nothing"], 3).contains("feed/nothing"));
+    check(&["watch", "http://127.0.0.1:1", "feed/city"], 3);
+}
+
+#[test]
+fn watch_takes_up_a_broken_connection() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("out");
+    let server = ServerProcess::start(&["demo", "--port", "0", "--vehicles", "10"]);
+    let port = server.url.rsplit(':').next().unwrap().to_owned();
+    let out = std::fs::File::create(&file).unwrap();
+    let arguments = ["watch", &server.url, "feed/city"];
+    let mut child = lineside(&arguments).stdout(out.try_clone().unwrap()).stderr(out).spawn().unwrap();
+    std::thread::sleep(Duration::from_secs(2));
+    drop(server);
+    let _second = ServerProcess::start(&["demo", "--port", &port, "--vehicles", "10"]);
+    std::thread::sleep(Duration::from_secs(8));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let said = std::fs::read_to_string(&file).unwrap();
+    assert!(said.contains("trying again"), "{said}");
+    assert!(said.contains("connected again"), "{said}");
+    assert!(said.contains("state again, after a gap"), "{said}");
+}

@@ -1,0 +1,256 @@
+//! `/events`: a subscriber that applies what it is told holds what the server holds.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::support::events::{Held, HeldByChannel, Stream};
+use crate::support::http::{assert_problem, get, get_json, get_with, problem};
+use crate::support::{demo, shared_demo};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A channel's state as the API tells it, and where that is.
+async fn state(server: &str, channel: &str) -> (Held, String) {
+    let query = url::form_urlencoded::byte_serialize(channel.as_bytes()).collect::<String>();
+    let response = get(&format!("{server}/api/v1/state?channel={query}")).await;
+    assert_eq!(response.status(), 200, "{channel}");
+    let position = response.headers()["lineside-position"].to_str().unwrap().to_owned();
+    let body: Value = response.json().await.unwrap();
+    assert_eq!(body["state"], json!({ "part": 1, "parts": 1 }));
+    let mut held = Held::default();
+    let (epoch, offset) = (body["epoch"].clone(), body["offset"].clone());
+    held.apply(&json!({ "epoch": epoch, "offset": offset, "data": body }));
+    (held, position)
+}
+
+/// Reads on until the subscriber is where the API says the channel is, or further, and then
+/// compares; tries again when the city has moved on between the two looks.
+async fn assert_holds_what_the_server_holds(
+    server: &str,
+    channel: &str,
+    stream: &mut Stream,
+    held: &mut HeldByChannel,
+) {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let (expect, _) = state(server, channel).await;
+        while held.get(channel).offset < expect.offset {
+            let event = stream.next_within(PATIENCE).await.expect("the stream goes on");
+            held.apply(&event);
+        }
+        let got = held.get(channel);
+        if got.offset == expect.offset {
+            assert_eq!(got.epoch, expect.epoch);
+            let keys = |held: &Held| held.records.keys().cloned().collect::<Vec<_>>();
+            assert_eq!(keys(got), keys(&expect), "{channel} at {}", got.offset);
+            assert_eq!(got.records, expect.records, "{channel} at {}", got.offset);
+            return;
+        }
+        assert!(Instant::now() < deadline, "{channel} never stood still");
+    }
+}
+
+#[tokio::test]
+async fn a_subscriber_holds_what_the_server_holds_after_minutes_of_faults() {
+    // Each real second is a minute of the city, and every kind of fault happens.
+    let faults = [
+        "city-vehicles:hang@20s+20s",
+        "city-trips:500@30s+30s",
+        "city-alerts:html@40s+40s",
+        "city-vehicles:truncate@60s+30s",
+        "city-trips:empty@80s+30s",
+        "city-vehicles:ids@100s+20s",
+        "city-trips:skew@120s+20s",
+    ];
+    let server = demo(20.0, &faults).await;
+    let url = server.url();
+    let mut stream = Stream::open(&url, "channel=feed/city&channel=feed/city-trips&channel=alerts/city-alerts").await;
+    let mut held = HeldByChannel::default();
+    let until = Instant::now() + Duration::from_secs(10);
+    while Instant::now() < until {
+        if let Some(event) = stream.next_within(Duration::from_secs(1)).await {
+            held.apply(&event);
+        }
+    }
+    for channel in ["feed/city", "feed/city-trips", "alerts/city-alerts"] {
+        assert_holds_what_the_server_holds(&url, channel, &mut stream, &mut held).await;
+    }
+    let city = held.get("feed/city");
+    assert!(city.publications > 20, "{}", city.publications);
+    assert!(city.of_kind("vehicle").count() > 10);
+    assert!(city.of_kind("trip_update").count() > 10);
+    assert_eq!(city.of_kind("feed").count(), 4, "one for each feed of the network");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn the_first_message_is_the_state_and_names_where_it_is() {
+    let server = shared_demo();
+    let mut stream = Stream::open(&server, "channel=feed/city-vehicles").await;
+    let mut held = HeldByChannel::default();
+    while !held.0.get("feed/city-vehicles").is_some_and(|held| held.whole) {
+        let event = stream.next_within(PATIENCE).await.unwrap();
+        assert!(event.data["data"]["state"].is_object(), "{}", event.data);
+        assert!(event.data["data"].get("gap").is_none(), "nothing was missed yet");
+        held.apply(&event);
+    }
+    let retry = stream.retry_ms.expect("a pause for reconnects");
+    assert!((1000..=5000).contains(&retry), "{retry}");
+    let held = held.get("feed/city-vehicles");
+    let id = format!("city@{}:{}", held.epoch, held.offset);
+    assert_eq!(stream.last_event_id, id);
+}
+
+#[tokio::test]
+async fn a_resume_goes_on_where_the_stream_broke() {
+    let server = shared_demo();
+    let mut stream = Stream::open(&server, "channel=feed/city").await;
+    let mut held = HeldByChannel::default();
+    while held.0.get("feed/city").is_none_or(|held| held.publications < 2) {
+        held.apply(&stream.next_within(PATIENCE).await.unwrap());
+    }
+    let last = stream.last_event_id.clone();
+    drop(stream);
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let mut stream = Stream::resume(&server, "channel=feed/city", &last).await;
+    let states = held.get("feed/city").gaps;
+    let first = stream.next_within(PATIENCE).await.unwrap();
+    assert!(first.data["data"].get("state").is_none(), "a resume that the log covers has no state");
+    assert_eq!(first.data["offset"].as_u64().unwrap(), held.get("feed/city").offset + 1);
+    held.apply(&first);
+    assert_holds_what_the_server_holds(&server, "feed/city", &mut stream, &mut held).await;
+    assert_eq!(held.get("feed/city").gaps, states);
+}
+
+#[tokio::test]
+async fn a_resume_that_nobody_can_answer_gets_the_state_marked_as_a_gap() {
+    let server = shared_demo();
+    let query = "channel=feed/city&last_event_id=city@00000000:7";
+    let mut stream = Stream::open(&server, query).await;
+    let first = stream.next_within(PATIENCE).await.unwrap();
+    assert_eq!(first.data["data"]["gap"], true, "{}", first.data);
+    assert_eq!(first.data["data"]["state"]["part"], 1);
+}
+
+#[tokio::test]
+async fn the_states_position_is_one_to_subscribe_from() {
+    let server = shared_demo();
+    let (mut held, position) = state(&server, "feed/city").await;
+    let query = format!("channel=feed/city&last_event_id={position}");
+    let mut stream = Stream::open(&server, &query).await;
+    let event = stream.next_within(PATIENCE).await.unwrap();
+    assert!(event.data["data"].get("state").is_none(), "{}", event.data);
+    held.apply(&event.data);
+}
+
+#[tokio::test]
+async fn channels_of_routes_stops_vehicles_trips_and_areas_agree_with_the_state() {
+    let server = shared_demo();
+    let vehicles = get_json(&format!("{server}/api/v1/vehicles")).await;
+    let vehicle = vehicles["items"].as_array().unwrap().iter().find(|vehicle| {
+        vehicle["lineside"]["route_id"].is_string() && vehicle["trip"]["trip_id"].is_string()
+    });
+    let vehicle = vehicle.expect("a vehicle on a route");
+    let encode = |id: &Value| encode_segment(id.as_str().unwrap());
+    let route = encode(&vehicle["lineside"]["route_id"]);
+    let trip = encode(&vehicle["trip"]["trip_id"]);
+    let id = encode(&vehicle["vehicle"]["id"]);
+    let stops = get_json(&format!("{server}/api/v1/stops?limit=1")).await;
+    let stop = encode(&stops["items"][0]["id"]);
+    let (lat, lon) = (
+        vehicle["position"]["latitude"].as_f64().unwrap(),
+        vehicle["position"]["longitude"].as_f64().unwrap(),
+    );
+    let channels = [
+        format!("route/city/{route}"),
+        format!("trip/city-trips/{trip}"),
+        format!("vehicle/city-vehicles/{id}"),
+        format!("stop/city/{stop}"),
+        format!("area/{}", geohash(lat, lon, 5)),
+    ];
+    for channel in &channels {
+        let query = url::form_urlencoded::byte_serialize(channel.as_bytes()).collect::<String>();
+        let mut stream = Stream::open(&server, &format!("channel={query}")).await;
+        let mut held = HeldByChannel::default();
+        held.apply(&stream.next_within(PATIENCE).await.unwrap());
+        let records = held.get(channel).records.keys();
+        assert!(records.clone().any(|(_, kind, _)| kind == "feed"), "{channel}: no feed record");
+        assert!(records.clone().any(|(_, kind, _)| kind != "feed"), "{channel} is empty");
+    }
+}
+
+#[tokio::test]
+async fn what_nobody_has_is_an_empty_state() {
+    let server = shared_demo();
+    for channel in ["vehicle/city-vehicles/none", "trip/city-trips/none", "stop/city/none"] {
+        let (held, _) = state(&server, channel).await;
+        assert!(held.records.keys().all(|(_, kind, _)| kind == "feed"), "{channel}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_channel_is_refused() {
+    let server = shared_demo();
+    let many = (0..65).map(|n| format!("channel=vehicle/city-vehicles/{n}")).collect::<Vec<_>>();
+    for (query, status, code) in [
+        ("", 400, "bad_channel"),
+        ("channel=city", 400, "bad_channel"),
+        ("channel=bogus/city", 400, "bad_channel"),
+        ("channel=feed/", 400, "bad_channel"),
+        ("channel=vehicle/city-vehicles/a%252fb", 400, "bad_channel"),
+        ("channel=vehicle/city-vehicles/a%20b", 400, "bad_channel"),
+        ("channel=area/xyz", 400, "bad_channel"),
+        ("channel=feed/nothing", 404, "unknown_feed"),
+        ("channel=feed/city&channel=feed/nothing", 404, "unknown_feed"),
+        (many.join("&").as_str(), 400, "too_many_channels"),
+    ] {
+        assert_problem(status, code, problem(&format!("{server}/events?{query}")).await);
+    }
+}
+
+#[tokio::test]
+async fn a_stream_is_for_every_origin_and_no_cache() {
+    let url = format!("{}/events?channel=feed/city", shared_demo());
+    let coding = [("accept-encoding", "gzip, br, zstd"), ("origin", "https://example.org")];
+    let response = get_with(&url, &coding).await;
+    assert_eq!(response.headers()["access-control-allow-origin"], "*");
+    assert_eq!(response.headers()["cache-control"], "no-store");
+    assert!(!response.headers().contains_key("content-encoding"));
+}
+
+/// Percent-encoding of an id in a channel, as the protocol's page describes it.
+fn encode_segment(id: &str) -> String {
+    let mut out = String::new();
+    for c in id.chars() {
+        if "/+#%:, ".contains(c) || c.is_control() {
+            let mut bytes = [0; 4];
+            for byte in c.encode_utf8(&mut bytes).bytes() {
+                out.push_str(&format!("%{byte:02X}"));
+            }
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+/// The geohash of a place, as its own page describes it.
+fn geohash(lat: f64, lon: f64, length: usize) -> String {
+    const LETTERS: &[u8] = b"0123456789bcdefghjkmnpqrstuvwxyz";
+    let (mut lats, mut lons) = ((-90.0, 90.0), (-180.0, 180.0));
+    let mut out = String::new();
+    let mut even = true;
+    for _ in 0..length {
+        let mut letter = 0;
+        for _ in 0..5 {
+            let (range, value) = if even { (&mut lons, lon) } else { (&mut lats, lat) };
+            let middle = f64::midpoint(range.0, range.1);
+            letter = letter << 1 | usize::from(value >= middle);
+            if value >= middle { range.0 = middle } else { range.1 = middle }
+            even = !even;
+        }
+        out.push(char::from(LETTERS[letter]));
+    }
+    out
+}

@@ -1,0 +1,98 @@
+//! A producer that misbehaves: the last good bytes go on being served, and the reply says so.
+
+use std::time::{Duration, Instant};
+
+use crate::support::http::{get, get_json, send};
+use crate::support::{demo, DemoServer};
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Waits until a feed's `Lineside-Status` begins with a word.
+async fn until_status(server: &str, feed: &str, word: &str) -> String {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let response = get(&format!("{server}/proxy/{feed}")).await;
+        let status = response.headers().get("lineside-status").map(|status| status.to_str().unwrap().to_owned());
+        match status {
+            Some(status) if status.starts_with(word) => return status,
+            other => assert!(Instant::now() < deadline, "{feed} is {other:?}, not {word}"),
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+async fn switch(server: &DemoServer, feed: &str, fault: &str) {
+    let url = format!("{}/demo/faults", server.url());
+    let client = crate::support::http::client();
+    let form = format!("feed={feed}&fault={fault}");
+    let request = client.post(&url).header("content-type", "application/x-www-form-urlencoded");
+    let response = request.body(form).send().await.unwrap();
+    assert!(response.status().is_redirection() || response.status().is_success(), "{}", response.status());
+}
+
+#[tokio::test]
+async fn each_fault_leaves_the_last_good_bytes_and_names_its_reason() {
+    // The timeout that a hanging producer runs into passes sixteen times as fast.
+    let server = demo(16.0, &[]).await;
+    let url = server.url();
+    for (fault, reason) in [
+        ("500", "http_500"),
+        ("html", "html"),
+        ("truncate", "truncated"),
+        ("empty", "empty"),
+        ("hang", "timeout"),
+    ] {
+        until_status(&url, "city-vehicles", "fresh").await;
+        switch(&server, "city-vehicles", fault).await;
+        let status = until_status(&url, "city-vehicles", "stale").await;
+        assert!(status.starts_with(&format!("stale; reason={reason}; since=2")), "{fault}: {status}");
+        let response = get(&format!("{url}/proxy/city-vehicles")).await;
+        assert_eq!(response.status(), 200);
+        assert!(response.headers()["age"].to_str().unwrap().parse::<u64>().is_ok());
+        let bytes = response.bytes().await.unwrap();
+        assert!(bytes.len() > 100 && !bytes.starts_with(b"<"), "{fault}: {} bytes", bytes.len());
+        let feed = get_json(&format!("{url}/api/v1/feeds/city-vehicles")).await;
+        assert!(["stale", "failing"].contains(&feed["state"].as_str().unwrap()), "{feed}");
+        assert!(feed["reason"].as_str().unwrap().contains(reason), "{feed}");
+        switch(&server, "city-vehicles", "").await;
+    }
+    until_status(&url, "city-vehicles", "fresh").await;
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn clients_never_wait_for_a_producer_that_hangs() {
+    let server = demo(1.0, &["city-trips:hang@0s+600s"]).await;
+    let url = server.url();
+    let started = Instant::now();
+    let response = get(&format!("{url}/proxy/city-trips")).await;
+    assert_eq!(response.status(), 503, "nothing good has come yet");
+    for path in ["/api/v1/feeds", "/gtfs-rt/city-trips.pb", "/gtfs-rt/city.pb", "/proxy/city-trips"] {
+        drop(get(&format!("{url}{path}")).await);
+    }
+    assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_fault_is_switched_by_form_or_json_and_only_for_known_feeds() {
+    let server = demo(1.0, &[]).await;
+    let faults = format!("{}/demo/faults", server.url());
+    switch(&server, "city-alerts", "html").await;
+    let list = send(reqwest::Method::GET, &faults, &[("accept", "application/json")]).await;
+    let list: serde_json::Value = list.json().await.unwrap();
+    let alerts = list["items"].as_array().unwrap().iter().find(|item| item["feed"] == "city-alerts");
+    assert_eq!(alerts.unwrap()["fault"], "html");
+    let client = crate::support::http::client();
+    for (body, status) in [
+        (r#"{"feed":"city-alerts","fault":null}"#, 200),
+        (r#"{"feed":"nothing","fault":"html"}"#, 404),
+        (r#"{"feed":"city","fault":"flood"}"#, 400),
+        ("nonsense", 400),
+    ] {
+        let request = client.post(&faults).header("content-type", "application/json");
+        let response = request.body(body).send().await.unwrap();
+        assert_eq!(response.status(), status, "{body}");
+    }
+    server.stop().await;
+}

@@ -1,0 +1,17 @@
+//! The whole server, through real sockets: what an outside check would see.
+//!
+//! One binary, because each one links the world. Tests share a demo city unless they break something.
+
+#![expect(clippy::disallowed_methods, reason = "the tests are the outside, where time is real")]
+
+mod support;
+
+mod addresses;
+mod commands;
+mod documents;
+mod events;
+mod faults;
+mod own_feeds;
+mod real_data;
+mod representations;
+mod stopping;

@@ -1,0 +1,123 @@
+//! `lineside serve` with feeds of one's own: files, folders, addresses.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::support::http::{get, get_json};
+use crate::support::process::ServerProcess;
+use crate::support::{shared_demo, until_ready};
+
+/// A schedule whose ids hold every character that addresses give a meaning to.
+const ODD_SCHEDULE: &[(&str, &str)] = &[
+    ("agency.txt", "agency_id,agency_name,agency_url,agency_timezone\nA,Odd Lines,https://example.org,Europe/Oslo\n"),
+    ("stops.txt", "stop_id,stop_name,stop_lat,stop_lon\na/b c,First & Last,59.91,10.75\n\"x?y#z%,:+é\",Second,59.92,10.76\n"),
+    ("routes.txt", "route_id,agency_id,route_short_name,route_long_name,route_type\n4/B,A,4B,Harbour – Hill,3\n"),
+    ("calendar.txt", "service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date\nD,1,1,1,1,1,1,1,20200101,20401231\n"),
+    ("trips.txt", "route_id,service_id,trip_id,trip_headsign\n4/B,D,t/1,Hill\n"),
+    ("frequencies.txt", "trip_id,start_time,end_time,headway_secs\nt/1,00:00:00,26:00:00,300\n"),
+    ("stop_times.txt", "trip_id,arrival_time,departure_time,stop_id,stop_sequence\nt/1,00:00:00,00:00:00,a/b c,1\nt/1,00:05:00,00:05:00,\"x?y#z%,:+é\",2\n"),
+];
+
+fn write_odd_schedule(folder: &Path) {
+    for (name, text) in ODD_SCHEDULE {
+        std::fs::write(folder.join(name), text).unwrap();
+    }
+}
+
+/// Starts `serve` on a free port with these feeds.
+async fn serve(folder: &Path, feeds: &[String]) -> ServerProcess {
+    let config = folder.join("lineside.toml");
+    std::fs::write(&config, "[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"0s\"\n").unwrap();
+    let mut arguments = vec!["serve", "--config", config.to_str().unwrap()];
+    for feed in feeds {
+        arguments.extend(["--feed", feed]);
+    }
+    let server = ServerProcess::start(&arguments);
+    until_ready(&server.url).await;
+    server
+}
+
+#[tokio::test]
+async fn ids_of_any_spelling_work_in_every_address() {
+    let folder = tempfile::tempdir().unwrap();
+    let schedule = folder.path().join("odd");
+    std::fs::create_dir(&schedule).unwrap();
+    write_odd_schedule(&schedule);
+    let server = serve(folder.path(), &[schedule.to_str().unwrap().to_owned()]).await;
+    let url = &server.url;
+    let feed = get_json(&format!("{url}/api/v1/feeds/odd")).await;
+    assert_eq!((&feed["format"], &feed["state"]), (&Value::from("gtfs"), &Value::from("ok")), "{feed}");
+    for (path, channel) in [
+        ("a%2Fb%20c", "a%252Fb%2520c"),
+        ("x%3Fy%23z%25%2C%3A%2B%C3%A9", "x?y%2523z%2525%252C%253A%252B%C3%A9"),
+    ] {
+        let board = get_json(&format!("{url}/api/v1/stops/odd/{path}/departures")).await;
+        let channel = channel.replace('?', "%3F");
+        let state = get_json(&format!("{url}/api/v1/state?channel=stop/odd/{channel}")).await;
+        assert!(!state["changes"].as_array().unwrap().is_empty(), "{state}");
+        let page = get(&format!("{url}/stops/odd/{path}")).await;
+        assert_eq!(page.status(), 200, "{path}");
+        if path.starts_with('a') {
+            assert!(!board["items"].as_array().unwrap().is_empty(), "{board}");
+            let first = &board["items"][0];
+            assert_eq!(first["route_id"], "4/B");
+            assert!(first["scheduled"].as_str().unwrap().contains("+0"), "{first}");
+        }
+    }
+    let state = get_json(&format!("{url}/api/v1/state?channel=route/odd/4%252FB")).await;
+    assert_eq!(state["channel"], "route/odd/4%2FB");
+    assert!(server.stop("-TERM").0.success());
+}
+
+#[tokio::test]
+async fn real_time_belongs_to_the_only_schedule() {
+    let demo = shared_demo();
+    let folder = tempfile::tempdir().unwrap();
+    for (path, name) in [("/proxy/city", "plan"), ("/gtfs-rt/city.pb", "now")] {
+        let bytes = get(&format!("{demo}{path}")).await.bytes().await.unwrap();
+        std::fs::write(folder.path().join(name), &bytes).unwrap();
+    }
+    let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let feeds = [file("plan"), format!("live={}", file("now")), format!("alerts={demo}/proxy/city-alerts")];
+    let server = serve(folder.path(), &feeds).await;
+    let url = &server.url;
+    let list = get_json(&format!("{url}/api/v1/feeds")).await;
+    let of = |id: &str| {
+        let feeds = list["items"].as_array().unwrap();
+        feeds.iter().find(|feed| feed["id"] == id).unwrap_or_else(|| panic!("{id}: {list}")).clone()
+    };
+    assert_eq!(of("plan")["format"], "gtfs");
+    assert_eq!(of("live")["format"], "gtfs-rt");
+    assert_eq!(of("live")["static"], "plan");
+    assert_eq!(of("alerts")["static"], "plan");
+    let state = get_json(&format!("{url}/api/v1/state?channel=feed/plan")).await;
+    let changes = state["changes"].as_array().unwrap();
+    let vehicle = changes.iter().find(|change| change["kind"] == "vehicle").expect("a vehicle");
+    assert!(vehicle["record"]["lineside"]["route_short_name"].is_string(), "{vehicle}");
+    assert!(server.stop("-TERM").0.success());
+}
+
+#[tokio::test]
+async fn no_feeds_at_all_is_a_server_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = serve(folder.path(), &[]).await;
+    let list = get_json(&format!("{}/api/v1/feeds", server.url)).await;
+    assert_eq!(list["items"], Value::Array(Vec::new()));
+    assert_eq!(get(&format!("{}/", server.url)).await.status(), 200);
+    assert!(server.stop("-TERM").0.success());
+}
+
+#[tokio::test]
+async fn what_is_none_of_the_formats_is_passed_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("lifts.json");
+    std::fs::write(&file, "{\"lifts\": []}").unwrap();
+    let server = serve(folder.path(), &[file.to_str().unwrap().to_owned()]).await;
+    let response = get(&format!("{}/proxy/lifts", server.url)).await;
+    assert_eq!(response.status(), 200);
+    assert_eq!(response.text().await.unwrap(), "{\"lifts\": []}");
+    let feed = get_json(&format!("{}/api/v1/feeds/lifts", server.url)).await;
+    assert_eq!(feed["format"], "raw");
+    assert!(server.stop("-TERM").0.success());
+}

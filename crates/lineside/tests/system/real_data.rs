@@ -1,0 +1,219 @@
+//! Real feeds of real agencies through the whole server. They lie outside the repository; where they
+//! are absent these tests say so and pass.
+
+use std::collections::BTreeMap;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use lineside::Config;
+use lineside_ingest::{FeedConfig, FeedId, Location};
+use serde_json::Value;
+
+use crate::support::events::{HeldByChannel, Stream};
+use crate::support::http::get_json;
+use crate::support::{repository, serve};
+
+const LOADED_WITHIN: Duration = Duration::from_secs(300);
+/// Recorded seconds that pass in one: a snapshot each minute becomes ten in a second.
+const SPEED: f64 = 600.0;
+
+/// The folder of real feeds, or a word on why the test is skipped.
+fn real_data() -> Option<PathBuf> {
+    let folder = repository().join("../shared/data");
+    if folder.is_dir() {
+        return Some(folder);
+    }
+    println!("skipped: no real feeds at {}", folder.display());
+    None
+}
+
+fn feed(id: &str, location: Location) -> FeedConfig {
+    let mut feed = FeedConfig::new(FeedId::new(id).unwrap(), location);
+    feed.poll = Some(Duration::from_millis(50));
+    feed
+}
+
+fn config(feeds: Vec<FeedConfig>) -> Config {
+    let mut config = Config::default();
+    config.server.listen = "127.0.0.1:0".parse().unwrap();
+    config.server.drain = Duration::ZERO;
+    config.feeds = feeds;
+    config
+}
+
+fn zips_below(folder: &Path) -> Vec<PathBuf> {
+    let mut zips = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|ending| ending == "zip") {
+                zips.push(path);
+            }
+        }
+    }
+    zips.sort();
+    zips
+}
+
+/// The rows of each text file in a zip, counted by the csv crate alone.
+fn count_rows(zip: &Path) -> BTreeMap<String, u64> {
+    let mut archive = zip::ZipArchive::new(std::fs::File::open(zip).unwrap()).unwrap();
+    let mut counts = BTreeMap::new();
+    for index in 0..archive.len() {
+        let mut file = archive.by_index(index).unwrap();
+        let name = file.name().to_owned();
+        if !name.ends_with(".txt") || name.contains('/') {
+            continue;
+        }
+        let mut text = Vec::new();
+        file.read_to_end(&mut text).unwrap();
+        let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(&text[..]);
+        let mut row = csv::ByteRecord::new();
+        let mut rows = 0;
+        while reader.read_byte_record(&mut row).unwrap_or(false) {
+            rows += 1;
+        }
+        counts.insert(name, rows);
+    }
+    counts
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_real_schedule_is_loaded_with_all_its_rows() {
+    let Some(data) = real_data() else { return };
+    let zips = zips_below(&data.join("gtfs"));
+    let mut feeds = Vec::new();
+    for (index, zip) in zips.iter().enumerate() {
+        let mut feed = feed(&format!("schedule-{index}"), Location::File(zip.clone()));
+        feed.format = Some(lineside_formats::Format::Gtfs);
+        feed.poll = Some(Duration::from_secs(3600));
+        feeds.push(feed);
+    }
+    let server = serve(config(feeds)).await;
+    let deadline = Instant::now() + LOADED_WITHIN;
+    for (index, zip) in zips.iter().enumerate() {
+        let feed = server.app().ingest().feed(&format!("schedule-{index}")).unwrap();
+        while feed.status().last_attempt.is_none() || feed.status().fetches == 0 {
+            assert!(Instant::now() < deadline, "{} was not loaded in time", zip.display());
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        let broken_on_purpose = zip.strip_prefix(data.join("gtfs")).unwrap().components().count() > 1;
+        let Some(timetable) = feed.network().timetable() else {
+            let status = feed.status();
+            assert!(broken_on_purpose, "{}: {}", zip.display(), status.reason);
+            assert!(status.last_error.is_some(), "{}: refused without a reason", zip.display());
+            continue;
+        };
+        if !broken_on_purpose {
+            let counted = count_rows(zip);
+            for (name, rows) in timetable.row_counts() {
+                assert_eq!(counted.get(&**name), Some(rows), "{} {name}", zip.display());
+            }
+        }
+    }
+    server.stop().await;
+}
+
+/// A folder of snapshots, the schedule that fits it where there is one, and what must be seen.
+struct Series {
+    folder: &'static str,
+    schedule: Option<&'static str>,
+    /// Whether the trips are the schedule's own, so that names and delays must be found.
+    matched: bool,
+    snapshots: usize,
+}
+
+const SERIES: &[Series] = &[
+    Series { folder: "nyct-ace-series", schedule: Some("nyct-multi"), matched: false, snapshots: 80 },
+    Series { folder: "nyct-night-series", schedule: Some("nyct-multi"), matched: false, snapshots: 28 },
+    Series { folder: "soundtransit-pb", schedule: Some("soundtransit-oba"), matched: true, snapshots: 8 },
+    Series { folder: "caltrain", schedule: Some("caltrain-rt"), matched: true, snapshots: 2 },
+    Series { folder: "raba", schedule: Some("raba"), matched: true, snapshots: 2 },
+    Series { folder: "wmata-midnight", schedule: Some("wmata-oba4"), matched: false, snapshots: 4 },
+    Series { folder: "unitrans", schedule: None, matched: false, snapshots: 2 },
+    Series { folder: "mbta", schedule: None, matched: false, snapshots: 2 },
+    Series { folder: "transitland", schedule: None, matched: false, snapshots: 2 },
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_recorded_series_reaches_a_subscriber() {
+    let Some(data) = real_data() else { return };
+    for series in SERIES {
+        replay(&data, series).await;
+    }
+}
+
+async fn replay(data: &Path, series: &Series) {
+    let dir = data.join("gtfs-rt").join(series.folder);
+    let mut live = feed("live", Location::Replay { dir, speed: SPEED });
+    live.format = Some(lineside_formats::Format::GtfsRt);
+    let mut feeds = Vec::new();
+    if let Some(schedule) = series.schedule {
+        let zip = data.join("gtfs").join(schedule).with_extension("zip");
+        feeds.push(FeedConfig::new(FeedId::new("plan").unwrap(), Location::File(zip)));
+        live.static_feed = Some(FeedId::new("plan").unwrap());
+    }
+    feeds.push(live);
+    let server = serve(config(feeds)).await;
+    let url = format!("http://{}", server.address());
+    let channel = if series.schedule.is_some() { "feed/plan" } else { "feed/live" };
+    let seen = follow(&url, channel, series).await;
+    println!("{}: {seen:?}", series.folder);
+    assert!(seen.records > 0, "{}: nothing came", series.folder);
+    if series.matched {
+        assert!(seen.with_route > 0, "{}: no vehicle or trip shows its route", series.folder);
+        assert!(seen.with_delay > 0, "{}: no delay is known", series.folder);
+    }
+    server.stop().await;
+}
+
+#[derive(Debug, Default)]
+struct Seen {
+    records: usize,
+    with_route: usize,
+    with_delay: usize,
+    publications: usize,
+}
+
+/// Follows a channel until the recording has been played and nothing more comes.
+async fn follow(url: &str, channel: &str, series: &Series) -> Seen {
+    let mut stream = Stream::open(url, &format!("channel={channel}")).await;
+    let mut held = HeldByChannel::default();
+    let mut seen = Seen::default();
+    let deadline = Instant::now() + Duration::from_secs(90);
+    loop {
+        let Some(event) = stream.next_within(Duration::from_secs(5)).await else { break };
+        held.apply(&event);
+        for change in event.data["data"]["changes"].as_array().unwrap() {
+            seen.count(&change["record"]["lineside"]);
+        }
+        let now = held.get(channel);
+        let records = now.of_kind("vehicle").count() + now.of_kind("trip_update").count();
+        seen.records = seen.records.max(records);
+        seen.publications = now.publications;
+        if seen.is_enough(series) || Instant::now() > deadline {
+            break;
+        }
+    }
+    let expect = get_json(&format!("{url}/api/v1/state?channel={channel}")).await;
+    assert!(expect["changes"].is_array());
+    assert!(seen.publications >= series.snapshots / 2, "{}: {seen:?}", series.folder);
+    seen
+}
+
+impl Seen {
+    fn count(&mut self, join: &Value) {
+        self.with_route += usize::from(join["route_short_name"].is_string());
+        self.with_delay += usize::from(join["delay"].is_i64());
+    }
+
+    fn is_enough(&self, series: &Series) -> bool {
+        self.publications >= series.snapshots
+            && self.records > 0
+            && (!series.matched || (self.with_route > 0 && self.with_delay > 0))
+    }
+}

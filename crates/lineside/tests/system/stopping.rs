@@ -1,0 +1,49 @@
+//! Stopping: clean, within five seconds, whatever is going on.
+
+use std::time::Duration;
+
+use crate::support::events::Stream;
+use crate::support::http::get;
+use crate::support::process::ServerProcess;
+
+const STOP_MAX: Duration = Duration::from_secs(5);
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_stops_cleanly_within_five_seconds() {
+    for signal in ["-TERM", "-INT"] {
+        let server = ServerProcess::start(&["demo", "--port", "0", "--vehicles", "20"]);
+        let mut streams = Vec::new();
+        for _ in 0..5 {
+            streams.push(Stream::open(&server.url, "channel=feed/city").await);
+        }
+        // A connection that sends no request, and one in the middle of a head.
+        let address = server.url.trim_start_matches("http://").to_owned();
+        let _silent = std::net::TcpStream::connect(&address).unwrap();
+        let mut half = std::net::TcpStream::connect(&address).unwrap();
+        std::io::Write::write_all(&mut half, b"GET / HT").unwrap();
+        let stopping = tokio::task::spawn_blocking(move || server.stop(signal));
+        for mut stream in streams {
+            while stream.next_within(STOP_MAX).await.is_some() {}
+        }
+        let (status, took) = stopping.await.unwrap();
+        assert!(status.success(), "{signal}: {status}");
+        assert!(took < STOP_MAX, "{signal}: {took:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stopping_server_is_not_ready_and_opens_no_stream() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("lineside.toml");
+    std::fs::write(&config, "[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"2s\"\n").unwrap();
+    let server = ServerProcess::start(&["serve", "--config", config.to_str().unwrap()]);
+    let url = server.url.clone();
+    assert_eq!(get(&format!("{url}/readyz")).await.status(), 200);
+    let stopping = tokio::task::spawn_blocking(move || server.stop("-TERM"));
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert_eq!(get(&format!("{url}/readyz")).await.status(), 503);
+    assert_eq!(get(&format!("{url}/healthz")).await.status(), 200);
+    assert_eq!(get(&format!("{url}/events?channel=feed/x")).await.status(), 503);
+    let (status, took) = stopping.await.unwrap();
+    assert!(status.success() && took < STOP_MAX, "{status} {took:?}");
+}
