@@ -1,0 +1,278 @@
+//! What a producer may do wrong, by script or by switch.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use lineside_sync::UnixMillis;
+use parking_lot::RwLock;
+
+use crate::limits;
+use crate::origin::FeedId;
+
+/// A way to fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Fault {
+    /// The connection is taken and nothing ever comes.
+    Hang,
+    /// Status 500.
+    Http500,
+    /// Status 200 with a web page, as maintenance pages come.
+    Html,
+    /// The body ends before its end.
+    Truncate,
+    /// Status 200 and no byte.
+    Empty,
+    /// An old message with old timestamps, or an old version of the schedule.
+    Skew,
+    /// Ids of trips, stops and routes that the other side does not know.
+    Ids,
+}
+
+impl Fault {
+    /// All of them.
+    pub const ALL: [Self; 7] =
+        [Self::Hang, Self::Http500, Self::Html, Self::Truncate, Self::Empty, Self::Skew, Self::Ids];
+
+    /// The word for it in scripts and switches.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Hang => "hang",
+            Self::Http500 => "500",
+            Self::Html => "html",
+            Self::Truncate => "truncate",
+            Self::Empty => "empty",
+            Self::Skew => "skew",
+            Self::Ids => "ids",
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Fault {
+    type Err = BadFault;
+
+    fn from_str(text: &str) -> Result<Self, BadFault> {
+        let known = Self::ALL.into_iter().find(|fault| fault.as_str() == text);
+        known.ok_or_else(|| BadFault::new(text, format!("{text:?} is no fault")))
+    }
+}
+
+/// Why a fault's script could not be read; says what is expected.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "fault {spec:?}: {why}; expected \
+     <city|city-vehicles|city-trips|city-alerts>:<hang|500|html|truncate|empty|skew|ids>@<start>+<length>, \
+     times in seconds or with s, m or h, such as city-trips:hang@30s+2m"
+)]
+pub struct BadFault {
+    spec: String,
+    why: String,
+}
+
+impl BadFault {
+    fn new(spec: &str, why: impl Into<String>) -> Self {
+        Self { spec: spec.chars().take(120).collect(), why: why.into() }
+    }
+}
+
+/// A fault of one feed from some time after the start on, for some time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ScriptedFault {
+    feed: FeedId,
+    fault: Fault,
+    start: Duration,
+    length: Duration,
+}
+
+impl FromStr for ScriptedFault {
+    type Err = BadFault;
+
+    /// Reads `<feed>:<fault>@<start>+<length>`.
+    fn from_str(spec: &str) -> Result<Self, BadFault> {
+        let bad = |why: &str| BadFault::new(spec, why);
+        let (feed, rest) = spec.split_once(':').ok_or_else(|| bad("no colon after the feed"))?;
+        let (fault, rest) = rest.split_once('@').ok_or_else(|| bad("no @ before the start"))?;
+        let (start, length) = rest.split_once('+').ok_or_else(|| bad("no + before the length"))?;
+        let feed = FeedId::parse(feed).ok_or_else(|| bad(&format!("{feed:?} is no feed")))?;
+        let fault = fault.parse().map_err(|_| bad(&format!("{fault:?} is no fault")))?;
+        let time = |name: &str, text: &str| {
+            duration(text).ok_or_else(|| bad(&format!("{text:?} is no {name}")))
+        };
+        let (start, length) = (time("start", start)?, time("length", length)?);
+        if length.is_zero() {
+            return Err(bad("a length of 0 is no fault"));
+        }
+        Ok(Self { feed, fault, start, length })
+    }
+}
+
+/// `90`, `90s`, `2m` or `1h`.
+fn duration(text: &str) -> Option<Duration> {
+    let (digits, unit) = match text.strip_suffix(['s', 'm', 'h']) {
+        Some(digits) => (digits, &text[digits.len()..]),
+        None => (text, "s"),
+    };
+    let factor = match unit {
+        "h" => 3_600,
+        "m" => 60,
+        _ => 1,
+    };
+    let plain = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+    let seconds = plain.then(|| digits.parse::<u64>().ok()).flatten()?.checked_mul(factor)?;
+    Some(Duration::from_secs(seconds)).filter(|duration| *duration <= limits::FAULT_TIME_MAX)
+}
+
+/// The faults of a run, in the order given: where two overlap, the later one counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FaultPlan {
+    scripted: Vec<ScriptedFault>,
+}
+
+impl FaultPlan {
+    /// A plan of scripts, such as `city-trips:hang@30s+2m`.
+    ///
+    /// # Errors
+    /// The first script that cannot be read, or more than [`limits::FAULTS_MAX`] of them.
+    pub fn parse<'a>(specs: impl IntoIterator<Item = &'a str>) -> Result<Self, BadFault> {
+        Self::new(specs.into_iter().map(str::parse).collect::<Result<_, _>>()?)
+    }
+
+    /// A plan of scripts already read.
+    ///
+    /// # Errors
+    /// More than [`limits::FAULTS_MAX`] of them.
+    pub fn new(scripted: Vec<ScriptedFault>) -> Result<Self, BadFault> {
+        match scripted.len() {
+            n if n > limits::FAULTS_MAX => {
+                Err(BadFault::new("…", format!("{n} faults are more than {}", limits::FAULTS_MAX)))
+            }
+            _ => Ok(Self { scripted }),
+        }
+    }
+
+    fn at(&self, feed: FeedId, since_start: Duration) -> Option<Fault> {
+        let active = |f: &&ScriptedFault| {
+            f.feed == feed && f.start <= since_start && since_start < f.start + f.length
+        };
+        self.scripted.iter().rev().find(active).map(|f| f.fault)
+    }
+}
+
+/// Who decides about a feed's health.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Switch {
+    Script,
+    Fixed(Option<Fault>),
+}
+
+/// The faults of a running city: the plan, and switches that overrule it.
+#[derive(Debug)]
+pub struct Faults {
+    start: UnixMillis,
+    plan: FaultPlan,
+    switches: RwLock<[Switch; FeedId::ALL.len()]>,
+}
+
+impl Faults {
+    /// Scripted times count from `start`.
+    #[must_use]
+    pub fn new(start: UnixMillis, plan: FaultPlan) -> Self {
+        Self { start, plan, switches: RwLock::new([Switch::Script; FeedId::ALL.len()]) }
+    }
+
+    /// Switches a feed to a fault, or to health, whatever the script says, until it is switched again.
+    pub fn set(&self, feed: FeedId, fault: Option<Fault>) {
+        self.switches.write()[feed as usize] = Switch::Fixed(fault);
+    }
+
+    /// Lets the script decide about a feed again.
+    pub fn follow_script(&self, feed: FeedId) {
+        self.switches.write()[feed as usize] = Switch::Script;
+    }
+
+    /// Whether a feed was switched by hand and does not follow the script.
+    #[must_use]
+    pub fn is_switched(&self, feed: FeedId) -> bool {
+        self.switches.read()[feed as usize] != Switch::Script
+    }
+
+    /// The fault of a feed at an instant.
+    #[must_use]
+    pub fn active(&self, feed: FeedId, now: UnixMillis) -> Option<Fault> {
+        match self.switches.read()[feed as usize] {
+            Switch::Fixed(fault) => fault,
+            Switch::Script => self.plan.at(feed, now.since(self.start)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn active(specs: &[&str], seconds: i64) -> Option<Fault> {
+        let faults =
+            Faults::new(UnixMillis(1_000), FaultPlan::parse(specs.iter().copied()).unwrap());
+        faults.active(FeedId::Trips, UnixMillis(1_000 + seconds * 1_000))
+    }
+
+    #[test]
+    fn a_scripted_fault_lasts_from_its_start_for_its_length() {
+        let plan = ["city-trips:hang@90s+2m"];
+        assert_eq!(
+            [0, 89, 90, 209, 210].map(|s| active(&plan, s)),
+            [None, None, Some(Fault::Hang), Some(Fault::Hang), None]
+        );
+        assert_eq!(active(&["city-vehicles:500@0+1h"], 5), None);
+        assert_eq!(active(&["city-trips:500@0+60", "city-trips:ids@10+5"], 12), Some(Fault::Ids));
+    }
+
+    #[test]
+    fn a_switch_overrules_the_script_until_it_follows_again() {
+        let faults = Faults::new(UnixMillis(0), FaultPlan::parse(["city:html@0+1h"]).unwrap());
+        let now = UnixMillis(5_000);
+        assert_eq!(faults.active(FeedId::City, now), Some(Fault::Html));
+        faults.set(FeedId::City, None);
+        assert_eq!(faults.active(FeedId::City, now), None);
+        faults.set(FeedId::City, Some(Fault::Empty));
+        assert_eq!(faults.active(FeedId::City, now), Some(Fault::Empty));
+        assert!(faults.is_switched(FeedId::City) && !faults.is_switched(FeedId::Alerts));
+        faults.follow_script(FeedId::City);
+        assert_eq!(faults.active(FeedId::City, now), Some(Fault::Html));
+    }
+
+    #[test]
+    fn a_malformed_script_is_refused_with_what_is_expected() {
+        let cases = [
+            ("", "no colon"),
+            ("city-trips", "no colon"),
+            ("city-trips:hang", "no @"),
+            ("city-trips:hang@5", "no +"),
+            ("town:hang@5+5", "\"town\" is no feed"),
+            ("city:explode@5+5", "\"explode\" is no fault"),
+            ("city:hang@soon+5", "\"soon\" is no start"),
+            ("city:hang@5+5d", "\"5d\" is no length"),
+            ("city:hang@-5+5", "\"-5\" is no start"),
+            ("city:hang@5+0", "length of 0"),
+            ("city:hang@5+99999999999999999999h", "is no length"),
+        ];
+        for (spec, why) in cases {
+            let message = spec.parse::<ScriptedFault>().unwrap_err().to_string();
+            assert!(message.contains(why), "{spec}: {message}");
+            assert!(message.contains("expected <city|city-vehicles|"), "{message}");
+        }
+    }
+
+    #[test]
+    fn a_plan_has_its_bound() {
+        let many = vec!["city:hang@1+1"; limits::FAULTS_MAX + 1];
+        assert!(FaultPlan::parse(many).is_err());
+    }
+}

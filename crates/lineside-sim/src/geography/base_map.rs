@@ -1,0 +1,88 @@
+//! The map under the vehicles, as GeoJSON.
+
+use serde_json::{Value, json};
+
+use super::Geography;
+use super::plane::{Line, Point, simplify};
+use super::terrain::Area;
+
+/// Points that lie nearer than this to a simpler line are left out, metres.
+const TOLERANCE: f64 = 2.5;
+
+impl Geography {
+    /// A FeatureCollection with the features in the order in which they are to be drawn.
+    pub(crate) fn base_map(&self, rails: &[&Line]) -> Value {
+        let mut features = Vec::new();
+        for (kind, areas) in [
+            ("land", &self.terrain.land),
+            ("ground", &self.terrain.grounds),
+            ("park", &self.terrain.parks),
+            ("water", &self.terrain.water),
+        ] {
+            features.extend(areas.iter().map(|area| self.area(kind, area)));
+        }
+        for (street, name) in self.streets.iter().zip(&self.street_names).rev() {
+            let name = Some(name.as_str()).filter(|name| !name.is_empty());
+            features.push(feature(
+                "street",
+                street.class.as_str(),
+                name,
+                json!({
+                    "type": "LineString",
+                    "coordinates": self.coordinates(&simplify(&street.points, TOLERANCE)),
+                }),
+            ));
+        }
+        for rail in rails {
+            let coordinates = self.coordinates(&simplify(rail.points(), TOLERANCE));
+            features.push(feature(
+                "rail",
+                "rail",
+                None,
+                json!({"type": "LineString", "coordinates": coordinates}),
+            ));
+        }
+        for district in &self.districts {
+            features.push(feature(
+                "district",
+                district.character.as_str(),
+                Some(district.name),
+                json!({
+                    "type": "Point",
+                    "coordinates": self.coordinate(district.place),
+                }),
+            ));
+        }
+        json!({"type": "FeatureCollection", "features": features})
+    }
+
+    fn area(&self, kind: &str, area: &Area) -> Value {
+        let rings: Vec<Value> = area
+            .rings
+            .iter()
+            .map(|ring| {
+                let mut closed = ring.clone();
+                closed.push(ring[0]);
+                self.coordinates(&simplify(&closed, TOLERANCE))
+            })
+            .collect();
+        feature(kind, area.class, area.name, json!({"type": "Polygon", "coordinates": rings}))
+    }
+
+    fn coordinates(&self, points: &[Point]) -> Value {
+        Value::Array(points.iter().map(|p| self.coordinate(*p)).collect())
+    }
+
+    fn coordinate(&self, p: Point) -> Value {
+        let (lat, lon) = self.projection.lat_lon(p);
+        json!([(lon * 1e6).round() / 1e6, (lat * 1e6).round() / 1e6])
+    }
+}
+
+fn feature(kind: &str, class: &str, name: Option<&str>, geometry: Value) -> Value {
+    let mut properties = json!({"kind": kind, "class": class});
+    if let Some(name) = name {
+        properties["name"] = name.into();
+    }
+    json!({"type": "Feature", "properties": properties, "geometry": geometry})
+}

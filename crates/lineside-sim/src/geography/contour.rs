@@ -1,0 +1,204 @@
+//! The outlines of where a value is above zero (marching squares), such as the built-up area.
+
+use super::plane::{Point, at, round_corners, simplify};
+
+/// Rings round every region of positive value in a box; a hole in a region is a ring of its own.
+///
+/// `value` should be negative along the box's edge, or regions end there without an outline.
+pub(crate) fn outlines(
+    centre: Point,
+    half: Point,
+    cell: f64,
+    value: impl Fn(Point) -> f64,
+) -> Vec<Vec<Point>> {
+    let (width, height) = ((half.x * 2.0 / cell) as usize, (half.y * 2.0 / cell) as usize);
+    let corner = centre - half;
+    let place = |column: usize, row: usize| corner + at(column as f64 * cell, row as f64 * cell);
+    let edge =
+        |column: usize, row: usize| column == 0 || row == 0 || column == width || row == height;
+    let values: Vec<f64> = (0..(width + 1) * (height + 1))
+        .map(|i| (i % (width + 1), i / (width + 1)))
+        .map(|(column, row)| if edge(column, row) { -1.0 } else { value(place(column, row)) })
+        .collect();
+    let mut walk = Walk { width, height, values, next: vec![[NONE; 2]; width * height] };
+    walk.join_edges();
+    walk.rings(place)
+}
+
+/// No edge.
+const NONE: u32 = u32::MAX;
+
+struct Walk {
+    width: usize,
+    height: usize,
+    values: Vec<f64>,
+    /// For each square up to two pieces of outline, as (edge in, edge out) packed in 4 bits.
+    next: Vec<[u32; 2]>,
+}
+
+/// The sides of a square, counter-clockwise: bottom, right, top, left.
+const STEPS: [(isize, isize); 4] = [(0, -1), (1, 0), (0, 1), (-1, 0)];
+
+impl Walk {
+    fn value(&self, column: usize, row: usize) -> f64 {
+        self.values[row * (self.width + 1) + column]
+    }
+
+    fn corners(&self, column: usize, row: usize) -> [f64; 4] {
+        [
+            self.value(column, row),
+            self.value(column + 1, row),
+            self.value(column + 1, row + 1),
+            self.value(column, row + 1),
+        ]
+    }
+
+    /// Notes through which sides the outline runs, with the positive ground on its left.
+    fn join_edges(&mut self) {
+        for row in 0..self.height {
+            for column in 0..self.width {
+                let up = self.corners(column, row).map(|v| v > 0.0);
+                let mut pieces = [NONE; 2];
+                let mut count = 0;
+                for side in 0..4 {
+                    // The outline enters where, going round, positive ground begins after this side.
+                    if up[side] && !up[(side + 1) % 4] {
+                        let out =
+                            (1..4).map(|k| (side + k) % 4).find(|s| !up[*s] && up[(s + 1) % 4]);
+                        if let Some(out) = out {
+                            pieces[count] = (side * 4 + out) as u32;
+                            count += 1;
+                        }
+                    }
+                }
+                self.next[row * self.width + column] = pieces;
+            }
+        }
+    }
+
+    fn rings(&mut self, place: impl Fn(usize, usize) -> Point) -> Vec<Vec<Point>> {
+        let mut rings = Vec::new();
+        for start in 0..self.next.len() {
+            for k in 0..2 {
+                if self.next[start][k] != NONE {
+                    let ring = self.follow(start, k, &place);
+                    if ring.len() > 3 {
+                        rings.push(ring);
+                    }
+                }
+            }
+        }
+        rings
+    }
+
+    fn follow(
+        &mut self,
+        start: usize,
+        k: usize,
+        place: &impl Fn(usize, usize) -> Point,
+    ) -> Vec<Point> {
+        let mut ring = Vec::new();
+        let (mut square, mut piece) = (start, k);
+        loop {
+            let packed = std::mem::replace(&mut self.next[square][piece], NONE);
+            let out = (packed % 4) as usize;
+            let (column, row) = (square % self.width, square / self.width);
+            ring.push(self.crossing(column, row, out, place));
+            let (dx, dy) = STEPS[out];
+            let (Some(column), Some(row)) =
+                (column.checked_add_signed(dx), row.checked_add_signed(dy))
+            else {
+                break;
+            };
+            if column >= self.width || row >= self.height {
+                break;
+            }
+            square = row * self.width + column;
+            let entry = ((out + 2) % 4) as u32;
+            match self.next[square].iter().position(|packed| *packed != NONE && packed / 4 == entry)
+            {
+                Some(next) => piece = next,
+                None => break,
+            }
+        }
+        ring
+    }
+
+    /// Where the value passes zero on a side of a square.
+    fn crossing(
+        &self,
+        column: usize,
+        row: usize,
+        side: usize,
+        place: &impl Fn(usize, usize) -> Point,
+    ) -> Point {
+        let corner = |k: usize| match k % 4 {
+            0 => (column, row),
+            1 => (column + 1, row),
+            2 => (column + 1, row + 1),
+            _ => (column, row + 1),
+        };
+        let (a, b) = (corner(side), corner(side + 1));
+        let (va, vb) = (self.value(a.0, a.1), self.value(b.0, b.1));
+        place(a.0, a.1).towards(place(b.0, b.1), va / (va - vb))
+    }
+}
+
+/// The same outlines as regions, each an outer ring followed by its holes, smoothed; specks are left out.
+pub(crate) fn regions(rings: &[Vec<Point>], tolerance: f64) -> Vec<Vec<Vec<Point>>> {
+    let smoothed = rings.iter().filter(|ring| ring.len() > 8).map(|ring| smooth(ring, tolerance));
+    let (outer, holes): (Vec<_>, Vec<_>) =
+        smoothed.filter(|ring| ring.len() > 3).partition(|ring| area(ring) > 0.0);
+    let mut regions: Vec<Vec<Vec<Point>>> = outer.into_iter().map(|ring| vec![ring]).collect();
+    for hole in holes {
+        if let Some(region) = regions.iter_mut().find(|region| encloses(&region[0], hole[0])) {
+            region.push(hole);
+        }
+    }
+    regions
+}
+
+/// Positive for a ring that runs counter-clockwise.
+fn area(ring: &[Point]) -> f64 {
+    (0..ring.len()).map(|i| ring[i].cross(ring[(i + 1) % ring.len()])).sum::<f64>() / 2.0
+}
+
+fn encloses(ring: &[Point], p: Point) -> bool {
+    let crosses = |a: Point, b: Point| {
+        (a.y > p.y) != (b.y > p.y) && p.x < a.x + (b.x - a.x) * (p.y - a.y) / (b.y - a.y)
+    };
+    (0..ring.len()).filter(|i| crosses(ring[*i], ring[(i + 1) % ring.len()])).count() % 2 == 1
+}
+
+/// A ring with its steps smoothed away and its needless points dropped.
+pub(crate) fn smooth(ring: &[Point], tolerance: f64) -> Vec<Point> {
+    let mut closed = ring.to_vec();
+    closed.push(ring[0]);
+    let mut ring = simplify(&round_corners(&simplify(&closed, tolerance), 2), tolerance / 3.0);
+    ring.pop();
+    ring
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_disc_with_a_hole_has_two_outlines() {
+        let value = |p: Point| (800.0 - p.length()).min(p.length() - 300.0);
+        let mut rings = outlines(at(0.0, 0.0), at(1_000.0, 1_000.0), 50.0, value);
+        rings.sort_by_key(Vec::len);
+        assert_eq!(rings.len(), 2);
+        for (ring, radius) in rings.iter().zip([300.0, 800.0]) {
+            assert!(ring.iter().all(|p| (p.length() - radius).abs() < 5.0));
+        }
+        let regions = regions(&rings, 5.0);
+        assert_eq!((regions.len(), regions[0].len()), (1, 2));
+        assert!(area(&regions[0][0]) > 1.9e6 && area(&regions[0][1]) < -2.7e5);
+    }
+
+    #[test]
+    fn what_reaches_the_edge_of_the_box_still_has_an_outline() {
+        assert_eq!(outlines(at(0.0, 0.0), at(500.0, 500.0), 50.0, |_| 1.0).len(), 1);
+    }
+}

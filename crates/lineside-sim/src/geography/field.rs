@@ -1,0 +1,192 @@
+//! Which way streets run and how close together, everywhere.
+//!
+//! Directions are a cross field, after the tensor fields of Chen et al., "Interactive Procedural Street Modeling"
+//! (2008): each district lays a grid at its own angle, the old town pulls rings and radials round itself, shores and
+//! main roads line up what is near them. As streets cross at right angles, all four directions of a crossing are one
+//! and the same value, (cos 4θ, sin 4θ), and the weighted sum has no seam anywhere.
+
+use super::plan::{Character, District};
+use super::plane::{Line, Point, at};
+use super::raster::Raster;
+use crate::noise;
+
+/// The field is worked out on a grid this wide (metres) and read between its points.
+const CELL: f64 = 100.0;
+/// Main roads turn the streets within this distance, metres.
+const ROADSIDE: f64 = 450.0;
+
+#[derive(Debug)]
+pub(crate) struct Field {
+    corner: Point,
+    width: usize,
+    height: usize,
+    /// (cos 4θ, sin 4θ), not of length 1.
+    axes: Vec<Point>,
+    /// 0 in the country, 1 in the middle of town.
+    density: Vec<f32>,
+}
+
+impl Field {
+    pub(crate) fn build(
+        seed: u64,
+        centre: Point,
+        half: Point,
+        raster: &Raster,
+        districts: &[District],
+        roads: &[Line],
+    ) -> Self {
+        let (width, height) =
+            ((half.x * 2.0 / CELL) as usize + 1, (half.y * 2.0 / CELL) as usize + 1);
+        let mut field =
+            Self { corner: centre - half, width, height, axes: Vec::new(), density: Vec::new() };
+        let key = noise::key(seed, "field");
+        let grids: Vec<Grid> = districts
+            .iter()
+            .enumerate()
+            .map(|(i, d)| Grid::of(d, noise::mix(key, i as u64)))
+            .collect();
+        for i in 0..width * height {
+            let p = field.corner + at((i % width) as f64 * CELL, (i / width) as f64 * CELL);
+            field.axes.push(axis(key, p, raster, &grids));
+            field.density.push(density(key, p, districts, roads) as f32);
+        }
+        field.follow_roads(roads);
+        field
+    }
+
+    /// Adds the roads' own directions around them, strongest at the kerb.
+    fn follow_roads(&mut self, roads: &[Line]) {
+        for road in roads {
+            let count = (road.length() / CELL) as usize;
+            for k in 0..=count {
+                let (p, direction) = road.place_at(k as f64 * CELL);
+                let local = (p - self.corner) * (1.0 / CELL);
+                let reach = (ROADSIDE / CELL) as isize;
+                for dy in -reach..=reach {
+                    for dx in -reach..=reach {
+                        let (column, row) =
+                            (local.x.round() as isize + dx, local.y.round() as isize + dy);
+                        if let Some(i) = self.cell(column, row) {
+                            let corner = self.corner + at(column as f64 * CELL, row as f64 * CELL);
+                            let weight =
+                                0.8 * (-(corner.distance(p) / (ROADSIDE * 0.5)).powi(2)).exp();
+                            self.axes[i] = self.axes[i] + crossing_of(direction) * weight;
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn cell(&self, column: isize, row: isize) -> Option<usize> {
+        let inside =
+            (0..self.width as isize).contains(&column) && (0..self.height as isize).contains(&row);
+        inside.then(|| row as usize * self.width + column as usize)
+    }
+
+    fn between<T>(&self, p: Point, mix: impl Fn([usize; 4], f64, f64) -> T) -> T {
+        let local = (p - self.corner) * (1.0 / CELL);
+        let column = (local.x.floor().max(0.0) as usize).min(self.width - 2);
+        let row = (local.y.floor().max(0.0) as usize).min(self.height - 2);
+        let i = row * self.width + column;
+        let share = |v: f64, cell: usize| (v - cell as f64).clamp(0.0, 1.0);
+        mix(
+            [i, i + 1, i + self.width, i + self.width + 1],
+            share(local.x, column),
+            share(local.y, row),
+        )
+    }
+
+    /// Of the four directions of streets at a place, the one nearest to `heading`.
+    pub(crate) fn direction(&self, p: Point, heading: Point) -> Point {
+        let axis = self.between(p, |[a, b, c, d], tx, ty| {
+            self.axes[a]
+                .towards(self.axes[b], tx)
+                .towards(self.axes[c].towards(self.axes[d], tx), ty)
+        });
+        let direction = Point::from_angle(axis.y.atan2(axis.x) / 4.0);
+        let side = direction.left();
+        let (straight, aside) = (direction.dot(heading), side.dot(heading));
+        if straight.abs() >= aside.abs() {
+            direction * straight.signum()
+        } else {
+            side * aside.signum()
+        }
+    }
+
+    /// How built-up it is: 0 in the country, 1 in the middle of town.
+    pub(crate) fn density(&self, p: Point) -> f64 {
+        self.between(p, |corners, tx, ty| {
+            let [a, b, c, d] = corners.map(|i| f64::from(self.density[i]));
+            (a + (b - a) * tx) * (1.0 - ty) + (c + (d - c) * tx) * ty
+        })
+    }
+}
+
+/// The value of the crossing that has a street in this direction (of length 1): its angle times four.
+fn crossing_of(direction: Point) -> Point {
+    let twice =
+        at(direction.x * direction.x - direction.y * direction.y, 2.0 * direction.x * direction.y);
+    at(twice.x * twice.x - twice.y * twice.y, 2.0 * twice.x * twice.y)
+}
+
+struct Grid {
+    place: Point,
+    reach: f64,
+    axis: Point,
+}
+
+impl Grid {
+    /// A district's grid looks roughly towards the old town, as roads led there before streets were laid.
+    fn of(district: &District, key: u64) -> Self {
+        let outward = district.place.y.atan2(district.place.x);
+        let turn = (noise::share(key) - 0.5) * 1.1;
+        Self {
+            place: district.place,
+            reach: district.reach * 1.1,
+            axis: Point::from_angle((outward + turn) * 4.0),
+        }
+    }
+}
+
+fn axis(key: u64, p: Point, raster: &Raster, grids: &[Grid]) -> Point {
+    let mut sum = crossing_of(p.unit()) * (0.15 + 0.9 * (-(p.length() / 2_300.0).powi(2)).exp());
+    for grid in grids {
+        sum = sum + grid.axis * (-(p.distance(grid.place) / grid.reach).powi(2)).exp();
+    }
+    let shore = raster.shore(p).abs();
+    let along_shore = crossing_of(raster.inland(p).unit());
+    sum = sum + along_shore * (1.1 * (-shore / 220.0).exp());
+    // A slow swirl takes the ruler's edge off every grid.
+    let turn = noise::rough(key, p.x / 1_700.0, p.y / 1_700.0, 2) * 1.3;
+    let (sin, cos) = turn.sin_cos();
+    at(sum.x * cos - sum.y * sin, sum.x * sin + sum.y * cos)
+}
+
+/// Districts are dense, fingers of houses follow the main roads, and the wedges between stay green.
+fn density(key: u64, p: Point, districts: &[District], roads: &[Line]) -> f64 {
+    let ragged = noise::rough(noise::mix(key, 1), p.x / 900.0, p.y / 900.0, 3);
+    let mut density: f64 = 0.0;
+    for district in districts {
+        let (peak, reach) = match district.character {
+            Character::Core => (1.0, district.reach * 2.1),
+            Character::Inner => (0.85, district.reach * 1.35),
+            Character::Suburb => (0.6, district.reach * 1.05),
+            Character::Town => (0.5, district.reach * 0.85),
+        };
+        let away = p.distance(district.place) / reach;
+        density = density.max(peak * (-away * away).exp());
+    }
+    let finger = 0.42 * (-(p.length() / 9_500.0).powi(4)).exp();
+    // Roads are far more work than districts, so they are asked only where they can still matter.
+    if density < finger && finger > 0.02 {
+        let near_road = roads.iter().map(|road| coarse_distance(road, p)).fold(f64::MAX, f64::min);
+        density = density.max(finger * (-(near_road / 480.0).powi(2)).exp());
+    }
+    (density + ragged * 0.16).clamp(0.0, 1.0)
+}
+
+/// Distance to a line's points, which lie closer together than anyone would notice here.
+fn coarse_distance(line: &Line, p: Point) -> f64 {
+    line.points().iter().step_by(4).map(|q| q.distance(p)).fold(f64::MAX, f64::min)
+}

@@ -1,0 +1,308 @@
+//! The streets as a graph that buses and trams can be led through.
+//!
+//! Crossings are nodes and the pieces of street between them edges. Side streets are left out: nothing runs there, and
+//! the graph stays small enough to search from scratch for each line.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::grid::Cells;
+use super::plane::{Line, Point, crossing, foot_on_segment};
+use super::streets::{Street, StreetClass};
+
+/// Two crossings nearer than this are one, metres.
+const SNAP: f64 = 9.0;
+/// The end of a street joins another street that is this near, metres.
+const JOIN: f64 = 14.0;
+/// What a sharp turn costs, in metres of way.
+const TURN_COST: f64 = 140.0;
+
+#[derive(Debug)]
+pub(crate) struct Edge {
+    pub(crate) a: u32,
+    pub(crate) b: u32,
+    pub(crate) street: u32,
+    pub(crate) class: StreetClass,
+    /// From a to b.
+    pub(crate) line: Line,
+}
+
+#[derive(Debug)]
+pub(crate) struct Graph {
+    pub(crate) nodes: Vec<Point>,
+    pub(crate) edges: Vec<Edge>,
+    /// Edges at each node.
+    around: Vec<Vec<u32>>,
+}
+
+/// A piece of street among the cells.
+#[derive(Clone, Copy)]
+struct Piece {
+    street: u32,
+    at: u32,
+    a: Point,
+    b: Point,
+}
+
+impl Graph {
+    pub(crate) fn build(streets: &[Street]) -> Self {
+        let used: Vec<(u32, Line)> = streets
+            .iter()
+            .enumerate()
+            .filter(|(_, s)| !matches!(s.class, StreetClass::Motorway | StreetClass::Street))
+            .map(|(i, s)| (i as u32, Line::new(s.points.clone())))
+            .collect();
+        let cuts = cuts(&used);
+        let mut graph = Self { nodes: Vec::new(), edges: Vec::new(), around: Vec::new() };
+        let mut near: Cells<u32> = Cells::new(50.0);
+        for ((street, line), cuts) in used.iter().zip(cuts) {
+            let nodes: Vec<(f64, u32)> =
+                cuts.into_iter().map(|d| (d, graph.node_at(&mut near, line.point_at(d)))).collect();
+            for pair in nodes.windows(2) {
+                if pair[0].1 != pair[1].1 {
+                    graph.join(
+                        pair[0].1,
+                        pair[1].1,
+                        *street,
+                        streets[*street as usize].class,
+                        line,
+                        pair[0].0,
+                        pair[1].0,
+                    );
+                }
+            }
+        }
+        graph.keep_the_largest_part();
+        graph
+    }
+
+    fn node_at(&mut self, near: &mut Cells<u32>, p: Point) -> u32 {
+        if let Some(node) = near.near(p, SNAP).find(|n| self.nodes[*n as usize].distance(p) < SNAP)
+        {
+            return node;
+        }
+        let node = self.nodes.len() as u32;
+        self.nodes.push(p);
+        self.around.push(Vec::new());
+        near.insert(p, node);
+        node
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "an edge is this many things")]
+    fn join(
+        &mut self,
+        a: u32,
+        b: u32,
+        street: u32,
+        class: StreetClass,
+        line: &Line,
+        from: f64,
+        to: f64,
+    ) {
+        let mut points = line.slice(from, to);
+        let last = points.len() - 1;
+        points[0] = self.nodes[a as usize];
+        points[last] = self.nodes[b as usize];
+        let edge = self.edges.len() as u32;
+        self.edges.push(Edge { a, b, street, class, line: Line::new(points) });
+        self.around[a as usize].push(edge);
+        self.around[b as usize].push(edge);
+    }
+
+    /// Streets on islets and other pieces that no bus can reach lose their edges.
+    fn keep_the_largest_part(&mut self) {
+        let mut part = vec![u32::MAX; self.nodes.len()];
+        let mut sizes: Vec<usize> = Vec::new();
+        for start in 0..self.nodes.len() {
+            if part[start] != u32::MAX {
+                continue;
+            }
+            let id = sizes.len() as u32;
+            let mut open = vec![start];
+            part[start] = id;
+            let mut size = 0;
+            while let Some(node) = open.pop() {
+                size += 1;
+                for edge in &self.around[node] {
+                    let other = self.other_end(*edge, node as u32) as usize;
+                    if part[other] == u32::MAX {
+                        part[other] = id;
+                        open.push(other);
+                    }
+                }
+            }
+            sizes.push(size);
+        }
+        let largest = (0..sizes.len()).max_by_key(|i| sizes[*i]).unwrap_or(0) as u32;
+        for (node, edges) in self.around.iter_mut().enumerate() {
+            if part[node] != largest {
+                edges.clear();
+            }
+        }
+    }
+
+    fn other_end(&self, edge: u32, node: u32) -> u32 {
+        let edge = &self.edges[edge as usize];
+        if edge.a == node { edge.b } else { edge.a }
+    }
+
+    /// The edges that meet at a node.
+    pub(crate) fn edges_at(&self, node: u32) -> &[u32] {
+        &self.around[node as usize]
+    }
+
+    /// The nearest node that can be reached from everywhere, with a preference for wide streets.
+    pub(crate) fn nearest(&self, p: Point) -> u32 {
+        let badness = |node: usize| {
+            let best = self.around[node].iter().map(|e| self.edges[*e as usize].class).min();
+            let detour = match best {
+                Some(StreetClass::Main) => 0.0,
+                Some(StreetClass::Avenue) => 60.0,
+                Some(_) => 160.0,
+                None => f64::MAX,
+            };
+            self.nodes[node].distance(p) + detour
+        };
+        (0..self.nodes.len()).min_by(|a, b| badness(*a).total_cmp(&badness(*b))).unwrap_or(0) as u32
+    }
+
+    /// The direction in which an edge leaves a node.
+    pub(crate) fn leaves(&self, edge: u32, node: u32) -> Point {
+        let edge = &self.edges[edge as usize];
+        let reach = edge.line.length().min(40.0);
+        if edge.a == node {
+            (edge.line.point_at(reach) - self.nodes[node as usize]).unit()
+        } else {
+            (edge.line.point_at(edge.line.length() - reach) - self.nodes[node as usize]).unit()
+        }
+    }
+
+    /// The cheapest way between two nodes as edges, `weight` saying what a metre of an edge costs; turns cost extra.
+    ///
+    /// Searches over directed edges, so that turns can be told from going straight on. Cost: O(E log E).
+    pub(crate) fn way(&self, from: u32, to: u32, weight: impl Fn(u32) -> f64) -> Option<Vec<u32>> {
+        // State 2·edge + (1 when run from b to a).
+        let mut cost = vec![f64::MAX; self.edges.len() * 2];
+        let mut before = vec![u32::MAX; self.edges.len() * 2];
+        let mut open = BinaryHeap::new();
+        let price = |edge: u32| self.edges[edge as usize].line.length() * weight(edge);
+        for edge in &self.around[from as usize] {
+            let state = self.state(*edge, from);
+            cost[state as usize] = price(*edge);
+            open.push((Reverse(cost[state as usize] as u64), state));
+        }
+        while let Some((Reverse(reached), state)) = open.pop() {
+            let (edge, node) = (state / 2, self.end_of(state));
+            if reached > cost[state as usize] as u64 {
+                continue;
+            }
+            if node == to {
+                return Some(self.retrace(state, &before));
+            }
+            let arriving = self.leaves(edge, node) * -1.0;
+            for next in &self.around[node as usize] {
+                if *next == edge {
+                    continue;
+                }
+                let turn = (1.0 - arriving.dot(self.leaves(*next, node))).max(0.0);
+                let total = cost[state as usize] + price(*next) + turn * TURN_COST;
+                let next = self.state(*next, node);
+                if total < cost[next as usize] {
+                    cost[next as usize] = total;
+                    before[next as usize] = state;
+                    open.push((Reverse(total as u64), next));
+                }
+            }
+        }
+        None
+    }
+
+    fn state(&self, edge: u32, from: u32) -> u32 {
+        edge * 2 + u32::from(self.edges[edge as usize].a != from)
+    }
+
+    fn end_of(&self, state: u32) -> u32 {
+        let edge = &self.edges[(state / 2) as usize];
+        if state.is_multiple_of(2) { edge.b } else { edge.a }
+    }
+
+    fn retrace(&self, mut state: u32, before: &[u32]) -> Vec<u32> {
+        let mut way = vec![state / 2];
+        while before[state as usize] != u32::MAX {
+            state = before[state as usize];
+            way.push(state / 2);
+        }
+        way.reverse();
+        way
+    }
+
+    /// The nodes that a way passes, from its begin to its end.
+    pub(crate) fn nodes_of(&self, from: u32, way: &[u32]) -> Vec<u32> {
+        let mut nodes = vec![from];
+        for edge in way {
+            nodes.push(self.other_end(*edge, nodes[nodes.len() - 1]));
+        }
+        nodes
+    }
+
+    /// The line along a way that begins at a node.
+    pub(crate) fn line_of(&self, from: u32, way: &[u32]) -> Line {
+        let mut points = vec![self.nodes[from as usize]];
+        let mut node = from;
+        for id in way {
+            let edge = &self.edges[*id as usize];
+            if edge.a == node {
+                points.extend(edge.line.points().iter().skip(1));
+            } else {
+                points.extend(edge.line.points().iter().rev().skip(1));
+            }
+            node = self.other_end(*id, node);
+        }
+        Line::new(points)
+    }
+}
+
+/// For each street the distances at which it is cut: its ends and wherever another meets it.
+fn cuts(used: &[(u32, Line)]) -> Vec<Vec<f64>> {
+    let mut cells: Cells<Piece> = Cells::new(60.0);
+    for (street, (_, line)) in used.iter().enumerate() {
+        for (i, pair) in line.points().windows(2).enumerate() {
+            let piece = Piece { street: street as u32, at: i as u32, a: pair[0], b: pair[1] };
+            cells.insert_segment(pair[0], pair[1], piece);
+        }
+    }
+    let mut cuts: Vec<Vec<f64>> = used.iter().map(|(_, line)| vec![0.0, line.length()]).collect();
+    for (street, (_, line)) in used.iter().enumerate() {
+        for (i, pair) in line.points().windows(2).enumerate() {
+            let reach = pair[0].distance(pair[1]) / 2.0;
+            for other in cells.near(pair[0].towards(pair[1], 0.5), reach) {
+                if (other.street as usize, other.at as usize) <= (street, i + 1) {
+                    continue;
+                }
+                if let Some((share, _)) = crossing(pair[0], pair[1], other.a, other.b) {
+                    let place = pair[0].towards(pair[1], share);
+                    cuts[street].push(line.along()[i] + share * (reach * 2.0));
+                    let theirs = &used[other.street as usize].1;
+                    cuts[other.street as usize]
+                        .push(theirs.along()[other.at as usize] + other.a.distance(place));
+                }
+            }
+        }
+        for end in [line.points()[0], line.points()[line.points().len() - 1]] {
+            for other in cells.near(end, JOIN).filter(|other| other.street as usize != street) {
+                let (foot, _) = foot_on_segment(end, other.a, other.b);
+                if foot.distance(end) < JOIN {
+                    let theirs = &used[other.street as usize].1;
+                    cuts[other.street as usize]
+                        .push(theirs.along()[other.at as usize] + other.a.distance(foot));
+                }
+            }
+        }
+    }
+    for list in &mut cuts {
+        list.sort_by(f64::total_cmp);
+        // Cuts at (nearly) one place are one, but the ends stay where they are.
+        list.dedup_by(|b, a| *b - *a < SNAP);
+    }
+    cuts
+}

@@ -1,0 +1,356 @@
+//! The city's flat plane in metres (x east, y north of the middle of the old town), lines on it, and its place on Earth.
+//!
+//! The plane is small enough that an equirectangular projection about its origin errs by less than the width of a
+//! street, so everything else here may think in metres.
+
+use std::ops::{Add, Mul, Sub};
+
+/// Metres per degree of latitude on the sphere of GTFS consumers.
+const METRES_PER_DEGREE: f64 = 111_195.0;
+
+/// A point or a vector of the plane, in metres.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Point {
+    pub(crate) x: f64,
+    pub(crate) y: f64,
+}
+
+pub(crate) const fn at(x: f64, y: f64) -> Point {
+    Point { x, y }
+}
+
+impl Add for Point {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        at(self.x + other.x, self.y + other.y)
+    }
+}
+
+impl Sub for Point {
+    type Output = Self;
+    fn sub(self, other: Self) -> Self {
+        at(self.x - other.x, self.y - other.y)
+    }
+}
+
+impl Mul<f64> for Point {
+    type Output = Self;
+    fn mul(self, factor: f64) -> Self {
+        at(self.x * factor, self.y * factor)
+    }
+}
+
+impl Point {
+    pub(crate) fn dot(self, other: Self) -> f64 {
+        self.x * other.x + self.y * other.y
+    }
+
+    pub(crate) fn cross(self, other: Self) -> f64 {
+        self.x * other.y - self.y * other.x
+    }
+
+    pub(crate) fn length(self) -> f64 {
+        self.x.hypot(self.y)
+    }
+
+    pub(crate) fn distance(self, other: Self) -> f64 {
+        (self - other).length()
+    }
+
+    /// The vector of length 1 in this direction; east for a vector of no length.
+    pub(crate) fn unit(self) -> Self {
+        let length = self.length();
+        if length < 1e-9 { at(1.0, 0.0) } else { self * (1.0 / length) }
+    }
+
+    /// A quarter turn to the left.
+    pub(crate) fn left(self) -> Self {
+        at(-self.y, self.x)
+    }
+
+    pub(crate) fn towards(self, other: Self, share: f64) -> Self {
+        self + (other - self) * share
+    }
+
+    /// The vector of length 1 at an angle counted from east to north, in radians.
+    pub(crate) fn from_angle(angle: f64) -> Self {
+        at(angle.cos(), angle.sin())
+    }
+
+    /// Compass bearing of this vector: degrees clockwise from north, 0 ≤ bearing < 360.
+    pub(crate) fn bearing(self) -> f64 {
+        self.x.atan2(self.y).to_degrees().rem_euclid(360.0)
+    }
+}
+
+/// Where the plane lies on Earth.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Projection {
+    lat: f64,
+    lon: f64,
+    metres_per_degree_lon: f64,
+}
+
+impl Projection {
+    pub(crate) fn about(lat: f64, lon: f64) -> Self {
+        Self { lat, lon, metres_per_degree_lon: METRES_PER_DEGREE * lat.to_radians().cos() }
+    }
+
+    /// Latitude and longitude in degrees.
+    pub(crate) fn lat_lon(self, p: Point) -> (f64, f64) {
+        (self.lat + p.y / METRES_PER_DEGREE, self.lon + p.x / self.metres_per_degree_lon)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn point(self, lat: f64, lon: f64) -> Point {
+        at((lon - self.lon) * self.metres_per_degree_lon, (lat - self.lat) * METRES_PER_DEGREE)
+    }
+}
+
+/// A line with its distances, so that places along it are found by distance.
+#[derive(Clone, Debug)]
+pub(crate) struct Line {
+    points: Vec<Point>,
+    along: Vec<f64>,
+}
+
+impl Line {
+    /// At least one point is expected; a line of one point has length 0.
+    pub(crate) fn new(mut points: Vec<Point>) -> Self {
+        points.dedup_by(|b, a| a.distance(*b) < 0.5);
+        let mut along = Vec::with_capacity(points.len());
+        let mut total = 0.0;
+        for (i, point) in points.iter().enumerate() {
+            if i > 0 {
+                total += point.distance(points[i - 1]);
+            }
+            along.push(total);
+        }
+        Self { points, along }
+    }
+
+    pub(crate) fn points(&self) -> &[Point] {
+        &self.points
+    }
+
+    /// Distance from the line's begin at each point.
+    pub(crate) fn along(&self) -> &[f64] {
+        &self.along
+    }
+
+    pub(crate) fn length(&self) -> f64 {
+        self.along.last().copied().unwrap_or(0.0)
+    }
+
+    /// The place at a distance from the begin and the direction there; clamped to the line's ends.
+    pub(crate) fn place_at(&self, distance: f64) -> (Point, Point) {
+        let next =
+            self.along.partition_point(|d| *d <= distance).clamp(1, self.points.len().max(2) - 1);
+        let (Some(&a), Some(&b)) = (self.points.get(next - 1), self.points.get(next)) else {
+            return (self.points.first().copied().unwrap_or_default(), at(1.0, 0.0));
+        };
+        let length = self.along[next] - self.along[next - 1];
+        let share = ((distance - self.along[next - 1]) / length).clamp(0.0, 1.0);
+        (a.towards(b, share), (b - a).unit())
+    }
+
+    pub(crate) fn point_at(&self, distance: f64) -> Point {
+        self.place_at(distance).0
+    }
+
+    /// The distance along the line of the place nearest to `p`, and how far away that is.
+    pub(crate) fn nearest(&self, p: Point) -> (f64, f64) {
+        let mut best = (0.0, f64::MAX);
+        for (i, pair) in self.points.windows(2).enumerate() {
+            let (foot, share) = foot_on_segment(p, pair[0], pair[1]);
+            let distance = foot.distance(p);
+            if distance < best.1 {
+                best = (self.along[i] + share * (self.along[i + 1] - self.along[i]), distance);
+            }
+        }
+        best
+    }
+
+    /// The part between two distances, both clamped to the line.
+    pub(crate) fn slice(&self, from: f64, to: f64) -> Vec<Point> {
+        let mut part = vec![self.point_at(from)];
+        for (point, distance) in self.points.iter().zip(&self.along) {
+            if *distance > from && *distance < to {
+                part.push(*point);
+            }
+        }
+        part.push(self.point_at(to));
+        part
+    }
+}
+
+/// The nearest point of the segment a–b to `p`, and its share of the way from a to b.
+pub(crate) fn foot_on_segment(p: Point, a: Point, b: Point) -> (Point, f64) {
+    let ab = b - a;
+    let square = ab.dot(ab);
+    let share = if square < 1e-12 { 0.0 } else { ((p - a).dot(ab) / square).clamp(0.0, 1.0) };
+    (a.towards(b, share), share)
+}
+
+/// Where the segments a–b and c–d meet, as the share of the way from a to b and from c to d.
+pub(crate) fn crossing(a: Point, b: Point, c: Point, d: Point) -> Option<(f64, f64)> {
+    let (r, s) = (b - a, d - c);
+    let turn = r.cross(s);
+    if turn.abs() < 1e-9 {
+        return None;
+    }
+    let first = (c - a).cross(s) / turn;
+    let second = (c - a).cross(r) / turn;
+    ((0.0..=1.0).contains(&first) && (0.0..=1.0).contains(&second)).then_some((first, second))
+}
+
+/// A smooth line through all the points (centripetal enough for evenly placed ones), a point every `step` metres.
+pub(crate) fn spline(points: &[Point], closed: bool, step: f64) -> Vec<Point> {
+    let n = points.len();
+    if n < 3 {
+        return Line::new(points.to_vec()).resampled(step);
+    }
+    let pick = |i: isize| -> Point {
+        if closed {
+            points[i.rem_euclid(n as isize) as usize]
+        } else if i < 0 {
+            points[0] + (points[0] - points[1])
+        } else if i >= n as isize {
+            points[n - 1] + (points[n - 1] - points[n - 2])
+        } else {
+            points[i as usize]
+        }
+    };
+    let mut line = Vec::new();
+    let pieces = if closed { n } else { n - 1 };
+    for i in 0..pieces as isize {
+        let control = [pick(i - 1), pick(i), pick(i + 1), pick(i + 2)];
+        let count = (control[1].distance(control[2]) / step).ceil().max(1.0) as usize;
+        line.extend((0..count).map(|k| catmull_rom(control, k as f64 / count as f64)));
+    }
+    if !closed {
+        line.push(points[n - 1]);
+    }
+    line
+}
+
+/// Centripetal Catmull–Rom: no loops and no overshoot however unevenly the points lie.
+fn catmull_rom(p: [Point; 4], share: f64) -> Point {
+    let knot = |t: f64, a: Point, b: Point| t + a.distance(b).sqrt().max(1e-3);
+    let t0 = 0.0;
+    let t1 = knot(t0, p[0], p[1]);
+    let t2 = knot(t1, p[1], p[2]);
+    let t3 = knot(t2, p[2], p[3]);
+    let t = t1 + (t2 - t1) * share;
+    let mix = |a: Point, b: Point, ta: f64, tb: f64| {
+        a * ((tb - t) / (tb - ta)) + b * ((t - ta) / (tb - ta))
+    };
+    let (a1, a2, a3) = (mix(p[0], p[1], t0, t1), mix(p[1], p[2], t1, t2), mix(p[2], p[3], t2, t3));
+    let (b1, b2) = (mix(a1, a2, t0, t2), mix(a2, a3, t1, t3));
+    mix(b1, b2, t1, t2)
+}
+
+impl Line {
+    /// The same way with a point about every `step` metres.
+    pub(crate) fn resampled(&self, step: f64) -> Vec<Point> {
+        let count = (self.length() / step).ceil().max(1.0) as usize;
+        (0..=count).map(|i| self.point_at(self.length() * i as f64 / count as f64)).collect()
+    }
+}
+
+/// Rounds corners by cutting them (Chaikin), keeping both ends.
+pub(crate) fn round_corners(points: &[Point], rounds: usize) -> Vec<Point> {
+    let mut line = points.to_vec();
+    for _ in 0..rounds {
+        if line.len() < 3 {
+            return line;
+        }
+        let mut rounder = vec![line[0]];
+        for pair in line.windows(2) {
+            rounder.push(pair[0].towards(pair[1], 0.25));
+            rounder.push(pair[0].towards(pair[1], 0.75));
+        }
+        rounder.push(line[line.len() - 1]);
+        line = rounder;
+    }
+    line
+}
+
+/// Drops the points that lie within `tolerance` metres of the line without them (Douglas–Peucker).
+pub(crate) fn simplify(points: &[Point], tolerance: f64) -> Vec<Point> {
+    if points.len() < 3 {
+        return points.to_vec();
+    }
+    let mut keep = vec![false; points.len()];
+    keep[0] = true;
+    keep[points.len() - 1] = true;
+    let mut open = vec![(0, points.len() - 1)];
+    while let Some((from, to)) = open.pop() {
+        let farthest = (from + 1..to)
+            .map(|i| {
+                (i, foot_on_segment(points[i], points[from], points[to]).0.distance(points[i]))
+            })
+            .max_by(|a, b| a.1.total_cmp(&b.1));
+        if let Some((i, distance)) = farthest
+            && distance > tolerance
+        {
+            keep[i] = true;
+            open.push((from, i));
+            open.push((i, to));
+        }
+    }
+    points.iter().zip(&keep).filter(|(_, keep)| **keep).map(|(point, _)| *point).collect()
+}
+
+/// The direction at each point of a polyline: the mean of the ways in and out.
+pub(crate) fn directions(points: &[Point]) -> Vec<Point> {
+    (0..points.len())
+        .map(|i| (points[(i + 1).min(points.len() - 1)] - points[i.saturating_sub(1)]).unit())
+        .collect()
+}
+
+/// A ring with twice `half_width` round a line; the width may change along it.
+pub(crate) fn ribbon(line: &[Point], half_width: impl Fn(usize) -> f64) -> Vec<Point> {
+    let directions = directions(line);
+    let side = |i: usize, sign: f64| line[i] + directions[i].left() * (half_width(i) * sign);
+    let mut ring: Vec<Point> = (0..line.len()).map(|i| side(i, 1.0)).collect();
+    ring.extend((0..line.len()).rev().map(|i| side(i, -1.0)));
+    ring
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_on_a_line_is_found_by_distance_and_the_distance_by_place() {
+        let line = Line::new(vec![at(0.0, 0.0), at(100.0, 0.0), at(100.0, 50.0)]);
+        assert_eq!(line.length(), 150.0);
+        let (point, direction) = line.place_at(120.0);
+        assert_eq!((point, direction), (at(100.0, 20.0), at(0.0, 1.0)));
+        assert_eq!(line.nearest(at(103.0, 20.0)), (120.0, 3.0));
+        assert_eq!(line.place_at(1e9).0, at(100.0, 50.0));
+        assert_eq!(line.slice(90.0, 110.0), [at(90.0, 0.0), at(100.0, 0.0), at(100.0, 10.0)]);
+    }
+
+    #[test]
+    fn bearings_run_clockwise_from_north() {
+        assert_eq!(at(0.0, 1.0).bearing(), 0.0);
+        assert_eq!(at(1.0, 0.0).bearing(), 90.0);
+        assert_eq!(at(-1.0, 0.0).bearing(), 270.0);
+    }
+
+    #[test]
+    fn simplifying_keeps_the_corners_and_the_ends() {
+        let line = [at(0.0, 0.0), at(50.0, 0.5), at(100.0, 0.0), at(100.0, 80.0)];
+        assert_eq!(simplify(&line, 2.0), [at(0.0, 0.0), at(100.0, 0.0), at(100.0, 80.0)]);
+    }
+
+    #[test]
+    fn the_projection_there_and_back_is_the_same_place() {
+        let projection = Projection::about(54.7, 2.1);
+        let p = at(-8_123.0, 4_321.0);
+        let (lat, lon) = projection.lat_lon(p);
+        assert!(projection.point(lat, lon).distance(p) < 1e-6);
+    }
+}

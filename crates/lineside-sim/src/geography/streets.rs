@@ -1,0 +1,494 @@
+//! Streets: traced through the field of directions, the main roads first and then ever finer ones between them.
+//!
+//! Each tier is traced like stream lines placed at an even distance (Jobard and Lefer, 1997): new ones start beside
+//! those that are there, keep their distance from what runs parallel, stop at water and parks, and end at a crossing
+//! where they can. Wide roads may leap a river; that is a bridge.
+
+use std::collections::VecDeque;
+
+use super::field::Field;
+use super::grid::Cells;
+use super::plan;
+use super::plane::{Line, Point, crossing, simplify, spline};
+use super::raster::{Cover, Raster};
+use crate::noise;
+
+/// Classes of streets, widest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum StreetClass {
+    Motorway,
+    Main,
+    Avenue,
+    Collector,
+    Lane,
+    Street,
+}
+
+impl StreetClass {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Motorway => "motorway",
+            Self::Main => "main",
+            Self::Avenue => "avenue",
+            Self::Collector => "collector",
+            Self::Lane => "lane",
+            Self::Street => "street",
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Street {
+    pub(crate) class: StreetClass,
+    /// Runs along the water.
+    pub(crate) quay: bool,
+    pub(crate) points: Vec<Point>,
+}
+
+/// What a tier of streets does.
+struct Tier {
+    class: StreetClass,
+    /// Distance between parallel ones in the middle of town, metres.
+    apart: f64,
+    /// How much farther apart they are in the country.
+    stretch: f64,
+    /// The density of the town in which they are laid.
+    density: std::ops::Range<f64>,
+    length: std::ops::Range<f64>,
+    /// The widest water they leap and how far their bridges are from others, metres.
+    bridge: f64,
+    bridge_apart: f64,
+    /// The chance to end where they meet a wider street.
+    ends_at_wider: f64,
+    crosses_parks: bool,
+}
+
+const TIERS: [Tier; 4] = [
+    Tier {
+        class: StreetClass::Avenue,
+        apart: 720.0,
+        stretch: 3.2,
+        density: 0.0..2.0,
+        length: 700.0..12_000.0,
+        bridge: 330.0,
+        bridge_apart: 620.0,
+        ends_at_wider: 0.12,
+        crosses_parks: false,
+    },
+    Tier {
+        class: StreetClass::Collector,
+        apart: 270.0,
+        stretch: 1.5,
+        density: 0.13..2.0,
+        length: 250.0..3_500.0,
+        bridge: 90.0,
+        bridge_apart: 300.0,
+        ends_at_wider: 0.3,
+        crosses_parks: false,
+    },
+    Tier {
+        class: StreetClass::Lane,
+        apart: 330.0,
+        stretch: 2.6,
+        density: 0.0..0.17,
+        length: 400.0..5_000.0,
+        bridge: 90.0,
+        bridge_apart: 500.0,
+        ends_at_wider: 0.5,
+        crosses_parks: false,
+    },
+    Tier {
+        class: StreetClass::Street,
+        apart: 98.0,
+        stretch: 0.8,
+        density: 0.19..2.0,
+        length: 90.0..1_300.0,
+        bridge: 0.0,
+        bridge_apart: 0.0,
+        ends_at_wider: 0.42,
+        crosses_parks: false,
+    },
+];
+
+/// The length of one step of tracing, metres.
+const STEP: f64 = 22.0;
+/// A parallel street nearer than this share of the wanted distance ends the tracing.
+const TOO_NEAR: f64 = 0.55;
+/// No street runs nearer to the shore than this, metres.
+const SHORE_MIN: f64 = 16.0;
+/// Streets along the water run this far from it, metres.
+const QUAY: f64 = 42.0;
+/// Bound on the seeds tried per tier, so that no field can keep us busy.
+const SEEDS_MAX: usize = 400_000;
+
+/// A traced point: where, and which way.
+#[derive(Clone, Copy)]
+struct Mark {
+    p: Point,
+    direction: Point,
+}
+
+/// A traced step, to be crossed.
+#[derive(Clone, Copy)]
+struct Segment {
+    a: Point,
+    b: Point,
+    class: StreetClass,
+}
+
+pub(crate) struct Tracer<'a> {
+    raster: &'a Raster,
+    field: &'a Field,
+    rng: fastrand::Rng,
+    streets: Vec<Street>,
+    segments: Cells<Segment>,
+    bridges: Vec<Point>,
+}
+
+/// Why a trace came to its end.
+#[derive(Clone, Copy, PartialEq)]
+enum End {
+    /// At a street that was there before.
+    Crossing,
+    /// Beside a parallel one, at its greatest length, at the edge of town.
+    Open,
+    /// At water or a park.
+    Blocked,
+    /// Back where it began.
+    Closed,
+}
+
+impl<'a> Tracer<'a> {
+    pub(crate) fn new(seed: u64, raster: &'a Raster, field: &'a Field) -> Self {
+        let rng = fastrand::Rng::with_seed(noise::key(seed, "streets"));
+        Self {
+            raster,
+            field,
+            rng,
+            streets: Vec::new(),
+            segments: Cells::new(60.0),
+            bridges: Vec::new(),
+        }
+    }
+
+    /// All streets of the city: the given main roads, quays along the given banks (land on their right or left alike),
+    /// then each tier.
+    pub(crate) fn trace(mut self, roads: &[Line], banks: &[&[Point]]) -> Vec<Street> {
+        for road in roads {
+            self.note_bridges(road);
+            self.add(StreetClass::Main, road.resampled(STEP));
+        }
+        for bank in banks {
+            self.lay_quay(bank);
+        }
+        for tier in &TIERS {
+            self.lay(tier);
+        }
+        let ring = spline(&plan::RING_ROAD, false, STEP);
+        self.streets.push(Street { class: StreetClass::Motorway, quay: false, points: ring });
+        self.streets
+    }
+
+    /// Streets along the water wherever there is a town to walk in.
+    fn lay_quay(&mut self, bank: &[Point]) {
+        let quay: Vec<Point> =
+            bank.iter().map(|p| *p + self.raster.inland(*p).unit() * QUAY).collect();
+        let fit = |p: &Point| {
+            self.raster.cover(*p) == Cover::Land
+                && self.field.density(*p) > 0.3
+                && self.raster.shore(*p) > QUAY * 0.6
+        };
+        let runs: Vec<Vec<Point>> = quay.split(|p| !fit(p)).map(<[Point]>::to_vec).collect();
+        for run in runs.into_iter().filter(|run| run.len() > 12) {
+            let line = Line::new(spline(&simplify(&run, 22.0), false, STEP));
+            self.add(StreetClass::Avenue, line.resampled(STEP));
+            self.streets.iter_mut().rev().take(1).for_each(|street| street.quay = true);
+        }
+    }
+
+    fn note_bridges(&mut self, road: &Line) {
+        let wet: Vec<Point> =
+            road.resampled(30.0).into_iter().filter(|p| self.raster.cover(*p).is_water()).collect();
+        self.bridges.extend(wet.iter().step_by(4));
+    }
+
+    fn add(&mut self, class: StreetClass, points: Vec<Point>) {
+        for pair in points.windows(2) {
+            self.segments.insert_segment(
+                pair[0],
+                pair[1],
+                Segment { a: pair[0], b: pair[1], class },
+            );
+        }
+        self.streets.push(Street { class, quay: false, points });
+    }
+
+    fn apart(&self, tier: &Tier, p: Point) -> f64 {
+        let density = self.field.density(p).min(0.9) / 0.9;
+        // The old town's lanes are narrow and close.
+        let medieval = 1.0 - 0.3 * (-p.dot(p) / 800_000.0).exp();
+        tier.apart * medieval * (1.0 + tier.stretch * (1.0 - density).powf(1.5))
+    }
+
+    fn lay(&mut self, tier: &Tier) {
+        let mut marks: Cells<Mark> = Cells::new(tier.apart);
+        let mut seeds: VecDeque<(Point, Point)> = VecDeque::new();
+        for i in 0..self.streets.len() {
+            let points = self.streets[i].points.clone();
+            self.mark(tier, &mut marks, &mut seeds, &points);
+        }
+        seeds.extend(self.scattered(tier));
+        for _ in 0..SEEDS_MAX {
+            let Some((seed, heading)) = seeds.pop_front() else { break };
+            if !self.open(tier, seed) || self.too_near(tier, &marks, seed, heading, 0.95) {
+                continue;
+            }
+            let points = self.trace_both_ways(tier, &marks, seed, heading);
+            let length = Line::new(points.clone()).length();
+            if length >= tier.length.start {
+                self.add(tier.class, points.clone());
+                self.mark(tier, &mut marks, &mut seeds, &points);
+            }
+        }
+    }
+
+    /// Puts a street's points among the marks, and seeds beside it.
+    fn mark(
+        &mut self,
+        tier: &Tier,
+        marks: &mut Cells<Mark>,
+        seeds: &mut VecDeque<(Point, Point)>,
+        points: &[Point],
+    ) {
+        let directions = super::plane::directions(points);
+        for (i, (p, direction)) in points.iter().zip(directions).enumerate() {
+            marks.insert(*p, Mark { p: *p, direction });
+            if i % 4 == self.rng.usize(0..4) {
+                let aside = direction.left() * self.apart(tier, *p);
+                seeds.push_back((*p + aside, direction));
+                seeds.push_back((*p - aside, direction));
+                // Streets also start across, from the kerb of this one.
+                seeds.push_back((*p + direction.left() * STEP, direction.left()));
+                seeds.push_back((*p - direction.left() * STEP, direction.left() * -1.0));
+            }
+        }
+    }
+
+    /// Seeds all over, in random order, so that no corner without a street is left out.
+    fn scattered(&mut self, tier: &Tier) -> Vec<(Point, Point)> {
+        let spacing = tier.apart * 1.1;
+        let (centre, half) = (plan::EXTENT_CENTRE, plan::HALF_EXTENT);
+        let columns = (half.x * 2.0 / spacing) as usize;
+        let rows = (half.y * 2.0 / spacing) as usize;
+        let mut seeds: Vec<(Point, Point)> = (0..columns * rows)
+            .map(|i| {
+                let jitter = Point { x: self.rng.f64(), y: self.rng.f64() };
+                let cell = Point { x: (i % columns) as f64, y: (i / columns) as f64 };
+                let p = centre - half + (cell + jitter) * spacing;
+                (p, Point::from_angle(self.rng.f64() * std::f64::consts::TAU))
+            })
+            .collect();
+        self.rng.shuffle(&mut seeds);
+        seeds
+    }
+
+    /// Whether a street of this tier may run here.
+    fn open(&self, tier: &Tier, p: Point) -> bool {
+        let dry = match self.raster.cover(p) {
+            Cover::Land => true,
+            Cover::Park | Cover::Wood => tier.crosses_parks,
+            Cover::Sea | Cover::River | Cover::Still => false,
+        };
+        dry && self.raster.shore(p) > SHORE_MIN
+            && tier.density.contains(&self.field.density(p))
+            && !at_the_airport(p)
+    }
+
+    /// Whether something parallel is already here.
+    fn too_near(
+        &self,
+        tier: &Tier,
+        marks: &Cells<Mark>,
+        p: Point,
+        heading: Point,
+        share: f64,
+    ) -> bool {
+        let direction = self.field.direction(p, heading);
+        let least = self.apart(tier, p) * share;
+        marks
+            .near(p, least)
+            .any(|m| m.p.distance(p) < least && m.direction.dot(direction).abs() > 0.75)
+    }
+
+    fn trace_both_ways(
+        &mut self,
+        tier: &Tier,
+        marks: &Cells<Mark>,
+        seed: Point,
+        heading: Point,
+    ) -> Vec<Point> {
+        let heading = self.field.direction(seed, heading);
+        let (mut points, end) = self.trace_one_way(tier, marks, seed, heading);
+        points.reverse();
+        if end != End::Closed {
+            let (onward, _) = self.trace_one_way(tier, marks, seed, heading * -1.0);
+            points.extend(onward.into_iter().skip(1));
+        }
+        points
+    }
+
+    fn trace_one_way(
+        &mut self,
+        tier: &Tier,
+        marks: &Cells<Mark>,
+        seed: Point,
+        heading: Point,
+    ) -> (Vec<Point>, End) {
+        let mut trail = Trail { points: vec![seed], last_crossing: None };
+        let mut heading = heading;
+        let end = loop {
+            let from = trail.points[trail.points.len() - 1];
+            if trail.points.len() as f64 * STEP > tier.length.end / 2.0 {
+                break End::Open;
+            }
+            let halfway = from + self.field.direction(from, heading) * (STEP / 2.0);
+            heading = self.field.direction(halfway, heading);
+            let to = from + heading * STEP;
+            if !self.open(tier, to) {
+                match self.bridge(tier, from, heading) {
+                    Some(bank) => {
+                        trail.points.push(bank);
+                        continue;
+                    }
+                    None => break End::Blocked,
+                }
+            }
+            if let Some((place, class)) = self.first_crossing(from, to) {
+                trail.last_crossing = Some((trail.points.len(), place));
+                if class < tier.class
+                    && trail.points.len() > 3
+                    && self.rng.f64() < tier.ends_at_wider
+                {
+                    break End::Crossing;
+                }
+            }
+            trail.points.push(to);
+            if trail.points.len() > 12 && to.distance(seed) < STEP * 1.2 {
+                trail.points.push(seed);
+                break End::Closed;
+            }
+            if self.too_near(tier, marks, to, heading, TOO_NEAR)
+                || trail.meets_itself(self.apart(tier, to) * TOO_NEAR)
+            {
+                break End::Open;
+            }
+        };
+        (self.finish(tier, trail, heading, end), end)
+    }
+
+    /// Ends a trace well: at its last crossing, or on at the next one if that is near; some ends stay blind alleys.
+    fn finish(&mut self, tier: &Tier, mut trail: Trail, heading: Point, end: End) -> Vec<Point> {
+        if end == End::Open
+            && let Some(place) = self.crossing_ahead(tier, &trail, heading)
+        {
+            trail.points.push(place);
+            return trail.points;
+        }
+        let blind_alley = tier.class == StreetClass::Street && self.rng.f64() < 0.3;
+        match (end, trail.last_crossing) {
+            (End::Closed, _) => {}
+            (End::Crossing, Some((count, place))) => trail.cut(count, place),
+            (_, Some((count, place))) if !blind_alley => trail.cut(count, place),
+            _ => {}
+        }
+        trail.points
+    }
+
+    /// Looks straight on for a street to end at.
+    fn crossing_ahead(&self, tier: &Tier, trail: &Trail, heading: Point) -> Option<Point> {
+        let mut from = trail.points[trail.points.len() - 1];
+        let mut heading = heading;
+        let steps = (self.apart(tier, from) / STEP).ceil() as usize;
+        for _ in 0..steps {
+            heading = self.field.direction(from, heading);
+            let to = from + heading * STEP;
+            if !self.open(tier, to) {
+                return None;
+            }
+            if let Some((place, _)) = self.first_crossing(from, to) {
+                return Some(place);
+            }
+            from = to;
+        }
+        None
+    }
+
+    /// Where the way from a to b first meets a street that is already there, and that street's class.
+    fn first_crossing(&self, a: Point, b: Point) -> Option<(Point, StreetClass)> {
+        self.segments
+            .near(a.towards(b, 0.5), STEP)
+            .filter_map(|s| crossing(a, b, s.a, s.b).map(|(share, _)| (share, s.class)))
+            .filter(|(share, _)| *share > 0.02)
+            .min_by(|x, y| x.0.total_cmp(&y.0))
+            .map(|(share, class)| (a.towards(b, share), class))
+    }
+
+    /// The other bank, if the water ahead flows, is narrow enough and has no bridge near.
+    fn bridge(&mut self, tier: &Tier, from: Point, heading: Point) -> Option<Point> {
+        if tier.bridge == 0.0 {
+            return None;
+        }
+        let mut over_water = false;
+        let mut d = STEP / 2.0;
+        while d < tier.bridge {
+            let p = from + heading * d;
+            match self.raster.cover(p) {
+                Cover::River => over_water = true,
+                Cover::Sea | Cover::Still => return None,
+                Cover::Land if over_water && self.open(tier, p) => {
+                    let middle = from.towards(p, 0.5);
+                    let apart = tier.bridge_apart.min(d * 4.0).max(tier.bridge_apart * 0.5);
+                    if self.bridges.iter().any(|b| b.distance(middle) < apart) {
+                        return None;
+                    }
+                    self.bridges.push(middle);
+                    return Some(p);
+                }
+                Cover::Land | Cover::Park | Cover::Wood => {}
+            }
+            d += STEP / 2.0;
+        }
+        None
+    }
+}
+
+fn at_the_airport(p: Point) -> bool {
+    let along = Point::from_angle(plan::RUNWAY_DIRECTION.to_radians());
+    let local = p - plan::AIRPORT;
+    local.dot(along).abs() < 1_500.0 && local.cross(along).abs() < 470.0
+}
+
+/// One half of a street while it is traced.
+struct Trail {
+    points: Vec<Point>,
+    /// How many points came before the last crossing, and where it is.
+    last_crossing: Option<(usize, Point)>,
+}
+
+impl Trail {
+    fn cut(&mut self, count: usize, place: Point) {
+        self.points.truncate(count.max(1));
+        self.points.push(place);
+    }
+
+    /// Whether it has come round to its own side.
+    fn meets_itself(&self, least: f64) -> bool {
+        let behind = (least * 3.0 / STEP) as usize + 4;
+        let n = self.points.len();
+        n > behind
+            && self.points[..n - behind]
+                .iter()
+                .step_by(2)
+                .any(|p| p.distance(self.points[n - 1]) < least)
+    }
+}

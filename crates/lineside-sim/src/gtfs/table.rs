@@ -1,0 +1,121 @@
+//! CSV tables in a zip, written as they come.
+
+use std::fmt::{Display, Write as _};
+use std::io::{self, BufWriter, Seek, Write};
+
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, DateTime, ZipWriter};
+
+/// Rows are gathered up to this many bytes before they are compressed.
+const BUFFER: usize = 256 * 1024;
+
+pub(super) struct Archive<W: Write + Seek> {
+    zip: ZipWriter<W>,
+}
+
+impl<W: Write + Seek> Archive<W> {
+    pub(super) fn new(writer: W) -> Self {
+        Self { zip: ZipWriter::new(writer) }
+    }
+
+    /// Begins a file; `header` names its columns.
+    pub(super) fn table(&mut self, name: &str, header: &str) -> io::Result<Table<'_, W>> {
+        // Files carry the zip format's earliest date, so that the same city is the same bytes.
+        let options = SimpleFileOptions::default()
+            .compression_method(CompressionMethod::Deflated)
+            .last_modified_time(DateTime::default())
+            .large_file(false);
+        self.zip.start_file(name, options).map_err(io::Error::other)?;
+        let mut out = BufWriter::with_capacity(BUFFER, &mut self.zip);
+        out.write_all(header.as_bytes())?;
+        out.write_all(b"\n")?;
+        Ok(Table { out, row: String::new(), columns: header.split(',').count(), filled: 0 })
+    }
+
+    pub(super) fn finish(self) -> io::Result<W> {
+        self.zip.finish().map_err(io::Error::other)
+    }
+}
+
+pub(super) struct Table<'a, W: Write + Seek> {
+    out: BufWriter<&'a mut ZipWriter<W>>,
+    row: String,
+    columns: usize,
+    filled: usize,
+}
+
+impl<W: Write + Seek> Table<'_, W> {
+    fn next(&mut self) {
+        if self.filled > 0 {
+            self.row.push(',');
+        }
+        self.filled += 1;
+    }
+
+    /// A cell of text, quoted where it must be.
+    pub(super) fn text(&mut self, text: &str) -> &mut Self {
+        self.next();
+        push_quoted(&mut self.row, text);
+        self
+    }
+
+    /// A cell of a number or anything else that never needs quotes.
+    pub(super) fn number(&mut self, value: impl Display) -> &mut Self {
+        self.next();
+        // Writing to a String cannot fail.
+        let _ = write!(self.row, "{value}");
+        self
+    }
+
+    /// Several cells that are separated already.
+    pub(super) fn raw(&mut self, cells: &str) -> &mut Self {
+        self.next();
+        self.filled += cells.matches(',').count();
+        self.row.push_str(cells);
+        self
+    }
+
+    /// Ends the row.
+    pub(super) fn end(&mut self) -> io::Result<()> {
+        debug_assert_eq!(self.filled, self.columns, "as many cells as columns: {}", self.row);
+        self.row.push('\n');
+        self.out.write_all(self.row.as_bytes())?;
+        self.row.clear();
+        self.filled = 0;
+        Ok(())
+    }
+
+    pub(super) fn close(mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// RFC 4180: quotes around what holds a comma, a quote or a line break; quotes inside are doubled.
+fn push_quoted(row: &mut String, text: &str) {
+    if !text.contains([',', '"', '\n', '\r']) {
+        row.push_str(text);
+        return;
+    }
+    row.push('"');
+    row.push_str(&text.replace('"', "\"\""));
+    row.push('"');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_must_be_is_quoted() {
+        let cases = [
+            ("Mill Lane", "Mill Lane"),
+            ("Old Town, Mill Lane", "\"Old Town, Mill Lane\""),
+            ("the \"Lido\"", "\"the \"\"Lido\"\"\""),
+        ];
+        for (text, expected) in cases {
+            let mut row = String::new();
+            push_quoted(&mut row, text);
+            assert_eq!(row, expected);
+        }
+    }
+}

@@ -1,0 +1,318 @@
+//! Names for streets and stops: enough words that a whole city hardly repeats itself.
+
+use std::collections::HashSet;
+
+use crate::geography::streets::StreetClass;
+
+const STEMS: [&str; 188] = [
+    "Alder",
+    "Anchor",
+    "Apple",
+    "Ash",
+    "Baker",
+    "Barley",
+    "Beacon",
+    "Beech",
+    "Bell",
+    "Birch",
+    "Bishop",
+    "Blackthorn",
+    "Bower",
+    "Bramble",
+    "Brewer",
+    "Broom",
+    "Bull",
+    "Canon",
+    "Candle",
+    "Capstan",
+    "Carter",
+    "Cedar",
+    "Chandler",
+    "Chapel",
+    "Cherry",
+    "Chestnut",
+    "Cloth",
+    "Cobble",
+    "Compass",
+    "Cooper",
+    "Copper",
+    "Coral",
+    "Corn",
+    "Crane",
+    "Cross",
+    "Curlew",
+    "Dean",
+    "Dial",
+    "Dove",
+    "Dragon",
+    "Draper",
+    "Dyer",
+    "Eagle",
+    "Elder",
+    "Elm",
+    "Falcon",
+    "Feather",
+    "Fennel",
+    "Fern",
+    "Ferryman",
+    "Finch",
+    "Fisher",
+    "Flax",
+    "Fletcher",
+    "Forge",
+    "Fountain",
+    "Fox",
+    "Friar",
+    "Fuller",
+    "Garden",
+    "Garnet",
+    "Gilder",
+    "Glover",
+    "Granary",
+    "Grove",
+    "Gull",
+    "Hawthorn",
+    "Hazel",
+    "Heather",
+    "Heron",
+    "Holly",
+    "Honey",
+    "Hop",
+    "Horn",
+    "Iron",
+    "Ivy",
+    "Jasmine",
+    "Jetty",
+    "Juniper",
+    "Keel",
+    "Kestrel",
+    "Lace",
+    "Lantern",
+    "Larch",
+    "Laurel",
+    "Lavender",
+    "Lilac",
+    "Lime",
+    "Linden",
+    "Linen",
+    "Lion",
+    "Loom",
+    "Mallow",
+    "Manor",
+    "Maple",
+    "Mason",
+    "Meadow",
+    "Mercer",
+    "Mill",
+    "Minster",
+    "Mint",
+    "Monk",
+    "Mulberry",
+    "Myrtle",
+    "Oak",
+    "Olive",
+    "Orchard",
+    "Osier",
+    "Otter",
+    "Owl",
+    "Paper",
+    "Partridge",
+    "Pear",
+    "Pepper",
+    "Pilgrim",
+    "Pilot",
+    "Pine",
+    "Plum",
+    "Poplar",
+    "Potter",
+    "Primrose",
+    "Prior",
+    "Quarry",
+    "Quince",
+    "Raven",
+    "Reed",
+    "Robin",
+    "Rope",
+    "Rose",
+    "Rowan",
+    "Rush",
+    "Saddler",
+    "Saffron",
+    "Sage",
+    "Sail",
+    "Salt",
+    "Sandpiper",
+    "Ship",
+    "Silk",
+    "Silver",
+    "Skinner",
+    "Smith",
+    "Spice",
+    "Spinner",
+    "Spring",
+    "Starling",
+    "Stone",
+    "Swan",
+    "Sycamore",
+    "Tailor",
+    "Tallow",
+    "Tanner",
+    "Tern",
+    "Thistle",
+    "Thorn",
+    "Tide",
+    "Timber",
+    "Tower",
+    "Trinity",
+    "Vine",
+    "Violet",
+    "Wagon",
+    "Walnut",
+    "Warden",
+    "Weaver",
+    "Well",
+    "Wheat",
+    "Wheel",
+    "Wick",
+    "Willow",
+    "Windmill",
+    "Wool",
+    "Wren",
+    "Yarrow",
+    "Yew",
+    "Admiral",
+    "Bittern",
+    "Bridle",
+    "Clover",
+    "Cutler",
+    "Harper",
+    "Hunter",
+    "Merchant",
+    "Osprey",
+    "Plover",
+    "Ridge",
+    "Sluice",
+    "Tinder",
+];
+
+/// Names for the main roads in the plan's order.
+const MAIN_ROADS: [&str; 16] = [
+    "Kingsway",
+    "Ravenby Road",
+    "Easterby Road",
+    "Ullerby Road",
+    "Lakeside Road",
+    "Bishop's Way",
+    "Minster Street",
+    "Norwick Road",
+    "Lindwell Road",
+    "Market Road",
+    "Harbour Road",
+    "Minster Bridge Road",
+    "Queen's Drive",
+    "Skelby Road",
+    "Westerness Road",
+    "Airport Road",
+];
+
+/// Names for streets along the water.
+const QUAYS: [&str; 12] = [
+    "Minster Quay",
+    "Herring Quay",
+    "Tar Quay",
+    "Lindside",
+    "Fishwives' Quay",
+    "North Strand",
+    "South Strand",
+    "Customs Quay",
+    "Salt Quay",
+    "West Parade",
+    "Lamplighters' Quay",
+    "Sealers' Quay",
+];
+
+const AVENUES: [&str; 6] = ["Road", "Avenue", "Drive", "Way", "Parade", "Road"];
+const COLLECTORS: [&str; 8] = ["Street", "Lane", "Street", "Row", "Gate", "Hill", "Street", "Walk"];
+const LANES: [&str; 4] = ["Lane", "Moor", "Lane", "Bank"];
+
+/// What a street is, as far as its name goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A main road with its place in the plan.
+    Main(usize),
+    Quay,
+    Other(StreetClass),
+}
+
+/// Hands out names, each once as long as there are any.
+#[derive(Debug)]
+pub(crate) struct Names {
+    rng: fastrand::Rng,
+    taken: HashSet<String>,
+    quays: usize,
+}
+
+impl Names {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self { rng: fastrand::Rng::with_seed(seed), taken: HashSet::new(), quays: 0 }
+    }
+
+    pub(crate) fn street(&mut self, kind: Kind) -> String {
+        let endings: &[&str] = match kind {
+            Kind::Main(i) => return MAIN_ROADS[i % MAIN_ROADS.len()].to_owned(),
+            Kind::Quay => {
+                self.quays += 1;
+                match QUAYS.get(self.quays - 1) {
+                    Some(name) => return (*name).to_owned(),
+                    None => &["Quay"],
+                }
+            }
+            Kind::Other(StreetClass::Main | StreetClass::Avenue | StreetClass::Motorway) => {
+                &AVENUES
+            }
+            Kind::Other(StreetClass::Collector | StreetClass::Street) => &COLLECTORS,
+            Kind::Other(StreetClass::Lane) => &LANES,
+        };
+        self.unique(endings)
+    }
+
+    fn unique(&mut self, endings: &[&str]) -> String {
+        let mut name = String::new();
+        for attempt in 0..40 {
+            let stem = STEMS[self.rng.usize(..STEMS.len())];
+            let ending = endings[self.rng.usize(..endings.len())];
+            // Two-part names come once the simple ones run out.
+            name = if attempt < 12 {
+                format!("{stem} {ending}")
+            } else {
+                format!(
+                    "{stem} {} {ending}",
+                    ["Hill", "Croft", "Mead", "Garth"][self.rng.usize(..4)]
+                )
+            };
+            if self.taken.insert(name.clone()) {
+                break;
+            }
+        }
+        name
+    }
+
+    /// Takes a name for a stop if nobody has it.
+    pub(crate) fn claim(&mut self, name: &str) -> bool {
+        self.taken.insert(format!("stop: {name}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thousand_streets_have_a_thousand_names() {
+        let mut names = Names::new(1);
+        let kinds = [StreetClass::Avenue, StreetClass::Collector, StreetClass::Lane];
+        let all: HashSet<String> =
+            (0..1_000).map(|i| names.street(Kind::Other(kinds[i % 3]))).collect();
+        assert!(all.len() > 990, "{} names", all.len());
+    }
+}

@@ -1,0 +1,210 @@
+//! Routes, their ways through the city and the stops on them; no times yet.
+
+mod ferries;
+mod places;
+pub(crate) mod plan;
+mod rails;
+mod surface;
+
+pub(crate) use places::{Place, Stop};
+
+use crate::geography::Geography;
+use crate::geography::plane::Line;
+use crate::noise;
+use places::Places;
+use plan::BusKind;
+
+/// Modes of transport.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Mode {
+    Rail,
+    Metro,
+    Tram,
+    Bus,
+    Ferry,
+}
+
+impl Mode {
+    pub(crate) const ALL: [Self; 5] = [Self::Rail, Self::Metro, Self::Tram, Self::Bus, Self::Ferry];
+
+    /// GTFS `route_type`.
+    pub(crate) fn route_type(self) -> u16 {
+        match self {
+            Self::Tram => 0,
+            Self::Metro => 1,
+            Self::Rail => 2,
+            Self::Bus => 3,
+            Self::Ferry => 4,
+        }
+    }
+
+    /// Begins the ids of routes, blocks and vehicles.
+    pub(crate) fn letter(self) -> char {
+        match self {
+            Self::Rail => 'R',
+            Self::Metro => 'M',
+            Self::Tram => 'T',
+            Self::Bus => 'B',
+            Self::Ferry => 'F',
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Route {
+    pub(crate) id: String,
+    pub(crate) short_name: String,
+    pub(crate) long_name: String,
+    pub(crate) mode: Mode,
+    pub(crate) bus_kind: Option<BusKind>,
+    /// Passes smaller stations.
+    pub(crate) limited: bool,
+    /// Six hex digits; the text on it is white.
+    pub(crate) color: String,
+    /// Indices of its patterns: full length out and back, then shorter ones.
+    pub(crate) patterns: Vec<u32>,
+}
+
+/// A stop on a pattern.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Call {
+    pub(crate) stop: u32,
+    /// Metres along the pattern's line.
+    pub(crate) along: f64,
+}
+
+/// One sequence of stops of a route on one line.
+#[derive(Debug)]
+pub(crate) struct Pattern {
+    pub(crate) route: u32,
+    pub(crate) direction: u8,
+    pub(crate) line: Line,
+    pub(crate) calls: Vec<Call>,
+    pub(crate) shape_id: String,
+    pub(crate) headsign: String,
+}
+
+#[derive(Debug)]
+pub(crate) struct Network {
+    pub(crate) places: Vec<Place>,
+    pub(crate) stops: Vec<Stop>,
+    pub(crate) routes: Vec<Route>,
+    pub(crate) patterns: Vec<Pattern>,
+}
+
+/// A route being laid: what it is called and what it looks like.
+struct Plan {
+    id: String,
+    short_name: String,
+    color: String,
+    mode: Mode,
+    bus_kind: Option<BusKind>,
+    limited: bool,
+}
+
+/// One direction of a route as laid.
+struct Run {
+    line: Line,
+    calls: Vec<Call>,
+}
+
+impl Network {
+    /// All routes of the plan, and `more_buses` further bus routes for a larger fleet.
+    pub(crate) fn build(seed: u64, geography: &Geography, more_buses: usize) -> Self {
+        let mut network = Self {
+            places: Vec::new(),
+            stops: Vec::new(),
+            routes: Vec::new(),
+            patterns: Vec::new(),
+        };
+        let mut places = Places::new(noise::key(seed, "places"), geography);
+        rails::lay_railways(&mut network, &mut places, geography);
+        rails::lay_metro(&mut network, &mut places, geography);
+        ferries::lay(&mut network, &mut places, geography);
+        surface::lay(seed, &mut network, &mut places, geography, more_buses);
+        (network.places, network.stops) = places.finish();
+        network.name_routes();
+        network
+    }
+
+    /// Adds a route with its two directions.
+    fn add(&mut self, plan: Plan, runs: [Run; 2]) {
+        let route = self.routes.len() as u32;
+        let mut patterns = Vec::new();
+        for (direction, run) in runs.into_iter().enumerate() {
+            patterns.push(self.patterns.len() as u32);
+            self.patterns.push(Pattern {
+                route,
+                direction: direction as u8,
+                shape_id: format!("{}.{direction}", plan.id),
+                line: run.line,
+                calls: run.calls,
+                headsign: String::new(),
+            });
+        }
+        self.routes.push(Route {
+            id: plan.id,
+            short_name: plan.short_name,
+            long_name: String::new(),
+            mode: plan.mode,
+            bus_kind: plan.bus_kind,
+            limited: plan.limited,
+            color: plan.color,
+            patterns,
+        });
+    }
+
+    /// Adds patterns to the last route that run only between two of its calls, counted in the first direction.
+    fn add_short_runs(&mut self, from: usize, to: usize) {
+        let Some(route) = self.routes.len().checked_sub(1) else { return };
+        for direction in 0..2 {
+            let full = &self.patterns[self.routes[route].patterns[direction] as usize];
+            let last = full.calls.len() - 1;
+            let (from, to) = if direction == 0 { (from, to) } else { (last - to, last - from) };
+            let begin = (full.calls[from].along - 8.0).max(0.0);
+            let end = full.calls[to].along + 8.0;
+            let calls = full.calls[from..=to]
+                .iter()
+                .map(|c| Call { stop: c.stop, along: c.along - begin })
+                .collect();
+            let pattern = Pattern {
+                route: route as u32,
+                direction: direction as u8,
+                shape_id: format!("{}s", full.shape_id),
+                line: Line::new(full.line.slice(begin, end)),
+                calls,
+                headsign: String::new(),
+            };
+            self.routes[route].patterns.push(self.patterns.len() as u32);
+            self.patterns.push(pattern);
+        }
+    }
+
+    /// The railways' lines, one per route.
+    pub(crate) fn rail_lines(&self) -> impl Iterator<Item = &Line> {
+        let rails = self.routes.iter().filter(|route| route.mode == Mode::Rail);
+        rails.map(|route| &self.patterns[route.patterns[0] as usize].line)
+    }
+
+    /// The place of a pattern's last call.
+    pub(crate) fn terminus(&self, pattern: &Pattern) -> u32 {
+        pattern.calls.last().map_or(0, |call| self.stops[call.stop as usize].place)
+    }
+
+    /// The place of a pattern's first call.
+    pub(crate) fn origin(&self, pattern: &Pattern) -> u32 {
+        pattern.calls.first().map_or(0, |call| self.stops[call.stop as usize].place)
+    }
+
+    /// Headsigns and long names come from the ends of the line, which have names only once all is laid.
+    fn name_routes(&mut self) {
+        for i in 0..self.patterns.len() {
+            let terminus = self.terminus(&self.patterns[i]);
+            self.patterns[i].headsign.clone_from(&self.places[terminus as usize].name);
+        }
+        for route in &mut self.routes {
+            let [out, back] = [0, 1].map(|i| &self.patterns[route.patterns[i] as usize].headsign);
+            route.long_name = format!("{back} – {out}");
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! Places where things stop: each has a name, one or more stops, and is a station if it has platforms to tell apart.
+
+use std::collections::HashMap;
+
+use crate::geography::Geography;
+use crate::geography::graph::Edge;
+use crate::geography::plane::Point;
+use crate::names::Names;
+use crate::noise;
+
+/// A crossing this near to a place belongs to it, metres.
+const SAME_PLACE: f64 = 150.0;
+/// A landmark gives its name to stops this near, metres.
+const LANDMARK_REACH: f64 = 330.0;
+/// A place with this many stops gets a parent station, so that its platforms can be told apart.
+const STATION_STOPS_MIN: usize = 3;
+
+#[derive(Debug)]
+pub(crate) struct Place {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) point: Point,
+    /// Has a parent station in the feed.
+    pub(crate) is_station: bool,
+    pub(crate) stops: Vec<u32>,
+    pub(crate) wheelchair: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct Stop {
+    pub(crate) id: String,
+    /// What a passenger types into a phone; unique.
+    pub(crate) code: String,
+    pub(crate) place: u32,
+    pub(crate) point: Point,
+    pub(crate) platform: Option<String>,
+    /// Where departures head from here, for a stop without a platform; a compass word.
+    pub(crate) heading: &'static str,
+    pub(crate) wheelchair: bool,
+}
+
+/// What makes two calls use the same stop.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum StopKey {
+    /// A kerb: the crossing and the edge on which buses go on from it.
+    Kerb {
+        node: u32,
+        edge: u32,
+    },
+    /// The kerb where a line ends, by the edge on which it came.
+    LineEnd {
+        node: u32,
+        edge: u32,
+    },
+    /// A platform by its sign.
+    Platform {
+        place: u32,
+        sign: String,
+    },
+    Pier {
+        place: u32,
+    },
+}
+
+#[derive(Debug)]
+pub(crate) struct Places<'a> {
+    geography: &'a Geography,
+    names: Names,
+    key: u64,
+    places: Vec<Place>,
+    by_node: HashMap<u32, u32>,
+    stops: Vec<Stop>,
+    by_key: HashMap<StopKey, u32>,
+}
+
+impl<'a> Places<'a> {
+    pub(crate) fn new(key: u64, geography: &'a Geography) -> Self {
+        let names = Names::new(noise::mix(key, 1));
+        Self {
+            geography,
+            names,
+            key,
+            places: Vec::new(),
+            by_node: HashMap::new(),
+            stops: Vec::new(),
+            by_key: HashMap::new(),
+        }
+    }
+
+    pub(crate) fn place(&self, place: u32) -> &Place {
+        &self.places[place as usize]
+    }
+
+    /// The place with this name, made where it is missing.
+    pub(crate) fn named(&mut self, name: &str, point: Point) -> u32 {
+        if let Some(place) = self.places.iter().position(|place| place.name == name) {
+            return place as u32;
+        }
+        self.names.claim(name);
+        self.add(name.to_owned(), point)
+    }
+
+    /// The place within `reach` of a point, if there is one.
+    pub(crate) fn find_near(&self, point: Point, reach: f64) -> Option<u32> {
+        let near = |i: &usize| self.places[*i].point.distance(point);
+        (0..self.places.len())
+            .filter(|i| near(i) < reach)
+            .min_by(|a, b| near(a).total_cmp(&near(b)))
+            .map(|i| i as u32)
+    }
+
+    /// The place that a crossing belongs to, if it has one already.
+    pub(crate) fn find_at(&self, node: u32) -> Option<u32> {
+        self.by_node.get(&node).copied()
+    }
+
+    /// Makes a crossing part of a place.
+    pub(crate) fn attach(&mut self, node: u32, place: u32) {
+        self.by_node.entry(node).or_insert(place);
+    }
+
+    /// The place of a crossing; `along` is the street one comes along, whose name would not tell stops apart.
+    pub(crate) fn at_crossing(&mut self, node: u32, along: u32) -> u32 {
+        if let Some(place) = self.find_at(node) {
+            return place;
+        }
+        let point = self.geography.graph.nodes[node as usize];
+        let place = self.find_near(point, SAME_PLACE).unwrap_or_else(|| {
+            let name = self.name_at(node, point, along);
+            self.add(name, point)
+        });
+        self.by_node.insert(node, place);
+        place
+    }
+
+    fn add(&mut self, name: String, point: Point) -> u32 {
+        let place = self.places.len() as u32;
+        let wheelchair = noise::share(noise::mix(self.key, u64::from(place))) > 0.12;
+        self.places.push(Place {
+            id: String::new(),
+            name,
+            point,
+            is_station: false,
+            stops: Vec::new(),
+            wheelchair,
+        });
+        place
+    }
+
+    /// District, landmark, park, or the streets that meet.
+    fn name_at(&mut self, node: u32, point: Point, along: u32) -> String {
+        let landmarks = super::plan::LANDMARKS
+            .iter()
+            .filter(|(_, place)| place.distance(point) < LANDMARK_REACH)
+            .map(|(name, _)| *name);
+        let parks = self.geography.terrain.parks.iter().filter(|park| {
+            park.name.is_some()
+                && park.rings[0].iter().step_by(3).any(|p| p.distance(point) < 130.0)
+        });
+        let grand: Vec<&str> = landmarks.chain(parks.filter_map(|park| park.name)).collect();
+        if let Some(name) = grand.into_iter().find(|name| self.names.claim(name)) {
+            return name.to_owned();
+        }
+        let streets = self.streets_at(node);
+        let across =
+            streets.iter().find(|(street, _)| *street != along).map(|(_, name)| name.clone());
+        let here =
+            streets.iter().find(|(street, _)| *street == along).map(|(_, name)| name.clone());
+        let simple = across.clone().or_else(|| here.clone()).unwrap_or_else(|| "Halt".to_owned());
+        let both = match (&across, &here) {
+            (Some(across), Some(here)) if across != here => format!("{across} / {here}"),
+            _ => simple.clone(),
+        };
+        let district = self.district_of(point);
+        let choices = [
+            simple.clone(),
+            both.clone(),
+            format!("{district}, {simple}"),
+            format!("{district}, {both}"),
+        ];
+        match choices.into_iter().find(|name| self.names.claim(name)) {
+            Some(name) => name,
+            None => self.numbered(&format!("{district}, {simple}")),
+        }
+    }
+
+    fn numbered(&mut self, name: &str) -> String {
+        let numbered = (2..1_000).map(|n| format!("{name} {n}"));
+        let mut numbered = numbered.filter(|name| self.names.claim(name));
+        numbered.next().unwrap_or_else(|| name.to_owned())
+    }
+
+    fn streets_at(&self, node: u32) -> Vec<(u32, String)> {
+        let graph = &self.geography.graph;
+        let mut streets: Vec<&Edge> =
+            graph.edges_at(node).iter().map(|e| &graph.edges[*e as usize]).collect();
+        streets.sort_by_key(|edge| edge.class);
+        streets
+            .into_iter()
+            .map(|edge| (edge.street, self.geography.street_names[edge.street as usize].clone()))
+            .collect()
+    }
+
+    /// The name of the district that a point is nearest to.
+    fn district_of(&self, point: Point) -> &'static str {
+        let districts = self.geography.districts.iter();
+        let nearest =
+            districts.min_by(|a, b| a.place.distance(point).total_cmp(&b.place.distance(point)));
+        nearest.map_or("", |district| district.name)
+    }
+
+    /// The stop for a key, made at `point` for departures towards `direction` where it is missing.
+    pub(crate) fn stop(&mut self, key: StopKey, place: u32, point: Point, direction: Point) -> u32 {
+        if let Some(stop) = self.by_key.get(&key) {
+            return *stop;
+        }
+        let platform = match &key {
+            StopKey::Platform { sign, .. } => Some(sign.clone()),
+            _ => None,
+        };
+        let stop = self.stops.len() as u32;
+        let at_place = &mut self.places[place as usize];
+        at_place.stops.push(stop);
+        at_place.is_station |= platform.is_some();
+        let kerb_fits = noise::share(noise::mix(self.key, 0x4B00 + u64::from(stop))) > 0.08;
+        let wheelchair = at_place.wheelchair && kerb_fits;
+        let (id, code) = (String::new(), String::new());
+        self.stops.push(Stop {
+            id,
+            code,
+            place,
+            point,
+            platform,
+            heading: compass_word(direction),
+            wheelchair,
+        });
+        self.by_key.insert(key, stop);
+        stop
+    }
+
+    /// Ids, stop codes, and letters for the kerbs of stations.
+    pub(crate) fn finish(mut self) -> (Vec<Place>, Vec<Stop>) {
+        let mut number = 0;
+        for place in &mut self.places {
+            if place.stops.is_empty() {
+                continue;
+            }
+            number += 1;
+            place.id = format!("L{number:04}");
+            place.is_station |= place.stops.len() >= STATION_STOPS_MIN;
+            let mut letters = 'A'..='Z';
+            for (i, stop) in place.stops.iter().enumerate() {
+                let stop = &mut self.stops[*stop as usize];
+                stop.id = format!("{}-{}", place.id, i + 1);
+                stop.code = format!("{}", 10_000 + number * 20 + i);
+                if place.is_station && stop.platform.is_none() {
+                    stop.platform = letters.next().map(String::from);
+                }
+            }
+        }
+        (self.places, self.stops)
+    }
+}
+
+fn compass_word(direction: Point) -> &'static str {
+    const WORDS: [&str; 8] = [
+        "Northbound",
+        "North-eastbound",
+        "Eastbound",
+        "South-eastbound",
+        "Southbound",
+        "South-westbound",
+        "Westbound",
+        "North-westbound",
+    ];
+    WORDS[((direction.bearing() / 45.0).round() as usize) % 8]
+}

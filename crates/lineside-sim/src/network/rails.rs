@@ -1,0 +1,199 @@
+//! Railways and the metro: smooth lines through their stations, under or beside everything else.
+
+use std::collections::HashMap;
+
+use super::places::{Places, StopKey};
+use super::plan::{self, RailLine, Via};
+use super::{Call, Mode, Network, Plan, Run};
+use crate::geography::Geography;
+use crate::geography::plane::{Line, Point, spline};
+
+/// Stations lie this far beside the main street of their district, metres.
+const SET_BACK: f64 = 140.0;
+/// Half the distance between the two tracks, metres.
+const TRACK_SIDE: f64 = 4.0;
+/// About how far metro stations are apart, metres.
+const METRO_GAP: f64 = 1_050.0;
+/// Two metro stations nearer than this are one, metres.
+const METRO_JOIN: f64 = 420.0;
+
+/// A station, or a bend of the track.
+struct Waypoint {
+    point: Point,
+    place: Option<u32>,
+}
+
+pub(super) fn lay_railways(network: &mut Network, places: &mut Places<'_>, geography: &Geography) {
+    let mut stations: HashMap<usize, Point> = HashMap::new();
+    for line in &plan::RAIL_LINES {
+        let waypoints = rail_waypoints(line, places, geography, &mut stations);
+        let plan = Plan {
+            id: line.number.to_owned(),
+            short_name: line.number.to_owned(),
+            color: line.color.to_owned(),
+            mode: Mode::Rail,
+            bus_kind: None,
+            limited: line.limited,
+        };
+        let runs = both_ways(places, &waypoints, 60.0, |places, place, run: &TrackRun| {
+            if places.place(place).name == geography.districts[plan::MAIN_STATION].name {
+                // The main station has a track for each line and direction.
+                let line =
+                    plan::RAIL_LINES.iter().position(|l| l.number == line.number).unwrap_or(0);
+                format!("{}", line * 2 + run.direction + 1)
+            } else if run.heading.bearing() < 180.0 {
+                "1".to_owned()
+            } else {
+                "2".to_owned()
+            }
+        });
+        network.add(plan, runs);
+    }
+}
+
+fn rail_waypoints(
+    line: &RailLine,
+    places: &mut Places<'_>,
+    geography: &Geography,
+    stations: &mut HashMap<usize, Point>,
+) -> Vec<Waypoint> {
+    let inbound: Vec<Via> = line.inbound.iter().flat_map(|part| part.iter().copied()).collect();
+    let outbound = line.outbound.iter().flat_map(|part| part.iter().copied());
+    let all: Vec<Via> = inbound
+        .into_iter()
+        .rev()
+        .chain([Via::District(plan::MAIN_STATION)])
+        .chain(outbound)
+        .collect();
+    let rough: Vec<Point> = all
+        .iter()
+        .map(|via| match via {
+            Via::District(d) => geography.districts[*d].place,
+            Via::Halt(_, p) | Via::Track(p) => *p,
+        })
+        .collect();
+    let count = all.len();
+    let mut waypoints = Vec::new();
+    for (i, via) in all.iter().enumerate() {
+        let terminus = i == 0 || i + 1 == count;
+        let waypoint = match via {
+            Via::Track(p) => Waypoint { point: *p, place: None },
+            Via::Halt(_, p) if line.limited && !terminus => Waypoint { point: *p, place: None },
+            Via::Halt(name, p) => Waypoint { point: *p, place: Some(places.named(name, *p)) },
+            Via::District(d) => {
+                let point = *stations.entry(*d).or_insert_with(|| {
+                    let along = (rough[(i + 1).min(count - 1)] - rough[i.saturating_sub(1)]).unit();
+                    beside(geography, rough[i], along)
+                });
+                let calls = terminus || !line.limited || CALLS_OF_LIMITED.contains(d);
+                let place = calls.then(|| places.named(geography.districts[*d].name, point));
+                Waypoint { point, place }
+            }
+        };
+        waypoints.push(waypoint);
+    }
+    waypoints
+}
+
+/// The districts at which limited trains call on their way.
+const CALLS_OF_LIMITED: [usize; 4] = [7, plan::MAIN_STATION, 5, 14];
+
+fn beside(geography: &Geography, p: Point, along: Point) -> Point {
+    let raster = &geography.terrain.raster;
+    let dry = |p: &Point| raster.shore(*p) > 40.0;
+    [p + along.left() * SET_BACK, p - along.left() * SET_BACK].into_iter().find(dry).unwrap_or(p)
+}
+
+pub(super) fn lay_metro(network: &mut Network, places: &mut Places<'_>, geography: &Geography) {
+    for (number, color, districts) in plan::METRO_LINES {
+        let waypoints = metro_waypoints(districts, places, geography);
+        let plan = Plan {
+            id: number.to_owned(),
+            short_name: number.to_owned(),
+            color: color.to_owned(),
+            mode: Mode::Metro,
+            bus_kind: None,
+            limited: false,
+        };
+        let sign = |_: &Places<'_>, _, run: &TrackRun| format!("{number}-{}", run.direction + 1);
+        let runs = both_ways(places, &waypoints, 45.0, sign);
+        network.add(plan, runs);
+    }
+}
+
+fn metro_waypoints(
+    districts: &[usize],
+    places: &mut Places<'_>,
+    geography: &Geography,
+) -> Vec<Waypoint> {
+    let graph = &geography.graph;
+    let mut waypoints: Vec<Waypoint> = Vec::new();
+    for (i, district) in districts.iter().enumerate() {
+        let here = geography.districts[*district];
+        if i > 0 {
+            let before = geography.districts[districts[i - 1]].place;
+            let pieces = (before.distance(here.place) / METRO_GAP).round().max(1.0) as usize;
+            for k in 1..pieces {
+                let wanted = before.towards(here.place, k as f64 / pieces as f64);
+                let place = places.find_near(wanted, METRO_JOIN).unwrap_or_else(|| {
+                    let node = graph.nearest(wanted);
+                    let along =
+                        graph.edges_at(node).first().map_or(0, |e| graph.edges[*e as usize].street);
+                    places.at_crossing(node, along)
+                });
+                let point = places.place(place).point;
+                // Too near to the last one, as when a bend of the coast pushed it back: leave it out.
+                if waypoints.last().is_none_or(|last| last.point.distance(point) > 500.0)
+                    && point.distance(here.place) > 450.0
+                {
+                    waypoints.push(Waypoint { point, place: Some(place) });
+                }
+            }
+        }
+        let place = places.named(here.name, here.place);
+        waypoints.push(Waypoint { point: here.place, place: Some(place) });
+    }
+    waypoints
+}
+
+/// One direction of a track at a station.
+struct TrackRun {
+    direction: usize,
+    heading: Point,
+}
+
+/// Lays both directions of a line; `sign` says which platform a run uses.
+fn both_ways(
+    places: &mut Places<'_>,
+    waypoints: &[Waypoint],
+    step: f64,
+    sign: impl Fn(&Places<'_>, u32, &TrackRun) -> String,
+) -> [Run; 2] {
+    let points: Vec<Point> = waypoints.iter().map(|w| w.point).collect();
+    let first = points[0] + (points[0] - points[1]).unit() * 90.0;
+    let last = points[points.len() - 1];
+    let beyond = last + (last - points[points.len() - 2]).unit() * 90.0;
+    // The track goes on a little beyond the buffers, so that platforms at the ends lie on it.
+    let way: Vec<Point> = [first].into_iter().chain(points).chain([beyond]).collect();
+    let line = spline(&way, false, step);
+    [0, 1].map(|direction| {
+        let mut points = line.clone();
+        let mut stations: Vec<&Waypoint> = waypoints.iter().filter(|w| w.place.is_some()).collect();
+        if direction == 1 {
+            points.reverse();
+            stations.reverse();
+        }
+        let line = Line::new(points);
+        let mut calls = Vec::new();
+        for station in stations {
+            let Some(place) = station.place else { continue };
+            let (along, _) = line.nearest(station.point);
+            let (point, heading) = line.place_at(along);
+            let run = TrackRun { direction, heading };
+            let key = StopKey::Platform { place, sign: sign(places, place, &run) };
+            let platform = point - heading.left() * TRACK_SIDE;
+            calls.push(Call { stop: places.stop(key, place, platform, heading), along });
+        }
+        Run { line, calls }
+    })
+}

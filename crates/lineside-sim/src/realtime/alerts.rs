@@ -1,0 +1,356 @@
+//! What passengers are told: the day's events in words, and what is planned.
+
+use jiff::civil::Weekday;
+use lineside_formats::gtfs_rt::proto;
+use lineside_sync::UnixMillis;
+use proto::alert::{Cause, Effect, SeverityLevel};
+
+use super::events::{Closure, Incident};
+use super::runs::DayAt;
+use super::texts::{self, Pair};
+use super::{header, seconds};
+use crate::city::City;
+use crate::network::Mode;
+use crate::network::plan::MAIN_STATION;
+use crate::noise;
+use crate::time::{Day, HOUR, clock};
+use crate::timetable::services::{Service, exceptions};
+
+/// Passengers hear of an incident this long after it began, and that it is over this long after it ended, seconds.
+const TOLD_AFTER: i32 = 90;
+const OVER_AFTER: i32 = 10 * 60;
+/// Planned changes are told of so many days ahead.
+const PLANNED_AHEAD: Day = 12;
+/// Cancellations are summed up for this long ahead, seconds.
+const CANCELLED_AHEAD: f64 = 3_600.0;
+/// The day of the city begins and ends at these times for notices that hold all day, seconds.
+const DAY_BEGINS: i32 = 4 * HOUR;
+const DAY_ENDS: i32 = 26 * HOUR;
+/// Stations whose lift is out of order on a day.
+const LIFTS: u64 = 2;
+
+/// An alert before it is wrapped up.
+struct Notice {
+    id: String,
+    /// Instants, Unix seconds.
+    period: (i64, i64),
+    cause: Cause,
+    effect: Effect,
+    severity: SeverityLevel,
+    concerns: Vec<proto::EntitySelector>,
+    header: proto::TranslatedString,
+    description: proto::TranslatedString,
+}
+
+impl City {
+    /// The feed of alerts at an instant.
+    pub fn alerts(&self, now: UnixMillis) -> proto::FeedMessage {
+        let now = seconds(now);
+        let mut notices = Vec::new();
+        for at in self.days_at(now) {
+            notices.extend(
+                at.events
+                    .incidents
+                    .iter()
+                    .filter_map(|incident| self.incident_notice(&at, incident)),
+            );
+            notices.extend(self.cancellation_notices(&at));
+        }
+        let today = self.time().day(now);
+        if let Some(at) = self.days_at(now).into_iter().find(|at| at.day == today) {
+            notices.extend(
+                at.events.closures.iter().map(|closure| self.closure_notice(today, closure)),
+            );
+        }
+        notices.extend(self.lift_notices(today));
+        notices.extend(self.wind_notice(today));
+        notices.extend(self.planned_notices(today));
+        let entity = notices.into_iter().map(entity).collect();
+        proto::FeedMessage { header: header(now, self.version()), entity }
+    }
+
+    fn period(&self, from: (Day, i32), until: (Day, i32)) -> (i64, i64) {
+        let instant =
+            |(day, seconds): (Day, i32)| self.time().instant(day, f64::from(seconds)) as i64;
+        (instant(from), instant(until))
+    }
+
+    fn incident_notice(&self, at: &DayAt, incident: &Incident) -> Option<Notice> {
+        let now = at.seconds as i32;
+        let told = (incident.from + TOLD_AFTER..incident.until + OVER_AFTER).contains(&now);
+        let route = &self.network().routes[incident.route as usize];
+        if !told || !self.runs_today(at.day, incident.route) {
+            return None;
+        }
+        let street = matches!(route.mode, Mode::Bus | Mode::Tram);
+        let (cause, words): (Cause, &Pair) =
+            match (noise::share(noise::mix(incident.key, 9)) * 4.0) as u32 {
+                0 if street => (Cause::Accident, &texts::ACCIDENT),
+                1 => (Cause::PoliceActivity, &texts::POLICE),
+                2 => (Cause::MedicalEmergency, &texts::MEDICAL),
+                _ => (Cause::TechnicalProblem, &texts::TECHNICAL),
+            };
+        let (from, to) = self.section_names(incident);
+        // Rounded up to five minutes: nobody announces seven.
+        let minutes = (((incident.severity / 60.0).ceil() as u32).div_ceil(5) * 5).to_string();
+        let values = [
+            ("line", route.short_name.as_str()),
+            ("from", from),
+            ("to", to),
+            ("minutes", &minutes),
+        ];
+        let severe = incident.severity > 360.0;
+        Some(Notice {
+            id: format!("incident-{}-{}", at.date, incident.number),
+            period: self.period((at.day, incident.from), (at.day, incident.until + OVER_AFTER)),
+            cause,
+            effect: Effect::SignificantDelays,
+            severity: if severe { SeverityLevel::Severe } else { SeverityLevel::Warning },
+            concerns: vec![self.concerns_route(incident.route)],
+            header: words.0.with(&values),
+            description: words.1.with(&values),
+        })
+    }
+
+    /// The names of the first and last stop of an incident's section.
+    fn section_names(&self, incident: &Incident) -> (&str, &str) {
+        let network = self.network();
+        let pattern =
+            &network.patterns[network.routes[incident.route as usize].patterns[0] as usize];
+        let last = pattern.calls.len() - 1;
+        let name = |share: f64| {
+            let call = ((share * last as f64).round() as usize).min(last);
+            network.places[network.stops[pattern.calls[call].stop as usize].place as usize]
+                .name
+                .as_str()
+        };
+        (name(incident.section.0), name(incident.section.1))
+    }
+
+    fn runs_today(&self, day: Day, route: u32) -> bool {
+        let basic = [Service::Weekday, Service::Saturday, Service::Sunday];
+        let route = &self.network().routes[route as usize];
+        basic.into_iter().any(|s| {
+            s.is_active(self.time(), day) && crate::timetable::demand::offer(route, s).is_some()
+        })
+    }
+
+    fn concerns_route(&self, route: u32) -> proto::EntitySelector {
+        let route = &self.network().routes[route as usize];
+        proto::EntitySelector {
+            agency_id: Some(crate::gtfs::agency_of(route.mode).to_owned()),
+            route_id: Some(route.id.clone()),
+            ..Default::default()
+        }
+    }
+
+    /// One notice for each route that loses trips within the hour.
+    fn cancellation_notices(&self, at: &DayAt) -> Vec<Notice> {
+        let soon = at.seconds..at.seconds + CANCELLED_AHEAD;
+        let mut runs: Vec<_> = self
+            .runs_at(at)
+            .into_iter()
+            .filter(|run| {
+                soon.contains(&f64::from(run.trip.start)) && self.is_cancelled(run, &at.events)
+            })
+            .collect();
+        let route_of = |pattern: u32| self.network().patterns[pattern as usize].route;
+        runs.sort_by_key(|run| (route_of(run.trip.pattern), run.trip.start, run.trip.number));
+        runs.chunk_by(|a, b| route_of(a.trip.pattern) == route_of(b.trip.pattern))
+            .map(|runs| {
+                let route = route_of(runs[0].trip.pattern);
+                let line = &self.network().routes[route as usize].short_name;
+                let feed_time = |start: i32| clock(self.time().feed_seconds(start) % (24 * HOUR));
+                let times: Vec<String> =
+                    runs.iter().map(|run| feed_time(run.trip.start)[..5].to_owned()).collect();
+                let (count, times) = (runs.len().to_string(), times.join(", "));
+                let values = [("line", line.as_str()), ("count", &count), ("times", &times)];
+                let trip = |run: &super::runs::Run| proto::EntitySelector {
+                    trip: Some(self.trip_descriptor(run, &at.date, true)),
+                    ..Default::default()
+                };
+                let last = runs[runs.len() - 1].trip.start;
+                Notice {
+                    id: format!(
+                        "cancelled-{}-{}",
+                        at.date,
+                        self.network().routes[route as usize].id
+                    ),
+                    period: self.period((at.day, runs[0].trip.start - HOUR), (at.day, last)),
+                    cause: Cause::OtherCause,
+                    effect: Effect::ReducedService,
+                    severity: SeverityLevel::Warning,
+                    concerns: runs.iter().map(trip).collect(),
+                    header: texts::CANCELLED.0.with(&values),
+                    description: texts::CANCELLED.1.with(&values),
+                }
+            })
+            .collect()
+    }
+
+    fn closure_notice(&self, today: Day, closure: &Closure) -> Notice {
+        let network = self.network();
+        let stop = &network.stops[closure.stop as usize];
+        let name = network.places[stop.place as usize].name.as_str();
+        let line = network.routes[closure.route as usize].short_name.as_str();
+        let values = [("stop", name), ("line", line)];
+        let first = today.div_euclid(3) * 3;
+        Notice {
+            id: format!("works-{}-{}", crate::time::compact(self.time().date(first)), stop.id),
+            period: self.period((first, DAY_BEGINS), (first + 2, DAY_ENDS)),
+            cause: Cause::Construction,
+            effect: Effect::NoService,
+            severity: SeverityLevel::Warning,
+            concerns: vec![proto::EntitySelector {
+                stop_id: Some(stop.id.clone()),
+                ..Default::default()
+            }],
+            header: texts::CLOSED_STOP.0.with(&values),
+            description: texts::CLOSED_STOP.1.with(&values),
+        }
+    }
+
+    fn lift_notices(&self, today: Day) -> Vec<Notice> {
+        let network = self.network();
+        let metro = network.routes.iter().filter(|r| r.mode == Mode::Metro);
+        let calls: Vec<u32> = metro
+            .flat_map(|r| &network.patterns[r.patterns[0] as usize].calls)
+            .map(|call| network.stops[call.stop as usize].place)
+            .collect();
+        let key = noise::mix(noise::key(self.model().seed, "lifts"), today as u64);
+        let mut broken: Vec<u32> = (0..LIFTS)
+            .filter_map(|n| {
+                calls.get((noise::share(noise::mix(key, n)) * calls.len() as f64) as usize).copied()
+            })
+            .collect();
+        broken.sort_unstable();
+        broken.dedup();
+        broken
+            .into_iter()
+            .map(|place| {
+                let place = &network.places[place as usize];
+                let values = [("stop", place.name.as_str())];
+                Notice {
+                    id: format!(
+                        "lift-{}-{}",
+                        crate::time::compact(self.time().date(today)),
+                        place.id
+                    ),
+                    period: self.period((today, DAY_BEGINS), (today, DAY_ENDS)),
+                    cause: Cause::Maintenance,
+                    effect: Effect::AccessibilityIssue,
+                    severity: SeverityLevel::Info,
+                    concerns: vec![proto::EntitySelector {
+                        stop_id: Some(place.id.clone()),
+                        ..Default::default()
+                    }],
+                    header: texts::LIFT.0.with(&values),
+                    description: texts::LIFT.1.with(&values),
+                }
+            })
+            .collect()
+    }
+
+    /// Every third day or so is windy.
+    fn wind_notice(&self, today: Day) -> Option<Notice> {
+        let key = noise::mix(noise::key(self.model().seed, "wind"), today as u64);
+        (noise::share(key) < 0.35).then(|| {
+            let ferries = (0..self.network().routes.len() as u32)
+                .filter(|r| self.network().routes[*r as usize].mode == Mode::Ferry);
+            Notice {
+                id: format!("wind-{}", crate::time::compact(self.time().date(today))),
+                period: self.period((today, DAY_BEGINS), (today, DAY_ENDS)),
+                cause: Cause::Weather,
+                effect: Effect::SignificantDelays,
+                severity: SeverityLevel::Info,
+                concerns: ferries.map(|r| self.concerns_route(r)).collect(),
+                header: texts::WIND.0.with(&[]),
+                description: texts::WIND.1.with(&[]),
+            }
+        })
+    }
+
+    /// What passengers should know some days ahead.
+    fn planned_notices(&self, today: Day) -> Vec<Notice> {
+        let mut notices = vec![self.platforms_notice(today)];
+        for exception in exceptions(self.time()).iter().filter(|e| e.added) {
+            if !(today..=today + PLANNED_AHEAD).contains(&exception.day) {
+                continue;
+            }
+            let date = self.time().date(exception.day);
+            let text = format!("{}.{}.{}", date.day(), date.month(), date.year());
+            let values = [("date", text.as_str())];
+            let festival = exception.service == Service::Festival;
+            let (words, begin) = if festival {
+                (&texts::FESTIVAL, 18 * HOUR)
+            } else {
+                (&texts::HOLIDAY, DAY_BEGINS)
+            };
+            let of_ferries = (0..self.network().routes.len() as u32)
+                .filter(|r| self.network().routes[*r as usize].mode == Mode::Ferry)
+                .map(|r| self.concerns_route(r));
+            let of_all = crate::gtfs::AGENCIES.iter().map(|a| proto::EntitySelector {
+                agency_id: Some(a.id.to_owned()),
+                ..Default::default()
+            });
+            notices.push(Notice {
+                id: format!("{}-{}", exception.service.id(), crate::time::compact(date)),
+                period: self.period((exception.day, begin), (exception.day, DAY_ENDS)),
+                cause: Cause::Holiday,
+                effect: if festival { Effect::AdditionalService } else { Effect::ReducedService },
+                severity: SeverityLevel::Info,
+                concerns: if festival { of_ferries.collect() } else { of_all.collect() },
+                header: words.0.with(&values),
+                description: words.1.with(&values),
+            });
+        }
+        notices
+    }
+
+    /// Track works on the next weekend.
+    fn platforms_notice(&self, today: Day) -> Notice {
+        let sunday = (today..today + 7)
+            .find(|day| self.time().weekday(*day) == Weekday::Sunday)
+            .unwrap_or(today);
+        let station = self.geography().districts[MAIN_STATION].name;
+        let place = self.network().places.iter().find(|place| place.name == station);
+        let values = [("stop", station), ("line", "R1")];
+        let mut concerns = vec![self.concerns_route(0)];
+        concerns.extend(
+            place.map(|p| proto::EntitySelector {
+                stop_id: Some(p.id.clone()),
+                ..Default::default()
+            }),
+        );
+        Notice {
+            id: format!("tracks-{}", crate::time::compact(self.time().date(sunday))),
+            period: self.period((sunday - 1, DAY_BEGINS), (sunday, DAY_ENDS)),
+            cause: Cause::Construction,
+            effect: Effect::ModifiedService,
+            severity: SeverityLevel::Info,
+            concerns,
+            header: texts::PLATFORMS.0.with(&values),
+            description: texts::PLATFORMS.1.with(&values),
+        }
+    }
+}
+
+fn entity(notice: Notice) -> proto::FeedEntity {
+    let url = format!("{}/alerts/{}", crate::gtfs::SITE, notice.id);
+    let url = proto::translated_string::Translation { text: url, language: None };
+    let alert = proto::Alert {
+        active_period: vec![proto::TimeRange {
+            start: Some(notice.period.0.max(0) as u64),
+            end: Some(notice.period.1.max(0) as u64),
+        }],
+        informed_entity: notice.concerns,
+        cause: Some(notice.cause as i32),
+        effect: Some(notice.effect as i32),
+        severity_level: Some(notice.severity as i32),
+        url: Some(proto::TranslatedString { translation: vec![url] }),
+        header_text: Some(notice.header),
+        description_text: Some(notice.description),
+        ..Default::default()
+    };
+    proto::FeedEntity { id: notice.id, alert: Some(alert), ..Default::default() }
+}

@@ -1,0 +1,301 @@
+//! When a run really arrives and departs.
+//!
+//! A delay is carried from stop to stop. It grows where and when the streets are full (waves of traffic roll over the
+//! quarters of the city), by incidents, and by what the driver before left over; it shrinks wherever there is slack.
+//! Of two buses in a row the first may gather the passengers and fall back while the second catches up: that is
+//! bunching. A late vehicle starts its next trip late and makes up for it within most of that trip.
+
+use super::events::Events;
+use super::runs::Run;
+use crate::city::{City, Parts};
+use crate::network::Mode;
+use crate::noise;
+use crate::timetable::demand::rush;
+use crate::timetable::services::Service;
+use crate::timetable::{NONE, Trip};
+
+/// Traffic is the same within squares of this many metres.
+const QUARTER: f64 = 1_800.0;
+/// A wave of traffic takes about this long, seconds.
+const WAVE: f64 = 2_000.0;
+/// A vehicle shows up at its first stop this long before its first trip of the day, seconds.
+pub(super) const SHOWS_UP: f64 = 240.0;
+/// It takes up its next trip this long after the last arrival, seconds.
+pub(super) const TURNS: f64 = 60.0;
+/// A delay inherited from the trip before is made up for within this share of the trip.
+const MADE_UP_BY: f64 = 0.8;
+
+/// What really happens at a stop: seconds of the city's time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Moment {
+    pub(super) arrive: f64,
+    pub(super) depart: f64,
+    /// Passed without stopping; both times are then the time of passing.
+    pub(super) skipped: bool,
+}
+
+/// A run as it really goes.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Course {
+    pub(super) moments: Vec<Moment>,
+    /// From when on its vehicle belongs to this run.
+    pub(super) from: f64,
+    /// Until when.
+    pub(super) until: f64,
+}
+
+/// Where traffic is looked up for each call of each pattern, and how full the streets are by the minute.
+#[derive(Debug)]
+pub(super) struct Spots {
+    calls: Vec<Vec<Spot>>,
+    /// For each service the rush of each minute of a day.
+    rush: Vec<Vec<f32>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Spot {
+    quarter: u64,
+    /// How prone to jams, 0 to 1.
+    prone: f32,
+    /// Share of the way.
+    share: f32,
+}
+
+impl Spots {
+    pub(super) fn build(parts: &Parts) -> Self {
+        let spot = |pattern: &crate::network::Pattern, along: f64| {
+            let p = pattern.line.point_at(along);
+            let square = |v: f64| (v / QUARTER).floor() as i64 as u64;
+            Spot {
+                quarter: noise::mix(square(p.x), square(p.y)),
+                prone: (0.35 + 0.65 * parts.geography.field.density(p)) as f32,
+                share: (along / pattern.line.length().max(1.0)) as f32,
+            }
+        };
+        let calls = parts
+            .network
+            .patterns
+            .iter()
+            .map(|pattern| pattern.calls.iter().map(|call| spot(pattern, call.along)).collect())
+            .collect();
+        let minutes =
+            |service| (0..1_440).map(|m| rush(service, f64::from(m) * 60.0) as f32).collect();
+        Self { calls, rush: Service::ALL.map(minutes).to_vec() }
+    }
+
+    fn rush_at(&self, service: Service, seconds: f64) -> f64 {
+        let minute = (seconds / 60.0).rem_euclid(1_440.0) as usize;
+        f64::from(self.rush[service as usize][minute.min(1_439)])
+    }
+}
+
+/// How a mode takes to traffic.
+struct Temper {
+    /// The share of its time that a full street adds.
+    traffic: f64,
+    /// The share of its time that chance adds or takes.
+    chance: f64,
+    /// The share of its time that can be made up for when late.
+    slack: f64,
+    /// The most seconds it runs ahead of its timetable.
+    early: f64,
+    /// Seconds at a stop, at least and by chance on top.
+    halt: (f64, f64),
+    bunches: bool,
+}
+
+fn temper(mode: Mode) -> Temper {
+    match mode {
+        Mode::Bus => Temper {
+            traffic: 1.25,
+            chance: 0.24,
+            slack: 0.045,
+            early: 70.0,
+            halt: (9.0, 18.0),
+            bunches: true,
+        },
+        Mode::Tram => Temper {
+            traffic: 0.8,
+            chance: 0.16,
+            slack: 0.045,
+            early: 45.0,
+            halt: (14.0, 14.0),
+            bunches: true,
+        },
+        Mode::Metro => Temper {
+            traffic: 0.28,
+            chance: 0.08,
+            slack: 0.06,
+            early: 10.0,
+            halt: (16.0, 8.0),
+            bunches: false,
+        },
+        Mode::Rail => Temper {
+            traffic: 0.32,
+            chance: 0.07,
+            slack: 0.035,
+            early: 25.0,
+            halt: (30.0, 15.0),
+            bunches: false,
+        },
+        Mode::Ferry => Temper {
+            traffic: 0.1,
+            chance: 0.07,
+            slack: 0.03,
+            early: 40.0,
+            halt: (80.0, 30.0),
+            bunches: false,
+        },
+    }
+}
+
+impl City {
+    /// Whether a run's vehicle can be on it at a time; a quick look that spares most courses.
+    pub(super) fn may_be_out(&self, run: &Run, time: f64) -> bool {
+        let trips = &self.timetable().trips;
+        let scheduled_end = |trip: &Trip| f64::from(trip.start + self.timetable().duration(trip));
+        let latest = scheduled_end(&run.trip) + f64::from(run.trip.delay_max) + TURNS + 60.0;
+        let earliest = match trips.get(run.trip.previous as usize) {
+            // Nothing arrives this early, and a cancelled trip before only makes it later.
+            Some(before) => scheduled_end(before).min(f64::from(run.trip.start) - SHOWS_UP) - 120.0,
+            None => f64::from(run.trip.start) - SHOWS_UP,
+        };
+        (earliest..latest).contains(&time)
+    }
+
+    /// The course of a run, and since when its vehicle is on it.
+    pub(super) fn course(&self, run: &Run, events: &Events, course: &mut Course) {
+        let before = (run.trip.previous != NONE).then(|| self.run(run.trip.previous, run.day));
+        let before = before.filter(|before| !self.is_cancelled(before, events));
+        let previous_end = before.map(|before| {
+            self.drive(&before, events, 0.0, &mut course.moments);
+            course.moments.last().map_or(0.0, |last| last.arrive)
+        });
+        let inherited =
+            previous_end.map_or(0.0, |end| end + TURNS - f64::from(run.trip.start)).max(0.0);
+        self.drive(run, events, inherited, &mut course.moments);
+        let (Some(first), Some(last)) = (course.moments.first(), course.moments.last()) else {
+            return;
+        };
+        course.from = previous_end.map_or(first.depart - SHOWS_UP, |end| end + TURNS);
+        course.until = last.arrive + TURNS;
+    }
+
+    /// Drives a run that starts `inherited` seconds late because of the one before.
+    ///
+    /// By the end nothing of that is left, so the end of a run depends on no other run.
+    fn drive(&self, run: &Run, events: &Events, inherited: f64, moments: &mut Vec<Moment>) {
+        let pattern = &self.network().patterns[run.trip.pattern as usize];
+        let temper = temper(self.network().routes[pattern.route as usize].mode);
+        let times = self.timetable().times(run.trip.pattern, run.trip.profile);
+        let spots = &self.model().spots.calls[run.trip.pattern as usize];
+        let start = f64::from(run.trip.start);
+        let total = f64::from(self.timetable().duration(&run.trip)).max(1.0);
+        let delay_max = f64::from(run.trip.delay_max);
+        let drift = self.drift(run, temper.bunches);
+        let passed = self.passed_call(run);
+        let last = times.len() - 1;
+        let troubled = events.incidents.iter().any(|incident| incident.route == pattern.route);
+        let mut held_up = !troubled;
+        let mut delay = first_delay(run.key);
+        moments.clear();
+        for (i, (arrival, departure)) in times.iter().enumerate() {
+            let (arrival, departure) = (f64::from(*arrival), f64::from(*departure));
+            let seconds = start + departure + delay;
+            let chance = noise::share(noise::mix(run.key, 1_000 + i as u64));
+            if i > 0 {
+                let piece = arrival - f64::from(times[i - 1].1);
+                let traffic = temper.traffic * self.traffic(run, &spots[i], seconds);
+                delay += piece * (traffic + drift + temper.chance * (chance - 0.42));
+                delay -= (piece * temper.slack + 2.0).min(delay.max(0.0));
+                if !held_up
+                    && let Some(cost) =
+                        hold_up(events, pattern.route, pattern.direction, spots[i].share, seconds)
+                {
+                    delay += cost;
+                    held_up = true;
+                }
+            }
+            delay = softened(delay.max(-temper.early), delay_max);
+            let inherits = inherited * (1.0 - arrival / total / MADE_UP_BY).max(0.0);
+            let late = delay + inherits;
+            let closed = events.closures.iter().any(|c| c.stop == pattern.calls[i].stop);
+            let skipped = (closed || passed == Some(i)) && i > 0 && i < last;
+            let halt = temper.halt.0 + temper.halt.1 * chance;
+            let moment = if i == 0 {
+                Moment { arrive: start + late, depart: start + late, skipped }
+            } else if departure > arrival {
+                // A scheduled halt is cut short when late, and never left early.
+                let arrive = start + arrival + late;
+                let depart = (start + departure).max(arrive + halt.min(departure - arrival));
+                delay = delay
+                    .min(depart - start - departure - inherits)
+                    .max(delay - (departure - arrival));
+                Moment { arrive, depart, skipped }
+            } else {
+                let depart = start + departure + late;
+                let least = moments.last().map_or(depart, |before: &Moment| {
+                    before.depart + (arrival - f64::from(times[i - 1].1)) * 0.45
+                });
+                let arrive = if i == last { depart } else { (depart - halt).max(least) };
+                Moment { arrive: arrive.min(depart), depart, skipped }
+            };
+            moments.push(in_order(moment, moments.last()));
+        }
+    }
+
+    /// How much slower than planned this run is all along: its driver, and its place in a bunch.
+    fn drift(&self, run: &Run, bunches: bool) -> f64 {
+        let driver = (noise::share(noise::mix(run.key, 3)) - 0.45) * 0.07;
+        if !bunches {
+            return driver * 0.3;
+        }
+        let pair = noise::mix(
+            noise::mix(u64::from(run.trip.pattern), run.day as u64),
+            u64::from(run.trip.slot / 2),
+        );
+        let pair = noise::mix(noise::key(self.model().seed, "bunch"), pair);
+        let rush = self.model().spots.rush_at(run.trip.service, f64::from(run.trip.start));
+        if noise::share(pair) > 0.4 * rush {
+            driver
+        } else if run.trip.slot.is_multiple_of(2) {
+            driver + 0.17
+        } else {
+            driver - 0.06
+        }
+    }
+
+    /// How full the streets are at a spot: mostly not at all, at times very.
+    fn traffic(&self, run: &Run, spot: &Spot, seconds: f64) -> f64 {
+        let key = noise::mix(noise::mix(self.model().seed, spot.quarter), run.day as u64);
+        let wave = (noise::wave(key, seconds / WAVE) - 0.42).max(0.0);
+        wave * f64::from(spot.prone) * self.model().spots.rush_at(run.trip.service, seconds)
+    }
+}
+
+/// Seconds late at the first stop: mostly a few, now and then a minute or two.
+fn first_delay(key: u64) -> f64 {
+    (-(1.0 - noise::share(noise::mix(key, 2))).ln() * 16.0).min(110.0)
+}
+
+fn hold_up(events: &Events, route: u32, direction: u8, share: f32, seconds: f64) -> Option<f64> {
+    let mut on_route = events.incidents.iter().filter(|incident| incident.route == route);
+    on_route.find_map(|incident| incident.hold_up(direction, f64::from(share), seconds))
+}
+
+/// A delay that comes ever nearer to its greatest value instead of stopping at it.
+fn softened(delay: f64, most: f64) -> f64 {
+    let free = most * 0.6;
+    if delay <= free {
+        return delay;
+    }
+    let beyond = (delay - free) / (most - free);
+    free + (most - free) * beyond / (1.0 + beyond)
+}
+
+/// Time does not run backwards, however much is made up for between two stops.
+fn in_order(moment: Moment, before: Option<&Moment>) -> Moment {
+    let Some(before) = before else { return moment };
+    let arrive = moment.arrive.max(before.depart + 8.0);
+    Moment { arrive, depart: moment.depart.max(arrive), ..moment }
+}

@@ -1,0 +1,138 @@
+//! What goes wrong on a day: incidents on a section of a route, closed stops, cancelled trips, passed stops.
+
+use super::runs::{Kind, Run};
+use crate::city::City;
+use crate::network::Mode;
+use crate::network::plan::BusKind;
+use crate::noise;
+use crate::time::{Day, HOUR};
+
+/// Incidents of a day.
+const INCIDENTS: u64 = 15;
+/// Stops that are closed for works on a day.
+const CLOSURES: u64 = 3;
+/// The chance that a trip is cancelled, on a normal day and during an incident on its route.
+const CANCELLED: f64 = 0.007;
+const CANCELLED_IN_INCIDENT: f64 = 0.09;
+/// The chance that a bus or tram passes one of its stops.
+const PASSES_A_STOP: f64 = 0.012;
+
+/// Something that holds up a section of a route for a while.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Incident {
+    pub(super) number: u64,
+    pub(super) route: u32,
+    /// City time on its day, seconds.
+    pub(super) from: i32,
+    pub(super) until: i32,
+    /// The section, as shares of the way in direction 0.
+    pub(super) section: (f64, f64),
+    /// Seconds that the first vehicle loses; later ones less and less.
+    pub(super) severity: f64,
+    pub(super) key: u64,
+}
+
+/// A stop that nothing serves today.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Closure {
+    pub(super) stop: u32,
+    pub(super) route: u32,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Events {
+    pub(super) incidents: Vec<Incident>,
+    pub(super) closures: Vec<Closure>,
+}
+
+impl Incident {
+    /// Whether it holds up a run at a share of its way and a time; then the seconds it costs.
+    pub(super) fn hold_up(&self, direction: u8, share: f64, seconds: f64) -> Option<f64> {
+        let share = if direction == 0 { share } else { 1.0 - share };
+        let (from, until) = (f64::from(self.from), f64::from(self.until));
+        let inside =
+            (self.section.0..self.section.1).contains(&share) && (from..until).contains(&seconds);
+        inside.then(|| self.severity * (1.0 - 0.8 * (seconds - from) / (until - from)))
+    }
+}
+
+impl City {
+    /// What goes wrong on a day.
+    pub(super) fn events(&self, day: Day) -> Events {
+        let key = noise::mix(noise::key(self.model().seed, "events"), day as u64);
+        let incidents = (0..INCIDENTS).map(|n| self.incident(n, noise::mix(key, n))).collect();
+        // Works last for three days.
+        let works = noise::mix(noise::key(self.model().seed, "works"), day.div_euclid(3) as u64);
+        let closures = (0..CLOSURES).filter_map(|n| self.closure(noise::mix(works, n))).collect();
+        Events { incidents, closures }
+    }
+
+    fn incident(&self, number: u64, key: u64) -> Incident {
+        let share = |n: u64| noise::share(noise::mix(key, n));
+        // The first two are under way in the morning rush hour, one on rails in the street and one on a bus route.
+        let (wanted, from) = match number {
+            0 => (Some(Mode::Tram), 7 * HOUR + 16 * 60),
+            1 => (Some(Mode::Bus), 7 * HOUR + 38 * 60),
+            _ => (None, 6 * HOUR + (share(1) * 16.5 * f64::from(HOUR)) as i32),
+        };
+        let fits = |route: &crate::network::Route| {
+            wanted.is_none_or(|mode| route.mode == mode)
+                && route.mode != Mode::Ferry
+                && matches!(route.bus_kind, None | Some(BusKind::City))
+        };
+        let routes: Vec<u32> = (0..self.network().routes.len() as u32)
+            .filter(|r| fits(&self.network().routes[*r as usize]))
+            .collect();
+        let route = routes.get((share(2) * routes.len() as f64) as usize).copied().unwrap_or(0);
+        let middle = 0.25 + share(3) * 0.5;
+        Incident {
+            number,
+            route,
+            from,
+            until: from + 20 * 60 + (share(4) * 40.0 * 60.0) as i32,
+            section: (middle - 0.13, middle + 0.13),
+            severity: 150.0 + share(5) * 380.0,
+            key,
+        }
+    }
+
+    /// A kerb on a bus route, neither an end of the line nor part of a station.
+    fn closure(&self, key: u64) -> Option<Closure> {
+        let network = self.network();
+        let buses: Vec<u32> = (0..network.routes.len() as u32)
+            .filter(|r| network.routes[*r as usize].bus_kind == Some(BusKind::City))
+            .collect();
+        let route = *buses.get((noise::share(key) * buses.len() as f64) as usize)?;
+        let calls = &network.patterns[network.routes[route as usize].patterns[0] as usize].calls;
+        let inner = &calls[1..calls.len() - 1];
+        let from = (noise::share(noise::mix(key, 1)) * inner.len() as f64) as usize;
+        let kerb = (0..inner.len())
+            .map(|i| inner[(from + i) % inner.len()].stop)
+            .find(|stop| network.stops[*stop as usize].platform.is_none())?;
+        Some(Closure { stop: kerb, route })
+    }
+
+    /// Whether a run is cancelled.
+    pub(super) fn is_cancelled(&self, run: &Run, events: &Events) -> bool {
+        if run.kind != Kind::Scheduled {
+            return false;
+        }
+        let route = self.network().patterns[run.trip.pattern as usize].route;
+        let troubled = events
+            .incidents
+            .iter()
+            .any(|i| i.route == route && (i.from..i.until).contains(&(run.trip.start + 10 * 60)));
+        let chance = if troubled { CANCELLED_IN_INCIDENT } else { CANCELLED };
+        noise::share(noise::mix(run.key, 77)) < chance
+    }
+
+    /// Which call a run passes without stopping, closed stops aside.
+    pub(super) fn passed_call(&self, run: &Run) -> Option<usize> {
+        let pattern = &self.network().patterns[run.trip.pattern as usize];
+        let street =
+            matches!(self.network().routes[pattern.route as usize].mode, Mode::Bus | Mode::Tram);
+        let inner = pattern.calls.len().saturating_sub(4);
+        let passes = street && inner > 0 && noise::share(noise::mix(run.key, 78)) < PASSES_A_STOP;
+        passes.then(|| 2 + (noise::share(noise::mix(run.key, 79)) * inner as f64) as usize)
+    }
+}

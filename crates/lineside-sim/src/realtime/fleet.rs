@@ -1,0 +1,104 @@
+//! The vehicles: numbers, plates and what they can carry.
+
+use lineside_formats::gtfs_rt::proto;
+
+use crate::city::Parts;
+use crate::network::Mode;
+use crate::noise;
+
+/// Ferries have names; later ones of a name get a numeral.
+const FERRY_NAMES: [&str; 12] = [
+    "Puffin",
+    "Eider",
+    "Kittiwake",
+    "Gannet",
+    "Storm Petrel",
+    "Oystercatcher",
+    "Razorbill",
+    "Sanderling",
+    "Guillemot",
+    "Turnstone",
+    "Dunlin",
+    "Whimbrel",
+];
+
+#[derive(Debug)]
+pub(super) struct Fleet {
+    vehicles: Vec<Vehicle>,
+}
+
+#[derive(Debug)]
+pub(super) struct Vehicle {
+    pub(super) descriptor: proto::VehicleDescriptor,
+    /// Carriages, for modes whose carriages are told apart.
+    pub(super) carriages: u32,
+}
+
+impl Fleet {
+    pub(super) fn build(seed: u64, parts: &Parts) -> Self {
+        let network = &parts.network;
+        let mut sizes = vec![0; network.routes.len()];
+        for trip in &parts.timetable.trips {
+            let size = &mut sizes[network.patterns[trip.pattern as usize].route as usize];
+            *size = (trip.block + 1).max(*size);
+        }
+        let extra = network.routes.iter().filter(|r| matches!(r.mode, Mode::Rail | Mode::Ferry));
+        let regular =
+            network.routes.iter().zip(sizes).flat_map(|(r, size)| (0..size).map(move |_| r.mode));
+        let modes = regular.chain(extra.flat_map(|r| [r.mode; 2]));
+        let mut counts = [0_u32; Mode::ALL.len()];
+        let vehicles = modes
+            .map(|mode| {
+                counts[mode as usize] += 1;
+                vehicle(noise::key(seed, "fleet"), mode, counts[mode as usize])
+            })
+            .collect();
+        Self { vehicles }
+    }
+
+    pub(super) fn vehicle(&self, number: u32) -> &Vehicle {
+        &self.vehicles[number as usize % self.vehicles.len()]
+    }
+}
+
+fn vehicle(key: u64, mode: Mode, count: u32) -> Vehicle {
+    let key = noise::mix(noise::mix(key, mode as u64), u64::from(count));
+    let base = match mode {
+        Mode::Rail => 400,
+        Mode::Metro => 500,
+        Mode::Tram => 1_200,
+        Mode::Bus => 7_000,
+        Mode::Ferry => 0,
+    };
+    let label = match mode {
+        Mode::Ferry => ferry_name(count),
+        _ => format!("{}", base + count),
+    };
+    let step_free = noise::share(key) > if mode == Mode::Tram { 0.2 } else { 0.03 };
+    let accessible = if step_free {
+        proto::vehicle_descriptor::WheelchairAccessible::WheelchairAccessible
+    } else {
+        proto::vehicle_descriptor::WheelchairAccessible::WheelchairInaccessible
+    };
+    let plate = (mode == Mode::Bus).then(|| {
+        let letter = |n: u64| char::from(b'A' + (noise::share(noise::mix(key, n)) * 26.0) as u8);
+        format!("LH {} {}{}", base + count, letter(1), letter(2))
+    });
+    Vehicle {
+        descriptor: proto::VehicleDescriptor {
+            id: Some(format!("{}-{}", mode.letter(), base + count)),
+            label: Some(label),
+            license_plate: plate,
+            wheelchair_accessible: Some(accessible as i32),
+        },
+        carriages: if mode == Mode::Rail { 4 } else { 0 },
+    }
+}
+
+fn ferry_name(count: u32) -> String {
+    let n = (count as usize - 1) % FERRY_NAMES.len();
+    match (count as usize - 1) / FERRY_NAMES.len() {
+        0 => FERRY_NAMES[n].to_owned(),
+        round => format!("{} {}", FERRY_NAMES[n], round + 1),
+    }
+}

@@ -1,0 +1,213 @@
+//! Where vehicles are: their courses at the instant of their last report.
+
+use lineside_formats::gtfs_rt::proto;
+use lineside_sync::UnixMillis;
+use proto::vehicle_position::{
+    CarriageDetails, CongestionLevel, OccupancyStatus, VehicleStopStatus,
+};
+
+use super::courses::Course;
+use super::runs::{DayAt, Run};
+use super::{header, seconds};
+use crate::city::City;
+use crate::network::Pattern;
+use crate::noise;
+
+/// A vehicle nearer than this to its next stop (metres), or this short before it (seconds), is arriving.
+const ARRIVING_METRES: f64 = 60.0;
+const ARRIVING_SECONDS: f64 = 12.0;
+/// The share of the time between two stops in which a vehicle speeds up, and again in which it slows down.
+const RAMP: f64 = 0.2;
+
+/// Where on its pattern a vehicle is.
+struct Whereabouts {
+    /// Metres along the pattern's line.
+    along: f64,
+    /// Metres per second.
+    speed: f64,
+    /// The call it stands at or is on its way to.
+    call: usize,
+    status: VehicleStopStatus,
+}
+
+impl City {
+    /// The feed of vehicle positions at an instant.
+    pub fn vehicle_positions(&self, now: UnixMillis) -> proto::FeedMessage {
+        let now = seconds(now);
+        let mut course = Course::default();
+        let mut entity = Vec::new();
+        for at in self.days_at(now) {
+            for run in self.runs_at(&at) {
+                if let Some(vehicle) = self.vehicle_position(&run, &at, now, &mut course) {
+                    let id =
+                        vehicle.vehicle.as_ref().and_then(|v| v.id.clone()).unwrap_or_default();
+                    entity.push(proto::FeedEntity {
+                        id,
+                        vehicle: Some(vehicle),
+                        ..Default::default()
+                    });
+                }
+            }
+        }
+        proto::FeedMessage { header: header(now, self.version()), entity }
+    }
+
+    fn vehicle_position(
+        &self,
+        run: &Run,
+        at: &DayAt,
+        now: i64,
+        course: &mut Course,
+    ) -> Option<proto::VehiclePosition> {
+        let reported = self.last_report(run, now);
+        let time = at.seconds - (now - reported) as f64;
+        if !self.may_be_out(run, time) || self.is_cancelled(run, &at.events) {
+            return None;
+        }
+        self.course(run, &at.events, course);
+        if !(course.from..course.until).contains(&time) {
+            return None;
+        }
+        let pattern = &self.network().patterns[run.trip.pattern as usize];
+        let place = whereabouts(pattern, course, time);
+        let (point, direction) = pattern.line.place_at(place.along);
+        let (lat, lon) = self.geography().projection.lat_lon(point);
+        let occupancy = self.occupancy(run, place.call);
+        Some(proto::VehiclePosition {
+            trip: Some(self.trip_descriptor(run, &at.date, false)),
+            vehicle: Some(self.vehicle_descriptor(run)),
+            position: Some(proto::Position {
+                latitude: lat as f32,
+                longitude: lon as f32,
+                bearing: Some(direction.bearing().round() as f32 % 360.0),
+                odometer: None,
+                speed: Some((place.speed * 10.0).round() as f32 / 10.0),
+            }),
+            current_stop_sequence: Some(place.call as u32 + 1),
+            stop_id: Some(self.stop_id(run, place.call).to_owned()),
+            current_status: Some(place.status as i32),
+            timestamp: Some(reported as u64),
+            congestion_level: Some(self.congestion(run, course, place.call) as i32),
+            occupancy_status: Some(status_of(occupancy) as i32),
+            occupancy_percentage: Some(occupancy),
+            multi_carriage_details: self.carriages(run, place.call, occupancy),
+        })
+    }
+
+    /// How full a vehicle is on its way to a call, percent: fuller in the rush hour and in the middle of its way.
+    fn occupancy(&self, run: &Run, call: usize) -> u32 {
+        let pattern = &self.network().patterns[run.trip.pattern as usize];
+        let share = call as f64 / (pattern.calls.len() - 1).max(1) as f64;
+        let middle = 4.0 * share * (1.0 - share);
+        let hour = crate::timetable::demand::rush(run.trip.service, f64::from(run.trip.start));
+        let chance = noise::share(noise::mix(run.key, 5)) * 0.5
+            + noise::share(noise::mix(run.key, 500 + call as u64)) * 0.2;
+        ((0.04 + (0.15 + 0.85 * middle) * (0.2 + hour * 0.75) * (0.55 + chance)) * 100.0)
+            .clamp(0.0, 110.0) as u32
+    }
+
+    fn carriages(&self, run: &Run, call: usize, occupancy: u32) -> Vec<CarriageDetails> {
+        let vehicle = self.model().fleet.vehicle(run.vehicle);
+        let label = vehicle.descriptor.label.as_deref().unwrap_or_default();
+        (1..=vehicle.carriages)
+            .map(|n| {
+                let more = noise::share(noise::mix(run.key, 900 + u64::from(n) * 64 + call as u64))
+                    * 50.0
+                    - 25.0;
+                let percent = (f64::from(occupancy) + more).clamp(0.0, 110.0) as u32;
+                CarriageDetails {
+                    id: Some(format!("{label}-{n}")),
+                    label: Some(format!("{n}")),
+                    occupancy_status: Some(status_of(percent) as i32),
+                    occupancy_percentage: Some(percent as i32),
+                    carriage_sequence: Some(n),
+                }
+            })
+            .collect()
+    }
+
+    /// What a driver would say of the street: how much has been lost since the stop before.
+    fn congestion(&self, run: &Run, course: &Course, call: usize) -> CongestionLevel {
+        let times = self.timetable().times(run.trip.pattern, run.trip.profile);
+        if call == 0 {
+            return CongestionLevel::RunningSmoothly;
+        }
+        let planned = f64::from(times[call].0 - times[call - 1].1).max(1.0);
+        match (course.moments[call].arrive - course.moments[call - 1].depart) / planned {
+            ratio if ratio < 1.25 => CongestionLevel::RunningSmoothly,
+            ratio if ratio < 1.7 => CongestionLevel::StopAndGo,
+            ratio if ratio < 3.0 => CongestionLevel::Congestion,
+            _ => CongestionLevel::SevereCongestion,
+        }
+    }
+}
+
+fn status_of(percent: u32) -> OccupancyStatus {
+    match percent {
+        0..=4 => OccupancyStatus::Empty,
+        5..=39 => OccupancyStatus::ManySeatsAvailable,
+        40..=64 => OccupancyStatus::FewSeatsAvailable,
+        65..=89 => OccupancyStatus::StandingRoomOnly,
+        90..=99 => OccupancyStatus::CrushedStandingRoomOnly,
+        _ => OccupancyStatus::Full,
+    }
+}
+
+/// Reads a course at a time: standing at a stop, or between the last stop served and the next.
+fn whereabouts(pattern: &Pattern, course: &Course, time: f64) -> Whereabouts {
+    let moments = &course.moments;
+    let last = moments.len() - 1;
+    // The first stop that is served and not yet left.
+    let next =
+        (0..last).find(|i| !moments[*i].skipped && time < moments[*i].depart).unwrap_or(last);
+    let along = pattern.calls[next].along;
+    if next == 0 || time >= moments[next].arrive {
+        return Whereabouts { along, speed: 0.0, call: next, status: VehicleStopStatus::StoppedAt };
+    }
+    let from = (0..next).rev().find(|i| !moments[*i].skipped).unwrap_or(0);
+    let (begin, end) = (moments[from].depart, moments[next].arrive);
+    let metres = along - pattern.calls[from].along;
+    let (share, pace) = progress((time - begin) / (end - begin).max(1.0));
+    let place = pattern.calls[from].along + metres * share;
+    let arriving = along - place < ARRIVING_METRES || end - time < ARRIVING_SECONDS;
+    Whereabouts {
+        along: place,
+        speed: metres / (end - begin).max(1.0) * pace,
+        call: next,
+        status: if arriving {
+            VehicleStopStatus::IncomingAt
+        } else {
+            VehicleStopStatus::InTransitTo
+        },
+    }
+}
+
+/// Share of the way done after a share of the time, and the pace there: up, level, down.
+fn progress(time: f64) -> (f64, f64) {
+    let top = 1.0 / (1.0 - RAMP);
+    let t = time.clamp(0.0, 1.0);
+    if t < RAMP {
+        (top * t * t / (2.0 * RAMP), top * t / RAMP)
+    } else if t > 1.0 - RAMP {
+        let left = 1.0 - t;
+        (1.0 - top * left * left / (2.0 * RAMP), top * left / RAMP)
+    } else {
+        (top * (t - RAMP / 2.0), top)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_vehicle_goes_all_the_way_and_never_back() {
+        let mut before = 0.0;
+        for i in 0..=1_000 {
+            let (share, pace) = progress(f64::from(i) / 1_000.0);
+            assert!(share >= before && pace >= 0.0);
+            before = share;
+        }
+        assert!((before - 1.0).abs() < 1e-9 && progress(0.0).0 == 0.0);
+    }
+}

@@ -1,0 +1,199 @@
+//! The city's clock and calendar, laid over real time.
+//!
+//! The simulation starts at 07:30 of a working day, whenever it is started. Feeds hold real instants and the schedule
+//! must agree with them in any GTFS reader, so the difference between the wall clock and 07:30 is taken up in two
+//! steps: whole hours by the agency's time zone (one of the `Etc/GMT±N` zones, which have no daylight saving time, so
+//! noon minus 12 hours is always midnight), and what is left, at most half an hour, by shifting every time of the
+//! timetable by whole minutes. Local times shown at the start therefore lie between 07:00 and 08:00. Started on a
+//! Saturday or Sunday, the city's week is turned so that the day is a Monday: the calendar then lists the working-day
+//! service on those days. Nothing here changes after the start, so it holds across midnight in any zone and for as
+//! long as the calendar reaches.
+
+use jiff::civil::{Date, Weekday};
+use jiff::{Timestamp, ToSpan as _};
+use lineside_sync::UnixMillis;
+
+/// When the simulated day starts, seconds after the city's midnight.
+pub(crate) const START_OF_DAY: i32 = 7 * HOUR + HOUR / 2;
+pub(crate) const HOUR: i32 = 3_600;
+const DAY: i64 = 86_400;
+/// The calendar begins this many days before the first day and ends this many after it.
+const DAYS_BEFORE: i64 = 7;
+const DAYS_AFTER: i64 = 150;
+
+/// A service date, counted from the day the simulation starts on.
+pub(crate) type Day = i32;
+
+#[derive(Clone, Debug)]
+pub(crate) struct CityTime {
+    start: UnixMillis,
+    /// Hours that local time is ahead of UTC.
+    offset_hours: i64,
+    /// Added to a time of the city's timetable to get the time in the feed; whole minutes.
+    shift: i32,
+    first_date: Date,
+    /// Local midnight of the first date, Unix seconds.
+    first_midnight: i64,
+    /// Days that the city's week is ahead of the real one.
+    week_turn: i8,
+}
+
+impl CityTime {
+    /// `start` is the instant that is 07:30 in the city.
+    pub(crate) fn starting(start: UnixMillis) -> Self {
+        let start_seconds = start.seconds();
+        let wanted = i64::from(START_OF_DAY);
+        let hour = i64::from(HOUR);
+        let ahead = (wanted - start_seconds).rem_euclid(DAY);
+        // -12..=11: every one of them has its zone.
+        let offset_hours = ((ahead + hour / 2) / hour + 12) % 24 - 12;
+        let local = start_seconds + offset_hours * hour;
+        let midnight_days = (local - wanted + hour).div_euclid(DAY);
+        let late = local - midnight_days * DAY - wanted;
+        let shift = late.div_euclid(60) * 60;
+        let first_date = date_of(midnight_days);
+        let week_turn = match first_date.weekday() {
+            Weekday::Saturday => 2,
+            Weekday::Sunday => 1,
+            _ => 0,
+        };
+        Self {
+            start,
+            offset_hours,
+            shift: shift as i32,
+            first_date,
+            first_midnight: midnight_days * DAY - offset_hours * hour,
+            week_turn,
+        }
+    }
+
+    /// The instant of the start.
+    pub(crate) fn start(&self) -> UnixMillis {
+        self.start
+    }
+
+    /// The IANA name of the agency's time zone. POSIX counts these westward, hence the turned sign.
+    pub(crate) fn zone(&self) -> String {
+        match self.offset_hours {
+            0 => "Etc/UTC".to_owned(),
+            ahead if ahead > 0 => format!("Etc/GMT-{ahead}"),
+            behind => format!("Etc/GMT+{}", -behind),
+        }
+    }
+
+    /// The instant of a timetable time on a day, Unix seconds.
+    pub(crate) fn instant(&self, day: Day, seconds: f64) -> f64 {
+        (self.first_midnight + i64::from(day) * DAY + i64::from(self.shift)) as f64 + seconds
+    }
+
+    /// The timetable's time of an instant (Unix seconds), seen from a day; beyond 24 hours on the days after it.
+    pub(crate) fn seconds(&self, day: Day, instant: f64) -> f64 {
+        instant - self.instant(day, 0.0)
+    }
+
+    /// The day whose timetable midnight is the last one before an instant.
+    pub(crate) fn day(&self, instant: i64) -> Day {
+        (instant - self.first_midnight - i64::from(self.shift)).div_euclid(DAY) as Day
+    }
+
+    /// A time of the city's timetable as the feed writes it, seconds after noon minus 12 hours.
+    pub(crate) fn feed_seconds(&self, seconds: i32) -> i32 {
+        seconds + self.shift
+    }
+
+    pub(crate) fn date(&self, day: Day) -> Date {
+        self.first_date.saturating_add(i64::from(day).days())
+    }
+
+    /// The city's weekday, which is the real one unless the start was on a weekend.
+    pub(crate) fn weekday(&self, day: Day) -> Weekday {
+        self.date(day).weekday().wrapping_add(self.week_turn)
+    }
+
+    /// The city's weekday on dates that are a real `weekday`.
+    pub(crate) fn weekday_on(&self, weekday: Weekday) -> Weekday {
+        weekday.wrapping_add(self.week_turn)
+    }
+
+    /// The first and last day of the calendar.
+    pub(crate) fn calendar(&self) -> (Day, Day) {
+        (-DAYS_BEFORE as Day, DAYS_AFTER as Day)
+    }
+}
+
+fn date_of(days: i64) -> Date {
+    let noon = Timestamp::from_second(days.saturating_mul(DAY).saturating_add(DAY / 2))
+        .unwrap_or_default();
+    jiff::tz::TimeZone::UTC.to_datetime(noon).date()
+}
+
+/// `20261121`
+pub(crate) fn compact(date: Date) -> String {
+    format!("{:04}{:02}{:02}", date.year(), date.month(), date.day())
+}
+
+/// `25:07:30`
+pub(crate) fn clock(seconds: i32) -> String {
+    format!("{:02}:{:02}:{:02}", seconds / HOUR, seconds / 60 % 60, seconds % 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::tz::TimeZone;
+
+    use super::*;
+
+    fn check(start: &str) -> CityTime {
+        let start: Timestamp = start.parse().unwrap();
+        let time = CityTime::starting(UnixMillis(start.as_millisecond()));
+        let zone = TimeZone::get(&time.zone()).unwrap();
+        let local = zone.to_datetime(start);
+        assert_eq!(local.date(), time.date(0), "{start}: {local}");
+        let minutes = local.hour() as i32 * 60 + i32::from(local.minute());
+        assert!((7 * 60..=8 * 60).contains(&minutes), "{start}: {local}");
+        // A GTFS reader's arithmetic: noon of the date in the zone, minus 12 hours, plus the feed's time.
+        let noon = time.date(0).at(12, 0, 0, 0).to_zoned(zone).unwrap().timestamp().as_second();
+        let read = noon - 12 * 3_600 + i64::from(time.feed_seconds(START_OF_DAY));
+        assert!((0..60).contains(&(start.as_second() - read)), "{start}");
+        assert_eq!(time.instant(0, f64::from(START_OF_DAY)) as i64, read);
+        assert_eq!(time.day(start.as_second()), 0);
+        assert!((time.seconds(0, start.as_second() as f64) - f64::from(START_OF_DAY)).abs() < 60.0);
+        let weekday = time.weekday(0);
+        assert!(!matches!(weekday, Weekday::Saturday | Weekday::Sunday), "{start}: {weekday:?}");
+        time
+    }
+
+    #[test]
+    fn any_start_is_half_past_seven_of_a_working_day() {
+        let mut start: Timestamp = "2026-11-20T00:00:00Z".parse().unwrap();
+        for _ in 0..500 {
+            check(&start.to_string());
+            start += 97.minutes() + 13.seconds();
+        }
+    }
+
+    #[test]
+    fn a_start_at_half_past_seven_utc_shifts_nothing() {
+        let time = check("2026-11-18T07:30:00Z");
+        assert_eq!((time.zone().as_str(), time.shift), ("Etc/UTC", 0));
+        assert_eq!(time.weekday(0), Weekday::Wednesday);
+    }
+
+    #[test]
+    fn a_weekend_start_turns_the_week() {
+        let time = check("2026-11-21T14:00:00Z");
+        assert_eq!(time.date(0).weekday(), Weekday::Saturday);
+        assert_eq!(time.weekday(0), Weekday::Monday);
+        assert_eq!(time.weekday_on(Weekday::Saturday), Weekday::Monday);
+        assert_eq!(time.weekday(5), Weekday::Saturday);
+    }
+
+    #[test]
+    fn hours_later_the_day_and_its_seconds_go_on() {
+        let time = check("2026-11-18T23:55:00Z");
+        let later = time.instant(0, 0.0) + 25.5 * 3_600.0;
+        assert_eq!(time.day(later as i64), 1);
+        assert_eq!(time.seconds(0, later), 25.5 * 3_600.0);
+        assert_eq!(time.seconds(1, later), 1.5 * 3_600.0);
+    }
+}

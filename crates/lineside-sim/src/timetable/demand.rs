@@ -1,0 +1,124 @@
+//! How often things run and how fast, by the hour.
+
+use super::services::Service;
+use crate::network::Mode;
+use crate::network::plan::BusKind;
+use crate::time::HOUR;
+
+const fn at(hours: f64) -> i32 {
+    (hours * HOUR as f64) as i32
+}
+
+/// From when on how large a share of the rush hour's departures runs; the last entry ends the day.
+pub(crate) type Curve = &'static [(i32, f64)];
+
+const WEEKDAY: Curve = &[
+    (at(4.75), 0.4),
+    (at(6.2), 0.8),
+    (at(6.8), 1.0),
+    (at(9.2), 0.65),
+    (at(14.8), 0.85),
+    (at(15.8), 1.0),
+    (at(18.4), 0.6),
+    (at(20.9), 0.36),
+    (at(25.25), 0.0),
+];
+const SATURDAY: Curve = &[
+    (at(5.5), 0.3),
+    (at(8.0), 0.5),
+    (at(10.0), 0.62),
+    (at(19.0), 0.42),
+    (at(22.0), 0.33),
+    (at(25.25), 0.0),
+];
+const SUNDAY: Curve = &[(at(6.5), 0.28), (at(9.5), 0.45), (at(19.0), 0.33), (at(24.75), 0.0)];
+const NIGHT_METRO: Curve = &[(at(25.4), 0.25), (at(28.2), 0.0)];
+const NIGHT_BUS: Curve = &[(at(24.5), 1.0), (at(28.25), 0.0)];
+const SCHOOL: Curve = &[(at(7.0), 1.0), (at(8.15), 0.0)];
+const FESTIVAL: Curve = &[(at(18.0), 1.0), (at(26.0), 0.0)];
+const FERRY_DAY: Curve = &[
+    (at(6.0), 0.7),
+    (at(7.0), 1.0),
+    (at(9.5), 0.7),
+    (at(15.5), 1.0),
+    (at(19.0), 0.6),
+    (at(22.5), 0.0),
+];
+
+/// What a route runs on a service: its curve and the headway in the rush hour, seconds, for a fleet of factor 1.
+pub(crate) fn offer(route: &crate::network::Route, service: Service) -> Option<(Curve, f64)> {
+    let night_bus = route.bus_kind == Some(BusKind::Night);
+    let curve = match service {
+        Service::Weekday | Service::Saturday | Service::Sunday if night_bus => NIGHT_BUS,
+        _ if night_bus => return None,
+        Service::Weekday | Service::Saturday if route.mode == Mode::Ferry => FERRY_DAY,
+        Service::Weekday => WEEKDAY,
+        Service::Saturday => SATURDAY,
+        Service::Sunday => SUNDAY,
+        Service::School if matches!(route.short_name.as_str(), "11" | "16") => SCHOOL,
+        Service::Night if route.mode == Mode::Metro => NIGHT_METRO,
+        Service::Festival if route.mode == Mode::Ferry => FESTIVAL,
+        Service::School | Service::Night | Service::Festival => return None,
+    };
+    let headway = match (route.mode, route.bus_kind) {
+        (Mode::Rail, _) if route.limited => 1_500.0,
+        (Mode::Rail, _) => 1_050.0,
+        (Mode::Metro, _) => 330.0,
+        (Mode::Tram, _) => 500.0,
+        (Mode::Ferry, _) => 1_900.0,
+        (_, Some(BusKind::Night)) => 1_800.0,
+        (_, Some(BusKind::Express)) => 1_200.0,
+        (_, Some(BusKind::Shuttle)) => 480.0,
+        _ => 620.0,
+    };
+    Some((curve, headway))
+}
+
+/// The share of the rush hour at a time; 0 outside the curve.
+pub(crate) fn share_at(curve: Curve, time: i32) -> f64 {
+    curve.iter().rev().find(|(from, _)| time >= *from).map_or(0.0, |(_, share)| *share)
+}
+
+/// A headway that a passenger can remember.
+pub(crate) fn rounded(headway: f64) -> i32 {
+    let step = match headway {
+        h if h >= 1_000.0 => 300.0,
+        h if h >= 330.0 => 60.0,
+        h if h >= 100.0 => 30.0,
+        _ => 5.0,
+    };
+    ((headway / step).round() * step).max(15.0) as i32
+}
+
+/// Which run times apply: 0 when streets are empty, 2 in the rush hour.
+pub(crate) fn profile(service: Service, share: f64, time: i32) -> u8 {
+    if !(6 * HOUR..21 * HOUR).contains(&time) {
+        0
+    } else if matches!(service, Service::Weekday | Service::School) && share > 0.95 {
+        2
+    } else {
+        1
+    }
+}
+
+/// How much slower than in the middle of the day a mode is in each profile.
+pub(crate) fn slowness(mode: Mode, profile: u8) -> f64 {
+    let by_profile = match mode {
+        Mode::Bus => [0.87, 1.0, 1.13],
+        Mode::Tram => [0.92, 1.0, 1.06],
+        Mode::Metro | Mode::Rail | Mode::Ferry => [1.0, 1.0, 1.0],
+    };
+    by_profile[usize::from(profile.min(2))]
+}
+
+/// How full the streets are, 0 to 1, by the time of day: two humps on working days.
+pub(crate) fn rush(service: Service, seconds: f64) -> f64 {
+    let hours = (seconds / f64::from(HOUR)).rem_euclid(24.0);
+    let hump = |middle: f64, width: f64| (-((hours - middle) / width).powi(2)).exp();
+    let day = 0.12 + 0.33 * hump(13.5, 5.5);
+    match service {
+        Service::Weekday | Service::School => day + 0.55 * hump(8.0, 1.2) + 0.55 * hump(17.2, 1.5),
+        Service::Saturday | Service::Festival => day + 0.2 * hump(14.0, 3.0),
+        Service::Sunday | Service::Night => day * 0.8,
+    }
+}

@@ -1,0 +1,323 @@
+//! All trips of all services, and which vehicle runs them one after another.
+
+mod blocks;
+pub(crate) mod demand;
+mod run_times;
+pub(crate) mod services;
+
+use std::ops::Range;
+
+use demand::{Curve, offer, profile, rounded, share_at};
+use run_times::RunTimes;
+use services::Service;
+
+use crate::geography::Geography;
+use crate::network::plan::BusKind;
+use crate::network::{Network, Route};
+use crate::noise;
+use crate::time::HOUR;
+
+/// No trip.
+pub(crate) const NONE: u32 = u32::MAX;
+/// The fleet is counted at this time of a working day, seconds after midnight.
+const COUNTED_AT: i32 = 8 * HOUR;
+/// How often the headways are tried before the fleet is near enough to what is wanted.
+const FITTINGS: usize = 8;
+
+/// One departure of a pattern, on every day of its service.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Trip {
+    pub(crate) pattern: u32,
+    pub(crate) service: Service,
+    pub(crate) profile: u8,
+    /// Departure from the first stop, seconds after the city's midnight.
+    pub(crate) start: i32,
+    /// Counts the trips of a route and service.
+    pub(crate) number: u32,
+    /// Counts the departures of a direction, so that neighbours know each other.
+    pub(crate) slot: u32,
+    /// Which of the route's vehicles runs it.
+    pub(crate) block: u32,
+    /// The trip that this vehicle ran before, or [`NONE`].
+    pub(crate) previous: u32,
+    /// The most seconds it may end late, so that its vehicle can still make up for it on the next trip.
+    pub(crate) delay_max: u16,
+    /// The headway-based trip that it is a run of, or [`NONE`].
+    pub(crate) template: u32,
+}
+
+/// A trip that frequencies.txt repeats.
+#[derive(Clone, Debug)]
+pub(crate) struct Template {
+    pub(crate) pattern: u32,
+    pub(crate) service: Service,
+    /// Whether departures are exactly a headway apart from the start of each period (GTFS `exact_times`).
+    pub(crate) exact: bool,
+    /// First departure, end (no departure at or after it) and headway, all in seconds.
+    pub(crate) periods: Vec<(i32, i32, i32)>,
+}
+
+/// Run times of templates never change over the day.
+pub(crate) const TEMPLATE_PROFILE: u8 = 1;
+
+#[derive(Debug)]
+pub(crate) struct Timetable {
+    /// In the order of services and then starts.
+    pub(crate) trips: Vec<Trip>,
+    of_service: [Range<usize>; Service::ALL.len()],
+    pub(crate) templates: Vec<Template>,
+    /// For each pattern, by profile.
+    pub(crate) run_times: Vec<[RunTimes; 3]>,
+    /// For each route the number of the first of its vehicles, and one entry more.
+    fleet: Vec<u32>,
+    duration_max: i32,
+}
+
+impl Timetable {
+    /// Trips for about `vehicles` vehicles in the morning rush hour.
+    pub(crate) fn build(
+        seed: u64,
+        network: &Network,
+        geography: &Geography,
+        vehicles: usize,
+    ) -> Self {
+        let run_times = run_times::build(network, geography);
+        let mut writer = Writer { seed, network, run_times: &run_times, factor: 1.0 };
+        let mut factors = (0.0, 0.0);
+        for _ in 0..FITTINGS {
+            let out = writer.vehicles_out();
+            let ratio = vehicles as f64 / (out as f64).max(1.0);
+            factors = (writer.factor, (ratio - 1.0_f64).abs());
+            if factors.1 < 0.015 {
+                break;
+            }
+            // Headways are rounded, so a full correction would swing about the goal.
+            writer.factor *= ratio.powf(0.8);
+        }
+        writer.factor = factors.0;
+        let (trips, templates) = writer.write_all();
+        let fleet = blocks::fleet(network, &trips);
+        let of_service = Service::ALL.map(|service| {
+            let from = trips.partition_point(|t| t.service < service);
+            from..trips.partition_point(|t| t.service <= service)
+        });
+        let duration = |t: &Trip| {
+            run_times[t.pattern as usize][usize::from(t.profile)].last().map_or(0, |last| last.0)
+        };
+        let duration_max = trips.iter().map(duration).max().unwrap_or(0);
+        Self { trips, of_service, templates, run_times, fleet, duration_max }
+    }
+
+    pub(crate) fn times(&self, pattern: u32, profile: u8) -> &[(i32, i32)] {
+        &self.run_times[pattern as usize][usize::from(profile)]
+    }
+
+    /// Scheduled seconds from the first departure to the last arrival.
+    pub(crate) fn duration(&self, trip: &Trip) -> i32 {
+        self.times(trip.pattern, trip.profile).last().map_or(0, |last| last.0)
+    }
+
+    /// Trips of a service that start in a span of the city's time, as indices.
+    pub(crate) fn starting(&self, service: Service, span: Range<i32>) -> Range<usize> {
+        let range = self.of_service[service as usize].clone();
+        let trips = &self.trips[range.clone()];
+        let from = trips.partition_point(|t| t.start < span.start);
+        let until = trips.partition_point(|t| t.start < span.end);
+        range.start + from..range.start + until
+    }
+
+    /// The longest scheduled trip, seconds.
+    pub(crate) fn duration_max(&self) -> i32 {
+        self.duration_max
+    }
+
+    /// The city-wide number of a trip's vehicle, from 0.
+    pub(crate) fn vehicle(&self, network: &Network, trip: &Trip) -> u32 {
+        self.fleet[network.patterns[trip.pattern as usize].route as usize] + trip.block
+    }
+
+    /// How many vehicles there are.
+    pub(crate) fn fleet_size(&self) -> u32 {
+        self.fleet.last().copied().unwrap_or(0)
+    }
+
+    /// How many rows stop_times.txt has.
+    pub(crate) fn n_stop_times(&self, network: &Network) -> usize {
+        let calls = |pattern: u32| network.patterns[pattern as usize].calls.len();
+        let trips = self.trips.iter().filter(|t| t.template == NONE).map(|t| calls(t.pattern));
+        trips.chain(self.templates.iter().map(|t| calls(t.pattern))).sum()
+    }
+}
+
+/// Writes the timetable of one fleet size.
+struct Writer<'a> {
+    seed: u64,
+    network: &'a Network,
+    run_times: &'a [[RunTimes; 3]],
+    /// How many times more often than planned everything runs.
+    factor: f64,
+}
+
+impl Writer<'_> {
+    /// How many vehicles are on their way, or waiting for their next trip, in the rush hour.
+    fn vehicles_out(&self) -> usize {
+        (0..self.network.routes.len())
+            .flat_map(|route| [Service::Weekday, Service::School].map(|service| (route, service)))
+            .map(|(route, service)| {
+                let mut trips = self.departures(route, service, &mut Vec::new());
+                blocks::chain(self.network, self.run_times, &mut trips);
+                blocks::out_at(self.run_times, &trips, COUNTED_AT)
+            })
+            .sum()
+    }
+
+    fn write_all(&self) -> (Vec<Trip>, Vec<Template>) {
+        let mut all: Vec<Trip> = Vec::new();
+        let mut templates = Vec::new();
+        for service in Service::ALL {
+            let first = all.len();
+            for route in 0..self.network.routes.len() {
+                let mut trips = self.departures(route, service, &mut templates);
+                blocks::chain(self.network, self.run_times, &mut trips);
+                let offset = all.len() as u32;
+                trips.iter_mut().filter(|t| t.previous != NONE).for_each(|t| t.previous += offset);
+                all.extend(trips);
+            }
+            blocks::sort_by_start(&mut all, first);
+        }
+        blocks::spread(self.network, &mut all);
+        (all, templates)
+    }
+
+    /// The departures of a route in both directions, by start.
+    fn departures(
+        &self,
+        route: usize,
+        service: Service,
+        templates: &mut Vec<Template>,
+    ) -> Vec<Trip> {
+        let plan = &self.network.routes[route];
+        let Some((curve, headway)) = offer(plan, service) else { return Vec::new() };
+        let headway = headway / if curve.len() == 2 { 1.0 } else { self.factor };
+        let mut trips = Vec::new();
+        for direction in 0..2 {
+            let pattern = plan.patterns[direction];
+            if let Some(exact) = by_headway(plan) {
+                self.add_template(pattern, service, curve, headway, exact, templates, &mut trips);
+            } else {
+                self.add_departures(plan, direction, service, curve, headway, &mut trips);
+            }
+        }
+        trips.sort_by_key(|t| (t.start, t.pattern));
+        for (number, trip) in trips.iter_mut().enumerate() {
+            trip.number = number as u32 + 1;
+        }
+        trips
+    }
+
+    fn add_departures(
+        &self,
+        plan: &Route,
+        direction: usize,
+        service: Service,
+        curve: Curve,
+        headway: f64,
+        trips: &mut Vec<Trip>,
+    ) {
+        let step = rounded(headway / curve[0].1);
+        let offset = noise::share(noise::key(self.seed, &plan.id)) * f64::from(step.min(900));
+        let grid = if step >= 120 { 60 } else { 10 };
+        let mut start =
+            curve[0].0 + offset as i32 / grid * grid + step / 2 / grid * grid * direction as i32;
+        let mut slot = 0;
+        loop {
+            let share = share_at(curve, start);
+            if share <= 0.0 {
+                break;
+            }
+            let profile = profile(service, share, start);
+            let short = share >= 0.8 && slot % 3 == 2;
+            let pattern = plan
+                .patterns
+                .get(2 + direction)
+                .filter(|_| short)
+                .copied()
+                .unwrap_or(plan.patterns[direction]);
+            // A short run keeps its place in the row of full ones, so it starts when the full one would pass.
+            let later = self.passes_first_stop_of(plan.patterns[direction], pattern, profile);
+            trips.push(Trip { start: start + later, slot, ..blank(pattern, service, profile) });
+            slot += 1;
+            start += rounded(headway / share);
+        }
+    }
+
+    fn passes_first_stop_of(&self, full: u32, part: u32, profile: u8) -> i32 {
+        if full == part {
+            return 0;
+        }
+        let first = self.network.patterns[part as usize].calls[0].stop;
+        let calls = &self.network.patterns[full as usize].calls;
+        let at = calls.iter().position(|call| call.stop == first).unwrap_or(0);
+        self.run_times[full as usize][usize::from(profile)][at].1 / 60 * 60
+    }
+
+    /// A trip that repeats by headway, and each of its runs.
+    #[expect(clippy::too_many_arguments, reason = "what a timetable row is made of")]
+    fn add_template(
+        &self,
+        pattern: u32,
+        service: Service,
+        curve: Curve,
+        headway: f64,
+        exact: bool,
+        templates: &mut Vec<Template>,
+        trips: &mut Vec<Trip>,
+    ) {
+        let mut periods: Vec<(i32, i32, i32)> = Vec::new();
+        let mut slot = 0;
+        let template = templates.len() as u32;
+        let mut from = curve[0].0;
+        for pair in curve.windows(2) {
+            let step = rounded(headway / pair[0].1);
+            let runs = ((pair[1].0 - from).max(1) + step - 1) / step;
+            for run in 0..runs {
+                let start = from + run * step;
+                trips.push(Trip {
+                    start,
+                    slot,
+                    template,
+                    ..blank(pattern, service, TEMPLATE_PROFILE)
+                });
+                slot += 1;
+            }
+            // The next period begins a headway after the last run of this one.
+            periods.push((from, from + runs * step, step));
+            from += runs * step;
+        }
+        templates.push(Template { pattern, service, exact, periods });
+    }
+}
+
+fn blank(pattern: u32, service: Service, profile: u8) -> Trip {
+    Trip {
+        pattern,
+        service,
+        profile,
+        start: 0,
+        number: 0,
+        slot: 0,
+        block: 0,
+        previous: NONE,
+        delay_max: 0,
+        template: NONE,
+    }
+}
+
+/// Whether a route runs by headway, and then whether exactly.
+fn by_headway(route: &Route) -> Option<bool> {
+    match route.bus_kind {
+        Some(BusKind::Shuttle) => Some(false),
+        Some(BusKind::Express) => Some(true),
+        _ => None,
+    }
+}

@@ -1,0 +1,120 @@
+//! Which service runs on which day.
+
+use jiff::civil::Weekday;
+
+use crate::time::{CityTime, Day};
+
+/// A service as in calendar.txt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Service {
+    Weekday,
+    Saturday,
+    Sunday,
+    /// Extra buses on school days.
+    School,
+    /// The metro in the nights before Saturday and Sunday.
+    Night,
+    /// Extra ferries on the evening of the lantern festival: only in calendar_dates.txt.
+    Festival,
+}
+
+impl Service {
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Weekday, Self::Saturday, Self::Sunday, Self::School, Self::Night, Self::Festival];
+
+    pub(crate) fn id(self) -> &'static str {
+        match self {
+            Self::Weekday => "wd",
+            Self::Saturday => "sa",
+            Self::Sunday => "su",
+            Self::School => "school",
+            Self::Night => "night",
+            Self::Festival => "festival",
+        }
+    }
+
+    /// Whether it runs on a weekday, exceptions aside.
+    pub(crate) fn runs_on(self, weekday: Weekday) -> bool {
+        match self {
+            Self::Weekday | Self::School => !matches!(weekday, Weekday::Saturday | Weekday::Sunday),
+            Self::Saturday => weekday == Weekday::Saturday,
+            Self::Sunday => weekday == Weekday::Sunday,
+            Self::Night => matches!(weekday, Weekday::Friday | Weekday::Saturday),
+            Self::Festival => false,
+        }
+    }
+
+    /// Whether it runs on a day, exceptions included.
+    pub(crate) fn is_active(self, time: &CityTime, day: Day) -> bool {
+        let (first, last) = time.calendar();
+        if day < first || day > last {
+            return false;
+        }
+        match exceptions(time).iter().find(|e| e.day == day && e.service == self) {
+            Some(exception) => exception.added,
+            None => self.runs_on(time.weekday(day)),
+        }
+    }
+}
+
+/// A row of calendar_dates.txt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Exception {
+    pub(crate) service: Service,
+    pub(crate) day: Day,
+    pub(crate) added: bool,
+}
+
+/// Not before this day, so that the first days are ordinary ones.
+const FIRST_EXCEPTION: Day = 9;
+
+/// A public holiday with Sunday service, a week of school holidays, and the festival; in the order of days.
+pub(crate) fn exceptions(time: &CityTime) -> Vec<Exception> {
+    let next = |from: Day, weekday: Weekday| {
+        (from..from + 7).find(|day| time.weekday(*day) == weekday).unwrap_or(from)
+    };
+    let festival = next(FIRST_EXCEPTION, Weekday::Saturday);
+    let holiday = next(FIRST_EXCEPTION + 7, Weekday::Thursday);
+    let holidays = next(FIRST_EXCEPTION + 14, Weekday::Monday);
+    let mut exceptions = vec![
+        Exception { service: Service::Festival, day: festival, added: true },
+        Exception { service: Service::Weekday, day: holiday, added: false },
+        Exception { service: Service::School, day: holiday, added: false },
+        Exception { service: Service::Sunday, day: holiday, added: true },
+    ];
+    exceptions.extend((holidays..holidays + 5).map(|day| Exception {
+        service: Service::School,
+        day,
+        added: false,
+    }));
+    exceptions
+}
+
+#[cfg(test)]
+mod tests {
+    use lineside_sync::UnixMillis;
+
+    use super::*;
+
+    #[test]
+    fn exactly_one_basic_service_runs_each_day_and_the_first_day_is_a_working_day() {
+        for start in 0..8 {
+            let time = CityTime::starting(UnixMillis(1_795_000_000_000 + start * 86_400_000));
+            assert!(Service::Weekday.is_active(&time, 0));
+            for day in 0..100 {
+                let basic = [Service::Weekday, Service::Saturday, Service::Sunday];
+                assert_eq!(
+                    basic.iter().filter(|s| s.is_active(&time, day)).count(),
+                    1,
+                    "day {day}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn the_calendar_has_an_end() {
+        let time = CityTime::starting(UnixMillis(1_795_000_000_000));
+        assert!((0..1_000).any(|day| !Service::ALL.iter().any(|s| s.is_active(&time, day))));
+    }
+}
