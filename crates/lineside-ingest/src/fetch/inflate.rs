@@ -82,7 +82,13 @@ impl Collector {
             Collector::Gzip { taken: 0, .. } => Ok(Vec::new()),
             Collector::Gzip { mut decoder, max, .. } => match decoder.try_finish() {
                 Ok(()) => Ok(std::mem::take(&mut decoder.get_mut().bytes)),
-                Err(error) => Err(refusal(decoder.get_ref(), max, &error)),
+                Err(error) if decoder.get_ref().overflowed => {
+                    Err(refusal(decoder.get_ref(), max, &error))
+                }
+                // What came could be inflated, so it is the rest that is missing.
+                Err(_) => {
+                    Err(Failure::new(FailureCode::Truncated, "the compressed body ends too early"))
+                }
             },
         }
     }
@@ -100,12 +106,7 @@ fn refusal(capped: &Capped, max: u64, error: &io::Error) -> Failure {
             format!("the body {why}: more than {} bytes", capped.limit),
         );
     }
-    match error.kind() {
-        io::ErrorKind::UnexpectedEof => {
-            Failure::new(FailureCode::Truncated, "the compressed body ends too early")
-        }
-        _ => Failure::new(FailureCode::Decode, format!("the body is no gzip: {error}")),
-    }
+    Failure::new(FailureCode::Decode, format!("the body is no gzip: {error}"))
 }
 
 #[cfg(test)]

@@ -1,0 +1,165 @@
+//! Boards: the schedule, what is said about it, and time passing.
+
+use lineside_formats::gtfs_rt::proto::{
+    FeedEntity,
+    trip_descriptor::ScheduleRelationship,
+    trip_update::{StopTimeEvent, stop_time_update},
+};
+use lineside_ingest::{Departure, DepartureStatus};
+
+use crate::support::*;
+
+fn world() -> World {
+    let mut world = World::new();
+    world.writer.apply_dataset(dataset(0), world.now());
+    world
+}
+
+fn board(world: &World, stop: &str) -> Vec<Departure> {
+    world.network.departures(stop, world.now().seconds(), 40).unwrap()
+}
+
+fn find<'a>(board: &'a [Departure], trip: &str) -> Option<&'a Departure> {
+    board.iter().find(|departure| departure.trip_id == trip)
+}
+
+fn of_update(entity: &mut FeedEntity) -> &mut lineside_formats::gtfs_rt::proto::TripUpdate {
+    entity.trip_update.as_mut().unwrap()
+}
+
+#[test]
+fn a_board_shows_the_next_departures_in_order() {
+    let world = world();
+    let board = board(&world, "C");
+    assert_eq!(board[0].trip_id, "F0");
+    let t18 = find(&board, "T18").unwrap();
+    assert_eq!((t18.scheduled, t18.status), (EIGHT, DepartureStatus::Scheduled));
+    assert_eq!((t18.route_short_name.as_str(), t18.platform.as_deref()), ("12", Some("1")));
+    assert_eq!(t18.id, "T18:20260304::10");
+    assert_eq!(t18.local_time(t18.scheduled), "2026-03-04T08:00:00+01:00");
+    assert!(board.is_sorted_by_key(Departure::leaves));
+    assert!(board.last().unwrap().scheduled <= EIGHT + 2 * 3600);
+    // The frequent ferry runs every half hour, each run with its own time.
+    assert_eq!(board.iter().filter(|it| it.trip_id == "F0").count(), 5);
+    assert_eq!(board[0].id, "F0:20260304:08:00:00:1");
+    assert!(world.network.departures("nowhere", EIGHT, 40).is_none());
+}
+
+#[test]
+fn the_last_call_is_no_departure() {
+    assert!(board(&world(), "A").is_empty());
+}
+
+#[test]
+fn delays_carry_on_to_later_calls() {
+    let mut world = world();
+    world.apply("city-trips", vec![update("T18", 10, 120)]);
+    let at_docks = board(&world, "D");
+    let t18 = find(&at_docks, "T18").unwrap();
+    assert_eq!((t18.status, t18.delay), (DepartureStatus::Realtime, Some(120)));
+    assert_eq!(t18.expected, Some(t18.scheduled + 120));
+    assert_eq!(t18.source.as_str(), "city-trips");
+    assert_eq!(t18.age, Some(0));
+    assert_eq!(find(&at_docks, "T19").unwrap().source.as_str(), "city");
+}
+
+#[test]
+fn a_late_departure_stays_until_a_minute_after_it_left() {
+    let mut world = world();
+    world.apply("city-trips", vec![update("T18", 10, 3000)]);
+    world.clock.advance(minutes(50));
+    assert_eq!(find(&board(&world, "C"), "T18").unwrap().delay, Some(3000));
+    world.clock.advance(minutes(1));
+    assert!(find(&board(&world, "C"), "T18").is_some());
+    world.clock.advance(minutes(1));
+    assert!(find(&board(&world, "C"), "T18").is_none());
+}
+
+#[test]
+fn cancelled_skipped_and_deleted_are_told_apart() {
+    let mut world = world();
+    let mut cancelled = update("T18", 10, 0);
+    of_update(&mut cancelled).trip.set_schedule_relationship(ScheduleRelationship::Canceled);
+    let mut deleted = update("T19", 10, 0);
+    of_update(&mut deleted).trip.set_schedule_relationship(ScheduleRelationship::Deleted);
+    let mut skipped = update("T20", 10, 0);
+    of_update(&mut skipped).stop_time_update[0]
+        .set_schedule_relationship(stop_time_update::ScheduleRelationship::Skipped);
+    world.apply("city-trips", vec![cancelled, deleted, skipped]);
+    let board = board(&world, "C");
+    assert_eq!(find(&board, "T18").unwrap().status, DepartureStatus::Cancelled);
+    assert!(find(&board, "T19").is_none());
+    assert_eq!(find(&board, "T20").unwrap().status, DepartureStatus::Skipped);
+}
+
+#[test]
+fn an_added_trip_appears_and_its_end_is_no_departure() {
+    let mut world = world();
+    let mut extra = update("extra", 1, 0);
+    let said = of_update(&mut extra);
+    said.trip.set_schedule_relationship(ScheduleRelationship::Added);
+    said.trip.route_id = Some("R1".into());
+    let call =
+        |stop: &str, at: i64| lineside_formats::gtfs_rt::proto::trip_update::StopTimeUpdate {
+            stop_id: Some(stop.into()),
+            departure: Some(StopTimeEvent { time: Some(at), ..Default::default() }),
+            ..Default::default()
+        };
+    said.stop_time_update =
+        vec![call("C2", EIGHT + 60), call("B", EIGHT + 300), call("A", EIGHT + 600)];
+    world.apply("city-trips", vec![extra]);
+    let at_central = board(&world, "C");
+    let extra = find(&at_central, "extra").unwrap();
+    assert_eq!((extra.expected, extra.status), (Some(EIGHT + 60), DepartureStatus::Realtime));
+    assert_eq!(
+        (extra.headsign.as_deref(), extra.platform.as_deref()),
+        (Some("Airport"), Some("2"))
+    );
+    assert!(find(&board(&world, "B"), "extra").is_some());
+    assert!(find(&board(&world, "A"), "extra").is_none());
+}
+
+#[test]
+fn a_board_moves_on_with_time_while_somebody_listens() {
+    let mut world = world();
+    let mut client = Client::new(&world, "stop/city/B");
+    client.pull_all();
+    let first = client.held.ids("departure")[0].to_owned();
+    assert_eq!(client.held.ids("departure").len(), 12);
+    assert!(!world.writer.tick());
+    for _ in 0..40 {
+        world.clock.advance(std::time::Duration::from_secs(15));
+        assert!(world.writer.tick());
+        client.pull_all();
+        assert_eq!(client.held, world.state_of("stop/city/B"));
+    }
+    assert!(!client.held.ids("departure").contains(&first.as_str()));
+    let removed: Vec<_> =
+        client.heard.iter().flat_map(|it| it["changes"].as_array().unwrap()).collect();
+    assert!(removed.iter().any(|change| change["op"] == "remove" && change["id"] == *first));
+}
+
+#[test]
+fn a_first_look_is_fresh_after_a_quiet_hour() {
+    let mut world = world();
+    for _ in 0..240 {
+        world.clock.advance(std::time::Duration::from_secs(15));
+        world.writer.tick();
+    }
+    let held = world.state_of("stop/city/C");
+    assert!(held.ids("departure").iter().all(|id| !id.starts_with("T18:")));
+    assert!(held.find("departure", "T24:20260304::10").is_some());
+}
+
+#[test]
+fn a_quiet_network_costs_its_listeners_no_empty_message() {
+    let mut world = world();
+    let mut client = Client::new(&world, "feed/city");
+    client.pull_all();
+    for _ in 0..10 {
+        world.clock.advance(minutes(1));
+        world.writer.tick();
+    }
+    client.pull_all();
+    assert!(client.heard.is_empty());
+}

@@ -1,0 +1,255 @@
+//! Identities, dates, joins and differences.
+
+use lineside_formats::gtfs_rt::proto::{
+    FeedHeader, FeedMessage, feed_header::Incrementality, trip_descriptor::ScheduleRelationship,
+    vehicle_position::VehicleStopStatus,
+};
+use lineside_ingest::{Kind, Why};
+use prost::Message as _;
+
+use crate::support::*;
+
+fn trip_name(number: u32) -> String {
+    format!("T{number}")
+}
+
+#[test]
+fn the_same_content_changes_nothing() {
+    let mut world = World::new();
+    world.writer.apply_dataset(dataset(0), world.now());
+    let entities = || vec![vehicle("1", Some("T18"), 48.87, 2.34, EIGHT), update("T18", 20, 60)];
+    assert_eq!(world.apply("city-vehicles", entities()).changes.len(), 2);
+    let revision = world.network.state().revision;
+    let again = world.apply("city-vehicles", entities());
+    assert!(again.changes.is_empty());
+    assert_eq!(again.decoded, 0);
+    world.clock.advance(minutes(1));
+    assert!(world.apply("city-vehicles", entities()).changes.is_empty());
+    assert_eq!(world.network.state().revision, revision);
+}
+
+#[test]
+fn what_moves_to_another_entity_is_the_same_vehicle() {
+    let mut world = World::new();
+    let mut entity = vehicle("1", None, 48.87, 2.34, EIGHT);
+    world.apply("city-vehicles", vec![entity.clone()]);
+    entity.id = "another".into();
+    let applied = world.apply("city-vehicles", vec![entity]);
+    assert_eq!((applied.decoded, applied.changes.len()), (1, 0));
+    assert_eq!(world.network.state().vehicles().count(), 1);
+}
+
+#[test]
+fn what_vanishes_is_removed() {
+    let mut world = World::new();
+    let entities = ["1", "2", "3"].map(|id| vehicle(id, None, 48.87, 2.34, EIGHT));
+    world.apply("city-vehicles", entities.to_vec());
+    let applied = world.apply("city-vehicles", entities[..2].to_vec());
+    assert_eq!(applied.changes.len(), 1);
+    assert_eq!(applied.changes[0].why, Why::Gone);
+    assert_eq!(applied.changes[0].old.as_ref().unwrap().id, "3");
+    let applied = world.apply("city-vehicles", Vec::new());
+    assert_eq!((applied.changes.len(), applied.records), (2, 0));
+}
+
+#[test]
+fn an_older_time_does_not_move_a_vehicle_back() {
+    let mut world = World::new();
+    world.apply("city-vehicles", vec![vehicle("1", None, 48.88, 2.34, EIGHT)]);
+    let late = world.apply("city-vehicles", vec![vehicle("1", None, 48.87, 2.34, EIGHT - 30)]);
+    assert!(late.changes.is_empty());
+    assert_eq!(late.problems.total(), 1);
+    assert_eq!(
+        world.network.state().vehicles().next().unwrap().position().unwrap().0,
+        f64::from(48.88_f32)
+    );
+}
+
+#[test]
+fn a_time_far_ahead_does_not_freeze_a_vehicle() {
+    let mut world = World::new();
+    world.apply("city-vehicles", vec![vehicle("1", None, 48.88, 2.34, EIGHT + 3600)]);
+    let right = world.apply("city-vehicles", vec![vehicle("1", None, 48.87, 2.34, EIGHT)]);
+    assert_eq!(right.changes.len(), 1);
+}
+
+#[test]
+fn ids_follow_the_protocol() {
+    let mut world = World::new();
+    world.writer.apply_dataset(dataset(0), world.now());
+    let mut by_trip = vehicle("x", Some("T18"), 48.87, 2.34, EIGHT);
+    by_trip.vehicle.as_mut().unwrap().vehicle = None;
+    let mut by_entity = vehicle("y", None, 48.87, 2.34, EIGHT);
+    by_entity.vehicle.as_mut().unwrap().vehicle = None;
+    let mut timed = update("F0", 1, 10);
+    timed.trip_update.as_mut().unwrap().trip.start_time = Some("08:00:00".into());
+    world.apply(
+        "city-vehicles",
+        vec![
+            vehicle("4/1", None, 48.87, 2.34, EIGHT),
+            by_trip,
+            by_entity,
+            update("T18", 20, 5),
+            timed,
+        ],
+    );
+    let held = world.state_of("feed/city-vehicles");
+    assert_eq!(held.ids("vehicle"), ["4/1", "entity:vy", "trip:T18:20260304:"]);
+    assert_eq!(held.ids("trip_update"), ["F0:20260304:08:00:00", "T18:20260304:"]);
+}
+
+#[test]
+fn the_date_left_out_is_that_of_the_nearest_run() {
+    let mut world = World::new();
+    world.writer.apply_dataset(dataset(0), world.now());
+    let id_at = |world: &mut World, hour: i64| {
+        let at = EIGHT + (hour - 8) * 3600;
+        let body = message(at, vec![update("late", 1, 0)]);
+        world.writer.apply_snapshot("city-trips", message(at, Vec::new()), world.now()).unwrap();
+        world.writer.apply_snapshot("city-trips", body, world.now()).unwrap();
+        world.network.state().trip_updates().next().unwrap().id.to_string()
+    };
+    // It leaves at 24:10, that is ten past midnight of the next day.
+    assert_eq!(id_at(&mut world, 1), "late:20260303:");
+    assert_eq!(id_at(&mut world, 10), "late:20260303:");
+    assert_eq!(id_at(&mut world, 23), "late:20260304:");
+    assert_eq!(id_at(&mut world, 25), "late:20260304:");
+}
+
+#[test]
+fn a_vehicle_is_joined_with_route_headsign_stop_and_delay() {
+    let mut world = World::new();
+    world.writer.apply_dataset(dataset(0), world.now());
+    world.apply("city-trips", vec![update(&trip_name(EIGHT_TRIP), 20, 90)]);
+    let mut entity = vehicle("1", Some("T18"), 48.87, 2.34, EIGHT);
+    entity.vehicle.as_mut().unwrap().current_stop_sequence = Some(20);
+    world.apply("city-vehicles", vec![entity.clone()]);
+    let join = |world: &World| world.network.state().vehicles().next().unwrap().join.clone();
+    let joined = join(&world);
+    assert_eq!(joined.route_id.as_deref(), Some("R1"));
+    assert_eq!(joined.route_short_name.as_deref(), Some("12"));
+    assert_eq!(joined.route_color, Some([0xFF, 0x88, 0]));
+    assert_eq!(joined.headsign.as_deref(), Some("Airport"));
+    assert_eq!(joined.next_stop_id.as_deref(), Some("B"));
+    assert_eq!(joined.next_stop_name.as_deref(), Some("Bassin « Nord »"));
+    assert_eq!(joined.delay, Some(90));
+    // At the stop, the next one is the one after it.
+    entity.vehicle.as_mut().unwrap().set_current_status(VehicleStopStatus::StoppedAt);
+    world.apply("city-vehicles", vec![entity]);
+    assert_eq!(join(&world).next_stop_id.as_deref(), Some("D"));
+}
+
+#[test]
+fn a_trip_update_changes_the_vehicle_of_its_run() {
+    let mut world = World::new();
+    world.writer.apply_dataset(dataset(0), world.now());
+    let mut entity = vehicle("1", Some("T18"), 48.87, 2.34, EIGHT);
+    entity.vehicle.as_mut().unwrap().current_stop_sequence = Some(20);
+    world.apply("city-vehicles", vec![entity]);
+    let delay = |world: &World| world.network.state().vehicles().next().unwrap().join.delay;
+    assert_eq!(delay(&world), None);
+    let early = world.apply("city-trips", vec![update("T18", 20, -45)]);
+    assert_eq!(early.changes.len(), 2);
+    assert_eq!(delay(&world), Some(-45));
+    let gone = world.apply("city-trips", Vec::new());
+    assert_eq!(gone.changes.len(), 2);
+    assert_eq!(delay(&world), None);
+}
+
+#[test]
+fn a_new_dataset_joins_everything_anew() {
+    let mut world = World::new();
+    world.apply("city-vehicles", vec![vehicle("1", Some("T18"), 48.87, 2.34, EIGHT)]);
+    let headsign = |world: &World| {
+        let state = world.network.state();
+        state.find(Kind::Vehicle, "1").unwrap().join.headsign.clone()
+    };
+    assert_eq!(headsign(&world), None);
+    world.writer.apply_dataset(dataset(0), world.now());
+    assert_eq!(headsign(&world).as_deref(), Some("Airport"));
+    world.writer.apply_dataset(dataset(1), world.now());
+    assert_eq!(headsign(&world).as_deref(), Some("Aéroport"));
+    // Nothing was sent again, so nothing has to be decoded again.
+    let again = world.apply("city-vehicles", vec![vehicle("1", Some("T18"), 48.87, 2.34, EIGHT)]);
+    assert_eq!((again.decoded, again.changes.len()), (0, 0));
+}
+
+#[test]
+fn an_added_trip_needs_no_schedule() {
+    let mut world = World::new();
+    world.writer.apply_dataset(dataset(0), world.now());
+    let mut entity = update("extra", 1, 0);
+    let update = entity.trip_update.as_mut().unwrap();
+    update.trip.set_schedule_relationship(ScheduleRelationship::Added);
+    update.trip.route_id = Some("R1".into());
+    world.apply("city-trips", vec![entity]);
+    let state = world.network.state();
+    let record = state.trip_updates().next().unwrap();
+    assert_eq!(record.join.route_short_name.as_deref(), Some("12"));
+    assert_eq!(record.id, "extra::");
+}
+
+#[test]
+fn a_bad_entity_is_counted_each_time_and_the_rest_goes_on() {
+    let mut world = World::new();
+    let good = vehicle("1", None, 48.87, 2.34, EIGHT);
+    let mut body = message(EIGHT, vec![good]).to_vec();
+    // An entity with an id and a vehicle whose position is no message.
+    body.extend_from_slice(&[0x12, 9, 0x0A, 3, b'b', b'a', b'd', 0x22, 2, 0x12, 0x7F]);
+    for _ in 0..2 {
+        let applied =
+            world.writer.apply_snapshot("city-vehicles", body.clone().into(), world.now());
+        let applied = applied.unwrap();
+        assert_eq!((applied.records, applied.problems.total()), (1, 1));
+    }
+}
+
+#[test]
+fn of_two_entities_for_one_vehicle_one_counts() {
+    let mut world = World::new();
+    let mut newer = vehicle("1", None, 48.88, 2.34, EIGHT);
+    newer.id = "second".into();
+    let older = vehicle("1", None, 48.87, 2.34, EIGHT - 5);
+    let applied = world.apply("city-vehicles", vec![newer, older]);
+    assert_eq!((applied.records, applied.changes.len()), (1, 1));
+    assert_eq!(applied.problems.counts().next().unwrap().1, "duplicate_record");
+    let state = world.network.state();
+    assert_eq!(state.vehicles().next().unwrap().position().unwrap().0, f64::from(48.88_f32));
+}
+
+#[test]
+fn combined_feeds_may_use_an_id_for_a_trip_and_its_vehicle() {
+    let mut world = World::new();
+    let both = |lat: f32| {
+        let mut at = vehicle("1", Some("T18"), lat, 2.34, EIGHT);
+        let mut on = update("T18", 20, 0);
+        at.id = "T18".into();
+        on.id = "T18".into();
+        vec![at, on]
+    };
+    assert_eq!(world.apply("city-vehicles", both(48.87)).records, 2);
+    let moved = world.apply("city-vehicles", both(48.88));
+    assert_eq!((moved.decoded, moved.changes.len()), (1, 1));
+}
+
+#[test]
+fn differential_messages_add_and_take_back() {
+    let mut world = World::new();
+    let mut apply = |entity| {
+        let header = FeedHeader {
+            gtfs_realtime_version: "2.0".into(),
+            incrementality: Some(Incrementality::Differential as i32),
+            ..Default::default()
+        };
+        let body = FeedMessage { header, entity }.encode_to_vec().into();
+        let now = lineside_sync::UnixMillis::from_seconds(EIGHT);
+        world.writer.apply_snapshot("city-vehicles", body, now).unwrap()
+    };
+    apply(vec![vehicle("1", None, 48.87, 2.34, EIGHT)]);
+    assert_eq!(apply(vec![vehicle("2", None, 48.87, 2.34, EIGHT)]).records, 2);
+    assert_eq!(apply(Vec::new()).records, 2);
+    let mut gone = vehicle("1", None, 48.87, 2.34, EIGHT);
+    gone.is_deleted = Some(true);
+    let applied = apply(vec![gone]);
+    assert_eq!((applied.records, applied.changes.len()), (1, 1));
+}
