@@ -11,7 +11,7 @@ use crate::Error;
 /// use lineside_formats::gtfs::{Files, TextFiles};
 ///
 /// let mut files = TextFiles::parse("
-///     # stops.txt
+///     ## stops.txt
 ///     stop_id,stop_name
 ///     a,North
 /// ");

@@ -95,8 +95,8 @@ impl Loader {
                 publisher_url: row.get(url).into(),
                 lang: row.get(lang).into(),
                 version: given(version),
-                start_date: values::date(row.get(start)).ok(),
-                end_date: values::date(row.get(end)).ok(),
+                start_date: values::date(row.bytes(start)).ok(),
+                end_date: values::date(row.bytes(end)).ok(),
                 contact_email: given(email),
                 contact_url: given(contact),
             });

@@ -34,7 +34,7 @@ impl Loader {
             if row.get(id).is_empty() {
                 continue;
             }
-            let Some(trip) = self.find_trip(row.get(id)) else {
+            let Some(trip) = self.find_trip(row.bytes(id)) else {
                 row.complain_of(id, NOT_FOUND, &mut self.problems);
                 continue;
             };
@@ -67,7 +67,7 @@ impl Loader {
     }
 }
 
-fn read_headway(text: &str) -> Result<i32, Fault> {
+fn read_headway(text: &[u8]) -> Result<i32, Fault> {
     match values::unsigned(text)? {
         headway @ 1..=HEADWAY_MAX => Ok(headway as i32),
         _ => Err(HEADWAY),

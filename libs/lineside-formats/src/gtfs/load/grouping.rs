@@ -1,50 +1,47 @@
 //! Rows that belong together, whether or not they stand together.
 //!
 //! Almost every feed writes the stop times of a trip, and the points of a shape, one after the other. Such a group is
-//! finished as soon as the next begins, so only one is ever in memory. A key that comes again later is *scattered*:
-//! its group is not whole, and a second pass over the file collects the rows of just these keys.
+//! given out as soon as the next begins, so only one is ever in memory. A key that comes again later is *scattered*;
+//! whoever takes the groups is told and has to put them together.
 
-use std::collections::BTreeSet;
+/// What a group is of its key's rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    /// The first group of the key, for almost all the only one.
+    First,
+    /// A further one.
+    Further,
+}
 
-/// Groups of rows by key, in a first pass over a file.
+/// Groups rows by key in the order of a file.
 #[derive(Debug)]
 pub(super) struct Grouping<T> {
-    current: Option<u32>,
+    current: Option<(u32, Part)>,
     rows: Vec<T>,
     seen: Vec<u64>,
-    scattered: BTreeSet<u32>,
 }
 
 impl<T> Grouping<T> {
     pub(super) fn new() -> Grouping<T> {
-        Grouping { current: None, rows: Vec::new(), seen: Vec::new(), scattered: BTreeSet::new() }
+        Grouping { current: None, rows: Vec::new(), seen: Vec::new() }
     }
 
-    /// Adds a row. When it begins a new group, `finish` gets the one before.
-    pub(super) fn push(&mut self, key: u32, row: T, finish: impl FnOnce(u32, &mut Vec<T>)) {
-        if self.current != Some(key) {
-            self.flush(finish);
-            self.current = Some(key);
-            if !self.see(key) {
-                self.scattered.insert(key);
-            }
+    /// Adds a row. When it begins a new group, `take` gets the one before.
+    pub(super) fn push(&mut self, key: u32, row: T, take: impl FnOnce(u32, Part, &mut Vec<T>)) {
+        if self.current.is_none_or(|(current, _)| current != key) {
+            self.flush(take);
+            let part = if self.see(key) { Part::First } else { Part::Further };
+            self.current = Some((key, part));
         }
         self.rows.push(row);
     }
 
-    /// Gives the last group to `finish`.
-    pub(super) fn flush(&mut self, finish: impl FnOnce(u32, &mut Vec<T>)) {
-        if let Some(key) = self.current.take()
-            && !self.scattered.contains(&key)
-        {
-            finish(key, &mut self.rows);
+    /// Gives the last group to `take`.
+    pub(super) fn flush(&mut self, take: impl FnOnce(u32, Part, &mut Vec<T>)) {
+        if let Some((key, part)) = self.current.take() {
+            take(key, part, &mut self.rows);
         }
         self.rows.clear();
-    }
-
-    /// The keys whose rows stand in several places; what `finish` got of them is not all.
-    pub(super) fn into_scattered(self) -> BTreeSet<u32> {
-        self.scattered
     }
 
     /// Notes a key; false if it was noted before.
@@ -59,18 +56,15 @@ impl<T> Grouping<T> {
     }
 }
 
-/// Groups the rows that a second pass has collected.
-pub(super) fn finish_scattered<T>(
-    mut rows: Vec<(u32, T)>,
-    mut finish: impl FnMut(u32, &mut Vec<T>),
-) {
+/// Groups rows that were collected from all over a file; those of one key stay in their order.
+pub(super) fn group_scattered<T>(mut rows: Vec<(u32, T)>, mut take: impl FnMut(u32, &mut Vec<T>)) {
     rows.sort_by_key(|&(key, _)| key);
     let mut rows = rows.into_iter().peekable();
     let mut group = Vec::new();
     while let Some((key, row)) = rows.next() {
         group.push(row);
         if rows.peek().is_none_or(|&(next, _)| next != key) {
-            finish(key, &mut group);
+            take(key, &mut group);
             group.clear();
         }
     }
@@ -86,16 +80,21 @@ mod tests {
 
     proptest! {
         #[test]
-        fn groups_are_whole_in_any_order(rows in prop::collection::vec((0_u32..200, 0_u8..255), 0..60)) {
+        fn first_and_further_groups_are_all_rows(rows in prop::collection::vec((0_u32..200, 0_u8..255), 0..60)) {
             let mut found: BTreeMap<u32, Vec<u8>> = BTreeMap::new();
+            let mut further = Vec::new();
+            let mut take = |key, part, rows: &mut Vec<u8>| match part {
+                Part::First => assert_eq!(found.insert(key, rows.clone()), None),
+                Part::Further => further.extend(rows.iter().map(|&row| (key, row))),
+            };
             let mut grouping = Grouping::new();
             for &(key, row) in &rows {
-                grouping.push(key, row, |key, rows| { found.insert(key, rows.clone()); });
+                grouping.push(key, row, &mut take);
             }
-            grouping.flush(|key, rows| { found.insert(key, rows.clone()); });
-            let scattered = grouping.into_scattered();
-            let again = rows.iter().copied().filter(|(key, _)| scattered.contains(key)).collect();
-            finish_scattered(again, |key, rows| { found.insert(key, rows.clone()); });
+            grouping.flush(&mut take);
+            group_scattered(further, |key, rows| {
+                found.get_mut(&key).expect("a further group has a first one").extend(rows.iter());
+            });
 
             let mut expected: BTreeMap<u32, Vec<u8>> = BTreeMap::new();
             for (key, row) in rows {

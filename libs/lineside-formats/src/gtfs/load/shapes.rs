@@ -1,8 +1,10 @@
 //! `shapes.txt`.
 
+use std::collections::BTreeSet;
+
 use super::{
     Loader, Source,
-    grouping::{Grouping, finish_scattered},
+    grouping::{Grouping, Part, group_scattered},
     require,
     stops::read_point,
     too_many,
@@ -27,25 +29,39 @@ struct RawPoint {
 impl Loader {
     pub(super) fn load_shapes(&mut self, source: &mut Source<'_>) -> Result<(), Error> {
         let mut grouping = Grouping::new();
+        let mut scattered = BTreeSet::new();
+        let mut take = |loader: &mut Loader, shape, part, points: &mut Vec<RawPoint>| match part {
+            Part::First => loader.finish_shape(shape, points),
+            Part::Further => drop(scattered.insert(shape)),
+        };
         self.stream_shapes(source, |loader, shape, point| {
-            grouping.push(shape, point, |shape, points| loader.finish_shape(shape, points));
+            grouping.push(shape, point, |shape, part, points| take(loader, shape, part, points));
         })?;
-        grouping.flush(|shape, points| self.finish_shape(shape, points));
-        let scattered = grouping.into_scattered();
+        grouping.flush(|shape, part, points| take(self, shape, part, points));
         if !scattered.is_empty() {
-            let problems = self.problems.clone();
-            let mut rows = Vec::new();
-            self.stream_shapes(source, |_, shape, point| {
-                if scattered.contains(&shape) {
-                    rows.push((shape, point));
-                }
-            })?;
-            // The second pass finds the same faults again.
-            self.problems = problems;
-            finish_scattered(rows, |shape, points| self.finish_shape(shape, points));
-            self.leave_out_unused_points();
+            self.reload_shapes(source, &scattered)?;
         }
         self.shapes.points.shrink_to_fit();
+        Ok(())
+    }
+
+    /// Reads the shapes whose points stand in several places, in a second pass.
+    fn reload_shapes(
+        &mut self,
+        source: &mut Source<'_>,
+        scattered: &BTreeSet<u32>,
+    ) -> Result<(), Error> {
+        let problems = self.problems.clone();
+        let mut rows = Vec::new();
+        self.stream_shapes(source, |_, shape, point| {
+            if scattered.contains(&shape) {
+                rows.push((shape, point));
+            }
+        })?;
+        // The second pass finds the same faults again.
+        self.problems = problems;
+        group_scattered(rows, |shape, points| self.finish_shape(shape, points));
+        self.leave_out_unused_points();
         Ok(())
     }
 

@@ -1,16 +1,18 @@
 //! `stop_times.txt`: by far the largest table, read in one pass and shared as it comes.
 
+use std::collections::BTreeSet;
+
 use super::{
     Loader, NOT_FOUND, Sharing, Source,
     frequencies::read_time,
-    grouping::{Grouping, finish_scattered},
+    grouping::{Grouping, Part, group_scattered},
     require,
 };
 use crate::{
     Error, Problem, Problems,
     gtfs::{
         rows::{Column, Row},
-        timetable::{CallFlags, NO_TIME, Text},
+        timetable::{CallFlags, NO_TIME, Text, some},
         values::{self, Fault},
     },
 };
@@ -19,8 +21,6 @@ const FILE: &str = "stop_times.txt";
 const WITHOUT_STOP: Fault =
     Fault { code: "missing_required_field", detail: "is empty, and no other place is named" };
 const NEGATIVE: Fault = Fault { code: "number_out_of_range", detail: "is below zero" };
-/// The types of pickup and drop-off.
-const BOARDING: [u16; 4] = [0, 1, 2, 3];
 
 /// A row, as far as the timetable keeps it.
 #[derive(Clone, Copy, Debug)]
@@ -51,6 +51,34 @@ impl Default for RawCall {
     }
 }
 
+/// Where trips went from each stop the last time: most go there again, which spares looking the stop up.
+struct Itineraries {
+    last: u32,
+    next: Vec<u32>,
+}
+
+impl Itineraries {
+    fn new(n_stops: usize) -> Itineraries {
+        Itineraries { last: 0, next: vec![0; n_stops] }
+    }
+
+    /// The stop after the last one, if there are any stops.
+    fn guess(&self) -> Option<u32> {
+        self.next.get(self.last as usize).copied()
+    }
+
+    fn learn(&mut self, stop: u32) {
+        self.next[self.last as usize] = stop;
+        self.last = stop;
+    }
+}
+
+impl RawCall {
+    fn has_no_time(&self) -> bool {
+        self.arrival == NO_TIME && self.departure == NO_TIME
+    }
+}
+
 struct Columns {
     trip: Column,
     stop: Column,
@@ -68,16 +96,37 @@ struct Columns {
 
 impl Loader {
     pub(super) fn load_stop_times(&mut self, source: &mut Source<'_>) -> Result<(), Error> {
-        let mut grouping = Grouping::new();
         let mut sharing = Sharing::new(self.strings.seed());
+        let mut grouping = Grouping::new();
+        let mut further = Vec::new();
+        let mut take = |loader: &mut Loader, trip, part, calls: &mut Vec<RawCall>| match part {
+            Part::First => loader.finish_trip(trip, calls, &mut sharing),
+            Part::Further => further.extend(calls.iter().map(|&call| (trip, call))),
+        };
         self.stream_stop_times(source, |loader, trip, call| {
-            grouping.push(trip, call, |trip, calls| loader.finish_trip(trip, calls, &mut sharing));
+            grouping.push(trip, call, |trip, part, calls| take(loader, trip, part, calls));
         })?;
-        grouping.flush(|trip, calls| self.finish_trip(trip, calls, &mut sharing));
-        let scattered = grouping.into_scattered();
-        if scattered.is_empty() {
-            return Ok(());
-        }
+        grouping.flush(|trip, part, calls| take(self, trip, part, calls));
+        let mut again = BTreeSet::new();
+        group_scattered(further, |trip, calls| {
+            calls.splice(0..0, self.raw_calls(trip));
+            // What the first group's times were interpolated by is not kept: the file has to be asked again.
+            if calls.iter().any(RawCall::has_no_time) {
+                again.insert(trip);
+            } else {
+                self.finish_trip(trip, calls, &mut sharing);
+            }
+        });
+        if again.is_empty() { Ok(()) } else { self.reload_trips(source, &again, &mut sharing) }
+    }
+
+    /// Reads the trips whose rows stand in several places, in a second pass.
+    fn reload_trips(
+        &mut self,
+        source: &mut Source<'_>,
+        scattered: &BTreeSet<u32>,
+        sharing: &mut Sharing,
+    ) -> Result<(), Error> {
         let problems = self.problems.clone();
         let mut rows = Vec::new();
         self.stream_stop_times(source, |_, trip, call| {
@@ -87,8 +136,32 @@ impl Loader {
         })?;
         // The second pass finds the same faults again.
         self.problems = problems;
-        finish_scattered(rows, |trip, calls| self.finish_trip(trip, calls, &mut sharing));
+        group_scattered(rows, |trip, calls| self.finish_trip(trip, calls, sharing));
         Ok(())
+    }
+
+    /// The calls that a trip has so far, as far as they can be had back: interpolated times are unknown again.
+    fn raw_calls(&self, trip: u32) -> Vec<RawCall> {
+        let row = &self.trips.rows[trip as usize];
+        let Some(profile) = some(row.profile) else { return Vec::new() };
+        let pattern = self.patterns.profiles[profile as usize].pattern;
+        let calls = self.patterns.calls_of(pattern).iter().zip(self.patterns.times_of(profile));
+        let absolute = |time| if time == NO_TIME { NO_TIME } else { row.start + time };
+        calls
+            .enumerate()
+            .map(|(at, (call, times))| {
+                let known = !call.flags.is_interpolated();
+                RawCall {
+                    sequence: self.patterns.sequence(pattern, at),
+                    stop: call.stop.number(),
+                    arrival: if known { absolute(times.arrival) } else { NO_TIME },
+                    departure: if known { absolute(times.departure) } else { NO_TIME },
+                    headsign: self.patterns.headsign(pattern, at),
+                    flags: call.flags,
+                    ..RawCall::default()
+                }
+            })
+            .collect()
     }
 
     fn stream_stop_times(
@@ -100,7 +173,7 @@ impl Loader {
             return self.count_empty(FILE, source);
         };
         let columns = Columns {
-            trip: rows.column("trip_id"),
+            trip: rows.claim("trip_id"),
             stop: rows.column("stop_id"),
             areas: ["location_id", "location_group_id"].map(|name| rows.column(name)),
             sequence: rows.claim("stop_sequence"),
@@ -114,21 +187,21 @@ impl Loader {
         };
         require(FILE, &[("trip_id", columns.trip), ("stop_sequence", columns.sequence)])?;
         // The trip of the row before: rows of one trip mostly follow each other.
-        let mut current = (String::new(), None);
+        let mut current = (Vec::new(), None);
+        let mut itineraries = Itineraries::new(self.stops.rows.len());
         while let Some(row) = rows.next_row(&mut self.problems)? {
-            let trip_id = row.get(columns.trip);
+            let Some(trip_id) = row.parse(columns.trip, Ok, &mut self.problems) else { continue };
             if current.0 != trip_id {
                 current.0.clear();
-                current.0.push_str(trip_id);
-                current.1 = self.find_trip(trip_id);
+                current.0.extend_from_slice(trip_id);
+                current.1 = self.find_trip_after(current.1, trip_id);
             }
             match current.1 {
                 Some(trip) => {
-                    if let Some(call) = self.read_call(&row, &columns, trip) {
+                    if let Some(call) = self.read_call(&row, &columns, trip, &mut itineraries) {
                         each(self, trip, call);
                     }
                 }
-                None if trip_id.is_empty() => {}
                 None => row.complain_of(columns.trip, NOT_FOUND, &mut self.problems),
             }
         }
@@ -138,20 +211,31 @@ impl Loader {
         Ok(())
     }
 
-    fn read_call(&mut self, row: &Row<'_>, columns: &Columns, trip: u32) -> Option<RawCall> {
+    #[inline]
+    fn read_call(
+        &mut self,
+        row: &Row<'_>,
+        columns: &Columns,
+        trip: u32,
+        itineraries: &mut Itineraries,
+    ) -> Option<RawCall> {
         let problems = &mut self.problems;
         let sequence = row.parse(columns.sequence, values::unsigned, problems);
         let arrival = read_time(row, columns.arrival, problems).unwrap_or(NO_TIME);
-        let departure = read_time(row, columns.departure, problems).unwrap_or(NO_TIME);
+        // Most vehicles leave at the minute at which they come: the same text is the same time.
+        let same = arrival != NO_TIME && row.bytes(columns.departure) == row.bytes(columns.arrival);
+        let departure =
+            if same { Some(arrival) } else { read_time(row, columns.departure, problems) };
+        let departure = departure.unwrap_or(NO_TIME);
         let distance = row.parse(columns.distance, read_distance, problems).unwrap_or(f32::NAN);
         let pickup = read_boarding(row, columns.pickup, problems);
         let drop_off = read_boarding(row, columns.drop_off, problems);
         let timepoint =
             row.parse(columns.timepoint, |text| values::choice(text, &[0, 1]), problems) != Some(0);
-        let stop = self.read_stop(row, columns)?;
-        let headsign = match row.get(columns.headsign) {
-            "" => Text::EMPTY,
-            text => match self.strings.intern(text) {
+        let stop = self.read_stop(row, columns, itineraries)?;
+        let headsign = match row.bytes(columns.headsign) {
+            b"" => Text::EMPTY,
+            _ => match self.strings.intern(row.get(columns.headsign)) {
                 // The trip's own headsign needs no repeating, and leaves patterns alike.
                 text if text == self.trips.rows[trip as usize].headsign => Text::EMPTY,
                 text => text,
@@ -171,17 +255,38 @@ impl Loader {
         })
     }
 
-    fn read_stop(&mut self, row: &Row<'_>, columns: &Columns) -> Option<u32> {
-        let id = row.get(columns.stop);
+    /// The trip of that id. Where stop times are in the order of `trips.txt` it is the one after the last.
+    fn find_trip_after(&self, last: Option<u32>, id: &[u8]) -> Option<u32> {
+        let guess = last.map_or(0, |trip| trip + 1);
+        match self.trips.rows.get(guess as usize) {
+            Some(row) if self.strings.get(row.id).as_bytes() == id => Some(guess),
+            _ => self.find_trip(id),
+        }
+    }
+
+    fn read_stop(
+        &mut self,
+        row: &Row<'_>,
+        columns: &Columns,
+        itineraries: &mut Itineraries,
+    ) -> Option<u32> {
+        let id = row.bytes(columns.stop);
         if id.is_empty() {
-            if columns.areas.iter().all(|&area| row.get(area).is_empty()) {
+            if columns.areas.iter().all(|&area| row.bytes(area).is_empty()) {
                 row.complain_of(columns.stop, WITHOUT_STOP, &mut self.problems);
             }
             return None;
         }
+        if let Some(guess) = itineraries.guess()
+            && self.strings.get(self.stops.rows[guess as usize].id).as_bytes() == id
+        {
+            itineraries.last = guess;
+            return Some(guess);
+        }
         let found = self.find_stop(id);
-        if found.is_none() {
-            row.complain_of(columns.stop, NOT_FOUND, &mut self.problems);
+        match found {
+            Some(stop) => itineraries.learn(stop),
+            None => row.complain_of(columns.stop, NOT_FOUND, &mut self.problems),
         }
         found
     }
@@ -213,13 +318,20 @@ fn complain_twice(call: &RawCall, problems: &mut Problems) {
     });
 }
 
-fn read_distance(text: &str) -> Result<f32, Fault> {
+fn read_distance(text: &[u8]) -> Result<f32, Fault> {
     match values::float(text)? {
         distance if distance < 0.0 => Err(NEGATIVE),
         distance => Ok(distance as f32),
     }
 }
 
+/// A type of pickup or drop-off.
+#[inline]
 fn read_boarding(row: &Row<'_>, column: Column, problems: &mut Problems) -> u8 {
-    row.parse(column, |text| values::choice(text, &BOARDING), problems).unwrap_or(0) as u8
+    match *row.bytes(column) {
+        [] => 0,
+        [digit @ b'0'..=b'3'] => digit - b'0',
+        _ => row.parse(column, |text| values::choice(text, &[0, 1, 2, 3]), problems).unwrap_or(0)
+            as u8,
+    }
 }

@@ -83,11 +83,11 @@ impl Loader {
         self.shapes.ids.find(id, |number| self.strings.get(self.shapes.rows[number as usize].id))
     }
 
-    pub(super) fn find_trip(&self, id: &str) -> Option<u32> {
+    pub(super) fn find_trip(&self, id: &[u8]) -> Option<u32> {
         self.trips.ids.find(id, |number| self.strings.get(self.trips.rows[number as usize].id))
     }
 
-    pub(super) fn find_stop(&self, id: &str) -> Option<u32> {
+    pub(super) fn find_stop(&self, id: &[u8]) -> Option<u32> {
         self.stops.ids.find(id, |number| self.strings.get(self.stops.rows[number as usize].id))
     }
 }

@@ -40,13 +40,19 @@ impl<R> std::fmt::Debug for Rows<R> {
 #[derive(Clone, Copy, Debug)]
 pub struct Column {
     name: &'static str,
-    position: Option<usize>,
+    /// [`ABSENT`] where the table lacks it.
+    position: usize,
+    /// Whether it is claimed by the caller and must not be empty.
+    required: bool,
 }
+
+/// The position of a column that is not there: beyond the fields of any row.
+const ABSENT: usize = usize::MAX;
 
 impl Column {
     /// Whether the table has this column.
     pub fn is_there(self) -> bool {
-        self.position.is_some()
+        self.position != ABSENT
     }
 }
 
@@ -78,9 +84,9 @@ impl<R: Read> Rows<R> {
             rows_max: limits.rows,
         };
         match rows.splitter.find().map_err(|error| Error::io(error).in_file(spec.name))? {
-            Found::Record(line, place) => {
-                let record = rows.splitter.cut(line, place);
-                rows.header = read_header(spec, &record, problems);
+            Found::Record => {
+                let (line, record) = (rows.splitter.record_line(), rows.splitter.record());
+                rows.header = read_header(spec, line, &record, problems);
                 rows.plan_checks(problems);
                 Ok(Some(rows))
             }
@@ -129,13 +135,17 @@ impl<R: Read> Rows<R> {
     pub fn column(&self, name: &'static str) -> Column {
         let is_it =
             |field: &Option<&'static FieldSpec>| field.is_some_and(|field| field.name == name);
-        Column { name, position: self.header.iter().position(is_it) }
+        let position = self.header.iter().position(is_it).unwrap_or(ABSENT);
+        Column { name, position, required: false }
     }
 
-    /// The column of a field that the caller parses, and complains about, itself: its type is not checked again.
+    /// The column of a field that the caller [parses](Row::parse), and complains about, itself: it is not looked at
+    /// here any more.
     pub(crate) fn claim(&mut self, name: &'static str) -> Column {
         self.checked.retain(|(_, field)| field.name != name);
-        self.column(name)
+        let n_required = self.required.len();
+        self.required.retain(|(_, field)| field.name != name);
+        Column { required: self.required.len() < n_required, ..self.column(name) }
     }
 
     /// How many rows there were so far, those that were too long to be read included.
@@ -148,11 +158,26 @@ impl<R: Read> Rows<R> {
     /// # Errors
     ///
     /// If the file cannot be read on.
+    #[inline]
     pub fn next_row(&mut self, problems: &mut Problems) -> Result<Option<Row<'_>>, Error> {
+        Ok(if self.advance(problems)? { Some(self.row()) } else { None })
+    }
+
+    #[inline]
+    fn row(&self) -> Row<'_> {
+        Row {
+            record: self.splitter.record(),
+            line: self.splitter.record_line(),
+            file: self.spec.name,
+        }
+    }
+
+    /// Finds and checks the next row. Tells whether there is one.
+    fn advance(&mut self, problems: &mut Problems) -> Result<bool, Error> {
         let name = self.spec.name;
-        let (line, place) = loop {
+        loop {
             match self.splitter.find().map_err(|error| Error::io(error).in_file(name))? {
-                Found::Record(line, place) => break (line, place),
+                Found::Record => break,
                 Found::TooLong(line) => {
                     self.count += 1;
                     let too_long = || {
@@ -164,25 +189,34 @@ impl<R: Read> Rows<R> {
                     };
                     problems.push_with(name, "row_too_long", || too_long().at_line(line));
                 }
-                Found::End => return Ok(None),
+                Found::End => return Ok(false),
             }
-        };
+        }
         if self.count >= self.rows_max {
             problems.push(Problem::new(
                 name,
                 "too_many_rows",
                 "has more rows than the limit; the rest was left out",
             ));
-            return Ok(None);
+            return Ok(false);
         }
         self.count += 1;
-        let row = Row { record: self.splitter.cut(line, place), file: name };
-        if row.record.fields.len() != self.header.len() || row.record.latin1 {
-            doubt_record(&row, self.header.len(), problems);
+        let n_fields = self.splitter.record().len();
+        let is_plain = n_fields == self.header.len() && !self.splitter.is_latin1();
+        if !is_plain || !self.required.is_empty() || !self.checked.is_empty() {
+            self.check_row(is_plain, problems);
+        }
+        Ok(true)
+    }
+
+    fn check_row(&self, is_plain: bool, problems: &mut Problems) {
+        let row = self.row();
+        if !is_plain {
+            doubt_record(&row, self.header.len(), self.splitter.is_latin1(), problems);
         }
         for &(position, field) in &self.required {
             if row.cell(position).is_empty() {
-                row.complain(field.name, "", MISSING, problems);
+                row.complain(field.name, b"", MISSING, problems);
             }
         }
         for &(position, field) in &self.checked {
@@ -193,7 +227,6 @@ impl<R: Read> Rows<R> {
                 row.complain(field.name, cell, fault, problems);
             }
         }
-        Ok(Some(row))
     }
 }
 
@@ -212,15 +245,15 @@ fn refuse_what_is_no_table(start: &[u8]) -> Result<(), Error> {
 
 fn read_header(
     spec: &'static FileSpec,
+    line: u64,
     record: &Record<'_>,
     problems: &mut Problems,
 ) -> Vec<Option<&'static FieldSpec>> {
     let mut header: Vec<Option<&'static FieldSpec>> = Vec::new();
-    for position in 0..record.fields.len() {
-        let name = record.field(position).trim();
-        let complaint = |code, detail| {
-            Problem::new(spec.name, code, detail).at_line(record.line).in_field(name)
-        };
+    for position in 0..record.len() {
+        let name = str_of(record.field(position)).trim();
+        let complaint =
+            |code, detail| Problem::new(spec.name, code, detail).at_line(line).in_field(name);
         let field = spec.fields.iter().find(|field| field.name.eq_ignore_ascii_case(name));
         if name.is_empty() {
             problems.push(complaint("empty_column_name", "the header has a column without a name"));
@@ -239,18 +272,19 @@ fn read_header(
 }
 
 /// What is wrong about a row as a whole.
-fn doubt_record(row: &Row<'_>, header_len: usize, problems: &mut Problems) {
-    let n_fields = row.record.fields.len();
+fn doubt_record(row: &Row<'_>, header_len: usize, latin1: bool, problems: &mut Problems) {
+    let n_fields = row.record.len();
     if n_fields != header_len {
         problems.push_with(row.file, "invalid_row_length", || {
             let detail = format!("has {n_fields} cells where the header has {header_len}");
             Problem::new(row.file, "invalid_row_length", detail).at_line(row.line())
         });
     }
-    if row.record.latin1 {
+    if latin1 {
         problems.push_with(row.file, "invalid_character", || {
-            let cell =
-                (0..n_fields).map(|position| row.cell(position)).find(|cell| !cell.is_ascii());
+            let cell = (0..n_fields)
+                .map(|position| str_of(row.cell(position)))
+                .find(|cell| !cell.is_ascii());
             Problem::new(row.file, "invalid_character", "is not UTF-8 and was read as Latin-1")
                 .at_line(row.line())
                 .with_value(cell.unwrap_or_default())
@@ -258,46 +292,62 @@ fn doubt_record(row: &Row<'_>, header_len: usize, problems: &mut Problems) {
     }
 }
 
+/// The text of a cell. All are UTF-8, or were made so.
+fn str_of(cell: &[u8]) -> &str {
+    std::str::from_utf8(cell).unwrap_or_default()
+}
+
 /// One row of a table.
 #[derive(Clone, Copy, Debug)]
 pub struct Row<'a> {
     record: Record<'a>,
+    line: u64,
     file: &'static str,
 }
 
 impl<'a> Row<'a> {
     /// The line on which it begins, counted from 1 with the header.
+    #[inline]
     pub fn line(&self) -> u64 {
-        self.record.line
+        self.line
     }
 
     /// A cell without the white space around it; empty if the column or the cell is not there.
+    #[inline]
     pub fn get(&self, column: Column) -> &'a str {
-        match column.position {
-            Some(position) => self.cell(position),
-            None => "",
-        }
+        str_of(self.bytes(column))
     }
 
-    fn cell(&self, position: usize) -> &'a str {
-        let text = self.record.field(position);
-        match text.as_bytes() {
+    /// The same as bytes, which are UTF-8.
+    #[inline]
+    pub fn bytes(&self, column: Column) -> &'a [u8] {
+        self.cell(column.position)
+    }
+
+    #[inline]
+    fn cell(&self, position: usize) -> &'a [u8] {
+        let cell = self.record.field(position);
+        match cell {
             // Only white space and control characters are at or below the space; few cells have any.
-            [first, .., last] if *first > b' ' && *last > b' ' => text,
-            [only] if *only > b' ' => text,
-            _ => text.trim(),
+            [first, .., last] if *first > b' ' && *last > b' ' => cell,
+            [only] if *only > b' ' => cell,
+            _ => cell.trim_ascii(),
         }
     }
 
-    /// A cell read by `parse`; nothing if it is empty, and nothing but a problem if it is wrong.
+    /// A cell of a claimed column read by `parse`; nothing if it is empty, and nothing but a problem if it is wrong.
+    #[inline]
     pub(crate) fn parse<T>(
         &self,
         column: Column,
-        parse: impl FnOnce(&str) -> Result<T, Fault>,
+        parse: impl FnOnce(&'a [u8]) -> Result<T, Fault>,
         problems: &mut Problems,
     ) -> Option<T> {
-        let cell = self.get(column);
+        let cell = self.bytes(column);
         if cell.is_empty() {
+            if column.required {
+                self.complain(column.name, cell, MISSING, problems);
+            }
             return None;
         }
         match parse(cell) {
@@ -309,19 +359,19 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// A problem of one cell of this row.
-    pub(crate) fn complain(&self, field: &str, value: &str, fault: Fault, problems: &mut Problems) {
-        problems.push_with(self.file, fault.code, || {
-            let problem = Problem::new(self.file, fault.code, fault.detail)
-                .at_line(self.line())
-                .in_field(field);
-            if value.is_empty() { problem } else { problem.with_value(value) }
-        });
+    /// A problem of one column's cell of this row.
+    #[cold]
+    pub(crate) fn complain_of(&self, column: Column, fault: Fault, problems: &mut Problems) {
+        self.complain(column.name, self.bytes(column), fault, problems);
     }
 
-    /// A problem of one column's cell of this row.
-    pub(crate) fn complain_of(&self, column: Column, fault: Fault, problems: &mut Problems) {
-        self.complain(column.name, self.get(column), fault, problems);
+    #[cold]
+    fn complain(&self, field: &str, value: &[u8], fault: Fault, problems: &mut Problems) {
+        problems.push_with(self.file, fault.code, || {
+            let problem = Problem::new(self.file, fault.code, fault.detail);
+            let problem = problem.at_line(self.line).in_field(field);
+            if value.is_empty() { problem } else { problem.with_value(str_of(value)) }
+        });
     }
 }
 

@@ -50,6 +50,10 @@ impl CallFlags {
         CallFlags(self.0 | CallFlags::INTERPOLATED)
     }
 
+    pub(crate) fn is_interpolated(self) -> bool {
+        self.0 & CallFlags::INTERPOLATED != 0
+    }
+
     pub(crate) fn pickup(self) -> u8 {
         (self.0 & 3) as u8
     }
@@ -153,7 +157,7 @@ impl Patterns {
         }
     }
 
-    fn headsign(&self, pattern: PatternIdx, call: usize) -> Text {
+    pub(crate) fn headsign(&self, pattern: PatternIdx, call: usize) -> Text {
         match idx::some(self.rows[pattern.get()].headsigns) {
             Some(first) => Text::from_number(self.extra[first as usize + call]),
             None => Text::EMPTY,
@@ -215,7 +219,7 @@ impl Timetable {
             stop_sequence: self.patterns.sequence(pattern, at),
             arrival: absolute(times.arrival),
             departure: absolute(times.departure),
-            interpolated: call.flags.0 & CallFlags::INTERPOLATED != 0,
+            interpolated: call.flags.is_interpolated(),
             pickup: call.flags.pickup(),
             drop_off: call.flags.drop_off(),
             timepoint: call.flags.0 & CallFlags::APPROXIMATE == 0,

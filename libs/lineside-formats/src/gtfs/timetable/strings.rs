@@ -28,6 +28,7 @@ pub(crate) struct Strings {
 
 impl Strings {
     /// The text, empty if there is none of that number.
+    #[inline]
     pub(crate) fn get(&self, text: Text) -> &str {
         let at = text.0 as usize;
         let start = if at == 0 { 0 } else { self.ends.get(at - 1).copied().unwrap_or(0) };
@@ -81,18 +82,21 @@ impl Interner {
         let number = strings.ends.len() as u32;
         strings.bytes.push_str(text);
         strings.ends.push(end);
-        self.table.insert_unique(hash, number, |&other| hash_text(seed, strings.get(Text(other))));
+        self.table.insert_unique(hash, number, |&other| {
+            hash_text(seed, strings.get(Text(other)).as_bytes())
+        });
         Text(number)
     }
 
     pub(crate) fn hash(&self, text: &str) -> u64 {
-        hash_text(self.seed, text)
+        hash_text(self.seed, text.as_bytes())
     }
 
     pub(crate) fn seed(&self) -> u64 {
         self.seed
     }
 
+    #[inline]
     pub(crate) fn get(&self, text: Text) -> &str {
         self.strings.get(text)
     }
@@ -108,8 +112,9 @@ impl Interner {
     }
 }
 
-pub(crate) fn hash_text(seed: u64, text: &str) -> u64 {
-    xxh3_64_with_seed(text.as_bytes(), seed)
+#[inline]
+pub(crate) fn hash_text(seed: u64, text: &[u8]) -> u64 {
+    xxh3_64_with_seed(text, seed)
 }
 
 /// Finds the number of a row by its id. Holds numbers only: the ids stay in the arena.
@@ -125,8 +130,14 @@ impl Ids {
     }
 
     /// The number of the row whose id, as `id_of` gives it, is `id`.
-    pub(crate) fn find<'a>(&self, id: &str, id_of: impl Fn(u32) -> &'a str) -> Option<u32> {
-        self.table.find(hash_text(self.seed, id), |&number| id_of(number) == id).copied()
+    pub(crate) fn find<'a>(
+        &self,
+        id: impl AsRef<[u8]>,
+        id_of: impl Fn(u32) -> &'a str,
+    ) -> Option<u32> {
+        let id = id.as_ref();
+        let is_it = |&number: &u32| id_of(number).as_bytes() == id;
+        self.table.find(hash_text(self.seed, id), is_it).copied()
     }
 
     /// Adds the row `number` with `id`, or returns the one that has the id already.
@@ -136,11 +147,12 @@ impl Ids {
         number: u32,
         id_of: impl Fn(u32) -> &'a str,
     ) -> Result<(), u32> {
-        let (hash, seed) = (hash_text(self.seed, id), self.seed);
+        let (hash, seed) = (hash_text(self.seed, id.as_bytes()), self.seed);
         if let Some(&found) = self.table.find(hash, |&other| id_of(other) == id) {
             return Err(found);
         }
-        self.table.insert_unique(hash, number, |&other| hash_text(seed, id_of(other)));
+        let hash_of = |&other: &u32| hash_text(seed, id_of(other).as_bytes());
+        self.table.insert_unique(hash, number, hash_of);
         Ok(())
     }
 

@@ -1,0 +1,99 @@
+//! Measures loading a GTFS zip: `cargo run --release --example gtfs_load -- <zip> [load|rows|floor|raw]`.
+//!
+//! `rows` only streams and checks the rows. `floor` is the least that anyone could do: inflate every table and walk its records with `csv`. `raw` is
+//! gtfs-structures' RawGtfs. One mode per process, because peak memory is the process's.
+#![expect(clippy::print_stdout, reason = "a command that reports")]
+#![expect(clippy::disallowed_methods, reason = "it measures real time")]
+
+use std::{
+    env, fs,
+    io::{BufReader, Read},
+    time::Instant,
+};
+
+use lineside_formats::{
+    Problems,
+    gtfs::{self, Files, Limits, ZipFiles, fields::FILES, rows::Rows},
+};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut arguments = env::args().skip(1);
+    let path = arguments.next().ok_or("the path of a zip is missing")?;
+    let mode = arguments.next().unwrap_or_else(|| "load".into());
+    let started = Instant::now();
+    match mode.as_str() {
+        "load" => load(&path)?,
+        "rows" => rows(&path)?,
+        "floor" => floor(&path)?,
+        "raw" => raw(&path)?,
+        other => return Err(format!("{other} is no mode").into()),
+    }
+    println!("{mode}: {:.3} s, peak {} KiB", started.elapsed().as_secs_f64(), peak_kib()?);
+    Ok(())
+}
+
+fn load(path: &str) -> Result<(), Box<dyn std::error::Error>> {
+    let limits = Limits::default();
+    let mut files = ZipFiles::new(BufReader::new(fs::File::open(path)?), &limits)?;
+    let (timetable, problems) = gtfs::load(&mut files, &limits)?;
+    let n_stop_times = timetable.n_stop_times().max(1);
+    println!("{:?}", timetable.row_counts());
+    println!(
+        "{} patterns, {n_stop_times} stop times in {} bytes, {:.2} each; timetable {} bytes",
+        timetable.n_patterns(),
+        timetable.stop_time_bytes(),
+        timetable.stop_time_bytes() as f64 / n_stop_times as f64,
+        timetable.memory_bytes(),
+    );
+    println!("{} problems", problems.total());
+    for (file, code, n) in problems.counts() {
+        println!("  {file} {code} {n}");
+    }
+    for problem in problems.kept().iter().take(20) {
+        println!("  {problem}");
+    }
+    Ok(())
+}
+
+fn rows(path: &str) -> Result<(), Box<dyn std::error::Error>> {
+    let limits = Limits::default();
+    let mut files = ZipFiles::new(BufReader::new(fs::File::open(path)?), &limits)?;
+    let mut problems = Problems::new();
+    let mut n_rows = 0;
+    for spec in FILES {
+        let Some(reader) = files.open(spec.name)? else { continue };
+        let Some(mut rows) = Rows::new(reader, spec, &limits, &mut problems)? else { continue };
+        while rows.next_row(&mut problems)?.is_some() {}
+        n_rows += rows.count();
+    }
+    println!("{n_rows} rows, {} problems", problems.total());
+    Ok(())
+}
+
+fn floor(path: &str) -> Result<(), Box<dyn std::error::Error>> {
+    let mut archive = zip::ZipArchive::new(BufReader::new(fs::File::open(path)?))?;
+    let mut n_records = 0_u64;
+    for entry in 0..archive.len() {
+        let reader: Box<dyn Read> = Box::new(archive.by_index(entry)?);
+        let mut rows = csv::ReaderBuilder::new().flexible(true).from_reader(reader);
+        let mut record = csv::ByteRecord::new();
+        while rows.read_byte_record(&mut record)? {
+            n_records += 1;
+        }
+    }
+    println!("{n_records} records");
+    Ok(())
+}
+
+fn raw(path: &str) -> Result<(), Box<dyn std::error::Error>> {
+    let raw = gtfs_structures::RawGtfs::from_path(path)?;
+    println!("{} stop times", raw.stop_times.map_or(0, |rows| rows.len()));
+    Ok(())
+}
+
+/// The process's greatest resident size so far, as Linux tells it.
+fn peak_kib() -> Result<u64, Box<dyn std::error::Error>> {
+    let status = fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find(|line| line.starts_with("VmHWM")).ok_or("no VmHWM")?;
+    Ok(line.split_whitespace().nth(1).ok_or("no figure")?.parse()?)
+}
