@@ -26,6 +26,8 @@ const CHANNELS_DETAIL = 8;
 const MARGIN = 0.2;
 /** How often the list, the count and the open card are looked at again, in milliseconds. */
 const TICK_MS = 1_000;
+/** Where the panel stands beside the map and not over it, as in the style sheet. */
+const WIDE = "(min-width: 46.01rem)";
 /** How near the map goes to something picked from the search. */
 const PICKED_ZOOM = 15;
 
@@ -119,16 +121,26 @@ function showDetail() {
   let content = [];
   if (view.stop && selected.stop) content = stopCard(selected.stop, heldDepartures(), around);
   else if (vehicle) content = vehicleCard(vehicle, selected.trip, heldUpdate(), around);
-  const hadFocus = card.contains(document.activeElement) ? document.activeElement?.getAttribute("aria-label") ?? document.activeElement?.getAttribute("href") : null;
-  card.replaceChildren(...content);
+  replaceContent(card, content);
   card.hidden = content.length === 0;
   document.body.classList.toggle("has-detail", content.length > 0);
   if (content.length > 0 && detailIsNew) {
     detailIsNew = false;
     byId("detail-title").focus({ preventScroll: true });
-  } else if (hadFocus) {
-    /** @type {HTMLElement|null} */ (card.querySelector(`[aria-label="${CSS.escape(hadFocus)}"], [href="${CSS.escape(hadFocus)}"]`))?.focus({ preventScroll: true });
   }
+}
+
+/** Puts new content in the place of old, unless it is the same; the focus stays where it was. @param {HTMLElement} into @param {Node[]} content */
+function replaceContent(into, content) {
+  const made = document.createElement(into.tagName);
+  made.append(...content);
+  if (made.innerHTML === into.innerHTML) return;
+  const nameOf = (/** @type {Element} */ of) => of.id || of.getAttribute("aria-label") || of.getAttribute("href");
+  const focused = document.activeElement && into.contains(document.activeElement) ? nameOf(document.activeElement) : null;
+  into.replaceChildren(...made.childNodes);
+  if (!focused) return;
+  const again = [.../** @type {NodeListOf<HTMLElement>} */ (into.querySelectorAll("[id], [aria-label], [href]"))].find((each) => nameOf(each) === focused);
+  again?.focus({ preventScroll: true });
 }
 
 /** @returns {{id: string, record: any}[]|null} */
@@ -155,6 +167,7 @@ const events = new Events({
     vehicles?.apply(applied, events.store);
     const concerns = [...applied.upserts, ...applied.removes].some(({ kind, id }) => (kind === "vehicle" ? id === view.vehicle?.id : kind === "departure" || kind === "trip_update"));
     if (concerns) {
+      goToNamed();
       loadTrip();
       showDetail();
     }
@@ -278,7 +291,8 @@ function restyle() {
 
 function startView() {
   if (view.at) return { center: /** @type {[number, number]} */ ([view.at.longitude, view.at.latitude]), zoom: view.at.zoom };
-  if (page.bounds) return { bounds: page.bounds, fitBoundsOptions: { padding: 40, maxZoom: 13 } };
+  const besidePanel = matchMedia(WIDE).matches ? { top: 30, bottom: 30, left: 200, right: 30 } : { top: 170, bottom: 30, left: 20, right: 20 };
+  if (page.bounds) return { bounds: page.bounds, fitBoundsOptions: { padding: besidePanel, maxZoom: 13 } };
   return { center: /** @type {[number, number]} */ ([10, 50]), zoom: 3 };
 }
 
@@ -329,11 +343,22 @@ function clicked(point) {
 /** @param {[number, number]} center @param {number} [zoom] */
 function moveTo(center, zoom = PICKED_ZOOM) {
   if (!map) return;
-  const isWide = matchMedia("(min-width: 46.01rem)").matches;
+  const isWide = matchMedia(WIDE).matches;
   const target = { center, zoom: Math.max(map.getZoom(), zoom), padding: isWide ? { left: 380, top: 0, right: 0, bottom: 0 } : { top: 120, bottom: 280, left: 0, right: 0 } };
   const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
   if (still) map.jumpTo(target);
   else map.flyTo({ ...target, speed: 2.2 });
+}
+
+/** Whether the address named a vehicle and no place: then the map goes to it when it is known. */
+let goesToNamed = view.vehicle !== null && view.at === null;
+
+function goToNamed() {
+  const vehicle = selectedVehicle();
+  const place = vehicle && vehicles?.whereIs(vehicle.key);
+  if (!goesToNamed || !place) return;
+  goesToNamed = false;
+  moveTo(unproject(place), 14);
 }
 
 // ---- search, list, address ----------------------------------------------------------------------

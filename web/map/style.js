@@ -23,13 +23,13 @@
 
 const LIGHT = {
   paper: "#f3f1ec", sea: "#cfe0ea", land: "#f3f1ec", water: "#c3d9e6", park: "#dcE8d0", wood: "#cfdfc4", beach: "#f4ead2",
-  apron: "#e6e3e0", runway: "#d3d1d0", street: "#ffffff", main: "#ffffff", motorway: "#fbe3b8", casing: "#dedad1", rail: "#c4c0ba",
-  text: "#37434e", textSoft: "#6a747c", waterText: "#4a7793", halo: "#fbfaf7", lineCasing: "#ffffff", stop: "#ffffff", stopRing: "#37434e", selected: "#0b1c2a",
+  urban: "#edeae4", meadow: "#eaeedd", port: "#e6e4e1", apron: "#e2e2e2", runway: "#cfd0d1", street: "#ffffff", main: "#ffffff", motorway: "#fbe3b8", casing: "#dedad1", rail: "#c4c0ba",
+  text: "#37434e", textSoft: "#6a747c", waterText: "#4a7793", parkText: "#55714a", halo: "#fbfaf7", lineCasing: "#ffffff", stop: "#ffffff", stopRing: "#37434e", selected: "#0b1c2a",
 };
 const DARK = {
   paper: "#161d24", sea: "#0e1f2b", land: "#1a2129", water: "#11283a", park: "#1b2c26", wood: "#182822", beach: "#2a2a25",
-  apron: "#222a33", runway: "#2d3641", street: "#29323c", main: "#323d49", motorway: "#4a4331", casing: "#161c23", rail: "#39444f",
-  text: "#d5dde4", textSoft: "#93a1ad", waterText: "#7ba6c2", halo: "#141a20", lineCasing: "#46525d", stop: "#10161c", stopRing: "#c9d3db", selected: "#ffffff",
+  urban: "#1f2730", meadow: "#1b2725", port: "#232b34", apron: "#232b34", runway: "#313b46", street: "#29323c", main: "#323d49", motorway: "#4a4331", casing: "#161c23", rail: "#39444f",
+  text: "#d5dde4", textSoft: "#93a1ad", waterText: "#7ba6c2", parkText: "#86a88f", halo: "#141a20", lineCasing: "#46525d", stop: "#10161c", stopRing: "#c9d3db", selected: "#ffffff",
 };
 
 /** The page's own fonts: drawn here, in the browser. */
@@ -47,13 +47,13 @@ function groundLayers(ink) {
   const fill = (id, filter, color, more) => ({ id, type: "fill", source, filter, paint: { "fill-color": color }, ...more });
   /** @param {string} id @param {any} filter @param {string} color @param {any} width @param {number} [minzoom] @returns {Layer} */
   const line = (id, filter, color, width, minzoom = 0) => ({ id, type: "line", source, filter, minzoom, layout: { "line-cap": "round", "line-join": "round" }, paint: { "line-color": color, "line-width": width } });
-  const small = isKind("street", "street", "collector");
+  const small = isKind("street", "street", "collector", "lane");
   const main = isKind("street", "main", "avenue");
   const motorway = isKind("street", "motorway");
   return [
     fill("land", isKind("land"), ink.land),
-    fill("grounds", isKind("ground"), ["match", ["get", "class"], "beach", ink.beach, "runway", ink.runway, ink.apron]),
-    fill("parks", isKind("park"), ["match", ["get", "class"], "wood", ink.wood, ink.park]),
+    fill("grounds", isKind("ground"), ["match", ["get", "class"], "beach", ink.beach, "runway", ink.runway, "meadow", ink.meadow, "port", ink.port, "apron", ink.apron, ink.urban]),
+    fill("parks", isKind("park"), ["match", ["get", "class"], "wood", ink.wood, "square", ink.port, ink.park]),
     fill("water", isKind("water"), ink.water),
     line("street", small, ink.street, byZoom(10, 0.3, 13, 1.2, 16, 7, 18, 20), 11),
     line("main-casing", main, ink.casing, byZoom(10, 1.2, 13, 3.6, 16, 13, 18, 30), 11),
@@ -73,7 +73,9 @@ function groundNames(ink) {
     paint: { "text-color": color, "text-halo-color": ink.halo, "text-halo-width": 1.4 },
   });
   return [
-    names("district-names", isKind("district"), ink.textSoft, { "text-size": byZoom(10, 10.5, 14, 15), "text-letter-spacing": 0.14, "text-transform": "uppercase" }, 10.5, 15.5),
+    names("water-names", ["all", isKind("water"), ["has", "name"]], ink.waterText, { "text-size": 11, "text-letter-spacing": 0.05 }, 12.5, 24),
+    names("park-names", ["all", isKind("park", "park", "wood"), ["has", "name"]], ink.parkText, { "text-size": 11 }, 13, 24),
+    names("district-names", isKind("district"), ink.textSoft, { "text-size": byZoom(10, 10.5, 14, 15), "text-letter-spacing": 0.14, "text-transform": "uppercase", "text-offset": [0, -1.3] }, 10.5, 14),
   ];
 }
 

@@ -12,9 +12,9 @@ import { clock as hours, delayWords, dueWords, seconds } from "./words.js";
 /** How often "in 4 min" is looked at again, in milliseconds. */
 const TICK_MS = 1_000;
 
-/** @type {{channel: string, timezone: string, now: number, feeds: string[], schedule: string}} */
+/** @type {{channel: string, timezone: string, wall: number, now: number, feeds: string[], schedule: string}} */
 const page = island("board-data");
-const clock = new DataClock(page.now);
+const clock = new DataClock(page.wall, page.now);
 const body = /** @type {HTMLElement} */ (document.querySelector(".board tbody"));
 const table = /** @type {HTMLElement} */ (document.querySelector(".board"));
 const empty = /** @type {HTMLElement} */ (document.querySelector(".board-empty"));

@@ -26,7 +26,7 @@ export function delayWords(status, delay) {
 
 /** How long until a moment, as a board says it. @param {number} seconds @returns {string} */
 export function dueWords(seconds) {
-  if (seconds < -30) return "gone";
+  if (seconds < -30) return "left";
   if (seconds < 30) return "now";
   const minutes = Math.round(seconds / 60);
   return minutes <= 60 ? `${Math.max(minutes, 1)} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;

@@ -65,7 +65,8 @@ export async function startDemo(more = []) {
   const isReady = async () => {
     if (child.exitCode !== null) throw new Error(`the demo ended with ${child.exitCode}: ${said}`);
     const reply = await fetch(`${base}/geojson/city/vehicles.geojson`).catch(() => null);
-    return reply?.ok && (await reply.json()).features.length > 0;
+    // Positions may come before the timetable that says which line they belong to.
+    return reply?.ok && (await reply.json()).features.some(({ properties }) => properties.route_short_name);
   };
   await until(isReady, "the demo's vehicles", START_MS_MAX);
   const stop = async () => {

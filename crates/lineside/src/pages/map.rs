@@ -135,7 +135,7 @@ fn list_view(app: &App, names: &FoundNames, has_map: bool) -> Markup {
                 p.note #no-webgl hidden { "This browser cannot draw maps (WebGL is missing), so here is the same as a list." }
             }
             @if !has_map { (plain_search(names)) } @else { noscript { (plain_search(names)) } }
-            div.card.scroll tabindex="0" role="region" aria-label="Vehicles" {
+            div.card.scroll tabindex="0" role="region" aria-label="Table of vehicles" {
                 table.list-table.vehicle-list {
                     thead {
                         tr {

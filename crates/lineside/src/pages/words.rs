@@ -35,7 +35,7 @@ pub(super) fn delay(status: &str, delay: Option<i64>) -> Delay {
 /// How long until a moment, as a board says it.
 pub(super) fn due(seconds: i64) -> String {
     if seconds < -30 {
-        return "gone".to_owned();
+        return "left".to_owned();
     }
     if seconds < 30 {
         return "now".to_owned();
