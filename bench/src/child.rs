@@ -1,0 +1,88 @@
+//! Contenders that run in a process of their own, because a process has one peak of memory.
+//!
+//! The parent starts this program again as `bench child <contender> <file>`; the child answers with one line of JSON.
+
+use std::{
+    any::Any,
+    fs,
+    path::Path,
+    process::{Command, Stdio},
+};
+
+use anyhow::{Context as _, bail};
+use serde::{Deserialize, Serialize};
+
+use crate::{ingest::CONTENDERS, rounds::timed};
+
+/// The first argument of a child.
+pub(crate) const ARGUMENT: &str = "child";
+
+/// One way of doing something with a file, in a process of its own.
+pub(crate) struct Contender {
+    pub(crate) name: &'static str,
+    /// Gives what it found with what it keeps in memory, so that letting go of that is not timed.
+    pub(crate) run: fn(&Path) -> anyhow::Result<(Finding, Kept)>,
+}
+
+/// Whatever a contender keeps.
+pub(crate) type Kept = Box<dyn Any>;
+
+/// What a contender says of itself.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Finding {
+    /// Things that it read, to see that all contenders did the same work.
+    pub(crate) n: u64,
+    /// Bytes that it counts for what it keeps, where it can.
+    pub(crate) kept_bytes: u64,
+    /// Bytes of the part of those that `n` is about.
+    pub(crate) n_bytes: u64,
+}
+
+/// One run of a contender.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct Outcome {
+    pub(crate) seconds: f64,
+    /// Most memory that was resident, without what the process had before it began.
+    pub(crate) peak_bytes: f64,
+    pub(crate) finding: Finding,
+}
+
+/// The child's side.
+pub(crate) fn run(contender: &str, file: &Path) -> anyhow::Result<()> {
+    let contender = CONTENDERS
+        .iter()
+        .find(|it| it.name == contender)
+        .with_context(|| format!("there is no contender {contender:?}"))?;
+    let before = memory("VmRSS:")?;
+    let (elapsed, result) = timed(|| (contender.run)(file));
+    let peak_bytes = memory("VmHWM:")? - before;
+    let (finding, kept) = result?;
+    let outcome = Outcome { seconds: elapsed.as_secs_f64(), peak_bytes, finding };
+    println!("{}", serde_json::to_string(&outcome)?);
+    drop(kept);
+    Ok(())
+}
+
+/// The parent's side: runs `contender` over `file`.
+pub(crate) fn measure(contender: &str, file: &Path) -> anyhow::Result<Outcome> {
+    let program = std::env::current_exe().context("this program is a file")?;
+    let output = Command::new(program)
+        .args([ARGUMENT.as_ref(), contender.as_ref(), file.as_os_str()])
+        .stderr(Stdio::inherit())
+        .output()
+        .with_context(|| format!("{contender} cannot be started"))?;
+    if !output.status.success() {
+        bail!("{contender} ended with {}", output.status);
+    }
+    serde_json::from_slice(&output.stdout).with_context(|| format!("{contender} answered oddly"))
+}
+
+/// A figure of /proc/self/status, in bytes.
+fn memory(key: &str) -> anyhow::Result<f64> {
+    let status =
+        fs::read_to_string("/proc/self/status").context("memory is read as Linux tells it")?;
+    let line = status.lines().find_map(|line| line.strip_prefix(key));
+    let kibibytes =
+        line.and_then(|line| line.split_whitespace().next()).context("a figure in kB")?;
+    Ok(kibibytes.parse::<f64>()? * 1_024.0)
+}

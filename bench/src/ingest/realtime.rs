@@ -1,0 +1,226 @@
+//! From a message's bytes to published changes, synchronously: what one poll costs the writer of a network.
+//!
+//! Contenders take the same bytes in turn, poll by poll. What subscribers do with their deliveries is their own time
+//! and is not counted.
+
+use std::{path::Path, sync::Arc, time::Duration};
+
+use anyhow::{Context as _, ensure};
+use bytes::Bytes;
+use lineside_formats::gtfs_rt::proto::FeedMessage;
+use lineside_hub::{Channel, Epoch, Hub, HubConfig, Listener, Session, SessionLimits};
+use lineside_ingest::{Channels, FeedId, Network, NetworkWriter};
+use lineside_sync::{Clock as _, SimulatedClock, UnixMillis};
+use prost::Message as _;
+
+use super::workload::{City, POLL_SECONDS, REALTIME, SCHEDULE};
+use crate::{
+    report::{Report, Row},
+    rounds::{Effort, median, timed},
+};
+
+const TRIPS: usize = 5_000;
+/// 5 % of the trips change from poll to poll.
+const ONE_IN: usize = 20;
+const VEHICLES: usize = 20_000;
+const STOP_TIME_CHANGES: usize = 100_000;
+const LISTENERS: [usize; 2] = [1, 1_000];
+/// Polls of one round.
+const POLLS: usize = 10;
+/// What listeners may cost while there are none.
+const NOBODY_FACTOR: f64 = 1.1;
+const SEED: u64 = 7;
+
+/// Measures over the schedule in `zip`.
+pub(super) fn run(zip: &Path, effort: Effort, report: &mut Report) -> anyhow::Result<()> {
+    let shrink = effort.size(20, 1);
+    let city = City::load(zip, VEHICLES / shrink)?;
+    updates(&city, TRIPS / shrink, effort, report)?;
+    vehicles(&city, VEHICLES / shrink, effort, report)?;
+    stop_times(&city, STOP_TIME_CHANGES / shrink, effort, report)
+}
+
+fn updates(city: &City, n: usize, effort: Effort, report: &mut Report) -> anyhow::Result<()> {
+    let feed = city.channels("feeds", n);
+    let what = format!("{n} trip updates");
+    for (every, changed, judged) in [
+        (ONE_IN, "5 % changed", true),
+        (usize::MAX, "none changed", false),
+        (1, "all changed", false),
+    ] {
+        let mut ours = [Poller::new("ours", city, Some((&feed, 1)))?];
+        let mut decodes = Vec::new();
+        let times = take_turns(city, &mut ours, effort, |poll| {
+            let body = city.trip_updates(poll, n, every);
+            let (decode, message) = timed(|| FeedMessage::decode(body.clone()));
+            ensure!(message?.entity.len() == n, "prost reads {n} trip updates");
+            decodes.push(decode);
+            Ok(body)
+        })?;
+        let row = Row::new(
+            format!("{what}, {changed}: poll to published changes"),
+            milliseconds(&times[0]),
+            "ms",
+        )
+        .beside("prost decode", milliseconds(&decodes[1..]));
+        report.add(if judged { row.at_most_times(1.0, "prost decode") } else { row });
+    }
+    Ok(())
+}
+
+fn vehicles(city: &City, n: usize, effort: Effort, report: &mut Report) -> anyhow::Result<()> {
+    let mut pollers =
+        vec![Poller::new("alone", city, None)?, Poller::new("nobody", city, Some((&[], 0)))?];
+    for what in ["feeds", "routes", "stops", "areas"] {
+        let channels = city.channels(what, n);
+        for listeners in LISTENERS {
+            let name = format!("{listeners} on {what}");
+            let mut poller = Poller::new(&name, city, Some((&channels, listeners)))?;
+            // A vehicle that moves changes no departure.
+            poller.must_hear = what != "stops";
+            pollers.push(poller);
+        }
+    }
+    let times = take_turns(city, &mut pollers, effort, |poll| Ok(city.vehicles(poll, n)))?;
+    judge(&format!("{n} vehicles, all moving"), &pollers, &times, report);
+    Ok(())
+}
+
+fn stop_times(city: &City, n: usize, effort: Effort, report: &mut Report) -> anyhow::Result<()> {
+    let trips = city.runs_with_calls(n);
+    let stops = city.channels("stops", trips);
+    let mut pollers =
+        vec![Poller::new("alone", city, None)?, Poller::new("nobody", city, Some((&[], 0)))?];
+    for listeners in LISTENERS {
+        let name = format!("{listeners} stop rooms");
+        pollers.push(Poller::new(&name, city, Some((&stops, listeners)))?);
+    }
+    let times =
+        take_turns(city, &mut pollers, effort, |poll| Ok(city.trip_updates(poll, trips, 1)))?;
+    judge(&format!("{n} stop-time changes"), &pollers, &times, report);
+    Ok(())
+}
+
+/// The first poller decodes and compares only, the second has a hub where nobody listens.
+fn judge(what: &str, pollers: &[Poller], times: &[Vec<Duration>], report: &mut Report) {
+    const ALONE: &str = "decode and diff";
+    let alone = milliseconds(&times[0]);
+    for (poller, times) in pollers.iter().zip(times).skip(1) {
+        let row = Row::new(format!("{what}, {}", poller.name), milliseconds(times), "ms");
+        let row = row.beside(ALONE, alone);
+        let judged = poller.sessions.is_empty();
+        report.add(if judged { row.at_most_times(NOBODY_FACTOR, ALONE) } else { row });
+    }
+}
+
+/// Gives each poller the same bodies in turn; the first one, in which everything is new, is not counted.
+fn take_turns(
+    city: &City,
+    pollers: &mut [Poller],
+    effort: Effort,
+    mut body: impl FnMut(usize) -> anyhow::Result<Bytes>,
+) -> anyhow::Result<Vec<Vec<Duration>>> {
+    let mut times = vec![Vec::new(); pollers.len()];
+    for poll in 0..=effort.rounds * POLLS {
+        let body = body(poll)?;
+        let now = UnixMillis(city.time(poll) * 1_000);
+        for (poller, times) in pollers.iter_mut().zip(&mut times) {
+            let elapsed = poller.poll(body.clone(), now)?;
+            if poll > 0 {
+                times.push(elapsed);
+            }
+        }
+    }
+    for poller in pollers {
+        poller.check_heard()?;
+    }
+    Ok(times)
+}
+
+fn milliseconds(times: &[Duration]) -> f64 {
+    median(times.iter().map(Duration::as_secs_f64)) * 1e3
+}
+
+/// One network with its writer, its hub and its subscribers.
+struct Poller {
+    name: String,
+    writer: NetworkWriter,
+    clock: SimulatedClock,
+    sessions: Vec<Session>,
+    deliveries: usize,
+    /// Whether what is polled concerns those who listen.
+    must_hear: bool,
+}
+
+/// A subscriber that is not woken, because it is asked.
+struct Asked;
+
+impl Listener for Asked {
+    fn signal(&self) {}
+}
+
+impl Poller {
+    /// With a hub where so many listen to the channels, in turn; or without a hub.
+    fn new(
+        name: &str,
+        city: &City,
+        audience: Option<(&[String], usize)>,
+    ) -> anyhow::Result<Poller> {
+        let clock = SimulatedClock::new(UnixMillis(city.start * 1_000));
+        let network = Arc::new(Network::new(
+            FeedId::new(SCHEDULE)?,
+            [FeedId::new(REALTIME)?],
+            1,
+            Epoch::from_bits(SEED),
+            Arc::new(clock.clone()),
+        ));
+        let hub = audience.map(|_| {
+            let source = Channels::new(vec![Arc::clone(&network)], SEED, Arc::new(clock.clone()));
+            Hub::new(HubConfig::default(), Arc::new(source), Arc::new(clock.clone()), SEED)
+        });
+        let mut writer = NetworkWriter::new(network, hub.clone(), SEED);
+        writer.apply_dataset(Arc::clone(&city.dataset), clock.wall());
+        let mut sessions = Vec::new();
+        if let (Some(hub), Some((channels, listeners))) = (hub, audience) {
+            for name in channels.iter().cycle().take(listeners) {
+                let channel = Channel::parse(name).with_context(|| name.clone())?;
+                let mut session = hub.session(Arc::new(Asked), SessionLimits::default());
+                session.subscribe(&channel, None).with_context(|| name.clone())?;
+                sessions.push(session);
+            }
+        }
+        Ok(Poller {
+            name: name.to_owned(),
+            writer,
+            clock,
+            sessions,
+            deliveries: 0,
+            must_hear: true,
+        })
+    }
+
+    fn poll(&mut self, body: Bytes, now: UnixMillis) -> anyhow::Result<Duration> {
+        self.clock.advance(Duration::from_secs(POLL_SECONDS as u64));
+        let (elapsed, applied) = timed(|| self.writer.apply_snapshot(REALTIME, body, now));
+        ensure!(applied?.problems.is_empty(), "{}: the message has problems", self.name);
+        for session in &mut self.sessions {
+            while session.next_delivery().is_some() {
+                self.deliveries += 1;
+            }
+        }
+        Ok(elapsed)
+    }
+
+    /// Whoever listens has the state, and hears more where there is more to hear; else nothing was measured.
+    fn check_heard(&self) -> anyhow::Result<()> {
+        let states = self.sessions.len();
+        let heard = self.deliveries > states || states == 0 || !self.must_hear;
+        ensure!(
+            self.deliveries >= states && heard,
+            "{}: {} deliveries",
+            self.name,
+            self.deliveries
+        );
+        Ok(())
+    }
+}

@@ -1,0 +1,57 @@
+//! Rounds: each contender once per round, in turn, so that a machine that slows down slows all of them.
+
+use std::time::{Duration, Instant};
+
+/// How much is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Effort {
+    /// Rounds of each contender.
+    pub(crate) rounds: usize,
+    /// Small inputs, to see that everything runs: nothing is judged then.
+    pub(crate) is_quick: bool,
+}
+
+impl Effort {
+    /// One round of small inputs.
+    pub(crate) const QUICK: Effort = Effort { rounds: 1, is_quick: true };
+    /// Enough to judge, within twenty minutes.
+    pub(crate) const USUAL: Effort = Effort::of(5);
+    /// More of the same.
+    pub(crate) const LONG: Effort = Effort::of(15);
+
+    /// So many rounds of full inputs.
+    pub(crate) const fn of(rounds: usize) -> Effort {
+        Effort { rounds, is_quick: false }
+    }
+
+    /// `full`, or `small` when only a look is wanted.
+    pub(crate) fn size(self, small: usize, full: usize) -> usize {
+        if self.is_quick { small } else { full }
+    }
+}
+
+/// The middle one of `samples`; of an even number the lower of the two.
+pub(crate) fn median(samples: impl IntoIterator<Item = f64>) -> f64 {
+    let mut samples: Vec<f64> = samples.into_iter().collect();
+    samples.sort_by(f64::total_cmp);
+    samples.get(samples.len().saturating_sub(1) / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// How long `work` takes, and what it returns.
+pub(crate) fn timed<T>(work: impl FnOnce() -> T) -> (Duration, T) {
+    let start = Instant::now();
+    let result = work();
+    (start.elapsed(), result)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_is_the_one_in_the_middle() {
+        assert_eq!(median([3.0, 1.0, 2.0]), 2.0);
+        assert_eq!(median([4.0, 1.0, 2.0, 3.0]), 2.0);
+        assert!(median([]).is_nan());
+    }
+}
