@@ -53,6 +53,11 @@ impl Ring {
         self.top
     }
 
+    /// The offset of the newest entry itself; 0 without one.
+    pub(crate) fn newest(&self) -> u64 {
+        self.entries.back().map_or(0, |entry| entry.offset)
+    }
+
     /// The ring holds everything that came after this offset.
     pub(crate) fn floor(&self) -> u64 {
         self.floor

@@ -96,6 +96,13 @@ impl Log {
         if appended {
             self.version += 1;
             self.forget_uncovered_state();
+        } else {
+            // A state that was read already is a reason not to take it; a later publication is none.
+            debug_assert!(
+                self.ring.newest() < offset,
+                "offset {offset} came after {}",
+                self.ring.newest()
+            );
         }
         appended
     }

@@ -192,7 +192,7 @@ impl Room {
     /// Learns from the source where the room's sequence is. False when the room began a new life since
     /// `before` was read, so that `position` may be of the old one: to be asked again.
     pub(crate) fn settle(&self, before: Option<Epoch>, position: Position) -> bool {
-        let (settled, mut woken) = self.change(|log| {
+        let (settled, woken) = self.change(|log| {
             if log.epoch == Some(position.epoch) {
                 return (true, Vec::new());
             }
@@ -200,9 +200,11 @@ impl Room {
                 return (false, Vec::new());
             }
             log.renew(position);
-            (true, log.listeners.values().cloned().collect())
+            // Before there was a first life nobody had anything to be told of.
+            let listeners = log.listeners.values().filter(|_| before.is_some());
+            (true, listeners.cloned().collect())
         });
-        woken.drain(..).for_each(|bell| bell.ring());
+        woken.iter().for_each(|bell| bell.ring());
         settled
     }
 

@@ -121,10 +121,6 @@ impl Room {
         last: bool,
     ) -> Option<Taken> {
         let (taken, woken) = self.change(|log| {
-            // A new life began meanwhile; the state may be of the old one.
-            if log.epoch != begun.epoch && !last {
-                return (None, Vec::new());
-            }
             let position = match state.position.filter(|_| !self.key.counts_by_itself()) {
                 Some(position) => position,
                 // What the source holds is at least as new as the room's top was before the read.
@@ -134,7 +130,8 @@ impl Room {
                 },
             };
             let mut woken = Vec::new();
-            // The room's epoch stood still, so the source is the one ahead.
+            // Where the room's epoch stood still, the source is the one ahead. Otherwise a new life
+            // began meanwhile, and what was read is of the old one: nothing covers it.
             if log.epoch == begun.epoch && log.epoch != Some(position.epoch) {
                 log.renew(position);
                 woken.extend(log.listeners.values().cloned());

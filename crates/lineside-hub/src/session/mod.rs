@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use self::sequence::Sequences;
-use self::subscription::{Step, Subscription};
+use self::subscription::{From, Step, Subscription};
 use crate::hub::order_state_and_rooms;
 use crate::listener::Bell;
 use crate::metrics::count;
@@ -182,21 +182,27 @@ impl Session {
         };
         // Whoever holds nothing misses nothing.
         let from = from.filter(|from| from.offset > 0);
-        let claim = from.map(|from| room.judge(from, now));
-        let recovered = claim == Some(Claim::Covered);
-        // A position that is ahead must not be listed again: one day it would pass for true.
-        let listed = from.filter(|_| claim != Some(Claim::Ahead));
+        let from = match from.map(|from| (room.judge(from, now), from)) {
+            None => From::Nothing,
+            Some((Claim::Covered, from)) => From::Covered(from),
+            Some((Claim::Gone, from)) => From::Refused(Some(from)),
+            // Not to be listed again: one day it would pass for true.
+            Some((Claim::Ahead, _)) => From::Refused(None),
+        };
         let name = self.hub.source().sequence_name(channel, key);
         let interest = (!key.counts_by_itself()).then(|| self.hub.group(key.group));
-        let sequence = self.sequences.enter(&name, interest, listed);
-        let epoch = room.epoch().unwrap_or(Epoch::from_bits(0));
-        self.subscriptions.push(Subscription::new(room, sequence, from, recovered));
+        let sequence = self.sequences.enter(&name, interest, from);
+        let position = match from {
+            From::Covered(position) => position,
+            _ => Position { epoch: room.epoch().unwrap_or(Epoch::from_bits(0)), offset: 0 },
+        };
+        let recovered = matches!(from, From::Covered(_));
+        self.subscriptions.push(Subscription::new(room, sequence, from));
         let counters = self.hub.counters();
         counters.subscriptions.fetch_add(1, Ordering::Relaxed);
         if recovered {
             count(&counters.resumed);
         }
-        let position = from.filter(|_| recovered).unwrap_or(Position { epoch, offset: 0 });
         Ok(Subscribed { recovered, position })
     }
 
@@ -237,8 +243,8 @@ impl Session {
     /// nothing, but may be given again what it has.
     ///
     /// A sequence is left out until each of its channels has its state; while one gets its state
-    /// again, the position stays where it was before. Once a subscription has ended it speaks for the
-    /// remaining ones only.
+    /// again, the position stays where that one was before. Once a subscription has ended it speaks
+    /// for the remaining ones only.
     pub fn held(&mut self) -> impl Iterator<Item = (&str, Position)> {
         self.sequences.held(&self.subscriptions)
     }

@@ -7,14 +7,15 @@
 //! - where a session has drained all its rooms, every cursor may be taken up to what the network's
 //!   publisher had finished before the session began to look: the rooms then held nothing more. Else a
 //!   quiet channel would hold back a busy one, whose ring would not reach back that far;
-//! - nothing while one of them has no whole state yet, except for the position that the client listed
-//!   before. That one stays good: whatever made the state necessary (overtaken, restated, a new life)
-//!   has put that position outside what the room covers, for good, so a client that comes back with it
-//!   is given the state again.
+//! - while a channel is given its state again, its cursor from before. That one stays good: what made
+//!   the state necessary (overtaken, restated, a new life) has put it outside what the room covers, for
+//!   good, so a client that comes back with it is given the state again;
+//! - nothing while a channel has no state at all;
+//! - while a new life has reached some channels only, what was listed last, which is of the old one.
 
 use std::sync::Arc;
 
-use super::Subscription;
+use super::subscription::{From, Subscription};
 use crate::{Interest, Position};
 
 /// Bound: one per subscription.
@@ -35,13 +36,18 @@ struct Sequence {
 }
 
 impl Sequences {
-    /// Adds a channel; `claim` is what the client says it holds and can be listed again.
+    /// Adds a channel. What its client honestly claimed to hold can be listed at once.
     pub(super) fn enter(
         &mut self,
         name: &str,
         interest: Option<Arc<Interest>>,
-        claim: Option<Position>,
+        from: From,
     ) -> usize {
+        let claim = match from {
+            From::Nothing => None,
+            From::Covered(position) => Some(position),
+            From::Refused(position) => position,
+        };
         let living = self.0.iter_mut().position(|it| it.channels > 0 && *it.name == *name);
         if let Some(index) = living {
             let sequence = &mut self.0[index];
@@ -109,7 +115,7 @@ impl Sequences {
         {
             sequence.changed = false;
             let mut cursors =
-                subscriptions.iter().filter(|it| it.sequence == index).map(Subscription::holds);
+                subscriptions.iter().filter(|it| it.sequence == index).map(Subscription::cursor);
             let least = cursors.next().flatten();
             let least = cursors.fold(least, least_of);
             // Offset 0 holds nothing and need not be listed.

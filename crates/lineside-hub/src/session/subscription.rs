@@ -13,7 +13,8 @@ use crate::{EncodedState, Hub, Position, Room};
 pub(super) struct Subscription {
     pub(super) room: Arc<Room>,
     pub(super) sequence: usize,
-    /// What the client holds, or claims to hold; `None` before its first state.
+    /// What the client holds, or honestly claimed to hold; `None` before its first state. While it is
+    /// given a state again, what it held before.
     cursor: Option<Position>,
     /// The claim was not accepted: the state to come makes up for what was missed.
     refused: bool,
@@ -32,6 +33,15 @@ enum Phase {
     Following { seen: Option<u64> },
 }
 
+/// What a subscription builds upon.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum From {
+    Nothing,
+    Covered(Position),
+    /// A position that is not covered; without it when it was no honest one.
+    Refused(Option<Position>),
+}
+
 pub(super) enum Step {
     Nothing,
     Deliver(Delivery),
@@ -39,23 +49,21 @@ pub(super) enum Step {
 }
 
 impl Subscription {
-    pub(super) fn new(
-        room: Arc<Room>,
-        sequence: usize,
-        from: Option<Position>,
-        recovered: bool,
-    ) -> Self {
-        let phase = if recovered {
-            Phase::Following { seen: None }
-        } else {
-            Phase::Wanting { waits_for: 0 }
+    pub(super) fn new(room: Arc<Room>, sequence: usize, from: From) -> Self {
+        let (cursor, refused) = match from {
+            From::Nothing => (None, false),
+            From::Covered(position) => (Some(position), false),
+            From::Refused(position) => (position, true),
         };
-        Self { room, sequence, cursor: from, refused: !recovered && from.is_some(), phase, gaps: 0 }
+        let phase = match from {
+            From::Covered(_) => Phase::Following { seen: None },
+            From::Nothing | From::Refused(_) => Phase::Wanting { waits_for: 0 },
+        };
+        Self { room, sequence, cursor, refused, phase, gaps: 0 }
     }
 
-    /// Up to where the client holds everything; `None` while it is without a whole state.
-    pub(super) fn holds(&self) -> Option<Position> {
-        self.cursor.filter(|_| matches!(self.phase, Phase::Following { .. }))
+    pub(super) fn cursor(&self) -> Option<Position> {
+        self.cursor
     }
 
     /// Takes the cursor up to a position that is known to hold nothing more for this channel.

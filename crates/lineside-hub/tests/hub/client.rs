@@ -1,0 +1,332 @@
+//! A client that believes what it is told, and the checkers that look over its shoulder.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use lineside_hub::{Channel, Delivery, Ended, Hub, Listener, Position, Session, SessionLimits};
+
+use crate::world::{Holdings, Mistake, World};
+
+/// What was broken, in words.
+pub(crate) type Violation = String;
+
+#[derive(Debug, Default)]
+pub(crate) struct Signaled(AtomicBool);
+
+impl Listener for Signaled {
+    fn signal(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+/// How a client comes back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Resumes {
+    /// From the position of each channel, as over WebSocket.
+    ByChannel,
+    /// From one position for all channels of a network, as over SSE.
+    BySequence,
+}
+
+/// One channel, as the client sees it.
+#[derive(Debug, Default)]
+struct Holding {
+    held: Holdings,
+    /// All parts of a state have come.
+    whole: bool,
+    /// What the client would resume from: the last complete state or publication.
+    position: Option<Position>,
+    /// What the present subscription builds upon; `None` until there is a state.
+    cursor: Option<Position>,
+    /// A position was asked for and not accepted; the state to come must be a gap.
+    refused: bool,
+    /// Gaps since all was known to be read.
+    gaps: u8,
+}
+
+pub(crate) struct Client {
+    resumes: Resumes,
+    channels: BTreeMap<String, Holding>,
+    /// What it last listed, by sequence.
+    listed: BTreeMap<String, Position>,
+    session: Option<Session>,
+    signaled: Arc<Signaled>,
+    /// The session said that there is nothing; only a signal may change that.
+    idle: bool,
+}
+
+impl Client {
+    pub(crate) fn new(resumes: Resumes, channels: impl IntoIterator<Item = String>) -> Self {
+        Self {
+            resumes,
+            channels: channels.into_iter().map(|channel| (channel, Holding::default())).collect(),
+            listed: BTreeMap::new(),
+            session: None,
+            signaled: Arc::default(),
+            idle: false,
+        }
+    }
+
+    pub(crate) fn is_connected(&self) -> bool {
+        self.session.is_some()
+    }
+
+    /// Whether it may pull: it has not drained its session, or was told that there is more.
+    pub(crate) fn may_pull(&self) -> bool {
+        self.session.is_some() && (!self.idle || self.signaled.0.load(Ordering::Acquire))
+    }
+
+    pub(crate) fn disconnect(&mut self) {
+        self.session = None;
+    }
+
+    /// Connects with what it holds, or, if it is to `forget`, with nothing.
+    pub(crate) fn connect(
+        &mut self,
+        world: &World,
+        hub: &Arc<Hub>,
+        forget: bool,
+    ) -> Result<(), Violation> {
+        self.signaled = Arc::default();
+        self.idle = false;
+        let mut session = hub.session(self.signaled.clone(), SessionLimits::default());
+        if forget {
+            self.listed.clear();
+            self.channels.values_mut().for_each(|holding| *holding = Holding::default());
+        }
+        for (name, holding) in &mut self.channels {
+            let channel = Channel::parse(name).map_err(|why| format!("{name}: {why}"))?;
+            let mut from = match self.resumes {
+                Resumes::ByChannel => holding.position,
+                Resumes::BySequence => {
+                    let sequence = hub.sequence_name(&channel).map_err(|why| why.to_string())?;
+                    self.listed.get(&sequence).copied()
+                }
+            };
+            if world.mistake == Mistake::EpochNotCompared
+                && let Some(network) = name.split('/').nth(1).and_then(|text| text.parse().ok())
+                && !name.starts_with("area/")
+                && let Some(from) = &mut from
+            {
+                from.epoch = world.epoch(network);
+            }
+            let subscribed = session
+                .subscribe(&channel, from)
+                .map_err(|why| format!("{name}: refused: {why}"))?;
+            if subscribed.recovered {
+                if !holding.whole {
+                    return Err(format!("{name}: resumed although its state was never whole"));
+                }
+                if Some(subscribed.position) != from {
+                    return Err(format!("{name}: resumed from {} instead", subscribed.position));
+                }
+            }
+            holding.cursor = from.filter(|from| from.offset > 0);
+            holding.refused = holding.cursor.is_some() && !subscribed.recovered;
+            holding.gaps = 0;
+        }
+        self.session = Some(session);
+        Ok(())
+    }
+
+    /// Listens to one more channel; only a client with a position of its own for each may.
+    pub(crate) fn subscribe(&mut self, name: &str) -> Result<(), Violation> {
+        let Some(session) = self.session.as_mut().filter(|_| self.resumes == Resumes::ByChannel)
+        else {
+            return Ok(());
+        };
+        if !self.channels.contains_key(name) {
+            let channel = Channel::parse(name).map_err(|why| why.to_string())?;
+            session.subscribe(&channel, None).map_err(|why| format!("{name}: refused: {why}"))?;
+            self.channels.insert(name.to_owned(), Holding::default());
+            self.idle = false;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn unsubscribe(&mut self, n: usize) -> Result<(), Violation> {
+        let Some(session) = self.session.as_mut().filter(|_| self.resumes == Resumes::ByChannel)
+        else {
+            return Ok(());
+        };
+        if self.channels.len() > 1
+            && let Some(name) = self.channels.keys().nth(n % self.channels.len()).cloned()
+        {
+            let channel = Channel::parse(&name).map_err(|why| why.to_string())?;
+            if !session.unsubscribe(&channel) {
+                return Err(format!("{name}: was not subscribed"));
+            }
+            self.channels.remove(&name);
+        }
+        Ok(())
+    }
+
+    /// Takes one delivery; tells what it was.
+    pub(crate) fn pull(&mut self, world: &World) -> Result<String, Violation> {
+        self.signaled.0.store(false, Ordering::Release);
+        let Some(session) = &mut self.session else { return Ok("offline".into()) };
+        let delivery = session.next_delivery();
+        self.idle = delivery.is_none();
+        let Some(delivery) = delivery else {
+            self.note_listed(world, None)?;
+            self.check_drained(world)?;
+            return Ok("nothing".into());
+        };
+        let name = delivery.channel().to_string();
+        let holding = self.channels.get_mut(&name).ok_or(format!("{name}: was not asked for"))?;
+        holding.take(&name, &delivery, world).map_err(|why| format!("{name}: {why}"))?;
+        let told = tell(&delivery);
+        match delivery {
+            Delivery::Ended { why: Ended::Slow, .. } => self.session = None,
+            _ => self.note_listed(world, Some((&name, delivery.position())))?,
+        }
+        Ok(format!("{name} {told}"))
+    }
+
+    fn note_listed(
+        &mut self,
+        world: &World,
+        latest: Option<(&str, Option<Position>)>,
+    ) -> Result<(), Violation> {
+        let Some(session) = &mut self.session else { return Ok(()) };
+        let before = std::mem::take(&mut self.listed);
+        self.listed = session.held().map(|(name, position)| (name.to_owned(), position)).collect();
+        // Who comes back without its position is taken as new, and is not told of its gap.
+        if self.resumes == Resumes::BySequence
+            && let Some((name, position)) =
+                before.iter().find(|(name, _)| !self.listed.contains_key(*name))
+        {
+            return Err(format!("{name}@{position} is listed no longer"));
+        }
+        if world.mistake == Mistake::NewestListed
+            && let Some((name, Some(position))) = latest
+            && !name.starts_with("area/")
+            && let Some(network) = name.split('/').nth(1)
+        {
+            self.listed.insert(network.to_owned(), position);
+        }
+        Ok(())
+    }
+
+    /// *Convergence.* With nothing left to read, a client holds what the network holds.
+    pub(crate) fn check_drained(&mut self, world: &World) -> Result<(), Violation> {
+        if !world.is_still() || self.may_pull() {
+            return Ok(());
+        }
+        for (name, holding) in &mut self.channels {
+            holding.gaps = 0;
+            let expected = world.holdings(name);
+            if !holding.whole || holding.held != expected {
+                return Err(format!("{name}: holds {:?} instead of {expected:?}", holding.held));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether it has all there is; for the calm after the storm.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.idle && !self.may_pull()
+    }
+}
+
+impl Holding {
+    fn take(&mut self, name: &str, delivery: &Delivery, world: &World) -> Result<(), Violation> {
+        match delivery {
+            Delivery::State { state, part, gap, .. } => {
+                if *part == 0 {
+                    self.check_cause(name, *gap, state.position(), world)?;
+                    self.held.clear();
+                    self.whole = false;
+                }
+                apply(&mut self.held, state.parts()[*part].data());
+                if let Some(position) = delivery.position() {
+                    self.whole = true;
+                    self.refused = false;
+                    self.cursor = Some(position);
+                    self.position = Some(position);
+                }
+            }
+            Delivery::Publication { publication, .. } => {
+                let position = delivery.position().ok_or("a publication without position")?;
+                self.check_next(name, position, world)?;
+                apply(&mut self.held, publication.payload.data());
+                self.cursor = Some(position);
+                self.position = Some(position);
+            }
+            Delivery::Ended { why: Ended::Slow, .. } => {
+                if self.gaps < 2 {
+                    return Err(format!("called slow after {} gaps", self.gaps));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// *No gap without cause; no miss without a gap.*
+    fn check_cause(
+        &mut self,
+        name: &str,
+        gap: bool,
+        to: Position,
+        world: &World,
+    ) -> Result<(), Violation> {
+        let Some(cursor) = self.cursor else {
+            return if gap { Err("a gap for one who held nothing".into()) } else { Ok(()) };
+        };
+        let other_life = cursor.epoch != to.epoch;
+        if gap {
+            self.gaps += 1;
+            let missed = other_life || self.refused || world.has_written_after(name, cursor);
+            return if missed {
+                Ok(())
+            } else {
+                Err(format!("a gap after {cursor} without cause"))
+            };
+        }
+        if other_life || self.refused {
+            return Err(format!("a state after {cursor} that hides a gap"));
+        }
+        if world.restated_between(name, cursor, to.offset) {
+            Ok(())
+        } else {
+            Err(format!("a state at {to} after {cursor} that nothing called for"))
+        }
+    }
+
+    /// *Offsets rise, and none is left out.*
+    fn check_next(&self, name: &str, position: Position, world: &World) -> Result<(), Violation> {
+        let cursor = self.cursor.filter(|_| self.whole).ok_or("a change before the state")?;
+        if position.epoch != cursor.epoch || position.offset <= cursor.offset {
+            return Err(format!("{position} after {cursor}"));
+        }
+        match world.next_written(name, cursor) {
+            (Some(next), false) if next == position.offset => Ok(()),
+            next => Err(format!("{position} after {cursor}, where {next:?} was next")),
+        }
+    }
+}
+
+fn apply(held: &mut Holdings, text: &[u8]) {
+    let text = str::from_utf8(text).expect("the world writes text");
+    for change in text.split_terminator(';') {
+        match (change.strip_prefix('-'), change.strip_prefix('+').and_then(|it| it.split_once('=')))
+        {
+            (Some(key), _) => drop(held.remove(key)),
+            (None, Some((key, value))) => drop(held.insert(key.into(), value.into())),
+            _ => panic!("no change: {change}"),
+        }
+    }
+}
+
+fn tell(delivery: &Delivery) -> String {
+    match delivery {
+        Delivery::State { state, part, gap, .. } => {
+            format!("state {} part {part}{}", state.position(), if *gap { " gap" } else { "" })
+        }
+        Delivery::Publication { epoch, publication, .. } => {
+            format!("{epoch}:{}", publication.offset)
+        }
+        Delivery::Ended { why, .. } => format!("ended {why:?}"),
+    }
+}

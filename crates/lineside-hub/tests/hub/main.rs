@@ -1,0 +1,10 @@
+//! The hub from outside: its protocol step by step, a plain model, a seeded storm, and real threads.
+
+mod world;
+mod client;
+mod storm;
+mod script;
+mod simulation;
+mod protocol;
+mod property;
+mod race;

@@ -1,0 +1,566 @@
+//! The hub's rules, one by one.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use lineside_hub::{
+    Delivery, HubConfig, Metrics, Position, ResolveError, SessionLimits, SubscribeError, Subscribed,
+};
+use parking_lot::Mutex;
+
+use crate::script::{
+    EPOCH, GROUP, OTHER_EPOCH, ROUTE, at, brief, drain, held, name, route, stage, stage_with,
+};
+
+#[test]
+fn a_fresh_subscriber_gets_the_state_and_then_what_comes() {
+    let stage = stage();
+    stage.parts(&[5, 5]);
+    let (mut session, _) = stage.session();
+    let subscribed = session.subscribe(&name("route/1"), None);
+    assert_eq!(subscribed, Ok(Subscribed { recovered: false, position: at(0) }));
+    assert_eq!(drain(&mut session), "s. s10");
+    stage.publish([11, 13], &[1]);
+    assert_eq!(drain(&mut session), "11 13");
+}
+
+#[test]
+fn publications_at_or_below_the_state_are_skipped() {
+    let stage = stage();
+    let (_other, _) = stage.on("route/1", None);
+    stage.publish([11], &[1]);
+    stage.swap(at(12));
+    let (mut session, _) = stage.on("route/1", None);
+    // The writer of 12 has swapped, but not appended yet.
+    assert_eq!(drain(&mut session), "s12");
+    let mut batch = stage.hub.batch();
+    batch.append(&stage.room(1), Some(at(12)), Bytes::from_static(b"late"));
+    batch.finish();
+    assert_eq!(drain(&mut session), "");
+}
+
+#[test]
+fn a_covered_position_is_resumed_without_a_state() {
+    let stage = stage();
+    let (_other, _) = stage.on("route/1", None);
+    stage.publish([11, 12, 13], &[1]);
+    let (mut session, _) = stage.session();
+    let subscribed = session.subscribe(&name("route/1"), Some(at(11)));
+    assert_eq!(subscribed, Ok(Subscribed { recovered: true, position: at(11) }));
+    assert_eq!(drain(&mut session), "12 13");
+    let (mut at_the_top, _) = stage.on("route/1", Some(at(13)));
+    assert_eq!(drain(&mut at_the_top), "");
+    assert_eq!(stage.hub.metrics().resumed_total, 2);
+}
+
+#[test]
+fn an_uncovered_position_gets_a_state_with_a_gap() {
+    let stage = stage();
+    let (_other, _) = stage.on("route/1", None);
+    stage.publish(11..=20, &[1]);
+    let uncovered = [at(9), at(15), Position { epoch: OTHER_EPOCH, offset: 20 }];
+    for from in uncovered {
+        let (mut session, _) = stage.session();
+        let subscribed = session.subscribe(&name("route/1"), Some(from)).expect("subscribed");
+        assert_eq!((subscribed.recovered, subscribed.position), (false, at(0)));
+        assert_eq!(drain(&mut session), "g20", "from {from}");
+    }
+    assert_eq!(stage.hub.metrics().gaps_resume_total, 3);
+}
+
+#[test]
+fn who_holds_nothing_misses_nothing() {
+    let stage = stage();
+    let (mut session, _) = stage.on("route/1", Some(at(0)));
+    assert_eq!(drain(&mut session), "s10");
+}
+
+#[test]
+fn a_position_ahead_of_the_present_is_neither_resumed_nor_listed() {
+    let stage = stage();
+    let (mut session, _) = stage.session();
+    let subscribed = session.subscribe(&name("route/1"), Some(at(11))).expect("subscribed");
+    assert!(!subscribed.recovered);
+    assert_eq!(held(&mut session), Vec::<String>::new());
+    assert_eq!(drain(&mut session), "g10");
+    assert_eq!(held(&mut session), ["city@10"]);
+}
+
+#[test]
+fn an_attentive_reader_outlives_a_batch_larger_than_the_ring() {
+    let stage = stage();
+    let (mut session, _) = stage.on("route/1", None);
+    assert_eq!(drain(&mut session), "s10");
+    stage.swap(at(17));
+    let mut batch = stage.hub.batch();
+    for offset in 11..=17 {
+        batch.append(&stage.room(1), Some(at(offset)), Bytes::from_static(b"change"));
+    }
+    batch.finish();
+    assert_eq!(drain(&mut session), "11 12 13 14 15 16 17");
+}
+
+#[test]
+fn a_slow_reader_gets_the_state_again_and_is_ended_at_the_third_gap() {
+    let stage = stage();
+    let (mut session, _) = stage.on("route/1", None);
+    assert_eq!(drain(&mut session), "s10");
+    let pull =
+        |session: &mut lineside_hub::Session| brief(&session.next_delivery().expect("something"));
+    stage.publish(11..=20, &[1]);
+    assert_eq!(pull(&mut session), "g20");
+    stage.publish(21..=30, &[1]);
+    assert_eq!(pull(&mut session), "g30");
+    stage.publish(31..=40, &[1]);
+    assert_eq!(drain(&mut session), "slow");
+    assert_eq!((session.subscriptions(), stage.room(1).listeners()), (0, 0));
+    let metrics = stage.hub.metrics();
+    assert_eq!((metrics.gaps_slow_total, metrics.ended_slow_total), (2, 1));
+}
+
+#[test]
+fn reaching_the_top_in_between_forgives_a_gap() {
+    let stage = stage();
+    let (mut session, _) = stage.on("route/1", None);
+    drain(&mut session);
+    for round in 1..=5 {
+        stage.publish(round * 100..round * 100 + 10, &[1]);
+        assert_eq!(drain(&mut session), format!("g{}", round * 100 + 9));
+    }
+    assert_eq!(stage.hub.metrics().gaps_slow_total, 5);
+}
+
+#[test]
+fn a_new_dataset_brings_the_state_once_without_a_gap() {
+    let stage = stage();
+    let (mut session, _) = stage.on("route/1", None);
+    let (mut behind, _) = stage.on("route/1", None);
+    drain(&mut session);
+    drain(&mut behind);
+    stage.publish([11], &[1]);
+    assert_eq!(drain(&mut session), "11");
+    stage.swap(at(12));
+    let mut batch = stage.hub.batch();
+    batch.restate(&stage.room(1), Some(at(12)));
+    batch.finish();
+    assert_eq!(drain(&mut session), "s12");
+    assert_eq!(drain(&mut behind), "s12");
+    stage.publish([13], &[1]);
+    assert_eq!(drain(&mut session), "13");
+    let (mut resumed, _) = stage.on("route/1", Some(at(11)));
+    assert_eq!(drain(&mut resumed), "g12 13", "who was away has missed what came between");
+}
+
+#[test]
+fn who_was_overtaken_before_the_new_dataset_is_told_of_the_gap() {
+    let stage = stage();
+    let (mut session, _) = stage.on("route/1", None);
+    drain(&mut session);
+    stage.publish(11..=20, &[1]);
+    stage.swap(at(21));
+    let mut batch = stage.hub.batch();
+    batch.restate(&stage.room(1), Some(at(21)));
+    drop(batch);
+    assert_eq!(drain(&mut session), "g21");
+}
+
+#[test]
+fn a_new_life_is_a_gap_for_all() {
+    let stage = stage();
+    let (mut session, rings) = stage.on("route/1", None);
+    drain(&mut session);
+    stage.publish_at(Position { epoch: OTHER_EPOCH, offset: 3 }, &[1]);
+    assert_eq!(rings.take(), 1);
+    assert_eq!(drain(&mut session), "g3");
+    assert_eq!(stage.hub.metrics().gaps_epoch_total, 1);
+    assert!(session.held().all(|(_, position)| position.epoch == OTHER_EPOCH));
+}
+
+#[test]
+fn a_position_read_before_a_new_life_is_read_again() {
+    let stage = Arc::new(stage());
+    let (mut session, _) = stage.on("route/1", None);
+    drain(&mut session);
+    let publisher = stage.clone();
+    let new_life = Position { epoch: OTHER_EPOCH, offset: 3 };
+    stage
+        .source
+        .in_position
+        .lock()
+        .push_back(Box::new(move || publisher.publish_at(new_life, &[1])));
+    let (mut late, _) = stage.session();
+    let subscribed = late.subscribe(&name("route/1"), None).expect("subscribed");
+    assert_eq!(subscribed.position, Position { epoch: OTHER_EPOCH, offset: 0 });
+    assert_eq!(stage.room(1).top(), Some(new_life), "the old life did not come back");
+    assert_eq!(drain(&mut session), "g3");
+    assert_eq!(drain(&mut late), "s3");
+}
+
+#[test]
+fn a_state_of_the_old_life_is_not_taken_for_the_new_one() {
+    let stage = Arc::new(stage());
+    let (mut session, _) = stage.on("route/1", None);
+    let publisher = stage.clone();
+    let new_life = Position { epoch: OTHER_EPOCH, offset: 3 };
+    stage.source.in_read.lock().push_back(Box::new(move || publisher.publish_at(new_life, &[1])));
+    assert_eq!(drain(&mut session), "s3");
+    assert_eq!(stage.hub.metrics().states_encoded_total, 2);
+}
+
+#[test]
+fn a_state_that_is_overtaken_while_it_is_read_is_read_again() {
+    let stage = Arc::new(stage());
+    let (mut session, _) = stage.on("route/1", None);
+    let publisher = stage.clone();
+    stage.source.in_read.lock().push_back(Box::new(move || publisher.publish(11..=20, &[1])));
+    assert_eq!(drain(&mut session), "s20");
+    assert_eq!(stage.hub.metrics().gaps_slow_total, 0, "that is not the reader's fault");
+}
+
+#[test]
+fn one_reads_the_state_and_the_others_are_told_when_it_is_there() {
+    let stage = stage();
+    let (mut first, _) = stage.on("route/1", None);
+    let (other, rings) = stage.on("route/1", None);
+    let other = Arc::new(Mutex::new(other));
+    let waiting = other.clone();
+    let rang = rings.clone();
+    stage.source.in_read.lock().push_back(Box::new(move || {
+        assert_eq!(drain(&mut waiting.lock()), "", "it goes on with other rooms");
+        assert_eq!(rang.take(), 0);
+    }));
+    let Some(Delivery::State { state: one, .. }) = first.next_delivery() else {
+        panic!("no state")
+    };
+    assert_eq!(rings.take(), 1);
+    let Some(Delivery::State { state: two, .. }) = other.lock().next_delivery() else {
+        panic!("no state")
+    };
+    assert!(Arc::ptr_eq(&one, &two));
+    assert_eq!(stage.hub.metrics().states_encoded_total, 1);
+}
+
+#[test]
+fn a_source_that_panics_leaves_nobody_waiting() {
+    let stage = stage();
+    let (mut first, _) = stage.on("route/1", None);
+    let (other, rings) = stage.on("route/1", None);
+    let other = Arc::new(Mutex::new(other));
+    let waiting = other.clone();
+    stage.source.in_read.lock().push_back(Box::new(move || {
+        assert_eq!(drain(&mut waiting.lock()), "");
+        panic!("a fault of the source, on purpose");
+    }));
+    let fault = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| first.next_delivery()));
+    assert!(fault.is_err());
+    assert_eq!(rings.take(), 1);
+    assert_eq!(drain(&mut other.lock()), "s10");
+}
+
+#[test]
+fn a_state_is_kept_until_the_ring_no_longer_reaches_back_to_it() {
+    let stage = stage();
+    let (mut first, _) = stage.on("route/1", None);
+    assert_eq!(drain(&mut first), "s10");
+    stage.publish(11..=14, &[1]);
+    let (mut second, _) = stage.on("route/1", None);
+    assert_eq!(drain(&mut second), "s10 11 12 13 14");
+    stage.publish([15], &[1]);
+    assert_eq!(stage.hub.metrics().state_bytes, 0);
+    let (mut third, _) = stage.on("route/1", None);
+    assert_eq!(drain(&mut third), "s15");
+    assert_eq!(stage.hub.metrics().states_encoded_total, 2);
+}
+
+#[test]
+fn a_publication_is_shared_by_all_who_get_it() {
+    let stage = stage();
+    let (mut first, _) = stage.on("route/1", None);
+    let (mut second, _) = stage.on("route/1", None);
+    drain(&mut first);
+    drain(&mut second);
+    stage.publish([11], &[1]);
+    let (a, b) = (first.next_delivery(), second.next_delivery());
+    let (
+        Some(Delivery::Publication { publication: a, .. }),
+        Some(Delivery::Publication { publication: b, .. }),
+    ) = (a, b)
+    else {
+        panic!("no publications")
+    };
+    assert!(Arc::ptr_eq(&a, &b));
+}
+
+#[test]
+fn a_listener_is_signaled_once_per_batch_and_not_again_until_it_is_dry() {
+    let stage = stage();
+    let (mut session, rings) = stage.session();
+    for id in 1..=3 {
+        session.subscribe(&name(&format!("route/{id}")), None).expect("subscribed");
+    }
+    drain(&mut session);
+    assert_eq!(rings.take(), 0);
+    stage.publish([11], &[1, 2, 3]);
+    assert_eq!(rings.take(), 1);
+    stage.publish([12], &[1, 2, 3]);
+    assert_eq!(rings.take(), 0, "it knows already");
+    assert_eq!(drain(&mut session), "11 11 11 12 12 12");
+    stage.publish([13], &[2]);
+    assert_eq!(rings.take(), 1);
+}
+
+#[test]
+fn rooms_take_turns() {
+    let stage = stage();
+    let (mut session, _) = stage.session();
+    for id in 1..=2 {
+        session.subscribe(&name(&format!("route/{id}")), None).expect("subscribed");
+    }
+    drain(&mut session);
+    stage.publish(11..=13, &[1, 2]);
+    let channels: Vec<String> =
+        std::iter::from_fn(|| session.next_delivery()).map(|it| it.channel().to_string()).collect();
+    let turns = ["route/1", "route/2"].repeat(3);
+    assert!(channels == turns || channels.iter().rev().eq(turns.iter()), "{channels:?}");
+}
+
+#[test]
+fn what_nobody_listens_to_is_seen_by_one_look_at_the_interest() {
+    let stage = stage();
+    let interest = stage.hub.interest(GROUP);
+    assert!(!interest.any(ROUTE) && stage.hub.find_room(route(1)).is_none());
+    let (session, _) = stage.on("route/1", None);
+    assert!(interest.any(ROUTE) && !interest.any(ROUTE + 1));
+    assert_eq!(stage.hub.rooms(GROUP, ROUTE).len(), 1);
+    drop(session);
+    stage.hub.sweep();
+    assert!(interest.any(ROUTE), "a room lingers");
+    stage.clock.advance(Duration::from_secs(10));
+    stage.hub.sweep();
+    assert!(!interest.any(ROUTE) && stage.hub.find_room(route(1)).is_none());
+    assert!(stage.hub.rooms(GROUP, ROUTE).is_empty());
+}
+
+#[test]
+fn a_room_that_lingers_can_be_resumed_and_one_that_is_gone_cannot() {
+    let stage = stage();
+    let (mut session, _) = stage.on("route/1", None);
+    drain(&mut session);
+    drop(session);
+    stage.publish([11], &[1]);
+    stage.clock.advance(Duration::from_secs(9));
+    stage.hub.sweep();
+    let (mut session, _) = stage.on("route/1", Some(at(10)));
+    assert_eq!(drain(&mut session), "11");
+    drop(session);
+    stage.clock.advance(Duration::from_secs(10));
+    stage.hub.sweep();
+    stage.swap(at(12));
+    let (mut session, _) = stage.on("route/1", Some(at(11)));
+    assert_eq!(drain(&mut session), "g12");
+}
+
+#[test]
+fn a_room_that_counts_by_itself_has_an_epoch_per_life() {
+    let stage = stage();
+    let (mut session, _) = stage.session();
+    let first = session.subscribe(&name("area/1"), None).expect("subscribed").position.epoch;
+    assert_eq!(drain(&mut session), "s0");
+    let room = stage.hub.rooms(0, 3).remove(0);
+    let mut batch = stage.hub.batch();
+    batch.append(&room, None, Bytes::from_static(b"one"));
+    batch.append(&room, None, Bytes::from_static(b"two"));
+    batch.finish();
+    assert_eq!(drain(&mut session), "1 2");
+    assert_eq!(held(&mut session), ["area/1@2"]);
+    drop(session);
+    stage.clock.advance(Duration::from_secs(10));
+    stage.hub.sweep();
+    let (mut session, _) = stage.session();
+    let from = Position { epoch: first, offset: 2 };
+    let second = session.subscribe(&name("area/1"), Some(from)).expect("subscribed");
+    assert!(!second.recovered && second.position.epoch != first);
+    assert_eq!(drain(&mut session), "g0");
+}
+
+#[test]
+fn a_sequence_is_listed_once_all_its_channels_have_their_state_and_by_the_least_of_them() {
+    let stage = stage();
+    stage.parts(&[5, 5]);
+    let (mut session, _) = stage.session();
+    for channel in ["route/1", "route/2", "area/1"] {
+        session.subscribe(&name(channel), None).expect("subscribed");
+    }
+    let mut lists = Vec::new();
+    while let Some(delivery) = session.next_delivery() {
+        if delivery.position().is_some() && delivery.channel().as_str() == "route/1" {
+            // Between the two states the network moves on.
+            stage.swap(at(12));
+        }
+        lists.push(held(&mut session));
+    }
+    let empty = Vec::<String>::new();
+    assert_eq!(
+        lists[..5],
+        [&empty, &empty, &empty, &empty, &vec!["city@10".to_string()]].map(Vec::clone)
+    );
+    // Another route's publication: nothing comes here, but both now hold all up to it.
+    let (_third, _) = stage.on("route/3", None);
+    stage.publish([13], &[3]);
+    assert_eq!(drain(&mut session), "");
+    assert_eq!(held(&mut session), ["city@13"]);
+}
+
+#[test]
+fn a_quiet_channel_does_not_hold_back_a_busy_one() {
+    let stage = stage();
+    let (mut session, _) = stage.session();
+    for channel in ["route/1", "route/2"] {
+        session.subscribe(&name(channel), None).expect("subscribed");
+    }
+    drain(&mut session);
+    for offset in 11..=30 {
+        stage.publish([offset], &[1]);
+        drain(&mut session);
+    }
+    assert_eq!(held(&mut session), ["city@30"]);
+    let (mut again, _) = stage.session();
+    for channel in ["route/1", "route/2"] {
+        assert!(again.subscribe(&name(channel), Some(at(30))).expect("subscribed").recovered);
+    }
+}
+
+#[test]
+fn a_listed_position_stays_while_a_channel_gets_its_state_again() {
+    let stage = stage();
+    stage.parts(&[5, 5]);
+    let (mut session, _) = stage.session();
+    for channel in ["route/1", "route/2"] {
+        session.subscribe(&name(channel), None).expect("subscribed");
+    }
+    drain(&mut session);
+    stage.publish(11..=20, &[1]);
+    assert_eq!(session.next_delivery().map(|it| brief(&it)), Some("g.".into()));
+    assert_eq!(held(&mut session), ["city@10"]);
+    // Whoever comes back with it now is given the state: it is out of the ring for good.
+    let (mut again, _) = stage.on("route/1", Some(at(10)));
+    assert_eq!(drain(&mut again), "g. g20");
+}
+
+#[test]
+fn quiet_networks_are_followed_where_the_publisher_says_how_far_it_is() {
+    let stage = stage();
+    let (mut session, _) = stage.on("route/1", None);
+    drain(&mut session);
+    stage.swap(at(25));
+    let mut batch = stage.hub.batch();
+    batch.reach(GROUP, at(25));
+    batch.finish();
+    assert_eq!(drain(&mut session), "");
+    assert_eq!(held(&mut session), ["city@25"]);
+}
+
+#[test]
+fn refusals_name_their_reason() {
+    let stage =
+        stage_with(HubConfig { rooms_max: 2, linger: Duration::ZERO, ..HubConfig::default() });
+    let (mut session, _) = stage.session();
+    let route = name("route/1");
+    assert!(session.subscribe(&route, None).is_ok());
+    assert_eq!(session.subscribe(&route, None), Err(SubscribeError::AlreadySubscribed));
+    assert_eq!(session.subscribe(&name("twin/1"), None), Err(SubscribeError::KeyTaken));
+    let unknown = SubscribeError::Unresolved(ResolveError::UnknownFeed);
+    assert_eq!(session.subscribe(&name("route/x"), None), Err(unknown));
+    assert!(session.subscribe(&name("area/1"), None).is_ok());
+    assert_eq!(session.subscribe(&name("route/2"), None), Err(SubscribeError::TooManyRooms));
+    assert_eq!(stage.hub.metrics().refused_rooms_total, 1);
+    assert!(session.unsubscribe(&name("area/1")) && !session.unsubscribe(&name("area/1")));
+    stage.hub.sweep();
+    assert!(session.subscribe(&name("route/2"), None).is_ok());
+
+    let mut narrow = stage
+        .hub
+        .session(Arc::new(crate::script::Rings::default()), SessionLimits { channels_max: 1 });
+    assert!(narrow.subscribe(&route, None).is_ok());
+    assert_eq!(narrow.subscribe(&name("route/2"), None), Err(SubscribeError::TooManyChannels));
+}
+
+#[test]
+fn nothing_is_left_of_a_session_that_is_dropped() {
+    let stage = stage();
+    let (mut session, _) = stage.session();
+    for channel in ["route/1", "route/2", "area/1"] {
+        session.subscribe(&name(channel), None).expect("subscribed");
+    }
+    drain(&mut session);
+    stage.publish([11], &[1, 2]);
+    drop(session);
+    stage.clock.advance(Duration::from_secs(10));
+    stage.hub.sweep();
+    let Metrics { sessions, rooms, subscriptions, ring_bytes, state_bytes, .. } =
+        stage.hub.metrics();
+    assert_eq!((sessions, rooms, subscriptions, ring_bytes, state_bytes), (0, 0, 0, 0, 0));
+}
+
+#[test]
+fn the_ring_grows_with_its_state_and_forgets_with_time() {
+    let stage = stage_with(HubConfig {
+        ring_bytes_min: 1_000,
+        ring_age: Duration::from_secs(60),
+        ..HubConfig::default()
+    });
+    let (mut session, _) = stage.on("route/1", None);
+    let bytes = |stage: &crate::script::Stage| stage.hub.metrics().ring_bytes;
+    drain(&mut session);
+    stage.publish(11..=100, &[1]);
+    let small = bytes(&stage);
+    assert!(small <= 1_000 && small > 800, "{small}");
+    stage.parts(&[3_000, 2_000]);
+    let (mut other, _) = stage.on("route/1", None);
+    drain(&mut other);
+    stage.publish(101..=300, &[1]);
+    let large = bytes(&stage);
+    assert!(large <= 10_000 && large > 9_000, "{large}");
+    stage.clock.advance(Duration::from_secs(61));
+    stage.hub.sweep();
+    assert_eq!(bytes(&stage), 0);
+}
+
+#[test]
+fn an_unused_state_is_let_go() {
+    let stage = stage();
+    let (mut session, _) = stage.on("route/1", None);
+    drain(&mut session);
+    assert_eq!(stage.hub.metrics().state_bytes, 5);
+    stage.clock.advance(Duration::from_secs(10));
+    stage.hub.sweep();
+    assert_eq!(stage.hub.metrics().state_bytes, 0);
+}
+
+#[test]
+fn at_the_nodes_limit_the_largest_room_shrinks_first() {
+    let stage = stage_with(HubConfig { total_bytes: 20_000, ..HubConfig::default() });
+    stage.parts(&[1]);
+    let (mut small, _) = stage.on("route/1", None);
+    let (mut large, _) = stage.on("route/2", None);
+    drain(&mut small);
+    drain(&mut large);
+    stage.publish(11..=15, &[1]);
+    stage.publish(16..=300, &[2]);
+    let metrics = stage.hub.metrics();
+    assert!(metrics.ring_bytes + metrics.state_bytes <= 20_000, "{metrics:?}");
+    assert!(metrics.shrunk_total > 0);
+    assert_eq!(drain(&mut small), "11 12 13 14 15");
+    assert_eq!(drain(&mut large), "g300");
+}
+
+#[test]
+fn the_epoch_of_the_script_is_the_one_that_is_listed() {
+    let stage = stage();
+    let (mut session, _) = stage.on("route/1", None);
+    drain(&mut session);
+    let listed: Vec<_> =
+        session.held().map(|(name, position)| format!("{name}@{position}")).collect();
+    assert_eq!(listed, [format!("city@{EPOCH}:10")]);
+}

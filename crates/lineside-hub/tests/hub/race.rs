@@ -1,0 +1,236 @@
+//! Real threads: publishing against rooms that come and go, and against sessions that doze off.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{self, Thread};
+use std::time::Duration;
+
+use bytes::Bytes;
+use lineside_hub::{
+    BadChannel, Channel, Delivery, Epoch, Hub, HubConfig, Listener, Position, ResolveError,
+    RoomKey, Session, SessionLimits, State, StateSource,
+};
+use lineside_sync::{SimulatedClock, UnixMillis};
+
+const ROUNDS: u64 = 1_500;
+/// Short, since only a round's last signal, if lost, is missed by anybody.
+const ROUND: u64 = 12;
+const READERS: u64 = 3;
+const ROUTES: u64 = 4;
+const GROUP: u32 = 1;
+const EPOCH: Epoch = Epoch::from_bits(9);
+/// Nobody who is signaled as promised waits so long for the next revision that concerns him.
+const LOST_SIGNAL: Duration = Duration::from_secs(10);
+
+/// A network whose state is its revision.
+struct Counter(AtomicU64);
+
+impl Counter {
+    fn now(&self) -> Position {
+        // Relaxed on purpose: the hub has to order this against its tables by itself.
+        Position { epoch: EPOCH, offset: self.0.load(Ordering::Relaxed) }
+    }
+}
+
+impl StateSource for Counter {
+    fn resolve(&self, channel: &Channel) -> Result<RoomKey, ResolveError> {
+        let id = channel.segments().nth(1).and_then(|id| id.parse().ok());
+        Ok(key(id.ok_or(BadChannel::UnknownForm)?))
+    }
+
+    fn sequence_name(&self, _: &Channel, _: RoomKey) -> String {
+        "counter".into()
+    }
+
+    fn position(&self, _: &Channel, _: RoomKey) -> Option<Position> {
+        Some(self.now())
+    }
+
+    fn read_state(&self, _: &Channel, _: RoomKey) -> State {
+        State { position: Some(self.now()), parts: vec![Bytes::from_static(b"state")] }
+    }
+}
+
+struct Unparks {
+    thread: Thread,
+    signaled: AtomicBool,
+}
+
+impl Listener for Unparks {
+    fn signal(&self) {
+        self.signaled.store(true, Ordering::Release);
+        self.thread.unpark();
+    }
+}
+
+/// A kind of its own for each, so that the interest in it comes and goes too.
+fn key(route: u64) -> RoomKey {
+    RoomKey { group: GROUP, kind: route as u8, id: route }
+}
+
+/// Which routes a revision concerns: one or two of them, and all at the end of a round.
+fn concerns(revision: u64, route: u64) -> bool {
+    revision.is_multiple_of(ROUND) || revision % ROUTES == route || revision / 7 % ROUTES == route
+}
+
+fn publish(source: &Counter, hub: &Hub, done: &[AtomicU64]) {
+    for revision in 2..=ROUNDS * ROUND {
+        source.0.store(revision, Ordering::Relaxed);
+        let at = Position { epoch: EPOCH, offset: revision };
+        let mut batch = hub.batch();
+        let interest = hub.interest(GROUP);
+        for route in (0..ROUTES).filter(|route| concerns(revision, *route)) {
+            if interest.any(route as u8)
+                && let Some(room) = hub.find_room(key(route))
+            {
+                batch.append(&room, Some(at), Bytes::from_static(b"change"));
+            }
+        }
+        batch.finish();
+        while revision % ROUND == 0
+            && done.iter().any(|done| done.load(Ordering::Acquire) < revision)
+        {
+            thread::yield_now();
+        }
+    }
+}
+
+/// One channel of a reader: up to where it holds everything.
+struct Held {
+    channel: Channel,
+    route: u64,
+    cursor: u64,
+}
+
+impl Held {
+    /// Every revision that concerns the route comes, or a state in its place.
+    fn take(&mut self, delivery: &Delivery, listed: u64) {
+        let offset = delivery.position().expect("one part").offset;
+        assert!(offset > self.cursor || self.cursor == 0, "{offset} after {}", self.cursor);
+        assert!(
+            offset > listed || listed == 0,
+            "{offset} came after {listed} had been listed as held"
+        );
+        if let Delivery::Publication { .. } = delivery {
+            let missed = (self.cursor + 1..offset).find(|it| concerns(*it, self.route));
+            assert_eq!(missed, None, "route {} at {offset} after {}", self.route, self.cursor);
+        }
+        self.cursor = offset;
+    }
+}
+
+/// Up to where a reader is; one that failed keeps the publisher waiting no longer.
+struct Done<'a>(&'a AtomicU64);
+
+impl Drop for Done<'_> {
+    fn drop(&mut self) {
+        self.0.store(u64::MAX, Ordering::Release);
+    }
+}
+
+struct Reader<'a> {
+    hub: &'a Arc<Hub>,
+    bell: Arc<Unparks>,
+    session: Session,
+    held: Vec<Held>,
+    /// What it would come back with.
+    listed: Option<Position>,
+}
+
+impl<'a> Reader<'a> {
+    /// On two of the routes.
+    fn new(hub: &'a Arc<Hub>, number: u64) -> Self {
+        let channel = |route| Channel::parse(&format!("c/{route}")).expect("a name");
+        let held =
+            [number, number + 1].map(|route| Held { channel: channel(route), route, cursor: 0 });
+        let bell =
+            Arc::new(Unparks { thread: thread::current(), signaled: AtomicBool::new(false) });
+        let session = hub.session(bell.clone(), SessionLimits::default());
+        let mut reader = Self { hub, bell, session, held: held.into(), listed: None };
+        reader.open();
+        reader
+    }
+
+    fn open(&mut self) {
+        self.session = self.hub.session(self.bell.clone(), SessionLimits::default());
+        for held in &mut self.held {
+            let subscribed =
+                self.session.subscribe(&held.channel, self.listed).expect("subscribed");
+            held.cursor = if subscribed.recovered { subscribed.position.offset } else { 0 };
+        }
+    }
+
+    /// Reads to the end, coming back every now and then so that rooms come and go.
+    fn run(mut self, rng: &mut fastrand::Rng, done: &Done<'_>) {
+        loop {
+            while let Some(delivery) = self.session.next_delivery() {
+                self.take(&delivery);
+                self.note_listed();
+            }
+            self.note_listed();
+            let all = self.held.iter().map(|held| held.cursor).min().unwrap_or(0);
+            done.0.store(all, Ordering::Release);
+            if all == ROUNDS * ROUND {
+                return;
+            }
+            if rng.bool() {
+                self.listed = self.listed.filter(|_| rng.bool());
+                self.open();
+            } else {
+                thread::park_timeout(LOST_SIGNAL);
+                assert!(self.bell.signaled.swap(false, Ordering::Acquire), "a signal was lost");
+            }
+        }
+    }
+
+    fn take(&mut self, delivery: &Delivery) {
+        let listed = self.listed.filter(|_| matches!(delivery, Delivery::Publication { .. }));
+        let held = self.held.iter_mut().find(|held| held.channel == *delivery.channel());
+        held.expect("its channel").take(delivery, listed.map_or(0, |position| position.offset));
+    }
+
+    fn note_listed(&mut self) {
+        self.listed = self.session.held().next().map(|(_, position)| position);
+    }
+}
+
+#[test]
+fn publishing_and_making_rooms_at_once_lose_nothing() {
+    let source = Arc::new(Counter(AtomicU64::new(1)));
+    // Rooms close as soon as they are left; the ring holds all, so that nobody is too slow.
+    let config = HubConfig {
+        linger: Duration::ZERO,
+        ring_publications: usize::MAX,
+        ring_bytes_min: usize::MAX / 2,
+        ring_bytes_max: usize::MAX / 2,
+        ..HubConfig::default()
+    };
+    let clock = Arc::new(SimulatedClock::new(UnixMillis(0)));
+    let hub = Hub::new(config, source.clone(), clock, 1);
+    let done: Vec<AtomicU64> = (0..READERS).map(|_| AtomicU64::new(0)).collect();
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let readers: Vec<_> = (0..READERS)
+            .map(|number| {
+                let (hub, done) = (&hub, &done[number as usize]);
+                scope.spawn(move || {
+                    Reader::new(hub, number)
+                        .run(&mut fastrand::Rng::with_seed(number), &Done(done));
+                })
+            })
+            .collect();
+        scope.spawn(|| publish(&source, &hub, &done));
+        scope.spawn(|| {
+            while !over.load(Ordering::Acquire) {
+                hub.sweep();
+                thread::yield_now();
+            }
+        });
+        let results: Vec<_> = readers.into_iter().map(|reader| reader.join()).collect();
+        over.store(true, Ordering::Release);
+        results.into_iter().for_each(|result| result.expect("a reader without complaint"));
+    });
+    hub.sweep();
+    let metrics = hub.metrics();
+    assert_eq!((metrics.sessions, metrics.rooms, metrics.ring_bytes), (0, 0, 0));
+}

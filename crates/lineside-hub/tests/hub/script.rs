@@ -1,0 +1,179 @@
+//! A source of one network and one cell that does what a test tells it, with hooks in its reads.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use lineside_hub::{
+    BadChannel, Channel, Delivery, Epoch, Hub, HubConfig, Listener, Position, ResolveError, Room,
+    RoomKey, Session, SessionLimits, State, StateSource,
+};
+use lineside_sync::{SimulatedClock, UnixMillis};
+use parking_lot::Mutex;
+
+pub(crate) const EPOCH: Epoch = Epoch::from_bits(1);
+pub(crate) const OTHER_EPOCH: Epoch = Epoch::from_bits(2);
+pub(crate) const GROUP: u32 = 1;
+pub(crate) const ROUTE: u8 = 2;
+const AREA: u8 = 3;
+
+type Hook = Box<dyn FnOnce() + Send>;
+
+pub(crate) struct Script {
+    now: Mutex<Position>,
+    part_bytes: Mutex<Vec<usize>>,
+    /// Run once each, after the position was read and before it is told.
+    pub(crate) in_position: Mutex<VecDeque<Hook>>,
+    pub(crate) in_read: Mutex<VecDeque<Hook>>,
+}
+
+pub(crate) fn at(offset: u64) -> Position {
+    Position { epoch: EPOCH, offset }
+}
+
+pub(crate) fn route(id: u64) -> RoomKey {
+    RoomKey { group: GROUP, kind: ROUTE, id }
+}
+
+impl StateSource for Script {
+    /// `route/<n>` counts with the network, `area/<n>` by itself, `twin/<n>` has the key of `route/<n>`.
+    fn resolve(&self, channel: &Channel) -> Result<RoomKey, ResolveError> {
+        let segments: Vec<_> = channel.segments().collect();
+        let id = segments[1].parse().map_err(|_| ResolveError::UnknownFeed)?;
+        match &*segments[0] {
+            "route" | "twin" => Ok(route(id)),
+            "area" => Ok(RoomKey { group: 0, kind: AREA, id }),
+            _ => Err(BadChannel::UnknownForm.into()),
+        }
+    }
+
+    fn sequence_name(&self, channel: &Channel, key: RoomKey) -> String {
+        if key.counts_by_itself() { channel.to_string() } else { "city".into() }
+    }
+
+    fn position(&self, _: &Channel, _: RoomKey) -> Option<Position> {
+        let now = *self.now.lock();
+        let hook = self.in_position.lock().pop_front();
+        hook.into_iter().for_each(|hook| hook());
+        Some(now)
+    }
+
+    fn read_state(&self, _: &Channel, _: RoomKey) -> State {
+        let now = *self.now.lock();
+        let parts = self.part_bytes.lock().iter().map(|bytes| vec![b's'; *bytes].into()).collect();
+        let hook = self.in_read.lock().pop_front();
+        hook.into_iter().for_each(|hook| hook());
+        State { position: Some(now), parts }
+    }
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Rings(AtomicUsize);
+
+impl Rings {
+    pub(crate) fn take(&self) -> usize {
+        self.0.swap(0, Ordering::AcqRel)
+    }
+}
+
+impl Listener for Rings {
+    fn signal(&self) {
+        self.0.fetch_add(1, Ordering::AcqRel);
+    }
+}
+
+pub(crate) struct Stage {
+    pub(crate) source: Arc<Script>,
+    pub(crate) clock: SimulatedClock,
+    pub(crate) hub: Arc<Hub>,
+}
+
+/// A hub with a ring of four and a linger of ten seconds.
+pub(crate) fn stage() -> Stage {
+    stage_with(HubConfig {
+        ring_publications: 4,
+        linger: Duration::from_secs(10),
+        ..HubConfig::default()
+    })
+}
+
+pub(crate) fn stage_with(config: HubConfig) -> Stage {
+    let clock = SimulatedClock::new(UnixMillis(0));
+    let source = Arc::new(Script {
+        now: Mutex::new(at(10)),
+        part_bytes: Mutex::new(vec![5]),
+        in_position: Mutex::default(),
+        in_read: Mutex::default(),
+    });
+    let hub = Hub::new(config, source.clone(), Arc::new(clock.clone()), 7);
+    Stage { source, clock, hub }
+}
+
+impl Stage {
+    pub(crate) fn session(&self) -> (Session, Arc<Rings>) {
+        let rings = Arc::new(Rings::default());
+        (self.hub.session(rings.clone(), SessionLimits::default()), rings)
+    }
+
+    /// A session on one channel, from a position if there is one.
+    pub(crate) fn on(&self, channel: &str, from: Option<Position>) -> (Session, Arc<Rings>) {
+        let (mut session, rings) = self.session();
+        session.subscribe(&name(channel), from).expect("a subscription");
+        (session, rings)
+    }
+
+    pub(crate) fn room(&self, id: u64) -> Arc<Room> {
+        self.hub.find_room(route(id)).expect("a living room")
+    }
+
+    pub(crate) fn parts(&self, bytes: &[usize]) {
+        *self.source.part_bytes.lock() = bytes.to_vec();
+    }
+
+    pub(crate) fn swap(&self, to: Position) {
+        *self.source.now.lock() = to;
+    }
+
+    /// Publishes one after the other, each by itself, on the routes given.
+    pub(crate) fn publish(&self, offsets: impl IntoIterator<Item = u64>, routes: &[u64]) {
+        for offset in offsets {
+            self.publish_at(at(offset), routes);
+        }
+    }
+
+    pub(crate) fn publish_at(&self, at: Position, routes: &[u64]) {
+        self.swap(at);
+        let mut batch = self.hub.batch();
+        for id in routes {
+            batch.append(&self.room(*id), Some(at), Bytes::from_static(b"change"));
+        }
+        batch.finish();
+    }
+}
+
+pub(crate) fn name(channel: &str) -> Channel {
+    Channel::parse(channel).expect("a channel")
+}
+
+/// All that a session has to deliver, each in a few letters: `s12` a last part of a state at 12, `g12`
+/// of one with a gap, `s.` or `g.` another part, `12` a publication, `slow` the end.
+pub(crate) fn drain(session: &mut Session) -> String {
+    let all: Vec<String> =
+        std::iter::from_fn(|| session.next_delivery()).map(|it| brief(&it)).collect();
+    all.join(" ")
+}
+
+pub(crate) fn brief(delivery: &Delivery) -> String {
+    let offset = delivery.position().map_or(".".into(), |position| position.offset.to_string());
+    match delivery {
+        Delivery::State { gap, .. } => format!("{}{offset}", if *gap { 'g' } else { 's' }),
+        Delivery::Publication { .. } => offset,
+        Delivery::Ended { .. } => "slow".into(),
+    }
+}
+
+pub(crate) fn held(session: &mut Session) -> Vec<String> {
+    session.held().map(|(name, position)| format!("{name}@{}", position.offset)).collect()
+}

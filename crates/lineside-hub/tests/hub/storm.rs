@@ -1,0 +1,228 @@
+//! The seeded storm: everything that can happen to a hub, in any order, then a calm.
+
+use std::collections::VecDeque;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::Arc;
+use std::time::Duration;
+
+use lineside_hub::{Hub, HubConfig, Metrics};
+use lineside_sync::{SimulatedClock, UnixMillis};
+
+use crate::client::{Client, Resumes, Violation};
+use crate::world::{Mistake, NETWORKS, Poll, World};
+
+const STEPS: usize = 300;
+const CLIENTS: usize = 5;
+const CHANNELS_PER_CLIENT: usize = 5;
+/// Enough pulls for anybody to get through the calm.
+const CALM_PULLS: usize = 10_000;
+/// The node's limit, for all rooms.
+const TOTAL_BYTES: usize = 12_000;
+/// What is told of a run that failed.
+const TRACE_LINES: usize = 30;
+
+/// What came of a run.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Report {
+    /// Of all that happened, in order.
+    pub(crate) digest: u64,
+    /// Since the last restart.
+    pub(crate) metrics: Metrics,
+}
+
+pub(crate) struct Storm {
+    rng: fastrand::Rng,
+    clock: SimulatedClock,
+    world: Arc<World>,
+    hub: Arc<Hub>,
+    ring_publications: usize,
+    /// Lives are short in this storm.
+    restless: bool,
+    clients: Vec<Client>,
+    trace: VecDeque<String>,
+    digest: DefaultHasher,
+}
+
+impl Storm {
+    /// Runs one seed to its end; says what came of it.
+    pub(crate) fn run(seed: u64, mistake: Mistake) -> Result<Report, Violation> {
+        let mut storm = Self::new(seed, mistake);
+        let result = storm.rage().and_then(|()| storm.calm());
+        match result {
+            Ok(()) => Ok(Report { digest: storm.digest.finish(), metrics: storm.hub.metrics() }),
+            Err(violation) => {
+                let trace: Vec<String> = storm.trace.into();
+                Err(format!("{violation}\nafter\n  {}", trace.join("\n  ")))
+            }
+        }
+    }
+
+    fn new(seed: u64, mistake: Mistake) -> Self {
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let clock = SimulatedClock::new(UnixMillis(0));
+        let world = World::new(rng.u64(..), mistake);
+        let ring_publications = rng.usize(1..12);
+        let hub = new_hub(&mut rng, ring_publications, &world, &clock);
+        let clients = (0..CLIENTS).map(|_| new_client(&mut rng)).collect();
+        let trace = VecDeque::with_capacity(TRACE_LINES);
+        let restless = rng.u8(..6) == 0;
+        let digest = DefaultHasher::new();
+        Self { rng, clock, world, hub, ring_publications, restless, clients, trace, digest }
+    }
+
+    fn rage(&mut self) -> Result<(), Violation> {
+        (0..STEPS).try_for_each(|_| self.step())
+    }
+
+    /// Heals everything: all writers finish, all clients come back and read what they are told of.
+    fn calm(&mut self) -> Result<(), Violation> {
+        self.world.finish_all();
+        for _ in 0..CALM_PULLS {
+            // Also who was called slow on the way comes back.
+            for n in 0..CLIENTS {
+                if !self.clients[n].is_connected() {
+                    self.clients[n].connect(&self.world, &self.hub, false)?;
+                }
+            }
+            let Some(n) = (0..CLIENTS).find(|n| self.clients[*n].may_pull()) else { break };
+            self.pull(n)?;
+        }
+        for client in &mut self.clients {
+            if !client.is_idle() {
+                return Err("a client is not done after the calm".into());
+            }
+            client.check_drained(&self.world)?;
+        }
+        Ok(())
+    }
+
+    fn step(&mut self) -> Result<(), Violation> {
+        let n = self.rng.usize(..CLIENTS);
+        let network = self.rng.usize(..NETWORKS);
+        if self.restless && self.rng.u8(..8) == 0 {
+            // Its first step comes while others read.
+            self.world.begin(&self.hub, network, Poll::NewWriter);
+            return self.reconnect(n);
+        }
+        match self.rng.u32(..1_000) {
+            0..250 => {
+                self.world.begin(&self.hub, network, Poll::Changes);
+                (0..self.rng.usize(..8)).for_each(|_| self.world.step(network));
+            }
+            250..500 => (0..self.rng.usize(1..8)).for_each(|_| self.world.step(network)),
+            500..850 => {
+                for _ in 0..self.rng.usize(1..6) {
+                    self.pull(n)?;
+                }
+            }
+            850..900 => {
+                // One that reads all it can.
+                while self.clients[n].may_pull() {
+                    self.pull(n)?;
+                }
+            }
+            900..930 => self.clients[n].disconnect(),
+            930..970 => self.reconnect(n)?,
+            970..978 => {
+                let channels = World::channels();
+                let name = &channels[self.rng.usize(..channels.len())];
+                self.note(format!("{n} subscribes {name}"));
+                self.clients[n].subscribe(name)?;
+            }
+            978..982 => self.clients[n].unsubscribe(self.rng.usize(..100))?,
+            982..990 => {
+                self.clock.advance(Duration::from_millis(self.rng.u64(..8_000)));
+                self.hub.sweep();
+                self.check_bounds()?;
+            }
+            990..995 => self.begin(network, Poll::Dataset),
+            995..997 => self.begin(network, Poll::NewLife),
+            997..999 => self.begin(network, Poll::NewWriter),
+            _ => self.restart(),
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, network: usize, poll: Poll) {
+        self.note(format!("network {network}: {poll:?}"));
+        self.world.begin(&self.hub, network, poll);
+        self.world.step(network);
+    }
+
+    fn pull(&mut self, n: usize) -> Result<(), Violation> {
+        if self.clients[n].may_pull() {
+            let told =
+                self.clients[n].pull(&self.world).map_err(|why| format!("client {n}: {why}"))?;
+            self.note(format!("{n} {told}"));
+        }
+        Ok(())
+    }
+
+    fn reconnect(&mut self, n: usize) -> Result<(), Violation> {
+        let forget = self.rng.u8(..4) == 0;
+        self.note(format!("{n} connects, forget {forget}"));
+        self.clients[n].disconnect();
+        self.clients[n]
+            .connect(&self.world, &self.hub, forget)
+            .map_err(|why| format!("client {n}: {why}"))
+    }
+
+    fn restart(&mut self) {
+        self.note("restart".into());
+        self.clients.iter_mut().for_each(Client::disconnect);
+        self.world.restart();
+        self.hub = new_hub(&mut self.rng, self.ring_publications, &self.world, &self.clock);
+    }
+
+    /// *Bounded memory*: all rooms together, and each by itself.
+    fn check_bounds(&self) -> Result<(), Violation> {
+        let metrics = self.hub.metrics();
+        let bytes = metrics.ring_bytes + metrics.state_bytes;
+        if bytes > TOTAL_BYTES {
+            return Err(format!("{bytes} bytes are held"));
+        }
+        let rooms = (0..=NETWORKS as u32).flat_map(|group| self.hub.rooms_of_group(group));
+        for room in rooms {
+            // A batch stays whole, and brings a room three publications at most.
+            if room.publications() > self.ring_publications.max(3) {
+                return Err(format!("{}: {} publications", room.channel(), room.publications()));
+            }
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, line: String) {
+        line.hash(&mut self.digest);
+        if self.trace.len() == TRACE_LINES {
+            self.trace.pop_front();
+        }
+        self.trace.push_back(line);
+    }
+}
+
+/// Small enough that everything overruns now and then.
+fn new_hub(
+    rng: &mut fastrand::Rng,
+    ring_publications: usize,
+    world: &Arc<World>,
+    clock: &SimulatedClock,
+) -> Arc<Hub> {
+    let config = HubConfig {
+        ring_publications,
+        ring_age: Duration::from_secs(rng.u64(5..60)),
+        ring_bytes_min: rng.usize(1..3_000),
+        ring_bytes_max: 3_000,
+        linger: Duration::from_secs(rng.u64(0..10)),
+        rooms_max: 1_000,
+        total_bytes: TOTAL_BYTES,
+    };
+    Hub::new(config, world.clone(), Arc::new(clock.clone()), rng.u64(..))
+}
+
+fn new_client(rng: &mut fastrand::Rng) -> Client {
+    let resumes = if rng.bool() { Resumes::ByChannel } else { Resumes::BySequence };
+    let mut channels = World::channels();
+    rng.shuffle(&mut channels);
+    let n = rng.usize(1..=CHANNELS_PER_CLIENT);
+    Client::new(resumes, channels.into_iter().take(n))
+}
