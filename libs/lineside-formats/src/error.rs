@@ -71,8 +71,13 @@ impl Error {
     }
 
     /// A failure of the reader underneath. An unexpected end counts as [`ErrorKind::Truncated`], data that the
-    /// reader calls invalid (a damaged deflate stream) as [`ErrorKind::Decode`].
+    /// reader calls invalid (a damaged deflate stream) as [`ErrorKind::Decode`]. A refusal that a reader passed on
+    /// inside an I/O error comes out as it went in.
     pub fn io(source: io::Error) -> Error {
+        let source = match source.downcast::<Error>() {
+            Ok(refusal) => return refusal,
+            Err(source) => source,
+        };
         let kind = match source.kind() {
             io::ErrorKind::UnexpectedEof => ErrorKind::Truncated,
             io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput => ErrorKind::Decode,

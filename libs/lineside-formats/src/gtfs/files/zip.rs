@@ -96,7 +96,8 @@ fn list<R: Read + Seek>(archive: &ZipArchive<R>) -> Vec<(String, usize)> {
     for entry in 0..archive.len() {
         let Some(Ok(name)) = archive.name_for_index(entry) else { continue };
         let path = name.replace('\\', "/");
-        let junk = path.split('/').any(|segment| segment == "__MACOSX" || segment.starts_with('.'));
+        let name = path.rsplit('/').next().unwrap_or_default();
+        let junk = name.starts_with('.') || path.split('/').any(|segment| segment == "__MACOSX");
         if !junk && !path.ends_with('/') {
             paths.push((path, entry));
         }

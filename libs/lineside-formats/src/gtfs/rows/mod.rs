@@ -201,19 +201,20 @@ impl<R: Read> Rows<R> {
             return Ok(false);
         }
         self.count += 1;
-        let n_fields = self.splitter.record().len();
-        let is_plain = n_fields == self.header.len() && !self.splitter.is_latin1();
-        if !is_plain || !self.required.is_empty() || !self.checked.is_empty() {
-            self.check_row(is_plain, problems);
+        let is_odd = self.splitter.record().len() != self.header.len()
+            || self.splitter.is_latin1()
+            || self.splitter.has_nul();
+        if is_odd {
+            self.doubt_record(problems);
+        }
+        if !self.required.is_empty() || !self.checked.is_empty() {
+            self.check_cells(problems);
         }
         Ok(true)
     }
 
-    fn check_row(&self, is_plain: bool, problems: &mut Problems) {
+    fn check_cells(&self, problems: &mut Problems) {
         let row = self.row();
-        if !is_plain {
-            doubt_record(&row, self.header.len(), self.splitter.is_latin1(), problems);
-        }
         for &(position, field) in &self.required {
             if row.cell(position).is_empty() {
                 row.complain(field.name, b"", MISSING, problems);
@@ -228,13 +229,42 @@ impl<R: Read> Rows<R> {
             }
         }
     }
+
+    /// Says what is wrong about a row as a whole.
+    #[cold]
+    fn doubt_record(&self, problems: &mut Problems) {
+        let (row, name) = (self.row(), self.spec.name);
+        let (n_fields, n_columns) = (row.record.len(), self.header.len());
+        if n_fields != n_columns {
+            problems.push_with(name, "invalid_row_length", || {
+                let detail = format!("has {n_fields} cells where the header has {n_columns}");
+                Problem::new(name, "invalid_row_length", detail).at_line(row.line())
+            });
+        }
+        let mut complain = |detail, is_odd: fn(&str) -> bool| {
+            problems.push_with(name, "invalid_character", || {
+                let cell = (0..n_fields).map(|at| str_of(row.cell(at))).find(|cell| is_odd(cell));
+                let problem = Problem::new(name, "invalid_character", detail).at_line(row.line());
+                problem.with_value(cell.unwrap_or_default())
+            });
+        };
+        if self.splitter.is_latin1() {
+            complain("is not UTF-8 and was read as Latin-1", |cell| !cell.is_ascii());
+        }
+        if self.splitter.has_nul() {
+            complain("has a NUL, which is no character of text", |cell| cell.contains('\0'));
+        }
+    }
 }
 
 const MISSING: Fault = Fault { code: "missing_required_field", detail: "is empty and must not be" };
 
 fn refuse_what_is_no_table(start: &[u8]) -> Result<(), Error> {
-    let wide = start.starts_with(b"\xFF\xFE") || start.starts_with(b"\xFE\xFF");
-    if wide || start.iter().take(LOOK_BYTES).any(|&byte| byte == 0) {
+    let look = &start[..start.len().min(LOOK_BYTES)];
+    let wide = look.starts_with(b"\xFF\xFE") || look.starts_with(b"\xFE\xFF");
+    let n_nuls = memchr::memchr_iter(0, look).count();
+    // Latin text in UTF-16 is half NULs; a single one is somebody's slip.
+    if wide || n_nuls > look.len() / 8 {
         return Err(Error::new(ErrorKind::Encoding, "is no UTF-8 text, but UTF-16 or binary"));
     }
     if looks_like_html(start) {
@@ -269,27 +299,6 @@ fn read_header(
         header.push(field.filter(|_| !again));
     }
     header
-}
-
-/// What is wrong about a row as a whole.
-fn doubt_record(row: &Row<'_>, header_len: usize, latin1: bool, problems: &mut Problems) {
-    let n_fields = row.record.len();
-    if n_fields != header_len {
-        problems.push_with(row.file, "invalid_row_length", || {
-            let detail = format!("has {n_fields} cells where the header has {header_len}");
-            Problem::new(row.file, "invalid_row_length", detail).at_line(row.line())
-        });
-    }
-    if latin1 {
-        problems.push_with(row.file, "invalid_character", || {
-            let cell = (0..n_fields)
-                .map(|position| str_of(row.cell(position)))
-                .find(|cell| !cell.is_ascii());
-            Problem::new(row.file, "invalid_character", "is not UTF-8 and was read as Latin-1")
-                .at_line(row.line())
-                .with_value(cell.unwrap_or_default())
-        });
-    }
 }
 
 /// The text of a cell. All are UTF-8, or were made so.
@@ -438,6 +447,11 @@ mod tests {
         );
         check(b"name\nx\n", &["||"], &["stops.txt line 1, stop_id: is not among the columns"]);
         check(b"", &[], &["stops.txt: is empty: not even a header"]);
+        check(
+            b"stop_id,stop_name\na,b\0c\n",
+            &["a|b\0c|"],
+            &["stops.txt line 2: has a NUL, which is no character of text: \"b\\0c\""],
+        );
         check(
             b"stop_id,stop_name\na,Orl\xE9ans\n",
             &["a|Orléans|"],

@@ -71,6 +71,8 @@ pub(crate) struct Splitter<R> {
     /// Where each ends.
     ends: Vec<usize>,
     n_fields: usize,
+    /// Whether the file has a NUL so far, which no text has.
+    has_nul: bool,
     /// Whether the text had to be converted, and then it.
     latin1: bool,
     converted: String,
@@ -94,6 +96,7 @@ impl<R: Read> Splitter<R> {
             text_len: 0,
             ends: vec![0; 64],
             n_fields: 0,
+            has_nul: false,
             latin1: false,
             converted: String::new(),
         }
@@ -174,6 +177,12 @@ impl<R: Read> Splitter<R> {
     #[inline]
     pub(crate) fn is_latin1(&self) -> bool {
         self.latin1
+    }
+
+    /// Whether the record has a NUL.
+    #[inline]
+    pub(crate) fn has_nul(&self) -> bool {
+        self.has_nul && memchr::memchr(0, self.record().bytes).is_some()
     }
 
     /// Whether each field is UTF-8 text: they stand end to end, so the whole being so is not enough.
@@ -269,6 +278,8 @@ impl<R: Read> Splitter<R> {
                     return Ok(false);
                 }
                 Ok(n) => {
+                    let read = &self.buffer[self.filled.end..self.filled.end + n];
+                    self.has_nul |= memchr::memchr(0, read).is_some();
                     self.filled.end += n;
                     return Ok(true);
                 }

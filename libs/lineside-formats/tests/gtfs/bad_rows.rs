@@ -1,0 +1,282 @@
+//! Rows that are wrong: each is a problem that says where and what, and the rest of the dataset stands.
+
+use lineside_formats::{
+    ErrorKind, Problem,
+    gtfs::{self, Limits, TextFiles},
+};
+
+use super::{load, town};
+
+/// The problems of the town with one file replaced.
+fn problems(name: &str, text: &str) -> Vec<String> {
+    problems_of(town().with(name, text))
+}
+
+fn problems_of(files: TextFiles) -> Vec<String> {
+    let (_, problems) = load(files);
+    assert_eq!(problems.total() as usize, problems.kept().len());
+    problems.kept().iter().map(Problem::to_string).collect()
+}
+
+#[test]
+fn stops_that_cannot_be_right() {
+    let stops = "stop_id,stop_name,stop_lat,stop_lon,location_type,parent_station
+center:1,Center,59.91,10.75,,
+harbor,Harbor,0,0.0001,,
+center:2,Center,91,10.75,0,nowhere
+harbor,Again,59.9,10.7,,
+door,Door,59.9,10.7,2,
+north,North,59.9,10.7,1,center:1
+south,South,59.9,10.7,,center:1
+east,East,,,0,
+a/b c#,Slash,59.9,10.7,7,
+";
+    assert_eq!(
+        problems("stops.txt", stops),
+        [
+            "stops.txt line 3, stop_lat: close to 0,0, where no stop is; the place is left out: \"0\"",
+            "stops.txt line 4, stop_lat: outside the range of its kind: \"91\"",
+            "stops.txt line 5, stop_id: stands in an earlier row already; the first row counts: \"harbor\"",
+            "stops.txt line 6, parent_station: is of a type that belongs to a station, and names none",
+            "stops.txt line 7, parent_station: is a station and names one; the parent is left out: \"center:1\"",
+            "stops.txt line 9, stop_lat: has no latitude and longitude",
+            "stops.txt line 10, location_type: none of the values that the reference lists: \"7\"",
+            "stops.txt line 4, parent_station: names no row of the file that it refers to: \"nowhere\"",
+            "stops.txt line 8, parent_station: names a parent of the wrong location_type, which is left out: \
+             \"center:1\"",
+        ]
+    );
+    let (timetable, _) = load(town().with("stops.txt", stops));
+    let stop = |id| timetable.stop(timetable.find_stop(id).unwrap());
+    assert_eq!((stop("harbor").name, stop("harbor").lat), ("Harbor", None));
+    assert_eq!((stop("center:2").lat, stop("center:2").parent), (None, None));
+    assert_eq!(stop("a/b c#").location_type, 0);
+}
+
+#[test]
+fn routes_and_trips_that_refer_to_nothing() {
+    let routes = "route_id,agency_id,route_short_name,route_type,route_color
+r1,ghost,1,99,red
+r1,t,1,3,
+,t,2,3,
+";
+    assert_eq!(
+        problems("routes.txt", routes),
+        [
+            "routes.txt line 2, agency_id: names no row of the file that it refers to: \"ghost\"",
+            "routes.txt line 2, route_type: none of the values that the reference lists: \"99\"",
+            "routes.txt line 2, route_color: not a color of six hexadecimal digits: \"red\"",
+            "routes.txt line 3, route_id: stands in an earlier row already; the first row counts: \"r1\"",
+            "routes.txt line 4, route_id: is empty and must not be",
+        ]
+    );
+    let trips = "route_id,service_id,trip_id,shape_id,direction_id
+r1,never,out,ghost,2
+r9,week,back,,
+r1,week,out,,
+";
+    assert_eq!(
+        problems("trips.txt", trips),
+        [
+            "trips.txt line 2, shape_id: names no row of the file that it refers to: \"ghost\"",
+            "trips.txt line 2, service_id: names no row of the file that it refers to: \"never\"",
+            "trips.txt line 2, direction_id: none of the values that the reference lists: \"2\"",
+            "trips.txt line 3, route_id: names no row of the file that it refers to: \"r9\"",
+            "trips.txt line 4, trip_id: stands in an earlier row already; the first row counts: \"out\"",
+            "stop_times.txt line 4, trip_id: names no row of the file that it refers to: \"back\"",
+            "stop_times.txt line 5, trip_id: names no row of the file that it refers to: \"back\"",
+        ]
+    );
+}
+
+#[test]
+fn stop_times_that_cannot_be_read() {
+    let times =
+        "trip_id,arrival_time,departure_time,stop_id,stop_sequence,pickup_type,shape_dist_traveled
+out,8:00,08:00:00,center:1,1,,
+out,200:00:00,200:00:00,harbor,2,9,-1
+out,1000:00:00,08:10:00,harbor,3,,x
+out,08:20:00,08:20:00,harbor,3,,
+out,08:20:00,08:20:00,ghost,4,,
+out,08:20:00,08:20:00,,5,,
+out,08:20:00,08:20:00,harbor,-6,,
+out,08:20:00,08:20:00,harbor,,,
+,08:20:00,08:20:00,harbor,7,,
+";
+    assert_eq!(
+        problems("stop_times.txt", times),
+        [
+            "stop_times.txt line 2, arrival_time: not a time of the form HH:MM:SS: \"8:00\"",
+            "stop_times.txt line 3, arrival_time: more than seven days after the start of its service day: \
+             \"200:00:00\"",
+            "stop_times.txt line 3, shape_dist_traveled: is below zero: \"-1\"",
+            "stop_times.txt line 3, pickup_type: none of the values that the reference lists: \"9\"",
+            "stop_times.txt line 4, arrival_time: later than 999:00:00, which is left out: \"1000:00:00\"",
+            "stop_times.txt line 4, shape_dist_traveled: not a number: \"x\"",
+            "stop_times.txt line 6, stop_id: names no row of the file that it refers to: \"ghost\"",
+            "stop_times.txt line 7, stop_id: is empty, and no other place is named",
+            "stop_times.txt line 8, stop_sequence: outside the range of its kind: \"-6\"",
+            "stop_times.txt line 9, stop_sequence: is empty and must not be",
+            "stop_times.txt line 10, trip_id: is empty and must not be",
+            "stop_times.txt line 5, stop_sequence: stands in an earlier row of the same trip already; the first row \
+             counts: \"3\"",
+        ]
+    );
+    let (timetable, _) = load(town().with("stop_times.txt", times));
+    let calls: Vec<_> = timetable
+        .stop_times(timetable.find_trip("out").unwrap())
+        .map(|call| call.arrival)
+        .collect();
+    assert_eq!(calls, [Some(28_800), Some(720_000), Some(29_400)]);
+    assert_eq!(timetable.row_counts()["stop_times.txt"], 9);
+}
+
+#[test]
+fn calendars_of_another_century_and_without_dates() {
+    let calendar =
+        "service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date
+week,1,1,1,1,1,0,yes,19000101,21991231
+other,1,1,1,1,1,0,0,20240230,
+week,1,1,1,1,1,0,0,20240101,20241231
+";
+    assert_eq!(
+        problems("calendar.txt", calendar),
+        [
+            "calendar.txt line 2, sunday: not a whole number: \"yes\"",
+            "calendar.txt line 2, start_date: of another century: \"19000101\"",
+            "calendar.txt line 2, end_date: of another century: \"21991231\"",
+            "calendar.txt line 3, start_date: not a date of the form YYYYMMDD: \"20240230\"",
+            "calendar.txt line 3, end_date: is empty and must not be",
+            "calendar.txt line 4, service_id: stands in an earlier row already; the first row counts: \"week\"",
+        ]
+    );
+}
+
+#[test]
+fn unknown_and_different_time_zones() {
+    let agency = "agency_id,agency_name,agency_url,agency_timezone\nt,Town,https://t.example,";
+    assert_eq!(
+        problems("agency.txt", &format!("{agency}Europe/Olso\n")),
+        [
+            "agency.txt line 2, agency_timezone: not a name of the time zone database: \"Europe/Olso\"",
+            "agency.txt, agency_timezone: no agency names a known time zone; times are taken as UTC",
+        ]
+    );
+    let (timetable, _) = load(town().with("agency.txt", format!("{agency}Mars/Base\n")));
+    assert_eq!(timetable.timezone_name(), "UTC");
+    let two = format!("{agency}Europe/Oslo\nu,Other,https://u.example,Europe/Paris\n");
+    assert_eq!(
+        problems("agency.txt", &two),
+        [
+            "agency.txt, agency_timezone: agencies name different time zones; Europe/Oslo counts for all"
+        ]
+    );
+}
+
+#[test]
+fn frequencies_that_never_end() {
+    let frequencies = "trip_id,start_time,end_time,headway_secs,exact_times
+out,06:00:00,09:00:00,0,
+out,09:00:00,06:00:00,600,
+ghost,06:00:00,09:00:00,600,
+out,06:00:00,09:00:00,600,2
+";
+    assert_eq!(
+        problems("frequencies.txt", frequencies),
+        [
+            "frequencies.txt line 2, headway_secs: is no headway between a second and a week: \"0\"",
+            "frequencies.txt line 3, end_time: ends before it starts: \"06:00:00\"",
+            "frequencies.txt line 4, trip_id: names no row of the file that it refers to: \"ghost\"",
+            "frequencies.txt line 5, exact_times: none of the values that the reference lists: \"2\"",
+        ]
+    );
+}
+
+#[test]
+fn files_that_the_timetable_does_not_keep_are_checked_too() {
+    let transfers = "from_stop_id,to_stop_id,transfer_type,min_transfer_time\nharbor,harbor,8,-5\n";
+    assert_eq!(
+        problems("transfers.txt", transfers),
+        [
+            "transfers.txt line 2, transfer_type: none of the values that the reference lists: \"8\"",
+            "transfers.txt line 2, min_transfer_time: outside the range of its kind: \"-5\"",
+        ]
+    );
+    assert_eq!(problems("levels.txt", ""), ["levels.txt: is empty: not even a header"]);
+    assert_eq!(
+        problems("shapes.txt", "shape_id,shape_pt_lat,shape_pt_lon\na,59,10\n"),
+        [
+            "shapes.txt line 1, shape_pt_sequence: is not among the columns",
+            "shapes.txt: the header has no column shape_pt_sequence",
+        ]
+    );
+    assert_eq!(
+        problems("fare_media.txt", "<html><body>"),
+        ["fare_media.txt: is a web page instead of a table"]
+    );
+    let json = problems("locations.geojson", "{\"features\": [1, 2");
+    assert!(json[0].starts_with("locations.geojson: is no JSON: EOF"), "{json:?}");
+    assert_eq!(
+        problems("locations.geojson", "{}"),
+        ["locations.geojson: is no GeoJSON FeatureCollection"]
+    );
+}
+
+#[test]
+fn files_that_are_missing() {
+    assert_eq!(problems_of(town().without("agency.txt"))[0], "agency.txt: is missing");
+    assert_eq!(
+        problems_of(town().without("calendar.txt"))[0],
+        "calendar.txt: is missing, and so is calendar_dates.txt"
+    );
+    for name in ["stops.txt", "routes.txt", "trips.txt", "stop_times.txt"] {
+        let error = gtfs::load(&mut town().without(name), &Limits::default()).unwrap_err();
+        assert_eq!(
+            (error.kind(), error.to_string()),
+            (ErrorKind::MissingFile, format!("{name}: is missing"))
+        );
+    }
+}
+
+#[test]
+fn tables_without_their_columns_are_refused() {
+    for (name, header, missing) in [
+        ("stops.txt", "stop_name", "stop_id"),
+        ("routes.txt", "id", "route_id"),
+        ("trips.txt", "trip_id,route_id", "service_id"),
+        ("stop_times.txt", "trip_id,stop_id", "stop_sequence"),
+        ("stop_times.txt", "\"trip_id,stop_id,stop_sequence\"", "trip_id"),
+        ("calendar.txt", "monday", "service_id"),
+    ] {
+        let files = &mut town().with(name, format!("{header}\nx\n"));
+        let error = gtfs::load(files, &Limits::default()).unwrap_err();
+        let expected = format!("{name}: the header has no column {missing}");
+        assert_eq!((error.kind(), error.to_string()), (ErrorKind::BadHeader, expected));
+    }
+    for (text, kind) in
+        [("<!doctype html>", ErrorKind::Html), ("\u{feff}s\0t\0o\0p\0", ErrorKind::Encoding)]
+    {
+        let error =
+            gtfs::load(&mut town().with("stops.txt", text), &Limits::default()).unwrap_err();
+        assert_eq!((error.kind(), error.file()), (kind, Some("stops.txt")));
+    }
+}
+
+#[test]
+fn any_line_ends_quotes_and_encodings_are_taken() {
+    let stops = b"\xEF\xBB\xBF\"stop_id\",\"stop_name\",stop_lat,stop_lon\r\n\
+        center:1,\"Center, \"\"lower\"\"\nhall\",59.91,10.75\rcenter:2,Caf\xE9,59.91,10.75\n\n\
+        harbor,\"Hafen\",59.9,10.7";
+    let (timetable, problems) = load(town().with("stops.txt", *stops));
+    let names: Vec<&str> = timetable.stops().map(|stop| stop.name).collect();
+    assert_eq!(names, ["Center, \"lower\"\nhall", "Café", "Hafen"]);
+    let problems: Vec<String> = problems.kept().iter().map(Problem::to_string).collect();
+    assert_eq!(problems, ["stops.txt line 4: is not UTF-8 and was read as Latin-1: \"Café\""]);
+}
+
+#[test]
+fn limits_are_kept() {
+    let limits = Limits { entry_bytes: 100, ..Limits::default() };
+    let error = gtfs::load(&mut town(), &limits).unwrap_err();
+    assert_eq!((error.kind(), error.file()), (ErrorKind::TooLarge, Some("stops.txt")));
+}

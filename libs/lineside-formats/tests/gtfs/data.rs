@@ -1,0 +1,167 @@
+//! Every schedule in the folder of real feeds loads, and has as many rows as its zip.
+//!
+//! The folder is `$LINESIDE_DATA`, else `shared/data` beside the repository. Without it the test says so and passes.
+#![expect(clippy::print_stderr, reason = "says why it was skipped, and what was refused")]
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, File},
+    io::BufReader,
+    path::{Path, PathBuf},
+};
+
+use lineside_formats::{
+    Problems,
+    gtfs::{self, Limits, Timetable, ZipFiles, fields},
+};
+
+/// The zips under the folder, or `None` with a word where there is no such folder.
+fn zips() -> Option<Vec<PathBuf>> {
+    let data = match std::env::var_os("LINESIDE_DATA") {
+        Some(folder) => PathBuf::from(folder),
+        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
+    };
+    let folder = data.join("gtfs");
+    if !folder.is_dir() {
+        eprintln!("skipped: there is no folder of real feeds at {}", folder.display());
+        return None;
+    }
+    let mut found = Vec::new();
+    let mut folders = vec![folder];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "zip") {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    assert!(!found.is_empty(), "the folder of real feeds is empty");
+    Some(found)
+}
+
+fn load(path: &Path) -> Result<(Timetable, Problems), lineside_formats::Error> {
+    let limits = Limits::default();
+    let mut files = ZipFiles::new(BufReader::new(File::open(path).unwrap()), &limits)?;
+    gtfs::load(&mut files, &limits)
+}
+
+/// Counts the records of a zip's tables with the csv crate, wherever in the zip they are.
+fn count_rows(path: &Path) -> BTreeMap<String, u64> {
+    let mut archive = zip::ZipArchive::new(File::open(path).unwrap()).unwrap();
+    let mut counts = BTreeMap::new();
+    for entry in 0..archive.len() {
+        let file = archive.by_index(entry).unwrap();
+        let path = file.name().unwrap().into_owned();
+        let name = path.rsplit('/').next().unwrap().to_owned();
+        if path.starts_with("__MACOSX") || fields::find_file(&name).is_none() {
+            continue;
+        }
+        let mut rows = csv::ReaderBuilder::new().flexible(true).from_reader(file);
+        let n_rows = rows.byte_records().filter(Result::is_ok).count() as u64;
+        *counts.entry(name).or_default() += n_rows;
+    }
+    counts
+}
+
+/// Feeds that were made to be broken may be refused; all others must load.
+fn may_be_refused(path: &Path) -> bool {
+    let folder = path.parent().and_then(Path::file_name).and_then(|name| name.to_str()).unwrap();
+    folder == "bad" || folder.starts_with("corpus-")
+}
+
+#[test]
+fn every_real_feed_loads_with_all_its_rows() {
+    let Some(zips) = zips() else { return };
+    let (mut n_loaded, mut n_refused) = (0, 0);
+    for path in zips {
+        let (timetable, problems) = match load(&path) {
+            Ok(loaded) => loaded,
+            Err(error) => {
+                assert!(may_be_refused(&path), "{}: {error}", path.display());
+                eprintln!("refused {}: {error}", path.display());
+                n_refused += 1;
+                continue;
+            }
+        };
+        let counts = timetable.row_counts().iter();
+        let counts: BTreeMap<String, u64> = counts
+            .filter(|(name, _)| name.ends_with(".txt"))
+            .map(|(name, n)| (name.to_string(), *n))
+            .collect();
+        assert_eq!(counts, count_rows(&path), "{}", path.display());
+        check_timetable(&timetable, &path);
+        for problem in problems.kept() {
+            assert!(!problem.detail.is_empty() && !problem.file.is_empty(), "{problem:?}");
+        }
+        n_loaded += 1;
+    }
+    eprintln!("{n_loaded} loaded, {n_refused} refused");
+}
+
+/// Everything that can be asked of a timetable is asked, and agrees with itself.
+fn check_timetable(timetable: &Timetable, path: &Path) {
+    let place = path.display();
+    for stop in timetable.stops() {
+        assert_eq!(timetable.find_stop(stop.id), Some(stop.idx), "{place}");
+        if let Some(parent) = stop.parent {
+            assert!(timetable.children(parent).contains(&stop.idx), "{place}");
+        }
+    }
+    for route in timetable.routes() {
+        assert_eq!(timetable.find_route(route.id), Some(route.idx), "{place}");
+        for line in timetable.route_lines(route.idx) {
+            assert!(line.points.len() >= 2, "{place}");
+        }
+    }
+    let mut n_stop_times = 0;
+    for trip in timetable.trips() {
+        assert_eq!(timetable.find_trip(trip.id), Some(trip.idx), "{place}");
+        let calls = timetable.stop_times(trip.idx);
+        n_stop_times += calls.len() as u64;
+        assert!(calls.map(|call| call.stop_sequence).is_sorted_by(|a, b| a < b), "{place}");
+    }
+    assert_eq!(n_stop_times, timetable.n_stop_times(), "{place}");
+    assert!(n_stop_times <= timetable.row_counts()["stop_times.txt"], "{place}");
+    if let Some((first, _)) = timetable.service_range() {
+        let noon = timetable.service_time(first, 12 * 3_600);
+        for instance in timetable.trip_instances_at(noon) {
+            assert!(
+                timetable.is_active(timetable.trip(instance.trip).service, instance.service_date)
+            );
+        }
+    }
+}
+
+#[test]
+fn stop_times_are_those_of_gtfs_structures() {
+    let Some(zips) = zips() else { return };
+    for name in ["caltrain-rt.zip", "kuopio.zip", "soundtransit-oba.zip", "entur-gjb.zip"] {
+        let Some(path) = zips.iter().find(|path| path.ends_with(name)) else { continue };
+        let (timetable, _) = load(path).unwrap();
+        let oracle = gtfs_structures::Gtfs::from_path(path).unwrap();
+        assert_eq!(timetable.trips().len(), oracle.trips.len(), "{name}");
+        for trip in timetable.trips() {
+            let expected = &oracle.trips[trip.id];
+            assert_eq!(timetable.stop_times(trip.idx).len(), expected.stop_times.len());
+            for (call, row) in timetable.stop_times(trip.idx).zip(&expected.stop_times) {
+                assert_eq!(timetable.stop(call.stop).id, row.stop.id, "{name} {}", trip.id);
+                assert_eq!(call.stop_sequence, row.stop_sequence, "{name} {}", trip.id);
+                let times = (row.arrival_time, row.departure_time);
+                let arrival = times.0.or(times.1).map(|time| time as i32);
+                let departure = times.1.or(times.0).map(|time| time as i32);
+                if !call.interpolated {
+                    assert_eq!(
+                        (call.arrival, call.departure),
+                        (arrival, departure),
+                        "{name} {}",
+                        trip.id
+                    );
+                }
+            }
+        }
+    }
+}
