@@ -225,7 +225,7 @@ export class Vehicles {
       const arrow = sprites.arrow(vehicle.color, ring);
       const half = asBadge ? edge(sprite.width - 4, sprite.height - 4, vehicle.heading) : sprite.width / 2 - 2;
       // The arrow's foot lies under the sign, so that the two are one.
-      const far = half + (asBadge ? 0.5 : 2) + (selected ? 4 : 0);
+      const far = half + (asBadge ? 1.8 : 2.4) + (selected ? 4 : 0);
       context.save();
       context.translate(x + Math.sin(vehicle.heading) * far, y - Math.cos(vehicle.heading) * far);
       context.rotate(vehicle.heading);

@@ -22,7 +22,12 @@ pub(super) struct Told {
 }
 
 /// The alerts in force that name this stop, its station, one of its platforms, or a line that calls there.
-pub(super) fn at_stop(network: &Network, timetable: &Timetable, stop: StopIdx, now: i64) -> Vec<Told> {
+pub(super) fn at_stop(
+    network: &Network,
+    timetable: &Timetable,
+    stop: StopIdx,
+    now: i64,
+) -> Vec<Told> {
     let state = network.state();
     let members = timetable.stop_and_descendants(stop);
     let routes: BTreeSet<&str> = members
@@ -31,7 +36,10 @@ pub(super) fn at_stop(network: &Network, timetable: &Timetable, stop: StopIdx, n
         .map(|route| timetable.route(route).id)
         .collect();
     let of_stop = state.by_stop(timetable.stop(stop).id);
-    let of_routes = routes.iter().flat_map(|route| state.by_route(route)).filter(|record| names_whole_route(record));
+    let of_routes = routes
+        .iter()
+        .flat_map(|route| state.by_route(route))
+        .filter(|record| names_whole_route(record));
     let told: BTreeSet<Told> = of_stop
         .chain(of_routes)
         .filter_map(|record| record.alert())
@@ -44,7 +52,9 @@ pub(super) fn at_stop(network: &Network, timetable: &Timetable, stop: StopIdx, n
 /// Whether an alert is about a line as a whole, not only about one of its trips or of its stops.
 fn names_whole_route(record: &Record) -> bool {
     let mut informed = record.alert().into_iter().flat_map(|alert| &alert.informed_entity);
-    informed.any(|entity| entity.route_id.is_some() && entity.trip.is_none() && entity.stop_id.is_none())
+    informed.any(|entity| {
+        entity.route_id.is_some() && entity.trip.is_none() && entity.stop_id.is_none()
+    })
 }
 
 fn is_in_force(alert: &proto::Alert, now: i64) -> bool {
@@ -56,13 +66,18 @@ fn is_in_force(alert: &proto::Alert, now: i64) -> bool {
 }
 
 fn told(alert: &proto::Alert) -> Option<Told> {
-    let text = |of: &Option<proto::TranslatedString>| of.as_ref().and_then(in_language).unwrap_or_default();
-    let told = Told { header: text(&alert.header_text), description: text(&alert.description_text) };
+    let text = |of: &Option<proto::TranslatedString>| {
+        of.as_ref().and_then(in_language).unwrap_or_default()
+    };
+    let told =
+        Told { header: text(&alert.header_text), description: text(&alert.description_text) };
     (!told.header.is_empty() || !told.description.is_empty()).then_some(told)
 }
 
 fn in_language(text: &proto::TranslatedString) -> Option<String> {
-    let is_ours = |language: &Option<String>| language.as_deref().is_some_and(|language| language.starts_with(LANGUAGE));
+    let is_ours = |language: &Option<String>| {
+        language.as_deref().is_some_and(|language| language.starts_with(LANGUAGE))
+    };
     let ours = text.translation.iter().find(|translation| is_ours(&translation.language));
     ours.or(text.translation.first()).map(|translation| translation.text.clone())
 }

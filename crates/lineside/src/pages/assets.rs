@@ -164,7 +164,9 @@ mod tests {
         for name in Plain::iter().filter(|name| name.ends_with(".js")) {
             let file = Plain::get(&name).expect("it was just listed");
             let text = String::from_utf8(file.data.into_owned()).expect("modules are UTF-8");
-            for imported in text.split("from \"./").skip(1).filter_map(|rest| rest.split('"').next()) {
+            for imported in
+                text.split("from \"./").skip(1).filter_map(|rest| rest.split('"').next())
+            {
                 assert!(Plain::get(imported).is_some(), "{name} imports {imported}");
             }
         }

@@ -27,7 +27,10 @@ const HORIZON: Duration = Duration::from_secs(2 * 60 * 60);
 /// Line badges in the head; a large station has hundreds.
 const ROUTES_MAX: usize = 40;
 
-pub(super) async fn page(State(app): State<App>, Path((feed, stop_id)): Path<(String, String)>) -> Response {
+pub(super) async fn page(
+    State(app): State<App>,
+    Path((feed, stop_id)): Path<(String, String)>,
+) -> Response {
     let Some(network) = app.ingest().network_of(&feed) else {
         return layout::not_found("No feed has this name.");
     };
@@ -65,8 +68,14 @@ impl<'a> Board<'a> {
             _ if at.name.is_empty() => at.id.to_owned(),
             _ => at.name.to_owned(),
         };
-        let mut departures = lineside_ingest::departures(&network.state(), at.id, network.now(), DEPARTURES_MAX, HORIZON)
-            .unwrap_or_default();
+        let mut departures = lineside_ingest::departures(
+            &network.state(),
+            at.id,
+            network.now(),
+            DEPARTURES_MAX,
+            HORIZON,
+        )
+        .unwrap_or_default();
         departures.sort_by(|a, b| (a.leaves(), &a.id).cmp(&(b.leaves(), &b.id)));
         let alerts = alerts::at_stop(network, timetable, stop, now);
         Self { title, network, timetable, stop, departures, alerts, now, app }
@@ -140,7 +149,10 @@ impl<'a> Board<'a> {
 
     fn network_name(&self) -> String {
         let feed = self.app.ingest().feed(self.feed_id());
-        feed.map_or_else(|| self.feed_id().to_owned(), |feed| feed.config().display_name().to_owned())
+        feed.map_or_else(
+            || self.feed_id().to_owned(),
+            |feed| feed.config().display_name().to_owned(),
+        )
     }
 
     /// The lines that call here, by their names.
@@ -151,7 +163,9 @@ impl<'a> Board<'a> {
             .into_iter()
             .flat_map(|stop| self.timetable.routes_of_stop(stop))
             .map(|route| self.timetable.route(route))
-            .map(|route| (route.sort_order, route.name().len(), route.name().to_owned(), route.color))
+            .map(|route| {
+                (route.sort_order, route.name().len(), route.name().to_owned(), route.color)
+            })
             .collect();
         routes.sort();
         routes.dedup();
@@ -160,7 +174,8 @@ impl<'a> Board<'a> {
 
     fn row(&self, departure: &Departure) -> Markup {
         let delay = words::delay(departure.status.as_str(), departure.delay.map(i64::from));
-        let is_off = matches!(departure.status, DepartureStatus::Cancelled | DepartureStatus::Skipped);
+        let is_off =
+            matches!(departure.status, DepartureStatus::Cancelled | DepartureStatus::Skipped);
         let expected = departure.expected.filter(|_| departure.status == DepartureStatus::Realtime);
         html! {
             tr.is-cancelled[is_off].is-plain[departure.expected.is_none()] role="row"
@@ -282,7 +297,11 @@ pub(super) fn address(feed: &str, stop_id: &str) -> String {
 }
 
 /// The timetable and the stop that an address names.
-pub(super) fn find(app: &App, feed: &str, stop_id: &str) -> Option<(Arc<Network>, Arc<Timetable>, StopIdx)> {
+pub(super) fn find(
+    app: &App,
+    feed: &str,
+    stop_id: &str,
+) -> Option<(Arc<Network>, Arc<Timetable>, StopIdx)> {
     let network = app.ingest().network_of(feed)?;
     let timetable = network.timetable()?;
     let stop = timetable.find_stop(stop_id)?;

@@ -37,11 +37,16 @@ impl Entry {
 
 pub(super) async fn page(State(app): State<App>, parameters: Parameters) -> Response {
     let query = Query::read(&parameters);
-    let entries: Vec<Entry> =
-        app.ingest().feeds().into_iter().map(|feed| Entry { status: feed.status(), feed }).collect();
+    let entries: Vec<Entry> = app
+        .ingest()
+        .feeds()
+        .into_iter()
+        .map(|feed| Entry { status: feed.status(), feed })
+        .collect();
     let names = find_names(&app, &query.words);
     let filters = Filters::of(&entries);
-    let found: Vec<&Entry> = entries.iter().filter(|entry| is_found(entry, &query, &names)).collect();
+    let found: Vec<&Entry> =
+        entries.iter().filter(|entry| is_found(entry, &query, &names)).collect();
     let pages = found.len().div_ceil(FEEDS_PER_PAGE).max(1);
     let number = query.page.min(pages);
     let shown: Vec<&Entry> =
@@ -74,7 +79,10 @@ fn is_found(entry: &Entry, query: &Query, names: &FoundNames) -> bool {
         && query.format.is_none_or(|format| entry.format() == Some(format))
         && query.state.is_none_or(|state| entry.status.state == state)
         && query.theme.as_ref().is_none_or(|theme| config.theme.as_ref() == Some(theme))
-        && query.publisher.as_ref().is_none_or(|publisher| config.publisher.as_ref() == Some(publisher))
+        && query
+            .publisher
+            .as_ref()
+            .is_none_or(|publisher| config.publisher.as_ref() == Some(publisher))
 }
 
 fn head(entries: &[Entry]) -> Markup {
@@ -126,7 +134,9 @@ impl Filters {
 }
 
 fn search_form(query: &Query, filters: &Filters) -> Markup {
-    let format_word = |format: &Format| (format.as_str().to_owned(), states::format_name(Some(*format)).to_owned());
+    let format_word = |format: &Format| {
+        (format.as_str().to_owned(), states::format_name(Some(*format)).to_owned())
+    };
     let same = |text: &String| (text.clone(), text.clone());
     let state_word = |state: &FeedState| (state.as_str().to_owned(), state.as_str().to_owned());
     html! {
@@ -147,7 +157,12 @@ fn search_form(query: &Query, filters: &Filters) -> Markup {
     }
 }
 
-fn select(name: &str, label: &str, chosen: Option<&str>, options: impl Iterator<Item = (String, String)>) -> Markup {
+fn select(
+    name: &str,
+    label: &str,
+    chosen: Option<&str>,
+    options: impl Iterator<Item = (String, String)>,
+) -> Markup {
     html! {
         div.field {
             label for=(name) { (label) }
@@ -170,7 +185,11 @@ fn found_names(names: &FoundNames) -> Markup {
                         h2 { "Stops" }
                         ul {
                             @for stop in &names.stops {
-                                li { a href=(stop.address()) { (stop.name) } span.soft.small { (stop.feed) } }
+                                li {
+                                    a href=(stop.address()) { (stop.name) }
+                                    span.soft.small { (stop.feed) }
+                                    span.lines { @for (name, color) in &stop.lines { (badge::badge(name, *color)) } }
+                                }
                             }
                         }
                     }
@@ -292,7 +311,8 @@ fn pager(query: &Query, number: usize, pages: usize) -> Markup {
 
 /// What the page's script needs to keep the states as they are.
 fn live_data(app: &App, shown: &[&Entry]) -> serde_json::Value {
-    let channels: BTreeSet<String> = shown.iter().map(|entry| state_channel(&entry.feed, entry.format())).collect();
+    let channels: BTreeSet<String> =
+        shown.iter().map(|entry| state_channel(&entry.feed, entry.format())).collect();
     let feeds: Vec<&str> = shown.iter().map(|entry| entry.feed.config().id.as_str()).collect();
     json!({
         "now": app.now().0,

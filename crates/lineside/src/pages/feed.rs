@@ -6,8 +6,8 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use jiff::tz::TimeZone;
-use lineside_formats::{Format, Problem};
 use lineside_formats::gtfs::Timetable;
+use lineside_formats::{Format, Problem};
 use lineside_hub::encode_segment;
 use lineside_ingest::{Feed, FeedStatus, Network, Snapshot};
 use lineside_sync::UnixMillis;
@@ -23,7 +23,11 @@ const BUNDLE: &str = "map/feed.js";
 /// Problems of one kind that are listed one by one.
 const PROBLEMS_SHOWN_MAX: usize = 10;
 
-pub(super) async fn page(State(app): State<App>, Path(id): Path<String>, headers: HeaderMap) -> Response {
+pub(super) async fn page(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Response {
     let (Some(feed), Some(network)) = (app.ingest().feed(&id), app.ingest().network_of(&id)) else {
         return layout::not_found("No feed has this name.");
     };
@@ -34,7 +38,10 @@ pub(super) async fn page(State(app): State<App>, Path(id): Path<String>, headers
     page.scripts = &["feed.js"];
     page.bundle = map_data.as_ref().and_then(|_| assets::bundle(BUNDLE));
     page.alternates.push(("application/json", format!("/api/v1/feeds/{id}")));
-    layout::reply(StatusCode::OK, page.render(&shown.markup(map_data.as_ref(), page.bundle.is_some())))
+    layout::reply(
+        StatusCode::OK,
+        page.render(&shown.markup(map_data.as_ref(), page.bundle.is_some())),
+    )
 }
 
 /// A feed with everything that its page says, taken once.
@@ -117,7 +124,10 @@ impl Shown {
     }
 
     fn moment(&self, at: UnixMillis) -> Markup {
-        let zone = self.network.timetable().map_or(TimeZone::UTC, |timetable| timetable.timezone().clone());
+        let zone = self
+            .network
+            .timetable()
+            .map_or(TimeZone::UTC, |timetable| timetable.timezone().clone());
         let seconds = at.0.div_euclid(1000);
         html! { time datetime=(words::rfc3339(seconds, &zone)) { (words::moment(seconds, &zone)) } }
     }
@@ -191,7 +201,11 @@ impl Shown {
 
     fn row_counts(&self) -> Vec<(String, u64)> {
         if let Some(timetable) = &self.timetable {
-            return timetable.row_counts().iter().map(|(file, rows)| (file.to_string(), *rows)).collect();
+            return timetable
+                .row_counts()
+                .iter()
+                .map(|(file, rows)| (file.to_string(), *rows))
+                .collect();
         }
         if self.format() != Some(Format::GtfsRt) {
             return Vec::new();
@@ -201,10 +215,17 @@ impl Shown {
         let id = self.id();
         let counts = [
             ("vehicles", of(state.vehicles().filter(|record| record.feed.as_str() == id).count())),
-            ("trip updates", of(state.trip_updates().filter(|record| record.feed.as_str() == id).count())),
+            (
+                "trip updates",
+                of(state.trip_updates().filter(|record| record.feed.as_str() == id).count()),
+            ),
             ("alerts", of(state.alerts().filter(|record| record.feed.as_str() == id).count())),
         ];
-        counts.into_iter().filter(|(_, count)| *count > 0).map(|(what, count)| (what.to_owned(), count)).collect()
+        counts
+            .into_iter()
+            .filter(|(_, count)| *count > 0)
+            .map(|(what, count)| (what.to_owned(), count))
+            .collect()
     }
 
     fn about(&self) -> Markup {
@@ -231,13 +252,18 @@ impl Shown {
     /// That there are secrets, and their names; never their values.
     fn secrets(&self) -> Markup {
         let config = self.feed.config();
-        let names: Vec<&str> = config.headers.iter().chain(&config.query).map(|(name, _)| name.as_str()).collect();
+        let names: Vec<&str> =
+            config.headers.iter().chain(&config.query).map(|(name, _)| name.as_str()).collect();
         html! { @if !names.is_empty() { dt { "Sent along" } dd { (names.join(", ")) span.soft { " (values hidden)" } } } }
     }
 
     fn network_row(&self) -> Markup {
-        let others: Vec<Arc<Feed>> =
-            self.network.feeds().into_iter().filter(|feed| feed.config().id != self.feed.config().id).collect();
+        let others: Vec<Arc<Feed>> = self
+            .network
+            .feeds()
+            .into_iter()
+            .filter(|feed| feed.config().id != self.feed.config().id)
+            .collect();
         html! {
             @if !others.is_empty() {
                 dt { "Together with" }
@@ -337,14 +363,22 @@ impl Shown {
         let mut names = vec![("Every change", format!("feed/{id}"), false)];
         match self.format() {
             Some(Format::Gtfs) => names.extend([
-                ("One line with its vehicles", format!("route/{id}/{}", self.example_route()), true),
+                (
+                    "One line with its vehicles",
+                    format!("route/{id}/{}", self.example_route()),
+                    true,
+                ),
                 ("The departures of a stop", format!("stop/{id}/{}", self.example_stop()), true),
             ]),
             Some(Format::GtfsRt) => names.extend([
                 ("One vehicle", format!("vehicle/{id}/<vehicle id>"), true),
                 ("One trip", format!("trip/{id}/<trip id>"), true),
                 ("Alerts", format!("alerts/{id}"), false),
-                ("Vehicles on a piece of the map", "area/<geohash of 4 to 6 characters>".to_owned(), true),
+                (
+                    "Vehicles on a piece of the map",
+                    "area/<geohash of 4 to 6 characters>".to_owned(),
+                    true,
+                ),
             ]),
             Some(Format::Raw) | None => {}
         }
@@ -352,12 +386,16 @@ impl Shown {
     }
 
     fn example_route(&self) -> String {
-        let route = self.timetable.as_ref().and_then(|timetable| timetable.routes().next().map(|route| encode_segment(route.id).into_owned()));
+        let route = self.timetable.as_ref().and_then(|timetable| {
+            timetable.routes().next().map(|route| encode_segment(route.id).into_owned())
+        });
         route.unwrap_or_else(|| "<route id>".to_owned())
     }
 
     fn example_stop(&self) -> String {
-        let stop = self.timetable.as_ref().and_then(|timetable| timetable.stops().next().map(|stop| encode_segment(stop.id).into_owned()));
+        let stop = self.timetable.as_ref().and_then(|timetable| {
+            timetable.stops().next().map(|stop| encode_segment(stop.id).into_owned())
+        });
         stop.unwrap_or_else(|| "<stop id>".to_owned())
     }
 }
@@ -374,8 +412,11 @@ fn schedule_rows(timetable: &Timetable) -> Markup {
 
 /// The problems of one kind in one file: how many, and the first few with their lines.
 fn problem_kind(file: &str, code: &str, count: u64, kept: &[Problem]) -> Markup {
-    let shown: Vec<&Problem> =
-        kept.iter().filter(|problem| &*problem.file == file && problem.code == code).take(PROBLEMS_SHOWN_MAX).collect();
+    let shown: Vec<&Problem> = kept
+        .iter()
+        .filter(|problem| &*problem.file == file && problem.code == code)
+        .take(PROBLEMS_SHOWN_MAX)
+        .collect();
     let more = count - u64::try_from(shown.len()).unwrap_or(count).min(count);
     html! {
         li {

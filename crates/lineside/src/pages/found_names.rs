@@ -10,12 +10,17 @@ use crate::app::App;
 /// Stops and lines that a page lists of each.
 const LISTED_MAX: usize = 8;
 
+/// Lines shown with a stop.
+const LINES_MAX: usize = 8;
+
 /// A stop that was found.
 #[derive(Debug)]
 pub(super) struct FoundStop {
     pub(super) feed: String,
     pub(super) id: String,
     pub(super) name: String,
+    /// Some of the lines that call there, with their colors: what tells two stops of one name apart.
+    pub(super) lines: Vec<(String, Option<[u8; 3]>)>,
 }
 
 /// A line that was found.
@@ -44,7 +49,8 @@ pub(super) fn find_names(app: &App, question: &str) -> FoundNames {
         match kind {
             CatalogHitKind::Feed => {}
             CatalogHitKind::Stop { id: stop, name } if found.stops.len() < LISTED_MAX => {
-                found.stops.push(FoundStop { feed: id.clone(), id: stop, name });
+                let lines = lines_at(&feed, &stop);
+                found.stops.push(FoundStop { feed: id.clone(), id: stop, name, lines });
             }
             CatalogHitKind::Route { id: route, .. } if found.routes.len() < LISTED_MAX => {
                 found.routes.extend(route_of(&feed, &route));
@@ -54,6 +60,21 @@ pub(super) fn find_names(app: &App, question: &str) -> FoundNames {
         found.feeds.insert(id);
     }
     found
+}
+
+fn lines_at(feed: &Feed, stop: &str) -> Vec<(String, Option<[u8; 3]>)> {
+    let Some(timetable) = feed.network().timetable() else { return Vec::new() };
+    let Some(stop) = timetable.find_stop(stop) else { return Vec::new() };
+    let mut lines: Vec<_> = timetable
+        .stop_and_descendants(stop)
+        .into_iter()
+        .flat_map(|stop| timetable.routes_of_stop(stop))
+        .map(|route| timetable.route(route))
+        .map(|route| (route.name().len(), route.name().to_owned(), route.color))
+        .collect();
+    lines.sort();
+    lines.dedup();
+    lines.into_iter().map(|(_, name, color)| (name, color)).take(LINES_MAX).collect()
 }
 
 fn route_of(feed: &Feed, id: &str) -> Option<FoundRoute> {

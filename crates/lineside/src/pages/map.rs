@@ -32,8 +32,17 @@ const LISTED_MAX: usize = 200;
 const GEOJSON_LOOK_BYTES: usize = 4096;
 
 /// What must be encoded in a path segment besides what is not ASCII.
-const SEGMENT: &AsciiSet =
-    &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'%').add(b'/').add(b'<').add(b'>').add(b'?').add(b'\\').add(b'`');
+const SEGMENT: &AsciiSet = &CONTROLS
+    .add(b' ')
+    .add(b'"')
+    .add(b'#')
+    .add(b'%')
+    .add(b'/')
+    .add(b'<')
+    .add(b'>')
+    .add(b'?')
+    .add(b'\\')
+    .add(b'`');
 /// The same in the value of a query.
 const QUERY: &AsciiSet = &SEGMENT.add(b'&').add(b'+').add(b'=').add(b':');
 
@@ -117,8 +126,12 @@ fn panel() -> Markup {
 }
 
 fn list_view(app: &App, names: &FoundNames, has_map: bool) -> Markup {
-    let mut vehicles: Vec<Arc<Record>> =
-        app.ingest().networks().iter().flat_map(|network| network.state().vehicles().cloned().collect::<Vec<_>>()).collect();
+    let mut vehicles: Vec<Arc<Record>> = app
+        .ingest()
+        .networks()
+        .iter()
+        .flat_map(|network| network.state().vehicles().cloned().collect::<Vec<_>>())
+        .collect();
     let total = vehicles.len();
     vehicles.sort_by(|a, b| order_of(a).cmp(&order_of(b)));
     vehicles.truncate(LISTED_MAX);
@@ -181,7 +194,10 @@ fn order_of(record: &Record) -> (usize, &str, &str, &str) {
 fn vehicle_row(record: &Record, now_ms: i64) -> Markup {
     let join = &record.join;
     let vehicle = record.vehicle();
-    let delay = words::delay(if join.delay.is_some() { "realtime" } else { "scheduled" }, join.delay.map(i64::from));
+    let delay = words::delay(
+        if join.delay.is_some() { "realtime" } else { "scheduled" },
+        join.delay.map(i64::from),
+    );
     let time = vehicle.and_then(|vehicle| vehicle.timestamp).and_then(|at| i64::try_from(at).ok());
     html! {
         tr {
@@ -201,7 +217,8 @@ fn vehicle_row(record: &Record, now_ms: i64) -> Markup {
 fn map_data(app: &App) -> serde_json::Value {
     let networks: Vec<DrawnNetwork> =
         app.ingest().networks().iter().filter_map(|network| drawn_network(network)).collect();
-    let raw: Vec<DrawnRaw> = app.ingest().feeds().iter().filter_map(|feed| drawn_raw(feed)).collect();
+    let raw: Vec<DrawnRaw> =
+        app.ingest().feeds().iter().filter_map(|feed| drawn_raw(feed)).collect();
     let bounds = networks.iter().filter_map(|network| network.bounds).reduce(around);
     let links = app.map_links();
     json!({
@@ -212,9 +229,14 @@ fn map_data(app: &App) -> serde_json::Value {
 }
 
 /// The data of the small map on a feed's page, or nothing when the feed has no place on earth.
-pub(super) fn feed_map_data(app: &App, feed: &Feed, network: &Network) -> Option<serde_json::Value> {
+pub(super) fn feed_map_data(
+    app: &App,
+    feed: &Feed,
+    network: &Network,
+) -> Option<serde_json::Value> {
     let raw: Vec<DrawnRaw> = drawn_raw(feed).into_iter().collect();
-    let networks: Vec<DrawnNetwork> = if raw.is_empty() { drawn_network(network).into_iter().collect() } else { Vec::new() };
+    let networks: Vec<DrawnNetwork> =
+        if raw.is_empty() { drawn_network(network).into_iter().collect() } else { Vec::new() };
     let bounds = networks.iter().filter_map(|network| network.bounds).reduce(around);
     if raw.is_empty() && bounds.is_none() {
         return None;
@@ -228,20 +250,28 @@ pub(super) fn feed_map_data(app: &App, feed: &Feed, network: &Network) -> Option
 
 fn drawn_network(network: &Network) -> Option<DrawnNetwork> {
     let feeds = network.feeds();
-    let is_transit = |feed: &Arc<Feed>| matches!(feed.status().format.or(feed.config().format), Some(Format::Gtfs | Format::GtfsRt));
+    let is_transit = |feed: &Arc<Feed>| {
+        matches!(feed.status().format.or(feed.config().format), Some(Format::Gtfs | Format::GtfsRt))
+    };
     if !feeds.iter().any(is_transit) {
         return None;
     }
     let id = network.id().as_str().to_owned();
     let timetable = network.timetable();
-    let name = feeds.first().map_or_else(|| id.clone(), |feed| feed.config().display_name().to_owned());
+    let name =
+        feeds.first().map_or_else(|| id.clone(), |feed| feed.config().display_name().to_owned());
     let geojson = |what: &str| timetable.as_ref().map(|_| format!("/geojson/{id}/{what}.geojson"));
     Some(DrawnNetwork {
         routes: geojson("routes"),
         stops: geojson("stops"),
-        timezone: timetable.as_ref().map_or_else(|| "UTC".to_owned(), |timetable| timetable.timezone_name().to_owned()),
+        timezone: timetable
+            .as_ref()
+            .map_or_else(|| "UTC".to_owned(), |timetable| timetable.timezone_name().to_owned()),
         feeds: feeds.iter().map(|feed| feed.config().id.as_str().to_owned()).collect(),
-        bounds: timetable.as_ref().and_then(|timetable| bounds_of_stops(timetable)).or_else(|| bounds_of_vehicles(network)),
+        bounds: timetable
+            .as_ref()
+            .and_then(|timetable| bounds_of_stops(timetable))
+            .or_else(|| bounds_of_vehicles(network)),
         id,
         name,
     })
@@ -320,7 +350,8 @@ mod tests {
 
     #[test]
     fn a_few_far_places_do_not_widen_the_box() {
-        let mut places: Vec<(f64, f64)> = (0..1000).map(|at| (48.0 + f64::from(at) / 1e4, 2.0)).collect();
+        let mut places: Vec<(f64, f64)> =
+            (0..1000).map(|at| (48.0 + f64::from(at) / 1e4, 2.0)).collect();
         places.push((0.1, -170.0));
         let [west, south, ..] = bounds(places).expect("there are places");
         assert!(west >= 2.0 && south >= 48.0);

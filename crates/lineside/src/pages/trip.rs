@@ -60,7 +60,8 @@ fn sheet_of(timetable: &Timetable, idx: TripIdx, date: Date, start: Option<i32>)
         (true, Some(start), Some(first)) => start - first,
         _ => 0,
     };
-    let at = |seconds: Option<i32>| seconds.map(|seconds| timetable.service_time(date, seconds + moved));
+    let at =
+        |seconds: Option<i32>| seconds.map(|seconds| timetable.service_time(date, seconds + moved));
     let calls: Vec<Call> = timetable
         .stop_times(idx)
         .map(|time| {
@@ -75,12 +76,15 @@ fn sheet_of(timetable: &Timetable, idx: TripIdx, date: Date, start: Option<i32>)
             }
         })
         .collect();
-    let headsign = trip.headsign.map(str::to_owned).or_else(|| calls.last().map(|call| call.name.clone()));
+    let headsign =
+        trip.headsign.map(str::to_owned).or_else(|| calls.last().map(|call| call.name.clone()));
     let shape = match trip.shape {
         Some(shape) => timetable.shape(shape).map(|(lat, lon)| [lon, lat]).collect(),
         None => timetable
             .stop_times(idx)
-            .filter_map(|time| Some([timetable.stop(time.stop).lon?, timetable.stop(time.stop).lat?]))
+            .filter_map(|time| {
+                Some([timetable.stop(time.stop).lon?, timetable.stop(time.stop).lat?])
+            })
             .collect(),
     };
     TripSheet {
@@ -99,7 +103,9 @@ fn parse_date(text: &str) -> Option<Date> {
 
 /// `HH:MM:SS`, as GTFS writes times; hours may pass 24.
 fn parse_time(text: &str) -> Option<i32> {
-    let mut parts = text.split(':').map(|part| part.parse::<i32>().ok().filter(|part| (0..1000).contains(part)));
+    let mut parts = text
+        .split(':')
+        .map(|part| part.parse::<i32>().ok().filter(|part| (0..1000).contains(part)));
     let (hours, minutes, seconds) = (parts.next()??, parts.next()??, parts.next()??);
     Some(hours * 3600 + minutes * 60 + seconds)
 }
@@ -154,7 +160,11 @@ often,00:10:00,00:10:00,s2,2
         assert_eq!(sheet.calls[0].departure, Some(1_768_522_200));
         assert_eq!(sheet.calls[1].name, "Last");
         assert_eq!((sheet.calls[1].sequence, sheet.calls[1].platform.as_deref()), (5, Some("B")));
-        assert_eq!(sheet.headsign.as_deref(), Some("Last"), "the last stop stands in for a headsign");
+        assert_eq!(
+            sheet.headsign.as_deref(),
+            Some("Last"),
+            "the last stop stands in for a headsign"
+        );
         assert_eq!(sheet.shape, [[10.7, 59.9], [10.71, 59.91]]);
     }
 

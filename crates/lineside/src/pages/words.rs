@@ -143,7 +143,10 @@ pub(super) mod tests {
     fn delays_are_said_as_the_browser_says_them() {
         for case in list(&cases(), "delay") {
             let said = delay(case[0].as_str().expect("a status"), case[1].as_i64());
-            assert_eq!((Some(said.words.as_str()), Some(said.tone)), (case[2].as_str(), case[3].as_str()));
+            assert_eq!(
+                (Some(said.words.as_str()), Some(said.tone)),
+                (case[2].as_str(), case[3].as_str())
+            );
         }
     }
 
