@@ -168,7 +168,7 @@ mod tests {
         let mut start: Timestamp = "2026-11-20T00:00:00Z".parse().unwrap();
         for _ in 0..500 {
             check(&start.to_string());
-            start += 97.minutes() + 13.seconds();
+            start += 97.minutes().seconds(13);
         }
     }
 

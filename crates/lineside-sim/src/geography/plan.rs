@@ -222,7 +222,7 @@ pub(crate) const TRIBUTARY: [(Point, f64); 10] = [
     (at(-1_600.0, 2_900.0), 26.0),
     (at(-300.0, 2_050.0), 28.0),
     (at(700.0, 1_750.0), 30.0),
-    (at(1_450.0, 1_350.0), 34.0),
+    (at(1_270.0, 1_440.0), 34.0),
 ];
 
 /// The moat of the old fortifications, now a canal through gardens.

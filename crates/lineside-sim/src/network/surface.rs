@@ -14,7 +14,7 @@ const BEHIND_CROSSING: f64 = 26.0;
 /// And this far right of the middle of the street, metres.
 const KERB: f64 = 6.5;
 /// A street that many lines use is this much dearer for the next one, so that lines spread.
-const SPREAD: f64 = 0.11;
+const SPREAD: f64 = 0.16;
 /// A crossing this near to a station belongs to it, metres.
 const STATION_REACH: f64 = 230.0;
 
@@ -55,7 +55,7 @@ pub(super) fn lay(
         }
     }
     let mut layer = Layer { geography, used: vec![0.0; geography.graph.edges.len()] };
-    let orders = trams(&hubs).chain(buses(&hubs));
+    let orders = trams(&hubs).chain(buses(seed, geography, &hubs));
     for order in orders.chain(further_buses(seed, geography, &hubs, more_buses)) {
         layer.lay(network, places, order);
     }
@@ -77,17 +77,46 @@ fn trams(hubs: &[u32]) -> impl Iterator<Item = Order> {
     })
 }
 
-fn buses(hubs: &[u32]) -> impl Iterator<Item = Order> {
-    plan::BUS_LINES.iter().map(|(number, color, districts, kind)| Order {
-        plan: bus_plan(number, color, *kind),
-        through: districts.iter().map(|d| hubs[*d]).collect(),
-        gap: match kind {
-            BusKind::City | BusKind::Shuttle => 400.0,
-            BusKind::Night => 620.0,
-            BusKind::Express => 1_700.0,
-        },
-        short_runs: matches!(*number, "11" | "14" | "16"),
+fn buses(seed: u64, geography: &Geography, hubs: &[u32]) -> impl Iterator<Item = Order> {
+    let key = noise::key(seed, "buses");
+    plan::BUS_LINES.iter().enumerate().map(move |(i, (number, color, districts, kind))| {
+        let direct = districts.iter().map(|d| hubs[*d]).collect();
+        let through = match kind {
+            BusKind::City => through_the_quarters(noise::mix(key, i as u64), geography, direct),
+            BusKind::Shuttle | BusKind::Night | BusKind::Express => direct,
+        };
+        Order {
+            plan: bus_plan(number, color, *kind),
+            through,
+            gap: match kind {
+                BusKind::City | BusKind::Shuttle => 400.0,
+                BusKind::Night => 620.0,
+                BusKind::Express => 1_700.0,
+            },
+            short_runs: matches!(*number, "11" | "14" | "16"),
+        }
     })
+}
+
+/// Leads a bus aside of the main road between two districts, where people live and no tram goes.
+fn through_the_quarters(key: u64, geography: &Geography, hubs: Vec<u32>) -> Vec<u32> {
+    let graph = &geography.graph;
+    let mut through = vec![hubs[0]];
+    for (i, pair) in hubs.windows(2).enumerate() {
+        let (a, b) = (graph.nodes[pair[0] as usize], graph.nodes[pair[1] as usize]);
+        let chance = |n: u64| noise::share(noise::mix(key, i as u64 * 8 + n));
+        let aside = (0.14 + 0.2 * chance(1)) * if chance(2) < 0.5 { 1.0 } else { -1.0 };
+        let wanted = a.towards(b, 0.4 + 0.2 * chance(3)) + (b - a).left() * aside;
+        let lived_in =
+            geography.field.density(wanted) > 0.27 && geography.terrain.raster.shore(wanted) > 80.0;
+        if a.distance(b) > 1_700.0 && lived_in && chance(4) < 0.75 {
+            let nodes = (0..graph.nodes.len() as u32).filter(|n| graph.edges_at(*n).len() >= 3);
+            let away = |n: &u32| graph.nodes[*n as usize].distance(wanted);
+            through.extend(nodes.min_by(|a, b| away(a).total_cmp(&away(b))));
+        }
+        through.push(pair[1]);
+    }
+    through
 }
 
 fn bus_plan(number: &str, color: &str, kind: BusKind) -> Plan {
