@@ -26,7 +26,7 @@ impl Cell {
         // Longitude takes the first bit, so it has the odd one.
         let lon_bits = fraction((lon + 180.0) / 360.0, n_bits.div_ceil(2));
         let lat_bits = fraction((lat + 90.0) / 180.0, n_bits / 2);
-        let bits = if n_bits % 2 == 0 {
+        let bits = if n_bits.is_multiple_of(2) {
             spread(lon_bits) << 1 | spread(lat_bits)
         } else {
             spread(lon_bits) | spread(lat_bits) << 1

@@ -3,7 +3,7 @@
 //! Redirects are followed by hand, because the headers that carry a feed's secrets may go to the origin that the
 //! operator named and to no other.
 
-use std::{future::Future, sync::Arc, time::Duration};
+use std::{error::Error, future::Future, io, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
@@ -233,30 +233,30 @@ fn is_redirect(status: StatusCode) -> bool {
 }
 
 fn classify(error: reqwest::Error) -> Failure {
-    let cause = root_cause(&error);
     if error.is_timeout() {
         return Failure::new(FailureCode::Timeout, "connecting took too long");
     }
-    let mut layer: Option<&(dyn std::error::Error + 'static)> = Some(&error);
-    while let Some(error) = layer {
-        // An io::Error hides what it wraps from `source`, so look inside it.
-        let inner = error.downcast_ref::<std::io::Error>().and_then(|error| error.get_ref());
-        let inner = inner.map(|inner| inner as &(dyn std::error::Error + 'static));
-        for error in [Some(error), inner].into_iter().flatten() {
-            if error.is::<DnsFailure>() {
-                return Failure::new(FailureCode::Dns, format!("the host has no address: {error}"));
-            }
-            if error.is::<rustls::Error>() {
-                return Failure::new(FailureCode::Tls, format!("no trusted connection: {error}"));
-            }
-        }
-        layer = error.source();
+    if let Some(failure) = known_cause(&error) {
+        return failure;
     }
-    if error.is_connect() {
-        Failure::new(FailureCode::Connect, format!("no connection: {cause}"))
-    } else {
-        Failure::new(FailureCode::Connect, format!("no answer on the connection: {cause}"))
+    let cause = root_cause(&error);
+    let what = if error.is_connect() { "no connection" } else { "no answer on the connection" };
+    Failure::new(FailureCode::Connect, format!("{what}: {cause}"))
+}
+
+/// Looks for a cause that has a code of its own, layer by layer.
+fn known_cause(error: &(dyn Error + 'static)) -> Option<Failure> {
+    if error.is::<DnsFailure>() {
+        let detail = format!("the host has no address: {error}");
+        return Some(Failure::new(FailureCode::Dns, detail));
     }
+    if error.is::<rustls::Error>() {
+        return Some(Failure::new(FailureCode::Tls, format!("no trusted connection: {error}")));
+    }
+    // What an io::Error wraps is not its source, so it is looked into by itself.
+    let wrapped = error.downcast_ref::<io::Error>().and_then(|error| error.get_ref());
+    let wrapped = wrapped.and_then(|error| known_cause(error));
+    wrapped.or_else(|| error.source().and_then(known_cause))
 }
 
 fn text(headers: &HeaderMap, name: HeaderName) -> Option<String> {

@@ -247,7 +247,13 @@ impl Working {
     /// Whether the entity says what it said before; if so its items are still there.
     fn is_unchanged(&mut self, group: usize, raw: &RawEntity, problems: &mut Problems) -> bool {
         let Some(slot) = self.entities[group].get_mut(raw.id()) else { return false };
-        if slot.hash != raw.hash || slot.seen == self.poll {
+        // Where another entity of this message spoke of the same record, both have to be looked at.
+        let is_twice = slot.seen == self.poll
+            || slot.held.items().iter().any(|&item| match self.items.get(item as usize) {
+                Some(Some(item)) => item.seen == self.poll,
+                _ => false,
+            });
+        if slot.hash != raw.hash || is_twice {
             return false;
         }
         slot.seen = self.poll;
@@ -278,7 +284,7 @@ impl Working {
                 // The view would keep the whole body for the sake of one entity.
                 let bytes = Bytes::copy_from_slice(&raw.bytes);
                 for draft in drafts_of(entity, poll.context) {
-                    let (item, problem) = self.take_draft(draft, &bytes, poll);
+                    let (item, problem) = self.take_draft(draft, &bytes, raw.number, poll);
                     if let Some(item) = item {
                         held.push(item);
                     }
@@ -310,22 +316,21 @@ impl Working {
         &mut self,
         draft: Draft,
         raw: &Bytes,
+        number: u32,
         poll: &mut Poll<'_>,
     ) -> (Option<u32>, Option<Problem>) {
         let kind = draft.kind();
         let known = self.by_key[kind as usize].get(&draft.id).copied();
-        let twice =
-            known.filter(|&item| self.item(item).is_some_and(|item| item.seen == self.poll));
-        let problem = twice.map(|_| duplicate(kind, &draft.id));
         let now = self.poll;
         if let Some(item) = known.and_then(|item| self.item_mut(item)) {
+            if item.seen == now {
+                poll.problems.push(duplicate(kind, &draft.id).at_line(number.into()));
+            }
             if !says_newer(&item.record, &draft.body, poll.now) {
-                item.seen = now;
-                let problem = problem.unwrap_or_else(|| {
-                    let detail = "is older than the position known of the same vehicle";
-                    Problem::new("entity", "vehicle_timestamp_decreased", detail)
-                });
-                return (known, Some(problem));
+                let detail = "is older than the position known of the same vehicle";
+                let older = Problem::new("entity", "vehicle_timestamp_decreased", detail);
+                let is_twice = std::mem::replace(&mut item.seen, now) == now;
+                return (known, Some(older).filter(|_| !is_twice));
             }
         }
         let join = match &draft.body {
@@ -344,7 +349,7 @@ impl Working {
             let detail = format!("the feed holds {RECORDS_MAX} records already");
             return (None, Some(Problem::new("entity", "too_many_records", detail)));
         }
-        (Some(self.put(known, Arc::new(record), poll)), problem)
+        (Some(self.put(known, Arc::new(record), poll)), None)
     }
 
     fn put(&mut self, known: Option<u32>, record: Arc<Record>, poll: &mut Poll<'_>) -> u32 {

@@ -206,7 +206,9 @@ impl NetworkWriter {
         });
         self.network.state.store(Arc::clone(&next));
         if let Some(publisher) = &mut self.publisher {
-            publisher.publish(&before, &next, &[], &Outcome { boards: true, chunks: vec![0..0] });
+            // One publication without changes: the network's own channel hears of every revision.
+            let chunks = std::iter::once(0..0).collect();
+            publisher.publish(&before, &next, &[], &Outcome { boards: true, chunks });
         }
         true
     }

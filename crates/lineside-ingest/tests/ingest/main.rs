@@ -1,9 +1,16 @@
 //! The crate from outside: messages in, states and publications out.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::print_stderr, reason = "what is skipped is said")]
+
 mod convergence;
 mod departures;
 mod exports;
 mod golden;
 mod normalize;
+mod polling;
+mod real_feeds;
+mod replay;
 mod search;
 mod support;
+mod upstream;

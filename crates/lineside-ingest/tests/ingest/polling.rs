@@ -1,0 +1,284 @@
+//! Feeds polled over real sockets: what a source does, and how the feed is said to be doing.
+
+use std::{fmt, io::Write as _, sync::Arc, time::Duration};
+
+use flate2::{Compression, write::GzEncoder};
+use lineside_hub::HubConfig;
+use lineside_ingest::{
+    FailureCode, Feed, FeedConfig, FeedState, Ingest, Location, Options, Secret,
+};
+use lineside_sync::{Clock, RealClock, UnixMillis};
+
+use crate::{
+    support::*,
+    upstream::{Answer, Upstream, http, unmeasured},
+};
+
+/// A real-time message of one vehicle whose time is the present.
+fn body(lat: f32) -> Vec<u8> {
+    let now = RealClock::new().wall().seconds();
+    message(now, vec![vehicle("1", None, lat, 2.34, now)]).to_vec()
+}
+
+fn config(id: &str, url: &str) -> FeedConfig {
+    let mut config = FeedConfig::new(feed(id), Location::parse(url).unwrap());
+    config.poll = Some(Duration::from_millis(50));
+    config.timeout = Duration::from_millis(300);
+    config.max_bytes = 1 << 20;
+    config
+}
+
+pub(crate) fn start(feeds: Vec<FeedConfig>) -> Arc<Ingest> {
+    let clock: Arc<dyn Clock> = Arc::new(RealClock::new());
+    let client_name = "test-client/1".to_owned();
+    Ingest::start(Options { feeds, clock, seed: 9, hub: HubConfig::default(), client_name })
+}
+
+/// Waits for what must come; the deadline only ends a test that fails.
+pub(crate) async fn until(what: impl fmt::Display, is_so: impl Fn() -> bool) {
+    let clock = RealClock::new();
+    for _ in 0..2_000 {
+        if is_so() {
+            return;
+        }
+        clock.sleep(Duration::from_millis(5)).await;
+    }
+    panic!("it never happened that {what}");
+}
+
+async fn until_failed(feed: &Feed, code: FailureCode) {
+    let error = || feed.status().last_error.clone();
+    let what = fmt::from_fn(|f| write!(f, "{code} is its failure, but {:?}", error()));
+    until(what, || error().is_some_and(|error| error.code == code)).await;
+}
+
+fn gzip(body: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(body).unwrap();
+    encoder.finish().unwrap()
+}
+
+#[tokio::test]
+async fn a_source_is_asked_conditionally_and_by_name() {
+    let first = body(48.87);
+    let good =
+        http("200 OK", &["etag: \"one\"", "last-modified: Wed, 04 Mar 2026 07:00:00 GMT"], &first);
+    let upstream = Upstream::start(Answer::Conditional("\"one\"", good)).await;
+    let ingest = start(vec![config("f", &upstream.url("/vp.pb"))]);
+    let feed = ingest.feed("f").unwrap();
+    until("three polls are over", || feed.status().fetches >= 3).await;
+    let requests = upstream.requests();
+    assert!(requests[0].contains("user-agent: test-client/1"), "{}", requests[0]);
+    assert!(requests[0].contains("accept-encoding: gzip"));
+    assert!(!requests[0].contains("if-none-match"));
+    assert!(requests[1].contains("if-none-match: \"one\""));
+    assert!(requests[1].contains("if-modified-since: wed, 04 mar 2026 07:00:00 gmt"));
+    let status = feed.status();
+    assert_eq!((status.state, status.entities, status.failures), (FeedState::Ok, 1, 0));
+    assert_eq!(status.outcomes[0], ("new".into(), 1));
+    assert_eq!(status.outcomes[1].0, "not_modified");
+    let snapshot = feed.snapshot().unwrap();
+    assert_eq!((&snapshot.bytes[..], snapshot.file_name.as_str()), (&first[..], "vp.pb"));
+    assert_eq!(snapshot.last_modified, Some(UnixMillis::from_seconds(EIGHT)));
+    assert_eq!(snapshot.content_type, "application/x-protobuf");
+    assert!(ingest.ready());
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
+async fn the_same_bytes_again_publish_nothing() {
+    let upstream = Upstream::start(Answer::Bytes(http("200 OK", &[], &body(48.87)))).await;
+    let ingest = start(vec![config("f", &upstream.url("/"))]);
+    let feed = ingest.feed("f").unwrap();
+    until("it is known", || feed.status().entities == 1).await;
+    let revision = feed.network().state().revision;
+    let success = feed.status().last_success;
+    until("it came again", || feed.status().outcomes.iter().any(|it| it.0 == "same" && it.1 >= 2))
+        .await;
+    assert_eq!(feed.network().state().revision, revision);
+    assert!(feed.status().last_success > success);
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
+async fn whatever_comes_instead_the_last_good_bytes_stay_and_recovery_is_seen() {
+    let first = body(48.87);
+    let good = http("200 OK", &[], &first);
+    let upstream = Upstream::start(Answer::Bytes(good.clone())).await;
+    let ingest = start(vec![config("f", &upstream.url("/"))]);
+    let feed = ingest.feed("f").unwrap();
+    let bomb = gzip(&vec![0; 64 << 20]);
+    let large = vec![7; 2 << 20];
+    let ok = |headers: &[&str], body: &[u8]| Answer::Bytes(http("200 OK", headers, body));
+    let cut = |mut bytes: Vec<u8>, by: usize| {
+        bytes.truncate(bytes.len() - by);
+        bytes
+    };
+    let answers = [
+        (Answer::Bytes(http("500 Internal Server Error", &[], b"oops")), FailureCode::Http(500)),
+        (Answer::Bytes(http("404 Not Found", &[], b"")), FailureCode::Http(404)),
+        (Answer::Bytes(b"HTTP/1.1 204 No Content\r\n\r\n".to_vec()), FailureCode::Empty),
+        (ok(&[], b""), FailureCode::Empty),
+        (ok(&["content-type: text/html"], b"<!doctype html><p>Soon</p>"), FailureCode::Html),
+        (ok(&[], b"certainly no protobuf"), FailureCode::Decode),
+        (ok(&[], &cut(first.clone(), 3)), FailureCode::Truncated),
+        (Answer::Bytes(cut(good.clone(), 3)), FailureCode::Truncated),
+        (ok(&["content-encoding: gzip"], &cut(gzip(&first), 6)), FailureCode::Truncated),
+        (ok(&["content-encoding: gzip"], &bomb), FailureCode::TooLarge),
+        (ok(&["content-encoding: br"], &first), FailureCode::Decode),
+        (ok(&[], &large), FailureCode::TooLarge),
+        (Answer::Bytes(unmeasured(&[], &large)), FailureCode::TooLarge),
+        (Answer::ThenHang(Vec::new()), FailureCode::Timeout),
+        (Answer::ThenHang(cut(good.clone(), 3)), FailureCode::Timeout),
+        (Answer::HangUp, FailureCode::Connect),
+    ];
+    for (answer, code) in answers {
+        upstream.set(Answer::Bytes(good.clone()));
+        until("it is well", || feed.status().state == FeedState::Ok).await;
+        upstream.set(answer);
+        until_failed(&feed, code).await;
+        let status = feed.status();
+        assert_eq!(status.state, FeedState::Stale, "{}", status.reason);
+        assert!(status.reason.starts_with(&code.to_string()), "{}", status.reason);
+        assert_eq!(feed.snapshot().unwrap().bytes, first);
+        assert_eq!(feed.network().state().vehicles().count(), 1);
+    }
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
+async fn compressed_bodies_are_taken() {
+    let first = body(48.87);
+    let answer = http("200 OK", &["content-encoding: gzip"], &gzip(&first));
+    let upstream = Upstream::start(Answer::Bytes(answer)).await;
+    let ingest = start(vec![config("f", &upstream.url("/"))]);
+    let feed = ingest.feed("f").unwrap();
+    until("it is known", || feed.status().entities == 1).await;
+    assert_eq!(feed.snapshot().unwrap().bytes, first);
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
+async fn secrets_go_to_the_origin_that_was_named_and_to_no_other() {
+    let elsewhere = Upstream::start(Answer::Bytes(http("200 OK", &[], &body(48.87)))).await;
+    let location = format!("location: {}", elsewhere.url("/moved"));
+    let upstream = Upstream::start(Answer::Bytes(http("302 Found", &[&location], b""))).await;
+    let mut config = config("f", &upstream.url("/vp?line=4"));
+    config.headers = vec![("X-Api-Key".into(), Secret::new("s3cret"))];
+    config.query = vec![("token".into(), Secret::new("t0ken"))];
+    let ingest = start(vec![config]);
+    let feed = ingest.feed("f").unwrap();
+    until("it is known", || feed.status().entities == 1).await;
+    let asked = &upstream.requests()[0];
+    assert!(asked.contains("get /vp?line=4&token=t0ken") && asked.contains("x-api-key: s3cret"));
+    let led_to = &elsewhere.requests()[0];
+    assert!(led_to.starts_with("get /moved http"), "{led_to}");
+    assert!(!led_to.contains("s3cret") && !led_to.contains("t0ken"));
+    // Nor are they shown when something fails.
+    upstream.set(Answer::HangUp);
+    until_failed(&feed, FailureCode::Connect).await;
+    assert!(!format!("{:?}", feed.status()).contains("t0ken"));
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
+async fn redirects_end() {
+    let upstream = Upstream::start(Answer::HangUp).await;
+    upstream.set(Answer::Bytes(http("302 Found", &["location: /again"], b"")));
+    let ingest = start(vec![config("f", &upstream.url("/"))]);
+    let feed = ingest.feed("f").unwrap();
+    until_failed(&feed, FailureCode::Http(302)).await;
+    assert_eq!(feed.status().state, FeedState::Failing);
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
+async fn what_cannot_be_reached_is_told_apart() {
+    // A server that speaks before it is spoken to, and not TLS.
+    let talker = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let talks_at = talker.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((mut socket, _)) = talker.accept().await {
+            let _ =
+                tokio::io::AsyncWriteExt::write_all(&mut socket, b"HTTP/1.1 400 Bad Request").await;
+        }
+    });
+    let closed = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap();
+    let mut unnamed = config("dns", "http://no-such-host.invalid/");
+    unnamed.timeout = Duration::from_secs(30);
+    let ingest = start(vec![
+        config("connect", &format!("http://{closed}/")),
+        config("tls", &format!("https://{talks_at}/")),
+        unnamed,
+        config("file", "/no/such/file.pb"),
+    ]);
+    for (id, code) in [
+        ("connect", FailureCode::Connect),
+        ("tls", FailureCode::Tls),
+        ("dns", FailureCode::Dns),
+        ("file", FailureCode::Connect),
+    ] {
+        until_failed(&ingest.feed(id).unwrap(), code).await;
+    }
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
+async fn data_too_old_to_be_served_are_taken_back() {
+    let upstream = Upstream::start(Answer::Bytes(http("200 OK", &[], &body(48.87)))).await;
+    let mut config = config("f", &upstream.url("/"));
+    config.max_age = Some(Duration::from_millis(1_500));
+    let ingest = start(vec![config]);
+    let feed = ingest.feed("f").unwrap();
+    until("it is known", || feed.network().state().vehicles().count() == 1).await;
+    upstream.set(Answer::HangUp);
+    until("it is gone", || feed.network().state().vehicles().count() == 0).await;
+    assert_eq!(feed.status().state, FeedState::Failing);
+    assert!(feed.status().reason.contains("too old"), "{}", feed.status().reason);
+    upstream.set(Answer::Bytes(http("200 OK", &[], &body(48.88))));
+    until("it is back", || feed.network().state().vehicles().count() == 1).await;
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
+async fn old_data_are_late_and_no_data_are_empty() {
+    let old = RealClock::new().wall().seconds() - 3_600;
+    let late = message(old, vec![vehicle("1", None, 48.87, 2.34, old)]);
+    let upstream = Upstream::start(Answer::Bytes(http("200 OK", &[], &late))).await;
+    let ingest = start(vec![config("f", &upstream.url("/"))]);
+    let feed = ingest.feed("f").unwrap();
+    until("it is late", || feed.status().state == FeedState::Late).await;
+    let record = |state: &str| {
+        let records = feed.network().state();
+        let json = records.feed_records().next().unwrap().json().clone();
+        String::from_utf8_lossy(&json).contains(&format!("\"state\":\"{state}\""))
+    };
+    assert!(record("late"));
+    upstream.set(Answer::Bytes(http("200 OK", &[], &message(old + 3_600, Vec::new()))));
+    until("it is empty", || feed.status().state == FeedState::Empty && record("empty")).await;
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
+async fn the_json_twin_is_a_feed_too() {
+    let json = br#"{"header":{"gtfs_realtime_version":"2.0","timestamp":4000000000},
+        "entity":[{"id":"1","vehicle":{"vehicle":{"id":"7"},"position":{"latitude":48.8,"longitude":2.3}}}]}"#;
+    let upstream = Upstream::start(Answer::Bytes(http("200 OK", &[], json))).await;
+    let ingest = start(vec![config("f", &upstream.url("/vp.json"))]);
+    let feed = ingest.feed("f").unwrap();
+    until("it is known", || feed.network().state().vehicles().count() == 1).await;
+    assert_eq!(feed.network().state().vehicles().next().unwrap().id, "7");
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
+async fn raw_feeds_are_kept_as_they_are() {
+    let upstream =
+        Upstream::start(Answer::Bytes(http("200 OK", &[], b"stop;name\n1;Here\n"))).await;
+    let ingest = start(vec![config("f", &upstream.url("/list.csv"))]);
+    let feed = ingest.feed("f").unwrap();
+    until("it is known", || feed.snapshot().is_some()).await;
+    until("it is well", || feed.status().state == FeedState::Ok).await;
+    assert_eq!(feed.snapshot().unwrap().file_name, "list.csv");
+    ingest.shut_down().await;
+}

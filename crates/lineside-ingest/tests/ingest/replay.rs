@@ -1,0 +1,73 @@
+//! A recorded feed becomes a live one.
+
+use std::{fs, time::Duration};
+
+use lineside_ingest::{FeedConfig, FeedState, Location};
+use lineside_sync::{Clock, RealClock};
+
+use crate::{
+    polling::{start, until},
+    support::*,
+};
+
+#[tokio::test]
+async fn a_recording_moves_on_at_its_speed_with_its_own_times() {
+    let dir = tempfile::tempdir().unwrap();
+    for n in 0..5_i64 {
+        let at = EIGHT + n * 20;
+        let body = message(at, vec![vehicle("1", Some("T18"), 48.86 + n as f32 * 0.01, 2.34, at)]);
+        fs::write(dir.path().join(format!("frame-{}.pb", 9 - n)), body).unwrap();
+    }
+    let gtfs = tempfile::tempdir().unwrap();
+    for section in city(0).split("# ").skip(1) {
+        let (name, rows) = section.split_once('\n').unwrap();
+        let rows: Vec<_> = rows.lines().map(str::trim).collect();
+        fs::write(gtfs.path().join(name.trim()), rows.join("\n")).unwrap();
+    }
+    let url = format!("replay://{}?speed=100", dir.path().display());
+    let mut recorded = FeedConfig::new(feed("recorded"), Location::parse(&url).unwrap());
+    recorded.static_feed = Some(feed("city"));
+    let schedule = FeedConfig::new(feed("city"), Location::of_path(gtfs.path()));
+    let started = RealClock::new();
+    let ingest = start(vec![recorded, schedule]);
+    let network = ingest.network_of("city").unwrap();
+    assert_eq!(network.id().as_str(), "city");
+    let lat =
+        || network.state().vehicles().next().and_then(|it| it.position()).map_or(0.0, |it| it.0);
+    let mut seen = Vec::new();
+    while seen.len() < 5 {
+        let now = lat();
+        if now > 0.0 && seen.last() != Some(&now) {
+            seen.push(now);
+        }
+        started.sleep(Duration::from_millis(5)).await;
+        assert!(started.monotonic() < Duration::from_secs(20), "{seen:?}");
+    }
+    assert!(seen.is_sorted());
+    // Eighty recorded seconds take 0.8 real ones.
+    assert!(started.monotonic() >= Duration::from_millis(750));
+    let feed = ingest.feed("recorded").unwrap();
+    assert_eq!(feed.status().state, FeedState::Ok, "{}", feed.status().reason);
+    assert!(network.now().seconds() >= EIGHT + 80 && network.now().seconds() < EIGHT + 80 + 1_000);
+    let state = network.state();
+    let vehicle = state.vehicles().next().unwrap();
+    assert_eq!(vehicle.vehicle().unwrap().timestamp, Some(EIGHT as u64 + 80));
+    until("the schedule is there", || network.timetable().is_some()).await;
+    let join = || network.state().vehicles().next().unwrap().join.route_short_name.clone();
+    until("the vehicle has its route", || join().as_deref() == Some("12")).await;
+    let board = network.departures("C", network.now().seconds(), 40).unwrap();
+    assert!(board.iter().any(|departure| departure.trip_id == "T19"));
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_recording_that_is_over_becomes_late() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("1.pb"), message(EIGHT, vec![vehicle("1", None, 48.9, 2.3, EIGHT)]))
+        .unwrap();
+    let url = format!("replay://{}?speed=10000", dir.path().display());
+    let ingest = start(vec![FeedConfig::new(feed("r"), Location::parse(&url).unwrap())]);
+    let feed = ingest.feed("r").unwrap();
+    until("it is late", || feed.status().state == FeedState::Late).await;
+    ingest.shut_down().await;
+}

@@ -1,0 +1,120 @@
+//! A producer on a loopback socket that answers as it is told.
+
+use std::{
+    net::SocketAddr,
+    sync::{Arc, Mutex},
+};
+
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+};
+
+/// What the producer does with a request.
+#[derive(Clone, Debug)]
+pub(crate) enum Answer {
+    /// These bytes, head and all, then the end of the connection.
+    Bytes(Vec<u8>),
+    /// These bytes, then silence.
+    ThenHang(Vec<u8>),
+    /// The end of the connection at once.
+    HangUp,
+    /// 304 where the request has this entity tag, else the bytes.
+    Conditional(&'static str, Vec<u8>),
+}
+
+/// A running producer.
+#[derive(Clone, Debug)]
+pub(crate) struct Upstream {
+    pub(crate) address: SocketAddr,
+    answer: Arc<Mutex<Answer>>,
+    /// The heads of the requests so far, in lower case.
+    requests: Arc<Mutex<Vec<String>>>,
+}
+
+impl Upstream {
+    pub(crate) async fn start(answer: Answer) -> Upstream {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let upstream = Upstream {
+            address: listener.local_addr().unwrap(),
+            answer: Arc::new(Mutex::new(answer)),
+            requests: Arc::default(),
+        };
+        let serving = upstream.clone();
+        tokio::spawn(async move {
+            while let Ok((socket, _)) = listener.accept().await {
+                let upstream = serving.clone();
+                tokio::spawn(async move { upstream.serve(socket).await });
+            }
+        });
+        upstream
+    }
+
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    pub(crate) fn set(&self, answer: Answer) {
+        *self.answer.lock().unwrap() = answer;
+    }
+
+    pub(crate) fn requests(&self) -> Vec<String> {
+        self.requests.lock().unwrap().clone()
+    }
+
+    async fn serve(&self, mut socket: TcpStream) {
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            match socket.read_u8().await {
+                Ok(byte) => head.push(byte),
+                Err(_) => return,
+            }
+        }
+        let head = String::from_utf8(head).unwrap().to_lowercase();
+        self.requests.lock().unwrap().push(head.clone());
+        let answer = self.answer.lock().unwrap().clone();
+        // The client may have given up already; that is its right.
+        match answer {
+            Answer::Bytes(bytes) => {
+                let _ = socket.write_all(&bytes).await;
+            }
+            Answer::ThenHang(bytes) => {
+                let _ = socket.write_all(&bytes).await;
+                let _ = socket.read_u8().await;
+            }
+            Answer::HangUp => {}
+            Answer::Conditional(etag, bytes) => {
+                let known = head.contains(&format!("if-none-match: {etag}"));
+                let reply =
+                    if known { b"HTTP/1.1 304 Not Modified\r\n\r\n".to_vec() } else { bytes };
+                let _ = socket.write_all(&reply).await;
+            }
+        }
+    }
+}
+
+/// A whole answer with its length.
+pub(crate) fn http(status: &str, headers: &[&str], body: &[u8]) -> Vec<u8> {
+    let mut out = format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\n", body.len());
+    for header in headers {
+        out.push_str(header);
+        out.push_str("\r\n");
+    }
+    out.push_str("\r\n");
+    let mut out = out.into_bytes();
+    out.extend_from_slice(body);
+    out
+}
+
+/// An answer whose body ends with the connection.
+pub(crate) fn unmeasured(headers: &[&str], body: &[u8]) -> Vec<u8> {
+    let mut out = String::from("HTTP/1.1 200 OK\r\nconnection: close\r\n");
+    for header in headers {
+        out.push_str(header);
+        out.push_str("\r\n");
+    }
+    out.push_str("\r\n");
+    let mut out = out.into_bytes();
+    out.extend_from_slice(body);
+    out
+}
