@@ -62,9 +62,12 @@ fn only(arguments: &[String]) -> anyhow::Result<Vec<&str>> {
     Ok(names)
 }
 
-/// A tidy test fails in words: where in its own code it did so is of no interest.
+/// A tidy test fails in words: where in its own code it did so is of no interest. What it shows when
+/// it passes is what is longest.
 fn tidy(tree: &Tree) -> anyhow::Result<()> {
-    run(cargo_locked(tree, "test").args(["--package", "xtask"]).env("RUST_BACKTRACE", "0"))
+    run(cargo_locked(tree, "test")
+        .args(["--package", "xtask", "--", "--show-output"])
+        .env("RUST_BACKTRACE", "0"))
 }
 
 fn clippy(tree: &Tree) -> anyhow::Result<()> {

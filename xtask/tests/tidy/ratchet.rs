@@ -10,9 +10,9 @@ use crate::report;
 use crate::tree::{File, files, root};
 
 /// A file up to this many lines is no long one.
-const FILE_LINES: usize = 600;
+const FILE_LINES: usize = 500;
 /// A function up to this many lines is no long one.
-const FUNCTION_LINES: usize = 100;
+const FUNCTION_LINES: usize = 60;
 /// How many of each are shown.
 const SHOWN: usize = 10;
 
