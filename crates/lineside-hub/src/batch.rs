@@ -81,14 +81,14 @@ impl<'a> Batch<'a> {
         for (&group, &position) in &self.reached {
             self.hub.group(group).published().raise(position);
         }
-        let mut bells = Vec::new();
+        let mut signals = Vec::new();
         for room in &self.touched {
-            room.gather_listeners(&mut bells);
+            room.gather_listeners(&mut signals);
         }
         // A session that drained meanwhile may be there twice.
-        bells.sort_unstable_by_key(|bell| bell.session);
-        bells.dedup_by_key(|bell| bell.session);
-        bells.iter().for_each(|bell| bell.signal());
+        signals.sort_unstable_by_key(|signal| signal.session);
+        signals.dedup_by_key(|signal| signal.session);
+        signals.iter().for_each(|signal| signal.send());
         let counters = self.hub.counters();
         let bytes = counters.ring_bytes.load(Ordering::Relaxed)
             + counters.state_bytes.load(Ordering::Relaxed);

@@ -13,49 +13,51 @@ pub trait Listener: Send + Sync + 'static {
     fn signal(&self);
 }
 
-/// One session's bell.
+/// The way to one session's listener.
 ///
-/// `rung` is set by whoever has something for the session and taken by the session before it gives up
-/// looking. Both are read-modify-writes: whichever comes second sees what the first one did, so either
-/// the session looks again or the publisher signals.
-pub(crate) struct Bell {
+/// `pending` is set by whoever has something for the session and taken by the session before it gives
+/// up looking. Both are read-modify-writes: whichever comes second sees what the first one did, so
+/// either the session looks again or the publisher signals.
+pub(crate) struct Signal {
     /// Tells sessions apart, in order of their making.
     pub(crate) session: u64,
-    rung: AtomicBool,
+    pending: AtomicBool,
     listener: Arc<dyn Listener>,
 }
 
-impl Bell {
+impl Signal {
     pub(crate) fn new(session: u64, listener: Arc<dyn Listener>) -> Arc<Self> {
-        Arc::new(Self { session, rung: AtomicBool::new(false), listener })
+        Arc::new(Self { session, pending: AtomicBool::new(false), listener })
     }
 
-    /// Marks that there is something; true when the listener is to be signaled for it.
+    /// Notes that there is something; true when the listener is to be told of it.
     pub(crate) fn set(&self) -> bool {
-        !self.rung.swap(true, Ordering::AcqRel)
+        !self.pending.swap(true, Ordering::AcqRel)
     }
 
-    /// Takes the mark; true when there was one.
+    /// Takes the note; true when there was one.
     pub(crate) fn take(&self) -> bool {
-        self.rung.swap(false, Ordering::AcqRel)
+        self.pending.swap(false, Ordering::AcqRel)
     }
 
-    pub(crate) fn signal(&self) {
+    /// Tells the listener.
+    pub(crate) fn send(&self) {
         self.listener.signal();
     }
 
-    pub(crate) fn ring(&self) {
+    /// Notes it, and tells the listener unless it knows.
+    pub(crate) fn notify(&self) {
         if self.set() {
-            self.signal();
+            self.send();
         }
     }
 }
 
-impl fmt::Debug for Bell {
+impl fmt::Debug for Signal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Bell")
+        f.debug_struct("Signal")
             .field("session", &self.session)
-            .field("rung", &self.rung)
+            .field("pending", &self.pending)
             .finish_non_exhaustive()
     }
 }

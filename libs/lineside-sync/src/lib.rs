@@ -2,6 +2,8 @@
 //!
 //! So far: [`Clock`], through which everything that must be repeatable is handed its time.
 
+#![warn(missing_docs)]
+
 mod clock;
 
 #[cfg(feature = "tokio")]

@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use super::EncodedState;
 use crate::limits::RING_STATES_MAX;
-use crate::listener::Bell;
+use crate::listener::Signal;
 use crate::publication::Publication;
 use crate::ring::{Bounds, Ring};
 use crate::{Epoch, HubConfig, Position};
@@ -31,10 +31,10 @@ pub(super) struct Log {
     pub(super) reading: Option<u64>,
     pub(super) reads: u64,
     /// Who is to be told when the read ends. Bound: once per listener.
-    pub(super) waiters: Vec<Arc<Bell>>,
+    pub(super) waiters: Vec<Arc<Signal>>,
     /// By session, so that they are signaled in the same order each time. Bound: the program's limit
     /// of sessions.
-    pub(super) listeners: BTreeMap<u64, Arc<Bell>>,
+    pub(super) listeners: BTreeMap<u64, Arc<Signal>>,
     /// When the last listener left, or the room was made.
     pub(super) quiet_since: Duration,
     pub(super) closed: bool,

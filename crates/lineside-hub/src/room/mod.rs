@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 pub use self::state::EncodedState;
 
 use self::log::Log;
-use crate::listener::Bell;
+use crate::listener::Signal;
 use crate::metrics::Counters;
 use crate::publication::Publication;
 use crate::{Channel, Epoch, HubConfig, Position, RoomKey};
@@ -125,18 +125,18 @@ impl Room {
     }
 
     /// Lets a session listen; false when the room has been closed and another is to be found.
-    pub(crate) fn join(&self, bell: &Arc<Bell>) -> bool {
+    pub(crate) fn join(&self, signal: &Arc<Signal>) -> bool {
         let mut log = self.log.lock();
         if !log.closed {
-            log.listeners.insert(bell.session, bell.clone());
+            log.listeners.insert(signal.session, signal.clone());
         }
         !log.closed
     }
 
-    pub(crate) fn leave(&self, bell: &Bell, now: Duration) {
+    pub(crate) fn leave(&self, signal: &Signal, now: Duration) {
         let mut log = self.log.lock();
-        log.listeners.remove(&bell.session);
-        log.waiters.retain(|waiter| waiter.session != bell.session);
+        log.listeners.remove(&signal.session);
+        log.waiters.retain(|waiter| waiter.session != signal.session);
         log.quiet_since = now;
     }
 
@@ -181,8 +181,8 @@ impl Room {
         })
     }
 
-    pub(crate) fn gather_listeners(&self, into: &mut Vec<Arc<Bell>>) {
-        into.extend(self.log.lock().listeners.values().filter(|bell| bell.set()).cloned());
+    pub(crate) fn gather_listeners(&self, into: &mut Vec<Arc<Signal>>) {
+        into.extend(self.log.lock().listeners.values().filter(|signal| signal.set()).cloned());
     }
 
     pub(crate) fn epoch(&self) -> Option<Epoch> {
@@ -204,7 +204,7 @@ impl Room {
             let listeners = log.listeners.values().filter(|_| before.is_some());
             (true, listeners.cloned().collect())
         });
-        woken.iter().for_each(|bell| bell.ring());
+        woken.iter().for_each(|signal| signal.notify());
         settled
     }
 

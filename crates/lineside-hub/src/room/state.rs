@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::{Log, Room};
 use crate::limits::STATE_READ_ATTEMPTS;
-use crate::listener::Bell;
+use crate::listener::Signal;
 use crate::metrics::count;
 use crate::publication::Payload;
 use crate::{Epoch, Position, State, StateSource};
@@ -59,18 +59,18 @@ pub(crate) struct Taken {
 }
 
 impl Room {
-    /// The state for a reader that holds `held`, or `None` while somebody else reads it: then the bell
-    /// is rung at the end. `waits_for` remembers, between calls, for which read that was arranged.
+    /// The state for a reader that holds `held`, or `None` while somebody else reads it: then the signal
+    /// is sent at the end. `waits_for` remembers, between calls, for which read that was arranged.
     pub(crate) fn take_state(
         &self,
         source: &dyn StateSource,
         held: Option<Position>,
-        bell: &Arc<Bell>,
+        signal: &Arc<Signal>,
         waits_for: &mut u64,
         now: Duration,
     ) -> Option<Taken> {
         for attempt in 1.. {
-            let begun = match self.begin_read(held, bell, waits_for, now) {
+            let begun = match self.begin_read(held, signal, waits_for, now) {
                 Begin::Ready(taken) => return Some(taken),
                 Begin::Wait => return None,
                 Begin::Read(begun) => begun,
@@ -90,7 +90,7 @@ impl Room {
     fn begin_read(
         &self,
         held: Option<Position>,
-        bell: &Arc<Bell>,
+        signal: &Arc<Signal>,
         waits_for: &mut u64,
         now: Duration,
     ) -> Begin {
@@ -102,7 +102,7 @@ impl Room {
         if let Some(read) = log.reading {
             if *waits_for != read {
                 *waits_for = read;
-                log.waiters.push(bell.clone());
+                log.waiters.push(signal.clone());
             }
             return Begin::Wait;
         }
@@ -145,7 +145,7 @@ impl Room {
             }
             ((covered || last).then(|| log.weigh(state, held)), woken)
         });
-        woken.iter().for_each(|bell| bell.ring());
+        woken.iter().for_each(|signal| signal.notify());
         taken
     }
 }
@@ -182,6 +182,6 @@ impl Drop for Reading<'_> {
             log.reading = None;
             std::mem::take(&mut log.waiters)
         };
-        waiters.iter().for_each(|bell| bell.ring());
+        waiters.iter().for_each(|signal| signal.notify());
     }
 }

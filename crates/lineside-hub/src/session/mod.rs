@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering;
 use self::sequence::Sequences;
 use self::subscription::{From, Step, Subscription};
 use crate::hub::order_state_and_rooms;
-use crate::listener::Bell;
+use crate::listener::Signal;
 use crate::metrics::count;
 use crate::room::Claim;
 use crate::{
@@ -127,7 +127,7 @@ impl Delivery {
 /// A client's subscriptions. Dropping it leaves all rooms.
 pub struct Session {
     hub: Arc<Hub>,
-    bell: Arc<Bell>,
+    signal: Arc<Signal>,
     limits: SessionLimits,
     /// Bound: `SessionLimits::channels_max`.
     subscriptions: Vec<Subscription>,
@@ -144,10 +144,10 @@ impl Session {
         limits: SessionLimits,
     ) -> Self {
         hub.counters().sessions.fetch_add(1, Ordering::Relaxed);
-        let bell = Bell::new(number, listener);
+        let signal = Signal::new(number, listener);
         Self {
             hub,
-            bell,
+            signal,
             limits,
             subscriptions: Vec::new(),
             sequences: Sequences::default(),
@@ -231,7 +231,7 @@ impl Session {
             if let Some(delivery) = self.scan() {
                 return Some(delivery);
             }
-            if !self.bell.take() {
+            if !self.signal.take() {
                 self.sequences.raise(&mut self.subscriptions);
                 return None;
             }
@@ -255,7 +255,7 @@ impl Session {
             if room.channel() != channel {
                 return Err(SubscribeError::KeyTaken);
             }
-            if room.join(&self.bell) {
+            if room.join(&self.signal) {
                 return Ok(room);
             }
         }
@@ -285,7 +285,7 @@ impl Session {
             let index = self.turn % self.subscriptions.len();
             self.turn = index + 1;
             let subscription = &mut self.subscriptions[index];
-            match subscription.step(&self.hub, &self.bell) {
+            match subscription.step(&self.hub, &self.signal) {
                 Step::Nothing => {}
                 Step::Deliver(delivery) => {
                     self.sequences.touch(subscription.sequence);
@@ -310,7 +310,7 @@ impl Session {
     }
 
     fn leave(&self, room: &Room) {
-        room.leave(&self.bell, self.hub.clock().monotonic());
+        room.leave(&self.signal, self.hub.clock().monotonic());
     }
 }
 
@@ -326,7 +326,7 @@ impl Drop for Session {
 impl fmt::Debug for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Session")
-            .field("number", &self.bell.session)
+            .field("number", &self.signal.session)
             .field("subscriptions", &self.subscriptions.len())
             .finish_non_exhaustive()
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Delivery, Ended};
 use crate::limits::GAPS_MAX;
-use crate::listener::Bell;
+use crate::listener::Signal;
 use crate::metrics::count;
 use crate::room::Look;
 use crate::{EncodedState, Hub, Position, Room};
@@ -81,7 +81,7 @@ impl Subscription {
     }
 
     /// One step further, if there is one.
-    pub(super) fn step(&mut self, hub: &Hub, bell: &Arc<Bell>) -> Step {
+    pub(super) fn step(&mut self, hub: &Hub, signal: &Arc<Signal>) -> Step {
         if let Phase::Following { seen } = self.phase {
             if seen == Some(self.room.version()) {
                 return Step::Nothing;
@@ -91,7 +91,7 @@ impl Subscription {
                 Follow::NeedsState => self.phase = Phase::Wanting { waits_for: 0 },
             }
         }
-        if let Some(end) = self.want_state(hub, bell) {
+        if let Some(end) = self.want_state(hub, signal) {
             return end;
         }
         self.next_part()
@@ -123,10 +123,10 @@ impl Subscription {
     }
 
     /// Gets hold of the state if it is wanted. Says so when there is none yet, or never will be.
-    fn want_state(&mut self, hub: &Hub, bell: &Arc<Bell>) -> Option<Step> {
+    fn want_state(&mut self, hub: &Hub, signal: &Arc<Signal>) -> Option<Step> {
         let Phase::Wanting { waits_for } = &mut self.phase else { return None };
         let now = hub.clock().monotonic();
-        let Some(taken) = self.room.take_state(hub.source(), self.cursor, bell, waits_for, now)
+        let Some(taken) = self.room.take_state(hub.source(), self.cursor, signal, waits_for, now)
         else {
             return Some(Step::Nothing);
         };

@@ -132,7 +132,7 @@ fn reaching_the_top_in_between_forgives_a_gap() {
 }
 
 #[test]
-fn a_new_dataset_brings_the_state_once_without_a_gap() {
+fn a_new_dataset_bsignals_the_state_once_without_a_gap() {
     let stage = stage();
     let (mut session, _) = stage.on("route/1", None);
     let (mut behind, _) = stage.on("route/1", None);
@@ -168,10 +168,10 @@ fn who_was_overtaken_before_the_new_dataset_is_told_of_the_gap() {
 #[test]
 fn a_new_life_is_a_gap_for_all() {
     let stage = stage();
-    let (mut session, rings) = stage.on("route/1", None);
+    let (mut session, signals) = stage.on("route/1", None);
     drain(&mut session);
     stage.publish_at(Position { epoch: OTHER_EPOCH, offset: 3 }, &[1]);
-    assert_eq!(rings.take(), 1);
+    assert_eq!(signals.take(), 1);
     assert_eq!(drain(&mut session), "g3");
     assert_eq!(stage.hub.metrics().gaps_epoch_total, 1);
     assert!(session.held().all(|(_, position)| position.epoch == OTHER_EPOCH));
@@ -222,18 +222,18 @@ fn a_state_that_is_overtaken_while_it_is_read_is_read_again() {
 fn one_reads_the_state_and_the_others_are_told_when_it_is_there() {
     let stage = stage();
     let (mut first, _) = stage.on("route/1", None);
-    let (other, rings) = stage.on("route/1", None);
+    let (other, signals) = stage.on("route/1", None);
     let other = Arc::new(Mutex::new(other));
     let waiting = other.clone();
-    let rang = rings.clone();
+    let until_then = signals.clone();
     stage.source.in_read.lock().push_back(Box::new(move || {
         assert_eq!(drain(&mut waiting.lock()), "", "it goes on with other rooms");
-        assert_eq!(rang.take(), 0);
+        assert_eq!(until_then.take(), 0);
     }));
     let Some(Delivery::State { state: one, .. }) = first.next_delivery() else {
         panic!("no state")
     };
-    assert_eq!(rings.take(), 1);
+    assert_eq!(signals.take(), 1);
     let Some(Delivery::State { state: two, .. }) = other.lock().next_delivery() else {
         panic!("no state")
     };
@@ -245,7 +245,7 @@ fn one_reads_the_state_and_the_others_are_told_when_it_is_there() {
 fn a_source_that_panics_leaves_nobody_waiting() {
     let stage = stage();
     let (mut first, _) = stage.on("route/1", None);
-    let (other, rings) = stage.on("route/1", None);
+    let (other, signals) = stage.on("route/1", None);
     let other = Arc::new(Mutex::new(other));
     let waiting = other.clone();
     stage.source.in_read.lock().push_back(Box::new(move || {
@@ -254,7 +254,7 @@ fn a_source_that_panics_leaves_nobody_waiting() {
     }));
     let fault = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| first.next_delivery()));
     assert!(fault.is_err());
-    assert_eq!(rings.take(), 1);
+    assert_eq!(signals.take(), 1);
     assert_eq!(drain(&mut other.lock()), "s10");
 }
 
@@ -295,19 +295,19 @@ fn a_publication_is_shared_by_all_who_get_it() {
 #[test]
 fn a_listener_is_signaled_once_per_batch_and_not_again_until_it_is_dry() {
     let stage = stage();
-    let (mut session, rings) = stage.session();
+    let (mut session, signals) = stage.session();
     for id in 1..=3 {
         session.subscribe(&name(&format!("route/{id}")), None).expect("subscribed");
     }
     drain(&mut session);
-    assert_eq!(rings.take(), 0);
+    assert_eq!(signals.take(), 0);
     stage.publish([11], &[1, 2, 3]);
-    assert_eq!(rings.take(), 1);
+    assert_eq!(signals.take(), 1);
     stage.publish([12], &[1, 2, 3]);
-    assert_eq!(rings.take(), 0, "it knows already");
+    assert_eq!(signals.take(), 0, "it knows already");
     assert_eq!(drain(&mut session), "11 11 11 12 12 12");
     stage.publish([13], &[2]);
-    assert_eq!(rings.take(), 1);
+    assert_eq!(signals.take(), 1);
 }
 
 #[test]
@@ -481,7 +481,7 @@ fn refusals_name_their_reason() {
 
     let mut narrow = stage
         .hub
-        .session(Arc::new(crate::script::Rings::default()), SessionLimits { channels_max: 1 });
+        .session(Arc::new(crate::script::Signals::default()), SessionLimits { channels_max: 1 });
     assert!(narrow.subscribe(&route, None).is_ok());
     assert_eq!(narrow.subscribe(&name("route/2"), None), Err(SubscribeError::TooManyChannels));
 }

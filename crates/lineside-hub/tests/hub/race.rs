@@ -130,7 +130,7 @@ impl Drop for Done<'_> {
 
 struct Reader<'a> {
     hub: &'a Arc<Hub>,
-    bell: Arc<Unparks>,
+    listener: Arc<Unparks>,
     session: Session,
     held: Vec<Held>,
     /// What it would come back with.
@@ -143,16 +143,16 @@ impl<'a> Reader<'a> {
         let channel = |route| Channel::parse(&format!("c/{route}")).expect("a name");
         let held =
             [number, number + 1].map(|route| Held { channel: channel(route), route, cursor: 0 });
-        let bell =
+        let listener =
             Arc::new(Unparks { thread: thread::current(), signaled: AtomicBool::new(false) });
-        let session = hub.session(bell.clone(), SessionLimits::default());
-        let mut reader = Self { hub, bell, session, held: held.into(), listed: None };
+        let session = hub.session(listener.clone(), SessionLimits::default());
+        let mut reader = Self { hub, listener, session, held: held.into(), listed: None };
         reader.open();
         reader
     }
 
     fn open(&mut self) {
-        self.session = self.hub.session(self.bell.clone(), SessionLimits::default());
+        self.session = self.hub.session(self.listener.clone(), SessionLimits::default());
         for held in &mut self.held {
             let subscribed =
                 self.session.subscribe(&held.channel, self.listed).expect("subscribed");
@@ -178,7 +178,7 @@ impl<'a> Reader<'a> {
                 self.open();
             } else {
                 thread::park_timeout(LOST_SIGNAL);
-                assert!(self.bell.signaled.swap(false, Ordering::Acquire), "a signal was lost");
+                assert!(self.listener.signaled.swap(false, Ordering::Acquire), "a signal was lost");
             }
         }
     }

@@ -70,15 +70,15 @@ impl StateSource for Script {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Rings(AtomicUsize);
+pub(crate) struct Signals(AtomicUsize);
 
-impl Rings {
+impl Signals {
     pub(crate) fn take(&self) -> usize {
         self.0.swap(0, Ordering::AcqRel)
     }
 }
 
-impl Listener for Rings {
+impl Listener for Signals {
     fn signal(&self) {
         self.0.fetch_add(1, Ordering::AcqRel);
     }
@@ -112,16 +112,16 @@ pub(crate) fn stage_with(config: HubConfig) -> Stage {
 }
 
 impl Stage {
-    pub(crate) fn session(&self) -> (Session, Arc<Rings>) {
-        let rings = Arc::new(Rings::default());
-        (self.hub.session(rings.clone(), SessionLimits::default()), rings)
+    pub(crate) fn session(&self) -> (Session, Arc<Signals>) {
+        let signals = Arc::new(Signals::default());
+        (self.hub.session(signals.clone(), SessionLimits::default()), signals)
     }
 
     /// A session on one channel, from a position if there is one.
-    pub(crate) fn on(&self, channel: &str, from: Option<Position>) -> (Session, Arc<Rings>) {
-        let (mut session, rings) = self.session();
+    pub(crate) fn on(&self, channel: &str, from: Option<Position>) -> (Session, Arc<Signals>) {
+        let (mut session, signals) = self.session();
         session.subscribe(&name(channel), from).expect("a subscription");
-        (session, rings)
+        (session, signals)
     }
 
     pub(crate) fn room(&self, id: u64) -> Arc<Room> {

@@ -183,7 +183,7 @@ impl Storm {
         }
         let rooms = (0..=NETWORKS as u32).flat_map(|group| self.hub.rooms_of_group(group));
         for room in rooms {
-            // A batch stays whole, and brings a room three publications at most.
+            // A batch stays whole, and bsignals a room three publications at most.
             if room.publications() > self.ring_publications.max(3) {
                 return Err(format!("{}: {} publications", room.channel(), room.publications()));
             }

@@ -80,7 +80,7 @@ pub(crate) struct World {
     patience: u32,
 }
 
-/// What a poll brings.
+/// What a poll bsignals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Poll {
     Changes,

@@ -27,8 +27,8 @@ pub(super) fn heartbeat(id: Option<&str>) -> Bytes {
     }
 }
 
-/// A last word to who reads the stream by eye.
-pub(super) fn farewell(why: &str) -> Bytes {
+/// Why the stream ends, for who reads it by eye.
+pub(super) fn closing_comment(why: &str) -> Bytes {
     format!(": {why}\n\n").into()
 }
 
