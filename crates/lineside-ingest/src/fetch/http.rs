@@ -50,7 +50,7 @@ impl Resolve for Resolver {
         Box::pin(async move {
             match tokio::net::lookup_host((name.as_str(), 0)).await {
                 Ok(addresses) => Ok(Box::new(addresses.collect::<Vec<_>>().into_iter()) as Addrs),
-                Err(error) => Err(Box::new(DnsFailure(error.to_string())).into()),
+                Err(error) => Err(DnsFailure(error.to_string()).into()),
             }
         })
     }
