@@ -114,8 +114,15 @@ pub struct Origin {
     faults: Faults,
     /// The schedule as it is, old, and with ids of its own; each made when first asked for.
     schedules: [OnceLock<Edition>; 3],
-    /// The last edition of each real-time feed, by its time and its fault.
-    latest: Mutex<[Option<(i64, Option<Fault>, Edition)>; FeedId::ALL.len()]>,
+    latest: Mutex<[Option<Latest>; FeedId::ALL.len()]>,
+}
+
+/// The last edition of a real-time feed, with what it was made for.
+#[derive(Debug)]
+struct Latest {
+    seconds: i64,
+    fault: Option<Fault>,
+    edition: Edition,
 }
 
 impl Origin {
@@ -177,13 +184,13 @@ impl Origin {
         let every = if feed == FeedId::Alerts { ALERTS_EVERY } else { 1 };
         let seconds = now.seconds().div_euclid(every) * every;
         let mut latest = self.latest.lock();
-        if let Some((at, with, edition)) = &latest[feed as usize]
-            && (*at, *with) == (seconds, fault)
+        if let Some(last) = &latest[feed as usize]
+            && (last.seconds, last.fault) == (seconds, fault)
         {
-            return edition.clone();
+            return last.edition.clone();
         }
         let edition = self.real_time(feed, seconds, fault);
-        latest[feed as usize] = Some((seconds, fault, edition.clone()));
+        latest[feed as usize] = Some(Latest { seconds, fault, edition: edition.clone() });
         edition
     }
 

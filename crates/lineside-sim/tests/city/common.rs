@@ -16,6 +16,10 @@ pub(crate) const START: UnixMillis = UnixMillis(1_795_268_600_000);
 pub(crate) static CITY: LazyLock<Arc<City>> =
     LazyLock::new(|| Arc::new(City::generate(7, CityOptions::starting(START))));
 
+/// Another city of the same seed and start.
+pub(crate) static TWIN: LazyLock<City> =
+    LazyLock::new(|| City::generate(7, CityOptions::starting(START)));
+
 pub(crate) static SCHEDULE: LazyLock<Timetable> = LazyLock::new(|| load(&CITY));
 
 pub(crate) fn written(city: &City) -> Vec<u8> {

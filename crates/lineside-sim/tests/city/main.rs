@@ -1,5 +1,7 @@
 //! The city from outside: one binary, so that the city is made once for all its tests.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+
 mod base_map;
 mod common;
 mod origin;

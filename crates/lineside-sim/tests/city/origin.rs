@@ -115,7 +115,8 @@ fn each_fault_does_what_it_says() {
 #[test]
 fn a_script_breaks_only_its_feed_and_only_for_its_time() {
     let origin = origin(&["city-alerts:500@60+2m"]);
-    let status = |feed, seconds: i64| get(&origin, feed, UnixMillis(START.0 + seconds * 1_000)).status;
+    let status =
+        |feed, seconds: i64| get(&origin, feed, UnixMillis(START.0 + seconds * 1_000)).status;
     assert_eq!([59, 60, 179, 180].map(|s| status(FeedId::Alerts, s)), [200, 500, 500, 200]);
     assert_eq!(status(FeedId::Vehicles, 90), 200);
 }
