@@ -6,5 +6,6 @@ mod storm;
 mod script;
 mod simulation;
 mod protocol;
+mod sharing;
 mod property;
 mod race;
