@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::support::events::{Held, HeldByChannel, Stream};
-use crate::support::http::{assert_problem, get, get_json, get_with, problem};
+use crate::support::http::{assert_problem, get, get_json, get_with, json as json_of, problem};
 use crate::support::{demo, shared_demo};
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -16,7 +16,7 @@ async fn state(server: &str, channel: &str) -> (Held, String) {
     let response = get(&format!("{server}/api/v1/state?channel={query}")).await;
     assert_eq!(response.status(), 200, "{channel}");
     let position = response.headers()["lineside-position"].to_str().unwrap().to_owned();
-    let body: Value = response.json().await.unwrap();
+    let body = json_of(response).await;
     assert_eq!(body["state"], json!({ "part": 1, "parts": 1 }));
     let mut held = Held::default();
     let (epoch, offset) = (body["epoch"].clone(), body["offset"].clone());

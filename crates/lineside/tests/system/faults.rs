@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use crate::support::http::{get, get_json, send};
-use crate::support::{demo, DemoServer};
+use crate::support::http::{get, get_json, json, send};
+use crate::support::{DemoServer, demo};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -80,7 +80,7 @@ async fn a_fault_is_switched_by_form_or_json_and_only_for_known_feeds() {
     let faults = format!("{}/demo/faults", server.url());
     switch(&server, "city-alerts", "html").await;
     let list = send(reqwest::Method::GET, &faults, &[("accept", "application/json")]).await;
-    let list: serde_json::Value = list.json().await.unwrap();
+    let list = json(list).await;
     let alerts = list["items"].as_array().unwrap().iter().find(|item| item["feed"] == "city-alerts");
     assert_eq!(alerts.unwrap()["fault"], "html");
     let client = crate::support::http::client();

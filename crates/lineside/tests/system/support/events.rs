@@ -7,28 +7,27 @@ use serde_json::Value;
 
 /// One event as it came.
 #[derive(Debug, Clone)]
-pub struct Event {
-    pub data: Value,
-    pub id: String,
+pub(crate) struct Event {
+    pub(crate) data: Value,
 }
 
 /// An open stream.
-pub struct Stream {
+pub(crate) struct Stream {
     response: reqwest::Response,
     unread: Vec<u8>,
-    pub retry_ms: Option<u64>,
-    pub heartbeats: usize,
-    pub last_event_id: String,
+    pub(crate) retry_ms: Option<u64>,
+    pub(crate) heartbeats: usize,
+    pub(crate) last_event_id: String,
 }
 
 impl Stream {
     /// Opens `<server>/events?<query>`.
-    pub async fn open(server: &str, query: &str) -> Self {
+    pub(crate) async fn open(server: &str, query: &str) -> Self {
         Self::resume(server, query, "").await
     }
 
     /// The same, after the event with this id.
-    pub async fn resume(server: &str, query: &str, last_event_id: &str) -> Self {
+    pub(crate) async fn resume(server: &str, query: &str, last_event_id: &str) -> Self {
         let mut request = reqwest::Client::new().get(format!("{server}/events?{query}"));
         if !last_event_id.is_empty() {
             request = request.header("last-event-id", last_event_id);
@@ -41,12 +40,12 @@ impl Stream {
     }
 
     /// The next event; none when nothing came in time or the stream ended.
-    pub async fn next_within(&mut self, limit: Duration) -> Option<Event> {
+    pub(crate) async fn next_within(&mut self, limit: Duration) -> Option<Event> {
         tokio::time::timeout(limit, self.next()).await.ok().flatten()
     }
 
     /// The next event; none when the stream ended.
-    pub async fn next(&mut self) -> Option<Event> {
+    pub(crate) async fn next(&mut self) -> Option<Event> {
         loop {
             while let Some(block) = self.take_block() {
                 if let Some(event) = self.read_block(&block) {
@@ -75,27 +74,27 @@ impl Stream {
                 (other, _) => panic!("an unexpected field {other:?} in {block:?}"),
             }
         }
-        Some(Event { data: data?, id: self.last_event_id.clone() })
+        Some(Event { data: data? })
     }
 }
 
 /// What a subscriber holds of one channel after applying what it was told.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Held {
-    pub records: BTreeMap<(String, String, String), Value>,
-    pub epoch: String,
-    pub offset: u64,
+pub(crate) struct Held {
+    pub(crate) records: BTreeMap<(String, String, String), Value>,
+    pub(crate) epoch: String,
+    pub(crate) offset: u64,
     /// States that came marked as making up for a gap.
-    pub gaps: usize,
+    pub(crate) gaps: usize,
     /// Messages without a state.
-    pub publications: usize,
+    pub(crate) publications: usize,
     /// Whether the last part of the first state has come.
-    pub whole: bool,
+    pub(crate) whole: bool,
 }
 
 impl Held {
     /// Applies one message of this channel, checking what the protocol promises of it.
-    pub fn apply(&mut self, message: &Value) {
+    pub(crate) fn apply(&mut self, message: &Value) {
         let data = &message["data"];
         assert!(data["at"].is_i64(), "a message without a time: {message}");
         if let Some(state) = data.get("state") {
@@ -141,22 +140,22 @@ impl Held {
     }
 
     /// The records of one kind.
-    pub fn of_kind<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Value> {
+    pub(crate) fn of_kind<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Value> {
         self.records.iter().filter(move |(key, _)| key.1 == kind).map(|(_, record)| record)
     }
 }
 
 /// Everything that a stream of several channels has told, per channel.
 #[derive(Debug, Default)]
-pub struct HeldByChannel(pub BTreeMap<String, Held>);
+pub(crate) struct HeldByChannel(pub(crate) BTreeMap<String, Held>);
 
 impl HeldByChannel {
-    pub fn apply(&mut self, event: &Event) {
+    pub(crate) fn apply(&mut self, event: &Event) {
         let channel = event.data["channel"].as_str().expect("channel").to_owned();
         self.0.entry(channel).or_default().apply(&event.data);
     }
 
-    pub fn get(&self, channel: &str) -> &Held {
+    pub(crate) fn get(&self, channel: &str) -> &Held {
         self.0.get(channel).unwrap_or_else(|| panic!("nothing came for {channel}"))
     }
 }

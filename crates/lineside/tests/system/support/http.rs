@@ -3,19 +3,19 @@
 use reqwest::{Client, Method, Response, redirect};
 use serde_json::Value;
 
-pub fn client() -> Client {
+pub(crate) fn client() -> Client {
     Client::builder().redirect(redirect::Policy::none()).build().unwrap()
 }
 
-pub async fn get(url: &str) -> Response {
+pub(crate) async fn get(url: &str) -> Response {
     client().get(url).send().await.unwrap_or_else(|error| panic!("{url}: {error}"))
 }
 
-pub async fn get_with(url: &str, headers: &[(&str, &str)]) -> Response {
+pub(crate) async fn get_with(url: &str, headers: &[(&str, &str)]) -> Response {
     send(Method::GET, url, headers).await
 }
 
-pub async fn send(method: Method, url: &str, headers: &[(&str, &str)]) -> Response {
+pub(crate) async fn send(method: Method, url: &str, headers: &[(&str, &str)]) -> Response {
     let mut request = client().request(method, url);
     for (name, value) in headers {
         request = request.header(*name, *value);
@@ -23,7 +23,7 @@ pub async fn send(method: Method, url: &str, headers: &[(&str, &str)]) -> Respon
     request.send().await.unwrap_or_else(|error| panic!("{url}: {error}"))
 }
 
-pub async fn get_json(url: &str) -> Value {
+pub(crate) async fn get_json(url: &str) -> Value {
     let response = get(url).await;
     let status = response.status();
     let text = response.text().await.unwrap();
@@ -33,7 +33,7 @@ pub async fn get_json(url: &str) -> Value {
 
 /// Checks that a request is refused as the contract says, and gives the problem.
 #[track_caller]
-pub fn assert_problem(status: u16, code: &str, response: (u16, String, Value)) {
+pub(crate) fn assert_problem(status: u16, code: &str, response: (u16, String, Value)) {
     let (got, kind, problem) = response;
     assert_eq!(got, status, "{problem}");
     assert_eq!(kind, "application/problem+json");
@@ -42,9 +42,15 @@ pub fn assert_problem(status: u16, code: &str, response: (u16, String, Value)) {
     assert!(problem["detail"].as_str().is_some_and(|detail| !detail.is_empty()), "{problem}");
 }
 
+/// The body as JSON.
+pub(crate) async fn json(response: Response) -> Value {
+    let text = response.text().await.unwrap();
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
 /// Status, media type and JSON body of a reply.
-pub async fn problem(url: &str) -> (u16, String, Value) {
+pub(crate) async fn problem(url: &str) -> (u16, String, Value) {
     let response = get(url).await;
     let kind = response.headers()["content-type"].to_str().unwrap().to_owned();
-    (response.status().as_u16(), kind, response.json().await.unwrap())
+    (response.status().as_u16(), kind, json(response).await)
 }

@@ -1,8 +1,8 @@
 //! What the tests of the whole share.
 
-pub mod events;
-pub mod http;
-pub mod process;
+pub(crate) mod events;
+pub(crate) mod http;
+pub(crate) mod process;
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock, mpsc};
@@ -14,20 +14,20 @@ use lineside_sync::RealClock;
 const VEHICLES: usize = 60;
 
 /// A demo in this process; its speed is how many seconds of the city pass in one.
-pub struct DemoServer(Running);
+pub(crate) struct DemoServer(Running);
 
 impl DemoServer {
-    pub fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("http://{}", self.0.address())
     }
 
-    pub async fn stop(self) {
+    pub(crate) async fn stop(self) {
         self.0.stop().await;
     }
 }
 
 /// Starts a city of a test's own, and waits until it is ready.
-pub async fn demo(speed: f64, faults: &[&str]) -> DemoServer {
+pub(crate) async fn demo(speed: f64, faults: &[&str]) -> DemoServer {
     let faults = faults.iter().map(|fault| (*fault).to_owned()).collect();
     let options = DemoOptions {
         port: 0,
@@ -44,7 +44,7 @@ pub async fn demo(speed: f64, faults: &[&str]) -> DemoServer {
 
 /// The city that tests share which break nothing. It lives as long as the process, on a thread of
 /// its own, because the tests' runtimes come and go.
-pub fn shared_demo() -> String {
+pub(crate) fn shared_demo() -> String {
     static URL: OnceLock<String> = OnceLock::new();
     let started = URL.get_or_init(|| {
         let (tell, told) = mpsc::channel();
@@ -62,14 +62,14 @@ pub fn shared_demo() -> String {
 }
 
 /// A server of a test's own feeds, in this process.
-pub async fn serve(config: Config) -> Running {
+pub(crate) async fn serve(config: Config) -> Running {
     let clock = Arc::new(RealClock::new());
     let start = Start { config, clock, seed: 7, demo: None, base_map: None };
     lineside::start(start).await.unwrap()
 }
 
 /// Waits until a server says that it is ready.
-pub async fn until_ready(url: &str) {
+pub(crate) async fn until_ready(url: &str) {
     for _ in 0..200 {
         if http::get(&format!("{url}/readyz")).await.status() == 200 {
             return;
@@ -80,6 +80,6 @@ pub async fn until_ready(url: &str) {
 }
 
 /// The root of the repository.
-pub fn repository() -> PathBuf {
+pub(crate) fn repository() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }

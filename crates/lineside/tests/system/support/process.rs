@@ -5,24 +5,24 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 /// A command of the built program.
-pub fn lineside(arguments: &[&str]) -> Command {
+pub(crate) fn lineside(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lineside"));
     command.args(arguments).env_remove("RUST_LOG").stdin(Stdio::null());
     command
 }
 
 /// A server process; killed if a test leaves it behind.
-pub struct ServerProcess {
+pub(crate) struct ServerProcess {
     child: Child,
     /// What it printed until it was ready.
-    pub greeting: String,
+    pub(crate) greeting: String,
     /// Its address, without a slash at the end.
-    pub url: String,
+    pub(crate) url: String,
 }
 
 impl ServerProcess {
     /// Starts it and waits until it has said where it listens.
-    pub fn start(arguments: &[&str]) -> Self {
+    pub(crate) fn start(arguments: &[&str]) -> Self {
         let mut command = lineside(arguments);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut greeting = String::new();
@@ -43,7 +43,7 @@ impl ServerProcess {
     }
 
     /// Sends a signal and waits; gives how it ended and how long that took.
-    pub fn stop(mut self, signal: &str) -> (ExitStatus, Duration) {
+    pub(crate) fn stop(mut self, signal: &str) -> (ExitStatus, Duration) {
         let started = Instant::now();
         let id = self.child.id().to_string();
         let sent = Command::new("kill").args([signal, &id]).status().unwrap();
