@@ -60,7 +60,10 @@ impl Kind {
 
 /// What a record says: the specification's own message where there is one.
 #[derive(Clone, Debug, PartialEq)]
-#[expect(clippy::large_enum_variant, reason = "most records are vehicles; a box would cost each an allocation")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "most records are vehicles; a box would cost each an allocation"
+)]
 pub enum Body {
     /// GTFS-Realtime, `start_date` filled in where the feed leaves it out.
     Vehicle(proto::VehiclePosition),

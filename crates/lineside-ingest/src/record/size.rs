@@ -183,3 +183,223 @@ fn departure_max(departure: &Departure) -> usize {
     ];
     DEPARTURE + texts.into_iter().map(text).sum::<usize>()
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::record::{FeedRecord, Record};
+
+    /// Texts with everything that JSON escapes.
+    fn any_text() -> impl Strategy<Value = Option<String>> {
+        proptest::option::of(
+            proptest::string::string_regex("[\\x00-\\x7F\\u{80}-\\u{10FF}]{0,12}").unwrap(),
+        )
+    }
+
+    fn any_trip() -> impl Strategy<Value = proto::TripDescriptor> {
+        (any_text(), any_text(), any_text(), any_text(), any::<Option<i32>>(), any::<Option<u32>>())
+            .prop_map(
+                |(
+                    trip_id,
+                    start_time,
+                    start_date,
+                    route_id,
+                    schedule_relationship,
+                    direction_id,
+                )| {
+                    let modified_trip =
+                        direction_id.map(|_| proto::trip_descriptor::ModifiedTripSelector {
+                            modifications_id: trip_id.clone(),
+                            affected_trip_id: route_id.clone(),
+                            start_time: start_time.clone(),
+                            start_date: start_date.clone(),
+                        });
+                    let mut trip = proto::TripDescriptor {
+                        trip_id,
+                        start_time,
+                        start_date,
+                        route_id,
+                        direction_id,
+                        modified_trip,
+                        schedule_relationship,
+                    };
+                    // The longest name, as often as a number that has none.
+                    if schedule_relationship.is_some_and(|number| number % 2 == 0) {
+                        trip.set_schedule_relationship(
+                            proto::trip_descriptor::ScheduleRelationship::Unscheduled,
+                        );
+                    }
+                    trip
+                },
+            )
+    }
+
+    fn any_event() -> impl Strategy<Value = Option<proto::trip_update::StopTimeEvent>> {
+        let event = (
+            any::<Option<i32>>(),
+            any::<Option<i64>>(),
+            any::<Option<i32>>(),
+            any::<Option<i64>>(),
+        );
+        proptest::option::of(event.prop_map(|(delay, time, uncertainty, scheduled_time)| {
+            proto::trip_update::StopTimeEvent { delay, time, uncertainty, scheduled_time }
+        }))
+    }
+
+    fn any_update() -> impl Strategy<Value = Body> {
+        let call = (any::<Option<u32>>(), any_event(), any_event(), any_text(), any::<bool>());
+        let call = call.prop_map(|(stop_sequence, arrival, departure, stop_id, more)| {
+            let properties = proto::trip_update::stop_time_update::StopTimeProperties {
+                assigned_stop_id: stop_id.clone(),
+                stop_headsign: stop_id.clone(),
+                pickup_type: Some(3),
+                drop_off_type: Some(3),
+            };
+            proto::trip_update::StopTimeUpdate {
+                stop_sequence,
+                arrival,
+                departure,
+                stop_id,
+                schedule_relationship: more.then_some(3),
+                departure_occupancy_status: more.then_some(4),
+                stop_time_properties: more.then_some(properties),
+            }
+        });
+        (any_trip(), proptest::collection::vec(call, 0..5), any::<Option<u64>>(), any_text())
+            .prop_map(|(trip, stop_time_update, timestamp, text)| {
+                let properties = proto::trip_update::TripProperties {
+                    trip_id: text.clone(),
+                    start_date: text.clone(),
+                    start_time: text.clone(),
+                    shape_id: text.clone(),
+                    trip_headsign: text.clone(),
+                    trip_short_name: text.clone(),
+                };
+                let vehicle = proto::VehicleDescriptor {
+                    id: text.clone(),
+                    label: text.clone(),
+                    license_plate: text,
+                    wheelchair_accessible: Some(3),
+                };
+                Body::TripUpdate(Box::new(proto::TripUpdate {
+                    trip,
+                    stop_time_update,
+                    timestamp,
+                    delay: Some(i32::MIN),
+                    vehicle: timestamp.map(|_| vehicle),
+                    trip_properties: timestamp.map(|_| properties),
+                }))
+            })
+    }
+
+    fn any_vehicle() -> impl Strategy<Value = Body> {
+        (proptest::option::of(any_trip()), any::<(f32, f32, f32, f64)>(), any_text(), any::<bool>())
+            .prop_map(|(trip, (latitude, longitude, speed, odometer), text, more)| {
+                let carriage = proto::vehicle_position::CarriageDetails {
+                    id: text.clone(),
+                    label: text.clone(),
+                    occupancy_status: Some(4),
+                    occupancy_percentage: Some(i32::MIN),
+                    carriage_sequence: Some(u32::MAX),
+                };
+                Body::Vehicle(proto::VehiclePosition {
+                    trip,
+                    position: Some(proto::Position {
+                        latitude,
+                        longitude,
+                        bearing: Some(speed),
+                        odometer: Some(odometer),
+                        speed: Some(speed),
+                    }),
+                    current_stop_sequence: Some(u32::MAX),
+                    current_status: Some(2),
+                    timestamp: Some(u64::MAX),
+                    congestion_level: Some(0),
+                    stop_id: text.clone(),
+                    vehicle: Some(proto::VehicleDescriptor { id: text, ..Default::default() }),
+                    occupancy_status: Some(4),
+                    occupancy_percentage: Some(u32::MAX),
+                    multi_carriage_details: if more { vec![carriage; 3] } else { Vec::new() },
+                })
+            })
+    }
+
+    fn any_alert() -> impl Strategy<Value = Body> {
+        (proptest::option::of(any_trip()), any_text(), any::<Option<u64>>(), 0..4_usize).prop_map(
+            |(trip, text, time, n)| {
+                let translation = proto::translated_string::Translation {
+                    text: text.clone().unwrap_or_default(),
+                    language: text.clone(),
+                };
+                let said = Some(proto::TranslatedString { translation: vec![translation; n] });
+                let image = proto::translated_image::LocalizedImage {
+                    url: text.clone().unwrap_or_default(),
+                    media_type: text.clone().unwrap_or_default(),
+                    language: text.clone(),
+                };
+                let selector = proto::EntitySelector {
+                    agency_id: text.clone(),
+                    route_id: text.clone(),
+                    route_type: Some(i32::MIN),
+                    trip,
+                    stop_id: text,
+                    direction_id: Some(u32::MAX),
+                };
+                Body::Alert(Box::new(proto::Alert {
+                    active_period: vec![proto::TimeRange { start: time, end: time }; n],
+                    informed_entity: vec![selector; n],
+                    cause: Some(7),
+                    effect: Some(11),
+                    url: said.clone(),
+                    header_text: said.clone(),
+                    description_text: said.clone(),
+                    tts_header_text: said.clone(),
+                    tts_description_text: said.clone(),
+                    severity_level: Some(1),
+                    image: Some(proto::TranslatedImage { localized_image: vec![image; n] }),
+                    image_alternative_text: said.clone(),
+                    cause_detail: said.clone(),
+                    effect_detail: said,
+                }))
+            },
+        )
+    }
+
+    fn check(body: Body) {
+        let feed = FeedId::new(&"f".repeat(64)).unwrap();
+        let text = || Some("a \"stop\"\n".into());
+        let join = Join {
+            route_id: text(),
+            route_short_name: text(),
+            route_color: Some([255; 3]),
+            route_text_color: Some([255; 3]),
+            route_type: Some(u16::MAX),
+            headsign: text(),
+            delay: Some(i32::MIN),
+            next_stop_id: text(),
+            next_stop_name: text(),
+        };
+        let record = Record::new(feed, "an \"id\"".into(), bytes::Bytes::new(), body, join);
+        let (bytes, max) = (record.upsert().len() + 1, record.bytes_max());
+        assert!(bytes <= max, "{bytes} bytes, at most {max} promised");
+    }
+
+    proptest! {
+        #[test]
+        fn no_record_is_longer_than_was_said(
+            update in any_update(), vehicle in any_vehicle(), alert in any_alert(),
+        ) {
+            check(update);
+            check(vehicle);
+            check(alert);
+        }
+    }
+
+    #[test]
+    fn nor_is_a_feeds_state() {
+        let status = crate::FeedStatus { reason: "\"\n".repeat(100), ..Default::default() };
+        check(Body::Feed(Box::new(FeedRecord::of(&status))));
+    }
+}

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![expect(clippy::print_stderr, reason = "what is skipped is said")]
 
+mod arbitrary;
 mod convergence;
 mod departures;
 mod exports;
