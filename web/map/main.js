@@ -164,6 +164,7 @@ const events = new Events({
   onChange(applied, message) {
     clock.observe(message.data.at);
     if (!applied.shown) return;
+    if (applied.upserts.some(({ kind }) => kind === "feed")) showFeedStates();
     vehicles?.apply(applied, events.store);
     const concerns = [...applied.upserts, ...applied.removes].some(({ kind, id }) => (kind === "vehicle" ? id === view.vehicle?.id : kind === "departure" || kind === "trip_update"));
     if (concerns) {
@@ -173,6 +174,23 @@ const events = new Events({
     }
   },
 });
+
+/** The states that a passenger should know of. */
+const TROUBLE = ["late", "stale", "failing"];
+
+/** Says which feeds are not as they should be: what stands still on the map may not stand still. */
+function showFeedStates() {
+  const troubled = events.store.list("feed").filter(({ record }) => TROUBLE.includes(record.state));
+  byId("feed-states").replaceChildren(
+    ...troubled.map(({ feed, record }) => {
+      const template = document.getElementById(`state-${record.state}`);
+      const sign = element("span.state", { "data-state": record.state });
+      if (template instanceof HTMLTemplateElement) sign.append(template.content.cloneNode(true));
+      return element("li", {}, sign, " ", element("a", { href: `/feeds/${feed}` }, feed), ` ${record.reason}`);
+    }),
+  );
+  byId("feed-states").hidden = troubled.length === 0;
+}
 
 /** The cells that are followed, until the view leaves them. @type {string[]} */
 let cells = [];

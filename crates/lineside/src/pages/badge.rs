@@ -37,20 +37,17 @@ fn luminance(rgb: [u8; 3]) -> f64 {
     0.2126 * r + 0.7152 * g + 0.0722 * b
 }
 
-/// Six hexadecimal digits, with or without `#`, as a color.
-pub(super) fn parse_color(text: &str) -> Option<[u8; 3]> {
-    let digits = text.strip_prefix('#').unwrap_or(text);
-    if digits.len() != 6 || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return None;
-    }
-    let value = u32::from_str_radix(digits, 16).ok()?;
-    let [_, r, g, b] = value.to_be_bytes();
-    Some([r, g, b])
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Six hexadecimal digits, with or without `#`, as the cases write colors.
+    fn parse_color(text: &str) -> Option<[u8; 3]> {
+        let digits = text.strip_prefix('#').unwrap_or(text);
+        let value = u32::from_str_radix(digits, 16).ok().filter(|_| digits.len() == 6)?;
+        let [_, r, g, b] = value.to_be_bytes();
+        Some([r, g, b])
+    }
 
     #[test]
     fn a_label_reads_on_its_color_as_in_the_browser() {

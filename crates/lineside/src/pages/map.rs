@@ -20,7 +20,7 @@ use serde_json::json;
 
 use super::found_names::{self, FoundNames};
 use super::layout::{self, Page, Section};
-use super::{assets, badge, board, icons, words};
+use super::{assets, badge, board, icons, states, words};
 use crate::app::App;
 use crate::http::Parameters;
 
@@ -96,6 +96,7 @@ pub(super) async fn page(State(app): State<App>, parameters: Parameters) -> Resp
         }
         (list_view(&app, &names, has_map))
         p.visually-hidden #announcement role="status" {}
+        (states::templates())
         (layout::data_island("map-data", &map_data(&app)))
     };
     layout::reply(StatusCode::OK, page.render(&main))
@@ -119,6 +120,7 @@ fn panel() -> Markup {
                     span.live #live data-status="off" { "Starting" }
                     span #count {}
                 }
+                ul.feed-states #feed-states hidden {}
             }
             section.card.detail #detail aria-labelledby="detail-title" tabindex="-1" hidden {}
         }

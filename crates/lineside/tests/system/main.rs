@@ -12,6 +12,7 @@ mod documents;
 mod events;
 mod faults;
 mod own_feeds;
+mod pages;
 mod papers;
 mod real_data;
 mod representations;

@@ -1,0 +1,130 @@
+//! The pages as any client gets them, without a browser; `web/tests` looks at them with one.
+
+use std::path::Path;
+
+use http::Method;
+
+use crate::support::http::{get, send};
+use crate::support::process::ServerProcess;
+use crate::support::{shared_demo, until_ready};
+
+/// What must never come out as markup, in every name that a schedule gives.
+const EVIL: &str = "<script>alert(1)</script>";
+
+fn write_evil_schedule(folder: &Path) {
+    let files = [
+        ("agency.txt", format!("agency_id,agency_name,agency_url,agency_timezone\nA,{EVIL},https://example.org,Europe/Oslo\n")),
+        ("stops.txt", format!("stop_id,stop_name,stop_lat,stop_lon,platform_code\n{EVIL},{EVIL},59.91,10.75,{EVIL}\nb,{EVIL},59.92,10.76,\n")),
+        ("routes.txt", format!("route_id,agency_id,route_short_name,route_long_name,route_type,route_color\n{EVIL},A,{EVIL},{EVIL},3,{EVIL}\n")),
+        ("calendar.txt", "service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date\nD,1,1,1,1,1,1,1,20200101,20401231\n".to_owned()),
+        ("trips.txt", format!("route_id,service_id,trip_id,trip_headsign\n{EVIL},D,t,{EVIL}\n")),
+        ("frequencies.txt", "trip_id,start_time,end_time,headway_secs\nt,00:00:00,26:00:00,300\n".to_owned()),
+        ("stop_times.txt", format!("trip_id,arrival_time,departure_time,stop_id,stop_sequence\nt,00:00:00,00:00:00,{EVIL},1\nt,00:05:00,00:05:00,b,2\n")),
+        ("feed_info.txt", format!("feed_publisher_name,feed_publisher_url,feed_lang,feed_version\n{EVIL},https://example.org,en,{EVIL}\n")),
+    ];
+    for (name, text) in files {
+        std::fs::write(folder.join(name), text).unwrap();
+    }
+}
+
+async fn serve(folder: &Path, feeds: &str) -> ServerProcess {
+    let config = folder.join("lineside.toml");
+    let text = format!("[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"0s\"\n{feeds}");
+    std::fs::write(&config, text).unwrap();
+    let server = ServerProcess::start(&["serve", "--config", config.to_str().unwrap()]);
+    until_ready(&server.url).await;
+    server
+}
+
+async fn page(url: &str) -> String {
+    let response = get(url).await;
+    assert_eq!(response.status(), 200, "{url}");
+    response.text().await.unwrap()
+}
+
+#[tokio::test]
+async fn a_feeds_text_is_text_on_every_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let schedule = folder.path().join("evil");
+    std::fs::create_dir(&schedule).unwrap();
+    write_evil_schedule(&schedule);
+    let feeds = format!(
+        "[[feed]]\nid = \"evil\"\nurl = {:?}\nname = {EVIL:?}\npublisher = {EVIL:?}\nlicence = {EVIL:?}\ntheme = {EVIL:?}\n",
+        schedule.to_str().unwrap()
+    );
+    let server = serve(folder.path(), &feeds).await;
+    let url = &server.url;
+    let question = "%3Cscript%3Ealert(1)%3C%2Fscript%3E";
+    for path in ["/", "/?q=script", "/feeds/evil", "/map", "/map?q=script", "/stops/evil/b"] {
+        let text = page(&format!("{url}{path}")).await;
+        assert!(!text.contains(EVIL), "{path} holds a script of the feed's");
+        assert!(text.contains("alert(1)"), "{path} does not show the feed's name");
+    }
+    for path in [format!("/?q={question}&theme={question}"), format!("/stops/evil/{question}")] {
+        assert!(!page(&format!("{url}{path}")).await.contains(EVIL), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn many_feeds_come_in_pages_that_the_filters_narrow() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut feeds = String::new();
+    for number in 0..60 {
+        let file = folder.path().join(format!("{number}.json"));
+        std::fs::write(&file, "{}").unwrap();
+        let theme = if number % 2 == 0 { "roads" } else { "bikes" };
+        feeds += &format!(
+            "[[feed]]\nid = \"raw-{number}\"\nurl = {:?}\nformat = \"raw\"\ntheme = \"{theme}\"\n",
+            file.to_str().unwrap()
+        );
+    }
+    let server = serve(folder.path(), &feeds).await;
+    let url = &server.url;
+    let rows = |text: &str| text.matches("class=\"feed-name\"").count();
+    assert_eq!(rows(&page(&format!("{url}/")).await), 25);
+    assert_eq!(rows(&page(&format!("{url}/?page=3")).await), 10);
+    assert_eq!(rows(&page(&format!("{url}/?page=99")).await), 10, "the last page stands in");
+    let second = page(&format!("{url}/?theme=roads&page=2")).await;
+    assert_eq!(rows(&second), 5);
+    assert!(second.contains("href=\"/?theme=roads\""), "the way back keeps the filter");
+    assert_eq!(rows(&page(&format!("{url}/?q=raw-42")).await), 1);
+    assert_eq!(rows(&page(&format!("{url}/?state=failing")).await), 0);
+}
+
+#[tokio::test]
+async fn pages_let_no_script_in_and_answer_head() {
+    let url = shared_demo();
+    for path in ["/", "/feeds/city", "/map"] {
+        let response = send(Method::HEAD, &format!("{url}{path}"), &[]).await;
+        assert_eq!(response.status(), 200, "{path}");
+        let policy = response.headers()["content-security-policy"].to_str().unwrap().to_owned();
+        assert!(policy.contains("script-src 'self'"), "{path}: {policy}");
+        let text = page(&format!("{url}{path}")).await;
+        for inline in ["<style", "onclick=", "javascript:", "<script>"] {
+            assert!(!text.contains(inline), "{path} holds {inline}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_there_is_404_and_files_are_kept() {
+    let url = shared_demo();
+    for path in [
+        "/feeds/none",
+        "/stops/city/none",
+        "/stops/none/x",
+        "/assets/none.js",
+        "/map/stop?feed=city&stop_id=none",
+        "/map/trip?feed=city&trip_id=none",
+    ] {
+        assert_eq!(get(&format!("{url}{path}")).await.status(), 404, "{path}");
+    }
+    let catalog = page(&format!("{url}/")).await;
+    let style = catalog
+        .split("href=\"")
+        .filter_map(|rest| rest.split('"').next())
+        .find(|href| href.ends_with("lineside.css"));
+    let response = get(&format!("{url}{}", style.expect("the page has a style"))).await;
+    assert_eq!(response.headers()["content-type"], "text/css; charset=utf-8");
+    assert!(response.headers()["cache-control"].to_str().unwrap().contains("max-age=31536000"));
+}
