@@ -185,7 +185,7 @@ pub(crate) const BASINS: [(Point, f64, f64, f64); 7] = [
 
 /// The middle line of the river from its lake to the bay, with half the width of water at each point.
 pub(crate) const RIVER: [(Point, f64); 17] = [
-    (at(8_700.0, 12_300.0), 55.0),
+    (at(8_600.0, 13_300.0), 50.0),
     (at(9_300.0, 10_700.0), 60.0),
     (at(9_200.0, 9_300.0), 66.0),
     (at(7_900.0, 8_700.0), 72.0),
@@ -213,7 +213,7 @@ pub(crate) const RIVER_ISLANDS: [(&str, f64, f64, f64); 3] = [
 
 /// The river's tributary from a lake in the north-west: middle line and half width.
 pub(crate) const TRIBUTARY: [(Point, f64); 10] = [
-    (at(-7_900.0, 9_600.0), 20.0),
+    (at(-8_700.0, 10_150.0), 20.0),
     (at(-6_700.0, 8_300.0), 20.0),
     (at(-5_200.0, 7_300.0), 21.0),
     (at(-4_100.0, 6_100.0), 22.0),

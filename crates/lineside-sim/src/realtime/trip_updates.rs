@@ -97,17 +97,14 @@ impl City {
         if time < first {
             // Before the start the delay is at first not known at all, then from the vehicle's last trip.
             let foreseen = time >= first - KNOWN_AHEAD;
-            let since = if foreseen {
-                first - KNOWN_AHEAD
-            } else {
-                (start - TOLD_AHEAD).min(first - KNOWN_AHEAD - 1.0)
+            let told = if foreseen { first - KNOWN_AHEAD } else { start - TOLD_AHEAD };
+            let since = match (time >= course.from, foreseen) {
+                (true, true) => told.max(course.from),
+                (true, false) => course.from,
+                (false, _) => told,
             };
-            return Known {
-                since: since.floor(),
-                delay: if foreseen { first - start } else { 0.0 },
-                next: 0,
-                foreseen,
-            };
+            let delay = if foreseen { first - start } else { 0.0 };
+            return Known { since: since.floor(), delay, next: 0, foreseen };
         }
         let mut known = Known { since: first, delay: first - start, next: 0, foreseen: true };
         for (i, moment) in course.moments.iter().enumerate() {
