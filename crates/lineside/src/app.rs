@@ -146,14 +146,20 @@ impl App {
         self.0.base_map.as_ref()
     }
 
-    /// The origins outside this server that the map is drawn from.
-    pub(crate) fn map_origins(&self) -> impl Iterator<Item = String> {
+    /// What a page may load from elsewhere for its map: any secure origin for a style, because a style
+    /// names further ones, and only its own for a tile archive.
+    pub(crate) fn map_origins(&self) -> Vec<String> {
         let map = &self.0.config.map;
-        let urls = [&map.style, &map.pmtiles].into_iter().flatten().filter_map(|source| match source {
-            MapSource::Url(url) => Some(url.origin().ascii_serialization()),
-            MapSource::File(_) => None,
-        });
-        urls.collect::<Vec<_>>().into_iter()
+        let mut origins = Vec::new();
+        if map.style.is_some() {
+            origins.push("https:".to_owned());
+        }
+        for source in [&map.style, &map.pmtiles].into_iter().flatten() {
+            if let MapSource::Url(url) = source {
+                origins.push(url.origin().ascii_serialization());
+            }
+        }
+        origins
     }
 
     /// Counters of the HTTP room.

@@ -22,8 +22,8 @@ mod shutdown;
 mod watch;
 
 pub use app::{App, BASE_MAP_PATH, MAP_STYLE_PATH, MAP_TILES_PATH, MapLinks};
-pub use config::{Config, ConfigError, ConfigErrors, FeedArgument, Limits, Map, MapSource, Server};
 pub use config::feeds_from_arguments;
+pub use config::{Config, ConfigError, ConfigErrors, FeedArgument, Limits, Map, MapSource, Server};
 pub use demo::{Demo, DemoOptions, start_demo};
 pub use server::{Running, Start, start};
 pub use shutdown::Shutdown;

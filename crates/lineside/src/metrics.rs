@@ -124,7 +124,11 @@ fn hub(registry: &mut Registry, hub: &lineside_hub::Metrics) {
         registry.register(name, help, gauge);
     }
     let counters = [
-        ("wire_deliveries", "State parts and publications handed to sessions", hub.deliveries_total),
+        (
+            "wire_deliveries",
+            "State parts and publications handed to sessions",
+            hub.deliveries_total,
+        ),
         ("hub_publications", "Publications appended to rooms", hub.publications_total),
         ("hub_states_encoded", "States read and encoded for a room", hub.states_encoded_total),
         ("hub_states_begun", "States begun for a subscriber", hub.states_begun_total),
@@ -179,7 +183,11 @@ fn feeds(registry: &mut Registry, app: &App) {
     registry.register("ingest_fetches", "Fetches, by feed and how they ended", fetches);
     let help = "Seconds since the feed last gave good data or confirmed them";
     registry.register("ingest_snapshot_age_seconds", help, ages);
-    registry.register("ingest_entities", "Records, or trips of a schedule, that are served", entities);
+    registry.register(
+        "ingest_entities",
+        "Records, or trips of a schedule, that are served",
+        entities,
+    );
     registry.register("ingest_problems", "Complaints about the data that are served", problems);
     registry.register("ingest_bytes", "Bytes received in bodies", bytes);
     registry.register("ingest_feed_state", "The state that a feed is in", states);

@@ -47,7 +47,8 @@ fn speed(text: &str) -> Result<f64, String> {
 }
 
 fn vehicles(text: &str) -> Result<usize, String> {
-    let vehicles = text.parse().ok().filter(|vehicles| (1..=*limits::VEHICLES.end()).contains(vehicles));
+    let vehicles =
+        text.parse().ok().filter(|vehicles| (1..=*limits::VEHICLES.end()).contains(vehicles));
     vehicles.ok_or_else(|| format!("expected a number from 1 to {}", limits::VEHICLES.end()))
 }
 

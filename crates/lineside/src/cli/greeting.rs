@@ -15,7 +15,10 @@ pub(crate) fn serving(running: &Running) -> String {
     }
     let try_next = match feeds.first() {
         Some(feed) => format!("feed/{}", feed.config().id),
-        None => return text + "\nNo feed is configured yet: add a [[feed]] with an id and a url.\nStop with Ctrl-C.",
+        None => {
+            return text
+                + "\nNo feed is configured yet: add a [[feed]] with an id and a url.\nStop with Ctrl-C.";
+        }
     };
     text + &lines_to_try(&url, &try_next) + "\nStop with Ctrl-C."
 }

@@ -55,10 +55,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
 }
 
 /// The configuration and the file that it came from.
-fn read_config(
-    file: Option<PathBuf>,
-    needed: bool,
-) -> Result<(Config, Option<PathBuf>), Failure> {
+fn read_config(file: Option<PathBuf>, needed: bool) -> Result<(Config, Option<PathBuf>), Failure> {
     let file = match file {
         Some(file) => file,
         None if !needed => return Ok((Config::default(), None)),

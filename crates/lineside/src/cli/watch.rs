@@ -38,7 +38,8 @@ fn web_url(text: &str) -> Result<Url, String> {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
-    let show = Show::new(if arguments.json { Style::Json } else { Style::Lines });
+    let style = if arguments.json { Style::Json } else { Style::Lines };
+    let show = Show::new(style, print::in_colors());
     let event = |data: &str| print::say(&show.lines(data));
     let note = |text: &str| print::note(&text);
     let ended = tokio::select! {

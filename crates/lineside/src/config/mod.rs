@@ -24,8 +24,7 @@ pub use feed_argument::{FeedArgument, feeds_from_arguments};
 pub(crate) use only_schedule::attach_only_schedule;
 
 /// Where a server listens when nothing else is said.
-const LISTEN_DEFAULT: SocketAddr =
-    SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
+const LISTEN_DEFAULT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
 
 /// How long a stopping server takes to let go of its sessions, unless configured.
 const DRAIN_DEFAULT: Duration = Duration::from_secs(3);

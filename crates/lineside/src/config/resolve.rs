@@ -71,7 +71,8 @@ impl<'a> Checker<'a> {
         let listen = table.listen.and_then(|listen| {
             let parsed = listen.get_ref().parse();
             if parsed.is_err() {
-                let reason = expected("an address and port, such as \"127.0.0.1:8080\"", listen.get_ref());
+                let reason =
+                    expected("an address and port, such as \"127.0.0.1:8080\"", listen.get_ref());
                 self.complain(&listen, "server.listen", reason);
             }
             parsed.ok()

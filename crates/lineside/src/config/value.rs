@@ -221,7 +221,8 @@ mod tests {
         {
             assert_eq!(parse_size(text), Some(expect), "{text}");
         }
-        for text in ["", "KiB", "-1", "1.5MiB", "5 apples", "99999999999999999999", "99999999999GiB"]
+        for text in
+            ["", "KiB", "-1", "1.5MiB", "5 apples", "99999999999999999999", "99999999999GiB"]
         {
             assert_eq!(parse_size(text), None, "{text}");
         }

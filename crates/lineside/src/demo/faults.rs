@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::body::Bytes;
 use axum::extract::State;
+use axum::extract::rejection::BytesRejection;
 use axum::response::{Html, IntoResponse, Redirect, Response};
 use axum::routing::get;
 use axum::{Json, Router};
@@ -24,7 +25,9 @@ const SCRIPT: &str = "script";
 /// The page, where there is a city to break.
 pub(crate) fn router(app: &App) -> Router {
     match app.demo() {
-        Some(demo) => Router::new().route(PATH, get(show).post(switch)).with_state(Arc::clone(demo)),
+        Some(demo) => {
+            Router::new().route(PATH, get(show).post(switch)).with_state(Arc::clone(demo))
+        }
         None => Router::new(),
     }
 }
@@ -60,8 +63,9 @@ async fn show(State(demo): State<Arc<Demo>>, headers: HeaderMap) -> Response {
 async fn switch(
     State(demo): State<Arc<Demo>>,
     headers: HeaderMap,
-    body: Bytes,
+    body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, Refusal> {
+    let body = body.map_err(|rejection| bad("body", rejection.body_text()))?;
     let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     if kind.is_some_and(|kind| kind.starts_with("application/json")) {
         let expected = r#"expected {"feed": "city-trips", "fault": "hang"}"#;

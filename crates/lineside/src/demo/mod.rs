@@ -68,7 +68,8 @@ pub struct Demo {
 pub async fn start_demo(options: DemoOptions) -> anyhow::Result<Running> {
     let plan = FaultPlan::parse(options.faults.iter().map(String::as_str))?;
     let clock: Arc<dyn Clock> = Arc::new(ScaledClock::new(RealClock::new().wall(), options.speed));
-    let city_options = CityOptions { vehicles: options.vehicles, ..CityOptions::starting(clock.wall()) };
+    let city_options =
+        CityOptions { vehicles: options.vehicles, ..CityOptions::starting(clock.wall()) };
     let seed = options.seed;
     let made = tokio::task::spawn_blocking(move || {
         let city = Arc::new(City::generate(seed, city_options));

@@ -192,7 +192,9 @@ mod tests {
                     flate2::read::GzDecoder::new(&encoded[..]).read_to_end(&mut decoded).unwrap();
                 }
                 Coding::Brotli => {
-                    brotli::Decompressor::new(&encoded[..], 4096).read_to_end(&mut decoded).unwrap();
+                    brotli::Decompressor::new(&encoded[..], 4096)
+                        .read_to_end(&mut decoded)
+                        .unwrap();
                 }
                 Coding::Zstd => decoded = zstd::stream::decode_all(&encoded[..]).unwrap(),
                 Coding::Identity => unreachable!("it is not offered"),

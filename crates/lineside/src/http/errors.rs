@@ -62,6 +62,8 @@ pub(crate) enum Refusal {
     },
     /// The path and query are too long.
     UriTooLong,
+    /// The path is not UTF-8 once it is decoded.
+    NotText,
     /// The server is stopping.
     ShuttingDown,
     /// Our fault.
@@ -99,6 +101,7 @@ impl Refusal {
             }
             Self::BadParameter { .. } => (StatusCode::BAD_REQUEST, "bad_parameter"),
             Self::UriTooLong => (StatusCode::URI_TOO_LONG, "uri_too_long"),
+            Self::NotText => (StatusCode::BAD_REQUEST, "bad_address"),
             Self::NoData { .. } => (StatusCode::SERVICE_UNAVAILABLE, "no_data"),
             Self::TooOld { .. } => (StatusCode::SERVICE_UNAVAILABLE, "too_old"),
             Self::ShuttingDown => (StatusCode::SERVICE_UNAVAILABLE, "shutting_down"),
@@ -120,6 +123,7 @@ impl Refusal {
             Self::NoData { feed, reason } => format!("feed {feed} has no data yet: {reason}"),
             Self::TooOld { feed, reason } => format!("feed {feed} is past its max_age: {reason}"),
             Self::UriTooLong => "the address is too long".to_owned(),
+            Self::NotText => "the address is not UTF-8 once it is decoded".to_owned(),
             Self::ShuttingDown => "this server is stopping".to_owned(),
             Self::Internal => "this is our fault, and it was logged".to_owned(),
         }

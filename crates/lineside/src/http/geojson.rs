@@ -46,7 +46,8 @@ async fn vehicles(
     let state = network.state();
     let body = geojson::vehicles(&state, &id).ok_or_else(|| Refusal::UnknownFeed(id))?;
     let fresh_for = found::network_fresh_for(&app, &network);
-    let reply = Representation::new(KIND, body).modified(Some(state.at), app.now()).fresh_for(fresh_for);
+    let reply =
+        Representation::new(KIND, body).modified(Some(state.at), app.now()).fresh_for(fresh_for);
     Ok(reply.reply(&wants, &app).await)
 }
 
@@ -97,8 +98,10 @@ async fn of_dataset(
     let network = found::network(app, id)?;
     let dataset = found::dataset(app, id, &network)?;
     let schedule = network.schedule_feed();
-    let modified = schedule.as_ref().and_then(|feed| feed.snapshot()).map(|snapshot| snapshot.modified());
-    let fresh_for = schedule.map_or_else(Default::default, |feed| found::fresh_for(app, &feed.status()));
+    let modified =
+        schedule.as_ref().and_then(|feed| feed.snapshot()).map(|snapshot| snapshot.modified());
+    let fresh_for =
+        schedule.map_or_else(Default::default, |feed| found::fresh_for(app, &feed.status()));
     let made = Arc::clone(&dataset);
     let made = tokio::task::spawn_blocking(move || make(&made)).await;
     let body = made.map_err(|_| Refusal::Internal)?;

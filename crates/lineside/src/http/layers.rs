@@ -6,7 +6,7 @@ use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
-use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use tower_http::catch_panic::CatchPanicLayer;
 
 use super::errors::Refusal;
@@ -38,14 +38,21 @@ fn after_panic(panic: Box<dyn Any + Send>) -> Response {
 }
 
 async fn bound_and_count(State(app): State<App>, request: Request, next: Next) -> Response {
-    let length = request.uri().path_and_query().map_or(0, |path| path.as_str().len());
-    let response = if length > limits::URI_BYTES_MAX {
-        Refusal::UriTooLong.into_response()
-    } else {
-        next.run(request).await
+    let response = match check_address(request.uri()) {
+        Ok(()) => next.run(request).await,
+        Err(refusal) => refusal.into_response(),
     };
     app.metrics().count_request(response.status());
     response
+}
+
+fn check_address(uri: &Uri) -> Result<(), Refusal> {
+    let length = uri.path_and_query().map_or(0, |path| path.as_str().len());
+    if length > limits::URI_BYTES_MAX {
+        return Err(Refusal::UriTooLong);
+    }
+    let text = percent_encoding::percent_decode_str(uri.path()).decode_utf8();
+    text.map(|_| ()).map_err(|_| Refusal::NotText)
 }
 
 async fn add_headers(State(policy): State<HeaderValue>, request: Request, next: Next) -> Response {
@@ -87,10 +94,10 @@ pub(crate) fn producer_policy() -> (HeaderName, HeaderValue) {
     (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(PRODUCER_POLICY))
 }
 
-/// What our own pages may load: themselves, the map's worker, and the origins that the operator's
-/// map style or tiles come from. Styles may stand in an element, for the colors of routes.
+/// What our own pages may load: themselves, the map's worker, and what the operator's map is made of.
+/// Styles may stand in an element, for the colors of routes.
 fn page_policy(app: &App) -> HeaderValue {
-    let origins = app.map_origins().map(|origin| format!(" {origin}")).collect::<String>();
+    let origins: String = app.map_origins().iter().map(|origin| format!(" {origin}")).collect();
     let policy = format!(
         "default-src 'self'; script-src 'self'; style-src 'self'; style-src-attr 'unsafe-inline'; \
          img-src 'self' data: blob:{origins}; font-src 'self'{origins}; \

@@ -45,7 +45,8 @@ async fn style(State(app): State<App>, wants: Wants) -> Result<Response, Refusal
     let Some(MapSource::File(path)) = &app.config().map.style else {
         return Err(Refusal::UnknownPath);
     };
-    let body = read_piece(path, 0, STYLE_BYTES_MAX).await.map_err(|error| unreadable(path, &error))?;
+    let body =
+        read_piece(path, 0, STYLE_BYTES_MAX).await.map_err(|error| unreadable(path, &error))?;
     let kind = HeaderValue::from_static("application/json");
     Ok(Representation::new(kind, body).reply(&wants, &app).await)
 }

@@ -24,16 +24,20 @@ mod server;
 mod times;
 
 use axum::Router;
+use axum::response::{Html, IntoResponse as _, Response};
+use http::{HeaderMap, StatusCode, header};
+use maud::html;
 use utoipa_axum::router::OpenApiRouter;
 
 pub(crate) use encoding::Compressed;
 pub(crate) use errors::Refusal;
-pub(crate) use parameters::bad;
 pub(crate) use parameters::Parameters;
+pub(crate) use parameters::bad;
 pub(crate) use reply::{Representation, Wants};
 pub(crate) use server::{ConnectionLimits, serve};
 
 use crate::app::App;
+use crate::pages;
 
 /// Everything that the server answers: the API, the streams, the map's files and the pages.
 pub(crate) fn router(app: &App) -> Router {
@@ -41,12 +45,11 @@ pub(crate) fn router(app: &App) -> Router {
     let router = api
         .merge(openapi::router(document))
         .merge(map_files::router())
-        .method_not_allowed_fallback(async || Refusal::MethodNotAllowed)
         .with_state(app.clone())
-        .merge(crate::pages::router(app.clone()))
+        .merge(pages::router(app.clone()))
         .merge(crate::demo::router(app))
-        .fallback(unknown_path)
-        .with_state(());
+        .method_not_allowed_fallback(async || Refusal::MethodNotAllowed)
+        .fallback(unknown_path);
     layers::wrap(router, app)
 }
 
@@ -62,6 +65,15 @@ fn documented_routes() -> OpenApiRouter<App> {
         .merge(api::routes())
 }
 
-async fn unknown_path() -> Refusal {
-    Refusal::UnknownPath
+async fn unknown_path(headers: HeaderMap) -> Response {
+    let accepted = headers.get(header::ACCEPT).and_then(|kinds| kinds.to_str().ok());
+    if !accepted.is_some_and(|kinds| kinds.contains("text/html")) {
+        return Refusal::UnknownPath.into_response();
+    }
+    let words = html! {
+        h1 { "Nothing here" }
+        p { "There is nothing at this address. " a href="/" { "All feeds" } " are a good start." }
+    };
+    (StatusCode::NOT_FOUND, Html(pages::frame("Nothing here", &words).into_string()))
+        .into_response()
 }

@@ -83,9 +83,12 @@ impl Representation {
     /// a change within the present second is dated one second earlier: a client that comes back
     /// with that date is sent the body again, and never told wrongly that it has the latest.
     pub(crate) fn modified(mut self, at: Option<UnixMillis>, now: UnixMillis) -> Self {
-        self.modified = at.map(|at| {
-            if at.seconds() >= now.seconds() { now - Duration::from_secs(1) } else { at }
-        });
+        self.modified =
+            at.map(
+                |at| {
+                    if at.seconds() >= now.seconds() { now - Duration::from_secs(1) } else { at }
+                },
+            );
         self
     }
 

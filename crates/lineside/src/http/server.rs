@@ -132,9 +132,10 @@ impl Server {
         if let Err(error) = socket.set_nodelay(true) {
             tracing::debug!(%error, "a socket without TCP_NODELAY");
         }
-        let service = self.router.clone().map_request(|request: http::Request<Incoming>| {
-            request.map(Body::new)
-        });
+        let service = self
+            .router
+            .clone()
+            .map_request(|request: http::Request<Incoming>| request.map(Body::new));
         let service = TowerToHyperService::new(service);
         let connection = self.http.serve_connection(TokioIo::new(socket), service).into_owned();
         let connection = graceful.watch(connection);

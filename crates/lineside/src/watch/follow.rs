@@ -35,7 +35,8 @@ pub(crate) async fn follow(
     mut event: impl FnMut(&str) -> bool,
     mut note: impl FnMut(&str),
 ) -> Ended {
-    let client = Client::builder().connect_timeout(CONNECT_TIMEOUT).read_timeout(SILENCE_MAX).build();
+    let client =
+        Client::builder().connect_timeout(CONNECT_TIMEOUT).read_timeout(SILENCE_MAX).build();
     let client = match client {
         Ok(client) => client,
         Err(error) => return Ended::Unreachable(reason(&error)),
@@ -102,7 +103,9 @@ impl Follower {
             let events = match stream.next().await {
                 None => break "the server ended the stream".to_owned(),
                 Some(Err(error)) => break reason(&error),
-                Some(Ok(bytes)) => parser.push(&bytes).map_err(|e| Ended::Unreachable(e.to_string()))?,
+                Some(Ok(bytes)) => {
+                    parser.push(&bytes).map_err(|e| Ended::Unreachable(e.to_string()))?
+                }
             };
             for next in events {
                 self.last_event_id = next.id;

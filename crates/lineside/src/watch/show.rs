@@ -6,6 +6,11 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::Value;
 
+/// Select graphic rendition, as terminals know it (ECMA-48 §8.3.117).
+const BOLD: &str = "1";
+const GREEN: &str = "32";
+const RED: &str = "31";
+
 /// How events are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Style {
@@ -19,12 +24,14 @@ pub(crate) enum Style {
 #[derive(Debug)]
 pub(crate) struct Show {
     style: Style,
+    /// Whether marks and names are colored, for a terminal.
+    colored: bool,
     zone: TimeZone,
 }
 
 impl Show {
-    pub(crate) fn new(style: Style) -> Self {
-        Self { style, zone: TimeZone::system() }
+    pub(crate) fn new(style: Style, colored: bool) -> Self {
+        Self { style, colored, zone: TimeZone::system() }
     }
 
     /// The lines for one event; without a line feed at their end.
@@ -41,7 +48,7 @@ impl Show {
         let data = &event["data"];
         let time = self.time(&data["at"]);
         let changes = data["changes"].as_array().map(Vec::as_slice).unwrap_or_default();
-        let mut out = format!("{time} {channel}");
+        let mut out = format!("{time} {}", self.paint(BOLD, channel));
         if let Some(state) = data.get("state") {
             let again = if data["gap"] == true { " again, after a gap" } else { "" };
             let (part, parts) = (&state["part"], &state["parts"]);
@@ -50,9 +57,15 @@ impl Show {
             _ = write!(out, "  {}", plural(changes.len()));
         }
         for change in changes {
-            _ = write!(out, "\n  {}", describe(change));
+            let (mark, words) = describe(change);
+            let color = if mark == "+" { GREEN } else { RED };
+            _ = write!(out, "\n  {} {words}", self.paint(color, mark));
         }
         out
+    }
+
+    fn paint(&self, color: &str, text: &str) -> String {
+        if self.colored { format!("\x1b[{color}m{text}\x1b[0m") } else { text.to_owned() }
     }
 
     fn time(&self, at: &Value) -> String {
@@ -68,12 +81,13 @@ fn plural(changes: usize) -> String {
     if changes == 1 { "1 change".to_owned() } else { format!("{changes} changes") }
 }
 
-fn describe(change: &Value) -> String {
+/// The mark of a change, and what it says.
+fn describe(change: &Value) -> (&'static str, String) {
     let kind = change["kind"].as_str().unwrap_or("?").replace('_', " ");
     let id = change["id"].as_str().unwrap_or("?");
     if change["op"] == "remove" {
         let why = change["why"].as_str().unwrap_or("gone");
-        return format!("- {kind} {id}: {why}");
+        return ("-", format!("{kind} {id}: {why}"));
     }
     let record = &change["record"];
     let words = match change["kind"].as_str() {
@@ -84,13 +98,14 @@ fn describe(change: &Value) -> String {
         Some("feed") => format!("{}, {}", text(&record["state"]), text(&record["reason"])),
         _ => String::new(),
     };
-    format!("+ {kind} {id}: {words}").trim_end_matches([':', ' ']).to_owned()
+    ("+", format!("{kind} {id}: {words}").trim_end_matches([':', ' ']).to_owned())
 }
 
 fn vehicle(record: &Value) -> String {
     let mut out = joined(&record["lineside"]);
     let position = &record["position"];
-    if let (Some(lat), Some(lon)) = (position["latitude"].as_f64(), position["longitude"].as_f64()) {
+    if let (Some(lat), Some(lon)) = (position["latitude"].as_f64(), position["longitude"].as_f64())
+    {
         _ = write!(out, "  at {lat:.5}, {lon:.5}");
     }
     out.trim_start().to_owned()
@@ -114,7 +129,8 @@ fn joined(join: &Value) -> String {
 fn departure(record: &Value) -> String {
     let route = text(&record["route_short_name"]);
     let headsign = text(&record["headsign"]);
-    let when = text(record.get("expected").filter(|at| !at.is_null()).unwrap_or(&record["scheduled"]));
+    let when =
+        text(record.get("expected").filter(|at| !at.is_null()).unwrap_or(&record["scheduled"]));
     format!("{route} to {headsign} at {when}, {}", text(&record["status"]))
 }
 
@@ -144,7 +160,7 @@ mod tests {
     use super::*;
 
     fn check(data: &Value, expect: &str) {
-        let show = Show { style: Style::Lines, zone: TimeZone::UTC };
+        let show = Show { style: Style::Lines, colored: false, zone: TimeZone::UTC };
         let event = json!({ "channel": "feed/city", "epoch": "e", "data": data });
         assert_eq!(show.lines(&event.to_string()), expect);
     }
@@ -181,7 +197,7 @@ mod tests {
 
     #[test]
     fn json_is_passed_through() {
-        let show = Show { style: Style::Json, zone: TimeZone::UTC };
+        let show = Show { style: Style::Json, colored: true, zone: TimeZone::UTC };
         assert_eq!(show.lines("{\"a\":1}"), "{\"a\":1}");
     }
 }

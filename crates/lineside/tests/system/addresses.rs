@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::http::{assert_problem, get, get_json, problem, send};
+use crate::support::http::{assert_problem, get, get_json, get_with, problem, send};
 use crate::support::shared_demo;
 
 /// Each address of the contract that this version serves, and the media type of its answer.
@@ -72,7 +72,14 @@ async fn every_reply_may_be_read_by_pages_of_other_origins() {
 async fn every_address_but_pages_and_files_is_in_the_description() {
     let document = get_json(&format!("{}/api/v1/openapi.json", shared_demo())).await;
     let paths = document["paths"].as_object().unwrap();
-    let undescribed = ["/", "/map", "/feeds/city", "/demo/faults", "/map/base-map.geojson", "/api/v1/openapi.json"];
+    let undescribed = [
+        "/",
+        "/map",
+        "/feeds/city",
+        "/demo/faults",
+        "/map/base-map.geojson",
+        "/api/v1/openapi.json",
+    ];
     for (path, _) in ADDRESSES.iter().filter(|(path, _)| !undescribed.contains(path)) {
         let path = path.split('?').next().unwrap();
         let found = paths.keys().any(|template| fits(template, path));
@@ -150,10 +157,28 @@ async fn what_is_not_there_is_a_problem_with_a_code() {
 
 #[tokio::test]
 async fn a_public_address_is_only_read() {
-    let url = format!("{}/api/v1/feeds", shared_demo());
-    let response = send(reqwest::Method::POST, &url, &[]).await;
-    assert_eq!(response.status(), 405);
-    assert_eq!(response.headers()["content-type"], "application/problem+json");
+    for path in ["/api/v1/feeds", "/proxy/city", "/gtfs/city.zip", "/", "/map"] {
+        let url = format!("{}{path}", shared_demo());
+        let response = send(reqwest::Method::POST, &url, &[]).await;
+        assert_eq!(response.status(), 405, "{path}");
+        assert_eq!(response.headers()["content-type"], "application/problem+json", "{path}");
+    }
+}
+
+#[tokio::test]
+async fn an_address_that_is_no_text_is_refused() {
+    for path in ["/proxy/%FF", "/feeds/%C3", "/api/v1/stops/city/%80/departures", "/%FE"] {
+        let url = format!("{}{path}", shared_demo());
+        assert_problem(400, "bad_address", problem(&url).await);
+    }
+}
+
+#[tokio::test]
+async fn people_get_a_page_where_nothing_is() {
+    let url = format!("{}/nowhere", shared_demo());
+    let response = get_with(&url, &[("accept", "text/html,application/xhtml+xml")]).await;
+    assert_eq!(response.status(), 404);
+    assert!(response.headers()["content-type"].to_str().unwrap().starts_with("text/html"));
 }
 
 #[tokio::test]
@@ -187,8 +212,20 @@ async fn the_catalog_is_found_filtered_and_paged() {
 async fn a_feed_says_how_it_is() {
     let feed = get_json(&format!("{}/api/v1/feeds/city-vehicles", shared_demo())).await;
     for name in [
-        "id", "name", "publisher", "licence", "format", "theme", "state", "reason", "last_success",
-        "data_time", "next_poll", "entities", "problems", "links",
+        "id",
+        "name",
+        "publisher",
+        "licence",
+        "format",
+        "theme",
+        "state",
+        "reason",
+        "last_success",
+        "data_time",
+        "next_poll",
+        "entities",
+        "problems",
+        "links",
     ] {
         assert!(feed.get(name).is_some(), "{name} is missing in {feed}");
     }
@@ -229,8 +266,18 @@ async fn a_stop_is_found_by_name_and_place_and_has_departures() {
         for departure in board["items"].as_array().unwrap() {
             departures += 1;
             for name in [
-                "feed", "trip_id", "route_id", "route_short_name", "headsign", "platform",
-                "scheduled", "expected", "delay", "status", "source", "age",
+                "feed",
+                "trip_id",
+                "route_id",
+                "route_short_name",
+                "headsign",
+                "platform",
+                "scheduled",
+                "expected",
+                "delay",
+                "status",
+                "source",
+                "age",
             ] {
                 assert!(departure.get(name).is_some(), "{name} is missing in {departure}");
             }
@@ -251,6 +298,10 @@ async fn vehicles_are_found_in_a_box() {
     let mut lons: Vec<f64> = all.iter().map(lon).collect();
     lons.sort_by(f64::total_cmp);
     let middle = lons[lons.len() / 2];
+    let paged = get_json(&format!("{server}/api/v1/vehicles?limit=5")).await;
+    assert_eq!(paged["items"].as_array().unwrap().len(), 5);
+    let second = get_json(paged["next"].as_str().unwrap()).await;
+    assert_ne!(second["items"][0]["id"], paged["items"][0]["id"]);
     let west = get_json(&format!("{server}/api/v1/vehicles?bbox=-180,-90,{middle},90")).await;
     let west = west["items"].as_array().unwrap();
     assert!(west.len() < all.len() && !west.is_empty());

@@ -69,7 +69,8 @@ fn the_example_configuration_is_fine() {
 
 #[test]
 fn the_example_shows_every_key() {
-    let example = std::fs::read_to_string(format!("{}/lineside.example.toml", repository())).unwrap();
+    let example =
+        std::fs::read_to_string(format!("{}/lineside.example.toml", repository())).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("lineside.toml");
     // The server lists the keys that it knows when it meets one that it does not.
@@ -78,7 +79,10 @@ fn the_example_shows_every_key() {
         let said = check(&["serve", "--check", "--config", file.to_str().unwrap()], 2);
         let (_, known) = said.split_once("expected ").unwrap();
         for key in known.split('`').skip(1).step_by(2) {
-            assert!(example.contains(&format!("{key} = ")), "{key} of {table} is not in the example");
+            assert!(
+                example.contains(&format!("{key} = ")),
+                "{key} of {table} is not in the example"
+            );
         }
     }
 }
@@ -126,8 +130,12 @@ fn a_secret_is_never_printed() {
     assert!(!check(&["serve", "--check", "--config", name], 0).contains("hunter2"));
     let mut command = lineside(&["serve", "--config", name]);
     let log = std::fs::File::create(folder.path().join("log")).unwrap();
-    let mut child =
-        command.env("RUST_LOG", "trace").stdout(log.try_clone().unwrap()).stderr(log).spawn().unwrap();
+    let mut child = command
+        .env("RUST_LOG", "trace")
+        .stdout(log.try_clone().unwrap())
+        .stderr(log)
+        .spawn()
+        .unwrap();
     std::thread::sleep(Duration::from_secs(2));
     let id = child.id().to_string();
     assert!(std::process::Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
@@ -159,7 +167,9 @@ fn an_address_in_use_is_named() {
 #[test]
 fn a_server_says_where_it_is_and_what_to_try() {
     let server = ServerProcess::start(&["demo", "--port", "0", "--vehicles", "10"]);
-    for word in ["/map", "curl -N", "/events?channel=feed/city", "lineside watch", "/demo/faults", "Ctrl-C"] {
+    for word in
+        ["/map", "curl -N", "/events?channel=feed/city", "lineside watch", "/demo/faults", "Ctrl-C"]
+    {
         assert!(server.greeting.contains(word), "{word}: {}", server.greeting);
     }
 }
@@ -169,7 +179,8 @@ fn watch(arguments: &[&str], seconds: u64) -> String {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("out");
     let out = std::fs::File::create(&file).unwrap();
-    let mut child = lineside(arguments).stdout(out.try_clone().unwrap()).stderr(out).spawn().unwrap();
+    let mut child =
+        lineside(arguments).stdout(out.try_clone().unwrap()).stderr(out).spawn().unwrap();
     std::thread::sleep(Duration::from_secs(seconds));
     let id = child.id().to_string();
     assert!(std::process::Command::new("kill").args(["-INT", &id]).status().unwrap().success());
@@ -204,7 +215,8 @@ fn watch_takes_up_a_broken_connection() {
     let port = server.url.rsplit(':').next().unwrap().to_owned();
     let out = std::fs::File::create(&file).unwrap();
     let arguments = ["watch", &server.url, "feed/city"];
-    let mut child = lineside(&arguments).stdout(out.try_clone().unwrap()).stderr(out).spawn().unwrap();
+    let mut child =
+        lineside(&arguments).stdout(out.try_clone().unwrap()).stderr(out).spawn().unwrap();
     std::thread::sleep(Duration::from_secs(2));
     drop(server);
     let _second = ServerProcess::start(&["demo", "--port", &port, "--vehicles", "10"]);

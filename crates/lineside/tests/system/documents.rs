@@ -1,9 +1,10 @@
 //! Every command line that the papers print for a running demo works as printed.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
-use crate::support::{repository, shared_demo};
+use crate::papers::papers;
+use crate::support::shared_demo;
 
 /// The address that the papers write.
 const PRINTED: &str = "http://127.0.0.1:8080";
@@ -27,33 +28,21 @@ fn every_curl_line_in_the_papers_works() {
     assert!(tried >= 8, "only {tried} lines were found");
 }
 
-fn papers() -> Vec<PathBuf> {
-    let root = repository();
-    let mut papers = vec![root.join("README.md")];
-    let mut folders = vec![root.join("docs")];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|ending| ending == "md") {
-                papers.push(path);
-            }
-        }
-    }
-    papers
-}
-
 fn check(paper: &Path, line: &str, server: &str, folder: &Path) {
     let command = line.replace(PRINTED, server);
     let command = command.replacen("curl ", "curl --silent --show-error --fail --max-time 3 ", 1);
     let output = Command::new("sh").args(["-c", &command]).current_dir(folder).output().unwrap();
     let endless = line.contains("curl -N");
-    let ended_well = output.status.success() || (endless && output.status.code() == Some(CURL_TIMED_OUT));
+    let ended_well =
+        output.status.success() || (endless && output.status.code() == Some(CURL_TIMED_OUT));
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(ended_well, "{}: {line}\n{} {error}", paper.display(), output.status);
     let kept_elsewhere = line.contains("--output") || line.contains(" -o ") || line.contains(" -O");
-    assert!(kept_elsewhere || !output.stdout.is_empty(), "{}: {line} printed nothing", paper.display());
+    assert!(
+        kept_elsewhere || !output.stdout.is_empty(),
+        "{}: {line} printed nothing",
+        paper.display()
+    );
     if endless {
         let said = String::from_utf8_lossy(&output.stdout);
         assert!(said.contains("data: {\"channel\":"), "{}: {line}\n{said}", paper.display());

@@ -65,7 +65,9 @@ async fn a_subscriber_holds_what_the_server_holds_after_minutes_of_faults() {
     ];
     let server = demo(20.0, &faults).await;
     let url = server.url();
-    let mut stream = Stream::open(&url, "channel=feed/city&channel=feed/city-trips&channel=alerts/city-alerts").await;
+    let mut stream =
+        Stream::open(&url, "channel=feed/city&channel=feed/city-trips&channel=alerts/city-alerts")
+            .await;
     let mut held = HeldByChannel::default();
     let until = Instant::now() + Duration::from_secs(10);
     while Instant::now() < until {
@@ -247,7 +249,11 @@ fn geohash(lat: f64, lon: f64, length: usize) -> String {
             let (range, value) = if even { (&mut lons, lon) } else { (&mut lats, lat) };
             let middle = f64::midpoint(range.0, range.1);
             letter = letter << 1 | usize::from(value >= middle);
-            if value >= middle { range.0 = middle } else { range.1 = middle }
+            if value >= middle {
+                range.0 = middle
+            } else {
+                range.1 = middle
+            }
             even = !even;
         }
         out.push(char::from(LETTERS[letter]));

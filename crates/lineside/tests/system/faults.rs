@@ -12,7 +12,10 @@ async fn until_status(server: &str, feed: &str, word: &str) -> String {
     let deadline = Instant::now() + PATIENCE;
     loop {
         let response = get(&format!("{server}/proxy/{feed}")).await;
-        let status = response.headers().get("lineside-status").map(|status| status.to_str().unwrap().to_owned());
+        let status = response
+            .headers()
+            .get("lineside-status")
+            .map(|status| status.to_str().unwrap().to_owned());
         match status {
             Some(status) if status.starts_with(word) => return status,
             other => assert!(Instant::now() < deadline, "{feed} is {other:?}, not {word}"),
@@ -27,7 +30,11 @@ async fn switch(server: &DemoServer, feed: &str, fault: &str) {
     let form = format!("feed={feed}&fault={fault}");
     let request = client.post(&url).header("content-type", "application/x-www-form-urlencoded");
     let response = request.body(form).send().await.unwrap();
-    assert!(response.status().is_redirection() || response.status().is_success(), "{}", response.status());
+    assert!(
+        response.status().is_redirection() || response.status().is_success(),
+        "{}",
+        response.status()
+    );
 }
 
 #[tokio::test]
@@ -45,7 +52,10 @@ async fn each_fault_leaves_the_last_good_bytes_and_names_its_reason() {
         until_status(&url, "city-vehicles", "fresh").await;
         switch(&server, "city-vehicles", fault).await;
         let status = until_status(&url, "city-vehicles", "stale").await;
-        assert!(status.starts_with(&format!("stale; reason={reason}; since=2")), "{fault}: {status}");
+        assert!(
+            status.starts_with(&format!("stale; reason={reason}; since=2")),
+            "{fault}: {status}"
+        );
         let response = get(&format!("{url}/proxy/city-vehicles")).await;
         assert_eq!(response.status(), 200);
         assert!(response.headers()["age"].to_str().unwrap().parse::<u64>().is_ok());
@@ -67,7 +77,8 @@ async fn clients_never_wait_for_a_producer_that_hangs() {
     let started = Instant::now();
     let response = get(&format!("{url}/proxy/city-trips")).await;
     assert_eq!(response.status(), 503, "nothing good has come yet");
-    for path in ["/api/v1/feeds", "/gtfs-rt/city-trips.pb", "/gtfs-rt/city.pb", "/proxy/city-trips"] {
+    for path in ["/api/v1/feeds", "/gtfs-rt/city-trips.pb", "/gtfs-rt/city.pb", "/proxy/city-trips"]
+    {
         drop(get(&format!("{url}{path}")).await);
     }
     assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
@@ -81,7 +92,8 @@ async fn a_fault_is_switched_by_form_or_json_and_only_for_known_feeds() {
     switch(&server, "city-alerts", "html").await;
     let list = send(reqwest::Method::GET, &faults, &[("accept", "application/json")]).await;
     let list = json(list).await;
-    let alerts = list["items"].as_array().unwrap().iter().find(|item| item["feed"] == "city-alerts");
+    let alerts =
+        list["items"].as_array().unwrap().iter().find(|item| item["feed"] == "city-alerts");
     assert_eq!(alerts.unwrap()["fault"], "html");
     let client = crate::support::http::client();
     for (body, status) in [

@@ -10,13 +10,28 @@ use crate::support::{shared_demo, until_ready};
 
 /// A schedule whose ids hold every character that addresses give a meaning to.
 const ODD_SCHEDULE: &[(&str, &str)] = &[
-    ("agency.txt", "agency_id,agency_name,agency_url,agency_timezone\nA,Odd Lines,https://example.org,Europe/Oslo\n"),
-    ("stops.txt", "stop_id,stop_name,stop_lat,stop_lon\na/b c,First & Last,59.91,10.75\n\"x?y#z%,:+é\",Second,59.92,10.76\n"),
-    ("routes.txt", "route_id,agency_id,route_short_name,route_long_name,route_type\n4/B,A,4B,Harbour – Hill,3\n"),
-    ("calendar.txt", "service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date\nD,1,1,1,1,1,1,1,20200101,20401231\n"),
+    (
+        "agency.txt",
+        "agency_id,agency_name,agency_url,agency_timezone\nA,Odd Lines,https://example.org,Europe/Oslo\n",
+    ),
+    (
+        "stops.txt",
+        "stop_id,stop_name,stop_lat,stop_lon\na/b c,First & Last,59.91,10.75\n\"x?y#z%,:+é\",Second,59.92,10.76\n",
+    ),
+    (
+        "routes.txt",
+        "route_id,agency_id,route_short_name,route_long_name,route_type\n4/B,A,4B,Harbour – Hill,3\n",
+    ),
+    (
+        "calendar.txt",
+        "service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date\nD,1,1,1,1,1,1,1,20200101,20401231\n",
+    ),
     ("trips.txt", "route_id,service_id,trip_id,trip_headsign\n4/B,D,t/1,Hill\n"),
     ("frequencies.txt", "trip_id,start_time,end_time,headway_secs\nt/1,00:00:00,26:00:00,300\n"),
-    ("stop_times.txt", "trip_id,arrival_time,departure_time,stop_id,stop_sequence\nt/1,00:00:00,00:00:00,a/b c,1\nt/1,00:05:00,00:05:00,\"x?y#z%,:+é\",2\n"),
+    (
+        "stop_times.txt",
+        "trip_id,arrival_time,departure_time,stop_id,stop_sequence\nt/1,00:00:00,00:00:00,a/b c,1\nt/1,00:05:00,00:05:00,\"x?y#z%,:+é\",2\n",
+    ),
 ];
 
 fn write_odd_schedule(folder: &Path) {
@@ -47,7 +62,11 @@ async fn ids_of_any_spelling_work_in_every_address() {
     let server = serve(folder.path(), &[schedule.to_str().unwrap().to_owned()]).await;
     let url = &server.url;
     let feed = get_json(&format!("{url}/api/v1/feeds/odd")).await;
-    assert_eq!((&feed["format"], &feed["state"]), (&Value::from("gtfs"), &Value::from("ok")), "{feed}");
+    assert_eq!(
+        (&feed["format"], &feed["state"]),
+        (&Value::from("gtfs"), &Value::from("ok")),
+        "{feed}"
+    );
     for (path, channel) in [
         ("a%2Fb%20c", "a%252Fb%2520c"),
         ("x%3Fy%23z%25%2C%3A%2B%C3%A9", "x?y%2523z%2525%252C%253A%252B%C3%A9"),
@@ -79,7 +98,8 @@ async fn real_time_belongs_to_the_only_schedule() {
         std::fs::write(folder.path().join(name), &bytes).unwrap();
     }
     let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    let feeds = [file("plan"), format!("live={}", file("now")), format!("alerts={demo}/proxy/city-alerts")];
+    let feeds =
+        [file("plan"), format!("live={}", file("now")), format!("alerts={demo}/proxy/city-alerts")];
     let server = serve(folder.path(), &feeds).await;
     let url = &server.url;
     let list = get_json(&format!("{url}/api/v1/feeds")).await;

@@ -103,7 +103,8 @@ async fn every_real_schedule_is_loaded_with_all_its_rows() {
             assert!(Instant::now() < deadline, "{} was not loaded in time", zip.display());
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
-        let broken_on_purpose = zip.strip_prefix(data.join("gtfs")).unwrap().components().count() > 1;
+        let broken_on_purpose =
+            zip.strip_prefix(data.join("gtfs")).unwrap().components().count() > 1;
         let Some(timetable) = feed.network().timetable() else {
             let status = feed.status();
             assert!(broken_on_purpose, "{}: {}", zip.display(), status.reason);
@@ -134,9 +135,24 @@ struct Series {
 }
 
 const SERIES: &[Series] = &[
-    Series { folder: "nyct-ace-series", schedule: Some("nyct-multi"), matched: false, snapshots: 80 },
-    Series { folder: "nyct-night-series", schedule: Some("nyct-multi"), matched: false, snapshots: 28 },
-    Series { folder: "soundtransit-pb", schedule: Some("soundtransit-oba"), matched: true, snapshots: 8 },
+    Series {
+        folder: "nyct-ace-series",
+        schedule: Some("nyct-multi"),
+        matched: false,
+        snapshots: 80,
+    },
+    Series {
+        folder: "nyct-night-series",
+        schedule: Some("nyct-multi"),
+        matched: false,
+        snapshots: 28,
+    },
+    Series {
+        folder: "soundtransit-pb",
+        schedule: Some("soundtransit-oba"),
+        matched: true,
+        snapshots: 8,
+    },
     Series { folder: "caltrain", schedule: Some("caltrain-rt"), matched: true, snapshots: 2 },
     Series { folder: "raba", schedule: Some("raba"), matched: true, snapshots: 2 },
     Series { folder: "wmata-midnight", schedule: Some("wmata-oba4"), matched: false, snapshots: 4 },

@@ -36,7 +36,8 @@ async fn who_has_it_already_is_told_so() {
 #[tokio::test]
 async fn dates_are_a_validator_too_but_tags_come_first() {
     let server = shared_demo();
-    for path in ["/proxy/city", "/gtfs/city.zip", "/geojson/city/stops.geojson", "/gtfs-rt/city.pb"] {
+    for path in ["/proxy/city", "/gtfs/city.zip", "/geojson/city/stops.geojson", "/gtfs-rt/city.pb"]
+    {
         let url = format!("{server}{path}");
         let modified = get(&url).await.headers()["last-modified"].to_str().unwrap().to_owned();
         let again = get_with(&url, &[("if-modified-since", "Fri, 01 Jan 2100 00:00:00 GMT")]).await;

@@ -32,6 +32,28 @@ async fn a_server_stops_cleanly_within_five_seconds() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_connection_too_many_is_told_so_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("lineside.toml");
+    let text = "[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"0s\"\n[limits]\nconnections = 3\n";
+    std::fs::write(&config, text).unwrap();
+    let server = ServerProcess::start(&["serve", "--config", config.to_str().unwrap()]);
+    let address = server.url.trim_start_matches("http://").to_owned();
+    let open = || std::net::TcpStream::connect(&address).unwrap();
+    let mut taken = vec![open(), open(), open()];
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let started = std::time::Instant::now();
+    let refused = get(&format!("{}/healthz", server.url)).await;
+    assert_eq!(refused.status(), 503);
+    assert_eq!(refused.headers()["retry-after"], "5");
+    assert!(started.elapsed() < Duration::from_secs(1));
+    taken.clear();
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert_eq!(get(&format!("{}/healthz", server.url)).await.status(), 200);
+    assert!(server.stop("-TERM").0.success());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_stopping_server_is_not_ready_and_opens_no_stream() {
     let folder = tempfile::tempdir().unwrap();
     let config = folder.path().join("lineside.toml");

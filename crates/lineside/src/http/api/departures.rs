@@ -2,8 +2,8 @@
 
 use axum::extract::{Path, State};
 use axum::response::Response;
-use lineside_ingest::limits::BOARD_HORIZON;
 use lineside_ingest::Departure;
+use lineside_ingest::limits::BOARD_HORIZON;
 use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;

@@ -5,9 +5,9 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::app::App;
+use crate::http::errors::Refusal;
 use crate::http::limits;
 use crate::http::parameters::Parameters;
-use crate::http::errors::Refusal;
 
 /// One page of a list.
 #[derive(Debug, Serialize, ToSchema)]
@@ -36,11 +36,25 @@ pub(super) struct Page {
 const OFFSET_MAX: usize = 1_000_000;
 
 impl Page {
+    /// The usual bounds.
     pub(super) fn of(parameters: &Parameters) -> Result<Self, Refusal> {
+        Self::within(parameters, limits::PAGE_ITEMS_DEFAULT, limits::PAGE_ITEMS_MAX)
+    }
+
+    /// `limit` is `default` if it is not said, and at most `most`.
+    pub(super) fn within(
+        parameters: &Parameters,
+        default: usize,
+        most: usize,
+    ) -> Result<Self, Refusal> {
         let offset = parameters.number("offset", OFFSET_MAX)?.unwrap_or(0);
-        let limit = parameters.number("limit", limits::PAGE_ITEMS_MAX)?;
-        let limit = limit.filter(|limit| *limit > 0).unwrap_or(limits::PAGE_ITEMS_DEFAULT);
-        Ok(Self { offset, limit })
+        let limit = parameters.number("limit", most)?.filter(|limit| *limit > 0);
+        Ok(Self { offset, limit: limit.unwrap_or(default) })
+    }
+
+    /// How many items must be found so that this page is whole and a next one is known of.
+    pub(super) fn needs(self) -> usize {
+        self.offset + self.limit + 1
     }
 
     /// Cuts this page out of all items.

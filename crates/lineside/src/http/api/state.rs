@@ -103,7 +103,9 @@ async fn of_feed(
 
 async fn state(app: &App, name: &str, wants: &Wants) -> Result<Response, Refusal> {
     let refused = |error: ResolveError| match error {
-        ResolveError::BadChannel(why) => OpenError::BadChannel { name: found::shortened(name).into(), why },
+        ResolveError::BadChannel(why) => {
+            OpenError::BadChannel { name: found::shortened(name).into(), why }
+        }
         ResolveError::UnknownFeed => OpenError::UnknownFeed { name: found::shortened(name).into() },
     };
     let channel = Channel::parse(name).map_err(|why| refused(why.into()))?;
@@ -123,7 +125,8 @@ async fn state(app: &App, name: &str, wants: &Wants) -> Result<Response, Refusal
 }
 
 fn in_one_piece<'a>(channel: &'a str, state: &'a lineside_hub::State) -> ChannelState<'a> {
-    let parts = state.parts.iter().filter_map(|part: &Bytes| serde_json::from_slice::<Part<'_>>(part).ok());
+    let parts =
+        state.parts.iter().filter_map(|part: &Bytes| serde_json::from_slice::<Part<'_>>(part).ok());
     let (mut at, mut changes) = (0, Vec::new());
     for part in parts {
         at = part.at;

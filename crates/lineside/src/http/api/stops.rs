@@ -1,17 +1,17 @@
 //! Finding stops: by name, in a box, near a place.
 
-use axum::extract::State;
+use axum::extract::{OriginalUri, State};
 use axum::response::Response;
+use http::HeaderMap;
 use lineside_ingest::{StopHit, StopQuery};
 use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::list::List;
+use super::list::{Link, List, Page};
 use crate::app::App;
 use crate::http::errors::{Problem, Refusal};
-use crate::http::limits;
 use crate::http::parameters::Parameters;
 use crate::http::reply::{Representation, Wants};
 
@@ -53,7 +53,9 @@ struct StopItem {
         ("q" = Option<String>, Query, description = "Words of the name, or the code"),
         ("bbox" = Option<String>, Query, description = "`min_lon,min_lat,max_lon,max_lat` in degrees"),
         ("near" = Option<String>, Query, description = "`lat,lon` in degrees"),
-        ("limit" = Option<usize>, Query, description = "At most 500; 50 if not said")
+        ("limit" = Option<usize>, Query, description = "Stops per page, at most 500; 50 if not said"),
+        ("offset" = Option<usize>, Query, description = "Stops to leave out; `next` has it. The first \
+            1000 can be had")
     ),
     responses(
         (status = 200, description = "The stops", body = List<StopItem>),
@@ -62,18 +64,20 @@ struct StopItem {
 )]
 async fn find(
     State(app): State<App>,
-    headers: http::HeaderMap,
+    OriginalUri(uri): OriginalUri,
+    headers: HeaderMap,
     parameters: Parameters,
     wants: Wants,
 ) -> Result<Response, Refusal> {
-    let limit = parameters.number("limit", limits::PAGE_ITEMS_MAX)?;
+    let page = Page::of(&parameters)?;
     let query = StopQuery {
         text: parameters.search("q")?.map(str::to_owned),
         bbox: parameters.bounding_box()?,
         near: parameters.near()?.map(|place| (place.lat, place.lon)),
-        limit: limit.filter(|limit| *limit > 0).unwrap_or(limits::PAGE_ITEMS_DEFAULT),
+        limit: page.needs(),
     };
     let base = app.base_url(&headers);
+    let link = Link::of(&app, &headers, &uri);
     let searching = app.clone();
     // A short word in a whole country's names takes some milliseconds.
     let found = tokio::task::spawn_blocking(move || {
@@ -83,7 +87,7 @@ async fn find(
     let items = found.await.map_err(|_| Refusal::Internal)?;
     let loaded = app.ingest().networks().iter().filter_map(|network| network.dataset());
     let modified = loaded.map(|dataset| dataset.fetched_at).max().or(Some(app.started()));
-    let reply = Representation::json(&List::whole(items)).modified(modified, app.now());
+    let reply = Representation::json(&page.cut(items, &link)).modified(modified, app.now());
     Ok(reply.reply(&wants, &app).await)
 }
 

@@ -1,15 +1,16 @@
 //! Where vehicles are.
 
-use std::sync::Arc;
-
-use axum::extract::State;
+use axum::extract::{OriginalUri, State};
 use axum::response::Response;
+use http::HeaderMap;
 use lineside_ingest::Record;
+use serde::Serialize;
 use serde_json::value::RawValue;
+use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::list::List;
+use super::list::{Link, Page};
 use crate::app::App;
 use crate::http::errors::{Problem, Refusal};
 use crate::http::limits;
@@ -20,45 +21,50 @@ pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(find))
 }
 
+/// One page of vehicles, for the description only.
+#[derive(Debug, Serialize, ToSchema)]
+struct VehicleList {
+    /// GTFS-Realtime `VehiclePosition`s with `feed`, `id` and `lineside`.
+    #[schema(value_type = Vec<Object>)]
+    items: Vec<Box<RawValue>>,
+    /// The next page; null on the last.
+    next: Option<String>,
+}
+
 /// The vehicles of all feeds that have a position
 ///
 /// A vehicle is a GTFS-Realtime `VehiclePosition`, with `feed` and `id`, and under `lineside` what
 /// the timetable adds: route, headsign, delay, next stop.
 #[utoipa::path(
     get, path = "/api/v1/vehicles", tag = "catalog",
-    params((
-        "bbox" = Option<String>, Query,
-        description = "`min_lon,min_lat,max_lon,max_lat` in degrees; min_lon is above max_lon where \
-            the box crosses the 180th meridian"
-    )),
+    params(
+        ("bbox" = Option<String>, Query, description = "`min_lon,min_lat,max_lon,max_lat` in \
+            degrees; min_lon is above max_lon where the box crosses the 180th meridian"),
+        ("limit" = Option<usize>, Query, description = "Vehicles per page, at most 50000"),
+        ("offset" = Option<usize>, Query, description = "Vehicles to leave out; `next` has it")
+    ),
     responses(
-        (status = 200, description = "The vehicles", body = List<Object>),
+        (status = 200, description = "The vehicles", body = VehicleList),
         (status = 400, description = "`bad_parameter`", body = Problem)
     )
 )]
 async fn find(
     State(app): State<App>,
+    OriginalUri(uri): OriginalUri,
+    headers: HeaderMap,
     parameters: Parameters,
     wants: Wants,
 ) -> Result<Response, Refusal> {
     let bbox = parameters.bounding_box()?;
-    let mut found: Vec<Arc<Record>> = Vec::new();
-    let mut modified = None;
-    for network in app.ingest().networks() {
-        let state = network.state();
-        modified = modified.max(Some(state.at));
-        let room = limits::VEHICLES_MAX - found.len();
-        match bbox {
-            Some(bbox) => found.extend(state.in_bbox(bbox).take(room).cloned()),
-            None => {
-                let placed = state.vehicles().filter(|record| record.position().is_some());
-                found.extend(placed.take(room).cloned());
-            }
-        }
-    }
-    let items = found.iter().filter_map(|record| item(record)).collect();
-    let reply = Representation::json(&List::whole(items)).modified(modified, app.now());
-    Ok(reply.reply(&wants, &app).await)
+    let page = Page::within(&parameters, limits::VEHICLES_MAX, limits::VEHICLES_MAX)?;
+    let states: Vec<_> = app.ingest().networks().iter().map(|network| network.state()).collect();
+    let modified = states.iter().map(|state| state.at).max().or(Some(app.started()));
+    let placed = states.iter().flat_map(|state| state.vehicles()).filter(|record| {
+        let place = record.position();
+        place.is_some_and(|(lat, lon)| bbox.is_none_or(|bbox| bbox.contains(lat, lon)))
+    });
+    let list = page.cut(placed.filter_map(|record| item(record)), &Link::of(&app, &headers, &uri));
+    Ok(Representation::json(&list).modified(modified, app.now()).reply(&wants, &app).await)
 }
 
 /// The record with whose it is before its own fields; the rest is the very bytes that channels carry.

@@ -127,7 +127,8 @@ impl Held {
     }
 
     fn change(&mut self, change: &Value) {
-        let text = |name: &str| change[name].as_str().unwrap_or_else(|| panic!("{change}")).to_owned();
+        let text =
+            |name: &str| change[name].as_str().unwrap_or_else(|| panic!("{change}")).to_owned();
         let key = (text("feed"), text("kind"), text("id"));
         match change["op"].as_str() {
             Some("upsert") => drop(self.records.insert(key, change["record"].clone())),

@@ -29,14 +29,8 @@ impl DemoServer {
 /// Starts a city of a test's own, and waits until it is ready.
 pub(crate) async fn demo(speed: f64, faults: &[&str]) -> DemoServer {
     let faults = faults.iter().map(|fault| (*fault).to_owned()).collect();
-    let options = DemoOptions {
-        port: 0,
-        seed: 7,
-        speed,
-        vehicles: VEHICLES,
-        faults,
-        data_dir: None,
-    };
+    let options =
+        DemoOptions { port: 0, seed: 7, speed, vehicles: VEHICLES, faults, data_dir: None };
     let server = DemoServer(lineside::start_demo(options).await.unwrap());
     until_ready(&server.url()).await;
     server

@@ -31,7 +31,11 @@ impl ServerProcess {
         while let Some(Ok(line)) = lines.next() {
             greeting.push_str(&line);
             greeting.push('\n');
-            url = url.or_else(|| line.split_whitespace().find(|word| word.starts_with("http://127.")).map(str::to_owned));
+            url = url.or_else(|| {
+                line.split_whitespace()
+                    .find(|word| word.starts_with("http://127."))
+                    .map(str::to_owned)
+            });
             if line.contains("Ctrl-C") {
                 break;
             }
