@@ -87,7 +87,8 @@ pub(crate) struct ExportCache {
     json: PerPart<Export>,
 }
 
-/// The message of a feed, or of a whole network if `id` names it; `None` if the network has no such feed.
+/// The message of a feed, or of a whole network if `id` names it; `None` if the network has no such feed. Before the
+/// first message came it is empty.
 pub fn gtfs_rt(state: &NetworkState, id: &str, part: Part) -> Option<Export> {
     let source = Source::find(state, id)?;
     Some(source.cache().protobuf[part as usize].get_or_init(|| source.encode(part)).clone())
@@ -120,8 +121,8 @@ impl<'a> Source<'a> {
 
     fn cache(&self) -> &'a ExportCache {
         match self {
-            Source::Feed(feed) => &feed.exports,
-            Source::Network(state) => &state.exports,
+            Source::Feed(feed) => &feed.cache.exports,
+            Source::Network(state) => &state.cache.exports,
         }
     }
 
@@ -135,7 +136,10 @@ impl<'a> Source<'a> {
     fn encode(&self, part: Part) -> Export {
         let feeds: Vec<&FeedSlice> =
             self.feeds().into_iter().filter(|feed| feed.header.is_some()).collect();
-        let timestamp = feeds.iter().map(|feed| feed.timestamp).max().unwrap_or(0);
+        let timestamp = match (self, feeds.as_slice()) {
+            (Source::Network(state), [_, _, ..]) => state.timestamp,
+            (_, feeds) => feeds.iter().map(|feed| feed.timestamp).max().unwrap_or(0),
+        };
         let only = match feeds.as_slice() {
             [feed] => feed.header.as_ref(),
             _ => None,

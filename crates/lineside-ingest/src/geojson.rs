@@ -1,5 +1,7 @@
 //! GeoJSON: vehicles, stops and routes for maps and tables.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use lineside_sync::UnixMillis;
 use serde::Serialize;
@@ -12,12 +14,16 @@ use crate::{
 };
 
 /// The vehicles of a feed, or of the whole network if `id` names it, that have a position; `None` if the network has
-/// no such feed.
+/// no such feed. Made once per state.
 pub fn vehicles(state: &NetworkState, id: &str) -> Option<Bytes> {
-    let whole = state.feeds.first().is_some_and(|feed| feed.id.as_str() == id);
-    state.feed(id)?;
-    let vehicles = state.vehicles().filter(|record| whole || record.feed.as_str() == id);
-    Some(collection(vehicles.filter_map(|record| vehicle(record))))
+    let slice = state.feed(id)?;
+    let whole = state.feeds.first().is_some_and(|first| Arc::ptr_eq(first, slice));
+    let cache = if whole { &state.cache } else { &slice.cache };
+    let made = cache.vehicles_geojson.get_or_init(|| {
+        let vehicles = state.vehicles().filter(|record| whole || record.feed.as_str() == id);
+        collection(vehicles.filter_map(|record| vehicle(record)))
+    });
+    Some(made.clone())
 }
 
 /// The stops of a schedule that have a position. Made once per dataset.

@@ -248,6 +248,7 @@ impl Poller {
             status: Box::new(self.status.clone()),
             rules: self.rules,
             now,
+            data_now: self.data_now(),
             reply,
         };
         if self.queue.send(input).await.is_err() {
@@ -261,7 +262,7 @@ impl Poller {
     async fn judge(&mut self) {
         let now = self.clock.wall();
         let before = FeedRecord::of(&self.feed.status());
-        let data_now = self.feed.network().now();
+        let data_now = self.data_now();
         self.status.judge(now, data_now, &self.rules);
         let record = FeedRecord::of(&self.status);
         if let Some(input) = self.expiry(now, &record) {
@@ -273,6 +274,14 @@ impl Poller {
             return;
         }
         self.feed.set_status(self.status.clone());
+    }
+
+    /// The present on the clock of this feed's data, which in a recording is the recorded one.
+    fn data_now(&self) -> UnixMillis {
+        match self.fetcher.replay_clock() {
+            Some(replay) => replay.at(self.clock.monotonic()),
+            None => self.clock.wall(),
+        }
     }
 
     /// Takes back what the feed said once it is older than the operator allows.

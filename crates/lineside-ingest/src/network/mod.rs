@@ -63,7 +63,8 @@ impl Network {
             dataset: None,
             dataset_record: None,
             feeds: slices.collect(),
-            exports: Default::default(),
+            timestamp: 0,
+            cache: Default::default(),
         };
         Network {
             id,

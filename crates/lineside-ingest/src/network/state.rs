@@ -29,7 +29,16 @@ pub struct NetworkState {
     pub(crate) dataset_record: Option<Arc<Record>>,
     /// In the order of the configuration.
     pub(crate) feeds: Vec<Arc<FeedSlice>>,
+    /// The time that exports of the whole network give, Unix seconds: never goes back.
+    pub(crate) timestamp: u64,
+    pub(crate) cache: Derived,
+}
+
+/// What is made of a state when first asked for, and then shared.
+#[derive(Debug, Default)]
+pub(crate) struct Derived {
     pub(crate) exports: ExportCache,
+    pub(crate) vehicles_geojson: OnceLock<Bytes>,
 }
 
 /// One feed's share of a network's state.
@@ -44,7 +53,7 @@ pub(crate) struct FeedSlice {
     pub(crate) tables: Tables,
     /// Entities that make no record: shapes, stops, detours.
     pub(crate) others: Arc<[Bytes]>,
-    pub(crate) exports: ExportCache,
+    pub(crate) cache: Derived,
 }
 
 impl FeedSlice {
@@ -56,7 +65,7 @@ impl FeedSlice {
             timestamp: 0,
             tables: Tables::default(),
             others: Arc::new([]),
-            exports: ExportCache::default(),
+            cache: Derived::default(),
         }
     }
 

@@ -35,6 +35,8 @@ pub(crate) enum Input {
         status: Box<FeedStatus>,
         rules: Rules,
         now: UnixMillis,
+        /// The present on the clock of the feed's data.
+        data_now: UnixMillis,
         reply: oneshot::Sender<FeedStatus>,
     },
     /// A new schedule.
@@ -67,7 +69,12 @@ pub(crate) async fn run(
                 Some(input) => Box::new(move |writer| take(writer, input)),
                 None => return,
             },
-            () = clock.sleep(BOARD_LOOK) => Box::new(|writer| { writer.tick(); }),
+            () = clock.sleep(BOARD_LOOK) => {
+                if !writer.is_tick_due() {
+                    continue;
+                }
+                Box::new(|writer| { writer.tick(); })
+            }
         };
         match tokio::task::spawn_blocking(move || guarded(writer, work)).await {
             Ok(back) => writer = back,
@@ -92,9 +99,8 @@ fn guarded(
 
 fn take(writer: &mut NetworkWriter, input: Input) {
     match input {
-        Input::Message { number, message, problems, status, rules, now, reply } => {
+        Input::Message { number, message, problems, status, rules, now, data_now, reply } => {
             let mut status = *status;
-            let data_now = writer.network().now();
             let applied = writer.apply_message(number, &message, problems, now, |n_records| {
                 status.entities = n_records as u64;
                 status.judge(now, data_now, &rules);

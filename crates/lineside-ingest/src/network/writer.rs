@@ -105,7 +105,7 @@ impl NetworkWriter {
             id: slice.id.clone(),
             tables: feeds[number].tables.clone(),
             others: Arc::clone(&feeds[number].others),
-            exports: Default::default(),
+            cache: Default::default(),
         };
         applied.records = next.n_records();
         if let Some(change) = judge(applied.records).and_then(|it| feed_change(&mut next, it)) {
@@ -170,8 +170,9 @@ impl NetworkWriter {
             board_at: self.network.now().seconds(),
             dataset_record: Some(Arc::new(dataset.record())),
             dataset: Some(dataset),
+            timestamp: self.later_network_timestamp(&before, &feeds),
             feeds,
-            exports: Default::default(),
+            cache: Default::default(),
         });
         self.network.state.store(Arc::clone(&next));
         if let Some(publisher) = &mut self.publisher {
@@ -185,16 +186,11 @@ impl NetworkWriter {
     /// While nobody listens to a stop the boards move on all the same, so that the first look is fresh; but then not
     /// if somebody listens to the whole network, whom it would cost a message that says nothing.
     pub fn tick(&mut self) -> bool {
+        if !self.is_tick_due() {
+            return false;
+        }
         let before = self.network.state();
         let board_at = self.network.now().seconds();
-        let due = board_at.abs_diff(before.board_at) >= BOARD_TICK.as_secs();
-        if before.dataset.is_none() || !due {
-            return false;
-        }
-        let heard = self.publisher.as_ref().map(Publisher::hears);
-        if heard.is_some_and(|heard| heard.network && !heard.stops) {
-            return false;
-        }
         let next = Arc::new(NetworkState {
             revision: before.revision + 1,
             at: before.at.max(self.network.clock.wall()),
@@ -202,7 +198,8 @@ impl NetworkWriter {
             dataset: before.dataset.clone(),
             dataset_record: before.dataset_record.clone(),
             feeds: before.feeds.clone(),
-            exports: Default::default(),
+            timestamp: before.timestamp,
+            cache: Default::default(),
         });
         self.network.state.store(Arc::clone(&next));
         if let Some(publisher) = &mut self.publisher {
@@ -211,6 +208,17 @@ impl NetworkWriter {
             publisher.publish(&before, &next, &[], &Outcome { boards: true, chunks });
         }
         true
+    }
+
+    /// Whether [`NetworkWriter::tick`] would move the boards on.
+    pub(crate) fn is_tick_due(&self) -> bool {
+        let state = self.network.state();
+        let passed = self.network.now().seconds().abs_diff(state.board_at);
+        if state.dataset.is_none() || passed < BOARD_TICK.as_secs() {
+            return false;
+        }
+        let heard = self.publisher.as_ref().map(Publisher::hears);
+        heard.is_none_or(|heard| heard.stops || !heard.network)
     }
 
     /// Forgets everything but the schedule; the next messages bring it back.
@@ -232,7 +240,8 @@ impl NetworkWriter {
             dataset: before.dataset.clone(),
             dataset_record: before.dataset_record.clone(),
             feeds: slices.collect(),
-            exports: Default::default(),
+            timestamp: before.timestamp,
+            cache: Default::default(),
         });
         self.network.state.store(Arc::clone(&next));
         if let Some(publisher) = &mut self.publisher {
@@ -283,6 +292,13 @@ impl NetworkWriter {
                 }
             }
         }
+    }
+
+    /// The time that exports of the whole network give: when Lineside put its content together.
+    fn later_network_timestamp(&self, before: &NetworkState, feeds: &[Arc<FeedSlice>]) -> u64 {
+        let same = feeds.iter().zip(&before.feeds).all(|(new, old)| Arc::ptr_eq(new, old));
+        let now = u64::try_from(self.network.now().seconds()).unwrap_or(0);
+        if same { before.timestamp } else { before.timestamp.max(now) }
     }
 
     /// Decodes every known entity again, because dates and joins come from the new schedule.
@@ -366,8 +382,9 @@ impl NetworkWriter {
             board_at: if boards { self.network.now().seconds() } else { before.board_at },
             dataset: before.dataset.clone(),
             dataset_record: before.dataset_record.clone(),
+            timestamp: self.later_network_timestamp(before, &feeds),
             feeds,
-            exports: Default::default(),
+            cache: Default::default(),
         });
         self.network.state.store(Arc::clone(&next));
         if let Some(publisher) = &mut self.publisher
@@ -396,7 +413,7 @@ fn clone_slice(slice: &FeedSlice) -> FeedSlice {
         timestamp: slice.timestamp,
         tables: slice.tables.clone(),
         others: Arc::clone(&slice.others),
-        exports: Default::default(),
+        cache: Default::default(),
     }
 }
 

@@ -144,3 +144,19 @@ fn vehicles_stops_and_routes_are_geojson() {
     assert_eq!(routes["features"][0]["properties"]["route_color"], "FF8800");
     assert_eq!(routes["features"][0]["geometry"]["coordinates"][0].as_array().unwrap().len(), 4);
 }
+
+#[test]
+fn a_networks_timestamp_rises_with_any_of_its_feeds() {
+    let mut world = World::new();
+    world.apply("city-vehicles", vec![vehicle("1", None, 48.87, 2.34, EIGHT)]);
+    world.clock.advance(minutes(1));
+    let old = message(EIGHT - 600, vec![update("T18", 20, 60)]);
+    world.writer.apply_snapshot("city-trips", old, world.now()).unwrap();
+    let export = gtfs_rt(&world.network.state(), "city", Part::All).unwrap();
+    assert_eq!(export.timestamp, EIGHT as u64 + 60);
+    world.clock.set_wall(lineside_sync::UnixMillis::from_seconds(EIGHT - 3_600));
+    world.apply("city-trips", vec![update("T18", 20, 90)]);
+    let later = gtfs_rt(&world.network.state(), "city", Part::All).unwrap();
+    assert_eq!(later.timestamp, export.timestamp);
+    assert!(world.network.state().at.seconds() >= EIGHT + 60);
+}
