@@ -17,7 +17,7 @@ const GRACE_MS = 4_000;
 const OLD_S = 120;
 /** From these zooms on a vehicle is a dot with its direction, and a badge with its route. */
 const ZOOM_ARROW = 11.8;
-const ZOOM_BADGE = 13.4;
+const ZOOM_BADGE = 12.7;
 /** How near a click must be, in pixels. */
 const PICK_PX = 16;
 /** Frames: six to a pixel of movement, within these bounds per second. */
