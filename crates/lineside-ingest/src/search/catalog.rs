@@ -82,14 +82,12 @@ fn routes(network: &Arc<Network>, words: &[String]) -> Vec<CatalogHit> {
         return Vec::new();
     };
     let timetable = &dataset.timetable;
-    let named = timetable.routes().map(|route| {
-        let name = [route.short_name, route.long_name].into_iter().filter(|name| !name.is_empty());
-        (route.id, name.collect::<Vec<_>>().join(" "))
-    });
-    let found = named.filter(|(_, name)| has_words(&fold(name), words)).take(SEARCH_LIMIT_MAX);
-    let hits = found.map(|(id, name)| CatalogHit {
-        feed: Arc::clone(&feed),
-        kind: CatalogHitKind::Route { id: id.to_owned(), name },
+    let folded = dataset.search.routes().iter();
+    let found = timetable.routes().zip(folded).filter(|(_, name)| has_words(name, words));
+    let hits = found.take(SEARCH_LIMIT_MAX).map(|(route, _)| {
+        let names = [route.short_name, route.long_name].into_iter().filter(|name| !name.is_empty());
+        let (id, name) = (route.id.to_owned(), names.collect::<Vec<_>>().join(" "));
+        CatalogHit { feed: Arc::clone(&feed), kind: CatalogHitKind::Route { id, name } }
     });
     hits.collect()
 }

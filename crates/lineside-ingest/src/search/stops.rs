@@ -65,7 +65,7 @@ pub(crate) fn stops(networks: &[Arc<Network>], query: &StopQuery) -> Vec<StopHit
     hits.into_iter().map(|(_, hit)| hit).collect()
 }
 
-/// The searchable stops of one dataset: where they are, and their words.
+/// What of one dataset is searched: where stops are, their words, the routes' names.
 #[derive(Debug)]
 pub(crate) struct StopIndex {
     /// Folded names, one after another.
@@ -75,6 +75,7 @@ pub(crate) struct StopIndex {
     /// Starts of all words in `names` with the number of their span, in order of the words.
     words: Vec<(u32, u32)>,
     places: RTree<Place>,
+    routes: Vec<Box<str>>,
 }
 
 #[derive(Debug)]
@@ -130,8 +131,27 @@ impl StopIndex {
             }
             spans.push((stop.idx, start as u32, end));
         }
-        words.sort_by(|a, b| names[a.0 as usize..].cmp(&names[b.0 as usize..]));
-        StopIndex { names, spans, words, places: RTree::bulk_load(places) }
+        let routes = timetable.routes().map(|route| {
+            fold(&format!("{} {}", route.short_name, route.long_name)).into_boxed_str()
+        });
+        let routes = routes.collect();
+        let mut index =
+            StopIndex { names, spans, words: Vec::new(), places: RTree::bulk_load(places), routes };
+        // A name ends where its span does, or names that are all alike would be compared to the end of all.
+        words.sort_by(|&a, &b| index.text(a).cmp(index.text(b)));
+        index.words = words;
+        index
+    }
+
+    /// A word with the rest of its name.
+    fn text(&self, (at, span): (u32, u32)) -> &str {
+        let (_, _, end) = self.spans[span as usize];
+        &self.names[at as usize..end as usize]
+    }
+
+    /// The folded names of the routes, in the order of their indices.
+    pub(super) fn routes(&self) -> &[Box<str>] {
+        &self.routes
     }
 
     /// Stops with their rank (small is good) and their distance.
@@ -187,12 +207,11 @@ impl StopIndex {
     /// Stops that have a word for each of `words`; the longest one is looked up, the others compared.
     fn by_words<'a>(&'a self, words: &'a [String]) -> impl Iterator<Item = StopIdx> + 'a {
         let longest = words.iter().max_by_key(|word| word.len()).map_or("", String::as_str);
-        let text = |at: u32| &self.names[at as usize..];
-        let first = self.words.partition_point(|&(at, _)| text(at) < longest);
+        let first = self.words.partition_point(|&word| self.text(word) < longest);
         let candidates = if longest.is_empty() { &[] } else { &self.words[first..] };
         let mut spans: Vec<u32> = candidates
             .iter()
-            .take_while(|&&(at, _)| text(at).starts_with(longest))
+            .take_while(|&&word| self.text(word).starts_with(longest))
             .map(|&(_, span)| span)
             .collect();
         spans.sort_unstable();
@@ -218,6 +237,10 @@ impl StopIndex {
     /// Names that begin with the query come first, then stations, then short names.
     fn rank(&self, timetable: &Timetable, stop: StopIdx, words: &[String]) -> f64 {
         let stop = timetable.stop(stop);
+        let kind = if stop.location_type == 1 { 0.0 } else { 1000.0 };
+        if words.is_empty() {
+            return kind;
+        }
         let name = fold(stop.name);
         let begins = words.first().is_some_and(|word| name.starts_with(word.as_str()));
         let exact = name == words.join(" ");
@@ -226,7 +249,6 @@ impl StopIndex {
             (_, true) => 2000.0,
             _ => 4000.0,
         };
-        let kind = if stop.location_type == 1 { 0.0 } else { 1000.0 };
         group + kind + name.len().min(999) as f64
     }
 }

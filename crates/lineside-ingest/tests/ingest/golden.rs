@@ -7,15 +7,15 @@ use lineside_hub::{Channel, Delivery, Session};
 
 use crate::support::*;
 
-/// Compares with the golden file, or writes it where `BLESS` is set.
+/// Compares with the golden file, or writes it where `LINESIDE_BLESS` is set.
 fn golden(name: &str, text: &str) {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
-    if std::env::var_os("BLESS").is_some() {
+    if std::env::var_os("LINESIDE_BLESS").is_some() {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, text).unwrap();
     }
     let known = std::fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(text, known, "{} differs; BLESS=1 accepts what is now", path.display());
+    assert_eq!(text, known, "{} differs; LINESIDE_BLESS=1 accepts what is now", path.display());
 }
 
 /// What a subscriber of `channel` receives: the state first, then what `act` brings about.
