@@ -164,6 +164,8 @@ impl<'a> Reader<'a> {
     /// Reads to the end, coming back every now and then so that rooms come and go.
     fn run(mut self, rng: &mut fastrand::Rng, done: &Done<'_>) {
         loop {
+            // From here on a signal counts only if it comes after the session said that it is dry.
+            self.listener.signaled.store(false, Ordering::Release);
             while let Some(delivery) = self.session.next_delivery() {
                 self.take(&delivery);
                 self.note_listed();

@@ -1,6 +1,7 @@
 //! A source of one network and one cell that does what a test tells it, with hooks in its reads.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -10,7 +11,7 @@ use lineside_hub::{
     BadChannel, Channel, Delivery, Epoch, Hub, HubConfig, Listener, Position, ResolveError, Room,
     RoomKey, Session, SessionLimits, State, StateSource,
 };
-use lineside_sync::{SimulatedClock, UnixMillis};
+use lineside_sync::{Clock, SimulatedClock, Sleep, UnixMillis};
 use parking_lot::Mutex;
 
 pub(crate) const EPOCH: Epoch = Epoch::from_bits(1);
@@ -101,14 +102,56 @@ pub(crate) fn stage() -> Stage {
 
 pub(crate) fn stage_with(config: HubConfig) -> Stage {
     let clock = SimulatedClock::new(UnixMillis(0));
+    stage_by(config, clock.clone(), Arc::new(clock))
+}
+
+fn stage_by(config: HubConfig, clock: SimulatedClock, shown: Arc<dyn Clock>) -> Stage {
     let source = Arc::new(Script {
         now: Mutex::new(at(10)),
         part_bytes: Mutex::new(vec![5]),
         in_position: Mutex::default(),
         in_read: Mutex::default(),
     });
-    let hub = Hub::new(config, source.clone(), Arc::new(clock.clone()), 7);
+    let hub = Hub::new(config, source.clone(), shown, 7);
     Stage { source, clock, hub }
+}
+
+/// A clock that, asked for the time, first lets something happen once.
+#[derive(Default)]
+pub(crate) struct Interruption(Mutex<Option<Hook>>);
+
+impl Interruption {
+    pub(crate) fn set(&self, hook: impl FnOnce() + Send + 'static) {
+        *self.0.lock() = Some(Box::new(hook));
+    }
+}
+
+impl fmt::Debug for Interruption {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Interruption")
+    }
+}
+
+impl Clock for Interruption {
+    fn monotonic(&self) -> Duration {
+        let hook = self.0.lock().take();
+        hook.into_iter().for_each(|hook| hook());
+        Duration::ZERO
+    }
+
+    fn wall(&self) -> UnixMillis {
+        UnixMillis(0)
+    }
+
+    fn sleep_until(&self, _: Duration) -> Sleep {
+        Box::pin(std::future::pending())
+    }
+}
+
+pub(crate) fn interrupted_stage() -> (Stage, Arc<Interruption>) {
+    let interruption = Arc::new(Interruption::default());
+    let clock = SimulatedClock::new(UnixMillis(0));
+    (stage_by(HubConfig::default(), clock, interruption.clone()), interruption)
 }
 
 impl Stage {

@@ -6,7 +6,9 @@ use std::time::Duration;
 use lineside_hub::{Delivery, HubConfig, Metrics, ResolveError, SessionLimits, SubscribeError};
 use parking_lot::Mutex;
 
-use crate::script::{GROUP, ROUTE, Signals, Stage, drain, name, route, stage, stage_with};
+use crate::script::{
+    GROUP, ROUTE, Signals, Stage, at, drain, interrupted_stage, name, route, stage, stage_with,
+};
 
 #[test]
 fn one_reads_the_state_and_the_others_are_told_when_it_is_there() {
@@ -98,6 +100,25 @@ fn a_listener_is_signaled_once_per_batch_and_not_again_until_it_is_dry() {
     assert_eq!(drain(&mut session), "11 11 11 12 12 12");
     stage.publish([13], &[2]);
     assert_eq!(signals.take(), 1);
+}
+
+#[test]
+fn what_comes_to_a_room_that_was_looked_at_already_is_found_before_the_session_is_called_dry() {
+    let (stage, interruption) = interrupted_stage();
+    let stage = Arc::new(stage);
+    let (mut session, _) = stage.on("route/1", Some(at(10)));
+    session.subscribe(&name("route/2"), None).expect("subscribed");
+    let session = Arc::new(Mutex::new(session));
+    // Somebody else reads the state of route/2 and so keeps this session from it; when it comes
+    // there, having looked at route/1, route/1 gets a publication.
+    let (mut other, _) = stage.on("route/2", None);
+    let (reading, publisher) = (session.clone(), stage.clone());
+    stage.source.in_read.lock().push_back(Box::new(move || {
+        interruption.set(move || publisher.publish([11], &[1]));
+        assert_eq!(drain(&mut reading.lock()), "11");
+    }));
+    assert_eq!(drain(&mut other), "s10");
+    assert_eq!(drain(&mut session.lock()), "s10");
 }
 
 #[test]
