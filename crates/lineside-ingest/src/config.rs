@@ -108,7 +108,7 @@ pub struct FeedConfig {
 }
 
 impl FeedConfig {
-    /// A feed with the defaults of DESIGN §7: 15 s timeout, late after 5 min, the poll of its format.
+    /// A feed with the documented defaults: 15 s timeout, late after 5 min, the poll of its format.
     pub fn new(id: FeedId, url: Location) -> FeedConfig {
         FeedConfig {
             id,

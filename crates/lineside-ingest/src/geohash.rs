@@ -9,7 +9,7 @@ const ALPHABET: &[u8; 32] = b"0123456789bcdefghjkmnpqrstuvwxyz";
 /// Bits of one character.
 const BITS: u32 = 5;
 
-/// Shortest and longest cell that can be subscribed to (DESIGN §6).
+/// Shortest and longest cell that can be subscribed to (docs/protocol/channels.md).
 pub const CELL_CHARS: std::ops::RangeInclusive<u32> = 4..=6;
 
 /// A cell of 1 to 12 characters.

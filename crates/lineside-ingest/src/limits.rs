@@ -26,7 +26,7 @@ pub(crate) const POLL_MIN: Duration = Duration::from_millis(50);
 pub(crate) const INPUTS_MAX: usize = 64;
 /// Schedules that are decoded at the same time; each may hold a whole timetable under construction.
 pub(crate) const LOADS_AT_ONCE: usize = 2;
-/// Bytes that the changes or the state of one message hold at most (DESIGN §6).
+/// Bytes that the changes or the state of one message hold at most (docs/protocol/messages.md).
 pub const MESSAGE_BYTES_MAX: usize = 128 << 10;
 /// A record whose JSON could exceed this is refused: it would not fit any message.
 pub(crate) const RECORD_BYTES_MAX: usize = 120 << 10;

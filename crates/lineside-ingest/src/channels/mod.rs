@@ -1,4 +1,4 @@
-//! Channels: which room a public name is, and how things are in it (DESIGN §6).
+//! Channels: which room a public name is, and how things are in it (docs/protocol/channels.md).
 
 pub(crate) mod kinds;
 

@@ -1,4 +1,4 @@
-//! Why a fetch brought nothing, in the words that clients see (DESIGN §8).
+//! Why a fetch brought nothing, in the words that clients see (docs/protocol/http.md).
 
 use std::{error::Error, fmt, io};
 

@@ -1,4 +1,4 @@
-//! The ids of records (DESIGN §6): what stays the same from poll to poll.
+//! The ids of records (docs/protocol/messages.md): what stays the same from poll to poll.
 
 use jiff::civil::Date;
 use lineside_formats::gtfs_rt::proto::{

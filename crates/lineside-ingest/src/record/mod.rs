@@ -121,7 +121,7 @@ pub struct Record {
     pub feed: FeedId,
     /// What it is about.
     pub kind: Kind,
-    /// Its id among the feed's records of that kind (DESIGN §6).
+    /// Its id among the feed's records of that kind (docs/protocol/messages.md).
     pub id: SmolStr,
     /// The GTFS-Realtime entity that it came in, extensions and all; empty for records that Lineside makes.
     pub raw: Bytes,
