@@ -1,7 +1,7 @@
 //! `cargo xtask bless`: accepts what is, where a record says what was.
 //!
-//! The record of the longest files and functions changes only by this verb, so that its change is
-//! seen in review.
+//! Golden files, and the record of the longest files and functions, change only by this verb, so that
+//! their change is seen in review.
 
 use std::process::Command;
 
@@ -11,7 +11,7 @@ use crate::command::{cargo, run};
 pub(crate) const VERB: Verb = Verb {
     name: "bless",
     arguments: "",
-    does: "accepts files and functions that grew, in xtask/tests/tidy/longest.txt; look at the difference",
+    does: "accepts what golden files and the record of what is longest should say now; look at the difference",
     run: |tree, arguments| {
         super::takes_no_arguments(arguments)?;
         run(cargo(&tree.root)
