@@ -1,7 +1,9 @@
-//! Measures loading a GTFS zip: `cargo run --release --example gtfs_load -- <zip> [load|rows|floor|raw]`.
+//! Measures loading a GTFS zip: `cargo run --release --example gtfs_load -- <zip>
+//! [load|rows|floor|raw]`.
 //!
-//! `rows` only streams and checks the rows. `floor` is the least that anyone could do: inflate every table and walk its records with `csv`. `raw` is
-//! gtfs-structures' RawGtfs. One mode per process, because peak memory is the process's.
+//! `rows` only streams and checks the rows. `floor` is the least that anyone could do: inflate
+//! every table and walk its records with `csv`. `raw` is gtfs-structures' RawGtfs. One mode per
+//! process, because peak memory is the process's.
 #![expect(clippy::print_stdout, reason = "a command that reports")]
 #![expect(clippy::disallowed_methods, reason = "it measures real time")]
 

@@ -1,11 +1,13 @@
-//! Refusals: what makes a whole body unusable. A fault in one row or entity is a [`Problem`](crate::Problem) instead.
+//! Refusals: what makes a whole body unusable. A fault in one row or entity is a
+//! [`Problem`](crate::Problem) instead.
 
 use std::{error, fmt, io};
 
 /// Why a body was refused as a whole.
 ///
-/// Opaque: look at [`kind`](Error::kind) to decide, show [`Display`](fmt::Display) to people. The text is one sentence
-/// without a full stop that names the file inside the archive where there is one.
+/// Opaque: look at [`kind`](Error::kind) to decide, show [`Display`](fmt::Display) to people. The
+/// text is one sentence without a full stop that names the file inside the archive where there is
+/// one.
 #[derive(Debug)]
 pub struct Error(Box<Inner>);
 
@@ -70,9 +72,9 @@ impl Error {
         Error(Box::new(Inner { kind, file: None, detail: detail.into(), source: None }))
     }
 
-    /// A failure of the reader underneath. An unexpected end counts as [`ErrorKind::Truncated`], data that the
-    /// reader calls invalid (a damaged deflate stream) as [`ErrorKind::Decode`]. A refusal that a reader passed on
-    /// inside an I/O error comes out as it went in.
+    /// A failure of the reader underneath. An unexpected end counts as [`ErrorKind::Truncated`],
+    /// data that the reader calls invalid (a damaged deflate stream) as [`ErrorKind::Decode`]. A
+    /// refusal that a reader passed on inside an I/O error comes out as it went in.
     pub fn io(source: io::Error) -> Error {
         let source = match source.downcast::<Error>() {
             Ok(refusal) => return refusal,

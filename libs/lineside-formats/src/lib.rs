@@ -1,7 +1,8 @@
 //! Public-transport formats: bytes to records and back.
 //!
-//! Decoders are total: any bytes give records and [`Problems`], or a refusal ([`Error`]), in bounded memory. They do
-//! no I/O of their own, know no clock and no network; bytes and dates come in as arguments. One feature per format.
+//! Decoders are total: any bytes give records and [`Problems`], or a refusal ([`Error`]), in
+//! bounded memory. They do no I/O of their own, know no clock and no network; bytes and dates come
+//! in as arguments. One feature per format.
 
 #![warn(missing_docs)]
 

@@ -7,7 +7,8 @@ use std::{collections::BTreeMap, fmt};
 pub struct Problem {
     /// The file of the dataset, or a decoder's name for the message (`entity`).
     pub file: Box<str>,
-    /// Line in the file, counted from 1 with the header; the first line of the row where quotes span several.
+    /// Line in the file, counted from 1 with the header; the first line of the row where quotes
+    /// span several.
     pub line: Option<u64>,
     /// The column or field.
     pub field: Option<Box<str>>,
@@ -85,7 +86,8 @@ impl fmt::Display for Problem {
 
 /// The problems of one decoding: the first few of each kind, and how many there were of each.
 ///
-/// Bound: at most [`Problems::KEPT_MAX`] kept, at most [`Problems::KEPT_PER_CODE_MAX`] of one code in one file. Totals are exact.
+/// Bound: at most [`Problems::KEPT_MAX`] kept, at most [`Problems::KEPT_PER_CODE_MAX`] of one code
+/// in one file. Totals are exact.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Problems {
     kept: Vec<Problem>,
@@ -111,8 +113,8 @@ impl Problems {
         }
     }
 
-    /// Counts a problem of `code` in `file` and builds it only if it is to be kept: cheap when a million rows share
-    /// one fault.
+    /// Counts a problem of `code` in `file` and builds it only if it is to be kept: cheap when a
+    /// million rows share one fault.
     pub fn push_with(&mut self, file: &str, code: &'static str, problem: impl FnOnce() -> Problem) {
         if self.count(file, code, 1) {
             self.kept.push(problem());

@@ -37,10 +37,11 @@ impl Format {
     }
 }
 
-/// The format that the content of `body` shows: never wrong about a sound feed, `None` only if there is no content.
+/// The format that the content of `body` shows: never wrong about a sound feed, `None` only if
+/// there is no content.
 ///
-/// Cost: a few hundred bytes are looked at, in a zip its tail. Any zip counts as GTFS when it holds a name such as
-/// `stops.txt`.
+/// Cost: a few hundred bytes are looked at, in a zip its tail. Any zip counts as GTFS when it holds
+/// a name such as `stops.txt`.
 pub fn sniff(body: &[u8]) -> Option<Format> {
     let start = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body);
     if start.iter().all(u8::is_ascii_whitespace) {
@@ -80,8 +81,8 @@ fn is_zip_of_tables(body: &[u8]) -> bool {
     if !body.starts_with(b"PK\x03\x04") && !body.starts_with(b"PK\x05\x06") {
         return false;
     }
-    // The central directory with all names is the archive's tail; 64 KiB of it hold hundreds of names. An archive
-    // that was cut off has no tail, but its first local header shows a name too.
+    // The central directory with all names is the archive's tail; 64 KiB of it hold hundreds of
+    // names. An archive that was cut off has no tail, but its first local header shows a name too.
     let tail = &body[body.len().saturating_sub(64 * 1_024)..];
     let head = &body[..body.len().min(TEXT_LOOK_BYTES)];
     TABLE_NAMES.iter().any(|name| contains(tail, name) || contains(head, name))
@@ -100,7 +101,8 @@ fn is_feed_message_json(start: &[u8]) -> bool {
             || contains(look, b"\"gtfsRealtimeVersion\""))
 }
 
-/// Whether the bytes read as a protobuf message whose field 1 is a message with a version text in its field 1.
+/// Whether the bytes read as a protobuf message whose field 1 is a message with a version text in
+/// its field 1.
 fn is_feed_message(body: &[u8]) -> bool {
     let mut rest = body;
     for _ in 0..FIELDS_LOOK_MAX {

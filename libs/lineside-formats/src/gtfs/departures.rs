@@ -5,14 +5,15 @@ use std::collections::BinaryHeap;
 use jiff::civil::Date;
 
 use super::{
-    PatternIdx, StopIdx, Timetable, TripIdx,
+    Frequency, PatternIdx, StopIdx, Timetable, TripIdx,
     timetable::{CallTimes, NO_TIME},
 };
 
 /// `pickup_type` of a call at which nobody may board.
 const NO_PICKUP: u8 = 1;
 
-/// Seconds further from a service date than any of its calls: what an interval is cut to, so that sums stay small.
+/// Seconds further from a service date than any of its calls: what an interval is cut to, so that
+/// sums stay small.
 const FAR: i64 = 1 << 40;
 
 /// One call of one trip on one service date.
@@ -26,7 +27,8 @@ pub struct Scheduled {
     pub trip: TripIdx,
     /// Its service date.
     pub service_date: Date,
-    /// For a run of `frequencies.txt`: when it leaves the first stop, in seconds after noon minus 12 h.
+    /// For a run of `frequencies.txt`: when it leaves the first stop, in seconds after noon minus
+    /// 12 h.
     pub start_time: Option<i32>,
     /// Which of the trip's calls, counted from 0.
     pub stop_time_index: u32,
@@ -43,7 +45,8 @@ pub struct TripInstance {
     pub trip: TripIdx,
     /// Its service date.
     pub service_date: Date,
-    /// For a run of `frequencies.txt`: when it leaves the first stop, in seconds after noon minus 12 h.
+    /// For a run of `frequencies.txt`: when it leaves the first stop, in seconds after noon minus
+    /// 12 h.
     pub start_time: Option<i32>,
 }
 
@@ -57,12 +60,12 @@ struct Window {
 }
 
 impl Timetable {
-    /// The departures from a stop within `from..=until` (Unix seconds), the earliest first, at most `limit`. A station
-    /// means all its platforms. A trip's last call is no departure, nor one at which nobody may board
-    /// (`pickup_type` 1).
+    /// The departures from a stop within `from..=until` (Unix seconds), the earliest first, at most
+    /// `limit`. A station means all its platforms. A trip's last call is no departure, nor one at
+    /// which nobody may board (`pickup_type` 1).
     ///
-    /// Cost: a binary search for each profile that serves the stop, then proportional to what lies in the interval;
-    /// memory proportional to `limit`.
+    /// Cost: a binary search for each profile that serves the stop, then proportional to what lies
+    /// in the interval; memory proportional to `limit`.
     pub fn departures(&self, stop: StopIdx, from: i64, until: i64, limit: usize) -> Vec<Scheduled> {
         let mut soonest = Soonest { heap: BinaryHeap::new(), limit };
         let stops = self.stop_and_descendants(stop);
@@ -76,8 +79,8 @@ impl Timetable {
         soonest.heap.into_sorted_vec()
     }
 
-    /// The trips that are under way at any time within `from..=until` (Unix seconds): between their first departure
-    /// and their last arrival. In order of trip, date and start.
+    /// The trips that are under way at any time within `from..=until` (Unix seconds): between their
+    /// first departure and their last arrival. In order of trip, date and start.
     pub fn active_trips(&self, from: i64, until: i64) -> Vec<TripInstance> {
         let mut active = Vec::new();
         for window in self.windows(from, until) {
@@ -143,13 +146,11 @@ impl Timetable {
             for &(_, trip) in self.frequencies.trips_of(pattern) {
                 let times = self.patterns.times_of(self.trips.rows[trip.get()].profile)[at];
                 let Some(departure) = known(times.departure).map(i64::from) else { continue };
-                for run in self.runs_between(
-                    trip,
-                    window,
-                    window.from - departure,
-                    window.until - departure,
-                ) {
-                    soonest.push(scheduled(trip, run, Some(run), times));
+                for frequency in self.frequencies_on(trip, window.date) {
+                    let mut runs =
+                        frequency.runs(window.from - departure, window.until - departure);
+                    // Stops at the first run that is too late for the board.
+                    runs.all(|run| soonest.push(scheduled(trip, run, Some(run), times)));
                 }
             }
         }
@@ -177,13 +178,15 @@ impl Timetable {
             else {
                 continue;
             };
-            for run in self.runs_between(trip, window, window.from - last, window.until - first) {
-                active.push(instance(trip, Some(run)));
+            for frequency in self.frequencies_on(trip, window.date) {
+                let runs = frequency.runs(window.from - last, window.until - first);
+                active.extend(runs.map(|run| instance(trip, Some(run))));
             }
         }
     }
 
-    /// The trips of a profile that start within `from..=until`, with their starts, in order of the starts.
+    /// The trips of a profile that start within `from..=until`, with their starts, in order of the
+    /// starts.
     fn trips_between(
         &self,
         profile: u32,
@@ -199,16 +202,9 @@ impl Timetable {
             .take_while(move |&(_, at)| i64::from(at) <= until)
     }
 
-    fn runs_between(
-        &self,
-        trip: TripIdx,
-        window: Window,
-        from: i64,
-        until: i64,
-    ) -> impl Iterator<Item = i32> {
-        let runs =
-            self.frequencies.of(trip).iter().filter(move |_| self.runs_on(trip, window.date));
-        runs.flat_map(move |frequency| frequency.runs(from, until))
+    /// The frequencies of a trip, if it runs on that date.
+    fn frequencies_on(&self, trip: TripIdx, date: Date) -> &[Frequency] {
+        if self.runs_on(trip, date) { self.frequencies.of(trip) } else { &[] }
     }
 
     fn runs_on(&self, trip: TripIdx, date: Date) -> bool {

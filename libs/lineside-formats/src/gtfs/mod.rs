@@ -1,8 +1,9 @@
 //! GTFS schedules: a zip of tables to a [`Timetable`].
 //!
-//! Reading is streaming: no file is ever whole in memory, each row of each file of the reference is counted and its
-//! types are checked against the field tables, and what is wrong becomes a [`Problem`](crate::Problem), never the end
-//! of a feed. The timetable keeps what departures, maps and real-time need.
+//! Reading is streaming: no file is ever whole in memory, each row of each file of the reference is
+//! counted and its types are checked against the field tables, and what is wrong becomes a
+//! [`Problem`](crate::Problem), never the end of a feed. The timetable keeps what departures, maps
+//! and real-time need.
 
 mod departures;
 pub mod fields;

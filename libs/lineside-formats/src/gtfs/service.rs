@@ -1,5 +1,6 @@
-//! Service days: a time of the schedule counts from *noon minus 12 hours* of its service date in the agency's time
-//! zone. That is midnight on every day but the two a year when clocks change, and it keeps times monotonic there.
+//! Service days: a time of the schedule counts from *noon minus 12 hours* of its service date in
+//! the agency's time zone. That is midnight on every day but the two a year when clocks change, and
+//! it keeps times monotonic there.
 
 use jiff::{Timestamp, civil::Date};
 
@@ -14,8 +15,9 @@ impl Timetable {
     /// When `seconds` after noon minus 12 h of `date` is, in Unix seconds.
     pub fn service_time(&self, date: Date, seconds: i32) -> i64 {
         let noon = date.at(12, 0, 0, 0);
-        // Noon exists once in almost every zone; where a zone skips it, the time zone rules give the nearest. Dates at
-        // the edge of the calendar have no timestamp: those are counted as UTC.
+        // Noon exists once in almost every zone; where a zone skips it, the time zone rules give
+        // the nearest. Dates at the edge of the calendar have no timestamp: those are counted as
+        // UTC.
         let noon = match self.timezone.to_timestamp(noon) {
             Ok(noon) => noon.as_second(),
             Err(_) => i64::from(days_since_epoch(date)) * DAY + HALF_DAY,
@@ -23,12 +25,13 @@ impl Timetable {
         noon - HALF_DAY + i64::from(seconds)
     }
 
-    /// The service dates on which something could call within `from..=until` (Unix seconds), oldest first, each with
-    /// the Unix second that its times count from.
+    /// The service dates on which something could call within `from..=until` (Unix seconds), oldest
+    /// first, each with the Unix second that its times count from.
     pub(crate) fn service_dates(&self, from: i64, until: i64) -> Vec<(Date, i64)> {
         let Some((first, last)) = self.service_range else { return Vec::new() };
         let (earliest, latest) = (i64::from(self.day_span.0), i64::from(self.day_span.1));
-        // A day's zero is within a day of the local midnight, so one more day on each side is enough.
+        // A day's zero is within a day of the local midnight, so one more day on each side is
+        // enough.
         let from_date = self.local_date(from.saturating_sub(latest).saturating_sub(DAY)).max(first);
         let until_date =
             self.local_date(until.saturating_sub(earliest).saturating_add(DAY)).min(last);
@@ -47,7 +50,8 @@ impl Timetable {
         dates
     }
 
-    /// The date in the agency's time zone at a Unix second; times beyond the calendar give its first or last date.
+    /// The date in the agency's time zone at a Unix second; times beyond the calendar give its
+    /// first or last date.
     pub fn local_date(&self, unix: i64) -> Date {
         let clamped = unix.clamp(Timestamp::MIN.as_second(), Timestamp::MAX.as_second());
         let timestamp = Timestamp::from_second(clamped).unwrap_or(Timestamp::UNIX_EPOCH);

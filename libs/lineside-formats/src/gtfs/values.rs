@@ -17,7 +17,8 @@ const fn fault(code: &'static str, detail: &'static str) -> Fault {
 
 /// The latest time that is taken, in seconds: 999 hours after the zero of the service day.
 pub(crate) const TIME_MAX: i32 = 999 * 3_600;
-/// The latest time that is believed without a word: seven days, as the longest train rides on earth take.
+/// The latest time that is believed without a word: seven days, as the longest train rides on earth
+/// take.
 const TIME_PLAUSIBLE: i32 = 7 * 24 * 3_600;
 /// The years that a schedule of our time speaks about.
 const YEARS_PLAUSIBLE: std::ops::RangeInclusive<i16> = 2000..=2099;
@@ -101,8 +102,9 @@ pub(crate) fn float(text: &[u8]) -> Result<f64, Fault> {
     if number.is_finite() { Ok(number) } else { Err(NOT_A_NUMBER) }
 }
 
-/// A number of at most 15 digits with at most one point, which is what nearly all cells hold. Both the digits and the
-/// power of ten are exact as floats, so their quotient is the nearest float, as `parse` gives.
+/// A number of at most 15 digits with at most one point, which is what nearly all cells hold. Both
+/// the digits and the power of ten are exact as floats, so their quotient is the nearest float, as
+/// `parse` gives.
 fn short_float(bytes: &[u8]) -> Option<f64> {
     const POWERS: [f64; 16] =
         [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];

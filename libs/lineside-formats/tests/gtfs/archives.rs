@@ -117,7 +117,8 @@ fn bombs_are_refused() {
     assert!(bomb.len() < 100_000);
     check_refused(&bomb, ErrorKind::Bomb, "stops.txt");
 
-    // The directory's sizes are the sender's own: the same bomb that calls itself small is refused as well.
+    // The directory's sizes are the sender's own: the same bomb that calls itself small is refused
+    // as well.
     let mut liar = bomb;
     let size = ((zeros.len() + 8) as u32).to_le_bytes();
     let at: Vec<usize> = (0..liar.len() - 4).filter(|&at| liar[at..at + 4] == size).collect();
@@ -131,7 +132,8 @@ fn bombs_are_refused() {
 #[test]
 fn entries_that_share_bytes_are_refused() {
     let mut bytes = zip_of_town(str::to_owned);
-    // The local header offset stands 42 bytes into each entry of the central directory: make the second the first's.
+    // The local header offset stands 42 bytes into each entry of the central directory: make the
+    // second the first's.
     let entries: Vec<usize> =
         (0..bytes.len() - 4).filter(|&at| bytes[at..at + 4] == *b"PK\x01\x02").collect();
     let first = bytes[entries[0] + 42..entries[0] + 46].to_vec();

@@ -1,4 +1,5 @@
-//! Rows that are wrong: each is a problem that says where and what, and the rest of the dataset stands.
+//! Rows that are wrong: each is a problem that says where and what, and the rest of the dataset
+//! stands.
 
 use lineside_formats::{
     ErrorKind, Problem,

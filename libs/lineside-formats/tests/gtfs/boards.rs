@@ -83,7 +83,8 @@ out,200:10:00,200:10:00,center:2,3
     // Monday's board: Friday's trip does not come, since Sunday has none; Tuesday's has Monday's.
     assert!(board(&timetable, "center:1", 0, 24 * H, 10).is_empty());
     assert_eq!(board(&timetable, "center:1", 24 * H, 48 * H, 10), ["out center:1 25:10"]);
-    // 200 hours are eight days and eight hours: what started on Monday comes on the Tuesday of the week after.
+    // 200 hours are eight days and eight hours: what started on Monday comes on the Tuesday of the
+    // week after.
     assert!(board(&timetable, "harbor", 0, 24 * H, 10).is_empty());
     assert_eq!(board(&timetable, "harbor", 24 * H, 48 * H, 10), ["out harbor 32:00"]);
 }

@@ -1,6 +1,7 @@
 //! Every schedule in the folder of real feeds loads, and has as many rows as its zip.
 //!
-//! The folder is `$LINESIDE_DATA`, else `shared/data` beside the repository. Without it the test says so and passes.
+//! The folder is `$LINESIDE_DATA`, else `shared/data` beside the repository. Without it the test
+//! says so and passes.
 #![expect(clippy::print_stderr, reason = "says why it was skipped, and what was refused")]
 
 use std::{

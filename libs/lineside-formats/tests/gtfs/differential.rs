@@ -1,4 +1,5 @@
-//! Departures and trips under way beside a model that knows no index: it walks all dates, trips and calls.
+//! Departures and trips under way beside a model that knows no index: it walks all dates, trips and
+//! calls.
 
 use jiff::{ToSpan, civil::Date, civil::date, tz::TimeZone};
 use lineside_formats::gtfs::{self, Limits, Scheduled, TextFiles, Timetable, TripInstance};
@@ -153,7 +154,8 @@ impl Plan {
         within && service.weekdays[date.weekday().to_monday_zero_offset() as usize]
     }
 
-    /// The runs of all trips on all days: trip, date, run's start, and what is to be added to each call's times.
+    /// The runs of all trips on all days: trip, date, run's start, and what is to be added to each
+    /// call's times.
     fn runs(&self) -> Vec<(usize, Date, Option<i32>, i64)> {
         let zone = TimeZone::get(self.zone).unwrap();
         let mut runs = Vec::new();

@@ -1,4 +1,5 @@
-//! GTFS from bytes to answers: what loads, what is complained about, what is refused, and what a timetable says.
+//! GTFS from bytes to answers: what loads, what is complained about, what is refused, and what a
+//! timetable says.
 #![cfg(feature = "gtfs")]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -1,4 +1,5 @@
-//! What holds for any input: nothing panics, whatever the bytes, and the order of rows does not matter.
+//! What holds for any input: nothing panics, whatever the bytes, and the order of rows does not
+//! matter.
 
 use std::io::Cursor;
 
@@ -150,7 +151,8 @@ fn describe(timetable: &Timetable) -> String {
     text + &shapes.concat()
 }
 
-/// Stop times of two trips with distinct sequence numbers, some without times, in order of trip and number.
+/// Stop times of two trips with distinct sequence numbers, some without times, in order of trip and
+/// number.
 fn stop_time_rows() -> impl Strategy<Value = Vec<String>> {
     let call =
         (any::<bool>(), prop::sample::select(vec!["harbor", "center:1", "center:2"]), 0_u32..2_000);

@@ -1,5 +1,5 @@
-//! The files and fields of the GTFS Schedule reference (as of June 2026), as tables: fare, flex and pathway files
-//! included. What can be said of a field in one line stands here and nowhere else.
+//! The files and fields of the GTFS Schedule reference (as of June 2026), as tables: fare, flex and
+//! pathway files included. What can be said of a field in one line stands here and nowhere else.
 
 mod extras;
 mod fares;
@@ -12,7 +12,8 @@ pub struct FileSpec {
     pub name: &'static str,
     /// Whether a dataset must have it.
     pub presence: Presence,
-    /// The fields whose values together are given to one row only; empty where the reference names none, or all.
+    /// The fields whose values together are given to one row only; empty where the reference names
+    /// none, or all.
     pub key: &'static [&'static str],
     /// Its fields, in the order of the reference.
     pub fields: &'static [FieldSpec],

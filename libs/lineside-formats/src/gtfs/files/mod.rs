@@ -21,7 +21,8 @@ pub trait Files {
     /// If the file is there and cannot be read.
     fn open<'a>(&'a mut self, name: &str) -> Result<Option<Box<dyn Read + 'a>>, Error>;
 
-    /// What was found wrong about the dataset as a whole, such as files in a sub-directory; each problem once.
+    /// What was found wrong about the dataset as a whole, such as files in a sub-directory; each
+    /// problem once.
     fn take_problems(&mut self) -> Problems {
         Problems::new()
     }

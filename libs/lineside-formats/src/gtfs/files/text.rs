@@ -28,8 +28,8 @@ impl TextFiles {
         TextFiles::default()
     }
 
-    /// Reads the sections. White space around lines is left out, and so are empty lines; what stands before the first
-    /// section is ignored.
+    /// Reads the sections. White space around lines is left out, and so are empty lines; what
+    /// stands before the first section is ignored.
     pub fn parse(text: &str) -> TextFiles {
         let mut files = TextFiles::new();
         let mut current = None;

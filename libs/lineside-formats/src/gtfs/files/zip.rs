@@ -1,5 +1,5 @@
-//! A dataset in a zip, read as if a stranger had sent it: sizes in the directory are not believed, entries may not
-//! overlap, and what inflates beyond the limits is refused while it streams.
+//! A dataset in a zip, read as if a stranger had sent it: sizes in the directory are not believed,
+//! entries may not overlap, and what inflates beyond the limits is refused while it streams.
 
 use std::{
     collections::BTreeMap,
@@ -21,8 +21,8 @@ const LOOK_BYTES: u64 = 1_024;
 
 /// The files of a zip archive.
 ///
-/// The tables are found at the top or, with a problem, in one sub-directory. What macOS adds (`__MACOSX`, `._…`,
-/// `.DS_Store`) is ignored.
+/// The tables are found at the top or, with a problem, in one sub-directory. What macOS adds
+/// (`__MACOSX`, `._…`, `.DS_Store`) is ignored.
 pub struct ZipFiles<R> {
     archive: ZipArchive<R>,
     /// Name to entry of the archive.
@@ -43,8 +43,9 @@ impl<R: Read + Seek> ZipFiles<R> {
     ///
     /// # Errors
     ///
-    /// If the bytes are no zip, if its entries overlap or are too many or too large, or if it holds no table of GTFS
-    /// that could be told from others: none, or several datasets in sub-directories.
+    /// If the bytes are no zip, if its entries overlap or are too many or too large, or if it holds
+    /// no table of GTFS that could be told from others: none, or several datasets in
+    /// sub-directories.
     pub fn new(mut reader: R, limits: &Limits) -> Result<ZipFiles<R>, Error> {
         refuse_what_is_no_zip(&mut reader)?;
         let mut archive = ZipArchive::new(reader).map_err(|error| refusal(&error))?;

@@ -36,7 +36,9 @@ impl Loader {
                 lang: text(lang),
                 phone: text(phone),
             };
-            if self.agencies.iter().any(|other| other.id == agency.id) {
+            let number = self.agencies.len() as u32;
+            let id_of = |other: u32| self.strings.get(self.agencies[other as usize].id);
+            if self.agency_ids.insert(row.get(id), number, id_of).is_err() {
                 row.complain_of(id, TWICE, &mut self.problems);
                 continue;
             }

@@ -15,7 +15,7 @@ impl Loader {
         if self.strings.is_full() {
             return Err(Error::new(
                 ErrorKind::TooLarge,
-                "the dataset holds more than 4 GiB of distinct texts",
+                "the dataset holds more distinct text than the limit",
             ));
         }
         self.index_patterns();

@@ -1,8 +1,9 @@
 //! Rows that belong together, whether or not they stand together.
 //!
-//! Almost every feed writes the stop times of a trip, and the points of a shape, one after the other. Such a group is
-//! given out as soon as the next begins, so only one is ever in memory. A key that comes again later is *scattered*;
-//! whoever takes the groups is told and has to put them together.
+//! Almost every feed writes the stop times of a trip, and the points of a shape, one after the
+//! other. Such a group is given out as soon as the next begins, so only one is ever in memory. A
+//! key that comes again later is *scattered*; whoever takes the groups is told and has to put them
+//! together.
 
 /// What a group is of its key's rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

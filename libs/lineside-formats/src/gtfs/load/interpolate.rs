@@ -1,11 +1,12 @@
-//! Times that a feed leaves out between two stops with times: by `shape_dist_traveled` where it is known and rises,
-//! else evenly.
+//! Times that a feed leaves out between two stops with times: by `shape_dist_traveled` where it is
+//! known and rises, else evenly.
 
 use super::stop_times::RawCall;
 use crate::gtfs::timetable::NO_TIME;
 
-/// Completes the times of one trip's calls, in their order. An arrival stands in for a missing departure and the other
-/// way round. Calls before the first or after the last known time stay without.
+/// Completes the times of one trip's calls, in their order. An arrival stands in for a missing
+/// departure and the other way round. Calls before the first or after the last known time stay
+/// without.
 pub(super) fn complete_times(calls: &mut [RawCall]) {
     for call in calls.iter_mut() {
         match (call.arrival, call.departure) {

@@ -1,5 +1,5 @@
-//! A dataset to a timetable: one file after the other, each streamed once, in the order in which they refer to each
-//! other.
+//! A dataset to a timetable: one file after the other, each streamed once, in the order in which
+//! they refer to each other.
 
 mod agencies;
 mod finish;
@@ -40,14 +40,15 @@ use crate::{Error, ErrorKind, Problem, Problems, gtfs::ServiceIdx};
 
 /// Reads a dataset.
 ///
-/// Streams each file once (`stop_times.txt` and `shapes.txt` a second time if their rows are not grouped by trip or
-/// shape). Memory: the timetable, one row, and while it is built the tables that find equal texts and patterns.
+/// Streams each file once (`stop_times.txt` and `shapes.txt` a second time if their rows are not
+/// grouped by trip or shape). Memory: the timetable, one row, and while it is built the tables that
+/// find equal texts and patterns.
 ///
 /// # Errors
 ///
-/// If the dataset is of no use as a whole: `stops.txt`, `routes.txt`, `trips.txt` or `stop_times.txt` is missing,
-/// lacks a column that it cannot do without, or cannot be read to its end; or a limit is passed. Everything else is a
-/// problem.
+/// If the dataset is of no use as a whole: `stops.txt`, `routes.txt`, `trips.txt` or
+/// `stop_times.txt` is missing, lacks a column that it cannot do without, or cannot be read to its
+/// end; or a limit is passed. Everything else is a problem.
 pub fn load(files: &mut dyn Files, limits: &Limits) -> Result<(Timetable, Problems), Error> {
     let names = files.names();
     let mut source = Source { files, limits };
@@ -77,6 +78,9 @@ struct Source<'a> {
     limits: &'a Limits,
 }
 
+/// The tables of which each row is a thing that the timetable keeps by itself.
+const THINGS: [&str; 5] = ["agency.txt", "stops.txt", "routes.txt", "calendar.txt", "trips.txt"];
+
 type TableRows<'a> = Rows<Box<dyn Read + 'a>>;
 
 impl Source<'_> {
@@ -87,9 +91,12 @@ impl Source<'_> {
         problems: &mut Problems,
     ) -> Result<Option<TableRows<'_>>, Error> {
         let Some(spec) = fields::find_file(name) else { return Ok(None) };
-        let limits = self.limits;
+        let mut limits = self.limits.clone();
+        if THINGS.contains(&name) {
+            limits.rows = limits.rows.min(limits.things);
+        }
         match self.open_bytes(name)? {
-            Some(reader) => Rows::new(reader, spec, limits, problems),
+            Some(reader) => Rows::new(reader, spec, &limits, problems),
             None => Ok(None),
         }
     }
@@ -109,6 +116,7 @@ struct Loader {
     row_counts: BTreeMap<Box<str>, u64>,
     strings: Interner,
     agencies: Vec<AgencyRow>,
+    agency_ids: Ids,
     timezone: TimeZone,
     timezone_name: Box<str>,
     feed_info: Option<FeedInfo>,
@@ -133,7 +141,8 @@ const TWICE: Fault = Fault {
 
 impl Loader {
     fn new() -> Loader {
-        // Ids come from strangers: hashes that nobody can foresee keep lookups fast whatever they send.
+        // Ids come from strangers: hashes that nobody can foresee keep lookups fast whatever they
+        // send.
         let seed = RandomState::new().hash_one("ids");
         let ids = || Ids::new(seed);
         Loader {
@@ -141,6 +150,7 @@ impl Loader {
             row_counts: BTreeMap::new(),
             strings: Interner::new(seed),
             agencies: Vec::new(),
+            agency_ids: ids(),
             timezone: TimeZone::UTC,
             timezone_name: "UTC".into(),
             feed_info: None,
@@ -184,8 +194,8 @@ impl Loader {
         Ok(())
     }
 
-    /// Runs a step that the timetable can do without: a file that breaks off becomes a problem. Passing a limit stays
-    /// a refusal.
+    /// Runs a step that the timetable can do without: a file that breaks off becomes a problem.
+    /// Passing a limit stays a refusal.
     fn tolerate(
         &mut self,
         name: &str,

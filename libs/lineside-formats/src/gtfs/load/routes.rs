@@ -32,16 +32,14 @@ impl Loader {
             let number = u32::try_from(self.routes.rows.len()).map_err(|_| too_many(FILE))?;
             let agency_number = match row.get(agency) {
                 "" => (self.agencies.len() == 1).then_some(0),
-                wanted => {
-                    self.agencies.iter().position(|agency| self.strings.get(agency.id) == wanted)
-                }
+                wanted => self.find_agency(wanted),
             };
             if agency_number.is_none() && !row.get(agency).is_empty() {
                 row.complain_of(agency, NOT_FOUND, &mut self.problems);
             }
             let route = RouteRow {
                 id: self.strings.intern(row.get(id)),
-                agency: agency_number.map_or(NONE, |number| number as u32),
+                agency: agency_number.unwrap_or(NONE),
                 short_name: self.strings.intern(row.get(short_name)),
                 long_name: self.strings.intern(row.get(long_name)),
                 kind: row
@@ -63,5 +61,10 @@ impl Loader {
         self.routes.rows.shrink_to_fit();
         self.count(FILE, count);
         Ok(())
+    }
+
+    fn find_agency(&self, id: &str) -> Option<u32> {
+        let id_of = |number: u32| self.strings.get(self.agencies[number as usize].id);
+        self.agency_ids.find(id, id_of)
     }
 }

@@ -39,7 +39,8 @@ impl Sharing {
         }
     }
 
-    /// The profile of a trip with these calls, which are in order and at least one, and the second at which it starts.
+    /// The profile of a trip with these calls, which are in order and at least one, and the second
+    /// at which it starts.
     pub(super) fn share(
         &mut self,
         route: RouteIdx,
@@ -124,8 +125,8 @@ impl Sharing {
     }
 }
 
-/// The times relative to the first departure, into `times`; returns that departure, or [`NO_TIME`] if no call has a
-/// time.
+/// The times relative to the first departure, into `times`; returns that departure, or [`NO_TIME`]
+/// if no call has a time.
 fn stage_times(raw: &[RawCall], times: &mut Vec<CallTimes>) -> i32 {
     let known = |time: i32| Some(time).filter(|&time| time != NO_TIME);
     let start = raw.iter().find_map(|call| known(call.departure).or(known(call.arrival)));

@@ -1,6 +1,6 @@
 //! `stop_times.txt`: by far the largest table, read in one pass and shared as it comes.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, ops::Range};
 
 use super::{
     Loader, NOT_FOUND, Sharing, Source,
@@ -12,7 +12,7 @@ use crate::{
     Error, Problem, Problems,
     gtfs::{
         rows::{Column, Row},
-        timetable::{CallFlags, NO_TIME, Text, some},
+        timetable::{CallFlags, NO_TIME, NONE, Text, some},
         values::{self, Fault},
     },
 };
@@ -51,20 +51,50 @@ impl Default for RawCall {
     }
 }
 
-/// Where trips went from each stop the last time: most go there again, which spares looking the stop up.
-struct Itineraries {
+/// Where the trip at hand will probably call next: where the last trip of its route and direction
+/// did, else where any trip did after the stop before. A right guess spares looking the stop up.
+struct Guide {
+    /// The last trip of each route and direction.
+    models: Vec<u32>,
+    /// The calls of the model that are still to come, in
+    /// [`Patterns::calls`](crate::gtfs::timetable::Patterns).
+    ahead: Range<usize>,
     last: u32,
+    /// The stop that came after each stop the last time.
     next: Vec<u32>,
 }
 
-impl Itineraries {
-    fn new(n_stops: usize) -> Itineraries {
-        Itineraries { last: 0, next: vec![0; n_stops] }
+impl Guide {
+    fn new(n_routes: usize, n_stops: usize) -> Guide {
+        Guide { models: vec![NONE; 2 * n_routes], ahead: 0..0, last: 0, next: vec![0; n_stops] }
     }
 
-    /// The stop after the last one, if there are any stops.
-    fn guess(&self) -> Option<u32> {
-        self.next.get(self.last as usize).copied()
+    /// Takes the last trip of the same route and direction for a model of `trip`.
+    fn begin(&mut self, trip: u32, loader: &Loader) {
+        let row = &loader.trips.rows[trip as usize];
+        let model = &mut self.models[2 * row.route.get() + usize::from(row.direction == 1)];
+        let profile =
+            some(*model).and_then(|model| some(loader.trips.rows[model as usize].profile));
+        self.ahead = profile.map_or(0..0, |profile| {
+            let pattern = loader.patterns.profiles[profile as usize].pattern;
+            loader.patterns.calls_range(pattern)
+        });
+        *model = trip;
+    }
+
+    /// The stop with that id, if one of the guesses is right.
+    #[inline]
+    fn guess(&mut self, id: &[u8], loader: &Loader) -> Option<u32> {
+        let is_it = |stop: &u32| {
+            let row = loader.stops.rows.get(*stop as usize);
+            row.is_some_and(|row| loader.strings.get(row.id).as_bytes() == id)
+        };
+        let model = self.ahead.next().map(|call| loader.patterns.calls[call].stop.number());
+        let stop = model
+            .filter(is_it)
+            .or_else(|| self.next.get(self.last as usize).copied().filter(is_it))?;
+        self.last = stop;
+        Some(stop)
     }
 
     fn learn(&mut self, stop: u32) {
@@ -110,7 +140,8 @@ impl Loader {
         let mut again = BTreeSet::new();
         group_scattered(further, |trip, calls| {
             calls.splice(0..0, self.raw_calls(trip));
-            // What the first group's times were interpolated by is not kept: the file has to be asked again.
+            // What the first group's times were interpolated by is not kept: the file has to be
+            // asked again.
             if calls.iter().any(RawCall::has_no_time) {
                 again.insert(trip);
             } else {
@@ -140,7 +171,8 @@ impl Loader {
         Ok(())
     }
 
-    /// The calls that a trip has so far, as far as they can be had back: interpolated times are unknown again.
+    /// The calls that a trip has so far, as far as they can be had back: interpolated times are
+    /// unknown again.
     fn raw_calls(&self, trip: u32) -> Vec<RawCall> {
         let row = &self.trips.rows[trip as usize];
         let Some(profile) = some(row.profile) else { return Vec::new() };
@@ -188,17 +220,20 @@ impl Loader {
         require(FILE, &[("trip_id", columns.trip), ("stop_sequence", columns.sequence)])?;
         // The trip of the row before: rows of one trip mostly follow each other.
         let mut current = (Vec::new(), None);
-        let mut itineraries = Itineraries::new(self.stops.rows.len());
+        let mut guide = Guide::new(self.routes.rows.len(), self.stops.rows.len());
         while let Some(row) = rows.next_row(&mut self.problems)? {
             let Some(trip_id) = row.parse(columns.trip, Ok, &mut self.problems) else { continue };
             if current.0 != trip_id {
                 current.0.clear();
                 current.0.extend_from_slice(trip_id);
                 current.1 = self.find_trip_after(current.1, trip_id);
+                if let Some(trip) = current.1 {
+                    guide.begin(trip, self);
+                }
             }
             match current.1 {
                 Some(trip) => {
-                    if let Some(call) = self.read_call(&row, &columns, trip, &mut itineraries) {
+                    if let Some(call) = self.read_call(&row, &columns, trip, &mut guide) {
                         each(self, trip, call);
                     }
                 }
@@ -217,7 +252,7 @@ impl Loader {
         row: &Row<'_>,
         columns: &Columns,
         trip: u32,
-        itineraries: &mut Itineraries,
+        guide: &mut Guide,
     ) -> Option<RawCall> {
         let problems = &mut self.problems;
         let sequence = row.parse(columns.sequence, values::unsigned, problems);
@@ -232,14 +267,13 @@ impl Loader {
         let drop_off = read_boarding(row, columns.drop_off, problems);
         let timepoint =
             row.parse(columns.timepoint, |text| values::choice(text, &[0, 1]), problems) != Some(0);
-        let stop = self.read_stop(row, columns, itineraries)?;
+        let stop = self.read_stop(row, columns, guide)?;
+        let trip_headsign = self.strings.get(self.trips.rows[trip as usize].headsign);
         let headsign = match row.bytes(columns.headsign) {
             b"" => Text::EMPTY,
-            _ => match self.strings.intern(row.get(columns.headsign)) {
-                // The trip's own headsign needs no repeating, and leaves patterns alike.
-                text if text == self.trips.rows[trip as usize].headsign => Text::EMPTY,
-                text => text,
-            },
+            // The trip's own headsign needs no repeating, and leaves patterns alike.
+            text if text == trip_headsign.as_bytes() => Text::EMPTY,
+            _ => self.strings.intern(row.get(columns.headsign)),
         };
         let flags = CallFlags::new(pickup, drop_off, timepoint);
         let line = row.line();
@@ -255,7 +289,8 @@ impl Loader {
         })
     }
 
-    /// The trip of that id. Where stop times are in the order of `trips.txt` it is the one after the last.
+    /// The trip of that id. Where stop times are in the order of `trips.txt` it is the one after
+    /// the last.
     fn find_trip_after(&self, last: Option<u32>, id: &[u8]) -> Option<u32> {
         let guess = last.map_or(0, |trip| trip + 1);
         match self.trips.rows.get(guess as usize) {
@@ -264,12 +299,7 @@ impl Loader {
         }
     }
 
-    fn read_stop(
-        &mut self,
-        row: &Row<'_>,
-        columns: &Columns,
-        itineraries: &mut Itineraries,
-    ) -> Option<u32> {
+    fn read_stop(&mut self, row: &Row<'_>, columns: &Columns, guide: &mut Guide) -> Option<u32> {
         let id = row.bytes(columns.stop);
         if id.is_empty() {
             if columns.areas.iter().all(|&area| row.bytes(area).is_empty()) {
@@ -277,15 +307,12 @@ impl Loader {
             }
             return None;
         }
-        if let Some(guess) = itineraries.guess()
-            && self.strings.get(self.stops.rows[guess as usize].id).as_bytes() == id
-        {
-            itineraries.last = guess;
-            return Some(guess);
+        if let Some(stop) = guide.guess(id, self) {
+            return Some(stop);
         }
         let found = self.find_stop(id);
         match found {
-            Some(stop) => itineraries.learn(stop),
+            Some(stop) => guide.learn(stop),
             None => row.complain_of(columns.stop, NOT_FOUND, &mut self.problems),
         }
         found

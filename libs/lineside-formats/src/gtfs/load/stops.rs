@@ -95,8 +95,8 @@ impl Loader {
         Ok(())
     }
 
-    /// A boarding area belongs to a platform, everything else to a station. Other parents are left out, which also
-    /// keeps the tree free of cycles.
+    /// A boarding area belongs to a platform, everything else to a station. Other parents are left
+    /// out, which also keeps the tree free of cycles.
     fn link_parents(&mut self, namings: &[Naming]) {
         for naming in namings {
             let parent = self.strings.get(naming.parent);

@@ -1,4 +1,5 @@
-//! The rows of one table, streamed: each is counted, and its cells are checked against the field table as it passes.
+//! The rows of one table, streamed: each is counted, and its cells are checked against the field
+//! table as it passes.
 
 mod split;
 
@@ -139,8 +140,8 @@ impl<R: Read> Rows<R> {
         Column { name, position, required: false }
     }
 
-    /// The column of a field that the caller [parses](Row::parse), and complains about, itself: it is not looked at
-    /// here any more.
+    /// The column of a field that the caller [parses](Row::parse), and complains about, itself: it
+    /// is not looked at here any more.
     pub(crate) fn claim(&mut self, name: &'static str) -> Column {
         self.checked.retain(|(_, field)| field.name != name);
         let n_required = self.required.len();
@@ -337,14 +338,16 @@ impl<'a> Row<'a> {
     fn cell(&self, position: usize) -> &'a [u8] {
         let cell = self.record.field(position);
         match cell {
-            // Only white space and control characters are at or below the space; few cells have any.
+            // Only white space and control characters are at or below the space; few cells have
+            // any.
             [first, .., last] if *first > b' ' && *last > b' ' => cell,
             [only] if *only > b' ' => cell,
             _ => cell.trim_ascii(),
         }
     }
 
-    /// A cell of a claimed column read by `parse`; nothing if it is empty, and nothing but a problem if it is wrong.
+    /// A cell of a claimed column read by `parse`; nothing if it is empty, and nothing but a
+    /// problem if it is wrong.
     #[inline]
     pub(crate) fn parse<T>(
         &self,

@@ -1,8 +1,8 @@
 //! Bytes to CSV records, in bounded memory.
 //!
-//! `csv-core` knows the grammar; this adds what its callers must: where a record begins, records that are too long,
-//! and text that is not UTF-8. At most `limit` bytes of a record are ever held: the csv crate's own reader would
-//! buffer a 2 GB line.
+//! `csv-core` knows the grammar; this adds what its callers must: where a record begins, records
+//! that are too long, and text that is not UTF-8. At most `limit` bytes of a record are ever held:
+//! the csv crate's own reader would buffer a 2 GB line.
 
 use std::{
     io::{self, Read},
@@ -13,8 +13,9 @@ use csv_core::ReadRecordResult;
 
 /// Bytes asked of the reader at a time.
 const CHUNK_BYTES: usize = 64 << 10;
-/// How often after an overlong record reading goes on with the very next line. A quote that is never closed then costs
-/// one row; beyond this count everything that was scanned is skipped, so that time stays linear.
+/// How often after an overlong record reading goes on with the very next line. A quote that is
+/// never closed then costs one row; beyond this count everything that was scanned is skipped, so
+/// that time stays linear.
 const RESUMES_MAX: u32 = 16;
 
 /// One record: its fields end to end, each UTF-8 text by itself.
@@ -145,7 +146,8 @@ impl<R: Read> Splitter<R> {
             }
         }
         let last = self.buffer[self.filled.start..self.filled.start + read].last();
-        // The grammar counts line feeds; a carriage return that ends the record is a line's end as well.
+        // The grammar counts line feeds; a carriage return that ends the record is a line's end as
+        // well.
         self.skip_line_feed = last == Some(&b'\r');
         self.line += self.grammar.line() - line_feeds_before + u64::from(self.skip_line_feed);
         self.filled.start += read;
@@ -185,7 +187,8 @@ impl<R: Read> Splitter<R> {
         self.has_nul && memchr::memchr(0, self.record().bytes).is_some()
     }
 
-    /// Whether each field is UTF-8 text: they stand end to end, so the whole being so is not enough.
+    /// Whether each field is UTF-8 text: they stand end to end, so the whole being so is not
+    /// enough.
     fn is_utf8(&self) -> bool {
         let (bytes, ends) = (&self.text[..self.text_len], &self.ends[..self.n_fields]);
         bytes.is_ascii()
@@ -193,8 +196,8 @@ impl<R: Read> Splitter<R> {
                 .is_ok_and(|text| ends.iter().all(|&end| text.is_char_boundary(end)))
     }
 
-    /// Reads the fields that are not UTF-8 as Latin-1, which gives each byte a letter: ids stay distinct, and most
-    /// names of old feeds come out right.
+    /// Reads the fields that are not UTF-8 as Latin-1, which gives each byte a letter: ids stay
+    /// distinct, and most names of old feeds come out right.
     fn convert(&mut self) {
         self.converted.clear();
         let mut start = 0;
@@ -230,7 +233,8 @@ impl<R: Read> Splitter<R> {
         }
     }
 
-    /// Leaves a record that is too long: a line without an end, a quote that was opened by mistake, or harm.
+    /// Leaves a record that is too long: a line without an end, a quote that was opened by mistake,
+    /// or harm.
     fn give_up(&mut self, read: usize) -> io::Result<()> {
         self.grammar.reset();
         if self.resumes < RESUMES_MAX {
@@ -399,7 +403,8 @@ mod tests {
 
     #[test]
     fn quotes_that_stay_open_cost_linear_time() {
-        // Each of these lines, read by itself, opens a quote that the next line's first quote closes and reopens.
+        // Each of these lines, read by itself, opens a quote that the next line's first quote
+        // closes and reopens.
         let text = "a\",\"\n".repeat(400_000);
         let records = split(text.as_bytes(), 10_000);
         assert!(records.len() < 100, "{}", records.len());

@@ -16,7 +16,8 @@ impl<T> Default for Groups<T> {
 }
 
 impl<T: Copy> Groups<T> {
-    /// Groups `pairs` of a key below `n_keys` and an item. The iterator is walked twice and must give the same twice.
+    /// Groups `pairs` of a key below `n_keys` and an item. The iterator is walked twice and must
+    /// give the same twice.
     pub(crate) fn new(n_keys: usize, pairs: impl Iterator<Item = (usize, T)> + Clone) -> Groups<T> {
         let mut starts = vec![0_u32; n_keys + 1];
         let mut fill = None;

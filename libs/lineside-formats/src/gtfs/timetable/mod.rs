@@ -1,7 +1,8 @@
 //! The timetable: a schedule in memory, small and ready to be asked.
 //!
-//! Everything refers to everything else by index; texts stand once in one arena; stop times are shared between trips
-//! that repeat (see `patterns`). A timetable never changes: a new dataset becomes a new one.
+//! Everything refers to everything else by index; texts stand once in one arena; stop times are
+//! shared between trips that repeat (see `patterns`). A timetable never changes: a new dataset
+//! becomes a new one.
 
 mod agencies;
 mod frequencies;
@@ -59,13 +60,14 @@ pub struct Timetable {
     pub(crate) trips: Trips,
     pub(crate) patterns: Patterns,
     pub(crate) frequencies: Frequencies,
-    /// The earliest and the latest second of a service day, after noon minus 12 h, at which anything calls.
+    /// The earliest and the latest second of a service day, after noon minus 12 h, at which
+    /// anything calls.
     pub(crate) day_span: (i32, i32),
 }
 
 impl Timetable {
-    /// The rows of each file of the reference that the dataset holds, without headers; for `locations.geojson` its
-    /// features.
+    /// The rows of each file of the reference that the dataset holds, without headers; for
+    /// `locations.geojson` its features.
     pub fn row_counts(&self) -> &BTreeMap<Box<str>, u64> {
         &self.row_counts
     }
@@ -75,7 +77,8 @@ impl Timetable {
         &self.timezone
     }
 
-    /// The IANA name of the [time zone](Timetable::timezone); `UTC` if the feed names none that is known.
+    /// The IANA name of the [time zone](Timetable::timezone); `UTC` if the feed names none that is
+    /// known.
     pub fn timezone_name(&self) -> &str {
         &self.timezone_name
     }

@@ -1,8 +1,10 @@
-//! Stop times, shared: a *pattern* is the calls that trips of one route have in common, a *profile* the times of a
-//! pattern relative to the trip's start. A trip is then a profile and a start.
+//! Stop times, shared: a *pattern* is the calls that trips of one route have in common, a *profile*
+//! the times of a pattern relative to the trip's start. A trip is then a profile and a start.
 //!
-//! A call takes 8 bytes and its times 8 bytes; trips that repeat share both, so a city's stop times cost about two
-//! bytes each.
+//! A call takes 8 bytes and its times 8 bytes; trips that repeat share both, so a city's stop times
+//! cost about two bytes each.
+
+use std::ops::Range;
 
 use super::{Groups, PatternIdx, RouteIdx, StopIdx, Text, Timetable, TripIdx, idx};
 
@@ -16,7 +18,8 @@ pub struct StopTime<'a> {
     pub stop: StopIdx,
     /// `stop_sequence`.
     pub stop_sequence: u32,
-    /// Arrival in seconds after noon minus 12 h of the service date; `None` if it can neither be read nor derived.
+    /// Arrival in seconds after noon minus 12 h of the service date; `None` if it can neither be
+    /// read nor derived.
     pub arrival: Option<i32>,
     /// Departure, likewise.
     pub departure: Option<i32>,
@@ -139,8 +142,13 @@ impl Patterns {
     }
 
     pub(crate) fn calls_of(&self, pattern: PatternIdx) -> &[Call] {
+        &self.calls[self.calls_range(pattern)]
+    }
+
+    /// Where the calls of a pattern are.
+    pub(crate) fn calls_range(&self, pattern: PatternIdx) -> Range<usize> {
         let row = &self.rows[pattern.get()];
-        &self.calls[row.first as usize..][..row.len as usize]
+        row.first as usize..row.first as usize + row.len as usize
     }
 
     pub(crate) fn times_of(&self, profile: u32) -> &[CallTimes] {
@@ -187,8 +195,9 @@ impl Timetable {
         self.patterns.calls_of(idx).iter().map(|call| call.stop)
     }
 
-    /// The calls of a trip, in order of their sequence numbers. For a trip of `frequencies.txt` these are the times
-    /// of its pattern; a run's own times are later by the run's start minus [`trip_start`](Timetable::trip_start).
+    /// The calls of a trip, in order of their sequence numbers. For a trip of `frequencies.txt`
+    /// these are the times of its pattern; a run's own times are later by the run's start minus
+    /// [`trip_start`](Timetable::trip_start).
     pub fn stop_times(&self, trip: TripIdx) -> impl ExactSizeIterator<Item = StopTime<'_>> {
         let n_calls =
             self.pattern_of(trip).map_or(0, |pattern| self.patterns.calls_of(pattern).len());
@@ -201,8 +210,8 @@ impl Timetable {
         (index < self.patterns.calls_of(pattern).len()).then(|| self.stop_time_at(trip, index))
     }
 
-    /// When a trip starts: the departure at its first stop, in seconds after noon minus 12 h; `None` if it has no
-    /// times.
+    /// When a trip starts: the departure at its first stop, in seconds after noon minus 12 h;
+    /// `None` if it has no times.
     pub fn trip_start(&self, trip: TripIdx) -> Option<i32> {
         let row = &self.trips.rows[trip.get()];
         idx::some(row.profile).filter(|_| row.start != NO_TIME).map(|_| row.start)

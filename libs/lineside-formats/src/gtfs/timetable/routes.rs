@@ -133,11 +133,12 @@ impl Timetable {
         counts.into_iter().map(|(_, pattern)| pattern).collect()
     }
 
-    /// A few lines that together show where the route goes: beginning with what most trips follow, each further line
-    /// adds stops that the ones before leave out.
+    /// A few lines that together show where the route goes: beginning with what most trips follow,
+    /// each further line adds stops that the ones before leave out.
     pub fn route_lines(&self, idx: RouteIdx) -> Vec<RouteLine> {
         let mut lines: Vec<RouteLine> = Vec::new();
         let mut seen: BTreeSet<StopIdx> = BTreeSet::new();
+        let mut drawn: BTreeSet<ShapeIdx> = BTreeSet::new();
         for (pattern, shape) in self.ways_of_route(idx) {
             let stops: Vec<StopIdx> = self.stops_of_pattern(pattern).collect();
             if stops.iter().all(|stop| seen.contains(stop)) {
@@ -152,8 +153,7 @@ impl Timetable {
                     .collect(),
             };
             seen.extend(stops);
-            if points.len() >= 2 && lines.iter().all(|line| shape.is_none() || line.shape != shape)
-            {
+            if points.len() >= 2 && shape.is_none_or(|shape| drawn.insert(shape)) {
                 lines.push(RouteLine { shape, points });
             }
         }

@@ -1,5 +1,5 @@
-//! Services: the days on which trips run. A week and its exceptions, never unrolled, so a calendar of a thousand
-//! years costs as much as one of a week.
+//! Services: the days on which trips run. A week and its exceptions, never unrolled, so a calendar
+//! of a thousand years costs as much as one of a week.
 
 use jiff::civil::Date;
 
@@ -30,7 +30,8 @@ pub(crate) struct Services {
 }
 
 impl Services {
-    /// Sorts the exceptions of each service; of two for one date the first stays the one that counts.
+    /// Sorts the exceptions of each service; of two for one date the first stays the one that
+    /// counts.
     pub(crate) fn link(&mut self, exceptions: &[(ServiceIdx, Exception)]) {
         let pairs = exceptions.iter().map(|&(service, exception)| (service.get(), exception));
         self.exceptions = Groups::new(self.rows.len(), pairs);

@@ -89,7 +89,8 @@ impl Stops {
 }
 
 impl Timetable {
-    /// All rows of `stops.txt`, in the order of the file: stops, stations, entrances, nodes and boarding areas.
+    /// All rows of `stops.txt`, in the order of the file: stops, stations, entrances, nodes and
+    /// boarding areas.
     pub fn stops(&self) -> impl ExactSizeIterator<Item = Stop<'_>> {
         (0..self.stops.rows.len() as u32).map(|number| self.stop(StopIdx::new(number)))
     }

@@ -3,6 +3,8 @@
 use hashbrown::HashTable;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
+use crate::gtfs::Limits;
+
 /// A text in the arena. [`Text::EMPTY`] is the empty one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Text(u32);
@@ -65,7 +67,8 @@ impl Interner {
         interner
     }
 
-    /// Keeps `text`, once. Beyond 4 GiB of texts nothing more is kept and [`is_full`](Interner::is_full) says so.
+    /// Keeps `text`, once. Beyond [`Limits::TEXT_BYTES`] nothing more is kept and
+    /// [`is_full`](Interner::is_full) says so.
     pub(crate) fn intern(&mut self, text: &str) -> Text {
         if text.is_empty() {
             return Text::EMPTY;
@@ -75,13 +78,14 @@ impl Interner {
         if let Some(&found) = self.table.find(hash, |&number| strings.get(Text(number)) == text) {
             return Text(found);
         }
-        let Ok(end) = u32::try_from(strings.bytes.len() + text.len()) else {
+        let end = strings.bytes.len() + text.len();
+        if end > Limits::TEXT_BYTES {
             self.full = true;
             return Text::EMPTY;
-        };
+        }
         let number = strings.ends.len() as u32;
         strings.bytes.push_str(text);
-        strings.ends.push(end);
+        strings.ends.push(end as u32);
         self.table.insert_unique(hash, number, |&other| {
             hash_text(seed, strings.get(Text(other)).as_bytes())
         });

@@ -27,7 +27,8 @@ pub struct Trip<'a> {
     pub wheelchair: u8,
     /// `bikes_allowed`: 0 unknown, 1 possible, 2 not.
     pub bikes: u8,
-    /// Whether `frequencies.txt` lets it run again and again; its own times are then only a pattern.
+    /// Whether `frequencies.txt` lets it run again and again; its own times are then only a
+    /// pattern.
     pub has_frequencies: bool,
 }
 
