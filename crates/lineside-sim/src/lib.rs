@@ -34,6 +34,6 @@ mod timetable;
 
 pub use bench::{bench_trip_updates, bench_vehicles, write_benchmark_city};
 pub use city::{City, CityOptions, CitySize};
-pub use faults::{BadFault, Fault, FaultPlan, Faults};
+pub use faults::{BadFault, Fault, FaultPlan, Faults, ScriptedFault};
 pub use origin::{Body, FeedId, Origin, Reply};
 pub use realtime::Realtime;

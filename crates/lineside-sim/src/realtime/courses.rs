@@ -221,24 +221,23 @@ impl City {
             let late = delay + inherits;
             let closed = events.closures.iter().any(|c| c.stop == pattern.calls[i].stop);
             let skipped = (closed || passed == Some(i)) && i > 0 && i < last;
-            let halt = temper.halt.0 + temper.halt.1 * chance;
+            let planned = Planned {
+                arrival: start + arrival,
+                departure: start + departure,
+                halt: if skipped { 0.0 } else { temper.halt.0 + temper.halt.1 * chance },
+            };
             let moment = if i == 0 {
                 Moment { arrive: start + late, depart: start + late, skipped }
-            } else if departure > arrival {
-                // A scheduled halt is cut short when late, and never left early.
-                let arrive = start + arrival + late;
-                let depart = (start + departure).max(arrive + halt.min(departure - arrival));
-                delay = delay
-                    .min(depart - start - departure - inherits)
-                    .max(delay - (departure - arrival));
-                Moment { arrive, depart, skipped }
+            } else if departure > arrival && !skipped {
+                let moment = planned.with_scheduled_halt(late);
+                let left = moment.depart - planned.departure - inherits;
+                delay = left.max(delay - (departure - arrival));
+                moment
             } else {
-                let depart = start + departure + late;
-                let least = moments.last().map_or(depart, |before: &Moment| {
-                    before.depart + (arrival - f64::from(times[i - 1].1)) * 0.45
-                });
-                let arrive = if i == last { depart } else { (depart - halt).max(least) };
-                Moment { arrive: arrive.min(depart), depart, skipped }
+                Moment {
+                    skipped,
+                    ..planned.without_scheduled_halt(late, i == last, moments.last())
+                }
             };
             moments.push(in_order(moment, moments.last()));
         }
@@ -291,6 +290,31 @@ fn softened(delay: f64, most: f64) -> f64 {
     }
     let beyond = (delay - free) / (most - free);
     free + (most - free) * beyond / (1.0 + beyond)
+}
+
+/// A stop as the timetable has it, city time in seconds.
+struct Planned {
+    arrival: f64,
+    departure: f64,
+    /// Seconds that people take to get on and off.
+    halt: f64,
+}
+
+impl Planned {
+    /// The scheduled halt is cut short when late, and never left early.
+    fn with_scheduled_halt(&self, late: f64) -> Moment {
+        let arrive = self.arrival + late;
+        let halt = self.halt.min(self.departure - self.arrival);
+        Moment { arrive, depart: self.departure.max(arrive + halt), skipped: false }
+    }
+
+    /// The timetable has one time, of departure: the halt is taken from the way here, but not more than half of it.
+    fn without_scheduled_halt(&self, late: f64, is_last: bool, before: Option<&Moment>) -> Moment {
+        let depart = self.departure + late;
+        let least = before.map_or(depart, |before| before.depart.midpoint(depart));
+        let arrive = if is_last { depart } else { (depart - self.halt).max(least) };
+        Moment { arrive: arrive.min(depart), depart, skipped: false }
+    }
 }
 
 /// Time does not run backwards, however much is made up for between two stops.
