@@ -44,7 +44,7 @@ async fn vehicles(
     }
     let network = feed.network();
     let state = network.state();
-    let body = geojson::vehicles(&state, &id).ok_or_else(|| Refusal::UnknownFeed(id))?;
+    let body = geojson::vehicles(&state, &id).ok_or(Refusal::UnknownFeed(id))?;
     let fresh_for = found::network_fresh_for(&app, &network);
     let reply =
         Representation::new(KIND, body).modified(Some(state.at), app.now()).fresh_for(fresh_for);

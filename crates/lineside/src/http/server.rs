@@ -141,9 +141,8 @@ impl Server {
         let connection = graceful.watch(connection);
         let cut = self.cut.clone();
         connections.spawn(async move {
-            match cut.run_until_cancelled(connection).await {
-                Some(Err(error)) => tracing::debug!(%error, "a connection ended early"),
-                Some(Ok(())) | None => {}
+            if let Some(Err(error)) = cut.run_until_cancelled(connection).await {
+                tracing::debug!(%error, "a connection ended early");
             }
             drop(place);
         });

@@ -2,6 +2,7 @@
 //!
 //! One binary, because each one links the world. Tests share a demo city unless they break something.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![expect(clippy::disallowed_methods, reason = "the tests are the outside, where time is real")]
 
 mod support;
