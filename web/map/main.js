@@ -8,7 +8,7 @@ import { DataClock } from "../plain/clock.js";
 import { byId, element, encodeSegment, island } from "../plain/dom.js";
 import { CHANNELS_MAX, Events } from "../plain/events.js";
 import { keyOf } from "../plain/state.js";
-import { connectionSign } from "../plain/states.js";
+import { TROUBLE, connectionSign } from "../plain/states.js";
 import { stopCard, tripChannels, vehicleCard } from "./detail.js";
 import { cover, widen } from "./geohash.js";
 import { canDraw, loadGround, makeMap } from "./ground.js";
@@ -174,9 +174,6 @@ const events = new Events({
     }
   },
 });
-
-/** The states that a passenger should know of. */
-const TROUBLE = ["late", "stale", "failing"];
 
 /** Says which feeds are not as they should be: what stands still on the map may not stand still. */
 function showFeedStates() {

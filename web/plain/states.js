@@ -7,6 +7,9 @@ import { ageWords, seconds } from "./words.js";
 /** How often the ages of data are asked for, in milliseconds: no message tells that nothing changed. */
 const AGES_MS = 10_000;
 
+/** The states that people who rely on a feed should be told of. */
+export const TROUBLE = ["late", "stale", "failing"];
+
 /** Shows a state wherever the page shows that feed's. @param {string} feed @param {{state: string, reason?: string}} record */
 export function showState(feed, { state, reason }) {
   const template = document.getElementById(`state-${state}`);
@@ -15,6 +18,9 @@ export function showState(feed, { state, reason }) {
     if (shown.getAttribute("data-state") === state) continue;
     shown.setAttribute("data-state", state);
     shown.replaceChildren(template.content.cloneNode(true));
+  }
+  for (const shown of document.querySelectorAll(`[data-trouble-of="${CSS.escape(feed)}"]`)) {
+    shown.toggleAttribute("hidden", !TROUBLE.includes(state));
   }
   for (const shown of document.querySelectorAll(`[data-reason-of="${CSS.escape(feed)}"]`)) {
     if (reason !== undefined && shown.textContent !== reason) shown.textContent = reason;

@@ -1,7 +1,7 @@
 //! `/stops/<feed>/<stop_id>`: a departure board. The rows are complete without scripts; with them
 //! `web/plain/board.js` keeps the same rows up to date from the stop's channel.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use serde_json::json;
 
 use super::alerts::{self, Told};
 use super::layout::{self, Page, Section};
-use super::{badge, catalog, map, states, words};
+use super::{badge, catalog, icons, map, states, words};
 use crate::app::App;
 
 /// Rows of a board, as many as its channel holds.
@@ -98,6 +98,7 @@ impl<'a> Board<'a> {
         html! {
             div.page {
                 (self.head())
+                (self.troubles())
                 (alerts::markup(&self.alerts))
                 section.card aria-label="Departures" {
                     table.board role="table" hidden[self.departures.is_empty()] {
@@ -215,6 +216,26 @@ impl<'a> Board<'a> {
                     (source) " "
                     span.age data-age-of=(source) { (words::age(i64::try_from(age).unwrap_or(i64::MAX))) }
                 },
+            }
+        }
+    }
+
+    /// Which predictions are not to be trusted as they stand; shown and hidden by the page's script
+    /// as the states change.
+    fn troubles(&self) -> Markup {
+        let state = self.network.state();
+        let predicting: BTreeSet<&str> =
+            state.trip_updates().map(|record| record.feed.as_str()).collect();
+        let feeds = self.network.realtime_feeds();
+        html! {
+            @for feed in feeds.iter().filter(|feed| predicting.contains(feed.id().as_str())) {
+                @let status = feed.status();
+                @let id = feed.id().as_str();
+                div.alert.trouble data-trouble-of=(id) hidden[!states::is_trouble(status.state)] {
+                    (icons::warning())
+                    h2 { "Live times are not up to date: " (states::sign(id, status.state)) }
+                    p { (feed.config().display_name()) ": " span data-reason-of=(id) { (status.reason) } }
+                }
             }
         }
     }

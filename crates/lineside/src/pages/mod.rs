@@ -39,5 +39,6 @@ pub(crate) fn router(app: App) -> Router {
 
 /// The frame of every page around content from elsewhere in the program.
 pub(crate) fn frame(title: &str, main: &maud::Markup) -> maud::Markup {
-    layout::Page::new(title, layout::Section::Other).render(main)
+    let main = maud::html! { div.page { (main) } };
+    layout::Page::new(title, layout::Section::Other).render(&main)
 }

@@ -19,6 +19,11 @@ fn inside(state: FeedState) -> Markup {
     html! { (icon) span { (word) } }
 }
 
+/// Whether people who rely on a feed should be told of its state.
+pub(super) fn is_trouble(state: FeedState) -> bool {
+    matches!(state, FeedState::Late | FeedState::Stale | FeedState::Failing)
+}
+
 /// The sign of a feed's state, which the page's script keeps as it is.
 pub(super) fn sign(feed: &str, state: FeedState) -> Markup {
     html! { span.state data-state-of=(feed) data-state=(state) { (inside(state)) } }
