@@ -66,7 +66,11 @@ pub(crate) async fn run(
             biased;
             () = stop.cancelled() => return,
             input = inputs.recv() => match input {
-                Some(input) => Box::new(move |writer| take(writer, input)),
+                Some(input) => Box::new(move |writer| {
+                    take(writer, input);
+                    // Where inputs come faster than the looks below, those never come.
+                    writer.tick();
+                }),
                 None => return,
             },
             () = clock.sleep(BOARD_LOOK) => {
@@ -116,5 +120,85 @@ fn take(writer: &mut NetworkWriter, input: Input) {
         }
         Input::Status { number, record, now } => writer.apply_feed_record(number, record, now),
         Input::Expire { number, record, now } => writer.expire(number, record, now),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lineside_formats::gtfs::{self, TextFiles};
+    use lineside_hub::Epoch;
+    use lineside_sync::ScaledClock;
+
+    use super::*;
+    use crate::{Dataset, FeedId, Network, status::FeedState};
+
+    const SCHEDULE: &str = "# agency.txt
+        agency_name,agency_url,agency_timezone
+        Agency,https://a.example,Europe/Paris
+        # routes.txt
+        route_id,route_short_name,route_type
+        R,1,3
+        # calendar.txt
+        service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date
+        s,1,1,1,1,1,1,1,20200101,20301231
+        # stops.txt
+        stop_id,stop_name,stop_lat,stop_lon
+        A,A,48.8,2.3
+        # trips.txt
+        route_id,service_id,trip_id
+        R,s,T
+        # stop_times.txt
+        trip_id,arrival_time,departure_time,stop_id,stop_sequence
+        T,08:00:00,08:00:00,A,1";
+
+    fn writer(clock: &Arc<dyn Clock>) -> NetworkWriter {
+        let id = FeedId::new("city").unwrap();
+        let epoch = Epoch::from_bits(1);
+        let network = Network::new(id.clone(), [], 1, epoch, Arc::clone(clock));
+        let mut files = TextFiles::parse(SCHEDULE);
+        let (timetable, problems) = gtfs::load(&mut files, &gtfs::Limits::default()).unwrap();
+        let dataset = Dataset::of(id, timetable, problems, 1, clock.wall());
+        let mut writer = NetworkWriter::new(Arc::new(network), None, 1);
+        writer.apply_dataset(Arc::new(dataset), clock.wall());
+        writer
+    }
+
+    fn word(n: u64) -> FeedRecord {
+        let reason = format!("poll {n}");
+        FeedRecord { state: FeedState::Ok, reason, since: UnixMillis(0) }
+    }
+
+    #[tokio::test]
+    async fn boards_move_on_however_fast_inputs_come() {
+        let start = UnixMillis::from_seconds(1_772_607_600);
+        let clock: Arc<dyn Clock> = Arc::new(ScaledClock::new(start, 600.0));
+        let writer = writer(&clock);
+        let network = Arc::clone(writer.network());
+        let (queue, inputs) = mpsc::channel(1);
+        let stop = CancellationToken::new();
+        let task = tokio::spawn(run(writer, inputs, Arc::clone(&clock), stop.clone()));
+        let first = network.state().board_at;
+        for n in 0..10_000 {
+            let input = Input::Status { number: 0, record: word(n), now: clock.wall() };
+            queue.send(input).await.unwrap();
+            if network.state().board_at > first + 60 {
+                break;
+            }
+        }
+        assert!(network.state().board_at > first + 60);
+        stop.cancel();
+        task.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_writer_that_breaks_starts_anew() {
+        let clock: Arc<dyn Clock> = Arc::new(ScaledClock::new(UnixMillis(0), 1.0));
+        let writer = writer(&clock);
+        let revision = writer.network().state().revision;
+        let mut writer = guarded(writer, Box::new(|_| panic!("a fault for this test")));
+        assert_eq!(writer.network().state().revision, revision + 1);
+        assert!(writer.network().timetable().is_some());
+        writer.apply_feed_record(0, word(1), clock.wall());
+        assert_eq!(writer.network().state().revision, revision + 2);
     }
 }

@@ -8,6 +8,7 @@ use crate::{
     channels::kinds::{self, RoomKind},
     config::FeedId,
     geohash::{CELL_CHARS, Cell},
+    hashing::Seeded,
     network::NetworkState,
     record::{Kind, Record},
 };
@@ -17,7 +18,7 @@ use crate::{
 /// Bound: the living rooms of cells.
 #[derive(Debug, Default)]
 pub(super) struct Areas {
-    cells: HashMap<u64, HashMap<FeedId, usize>>,
+    cells: HashMap<u64, HashMap<FeedId, usize>, Seeded>,
 }
 
 impl Areas {

@@ -10,6 +10,7 @@ use super::message::Changes;
 use crate::{
     change::Why,
     channels::kinds::RoomKind,
+    hashing::Seeded,
     record::{Record, encode_removal},
 };
 
@@ -21,7 +22,7 @@ pub(super) type Key = (RoomKind, u64);
 pub(super) struct Targets {
     /// Which kinds have a room, one bit each.
     kinds: u16,
-    rooms: HashMap<(u8, u64), usize>,
+    rooms: HashMap<(u8, u64), usize, Seeded>,
     targets: Vec<Target>,
     /// Those that hear something, in the order in which they first did.
     touched: Vec<usize>,

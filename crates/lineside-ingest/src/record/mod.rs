@@ -172,7 +172,8 @@ impl Record {
 
     fn encoded(&self) -> &Encoded {
         self.encoded.get_or_init(|| {
-            let (upsert, json) = encode::encode_upsert(self);
+            let (mut upsert, json) = encode::encode_upsert(self);
+            upsert.shrink_to_fit();
             let upsert = Bytes::from(upsert);
             let json = upsert.slice(json);
             Encoded { upsert, json }

@@ -282,3 +282,53 @@ async fn raw_feeds_are_kept_as_they_are() {
     assert_eq!(feed.snapshot().unwrap().file_name, "list.csv");
     ingest.shut_down().await;
 }
+
+/// The city as a zip.
+fn zip(version: u32) -> Vec<u8> {
+    let mut zip = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    for section in city(version).split("# ").skip(1) {
+        let (name, rows) = section.split_once('\n').unwrap();
+        zip.start_file(name.trim(), zip::write::SimpleFileOptions::default()).unwrap();
+        let rows: Vec<_> = rows.lines().map(str::trim).collect();
+        zip.write_all(rows.join("\n").as_bytes()).unwrap();
+    }
+    zip.finish().unwrap().into_inner()
+}
+
+#[tokio::test]
+async fn a_schedule_stays_until_a_better_one_is_whole() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("city.zip");
+    std::fs::write(&path, zip(0)).unwrap();
+    let ingest = start(vec![config("city", path.to_str().unwrap())]);
+    let feed = ingest.feed("city").unwrap();
+    let network = feed.network();
+    let headsign = || {
+        let timetable = network.timetable()?;
+        let trip = timetable.find_trip("T18")?;
+        Some(timetable.trip(trip).headsign?.to_owned())
+    };
+    until("the first is there", || headsign().as_deref() == Some("Airport")).await;
+    until("it is well", || feed.status().state == FeedState::Ok).await;
+    assert_eq!(feed.status().entities, 102);
+    let revision = network.state().revision;
+    let mut cut = zip(1);
+    cut.truncate(cut.len() / 2);
+    for (bad, code) in [
+        (cut, FailureCode::Truncated),
+        (b"route_id,route_type\n1,3\n".to_vec(), FailureCode::Decode),
+        (b"<html>Come back later</html>".to_vec(), FailureCode::Html),
+    ] {
+        std::fs::write(&path, bad).unwrap();
+        let failed = || feed.status().last_error.as_ref().is_some_and(|error| error.code == code);
+        until(format!("{code}"), failed).await;
+        assert_eq!(feed.status().state, FeedState::Stale);
+        assert_eq!(headsign().as_deref(), Some("Airport"));
+        assert_eq!(feed.snapshot().unwrap().bytes, zip(0));
+    }
+    std::fs::write(&path, zip(1)).unwrap();
+    until("the next is there", || headsign().as_deref() == Some("Aéroport")).await;
+    until("it is well", || feed.status().state == FeedState::Ok).await;
+    assert!(network.state().revision > revision);
+    ingest.shut_down().await;
+}
