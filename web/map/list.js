@@ -9,16 +9,16 @@ const ROWS_MAX = 300;
 /**
  * @param {HTMLElement} body  the table's body
  * @param {import("./vehicles.js").Vehicle[]} vehicles
- * @param {number} now seconds
+ * @param {(feed: string) => number} nowOf  the time of a feed's data, in seconds
  * @param {(key: string) => void} pick
  * @returns {number} how many are shown
  */
-export function showList(body, vehicles, now, pick) {
+export function showList(body, vehicles, nowOf, pick) {
   const order = new Intl.Collator("en", { numeric: true });
   const headsign = (/** @type {import("./vehicles.js").Vehicle} */ { record }) => record.lineside?.headsign ?? "";
   const sorted = [...vehicles].sort((a, b) => order.compare(a.label, b.label) || order.compare(headsign(a), headsign(b)) || order.compare(a.id, b.id)).slice(0, ROWS_MAX);
   const focused = body.contains(document.activeElement) ? document.activeElement?.getAttribute("data-key") : null;
-  body.replaceChildren(...sorted.map((vehicle) => row(vehicle, now, pick)));
+  body.replaceChildren(...sorted.map((vehicle) => row(vehicle, nowOf(vehicle.feed), pick)));
   if (focused) /** @type {HTMLElement|null} */ (body.querySelector(`[data-key="${CSS.escape(focused)}"]`))?.focus();
   return sorted.length;
 }

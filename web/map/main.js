@@ -32,7 +32,7 @@ const WIDE = "(min-width: 46.01rem)";
 const PICKED_ZOOM = 15;
 
 /**
- * @typedef {{id: string, name: string, timezone: string, routes: string|null, stops: string|null, feeds: string[], bounds: [number, number, number, number]|null}} Network
+ * @typedef {{id: string, name: string, timezone: string, routes: string|null, stops: string|null, feeds: string[], behind: number, bounds: [number, number, number, number]|null}} Network
  * @type {{now: number, base_map: string|null, style: string|null, pmtiles: string|null, networks: Network[], raw: {url: string, name: string}[], bounds: [number, number, number, number]|null}}
  */
 const page = island("map-data");
@@ -41,6 +41,9 @@ const view = parseView(location.search);
 const routes = new Routes(page.networks);
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const networkOf = (/** @type {string} */ feed) => page.networks.find(({ id, feeds }) => id === feed || feeds.includes(feed));
+
+/** The time of a feed's data, in seconds; a recording lies behind the server's. @param {string} feed */
+const nowOf = (feed) => clock.wall() / 1000 - (networkOf(feed)?.behind ?? 0);
 
 /** @type {import("maplibre-gl").Map|null} */
 let map = null;
@@ -113,7 +116,7 @@ function showDetail() {
   const vehicle = selectedVehicle();
   const around = {
     timezone: networkOf(view.stop?.feed ?? view.vehicle?.feed ?? "")?.timezone ?? "UTC",
-    now: () => clock.now() / 1000,
+    now: () => nowOf(view.stop?.feed ?? view.vehicle?.feed ?? ""),
     close: closeDetail,
     pickStop: (/** @type {string} */ feed, /** @type {string} */ id) => select(null, { feed, id }),
   };
@@ -318,7 +321,7 @@ async function startMap() {
   });
   map = makeMap(byId("map"), style(), startView());
   map.getCanvas().setAttribute("aria-label", "Map. Arrow keys move it, plus and minus zoom. The list shows the same vehicles as a table.");
-  vehicles = new Vehicles(map, { linesOf: (feed, id) => routes.linesOf(feed, id), isShown, clock });
+  vehicles = new Vehicles(map, { linesOf: (feed, id) => routes.linesOf(feed, id), isShown, nowOf });
   if (view.vehicle) vehicles.select(keyOf({ ...view.vehicle, kind: "vehicle" }));
   map.on("moveend", () => {
     const { lng: longitude, lat: latitude } = /** @type {import("maplibre-gl").Map} */ (map).getCenter();
@@ -472,7 +475,7 @@ function tick() {
   if (byId("count").textContent !== words) byId("count").textContent = words;
   if (view.list || !map) {
     const body = /** @type {HTMLElement} */ (document.querySelector("#list tbody"));
-    if (ticks % 2 === 0) showList(body, shown, clock.now() / 1000, (key) => selectFromList(key));
+    if (ticks % 2 === 0) showList(body, shown, nowOf, (key) => selectFromList(key));
   }
   if (view.vehicle || view.stop) showDetail();
   if (view.vehicle) loadTrip();

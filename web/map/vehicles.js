@@ -50,13 +50,13 @@ export class Vehicles {
    * @param {object} options
    * @param {(feed: string, routeId: string) => import("./motion.js").Line[]} options.linesOf
    * @param {(vehicle: Vehicle) => boolean} options.isShown
-   * @param {import("../plain/clock.js").DataClock} options.clock
+   * @param {(feed: string) => number} options.nowOf  the time of a feed's data, in seconds
    */
-  constructor(map, { linesOf, isShown, clock }) {
+  constructor(map, { linesOf, isShown, nowOf }) {
     this.map = map;
     this.linesOf = linesOf;
     this.isShown = isShown;
-    this.clock = clock;
+    this.nowOf = nowOf;
     /** @type {Map<string, Vehicle>} */
     this.all = new Map();
     this.sprites = new Sprites();
@@ -211,7 +211,7 @@ export class Vehicles {
   #drawOne(vehicle, x, y, zoom, selected) {
     const { context, sprites } = this;
     const ring = this.dark.matches ? "#0d1318" : "#ffffff";
-    const isOld = this.clock.now() / 1000 - Number(vehicle.record.timestamp ?? Infinity) > OLD_S;
+    const isOld = this.nowOf(vehicle.feed) - Number(vehicle.record.timestamp ?? Infinity) > OLD_S;
     context.globalAlpha = isOld && !selected ? 0.45 : 1;
     const asBadge = zoom >= ZOOM_BADGE && vehicle.label !== "";
     const sprite = asBadge ? sprites.badge(vehicle.label, vehicle.color, ring) : sprites.dot(vehicle.color, zoom < 10.5 ? 3 : zoom < ZOOM_ARROW ? 4.5 : 5.5, ring);

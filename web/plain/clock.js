@@ -16,19 +16,20 @@ export class DataClock {
     this.baseElapsed = elapsed();
   }
 
-  #wall() {
+  /** The server's time, in milliseconds since 1970. */
+  wall() {
     return this.base + (this.elapsed() - this.baseElapsed);
   }
 
   /** A message was made at this time of the server: it cannot be earlier than that. @param {number} at */
   observe(at) {
-    if (at <= this.#wall()) return;
+    if (at <= this.wall()) return;
     this.base = at;
     this.baseElapsed = this.elapsed();
   }
 
   /** The time of the data, in milliseconds since 1970. */
   now() {
-    return this.#wall() - this.behind;
+    return this.wall() - this.behind;
   }
 }

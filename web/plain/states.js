@@ -31,13 +31,18 @@ export function showState(feed, { state, reason }) {
 export function keepAges(feeds, clock) {
   /** @type {Map<string, number>} data times in seconds */
   const times = new Map();
+  /** @type {Map<string, number>} how far the data lie behind the server's time, in seconds */
+  const behind = new Map();
   for (const shown of document.querySelectorAll("[data-age-of][data-time]")) {
-    times.set(shown.getAttribute("data-age-of") ?? "", Number(shown.getAttribute("data-time")));
+    const feed = shown.getAttribute("data-age-of") ?? "";
+    times.set(feed, Number(shown.getAttribute("data-time")));
+    behind.set(feed, Number(shown.getAttribute("data-behind") ?? 0));
   }
   const show = () => {
     for (const shown of document.querySelectorAll("[data-age-of]")) {
-      const time = times.get(shown.getAttribute("data-age-of") ?? "");
-      if (time !== undefined) shown.textContent = ageWords(clock.now() / 1000 - time);
+      const feed = shown.getAttribute("data-age-of") ?? "";
+      const time = times.get(feed);
+      if (time !== undefined) shown.textContent = ageWords(clock.wall() / 1000 - (behind.get(feed) ?? 0) - time);
     }
   };
   const ask = async (/** @type {string} */ feed) => {

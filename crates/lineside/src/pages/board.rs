@@ -254,7 +254,7 @@ impl<'a> Board<'a> {
                             a href=(format!("/feeds/{id}")) { (feed.config().display_name()) }
                             (states::sign(id, status.state))
                             span.soft data-reason-of=(id) hidden[status.state == FeedState::Ok] { (status.reason) }
-                            span.soft { "data " (catalog::data_age(id, &status, self.now * 1000)) }
+                            span.soft { "data " (catalog::data_age(feed, &status, self.app.now())) }
                         }
                     }
                 }

@@ -8,6 +8,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use lineside_formats::Format;
 use lineside_ingest::{Feed, FeedState, FeedStatus};
+use lineside_sync::UnixMillis;
 use maud::{Markup, html};
 use serde_json::json;
 
@@ -245,7 +246,7 @@ fn feed_table(app: &App, shown: &[&Entry], query: &Query, found: usize) -> Marku
                         }
                     }
                     tbody role="rowgroup" {
-                        @for entry in shown { (feed_row(entry, now.0)) }
+                        @for entry in shown { (feed_row(entry, now)) }
                     }
                 }
             }
@@ -253,7 +254,7 @@ fn feed_table(app: &App, shown: &[&Entry], query: &Query, found: usize) -> Marku
     }
 }
 
-fn feed_row(Entry { feed, status }: &Entry, now_ms: i64) -> Markup {
+fn feed_row(Entry { feed, status }: &Entry, now: UnixMillis) -> Markup {
     let config = feed.config();
     let id = config.id.as_str();
     let entry_format = status.format.or(config.format);
@@ -276,7 +277,7 @@ fn feed_row(Entry { feed, status }: &Entry, now_ms: i64) -> Markup {
                 @if status.problems.is_empty() { span.soft { "none" } }
                 @else { a href=(format!("/feeds/{id}#problems")) { (words::number(status.problems.total())) } }
             }
-            td.cell-age.end.numeric role="cell" { (data_age(id, status, now_ms)) }
+            td.cell-age.end.numeric role="cell" { (data_age(feed, status, now)) }
         }
     }
 }
@@ -290,11 +291,18 @@ fn holds(format: Option<Format>, entities: u64) -> String {
     }
 }
 
-/// How old the data are by their own time; the page's script keeps it.
-pub(super) fn data_age(feed: &str, status: &FeedStatus, now_ms: i64) -> Markup {
+/// How old the data are by their own time; the page's script keeps it. Where a recording is played,
+/// the data's present lies behind the server's.
+pub(super) fn data_age(feed: &Feed, status: &FeedStatus, wall: UnixMillis) -> Markup {
+    let now = feed.network().now();
+    let behind = (wall.0 - now.0) / 1000;
     html! {
-        @if let Some(at) = status.data_time.or(status.last_success) {
-            span.age data-age-of=(feed) data-time=(at.0 / 1000) { (words::age((now_ms - at.0) / 1000)) }
+        @if let Some(at) = status.data_time {
+            span.age data-age-of=(feed.id()) data-time=(at.0 / 1000) data-behind=[(behind > 1).then_some(behind)] {
+                (words::age((now.0 - at.0) / 1000))
+            }
+        } @else if let Some(at) = status.last_success {
+            span.age { (words::age((wall.0 - at.0) / 1000)) }
         } @else { span.soft { "none yet" } }
     }
 }

@@ -13,6 +13,7 @@ use axum::response::{IntoResponse, Response};
 use lineside_formats::Format;
 use lineside_formats::gtfs::Timetable;
 use lineside_ingest::{Feed, Network, Record};
+use lineside_sync::UnixMillis;
 use maud::{Markup, html};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use serde::Serialize;
@@ -68,6 +69,8 @@ pub(super) struct DrawnNetwork {
     routes: Option<String>,
     stops: Option<String>,
     feeds: Vec<String>,
+    /// Seconds that its data's present lies behind the server's: more than 0 where a recording plays.
+    behind: i64,
     bounds: Option<Bounds>,
 }
 
@@ -217,8 +220,12 @@ fn vehicle_row(record: &Record, now_ms: i64) -> Markup {
 }
 
 fn map_data(app: &App) -> serde_json::Value {
-    let networks: Vec<DrawnNetwork> =
-        app.ingest().networks().iter().filter_map(|network| drawn_network(network)).collect();
+    let networks: Vec<DrawnNetwork> = app
+        .ingest()
+        .networks()
+        .iter()
+        .filter_map(|network| drawn_network(network, app.now()))
+        .collect();
     let raw: Vec<DrawnRaw> =
         app.ingest().feeds().iter().filter_map(|feed| drawn_raw(feed)).collect();
     let bounds = networks.iter().filter_map(|network| network.bounds).reduce(around);
@@ -237,8 +244,11 @@ pub(super) fn feed_map_data(
     network: &Network,
 ) -> Option<serde_json::Value> {
     let raw: Vec<DrawnRaw> = drawn_raw(feed).into_iter().collect();
-    let networks: Vec<DrawnNetwork> =
-        if raw.is_empty() { drawn_network(network).into_iter().collect() } else { Vec::new() };
+    let networks: Vec<DrawnNetwork> = if raw.is_empty() {
+        drawn_network(network, app.now()).into_iter().collect()
+    } else {
+        Vec::new()
+    };
     let bounds = networks.iter().filter_map(|network| network.bounds).reduce(around);
     if raw.is_empty() && bounds.is_none() {
         return None;
@@ -250,7 +260,7 @@ pub(super) fn feed_map_data(
     }))
 }
 
-fn drawn_network(network: &Network) -> Option<DrawnNetwork> {
+fn drawn_network(network: &Network, wall: UnixMillis) -> Option<DrawnNetwork> {
     let feeds = network.feeds();
     let is_transit = |feed: &Arc<Feed>| {
         matches!(feed.status().format.or(feed.config().format), Some(Format::Gtfs | Format::GtfsRt))
@@ -269,6 +279,7 @@ fn drawn_network(network: &Network) -> Option<DrawnNetwork> {
         timezone: timetable
             .as_ref()
             .map_or_else(|| "UTC".to_owned(), |timetable| timetable.timezone_name().to_owned()),
+        behind: (wall.0 - network.now().0) / 1000,
         feeds: feeds.iter().map(|feed| feed.config().id.as_str().to_owned()).collect(),
         bounds: timetable
             .as_ref()
