@@ -83,7 +83,7 @@ fn what_is_no_zip_is_refused_by_what_it_is() {
     check_refused(b"stop_id,stop_name\na,A\n", ErrorKind::NotAZip, "no readable zip");
     let whole = zip_of_town(str::to_owned);
     for length in [4, 100, whole.len() / 2, whole.len() - 1] {
-        check_refused(&whole[..length], ErrorKind::NotAZip, "no readable zip");
+        check_refused(&whole[..length], ErrorKind::Truncated, "breaks off");
     }
 }
 

@@ -4,7 +4,7 @@
 use std::{
     collections::BTreeMap,
     fmt,
-    io::{Read, Seek, SeekFrom},
+    io::{Read, Seek},
 };
 
 use zip::{ZipArchive, result::ZipError};
@@ -47,8 +47,15 @@ impl<R: Read + Seek> ZipFiles<R> {
     /// no table of GTFS that could be told from others: none, or several datasets in
     /// sub-directories.
     pub fn new(mut reader: R, limits: &Limits) -> Result<ZipFiles<R>, Error> {
-        refuse_what_is_no_zip(&mut reader)?;
-        let mut archive = ZipArchive::new(reader).map_err(|error| refusal(&error))?;
+        let is_begun = refuse_what_is_no_zip(&mut reader)?;
+        let mut archive = ZipArchive::new(reader).map_err(|error| match refusal(&error) {
+            // The directory stands at the end: an archive without one was cut off.
+            refused if is_begun && refused.kind() == ErrorKind::NotAZip => {
+                let detail = format!("the zip breaks off, its directory is missing: {error}");
+                Error::new(ErrorKind::Truncated, detail)
+            }
+            refused => refused,
+        })?;
         if archive.len() > limits.entries {
             let detail =
                 format!("the archive has {} entries, more than {}", archive.len(), limits.entries);
@@ -76,19 +83,20 @@ impl<R: Read + Seek> ZipFiles<R> {
     }
 }
 
-/// Empty bodies and web pages get their own words; everything else is left to the zip reader.
-fn refuse_what_is_no_zip(reader: &mut (impl Read + Seek)) -> Result<(), Error> {
+/// Empty bodies and web pages get their own words; everything else is left to the zip reader. Tells
+/// whether the bytes begin as a zip does.
+fn refuse_what_is_no_zip(reader: &mut (impl Read + Seek)) -> Result<bool, Error> {
     let mut start = Vec::new();
     reader.rewind().map_err(Error::io)?;
     reader.by_ref().take(LOOK_BYTES).read_to_end(&mut start).map_err(Error::io)?;
-    reader.seek(SeekFrom::Start(0)).map_err(Error::io)?;
+    reader.rewind().map_err(Error::io)?;
     if start.is_empty() {
         return Err(Error::new(ErrorKind::Empty, "there are no bytes"));
     }
     if looks_like_html(&start) {
         return Err(Error::new(ErrorKind::Html, "a web page came instead of a zip"));
     }
-    Ok(())
+    Ok(start.starts_with(b"PK\x03\x04"))
 }
 
 /// The archive's files by path, with `/` between the segments.

@@ -43,7 +43,7 @@ pub use self::{
     trips::Trip,
 };
 
-/// A GTFS schedule, indexed. See the [module](self).
+/// A GTFS schedule, indexed: compact, never changing, ready to be asked.
 #[derive(Debug)]
 pub struct Timetable {
     pub(crate) row_counts: BTreeMap<Box<str>, u64>,
