@@ -399,16 +399,14 @@ async function findStops(question) {
   return reply.ok ? (await reply.json()).items.map(foundStop) : [];
 }
 
-/** @param {string} question */
+/** Lines that are called so, and lines that only run there. @param {string} question */
 function findRoutes(question) {
   const wanted = question.toLocaleLowerCase("en");
-  const rank = (/** @type {import("./routes.js").Route} */ { name, long }) => {
-    const short = name.toLocaleLowerCase("en");
-    if (short === wanted) return 0;
-    if (short.startsWith(wanted)) return 1;
-    return long.toLocaleLowerCase("en").includes(wanted) ? 2 : 9;
-  };
-  return routes.sorted().filter((route) => rank(route) < 9).sort((a, b) => rank(a) - rank(b));
+  const isCalled = (/** @type {import("./routes.js").Route} */ { name }) => name.toLocaleLowerCase("en").startsWith(wanted);
+  const all = routes.sorted();
+  const byName = all.filter(isCalled).sort((a, b) => a.name.length - b.name.length);
+  const byDescription = all.filter((route) => !isCalled(route) && route.long.toLocaleLowerCase("en").includes(wanted));
+  return { byName, byDescription };
 }
 
 /** @param {import("./search.js").FoundStop} stop */

@@ -16,7 +16,7 @@ const ROUTES_MAX = 4;
  * @typedef {object} Options
  * @property {HTMLInputElement} input @property {HTMLElement} results
  * @property {(question: string) => Promise<FoundStop[]>} findStops
- * @property {(question: string) => import("./routes.js").Route[]} findRoutes
+ * @property {(question: string) => {byName: import("./routes.js").Route[], byDescription: import("./routes.js").Route[]}} findRoutes
  * @property {(stop: FoundStop) => void} pickStop
  * @property {(route: import("./routes.js").Route) => void} pickRoute
  */
@@ -25,6 +25,8 @@ const ROUTES_MAX = 4;
 export function setUpSearch({ input, results, findStops, findRoutes, pickStop, pickRoute }) {
   let timer = 0;
   let asked = 0;
+  /** Whether what is typed has not been answered yet. */
+  let isStale = false;
   let active = -1;
   const options = () => /** @type {HTMLElement[]} */ ([...results.querySelectorAll('[role="option"]')]);
 
@@ -48,16 +50,31 @@ export function setUpSearch({ input, results, findStops, findRoutes, pickStop, p
   const option = (/** @type {number} */ at, /** @type {() => void} */ pick, /** @type {(Node|string)[]} */ ...children) =>
     element("div.option", { role: "option", id: `result-${at}`, "aria-selected": "false", onmousedown: (/** @type {Event} */ event) => event.preventDefault(), onclick: () => (close(), input.blur(), pick()) }, ...children);
 
+  const routeOption = (/** @type {import("./routes.js").Route} */ route) => (/** @type {number} */ at) =>
+    option(at, () => pickRoute(route), badge(route.name, route.color), element("span", {}, route.long), element("span.where", {}, "line"));
+  const stopOption = (/** @type {FoundStop} */ stop) => (/** @type {number} */ at) =>
+    option(at, () => pickStop(stop), element("span", {}, stop.name), element("span.where", {}, stop.note));
+
+  /** Enter picks what is marked, else the first; of what is typed, even if the answer is still on its way. */
+  const pick = async () => {
+    clearTimeout(timer);
+    if (isStale) await ask();
+    options()[Math.max(active, 0)]?.click();
+  };
+
   const ask = async () => {
     const question = input.value.trim();
     const mine = ++asked;
     const stops = await findStops(question).catch(() => []);
     if (mine !== asked || document.activeElement !== input) return;
-    const routes = question ? findRoutes(question).slice(0, ROUTES_MAX) : [];
-    const made = [
-      ...routes.map((route, at) => option(at, () => pickRoute(route), badge(route.name, route.color), element("span", {}, route.long), element("span.where", {}, "line"))),
-      ...stops.slice(0, STOPS_MAX).map((stop, at) => option(routes.length + at, () => pickStop(stop), element("span", {}, stop.name), element("span.where", {}, stop.note))),
+    isStale = false;
+    const { byName, byDescription } = question ? findRoutes(question) : { byName: [], byDescription: [] };
+    const found = [
+      ...byName.slice(0, ROUTES_MAX).map(routeOption),
+      ...stops.slice(0, STOPS_MAX).map(stopOption),
+      ...byDescription.slice(0, ROUTES_MAX).map(routeOption),
     ];
+    const made = found.map((make, at) => make(at));
     const nothing = question ? element("p.soft.small.nothing", {}, `Nothing is called “${question}”.`) : null;
     results.replaceChildren(...(made.length > 0 ? made : nothing ? [nothing] : []));
     results.hidden = results.childElementCount === 0;
@@ -67,6 +84,7 @@ export function setUpSearch({ input, results, findStops, findRoutes, pickStop, p
 
   input.addEventListener("input", () => {
     clearTimeout(timer);
+    isStale = true;
     timer = /** @type {any} */ (setTimeout(ask, PAUSE_MS));
   });
   input.addEventListener("focus", ask);
@@ -74,7 +92,7 @@ export function setUpSearch({ input, results, findStops, findRoutes, pickStop, p
   input.addEventListener("keydown", (event) => {
     if (event.key === "ArrowDown" || event.key === "ArrowUp") activate(active + (event.key === "ArrowDown" ? 1 : -1));
     else if (event.key === "Escape" && !results.hidden) close();
-    else if (event.key === "Enter") options()[Math.max(active, 0)]?.click();
+    else if (event.key === "Enter") pick();
     else return;
     event.preventDefault();
     event.stopPropagation();
