@@ -102,14 +102,13 @@ impl Look<'_> {
     fn scheduled_departure(&self, call: &Scheduled) -> Option<Departure> {
         let timetable = self.timetable();
         let trip = timetable.trip(call.trip);
-        let date = gtfs_date(call.service_date);
-        let time = call.start_time.map_or_else(SmolStr::default, gtfs_time);
-        let key = TripKey { trip_id: trip.id, start_date: &date, start_time: &time };
-        let said = self.said_of(key);
         // Most calls have no update and are over or far ahead: nothing is built for them.
-        if said.is_none() && !self.shows(call.departure) {
+        if !self.shows(call.departure) && !self.is_said(trip.id) {
             return None;
         }
+        let date = gtfs_date(call.service_date);
+        let time = call.start_time.map_or_else(SmolStr::default, gtfs_time);
+        let said = self.said_of(TripKey { trip_id: trip.id, start_date: &date, start_time: &time });
         let mut departure = self.blank(call.trip, call.stop, call.departure);
         departure.id = format_smolstr!("{}:{date}:{time}:{}", trip.id, call.stop_sequence);
         departure.stop_sequence = call.stop_sequence;
@@ -176,6 +175,14 @@ impl Look<'_> {
 
     fn run(&self, trip: TripIdx, date: Date, start_time: Option<i32>) -> Run<'_> {
         Run::new(self.timetable(), trip, date, start_time)
+    }
+
+    /// Whether anything is said about a trip, on whatever date.
+    fn is_said(&self, trip_id: &str) -> bool {
+        self.state
+            .feeds
+            .iter()
+            .any(|feed| feed.tables.trip_updates.of_trip(trip_id).next().is_some())
     }
 
     /// What is said about a run; of two updates the later one.

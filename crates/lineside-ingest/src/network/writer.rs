@@ -24,7 +24,7 @@ use crate::{
     hashing::Seeded,
     limits::{BOARD_TICK, MESSAGE_BYTES_MAX},
     normalize::{self, Context, given},
-    publish::{MESSAGE_OVERHEAD, Outcome, Publisher},
+    publish::{Boards, MESSAGE_OVERHEAD, Outcome, Publisher},
     record::{FeedRecord, Kind, Record},
 };
 
@@ -112,7 +112,7 @@ impl NetworkWriter {
             applied.changes.push(change);
         }
         feeds[number] = Arc::new(next);
-        self.commit(&before, feeds, &applied.changes, Dated::Boards(now));
+        self.commit(&before, feeds, &applied.changes, now);
         applied
     }
 
@@ -123,7 +123,7 @@ impl NetworkWriter {
         let Some(change) = feed_change(&mut slice, record) else { return };
         let mut feeds = before.feeds.clone();
         feeds[number] = Arc::new(slice);
-        self.commit(&before, feeds, &[change], Dated::Only(now));
+        self.commit(&before, feeds, &[change], now);
     }
 
     /// Drops what a feed said, because it is too old to be served.
@@ -136,7 +136,7 @@ impl NetworkWriter {
         let mut slice = clone_slice(&feeds[number]);
         changes.extend(feed_change(&mut slice, record));
         feeds[number] = Arc::new(slice);
-        self.commit(&before, feeds, &changes, Dated::Boards(now));
+        self.commit(&before, feeds, &changes, now);
     }
 
     /// Takes a new schedule: everything is joined anew, and each room gets its state once.
@@ -205,7 +205,7 @@ impl NetworkWriter {
         if let Some(publisher) = &mut self.publisher {
             // One publication without changes: the network's own channel hears of every revision.
             let chunks = std::iter::once(0..0).collect();
-            publisher.publish(&before, &next, &[], &Outcome { boards: true, chunks });
+            publisher.publish(&before, &next, &[], &Outcome { boards: Boards::All, chunks });
         }
         true
     }
@@ -363,23 +363,25 @@ impl NetworkWriter {
         before: &Arc<NetworkState>,
         feeds: Vec<Arc<FeedSlice>>,
         changes: &[Change],
-        dated: Dated,
+        now: UnixMillis,
     ) {
         let chunks = cut(changes);
-        let (now, moves_boards) = match dated {
-            Dated::Boards(now) => (now, true),
-            Dated::Only(now) => (now, false),
+        let is_update =
+            |change: &Change| change.record().is_some_and(|record| record.kind == Kind::TripUpdate);
+        let present = self.network.now().seconds();
+        let boards = if !changes.iter().any(is_update) {
+            Boards::Same
+        } else if present.abs_diff(before.board_at) >= BOARD_TICK.as_secs() {
+            Boards::All
+        } else {
+            // Between two ticks only what the changes touch can differ, because the moment shown is the same.
+            Boards::Touched
         };
-        // Boards are told anew only when something that they show may have changed.
-        let boards = moves_boards
-            && changes.iter().any(|change| {
-                change.record().is_some_and(|record| record.kind == Kind::TripUpdate)
-            });
         let next = Arc::new(NetworkState {
             revision: before.revision + chunks.len() as u64,
             // A wall clock that steps back does not lower what we say.
             at: before.at.max(now),
-            board_at: if boards { self.network.now().seconds() } else { before.board_at },
+            board_at: if boards == Boards::All { present } else { before.board_at },
             dataset: before.dataset.clone(),
             dataset_record: before.dataset_record.clone(),
             timestamp: self.later_network_timestamp(before, &feeds),
@@ -397,13 +399,6 @@ impl NetworkWriter {
 
 /// A header's time further ahead is not believed.
 const AHEAD_SECONDS_MAX: u64 = 24 * 60 * 60;
-
-/// When the bytes came, and whether the boards of stops may be concerned.
-#[derive(Clone, Copy)]
-enum Dated {
-    Boards(UnixMillis),
-    Only(UnixMillis),
-}
 
 fn clone_slice(slice: &FeedSlice) -> FeedSlice {
     FeedSlice {

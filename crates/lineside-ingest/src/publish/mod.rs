@@ -17,7 +17,12 @@ use smol_str::SmolStr;
 
 pub(crate) use message::{MESSAGE_OVERHEAD, state_parts};
 
-use self::{area::Areas, board::Boards, message::Changes, targets::Targets};
+use self::{
+    area::Areas,
+    board::{ToldBoards, Touched},
+    message::Changes,
+    targets::Targets,
+};
 use crate::{
     change::{Change, Why},
     channels::kinds::{self, GROUP_ALONE, RoomKind, WHOLE_NETWORK},
@@ -31,10 +36,21 @@ use crate::{
 /// What one poll came to, besides its changes.
 #[derive(Debug)]
 pub(crate) struct Outcome {
-    /// Whether departures may differ.
-    pub(crate) boards: bool,
+    /// Which departures may differ.
+    pub(crate) boards: Boards,
     /// The changes of each revision.
     pub(crate) chunks: Vec<Range<usize>>,
+}
+
+/// Which boards of stops a poll may have changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Boards {
+    /// None.
+    Same,
+    /// Those of stops that a changed trip calls at.
+    Touched,
+    /// All, because time went on.
+    All,
 }
 
 /// Whether anybody listens.
@@ -50,13 +66,13 @@ pub(crate) struct Publisher {
     hub: Arc<Hub>,
     network: Arc<Network>,
     seed: Seeded,
-    boards: Boards,
+    boards: ToldBoards,
     areas: Areas,
 }
 
 impl Publisher {
     pub(crate) fn new(hub: Arc<Hub>, network: Arc<Network>, seed: Seeded) -> Publisher {
-        Publisher { hub, network, seed, boards: Boards::default(), areas: Areas::default() }
+        Publisher { hub, network, seed, boards: ToldBoards::default(), areas: Areas::default() }
     }
 
     pub(crate) fn hears(&self) -> Heard {
@@ -82,7 +98,7 @@ impl Publisher {
         self.publish_whole(&mut batch, before, next, changes, &outcome.chunks);
         self.publish_filtered(&mut batch, before, next, changes);
         self.publish_areas(&mut batch, before, next, changes);
-        self.publish_boards(&mut batch, before, next, outcome.boards);
+        self.publish_boards(&mut batch, before, next, changes, outcome.boards);
         batch.finish();
     }
 
@@ -252,19 +268,22 @@ impl Publisher {
         batch: &mut Batch<'_>,
         before: &NetworkState,
         next: &NetworkState,
-        boards_may_differ: bool,
+        changes: &[Change],
+        boards: Boards,
     ) {
         let group = self.network.group();
         if !self.hub.interest(group).any(RoomKind::Stop as u8) {
             self.boards.forget();
             return;
         }
-        if !boards_may_differ {
-            return;
-        }
+        let touched = match (boards, &next.dataset) {
+            (Boards::Same, _) | (_, None) => return,
+            (Boards::Touched, Some(dataset)) => Some(Touched::by(changes, &dataset.timetable)),
+            (Boards::All, _) => None,
+        };
         let at = self.position(next.revision);
         let rooms = self.hub.rooms(group, RoomKind::Stop as u8);
-        self.boards.publish(rooms, before, next, |room, data| {
+        self.boards.publish(rooms, touched.as_ref(), before, next, |room, data| {
             batch.append(room, Some(at), data);
         });
     }
