@@ -11,6 +11,7 @@ use lineside_ingest::{Dataset, geojson};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::aside::aside;
 use super::errors::{Problem, Refusal};
 use super::found;
 use super::reply::{Representation, Wants};
@@ -44,7 +45,9 @@ async fn vehicles(
     }
     let network = feed.network();
     let state = network.state();
-    let body = geojson::vehicles(&state, &id).ok_or(Refusal::UnknownFeed(id))?;
+    let (asked, of) = (id.clone(), Arc::clone(&state));
+    let body = aside(move || geojson::vehicles(&of, &asked)).await?;
+    let body = body.ok_or(Refusal::UnknownFeed(id))?;
     let fresh_for = found::network_fresh_for(&app, &network);
     let reply =
         Representation::new(KIND, body).modified(Some(state.at), app.now()).fresh_for(fresh_for);
@@ -102,9 +105,7 @@ async fn of_dataset(
         schedule.as_ref().and_then(|feed| feed.snapshot()).map(|snapshot| snapshot.modified());
     let fresh_for =
         schedule.map_or_else(Default::default, |feed| found::fresh_for(app, &feed.status()));
-    let made = Arc::clone(&dataset);
-    let made = tokio::task::spawn_blocking(move || make(&made)).await;
-    let body = made.map_err(|_| Refusal::Internal)?;
+    let body = aside(move || make(&dataset)).await?;
     let reply = Representation::new(KIND, body).modified_as_said(modified).fresh_for(fresh_for);
     Ok(reply.reply(wants, app).await)
 }

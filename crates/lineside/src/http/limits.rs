@@ -12,6 +12,8 @@ pub(crate) const HEADERS_MAX: usize = 64;
 pub(crate) const REQUEST_BODY_BYTES_MAX: usize = 16 * 1024;
 /// How long a client may take to send a request's head, or to stay silent between two requests.
 pub(crate) const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
+/// Pause before a torn first line of HTTP/2 is looked at again.
+pub(crate) const PREFACE_PAUSE: Duration = Duration::from_millis(20);
 /// Requests under way at once on one HTTP/2 connection.
 pub(crate) const STREAMS_PER_CONNECTION_MAX: u32 = 128;
 /// Connections beyond the limit that are being told so; more are closed without a word.

@@ -4,6 +4,7 @@
 //! knows how a refusal looks, `reply` alone how a representation does.
 
 mod api;
+mod aside;
 mod documented;
 mod encoding;
 mod errors;

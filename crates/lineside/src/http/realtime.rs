@@ -10,6 +10,7 @@ use lineside_sync::UnixMillis;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::aside::aside;
 use super::documented::ending;
 use super::errors::{Problem, Refusal};
 use super::found;
@@ -162,10 +163,15 @@ async fn message(
     if format != Some(Format::Gtfs) && feed.network().feeds().len() == 1 {
         found::snapshot(app, &feed, &status)?;
     }
-    let state = feed.network().state();
-    let (export, kind) = match encoding {
-        Encoding::Protobuf => (exports::gtfs_rt(&state, id, part), "application/x-protobuf"),
-        Encoding::Json => (exports::gtfs_rt_json(&state, id, part), "application/json"),
+    let (state, asked) = (feed.network().state(), id.to_owned());
+    let export = aside(move || match encoding {
+        Encoding::Protobuf => exports::gtfs_rt(&state, &asked, part),
+        Encoding::Json => exports::gtfs_rt_json(&state, &asked, part),
+    });
+    let export = export.await?;
+    let kind = match encoding {
+        Encoding::Protobuf => "application/x-protobuf",
+        Encoding::Json => "application/json",
     };
     let export = export.ok_or_else(|| Refusal::UnknownFeed(id.to_owned()))?;
     let made = i64::try_from(export.timestamp).ok().map(UnixMillis::from_seconds);

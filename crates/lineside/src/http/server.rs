@@ -83,9 +83,28 @@ async fn after_failed_accept(error: &io::Error) {
     }
 }
 
+/// Whether the client speaks HTTP/2 at once. Looked at here and not by hyper, which would wait for the
+/// first bytes without end.
+async fn begins_as_http2(socket: &TcpStream) -> io::Result<bool> {
+    const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+    let mut first = [0; PREFACE.len()];
+    loop {
+        let seen = socket.peek(&mut first).await?;
+        if seen == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        if !PREFACE.starts_with(&first[..seen]) || seen == PREFACE.len() {
+            return Ok(seen == PREFACE.len() && first == PREFACE);
+        }
+        // A part of the preface: what is peeked at stays readable, so only time brings the rest.
+        pause(limits::PREFACE_PAUSE).await;
+    }
+}
+
 struct Server {
     router: Router,
-    http: auto::Builder<TokioExecutor>,
+    http1: auto::Builder<TokioExecutor>,
+    http2: auto::Builder<TokioExecutor>,
     total: Arc<Semaphore>,
     refusals: Arc<Semaphore>,
     addresses: Arc<Addresses>,
@@ -109,7 +128,8 @@ impl Server {
         let addresses = Addresses { most: limits.per_address, open: Mutex::default() };
         Self {
             router,
-            http,
+            http1: http.clone().http1_only(),
+            http2: http.http2_only(),
             total: Arc::new(Semaphore::new(limits.total)),
             refusals: Arc::new(Semaphore::new(limits::REFUSALS_MAX)),
             addresses: Arc::new(addresses),
@@ -137,13 +157,21 @@ impl Server {
             .clone()
             .map_request(|request: http::Request<Incoming>| request.map(Body::new));
         let service = TowerToHyperService::new(service);
-        let connection = self.http.serve_connection(TokioIo::new(socket), service).into_owned();
-        let connection = graceful.watch(connection);
-        let cut = self.cut.clone();
-        connections.spawn(async move {
-            if let Some(Err(error)) = cut.run_until_cancelled(connection).await {
+        let (http1, http2) = (self.http1.clone(), self.http2.clone());
+        let (watcher, cut) = (graceful.watcher(), self.cut.clone());
+        let connection = async move {
+            let http = match within(limits::HEAD_TIMEOUT, begins_as_http2(&socket)).await {
+                Some(Ok(true)) => http2,
+                Some(Ok(false)) => http1,
+                Some(Err(_)) | None => return,
+            };
+            let connection = http.serve_connection(TokioIo::new(socket), service).into_owned();
+            if let Err(error) = watcher.watch(connection).await {
                 tracing::debug!(%error, "a connection ended early");
             }
+        };
+        connections.spawn(async move {
+            cut.run_until_cancelled(connection).await;
             drop(place);
         });
     }

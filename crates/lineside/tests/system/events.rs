@@ -45,15 +45,15 @@ async fn assert_holds_what_the_server_holds(
             return;
         };
         let is_ours = event.data["channel"] == channel;
-        if is_ours && event.data["data"].get("state").is_none() {
-            if event.data["offset"].as_u64().unwrap() > expect.offset {
-                assert_same(channel, held.get(channel), &expect);
-                held.apply(&event);
-                return;
-            }
+        let is_state = event.data["data"].get("state").is_some();
+        let offset = event.data["offset"].as_u64();
+        if is_ours && !is_state && offset.is_some_and(|offset| offset > expect.offset) {
+            assert_same(channel, held.get(channel), &expect);
+            held.apply(&event);
+            return;
         }
         held.apply(&event);
-        if is_ours && event.data["data"].get("state").is_some() {
+        if is_ours && is_state {
             // Begun anew: what the state was before it no longer matters.
             expect = state(server, channel).await.0;
         }

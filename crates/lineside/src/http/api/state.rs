@@ -1,5 +1,7 @@
 //! The state of a channel in one piece: what a new subscriber would be sent first.
 
+use std::sync::Arc;
+
 use axum::extract::{Path, State};
 use axum::response::Response;
 use bytes::Bytes;
@@ -14,6 +16,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::app::App;
+use crate::http::aside::aside;
 use crate::http::errors::{Problem, Refusal};
 use crate::http::found;
 use crate::http::parameters::Parameters;
@@ -109,13 +112,18 @@ async fn state(app: &App, name: &str, wants: &Wants) -> Result<Response, Refusal
         ResolveError::UnknownFeed => OpenError::UnknownFeed { name: found::shortened(name).into() },
     };
     let channel = Channel::parse(name).map_err(|why| refused(why.into()))?;
-    let source = app.ingest();
+    let source = Arc::clone(app.ingest());
     let key = source.resolve(&channel).map_err(refused)?;
-    let state = source.read_state(&channel, key);
-    let body = in_one_piece(channel.as_str(), &state);
-    let mut reply = Representation::json(&body).modified(Some(UnixMillis(body.at)), app.now());
-    if let Some(position) = state.position {
-        let position = format!("{}@{position}", source.sequence_name(&channel, key));
+    let now = app.now();
+    let read = aside(move || {
+        let state = source.read_state(&channel, key);
+        let body = in_one_piece(channel.as_str(), &state);
+        let reply = Representation::json(&body).modified(Some(UnixMillis(body.at)), now);
+        let name = source.sequence_name(&channel, key);
+        (reply, state.position.map(|position| format!("{name}@{position}")))
+    });
+    let (mut reply, position) = read.await?;
+    if let Some(position) = position {
         // A name with letters outside ASCII cannot stand in a header; its state still can be read.
         if let Ok(position) = HeaderValue::try_from(position) {
             reply = reply.header(POSITION, position);

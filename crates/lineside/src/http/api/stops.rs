@@ -11,6 +11,7 @@ use utoipa_axum::routes;
 
 use super::list::{Link, List, Page};
 use crate::app::App;
+use crate::http::aside::aside;
 use crate::http::errors::{Problem, Refusal};
 use crate::http::parameters::Parameters;
 use crate::http::reply::{Representation, Wants};
@@ -80,11 +81,11 @@ async fn find(
     let link = Link::of(&app, &headers, &uri);
     let searching = app.clone();
     // A short word in a whole country's names takes some milliseconds.
-    let found = tokio::task::spawn_blocking(move || {
+    let found = aside(move || {
         let hits = searching.ingest().stops_search(&query);
         hits.iter().map(|hit| item(hit, &base)).collect::<Vec<_>>()
     });
-    let items = found.await.map_err(|_| Refusal::Internal)?;
+    let items = found.await?;
     let loaded = app.ingest().networks().iter().filter_map(|network| network.dataset());
     let modified = loaded.map(|dataset| dataset.fetched_at).max().or(Some(app.started()));
     let reply = Representation::json(&page.cut(items, &link)).modified(modified, app.now());

@@ -12,6 +12,7 @@ use utoipa_axum::routes;
 
 use super::list::{Link, Page};
 use crate::app::App;
+use crate::http::aside::aside;
 use crate::http::errors::{Problem, Refusal};
 use crate::http::limits;
 use crate::http::parameters::Parameters;
@@ -59,11 +60,16 @@ async fn find(
     let page = Page::within(&parameters, limits::VEHICLES_MAX, limits::VEHICLES_MAX)?;
     let states: Vec<_> = app.ingest().networks().iter().map(|network| network.state()).collect();
     let modified = states.iter().map(|state| state.at).max().or(Some(app.started()));
-    let placed = states.iter().flat_map(|state| state.vehicles()).filter(|record| {
-        let place = record.position();
-        place.is_some_and(|(lat, lon)| bbox.is_none_or(|bbox| bbox.contains(lat, lon)))
+    let link = Link::of(&app, &headers, &uri);
+    let list = aside(move || {
+        let vehicles = states.iter().flat_map(|state| state.vehicles());
+        let placed = vehicles.filter(|record| {
+            let place = record.position();
+            place.is_some_and(|(lat, lon)| bbox.is_none_or(|bbox| bbox.contains(lat, lon)))
+        });
+        page.cut(placed.filter_map(|record| item(record)), &link)
     });
-    let list = page.cut(placed.filter_map(|record| item(record)), &Link::of(&app, &headers, &uri));
+    let list = list.await?;
     Ok(Representation::json(&list).modified(modified, app.now()).reply(&wants, &app).await)
 }
 
