@@ -10,6 +10,7 @@ import { CHANNELS_MAX, Events } from "../plain/events.js";
 import { keyOf } from "../plain/state.js";
 import { TROUBLE, connectionSign } from "../plain/states.js";
 import { stopCard, tripChannels, vehicleCard } from "./detail.js";
+import { boundsOfRoute, findRoutes, findStops } from "./find.js";
 import { cover, widen } from "./geohash.js";
 import { canDraw, loadGround, makeMap } from "./ground.js";
 import { showList } from "./list.js";
@@ -381,32 +382,10 @@ function goToNamed() {
 
 // ---- search, list, address ----------------------------------------------------------------------
 
-/** @param {any} item  of /api/v1/stops @returns {import("./search.js").FoundStop} */
-function foundStop(item) {
-  const meters = item.distance;
-  const note = Number.isFinite(meters) ? (meters < 1000 ? `${Math.round(meters / 10) * 10} m` : `${(meters / 1000).toFixed(1)} km`) : page.networks.length > 1 ? item.feed : "stop";
-  return { feed: item.feed, id: item.id, name: item.name, latitude: item.lat, longitude: item.lon, note };
-}
-
-/** @param {string} question @returns {Promise<import("./search.js").FoundStop[]>} */
-async function findStops(question) {
+/** @param {string} question */
+function findStopsHere(question) {
   const center = map?.getCenter();
-  const query = new URLSearchParams({ limit: "8" });
-  if (question) query.set("q", question);
-  if (center) query.set("near", `${center.lat.toFixed(5)},${center.lng.toFixed(5)}`);
-  else if (!question) return [];
-  const reply = await fetch(`/api/v1/stops?${query}`);
-  return reply.ok ? (await reply.json()).items.map(foundStop) : [];
-}
-
-/** Lines that are called so, and lines that only run there. @param {string} question */
-function findRoutes(question) {
-  const wanted = question.toLocaleLowerCase("en");
-  const isCalled = (/** @type {import("./routes.js").Route} */ { name }) => name.toLocaleLowerCase("en").startsWith(wanted);
-  const all = routes.sorted();
-  const byName = all.filter(isCalled).sort((a, b) => a.name.length - b.name.length);
-  const byDescription = all.filter((route) => !isCalled(route) && route.long.toLocaleLowerCase("en").includes(wanted));
-  return { byName, byDescription };
+  return findStops(question, center ? { latitude: center.lat, longitude: center.lng } : null, page.networks.length > 1);
 }
 
 /** @param {import("./search.js").FoundStop} stop */
@@ -418,13 +397,8 @@ function pickStop(stop) {
 /** @param {import("./routes.js").Route} route */
 function pickRoute(route) {
   toggleRoute(route);
-  const points = route.lines.flat().map(unproject);
-  if (!map || points.length === 0) return;
-  const longitudes = points.map(([longitude]) => longitude);
-  const latitudes = points.map(([, latitude]) => latitude);
-  const low = (/** @type {number[]} */ values) => values.reduce((a, b) => Math.min(a, b));
-  const high = (/** @type {number[]} */ values) => values.reduce((a, b) => Math.max(a, b));
-  map.fitBounds([low(longitudes), low(latitudes), high(longitudes), high(latitudes)], { padding: 60, animate: !matchMedia("(prefers-reduced-motion: reduce)").matches });
+  const bounds = boundsOfRoute(route);
+  if (map && bounds) map.fitBounds(bounds, { padding: 60, animate: !matchMedia("(prefers-reduced-motion: reduce)").matches });
 }
 
 /** @param {string} text */
@@ -499,7 +473,7 @@ function writeAddress() {
 
 async function start() {
   showFilters();
-  setUpSearch({ input: /** @type {HTMLInputElement} */ (byId("search")), results: byId("results"), findStops, findRoutes, pickStop, pickRoute });
+  setUpSearch({ input: /** @type {HTMLInputElement} */ (byId("search")), results: byId("results"), findStops: findStopsHere, findRoutes: (question) => findRoutes(routes, question), pickStop, pickRoute });
   byId("show-list").addEventListener("click", () => showListView(!view.list));
   byId("locate").addEventListener("click", locate);
   byId("locate").hidden = !("geolocation" in navigator) || !isSecureContext;
