@@ -21,7 +21,7 @@ use crate::{
     dataset::Dataset,
     limits::{
         BOARD_DEPARTURES, BOARD_EARLY_MAX, BOARD_HORIZON, BOARD_LATE_MAX, BOARD_LINGER,
-        BOARD_SCHEDULED_MAX,
+        BOARD_RECORD_BYTES_MAX, BOARD_SCHEDULED_MAX,
     },
     network::NetworkState,
     normalize::{Forecast, Run, TripKey, clamp, given, gtfs_date, is_extra, seconds},
@@ -61,7 +61,8 @@ pub(crate) fn board(state: &NetworkState, stop_id: &str) -> Vec<Arc<Record>> {
         let id = departure.id.clone();
         Arc::new(Record::made_here(dataset.feed.clone(), id, Body::Departure(Box::new(departure))))
     });
-    records.collect()
+    // Names of a kilobyte would make a board that fits no message.
+    records.filter(|record| record.bytes_max() <= BOARD_RECORD_BYTES_MAX).collect()
 }
 
 /// One look at one stop.

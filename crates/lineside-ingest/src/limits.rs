@@ -34,6 +34,9 @@ pub(crate) const RECORD_BYTES_MAX: usize = 120 << 10;
 pub(crate) const RECORDS_MAX: usize = 1_000_000;
 /// Departures that a stop's channel holds.
 pub const BOARD_DEPARTURES: usize = 40;
+/// A departure whose JSON could exceed this is left out of its stop's channel: what leaves a board and what takes its
+/// place have to fit one message together.
+pub(crate) const BOARD_RECORD_BYTES_MAX: usize = MESSAGE_BYTES_MAX / (2 * BOARD_DEPARTURES);
 /// How far ahead a stop's channel looks.
 pub const BOARD_HORIZON: Duration = Duration::from_secs(2 * 60 * 60);
 /// How long a departure stays after it left.

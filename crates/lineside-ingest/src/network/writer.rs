@@ -77,9 +77,23 @@ impl NetworkWriter {
         body: Bytes,
         now: UnixMillis,
     ) -> Result<Applied, Error> {
+        self.apply_snapshot_judged(feed, body, now, |_| None)
+    }
+
+    /// The same; `judge` says how the feed is doing with that many records, which is published along.
+    ///
+    /// # Errors
+    /// As [`apply_snapshot`](NetworkWriter::apply_snapshot).
+    pub fn apply_snapshot_judged(
+        &mut self,
+        feed: &str,
+        body: Bytes,
+        now: UnixMillis,
+        judge: impl FnOnce(usize) -> Option<FeedRecord>,
+    ) -> Result<Applied, Error> {
         let (message, problems) = decode_shallow(body, &Limits::default())?;
         let Some(number) = self.network.number_of(feed) else { return Ok(Applied::default()) };
-        Ok(self.apply_message(number, &message, problems, now, |_| None))
+        Ok(self.apply_message(number, &message, problems, now, judge))
     }
 
     /// Applies a message that was taken apart already; `judge` says how the feed is doing with that many records.

@@ -5,20 +5,20 @@ use std::{
     sync::{Arc, Weak},
 };
 
-use bytes::Bytes;
 use lineside_formats::{
     gtfs::{StopIdx, Timetable},
     gtfs_rt::proto::TripUpdate,
 };
 use lineside_hub::Room;
 
-use super::message::Changes;
+use super::targets::{Key, Targets};
 use crate::{
     change::{Change, Why},
+    channels::kinds::RoomKind,
     departures::board,
     network::NetworkState,
     normalize::given,
-    record::{Record, encode_removal},
+    record::Record,
 };
 
 /// What each living room of a stop was last told. Bound: the living rooms of stops.
@@ -39,16 +39,16 @@ impl ToldBoards {
         self.told.clear();
     }
 
-    pub(super) fn publish(
+    /// Adds to the rooms of stops what differs on their boards; `touched` are the stops to look at, if not all.
+    pub(super) fn put(
         &mut self,
-        rooms: Vec<Arc<Room>>,
+        targets: &mut Targets,
         touched: Option<&Touched<'_>>,
         before: &NetworkState,
         next: &NetworkState,
-        mut append: impl FnMut(&Arc<Room>, Bytes),
     ) {
         let mut known = std::mem::take(&mut self.told);
-        for room in rooms {
+        for room in targets.rooms_of(RoomKind::Stop) {
             let channel = room.channel();
             let stop = channel.segments().nth(2).unwrap_or_default();
             let id = room.key().id;
@@ -62,10 +62,7 @@ impl ToldBoards {
             let told = known.remove(&id).filter(|told| told.room.ptr_eq(&Arc::downgrade(&room)));
             let old = told.map_or_else(|| board(before, &stop), |told| told.departures);
             let new = keep_same(&old, board(next, &stop));
-            let mut changes = difference(&old, &new);
-            if !changes.is_empty() {
-                append(&room, changes.take_message(next.at));
-            }
+            put_difference(targets, (RoomKind::Stop, id), &old, &new);
             let told = Told { room: Arc::downgrade(&room), departures: new };
             self.told.insert(id, told);
         }
@@ -142,18 +139,16 @@ fn keep_same(old: &[Arc<Record>], new: Vec<Arc<Record>>) -> Vec<Arc<Record>> {
     kept.collect()
 }
 
-/// A board holds 40 departures at most, so all its changes fit one message.
-fn difference(old: &[Arc<Record>], new: &[Arc<Record>]) -> Changes {
-    let mut changes = Changes::default();
+/// A board's records are bounded in number and size, so that all its changes fit one message.
+fn put_difference(targets: &mut Targets, key: Key, old: &[Arc<Record>], new: &[Arc<Record>]) {
     for record in old {
         if !new.iter().any(|other| other.id == record.id) {
-            changes.push_with(|out| encode_removal(out, record, Why::Gone));
+            targets.remove(key, record, Why::Gone);
         }
     }
     for record in new {
         if !old.iter().any(|other| Arc::ptr_eq(other, record)) {
-            changes.push(record.upsert());
+            targets.put(key, record.upsert());
         }
     }
-    changes
 }

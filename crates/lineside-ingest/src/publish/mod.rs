@@ -96,9 +96,8 @@ impl Publisher {
         let mut batch = hub.batch();
         batch.reach(self.network.group(), self.position(next.revision));
         self.publish_whole(&mut batch, before, next, changes, &outcome.chunks);
-        self.publish_filtered(&mut batch, before, next, changes);
+        self.publish_filtered(&mut batch, before, next, changes, outcome.boards);
         self.publish_areas(&mut batch, before, next, changes);
-        self.publish_boards(&mut batch, before, next, changes, outcome.boards);
         batch.finish();
     }
 
@@ -147,22 +146,34 @@ impl Publisher {
         }
     }
 
-    /// The channels that carry a part of the network.
+    /// The channels that carry a part of the network. A room hears all that a poll brings it under one revision, so
+    /// records and departures go into the same messages.
     fn publish_filtered(
-        &self,
+        &mut self,
         batch: &mut Batch<'_>,
         before: &NetworkState,
         next: &NetworkState,
         changes: &[Change],
+        boards: Boards,
     ) {
         let mut targets = Targets::default();
         let interest = self.hub.interest(self.network.group());
         for kind in RoomKind::OF_NETWORK {
-            // A stop's records are departures, which change by themselves.
             if interest.any(kind as u8) {
                 targets.add(kind, self.hub.rooms(self.network.group(), kind as u8));
             }
         }
+        self.put_changes(&mut targets, changes);
+        self.put_boards(&mut targets, before, next, changes, boards);
+        let first = before.revision + 1;
+        targets.flush(next.at, |room, part, is_last, data| {
+            // Rooms other than the network's own need not hear of every revision, only of rising ones.
+            let offset = if is_last { next.revision } else { first + part };
+            batch.append(room, Some(self.position(offset)), data);
+        });
+    }
+
+    fn put_changes(&self, targets: &mut Targets, changes: &[Change]) {
         if targets.is_empty() {
             return;
         }
@@ -180,10 +191,10 @@ impl Publisher {
             old_keys.clear();
             new_keys.clear();
             if let Some(old) = &change.old {
-                self.keys_of(old, number, &targets, &mut old_keys);
+                self.keys_of(old, number, targets, &mut old_keys);
             }
             if let Some(new) = &change.new {
-                self.keys_of(new, number, &targets, &mut new_keys);
+                self.keys_of(new, number, targets, &mut new_keys);
                 for &key in &new_keys {
                     targets.put(key, new.upsert());
                 }
@@ -194,12 +205,27 @@ impl Publisher {
                 }
             }
         }
-        let first = before.revision + 1;
-        targets.flush(next.at, |room, part, is_last, data| {
-            // Rooms other than the network's own need not hear of every revision, only of rising ones.
-            let offset = if is_last { next.revision } else { first + part };
-            batch.append(room, Some(self.position(offset)), data);
-        });
+    }
+
+    /// The departures of the stops that somebody listens to.
+    fn put_boards(
+        &mut self,
+        targets: &mut Targets,
+        before: &NetworkState,
+        next: &NetworkState,
+        changes: &[Change],
+        boards: Boards,
+    ) {
+        if !targets.has(RoomKind::Stop) {
+            self.boards.forget();
+            return;
+        }
+        let touched = match (boards, &next.dataset) {
+            (Boards::Same, _) | (_, None) => return,
+            (Boards::Touched, Some(dataset)) => Some(Touched::by(changes, &dataset.timetable)),
+            (Boards::All, _) => None,
+        };
+        self.boards.put(targets, touched.as_ref(), before, next);
     }
 
     /// Whether a room of the network holds the state of `feed`.
@@ -261,31 +287,6 @@ impl Publisher {
         targets.add(RoomKind::Area, self.hub.rooms(GROUP_ALONE, area));
         self.areas.publish(&mut targets, before, next, changes);
         targets.flush(next.at, |room, _, _, data| batch.append(room, None, data));
-    }
-
-    fn publish_boards(
-        &mut self,
-        batch: &mut Batch<'_>,
-        before: &NetworkState,
-        next: &NetworkState,
-        changes: &[Change],
-        boards: Boards,
-    ) {
-        let group = self.network.group();
-        if !self.hub.interest(group).any(RoomKind::Stop as u8) {
-            self.boards.forget();
-            return;
-        }
-        let touched = match (boards, &next.dataset) {
-            (Boards::Same, _) | (_, None) => return,
-            (Boards::Touched, Some(dataset)) => Some(Touched::by(changes, &dataset.timetable)),
-            (Boards::All, _) => None,
-        };
-        let at = self.position(next.revision);
-        let rooms = self.hub.rooms(group, RoomKind::Stop as u8);
-        self.boards.publish(rooms, touched.as_ref(), before, next, |room, data| {
-            batch.append(room, Some(at), data);
-        });
     }
 }
 

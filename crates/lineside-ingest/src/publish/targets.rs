@@ -58,6 +58,11 @@ impl Targets {
         self.rooms.contains_key(&(kind as u8, id))
     }
 
+    pub(super) fn rooms_of(&self, kind: RoomKind) -> Vec<Arc<Room>> {
+        let of_kind = self.targets.iter().filter(|target| target.kind == kind);
+        of_kind.map(|target| Arc::clone(&target.room)).collect()
+    }
+
     pub(super) fn rooms(&self) -> impl Iterator<Item = &Arc<Room>> {
         self.targets.iter().map(|target| &target.room)
     }

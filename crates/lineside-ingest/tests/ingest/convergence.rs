@@ -2,6 +2,7 @@
 
 use lineside_formats::gtfs_rt::proto::{FeedEntity, trip_descriptor::ScheduleRelationship};
 use lineside_hub::HubConfig;
+use lineside_ingest::{FeedRecord, FeedState};
 
 use crate::support::*;
 
@@ -105,8 +106,12 @@ impl Storm {
                 self.updates.push(entity);
             }
         }
-        let updates = self.updates.clone();
-        self.world.apply("city-trips", updates);
+        let body = message(self.world.now().seconds(), self.updates.clone());
+        let state = FeedState::ALL[self.rng.usize(0..6)];
+        let (since, reason) = (self.world.now(), format!("by chance {}", self.rng.u32(0..3)));
+        let judge = |_| self.rng.bool().then_some(FeedRecord { state, reason, since });
+        let now = self.world.now();
+        self.world.writer.apply_snapshot_judged("city-trips", body, now, judge).unwrap();
     }
 
     fn tell_alerts(&mut self) {

@@ -288,7 +288,9 @@ fn zip(version: u32) -> Vec<u8> {
     let mut zip = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
     for section in city(version).split("# ").skip(1) {
         let (name, rows) = section.split_once('\n').unwrap();
-        zip.start_file(name.trim(), zip::write::SimpleFileOptions::default()).unwrap();
+        let options = zip::write::SimpleFileOptions::default();
+        let options = options.last_modified_time(zip::DateTime::default());
+        zip.start_file(name.trim(), options).unwrap();
         let rows: Vec<_> = rows.lines().map(str::trim).collect();
         zip.write_all(rows.join("\n").as_bytes()).unwrap();
     }
