@@ -189,3 +189,49 @@ fn parse_http_date(text: &str) -> Option<UnixMillis> {
     let since_epoch = time.duration_since(UNIX_EPOCH).ok()?;
     i64::try_from(since_epoch.as_millis()).ok().map(UnixMillis)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn representation(modified: i64, now: i64) -> Representation {
+        let kind = HeaderValue::from_static("text/plain");
+        Representation::new(kind, "a stop").modified(Some(UnixMillis(modified)), UnixMillis(now))
+    }
+
+    fn since(millis: i64) -> Wants {
+        let mut headers = HeaderMap::new();
+        let date = http_date(UnixMillis(millis)).unwrap();
+        headers.insert(header::IF_MODIFIED_SINCE, date);
+        Wants::of(&headers)
+    }
+
+    #[test]
+    fn a_change_within_the_present_second_is_not_missed_by_its_date() {
+        // Asked at 10.2 s, right after a change; another change follows at 10.7 s.
+        let first = representation(10_100, 10_200);
+        let told = first.headers("\"x\"")[header::LAST_MODIFIED].clone();
+        assert_eq!(told, http_date(UnixMillis(9_000)).unwrap());
+        let second = representation(10_700, 12_000);
+        assert_eq!(second.held_tag(&since(9_000), Coding::Identity), None);
+        assert!(second.held_tag(&since(10_000), Coding::Identity).is_some());
+    }
+
+    #[test]
+    fn a_tag_decides_alone() {
+        let it = representation(1_000, 20_000);
+        let mut headers = HeaderMap::new();
+        headers.insert(header::IF_MODIFIED_SINCE, http_date(UnixMillis(50_000)).unwrap());
+        headers.insert(header::IF_NONE_MATCH, HeaderValue::from_static("\"other\""));
+        assert_eq!(it.held_tag(&Wants::of(&headers), Coding::Identity), None);
+    }
+
+    #[test]
+    fn a_plain_body_is_still_good_for_who_takes_coded_ones_now() {
+        let it = representation(1_000, 20_000);
+        let mut headers = HeaderMap::new();
+        let plain = it.tag(Coding::Identity);
+        headers.insert(header::IF_NONE_MATCH, HeaderValue::from_str(&plain).unwrap());
+        assert_eq!(it.held_tag(&Wants::of(&headers), Coding::Zstd), Some(plain));
+    }
+}

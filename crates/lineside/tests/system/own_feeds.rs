@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::support::http::{get, get_json};
+use crate::support::http::{get, get_json, get_with};
 use crate::support::process::ServerProcess;
 use crate::support::{shared_demo, until_ready};
 
@@ -139,5 +139,37 @@ async fn what_is_none_of_the_formats_is_passed_on() {
     assert_eq!(response.text().await.unwrap(), "{\"lifts\": []}");
     let feed = get_json(&format!("{}/api/v1/feeds/lifts", server.url)).await;
     assert_eq!(feed["format"], "raw");
+    assert!(server.stop("-TERM").0.success());
+}
+
+#[tokio::test]
+async fn an_operators_own_map_is_served_and_allowed() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(
+        folder.path().join("region.pmtiles"),
+        [b"PMTiles".as_slice(), &[3; 993]].concat(),
+    )
+    .unwrap();
+    std::fs::write(folder.path().join("style.json"), "{\"version\": 8}").unwrap();
+    let config = folder.path().join("lineside.toml");
+    let listen = "[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"0s\"\n[map]\n";
+    std::fs::write(&config, format!("{listen}pmtiles = \"region.pmtiles\"\n")).unwrap();
+    let server = ServerProcess::start(&["serve", "--config", config.to_str().unwrap()]);
+    let tiles = format!("{}/map/tiles.pmtiles", server.url);
+    let piece = get_with(&tiles, &[("range", "bytes=0-6")]).await;
+    assert_eq!(piece.status(), 206);
+    assert_eq!(piece.headers()["content-range"], "bytes 0-6/1000");
+    assert_eq!(&piece.bytes().await.unwrap()[..], b"PMTiles");
+    assert_eq!(get_with(&tiles, &[("range", "bytes=1000-")]).await.status(), 416);
+    assert_eq!(get(&tiles).await.status(), 400);
+    assert_eq!(get(&format!("{}/map/style.json", server.url)).await.status(), 404);
+    assert!(server.stop("-TERM").0.success());
+
+    std::fs::write(&config, format!("{listen}style = \"style.json\"\n")).unwrap();
+    let server = ServerProcess::start(&["serve", "--config", config.to_str().unwrap()]);
+    assert_eq!(get_json(&format!("{}/map/style.json", server.url)).await["version"], 8);
+    let page = get(&format!("{}/map", server.url)).await;
+    let policy = page.headers()["content-security-policy"].to_str().unwrap().to_owned();
+    assert!(policy.contains("connect-src 'self' https:"), "{policy}");
     assert!(server.stop("-TERM").0.success());
 }
