@@ -5,7 +5,7 @@ use lineside_formats::gtfs_rt::proto::{
     trip_descriptor::ScheduleRelationship,
     trip_update::{StopTimeEvent, stop_time_update},
 };
-use lineside_ingest::{Departure, DepartureStatus};
+use lineside_ingest::{Departure, DepartureStatus, FeedRecord, FeedState};
 
 use crate::support::*;
 
@@ -162,4 +162,22 @@ fn a_quiet_network_costs_its_listeners_no_empty_message() {
     }
     client.pull_all();
     assert!(client.heard.is_empty());
+}
+
+#[test]
+fn a_stop_hears_of_its_feed_and_its_departures_at_once() {
+    let mut world = world();
+    let mut client = Client::new(&world, "stop/city/B");
+    client.pull_all();
+    let body = message(EIGHT, vec![update("T18", 10, 120)]);
+    let since = world.now();
+    let judge = |n_records| {
+        assert_eq!(n_records, 1);
+        Some(FeedRecord { state: FeedState::Late, reason: "by test".into(), since })
+    };
+    world.writer.apply_snapshot_judged("city-trips", body, since, judge).unwrap();
+    client.pull_all();
+    assert_eq!(client.heard.len(), 1);
+    assert_eq!(client.held.find("feed", "city-trips").unwrap()["state"], "late");
+    assert_eq!(client.held.find("departure", "T18:20260304::20").unwrap()["delay"], 120);
 }
