@@ -21,7 +21,8 @@ pub(crate) fn build(tree: &Tree) -> anyhow::Result<()> {
     let node = packages(tree)?;
     let (dist, stamp) = (tree.web().join("dist"), tree.target.join("xtask/web.stamp"));
     let made_from = hash_of_sources(&tree.web())?;
-    if dist.is_dir() && is_stamped(&stamp, &made_from) {
+    // A cargo build makes the folder, so only what is in it tells that the bundle is there.
+    if dist.join("manifest.json").is_file() && is_stamped(&stamp, &made_from) {
         println!("the web part is up to date");
         return Ok(());
     }
