@@ -1,8 +1,10 @@
 //! Logs go to standard error; `RUST_LOG` chooses how much.
 
-use std::io::{self, IsTerminal as _};
+use std::io;
 
 use tracing_subscriber::EnvFilter;
+
+use super::print;
 
 /// Starts logging for the process. Called once, by the commands that serve.
 pub(crate) fn start() {
@@ -11,7 +13,7 @@ pub(crate) fn start() {
     let format = tracing_subscriber::fmt()
         .with_env_filter(filter)
         // A log in a file is read by other programs, which would stumble over colors.
-        .with_ansi(io::stderr().is_terminal())
+        .with_ansi(print::colors_on(&io::stderr()))
         .with_writer(io::stderr);
     if format.try_init().is_err() {
         tracing::debug!("logging was already started");

@@ -1,7 +1,7 @@
 //! The only place that writes to the terminal. A reader that went away is no failure.
 
 use std::fmt::Display;
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, Write as _};
 
 /// Writes a line for the person, or the program, that started us.
 pub(crate) fn say(line: &dyn Display) -> bool {
@@ -12,8 +12,13 @@ pub(crate) fn say(line: &dyn Display) -> bool {
 /// Whether what `say` writes may be colored: a terminal reads it, and nobody asked for plain text
 /// (no-color.org).
 pub(crate) fn in_colors() -> bool {
+    colors_on(&io::stdout())
+}
+
+/// The same of any stream.
+pub(crate) fn colors_on(stream: &impl io::IsTerminal) -> bool {
     let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    io::stdout().is_terminal() && !plain
+    stream.is_terminal() && !plain
 }
 
 /// Writes a line about something that went wrong, or that is only for the person watching.
