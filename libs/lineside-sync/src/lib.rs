@@ -1,10 +1,21 @@
-//! Concurrency primitives that Lineside is built from.
-//!
-//! So far: [`Clock`], through which everything that must be repeatable is handed its time.
+//! Concurrency primitives that Lineside is built from, and the [`Clock`] through which everything that
+//! must be repeatable is handed its time.
 
 #![warn(missing_docs)]
 
 mod clock;
+pub mod counter;
+pub mod fanout;
+pub mod global;
+pub mod hashring;
+pub mod histogram;
+pub mod mailbox;
+#[cfg(all(test, any(loom, shuttle)))]
+mod model;
+mod primitive;
+pub mod ring;
+pub mod semaphore;
+pub mod table;
 
 #[cfg(feature = "tokio")]
 pub use clock::real::{RealClock, ScaledClock};

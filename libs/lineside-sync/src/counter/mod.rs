@@ -1,0 +1,1 @@
+//! Counters with a cell per thread, folded when read.

@@ -1,0 +1,1 @@
+//! A read-mostly value: why there is no type of ours here.

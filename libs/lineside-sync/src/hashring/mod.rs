@@ -1,0 +1,1 @@
+//! Consistent hashing with a placement that is specified.

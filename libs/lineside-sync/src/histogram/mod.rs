@@ -1,0 +1,1 @@
+//! Histograms with a bounded relative error and a set of cells per thread.

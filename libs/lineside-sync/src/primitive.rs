@@ -1,0 +1,80 @@
+//! What the primitives are made from: the real thing, or a model checker's.
+//!
+//! With `--cfg loom` every interleaving of a model is tried, with `--cfg shuttle` very many random ones.
+//! Locks do not poison: whoever panics while holding one leaves what it holds as it was.
+
+#[cfg(not(any(loom, shuttle)))]
+mod chosen {
+    pub(crate) use std::sync::{Arc, atomic};
+
+    pub(crate) use parking_lot::{Mutex, MutexGuard};
+
+    pub(crate) mod thread {
+        pub(crate) use std::thread::{Thread, current, park, yield_now};
+    }
+    pub(crate) mod hint {
+        pub(crate) use std::hint::spin_loop;
+    }
+}
+
+#[cfg(loom)]
+mod chosen {
+    pub(crate) use loom::{
+        hint,
+        sync::{Arc, MutexGuard, atomic},
+        thread,
+    };
+
+    /// loom's mutex with the face of the real one.
+    #[derive(Debug, Default)]
+    pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
+
+    impl<T> Mutex<T> {
+        pub(crate) fn new(value: T) -> Self {
+            Self(loom::sync::Mutex::new(value))
+        }
+
+        pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
+            self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        }
+
+        pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+            self.0.try_lock().ok()
+        }
+    }
+}
+
+#[cfg(all(shuttle, not(loom)))]
+mod chosen {
+    pub(crate) use shuttle::{
+        hint,
+        sync::{Arc, MutexGuard, atomic},
+        thread,
+    };
+
+    /// shuttle's mutex with the face of the real one.
+    #[derive(Debug, Default)]
+    pub(crate) struct Mutex<T>(shuttle::sync::Mutex<T>);
+
+    impl<T> Mutex<T> {
+        pub(crate) fn new(value: T) -> Self {
+            Self(shuttle::sync::Mutex::new(value))
+        }
+
+        pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
+            self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        }
+
+        pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+            self.0.try_lock().ok()
+        }
+    }
+}
+
+#[allow(
+    unused_imports,
+    dead_code,
+    clippy::allow_attributes,
+    clippy::allow_attributes_without_reason
+)]
+pub(crate) use chosen::*;

@@ -1,0 +1,1 @@
+//! Permits that are had at once or not at all.

@@ -1,0 +1,1 @@
+//! A keyed table whose readers never write, with loads that happen once.
