@@ -1,6 +1,7 @@
 //! Measurements of Lineside beside its peers: what `cargo xtask bench <suite>` runs.
 //!
 //! A suite measures its contenders in turn, several rounds of each, and judges medians; see docs/benchmarks.md.
+//! Each suite is a feature of this crate, so that one can be built without what the others need.
 
 #![expect(
     clippy::print_stdout,
@@ -11,9 +12,17 @@
     clippy::disallowed_methods,
     reason = "a measurement reads the real clock, nothing here has to be deterministic"
 )]
+#![cfg_attr(
+    not(all(feature = "ingest", feature = "primitives")),
+    allow(dead_code, reason = "one suite alone does not use all that both share")
+)]
 
+#[cfg(feature = "ingest")]
 mod child;
+#[cfg(feature = "ingest")]
 mod ingest;
+#[cfg(feature = "primitives")]
+mod primitives;
 mod report;
 mod rounds;
 
@@ -28,6 +37,22 @@ use crate::rounds::Effort;
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
+/// What is measured together.
+struct Suite {
+    name: &'static str,
+    /// The parts of it that can be measured alone.
+    modules: &'static [&'static str],
+    /// Measures all of it, or one module.
+    run: fn(Effort, Option<&'static str>) -> anyhow::Result<()>,
+}
+
+static SUITES: &[Suite] = &[
+    #[cfg(feature = "ingest")]
+    Suite { name: "ingest", modules: &[], run: |effort, _| ingest::run(effort) },
+    #[cfg(feature = "primitives")]
+    Suite { name: "primitives", modules: primitives::NAMES, run: primitives::run },
+];
+
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match run(&arguments) {
@@ -41,20 +66,49 @@ fn main() -> ExitCode {
 
 fn run(arguments: &[String]) -> anyhow::Result<()> {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let (suite, flags) = match words.as_slice() {
+    let (name, flags) = match words.as_slice() {
+        #[cfg(feature = "ingest")]
         [child::ARGUMENT, contender, path] => return child::run(contender, path.as_ref()),
-        [suite, flags @ ..] => (*suite, flags),
-        [] => bail!("which suite? There is: ingest"),
+        [name, flags @ ..] => (*name, flags),
+        [] => bail!("which suite? There is: {}", suites()),
     };
-    let effort = match flags {
-        [] => Effort::USUAL,
-        ["--long"] => Effort::LONG,
-        ["--quick"] => Effort::QUICK,
-        ["--rounds", n] => Effort::of(n.parse().context("--rounds takes a number")?),
-        _ => bail!("a suite takes --long, --rounds N, or --quick (small and not judged)"),
-    };
-    match suite {
-        "ingest" => ingest::run(effort),
-        _ => bail!("there is no suite {suite:?}. There is: ingest"),
+    let suite = SUITES
+        .iter()
+        .find(|suite| suite.name == name)
+        .with_context(|| format!("there is no suite {name:?}. There is: {}", suites()))?;
+    let (effort, only) = read(suite, flags)?;
+    (suite.run)(effort, only)
+}
+
+/// How much is measured, and which module alone.
+fn read(suite: &Suite, flags: &[&str]) -> anyhow::Result<(Effort, Option<&'static str>)> {
+    let (mut effort, mut only) = (Effort::USUAL, None);
+    let mut flags = flags.iter();
+    while let Some(flag) = flags.next() {
+        match *flag {
+            "--long" => effort = Effort::LONG,
+            "--quick" => effort = Effort::QUICK,
+            "--rounds" => {
+                let n = flags.next().and_then(|n| n.parse().ok()).filter(|&n| n > 0);
+                effort = Effort::of(n.context("--rounds takes a number")?);
+            }
+            "--only" | "--" => {
+                let name = flags.next().context("--only takes a module's name")?;
+                let known = suite.modules.iter().find(|known| *known == name);
+                let modules = suite.modules.join(", ");
+                only = Some(*known.with_context(|| {
+                    format!("{} has no module {name:?}. It has: {modules}", suite.name)
+                })?);
+            }
+            _ => bail!(
+                "a suite takes --long, --rounds N, --only MODULE, or --quick (small and not judged)"
+            ),
+        }
     }
+    Ok((effort, only))
+}
+
+fn suites() -> String {
+    let names: Vec<&str> = SUITES.iter().map(|suite| suite.name).collect();
+    names.join(", ")
 }

@@ -7,14 +7,23 @@ use serde::Serialize;
 
 use crate::rounds::Effort;
 
+/// How far below "at least X" still holds: what two runs of the same differ by on a shared machine.
+const AT_LEAST_TOLERANCE: f64 = 0.95;
+
 /// One figure of ours beside the same of others.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Row {
     what: String,
     ours: f64,
-    /// What was measured beside it in the same run.
+    /// What was measured beside it in the same run; none for a peer that is not on this machine.
     beside: BTreeMap<String, Option<f64>>,
+    /// What was published or measured elsewhere: it stands in for a peer that is absent.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    recorded: BTreeMap<String, f64>,
     unit: &'static str,
+    /// The computation, where ours was computed and not measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    computed: Option<String>,
     /// What ours should be, as a ratio to something beside it or as a count; none where it is only shown.
     aim: Option<String>,
     holds: bool,
@@ -22,46 +31,93 @@ pub(crate) struct Row {
 
 impl Row {
     pub(crate) fn new(what: impl Into<String>, ours: f64, unit: &'static str) -> Row {
-        Row { what: what.into(), ours, beside: BTreeMap::new(), unit, aim: None, holds: true }
-    }
-
-    pub(crate) fn beside(mut self, name: &str, value: f64) -> Row {
-        self.beside.insert(name.to_owned(), Some(value));
-        self
-    }
-
-    /// The aim that ours is at most `factor` times what `name` was in the same run.
-    pub(crate) fn at_most_times(mut self, factor: f64, name: &str) -> Row {
-        if let Some(Some(value)) = self.beside.get(name) {
-            self.holds = self.ours <= factor * value;
-            self.aim = Some(match factor {
-                1.0 => format!("at most {name}"),
-                _ => format!("at most {factor} x {name}"),
-            });
+        Row {
+            what: what.into(),
+            ours,
+            beside: BTreeMap::new(),
+            recorded: BTreeMap::new(),
+            unit,
+            computed: None,
+            aim: None,
+            holds: true,
         }
+    }
+
+    /// Puts `value` beside ours: a figure, or none where the peer is not on this machine.
+    pub(crate) fn beside(mut self, name: &str, value: impl Into<Option<f64>>) -> Row {
+        self.beside.insert(name.to_owned(), value.into());
         self
+    }
+
+    /// Says that `name` could not be measured here.
+    pub(crate) fn absent(self, name: &str) -> Row {
+        self.beside(name, None)
+    }
+
+    /// Puts what was measured elsewhere beside ours: under the name of a peer, it stands in where that is absent.
+    pub(crate) fn recorded(mut self, name: &str, value: f64) -> Row {
+        self.recorded.insert(name.to_owned(), value);
+        self
+    }
+
+    /// Marks ours as computed, and says how.
+    pub(crate) fn computed(mut self, computation: impl Into<String>) -> Row {
+        self.computed = Some(computation.into());
+        self
+    }
+
+    /// The aim that ours is at most `factor` times what `name` was: of two aims both must hold.
+    pub(crate) fn at_most_times(self, factor: f64, name: &str) -> Row {
+        let Some((value, source)) = self.measure_of(name) else { return self };
+        let holds = self.ours <= factor * value;
+        self.with_aim(format!("at most {}{name}{source}", times(factor)), holds)
+    }
+
+    /// The aim that ours is at least `factor` times what `name` was, within the tolerance.
+    pub(crate) fn at_least_times(self, factor: f64, name: &str) -> Row {
+        let Some((value, source)) = self.measure_of(name) else { return self };
+        let holds = self.ours >= AT_LEAST_TOLERANCE * factor * value;
+        self.with_aim(format!("at least {}{name}{source}", times(factor)), holds)
     }
 
     /// The aim that ours is at most `count`.
-    pub(crate) fn at_most(mut self, count: f64) -> Row {
-        self.holds = self.ours <= count;
-        self.aim = Some(format!("at most {count}"));
+    pub(crate) fn at_most(self, count: f64) -> Row {
+        let holds = self.ours <= count;
+        self.with_aim(format!("at most {count}"), holds)
+    }
+
+    /// What stands under `name`: measured in this run, else recorded, which the aim then says.
+    fn measure_of(&self, name: &str) -> Option<(f64, &'static str)> {
+        let measured = self.beside.get(name).copied().flatten().map(|value| (value, ""));
+        measured.or_else(|| Some((*self.recorded.get(name)?, " (recorded)")))
+    }
+
+    fn with_aim(mut self, aim: String, holds: bool) -> Row {
+        self.aim = Some(match self.aim {
+            Some(other) => format!("{other}, {aim}"),
+            None => aim,
+        });
+        self.holds &= holds;
         self
     }
+}
+
+fn times(factor: f64) -> String {
+    if factor == 1.0 { String::new() } else { format!("{factor} x ") }
 }
 
 /// The rows of one suite.
 #[derive(Debug)]
 pub(crate) struct Report {
-    suite: &'static str,
+    suite: String,
     /// Small inputs show that everything runs, and no more.
     is_quick: bool,
     rows: Vec<Row>,
 }
 
 impl Report {
-    pub(crate) fn new(suite: &'static str, effort: Effort) -> Report {
-        Report { suite, is_quick: effort.is_quick, rows: Vec::new() }
+    pub(crate) fn new(suite: impl Into<String>, effort: Effort) -> Report {
+        Report { suite: suite.into(), is_quick: effort.is_quick, rows: Vec::new() }
     }
 
     /// Adds `row` and shows it at once: a suite takes minutes.
@@ -75,31 +131,39 @@ impl Report {
 
     /// Writes the rows to `target/bench/<suite>.json`, quick ones to a file that nobody takes for them.
     pub(crate) fn write(&self) -> anyhow::Result<()> {
-        let folder = target_folder()?.join("bench");
-        fs::create_dir_all(&folder).with_context(|| format!("{}", folder.display()))?;
-        let quick = if self.is_quick { "-quick" } else { "" };
-        let path = folder.join(format!("{}{quick}.json", self.suite));
+        let path = self.file("", "json")?;
         let json = serde_json::to_string_pretty(&self.rows)? + "\n";
         fs::write(&path, json).with_context(|| format!("{}", path.display()))?;
         let missed = self.rows.iter().filter(|row| !row.holds).count();
         println!("\n{} rows, {missed} missed; written to {}", self.rows.len(), path.display());
         Ok(())
     }
+
+    /// The file of the suite in `target/bench` whose name goes on with `rest`.
+    pub(crate) fn file(&self, rest: &str, ending: &str) -> anyhow::Result<PathBuf> {
+        let quick = if self.is_quick { "-quick" } else { "" };
+        Ok(folder()?.join(format!("{}{rest}{quick}.{ending}", self.suite)))
+    }
 }
 
-/// The `target` of the repository, wherever the build itself is kept.
-fn target_folder() -> anyhow::Result<PathBuf> {
+/// `target/bench` of the repository, wherever the build itself is kept.
+pub(crate) fn folder() -> anyhow::Result<PathBuf> {
     let bench = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     let root = bench.parent().context("bench/ is in the repository")?;
-    Ok(root.join("target"))
+    let folder = root.join("target/bench");
+    fs::create_dir_all(&folder).with_context(|| format!("{}", folder.display()))?;
+    Ok(folder)
 }
 
 fn line(row: &Row) -> String {
-    let beside: Vec<_> = row
+    let beside = row
         .beside
         .iter()
-        .map(|(name, value)| format!("{name} {}", value.map_or("absent".to_owned(), figure)))
-        .collect();
+        .map(|(name, value)| format!("{name} {}", value.map_or("absent".to_owned(), figure)));
+    let recorded =
+        row.recorded.iter().map(|(name, value)| format!("{name} (recorded) {}", figure(*value)));
+    let computed = row.computed.iter().map(|how| format!("computed: {how}"));
+    let beside: Vec<String> = beside.chain(recorded).chain(computed).collect();
     let aim = match (&row.aim, row.holds) {
         (None, _) => String::new(),
         (Some(aim), true) => format!("  {aim}: holds"),
@@ -131,6 +195,31 @@ mod tests {
         let shown = row(99.0).at_most_times(2.5, "nobody");
         assert!(shown.holds && shown.aim.is_none());
         assert!(!Row::new("bytes", 17.0, "B").at_most(16.0).holds);
+    }
+
+    #[test]
+    fn at_least_holds_within_the_tolerance() {
+        let row = |ours: f64| Row::new("rate", ours, "M/s").beside("peer", 10.0);
+        assert!(row(19.1).at_least_times(2.0, "peer").holds);
+        assert!(!row(18.9).at_least_times(2.0, "peer").holds);
+        let both = row(19.1).beside("other", 1.0).at_least_times(2.0, "peer");
+        assert!(both.clone().at_least_times(10.0, "other").holds);
+        assert!(!both.clone().at_least_times(30.0, "other").at_most(20.0).holds);
+        let both = both.at_most(20.0);
+        assert_eq!(both.aim.as_deref(), Some("at least 2 x peer, at most 20"));
+    }
+
+    #[test]
+    fn what_was_recorded_stands_in_for_a_peer_that_is_absent() {
+        let row = Row::new("rate", 5.0, "M/s").absent("peer").recorded("peer", 10.0);
+        let row = row.at_least_times(1.0, "peer");
+        assert!(!row.holds);
+        assert_eq!(
+            serde_json::to_string(&row).unwrap(),
+            r#"{"what":"rate","ours":5.0,"beside":{"peer":null},"recorded":{"peer":10.0},"unit":"M/s","aim":"at least peer (recorded)","holds":false}"#
+        );
+        let measured = Row::new("rate", 5.0, "M/s").beside("peer", 4.0).recorded("peer", 10.0);
+        assert!(measured.at_least_times(1.0, "peer").holds, "a figure of this run comes first");
     }
 
     #[test]

@@ -7,17 +7,25 @@ use anyhow::bail;
 use crate::Verb;
 use crate::command::{cargo, output, run};
 
+/// The suites, each a feature of the bench crate.
+const SUITES: [&str; 2] = ["ingest", "primitives"];
+
 pub(crate) const VERB: Verb = Verb {
     name: "bench",
-    arguments: "<suite> [--long]",
+    arguments: "<ingest|primitives> [--long] [--rounds N] [--only MODULE] [--quick]",
     does: "measures ours and its peers in turn, names the machine, and writes target/bench/<suite>.json",
     run: |tree, arguments| {
-        if arguments.is_empty() {
-            bail!("which suite? `cargo xtask bench ingest`");
-        }
+        let suite = match arguments.first() {
+            None => bail!("which suite? There are: {}", SUITES.join(", ")),
+            Some(suite) if !SUITES.contains(&suite.as_str()) => {
+                bail!("there is no suite {suite:?}; there are: {}", SUITES.join(", "))
+            }
+            Some(suite) => suite,
+        };
         println!("machine: {}", machine());
         run(cargo(&tree.root)
-            .args(["run", "--release", "--locked", "--package", "lineside-bench", "--"])
+            .args(["run", "--release", "--locked", "--package", "lineside-bench"])
+            .args(["--no-default-features", "--features", suite, "--"])
             .args(arguments))
     },
 };

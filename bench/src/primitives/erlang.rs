@@ -1,0 +1,85 @@
+//! Erlang/OTP beside ours: the scripts of `bench/erlang`, where `erl` is on the machine.
+
+use std::{cell::RefCell, collections::BTreeMap, process::Command};
+
+use anyhow::{Context as _, bail};
+
+use crate::{report, rounds::Effort};
+
+/// What a script printed.
+type Figures = BTreeMap<String, f64>;
+
+/// The scripts' figures, each script run when first asked about.
+pub(super) struct Erlang {
+    effort: Effort,
+    is_there: bool,
+    /// By script; none where one failed.
+    ran: RefCell<BTreeMap<String, Option<Figures>>>,
+}
+
+impl Erlang {
+    pub(super) fn new(effort: Effort) -> Erlang {
+        let is_there = ["erl", "erlc"].iter().all(|program| is_on_path(program));
+        if !is_there {
+            println!(
+                "Erlang/OTP is left out, recorded figures stand in: it needs erl and erlc \
+                 (`apt-get install --no-install-recommends erlang-base`)"
+            );
+        }
+        Erlang { effort, is_there, ran: RefCell::default() }
+    }
+
+    /// The figure of that name, whose first word is the script's.
+    pub(super) fn figure(&self, name: &str) -> Option<f64> {
+        if !self.is_there {
+            return None;
+        }
+        let script = name.split('_').next().unwrap_or(name);
+        let mut ran = self.ran.borrow_mut();
+        let figures = ran.entry(script.to_owned()).or_insert_with(|| {
+            let figures = self.run(script);
+            figures.inspect_err(|error| eprintln!("Erlang/OTP is left out: {error:#}")).ok()
+        });
+        let figure = figures.as_ref()?.get(name).copied();
+        if figure.is_none() {
+            eprintln!("{script}.erl prints no {name}");
+        }
+        figure
+    }
+
+    fn run(&self, script: &str) -> anyhow::Result<Figures> {
+        let source = format!("{}/erlang/{script}.erl", env!("CARGO_MANIFEST_DIR"));
+        let shared = format!("{}/erlang/measure.erl", env!("CARGO_MANIFEST_DIR"));
+        let folder = report::folder()?.join("erlang");
+        std::fs::create_dir_all(&folder).with_context(|| format!("{}", folder.display()))?;
+        output(Command::new("erlc").arg("-o").arg(&folder).args([shared, source]))?;
+        let effort = if self.effort.is_quick { "quick" } else { "usual" };
+        let printed = output(
+            Command::new("erl")
+                .args(["-noshell", "-noinput", "+P", "1000000", "-pa"])
+                .arg(&folder)
+                .args(["-eval", &format!("{script}:main({effort}), halt(0).")]),
+        )?;
+        printed.lines().map(figure_of).collect()
+    }
+}
+
+/// A line `name value`.
+fn figure_of(line: &str) -> anyhow::Result<(String, f64)> {
+    let (name, value) = line.split_once(' ').with_context(|| format!("no figure: {line:?}"))?;
+    Ok((name.to_owned(), value.parse().with_context(|| format!("no figure: {line:?}"))?))
+}
+
+/// What a program prints, or a failure with what it complains of.
+fn output(command: &mut Command) -> anyhow::Result<String> {
+    let output = command.output().with_context(|| format!("{command:?}"))?;
+    if !output.status.success() {
+        bail!("{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    Ok(String::from_utf8(output.stdout)?)
+}
+
+fn is_on_path(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+}

@@ -1,0 +1,126 @@
+//! `primitives`: what lineside-sync offers, beside the best crates and Erlang/OTP, on published workloads.
+//!
+//! A module measures one primitive, adds its rows and draws its plot.
+
+mod counter;
+mod erlang;
+mod fanout;
+mod hashring;
+mod histogram;
+mod mailbox;
+mod plot;
+mod ring;
+mod semaphore;
+mod table;
+
+use std::collections::BTreeMap;
+
+use self::plot::Series;
+use self::{erlang::Erlang, plot::Plot};
+use crate::{
+    report::Report,
+    rounds::{Effort, median, timed},
+};
+
+/// What measures one primitive.
+type Measure = fn(&mut Bench) -> anyhow::Result<()>;
+
+static MODULES: [Measure; NAMES.len()] = [
+    mailbox::run,
+    ring::run,
+    counter::run,
+    histogram::run,
+    table::run,
+    fanout::run,
+    hashring::run,
+    semaphore::run,
+];
+
+/// The modules in the order in which they are measured.
+pub(crate) const NAMES: &[&str] =
+    &["mailbox", "ring", "counter", "histogram", "table", "fanout", "hashring", "semaphore"];
+
+/// Measures all modules, or `only` one: its rows then go to a file of their own.
+pub(crate) fn run(effort: Effort, only: Option<&'static str>) -> anyhow::Result<()> {
+    let suite = only.map_or("primitives".to_owned(), |only| format!("primitives-{only}"));
+    let mut bench = Bench {
+        effort,
+        report: Report::new(suite, effort),
+        plots: Vec::new(),
+        erlang: Erlang::new(effort),
+    };
+    for (&name, module) in NAMES.iter().zip(MODULES) {
+        if only.is_none_or(|only| only == name) {
+            println!("\n── {name} ──");
+            let (elapsed, measured) = timed(|| module(&mut bench));
+            measured?;
+            println!("── {name} took {:.1} s", elapsed.as_secs_f64());
+        }
+    }
+    bench.report.write()
+}
+
+/// What a module measures with.
+pub(super) struct Bench {
+    pub(super) effort: Effort,
+    pub(super) report: Report,
+    /// What was drawn, for those who compute from it.
+    plots: Vec<Plot>,
+    erlang: Erlang,
+}
+
+/// One way of doing the work: a call measures it once and gives a figure.
+type Contender<'a, F = f64> = (&'static str, Box<dyn FnMut() -> anyhow::Result<F> + 'a>);
+
+impl Bench {
+    /// Each contender once per round, in turn; the median of each.
+    pub(super) fn medians(
+        &self,
+        contenders: Vec<Contender<'_>>,
+    ) -> anyhow::Result<BTreeMap<&'static str, f64>> {
+        let contenders = contenders.into_iter().map(|(name, mut run)| {
+            let run: Box<dyn FnMut() -> anyhow::Result<[f64; 1]>> = Box::new(move || Ok([run()?]));
+            (name, run)
+        });
+        let medians = self.medians_of(contenders.collect())?;
+        Ok(medians.into_iter().map(|(name, [median])| (name, median)).collect())
+    }
+
+    /// The same for contenders that give several figures at once, such as an average and percentiles.
+    pub(super) fn medians_of<const N: usize>(
+        &self,
+        mut contenders: Vec<Contender<'_, [f64; N]>>,
+    ) -> anyhow::Result<BTreeMap<&'static str, [f64; N]>> {
+        let mut samples: BTreeMap<&'static str, Vec<[f64; N]>> = BTreeMap::new();
+        for _ in 0..self.effort.rounds {
+            for (name, run) in &mut contenders {
+                samples.entry(name).or_default().push(run()?);
+            }
+        }
+        let median_of = |samples: &[[f64; N]]| {
+            std::array::from_fn(|at| median(samples.iter().map(|sample| sample[at])))
+        };
+        Ok(samples.iter().map(|(&name, samples)| (name, median_of(samples))).collect())
+    }
+
+    /// Draws `target/bench/primitives-<name>.svg`, ours as the first series. The `x` axis is one of senders, readers or
+    /// threads, and like the `y` axis each of its steps is a doubling.
+    pub(super) fn plot(
+        &mut self,
+        name: &'static str,
+        x: &'static str,
+        y: &'static str,
+        series: Vec<Series>,
+    ) -> anyhow::Result<()> {
+        let plot = Plot { name, x, y, series };
+        plot.draw(self.effort)?;
+        self.plots.push(plot);
+        Ok(())
+    }
+
+    /// A figure of Erlang/OTP on this machine, or none where there is no `erl`. The first question about a primitive
+    /// runs all of its script.
+    pub(super) fn erlang(&self, figure: &str) -> Option<f64> {
+        self.erlang.figure(figure)
+    }
+}
