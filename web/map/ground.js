@@ -22,26 +22,37 @@ export function canDraw() {
  * @returns {Promise<import("maplibre-gl").StyleSpecification|null>}
  */
 export async function loadGround({ style, pmtiles }, dark) {
-  if (style) {
-    const reply = await fetch(style);
-    if (!reply.ok) throw new Error(`the map style answers ${reply.status}`);
-    return reply.json();
-  }
-  return pmtiles ? protomaps(pmtiles, dark) : null;
+  if (style) return loadStyle(new URL(style, location.href));
+  return pmtiles ? (await import("./archive.js")).archiveStyle(pmtiles, dark) : null;
 }
 
-let protocolAdded = false;
-
-/** @param {string} archive @param {boolean} dark @returns {Promise<any>} */
-async function protomaps(archive, dark) {
-  const [{ Protocol }, { layers, namedFlavor }] = await Promise.all([import("pmtiles"), import("@protomaps/basemaps")]);
-  if (!protocolAdded) maplibre.addProtocol("pmtiles", new Protocol().tile);
-  protocolAdded = true;
-  const source = { type: "vector", url: `pmtiles://${new URL(archive, location.href)}`, attribution: "© OpenStreetMap" };
-  // Without glyphs and sprite the names are drawn with the device's fonts, and shields are left out.
-  const drawn = layers("protomaps", namedFlavor(dark ? "dark" : "light"), { lang: "en" }).filter((layer) => !(/** @type {any} */ (layer).layout?.["icon-image"]));
-  return { version: 8, sources: { protomaps: source }, layers: drawn };
+/** @param {URL} address */
+async function loadStyle(address) {
+  const reply = await fetch(address);
+  if (!reply.ok) throw new Error(`the map style answers ${reply.status}`);
+  const style = absolute(await reply.json(), address);
+  // A style may read tiles from an archive, too: then the map must know how.
+  if (JSON.stringify(style.sources).includes('"pmtiles://')) await import("./archive.js");
+  return style;
 }
+
+/**
+ * A style whose addresses start at its own address and not at our page's.
+ * @param {any} style @param {URL} base
+ */
+function absolute(style, base) {
+  const resolve = (/** @type {any} */ text) => (typeof text === "string" && !HAS_SCHEME.test(text) ? decodeBraces(new URL(text, base).href) : text);
+  const sources = Object.entries(style.sources ?? {}).map(([id, source]) => {
+    const { url, tiles, data } = source;
+    return [id, { ...source, ...(url ? { url: resolve(url) } : {}), ...(tiles ? { tiles: tiles.map(resolve) } : {}), ...(typeof data === "string" ? { data: resolve(data) } : {}) }];
+  });
+  const sprite = Array.isArray(style.sprite) ? style.sprite.map((/** @type {any} */ each) => ({ ...each, url: resolve(each.url) })) : resolve(style.sprite);
+  return { ...style, sources: Object.fromEntries(sources), layers: style.layers ?? [], glyphs: resolve(style.glyphs), sprite };
+}
+
+const HAS_SCHEME = /^[a-z][a-z0-9+.-]*:/i;
+/** The braces of a template such as {z} stay as they are. @param {string} address */
+const decodeBraces = (address) => address.replace(/%7B/gi, "{").replace(/%7D/gi, "}");
 
 /**
  * A map that can be moved by hand, keyboard and wheel, and is neither turned nor tilted.
@@ -63,6 +74,8 @@ export function makeMap(container, style, view) {
   });
   map.touchZoomRotate.disableRotation();
   map.keyboard.disableRotation();
+  // Those who made what lies under the networks are named; without any the control is not there.
+  map.addControl(new maplibre.AttributionControl({ compact: false }), "bottom-right");
   map.addControl(new maplibre.NavigationControl({ showCompass: false }), "bottom-right");
   map.addControl(new maplibre.ScaleControl({ maxWidth: 90 }), "bottom-right");
   return map;

@@ -3,15 +3,15 @@
  * server sends (plain/events.js), and what is loaded of the networks (routes.js). This file connects
  * them; each part knows only its own.
  */
-import { badge } from "../plain/badge.js";
 import { DataClock } from "../plain/clock.js";
-import { byId, element, encodeSegment, island } from "../plain/dom.js";
+import { byId, element, encodeSegment, island, replaceContent } from "../plain/dom.js";
 import { CHANNELS_MAX, Events } from "../plain/events.js";
 import { keyOf } from "../plain/state.js";
 import { TROUBLE, connectionSign } from "../plain/states.js";
 import { stopCard, tripChannels, vehicleCard } from "./detail.js";
 import { boundsOfRoute, findRoutes, findStops } from "./find.js";
-import { cover, widen } from "./geohash.js";
+import { FollowedArea } from "./area.js";
+import { Filters } from "./filters.js";
 import { canDraw, loadGround, makeMap } from "./ground.js";
 import { showList } from "./list.js";
 import { unproject } from "./motion.js";
@@ -19,12 +19,10 @@ import { Routes } from "./routes.js";
 import { setUpSearch } from "./search.js";
 import { makeStyle, networkOfSource, stopLayerIds } from "./style.js";
 import { Vehicles } from "./vehicles.js";
-import { MODES, formatRef, formatView, modeOf, parseView } from "./view.js";
+import { formatRef, formatView, modeOf, parseView } from "./view.js";
 
 /** Channels kept free of cells, for what is selected. */
 const CHANNELS_DETAIL = 8;
-/** The view is followed with this margin, so that a short move needs nothing new. */
-const MARGIN = 0.2;
 /** How often the list, the count and the open card are looked at again, in milliseconds. */
 const TICK_MS = 1_000;
 /** Where the panel stands beside the map and not over it, as in the style sheet. */
@@ -134,19 +132,6 @@ function showDetail() {
   }
 }
 
-/** Puts new content in the place of old, unless it is the same; the focus stays where it was. @param {HTMLElement} into @param {Node[]} content */
-function replaceContent(into, content) {
-  const made = document.createElement(into.tagName);
-  made.append(...content);
-  if (made.innerHTML === into.innerHTML) return;
-  const nameOf = (/** @type {Element} */ of) => of.id || of.getAttribute("aria-label") || of.getAttribute("href");
-  const focused = document.activeElement && into.contains(document.activeElement) ? nameOf(document.activeElement) : null;
-  into.replaceChildren(...made.childNodes);
-  if (!focused) return;
-  const again = [.../** @type {NodeListOf<HTMLElement>} */ (into.querySelectorAll("[id], [aria-label], [href]"))].find((each) => nameOf(each) === focused);
-  again?.focus({ preventScroll: true });
-}
-
 /** @returns {{id: string, record: any}[]|null} */
 function heldDepartures() {
   const holding = stopChannel() ? events.store.holdings.get(/** @type {string} */ (stopChannel())) : null;
@@ -193,8 +178,7 @@ function showFeedStates() {
   byId("feed-states").hidden = troubled.length === 0;
 }
 
-/** The cells that are followed, until the view leaves them. @type {string[]} */
-let cells = [];
+const area = new FollowedArea(CHANNELS_MAX - CHANNELS_DETAIL);
 
 /** Subscribes to what the view and the selection need. */
 function follow() {
@@ -204,18 +188,10 @@ function follow() {
 }
 
 function viewChannels() {
-  if (!map) return realtimeFeeds().map((feed) => `feed/${feed}`);
-  const bounds = map.getBounds();
-  const box = { west: bounds.getWest(), south: bounds.getSouth(), east: bounds.getEast(), north: bounds.getNorth() };
-  const most = CHANNELS_MAX - CHANNELS_DETAIL;
-  const needed = cover(box, most);
-  const isCovered = needed.length > 0 && cells[0]?.length === needed[0].length && needed.every((cell) => cells.includes(cell));
-  if (!isCovered) {
-    const wide = cover(widen(box, MARGIN), most);
-    cells = wide[0]?.length === needed[0]?.length ? wide : needed;
-  }
+  const bounds = map?.getBounds();
+  const cells = bounds ? area.cells({ west: bounds.getWest(), south: bounds.getSouth(), east: bounds.getEast(), north: bounds.getNorth() }) : [];
   // A view of half a country has too many cells: then whole feeds, as many as may be named.
-  return cells.length > 0 ? cells.map((cell) => `area/${cell}`) : realtimeFeeds().slice(0, most).map((feed) => `feed/${feed}`);
+  return cells.length > 0 ? cells.map((cell) => `area/${cell}`) : realtimeFeeds().map((feed) => `feed/${feed}`).slice(0, map ? area.most : undefined);
 }
 
 const realtimeFeeds = () => page.networks.flatMap(({ id, feeds }) => feeds.filter((feed) => feed !== id || feeds.length === 1));
@@ -235,53 +211,14 @@ function detailChannels() {
 // ---- filters ------------------------------------------------------------------------------------
 
 /** @param {import("./vehicles.js").Vehicle} vehicle */
-function isShown(vehicle) {
-  if (vehicle.key === vehicles?.selected) return true;
-  if (view.modes.size > 0 && !view.modes.has(vehicle.mode)) return false;
-  if (view.routes.length === 0) return true;
-  const network = networkOf(vehicle.feed)?.id;
-  const id = vehicle.record.lineside?.route_id ?? vehicle.record.trip?.route_id;
-  return view.routes.some((route) => route.feed === network && route.id === id);
-}
+const isShown = (vehicle) => vehicle.key === vehicles?.selected || filters.passes(vehicle);
 
-function showFilters() {
-  const all = [...routes.all.values()];
-  const offered = [...MODES].filter(([mode]) => view.modes.has(mode) || all.some(({ type }) => modeOf(type) === mode));
-  byId("modes").replaceChildren(
-    ...offered.map(([mode, name]) => element("button.chip", { type: "button", "aria-pressed": String(view.modes.has(mode)), onclick: () => toggleMode(mode) }, name)),
-  );
-  byId("modes").hidden = offered.length < 2;
-  byId("routes").replaceChildren(
-    ...view.routes.map((ref) => {
-      const route = routes.all.get(formatRef(ref));
-      return element("button.chip", { type: "button", "aria-label": `Show all lines again, not only ${route?.name ?? ref.id}`, onclick: () => toggleRoute(ref) }, badge(route?.name ?? ref.id, route?.color), " ×");
-    }),
-  );
-  byId("routes").hidden = view.routes.length === 0;
-}
-
-/** @param {string} mode */
-function toggleMode(mode) {
-  if (!view.modes.delete(mode)) view.modes.add(mode);
-  filtersChanged();
-}
-
-/** @param {import("./view.js").Ref} ref */
-function toggleRoute(ref) {
-  const others = view.routes.filter(({ feed, id }) => feed !== ref.feed || id !== ref.id);
-  view.routes = others.length < view.routes.length ? others : [...others, { feed: ref.feed, id: ref.id }];
-  filtersChanged();
-}
-
-function filtersChanged() {
-  const focused = document.activeElement?.textContent;
-  showFilters();
-  /** @type {HTMLElement|undefined} */ ([.../** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("#modes .chip"))].find(({ textContent }) => textContent === focused))?.focus();
+const filters = new Filters(view, routes, (feed) => networkOf(feed)?.id, () => {
   restyle();
   vehicles?.refresh();
   tick();
   writeAddress();
-}
+});
 
 // ---- the map ------------------------------------------------------------------------------------
 
@@ -396,7 +333,7 @@ function pickStop(stop) {
 
 /** @param {import("./routes.js").Route} route */
 function pickRoute(route) {
-  toggleRoute(route);
+  filters.toggleRoute(route);
   const bounds = boundsOfRoute(route);
   if (map && bounds) map.fitBounds(bounds, { padding: 60, animate: !matchMedia("(prefers-reduced-motion: reduce)").matches });
 }
@@ -472,7 +409,7 @@ function writeAddress() {
 }
 
 async function start() {
-  showFilters();
+  filters.show();
   setUpSearch({ input: /** @type {HTMLInputElement} */ (byId("search")), results: byId("results"), findStops: findStopsHere, findRoutes: (question) => findRoutes(routes, question), pickStop, pickRoute });
   byId("show-list").addEventListener("click", () => showListView(!view.list));
   byId("locate").addEventListener("click", locate);
@@ -500,7 +437,7 @@ async function start() {
     if (!document.hidden) tick();
   }, TICK_MS);
   await routes.load(() => {
-    showFilters();
+    filters.show();
     restyle();
   });
 }

@@ -5,7 +5,8 @@
  * the difference.
  *
  * No `glyphs` are named, so that all text is drawn with the device's own fonts and no font server
- * is needed.
+ * is needed. An operator's style that names some has a font server that knows its own fonts only:
+ * then all text is drawn with one of those.
  *
  * @typedef {import("maplibre-gl").StyleSpecification} Style
  * @typedef {import("maplibre-gl").LayerSpecification} Layer
@@ -20,20 +21,7 @@
  * @property {string[]} routes         the routes to show, as `<feed>:<route>`; none means all
  * @property {import("geojson").GeoJSON|null} selected  the selected trip's line or stop
  */
-
-const LIGHT = {
-  paper: "#f3f1ec", sea: "#cfe0ea", land: "#f3f1ec", water: "#c3d9e6", park: "#dcE8d0", wood: "#cfdfc4", beach: "#f4ead2",
-  urban: "#edeae4", meadow: "#eaeedd", port: "#e6e4e1", apron: "#e2e2e2", runway: "#cfd0d1", street: "#ffffff", main: "#ffffff", motorway: "#fbe3b8", casing: "#dedad1", rail: "#c4c0ba",
-  text: "#37434e", textSoft: "#6a747c", waterText: "#4a7793", parkText: "#55714a", halo: "#fbfaf7", lineCasing: "#ffffff", stop: "#ffffff", stopRing: "#37434e", selected: "#0b1c2a",
-};
-const DARK = {
-  paper: "#161d24", sea: "#0e1f2b", land: "#1a2129", water: "#11283a", park: "#1b2c26", wood: "#182822", beach: "#2a2a25",
-  urban: "#1f2730", meadow: "#1b2725", port: "#232b34", apron: "#232b34", runway: "#313b46", street: "#29323c", main: "#323d49", motorway: "#4a4331", casing: "#161c23", rail: "#39444f",
-  text: "#d5dde4", textSoft: "#93a1ad", waterText: "#7ba6c2", parkText: "#86a88f", halo: "#141a20", lineCasing: "#46525d", stop: "#10161c", stopRing: "#c9d3db", selected: "#ffffff",
-};
-
-/** The page's own fonts: drawn here, in the browser. */
-const FONT = ["Segoe UI", "Inter", "Roboto", "Noto Sans", "sans-serif"];
+import { DARK, FONT, LIGHT } from "./ink.js";
 
 /** @param {...any} stops zoom, value, … @returns {any} */
 const byZoom = (...stops) => ["interpolate", ["exponential", 1.5], ["zoom"], ...stops];
@@ -196,10 +184,24 @@ export function makeStyle(shown) {
   layers.push(...selectedLayers(ink).slice(0, 1));
   for (const network of shown.networks) layers.push(...stopLayers(network, ink));
   layers.push(...selectedLayers(ink).slice(1));
-  const style = { version: /** @type {8} */ (8), sources, layers };
   const { glyphs, sprite } = shown.ground ?? {};
-  return { ...style, ...(glyphs ? { glyphs } : {}), ...(sprite ? { sprite } : {}) };
+  const font = glyphs ? fontOf(shown.ground?.layers ?? []) : null;
+  const lettered = font ? layers.map((layer) => withFont(layer, font)) : layers;
+  return { version: 8, sources, layers: lettered, ...(glyphs ? { glyphs } : {}), ...(sprite ? { sprite } : {}) };
 }
+
+/** The first font that a style's layers name. @param {any[]} layers @returns {string[]|null} */
+function fontOf(layers) {
+  for (const { layout } of layers) {
+    const font = layout?.["text-font"];
+    const names = font?.[0] === "literal" ? font[1] : font;
+    if (Array.isArray(names) && names.every((name) => typeof name === "string")) return names;
+  }
+  return null;
+}
+
+/** A layer of ours with another font. @param {any} layer @param {string[]} font @returns {Layer} */
+const withFont = (layer, font) => (layer.layout?.["text-font"] === FONT ? { ...layer, layout: { ...layer.layout, "text-font": font } } : layer);
 
 /** The layers on which a click finds a stop. @param {Network[]} networks */
 export const stopLayerIds = (networks) => networks.flatMap(({ id }) => ["stops", "platforms", "stations", "stop-names", "station-names"].map((name) => `${id}-${name}`));

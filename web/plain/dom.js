@@ -38,3 +38,16 @@ export const encodeSegment = (id) =>
   id.replace(/[\u0000-\u0020/+#%:,\u007f-\u009f]/g, (character) =>
     [...new TextEncoder().encode(character)].map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, "0")}`).join(""),
   );
+
+/** Puts new content in the place of old, unless it is the same; the focus stays where it was. @param {HTMLElement} into @param {Node[]} content */
+export function replaceContent(into, content) {
+  const made = document.createElement(into.tagName);
+  made.append(...content);
+  if (made.innerHTML === into.innerHTML) return;
+  const nameOf = (/** @type {Element} */ of) => of.id || of.getAttribute("aria-label") || of.getAttribute("href");
+  const focused = document.activeElement && into.contains(document.activeElement) ? nameOf(document.activeElement) : null;
+  into.replaceChildren(...made.childNodes);
+  if (!focused) return;
+  const again = [.../** @type {NodeListOf<HTMLElement>} */ (into.querySelectorAll("[id], [aria-label], [href]"))].find((each) => nameOf(each) === focused);
+  again?.focus({ preventScroll: true });
+}

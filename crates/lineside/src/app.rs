@@ -146,14 +146,16 @@ impl App {
         self.0.base_map.as_ref()
     }
 
-    /// What a page may load from elsewhere for its map: any secure origin for a style, because a style
-    /// names further ones, and only its own for a tile archive.
+    /// What a page may load from elsewhere for its map: where its style or archive is, and what the
+    /// operator listed. A style without a list may load from anywhere: its sources, glyphs and sprite
+    /// name further hosts, and those again others, which only the browser comes to know. Plain HTTP is
+    /// among them for tile servers inside a network; a page served over HTTPS blocks it by itself.
     pub(crate) fn map_origins(&self) -> Vec<String> {
         let map = &self.0.config.map;
-        let mut origins = Vec::new();
-        if map.style.is_some() {
-            origins.push("https:".to_owned());
+        if map.style.is_some() && map.origins.is_empty() {
+            return vec!["https:".to_owned(), "http:".to_owned()];
         }
+        let mut origins = map.origins.clone();
         for source in [&map.style, &map.pmtiles].into_iter().flatten() {
             if let MapSource::Url(url) = source {
                 origins.push(url.origin().ascii_serialization());

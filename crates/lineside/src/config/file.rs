@@ -41,6 +41,7 @@ pub(super) struct LimitsTable {
 pub(super) struct MapTable {
     pub(super) style: Option<Spanned<String>>,
     pub(super) pmtiles: Option<Spanned<String>>,
+    pub(super) origins: Vec<Spanned<String>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -129,7 +130,8 @@ mod tests {
         );
         check_refused(
             "[map]\ntiles = \"x\"",
-            "lineside.toml line 2, map.tiles: unknown field `tiles`, expected `style` or `pmtiles`",
+            "lineside.toml line 2, map.tiles: unknown field `tiles`, expected one of \
+             `style`, `pmtiles`, `origins`",
         );
         check_refused(
             "[smtp]\nhost = \"x\"\n",

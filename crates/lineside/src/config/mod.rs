@@ -76,13 +76,16 @@ pub struct Limits {
     pub total_bytes: Option<usize>,
 }
 
-/// `[map]`: at most one of the two is set.
+/// `[map]`: at most one of a style and an archive is set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Map {
     /// A MapLibre style.
     pub style: Option<MapSource>,
     /// A PMTiles archive, drawn with Lineside's own colors.
     pub pmtiles: Option<MapSource>,
+    /// Origins that the map may load from besides its own, such as `http://tiles.lan:8081`; none
+    /// means any for a style.
+    pub origins: Vec<String>,
 }
 
 /// Where a map's style or tiles are.

@@ -19,6 +19,8 @@ use super::{Config, Limits, Map, MapSource, Server};
 const TEXT_CHARS_MAX: usize = 500;
 /// Feeds of one server.
 const FEEDS_MAX: usize = 10_000;
+/// Origins of the map: each stands in a header of every page.
+const ORIGINS_MAX: usize = 32;
 /// Headers and query parameters of one feed.
 const PAIRS_MAX: usize = 64;
 
@@ -107,7 +109,26 @@ impl<'a> Checker<'a> {
         Map {
             style: table.style.and_then(|source| self.map_source("map.style", &source)),
             pmtiles: table.pmtiles.and_then(|source| self.map_source("map.pmtiles", &source)),
+            origins: self.map_origins(&table.origins),
         }
+    }
+
+    fn map_origins(&mut self, texts: &[Spanned<String>]) -> Vec<String> {
+        if let Some(beyond) = texts.get(ORIGINS_MAX) {
+            self.complain(beyond, "map.origins", format!("at most {ORIGINS_MAX} origins"));
+        }
+        texts.iter().take(ORIGINS_MAX).filter_map(|text| self.map_origin(text)).collect()
+    }
+
+    fn map_origin(&mut self, text: &Spanned<String>) -> Option<String> {
+        let url = self.web_url("map.origins", text)?;
+        let origin = url.origin().ascii_serialization();
+        // The parsed URL of an origin is the origin and a slash: anything more would be ignored.
+        if url.as_str().strip_suffix('/') != Some(&origin) {
+            let wanted = "an origin, such as \"https://tiles.example.org\"";
+            self.complain(text, "map.origins", expected(wanted, text.get_ref()));
+        }
+        Some(origin)
     }
 
     fn map_source(&mut self, key: &str, source: &Spanned<String>) -> Option<MapSource> {

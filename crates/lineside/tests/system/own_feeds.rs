@@ -170,6 +170,15 @@ async fn an_operators_own_map_is_served_and_allowed() {
     assert_eq!(get_json(&format!("{}/map/style.json", server.url)).await["version"], 8);
     let page = get(&format!("{}/map", server.url)).await;
     let policy = page.headers()["content-security-policy"].to_str().unwrap().to_owned();
-    assert!(policy.contains("connect-src 'self' https:"), "{policy}");
+    assert!(policy.contains("connect-src 'self' https: http:;"), "{policy}");
+    assert!(policy.contains("script-src 'self';"), "{policy}");
+    assert!(server.stop("-TERM").0.success());
+
+    let origins = "origins = [\"http://tiles.lan:8081\"]\n";
+    std::fs::write(&config, format!("{listen}style = \"style.json\"\n{origins}")).unwrap();
+    let server = ServerProcess::start(&["serve", "--config", config.to_str().unwrap()]);
+    let page = get(&format!("{}/map", server.url)).await;
+    let policy = page.headers()["content-security-policy"].to_str().unwrap().to_owned();
+    assert!(policy.contains("connect-src 'self' http://tiles.lan:8081;"), "{policy}");
     assert!(server.stop("-TERM").0.success());
 }

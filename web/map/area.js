@@ -1,0 +1,26 @@
+/** Which cells of the earth a view follows: those that it shows and a margin, until it leaves them. */
+import { cover, widen } from "./geohash.js";
+
+/** The view is followed with this margin, so that a short move needs nothing new. */
+const MARGIN = 0.2;
+
+export class FollowedArea {
+  /** @type {string[]} */
+  #cells = [];
+
+  /** @param {number} most how many cells may be followed */
+  constructor(most) {
+    this.most = most;
+  }
+
+  /** @param {import("./geohash.js").Bounds} box @returns {string[]} none where the view needs too many */
+  cells(box) {
+    const needed = cover(box, this.most);
+    const isCovered = needed.length > 0 && this.#cells[0]?.length === needed[0].length && needed.every((cell) => this.#cells.includes(cell));
+    if (!isCovered) {
+      const wide = cover(widen(box, MARGIN), this.most);
+      this.#cells = wide[0]?.length === needed[0]?.length ? wide : needed;
+    }
+    return this.#cells;
+  }
+}

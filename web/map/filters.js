@@ -1,0 +1,72 @@
+/** The filters by mode and line: which vehicles pass, and the chips that show and change them. */
+import { badge } from "../plain/badge.js";
+import { byId, element } from "../plain/dom.js";
+import { MODES, formatRef, modeOf } from "./view.js";
+
+export class Filters {
+  #view;
+  #routes;
+  #networkOf;
+  #changed;
+
+  /**
+   * @param {import("./view.js").View} view whose modes and routes are read and changed
+   * @param {import("./routes.js").Routes} routes
+   * @param {(feed: string) => string|undefined} networkOf
+   * @param {() => void} changed
+   */
+  constructor(view, routes, networkOf, changed) {
+    this.#view = view;
+    this.#routes = routes;
+    this.#networkOf = networkOf;
+    this.#changed = changed;
+  }
+
+  /** @param {import("./vehicles.js").Vehicle} vehicle */
+  passes(vehicle) {
+    const { modes, routes } = this.#view;
+    if (modes.size > 0 && !modes.has(vehicle.mode)) return false;
+    if (routes.length === 0) return true;
+    const network = this.#networkOf(vehicle.feed);
+    const id = vehicle.record.lineside?.route_id ?? vehicle.record.trip?.route_id;
+    return routes.some((route) => route.feed === network && route.id === id);
+  }
+
+  show() {
+    const { modes, routes } = this.#view;
+    const all = [...this.#routes.all.values()];
+    const offered = [...MODES].filter(([mode]) => modes.has(mode) || all.some(({ type }) => modeOf(type) === mode));
+    byId("modes").replaceChildren(
+      ...offered.map(([mode, name]) => element("button.chip", { type: "button", "aria-pressed": String(modes.has(mode)), onclick: () => this.#toggleMode(mode) }, name)),
+    );
+    byId("modes").hidden = offered.length < 2;
+    byId("routes").replaceChildren(
+      ...routes.map((ref) => {
+        const route = this.#routes.all.get(formatRef(ref));
+        return element("button.chip", { type: "button", "aria-label": `Show all lines again, not only ${route?.name ?? ref.id}`, onclick: () => this.toggleRoute(ref) }, badge(route?.name ?? ref.id, route?.color), " ×");
+      }),
+    );
+    byId("routes").hidden = routes.length === 0;
+  }
+
+  /** @param {string} mode */
+  #toggleMode(mode) {
+    if (!this.#view.modes.delete(mode)) this.#view.modes.add(mode);
+    this.#showChanged();
+  }
+
+  /** @param {import("./view.js").Ref} ref */
+  toggleRoute(ref) {
+    const view = this.#view;
+    const others = view.routes.filter(({ feed, id }) => feed !== ref.feed || id !== ref.id);
+    view.routes = others.length < view.routes.length ? others : [...others, { feed: ref.feed, id: ref.id }];
+    this.#showChanged();
+  }
+
+  #showChanged() {
+    const focused = document.activeElement?.textContent;
+    this.show();
+    /** @type {HTMLElement|undefined} */ ([.../** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("#modes .chip"))].find(({ textContent }) => textContent === focused))?.focus();
+    this.#changed();
+  }
+}
