@@ -90,7 +90,8 @@ impl Plot {
             .label_style((FONT, 15))
             .axis_desc_style((FONT, 17))
             .draw()?;
-        for (at, series) in self.series.iter().enumerate() {
+        let drawn = self.series.iter().filter(|series| !series.drawn().is_empty());
+        for (at, series) in drawn.enumerate() {
             let color = COLORS[at % COLORS.len()];
             // Ours is the thick one; beyond the colors lines are thin and their points hollow.
             let style = color.stroke_width(if at == 0 { 4 } else { 2 });
@@ -101,7 +102,7 @@ impl Plot {
             let height = 56 + 22 * i32::try_from(at)?;
             legend.draw(&PathElement::new(vec![(0, height), (24, height)], style))?;
             legend.draw(&Circle::new((12, height), 4, mark))?;
-            legend.draw(&Text::new(series.name.clone(), (32, height - 8), (FONT, 15)))?;
+            legend.draw(&Text::new(series.name.clone(), (32, height - 5), (FONT, 15)))?;
         }
         area.present()?;
         Ok(())
@@ -135,5 +136,49 @@ fn power(exponent: &f64) -> String {
         big if big >= 1.0 => format!("{big:.0}"),
         small if small >= 0.1 => format!("{small:.3}").trim_end_matches('0').to_owned(),
         small => format!("{small:.2e}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plot() -> Plot {
+        let threads = [1.0, 2.0, 4.0, 16.0];
+        let series = |name: &str, rates: [f64; 4]| {
+            Series::new(name, threads.into_iter().zip(rates).collect())
+        };
+        let series = vec![
+            series("Lineside", [28.0, 116.0, 121.0, 100.0]),
+            series("kanal", [53.6, 51.0, 55.0, 46.6]),
+            series("tokio", [5.96, 5.35, 1.56, 0.626]),
+            series("absent", [f64::NAN; 4]),
+        ];
+        Plot { name: "mailbox", x: "senders", y: "million messages a second", series }
+    }
+
+    #[test]
+    fn a_plot_names_its_axes_and_its_lines() {
+        let mut svg = String::new();
+        plot().draw_into(&mut svg).unwrap();
+        for text in
+            ["mailbox", "senders", "million messages a second", "kanal", "\n128\n", "\n0.5\n"]
+        {
+            assert!(svg.contains(text), "{text:?} in {svg}");
+        }
+    }
+
+    #[test]
+    fn a_plot_without_a_point_is_drawn_all_the_same() {
+        let mut svg = String::new();
+        Plot { series: Vec::new(), ..plot() }.draw_into(&mut svg).unwrap();
+        let one = vec![Series::new("one", vec![(1.0, 1.0)])];
+        Plot { series: one, ..plot() }.draw_into(&mut svg).unwrap();
+    }
+
+    #[test]
+    fn an_axis_is_labeled_in_powers() {
+        let labels = [-2.0, 0.0, 1.0, 6.0, 0.5, 20.0].map(|exponent| power(&exponent));
+        assert_eq!(labels, ["0.25", "1", "2", "64", "", "1 M"]);
     }
 }
