@@ -1,1 +1,105 @@
-//! From one publisher to the partitions that listen: one append and at most one signal each.
+//! From one publisher to many listeners: append once, then tell each who is concerned, once.
+//!
+//! Nothing is queued for a listener. What is published stands in a [ring](crate::ring) per topic; a
+//! listener has a cursor there, is told that there is something, and looks. So a publisher's work does not
+//! grow with the rows behind a listener, and one who does not look costs nobody anything.
+//!
+//! - [`Signal`]: the way to one listener: a note that there is something, and a wake-up for the first note
+//! - [`Ready`]: the same for a listener with many topics, a *partition*: which of them have news
+//! - [`Listeners`], [`Topic`]: who listens to one topic
+//! - [`Batch`]: what one publication, or one poll, tells to whom
+//! - [`Interest`], [`order`]: how a publisher passes over what nobody listens to, and yet misses nobody
+//! - [`Reached`]: how far a publisher is, for those who were not concerned
+//!
+//! # The protocol
+//! *Publishing*: (1) make the new state visible, (2) open a [`Batch`], (3) ask the [`Interest`], look up
+//! topics and [append](Batch::change) to them, (4) [tell](Batch::tell).
+//! *Listening*: (1) [enter](Interest::enter) the topic in the table of topics, or find it there, (2) join its
+//! listeners, (3) [`order`], (4) read the state, (5) look, and go on looking until there is nothing and no
+//! [note](Signal::take).
+//!
+//! # Guarantees
+//! - Either the publisher finds the topic, or the listener reads the publisher's state.
+//! - Nothing is published without a later look of all who listened then: no wake-up is lost.
+//! - A listener is woken at most once until it has taken its note, whatever is published meanwhile.
+//! - *Cost*: nobody listens: one load. Otherwise an append per topic; per listener and topic one swap, for
+//!   a partition also an append to its list; per listener one wake-up.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use lineside_sync::fanout::{Batch, Listeners, Ready, Place, Signals, Topic, Wake};
+//! use lineside_sync::ring::{Bounds, Cursor, HasRing, Ring, Shared};
+//!
+//! /// Wakes the one thread that has the rows.
+//! struct Thread(std::thread::Thread);
+//!
+//! impl Wake for Thread {
+//!     fn wake(&self) {
+//!         self.0.unpark();
+//!     }
+//! }
+//!
+//! /// What belongs under one lock: the log, and who listens to it.
+//! struct Log {
+//!     ring: Ring<[u8]>,
+//!     listeners: Listeners<Arc<Place<usize, Thread>>>,
+//! }
+//!
+//! impl HasRing for Log {
+//!     type Item = [u8];
+//!     fn ring(&self) -> &Ring<[u8]> {
+//!         &self.ring
+//!     }
+//!     fn ring_mut(&mut self) -> &mut Ring<[u8]> {
+//!         &mut self.ring
+//!     }
+//! }
+//!
+//! struct News(Shared<Log>);
+//!
+//! impl Topic for News {
+//!     type Wake = Thread;
+//!     fn gather(&self, signals: &mut Signals<Thread>) {
+//!         self.0.lock().listeners.gather(signals);
+//!     }
+//! }
+//!
+//! // A partition that listens to one topic, which it knows by its index.
+//! let mut ready = Ready::new(0, Arc::new(Thread(std::thread::current())));
+//! let topics = [Arc::new(News(Shared::new(Log { ring: Ring::new(0), listeners: Listeners::new() })))];
+//! topics[0].0.lock().listeners.insert(ready.place(0));
+//!
+//! let mut batch = Batch::open();
+//! for word in ["early", "late"] {
+//!     batch.change(&topics[0], |topic| {
+//!         let first = topic.0.append(Arc::from(word.as_bytes()), Bounds::NONE) == 1;
+//!         (first, ())
+//!     });
+//! }
+//! batch.tell();
+//!
+//! // Its turn: one wake-up, one topic with news, two entries for all of its rows.
+//! std::thread::park();
+//! let (mut keys, mut entries, mut cursor) = (Vec::new(), Vec::new(), Cursor::at(0));
+//! ready.take(&mut keys);
+//! assert_eq!(keys, [0]);
+//! topics[keys[0]].0.take_after(&mut cursor, usize::MAX, &mut entries);
+//! assert_eq!(entries.len(), 2);
+//! ```
+
+mod batch;
+mod interest;
+mod listeners;
+mod reached;
+mod ready;
+mod signal;
+
+#[cfg(all(test, any(loom, shuttle)))]
+mod model;
+
+pub use self::batch::{Batch, Topic};
+pub use self::interest::{Interest, order};
+pub use self::listeners::{Listen, Listeners, Signals};
+pub use self::reached::Reached;
+pub use self::ready::{Place, Ready};
+pub use self::signal::{Signal, Wake};

@@ -1,0 +1,407 @@
+//! What the protocol promises, in every interleaving: with the crate's own ring, signals and interest, and
+//! a table and a state that give no ordering of their own.
+
+use std::sync::Arc;
+
+use super::{Batch, Interest, Listen, Listeners, Place, Reached, Ready, Signal, Signals, Topic, Wake};
+use crate::model::{explore, finds_a_fault};
+use crate::primitive::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::primitive::thread;
+use crate::ring::{Bounds, Cursor, HasRing, Item, Missed, Ring, Shared};
+
+/// A mistake that the models must notice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mistake {
+    None,
+    /// Listeners are told first, and then there is something.
+    ToldBeforeChange,
+    /// A topic can be found before it is counted.
+    InterestAfterTable,
+    /// A topic that was listed once counts as listed for ever.
+    ListedForgotten,
+    /// A partition takes its note after it has taken its list.
+    NoteAfterList,
+}
+
+struct Revision;
+
+impl Item for Revision {
+    fn bytes(&self) -> usize {
+        0
+    }
+}
+
+/// Counts its wake-ups.
+struct Bell(AtomicU64);
+
+impl Bell {
+    fn new() -> Arc<Self> {
+        Arc::new(Self(AtomicU64::new(0)))
+    }
+}
+
+impl Wake for Bell {
+    fn wake(&self) {
+        self.0.fetch_add(1, Ordering::AcqRel);
+    }
+}
+
+/// A topic with everything under one lock, as a room has it.
+struct Inside<L> {
+    ring: Ring<Revision>,
+    listeners: Listeners<L>,
+}
+
+impl<L> HasRing for Inside<L> {
+    type Item = Revision;
+
+    fn ring(&self) -> &Ring<Revision> {
+        &self.ring
+    }
+
+    fn ring_mut(&mut self) -> &mut Ring<Revision> {
+        &mut self.ring
+    }
+}
+
+struct Room<L>(Shared<Inside<L>>);
+
+impl<L: Listen<Wake = Bell>> Room<L> {
+    fn new() -> Arc<Self> {
+        let inside = Inside { ring: Ring::new(0), listeners: Listeners::new() };
+        Arc::new(Self(Shared::new(inside)))
+    }
+
+    fn join(&self, listener: L) {
+        self.0.lock().listeners.insert(listener);
+    }
+
+    /// In a batch of its own.
+    fn publish(self: &Arc<Self>, revision: u64, mistake: Mistake) {
+        let mut batch = Batch::open();
+        batch.mistake = mistake;
+        batch.change(self, |room| (room.0.push(revision, Arc::new(Revision), Bounds::NONE), ()));
+    }
+
+    /// Takes what there is after the cursor; says whether there was anything.
+    fn look(&self, cursor: &mut Cursor) -> bool {
+        if !self.0.has_news(cursor) {
+            return false;
+        }
+        let mut taken = Vec::new();
+        assert_eq!(self.0.take_after(cursor, usize::MAX, &mut taken), Missed::Nothing);
+        !taken.is_empty()
+    }
+}
+
+impl<L: Listen<Wake = Bell>> Topic for Room<L> {
+    type Wake = Bell;
+
+    fn gather(&self, signals: &mut Signals<Bell>) {
+        self.0.lock().listeners.gather(signals);
+    }
+}
+
+// Publishing and making a topic at once.
+
+/// What publisher and listener share: the state, which topics there are, and the one topic.
+struct Node {
+    /// Relaxed, like whatever a source swaps.
+    state: AtomicU64,
+    interest: Interest<1>,
+    /// Whether the topic can be found: as weak as a table without locks may be.
+    table: AtomicBool,
+    room: Arc<Room<Arc<Signal<Bell>>>>,
+    order: fn(),
+}
+
+impl Node {
+    fn new(order: fn(), mistake: Mistake) -> Arc<Self> {
+        let mut interest = Interest::new();
+        interest.mistake = mistake;
+        let (state, table) = (AtomicU64::new(0), AtomicBool::new(false));
+        Arc::new(Self { state, interest, table, room: Room::new(), order })
+    }
+
+    fn publish(&self, revision: u64) {
+        self.state.store(revision, Ordering::Relaxed);
+        (self.order)();
+        if self.interest.any(0) && self.table.load(Ordering::Acquire) {
+            self.room.publish(revision, Mistake::None);
+        }
+    }
+
+    fn enter(&self) {
+        self.interest.enter(0, || self.table.store(true, Ordering::Release));
+    }
+
+    /// The state's revision, for one who has found the topic or made it.
+    fn read_state(&self) -> u64 {
+        (self.order)();
+        self.state.load(Ordering::Relaxed)
+    }
+
+    /// Once all is over: who has the state `held` is given each revision after it.
+    fn check(&self, held: u64, last: u64) {
+        let inside = self.room.0.lock();
+        let missing = (held + 1..=last).find(|revision| {
+            inside.ring.after(revision - 1).is_none_or(|(entry, _)| entry.offset != *revision)
+        });
+        assert_eq!(missing, None, "neither in the state nor in the log");
+    }
+}
+
+/// Two revisions, and one listener who makes the topic, joins, reads the state and looks; afterwards it
+/// looks only if it has been woken.
+fn publishing_and_making(order: fn()) {
+    let node = Node::new(order, Mistake::None);
+    let publisher = thread::spawn({
+        let node = node.clone();
+        move || {
+            node.publish(1);
+            node.publish(2);
+        }
+    });
+    let bell = Bell::new();
+    let signal = Signal::new(1, bell.clone());
+    node.enter();
+    node.room.join(signal.clone());
+    let held = node.read_state();
+    let mut cursor = Cursor::at(held);
+    let notes = drain(&node.room, &signal, &mut cursor);
+    publisher.join().unwrap();
+    if bell.0.load(Ordering::Acquire) > notes {
+        drain(&node.room, &signal, &mut cursor);
+    }
+    assert_eq!(cursor.offset(), 2, "published, not in the state, and nobody will look");
+    node.check(held, 2);
+}
+
+/// One revision, one listener who makes the topic, and one who finds it made.
+fn publishing_and_finding(mistake: Mistake) {
+    let node = Node::new(super::order, mistake);
+    let publisher = thread::spawn({
+        let node = node.clone();
+        move || node.publish(1)
+    });
+    let maker = thread::spawn({
+        let node = node.clone();
+        move || node.enter()
+    });
+    let held = node.table.load(Ordering::Acquire).then(|| node.read_state());
+    publisher.join().unwrap();
+    maker.join().unwrap();
+    if let Some(held) = held {
+        node.check(held, 1);
+    }
+}
+
+#[test]
+fn a_publisher_finds_the_topic_or_its_maker_reads_the_state() {
+    explore(|| publishing_and_making(super::order));
+}
+
+#[test]
+fn who_finds_a_topic_made_by_another_misses_nothing() {
+    explore(|| publishing_and_finding(Mistake::None));
+}
+
+/// Only loom knows of memory that is weaker than one order of everything.
+#[cfg(loom)]
+#[test]
+fn a_weaker_order_would_be_noticed() {
+    finds_a_fault(|| publishing_and_making(|| crate::primitive::atomic::fence(Ordering::AcqRel)));
+}
+
+#[cfg(loom)]
+#[test]
+fn no_order_would_be_noticed() {
+    finds_a_fault(|| publishing_and_making(|| ()));
+}
+
+#[test]
+fn interest_that_follows_the_table_would_be_noticed() {
+    finds_a_fault(|| publishing_and_finding(Mistake::InterestAfterTable));
+}
+
+// One listener and its signal.
+
+/// Looks until there is nothing, and no note. Says how often a note was taken.
+fn drain(room: &Room<Arc<Signal<Bell>>>, signal: &Signal<Bell>, cursor: &mut Cursor) -> u64 {
+    let mut notes = 0;
+    loop {
+        while room.look(cursor) {}
+        if !signal.take() {
+            return notes;
+        }
+        notes += 1;
+    }
+}
+
+/// Two publications while a listener looks; afterwards it looks only if it has been woken.
+fn signaling(mistake: Mistake) {
+    let room = Room::new();
+    let bell = Bell::new();
+    let signal = Signal::new(1, bell.clone());
+    room.join(signal.clone());
+    let publisher = thread::spawn({
+        let room = room.clone();
+        move || {
+            room.publish(1, mistake);
+            room.publish(2, mistake);
+        }
+    });
+    let mut cursor = Cursor::at(0);
+    let notes = drain(&room, &signal, &mut cursor);
+    publisher.join().unwrap();
+    let wakes = bell.0.load(Ordering::Acquire);
+    assert!(wakes <= notes + 1, "woken again before it took its note");
+    if wakes > notes {
+        drain(&room, &signal, &mut cursor);
+    }
+    assert_eq!(cursor.offset(), 2, "something was published and nobody will look");
+}
+
+/// Two publishers at once in two topics of one listener.
+fn signaling_from_two() {
+    let rooms = [Room::new(), Room::new()];
+    let bell = Bell::new();
+    let signal = Signal::new(1, bell.clone());
+    rooms.iter().for_each(|room| room.join(signal.clone()));
+    let publishers = rooms.clone().map(|room| thread::spawn(move || room.publish(1, Mistake::None)));
+    let mut cursors = [Cursor::at(0); 2];
+    let mut drain_both = || {
+        let mut notes = 0;
+        loop {
+            for (room, cursor) in rooms.iter().zip(&mut cursors) {
+                while room.look(cursor) {}
+            }
+            if !signal.take() {
+                return notes;
+            }
+            notes += 1;
+        }
+    };
+    let notes = drain_both();
+    publishers.into_iter().for_each(|publisher| publisher.join().unwrap());
+    if bell.0.load(Ordering::Acquire) > notes {
+        drain_both();
+    }
+    assert_eq!(cursors.map(|cursor| cursor.offset()), [1, 1], "a topic was forgotten");
+}
+
+#[test]
+fn a_wake_up_is_never_lost_and_comes_once_until_it_is_taken() {
+    explore(|| signaling(Mistake::None));
+}
+
+#[test]
+fn two_publishers_wake_one_listener_for_both() {
+    explore(signaling_from_two);
+}
+
+#[test]
+fn telling_before_there_is_something_would_be_noticed() {
+    finds_a_fault(|| signaling(Mistake::ToldBeforeChange));
+}
+
+// A partition and its list.
+
+type Placed = Arc<Place<usize, Bell>>;
+
+/// A partition that has been woken takes its turn while two threads publish in its two topics; afterwards
+/// it takes another only if it has been woken again.
+fn partition(mistake: Mistake) {
+    let bell = Bell::new();
+    let mut ready = Ready::new(1, bell.clone());
+    ready.mistake = mistake;
+    let rooms: [Arc<Room<Placed>>; 2] = [Room::new(), Room::new()];
+    rooms.iter().enumerate().for_each(|(key, room)| room.join(ready.place(key)));
+    rooms[0].publish(1, Mistake::None);
+    let before = bell.0.load(Ordering::Acquire);
+    let publisher = thread::spawn({
+        let room = rooms[0].clone();
+        move || room.publish(2, Mistake::None)
+    });
+    let other = thread::spawn({
+        let room = rooms[1].clone();
+        move || room.publish(1, Mistake::None)
+    });
+    let mut cursors = [Cursor::at(0); 2];
+    let mut turn = || {
+        let mut keys = Vec::new();
+        ready.take(&mut keys);
+        assert!(keys.len() <= 2, "a topic is named twice");
+        for key in keys {
+            rooms[key].look(&mut cursors[key]);
+        }
+    };
+    turn();
+    publisher.join().unwrap();
+    other.join().unwrap();
+    if bell.0.load(Ordering::Acquire) > before {
+        turn();
+    }
+    assert_eq!(cursors.map(|cursor| cursor.offset()), [2, 1], "a topic was forgotten");
+}
+
+#[test]
+fn a_partition_looks_at_every_topic_with_news() {
+    explore(|| partition(Mistake::None));
+}
+
+#[test]
+fn a_topic_that_stays_listed_would_be_noticed() {
+    finds_a_fault(|| partition(Mistake::ListedForgotten));
+}
+
+#[test]
+fn a_note_taken_after_the_list_would_be_noticed() {
+    finds_a_fault(|| partition(Mistake::NoteAfterList));
+}
+
+// How far a publisher is.
+
+/// A reader while a publisher goes on in one life, and into the next.
+fn reaching() {
+    let reached = Arc::new(Reached::new());
+    let publisher = thread::spawn({
+        let reached = reached.clone();
+        move || {
+            reached.raise(1, 7);
+            reached.raise(2, 3);
+        }
+    });
+    let (life, offset) = reached.read();
+    assert!(
+        matches!((life, offset), (0 | 1 | 2, 0) | (1, 7) | (2, 3)),
+        "one life with the offset of another: {life}, {offset}"
+    );
+    publisher.join().unwrap();
+    assert_eq!(reached.read(), (2, 3));
+}
+
+/// One life, and a publisher who names the next before it takes back the offset.
+fn reaching_carelessly() {
+    let reached = Arc::new(Reached::new());
+    let publisher = thread::spawn({
+        let reached = reached.clone();
+        move || {
+            reached.raise(1, 7);
+            reached.life.store(2, Ordering::Release);
+            reached.offset.store(3, Ordering::Release);
+        }
+    });
+    assert_ne!(reached.read(), (2, 7));
+    publisher.join().unwrap();
+}
+
+#[test]
+fn a_life_named_before_its_offset_would_be_noticed() {
+    finds_a_fault(reaching_carelessly);
+}
+
+#[test]
+fn a_life_is_never_read_with_the_offset_of_another() {
+    explore(reaching);
+}

@@ -1,0 +1,94 @@
+//! What the log's lock and its version promise, in every interleaving.
+
+use std::sync::Arc;
+
+use super::{Bounds, Cursor, Entry, Item, Missed, Ring, Shared};
+use crate::model::{explore, finds_a_fault};
+use crate::primitive::thread;
+
+/// A mistake that the models must notice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mistake {
+    None,
+    /// A reader notes as seen the version that there is after it has taken, not the one it took.
+    VersionReadAfterTake,
+    /// A reader asks what it missed in one look, and takes in another.
+    MissedAskedBefore,
+}
+
+const ENTRIES: u64 = 3;
+
+struct Number(u64);
+
+impl Item for Number {
+    fn bytes(&self) -> usize {
+        1
+    }
+}
+
+/// One reader looks twice while a ring of one entry is overwritten, and once more when all is over.
+fn reading_while_it_is_written(mistake: Mistake) {
+    let mut log = Shared::new(Ring::new(0));
+    log.mistake = mistake;
+    let log = Arc::new(log);
+    let writer = thread::spawn({
+        let log = log.clone();
+        move || {
+            for number in 1..=ENTRIES {
+                let bounds = Bounds { entries: 1, ..Bounds::NONE };
+                assert_eq!(log.append(Arc::new(Number(number)), bounds), number);
+            }
+        }
+    });
+    let mut reader = Reader { cursor: Cursor::at(0), accounted: 0, mistake };
+    reader.look(&log);
+    reader.look(&log);
+    writer.join().unwrap();
+    reader.look(&log);
+    assert_eq!(reader.accounted, ENTRIES, "an entry was neither taken nor missed");
+    assert!(!log.has_news(&reader.cursor));
+}
+
+struct Reader {
+    cursor: Cursor,
+    /// Entries taken or missed.
+    accounted: u64,
+    mistake: Mistake,
+}
+
+impl Reader {
+    fn look(&mut self, log: &Shared<Ring<Number>>) {
+        if !log.has_news(&self.cursor) {
+            return;
+        }
+        let asked = log.lock().missed(&self.cursor);
+        let mut taken: Vec<Entry<Number>> = Vec::new();
+        let told = log.take_after(&mut self.cursor, usize::MAX, &mut taken);
+        let missed = if self.mistake == Mistake::MissedAskedBefore { asked } else { told };
+        match missed {
+            Missed::Nothing => {}
+            Missed::Entries(entries) => self.accounted += entries,
+            Missed::Uncounted => panic!("a ring that counts knows what it dropped"),
+        }
+        for entry in taken {
+            self.accounted += 1;
+            assert_eq!(entry.offset, self.accounted, "an entry was skipped or came twice");
+            assert_eq!(entry.item.0, entry.offset, "an entry is another's");
+        }
+    }
+}
+
+#[test]
+fn a_reader_takes_or_is_told_of_every_entry() {
+    explore(|| reading_while_it_is_written(Mistake::None));
+}
+
+#[test]
+fn a_version_noted_too_late_would_be_noticed() {
+    finds_a_fault(|| reading_while_it_is_written(Mistake::VersionReadAfterTake));
+}
+
+#[test]
+fn a_count_that_is_not_of_the_same_look_would_be_noticed() {
+    finds_a_fault(|| reading_while_it_is_written(Mistake::MissedAskedBefore));
+}

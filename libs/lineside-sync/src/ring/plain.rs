@@ -1,0 +1,257 @@
+//! The ring itself, for one thread at a time.
+//!
+//! It keeps two marks beside its entries: `floor`, after which everything is here, and `lost`, before
+//! which a reader has truly missed something. They part when a restatement empties the ring: its readers
+//! need the state, but for them nothing is lost.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::freed::Freed;
+use super::{Bounds, Cursor, Entry, Item, Missed, SLOTS_MIN, UNCOUNTED, UNSEEN};
+
+/// A bounded run of entries, oldest overwritten first.
+///
+/// Not for several threads at once: see [`Shared`](super::Shared).
+#[derive(Debug)]
+pub struct Ring<T: ?Sized> {
+    /// Bound: [`Bounds`], and whatever the last batch brought.
+    entries: VecDeque<Entry<T>>,
+    bytes: usize,
+    floor: u64,
+    lost: u64,
+    top: u64,
+    /// Entries from here on are the last batch's and stay: else one large batch would leave an
+    /// attentive reader behind before it was even signaled.
+    batch_start: u64,
+    version: u64,
+    /// How many entries there ever were before the oldest here.
+    before: u64,
+    /// Of the entries before this one some were replaced, not overwritten.
+    counted_from: u64,
+    /// Since here every offset has been an entry's.
+    whole_since: u64,
+    slots_min: usize,
+    pub(super) freed: Freed<T>,
+}
+
+impl<T: Item + ?Sized> Ring<T> {
+    /// An empty ring that covers everything after `floor`, with [`SLOTS_MIN`] slots.
+    pub fn new(floor: u64) -> Self {
+        Self::with_slots(floor, SLOTS_MIN)
+    }
+
+    /// An empty ring that never has fewer slots than these: for who knows that they will be used and would
+    /// rather not wait while it grows.
+    pub fn with_slots(floor: u64, slots: usize) -> Self {
+        Self {
+            entries: VecDeque::with_capacity(slots),
+            bytes: 0,
+            floor,
+            lost: floor,
+            top: floor,
+            batch_start: floor.saturating_add(1),
+            version: 0,
+            before: 0,
+            counted_from: 0,
+            whole_since: floor,
+            slots_min: slots,
+            freed: Freed::AtOnce,
+        }
+    }
+
+    /// The offset of the newest entry, or the floor.
+    pub fn top(&self) -> u64 {
+        self.top
+    }
+
+    /// The newest entry.
+    pub fn newest(&self) -> Option<&Entry<T>> {
+        self.entries.back()
+    }
+
+    /// The ring holds everything that came after this offset.
+    pub fn floor(&self) -> u64 {
+        self.floor
+    }
+
+    /// Bytes of all entries, by [`Item::bytes`].
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// How many entries it holds.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether it holds none.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Rises with every change that a reader might want to see: an append, a restatement, a new life.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// Whether a reader who holds everything up to `offset` can be given all the rest.
+    pub fn covers(&self, offset: u64) -> bool {
+        offset >= self.floor
+    }
+
+    /// Whether a reader at `offset` has missed an entry for good. After a [restatement](Self::restate) a
+    /// ring may not cover a reader who has lost nothing.
+    pub fn has_lost(&self, offset: u64) -> bool {
+        offset < self.lost
+    }
+
+    /// What a reader can no longer be given of what came after its cursor.
+    pub fn missed(&self, cursor: &Cursor) -> Missed {
+        if self.covers(cursor.offset) {
+            return Missed::Nothing;
+        }
+        let entries = if cursor.entry != UNCOUNTED && cursor.entry >= self.counted_from {
+            self.before.saturating_sub(cursor.entry)
+        } else if cursor.offset >= self.whole_since {
+            self.floor - cursor.offset
+        } else {
+            0
+        };
+        if entries == 0 { Missed::Uncounted } else { Missed::Entries(entries) }
+    }
+
+    /// The first entry after `offset`, and whether it is the last there is.
+    /// Cost: a binary search in the slots, which looks at no item.
+    pub fn after(&self, offset: u64) -> Option<(&Entry<T>, bool)> {
+        if offset >= self.top {
+            return None;
+        }
+        let index = self.entries.partition_point(|entry| entry.offset <= offset);
+        self.entries.get(index).map(|entry| (entry, index + 1 == self.entries.len()))
+    }
+
+    /// Adds up to `most` of the entries after the cursor, oldest first, to `into`, and moves the cursor past
+    /// them. A reader that was overtaken continues at the oldest, and is told what it missed. The cursor is
+    /// to be one of this ring.
+    pub fn take_after(
+        &self,
+        cursor: &mut Cursor,
+        most: usize,
+        into: &mut Vec<Entry<T>>,
+    ) -> Missed {
+        let missed = self.missed(cursor);
+        let first = if missed != Missed::Nothing {
+            cursor.offset = self.floor;
+            0
+        } else if cursor.entry != UNCOUNTED && cursor.entry >= self.counted_from {
+            usize::try_from(cursor.entry.saturating_sub(self.before)).unwrap_or(usize::MAX)
+        } else {
+            self.entries.partition_point(|entry| entry.offset <= cursor.offset)
+        };
+        let first = first.min(self.entries.len());
+        let end = first.saturating_add(most).min(self.entries.len());
+        into.extend(self.entries.range(first..end).cloned());
+        cursor.entry = self.before + end as u64;
+        if let Some(last) = end.checked_sub(1).and_then(|last| self.entries.get(last)) {
+            cursor.offset = cursor.offset.max(last.offset);
+        }
+        cursor.version = if end == self.entries.len() { self.version } else { UNSEEN };
+        missed
+    }
+
+    /// From now on entries belong to a new batch, and those before may be overwritten.
+    pub fn start_batch(&mut self) {
+        self.batch_start = self.top.saturating_add(1);
+    }
+
+    /// Appends at an offset; one not above the top is not taken, and the answer is false.
+    pub fn push(&mut self, offset: u64, item: Arc<T>, bounds: Bounds) -> bool {
+        if offset <= self.top {
+            return false;
+        }
+        if offset - self.top > 1 {
+            self.whole_since = offset - 1;
+        }
+        self.top = offset;
+        self.bytes += item.bytes();
+        self.entries.push_back(Entry { offset, item });
+        self.version += 1;
+        self.trim(bounds);
+        true
+    }
+
+    /// Appends at the next offset, as a batch of its own, and says which it was: for a sequence that
+    /// nobody else counts.
+    pub fn append(&mut self, item: Arc<T>, bounds: Bounds) -> u64 {
+        self.start_batch();
+        let offset = self.top.saturating_add(1);
+        self.push(offset, item, bounds);
+        offset
+    }
+
+    /// Drops what is beyond the bounds, but nothing of the last batch that is young enough.
+    pub fn trim(&mut self, bounds: Bounds) {
+        while let Some(oldest) = self.entries.front() {
+            let full = self.entries.len() > bounds.entries || self.bytes > bounds.bytes;
+            let spent = full && oldest.offset < self.batch_start;
+            if !spent && oldest.item.at() >= bounds.since {
+                break;
+            }
+            self.drop_oldest();
+        }
+        let capacity = self.entries.capacity();
+        if self.entries.len() < capacity / 4 && capacity > self.slots_min {
+            self.entries.shrink_to(self.slots_min.max(self.entries.len() * 2));
+        }
+    }
+
+    /// Drops the oldest entries until at most `bytes` are left, the last batch's too; says how many.
+    pub fn shrink(&mut self, bytes: usize) -> u64 {
+        let mut dropped = 0;
+        while self.bytes > bytes && self.drop_oldest() {
+            dropped += 1;
+        }
+        dropped
+    }
+
+    /// Everything up to `offset` is replaced by the state as of there: nobody misses anything, but
+    /// whoever is before it needs the state.
+    pub fn restate(&mut self, offset: u64) {
+        self.clear();
+        self.floor = offset;
+        self.top = self.top.max(offset);
+        self.whole_since = self.top;
+        self.version += 1;
+    }
+
+    /// Begins a new life of the sequence, which covers everything after `floor`. What is here belongs to
+    /// the old one and goes; which life a cursor is of, its reader must know.
+    pub fn renew(&mut self, floor: u64) {
+        self.clear();
+        self.entries.shrink_to(self.slots_min);
+        self.floor = floor;
+        self.lost = floor;
+        self.top = floor;
+        self.whole_since = floor;
+        self.batch_start = floor.saturating_add(1);
+        self.version += 1;
+    }
+
+    fn clear(&mut self) {
+        self.before += self.entries.len() as u64;
+        self.counted_from = self.before;
+        self.bytes = 0;
+        self.entries.drain(..).for_each(|entry| self.freed.add(entry.item));
+    }
+
+    fn drop_oldest(&mut self) -> bool {
+        let Some(oldest) = self.entries.pop_front() else { return false };
+        self.bytes -= oldest.item.bytes();
+        self.before += 1;
+        self.floor = oldest.offset;
+        self.lost = oldest.offset;
+        self.freed.add(oldest.item);
+        true
+    }
+}
