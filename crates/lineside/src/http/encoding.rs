@@ -104,6 +104,18 @@ pub(crate) fn is_worth_compressing(content_type: &HeaderValue, body: &[u8]) -> b
         || kind == "application/octet-stream"
 }
 
+/// The body in this coding; compressed away from the socket threads when it is large.
+pub(crate) async fn encode(body: &Bytes, coding: Coding) -> Bytes {
+    let encoded = if body.len() <= limits::COMPRESS_INLINE_BYTES_MAX {
+        coding.encode(body)
+    } else {
+        let body = body.clone();
+        let work = tokio::task::spawn_blocking(move || coding.encode(&body));
+        work.await.unwrap_or_else(|error| Err(io::Error::other(error)))
+    };
+    encoded.expect("writing to memory does not fail").into()
+}
+
 /// Compressed bodies, kept for the next client by the hash of what they hold; the oldest go first.
 #[derive(Debug, Default)]
 pub(crate) struct Compressed {
@@ -118,20 +130,13 @@ struct Kept {
 }
 
 impl Compressed {
-    /// The body in this coding; compressed away from the socket threads when it is large.
+    /// The body in this coding, from what is kept or made now.
     pub(crate) async fn encode(&self, hash: u128, body: &Bytes, coding: Coding) -> Bytes {
         let key = (hash, coding);
         if let Some(kept) = self.kept.lock().bodies.get(&key) {
             return kept.clone();
         }
-        let encoded = if body.len() <= limits::COMPRESS_INLINE_BYTES_MAX {
-            coding.encode(body)
-        } else {
-            let body = body.clone();
-            let work = tokio::task::spawn_blocking(move || coding.encode(&body));
-            work.await.unwrap_or_else(|error| Err(io::Error::other(error)))
-        };
-        let encoded = Bytes::from(encoded.expect("writing to memory does not fail"));
+        let encoded = encode(body, coding).await;
         self.keep(key, encoded.clone());
         encoded
     }

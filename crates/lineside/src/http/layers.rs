@@ -11,6 +11,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 
 use super::errors::Refusal;
 use super::limits;
+use super::reply::{Representation, Wants};
 use crate::app::App;
 
 /// Headers of ours that a page of another origin may read.
@@ -87,6 +88,31 @@ fn set(headers: &mut HeaderMap, name: HeaderName, value: &'static str) {
 fn is_page(headers: &HeaderMap) -> bool {
     let kind = headers.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);
     kind.is_some_and(|kind| kind.starts_with(b"text/html"))
+}
+
+/// Gives a page what every representation has: a tag, an answer to who holds it already, a coding.
+pub(crate) async fn represent_pages(
+    State(app): State<App>,
+    wants: Wants,
+    request: Request,
+    next: Next,
+) -> Response {
+    let response = next.run(request).await;
+    if response.status() != StatusCode::OK || !is_page(response.headers()) {
+        return response;
+    }
+    let (mut parts, body) = response.into_parts();
+    let Ok(body) = axum::body::to_bytes(body, limits::PAGE_BYTES_MAX).await else {
+        return Refusal::Internal.into_response();
+    };
+    let Some(kind) = parts.headers.remove(header::CONTENT_TYPE) else {
+        return Refusal::Internal.into_response();
+    };
+    let mut reply = Representation::new(kind, body).passing().reply(&wants, &app).await;
+    // A page says itself how long it is good.
+    parts.headers.remove(header::CONTENT_LENGTH);
+    reply.headers_mut().extend(parts.headers);
+    reply
 }
 
 /// The policy for bytes that a producer made and we pass on.

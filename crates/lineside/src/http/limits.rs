@@ -36,6 +36,8 @@ pub(crate) const VEHICLES_MAX: usize = 50_000;
 /// Departures in one reply, and how far they look ahead: those of a stop's channel.
 pub(crate) const DEPARTURES_MAX: usize = 40;
 
+/// The largest page; a list's length is bounded, so pages stay far below.
+pub(crate) const PAGE_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Bodies shorter than this are not worth compressing.
 pub(crate) const COMPRESS_BYTES_MIN: usize = 1024;
 /// Bodies longer than this are compressed away from the threads that serve sockets.

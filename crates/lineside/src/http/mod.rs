@@ -32,6 +32,7 @@ use utoipa_axum::router::OpenApiRouter;
 
 pub(crate) use encoding::Compressed;
 pub(crate) use errors::Refusal;
+pub(crate) use layers::represent_pages;
 pub(crate) use parameters::Parameters;
 pub(crate) use parameters::bad;
 pub(crate) use reply::{Representation, Wants};

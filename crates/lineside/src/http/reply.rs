@@ -14,7 +14,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use lineside_sync::UnixMillis;
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::encoding::{self, Coding, Compressed};
+use super::encoding::{self, Coding};
 use crate::app::App;
 
 /// What a client said about the representation it wants: which coding, and what it already has.
@@ -54,6 +54,8 @@ pub(crate) struct Representation {
     hash: u128,
     modified: Option<UnixMillis>,
     fresh_for: Duration,
+    /// Made for this reply: the next client will see another, so the coded body is not worth keeping.
+    is_passing: bool,
     more: HeaderMap,
 }
 
@@ -68,7 +70,7 @@ impl Representation {
     /// A body whose hash (XXH3, 128 bits) is known.
     pub(crate) fn hashed(content_type: HeaderValue, body: Bytes, hash: u128) -> Self {
         let (modified, fresh_for, more) = (None, Duration::ZERO, HeaderMap::new());
-        Self { content_type, body, hash, modified, fresh_for, more }
+        Self { content_type, body, hash, modified, fresh_for, is_passing: false, more }
     }
 
     /// A value as JSON.
@@ -104,6 +106,12 @@ impl Representation {
         self
     }
 
+    /// Made for one reply, as a page is; its coded form is not kept for others.
+    pub(crate) fn passing(mut self) -> Self {
+        self.is_passing = true;
+        self
+    }
+
     /// One more header.
     pub(crate) fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.more.insert(name, value);
@@ -126,7 +134,11 @@ impl Representation {
             None => self.body,
             Some(name) => {
                 headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(name));
-                compressed(app).encode(self.hash, &self.body, coding).await
+                if self.is_passing {
+                    encoding::encode(&self.body, coding).await
+                } else {
+                    app.compressed().encode(self.hash, &self.body, coding).await
+                }
             }
         };
         headers.insert(header::CONTENT_LENGTH, HeaderValue::from(body.len()));
@@ -171,10 +183,6 @@ impl Representation {
         }
         headers
     }
-}
-
-fn compressed(app: &App) -> &Compressed {
-    app.compressed()
 }
 
 /// The time as HTTP writes it; none before 1970.

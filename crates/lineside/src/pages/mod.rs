@@ -19,10 +19,11 @@ mod states;
 mod trip;
 mod words;
 
-use axum::Router;
 use axum::routing::get;
+use axum::{Router, middleware};
 
 use crate::app::App;
+use crate::http::represent_pages;
 
 /// The pages and what they load.
 pub(crate) fn router(app: App) -> Router {
@@ -33,6 +34,7 @@ pub(crate) fn router(app: App) -> Router {
         .route("/map", get(map::page))
         .route("/map/stop", get(map::stop))
         .route("/map/trip", get(trip::sheet))
+        .layer(middleware::from_fn_with_state(app.clone(), represent_pages))
         .merge(assets::router())
         .with_state(app)
 }

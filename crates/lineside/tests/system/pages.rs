@@ -107,6 +107,24 @@ async fn pages_let_no_script_in_and_answer_head() {
 }
 
 #[tokio::test]
+async fn a_page_has_a_tag_and_a_coding() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = serve(folder.path(), "").await;
+    let url = format!("{}/", server.url);
+    let first = send(Method::GET, &url, &[("accept-encoding", "gzip")]).await;
+    assert_eq!(first.headers()["content-encoding"], "gzip");
+    assert_eq!(first.headers()["cache-control"], "no-cache");
+    assert!(first.headers()["etag"].to_str().unwrap().ends_with("-gzip\""));
+    // A page holds the moment it was made at, so only "whatever you have" is held still.
+    let again = send(Method::GET, &url, &[("if-none-match", "*")]).await;
+    assert_eq!(again.status(), 304);
+    let head = send(Method::HEAD, &url, &[]).await;
+    assert!(
+        head.headers().contains_key("etag") && !head.headers().contains_key("content-encoding")
+    );
+}
+
+#[tokio::test]
 async fn what_is_not_there_is_404_and_files_are_kept() {
     let url = shared_demo();
     for path in [
