@@ -1,1 +1,195 @@
 //! Permits that are had at once or not at all.
+//!
+//! Admission control wants an answer, not a place in a queue: whoever comes when all permits are out is
+//! refused at once, counted, and can be told to come back later. The limit and the permits that are out
+//! share one atomic word, so the limit is exact at every moment, also while it is being changed.
+//!
+//! Whoever would rather wait for a permit should use `tokio::sync::Semaphore`.
+
+#[cfg(all(test, any(loom, shuttle)))]
+mod model;
+
+use std::fmt;
+use std::sync::Arc;
+
+use crossbeam_utils::CachePadded;
+
+use crate::primitive::atomic::AtomicU64;
+use crate::primitive::atomic::Ordering::{Acquire, Relaxed, Release};
+
+/// A number of permits, each had at once or not at all.
+///
+/// Guarantees:
+/// - A permit is only given while fewer than the limit are out. A refusal means that at the moment of
+///   asking no permit was left: there are no refusals by accident.
+/// - A permit comes back when it is dropped, also by a panic. What was done under a permit is seen by
+///   whoever is given it next.
+/// - Cost: a permit is one load and one compare-and-exchange, repeated while others change the word
+///   at the same moment; giving it back is one atomic subtraction; a refusal writes only the count of
+///   refusals, on a cache line of its own. Nothing allocates, waits or locks.
+///
+/// ```
+/// use lineside_sync::semaphore::Semaphore;
+///
+/// let connections = Semaphore::new(1);
+/// let first = connections.try_acquire().expect("a permit is left");
+/// assert!(connections.try_acquire().is_none(), "refused at once");
+/// drop(first);
+/// assert!(connections.try_acquire().is_some());
+/// assert_eq!(connections.refused(), 1);
+/// ```
+pub struct Semaphore {
+    /// The limit in the upper half, the permits that are out in the lower.
+    word: CachePadded<AtomicU64>,
+    refused: CachePadded<AtomicU64>,
+    #[cfg(all(test, any(loom, shuttle)))]
+    mistake: Option<model::Mistake>,
+}
+
+const HALF: u32 = u32::BITS;
+
+const fn limit_of(word: u64) -> u32 {
+    (word >> HALF) as u32
+}
+
+const fn held_of(word: u64) -> u32 {
+    word as u32
+}
+
+impl Semaphore {
+    /// A semaphore that gives out at most `limit` permits at once.
+    pub fn new(limit: u32) -> Self {
+        Self {
+            word: CachePadded::new(AtomicU64::new(u64::from(limit) << HALF)),
+            refused: CachePadded::new(AtomicU64::new(0)),
+            #[cfg(all(test, any(loom, shuttle)))]
+            mistake: None,
+        }
+    }
+
+    /// A permit, if one is left at this moment. It borrows the semaphore: the cheapest way.
+    pub fn try_acquire(&self) -> Option<Permit<'_>> {
+        self.enter().then(|| Permit { semaphore: self })
+    }
+
+    /// A permit, if one is left at this moment, that can be moved into a task. Beside
+    /// [`try_acquire`](Self::try_acquire) it costs one more count of references, and only when it is given.
+    pub fn try_acquire_owned(self: &Arc<Self>) -> Option<OwnedPermit> {
+        self.enter().then(|| OwnedPermit { semaphore: Arc::clone(self) })
+    }
+
+    /// How many permits there may be out at once.
+    pub fn limit(&self) -> u32 {
+        limit_of(self.word.load(Relaxed))
+    }
+
+    /// How many permits are out: exact at some moment during the call.
+    pub fn held(&self) -> u32 {
+        held_of(self.word.load(Relaxed))
+    }
+
+    /// How often a permit was refused, since the start.
+    pub fn refused(&self) -> u64 {
+        self.refused.load(Relaxed)
+    }
+
+    /// Changes the limit, from now on. Permits that are out beyond a lower limit stay with who has them;
+    /// none is given until enough of them have come back.
+    pub fn set_limit(&self, limit: u32) {
+        let limit = u64::from(limit) << HALF;
+        #[cfg(all(test, any(loom, shuttle)))]
+        if self.mistake == Some(model::Mistake::LimitIsStored) {
+            let held = self.held();
+            self.word.store(limit | u64::from(held), Relaxed);
+            return;
+        }
+        let with_limit = |word| Some(limit | u64::from(held_of(word)));
+        let changed = self.word.fetch_update(Relaxed, Relaxed, with_limit);
+        debug_assert!(changed.is_ok(), "an update without a condition happens");
+    }
+
+    fn enter(&self) -> bool {
+        let mut word = self.word.load(Relaxed);
+        loop {
+            if held_of(word) >= limit_of(word) {
+                self.refused.fetch_add(1, Relaxed);
+                return false;
+            }
+            #[cfg(all(test, any(loom, shuttle)))]
+            if self.mistake == Some(model::Mistake::ChecksThenActs) {
+                self.word.fetch_add(1, Acquire);
+                return true;
+            }
+            // Below the limit, which is at most `u32::MAX`: the lower half cannot overflow into the upper.
+            match self.word.compare_exchange_weak(word, word + 1, Acquire, Relaxed) {
+                Ok(_) => return true,
+                Err(changed) => word = changed,
+            }
+        }
+    }
+
+    fn leave(&self) {
+        #[cfg(all(test, any(loom, shuttle)))]
+        match self.mistake {
+            Some(model::Mistake::ComesBackUnordered) => {
+                self.word.fetch_sub(1, Relaxed);
+                return;
+            }
+            Some(model::Mistake::ComesBackInTwoSteps) => {
+                let word = self.word.load(Relaxed);
+                self.word.store(word - 1, Release);
+                return;
+            }
+            Some(model::Mistake::LostByPanic) if std::thread::panicking() => return,
+            _ => {}
+        }
+        self.word.fetch_sub(1, Release);
+    }
+}
+
+impl fmt::Debug for Semaphore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = self.word.load(Relaxed);
+        f.debug_struct("Semaphore")
+            .field("limit", &limit_of(word))
+            .field("held", &held_of(word))
+            .field("refused", &self.refused())
+            .finish()
+    }
+}
+
+/// One of the permits of a [`Semaphore`]; given back when dropped.
+#[must_use = "a permit that is dropped is given back"]
+pub struct Permit<'a> {
+    semaphore: &'a Semaphore,
+}
+
+impl fmt::Debug for Permit<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Permit").finish_non_exhaustive()
+    }
+}
+
+impl Drop for Permit<'_> {
+    fn drop(&mut self) {
+        self.semaphore.leave();
+    }
+}
+
+/// One of the permits of a [`Semaphore`] that it keeps alive; given back when dropped. One pointer wide.
+#[must_use = "a permit that is dropped is given back"]
+pub struct OwnedPermit {
+    semaphore: Arc<Semaphore>,
+}
+
+impl fmt::Debug for OwnedPermit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OwnedPermit").finish_non_exhaustive()
+    }
+}
+
+impl Drop for OwnedPermit {
+    fn drop(&mut self) {
+        self.semaphore.leave();
+    }
+}

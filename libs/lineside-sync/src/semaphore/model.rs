@@ -1,0 +1,156 @@
+//! What the permits promise, under every interleaving.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::AtomicU32 as Plain;
+use std::sync::atomic::Ordering::SeqCst;
+
+use super::Semaphore;
+use crate::model::{explore, finds_a_fault};
+use crate::primitive::Arc;
+use crate::primitive::atomic::AtomicU32;
+use crate::primitive::atomic::Ordering::Relaxed;
+use crate::primitive::thread;
+
+/// Faults made on purpose, each of which a model must notice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mistake {
+    ChecksThenActs,
+    ComesBackUnordered,
+    ComesBackInTwoSteps,
+    LimitIsStored,
+    LostByPanic,
+}
+
+fn semaphore(limit: u32, mistake: Option<Mistake>) -> Arc<Semaphore> {
+    Arc::new(Semaphore { mistake, ..Semaphore::new(limit) })
+}
+
+/// Three ask for two permits; whoever has one sees how many do.
+fn the_limit(mistake: Option<Mistake>) {
+    const LIMIT: u32 = 2;
+    let semaphore = semaphore(LIMIT, mistake);
+    // Not the model's: how many are inside is looked at, not synchronized by.
+    let inside = std::sync::Arc::new(Plain::new(0));
+    let ask = |semaphore: &Semaphore, inside: &Plain| {
+        let Some(permit) = semaphore.try_acquire() else { return 0 };
+        assert!(inside.fetch_add(1, SeqCst) < LIMIT, "more than the limit are inside");
+        thread::yield_now();
+        inside.fetch_sub(1, SeqCst);
+        drop(permit);
+        1
+    };
+    let others: Vec<_> = (0..2)
+        .map(|_| {
+            let (semaphore, inside) = (Arc::clone(&semaphore), std::sync::Arc::clone(&inside));
+            thread::spawn(move || ask(&semaphore, &inside))
+        })
+        .collect();
+    let mut given = ask(&semaphore, &inside);
+    for other in others {
+        given += other.join().expect("a thread asks");
+    }
+    assert_eq!(given + semaphore.refused(), 3, "each is given a permit or counted as refused");
+    assert!(given >= 2, "two of three fit at any time");
+    all_come_back(&semaphore, LIMIT);
+}
+
+fn all_come_back(semaphore: &Semaphore, limit: u32) {
+    assert_eq!(semaphore.held(), 0, "permits are lost, or made up");
+    let permits: Vec<_> = (0..limit).filter_map(|_| semaphore.try_acquire()).collect();
+    assert_eq!(permits.len(), limit as usize);
+    assert!(semaphore.try_acquire().is_none());
+}
+
+#[test]
+fn the_limit_is_never_exceeded() {
+    explore(|| the_limit(None));
+}
+
+#[test]
+fn checking_before_acting_would_be_noticed() {
+    finds_a_fault(|| the_limit(Some(Mistake::ChecksThenActs)));
+}
+
+#[test]
+fn a_permit_given_back_in_two_steps_would_be_noticed() {
+    finds_a_fault(|| the_limit(Some(Mistake::ComesBackInTwoSteps)));
+}
+
+/// With one permit a semaphore is a lock: what was done under it is there for the next.
+fn handing_on(mistake: Option<Mistake>) {
+    let semaphore = semaphore(1, mistake);
+    let count = Arc::new(AtomicU32::new(0));
+    let bump = |semaphore: &Semaphore, count: &AtomicU32| {
+        let Some(_permit) = semaphore.try_acquire() else { return 0 };
+        count.store(count.load(Relaxed) + 1, Relaxed);
+        1
+    };
+    let other = {
+        let (semaphore, count) = (Arc::clone(&semaphore), Arc::clone(&count));
+        thread::spawn(move || bump(&semaphore, &count))
+    };
+    let given = bump(&semaphore, &count) + bump(&semaphore, &count);
+    let given = given + other.join().expect("a thread bumps");
+    assert_eq!(count.load(Relaxed), given, "a step under a permit was not seen by the next");
+}
+
+#[test]
+fn what_was_done_under_a_permit_is_seen_by_the_next() {
+    explore(|| handing_on(None));
+}
+
+// shuttle knows only one order for all threads.
+#[cfg(loom)]
+#[test]
+fn a_permit_given_back_without_order_would_be_noticed() {
+    finds_a_fault(|| handing_on(Some(Mistake::ComesBackUnordered)));
+}
+
+fn resizing(mistake: Option<Mistake>) {
+    let semaphore = semaphore(1, mistake);
+    let other = {
+        let semaphore = Arc::clone(&semaphore);
+        thread::spawn(move || drop(semaphore.try_acquire()))
+    };
+    semaphore.set_limit(2);
+    assert_eq!(semaphore.limit(), 2);
+    other.join().expect("a thread asks");
+    all_come_back(&semaphore, 2);
+}
+
+#[test]
+fn no_permit_is_lost_while_the_limit_changes() {
+    explore(|| resizing(None));
+}
+
+#[test]
+fn a_limit_that_is_simply_stored_would_be_noticed() {
+    finds_a_fault(|| resizing(Some(Mistake::LimitIsStored)));
+}
+
+fn panicking(mistake: Option<Mistake>) {
+    let semaphore = semaphore(1, mistake);
+    let other = {
+        let semaphore = Arc::clone(&semaphore);
+        thread::spawn(move || {
+            let ended = catch_unwind(AssertUnwindSafe(|| {
+                let _permit = semaphore.try_acquire();
+                resume_unwind(Box::new(()));
+            }));
+            assert!(ended.is_err());
+        })
+    };
+    drop(semaphore.try_acquire());
+    other.join().expect("the panic was caught");
+    all_come_back(&semaphore, 1);
+}
+
+#[test]
+fn a_panic_gives_its_permit_back() {
+    explore(|| panicking(None));
+}
+
+#[test]
+fn a_permit_lost_by_a_panic_would_be_noticed() {
+    finds_a_fault(|| panicking(Some(Mistake::LostByPanic)));
+}

@@ -1,0 +1,189 @@
+//! What loads promise, under every interleaving.
+//!
+//! papaya is not a part of the models: to them each of its operations is one step (the atomic `touched`
+//! beside it shows the checker who reads and who writes). What is modeled is everything around it, which is
+//! where a load could be doubled and a waiter forgotten.
+
+use std::convert::Infallible;
+use std::future::{Future, pending};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::pin::pin;
+use std::sync::atomic::AtomicU32 as Plain;
+use std::sync::atomic::Ordering::SeqCst;
+use std::task::{Context, Poll, Waker};
+
+use super::{Limits, Table};
+use crate::model::{explore, finds_a_fault};
+use crate::primitive::Arc;
+use crate::primitive::atomic::AtomicU32;
+use crate::primitive::atomic::Ordering::Relaxed;
+use crate::primitive::thread;
+
+/// Faults made on purpose, each of which a model must notice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mistake {
+    LooksOnce,
+    LooksThenRegisters,
+    TellsOnlyOne,
+    LeavesSilently,
+    LoadWinsOverRemoval,
+}
+
+const KEY: u8 = 7;
+const LIMITS: Limits = Limits { entries: 4, weight: 4, age: None };
+
+type Numbers<E = Infallible> = Table<u8, u32, E>;
+
+fn table<E>(mistake: Option<Mistake>) -> Arc<Numbers<E>> {
+    Arc::new(Table { mistake, ..Table::new(LIMITS, |_, _| 1) })
+}
+
+fn nothing_is_under_way<E>(table: &Numbers<E>) {
+    assert!(table.books.lock().flights.is_empty(), "a load is left in the books");
+}
+
+/// So many ask at once.
+fn asking(n_askers: u32, mistake: Option<Mistake>) {
+    let table = table::<Infallible>(mistake);
+    // Not the model's: loads are counted, not synchronized by.
+    let loads = std::sync::Arc::new(Plain::new(0));
+    let ask = |table: &Numbers, loads: &Plain| {
+        let Ok(value) = table.load_blocking(KEY, || Ok(loads.fetch_add(1, SeqCst)));
+        assert_eq!(value, 0, "the first load is the only one");
+    };
+    let others: Vec<_> = (1..n_askers)
+        .map(|_| {
+            let (table, loads) = (Arc::clone(&table), std::sync::Arc::clone(&loads));
+            thread::spawn(move || ask(&table, &loads))
+        })
+        .collect();
+    ask(&table, &loads);
+    others.into_iter().for_each(|other| other.join().expect("a thread asks"));
+    assert_eq!(loads.load(SeqCst), 1);
+    nothing_is_under_way(&table);
+}
+
+#[test]
+fn a_missing_value_is_loaded_once_for_all_who_ask() {
+    explore(|| asking(3, None));
+}
+
+#[test]
+fn looking_only_before_the_lock_would_be_noticed() {
+    finds_a_fault(|| asking(2, Some(Mistake::LooksOnce)));
+}
+
+#[test]
+fn a_waiter_that_registers_too_late_would_be_noticed() {
+    finds_a_fault(|| asking(2, Some(Mistake::LooksThenRegisters)));
+}
+
+#[test]
+fn a_waiter_that_nobody_tells_would_be_noticed() {
+    finds_a_fault(|| asking(3, Some(Mistake::TellsOnlyOne)));
+}
+
+/// One loader panics; whoever else asks loads by himself.
+fn panicking(mistake: Option<Mistake>) {
+    let table = table::<Infallible>(mistake);
+    let other = {
+        let table = Arc::clone(&table);
+        thread::spawn(move || {
+            let load = || table.load_blocking(KEY, || resume_unwind(Box::new(())));
+            // Whoever came second was given the other's value.
+            assert!(!matches!(catch_unwind(AssertUnwindSafe(load)), Ok(Ok(0))));
+        })
+    };
+    assert_eq!(table.load_blocking(KEY, || Ok(1)), Ok(1));
+    other.join().expect("the panic was caught");
+    nothing_is_under_way(&table);
+}
+
+#[test]
+fn another_takes_over_from_a_loader_that_panics() {
+    explore(|| panicking(None));
+}
+
+fn poll_once<F: Future>(future: F) -> Poll<F::Output> {
+    pin!(future).poll(&mut Context::from_waker(Waker::noop()))
+}
+
+/// A load is canceled while one waits for it and another stops waiting.
+fn canceling(mistake: Option<Mistake>) {
+    let table = table::<Infallible>(mistake);
+    let mut canceled = Box::pin(table.load(KEY, pending));
+    let mut context = Context::from_waker(Waker::noop());
+    assert!(canceled.as_mut().poll(&mut context).is_pending());
+    let stays = {
+        let table = Arc::clone(&table);
+        thread::spawn(move || assert_eq!(table.load_blocking(KEY, || Ok(1)), Ok(1)))
+    };
+    let goes = {
+        let table = Arc::clone(&table);
+        thread::spawn(move || {
+            let polled = poll_once(table.load(KEY, pending));
+            assert!(matches!(polled, Poll::Pending | Poll::Ready(Ok(1))));
+        })
+    };
+    drop(canceled);
+    stays.join().expect("nobody waits for ever");
+    goes.join().expect("a thread asks");
+    nothing_is_under_way(&table);
+}
+
+#[test]
+fn another_takes_over_from_a_loader_that_is_canceled() {
+    explore(|| canceling(None));
+}
+
+#[test]
+fn a_loader_that_leaves_silently_would_be_noticed() {
+    finds_a_fault(|| canceling(Some(Mistake::LeavesSilently)));
+    finds_a_fault(|| panicking(Some(Mistake::LeavesSilently)));
+}
+
+/// Both fail, each in its own way; each hears of a failure of one of them.
+fn failing() {
+    let table = table::<u8>(None);
+    let other = {
+        let table = Arc::clone(&table);
+        thread::spawn(move || table.load_blocking(KEY, || Err(1)))
+    };
+    let heard = table.load_blocking(KEY, || Err(2));
+    let other = other.join().expect("a thread asks");
+    assert!(matches!((heard, other), (Err(2), Err(1)) | (Err(1), Err(1)) | (Err(2), Err(2))));
+    assert!(table.is_empty(), "a failure is not kept");
+    nothing_is_under_way(&table);
+}
+
+#[test]
+fn a_failure_is_told_to_all_who_waited() {
+    explore(failing);
+}
+
+/// What is loaded changes while it is loaded, and the table is told to forget it.
+fn removing(mistake: Option<Mistake>) {
+    let table = table::<Infallible>(mistake);
+    let source = Arc::new(AtomicU32::new(1));
+    let loads = {
+        let (table, source) = (Arc::clone(&table), Arc::clone(&source));
+        thread::spawn(move || table.load_blocking(KEY, || Ok(source.load(Relaxed))))
+    };
+    source.store(2, Relaxed);
+    table.remove(&KEY);
+    let Ok(loaded) = loads.join().expect("a thread loads");
+    let kept = table.pin().get(&KEY).copied();
+    assert!(kept.is_none_or(|kept| kept == 2 && loaded == 2), "what was removed is back");
+    assert_eq!(table.weight(), table.len(), "the books are wrong");
+    nothing_is_under_way(&table);
+}
+
+#[test]
+fn a_removal_wins_over_a_load_that_began_before_it() {
+    explore(|| removing(None));
+}
+
+#[test]
+fn a_load_that_wins_over_a_removal_would_be_noticed() {
+    finds_a_fault(|| removing(Some(Mistake::LoadWinsOverRemoval)));
+}

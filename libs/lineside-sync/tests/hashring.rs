@@ -1,0 +1,182 @@
+//! Placement as it is promised, and what may move.
+#![cfg(not(any(loom, shuttle)))]
+
+use std::collections::BTreeMap;
+
+use lineside_sync::hashring::{HashRing, Member, POINTS_MAX, POINTS_PER_WEIGHT, SEED};
+use proptest::prelude::*;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+fn ring(members: &[(&str, u16)]) -> HashRing {
+    HashRing::new(members.iter().map(|(name, weight)| Member::new(name, *weight))).unwrap()
+}
+
+fn keys(n: usize) -> impl Iterator<Item = String> {
+    (0..n).map(|n| format!("network-{n}"))
+}
+
+/// The wire contract: a change here splits the ownership of a running cluster.
+#[test]
+fn keys_are_where_the_contract_puts_them() {
+    let ring = ring(&[("node-a", 1), ("node-b", 1), ("node-c", 2), ("node-d", 1)]);
+    let long = "lineside ".repeat(40);
+    let expected = [
+        ("", "node-a node-c node-d node-b"),
+        ("a", "node-c node-b node-d node-a"),
+        ("city", "node-d node-c node-a node-b"),
+        ("ruter", "node-c node-a node-b node-d"),
+        ("entur-national", "node-c node-b node-a node-d"),
+        ("北京地铁", "node-a node-c node-d node-b"),
+        ("network-0", "node-c node-b node-d node-a"),
+        ("network-1", "node-b node-a node-c node-d"),
+        ("network-2", "node-c node-a node-b node-d"),
+        (long.as_str(), "node-c node-d node-a node-b"),
+    ];
+    for (key, owners) in expected {
+        let found: Vec<_> = ring.owners(key.as_bytes()).collect();
+        assert_eq!(found.join(" "), owners, "{key:?}");
+        assert_eq!(ring.owner(key.as_bytes()), Some(found[0]), "{key:?}");
+    }
+}
+
+/// The rule in the module's words, as slowly as it reads.
+fn owner_by_the_rule(members: &BTreeMap<String, u16>, key: &[u8]) -> Option<String> {
+    let key = xxh3_64_with_seed(key, SEED);
+    let mut best: Option<(u64, &String)> = None;
+    for (name, weight) in members {
+        for point in 0..u32::from(*weight) * POINTS_PER_WEIGHT {
+            let bytes = [name.as_bytes(), &point.to_le_bytes()].concat();
+            let distance = xxh3_64_with_seed(&bytes, SEED).wrapping_sub(key);
+            if best.is_none_or(|(nearest, _)| distance < nearest) {
+                best = Some((distance, name));
+            }
+        }
+    }
+    best.map(|(_, name)| name.clone())
+}
+
+fn build(members: &BTreeMap<String, u16>) -> HashRing {
+    HashRing::new(members.iter().map(|(name, weight)| Member::new(name, *weight))).unwrap()
+}
+
+fn members() -> impl Strategy<Value = BTreeMap<String, u16>> {
+    prop::collection::btree_map("[a-z]{1,6}", 0u16..4, 1..8)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 2 } else { 64 }))]
+
+    #[test]
+    fn the_owner_is_who_the_rule_names(members in members(), keys in prop::collection::vec(".{0,12}", 1..8)) {
+        let ring = build(&members);
+        for key in keys {
+            let expected = owner_by_the_rule(&members, key.as_bytes());
+            prop_assert_eq!(ring.owner(key.as_bytes()), expected.as_deref());
+            prop_assert_eq!(ring.owners(key.as_bytes()).next(), expected.as_deref());
+        }
+    }
+
+    #[test]
+    fn whoever_comes_takes_keys_only_for_itself(members in members(), name in "[A-Z]{1,4}", weight in 1u16..4) {
+        let before = build(&members);
+        let mut more = members;
+        more.insert(name.clone(), weight);
+        let after = build(&more);
+        for key in keys(300) {
+            let (was, is) = (before.owner(key.as_bytes()), after.owner(key.as_bytes()));
+            prop_assert!(was == is || is == Some(name.as_str()), "{} moved from {:?} to {:?}", key, was, is);
+        }
+    }
+
+    #[test]
+    fn keys_of_whoever_goes_fall_to_the_next_owner(members in members(), pick in any::<prop::sample::Index>()) {
+        let before = build(&members);
+        let mut fewer = members;
+        let gone = fewer.keys().nth(pick.index(fewer.len())).unwrap().clone();
+        fewer.remove(&gone);
+        let after = build(&fewer);
+        for key in keys(300) {
+            let expected = before.owners(key.as_bytes()).find(|owner| *owner != gone);
+            prop_assert_eq!(after.owner(key.as_bytes()), expected);
+        }
+    }
+
+    #[test]
+    fn a_change_of_weight_moves_keys_to_or_from_that_member(members in members(), pick in any::<prop::sample::Index>(), weight in 0u16..5) {
+        let before = build(&members);
+        let mut changed = members;
+        let name = changed.keys().nth(pick.index(changed.len())).unwrap().clone();
+        let was = changed.insert(name.clone(), weight).unwrap();
+        let after = build(&changed);
+        for key in keys(300) {
+            let (old, new) = (before.owner(key.as_bytes()), after.owner(key.as_bytes()));
+            let gains = if weight >= was { new } else { old };
+            prop_assert!(old == new || gains == Some(name.as_str()));
+        }
+    }
+
+    #[test]
+    fn owners_are_all_members_with_weight_each_once(members in members(), key in ".{0,12}") {
+        let ring = build(&members);
+        let mut owners: Vec<_> = ring.owners(key.as_bytes()).collect();
+        owners.sort_unstable();
+        let with_weight = members.iter().filter(|(_, weight)| **weight > 0);
+        let expected: Vec<_> = with_weight.map(|(name, _)| name.as_str()).collect();
+        prop_assert_eq!(owners, expected);
+    }
+}
+
+#[test]
+fn the_order_of_the_members_does_not_matter() {
+    let one = ring(&[("a", 1), ("b", 2), ("c", 1)]);
+    let other = ring(&[("c", 1), ("a", 1), ("b", 2)]);
+    assert!(keys(1_000).all(|key| one.owner(key.as_bytes()) == other.owner(key.as_bytes())));
+}
+
+#[test]
+fn a_member_moves_about_its_share_when_it_comes() {
+    let names: Vec<_> = (0..10).map(|n| format!("node-{n}")).collect();
+    let members = |n: usize| names.iter().take(n).map(|name| Member::new(name, 1));
+    let (nine, ten) = (HashRing::new(members(9)).unwrap(), HashRing::new(members(10)).unwrap());
+    let n_keys = 20_000;
+    let moved = keys(n_keys).filter(|key| nine.owner(key.as_bytes()) != ten.owner(key.as_bytes()));
+    let moved = moved.count() as f64 / n_keys as f64;
+    assert!((moved - ten.share("node-9")).abs() < 0.01, "{moved} beside {}", ten.share("node-9"));
+    assert!((0.07..0.13).contains(&moved), "{moved} of all keys moved, 0.1 would be even");
+}
+
+#[test]
+fn shares_follow_the_weights() {
+    let ring = ring(&[("one", 4), ("two", 8), ("none", 0), ("four", 16)]);
+    for (name, fair) in [("one", 1.0 / 7.0), ("two", 2.0 / 7.0), ("none", 0.0), ("four", 4.0 / 7.0)]
+    {
+        let share = ring.share(name);
+        assert!((share - fair).abs() <= fair * 0.15, "{name} owns {share} instead of {fair}");
+    }
+    let whole: f64 = ring.members().iter().map(|member| ring.share(&member.name)).sum();
+    assert!((whole - 1.0).abs() < 1e-9, "{whole}");
+    assert_eq!(ring.share("stranger"), 0.0);
+}
+
+#[test]
+fn without_weight_nobody_owns() {
+    assert_eq!(ring(&[]).owner(b"key"), None);
+    assert_eq!(ring(&[("a", 0)]).owner(b"key"), None);
+    assert_eq!(ring(&[("a", 0)]).owners(b"key").count(), 0);
+}
+
+#[test]
+fn alone_one_owns_everything() {
+    let ring = ring(&[("a", 1)]);
+    assert!(keys(100).all(|key| ring.owner(key.as_bytes()) == Some("a")));
+    assert!((ring.share("a") - 1.0).abs() < 1e-9);
+}
+
+#[test]
+fn members_that_make_no_ring_are_refused() {
+    let twice = HashRing::new([Member::new("a", 1), Member::new("a", 2)]).unwrap_err();
+    assert_eq!(twice.to_string(), "two members are called \"a\"");
+    let n_members = POINTS_MAX / (u16::MAX as usize * POINTS_PER_WEIGHT as usize) + 1;
+    let heavy = (0..n_members).map(|n| Member::new(&n.to_string(), u16::MAX));
+    assert!(HashRing::new(heavy).unwrap_err().to_string().contains("points"));
+}
