@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use super::{Batch, Interest, Listen, Listeners, Place, Reached, Ready, Signal, Signals, Topic, Wake};
+use super::{
+    Batch, Interest, Listen, Listeners, Place, Reached, Ready, Signal, Signals, Topic, Wake,
+};
 use crate::model::{explore, finds_a_fault};
 use crate::primitive::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::primitive::thread;
@@ -268,7 +270,8 @@ fn signaling_from_two() {
     let bell = Bell::new();
     let signal = Signal::new(1, bell.clone());
     rooms.iter().for_each(|room| room.join(signal.clone()));
-    let publishers = rooms.clone().map(|room| thread::spawn(move || room.publish(1, Mistake::None)));
+    let publishers =
+        rooms.clone().map(|room| thread::spawn(move || room.publish(1, Mistake::None)));
     let mut cursors = [Cursor::at(0); 2];
     let mut drain_both = || {
         let mut notes = 0;

@@ -18,15 +18,17 @@ use crate::primitive::atomic::{AtomicBool, Ordering};
 pub struct Ready<K, W: ?Sized> {
     shared: Arc<Listed<K, W>>,
     /// Taken and put back, so that a take allocates nothing.
-    spare: Vec<Arc<Place<K, W>>>,
+    spare: Places<K, W>,
     #[cfg(all(test, any(loom, shuttle)))]
     pub(super) mistake: super::model::Mistake,
 }
 
+type Places<K, W> = Vec<Arc<Place<K, W>>>;
+
 struct Listed<K, W: ?Sized> {
     signal: Arc<Signal<W>>,
     /// `None` once the partition is gone. Bound: one per place.
-    places: Mutex<Option<Vec<Arc<Place<K, W>>>>>,
+    places: Mutex<Option<Places<K, W>>>,
 }
 
 /// A partition's place among the [listeners](super::Listeners) of one topic.
@@ -40,10 +42,8 @@ pub struct Place<K, W: ?Sized> {
 impl<K: Copy, W: Wake + ?Sized> Ready<K, W> {
     /// A partition's list. `number` tells the partition from others.
     pub fn new(number: u64, wake: Arc<W>) -> Self {
-        let shared = Listed {
-            signal: Signal::new(number, wake),
-            places: Mutex::new(Some(Vec::new())),
-        };
+        let shared =
+            Listed { signal: Signal::new(number, wake), places: Mutex::new(Some(Vec::new())) };
         Self {
             shared: Arc::new(shared),
             spare: Vec::new(),

@@ -9,7 +9,7 @@
 //!   overtaken is told so, with the exact number of entries overwritten wherever that can be known.
 //! - *Bounds*: entries, bytes and age, by [`Bounds`]. What was appended since [`Ring::start_batch`] is kept
 //!   whole, unless it is too old: one large batch leaves no attentive reader behind.
-//! - *Cost*: an append is one slot of 24 bytes at most and no allocation once the ring has grown; it grows
+//! - *Cost*: an append is one slot of 16 bytes (24 for unsized items) and no allocation once the ring has grown; it grows
 //!   from [`SLOTS_MIN`] slots, and back. Taking is a clone of an `Arc` for each entry, under the lock;
 //!   walking what was taken, and dropping what was overwritten, is done without it.
 //!
@@ -59,15 +59,17 @@ pub trait Item {
     }
 }
 
-impl Item for [u8] {
+/// Plain values, which take their own size.
+impl<T: Copy> Item for [T] {
     fn bytes(&self) -> usize {
-        self.len()
+        size_of_val(self)
     }
 }
 
-impl<const N: usize> Item for [u8; N] {
+/// The same.
+impl<T: Copy, const N: usize> Item for [T; N] {
     fn bytes(&self) -> usize {
-        N
+        size_of_val(self)
     }
 }
 

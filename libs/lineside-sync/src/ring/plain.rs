@@ -27,8 +27,8 @@ pub struct Ring<T: ?Sized> {
     version: u64,
     /// How many entries there ever were before the oldest here.
     before: u64,
-    /// Of the entries before this one some were replaced, not overwritten.
-    counted_from: u64,
+    /// Up to here what there was has been replaced, not overwritten.
+    restated: u64,
     /// Since here every offset has been an entry's.
     whole_since: u64,
     slots_min: usize,
@@ -53,7 +53,7 @@ impl<T: Item + ?Sized> Ring<T> {
             batch_start: floor.saturating_add(1),
             version: 0,
             before: 0,
-            counted_from: 0,
+            restated: floor,
             whole_since: floor,
             slots_min: slots,
             freed: Freed::AtOnce,
@@ -90,6 +90,11 @@ impl<T: Item + ?Sized> Ring<T> {
         self.entries.is_empty()
     }
 
+    /// How many entries have place without another allocation.
+    pub fn slots(&self) -> usize {
+        self.entries.capacity()
+    }
+
     /// Rises with every change that a reader might want to see: an append, a restatement, a new life.
     pub fn version(&self) -> u64 {
         self.version
@@ -111,14 +116,15 @@ impl<T: Item + ?Sized> Ring<T> {
         if self.covers(cursor.offset) {
             return Missed::Nothing;
         }
-        let entries = if cursor.entry != UNCOUNTED && cursor.entry >= self.counted_from {
-            self.before.saturating_sub(cursor.entry)
+        if cursor.offset < self.restated {
+            Missed::Uncounted
+        } else if cursor.entry != UNCOUNTED {
+            Missed::Entries(self.before.saturating_sub(cursor.entry))
         } else if cursor.offset >= self.whole_since {
-            self.floor - cursor.offset
+            Missed::Entries(self.floor - cursor.offset)
         } else {
-            0
-        };
-        if entries == 0 { Missed::Uncounted } else { Missed::Entries(entries) }
+            Missed::Uncounted
+        }
     }
 
     /// The first entry after `offset`, and whether it is the last there is.
@@ -134,17 +140,12 @@ impl<T: Item + ?Sized> Ring<T> {
     /// Adds up to `most` of the entries after the cursor, oldest first, to `into`, and moves the cursor past
     /// them. A reader that was overtaken continues at the oldest, and is told what it missed. The cursor is
     /// to be one of this ring.
-    pub fn take_after(
-        &self,
-        cursor: &mut Cursor,
-        most: usize,
-        into: &mut Vec<Entry<T>>,
-    ) -> Missed {
+    pub fn take_after(&self, cursor: &mut Cursor, most: usize, into: &mut Vec<Entry<T>>) -> Missed {
         let missed = self.missed(cursor);
         let first = if missed != Missed::Nothing {
             cursor.offset = self.floor;
             0
-        } else if cursor.entry != UNCOUNTED && cursor.entry >= self.counted_from {
+        } else if cursor.entry != UNCOUNTED {
             usize::try_from(cursor.entry.saturating_sub(self.before)).unwrap_or(usize::MAX)
         } else {
             self.entries.partition_point(|entry| entry.offset <= cursor.offset)
@@ -215,12 +216,13 @@ impl<T: Item + ?Sized> Ring<T> {
         dropped
     }
 
-    /// Everything up to `offset` is replaced by the state as of there: nobody misses anything, but
-    /// whoever is before it needs the state.
+    /// Everything up to `offset`, or to the top if that is higher, is replaced by the state as of there:
+    /// nobody misses anything, but whoever is before it needs the state.
     pub fn restate(&mut self, offset: u64) {
         self.clear();
-        self.floor = offset;
         self.top = self.top.max(offset);
+        self.floor = self.top;
+        self.restated = self.top;
         self.whole_since = self.top;
         self.version += 1;
     }
@@ -233,6 +235,7 @@ impl<T: Item + ?Sized> Ring<T> {
         self.floor = floor;
         self.lost = floor;
         self.top = floor;
+        self.restated = floor;
         self.whole_since = floor;
         self.batch_start = floor.saturating_add(1);
         self.version += 1;
@@ -240,7 +243,6 @@ impl<T: Item + ?Sized> Ring<T> {
 
     fn clear(&mut self) {
         self.before += self.entries.len() as u64;
-        self.counted_from = self.before;
         self.bytes = 0;
         self.entries.drain(..).for_each(|entry| self.freed.add(entry.item));
     }

@@ -1,0 +1,278 @@
+//! Partitions with rows and cursors, listeners that come and go: nothing is lost, nobody is told twice.
+#![cfg(not(any(loom, shuttle)))]
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::{self, Thread};
+use std::time::Duration;
+
+use lineside_sync::fanout::{
+    Batch, Interest, Listen, Listeners, Place, Reached, Ready, Signal, Signals, Topic, Wake,
+};
+use lineside_sync::ring::{Bounds, Cursor, HasRing, Missed, Ring, Shared};
+use proptest::prelude::*;
+
+const TOPICS: usize = 40;
+const PARTITIONS: u64 = 2;
+const ROWS: usize = 300;
+const REVISIONS: u64 = if cfg!(miri) { 20 } else { 4_000 };
+/// Nobody who is woken as promised waits so long.
+const LOST: Duration = Duration::from_secs(5);
+
+#[derive(Default)]
+struct Bell(AtomicU64);
+
+impl Bell {
+    fn rung(&self) -> u64 {
+        self.0.swap(0, Ordering::Relaxed)
+    }
+}
+
+impl Wake for Bell {
+    fn wake(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+struct Inside<L> {
+    ring: Ring<[u64; 1]>,
+    listeners: Listeners<L>,
+}
+
+impl<L> HasRing for Inside<L> {
+    type Item = [u64; 1];
+
+    fn ring(&self) -> &Ring<[u64; 1]> {
+        &self.ring
+    }
+
+    fn ring_mut(&mut self) -> &mut Ring<[u64; 1]> {
+        &mut self.ring
+    }
+}
+
+struct News<L>(Shared<Inside<L>>);
+
+impl<L: Listen> News<L> {
+    fn new() -> Arc<Self> {
+        Arc::new(Self(Shared::new(Inside { ring: Ring::new(0), listeners: Listeners::new() })))
+    }
+
+    fn append(&self, revision: u64) -> (bool, ()) {
+        (self.0.push(revision, Arc::new([revision]), Bounds::NONE), ())
+    }
+}
+
+impl<L: Listen> Topic for News<L> {
+    type Wake = L::Wake;
+
+    fn gather(&self, signals: &mut Signals<L::Wake>) {
+        self.0.lock().listeners.gather(signals);
+    }
+}
+
+#[test]
+fn a_listener_of_many_topics_is_told_once_a_batch() {
+    let bell = Arc::new(Bell::default());
+    let signal = Signal::new(1, bell.clone());
+    let topics: Vec<_> = (0..3).map(|_| News::new()).collect();
+    topics.iter().for_each(|topic| topic.0.lock().listeners.insert(signal.clone()));
+    let mut batch = Batch::open();
+    topics.iter().for_each(|topic| batch.change(topic, |topic| topic.append(1)));
+    assert_eq!((batch.touched(), bell.rung()), (3, 0), "not before the batch is whole");
+    drop(batch);
+    assert_eq!(bell.rung(), 1);
+    Batch::open().change(&topics[0], |topic| topic.append(2));
+    assert_eq!(bell.rung(), 0, "it has not looked since");
+    assert!(signal.take() && !signal.take());
+    Batch::open().change(&topics[0], |topic| topic.append(3));
+    assert_eq!(bell.rung(), 1);
+    topics[0].0.lock().listeners.remove(1);
+    assert!(signal.take());
+    Batch::open().change(&topics[0], |topic| topic.append(4));
+    assert_eq!(bell.rung(), 0, "it has left");
+}
+
+#[test]
+fn a_partition_is_told_which_of_its_topics_have_news() {
+    let bell = Arc::new(Bell::default());
+    let mut ready = Ready::new(1, bell.clone());
+    let topics: Vec<_> = (0..3).map(|_| News::new()).collect();
+    for (key, topic) in topics.iter().enumerate() {
+        topic.0.lock().listeners.insert(ready.place(key));
+    }
+    let publish = |concerned: &[usize], revision| {
+        let mut batch = Batch::open();
+        for &key in concerned {
+            batch.change(&topics[key], |topic| topic.append(revision));
+        }
+    };
+    let mut keys = Vec::new();
+    publish(&[2, 0], 1);
+    publish(&[2], 2);
+    assert_eq!(bell.rung(), 1);
+    ready.take(&mut keys);
+    assert_eq!(keys, [2, 0]);
+    publish(&[1], 3);
+    keys.clear();
+    ready.take(&mut keys);
+    assert_eq!((bell.rung(), &keys[..]), (1, &[1][..]));
+    drop(ready);
+    publish(&[0, 1, 2], 4);
+    assert_eq!(bell.rung(), 0, "it is gone");
+}
+
+#[test]
+fn a_kind_without_topics_is_passed_over() {
+    let interest = Interest::<2>::new();
+    interest.enter(1, || assert!(interest.any(1), "counted before it can be found"));
+    assert!(!interest.any(0) && interest.count(1) == 1);
+    interest.leave(1, || assert!(interest.any(1), "counted until it can no longer be found"));
+    assert!(!interest.any(1));
+}
+
+#[test]
+fn what_has_been_reached_rises_and_starts_again_with_a_new_life() {
+    let reached = Reached::new();
+    assert_eq!(reached.read(), (0, 0));
+    reached.raise(7, 5);
+    reached.raise(7, 3);
+    assert_eq!(reached.read(), (7, 5));
+    reached.raise(8, 1);
+    assert_eq!(reached.read(), (8, 1));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 8 } else { 256 }, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Against a sorted list: who listens where, and who has been told and has not looked.
+    #[test]
+    fn listeners_are_told_in_order_and_each_once(
+        steps in proptest::collection::vec((0..4_u8, 0..5_u64, 0..3_usize), 1..100),
+    ) {
+        let bells: Vec<Arc<Bell>> = (0..5).map(|_| Arc::default()).collect();
+        let signals: Vec<_> = (0..5).map(|n| Signal::new(n, bells[n as usize].clone())).collect();
+        let topics: [_; 3] = std::array::from_fn(|_| News::new());
+        let mut joined: [BTreeMap<u64, ()>; 3] = Default::default();
+        let mut told = [false; 5];
+        for (revision, (what, who, topic)) in (1..).zip(steps) {
+            match what {
+                0 => {
+                    topics[topic].0.lock().listeners.insert(signals[who as usize].clone());
+                    joined[topic].insert(who, ());
+                }
+                1 => {
+                    let left = topics[topic].0.lock().listeners.remove(who).is_some();
+                    prop_assert_eq!(left, joined[topic].remove(&who).is_some());
+                }
+                2 => {
+                    prop_assert_eq!(signals[who as usize].take(), told[who as usize]);
+                    told[who as usize] = false;
+                }
+                _ => {
+                    let mut batch = Batch::open();
+                    for topic in &topics[..=topic] {
+                        batch.change(topic, |topic| topic.append(revision));
+                    }
+                    batch.tell();
+                    for who in joined[..=topic].iter().flat_map(BTreeMap::keys) {
+                        let rung = bells[*who as usize].rung();
+                        prop_assert_eq!(rung, u64::from(!told[*who as usize]));
+                        told[*who as usize] = true;
+                    }
+                    prop_assert!(bells.iter().all(|bell| bell.rung() == 0));
+                }
+            }
+            for (topic, joined) in topics.iter().zip(&joined) {
+                let inside = topic.0.lock();
+                prop_assert!(inside.listeners.iter().map(|it| it.number()).eq(joined.keys().copied()));
+                prop_assert_eq!(inside.listeners.len(), joined.len());
+            }
+        }
+    }
+}
+
+struct Unparks {
+    thread: Thread,
+    wakes: AtomicU64,
+}
+
+impl Wake for Unparks {
+    fn wake(&self) {
+        self.wakes.fetch_add(1, Ordering::Release);
+        self.thread.unpark();
+    }
+}
+
+/// Which topics a revision concerns; the last concerns all.
+fn concerns(revision: u64, topic: usize) -> bool {
+    revision == REVISIONS || revision.wrapping_mul(topic as u64 + 7).is_multiple_of(11)
+}
+
+type Placed = Arc<Place<usize, Unparks>>;
+
+/// Its rows' cursors, and up to where each topic was taken.
+fn run_partition(number: u64, topics: &[Arc<News<Placed>>], started: &AtomicU64) {
+    let wake = Arc::new(Unparks { thread: thread::current(), wakes: AtomicU64::new(0) });
+    let mut ready = Ready::new(number, wake.clone());
+    for (key, topic) in topics.iter().enumerate() {
+        topic.0.lock().listeners.insert(ready.place(key));
+    }
+    started.fetch_add(1, Ordering::Release);
+    let mut cursors = vec![Cursor::at(0); topics.len()];
+    let mut rows: Vec<(usize, u64)> = (0..ROWS).map(|row| (row % topics.len(), 0)).collect();
+    let (mut keys, mut taken, mut seen) = (Vec::new(), Vec::new(), 0);
+    while cursors.iter().any(|cursor| cursor.offset() < REVISIONS) {
+        // The thread may also wake for what it has taken note of before.
+        let woken = (0..4).any(|_| {
+            let woken = wake.wakes.load(Ordering::Acquire) > seen;
+            if !woken {
+                thread::park_timeout(LOST);
+            }
+            woken
+        });
+        assert!(woken, "a wake-up was lost");
+        seen = wake.wakes.load(Ordering::Acquire);
+        ready.take(&mut keys);
+        for key in keys.drain(..) {
+            let missed = topics[key].0.take_after(&mut cursors[key], usize::MAX, &mut taken);
+            assert_eq!(missed, Missed::Nothing);
+            for entry in taken.drain(..) {
+                for (_, held) in rows.iter_mut().filter(|(topic, _)| *topic == key) {
+                    let skipped = (*held + 1..entry.offset).find(|it| concerns(*it, key));
+                    assert_eq!((skipped, entry.item[0]), (None, entry.offset));
+                    *held = entry.offset;
+                }
+            }
+        }
+    }
+    assert!(rows.iter().all(|(_, held)| *held == REVISIONS));
+}
+
+#[test]
+fn rows_of_every_partition_get_every_revision() {
+    let topics: Vec<Arc<News<Placed>>> = (0..TOPICS).map(|_| News::new()).collect();
+    let (started, topics) = (&AtomicU64::new(0), &topics);
+    thread::scope(|scope| {
+        for number in 0..PARTITIONS {
+            scope.spawn(move || run_partition(number, topics, started));
+        }
+        while started.load(Ordering::Acquire) < PARTITIONS {
+            thread::yield_now();
+        }
+        for revision in 1..=REVISIONS {
+            let mut batch = Batch::open();
+            for (number, topic) in topics.iter().enumerate() {
+                if concerns(revision, number) {
+                    batch.change(topic, |topic| topic.append(revision));
+                }
+            }
+            drop(batch);
+            // Now and then everybody falls asleep in between.
+            if revision.is_multiple_of(64) {
+                thread::sleep(Duration::from_micros(200));
+            }
+        }
+    });
+}

@@ -1,0 +1,356 @@
+//! The ring against the plainest model, all entries ever pushed, and its readers against a fast writer.
+#![cfg(not(any(loom, shuttle)))]
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use lineside_sync::ring::{
+    Bounds, Cursor, Entry, HasRing as _, Item, Missed, Ring, SLOTS_MIN, Shared,
+};
+use proptest::prelude::*;
+
+const READERS: usize = 3;
+const ENTRIES: u64 = if cfg!(miri) { 300 } else { 300_000 };
+
+/// Made at its offset's second, and as heavy as it says.
+struct Paper {
+    bytes: usize,
+    at: Duration,
+}
+
+impl Item for Paper {
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn at(&self) -> Duration {
+        self.at
+    }
+}
+
+fn paper(offset: u64, bytes: usize) -> Arc<Paper> {
+    Arc::new(Paper { bytes, at: Duration::from_secs(offset) })
+}
+
+fn push(ring: &mut Ring<Paper>, offset: u64, bounds: Bounds) -> bool {
+    ring.push(offset, paper(offset, 10), bounds)
+}
+
+fn offsets(ring: &Ring<Paper>, mut from: u64) -> Vec<u64> {
+    std::iter::from_fn(|| {
+        let (entry, _) = ring.after(from)?;
+        from = entry.offset;
+        Some(from)
+    })
+    .collect()
+}
+
+#[test]
+fn offsets_need_not_be_consecutive_but_must_rise() {
+    let mut ring = Ring::new(5);
+    assert!(!push(&mut ring, 5, Bounds::NONE), "the floor's own offset is in the state already");
+    assert!(push(&mut ring, 8, Bounds::NONE) && push(&mut ring, 20, Bounds::NONE));
+    assert!(!push(&mut ring, 20, Bounds::NONE));
+    assert_eq!(offsets(&ring, 5), [8, 20]);
+    assert_eq!(offsets(&ring, 10), [20]);
+    assert!(ring.after(8).is_some_and(|(entry, last)| entry.offset == 20 && last));
+    assert!(ring.after(20).is_none());
+}
+
+#[test]
+fn a_full_ring_overwrites_its_oldest() {
+    let mut ring = Ring::new(0);
+    for offset in 1..=5 {
+        ring.start_batch();
+        push(&mut ring, offset, Bounds { entries: 2, ..Bounds::NONE });
+    }
+    assert_eq!(offsets(&ring, 0), [4, 5]);
+    assert!(ring.covers(3) && !ring.covers(2) && ring.has_lost(2));
+}
+
+#[test]
+fn bytes_and_age_bound_it_too() {
+    let mut ring = Ring::new(0);
+    for offset in 1..=5 {
+        ring.start_batch();
+        push(&mut ring, offset, Bounds { bytes: 30, ..Bounds::NONE });
+    }
+    assert_eq!((offsets(&ring, 0), ring.bytes()), (vec![3, 4, 5], 30));
+    ring.trim(Bounds { since: Duration::from_secs(5), ..Bounds::NONE });
+    assert_eq!((offsets(&ring, 0), ring.floor()), (vec![5], 4));
+    ring.trim(Bounds { since: Duration::from_secs(6), ..Bounds::NONE });
+    assert_eq!((ring.len(), ring.bytes(), ring.floor()), (0, 0, 5), "age spares no batch");
+}
+
+#[test]
+fn the_last_batch_is_kept_whole() {
+    let mut ring = Ring::new(0);
+    let tight = Bounds { entries: 2, bytes: 1, ..Bounds::NONE };
+    ring.start_batch();
+    for offset in 1..=4 {
+        push(&mut ring, offset, tight);
+    }
+    assert_eq!(offsets(&ring, 0), [1, 2, 3, 4]);
+    ring.start_batch();
+    push(&mut ring, 9, tight);
+    assert_eq!(offsets(&ring, 0), [9]);
+    assert_eq!(ring.shrink(0), 1);
+    assert!(ring.has_lost(8) && ring.covers(9));
+}
+
+#[test]
+fn after_a_restatement_readers_need_the_state_but_have_lost_nothing() {
+    let mut ring = Ring::new(0);
+    push(&mut ring, 3, Bounds::NONE);
+    ring.restate(7);
+    assert!(!ring.covers(3) && !ring.has_lost(3) && ring.covers(7));
+    assert_eq!((ring.top(), ring.bytes()), (7, 0));
+    assert_eq!(ring.missed(&Cursor::at(3)), Missed::Uncounted);
+    ring.start_batch();
+    push(&mut ring, 8, Bounds::NONE);
+    ring.shrink(0);
+    assert!(ring.has_lost(3) && ring.has_lost(7) && !ring.has_lost(8));
+    assert_eq!(ring.missed(&Cursor::at(7)), Missed::Entries(1));
+}
+
+#[test]
+fn a_new_life_covers_nothing_of_the_old() {
+    let mut ring = Ring::new(0);
+    let mut cursor = Cursor::at(0);
+    push(&mut ring, 3, Bounds::NONE);
+    let _ = ring.take_after(&mut cursor, 1, &mut Vec::new());
+    ring.renew(40);
+    assert_eq!((ring.len(), ring.bytes(), ring.top(), ring.floor()), (0, 0, 40, 40));
+    assert_eq!(ring.missed(&cursor), Missed::Uncounted);
+}
+
+#[test]
+fn a_reader_may_take_a_part_and_come_back() {
+    let log = Shared::new(Ring::new(0));
+    for _ in 0..5 {
+        log.append(Arc::new([0_u8; 1]), Bounds::NONE);
+    }
+    let (mut cursor, mut taken) = (Cursor::at(1), Vec::new());
+    assert_eq!(log.take_after(&mut cursor, 2, &mut taken), Missed::Nothing);
+    assert!(cursor.offset() == 3 && log.has_news(&cursor));
+    assert_eq!(log.take_after(&mut cursor, 2, &mut taken), Missed::Nothing);
+    assert!(cursor.offset() == 5 && !log.has_news(&cursor));
+    assert_eq!(taken.iter().map(|entry| entry.offset).collect::<Vec<_>>(), [2, 3, 4, 5]);
+}
+
+/// Counts its drops, and in the log's lock it could not be asked.
+struct Tells(Arc<AtomicUsize>, std::sync::Weak<Shared<Ring<Tells>>>);
+
+impl Item for Tells {
+    fn bytes(&self) -> usize {
+        1
+    }
+}
+
+impl Drop for Tells {
+    fn drop(&mut self) {
+        if let Some(log) = self.1.upgrade() {
+            // A deadlock, if the lock were held.
+            let _guard = log.lock();
+        }
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn what_is_overwritten_is_dropped_once_and_without_the_lock() {
+    let dropped = Arc::new(AtomicUsize::new(0));
+    let log: Arc<Shared<Ring<Tells>>> = Arc::new(Shared::new(Ring::new(0)));
+    let item = || Arc::new(Tells(dropped.clone(), Arc::downgrade(&log)));
+    let two = Bounds { entries: 2, ..Bounds::NONE };
+    (0..5).for_each(|_| {
+        log.append(item(), two);
+    });
+    assert_eq!(dropped.load(Ordering::Relaxed), 3);
+    log.lock().ring_mut().restate(9);
+    assert_eq!(dropped.load(Ordering::Relaxed), 5);
+    log.append(item(), two);
+    log.lock().renew(0);
+    assert_eq!(dropped.load(Ordering::Relaxed), 6);
+}
+
+/// What may happen to a ring.
+#[derive(Clone, Debug)]
+enum Step {
+    /// How far after the newest, how heavy, and whether as a batch of its own.
+    Push(u64, usize, bool),
+    Restate(u64),
+    Shrink(usize),
+    /// Which reader, and how many entries he takes at most.
+    Take(usize, usize),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        8 => (1..4_u64, 1..40_usize, any::<bool>()).prop_map(|(n, bytes, new)| Step::Push(n, bytes, new)),
+        1 => (0..4_u64).prop_map(Step::Restate),
+        1 => (0..200_usize).prop_map(Step::Shrink),
+        5 => (0..READERS, prop_oneof![0..4_usize, Just(usize::MAX)]).prop_map(|(n, most)| Step::Take(n, most)),
+    ]
+}
+
+/// A ring as a plain queue of all that it was given.
+#[derive(Default)]
+struct Model {
+    /// Offset and bytes.
+    kept: VecDeque<(u64, usize)>,
+    overwritten: Vec<u64>,
+    batch_start: u64,
+    restated: u64,
+    top: u64,
+}
+
+impl Model {
+    fn trim(&mut self, bounds: Bounds) {
+        let full = |kept: &VecDeque<(u64, usize)>| {
+            kept.len() > bounds.entries
+                || kept.iter().map(|entry| entry.1).sum::<usize>() > bounds.bytes
+        };
+        while full(&self.kept) && self.kept[0].0 < self.batch_start {
+            self.drop_oldest();
+        }
+    }
+
+    fn drop_oldest(&mut self) {
+        self.overwritten.extend(self.kept.pop_front().map(|entry| entry.0));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 8 } else { 512 }, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn readers_are_given_what_is_kept_and_told_what_is_not(
+        steps in proptest::collection::vec(step(), 1..120),
+        entries in 1..12_usize,
+        slots in prop_oneof![Just(SLOTS_MIN), 1..40_usize],
+    ) {
+        let bounds = Bounds { entries, bytes: 150, ..Bounds::NONE };
+        let mut ring = Ring::with_slots(0, slots);
+        let mut model = Model::default();
+        let mut cursors = [Cursor::at(0); READERS];
+        for cursor in &mut cursors {
+            // From here on they are counted.
+            prop_assert_eq!(ring.take_after(cursor, 0, &mut Vec::new()), Missed::Nothing);
+        }
+        for step in steps {
+            match step {
+                Step::Push(by, bytes, new) => {
+                    if new {
+                        ring.start_batch();
+                        model.batch_start = model.top + 1;
+                    }
+                    model.top += by;
+                    model.kept.push_back((model.top, bytes));
+                    model.trim(bounds);
+                    prop_assert!(ring.push(model.top, paper(model.top, bytes), bounds));
+                }
+                Step::Restate(by) => {
+                    model.top += by;
+                    model.restated = model.top;
+                    model.kept.clear();
+                    ring.restate(model.top);
+                }
+                Step::Shrink(bytes) => {
+                    let before = model.overwritten.len();
+                    while model.kept.iter().map(|entry| entry.1).sum::<usize>() > bytes {
+                        model.drop_oldest();
+                    }
+                    prop_assert_eq!(ring.shrink(bytes), (model.overwritten.len() - before) as u64);
+                }
+                Step::Take(reader, most) => {
+                    let cursor = &mut cursors[reader];
+                    let held = cursor.offset();
+                    let missed: Vec<u64> =
+                        model.overwritten.iter().copied().filter(|offset| *offset > held).collect();
+                    let mut taken: Vec<Entry<Paper>> = Vec::new();
+                    let told = ring.take_after(cursor, most, &mut taken);
+                    let expected = if held < model.restated {
+                        Missed::Uncounted
+                    } else if missed.is_empty() {
+                        Missed::Nothing
+                    } else {
+                        Missed::Entries(missed.len() as u64)
+                    };
+                    prop_assert_eq!(told, expected);
+                    let given: Vec<u64> = taken.iter().map(|entry| entry.offset).collect();
+                    let kept = model.kept.iter().map(|entry| entry.0).filter(|offset| *offset > held);
+                    prop_assert_eq!(given, kept.take(most).collect::<Vec<_>>());
+                }
+            }
+            let kept: Vec<u64> = model.kept.iter().map(|entry| entry.0).collect();
+            prop_assert_eq!(offsets(&ring, 0), kept);
+            prop_assert_eq!(ring.bytes(), model.kept.iter().map(|entry| entry.1).sum::<usize>());
+            prop_assert_eq!(ring.top(), model.top);
+            for held in 0..=model.top {
+                prop_assert_eq!(
+                    ring.has_lost(held),
+                    model.overwritten.last().is_some_and(|last| *last > held)
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn readers_account_for_every_entry_of_a_fast_writer() {
+    let log: Shared<Ring<[u64; 1]>> = Shared::new(Ring::new(0));
+    let over = AtomicBool::new(false);
+    let bounds = Bounds { entries: 64, ..Bounds::NONE };
+    let (log, over) = (&log, &over);
+    thread::scope(|scope| {
+        for reader in 0..READERS {
+            scope.spawn(move || {
+                let (mut cursor, mut taken, mut at) = (Cursor::at(0), Vec::new(), 0);
+                loop {
+                    // In this order: what was written before it was over is still looked for.
+                    let last = over.load(Ordering::Acquire);
+                    if log.has_news(&cursor) {
+                        let most = if reader == 0 { 7 } else { usize::MAX };
+                        match log.take_after(&mut cursor, most, &mut taken) {
+                            Missed::Nothing => {}
+                            Missed::Entries(entries) => at += entries,
+                            Missed::Uncounted => panic!("a ring that counts knows what it dropped"),
+                        }
+                    } else if last {
+                        break;
+                    }
+                    for entry in taken.drain(..) {
+                        at += 1;
+                        assert_eq!(
+                            (entry.offset, entry.item[0]),
+                            (at, !at),
+                            "skipped, torn or twice"
+                        );
+                    }
+                }
+                assert_eq!(at, ENTRIES);
+            });
+        }
+        for offset in 1..=ENTRIES {
+            assert_eq!(log.append(Arc::new([!offset]), bounds), offset);
+        }
+        over.store(true, Ordering::Release);
+    });
+}
+
+#[test]
+fn a_ring_grows_from_few_slots_and_back() {
+    let mut ring: Ring<[u8; 8]> = Ring::new(0);
+    assert!(ring.slots() <= 2 * SLOTS_MIN, "{} slots for nothing", ring.slots());
+    (0..1_000).for_each(|_| {
+        ring.append(Arc::default(), Bounds::NONE);
+    });
+    assert!(ring.slots() >= 1_000);
+    ring.shrink(8);
+    ring.append(Arc::default(), Bounds { entries: 1, ..Bounds::NONE });
+    assert!(ring.slots() <= 2 * SLOTS_MIN, "{} slots for one entry", ring.slots());
+}
