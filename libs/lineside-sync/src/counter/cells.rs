@@ -1,0 +1,406 @@
+//! Who owns which cells: one *area* per group of counters or per histogram, in it one slice of cells per
+//! thread, and a base that holds what threads left behind.
+//!
+//! A cell has one writer at a time, so an addition is a plain load and store. The lock is taken by whoever
+//! reads, by a thread that touches an area for the first time, and by a thread that ends; never by an
+//! addition. Under that lock a thread's values move into the base in one step: a reader sees them either
+//! in the cells or in the base.
+//!
+//! Cells are never given back to the allocator. They wait to be taken by the next thread, which is what lets
+//! a plain reference to them be kept without a lifetime; their number is that of the most threads at once.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use crate::primitive::Mutex;
+use crate::primitive::atomic::AtomicU64;
+use crate::primitive::atomic::Ordering::{Acquire, Relaxed, Release};
+
+/// One thread's cells of one area. No two slices share a pair of cache lines (processors fetch pairs).
+pub(crate) type Cells = &'static [AtomicU64];
+
+/// Cells of a pair of cache lines.
+const LINE: usize = LINE_BYTES / size_of::<u64>();
+const LINE_BYTES: usize = 128;
+
+/// The areas of counters come first, each twice the size of the one before; a model shrinks them.
+const COUNTER_AREAS: usize = 20;
+const CELLS_FIRST: usize = if cfg!(any(loom, shuttle)) { 1 } else { 2 * LINE };
+
+/// Most counters that can be open at once in a process.
+pub(crate) const COUNTERS_MAX: usize = CELLS_FIRST * ((1 << COUNTER_AREAS) - 1);
+
+/// Which cell of a thread: resolved once, when a counter is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) area: u32,
+    pub(crate) cell: u32,
+}
+
+/// What kind of area: areas of one kind take each other's place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Kind {
+    /// Cells of a thread.
+    pub(crate) cells: usize,
+    /// The first so many cells keep the greatest value; the others add up.
+    pub(crate) greatest: usize,
+}
+
+/// All areas; a process has one, each model its own.
+#[derive(Debug)]
+pub(crate) struct Registry {
+    book: Mutex<Book>,
+    #[cfg(any(loom, shuttle))]
+    mistake: Option<Mistake>,
+}
+
+#[derive(Debug, Default)]
+struct Book {
+    areas: Vec<Area>,
+    /// Areas whose histogram is gone.
+    closed: Vec<usize>,
+    /// Cells without an owner, all zero, by their number.
+    spare: BTreeMap<usize, Vec<Cells>>,
+    /// Counters' slots: those given back, and the first that never was in use.
+    slots: Vec<usize>,
+    slots_used: usize,
+}
+
+#[derive(Debug)]
+struct Area {
+    kind: Kind,
+    /// What threads that ended have left; empty until the area is first used.
+    base: Box<[u64]>,
+    /// The slices of the threads that are alive.
+    live: Vec<Cells>,
+}
+
+/// What a model does wrong on purpose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mistake {
+    /// A thread's values go into the base and stay in its cells as well.
+    FoldTwice,
+    /// A thread's cells are taken off the list first and folded under a second lock.
+    LeaveThenFold,
+    /// A thread's cells are handed to the next thread before they were folded.
+    SpareThenFold,
+    /// A closed counter's cells keep what they held.
+    CloseWithoutClearing,
+    /// The cells of a record are read in the order in which they are written.
+    ReadForwards,
+    /// A local handle does not keep its thread's cells.
+    LocalKeepsNothing,
+}
+
+impl Registry {
+    pub(crate) fn new() -> Self {
+        let areas =
+            (0..COUNTER_AREAS).map(|n| Area::new(Kind { cells: CELLS_FIRST << n, greatest: 0 }));
+        let book = Book { areas: areas.collect(), ..Book::default() };
+        Self {
+            book: Mutex::new(book),
+            #[cfg(any(loom, shuttle))]
+            mistake: None,
+        }
+    }
+
+    #[cfg(all(test, any(loom, shuttle)))]
+    pub(crate) fn with_mistake(mistake: Option<Mistake>) -> Self {
+        Self { mistake, ..Self::new() }
+    }
+
+    #[cfg(any(loom, shuttle))]
+    pub(crate) fn makes(&self, mistake: Mistake) -> bool {
+        self.mistake == Some(mistake)
+    }
+
+    #[cfg(not(any(loom, shuttle)))]
+    pub(crate) const fn makes(&self, _: Mistake) -> bool {
+        false
+    }
+
+    /// A cell for one more counter, zero in every thread.
+    ///
+    /// # Panics
+    /// When [`COUNTERS_MAX`] counters are open.
+    pub(crate) fn open_counter(&self) -> Place {
+        let mut book = self.book.lock();
+        let slot = book.slots.pop().unwrap_or_else(|| {
+            book.slots_used += 1;
+            book.slots_used - 1
+        });
+        let place = place_of(slot);
+        assert!(slot < COUNTERS_MAX, "no more than {COUNTERS_MAX} counters can be open");
+        book.areas[place.area as usize].prepare();
+        place
+    }
+
+    /// Takes a counter's cell back. Nobody may hold a handle to it.
+    pub(crate) fn close_counter(&self, place: Place) {
+        let mut book = self.book.lock();
+        if !self.makes(Mistake::CloseWithoutClearing) {
+            book.areas[place.area as usize].clear(place.cell as usize);
+        }
+        book.slots.push(slot_of(place));
+    }
+
+    /// An area of its own, zero in every thread.
+    pub(crate) fn open_area(&self, kind: Kind) -> usize {
+        let mut book = self.book.lock();
+        let reused = book.closed.iter().position(|&area| book.areas[area].kind == kind);
+        if let Some(n) = reused {
+            return book.closed.swap_remove(n);
+        }
+        let mut area = Area::new(kind);
+        area.prepare();
+        book.areas.push(area);
+        book.areas.len() - 1
+    }
+
+    /// Takes an area back. Nobody may hold a handle to it.
+    pub(crate) fn close_area(&self, area: usize) {
+        let mut book = self.book.lock();
+        book.areas[area].clear_all();
+        book.closed.push(area);
+    }
+
+    /// What all threads, those that ended included, have added to one cell; wraps.
+    pub(crate) fn sum(&self, place: Place) -> u64 {
+        let book = self.book.lock();
+        let (area, cell) = (&book.areas[place.area as usize], place.cell as usize);
+        let cells = area.live.iter().map(|cells| cells[cell].load(Relaxed));
+        cells.fold(area.base[cell], u64::wrapping_add)
+    }
+
+    /// All cells of an area, folded over all threads.
+    pub(crate) fn fold(&self, area: usize) -> Box<[u64]> {
+        let book = self.book.lock();
+        let area = &book.areas[area];
+        let mut folded = area.base.clone();
+        for cells in &area.live {
+            if self.makes(Mistake::ReadForwards) {
+                cells
+                    .iter()
+                    .enumerate()
+                    .for_each(|(n, cell)| area.kind.fold_cell(&mut folded, n, cell));
+            } else {
+                area.kind.fold(&mut folded, cells);
+            }
+        }
+        folded
+    }
+
+    /// Cells of an area for a thread that has none there yet, all zero.
+    fn join(&self, area: usize) -> Cells {
+        let mut book = self.book.lock();
+        let n = book.areas[area].kind.cells;
+        let spare = book.spare.get_mut(&n).and_then(Vec::pop);
+        let cells = spare.unwrap_or_else(|| new_cells(n));
+        book.areas[area].live.push(cells);
+        cells
+    }
+
+    /// Moves what a thread's cells hold into the base, once, and keeps the cells for another thread.
+    fn leave(&self, area: usize, cells: Cells) {
+        let mut book = self.book.lock();
+        if self.makes(Mistake::LeaveThenFold) {
+            book.areas[area].remove(cells);
+            drop(book);
+            book = self.book.lock();
+        }
+        if self.makes(Mistake::SpareThenFold) {
+            book.areas[area].remove(cells);
+            book.spare.entry(cells.len()).or_default().push(cells);
+            drop(book);
+            book = self.book.lock();
+        }
+        let of = &mut book.areas[area];
+        of.kind.fold(&mut of.base, cells);
+        if !self.makes(Mistake::FoldTwice) {
+            of.remove(cells);
+            clear(cells);
+        }
+        if !self.makes(Mistake::SpareThenFold) {
+            book.spare.entry(cells.len()).or_default().push(cells);
+        }
+    }
+}
+
+impl Area {
+    fn new(kind: Kind) -> Self {
+        Self { kind, base: Box::default(), live: Vec::new() }
+    }
+
+    fn prepare(&mut self) {
+        if self.base.is_empty() {
+            self.base = vec![0; self.kind.cells].into_boxed_slice();
+        }
+    }
+
+    fn remove(&mut self, cells: Cells) {
+        self.live.retain(|live| !std::ptr::eq(*live, cells));
+    }
+
+    fn clear(&mut self, cell: usize) {
+        self.base[cell] = 0;
+        for cells in &self.live {
+            cells[cell].store(0, Relaxed);
+        }
+    }
+
+    fn clear_all(&mut self) {
+        self.base.fill(0);
+        for cells in &self.live {
+            clear(cells);
+        }
+    }
+}
+
+impl Kind {
+    /// The last cells first: what was written before an [`add_last`] that is seen here is seen as well.
+    fn fold(self, into: &mut [u64], cells: Cells) {
+        for (n, cell) in cells.iter().enumerate().rev() {
+            self.fold_cell(into, n, cell);
+        }
+    }
+
+    fn fold_cell(self, into: &mut [u64], n: usize, cell: &AtomicU64) {
+        let value = cell.load(Acquire);
+        into[n] = if n < self.greatest { into[n].max(value) } else { into[n].wrapping_add(value) };
+    }
+}
+
+/// Adds to a cell that only the calling thread writes; wraps.
+#[inline]
+pub(crate) fn add(cell: &AtomicU64, n: u64) {
+    cell.store(cell.load(Relaxed).wrapping_add(n), Relaxed);
+}
+
+/// As [`add`], for the last of several cells that are written together: who sees it sees the others.
+#[inline]
+pub(crate) fn add_last(cell: &AtomicU64, n: u64) {
+    cell.store(cell.load(Relaxed).wrapping_add(n), Release);
+}
+
+/// Raises a cell that only the calling thread writes to at least `value`.
+#[inline]
+pub(crate) fn raise(cell: &AtomicU64, value: u64) {
+    if cell.load(Relaxed) < value {
+        cell.store(value, Relaxed);
+    }
+}
+
+fn clear(cells: Cells) {
+    for cell in cells {
+        cell.store(0, Relaxed);
+    }
+}
+
+/// Aligned by hand and a whole number of lines long, so that a neighbor on the heap is on other lines.
+fn new_cells(n: usize) -> Cells {
+    let padding = if cfg!(any(loom, shuttle)) { 0 } else { n.next_multiple_of(LINE) - n + LINE };
+    let cells = (0..n + padding).map(|_| AtomicU64::new(0)).collect::<Vec<_>>().leak();
+    let off = cells.as_ptr().addr() % LINE_BYTES / size_of::<AtomicU64>();
+    let start = if off == 0 { 0 } else { padding.min(LINE - off) };
+    &cells[start..start + n]
+}
+
+/// Slots fill the areas in turn: area `n` begins at `CELLS_FIRST * (2^n - 1)`.
+fn place_of(slot: usize) -> Place {
+    let area = (slot / CELLS_FIRST + 1).ilog2();
+    let cell = slot - CELLS_FIRST * ((1 << area) - 1);
+    Place { area, cell: cell as u32 }
+}
+
+fn slot_of(place: Place) -> usize {
+    CELLS_FIRST * ((1 << place.area) - 1) + place.cell as usize
+}
+
+/// One thread's cells in all areas that it has touched; they are folded when the last holder lets go.
+#[derive(Debug)]
+pub(crate) struct Member {
+    registry: &'static Registry,
+    /// By area; empty where this thread never was.
+    held: RefCell<Vec<Cells>>,
+}
+
+impl Member {
+    pub(crate) fn of(registry: &'static Registry) -> Self {
+        Self { registry, held: RefCell::default() }
+    }
+
+    /// This thread's cells of `area`.
+    pub(crate) fn cells(&self, area: usize) -> Cells {
+        let mut held = self.held.borrow_mut();
+        if held.len() <= area {
+            held.resize(area + 1, &[]);
+        }
+        if held[area].is_empty() {
+            held[area] = self.registry.join(area);
+        }
+        held[area]
+    }
+}
+
+impl Drop for Member {
+    fn drop(&mut self) {
+        for (area, &cells) in self.held.get_mut().iter().enumerate() {
+            if !cells.is_empty() {
+                self.registry.leave(area, cells);
+            }
+        }
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_slot_has_a_place_of_its_own() {
+        assert_eq!(place_of(0), Place { area: 0, cell: 0 });
+        assert_eq!(place_of(31), Place { area: 0, cell: 31 });
+        assert_eq!(place_of(32), Place { area: 1, cell: 0 });
+        for slot in (0..5_000).chain([COUNTERS_MAX - 1]) {
+            let place = place_of(slot);
+            assert_eq!(slot_of(place), slot);
+            assert!(
+                (place.area as usize) < COUNTER_AREAS
+                    && (place.cell as usize) < CELLS_FIRST << place.area
+            );
+        }
+        assert_eq!(place_of(COUNTERS_MAX).area as usize, COUNTER_AREAS);
+    }
+
+    #[test]
+    fn cells_wait_for_the_next_thread() {
+        let registry: &'static Registry = Box::leak(Box::new(Registry::new()));
+        let place = registry.open_counter();
+        let first = Member::of(registry);
+        let cells = first.cells(0);
+        add(&cells[place.cell as usize], 5);
+        drop(first);
+        let second = Member::of(registry);
+        assert!(std::ptr::eq(cells, second.cells(0)));
+        add(&cells[place.cell as usize], 2);
+        assert_eq!(registry.sum(place), 7);
+    }
+
+    #[test]
+    fn an_area_of_the_same_kind_is_used_again_from_zero() {
+        let registry: &'static Registry = Box::leak(Box::new(Registry::new()));
+        let kind = Kind { cells: 2, greatest: 1 };
+        let area = registry.open_area(kind);
+        let (one, two) = (Member::of(registry), Member::of(registry));
+        for (member, value) in [(&one, 3), (&two, 4)] {
+            raise(&member.cells(area)[0], value);
+            add(&member.cells(area)[1], value);
+        }
+        drop(one);
+        assert_eq!(*registry.fold(area), [4, 7]);
+        registry.close_area(area);
+        assert_ne!(registry.open_area(Kind { cells: 3, ..kind }), area);
+        assert_eq!(registry.open_area(kind), area);
+        assert_eq!(*registry.fold(area), [0, 0]);
+    }
+}

@@ -1,0 +1,149 @@
+//! What must hold in every interleaving of threads that count, end and read.
+
+use super::cells::{Member, Mistake, Registry};
+use super::{Counter, LocalCounter};
+use crate::model::{explore, finds_a_fault};
+use crate::primitive::atomic::{AtomicBool, Ordering};
+use crate::primitive::{Arc, thread};
+use std::rc::Rc;
+
+/// A registry for one run; it must not outlive the run, and is small enough to be leaked.
+fn registry(mistake: Option<Mistake>) -> &'static Registry {
+    Box::leak(Box::new(Registry::with_mistake(mistake)))
+}
+
+/// What a thread does that counts `n` and ends.
+fn count(registry: &'static Registry, counter: &Counter, n: u64) {
+    let member = Rc::new(Member::of(registry));
+    LocalCounter::of(counter, member.clone()).add(n);
+    drop(member);
+}
+
+/// A thread counts and ends while another reads twice.
+fn reads_beside_an_end(mistake: Option<Mistake>) {
+    let registry = registry(mistake);
+    let counter = Counter::in_registry(registry);
+    let has_counted = Arc::new(AtomicBool::new(false));
+    let writer = {
+        let (counter, has_counted) = (counter.clone(), has_counted.clone());
+        thread::spawn(move || {
+            let member = Rc::new(Member::of(registry));
+            LocalCounter::of(&counter, member.clone()).add(2);
+            has_counted.store(true, Ordering::Release);
+            drop(member);
+        })
+    };
+    let least = if has_counted.load(Ordering::Acquire) { 2 } else { 0 };
+    let first = counter.get();
+    let second = counter.get();
+    assert!(first >= least, "what had happened is missing");
+    assert!(first <= 2 && second <= 2, "something is counted twice");
+    assert!(second >= first, "the count went back");
+    writer.join().unwrap();
+    assert_eq!(counter.get(), 2);
+}
+
+#[test]
+fn a_read_while_a_thread_ends_counts_once() {
+    explore(|| reads_beside_an_end(None));
+}
+
+#[test]
+fn values_counted_twice_would_be_noticed() {
+    finds_a_fault(|| reads_beside_an_end(Some(Mistake::FoldTwice)));
+}
+
+#[test]
+fn values_out_of_sight_between_cell_and_base_would_be_noticed() {
+    finds_a_fault(|| reads_beside_an_end(Some(Mistake::LeaveThenFold)));
+}
+
+/// A thread ends while the next begins and takes over its cells.
+fn hands_cells_on(mistake: Option<Mistake>) {
+    let registry = registry(mistake);
+    let counter = Counter::in_registry(registry);
+    let writers: Vec<_> = [1, 2]
+        .map(|n| {
+            let counter = counter.clone();
+            thread::spawn(move || count(registry, &counter, n))
+        })
+        .into();
+    let first = counter.get();
+    assert!(first <= 3 && counter.get() >= first);
+    for writer in writers {
+        writer.join().unwrap();
+    }
+    assert_eq!(counter.get(), 3);
+}
+
+#[test]
+fn cells_taken_over_neither_lose_nor_double() {
+    explore(|| hands_cells_on(None));
+}
+
+#[test]
+fn cells_handed_on_too_early_would_be_noticed() {
+    finds_a_fault(|| hands_cells_on(Some(Mistake::SpareThenFold)));
+}
+
+/// A local handle outlives its thread's own hold on the cells, as one in a thread-local variable may.
+fn outlives_its_thread(mistake: Option<Mistake>) {
+    let registry = registry(mistake);
+    let counter = Counter::in_registry(registry);
+    let outliving = {
+        let counter = counter.clone();
+        thread::spawn(move || {
+            let member = Rc::new(Member::of(registry));
+            let local = LocalCounter::of(&counter, member.clone());
+            drop(member);
+            local.add(1);
+            local.add(1);
+        })
+    };
+    count(registry, &counter, 4);
+    outliving.join().unwrap();
+    assert_eq!(counter.get(), 6);
+}
+
+#[test]
+fn a_local_handle_keeps_its_cell() {
+    explore(|| outlives_its_thread(None));
+}
+
+#[test]
+fn a_cell_with_two_writers_would_be_noticed() {
+    finds_a_fault(|| outlives_its_thread(Some(Mistake::LocalKeepsNothing)));
+}
+
+/// The last handle goes in one thread while another, which counted, lives on; then the slot is used again.
+fn uses_a_slot_again(mistake: Option<Mistake>) {
+    let registry = registry(mistake);
+    let first = Counter::in_registry(registry);
+    let mine = Rc::new(Member::of(registry));
+    LocalCounter::of(&first, mine.clone()).add(1);
+    let other = {
+        let first = first.clone();
+        thread::spawn(move || {
+            count(registry, &first, 2);
+            drop(first);
+        })
+    };
+    drop(first);
+    let second = Counter::in_registry(registry);
+    LocalCounter::of(&second, mine.clone()).add(4);
+    assert_eq!(second.get(), 4, "a new counter begins at zero");
+    other.join().unwrap();
+    let third = Counter::in_registry(registry);
+    LocalCounter::of(&third, mine).add(8);
+    assert_eq!((second.get(), third.get()), (4, 8));
+}
+
+#[test]
+fn a_slot_is_used_again_from_zero() {
+    explore(|| uses_a_slot_again(None));
+}
+
+#[test]
+fn what_a_closed_counter_left_would_be_noticed() {
+    finds_a_fault(|| uses_a_slot_again(Some(Mistake::CloseWithoutClearing)));
+}

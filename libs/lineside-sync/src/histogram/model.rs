@@ -1,0 +1,60 @@
+//! What must hold in every interleaving of threads that record, end and take snapshots.
+
+use std::rc::Rc;
+
+use super::{Histogram, LocalHistogram};
+use crate::counter::cells::{Member, Mistake, Registry};
+use crate::model::{explore, finds_a_fault};
+use crate::primitive::thread;
+
+/// The coarsest there is: a model has a step for every cell that a snapshot reads.
+type Coarse = Histogram<0>;
+
+fn record(registry: &'static Registry, histogram: &Coarse, values: &[u64]) {
+    let local = LocalHistogram::of(histogram, Rc::new(Member::of(registry)));
+    values.iter().for_each(|&value| local.record(value));
+}
+
+/// Two threads record and end, one after the other or at once, while a third takes a snapshot.
+fn snapshots_beside_an_end(mistake: Option<Mistake>) {
+    let registry: &'static Registry = Box::leak(Box::new(Registry::with_mistake(mistake)));
+    let histogram = Coarse::in_registry(registry);
+    let writer = {
+        let histogram = histogram.clone();
+        thread::spawn(move || record(registry, &histogram, &[4, 1]))
+    };
+    let meanwhile = histogram.snapshot();
+    match meanwhile.count() {
+        0 => assert_eq!((meanwhile.min(), meanwhile.max()), (None, None)),
+        1 => assert!(
+            meanwhile.min() <= Some(4) && meanwhile.max() == Some(4) && meanwhile.sum() >= 4
+        ),
+        2 => assert_eq!((meanwhile.min(), meanwhile.max(), meanwhile.sum()), (Some(1), Some(4), 5)),
+        more => panic!("{more} values of two"),
+    }
+    record(registry, &histogram, &[2]);
+    writer.join().unwrap();
+    let at_last = histogram.snapshot();
+    assert_eq!((at_last.count(), at_last.sum()), (3, 7));
+    assert_eq!((at_last.min(), at_last.max()), (Some(1), Some(4)));
+}
+
+#[test]
+fn a_snapshot_while_a_thread_ends_has_each_value_once() {
+    explore(|| snapshots_beside_an_end(None));
+}
+
+#[test]
+fn a_value_in_two_places_would_be_noticed() {
+    finds_a_fault(|| snapshots_beside_an_end(Some(Mistake::FoldTwice)));
+}
+
+#[test]
+fn cells_handed_on_too_early_would_be_noticed() {
+    finds_a_fault(|| snapshots_beside_an_end(Some(Mistake::SpareThenFold)));
+}
+
+#[test]
+fn a_value_counted_before_it_is_in_the_sum_would_be_noticed() {
+    finds_a_fault(|| snapshots_beside_an_end(Some(Mistake::ReadForwards)));
+}

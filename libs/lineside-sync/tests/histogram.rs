@@ -1,0 +1,169 @@
+//! Histograms from outside: beside a sorted list, and exact after threads have ended.
+
+#![cfg(not(any(loom, shuttle)))]
+
+use std::thread;
+use std::time::Duration;
+
+use lineside_sync::histogram::{Histogram, Snapshot};
+use proptest::prelude::*;
+
+const RECORDS: u64 = if cfg!(miri) { 50 } else { 200_000 };
+
+/// What is asked of every histogram here.
+const QUANTILES: [f64; 9] = [0.0, 0.01, 0.25, 0.5, 0.9, 0.99, 0.999, 0.99999, 1.0];
+
+/// Holds a snapshot against the values themselves.
+fn check<const PRECISION: u32>(snapshot: &Snapshot<PRECISION>, values: &[u64]) {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable();
+    assert_eq!(snapshot.count(), sorted.len() as u64);
+    assert_eq!((snapshot.min(), snapshot.max()), (sorted.first().copied(), sorted.last().copied()));
+    assert_eq!(snapshot.sum(), sorted.iter().fold(0, |sum: u64, value| sum.wrapping_add(*value)));
+    for q in QUANTILES {
+        let Some(found) = snapshot.quantile(q) else {
+            assert!(sorted.is_empty());
+            continue;
+        };
+        let rank = (q * sorted.len() as f64).ceil().max(1.0) as usize;
+        let exact = sorted[rank - 1];
+        let error = exact >> PRECISION;
+        assert!(found >= exact && found - exact <= error, "{q}: {found}, exactly {exact}");
+    }
+}
+
+#[test]
+fn a_histogram_is_exact_in_number_after_its_threads_have_ended() {
+    let histogram = Histogram::new();
+    thread::scope(|scope| {
+        for n in 0..24_u64 {
+            let histogram = histogram.clone();
+            scope.spawn(move || {
+                if n % 2 == 0 {
+                    (0..RECORDS).for_each(|value| histogram.record(value * (n + 1)));
+                } else {
+                    let histogram = histogram.local();
+                    (0..RECORDS).for_each(|value| histogram.record(value * (n + 1)));
+                }
+            });
+        }
+    });
+    let snapshot = histogram.snapshot();
+    assert_eq!(snapshot.count(), 24 * RECORDS);
+    assert_eq!(snapshot.sum(), (1..=24).sum::<u64>() * (RECORDS * (RECORDS - 1) / 2));
+    assert_eq!((snapshot.min(), snapshot.max()), (Some(0), Some(24 * (RECORDS - 1))));
+}
+
+#[test]
+fn snapshots_hold_together_while_threads_come_and_go() {
+    let histogram = Histogram::new();
+    let generations = if cfg!(miri) { 2 } else { 50 };
+    thread::scope(|scope| {
+        let writers = scope.spawn(|| {
+            for _ in 0..generations {
+                thread::scope(|scope| {
+                    for _ in 0..4 {
+                        scope.spawn(|| (1..=50).for_each(|value| histogram.record(value)));
+                    }
+                });
+            }
+        });
+        let mut last = 0;
+        while !writers.is_finished() {
+            let now = histogram.snapshot();
+            assert!(now.count() >= last);
+            assert!(now.sum() >= now.count(), "what is counted is in the sum");
+            assert!(now.count() == 0 || now.min() == Some(1) && now.max() <= Some(50));
+            last = now.count();
+        }
+    });
+    assert_eq!(histogram.snapshot().count(), generations * 4 * 50);
+}
+
+#[test]
+fn nothing_recorded_has_no_quantiles() {
+    let snapshot = Histogram::new().snapshot();
+    check(&snapshot, &[]);
+    assert_eq!((snapshot.quantile(0.5), snapshot.mean()), (None, None));
+    assert_eq!(snapshot, Snapshot::default());
+}
+
+#[test]
+fn a_new_histogram_is_empty_where_another_was() {
+    for _ in 0..3 {
+        let histograms: Vec<_> = (0..80).map(|_| Histogram::<3>::with_precision()).collect();
+        for (n, histogram) in histograms.iter().enumerate() {
+            histogram.record(n as u64);
+        }
+        for (n, histogram) in histograms.iter().enumerate() {
+            check(&histogram.snapshot(), &[n as u64]);
+        }
+    }
+}
+
+#[test]
+fn a_duration_counts_in_nanoseconds() {
+    let histogram = Histogram::new();
+    histogram.record_duration(Duration::from_micros(3));
+    histogram.local().record_duration(Duration::MAX);
+    let snapshot = histogram.snapshot();
+    assert_eq!((snapshot.min(), snapshot.max()), (Some(3_000), Some(u64::MAX)));
+}
+
+#[test]
+fn cumulative_buckets_count_what_ends_below_their_bound() {
+    let histogram = Histogram::new();
+    for value in [1, 10, 11, 1_000_000, 2_000_000] {
+        histogram.record(value);
+    }
+    let snapshot = histogram.snapshot();
+    assert_eq!(snapshot.cumulative(&[0, 1, 10, 500_000, 1_031_250, u64::MAX]), [0, 1, 2, 3, 4, 5]);
+    assert_eq!(snapshot.cumulative(&[]), [0; 0]);
+}
+
+fn values() -> impl Strategy<Value = Vec<u64>> {
+    // Values of all sizes, not only of those that a uniform choice would find.
+    let value = (any::<u64>(), 0..64_u32).prop_map(|(value, shift)| value >> shift);
+    prop::collection::vec(value, 0..300)
+}
+
+fn recorded<const PRECISION: u32>(values: &[u64]) -> Snapshot<PRECISION> {
+    let histogram = Histogram::with_precision();
+    values.iter().for_each(|&value| histogram.record(value));
+    histogram.snapshot()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 2 } else { 128 }))]
+
+    #[test]
+    fn quantiles_are_within_the_promised_error(values in values()) {
+        check(&recorded::<0>(&values), &values);
+        check(&recorded::<5>(&values), &values);
+        check(&recorded::<7>(&values), &values);
+    }
+
+    #[test]
+    fn merging_is_the_union(one in values(), other in values()) {
+        let mut merged = recorded::<5>(&one);
+        merged.merge(&recorded(&other));
+        let both = [one, other].concat();
+        check(&merged, &both);
+        prop_assert_eq!(merged, recorded(&both));
+    }
+
+    #[test]
+    fn cumulative_buckets_rise_to_the_count(values in values(), mut bounds in values()) {
+        bounds.sort_unstable();
+        bounds.push(u64::MAX);
+        let snapshot = recorded::<5>(&values);
+        let cumulative = snapshot.cumulative(&bounds);
+        prop_assert!(cumulative.is_sorted());
+        prop_assert_eq!(cumulative.last(), Some(&snapshot.count()));
+        for (bound, n) in bounds.iter().zip(cumulative) {
+            let at_most = values.iter().filter(|value| *value <= bound).count() as u64;
+            let surely = values.iter().filter(|value| **value + (**value >> 5).min(u64::MAX - **value) <= *bound).count();
+            prop_assert!((surely as u64..=at_most).contains(&n), "{bound}: {n}");
+        }
+    }
+}
