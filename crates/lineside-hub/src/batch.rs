@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
+use lineside_sync::fanout;
 
 use crate::metrics::count;
 use crate::{Hub, Position, Room};
@@ -19,14 +20,14 @@ pub struct Batch<'a> {
     hub: &'a Hub,
     number: u64,
     now: Duration,
-    touched: Vec<Arc<Room>>,
+    rooms: fanout::Batch<Room>,
     /// Per group, how far this batch goes.
     reached: BTreeMap<u32, Position>,
 }
 
 impl<'a> Batch<'a> {
     pub(crate) fn new(hub: &'a Hub, number: u64, now: Duration) -> Self {
-        Self { hub, number, now, touched: Vec::new(), reached: BTreeMap::new() }
+        Self { hub, number, now, rooms: fanout::Batch::open(), reached: BTreeMap::new() }
     }
 
     /// Appends to a room: at its network's position, or `None` where the room counts by itself.
@@ -35,18 +36,18 @@ impl<'a> Batch<'a> {
     /// state it has read, is skipped. An epoch other than the room's begins a new life there: all its
     /// subscribers then get the state, marked as a gap.
     pub fn append(&mut self, room: &Arc<Room>, at: Option<Position>, data: Bytes) {
-        let touched = room.append(at, data, self.now, self.number, self.hub.config());
-        if touched.appended {
+        let (now, number, config) = (self.now, self.number, self.hub.config());
+        if self.rooms.change(room, |room| room.append(at, data, now, number, config)) {
             count(&self.hub.counters().publications);
         }
-        self.note(room, at, touched.first);
+        self.note(room, at);
     }
 
     /// Sends each subscriber of the room its state as of now once, without a gap: for a new dataset.
     /// With a position of another epoch it is a new life of the sequence, and a gap.
     pub fn restate(&mut self, room: &Arc<Room>, at: Option<Position>) {
-        let touched = room.restate(at, self.number);
-        self.note(room, at, touched.first);
+        self.rooms.change(room, |room| (room.restate(at, self.number), ()));
+        self.note(room, at);
     }
 
     /// Says that this batch, with those before, carries everything of the group up to `position`, even
@@ -61,14 +62,11 @@ impl<'a> Batch<'a> {
     /// Signals every listener concerned, once each.
     pub fn finish(self) {}
 
-    fn note(&mut self, room: &Arc<Room>, at: Option<Position>, first: bool) {
-        if first {
-            self.touched.push(room.clone());
-        }
+    fn note(&mut self, room: &Arc<Room>, at: Option<Position>) {
         if let Some(at) = at {
             let group = room.key().group;
             debug_assert!(
-                !self.hub.group(group).published().covers(at),
+                !self.hub.group(group).has_published(at),
                 "{at} of {} belongs into the batch that published it",
                 room.channel()
             );
@@ -79,16 +77,9 @@ impl<'a> Batch<'a> {
     fn publish(&mut self) {
         // Before anybody is signaled: whoever wakes up and drains its rooms may count on it.
         for (&group, &position) in &self.reached {
-            self.hub.group(group).published().raise(position);
+            self.hub.group(group).raise_published(position);
         }
-        let mut signals = Vec::new();
-        for room in &self.touched {
-            room.gather_listeners(&mut signals);
-        }
-        // A session that drained meanwhile may be there twice.
-        signals.sort_unstable_by_key(|signal| signal.session);
-        signals.dedup_by_key(|signal| signal.session);
-        signals.iter().for_each(|signal| signal.send());
+        self.rooms.tell();
         let counters = self.hub.counters();
         let bytes = counters.ring_bytes.load(Ordering::Relaxed)
             + counters.state_bytes.load(Ordering::Relaxed);
@@ -106,9 +97,6 @@ impl Drop for Batch<'_> {
 
 impl fmt::Debug for Batch<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Batch")
-            .field("number", &self.number)
-            .field("touched", &self.touched.len())
-            .finish()
+        f.debug_struct("Batch").field("number", &self.number).field("rooms", &self.rooms).finish()
     }
 }

@@ -3,9 +3,9 @@
 use std::collections::BinaryHeap;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use lineside_sync::Clock;
+use lineside_sync::{Clock, fanout};
 use parking_lot::Mutex;
 
 use crate::metrics::{Counters, count};
@@ -57,7 +57,7 @@ impl Hub {
     /// What is listened to in a group, for publishers: to be asked for after the new state has been
     /// swapped in, once per poll.
     pub fn interest(&self, group: u32) -> Arc<Interest> {
-        order_state_and_rooms();
+        fanout::order();
         self.group(group)
     }
 
@@ -83,7 +83,6 @@ impl Hub {
     /// Opens a batch: to be called after the new state has been swapped in and before rooms are
     /// looked up.
     pub fn batch(&self) -> Batch<'_> {
-        order_state_and_rooms();
         let number = self.next_batch.fetch_add(1, Ordering::Relaxed);
         Batch::new(self, number, self.clock.monotonic())
     }
@@ -166,10 +165,9 @@ impl Hub {
         let epoch = key.counts_by_itself().then(|| Epoch::random(&mut self.rng.lock()));
         let now = self.clock.monotonic();
         let room = Room::new(key, channel.clone(), epoch, now, self.counters.clone());
-        // The interest first: whoever finds the room in the table may read the state at once, and
-        // from then on a publisher must not be told that nobody listens.
-        group.add(&mut rooms, &room);
-        self.rooms.pin().insert(key, room.clone());
+        group.add(&mut rooms, &room, || {
+            self.rooms.pin().insert(key, room.clone());
+        });
         Some(room)
     }
 
@@ -180,8 +178,9 @@ impl Hub {
         }
         let mut rooms = group.lock_rooms();
         if room.close_if_quiet(self.clock.monotonic(), self.config.linger) {
-            self.rooms.pin().remove(&room.key());
-            group.remove(&mut rooms, room);
+            group.remove(&mut rooms, room, || {
+                self.rooms.pin().remove(&room.key());
+            });
             self.counters.rooms.fetch_sub(1, Ordering::Relaxed);
         }
     }
@@ -211,12 +210,6 @@ impl Hub {
             }
         }
     }
-}
-
-/// Stands between a publisher's swap of its state and its lookup of rooms, and between a subscriber's
-/// entry of a room and its reading of the state: of the two, at least one sees what the other did.
-pub(crate) fn order_state_and_rooms() {
-    fence(Ordering::SeqCst);
 }
 
 impl fmt::Debug for Hub {

@@ -21,14 +21,14 @@
 //!   and looks up rooms;
 //! - a subscriber first enters the room in the table, then reads the state.
 //!
-//! So either the publisher sees the room, or the subscriber sees the new state.
+//! So either the publisher sees the room, or the subscriber sees the new state. The steps of this, the log
+//! and the signals are `lineside_sync`'s, whose models try every interleaving of them.
 
 mod limits;
 mod channel;
 mod position;
 mod source;
 mod publication;
-mod ring;
 mod listener;
 mod metrics;
 mod room;

@@ -12,9 +12,6 @@ pub(crate) const STATE_READ_ATTEMPTS: usize = 3;
 /// The gap without having reached the top in between that ends a subscription.
 pub(crate) const GAPS_MAX: u8 = 3;
 
-/// Slots a ring starts with.
-pub(crate) const RING_SLOTS_MIN: usize = 4;
-
 /// What a publication takes in a ring beside its data.
 pub(crate) const PUBLICATION_OVERHEAD: usize = 128;
 

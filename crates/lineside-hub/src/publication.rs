@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
+use lineside_sync::ring::Item;
 
 use crate::limits::PUBLICATION_OVERHEAD;
 
@@ -62,10 +63,15 @@ impl Publication {
     pub(crate) fn new(offset: u64, data: Bytes, at: Duration) -> Arc<Self> {
         Arc::new(Self { offset, payload: Payload::new(data), at })
     }
+}
 
-    /// What it takes in a ring.
-    pub(crate) fn cost(&self) -> usize {
+impl Item for Publication {
+    fn bytes(&self) -> usize {
         self.payload.data().len() + PUBLICATION_OVERHEAD
+    }
+
+    fn at(&self) -> Duration {
+        self.at
     }
 }
 

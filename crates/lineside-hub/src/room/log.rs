@@ -1,29 +1,29 @@
 //! What lies behind a room's lock, and the rules by which it changes.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use lineside_sync::fanout::Listeners;
+use lineside_sync::ring::{Bounds, HasRing, Ring};
 
 use super::EncodedState;
 use crate::limits::RING_STATES_MAX;
 use crate::listener::Signal;
 use crate::publication::Publication;
-use crate::ring::{Bounds, Ring};
 use crate::{Epoch, HubConfig, Position};
 
 #[derive(Debug)]
 pub(super) struct Log {
     /// `None` until the first position or publication of its network is known.
     pub(super) epoch: Option<Epoch>,
-    pub(super) ring: Ring,
-    /// Rises with every change that a reader might want to see.
-    pub(super) version: u64,
+    pub(super) ring: Ring<Publication>,
     /// The batch that was here last.
     batch: u64,
     /// Kept while the ring covers it.
     pub(super) state: Option<Arc<EncodedState>>,
+    /// Given up, and to be dropped once the lock is released: a state can be large.
+    pub(super) spent_state: Option<Arc<EncodedState>>,
     pub(super) state_used: Duration,
     /// How large the state was when last read: the measure for the ring.
     pub(super) state_bytes_last: usize,
@@ -32,12 +32,23 @@ pub(super) struct Log {
     pub(super) reads: u64,
     /// Who is to be told when the read ends. Bound: once per listener.
     pub(super) waiters: Vec<Arc<Signal>>,
-    /// By session, so that they are signaled in the same order each time. Bound: the program's limit
-    /// of sessions.
-    pub(super) listeners: BTreeMap<u64, Arc<Signal>>,
+    /// Bound: the program's limit of sessions.
+    pub(super) listeners: Listeners<Arc<Signal>>,
     /// When the last listener left, or the room was made.
     pub(super) quiet_since: Duration,
     pub(super) closed: bool,
+}
+
+impl HasRing for Log {
+    type Item = Publication;
+
+    fn ring(&self) -> &Ring<Publication> {
+        &self.ring
+    }
+
+    fn ring_mut(&mut self) -> &mut Ring<Publication> {
+        &mut self.ring
+    }
 }
 
 impl Log {
@@ -45,15 +56,15 @@ impl Log {
         Self {
             epoch,
             ring: Ring::new(0),
-            version: 0,
             batch: 0,
             state: None,
+            spent_state: None,
             state_used: now,
             state_bytes_last: 0,
             reading: None,
             reads: 0,
             waiters: Vec::new(),
-            listeners: BTreeMap::new(),
+            listeners: Listeners::new(),
             quiet_since: now,
             closed: false,
         }
@@ -92,15 +103,14 @@ impl Log {
             }
         };
         let bounds = self.bounds(now, config);
-        let appended = self.ring.push(Publication::new(offset, data, now), bounds);
+        let appended = self.ring.push(offset, Publication::new(offset, data, now), bounds);
         if appended {
-            self.version += 1;
             self.forget_uncovered_state();
         } else {
             // A state that was read already is a reason not to take it; a later publication is none.
             debug_assert!(
-                self.ring.newest() < offset,
-                "offset {offset} came after {}",
+                self.ring.newest().is_none_or(|newest| newest.offset < offset),
+                "offset {offset} came after {:?}",
                 self.ring.newest()
             );
         }
@@ -116,7 +126,6 @@ impl Log {
         // A room made after the swap has read the new state already.
         if offset > self.ring.floor() && offset >= self.ring.top() {
             self.ring.restate(offset);
-            self.version += 1;
             self.forget_uncovered_state();
         }
     }
@@ -124,9 +133,8 @@ impl Log {
     /// Begins a new life at `position`; what is there belongs to the old one.
     pub(super) fn renew(&mut self, position: Position) {
         self.epoch = Some(position.epoch);
-        self.ring = Ring::new(position.offset);
-        self.state = None;
-        self.version += 1;
+        self.ring.renew(position.offset);
+        self.give_up_state();
     }
 
     pub(super) fn trim(&mut self, now: Duration, config: &HubConfig) {
@@ -136,20 +144,24 @@ impl Log {
 
     pub(super) fn forget_uncovered_state(&mut self) {
         if self.state.as_ref().is_some_and(|state| !self.ring.covers(state.position().offset)) {
-            self.state = None;
+            self.give_up_state();
         }
+    }
+
+    pub(super) fn give_up_state(&mut self) {
+        self.spent_state = self.state.take().or(self.spent_state.take());
     }
 
     pub(super) fn close(&mut self) {
         self.closed = true;
-        self.ring = Ring::new(self.ring.top());
-        self.state = None;
+        self.ring.renew(self.ring.top());
+        self.give_up_state();
     }
 
     fn bounds(&self, now: Duration, config: &HubConfig) -> Bounds {
         let bytes = self.state_bytes_last.saturating_mul(RING_STATES_MAX);
         Bounds {
-            publications: config.ring_publications.max(1),
+            entries: config.ring_publications.max(1),
             bytes: bytes.max(config.ring_bytes_min).min(config.ring_bytes_max),
             since: now.saturating_sub(config.ring_age),
         }

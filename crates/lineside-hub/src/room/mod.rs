@@ -8,11 +8,12 @@ mod log;
 mod state;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
-use parking_lot::Mutex;
+use lineside_sync::fanout::{Signals, Topic};
+use lineside_sync::ring::Shared;
 
 pub use self::state::EncodedState;
 
@@ -20,16 +21,14 @@ use self::log::Log;
 use crate::listener::Signal;
 use crate::metrics::Counters;
 use crate::publication::Publication;
-use crate::{Channel, Epoch, HubConfig, Position, RoomKey};
+use crate::{Channel, Epoch, HubConfig, Listener, Position, RoomKey};
 
 /// One channel's live state on this node.
 #[derive(Debug)]
 pub struct Room {
     key: RoomKey,
     channel: Channel,
-    /// The log's version, readable without its lock.
-    version: AtomicU64,
-    log: Mutex<Log>,
+    log: Shared<Log>,
     counters: Arc<Counters>,
 }
 
@@ -55,14 +54,6 @@ pub(crate) enum Claim {
     Ahead,
 }
 
-/// What an append or a restatement did.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Touched {
-    /// The room's first of this batch: its listeners are to be gathered.
-    pub(crate) first: bool,
-    pub(crate) appended: bool,
-}
-
 impl Room {
     pub(crate) fn new(
         key: RoomKey,
@@ -71,8 +62,8 @@ impl Room {
         now: Duration,
         counters: Arc<Counters>,
     ) -> Arc<Self> {
-        let log = Mutex::new(Log::new(epoch, now));
-        Arc::new(Self { key, channel, version: AtomicU64::new(0), log, counters })
+        let log = Shared::new(Log::new(epoch, now));
+        Arc::new(Self { key, channel, log, counters })
     }
 
     /// How publishers find it.
@@ -108,10 +99,10 @@ impl Room {
     }
 
     pub(crate) fn version(&self) -> u64 {
-        self.version.load(Ordering::Acquire)
+        self.log.version()
     }
 
-    /// Changes the log, and keeps the version and the node's byte counts true.
+    /// Changes the log, and keeps the node's byte counts true.
     fn change<R>(&self, change: impl FnOnce(&mut Log) -> R) -> R {
         let mut log = self.log.lock();
         let before = (log.ring.bytes(), log.state_bytes());
@@ -120,7 +111,9 @@ impl Room {
         // Wrapping, so that a difference below zero subtracts.
         self.counters.ring_bytes.fetch_add(after.0.wrapping_sub(before.0), Ordering::Relaxed);
         self.counters.state_bytes.fetch_add(after.1.wrapping_sub(before.1), Ordering::Relaxed);
-        self.version.store(log.version, Ordering::Release);
+        let spent = log.spent_state.take();
+        drop(log);
+        drop(spent);
         result
     }
 
@@ -128,15 +121,15 @@ impl Room {
     pub(crate) fn join(&self, signal: &Arc<Signal>) -> bool {
         let mut log = self.log.lock();
         if !log.closed {
-            log.listeners.insert(signal.session, signal.clone());
+            log.listeners.insert(signal.clone());
         }
         !log.closed
     }
 
     pub(crate) fn leave(&self, signal: &Signal, now: Duration) {
         let mut log = self.log.lock();
-        log.listeners.remove(&signal.session);
-        log.waiters.retain(|waiter| waiter.session != signal.session);
+        log.listeners.remove(signal.number());
+        log.waiters.retain(|waiter| waiter.number() != signal.number());
         log.quiet_since = now;
     }
 
@@ -151,7 +144,8 @@ impl Room {
         })
     }
 
-    /// Takes a publication: at its network's position, or at the room's own next offset.
+    /// Takes a publication: at its network's position, or at the room's own next offset. Says whether it
+    /// is the room's first change in this batch, and whether it was appended.
     pub(crate) fn append(
         &self,
         at: Option<Position>,
@@ -159,30 +153,26 @@ impl Room {
         now: Duration,
         batch: u64,
         config: &HubConfig,
-    ) -> Touched {
+    ) -> (bool, bool) {
         self.change(|log| {
             if log.closed {
-                return Touched::default();
+                return (false, false);
             }
-            let first = log.enter_batch(batch);
-            Touched { first, appended: log.append(at, data, now, config) }
+            (log.enter_batch(batch), log.append(at, data, now, config))
         })
     }
 
-    /// Makes every subscriber read the state as of `at`, or as of the room's own next offset.
-    pub(crate) fn restate(&self, at: Option<Position>, batch: u64) -> Touched {
+    /// Makes every subscriber read the state as of `at`, or as of the room's own next offset. Says whether
+    /// it is the room's first change in this batch.
+    pub(crate) fn restate(&self, at: Option<Position>, batch: u64) -> bool {
         self.change(|log| {
             if log.closed {
-                return Touched::default();
+                return false;
             }
             let first = log.enter_batch(batch);
             log.restate(at);
-            Touched { first, appended: false }
+            first
         })
-    }
-
-    pub(crate) fn gather_listeners(&self, into: &mut Vec<Arc<Signal>>) {
-        into.extend(self.log.lock().listeners.values().filter(|signal| signal.set()).cloned());
     }
 
     pub(crate) fn epoch(&self) -> Option<Epoch> {
@@ -201,7 +191,7 @@ impl Room {
             }
             log.renew(position);
             // Before there was a first life nobody had anything to be told of.
-            let listeners = log.listeners.values().filter(|_| before.is_some());
+            let listeners = log.listeners.iter().filter(|_| before.is_some());
             (true, listeners.cloned().collect())
         });
         woken.iter().for_each(|signal| signal.notify());
@@ -228,10 +218,10 @@ impl Room {
             return Look::NotCovered;
         }
         match log.ring.after(cursor.offset) {
-            Some((publication, last)) => {
-                Look::Publication(publication.clone(), last.then_some(log.version))
+            Some((entry, last)) => {
+                Look::Publication(entry.item.clone(), last.then_some(log.ring.version()))
             }
-            None => Look::Nothing(log.version),
+            None => Look::Nothing(log.ring.version()),
         }
     }
 
@@ -240,7 +230,7 @@ impl Room {
         self.change(|log| {
             log.trim(now, config);
             if now.saturating_sub(log.state_used) >= config.linger {
-                log.state = None;
+                log.give_up_state();
             }
         });
     }
@@ -250,12 +240,20 @@ impl Room {
     pub(crate) fn halve(&self) -> u64 {
         self.change(|log| {
             if log.state_bytes() > log.ring.bytes() {
-                log.state = None;
+                log.give_up_state();
                 return 0;
             }
             let dropped = log.ring.shrink(log.ring.bytes() / 2);
             log.forget_uncovered_state();
             dropped
         })
+    }
+}
+
+impl Topic for Room {
+    type Wake = dyn Listener;
+
+    fn gather(&self, signals: &mut Signals<dyn Listener>) {
+        self.log.lock().listeners.gather(signals);
     }
 }

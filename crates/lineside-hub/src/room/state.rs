@@ -134,7 +134,7 @@ impl Room {
             // began meanwhile, and what was read is of the old one: nothing covers it.
             if log.epoch == begun.epoch && log.epoch != Some(position.epoch) {
                 log.renew(position);
-                woken.extend(log.listeners.values().cloned());
+                woken.extend(log.listeners.iter().cloned());
             }
             let state = EncodedState::new(position, state);
             log.state_bytes_last = state.bytes();

@@ -12,11 +12,12 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use lineside_sync::fanout;
+
 pub use self::delivery::{Delivery, Ended, SubscribeError, Subscribed};
 
 use self::sequence::Sequences;
 use self::subscription::{From, Step, Subscription};
-use crate::hub::order_state_and_rooms;
 use crate::listener::Signal;
 use crate::metrics::count;
 use crate::room::Claim;
@@ -164,7 +165,7 @@ impl Session {
         if room.key().counts_by_itself() {
             return Ok(None);
         }
-        order_state_and_rooms();
+        fanout::order();
         loop {
             let before = room.epoch();
             let position = self.hub.source().position(room.channel(), room.key());
@@ -224,7 +225,7 @@ impl Drop for Session {
 impl fmt::Debug for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Session")
-            .field("number", &self.signal.session)
+            .field("number", &self.signal.number())
             .field("subscriptions", &self.subscriptions.len())
             .finish_non_exhaustive()
     }

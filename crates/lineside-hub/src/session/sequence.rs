@@ -91,7 +91,7 @@ impl Sequences {
     /// Notes what has been published before rooms are looked at.
     pub(super) fn mark(&mut self) {
         for sequence in &mut self.0 {
-            sequence.mark = sequence.interest.as_ref().map(|interest| interest.published().read());
+            sequence.mark = sequence.interest.as_ref().map(|interest| interest.published());
         }
     }
 

@@ -31,6 +31,10 @@ impl<T: Topic> Batch<T> {
     /// Opens a batch: after the new state has been made visible, and before topics are looked up.
     pub fn open() -> Self {
         order();
+        Self::unordered()
+    }
+
+    pub(super) fn unordered() -> Self {
         Self {
             touched: Vec::new(),
             #[cfg(all(test, any(loom, shuttle)))]

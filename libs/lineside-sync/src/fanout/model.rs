@@ -82,6 +82,10 @@ impl<L: Listen<Wake = Bell>> Room<L> {
     fn publish(self: &Arc<Self>, revision: u64, mistake: Mistake) {
         let mut batch = Batch::open();
         batch.mistake = mistake;
+        self.append(revision, &mut batch);
+    }
+
+    fn append(self: &Arc<Self>, revision: u64, batch: &mut Batch<Self>) {
         batch.change(self, |room| (room.0.push(revision, Arc::new(Revision), Bounds::NONE), ()));
     }
 
@@ -106,6 +110,17 @@ impl<L: Listen<Wake = Bell>> Topic for Room<L> {
 
 // Publishing and making a topic at once.
 
+type Listened = Room<Arc<Signal<Bell>>>;
+
+/// The two steps that order the state and the table.
+#[derive(Clone, Copy)]
+struct Steps {
+    open: fn() -> Batch<Listened>,
+    order: fn(),
+}
+
+const STEPS: Steps = Steps { open: Batch::open, order: super::order };
+
 /// What publisher and listener share: the state, which topics there are, and the one topic.
 struct Node {
     /// Relaxed, like whatever a source swaps.
@@ -113,23 +128,23 @@ struct Node {
     interest: Interest<1>,
     /// Whether the topic can be found: as weak as a table without locks may be.
     table: AtomicBool,
-    room: Arc<Room<Arc<Signal<Bell>>>>,
-    order: fn(),
+    room: Arc<Listened>,
+    steps: Steps,
 }
 
 impl Node {
-    fn new(order: fn(), mistake: Mistake) -> Arc<Self> {
+    fn new(steps: Steps, mistake: Mistake) -> Arc<Self> {
         let mut interest = Interest::new();
         interest.mistake = mistake;
         let (state, table) = (AtomicU64::new(0), AtomicBool::new(false));
-        Arc::new(Self { state, interest, table, room: Room::new(), order })
+        Arc::new(Self { state, interest, table, room: Room::new(), steps })
     }
 
     fn publish(&self, revision: u64) {
         self.state.store(revision, Ordering::Relaxed);
-        (self.order)();
+        let mut batch = (self.steps.open)();
         if self.interest.any(0) && self.table.load(Ordering::Acquire) {
-            self.room.publish(revision, Mistake::None);
+            self.room.append(revision, &mut batch);
         }
     }
 
@@ -139,7 +154,7 @@ impl Node {
 
     /// The state's revision, for one who has found the topic or made it.
     fn read_state(&self) -> u64 {
-        (self.order)();
+        (self.steps.order)();
         self.state.load(Ordering::Relaxed)
     }
 
@@ -155,8 +170,8 @@ impl Node {
 
 /// Two revisions, and one listener who makes the topic, joins, reads the state and looks; afterwards it
 /// looks only if it has been woken.
-fn publishing_and_making(order: fn()) {
-    let node = Node::new(order, Mistake::None);
+fn publishing_and_making(steps: Steps) {
+    let node = Node::new(steps, Mistake::None);
     let publisher = thread::spawn({
         let node = node.clone();
         move || {
@@ -171,7 +186,7 @@ fn publishing_and_making(order: fn()) {
     let held = node.read_state();
     let mut cursor = Cursor::at(held);
     let notes = drain(&node.room, &signal, &mut cursor);
-    publisher.join().unwrap();
+    publisher.join().expect("no panic");
     if bell.0.load(Ordering::Acquire) > notes {
         drain(&node.room, &signal, &mut cursor);
     }
@@ -181,7 +196,7 @@ fn publishing_and_making(order: fn()) {
 
 /// One revision, one listener who makes the topic, and one who finds it made.
 fn publishing_and_finding(mistake: Mistake) {
-    let node = Node::new(super::order, mistake);
+    let node = Node::new(STEPS, mistake);
     let publisher = thread::spawn({
         let node = node.clone();
         move || node.publish(1)
@@ -191,8 +206,8 @@ fn publishing_and_finding(mistake: Mistake) {
         move || node.enter()
     });
     let held = node.table.load(Ordering::Acquire).then(|| node.read_state());
-    publisher.join().unwrap();
-    maker.join().unwrap();
+    publisher.join().expect("no panic");
+    maker.join().expect("no panic");
     if let Some(held) = held {
         node.check(held, 1);
     }
@@ -200,7 +215,7 @@ fn publishing_and_finding(mistake: Mistake) {
 
 #[test]
 fn a_publisher_finds_the_topic_or_its_maker_reads_the_state() {
-    explore(|| publishing_and_making(super::order));
+    explore(|| publishing_and_making(STEPS));
 }
 
 #[test]
@@ -208,17 +223,31 @@ fn who_finds_a_topic_made_by_another_misses_nothing() {
     explore(|| publishing_and_finding(Mistake::None));
 }
 
-/// Only loom knows of memory that is weaker than one order of everything.
+// Only loom knows of memory that is weaker than one order of everything.
+
 #[cfg(loom)]
 #[test]
 fn a_weaker_order_would_be_noticed() {
-    finds_a_fault(|| publishing_and_making(|| crate::primitive::atomic::fence(Ordering::AcqRel)));
+    fn weak() {
+        crate::primitive::atomic::fence(Ordering::AcqRel);
+    }
+    fn open() -> Batch<Listened> {
+        weak();
+        Batch::unordered()
+    }
+    finds_a_fault(|| publishing_and_making(Steps { open, order: weak }));
 }
 
 #[cfg(loom)]
 #[test]
-fn no_order_would_be_noticed() {
-    finds_a_fault(|| publishing_and_making(|| ()));
+fn a_publisher_without_order_would_be_noticed() {
+    finds_a_fault(|| publishing_and_making(Steps { open: Batch::unordered, ..STEPS }));
+}
+
+#[cfg(loom)]
+#[test]
+fn a_listener_without_order_would_be_noticed() {
+    finds_a_fault(|| publishing_and_making(Steps { order: || (), ..STEPS }));
 }
 
 #[test]
@@ -229,7 +258,7 @@ fn interest_that_follows_the_table_would_be_noticed() {
 // One listener and its signal.
 
 /// Looks until there is nothing, and no note. Says how often a note was taken.
-fn drain(room: &Room<Arc<Signal<Bell>>>, signal: &Signal<Bell>, cursor: &mut Cursor) -> u64 {
+fn drain(room: &Listened, signal: &Signal<Bell>, cursor: &mut Cursor) -> u64 {
     let mut notes = 0;
     loop {
         while room.look(cursor) {}
@@ -255,7 +284,7 @@ fn signaling(mistake: Mistake) {
     });
     let mut cursor = Cursor::at(0);
     let notes = drain(&room, &signal, &mut cursor);
-    publisher.join().unwrap();
+    publisher.join().expect("no panic");
     let wakes = bell.0.load(Ordering::Acquire);
     assert!(wakes <= notes + 1, "woken again before it took its note");
     if wakes > notes {
@@ -286,7 +315,7 @@ fn signaling_from_two() {
         }
     };
     let notes = drain_both();
-    publishers.into_iter().for_each(|publisher| publisher.join().unwrap());
+    publishers.into_iter().for_each(|publisher| publisher.join().expect("no panic"));
     if bell.0.load(Ordering::Acquire) > notes {
         drain_both();
     }
@@ -340,8 +369,8 @@ fn partition(mistake: Mistake) {
         }
     };
     turn();
-    publisher.join().unwrap();
-    other.join().unwrap();
+    publisher.join().expect("no panic");
+    other.join().expect("no panic");
     if bell.0.load(Ordering::Acquire) > before {
         turn();
     }
@@ -380,7 +409,7 @@ fn reaching() {
         matches!((life, offset), (0 | 1 | 2, 0) | (1, 7) | (2, 3)),
         "one life with the offset of another: {life}, {offset}"
     );
-    publisher.join().unwrap();
+    publisher.join().expect("no panic");
     assert_eq!(reached.read(), (2, 3));
 }
 
@@ -396,7 +425,7 @@ fn reaching_carelessly() {
         }
     });
     assert_ne!(reached.read(), (2, 7));
-    publisher.join().unwrap();
+    publisher.join().expect("no panic");
 }
 
 #[test]

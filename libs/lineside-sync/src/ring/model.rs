@@ -43,7 +43,7 @@ fn reading_while_it_is_written(mistake: Mistake) {
     let mut reader = Reader { cursor: Cursor::at(0), accounted: 0, mistake };
     reader.look(&log);
     reader.look(&log);
-    writer.join().unwrap();
+    writer.join().expect("no panic");
     reader.look(&log);
     assert_eq!(reader.accounted, ENTRIES, "an entry was neither taken nor missed");
     assert!(!log.has_news(&reader.cursor));
