@@ -93,6 +93,11 @@ fn every_configuration_in_the_papers_is_accepted() {
             let name = folder_of_recordings.split('?').next().unwrap();
             write_below(folder.path(), &format!("{name}/1.pb"), "");
         }
+        for key in ["pmtiles = \"", "style = \""] {
+            for name in values_of(&block.text, key).iter().filter(|name| !name.contains(':')) {
+                write_below(folder.path(), name, "{}");
+            }
+        }
         let mut command = lineside(&["serve", "--check", "--config", "lineside.toml"]);
         command.current_dir(folder.path());
         command.envs(values_of(&block.text, "env = \"").into_iter().map(|name| (name, "a-secret")));
