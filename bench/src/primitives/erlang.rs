@@ -4,7 +4,10 @@ use std::{cell::RefCell, collections::BTreeMap, process::Command};
 
 use anyhow::{Context as _, bail};
 
-use crate::{report, rounds::Effort};
+use crate::{
+    report,
+    rounds::{Effort, timed},
+};
 
 /// What a script printed.
 type Figures = BTreeMap<String, f64>;
@@ -37,7 +40,8 @@ impl Erlang {
         let script = name.split('_').next().unwrap_or(name);
         let mut ran = self.ran.borrow_mut();
         let figures = ran.entry(script.to_owned()).or_insert_with(|| {
-            let figures = self.run(script);
+            let (elapsed, figures) = timed(|| self.run(script));
+            println!("{script}.erl took {:.1} s", elapsed.as_secs_f64());
             figures.inspect_err(|error| eprintln!("Erlang/OTP is left out: {error:#}")).ok()
         });
         let figure = figures.as_ref()?.get(name).copied();
@@ -58,7 +62,9 @@ impl Erlang {
             Command::new("erl")
                 .args(["-noshell", "-noinput", "+P", "1000000", "-pa"])
                 .arg(&folder)
-                .args(["-eval", &format!("{script}:main({effort}), halt(0).")]),
+                .args(["-eval", &format!("{script}:main({effort}), halt(0).")])
+                // A script that fails says so; its memory is of no interest.
+                .env("ERL_CRASH_DUMP_SECONDS", "0"),
         )?;
         printed.lines().map(figure_of).collect()
     }
