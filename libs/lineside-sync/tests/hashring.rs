@@ -8,7 +8,8 @@ use proptest::prelude::*;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 fn ring(members: &[(&str, u16)]) -> HashRing {
-    HashRing::new(members.iter().map(|(name, weight)| Member::new(name, *weight))).unwrap()
+    let members = members.iter().map(|(name, weight)| Member::new(name, *weight));
+    HashRing::new(members).expect("names differ")
 }
 
 fn keys(n: usize) -> impl Iterator<Item = String> {
@@ -56,7 +57,8 @@ fn owner_by_the_rule(members: &BTreeMap<String, u16>, key: &[u8]) -> Option<Stri
 }
 
 fn build(members: &BTreeMap<String, u16>) -> HashRing {
-    HashRing::new(members.iter().map(|(name, weight)| Member::new(name, *weight))).unwrap()
+    let members = members.iter().map(|(name, weight)| Member::new(name, *weight));
+    HashRing::new(members).expect("names differ")
 }
 
 fn members() -> impl Strategy<Value = BTreeMap<String, u16>> {

@@ -152,8 +152,8 @@ impl HashRing {
     }
 }
 
-/// How many places there are: 2⁶⁴.
-const CIRCLE: f64 = 18_446_744_073_709_551_616.0;
+/// How many places there are, as near as a float can say: 2⁶⁴.
+const CIRCLE: f64 = u64::MAX as f64;
 
 fn place(bytes: &[u8]) -> u64 {
     xxh3_64_with_seed(bytes, SEED)

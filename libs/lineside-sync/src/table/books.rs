@@ -3,11 +3,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::Limits;
 use super::flight::Flight;
-use crate::primitive::Arc;
 
 pub(super) struct Books<K, V, E> {
     /// Bound: one per key that somebody asks for at this moment.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
 use std::pin::{Pin, pin};
+use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
 use crate::primitive::{Mutex, thread};
@@ -74,7 +75,7 @@ impl<V, E> Flight<V, E> {
 impl<V: Clone, E: Clone> Flight<V, E> {
     /// Parks the thread until the end.
     pub(super) fn wait(&self) -> Ending<V, E> {
-        let waker = Waker::from(std::sync::Arc::new(Unpark(thread::current())));
+        let waker = Waker::from(Arc::new(Unpark(thread::current())));
         let mut context = Context::from_waker(&waker);
         let mut ended = pin!(self.ended());
         loop {
@@ -89,7 +90,7 @@ impl<V: Clone, E: Clone> Flight<V, E> {
 struct Unpark(thread::Thread);
 
 impl Wake for Unpark {
-    fn wake(self: std::sync::Arc<Self>) {
+    fn wake(self: Arc<Self>) {
         self.0.unpark();
     }
 }

@@ -19,13 +19,14 @@ use std::borrow::Borrow;
 use std::convert::Infallible;
 use std::fmt;
 use std::hash::{BuildHasher, Hash, RandomState};
+use std::sync::Arc;
 use std::time::Duration;
 
 use papaya::LocalGuard;
 
 use self::books::Books;
 use self::flight::{Ending, Flight};
-use crate::primitive::{Arc, Mutex};
+use crate::primitive::Mutex;
 
 /// How much a [`Table`] holds, and for how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,13 +8,13 @@ use std::convert::Infallible;
 use std::future::{Future, pending};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::pin;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU32 as Plain;
 use std::sync::atomic::Ordering::SeqCst;
 use std::task::{Context, Poll, Waker};
 
 use super::{Limits, Table};
 use crate::model::{explore, finds_a_fault};
-use crate::primitive::Arc;
 use crate::primitive::atomic::AtomicU32;
 use crate::primitive::atomic::Ordering::Relaxed;
 use crate::primitive::thread;
@@ -46,14 +46,14 @@ fn nothing_is_under_way<E>(table: &Numbers<E>) {
 fn asking(n_askers: u32, mistake: Option<Mistake>) {
     let table = table::<Infallible>(mistake);
     // Not the model's: loads are counted, not synchronized by.
-    let loads = std::sync::Arc::new(Plain::new(0));
+    let loads = Arc::new(Plain::new(0));
     let ask = |table: &Numbers, loads: &Plain| {
         let Ok(value) = table.load_blocking(KEY, || Ok(loads.fetch_add(1, SeqCst)));
         assert_eq!(value, 0, "the first load is the only one");
     };
     let others: Vec<_> = (1..n_askers)
         .map(|_| {
-            let (table, loads) = (Arc::clone(&table), std::sync::Arc::clone(&loads));
+            let (table, loads) = (Arc::clone(&table), Arc::clone(&loads));
             thread::spawn(move || ask(&table, &loads))
         })
         .collect();
@@ -78,6 +78,8 @@ fn a_waiter_that_registers_too_late_would_be_noticed() {
     finds_a_fault(|| asking(2, Some(Mistake::LooksThenRegisters)));
 }
 
+// shuttle also lets parked threads wake by accident, which would save the forgotten one.
+#[cfg(loom)]
 #[test]
 fn a_waiter_that_nobody_tells_would_be_noticed() {
     finds_a_fault(|| asking(3, Some(Mistake::TellsOnlyOne)));
