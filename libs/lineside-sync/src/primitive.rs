@@ -10,7 +10,7 @@ mod chosen {
     pub(crate) use parking_lot::{Mutex, MutexGuard};
 
     pub(crate) mod thread {
-        pub(crate) use std::thread::{Thread, current, park, yield_now};
+        pub(crate) use std::thread::{Thread, current, park, park_timeout, yield_now};
     }
     pub(crate) mod hint {
         pub(crate) use std::hint::spin_loop;

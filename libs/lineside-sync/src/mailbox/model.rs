@@ -1,0 +1,434 @@
+//! Models of what the mailbox promises, each with a mistake that it notices.
+//!
+//! The lock has models of its own; in the others the model checker's lock stands for it, which it does not have
+//! to watch spinning. There are two slots here.
+
+use std::{
+    collections::VecDeque,
+    mem::ManuallyDrop,
+    sync::Arc as Unchecked,
+    task::{Context, Poll, Wake, Waker},
+};
+
+use super::{
+    Options, Receiver, Sender,
+    error::{TryRecvError, TrySendError},
+    lock::Lock,
+    mistake::{Mistake, Mistakes},
+    shared::Shared,
+};
+use crate::{
+    model::{explore, finds_a_fault},
+    primitive::{Arc, thread},
+};
+
+/// Only on command do the slots come and go.
+const QUIET: Options = Options {
+    credits: 4,
+    slot_credits: 4,
+    contended_weight: 0,
+    parallel_from: u32::MAX,
+    review_after: u32::MAX,
+    parallel_below: 0,
+};
+
+/// The slots open when a second sender finds the lock taken, and close at every visit that brings one message.
+const NERVOUS: Options =
+    Options { contended_weight: 1, parallel_from: 1, review_after: 1, parallel_below: 2, ..QUIET };
+
+/// A number per sender and a running one.
+type Numbered = (u8, u8);
+
+fn mailbox<T>(options: Options, mistake: Option<Mistake>) -> (Sender<T>, Receiver<T>) {
+    let shared = Arc::new(Shared::with(options, Mistakes(mistake)));
+    (Sender::first(&shared), Receiver::of(shared))
+}
+
+/// Asserts that `received` has `n` messages of each sender, in order.
+fn assert_in_order(received: &[Numbered], n: [u8; 2]) {
+    for (sender, n) in n.into_iter().enumerate() {
+        let of_sender = received.iter().filter(|it| usize::from(it.0) == sender).map(|it| it.1);
+        assert!(of_sender.eq(0..n), "sender {sender} of {received:?}");
+    }
+}
+
+fn receive_all<T>(receiver: &mut Receiver<T>) -> Vec<T> {
+    std::iter::from_fn(|| receiver.recv()).collect()
+}
+
+/// Two threads change what the lock guards; the checker would see them at it together.
+fn lock_guards(mistake: Option<Mistake>) {
+    #[cfg(loom)]
+    {
+        let cell = loom::cell::UnsafeCell::new(0);
+        let lock = Arc::new(match mistake {
+            Some(mistake) => Lock::mistaken(cell, mistake),
+            None => Lock::new(cell),
+        });
+        let add = |lock: &Lock<loom::cell::UnsafeCell<u8>>| {
+            // SAFETY: the lock is held; that nobody else is here is what the checker checks.
+            #[expect(unsafe_code, reason = "what the lock guards is looked at through a pointer")]
+            lock.lock().with_mut(|n| unsafe { *n += 1 });
+        };
+        let other = Arc::clone(&lock);
+        let thread = thread::spawn(move || add(&other));
+        add(&lock);
+        thread.join().unwrap();
+        // SAFETY: as above.
+        #[expect(unsafe_code, reason = "what the lock guards is looked at through a pointer")]
+        lock.lock().with(|n| assert_eq!(unsafe { *n }, 2));
+    }
+    #[cfg(not(loom))]
+    {
+        let _ = mistake;
+        let lock = Arc::new(Lock::new(0));
+        let other = Arc::clone(&lock);
+        let thread = thread::spawn(move || *other.lock() += 1);
+        *lock.lock() += 1;
+        thread.join().unwrap();
+        assert_eq!(*lock.lock(), 2);
+    }
+}
+
+#[test]
+fn one_thread_at_a_time_holds_the_lock() {
+    explore(|| lock_guards(None));
+}
+
+/// shuttle knows no order but the strongest.
+#[cfg(loom)]
+#[test]
+fn a_lock_given_back_without_order_would_be_noticed() {
+    finds_a_fault(|| lock_guards(Some(Mistake::UnlockRelaxed)));
+}
+
+#[test]
+fn a_lock_that_is_tried_is_held_by_one() {
+    explore(|| {
+        let lock = Arc::new(Lock::new(0));
+        let other = Arc::clone(&lock);
+        let thread = thread::spawn(move || other.try_lock().map(|mut n| *n += 1).is_some());
+        let mine = lock.try_lock().map(|mut n| *n += 1).is_some();
+        let theirs = thread.join().unwrap();
+        assert!(mine || theirs);
+        assert_eq!(*lock.lock(), u8::from(mine) + u8::from(theirs));
+    });
+}
+
+/// Two senders, a parked receiver; a wake-up that is lost leaves it parked for ever, which is noticed.
+fn parked(options: Options, are_open: bool, mistake: Option<Mistake>) {
+    let (sender, receiver) = mailbox(options, mistake);
+    // A checker that has found the receiver parked for ever cannot run its destructor.
+    let mut receiver = ManuallyDrop::new(receiver);
+    if are_open {
+        receiver.shared().open_now();
+    }
+    let other = sender.clone();
+    let threads = [(0_u8, sender), (1, other)]
+        .map(|(number, sender)| thread::spawn(move || sender.try_send((number, 0)).unwrap()));
+    assert_in_order(&receive_all(&mut receiver), [1, 1]);
+    drop(ManuallyDrop::into_inner(receiver));
+    for thread in threads {
+        thread.join().unwrap();
+    }
+}
+
+#[test]
+fn a_wake_up_is_never_lost() {
+    explore(|| parked(QUIET, false, None));
+}
+
+#[test]
+fn a_sleep_without_a_last_look_would_be_noticed() {
+    finds_a_fault(|| parked(QUIET, false, Some(Mistake::SleepWithoutLooking)));
+}
+
+#[test]
+fn a_wake_up_from_a_slot_is_never_lost() {
+    explore(|| parked(QUIET, true, None));
+}
+
+/// One sender, which stays: its farewell would wake the receiver too.
+fn parked_before_a_slot(mistake: Option<Mistake>) {
+    let (sender, mut receiver) = mailbox(QUIET, mistake);
+    receiver.shared().open_now();
+    let thread = thread::spawn(move || {
+        sender.try_send(1).unwrap();
+        sender
+    });
+    assert_eq!(receiver.recv(), Some(1));
+    drop(thread.join().unwrap());
+}
+
+#[test]
+fn a_single_message_wakes_from_a_slot() {
+    explore(|| parked_before_a_slot(None));
+}
+
+#[test]
+fn a_slot_marked_silently_would_be_noticed() {
+    finds_a_fault(|| parked_before_a_slot(Some(Mistake::MarkSilently)));
+}
+
+/// A receiver that learns of the end from the last sender that goes.
+fn last_sender_goes(mistake: Option<Mistake>) {
+    let (sender, mut receiver) = mailbox::<u8>(QUIET, mistake);
+    let other = sender.clone();
+    let threads = [sender, other].map(|sender| thread::spawn(move || drop(sender)));
+    assert_eq!(receiver.recv(), None);
+    for thread in threads {
+        thread.join().unwrap();
+    }
+}
+
+#[test]
+fn the_last_sender_that_goes_wakes_the_receiver() {
+    explore(|| last_sender_goes(None));
+}
+
+#[test]
+fn a_last_sender_that_goes_silently_would_be_noticed() {
+    finds_a_fault(|| last_sender_goes(Some(Mistake::LeaveSilently)));
+}
+
+/// Wakes a thread, and only that one.
+struct Unpark(thread::Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Unchecked<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Two tasks in turn poll for a message; the first gives up, and the second must be woken.
+fn handed_over(mistake: Option<Mistake>) {
+    let (sender, mut receiver) = mailbox(QUIET, mistake);
+    let thread = thread::spawn(move || {
+        sender.try_send(7).unwrap();
+        sender
+    });
+    let nobody = Waker::noop();
+    let mut received = receiver.poll_recv(&mut Context::from_waker(nobody));
+    let waker = Waker::from(Unchecked::new(Unpark(thread::current())));
+    while received.is_pending() {
+        received = receiver.poll_recv(&mut Context::from_waker(&waker));
+        if received.is_pending() {
+            thread::park();
+        }
+    }
+    assert_eq!(received, Poll::Ready(Some(7)));
+    drop(thread.join().unwrap());
+}
+
+#[test]
+fn the_last_waker_is_woken() {
+    explore(|| handed_over(None));
+}
+
+#[test]
+fn a_first_waker_kept_would_be_noticed() {
+    finds_a_fault(|| handed_over(Some(Mistake::KeepFirstWaker)));
+}
+
+/// An event loop that sleeps only when it may, with two senders and the slots open.
+#[test]
+fn an_event_loop_may_sleep_when_it_is_told_so() {
+    explore(|| {
+        let (sender, mut receiver) = mailbox(QUIET, None);
+        receiver.shared().open_now();
+        let threads = [(0_u8, sender.clone()), (1, sender)]
+            .map(|(number, sender)| thread::spawn(move || sender.try_send((number, 0)).unwrap()));
+        let waker = Waker::from(Unchecked::new(Unpark(thread::current())));
+        let mut received: Vec<Numbered> = Vec::new();
+        while received.len() < 2 {
+            received.extend(receiver.drain());
+            if received.len() < 2 && receiver.wake_by(&waker) {
+                thread::park();
+            }
+        }
+        assert_in_order(&received, [1, 1]);
+        for thread in threads {
+            thread.join().unwrap();
+        }
+    });
+}
+
+/// A sender goes from the single queue to its slot while it sends.
+fn slots_open(mistake: Option<Mistake>) {
+    let (sender, mut receiver) = mailbox(QUIET, mistake);
+    let other = sender.clone();
+    let sends = thread::spawn(move || (0..3).for_each(|n| sender.try_send((0, n)).unwrap()));
+    let opens = thread::spawn(move || {
+        other.shared().open_now();
+        other.try_send((1, 0)).unwrap();
+    });
+    assert_in_order(&receive_all(&mut receiver), [3, 1]);
+    sends.join().unwrap();
+    opens.join().unwrap();
+}
+
+#[test]
+fn order_is_kept_while_the_slots_open() {
+    explore(|| slots_open(None));
+}
+
+#[test]
+fn slots_handed_out_first_would_be_noticed() {
+    finds_a_fault(|| slots_open(Some(Mistake::SlotsFirst)));
+}
+
+/// The receiver closes the slots while a sender uses one.
+fn slots_close(mistake: Option<Mistake>) {
+    let (sender, mut receiver) = mailbox(QUIET, mistake);
+    receiver.shared().open_now();
+    let other = sender.clone();
+    let threads = [(0, sender, 3), (1, other, 1)].map(|(number, sender, n_messages)| {
+        thread::spawn(move || (0..n_messages).for_each(|n| sender.try_send((number, n)).unwrap()))
+    });
+    let mut received = Vec::new();
+    received.extend(receiver.drain());
+    receiver.close_slots();
+    received.extend(receive_all(&mut receiver));
+    assert_in_order(&received, [3, 1]);
+    for thread in threads {
+        thread.join().unwrap();
+    }
+}
+
+#[test]
+fn order_is_kept_while_the_slots_close() {
+    explore(|| slots_close(None));
+}
+
+#[test]
+fn slots_left_open_would_be_noticed() {
+    finds_a_fault(|| slots_close(Some(Mistake::LeaveSlotsOpen)));
+}
+
+#[test]
+fn slots_forgotten_would_be_noticed() {
+    finds_a_fault(|| slots_close(Some(Mistake::ForgetTheSlots)));
+}
+
+/// The slots close and open again under senders whose look at the mode may be behind by both.
+fn slots_close_and_open(mistake: Option<Mistake>) {
+    let (sender, mut receiver) = mailbox(QUIET, mistake);
+    let other = sender.clone();
+    receiver.shared().open_now();
+    let threads = [(0, sender, 1), (1, other, 2)].map(|(number, sender, n_messages)| {
+        thread::spawn(move || (0..n_messages).for_each(|n| sender.try_send((number, n)).unwrap()))
+    });
+    receiver.close_slots();
+    receiver.shared().open_now();
+    assert_in_order(&receive_all(&mut receiver), [1, 2]);
+    for thread in threads {
+        thread.join().unwrap();
+    }
+}
+
+#[test]
+fn order_is_kept_while_the_slots_close_and_open_again() {
+    explore(|| slots_close_and_open(None));
+}
+
+#[test]
+fn a_stale_look_trusted_would_be_noticed() {
+    finds_a_fault(|| slots_close_and_open(Some(Mistake::TrustTheFirstLook)));
+}
+
+/// The slots come and go by themselves.
+fn contended(mistake: Option<Mistake>) {
+    let (sender, mut receiver) = mailbox(NERVOUS, mistake);
+    let other = sender.clone();
+    let threads = [(0, sender), (1, other)].map(|(number, sender)| {
+        thread::spawn(move || (0..2).for_each(|n| sender.try_send((number, n)).unwrap()))
+    });
+    assert_in_order(&receive_all(&mut receiver), [2, 2]);
+    for thread in threads {
+        thread.join().unwrap();
+    }
+}
+
+#[test]
+fn order_is_kept_while_contention_opens_and_closes_the_slots() {
+    explore(|| contended(None));
+}
+
+/// Also shows that the model above gets as far as closing slots that hold something.
+#[test]
+fn slots_forgotten_after_contention_would_be_noticed() {
+    finds_a_fault(|| contended(Some(Mistake::ForgetTheSlots)));
+}
+
+/// The receiver closes while a sender sends: each message is received, or refused and then all after it.
+fn closed_while_sending(are_open: bool, mistake: Option<Mistake>) {
+    let (sender, mut receiver) = mailbox(QUIET, mistake);
+    if are_open {
+        receiver.shared().open_now();
+    }
+    let thread = thread::spawn(move || {
+        let sent = [0, 1].map(|n| sender.try_send((0, n)));
+        match sent {
+            [Ok(()), Ok(())] => 2,
+            [Ok(()), Err(TrySendError::Closed((0, 1)))] => 1,
+            [Err(TrySendError::Closed((0, 0))), Err(TrySendError::Closed((0, 1)))] => 0,
+            other => panic!("{other:?}"),
+        }
+    });
+    receiver.close();
+    let early = receive_all(&mut receiver);
+    let n_accepted = thread.join().unwrap();
+    assert_in_order(&early, [n_accepted, 0]);
+    assert_eq!(receiver.try_recv(), Err(TryRecvError::Closed));
+}
+
+#[test]
+fn what_was_accepted_before_the_close_is_received() {
+    explore(|| closed_while_sending(false, None));
+    explore(|| closed_while_sending(true, None));
+}
+
+#[test]
+fn a_close_that_leaves_slots_open_would_be_noticed() {
+    finds_a_fault(|| closed_while_sending(true, Some(Mistake::LeaveSlotsOpen)));
+}
+
+#[test]
+fn a_receiver_that_goes_drops_each_message_once() {
+    explore(|| {
+        let (sender, receiver) = mailbox(QUIET, None);
+        receiver.shared().open_now();
+        let message = Arc::new(());
+        let mine = Arc::clone(&message);
+        let thread = thread::spawn(move || match sender.try_send(Arc::clone(&mine)) {
+            Ok(()) => sender.try_send(mine).is_ok(),
+            Err(refused) => {
+                assert!(matches!(refused, TrySendError::Closed(_)));
+                sender.try_send(mine).is_ok()
+            }
+        });
+        drop(receiver);
+        thread.join().unwrap();
+        assert_eq!(Arc::strong_count(&message), 1);
+    });
+}
+
+/// Several messages under one lock, more than fit.
+#[test]
+fn a_list_is_sent_in_order_and_up_to_the_credits() {
+    explore(|| {
+        let (sender, mut receiver) =
+            mailbox(Options { credits: 2, slot_credits: 2, ..QUIET }, None);
+        let other = sender.clone();
+        let thread = thread::spawn(move || {
+            let mut messages = VecDeque::from([(0, 0), (0, 1), (0, 2)]);
+            while sender.try_send_all(&mut messages) == Err(TrySendError::Full(())) {
+                thread::yield_now();
+            }
+        });
+        other.shared().open_now();
+        drop(other);
+        assert_in_order(&receive_all(&mut receiver), [3, 0]);
+        thread.join().unwrap();
+    });
+}

@@ -1,0 +1,380 @@
+//! The receiver's side.
+
+#[cfg(not(any(loom, shuttle)))]
+use std::time::{Duration, Instant};
+use std::{
+    collections::VecDeque,
+    fmt,
+    future::poll_fn,
+    mem,
+    task::{Context, Poll, Waker},
+};
+
+#[cfg(not(any(loom, shuttle)))]
+use super::{error::RecvTimeoutError, lock::Patience};
+use super::{
+    error::TryRecvError,
+    mistake::Mistake,
+    shared::{Look, Shared, Waiting},
+    slots::Taken,
+};
+use crate::primitive::{Arc, thread};
+
+/// Receives from a mailbox. It takes whole queues and hands out their messages one by one.
+///
+/// *Order*: what it took from the single queue comes before what it took from the slots; each in order.
+pub struct Receiver<T> {
+    shared: Arc<Shared<T>>,
+    /// Taken from the single queue.
+    single: VecDeque<T>,
+    /// Taken from the slots.
+    slots: Taken<T>,
+    /// Visits to open slots since the last review, and what they brought.
+    n_visits: u32,
+    n_messages: usize,
+    /// The last visit brought few: the next is better made a little later.
+    is_early: bool,
+}
+
+impl<T> Receiver<T> {
+    pub(super) fn of(shared: Arc<Shared<T>>) -> Self {
+        Self {
+            shared,
+            single: VecDeque::new(),
+            slots: Taken::new(),
+            n_visits: 0,
+            n_messages: 0,
+            is_early: false,
+        }
+    }
+
+    /// The next message; waits for it by spinning a few microseconds and then parking the thread.
+    ///
+    /// `None` when nothing waits and nothing will come.
+    #[inline]
+    pub fn recv(&mut self) -> Option<T> {
+        match self.pop() {
+            Some(message) => Some(message),
+            None => {
+                if self.wait() {
+                    self.pop()
+                } else {
+                    None
+                }
+            }
+        }
+    }
+
+    /// The next message, if it comes within `timeout`.
+    ///
+    /// # Errors
+    ///
+    /// [`Timeout`](RecvTimeoutError::Timeout), or [`Closed`](RecvTimeoutError::Closed) when nothing waits and
+    /// nothing will come.
+    #[cfg(not(any(loom, shuttle)))]
+    pub fn recv_timeout(&mut self, timeout: Duration) -> Result<T, RecvTimeoutError> {
+        match self.pop() {
+            Some(message) => Ok(message),
+            None => {
+                self.wait_timeout(timeout)?;
+                self.pop().ok_or(RecvTimeoutError::Closed)
+            }
+        }
+    }
+
+    /// The next message, if it waits.
+    ///
+    /// # Errors
+    ///
+    /// [`Empty`](TryRecvError::Empty), or [`Closed`](TryRecvError::Closed) when nothing will come.
+    pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
+        loop {
+            if let Some(message) = self.pop() {
+                return Ok(message);
+            }
+            if !self.visit() {
+                match self.shared.look() {
+                    Look::Ready => {}
+                    Look::Closed => return Err(TryRecvError::Closed),
+                    Look::Sleep => return Err(TryRecvError::Empty),
+                }
+            }
+        }
+    }
+
+    /// The next message; `None` when nothing waits and nothing will come.
+    ///
+    /// *Cancel safety*: dropping the future loses no message. It counts nothing against a task's budget: a loop
+    /// over a mailbox that never gets empty should yield now and then.
+    pub fn recv_async(&mut self) -> impl Future<Output = Option<T>> + Send + '_
+    where
+        T: Send,
+    {
+        poll_fn(|context| self.poll_recv(context))
+    }
+
+    /// The next message, `None` when nothing will come, or the task is woken once when there is one.
+    pub fn poll_recv(&mut self, context: &mut Context<'_>) -> Poll<Option<T>> {
+        loop {
+            if let Some(message) = self.pop() {
+                return Poll::Ready(Some(message));
+            }
+            if !self.visit() {
+                match self.sleep(Waiting::Task(context.waker().clone())) {
+                    Look::Ready => {}
+                    Look::Closed => return Poll::Ready(None),
+                    Look::Sleep => return Poll::Pending,
+                }
+            }
+        }
+    }
+
+    /// Has `waker` woken once, when a message comes or the last sender has gone, if nothing waits.
+    ///
+    /// `true`: nothing waits, and the waker will be woken. `false`: do not sleep, there is something to
+    /// receive or nothing ever will be. This is how a thread waits that sleeps in an event loop of its own:
+    ///
+    /// ```
+    /// # use lineside_sync::mailbox::{self, Options};
+    /// use std::{sync::Arc, task::{Wake, Waker}, thread};
+    ///
+    /// /// What ends the sleep of an event loop: here a parked thread.
+    /// struct EventLoop(thread::Thread);
+    ///
+    /// impl Wake for EventLoop {
+    ///     fn wake(self: Arc<Self>) {
+    ///         self.0.unpark();
+    ///     }
+    /// }
+    ///
+    /// let (sender, mut receiver) = mailbox::new(Options::default());
+    /// let waker = Waker::from(Arc::new(EventLoop(thread::current())));
+    /// thread::spawn(move || (0..100).for_each(|n| sender.send(n).unwrap()));
+    /// let mut received = Vec::new();
+    /// while received.len() < 100 {
+    ///     received.extend(receiver.drain());
+    ///     if receiver.wake_by(&waker) {
+    ///         thread::park();
+    ///     }
+    /// }
+    /// assert!(received.into_iter().eq(0..100));
+    /// ```
+    pub fn wake_by(&mut self, waker: &Waker) -> bool {
+        self.is_empty_handed() && self.sleep(Waiting::Task(waker.clone())) == Look::Sleep
+    }
+
+    /// Waits until something can be received at once; `false` when nothing ever will be.
+    pub fn wait(&mut self) -> bool {
+        if self.is_ready_soon() {
+            return true;
+        }
+        loop {
+            match self.sleep(Waiting::Thread(thread::current())) {
+                Look::Ready => {}
+                Look::Closed => return false,
+                Look::Sleep => thread::park(),
+            }
+            if self.visit() {
+                return true;
+            }
+        }
+    }
+
+    /// Waits until something can be received at once, but not for longer than `timeout`.
+    ///
+    /// # Errors
+    ///
+    /// As of [`recv_timeout`](Self::recv_timeout).
+    #[cfg(not(any(loom, shuttle)))]
+    #[expect(clippy::disallowed_methods, reason = "a thread is parked by the real clock")]
+    pub fn wait_timeout(&mut self, timeout: Duration) -> Result<(), RecvTimeoutError> {
+        if self.is_ready_soon() {
+            return Ok(());
+        }
+        let start = Instant::now();
+        loop {
+            let left = timeout.saturating_sub(start.elapsed());
+            match self.sleep(Waiting::Thread(thread::current())) {
+                Look::Ready => {}
+                Look::Closed => return Err(RecvTimeoutError::Closed),
+                Look::Sleep if left.is_zero() => return Err(RecvTimeoutError::Timeout),
+                Look::Sleep => thread::park_timeout(left),
+            }
+            if self.visit() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// What can be received at once, at least a queue full if anything waits; never waits.
+    ///
+    /// *Cost*: a visit if nothing is left of the last one, then a move per message. What is not taken from the
+    /// iterator stays.
+    pub fn drain(&mut self) -> Drain<'_, T> {
+        if self.is_empty_handed() {
+            self.visit();
+        }
+        Drain { receiver: self }
+    }
+
+    /// Takes no more: senders are told. What was accepted before can still be received.
+    pub fn close(&mut self) {
+        self.shared.close();
+    }
+
+    /// Whether the senders have slots of their own, because they contended.
+    pub fn is_parallel(&self) -> bool {
+        self.shared.is_parallel()
+    }
+
+    #[inline]
+    fn is_empty_handed(&self) -> bool {
+        self.single.is_empty() && self.slots.is_empty()
+    }
+
+    /// The next message in hand.
+    #[inline]
+    fn pop(&mut self) -> Option<T> {
+        if self.shared.mistakes.make(Mistake::SlotsFirst) && !self.slots.is_empty() {
+            return self.slots.pop();
+        }
+        match self.single.pop_front() {
+            Some(message) => Some(message),
+            None => self.slots.pop(),
+        }
+    }
+
+    /// Takes all that waits; tells whether that is anything. Hands must be empty.
+    ///
+    /// The slots are visited first and handed out last. A sender's messages are in the single queue before it
+    /// got a slot, so whoever's message is found in a slot has older ones only in the single queue, which is
+    /// taken after it; and has newer ones there only after this receiver closed the slots.
+    fn visit(&mut self) -> bool {
+        let slots = self.shared.open_slots();
+        let from_slots = slots.map_or(0, |slots| slots.take(&mut self.slots));
+        let review = match slots {
+            Some(_) if from_slots > 0 => self.review(from_slots),
+            Some(_) => None,
+            None => {
+                self.slots.shrink();
+                None
+            }
+        };
+        let mut single = self.shared.single.lock();
+        mem::swap(&mut single.queue, &mut self.single);
+        if review.is_some_and(|too_little| too_little || single.n_senders < 2) {
+            // After the swap: what is found in the slots now is newer than what was taken from them.
+            self.shared.close_slots(&mut single);
+        }
+        drop(single);
+        let n_messages = from_slots + self.single.len();
+        self.is_early = n_messages < FEW;
+        n_messages > 0
+    }
+
+    /// Goes to sleep if there is nothing to receive. Hands must be empty.
+    fn sleep(&mut self, waiting: Waiting) -> Look {
+        let is_parallel = self.shared.open_slots().is_some();
+        let review = if is_parallel { self.review(0) } else { None };
+        self.shared.sleep(waiting, review == Some(true))
+    }
+
+    /// Counts a visit to open slots; now and then tells whether the last ones brought too little to be worth
+    /// slots.
+    fn review(&mut self, n_messages: usize) -> Option<bool> {
+        let options = self.shared.options;
+        self.n_visits += 1;
+        self.n_messages += n_messages;
+        if self.n_visits < options.review_after {
+            return None;
+        }
+        let least = u64::from(self.n_visits) * u64::from(options.parallel_below);
+        let is_too_little = (self.n_messages as u64) < least;
+        self.n_visits = 0;
+        self.n_messages = 0;
+        Some(is_too_little)
+    }
+
+    /// Whether something is in hand, or comes within a few microseconds.
+    ///
+    /// A receiver that runs after every single message keeps the queue's cache lines moving between two cores:
+    /// after a visit that brought few it lets some gather.
+    fn is_ready_soon(&mut self) -> bool {
+        if !self.is_empty_handed() {
+            return true;
+        }
+        #[cfg(not(any(loom, shuttle)))]
+        {
+            if mem::take(&mut self.is_early) {
+                (0..GATHER).for_each(|_| crate::primitive::hint::spin_loop());
+            }
+            let mut patience = Patience::new();
+            for _ in 0..LOOKS {
+                if self.visit() {
+                    return true;
+                }
+                patience.wait();
+            }
+        }
+        self.visit()
+    }
+}
+
+#[cfg(all(test, any(loom, shuttle)))]
+impl<T> Receiver<T> {
+    pub(super) fn shared(&self) -> &Shared<T> {
+        &self.shared
+    }
+
+    /// As a review does that finds too little.
+    pub(super) fn close_slots(&mut self) {
+        self.shared.close_slots(&mut self.shared.single.lock());
+    }
+}
+
+/// Fewer messages than this are few for a visit.
+const FEW: usize = 64;
+/// Pauses after a visit that brought few: about half a microsecond.
+#[cfg(not(any(loom, shuttle)))]
+const GATHER: u32 = 16;
+/// Visits before the thread is parked, with growing pauses and then yields between them.
+#[cfg(not(any(loom, shuttle)))]
+const LOOKS: u32 = 10;
+
+impl<T> Drop for Receiver<T> {
+    /// Closes, and drops what was accepted but not received.
+    fn drop(&mut self) {
+        // Without the lock: destructors are foreign code.
+        drop(self.shared.abandon());
+    }
+}
+
+impl<T> fmt::Debug for Receiver<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let n_in_hand = self.single.len() + self.slots.len();
+        f.debug_struct("Receiver").field("n_in_hand", &n_in_hand).finish_non_exhaustive()
+    }
+}
+
+/// Messages that can be received at once.
+#[derive(Debug)]
+pub struct Drain<'a, T> {
+    receiver: &'a mut Receiver<T>,
+}
+
+impl<T> Iterator for Drain<'_, T> {
+    type Item = T;
+
+    #[inline]
+    fn next(&mut self) -> Option<T> {
+        self.receiver.pop()
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let n = self.receiver.single.len() + self.receiver.slots.len();
+        (n, Some(n))
+    }
+}
+
+impl<T> ExactSizeIterator for Drain<'_, T> {}
+impl<T> std::iter::FusedIterator for Drain<'_, T> {}

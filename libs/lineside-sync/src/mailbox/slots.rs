@@ -1,0 +1,156 @@
+//! The slots: a queue per sender, and a set of those that hold something.
+
+use std::{collections::VecDeque, mem};
+
+use crossbeam_utils::CachePadded;
+
+use super::shared::Lock;
+use crate::primitive::atomic::{AtomicU64, Ordering};
+
+/// How many slots there are; at most the bits of a word.
+pub(super) const SLOTS: usize = if cfg!(any(loom, shuttle)) { 2 } else { 64 };
+
+/// A sender's queue while senders contend.
+#[derive(Debug)]
+struct Slot<T> {
+    queue: VecDeque<T>,
+    /// A closed slot takes nothing: its senders go to the single queue.
+    is_open: bool,
+}
+
+/// All the slots, each on a cache line of its own.
+#[derive(Debug)]
+pub(super) struct Slots<T> {
+    /// A bit per slot that was empty and got something. Set under the slot's lock, so that a closed slot is
+    /// never marked again.
+    marked: CachePadded<AtomicU64>,
+    slots: Box<[CachePadded<Lock<Slot<T>>>]>,
+}
+
+/// What became of an attempt to append to a slot.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// The slot is closed.
+    Closed,
+    /// Nothing more to do.
+    Appended,
+    /// The set of marked slots was empty before: the receiver may be asleep.
+    AppendedFirst,
+}
+
+/// What the receiver has in its hands of each slot.
+#[derive(Debug)]
+pub(super) struct Taken<T> {
+    /// A bit per queue that holds something.
+    marked: u64,
+    /// As many as slots once they were open, none before.
+    queues: Vec<VecDeque<T>>,
+}
+
+impl<T> Slots<T> {
+    /// Closed and empty slots.
+    pub(super) fn new() -> Self {
+        let slot = || Slot { queue: VecDeque::new(), is_open: false };
+        let slots = (0..SLOTS).map(|_| CachePadded::new(Lock::new(slot()))).collect();
+        Self { marked: CachePadded::new(AtomicU64::new(0)), slots }
+    }
+
+    /// Lets `fill` append to the queue of the slot `at`.
+    #[inline]
+    pub(super) fn append(&self, at: usize, fill: impl FnOnce(&mut VecDeque<T>)) -> Outcome {
+        let Some(slot) = self.slots.get(at) else { return Outcome::Closed };
+        let mut slot = slot.lock();
+        if !slot.is_open {
+            return Outcome::Closed;
+        }
+        let was_empty = slot.queue.is_empty();
+        fill(&mut slot.queue);
+        // Release: who finds the mark also finds what was done before it. Only the first of all marks owes
+        // the receiver a look whether it sleeps; all that follow until it comes find theirs.
+        match was_empty && self.marked.fetch_or(1 << at, Ordering::AcqRel) == 0 {
+            true => Outcome::AppendedFirst,
+            false => Outcome::Appended,
+        }
+    }
+
+    /// Whether a slot was marked since the last visit.
+    pub(super) fn are_marked(&self) -> bool {
+        self.marked.load(Ordering::Acquire) != 0
+    }
+
+    /// Swaps the queues of marked slots with the empty ones in `taken`; tells how many messages came.
+    ///
+    /// `taken` must be empty.
+    pub(super) fn take(&self, taken: &mut Taken<T>) -> usize {
+        if !self.are_marked() {
+            return 0;
+        }
+        if taken.queues.is_empty() {
+            taken.queues.resize_with(SLOTS, VecDeque::new);
+        }
+        let marked = self.marked.swap(0, Ordering::AcqRel);
+        let mut n_messages = 0;
+        for (at, (slot, queue)) in self.slots.iter().zip(&mut taken.queues).enumerate() {
+            if marked & 1 << at != 0 {
+                mem::swap(&mut slot.lock().queue, queue);
+                n_messages += queue.len();
+                taken.marked |= u64::from(!queue.is_empty()) << at;
+            }
+        }
+        n_messages
+    }
+
+    /// Opens every slot.
+    pub(super) fn open(&self) {
+        for slot in &self.slots {
+            slot.lock().is_open = true;
+        }
+    }
+
+    /// Closes every slot, moves what it holds to the end of `queue` and gives its memory back.
+    pub(super) fn close(&self, queue: &mut VecDeque<T>) {
+        for slot in &self.slots {
+            let mut slot = slot.lock();
+            slot.is_open = false;
+            queue.append(&mut slot.queue);
+            slot.queue = VecDeque::new();
+        }
+        self.marked.store(0, Ordering::Release);
+    }
+}
+
+impl<T> Taken<T> {
+    pub(super) fn new() -> Self {
+        Self { marked: 0, queues: Vec::new() }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.marked == 0
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.queues.iter().map(VecDeque::len).sum()
+    }
+
+    /// The next message: slot by slot, in order within each.
+    #[inline]
+    pub(super) fn pop(&mut self) -> Option<T> {
+        if self.marked == 0 {
+            return None;
+        }
+        let at = self.marked.trailing_zeros() as usize;
+        let queue = self.queues.get_mut(at)?;
+        let message = queue.pop_front();
+        if queue.is_empty() {
+            self.marked &= self.marked - 1;
+        }
+        message
+    }
+
+    /// Gives the memory back that closed slots left, if nothing is in it.
+    pub(super) fn shrink(&mut self) {
+        if self.marked == 0 && !self.queues.is_empty() {
+            self.queues = Vec::new();
+        }
+    }
+}

@@ -1,0 +1,307 @@
+//! The mailbox beside a plain queue per sender, and under load.
+
+#![cfg(not(any(loom, shuttle)))]
+
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    task::{Context, Poll, Wake, Waker},
+    thread,
+    time::Duration,
+};
+
+use lineside_sync::mailbox::{
+    self, Options, Receiver, RecvTimeoutError, Sender, TryRecvError, TrySendError,
+};
+use proptest::prelude::*;
+
+/// What is done to a mailbox with a few senders, all by one thread.
+#[derive(Clone, Debug)]
+enum Step {
+    Send(usize),
+    SendAll(usize, usize),
+    Receive(usize),
+    Drain,
+    Clone(usize),
+    Drop(usize),
+    Close,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        12 => (0..4_usize).prop_map(Step::Send),
+        4 => (0..4_usize, 0..6_usize).prop_map(|(at, n)| Step::SendAll(at, n)),
+        6 => (1..5_usize).prop_map(Step::Receive),
+        2 => Just(Step::Drain),
+        2 => (0..4_usize).prop_map(Step::Clone),
+        1 => (0..4_usize).prop_map(Step::Drop),
+        1 => Just(Step::Close),
+    ]
+}
+
+/// A message: which sender, and its how manieth.
+type Numbered = (usize, u32);
+
+/// The senders in use, numbered for life, and what each has waiting.
+struct Plain {
+    waiting: Vec<VecDeque<Numbered>>,
+    sent: Vec<u32>,
+}
+
+impl Plain {
+    fn next(&mut self, number: usize) -> Numbered {
+        let n = self.sent[number];
+        self.sent[number] += 1;
+        (number, n)
+    }
+
+    fn receive(&mut self, message: Numbered) {
+        assert_eq!(self.waiting[message.0].pop_front(), Some(message));
+    }
+
+    fn len(&self) -> usize {
+        self.waiting.iter().map(VecDeque::len).sum()
+    }
+}
+
+fn check(credits: usize, steps: Vec<Step>) {
+    let (sender, mut receiver) = mailbox::new(Options::with_credits(credits));
+    let mut senders: Vec<(usize, Sender<Numbered>)> = vec![(0, sender)];
+    let mut plain = Plain { waiting: vec![VecDeque::new()], sent: vec![0] };
+    let mut is_closed = false;
+    for step in steps {
+        match step {
+            Step::Send(at) if at < senders.len() => {
+                let (number, sender) = &senders[at];
+                let message = plain.next(*number);
+                match sender.try_send(message) {
+                    Ok(()) => plain.waiting[*number].push_back(message),
+                    Err(TrySendError::Full(back)) => {
+                        assert_eq!(back, message);
+                        assert!(plain.len() >= credits, "refused with room");
+                    }
+                    Err(TrySendError::Closed(back)) => {
+                        assert_eq!(back, message);
+                        assert!(is_closed);
+                    }
+                }
+            }
+            Step::SendAll(at, n) if at < senders.len() => {
+                let (number, sender) = &senders[at];
+                let all: VecDeque<Numbered> = (0..n).map(|_| plain.next(*number)).collect();
+                let mut left = all.clone();
+                let outcome = sender.try_send_all(&mut left);
+                let n_sent = all.len() - left.len();
+                plain.waiting[*number].extend(all.iter().take(n_sent));
+                assert!(all.iter().skip(n_sent).eq(&left));
+                match outcome {
+                    Ok(()) => assert!(left.is_empty()),
+                    Err(TrySendError::Full(())) => assert!(!left.is_empty()),
+                    Err(TrySendError::Closed(())) => assert!(is_closed && n_sent == 0),
+                }
+            }
+            Step::Receive(n) => {
+                for _ in 0..n {
+                    match receiver.try_recv() {
+                        Ok(message) => plain.receive(message),
+                        Err(TryRecvError::Empty) => {
+                            assert!(plain.len() == 0 && !senders.is_empty() && !is_closed);
+                        }
+                        Err(TryRecvError::Closed) => {
+                            assert!(plain.len() == 0 && (senders.is_empty() || is_closed));
+                        }
+                    }
+                }
+            }
+            Step::Drain => receiver.drain().for_each(|message| plain.receive(message)),
+            Step::Clone(at) if at < senders.len() && senders.len() < 4 => {
+                let sender = senders[at].1.clone();
+                senders.push((plain.sent.len(), sender));
+                plain.sent.push(0);
+                plain.waiting.push(VecDeque::new());
+            }
+            Step::Drop(at) if at < senders.len() => drop(senders.remove(at)),
+            Step::Close => {
+                receiver.close();
+                is_closed = true;
+            }
+            _ => {}
+        }
+    }
+    drop(senders);
+    while let Some(message) = receiver.recv() {
+        plain.receive(message);
+    }
+    assert_eq!(plain.len(), 0, "lost");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: if cfg!(miri) { 8 } else { 256 },
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn it_receives_what_a_queue_per_sender_holds(
+        credits in 1..6_usize,
+        steps in prop::collection::vec(step(), 0..80),
+    ) {
+        check(credits, steps);
+    }
+}
+
+/// Slots that open at the first contention and close whenever little comes.
+const NERVOUS: Options = Options {
+    credits: 256,
+    slot_credits: 64,
+    contended_weight: 1_000,
+    parallel_from: 1,
+    review_after: 3,
+    parallel_below: 40,
+};
+
+/// Many threads send; asserts that all of it comes, in order per sender. Tells how often the mode was seen to
+/// change.
+fn stress(
+    options: Options,
+    n_senders: usize,
+    mut receive: impl FnMut(&mut Receiver<(u32, u32)>) -> Option<(u32, u32)>,
+) -> usize {
+    let n_each = if cfg!(miri) { 50 } else { 200_000 };
+    let (first, mut receiver) = mailbox::new(options);
+    let mut senders: Vec<_> = (1..n_senders).map(|_| first.clone()).collect();
+    senders.push(first);
+    let mut n_changes = 0;
+    thread::scope(|scope| {
+        for (number, sender) in (0_u32..).zip(senders) {
+            scope.spawn(move || (0..n_each).all(|n| sender.send((number, n)).is_ok()));
+        }
+        let mut next = vec![0; n_senders];
+        let mut was_parallel = false;
+        while let Some((number, n)) = receive(&mut receiver) {
+            let expected = &mut next[number as usize];
+            assert_eq!(n, *expected, "sender {number}");
+            *expected += 1;
+            if n % 64 == 0 && was_parallel != receiver.is_parallel() {
+                was_parallel = !was_parallel;
+                n_changes += 1;
+            }
+        }
+        assert!(next.iter().all(|n| *n == n_each), "{next:?}");
+    });
+    n_changes
+}
+
+#[test]
+fn many_senders_are_received_in_order_and_completely() {
+    stress(Options::default(), if cfg!(miri) { 3 } else { 24 }, Receiver::recv);
+}
+
+#[test]
+fn order_survives_slots_that_come_and_go() {
+    let n_changes = stress(NERVOUS, if cfg!(miri) { 3 } else { 8 }, Receiver::recv);
+    assert!(cfg!(miri) || n_changes > 0, "the slots never opened");
+}
+
+#[test]
+fn a_task_receives_what_threads_send() {
+    stress(NERVOUS, 4, |receiver| futures_executor::block_on(receiver.recv_async()));
+}
+
+#[test]
+fn a_full_queue_refuses_at_once() {
+    let (sender, mut receiver) = mailbox::new(Options::with_credits(2));
+    sender.try_send(1).unwrap();
+    let mut more = VecDeque::from([2, 3, 4]);
+    assert_eq!(sender.try_send_all(&mut more), Err(TrySendError::Full(())));
+    assert_eq!(more, [3, 4]);
+    assert_eq!(sender.try_send(5), Err(TrySendError::Full(5)));
+    assert_eq!(receiver.try_recv(), Ok(1));
+    // The receiver has taken all, so there is room again.
+    assert_eq!(sender.try_send_all(&mut more), Ok(()));
+    assert!(receiver.drain().chain([0]).eq([2, 0]));
+    assert!(receiver.drain().eq([3, 4]));
+}
+
+#[test]
+fn a_wait_ends_with_its_time() {
+    let (sender, mut receiver) = mailbox::new::<u8>(Options::default());
+    let brief = Duration::from_millis(2);
+    assert_eq!(receiver.recv_timeout(brief), Err(RecvTimeoutError::Timeout));
+    sender.try_send(1).unwrap();
+    assert_eq!(receiver.recv_timeout(brief), Ok(1));
+    drop(sender);
+    assert_eq!(receiver.recv_timeout(brief), Err(RecvTimeoutError::Closed));
+}
+
+/// Counts how often it is woken.
+#[derive(Default)]
+struct Woken(AtomicUsize);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn a_sleeper_is_woken_once() {
+    let (sender, mut receiver) = mailbox::new(Options::default());
+    let woken = Arc::new(Woken::default());
+    let waker = Waker::from(Arc::clone(&woken));
+    assert!(receiver.wake_by(&waker));
+    (0..10).for_each(|n| sender.try_send(n).unwrap());
+    assert_eq!(woken.0.load(Ordering::Relaxed), 1);
+    assert!(!receiver.wake_by(&waker), "something waits");
+    assert_eq!(receiver.drain().count(), 10);
+    assert!(receiver.wake_by(&waker));
+    drop(sender);
+    assert_eq!(woken.0.load(Ordering::Relaxed), 2);
+    assert!(!receiver.wake_by(&waker), "nothing will come");
+}
+
+#[test]
+fn a_receive_that_is_given_up_loses_nothing() {
+    let (sender, mut receiver) = mailbox::new(Options::default());
+    let woken = Arc::new(Woken::default());
+    let waker = Waker::from(Arc::clone(&woken));
+    {
+        let mut given_up = std::pin::pin!(receiver.recv_async());
+        assert!(given_up.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+        sender.try_send(1).unwrap();
+    }
+    assert_eq!(woken.0.load(Ordering::Relaxed), 1);
+    assert_eq!(receiver.poll_recv(&mut Context::from_waker(&waker)), Poll::Ready(Some(1)));
+}
+
+#[test]
+fn a_receiver_that_goes_drops_what_nobody_received() {
+    let message = Arc::new(());
+    let (sender, mut receiver) = mailbox::new(Options::default());
+    (0..4).for_each(|_| sender.try_send(Arc::clone(&message)).unwrap());
+    assert!(receiver.recv().is_some());
+    sender.try_send(Arc::clone(&message)).unwrap();
+    drop(receiver);
+    assert_eq!(Arc::strong_count(&message), 1);
+    assert!(sender.is_closed());
+    let back = sender.try_send(Arc::clone(&message)).unwrap_err();
+    assert_eq!(Arc::strong_count(&back.into_message()), 2);
+}
+
+#[test]
+fn one_sender_never_opens_the_slots() {
+    let (sender, mut receiver) = mailbox::new(NERVOUS);
+    thread::scope(|scope| {
+        scope.spawn(move || (0..10_000).for_each(|n| sender.send(n).unwrap()));
+        let mut n_received = 0;
+        while receiver.recv().is_some() {
+            n_received += 1;
+            assert!(!receiver.is_parallel());
+        }
+        assert_eq!(n_received, 10_000);
+    });
+}
