@@ -9,7 +9,6 @@ use std::time::Duration;
 use bytes::Bytes;
 use lineside_sync::fanout;
 
-use crate::metrics::count;
 use crate::{Hub, Position, Room};
 
 /// What one poll publishes. Made by [`Hub::batch`] *after* the new state has been swapped in.
@@ -38,7 +37,7 @@ impl<'a> Batch<'a> {
     pub fn append(&mut self, room: &Arc<Room>, at: Option<Position>, data: Bytes) {
         let (now, number, config) = (self.now, self.number, self.hub.config());
         if self.rooms.change(room, |room| room.append(at, data, now, number, config)) {
-            count(&self.hub.counters().publications);
+            self.hub.counters().publications.increment();
         }
         self.note(room, at);
     }

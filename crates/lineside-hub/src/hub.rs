@@ -5,10 +5,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use lineside_sync::{Clock, fanout};
+use lineside_sync::{Clock, fanout, histogram};
 use parking_lot::Mutex;
 
-use crate::metrics::{Counters, count};
+use crate::metrics::Counters;
 use crate::{
     Batch, Channel, Epoch, HubConfig, Interest, Listener, Metrics, ResolveError, Room, RoomKey,
     Session, SessionLimits, StateSource,
@@ -126,6 +126,12 @@ impl Hub {
         self.counters.read()
     }
 
+    /// How long publications took from their append to their delivery, in nanoseconds: those that were appended while
+    /// the subscription was there, not what a client that came back had missed.
+    pub fn delivery_time(&self) -> histogram::Snapshot {
+        self.counters.delivery_time.snapshot()
+    }
+
     /// The clock that it was given.
     pub fn clock(&self) -> &Arc<dyn Clock> {
         &self.clock
@@ -159,7 +165,7 @@ impl Hub {
         }
         if self.counters.rooms.fetch_add(1, Ordering::Relaxed) >= self.config.rooms_max {
             self.counters.rooms.fetch_sub(1, Ordering::Relaxed);
-            count(&self.counters.refused_rooms);
+            self.counters.refused_rooms.increment();
             return None;
         }
         let epoch = key.counts_by_itself().then(|| Epoch::random(&mut self.rng.lock()));
@@ -202,7 +208,7 @@ impl Hub {
             rooms.iter().enumerate().map(|(n, room)| (room.bytes(), room.key(), n)).collect();
         while held() > enough {
             let Some((bytes, key, n)) = by_size.pop() else { break };
-            self.counters.shrunk.fetch_add(rooms[n].halve(), Ordering::Relaxed);
+            self.counters.shrunk.add(rooms[n].halve());
             let left = rooms[n].bytes();
             // Others may append meanwhile; a room is not visited for ever.
             if left > 0 && left < bytes {

@@ -1,8 +1,14 @@
-//! What the hub has done and holds: plain atomics, read by the program.
+//! What the hub has done and holds, read by the program.
+//!
+//! What happens for every delivery counts in cells of the thread's own. What a limit is held against is an atomic that
+//! all share, because it must be exact at any moment.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Figures at one moment; each is exact, together they are not of one instant.
+use lineside_sync::counter::{Counter, Gauge};
+use lineside_sync::histogram::Histogram;
+
+/// Figures at one moment; each has everything that happened before, together they are not of one instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Metrics {
     /// Open sessions.
@@ -42,49 +48,48 @@ pub struct Metrics {
 /// The same, counting.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
-    pub(crate) sessions: AtomicUsize,
+    pub(crate) sessions: Gauge,
     pub(crate) rooms: AtomicUsize,
-    pub(crate) subscriptions: AtomicUsize,
+    pub(crate) subscriptions: Gauge,
     pub(crate) ring_bytes: AtomicUsize,
     pub(crate) state_bytes: AtomicUsize,
-    pub(crate) publications: AtomicU64,
-    pub(crate) deliveries: AtomicU64,
-    pub(crate) states_encoded: AtomicU64,
-    pub(crate) states_begun: AtomicU64,
-    pub(crate) resumed: AtomicU64,
-    pub(crate) gaps_resume: AtomicU64,
-    pub(crate) gaps_slow: AtomicU64,
-    pub(crate) gaps_epoch: AtomicU64,
-    pub(crate) ended_slow: AtomicU64,
-    pub(crate) refused_rooms: AtomicU64,
-    pub(crate) shrunk: AtomicU64,
-}
-
-pub(crate) fn count(counter: &AtomicU64) {
-    counter.fetch_add(1, Ordering::Relaxed);
+    pub(crate) publications: Counter,
+    pub(crate) deliveries: Counter,
+    pub(crate) states_encoded: Counter,
+    pub(crate) states_begun: Counter,
+    pub(crate) resumed: Counter,
+    pub(crate) gaps_resume: Counter,
+    pub(crate) gaps_slow: Counter,
+    pub(crate) gaps_epoch: Counter,
+    pub(crate) ended_slow: Counter,
+    pub(crate) refused_rooms: Counter,
+    pub(crate) shrunk: Counter,
+    /// From a publication's append to its delivery, in nanoseconds.
+    pub(crate) delivery_time: Histogram,
 }
 
 impl Counters {
     pub(crate) fn read(&self) -> Metrics {
-        let size = |counter: &AtomicUsize| counter.load(Ordering::Relaxed);
-        let total = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let size = |held: &AtomicUsize| held.load(Ordering::Relaxed);
+        // While sessions open and close in several threads the sum may be off by those, and below zero.
+        let level = |gauge: &Gauge| usize::try_from(gauge.get()).unwrap_or(0);
         Metrics {
-            sessions: size(&self.sessions),
+            sessions: level(&self.sessions),
             rooms: size(&self.rooms),
-            subscriptions: size(&self.subscriptions),
+            subscriptions: level(&self.subscriptions),
             ring_bytes: size(&self.ring_bytes),
             state_bytes: size(&self.state_bytes),
-            publications_total: total(&self.publications),
-            deliveries_total: total(&self.deliveries),
-            states_encoded_total: total(&self.states_encoded),
-            states_begun_total: total(&self.states_begun),
-            resumed_total: total(&self.resumed),
-            gaps_resume_total: total(&self.gaps_resume),
-            gaps_slow_total: total(&self.gaps_slow),
-            gaps_epoch_total: total(&self.gaps_epoch),
-            ended_slow_total: total(&self.ended_slow),
-            refused_rooms_total: total(&self.refused_rooms),
-            shrunk_total: total(&self.shrunk),
+            publications_total: self.publications.get(),
+            deliveries_total: self.deliveries.get(),
+            states_encoded_total: self.states_encoded.get(),
+            states_begun_total: self.states_begun.get(),
+            resumed_total: self.resumed.get(),
+            gaps_resume_total: self.gaps_resume.get(),
+            gaps_slow_total: self.gaps_slow.get(),
+            gaps_epoch_total: self.gaps_epoch.get(),
+            ended_slow_total: self.ended_slow.get(),
+            refused_rooms_total: self.refused_rooms.get(),
+            shrunk_total: self.shrunk.get(),
         }
     }
 }

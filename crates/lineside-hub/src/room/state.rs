@@ -10,7 +10,6 @@ use std::time::Duration;
 use super::{Log, Room};
 use crate::limits::STATE_READ_ATTEMPTS;
 use crate::listener::Signal;
-use crate::metrics::count;
 use crate::publication::Payload;
 use crate::{Epoch, Position, State, StateSource};
 
@@ -77,7 +76,7 @@ impl Room {
             };
             let reading = Reading { room: self };
             let state = source.read_state(&self.channel, self.key);
-            count(&self.counters.states_encoded);
+            self.counters.states_encoded.increment();
             let taken = self.end_read(begun, state, held, now, attempt == STATE_READ_ATTEMPTS);
             drop(reading);
             if taken.is_some() {

@@ -10,7 +10,6 @@ mod subscription;
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use lineside_sync::fanout;
 
@@ -19,7 +18,6 @@ pub use self::delivery::{Delivery, Ended, SubscribeError, Subscribed};
 use self::sequence::Sequences;
 use self::subscription::{From, Step, Subscription};
 use crate::listener::Signal;
-use crate::metrics::count;
 use crate::room::Claim;
 use crate::{Channel, Epoch, Hub, Listener, Position, ResolveError, Room, RoomKey, SessionLimits};
 
@@ -42,7 +40,7 @@ impl Session {
         listener: Arc<dyn Listener>,
         limits: SessionLimits,
     ) -> Self {
-        hub.counters().sessions.fetch_add(1, Ordering::Relaxed);
+        hub.counters().sessions.add(1);
         let signal = Signal::new(number, listener);
         Self {
             hub,
@@ -96,11 +94,12 @@ impl Session {
             _ => Position { epoch: room.epoch().unwrap_or(Epoch::from_bits(0)), offset: 0 },
         };
         let recovered = matches!(from, From::Covered(_));
-        self.subscriptions.push(Subscription::new(room, sequence, from));
+        let since = self.hub.clock().monotonic();
+        self.subscriptions.push(Subscription::new(room, sequence, since, from));
         let counters = self.hub.counters();
-        counters.subscriptions.fetch_add(1, Ordering::Relaxed);
+        counters.subscriptions.add(1);
         if recovered {
-            count(&counters.resumed);
+            counters.resumed.increment();
         }
         Ok(Subscribed { recovered, position })
     }
@@ -188,7 +187,7 @@ impl Session {
                 Step::Nothing => {}
                 Step::Deliver(delivery) => {
                     self.sequences.touch(subscription.sequence);
-                    count(&self.hub.counters().deliveries);
+                    self.hub.counters().deliveries.increment();
                     return Some(delivery);
                 }
                 Step::End(why) => {
@@ -205,7 +204,7 @@ impl Session {
         let subscription = self.subscriptions.swap_remove(index);
         self.sequences.leave(subscription.sequence);
         self.leave(&subscription.room);
-        self.hub.counters().subscriptions.fetch_sub(1, Ordering::Relaxed);
+        self.hub.counters().subscriptions.subtract(1);
     }
 
     fn leave(&self, room: &Room) {
@@ -218,7 +217,7 @@ impl Drop for Session {
         while !self.subscriptions.is_empty() {
             self.end(self.subscriptions.len() - 1);
         }
-        self.hub.counters().sessions.fetch_sub(1, Ordering::Relaxed);
+        self.hub.counters().sessions.subtract(1);
     }
 }
 

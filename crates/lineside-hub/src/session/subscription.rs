@@ -1,11 +1,11 @@
 //! One cursor: what a session holds of one channel, and what it needs next.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::{Delivery, Ended};
 use crate::limits::GAPS_MAX;
 use crate::listener::Signal;
-use crate::metrics::count;
 use crate::room::Look;
 use crate::{EncodedState, Hub, Position, Room};
 
@@ -13,6 +13,8 @@ use crate::{EncodedState, Hub, Position, Room};
 pub(super) struct Subscription {
     pub(super) room: Arc<Room>,
     pub(super) sequence: usize,
+    /// When it began.
+    since: Duration,
     /// What the client holds, or honestly claimed to hold; `None` before its first state. While it is
     /// given a state again, what it held before.
     cursor: Option<Position>,
@@ -49,7 +51,7 @@ pub(super) enum Step {
 }
 
 impl Subscription {
-    pub(super) fn new(room: Arc<Room>, sequence: usize, from: From) -> Self {
+    pub(super) fn new(room: Arc<Room>, sequence: usize, since: Duration, from: From) -> Self {
         let (cursor, refused) = match from {
             From::Nothing => (None, false),
             From::Covered(position) => (Some(position), false),
@@ -59,7 +61,7 @@ impl Subscription {
             From::Covered(_) => Phase::Following { seen: None },
             From::Nothing | From::Refused(_) => Phase::Wanting { waits_for: 0 },
         };
-        Self { room, sequence, cursor, refused, phase, gaps: 0 }
+        Self { room, sequence, since, cursor, refused, phase, gaps: 0 }
     }
 
     pub(super) fn cursor(&self) -> Option<Position> {
@@ -86,7 +88,7 @@ impl Subscription {
             if seen == Some(self.room.version()) {
                 return Step::Nothing;
             }
-            match self.follow() {
+            match self.follow(hub) {
                 Follow::Step(step) => return step,
                 Follow::NeedsState => self.phase = Phase::Wanting { waits_for: 0 },
             }
@@ -97,7 +99,7 @@ impl Subscription {
         self.next_part()
     }
 
-    fn follow(&mut self) -> Follow {
+    fn follow(&mut self, hub: &Hub) -> Follow {
         let Some(cursor) = &mut self.cursor else { return Follow::NeedsState };
         match self.room.look(*cursor) {
             Look::Publication(publication, last) => {
@@ -106,6 +108,11 @@ impl Subscription {
                     self.gaps = 0;
                 }
                 self.phase = Phase::Following { seen: last };
+                // What was appended before is old because the client was away.
+                if publication.at >= self.since {
+                    let took = hub.clock().monotonic().saturating_sub(publication.at);
+                    hub.counters().delivery_time.record_duration(took);
+                }
                 let channel = self.room.channel().clone();
                 Follow::Step(Step::Deliver(Delivery::Publication {
                     channel,
@@ -132,18 +139,18 @@ impl Subscription {
         };
         let counters = hub.counters();
         if self.refused {
-            count(&counters.gaps_resume);
+            counters.gaps_resume.increment();
         } else if taken.other_epoch {
-            count(&counters.gaps_epoch);
+            counters.gaps_epoch.increment();
         } else if taken.lost {
             self.gaps += 1;
             if self.gaps >= GAPS_MAX {
-                count(&counters.ended_slow);
+                counters.ended_slow.increment();
                 return Some(Step::End(Ended::Slow));
             }
-            count(&counters.gaps_slow);
+            counters.gaps_slow.increment();
         }
-        count(&counters.states_begun);
+        counters.states_begun.increment();
         let gap = self.refused || taken.other_epoch || taken.lost;
         self.phase = Phase::Stating { state: taken.state, part: 0, gap };
         None

@@ -137,6 +137,21 @@ fn rooms_take_turns() {
 }
 
 #[test]
+fn the_time_to_delivery_is_measured_for_those_who_were_there() {
+    let stage = stage();
+    let (mut present, _) = stage.on("route/1", None);
+    drain(&mut present);
+    stage.publish(11..=12, &[1]);
+    stage.clock.advance(Duration::from_millis(3));
+    assert_eq!(drain(&mut present), "11 12");
+    let (mut back_again, _) = stage.on("route/1", Some(at(10)));
+    assert_eq!(drain(&mut back_again), "11 12");
+    let times = stage.hub.delivery_time();
+    assert_eq!((times.count(), times.min(), times.max()), (2, Some(3_000_000), Some(3_000_000)));
+    assert_eq!(stage.hub.metrics().deliveries_total, 5);
+}
+
+#[test]
 fn what_nobody_listens_to_is_seen_by_one_look_at_the_interest() {
     let stage = stage();
     let interest = stage.hub.interest(GROUP);
