@@ -283,13 +283,15 @@ impl Working {
             Ok(entity) => {
                 // The view would keep the whole body for the sake of one entity.
                 let bytes = Bytes::copy_from_slice(&raw.bytes);
-                for draft in drafts_of(entity, poll.context) {
+                for mut draft in drafts_of(entity, poll.context) {
+                    let lost = draft.fault.take();
                     let (item, problem) = self.take_draft(draft, &bytes, raw.number, poll);
                     if let Some(item) = item {
                         held.push(item);
                     }
-                    let problem =
-                        problem.map(|it| it.at_line(raw.number.into()).with_value(raw.id()));
+                    let problem = problem
+                        .or(lost)
+                        .map(|it| it.at_line(raw.number.into()).with_value(raw.id()));
                     fault = fault.or(problem);
                 }
             }

@@ -1,11 +1,12 @@
 //! GTFS-Realtime entities to drafts of records: decoded, dated and named, not yet joined.
 
-use lineside_formats::gtfs_rt::proto::FeedEntity;
+use lineside_formats::{Problem, gtfs_rt::proto::FeedEntity};
 use smol_str::SmolStr;
 
 use super::{
     Context,
     identity::{fill_start_date, trip_update_id, vehicle_id},
+    place::take_wrong_place,
 };
 use crate::record::{Body, Kind, Record};
 
@@ -18,6 +19,8 @@ const AHEAD_SECONDS_MAX: i64 = 60;
 pub(crate) struct Draft {
     pub(crate) id: SmolStr,
     pub(crate) body: Body,
+    /// What the body lost because it could not be right.
+    pub(crate) fault: Option<Problem>,
 }
 
 impl Draft {
@@ -36,17 +39,21 @@ pub(crate) fn drafts_of(entity: FeedEntity, context: Context<'_>) -> impl Iterat
     let update = trip_update.map(|mut update| {
         let at = seconds(update.timestamp).unwrap_or(context.message_time);
         fill_start_date(&mut update.trip, context, at);
-        Draft { id: trip_update_id(&update, &entity_id), body: Body::TripUpdate(Box::new(update)) }
+        let id = trip_update_id(&update, &entity_id);
+        Draft { id, body: Body::TripUpdate(Box::new(update)), fault: None }
     });
     let vehicle = vehicle.map(|mut vehicle| {
         let at = seconds(vehicle.timestamp).unwrap_or(context.message_time);
         if let Some(trip) = &mut vehicle.trip {
             fill_start_date(trip, context, at);
         }
-        Draft { id: vehicle_id(&vehicle, &entity_id), body: Body::Vehicle(vehicle) }
+        let fault = take_wrong_place(&mut vehicle);
+        Draft { id: vehicle_id(&vehicle, &entity_id), body: Body::Vehicle(vehicle), fault }
     });
-    let alert = alert
-        .map(|alert| Draft { id: SmolStr::new(&entity_id), body: Body::Alert(Box::new(alert)) });
+    let alert = alert.map(|alert| {
+        let id = SmolStr::new(&entity_id);
+        Draft { id, body: Body::Alert(Box::new(alert)), fault: None }
+    });
     [update, vehicle, alert].into_iter().flatten()
 }
 

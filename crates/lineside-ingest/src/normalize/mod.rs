@@ -5,6 +5,7 @@ mod forecast;
 mod gtfs_rt;
 mod identity;
 mod join;
+mod place;
 mod service_date;
 
 use lineside_formats::{

@@ -223,13 +223,11 @@ impl Record {
         }
     }
 
-    /// Latitude and longitude in degrees, where the vehicle has a position on earth.
+    /// Latitude and longitude in degrees, where the vehicle has a position. One that cannot be right was a problem of
+    /// its entity and is not here.
     pub fn position(&self) -> Option<(f64, f64)> {
         let position = self.vehicle()?.position.as_ref()?;
-        let (lat, lon) = (f64::from(position.latitude), f64::from(position.longitude));
-        let on_earth = (-90.0..=90.0).contains(&lat) && (-180.0..=180.0).contains(&lon);
-        // 0, 0 lies in the sea; it is what trackers say that know nothing.
-        (on_earth && (lat, lon) != (0.0, 0.0)).then_some((lat, lon))
+        Some((f64::from(position.latitude), f64::from(position.longitude)))
     }
 
     /// The trip ids that the record is about; an alert may name several.

@@ -253,3 +253,68 @@ fn differential_messages_add_and_take_back() {
     let applied = apply(vec![gone]);
     assert_eq!((applied.records, applied.changes.len()), (1, 1));
 }
+
+#[test]
+fn a_position_that_cannot_be_right_is_a_problem_and_the_rest_goes_on() {
+    let (lat, lon) = ("vehicle.position.latitude", "vehicle.position.longitude");
+    let cases = [
+        (99.0, 2.34, "number_out_of_range", lat, "99"),
+        (-90.5, 2.34, "number_out_of_range", lat, "-90.5"),
+        (48.87, 180.5, "number_out_of_range", lon, "180.5"),
+        (0.0, 0.0, "point_near_origin", lat, "0, 0"),
+        (0.5, -0.5, "point_near_origin", lat, "0.5, -0.5"),
+    ];
+    for (latitude, longitude, code, field, shown) in cases {
+        let mut world = World::new();
+        world.writer.apply_dataset(dataset(0), world.now());
+        let entities = || {
+            let right = vehicle("1", Some("T18"), 48.87, 2.34, EIGHT);
+            vec![right, vehicle("2", Some("T19"), latitude, longitude, EIGHT)]
+        };
+        // The second time nothing is decoded, and the problem is still there.
+        for decoded in [2, 0] {
+            let applied = world.apply("city-vehicles", entities());
+            assert_eq!((applied.decoded, applied.records), (decoded, 2));
+            let problem = applied.problems.kept().first().unwrap();
+            assert_eq!(applied.problems.total(), 1, "{:?}", applied.problems.kept());
+            assert_eq!((problem.code, problem.field.as_deref()), (code, Some(field)));
+            assert_eq!((problem.line, problem.value.as_deref()), (Some(2), Some("v2")));
+            assert!(problem.detail.starts_with(shown), "{problem}");
+        }
+        let state = world.network.state();
+        let wrong = state.vehicles().find(|record| record.id == "2").unwrap();
+        assert_eq!(wrong.position(), None);
+        assert_eq!(wrong.vehicle().unwrap().position, None);
+        assert_eq!(wrong.join.route_id.as_deref(), Some("R2"));
+    }
+}
+
+#[test]
+fn the_edges_of_the_earth_are_places() {
+    let mut world = World::new();
+    let edges = [(90.0, 180.0), (-90.0, -180.0), (1.01, 0.0), (0.0, -1.01)];
+    let entities = edges.iter().zip(0..).map(|((lat, lon), id): (&(f32, f32), u8)| {
+        vehicle(&id.to_string(), None, *lat, *lon, EIGHT)
+    });
+    let applied = world.apply("city-vehicles", entities.collect());
+    assert_eq!(applied.problems.total(), 0, "{:?}", applied.problems.kept());
+    assert!(world.network.state().vehicles().all(|record| record.position().is_some()));
+}
+
+#[test]
+fn a_position_that_is_no_number_is_a_problem_that_names_its_entity() {
+    let cases = [
+        (f32::NAN, 2.34, "vehicle.position.latitude"),
+        (48.87, f32::NEG_INFINITY, "vehicle.position.longitude"),
+    ];
+    for (latitude, longitude, field) in cases {
+        let mut world = World::new();
+        let right = vehicle("1", None, 48.87, 2.34, EIGHT);
+        let wrong = vehicle("2", None, latitude, longitude, EIGHT);
+        let applied = world.apply("city-vehicles", vec![right, wrong]);
+        // No JSON could say it, so the entity as a whole is left out.
+        assert_eq!((applied.records, applied.problems.total()), (1, 1));
+        let problem = applied.problems.kept().first().unwrap();
+        assert_eq!((problem.field.as_deref(), problem.value.as_deref()), (Some(field), Some("v2")));
+    }
+}
