@@ -73,6 +73,11 @@ pub fn looks_like_html(body: &[u8]) -> bool {
         || begins(b"<title")
 }
 
+/// Whether `body` begins like a gzip stream.
+pub(crate) fn looks_like_gzip(body: &[u8]) -> bool {
+    body.starts_with(b"\x1F\x8B")
+}
+
 /// The tables whose names mark a zip as GTFS.
 const TABLE_NAMES: [&[u8]; 5] =
     [b"stops.txt", b"stop_times.txt", b"trips.txt", b"routes.txt", b"agency.txt"];

@@ -75,6 +75,11 @@ fn a_body_that_is_no_message_is_refused_with_the_reason() {
         "the message is no protobuf: a field has the number 0",
     );
     check_refused(
+        &b"\x1F\x8B\x08\0\0\0\0\0\0\x03"[..],
+        ErrorKind::Decode,
+        "the bytes are compressed with gzip, not GTFS-Realtime; unpack them first",
+    );
+    check_refused(
         r#"{"header": {}}"#,
         ErrorKind::Decode,
         "the message is JSON, where protobuf was expected",

@@ -13,7 +13,7 @@ use super::{
     Limits, proto, required,
     wire::{Fault, Field, Fields, Value},
 };
-use crate::{Error, ErrorKind, Problem, Problems, looks_like_html};
+use crate::{Error, ErrorKind, Problem, Problems, looks_like_html, sniff::looks_like_gzip};
 
 /// A message whose entities are found but not decoded.
 #[derive(Clone, Debug)]
@@ -184,6 +184,10 @@ pub(super) fn refuse_at_sight(body: &[u8], limits: &Limits) -> Result<(), Error>
         (ErrorKind::TooLarge, format!("the message has {found} bytes, more than {most}"))
     } else if looks_like_html(body) {
         (ErrorKind::Html, "a web page came where GTFS-Realtime was expected".to_owned())
+    } else if looks_like_gzip(body) {
+        // Field 3 with a wire type that no protobuf has: no message begins so.
+        let detail = "the bytes are compressed with gzip, not GTFS-Realtime; unpack them first";
+        (ErrorKind::Decode, detail.to_owned())
     } else {
         return Ok(());
     };

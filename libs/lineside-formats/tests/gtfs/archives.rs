@@ -80,10 +80,17 @@ fn what_macs_add_is_ignored() {
 fn what_is_no_zip_is_refused_by_what_it_is() {
     check_refused(b"", ErrorKind::Empty, "no bytes");
     check_refused(b"<!DOCTYPE html><p>sorry", ErrorKind::Html, "web page");
-    check_refused(b"stop_id,stop_name\na,A\n", ErrorKind::NotAZip, "no readable zip");
+    check_refused(
+        b"stop_id,stop_name\na,A\n",
+        ErrorKind::NotAZip,
+        "these bytes are no zip archive",
+    );
+    check_refused(b"\x1F\x8B\x08\0\0\0\0\0\0\x03", ErrorKind::NotAZip, "gzip, not a zip archive");
     let whole = zip_of_town(str::to_owned);
     for length in [4, 100, whole.len() / 2, whole.len() - 1] {
-        check_refused(&whole[..length], ErrorKind::Truncated, "breaks off");
+        let words = "the zip archive breaks off: the list of its files, which ends it, is missing";
+        assert_eq!(load(&whole[..length]).unwrap_err().to_string(), words);
+        check_refused(&whole[..length], ErrorKind::Truncated, words);
     }
 }
 

@@ -14,6 +14,7 @@ use crate::{
     Error, ErrorKind, Problem, Problems,
     gtfs::{Limits, fields},
     looks_like_html,
+    sniff::looks_like_gzip,
 };
 
 /// How many bytes are looked at to say what a body is if it is no zip.
@@ -50,9 +51,12 @@ impl<R: Read + Seek> ZipFiles<R> {
         let is_begun = refuse_what_is_no_zip(&mut reader)?;
         let mut archive = ZipArchive::new(reader).map_err(|error| match refusal(&error) {
             // The directory stands at the end: an archive without one was cut off.
-            refused if is_begun && refused.kind() == ErrorKind::NotAZip => {
-                let detail = format!("the zip breaks off, its directory is missing: {error}");
-                Error::new(ErrorKind::Truncated, detail)
+            refused if is_begun && refused.kind() == ErrorKind::NotAZip => Error::new(
+                ErrorKind::Truncated,
+                "the zip archive breaks off: the list of its files, which ends it, is missing",
+            ),
+            refused if refused.kind() == ErrorKind::NotAZip => {
+                Error::new(ErrorKind::NotAZip, "these bytes are no zip archive")
             }
             refused => refused,
         })?;
@@ -95,6 +99,10 @@ fn refuse_what_is_no_zip(reader: &mut (impl Read + Seek)) -> Result<bool, Error>
     }
     if looks_like_html(&start) {
         return Err(Error::new(ErrorKind::Html, "a web page came instead of a zip"));
+    }
+    if looks_like_gzip(&start) {
+        let detail = "the bytes are compressed with gzip, not a zip archive";
+        return Err(Error::new(ErrorKind::NotAZip, detail));
     }
     Ok(start.starts_with(b"PK\x03\x04"))
 }
@@ -229,7 +237,7 @@ fn refusal(error: &ZipError) -> Error {
         _ => ErrorKind::Decode,
     };
     let detail = match kind {
-        ErrorKind::NotAZip => format!("is no readable zip: {error}"),
+        ErrorKind::NotAZip => format!("the zip archive is damaged: {error}"),
         _ => format!("the zip cannot be read: {error}"),
     };
     Error::new(kind, detail)

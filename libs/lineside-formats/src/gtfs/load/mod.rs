@@ -250,8 +250,8 @@ fn missing_file(name: &str) -> Error {
 /// Refuses a table without a column that nothing can be made of it without.
 fn require(file: &str, columns: &[(&str, Column)]) -> Result<(), Error> {
     match columns.iter().find(|(_, column)| !column.is_there()) {
-        Some((name, _)) => {
-            let detail = format!("the header has no column {name}");
+        Some((name, column)) => {
+            let detail = format!("the header has no column {name}{}", column.hint());
             Err(Error::new(ErrorKind::BadHeader, detail).in_file(file))
         }
         None => Ok(()),

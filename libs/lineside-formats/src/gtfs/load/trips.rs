@@ -1,10 +1,11 @@
 //! `trips.txt`.
 
-use super::{Loader, NOT_FOUND, Source, TWICE, require, too_many};
+use super::{Loader, NOT_FOUND, Source, TWICE, TableRows, require, too_many};
 use crate::{
     Error, Problems,
     gtfs::{
         RouteIdx,
+        rows::{Column, Row},
         timetable::{NO_DIRECTION, NO_TIME, NONE, TripRow},
         values,
     },
@@ -12,58 +13,52 @@ use crate::{
 
 const FILE: &str = "trips.txt";
 
+/// Where the fields of a trip stand.
+struct Columns {
+    id: Column,
+    route: Column,
+    service: Column,
+    shape: Column,
+    headsign: Column,
+    short_name: Column,
+    block: Column,
+    direction: Column,
+    wheelchair: Column,
+    bikes: Column,
+}
+
+impl Columns {
+    fn find(rows: &mut TableRows<'_>) -> Result<Columns, Error> {
+        let columns = Columns {
+            id: rows.column("trip_id"),
+            route: rows.column("route_id"),
+            service: rows.column("service_id"),
+            shape: rows.column("shape_id"),
+            headsign: rows.column("trip_headsign"),
+            short_name: rows.column("trip_short_name"),
+            block: rows.column("block_id"),
+            direction: rows.claim("direction_id"),
+            wheelchair: rows.claim("wheelchair_accessible"),
+            bikes: rows.claim("bikes_allowed"),
+        };
+        let Columns { id, route, service, .. } = columns;
+        require(FILE, &[("trip_id", id), ("route_id", route), ("service_id", service)])?;
+        Ok(columns)
+    }
+}
+
 impl Loader {
     pub(super) fn load_trips(&mut self, source: &mut Source<'_>) -> Result<(), Error> {
         let Some(mut rows) = source.open(FILE, &mut self.problems)? else {
             return self.count_empty(FILE, source);
         };
-        let [id, route, service, shape] =
-            ["trip_id", "route_id", "service_id", "shape_id"].map(|name| rows.column(name));
-        let [headsign, short_name, block] =
-            ["trip_headsign", "trip_short_name", "block_id"].map(|name| rows.column(name));
-        let [direction, wheelchair, bikes] =
-            ["direction_id", "wheelchair_accessible", "bikes_allowed"].map(|name| rows.claim(name));
-        require(FILE, &[("trip_id", id), ("route_id", route), ("service_id", service)])?;
+        let columns = Columns::find(&mut rows)?;
         while let Some(row) = rows.next_row(&mut self.problems)? {
-            if [id, route, service].into_iter().any(|column| row.get(column).is_empty()) {
-                continue;
-            }
             let number = u32::try_from(self.trips.rows.len()).map_err(|_| too_many(FILE))?;
-            let Some(route_number) = self.find_route(row.get(route)) else {
-                row.complain_of(route, NOT_FOUND, &mut self.problems);
-                continue;
-            };
-            let shape_number = self.find_shape(row.get(shape));
-            if shape_number.is_none() && !row.get(shape).is_empty() {
-                row.complain_of(shape, NOT_FOUND, &mut self.problems);
-            }
-            let n_services = self.service_rows.len();
-            let service_idx = self.service_of(row.get(service), FILE)?;
-            if service_idx.get() == n_services {
-                row.complain_of(service, NOT_FOUND, &mut self.problems);
-            }
-            let choose = |column, values, problems: &mut Problems| {
-                row.parse(column, |text| values::choice(text, values), problems)
-                    .map(|value| value as u8)
-            };
-            let trip = TripRow {
-                id: self.strings.intern(row.get(id)),
-                route: RouteIdx::new(route_number),
-                service: service_idx,
-                headsign: self.strings.intern(row.get(headsign)),
-                short_name: self.strings.intern(row.get(short_name)),
-                block_id: self.strings.intern(row.get(block)),
-                shape: shape_number.unwrap_or(NONE),
-                profile: NONE,
-                start: NO_TIME,
-                direction: choose(direction, &[0, 1], &mut self.problems).unwrap_or(NO_DIRECTION),
-                wheelchair: choose(wheelchair, &[0, 1, 2], &mut self.problems).unwrap_or(0),
-                bikes: choose(bikes, &[0, 1, 2], &mut self.problems).unwrap_or(0),
-                has_frequencies: false,
-            };
+            let Some(trip) = self.trip_row(&row, &columns)? else { continue };
             let id_of = |other: u32| self.strings.get(self.trips.rows[other as usize].id);
-            if self.trips.ids.insert(row.get(id), number, id_of).is_err() {
-                row.complain_of(id, TWICE, &mut self.problems);
+            if self.trips.ids.insert(row.get(columns.id), number, id_of).is_err() {
+                row.complain_of(columns.id, TWICE, &mut self.problems);
                 continue;
             }
             self.trips.rows.push(trip);
@@ -73,6 +68,48 @@ impl Loader {
         self.trips.rows.shrink_to_fit();
         self.count(FILE, count);
         Ok(())
+    }
+
+    /// The trip of a row; `None` if the row lacks what every trip has, or names a route that is not
+    /// there.
+    fn trip_row(&mut self, row: &Row<'_>, columns: &Columns) -> Result<Option<TripRow>, Error> {
+        let &Columns { id, route, service, shape, .. } = columns;
+        if [id, route, service].into_iter().any(|column| row.get(column).is_empty()) {
+            return Ok(None);
+        }
+        let Some(route_number) = self.find_route(row.get(route)) else {
+            row.complain_of(route, NOT_FOUND, &mut self.problems);
+            return Ok(None);
+        };
+        let shape_number = self.find_shape(row.get(shape));
+        if shape_number.is_none() && !row.get(shape).is_empty() {
+            row.complain_of(shape, NOT_FOUND, &mut self.problems);
+        }
+        let n_services = self.service_rows.len();
+        let service_idx = self.service_of(row.get(service), FILE)?;
+        if service_idx.get() == n_services {
+            row.complain_of(service, NOT_FOUND, &mut self.problems);
+        }
+        let choose = |column, values, problems: &mut Problems| {
+            row.parse(column, |text| values::choice(text, values), problems)
+                .map(|value| value as u8)
+        };
+        let problems = &mut self.problems;
+        Ok(Some(TripRow {
+            id: self.strings.intern(row.get(id)),
+            route: RouteIdx::new(route_number),
+            service: service_idx,
+            headsign: self.strings.intern(row.get(columns.headsign)),
+            short_name: self.strings.intern(row.get(columns.short_name)),
+            block_id: self.strings.intern(row.get(columns.block)),
+            shape: shape_number.unwrap_or(NONE),
+            profile: NONE,
+            start: NO_TIME,
+            direction: choose(columns.direction, &[0, 1], problems).unwrap_or(NO_DIRECTION),
+            wheelchair: choose(columns.wheelchair, &[0, 1, 2], problems).unwrap_or(0),
+            bikes: choose(columns.bikes, &[0, 1, 2], problems).unwrap_or(0),
+            has_frequencies: false,
+        }))
     }
 
     fn find_route(&self, id: &str) -> Option<u32> {

@@ -24,6 +24,8 @@ pub struct Rows<R> {
     header: Vec<Option<&'static FieldSpec>>,
     required: Vec<(usize, &'static FieldSpec)>,
     checked: Vec<(usize, &'static FieldSpec)>,
+    /// What the header as a whole gets wrong.
+    hint: &'static str,
     count: u64,
     rows_max: u64,
 }
@@ -45,6 +47,8 @@ pub struct Column {
     position: usize,
     /// Whether it is claimed by the caller and must not be empty.
     required: bool,
+    /// What the header as a whole gets wrong, for the complaint that this column is not there.
+    hint: &'static str,
 }
 
 /// The position of a column that is not there: beyond the fields of any row.
@@ -54,6 +58,11 @@ impl Column {
     /// Whether the table has this column.
     pub fn is_there(self) -> bool {
         self.position != ABSENT
+    }
+
+    /// What to add to the complaint that the table lacks this column; mostly nothing.
+    pub(crate) fn hint(self) -> &'static str {
+        self.hint
     }
 }
 
@@ -81,12 +90,14 @@ impl<R: Read> Rows<R> {
             header: Vec::new(),
             required: Vec::new(),
             checked: Vec::new(),
+            hint: "",
             count: 0,
             rows_max: limits.rows,
         };
         match rows.splitter.find().map_err(|error| Error::io(error).in_file(spec.name))? {
             Found::Record => {
                 let (line, record) = (rows.splitter.record_line(), rows.splitter.record());
+                rows.hint = separator_hint(&record);
                 rows.header = read_header(spec, line, &record, problems);
                 rows.plan_checks(problems);
                 Ok(Some(rows))
@@ -120,11 +131,8 @@ impl<R: Read> Rows<R> {
                     }
                 }
                 None if required => {
-                    let problem = Problem::new(
-                        self.spec.name,
-                        "missing_required_column",
-                        "is not among the columns",
-                    );
+                    let detail = format!("is not among the columns{}", self.hint);
+                    let problem = Problem::new(self.spec.name, "missing_required_column", detail);
                     problems.push(problem.at_line(1).in_field(field.name));
                 }
                 None => {}
@@ -137,7 +145,7 @@ impl<R: Read> Rows<R> {
         let is_it =
             |field: &Option<&'static FieldSpec>| field.is_some_and(|field| field.name == name);
         let position = self.header.iter().position(is_it).unwrap_or(ABSENT);
-        Column { name, position, required: false }
+        Column { name, position, required: false, hint: self.hint }
     }
 
     /// The column of a field that the caller [parses](Row::parse), and complains about, itself: it
@@ -272,6 +280,16 @@ fn refuse_what_is_no_table(start: &[u8]) -> Result<(), Error> {
         return Err(Error::new(ErrorKind::Html, "is a web page instead of a table"));
     }
     Ok(())
+}
+
+/// Words about a header that is one column because other signs than commas stand between its names.
+fn separator_hint(record: &Record<'_>) -> &'static str {
+    let only = record.field(0);
+    if record.len() == 1 && (only.contains(&b';') || only.contains(&b'\t')) {
+        "; columns are separated by commas"
+    } else {
+        ""
+    }
 }
 
 fn read_header(
@@ -449,6 +467,10 @@ mod tests {
             ],
         );
         check(b"name\nx\n", &["||"], &["stops.txt line 1, stop_id: is not among the columns"]);
+        for text in [&b"stop_id;stop_name\n"[..], b"stop_id\tstop_name\n"] {
+            let expected = "is not among the columns; columns are separated by commas";
+            check(text, &[], &[&format!("stops.txt line 1, stop_id: {expected}")]);
+        }
         check(b"", &[], &["stops.txt: is empty: not even a header"]);
         check(
             b"stop_id,stop_name\na,b\0c\n",
