@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use lineside_formats::{ErrorKind, Format, Problems, gtfs_rt, looks_like_html, sniff};
+use lineside_formats::{Format, Problems, gtfs_rt, looks_like_html, sniff};
 use lineside_sync::{Clock, UnixMillis};
 use smol_str::ToSmolStr;
 use tokio::sync::{Semaphore, oneshot};
@@ -213,17 +213,9 @@ impl Poller {
         }
         let id = self.feed.id().clone();
         let permit = self.loads.clone().acquire_owned().await;
-        let begins_well = zip.starts_with(b"PK\x03\x04");
         let load = tokio::task::spawn_blocking(move || Dataset::load(id, zip, now));
         let dataset = match load.await {
             Ok(Ok(dataset)) => Arc::new(dataset),
-            // A zip's directory is at its end: what begins like one and has none was cut off.
-            Ok(Err(error)) if begins_well && error.kind() == ErrorKind::NotAZip => {
-                return Err(Failure::new(
-                    FailureCode::Truncated,
-                    format!("the zip was cut off: {error}"),
-                ));
-            }
             Ok(Err(error)) => return Err(Failure::refused(&error)),
             Err(_) => return Err(broken()),
         };

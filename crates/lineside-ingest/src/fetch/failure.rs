@@ -16,8 +16,10 @@ pub enum FailureCode {
     Timeout,
     /// The host's name has no address.
     Dns,
-    /// No connection, or no answer on it; for files, not readable.
+    /// No connection, or no answer on it.
     Connect,
+    /// A file or folder here that is missing or cannot be read.
+    File,
     /// The encryption could not be agreed on or the certificate not be trusted.
     Tls,
     /// A web page where data were promised.
@@ -39,6 +41,7 @@ impl fmt::Display for FailureCode {
             FailureCode::Timeout => "timeout",
             FailureCode::Dns => "dns",
             FailureCode::Connect => "connect",
+            FailureCode::File => "file",
             FailureCode::Tls => "tls",
             FailureCode::Html => "html",
             FailureCode::Empty => "empty",
@@ -86,7 +89,7 @@ impl Failure {
     }
 
     pub(crate) fn io(what: &str, error: &io::Error) -> Failure {
-        Failure::new(FailureCode::Connect, format!("{what} cannot be read: {error}"))
+        Failure::new(FailureCode::File, format!("{what} cannot be read: {error}"))
     }
 
     /// A decoder's refusal.

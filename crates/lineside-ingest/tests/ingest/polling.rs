@@ -216,7 +216,7 @@ async fn what_cannot_be_reached_is_told_apart() {
         ("connect", FailureCode::Connect),
         ("tls", FailureCode::Tls),
         ("dns", FailureCode::Dns),
-        ("file", FailureCode::Connect),
+        ("file", FailureCode::File),
     ] {
         until_failed(&ingest.feed(id).unwrap(), code).await;
     }
