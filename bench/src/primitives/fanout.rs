@@ -1,7 +1,171 @@
-//! `fanout`: ours beside its peers.
+//! `fanout`: one event of 1 KiB to 30,000 rows, which two partitions own, beside a channel for each.
+//!
+//! Measured from before publishing: until the publisher goes on, and until the last row has it. The peers'
+//! publisher is a task among the subscribers' tasks, which is what suits them best.
 
-use super::Bench;
+mod owned;
+mod tasks;
 
-pub(super) fn run(_: &mut Bench) -> anyhow::Result<()> {
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread::{self, Thread},
+    time::{Duration, Instant},
+};
+
+use parking_lot::Mutex;
+
+use self::{
+    owned::{Owned, Receiving},
+    tasks::{Broadcast, PerSubscriber, WatchAndLog},
+};
+use super::{Bench, plot::Series};
+use crate::{report::Row, rounds::median};
+
+const EVENT_BYTES: usize = 1024;
+const ROWS: usize = 30_000;
+/// Rooms that one poll concerns.
+const ROOMS: usize = 1_000;
+/// Rows of the smallest step of the growth; the others double it.
+const ROWS_MIN: usize = 3_750;
+const STEPS: usize = 5;
+/// So that whoever waits has fallen asleep.
+const PAUSE: Duration = Duration::from_millis(2);
+
+type Event = Arc<[u8; EVENT_BYTES]>;
+
+/// One way of bringing events to all rows.
+trait FanOut {
+    /// Publishes one event. When it began, and when the publisher went on.
+    fn publish(&mut self, event: Event) -> anyhow::Result<(Instant, Instant)>;
+
+    /// Where the rows say that they have it.
+    fn finish(&self) -> &Finish;
+}
+
+/// Notes when the last row has the event.
+struct Finish {
+    rows: usize,
+    left: AtomicUsize,
+    end: Mutex<Option<Instant>>,
+    waiter: Thread,
+}
+
+impl Finish {
+    /// For so many rows, waited for by this thread.
+    fn new(rows: usize) -> Arc<Finish> {
+        let (left, end) = (AtomicUsize::new(rows), Mutex::new(None));
+        Arc::new(Finish { rows, left, end, waiter: thread::current() })
+    }
+
+    /// So many more rows have it.
+    fn arrive(&self, rows: usize) {
+        if self.left.fetch_sub(rows, Ordering::AcqRel) == rows {
+            self.left.store(self.rows, Ordering::Release);
+            *self.end.lock() = Some(Instant::now());
+            self.waiter.unpark();
+        }
+    }
+
+    fn wait(&self) -> Instant {
+        loop {
+            if let Some(end) = self.end.lock().take() {
+                return end;
+            }
+            thread::park();
+        }
+    }
+}
+
+/// The medians of several events, in milliseconds: publisher goes on, last row has it.
+fn measure(way: &mut dyn FanOut, events: usize) -> anyhow::Result<[f64; 2]> {
+    let mut took = Vec::new();
+    for _ in 0..events {
+        thread::sleep(PAUSE);
+        let event: Event = Arc::new([7; EVENT_BYTES]);
+        let (start, returned) = way.publish(event)?;
+        let end = way.finish().wait();
+        took.push([returned - start, end - start].map(|it| it.as_secs_f64() * 1e3));
+    }
+    Ok([0, 1].map(|which| median(took.iter().map(|took| took[which]))))
+}
+
+const OURS: &str = "Lineside, cursors";
+const PUSHES: &str = "Lineside, a push per row";
+const MPSC: &str = "tokio mpsc each";
+const BROADCAST: &str = "tokio broadcast";
+const WATCH: &str = "tokio watch and a log";
+const NAMES: [&str; 5] = [OURS, PUSHES, MPSC, BROADCAST, WATCH];
+
+pub(super) fn run(bench: &mut Bench) -> anyhow::Result<()> {
+    let events = bench.effort.size(2, 9);
+    let mut lines: [Vec<(f64, f64)>; NAMES.len()] = Default::default();
+    for step in 0..STEPS {
+        let rows = (ROWS_MIN << step) / bench.effort.size(10, 1);
+        let mut ways: [(&str, Box<dyn FanOut>); NAMES.len()] = [
+            (OURS, Box::new(Owned::new(rows, 1, Receiving::ByCursor)?)),
+            (PUSHES, Box::new(Owned::new(rows, 1, Receiving::ByPush)?)),
+            (MPSC, Box::new(PerSubscriber::new(rows)?)),
+            (BROADCAST, Box::new(Broadcast::new(rows)?)),
+            (WATCH, Box::new(WatchAndLog::new(rows)?)),
+        ];
+        let medians = bench.medians_of(
+            ways.iter_mut().map(|(name, way)| (*name, contender(way.as_mut(), events))).collect(),
+        )?;
+        for (line, name) in lines.iter_mut().zip(NAMES) {
+            line.push((rows as f64, medians[name][1]));
+        }
+        if ROWS_MIN << step == ROWS {
+            let figure = |name: &str, which: usize| medians[name][which];
+            add_rows(bench, rows, &figure);
+        }
+    }
+    add_rooms(bench, events)?;
+    let series = NAMES.into_iter().zip(lines).map(|(name, points)| Series::new(name, points));
+    bench.plot("fanout", "rows", "milliseconds until the last row has it", series.collect())
+}
+
+fn contender<'a>(
+    way: &'a mut dyn FanOut,
+    events: usize,
+) -> Box<dyn FnMut() -> anyhow::Result<[f64; 2]> + 'a> {
+    Box::new(move || measure(way, events))
+}
+
+/// What Discord measured of one event in a large guild, by Erlang's sends: 0.9 to 2.1 s.
+const SEED_MS: f64 = 900.0;
+
+fn add_rows(bench: &mut Bench, rows: usize, figure: &dyn Fn(&str, usize) -> f64) {
+    let row = |which: usize, what: &str, erlang: &str| {
+        let mut row = Row::new(format!("{rows} rows, {what}"), figure(OURS, which), "ms");
+        for peer in [PUSHES, MPSC, BROADCAST, WATCH] {
+            row = row.beside(peer, figure(peer, which));
+        }
+        for (name, way) in [("sends", "send"), ("Manifold", "manifold"), ("workers", "workers")] {
+            let value = bench.erlang(&format!("fanout_{way}_{erlang}"));
+            row = row.beside(&format!("Erlang, {name}"), value);
+        }
+        row
+    };
+    let published = row(0, "the publisher goes on", "publish")
+        .recorded("Discord, before Manifold", SEED_MS)
+        .at_most_times(0.01, MPSC);
+    let received = row(1, "the last has it", "last").at_most_times(0.2, MPSC);
+    bench.report.add(published);
+    bench.report.add(received);
+}
+
+/// One poll that concerns many rooms, of a few rows each: an append for each, and one signal for each partition.
+fn add_rooms(bench: &mut Bench, events: usize) -> anyhow::Result<()> {
+    let rooms = ROOMS / bench.effort.size(10, 1);
+    let rows = ROWS / bench.effort.size(10, 1);
+    let mut way = Owned::new(rows, rooms, Receiving::ByCursor)?;
+    let medians = bench.medians_of(vec![(OURS, contender(&mut way, events))])?;
+    for (which, what) in [(0, "the publisher goes on"), (1, "the last has it")] {
+        let what = format!("{rows} rows in {rooms} rooms, one poll to all, {what}");
+        bench.report.add(Row::new(what, medians[OURS][which], "ms"));
+    }
     Ok(())
 }

@@ -1,0 +1,134 @@
+//! The buffers that the workload runs on.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use lineside_sync::ring::{Bounds, Cursor, Entry, Ring, Shared};
+use parking_lot::Mutex;
+
+use super::{Content, ITEM_BYTES};
+
+/// A bounded buffer that forgets its oldest.
+pub(super) trait Buffer {
+    /// What goes in.
+    type Item;
+    /// What comes out.
+    type Pulled;
+
+    fn new(capacity: usize) -> Self;
+
+    fn make(content: &Content) -> Self::Item;
+
+    /// Adds an item, and frees the oldest where there is no place.
+    fn push(&mut self, item: Self::Item);
+
+    /// Takes the oldest.
+    fn pull(&mut self) -> Self::Pulled;
+}
+
+/// Ours. It is read by cursor: what is pulled stays for other readers, until it is overwritten.
+pub(super) struct Lineside {
+    log: Shared<Ring<Content>>,
+    bounds: Bounds,
+    cursor: Cursor,
+    taken: Vec<Entry<Content>>,
+}
+
+impl Buffer for Lineside {
+    type Item = Arc<Content>;
+    type Pulled = Option<Entry<Content>>;
+
+    fn new(capacity: usize) -> Self {
+        Lineside {
+            log: Shared::new(Ring::with_slots(0, capacity + 1)),
+            bounds: Bounds { entries: capacity, ..Bounds::NONE },
+            cursor: Cursor::at(0),
+            taken: Vec::with_capacity(1),
+        }
+    }
+
+    fn make(content: &Content) -> Arc<Content> {
+        Arc::new(*content)
+    }
+
+    fn push(&mut self, item: Arc<Content>) {
+        self.log.append(item, self.bounds);
+    }
+
+    fn pull(&mut self) -> Option<Entry<Content>> {
+        // A reader that was overtaken goes on at the oldest, which is what the others pull.
+        let _missed = self.log.take_after(&mut self.cursor, 1, &mut self.taken);
+        self.taken.pop()
+    }
+}
+
+/// What one writes first.
+pub(super) struct MutexedDeque {
+    items: Mutex<VecDeque<Box<Content>>>,
+    capacity: usize,
+}
+
+impl Buffer for MutexedDeque {
+    type Item = Box<Content>;
+    type Pulled = Option<Box<Content>>;
+
+    fn new(capacity: usize) -> Self {
+        MutexedDeque { items: Mutex::new(VecDeque::with_capacity(capacity)), capacity }
+    }
+
+    fn make(content: &Content) -> Box<Content> {
+        Box::new(*content)
+    }
+
+    fn push(&mut self, item: Box<Content>) {
+        let mut items = self.items.lock();
+        let oldest = if items.len() == self.capacity { items.pop_front() } else { None };
+        items.push_back(item);
+        drop(items);
+        drop(oldest);
+    }
+
+    fn pull(&mut self) -> Option<Box<Content>> {
+        self.items.lock().pop_front()
+    }
+}
+
+/// The crate's.
+pub(super) struct ArrayQueue(crossbeam_queue::ArrayQueue<Box<Content>>);
+
+impl Buffer for ArrayQueue {
+    type Item = Box<Content>;
+    type Pulled = Option<Box<Content>>;
+
+    fn new(capacity: usize) -> Self {
+        ArrayQueue(crossbeam_queue::ArrayQueue::new(capacity))
+    }
+
+    fn make(content: &Content) -> Box<Content> {
+        Box::new(*content)
+    }
+
+    fn push(&mut self, item: Box<Content>) {
+        drop(self.0.force_push(item));
+    }
+
+    fn pull(&mut self) -> Option<Box<Content>> {
+        self.0.pop()
+    }
+}
+
+/// As much memory, and where in it the next item is to be.
+pub(super) struct Cold {
+    memory: Vec<u8>,
+    next: usize,
+}
+
+impl Cold {
+    pub(super) fn new(capacity: usize) -> Cold {
+        Cold { memory: vec![1; capacity * ITEM_BYTES], next: 0 }
+    }
+
+    pub(super) fn write(&mut self, content: &Content) {
+        self.memory[self.next..self.next + ITEM_BYTES].copy_from_slice(content);
+        self.next = (self.next + ITEM_BYTES) % self.memory.len();
+    }
+}
