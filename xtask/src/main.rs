@@ -11,6 +11,7 @@
 )]
 
 mod command;
+mod models;
 mod setup;
 mod steps;
 mod tree;

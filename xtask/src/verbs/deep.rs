@@ -1,27 +1,40 @@
 //! `cargo xtask deep`: what takes too long for every change.
 
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context as _, bail};
 
-use crate::Verb;
 use crate::command::{cargo, output, run};
 use crate::steps::Steps;
 use crate::tree::Tree;
+use crate::{Verb, models};
 
 /// Seeds of each simulation, beside the few that `cargo xtask test` runs.
 const SEEDS_DEFAULT: u32 = 20_000;
 /// Seconds that each fuzz target gets.
 const FUZZ_SECONDS_DEFAULT: u32 = 300;
+/// Preemptions in a model, beside the fewer that `cargo xtask test` allows.
+const PREEMPTIONS: u32 = models::PREEMPTIONS + 1;
+/// Random interleavings of each model.
+const MODEL_RUNS: u32 = 100_000;
 
 pub(crate) const VERB: Verb = Verb {
     name: "deep",
     arguments: "[--seeds 20000] [--fuzz-seconds 300]",
-    does: "runs long simulations, builds the documentation, and fuzzes each decoder (with nightly and cargo-fuzz)",
+    does: "runs long models and simulations, builds the documentation, and with nightly: miri, ThreadSanitizer and fuzzers",
     run: |tree, arguments| {
         let (seeds, fuzz_seconds) = read(arguments)?;
         let mut steps = Steps::default();
         steps.run("documentation", &[], || documentation(tree));
+        steps.run("loom", &[], || models::loom(tree, &["--release"], PREEMPTIONS));
+        steps.run("shuttle", &[], || models::shuttle(tree, &["--release"], MODEL_RUNS));
+        if has_miri(tree) {
+            steps.run("miri", &[], || miri(tree));
+        }
+        if has_rust_src(tree) {
+            steps.run("thread sanitizer", &[], || thread_sanitizer(tree));
+        }
         steps.run("simulation", &[], || simulation(tree, seeds));
         let targets = fuzz_targets(tree);
         if !targets.is_empty() {
@@ -64,9 +77,51 @@ fn simulation(tree: &Tree, seeds: u32) -> anyhow::Result<()> {
         .env("LINESIDE_SIM_SEEDS", seeds.to_string()))
 }
 
+fn has_miri(tree: &Tree) -> bool {
+    let found = output(nightly(tree).args(["miri", "--version"])).is_some();
+    if !found {
+        println!("miri is left out: it needs `rustup toolchain install nightly --component miri`");
+    }
+    found
+}
+
+/// Undefined behavior and data races in what the tests reach, on a machine with weaker order than this one.
+fn miri(tree: &Tree) -> anyhow::Result<()> {
+    run(nightly(tree)
+        .args(["miri", "test", "--locked", "--package", "lineside-sync"])
+        // Property tests look for the cases that failed before.
+        .env("MIRIFLAGS", "-Zmiri-disable-isolation"))
+}
+
+/// The sanitizer has to see inside of the standard library, which is then built from its source.
+fn has_rust_src(tree: &Tree) -> bool {
+    let library = "lib/rustlib/src/rust/library";
+    let mut rustc = Command::new("rustc");
+    rustc.current_dir(&tree.root).args(["+nightly", "--print", "sysroot"]);
+    let found = output(&mut rustc).is_some_and(|root| Path::new(&root).join(library).is_dir());
+    if !found {
+        println!(
+            "ThreadSanitizer is left out: it needs `rustup toolchain install nightly --component rust-src`"
+        );
+    }
+    found
+}
+
+/// Data races that happen while the tests run on this machine.
+fn thread_sanitizer(tree: &Tree) -> anyhow::Result<()> {
+    let host =
+        output(Command::new("rustc").current_dir(&tree.root).args(["--print", "host-tuple"]))
+            .context("rustc tells for which machine it compiles")?;
+    run(nightly(tree)
+        .args(["test", "--locked", "--package", "lineside-sync", "--lib", "--tests"])
+        .args(["-Zbuild-std", "--target", &host])
+        .env("RUSTFLAGS", "-Zsanitizer=thread")
+        .env("CARGO_TARGET_DIR", tree.target.join("sanitizer")))
+}
+
 /// The fuzz targets, or none with the reason printed where the tools are not at hand.
 fn fuzz_targets(tree: &Tree) -> Vec<String> {
-    let Some(targets) = output(nightly_fuzz(tree).arg("list")) else {
+    let Some(targets) = output(nightly(tree).args(["fuzz", "list"])) else {
         println!(
             "fuzzing is left out: it needs `rustup toolchain install nightly` and `cargo install cargo-fuzz`"
         );
@@ -80,16 +135,16 @@ fn fuzz(tree: &Tree, target: &str, seconds: u32) -> anyhow::Result<()> {
     let corpus = tree.root.join("fuzz/corpus").join(target);
     std::fs::create_dir_all(&corpus)
         .with_context(|| format!("{} cannot be made", corpus.display()))?;
-    run(nightly_fuzz(tree)
-        .args(["run", target])
+    run(nightly(tree)
+        .args(["fuzz", "run", target])
         .args([corpus, seeds])
         .arg("--")
         .arg(format!("-max_total_time={seconds}")))
 }
 
 /// The cargo on `PATH`, which unlike the one that started this program can choose a toolchain.
-fn nightly_fuzz(tree: &Tree) -> Command {
+fn nightly(tree: &Tree) -> Command {
     let mut command = Command::new("cargo");
-    command.current_dir(&tree.root).args(["+nightly", "fuzz"]);
+    command.current_dir(&tree.root).arg("+nightly");
     command
 }

@@ -1,7 +1,7 @@
 //! `cargo xtask test`: everything a change must pass.
 //!
 //! The tree is compiled twice and no more: once checked for clippy, once for the tests, whose dev
-//! binary the browser tests use as well.
+//! binary the browser tests use as well. The model checker compiles lineside-sync alone.
 
 use std::process::Command;
 
@@ -10,11 +10,11 @@ use anyhow::bail;
 use crate::command::{cargo, run};
 use crate::steps::Steps;
 use crate::tree::Tree;
-use crate::{Verb, setup, web};
+use crate::{Verb, models, setup, web};
 
 pub(crate) const VERB: Verb = Verb {
     name: "test",
-    arguments: "[--only fmt,tidy,web,clippy,rust,browser]",
+    arguments: "[--only fmt,tidy,web,clippy,models,rust,browser]",
     does: "runs all that a change must pass, installing what is missing, and prints each step's seconds",
     run: |tree, arguments| {
         let only = only(arguments)?;
@@ -43,6 +43,7 @@ static STEPS: &[Step] = &[
     Step { name: "tidy", needs: &[], run: tidy },
     Step { name: "web", needs: &[], run: web::build },
     Step { name: "clippy", needs: &[], run: clippy },
+    Step { name: "models", needs: &[], run: |tree| models::loom(tree, &[], models::PREEMPTIONS) },
     Step { name: "rust", needs: &[], run: rust_tests },
     Step { name: "browser", needs: &["web", "rust"], run: browser_tests },
 ];
