@@ -188,14 +188,15 @@ fn calibrate<B: Buffer>(capacity: usize, requests: usize, clock: Duration) -> Du
     Duration::from_nanos((average * 1e3) as u64)
 }
 
-/// Writes 1 KiB to the next place of as much memory as the buffer holds.
+/// Writes 1 KiB somewhere in as much memory as the buffer holds.
 fn touched(capacity: usize, requests: usize, clock: Duration) -> Figures {
     let template: Content = [7; ITEM_BYTES];
     let mut memory = Cold::new(capacity);
     let mut times = Times::with_capacity(requests);
     for _ in 0..requests {
+        let place = memory.place();
         let start = Instant::now();
-        memory.write(black_box(&template));
+        place.copy_from_slice(black_box(&template));
         times.add(start.elapsed(), clock);
     }
     figures(times, Times::default(), &mut Vec::new())

@@ -116,19 +116,22 @@ impl Buffer for ArrayQueue {
     }
 }
 
-/// As much memory, and where in it the next item is to be.
+/// As much memory, written to at places that no prefetcher guesses.
 pub(super) struct Cold {
     memory: Vec<u8>,
-    next: usize,
+    places: fastrand::Rng,
+    capacity: usize,
 }
 
 impl Cold {
     pub(super) fn new(capacity: usize) -> Cold {
-        Cold { memory: vec![1; capacity * ITEM_BYTES], next: 0 }
+        let places = fastrand::Rng::with_seed(1);
+        Cold { memory: vec![1; capacity * ITEM_BYTES], places, capacity }
     }
 
-    pub(super) fn write(&mut self, content: &Content) {
-        self.memory[self.next..self.next + ITEM_BYTES].copy_from_slice(content);
-        self.next = (self.next + ITEM_BYTES) % self.memory.len();
+    /// A place that was, with any luck, not written to for long.
+    pub(super) fn place(&mut self) -> &mut [u8] {
+        let start = self.places.usize(..self.capacity) * ITEM_BYTES;
+        &mut self.memory[start..start + ITEM_BYTES]
     }
 }

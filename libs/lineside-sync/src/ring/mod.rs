@@ -32,6 +32,7 @@
 //! assert!(!log.has_news(&cursor));
 //! ```
 
+mod ahead;
 mod freed;
 mod plain;
 mod shared;

@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use super::ahead::{AHEAD, fetch};
 use super::freed::Freed;
 use super::{Bounds, Cursor, Entry, Item, Missed, SLOTS_MIN, UNCOUNTED, UNSEEN};
 
@@ -152,7 +153,11 @@ impl<T: Item + ?Sized> Ring<T> {
         };
         let first = first.min(self.entries.len());
         let end = first.saturating_add(most).min(self.entries.len());
-        into.extend(self.entries.range(first..end).cloned());
+        into.reserve(end - first);
+        for index in first..end {
+            self.entries.get(index + AHEAD).inspect(|entry| fetch(entry));
+            into.extend(self.entries.get(index).cloned());
+        }
         cursor.entry = self.before + end as u64;
         if let Some(last) = end.checked_sub(1).and_then(|last| self.entries.get(last)) {
             cursor.offset = cursor.offset.max(last.offset);
@@ -254,6 +259,8 @@ impl<T: Item + ?Sized> Ring<T> {
         self.floor = oldest.offset;
         self.lost = oldest.offset;
         self.freed.add(oldest.item);
+        // Who is full drops again soon, and readers who were overtaken take from here.
+        self.entries.get(AHEAD).inspect(|entry| fetch(entry));
         true
     }
 }
