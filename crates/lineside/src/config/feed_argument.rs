@@ -1,6 +1,7 @@
 //! `--feed [id=]<url|file|folder>`: feeds without a configuration file.
 
 use std::collections::HashSet;
+use std::path::Path;
 use std::str::FromStr;
 
 use lineside_ingest::{FeedConfig, FeedId, Location};
@@ -20,7 +21,8 @@ impl FromStr for FeedArgument {
             Some((id, place)) if !place.is_empty() => match FeedId::new(id) {
                 Ok(id) => (Some(id), place),
                 // The `=` belongs to a URL's query or to a path.
-                Err(_) => (None, text),
+                Err(_) if id.contains("://") || Path::new(text).exists() => (None, text),
+                Err(error) => return Err(format!("{id:?} before the = is no id: {error}")),
             },
             _ => (None, text),
         };
@@ -112,6 +114,25 @@ mod tests {
     #[test]
     fn an_id_can_be_given() {
         check(&["oslo=https://example.org/gtfs.zip?a=b"], &["oslo"]);
+    }
+
+    #[test]
+    fn a_bad_id_is_no_part_of_a_file_name() {
+        for (text, id, why) in
+            [("a b=/path/x.zip", "a b", "letters"), ("=https://example.org", "", "empty")]
+        {
+            let refused = text.parse::<FeedArgument>().unwrap_err();
+            let said = format!("{id:?} before the = is no id: ");
+            assert!(refused.starts_with(&said) && refused.contains(why), "{refused}");
+        }
+    }
+
+    #[test]
+    fn a_file_of_the_whole_name_is_that_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("day=1.zip");
+        std::fs::write(&file, "").unwrap();
+        check(&[file.to_str().unwrap()], &["day-1"]);
     }
 
     #[test]
