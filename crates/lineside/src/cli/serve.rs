@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
+use lineside_ingest::Location;
 use lineside_sync::{Clock, RealClock};
 
 use super::{Failure, greeting, log, print};
@@ -82,4 +83,18 @@ fn checked(config: &Config, file: Option<&Path>) {
     for feed in &config.feeds {
         print::say(&format_args!("  {}  {}", feed.id, feed.url));
     }
+    // A file may come later, so this is no error.
+    for (id, path) in config.feeds.iter().filter_map(|feed| Some((&feed.id, missing(&feed.url)?))) {
+        print::note(&format_args!("warning: feed {id}: there is no {}", path.display()));
+    }
+}
+
+/// The path of a source on this machine, unless something is there.
+fn missing(source: &Location) -> Option<&Path> {
+    let (Location::File(path) | Location::Folder(path) | Location::Replay { dir: path, .. }) =
+        source
+    else {
+        return None;
+    };
+    (!path.exists()).then_some(path)
 }
