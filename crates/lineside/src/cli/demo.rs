@@ -28,10 +28,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Seconds of the city per second, from 0.1 to 60
-    #[arg(long, value_name = "X", default_value_t = 1.0, value_parser = speed)]
+    #[arg(long, value_name = "X", default_value_t = 1.0, value_parser = speed, allow_negative_numbers = true)]
     speed: f64,
     /// About how many vehicles run in the rush hour
-    #[arg(long, value_name = "N", default_value_t = 300, value_parser = vehicles)]
+    #[arg(long, value_name = "N", default_value_t = 300, value_parser = vehicles, allow_negative_numbers = true)]
     vehicles: usize,
     /// A fault by script: <feed>:<hang|500|html|truncate|empty|skew|ids>@<start>+<length>; repeatable
     #[arg(long = "fault", value_name = "FAULT", value_parser = fault)]
