@@ -3,6 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::str::Utf8Error;
 
 /// One thing wrong with a configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,6 +18,13 @@ pub struct ConfigError {
 }
 
 impl ConfigError {
+    pub(super) fn not_text(file: &Path, bytes: &[u8], error: Utf8Error) -> Self {
+        let text_before = &bytes[..error.valid_up_to()];
+        let line = 1 + text_before.iter().filter(|byte| **byte == b'\n').count();
+        let reason = "not UTF-8, which a configuration has to be".to_owned();
+        Self { file: file.to_owned(), line: Some(line), key: String::new(), reason }
+    }
+
     pub(super) fn unreadable(file: &Path, error: &std::io::Error) -> Self {
         let reason = format!("cannot be read: {error}");
         Self { file: file.to_owned(), line: None, key: String::new(), reason }
@@ -81,9 +89,15 @@ impl ConfigErrors {
         Self(vec![error])
     }
 
+    /// These, which are not none, in the order of the file.
+    pub(super) fn of(mut errors: Vec<ConfigError>) -> Self {
+        errors.sort_by_key(|error| error.line);
+        Self(errors)
+    }
+
     /// `Err` unless `errors` is empty.
     pub(super) fn check(errors: Vec<ConfigError>) -> Result<(), Self> {
-        if errors.is_empty() { Ok(()) } else { Err(Self(errors)) }
+        if errors.is_empty() { Ok(()) } else { Err(Self::of(errors)) }
     }
 
     /// Each of them, in the order of the file.

@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::Deserialize;
+use serde_path_to_error::Segment;
 use toml::Spanned;
+use toml::de::{DeArray, DeTable, DeValue};
 
 use super::error::ConfigError;
-use super::value::{CountText, DurationText, SecretText, SizeText};
+use super::value::{AddressText, CountText, DurationText, SecretText, SizeText};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -21,7 +23,7 @@ pub(super) struct File {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct ServerTable {
-    pub(super) listen: Option<Spanned<String>>,
+    pub(super) listen: Option<Spanned<AddressText>>,
     pub(super) public_url: Option<Spanned<String>>,
     pub(super) data_dir: Option<String>,
     pub(super) drain: Option<Spanned<DurationText>>,
@@ -45,7 +47,7 @@ pub(super) struct MapTable {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a [[feed]] table")]
 pub(super) struct FeedTable {
     pub(super) id: Spanned<String>,
     pub(super) url: Spanned<String>,
@@ -76,29 +78,182 @@ pub(super) enum FormatText {
     Raw,
 }
 
-/// Reads the text into its shape.
+/// A file as far as it has the shape, and what does not.
+#[derive(Debug)]
+pub(super) struct Parsed {
+    pub(super) file: File,
+    /// What was left out, and why.
+    pub(super) errors: Vec<ConfigError>,
+    /// For each feed that was kept, its number in the file.
+    pub(super) feed_numbers: Vec<usize>,
+    /// Whether all feeds were kept: without one, others seem to name a schedule that is not there.
+    pub(super) has_all_feeds: bool,
+}
+
+/// Reads the text into its shape. What does not fit is left out and told, so that one run tells
+/// everything.
 ///
 /// # Errors
-/// The first thing that is not TOML, not a key, or not of a key's kind.
-pub(super) fn parse(path: &Path, text: &str) -> Result<File, ConfigError> {
-    let deserializer = toml::Deserializer::parse(text).map_err(|error| {
-        ConfigError::at(path, text, error.span(), "", one_line(error.message()))
+/// The first thing that is not TOML, or what is wrong with a file of which nothing can be kept.
+pub(super) fn parse(path: &Path, text: &str) -> Result<Parsed, Vec<ConfigError>> {
+    let root = DeTable::parse(text).map_err(|error| {
+        vec![ConfigError::at(path, text, error.span(), "", one_line(error.message()))]
     })?;
-    serde_path_to_error::deserialize(deserializer).map_err(|error| {
-        let key = readable_key(&error.path().to_string());
-        let inner = error.inner();
-        ConfigError::at(path, text, inner.span(), key, one_line(inner.message()))
-    })
+    Reader::new(path, text, root).read()
 }
 
-/// The path of a key without what `Spanned` adds to it.
-fn readable_key(path: &str) -> String {
-    let own = |segment: &&str| !segment.is_empty() && *segment != "?" && !segment.starts_with('$');
-    path.split('.').filter(own).collect::<Vec<_>>().join(".")
+/// Complaints after which no more are looked for.
+const ERRORS_MAX: usize = 100;
+
+/// Where a value stands in the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Step {
+    Key(String),
+    Index(usize),
 }
 
+struct Reader<'a> {
+    path: &'a Path,
+    text: &'a str,
+    root: Spanned<DeTable<'a>>,
+    errors: Vec<ConfigError>,
+    /// For each feed that is left, its number in the file.
+    feeds: Vec<usize>,
+    /// Keys that were left out, with the number of their feed in the file.
+    left_out: Vec<(usize, String)>,
+    has_all_feeds: bool,
+}
+
+impl<'a> Reader<'a> {
+    fn new(path: &'a Path, text: &'a str, root: Spanned<DeTable<'a>>) -> Self {
+        let n_feeds = match root.get_ref().get("feed").map(Spanned::get_ref) {
+            Some(DeValue::Array(feeds)) => feeds.len(),
+            _ => 0,
+        };
+        let (errors, left_out, feeds) = (Vec::new(), Vec::new(), (0..n_feeds).collect());
+        Self { path, text, root, errors, feeds, left_out, has_all_feeds: true }
+    }
+
+    fn read(mut self) -> Result<Parsed, Vec<ConfigError>> {
+        self.check_brackets();
+        while self.errors.len() < ERRORS_MAX {
+            // What was read is taken apart by reading: a file is small.
+            let tables = toml::Deserializer::from(self.root.clone());
+            match serde_path_to_error::deserialize(tables) {
+                Ok(file) => {
+                    let Self { errors, feeds: feed_numbers, has_all_feeds, .. } = self;
+                    return Ok(Parsed { file, errors, feed_numbers, has_all_feeds });
+                }
+                Err(error) => {
+                    let steps = steps_of(error.path());
+                    self.complain(&steps, error.inner());
+                    if !self.leave_out(&steps) {
+                        break;
+                    }
+                }
+            }
+        }
+        Err(self.errors)
+    }
+
+    /// One pair of brackets too few or too many gets its own words.
+    fn check_brackets(&mut self) {
+        for (name, is_list) in
+            [("server", false), ("limits", false), ("map", false), ("feed", true)]
+        {
+            let Some(value) = self.root.get_ref().get(name) else { continue };
+            let wanted = match (value.get_ref(), is_list) {
+                (DeValue::Table(_), false) | (DeValue::Array(_), true) => continue,
+                (_, false) => format!("expected one table: write [{name}]"),
+                (_, true) => format!("expected a list of tables: write [[{name}]]"),
+            };
+            let error = ConfigError::at(self.path, self.text, Some(value.span()), name, wanted);
+            self.errors.push(error);
+            self.root.get_mut().remove(name);
+            self.has_all_feeds &= !is_list;
+        }
+    }
+
+    fn complain(&mut self, steps: &[Step], error: &toml::de::Error) {
+        if let [Step::Key(_), Step::Index(index)] = steps {
+            let number = self.feeds.get(*index);
+            let is_known = |(feed, key): &(usize, String)| {
+                Some(feed) == number && error.message() == format!("missing field `{key}`")
+            };
+            // It is there, and was complained of already.
+            if self.left_out.iter().any(is_known) {
+                return;
+            }
+        }
+        let key = self.key_of(steps);
+        let reason = one_line(error.message());
+        self.errors.push(ConfigError::at(self.path, self.text, error.span(), key, reason));
+    }
+
+    /// The key as the operator would name it, feeds by their number in the file.
+    fn key_of(&self, steps: &[Step]) -> String {
+        let mut key = String::new();
+        for (depth, step) in steps.iter().enumerate() {
+            match step {
+                Step::Key(name) if depth == 0 => key.push_str(name),
+                Step::Key(name) => key.extend([".", name]),
+                Step::Index(index) => {
+                    let index =
+                        if depth == 1 { self.feeds.get(*index).unwrap_or(index) } else { index };
+                    key.push_str(&format!("[{index}]"));
+                }
+            }
+        }
+        key
+    }
+
+    /// Takes what stands there out of the file. Tells whether there was anything.
+    fn leave_out(&mut self, steps: &[Step]) -> bool {
+        let root = self.root.get_mut();
+        let [Step::Key(table), rest @ ..] = steps else { return false };
+        let Some(value) = root.get_mut(table.as_str()) else { return false };
+        match (value.get_mut(), rest) {
+            (DeValue::Table(table), [Step::Key(key), ..]) => table.remove(key.as_str()).is_some(),
+            (DeValue::Array(feeds), [Step::Index(index), Step::Key(key), ..]) => {
+                let Some(DeValue::Table(feed)) = feeds.get_mut(*index).map(Spanned::get_mut) else {
+                    return false;
+                };
+                let number = self.feeds.get(*index).copied().unwrap_or(*index);
+                self.left_out.push((number, key.clone()));
+                feed.remove(key.as_str()).is_some()
+            }
+            (DeValue::Array(feeds), [Step::Index(index)]) if *index < self.feeds.len() => {
+                let mut others = DeArray::new();
+                for (_, feed) in feeds.iter().enumerate().filter(|(number, _)| number != index) {
+                    others.push(feed.clone());
+                }
+                *feeds = others;
+                self.feeds.remove(*index);
+                self.has_all_feeds = false;
+                true
+            }
+            _ => root.remove(table.as_str()).is_some(),
+        }
+    }
+}
+
+/// The place of a value, without what `Spanned` adds to it.
+fn steps_of(path: &serde_path_to_error::Path) -> Vec<Step> {
+    let step = |segment: &Segment| match segment {
+        Segment::Seq { index } => Some(Step::Index(*index)),
+        Segment::Map { key } if !key.is_empty() && !key.starts_with('$') => {
+            Some(Step::Key(key.clone()))
+        }
+        _ => None,
+    };
+    path.iter().filter_map(step).collect()
+}
+
+/// A message in TOML's words instead of the reader's.
 fn one_line(message: &str) -> String {
-    message.lines().map(str::trim).collect::<Vec<_>>().join("; ")
+    let line = message.lines().map(str::trim).collect::<Vec<_>>().join("; ");
+    line.replace("invalid type: map", "invalid type: table")
+        .replace("expected a sequence", "expected a list, such as [\"a\", \"b\"]")
 }
 
 #[cfg(test)]
@@ -109,8 +264,17 @@ mod tests {
 
     #[track_caller]
     fn check_refused(text: &str, expect: &str) {
-        let error = parse(Path::new("lineside.toml"), text).unwrap_err();
-        assert_eq!(error.to_string(), expect);
+        check_all_refused(text, &[expect]);
+    }
+
+    #[track_caller]
+    fn check_all_refused(text: &str, expect: &[&str]) {
+        let errors = match parse(Path::new("lineside.toml"), text) {
+            Ok(parsed) => parsed.errors,
+            Err(errors) => errors,
+        };
+        let said: Vec<_> = errors.iter().map(ToString::to_string).collect();
+        assert_eq!(said, expect);
     }
 
     #[test]
@@ -161,8 +325,73 @@ mod tests {
         check_refused(
             "[limits]\nconnections = \"many\"\n",
             "lineside.toml line 2, limits.connections: invalid type: string \"many\", expected a \
-             whole number",
+             whole number from 1 to 10000000",
         );
+        check_refused(
+            "[limits]\nconnections = -1\n",
+            "lineside.toml line 2, limits.connections: invalid value: integer `-1`, expected a whole \
+             number from 1 to 10000000",
+        );
+        check_refused(
+            "[server]\nlisten = 80\n",
+            "lineside.toml line 2, server.listen: invalid type: integer `80`, expected an address \
+             and port, such as \"127.0.0.1:8080\"",
+        );
+        check_refused(
+            "[map]\norigins = {}\n",
+            "lineside.toml line 2, map.origins: invalid type: table, expected a list, such as \
+             [\"a\", \"b\"]",
+        );
+    }
+
+    #[test]
+    fn brackets_too_few_or_too_many_are_told() {
+        check_refused(
+            "[feed]\nid = \"a\"\nurl = \"b\"\n",
+            "lineside.toml line 1, feed: expected a list of tables: write [[feed]]",
+        );
+        check_refused(
+            "feed = 3",
+            "lineside.toml line 1, feed: expected a list of tables: write [[feed]]",
+        );
+        check_refused(
+            "[[server]]\ndrain = \"1s\"\n",
+            "lineside.toml line 1, server: expected one table: write [server]",
+        );
+        check_refused(
+            "feed = [1]",
+            "lineside.toml line 1, feed[0]: invalid type: integer `1`, expected a [[feed]] table",
+        );
+    }
+
+    #[test]
+    fn all_that_is_wrong_is_told_at_once() {
+        let duration = "expected a duration as text, such as \"15s\", \"5m\" or \"1h30m\"";
+        check_all_refused(
+            "[[feed]]\nid = 1\nurl = \"b\"\n[[feed]]\nid = \"b\"\nurl = \"c\"\nmax_bytes = \
+             \"lots\"\nlate_after = \"x\"\ntimeout = 3\npol = \"1s\"\n",
+            &[
+                "lineside.toml line 2, feed[0].id: invalid type: integer `1`, expected a string",
+                &format!(
+                    "lineside.toml line 8, feed[1].late_after: invalid value: string \"x\", {duration}"
+                ),
+                "lineside.toml line 7, feed[1].max_bytes: invalid value: string \"lots\", expected a \
+                 size, such as 65536, \"256KiB\" or \"64MiB\"",
+                "lineside.toml line 10, feed[1].pol: unknown field `pol`, expected one of `id`, \
+                 `url`, `format`, `name`, `publisher`, `licence`, `theme`, `static`, `headers`, \
+                 `query`, `poll`, `timeout`, `max_bytes`, `max_age`, `late_after`",
+                &format!(
+                    "lineside.toml line 9, feed[1].timeout: invalid type: integer `3`, {duration}"
+                ),
+            ],
+        );
+    }
+
+    #[test]
+    fn complaints_end() {
+        let many = format!("{FEED}poll = 3\n").repeat(ERRORS_MAX + 1);
+        let errors = parse(Path::new("lineside.toml"), &many).unwrap_err();
+        assert_eq!(errors.len(), ERRORS_MAX);
     }
 
     #[test]

@@ -101,11 +101,13 @@ impl Config {
     /// Reads and checks a configuration file.
     ///
     /// # Errors
-    /// Everything that is wrong with it; the text itself ends at the first thing wrong.
+    /// Everything that is wrong with it, unless it is no TOML: then the first thing.
     pub fn load(path: &Path) -> Result<Self, ConfigErrors> {
-        let text = std::fs::read_to_string(path)
+        let bytes = std::fs::read(path)
             .map_err(|error| ConfigErrors::one(ConfigError::unreadable(path, &error)))?;
-        Self::parse(path, &text)
+        let text = str::from_utf8(&bytes)
+            .map_err(|error| ConfigErrors::one(ConfigError::not_text(path, &bytes, error)))?;
+        Self::parse(path, text)
     }
 
     /// Checks the text of a configuration file that is, or would be, at `path`.
@@ -113,8 +115,8 @@ impl Config {
     /// # Errors
     /// As [`Config::load`].
     pub fn parse(path: &Path, text: &str) -> Result<Self, ConfigErrors> {
-        let file = file::parse(path, text).map_err(ConfigErrors::one)?;
-        resolve::resolve(path, text, file)
+        let parsed = file::parse(path, text).map_err(ConfigErrors::of)?;
+        resolve::resolve(path, text, parsed)
     }
 }
 

@@ -11,8 +11,8 @@ use toml::Spanned;
 use url::Url;
 
 use super::error::{ConfigError, ConfigErrors};
-use super::file::{FeedTable, File, FormatText, LimitsTable, MapTable, ServerTable};
-use super::value::{CountText, DurationText, SecretText, SizeText};
+use super::file::{FeedTable, FormatText, LimitsTable, MapTable, Parsed, ServerTable};
+use super::value::{ADDRESS, CONNECTIONS, CountText, DurationText, SecretText, SizeText};
 use super::{Config, Limits, Map, MapSource, Server};
 
 /// Texts such as a feed's name are shown on every page: they stay short.
@@ -28,7 +28,6 @@ const DRAIN: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_secs(4);
 const POLL: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(7 * 86_400);
 const TIMEOUT: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(600);
 const AGE: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(366 * 86_400);
-const CONNECTIONS: RangeInclusive<u64> = 1..=10_000_000;
 const BODY_BYTES: RangeInclusive<u64> = 1024..=(4 << 30);
 const ROOM_BYTES: RangeInclusive<u64> = 1024..=(1 << 30);
 const TOTAL_BYTES: RangeInclusive<u64> = (1 << 20)..=(1 << 40);
@@ -37,15 +36,17 @@ const TOTAL_BYTES: RangeInclusive<u64> = (1 << 20)..=(1 << 40);
 ///
 /// # Errors
 /// All that is wrong, in the order of the file.
-pub(super) fn resolve(path: &Path, text: &str, file: File) -> Result<Config, ConfigErrors> {
+pub(super) fn resolve(path: &Path, text: &str, parsed: Parsed) -> Result<Config, ConfigErrors> {
+    let Parsed { file, errors, feed_numbers, has_all_feeds } = parsed;
     let mut checker = Checker::new(path, text);
     let defaults = Config::default();
     let config = Config {
         server: checker.server(file.server, defaults.server),
         limits: checker.limits(&file.limits, defaults.limits),
         map: checker.map(file.map),
-        feeds: checker.feeds(file.feed),
+        feeds: checker.feeds(file.feed, &feed_numbers, has_all_feeds),
     };
+    checker.errors.extend(errors);
     ConfigErrors::check(checker.errors)?;
     Ok(config)
 }
@@ -71,10 +72,10 @@ impl<'a> Checker<'a> {
 
     fn server(&mut self, table: ServerTable, defaults: Server) -> Server {
         let listen = table.listen.and_then(|listen| {
-            let parsed = listen.get_ref().parse();
+            let text = &listen.get_ref().0;
+            let parsed = text.parse();
             if parsed.is_err() {
-                let reason =
-                    expected("an address and port, such as \"127.0.0.1:8080\"", listen.get_ref());
+                let reason = expected(ADDRESS, text);
                 self.complain(&listen, "server.listen", reason);
             }
             parsed.ok()
@@ -152,22 +153,29 @@ impl<'a> Checker<'a> {
         url
     }
 
-    fn feeds(&mut self, tables: Vec<FeedTable>) -> Vec<FeedConfig> {
+    fn feeds(
+        &mut self,
+        tables: Vec<FeedTable>,
+        numbers: &[usize],
+        are_all: bool,
+    ) -> Vec<FeedConfig> {
         if let Some(extra) = tables.get(FEEDS_MAX) {
             self.complain(&extra.id, "feed", format!("more than {FEEDS_MAX} feeds"));
         }
-        self.check_ids(&tables);
-        self.check_static_feeds(&tables);
-        let feeds = tables.into_iter().enumerate();
-        feeds.filter_map(|(index, table)| self.feed(&format!("feed[{index}]"), table)).collect()
+        self.check_ids(&tables, numbers);
+        if are_all {
+            self.check_static_feeds(&tables);
+        }
+        let feeds = numbers.iter().zip(tables);
+        feeds.filter_map(|(number, table)| self.feed(&format!("feed[{number}]"), table)).collect()
     }
 
-    fn check_ids(&mut self, tables: &[FeedTable]) {
+    fn check_ids(&mut self, tables: &[FeedTable], numbers: &[usize]) {
         let mut seen = HashSet::new();
-        for (index, table) in tables.iter().enumerate() {
+        for (number, table) in numbers.iter().zip(tables) {
             if !seen.insert(table.id.get_ref().as_str()) {
                 let reason = format!("{:?} is already the id of another feed", table.id.get_ref());
-                self.complain(&table.id, &format!("feed[{index}].id"), reason);
+                self.complain(&table.id, &format!("feed[{number}].id"), reason);
             }
         }
     }
@@ -299,8 +307,9 @@ impl<'a> Checker<'a> {
         let text = text?;
         let duration = text.get_ref().0;
         if !range.contains(&duration) {
-            let reason = format!("expected {:?} to {:?}", range.start(), range.end());
-            self.complain(&text, key, format!("{duration:?} is out of range: {reason}"));
+            let (least, most) = (DurationText(*range.start()), DurationText(*range.end()));
+            let reason = format!("{} is out of range: expected {least} to {most}", text.get_ref());
+            self.complain(&text, key, reason);
         }
         Some(duration)
     }

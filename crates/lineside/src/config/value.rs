@@ -1,10 +1,11 @@
 //! The small texts of a configuration: durations, sizes and secrets.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use jiff::SignedDuration;
+use jiff::{Span, SpanRelativeTo};
 use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 
 /// A file that holds a secret is read up to here; more is not a secret.
@@ -35,11 +36,70 @@ impl Visitor<'_> for DurationVisitor {
 }
 
 fn parse_duration(text: &str) -> Option<Duration> {
-    let signed: SignedDuration = text.parse().ok()?;
+    let span: Span = text.parse().ok()?;
+    let signed = span.to_duration(SpanRelativeTo::days_are_24_hours()).ok()?;
     Duration::try_from(signed).ok()
 }
 
-/// A number of things.
+/// Writes a duration as it can be read back: `7d`, `1h30m`, `0s`.
+impl fmt::Display for DurationText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut left = self.0.as_nanos();
+        if left == 0 {
+            return f.write_str("0s");
+        }
+        for (nanos, unit) in DURATION_UNITS {
+            if left >= nanos {
+                write!(f, "{}{unit}", left / nanos)?;
+                left %= nanos;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The units in which durations are written, in nanoseconds.
+const DURATION_UNITS: [(u128, &str); 7] = [
+    (86_400_000_000_000, "d"),
+    (3_600_000_000_000, "h"),
+    (60_000_000_000, "m"),
+    (1_000_000_000, "s"),
+    (1_000_000, "ms"),
+    (1_000, "us"),
+    (1, "ns"),
+];
+
+/// An address to listen on, not yet parsed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct AddressText(pub(super) String);
+
+/// What an address to listen on looks like.
+pub(super) const ADDRESS: &str = "an address and port, such as \"127.0.0.1:8080\"";
+
+impl<'de> Deserialize<'de> for AddressText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(AddressVisitor).map(Self)
+    }
+}
+
+struct AddressVisitor;
+
+impl Visitor<'_> for AddressVisitor {
+    type Value = String;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(ADDRESS)
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<String, E> {
+        Ok(text.to_owned())
+    }
+}
+
+/// How many connections there may be.
+pub(super) const CONNECTIONS: RangeInclusive<u64> = 1..=10_000_000;
+
+/// A number of connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CountText(pub(super) u64);
 
@@ -55,7 +115,7 @@ impl Visitor<'_> for CountVisitor {
     type Value = u64;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a whole number")
+        write!(f, "a whole number from {} to {}", CONNECTIONS.start(), CONNECTIONS.end())
     }
 
     fn visit_i64<E: de::Error>(self, count: i64) -> Result<u64, E> {
@@ -209,8 +269,17 @@ mod tests {
             assert_eq!(parse_duration(text), Some(Duration::from_secs(expect)), "{text}");
         }
         assert_eq!(parse_duration("250ms"), Some(Duration::from_millis(250)));
+        assert_eq!(parse_duration("7d"), Some(Duration::from_secs(7 * 86_400)));
         for text in ["", "15", "-5s", "soon", "5 parsecs"] {
             assert_eq!(parse_duration(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn durations_are_shown_as_they_are_written() {
+        for text in ["0s", "100ms", "4s", "10m", "7d", "366d", "1h30m", "1m1s1ms1us1ns"] {
+            let read = parse_duration(text);
+            assert_eq!(DurationText(read.unwrap()).to_string(), text, "{read:?}");
         }
     }
 

@@ -119,6 +119,68 @@ fn a_bad_configuration_names_file_line_key_and_what_is_expected() {
 }
 
 #[test]
+fn several_bad_values_are_told_in_the_order_of_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("bad.toml");
+    let name = file.to_str().unwrap();
+    let text = "[server]\ndrain = \"9s\"\n[[feed]]\nid = \"a\"\nurl = \"x.pb\"\nmax_bytes = \"lots\"\n\
+                late_after = \"x\"\ntimeout = 3\npoll = \"8d\"\n[[feed]]\nid = 1\nurl = \"ftp://x\"\n\
+                [[feed]]\nid = \"c d\"\nurl = \"x.pb\"\n";
+    std::fs::write(&file, text).unwrap();
+    let said = check(&["serve", "--check", "--config", name], 2);
+    let places = [
+        (2, "server.drain: 9s is out of range: expected 0s to 4s"),
+        (6, "feed[0].max_bytes: "),
+        (7, "feed[0].late_after: "),
+        (8, "feed[0].timeout: "),
+        (9, "feed[0].poll: 8d is out of range: expected 1s to 7d"),
+        (11, "feed[1].id: "),
+        (14, "feed[2].id: "),
+    ];
+    let mut rest = said.as_str();
+    for (line, expected) in places {
+        let place = format!("{name} line {line}, {expected}");
+        let found = rest.find(&place).unwrap_or_else(|| panic!("{place:?} is not in {said}"));
+        rest = &rest[found + place.len()..];
+    }
+    assert_eq!(said.matches(" line ").count(), places.len(), "{said}");
+}
+
+#[test]
+fn a_configuration_in_another_encoding_names_its_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("bad.toml");
+    std::fs::write(&file, b"[server]\n# caf\xE9\n").unwrap();
+    let said = check(&["serve", "--check", "--config", file.to_str().unwrap()], 2);
+    assert!(said.contains("bad.toml line 2: not UTF-8"), "{said}");
+}
+
+#[test]
+fn a_file_that_is_not_there_yet_is_a_warning() {
+    let folder = tempfile::tempdir().unwrap();
+    let absent = folder.path().join("absent.pb");
+    let feed = format!("a={}", absent.display());
+    let warning = format!("warning: feed a: there is no {}", absent.display());
+    let said = check(&["serve", "--check", "--feed", &feed], 0);
+    assert!(said.contains("is fine: 1 feed") && said.contains(&warning), "{said}");
+    std::fs::write(&absent, "").unwrap();
+    assert!(!check(&["serve", "--check", "--feed", &feed], 0).contains("warning"));
+    std::fs::remove_file(&absent).unwrap();
+    let file = folder.path().join("lineside.toml");
+    std::fs::write(&file, "[[feed]]\nid = \"a\"\nurl = \"absent.pb\"\n").unwrap();
+    let said = check(&["serve", "--check", "--config", file.to_str().unwrap()], 0);
+    assert!(said.contains(&warning), "{said}");
+}
+
+#[test]
+fn a_number_out_of_range_is_answered_with_the_range() {
+    for (option, range) in [("--speed", "from 0.1 to 60"), ("--vehicles", "from 1 to")] {
+        let said = check(&["demo", option, "-3"], 2);
+        assert!(said.contains(range), "{said}");
+    }
+}
+
+#[test]
 fn a_secret_is_never_printed() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("lineside.toml");
