@@ -30,6 +30,9 @@ pub enum BadChannel {
     /// Well-formed, but no channel of this server has such a name.
     #[error("no channel has a name of this form")]
     UnknownForm,
+    /// Well-formed, but this part of it is not what it has to be.
+    #[error("{0}")]
+    Segment(&'static str),
 }
 
 impl Channel {

@@ -124,6 +124,10 @@ fn parts_of(at: UnixMillis, records: &[Arc<Record>]) -> Vec<Bytes> {
     state_parts(at, records.iter().map(|record| record.upsert()))
 }
 
+/// What an `area/` has to name; the numbers are those of [`CELL_CHARS`].
+const NO_CELL: &str =
+    "an area is a geohash: 4 to 6 of 0-9 and the small letters b-z without i, l and o";
+
 impl<'a> Name<'a> {
     fn of(channel: &'a Channel) -> Result<Name<'a>, BadChannel> {
         let mut segments = channel.segments();
@@ -150,7 +154,7 @@ impl<'a> Name<'a> {
 
     fn cell(&self) -> Result<Cell, BadChannel> {
         let cell = Cell::parse(&self.first).filter(|cell| CELL_CHARS.contains(&cell.chars()));
-        cell.ok_or(BadChannel::UnknownForm)
+        cell.ok_or(BadChannel::Segment(NO_CELL))
     }
 }
 

@@ -12,7 +12,7 @@ use super::{CHANNELS_MAX, LastEventId};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OpenError {
     /// The request names no channel.
-    #[error("name at least one channel: /events?channel=…")]
+    #[error("name a channel, as in ?channel=feed/city")]
     NoChannel,
     /// The request names more than [`CHANNELS_MAX`].
     #[error("at most {CHANNELS_MAX} channels in one connection")]

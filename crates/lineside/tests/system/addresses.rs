@@ -156,6 +156,21 @@ async fn what_is_not_there_is_a_problem_with_a_code() {
 }
 
 #[tokio::test]
+async fn a_channel_that_is_none_is_told_what_it_lacks() {
+    let server = shared_demo();
+    for (address, said) in [
+        ("/api/v1/state", "name a channel, as in ?channel=feed/city"),
+        ("/events", "name a channel, as in ?channel=feed/city"),
+        ("/api/v1/state?channel=area/u33", "4 to 6 of"),
+        ("/events?channel=area/u33dbfcy", "4 to 6 of"),
+    ] {
+        let (_, _, problem) = problem(&format!("{server}{address}")).await;
+        let detail = problem["detail"].as_str().unwrap();
+        assert!(detail.contains(said), "{address}: {detail}");
+    }
+}
+
+#[tokio::test]
 async fn a_public_address_is_only_read() {
     for path in ["/api/v1/feeds", "/proxy/city", "/gtfs/city.zip", "/", "/map"] {
         let url = format!("{}{path}", shared_demo());
