@@ -10,7 +10,7 @@ use lineside_sync::{Clock, UnixMillis};
 
 use crate::config::{Config, MapSource};
 use crate::demo::Demo;
-use crate::http::Compressed;
+use crate::http::{Admission, Compressed};
 use crate::metrics::Metrics;
 use crate::shutdown::Shutdown;
 
@@ -46,6 +46,8 @@ pub(crate) struct Parts {
     pub(crate) metrics: Metrics,
     /// Compressed replies, kept for the next client.
     pub(crate) compressed: Compressed,
+    /// The places for connections.
+    pub(crate) admission: Arc<Admission>,
 }
 
 /// Where a page finds what lies under the map; each is a URL.
@@ -172,6 +174,11 @@ impl App {
     /// Compressed replies, kept for the next client.
     pub(crate) fn compressed(&self) -> &Compressed {
         &self.0.compressed
+    }
+
+    /// The places for connections.
+    pub(crate) fn admission(&self) -> &Arc<Admission> {
+        &self.0.admission
     }
 }
 

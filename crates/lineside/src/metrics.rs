@@ -14,6 +14,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
 use crate::app::App;
+use crate::http::Admission;
 
 /// The media type of the text.
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -96,6 +97,7 @@ impl Metrics {
 pub(crate) fn text(app: &App) -> String {
     let mut registry = Registry::with_prefix("lineside");
     http(&mut registry, app.metrics());
+    admission(&mut registry, app.admission());
     hub(&mut registry, &app.hub().metrics());
     feeds(&mut registry, app);
     let mut text = String::new();
@@ -108,6 +110,18 @@ fn http(registry: &mut Registry, metrics: &Metrics) {
     registry.register("http_requests", help, metrics.requests.clone());
     let help = "Streams that ended, by reason";
     registry.register("wire_closed", help, metrics.closed.clone());
+}
+
+fn admission(registry: &mut Registry, admission: &Admission) {
+    let open: Gauge = Gauge::default();
+    open.set(i64::from(admission.n_open()));
+    registry.register("http_connections", "Open connections", open);
+    let refused: Family<ReasonLabel, Counter> = Family::default();
+    for (reason, count) in admission.refused() {
+        refused.get_or_create(&ReasonLabel { reason }).inc_by(count);
+    }
+    let help = "Connections refused, by the limit that they met";
+    registry.register("http_refused", help, refused);
 }
 
 fn hub(registry: &mut Registry, hub: &lineside_hub::Metrics) {

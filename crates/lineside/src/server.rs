@@ -23,7 +23,7 @@ use crate::shutdown::Shutdown;
 
 /// How a producer's log knows us.
 const CLIENT_NAME: &str = concat!("lineside/", env!("CARGO_PKG_VERSION"));
-/// How often lingering rooms and old log entries are looked for.
+/// How often lingering rooms, old log entries and old compressed replies are looked for.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 /// How long polling may take to end.
 const POLLING_STOP_MAX: Duration = Duration::from_millis(500);
@@ -86,10 +86,12 @@ pub async fn start(start: Start) -> anyhow::Result<Running> {
         base_map,
         metrics: Metrics::default(),
         compressed: http::Compressed::default(),
+        admission: Arc::new(http::Admission::new(limits)),
     });
     let router = http::router(&app);
     tokio::spawn(sweep(app.clone()));
-    let serving = tokio::spawn(http::serve(listener, router, limits, shutdown));
+    let admission = Arc::clone(app.admission());
+    let serving = tokio::spawn(http::serve(listener, router, admission, shutdown));
     Ok(Running { app, address, serving, _data_dir: data_dir })
 }
 
@@ -97,6 +99,8 @@ fn hub_config(config: &Config) -> HubConfig {
     let mut hub = HubConfig::default();
     if let Some(bytes) = config.limits.room_bytes {
         hub.ring_bytes_min = bytes;
+        // What an operator grants holds, also above the usual bound of a channel with a large state.
+        hub.ring_bytes_max = hub.ring_bytes_max.max(bytes);
     }
     if let Some(bytes) = config.limits.total_bytes {
         hub.total_bytes = bytes;
@@ -104,12 +108,15 @@ fn hub_config(config: &Config) -> HubConfig {
     hub
 }
 
-/// Lets go of rooms that nobody listens to any more, until the server stops.
+/// Lets go of rooms that nobody listens to any more and of replies that grew old, until the server stops.
 async fn sweep(app: App) {
     let clock = Arc::clone(app.clock());
     while !app.shutdown().is_draining() {
         tokio::select! {
-            () = clock.sleep(SWEEP_INTERVAL) => app.hub().sweep(),
+            () = clock.sleep(SWEEP_INTERVAL) => {
+                app.hub().sweep();
+                app.compressed().sweep(clock.monotonic());
+            }
             () = app.shutdown().draining() => {}
         }
     }
@@ -146,5 +153,30 @@ impl Running {
         if let Some(demo) = self.app.demo() {
             demo.stop().await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_channel_may_hold_what_the_operator_grants_it_also_above_the_usual_bound() {
+        let usual = HubConfig::default();
+        let mut config = Config::default();
+        for bytes in [1 << 10, usual.ring_bytes_max, usual.ring_bytes_max << 1] {
+            config.limits.room_bytes = Some(bytes);
+            let hub = hub_config(&config);
+            assert_eq!(hub.ring_bytes_min, bytes);
+            assert_eq!(hub.ring_bytes_max, bytes.max(usual.ring_bytes_max));
+        }
+    }
+
+    #[test]
+    fn what_is_not_configured_stays_as_the_hub_has_it() {
+        let (hub, usual) = (hub_config(&Config::default()), HubConfig::default());
+        assert_eq!(hub.ring_bytes_min, usual.ring_bytes_min);
+        assert_eq!(hub.ring_bytes_max, usual.ring_bytes_max);
+        assert_eq!(hub.total_bytes, usual.total_bytes);
     }
 }

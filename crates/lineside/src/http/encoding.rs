@@ -1,11 +1,12 @@
 //! Content codings: which one a client takes, and bodies compressed once for all who take it.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::io::{self, Write as _};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, header};
-use parking_lot::Mutex;
+use lineside_sync::table::{self, Table};
 
 use super::limits;
 
@@ -116,45 +117,35 @@ pub(crate) async fn encode(body: &Bytes, coding: Coding) -> Bytes {
     encoded.expect("writing to memory does not fail").into()
 }
 
-/// Compressed bodies, kept for the next client by the hash of what they hold; the oldest go first.
-#[derive(Debug, Default)]
+/// Compressed bodies, made once and kept for the next client by the hash of what they hold. Only bodies that
+/// many ask for come here: what goes first is the oldest, however often it was read.
+#[derive(Debug)]
 pub(crate) struct Compressed {
-    kept: Mutex<Kept>,
+    bodies: Table<(u128, Coding), Bytes>,
 }
 
-#[derive(Debug, Default)]
-struct Kept {
-    bodies: HashMap<(u128, Coding), Bytes>,
-    order: VecDeque<(u128, Coding)>,
-    bytes: usize,
+impl Default for Compressed {
+    fn default() -> Self {
+        let limits = table::Limits {
+            entries: limits::COMPRESSED_KEPT_MAX,
+            weight: limits::COMPRESSED_KEPT_BYTES_MAX,
+            age: Some(limits::COMPRESSED_KEPT_FOR),
+        };
+        Self { bodies: Table::new(limits, |_, body| body.len()) }
+    }
 }
 
 impl Compressed {
-    /// The body in this coding, from what is kept or made now.
+    /// The body in this coding, from what is kept or made now: once for all who ask meanwhile.
     pub(crate) async fn encode(&self, hash: u128, body: &Bytes, coding: Coding) -> Bytes {
-        let key = (hash, coding);
-        if let Some(kept) = self.kept.lock().bodies.get(&key) {
-            return kept.clone();
-        }
-        let encoded = encode(body, coding).await;
-        self.keep(key, encoded.clone());
+        let load = async || Ok(encode(body, coding).await);
+        let Ok(encoded) = self.bodies.load((hash, coding), load).await;
         encoded
     }
 
-    fn keep(&self, key: (u128, Coding), body: Bytes) {
-        let mut kept = self.kept.lock();
-        if kept.bodies.contains_key(&key) {
-            return;
-        }
-        kept.bytes += body.len();
-        kept.bodies.insert(key, body);
-        kept.order.push_back(key);
-        while kept.bytes > limits::COMPRESSED_KEPT_BYTES_MAX {
-            let Some(oldest) = kept.order.pop_front() else { break };
-            if let Some(body) = kept.bodies.remove(&oldest) {
-                kept.bytes -= body.len();
-            }
-        }
+    /// Lets go of what is old. `now` is the clock's monotonic time.
+    pub(crate) fn sweep(&self, now: Duration) {
+        self.bodies.sweep(now);
     }
 }
 
@@ -208,17 +199,26 @@ mod tests {
         }
     }
 
-    #[test]
-    fn what_is_kept_is_bounded() {
+    #[tokio::test]
+    async fn what_is_kept_is_bounded_and_gets_old() {
         let compressed = Compressed::default();
-        let body = Bytes::from(vec![0; 10 << 20]);
-        for hash in 0..20 {
-            compressed.keep((hash, Coding::Gzip), body.clone());
-        }
-        let kept = compressed.kept.lock();
-        assert!(kept.bytes <= limits::COMPRESSED_KEPT_BYTES_MAX);
-        assert!(kept.bodies.contains_key(&(19, Coding::Gzip)));
-        assert!(!kept.bodies.contains_key(&(0, Coding::Gzip)));
+        let keep = |hash| compressed.bodies.insert((hash, Coding::Gzip), vec![0; 10 << 20].into());
+        (0..20).for_each(keep);
+        let is_kept = |hash| compressed.bodies.pin().get(&(hash, Coding::Gzip)).is_some();
+        assert!(compressed.bodies.weight() <= limits::COMPRESSED_KEPT_BYTES_MAX);
+        assert!(is_kept(19) && !is_kept(0));
+        compressed.sweep(Duration::ZERO);
+        compressed.sweep(limits::COMPRESSED_KEPT_FOR);
+        assert!(!is_kept(19));
+    }
+
+    #[tokio::test]
+    async fn a_body_is_compressed_once_for_all_who_ask() {
+        let body = Bytes::from("a stop is a stop is a stop. ".repeat(40_000));
+        let compressed = Compressed::default();
+        let ask = || compressed.encode(7, &body, Coding::Zstd);
+        let (one, other, third) = tokio::join!(ask(), ask(), ask());
+        assert_eq!((one.as_ptr(), one.as_ptr()), (other.as_ptr(), third.as_ptr()));
     }
 
     #[test]

@@ -17,7 +17,7 @@ pub(crate) const PREFACE_PAUSE: Duration = Duration::from_millis(20);
 /// Requests under way at once on one HTTP/2 connection.
 pub(crate) const STREAMS_PER_CONNECTION_MAX: u32 = 128;
 /// Connections beyond the limit that are being told so; more are closed without a word.
-pub(crate) const REFUSALS_MAX: usize = 64;
+pub(crate) const REFUSALS_MAX: u32 = 64;
 /// How long a refused connection may take to read why.
 pub(crate) const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
 /// Pause after the system could not give us a connection, for want of file descriptors.
@@ -44,5 +44,9 @@ pub(crate) const COMPRESS_BYTES_MIN: usize = 1024;
 pub(crate) const COMPRESS_INLINE_BYTES_MAX: usize = 32 * 1024;
 /// Bodies longer than this go out as they are: compressing them would take seconds.
 pub(crate) const COMPRESS_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// Compressed bodies that are kept for the next client.
+/// Bytes of the compressed bodies that are kept for the next client, and how many those are.
 pub(crate) const COMPRESSED_KEPT_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// See [`COMPRESSED_KEPT_BYTES_MAX`].
+pub(crate) const COMPRESSED_KEPT_MAX: usize = 16 * 1024;
+/// How long a compressed body is kept. Most are of a state that the next poll replaces.
+pub(crate) const COMPRESSED_KEPT_FOR: Duration = Duration::from_secs(600);

@@ -3,6 +3,7 @@
 //! Handlers ask the network's state and answer; none of them waits for a producer. `errors` alone
 //! knows how a refusal looks, `reply` alone how a representation does.
 
+mod admission;
 mod api;
 mod aside;
 mod documented;
@@ -30,13 +31,14 @@ use http::{HeaderMap, StatusCode, header};
 use maud::html;
 use utoipa_axum::router::OpenApiRouter;
 
+pub(crate) use admission::{Admission, ConnectionLimits};
 pub(crate) use encoding::Compressed;
 pub(crate) use errors::Refusal;
 pub(crate) use layers::represent_pages;
 pub(crate) use parameters::Parameters;
 pub(crate) use parameters::bad;
 pub(crate) use reply::{Representation, Wants};
-pub(crate) use server::{ConnectionLimits, serve};
+pub(crate) use server::serve;
 
 use crate::app::App;
 use crate::pages;

@@ -3,9 +3,8 @@
 //! It is our own, because `axum::serve` has no limit on connections, heads or silence. A client
 //! beyond a limit is told so at once instead of being kept waiting.
 
-use std::collections::HashMap;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::Router;
@@ -15,14 +14,13 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
-use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::ServiceExt as _;
 
+use super::admission::Admission;
 use super::limits;
 use crate::patience::{pause, within};
 use crate::shutdown::Shutdown;
@@ -34,24 +32,15 @@ const REFUSAL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
     {\"type\":\"about:blank\",\"title\":\"Service Unavailable\",\"status\":503,\
     \"code\":\"overloaded\",\"detail\":\"too many connections here\"}";
 
-/// How many connections there may be.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct ConnectionLimits {
-    /// In all.
-    pub(crate) total: usize,
-    /// From one address; loopback is exempt.
-    pub(crate) per_address: usize,
-}
-
 /// Serves `router` on `listener` until `shutdown` closes; then requests under way get a moment to
 /// end, and the rest is dropped.
 pub(crate) async fn serve(
     listener: TcpListener,
     router: Router,
-    limits: ConnectionLimits,
+    admission: Arc<Admission>,
     shutdown: Shutdown,
 ) {
-    let server = Arc::new(Server::new(router, limits));
+    let server = Arc::new(Server::new(router, admission));
     let connections = TaskTracker::new();
     let graceful = GracefulShutdown::new();
     loop {
@@ -105,15 +94,13 @@ struct Server {
     router: Router,
     http1: auto::Builder<TokioExecutor>,
     http2: auto::Builder<TokioExecutor>,
-    total: Arc<Semaphore>,
-    refusals: Arc<Semaphore>,
-    addresses: Arc<Addresses>,
+    admission: Arc<Admission>,
     /// Ends connections that go on after everything else has ended.
     cut: CancellationToken,
 }
 
 impl Server {
-    fn new(router: Router, limits: ConnectionLimits) -> Self {
+    fn new(router: Router, admission: Arc<Admission>) -> Self {
         let mut http = auto::Builder::new(TokioExecutor::new());
         http.http1()
             .timer(TokioTimer::new())
@@ -125,14 +112,11 @@ impl Server {
             .keep_alive_interval(limits::HEAD_TIMEOUT)
             .max_concurrent_streams(limits::STREAMS_PER_CONNECTION_MAX)
             .max_header_list_size(limits::HEAD_BYTES_MAX as u32);
-        let addresses = Addresses { most: limits.per_address, open: Mutex::default() };
         Self {
             router,
             http1: http.clone().http1_only(),
             http2: http.http2_only(),
-            total: Arc::new(Semaphore::new(limits.total)),
-            refusals: Arc::new(Semaphore::new(limits::REFUSALS_MAX)),
-            addresses: Arc::new(addresses),
+            admission,
             cut: CancellationToken::new(),
         }
     }
@@ -144,7 +128,7 @@ impl Server {
         connections: &TaskTracker,
         graceful: &GracefulShutdown,
     ) {
-        let Some(place) = self.admit(peer.ip()) else {
+        let Some(place) = self.admission.admit(peer.ip()) else {
             self.refuse(socket, connections);
             return;
         };
@@ -176,14 +160,8 @@ impl Server {
         });
     }
 
-    fn admit(&self, address: IpAddr) -> Option<Place> {
-        let total = Arc::clone(&self.total).try_acquire_owned().ok()?;
-        let address = Addresses::enter(&self.addresses, address)?;
-        Some(Place { _total: total, _address: address })
-    }
-
     fn refuse(&self, mut socket: TcpStream, connections: &TaskTracker) {
-        let Ok(place) = Arc::clone(&self.refusals).try_acquire_owned() else { return };
+        let Some(place) = self.admission.goodbye() else { return };
         connections.spawn(async move {
             let tell = async {
                 // Its request is read, unlooked at: closing over unread bytes would reset the
@@ -199,52 +177,6 @@ impl Server {
     }
 }
 
-/// A connection's place among those allowed; given back when dropped.
-struct Place {
-    _total: OwnedSemaphorePermit,
-    _address: Option<AddressPlace>,
-}
-
-/// Connections by address. Bound: one entry per open connection.
-struct Addresses {
-    most: usize,
-    open: Mutex<HashMap<IpAddr, usize>>,
-}
-
-impl Addresses {
-    /// None: there are too many. `Some(None)`: the address is not counted.
-    fn enter(this: &Arc<Self>, address: IpAddr) -> Option<Option<AddressPlace>> {
-        let address = address.to_canonical();
-        if address.is_loopback() {
-            return Some(None);
-        }
-        let mut open = this.open.lock();
-        let count = open.entry(address).or_insert(0);
-        if *count >= this.most {
-            return None;
-        }
-        *count += 1;
-        Some(Some(AddressPlace { address, addresses: Arc::clone(this) }))
-    }
-}
-
-struct AddressPlace {
-    address: IpAddr,
-    addresses: Arc<Addresses>,
-}
-
-impl Drop for AddressPlace {
-    fn drop(&mut self) {
-        let mut open = self.addresses.open.lock();
-        if let Some(count) = open.get_mut(&self.address) {
-            *count -= 1;
-            if *count == 0 {
-                open.remove(&self.address);
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -256,23 +188,5 @@ mod tests {
         assert!(head.contains(&format!("content-length: {}", body.len())), "{}", body.len());
         let problem: serde_json::Value = serde_json::from_str(body).unwrap();
         assert_eq!(problem["code"], "overloaded");
-    }
-
-    #[test]
-    fn an_address_gets_its_places_back() {
-        let addresses = Arc::new(Addresses { most: 1, open: Mutex::default() });
-        let address: IpAddr = "192.0.2.7".parse().unwrap();
-        let first = Addresses::enter(&addresses, address).expect("the first is welcome");
-        assert!(Addresses::enter(&addresses, address).is_none());
-        drop(first);
-        assert!(Addresses::enter(&addresses, address).is_some());
-    }
-
-    #[test]
-    fn loopback_is_not_counted() {
-        let addresses = Arc::new(Addresses { most: 0, open: Mutex::default() });
-        for address in ["127.0.0.1", "::1", "::ffff:127.0.0.1"] {
-            assert!(Addresses::enter(&addresses, address.parse().unwrap()).is_some(), "{address}");
-        }
     }
 }

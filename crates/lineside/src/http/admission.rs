@@ -1,0 +1,166 @@
+//! Who gets a connection: so many in all, so many from one address, and everybody else is refused at once.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use lineside_sync::semaphore::{OwnedPermit, Semaphore};
+use parking_lot::Mutex;
+
+use super::limits;
+
+/// How many connections there may be.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ConnectionLimits {
+    /// In all.
+    pub(crate) total: usize,
+    /// From one address; loopback is exempt.
+    pub(crate) per_address: usize,
+}
+
+/// The places for connections, and how many were refused one.
+#[derive(Debug)]
+pub(crate) struct Admission {
+    connections: Arc<Semaphore>,
+    addresses: Arc<Addresses>,
+    /// Refused connections that are being told so.
+    goodbyes: Arc<Semaphore>,
+}
+
+impl Admission {
+    pub(crate) fn new(limits: ConnectionLimits) -> Self {
+        let limit = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+        let addresses = Addresses { most: limits.per_address, ..Addresses::default() };
+        Self {
+            connections: Arc::new(Semaphore::new(limit(limits.total))),
+            addresses: Arc::new(addresses),
+            goodbyes: Arc::new(Semaphore::new(limits::REFUSALS_MAX)),
+        }
+    }
+
+    /// A place for a connection from this address, if there is one now.
+    pub(super) fn admit(&self, address: IpAddr) -> Option<Place> {
+        let connection = self.connections.try_acquire_owned()?;
+        let address = Addresses::enter(&self.addresses, address)?;
+        Some(Place { _connection: connection, _address: address })
+    }
+
+    /// A place to tell a refused client why; without one it is closed without a word.
+    pub(super) fn goodbye(&self) -> Option<OwnedPermit> {
+        self.goodbyes.try_acquire_owned()
+    }
+
+    /// Connections that are open.
+    pub(crate) fn n_open(&self) -> u32 {
+        self.connections.held()
+    }
+
+    /// How many were refused since the start, by the limit that they met.
+    pub(crate) fn refused(&self) -> [(&'static str, u64); 2] {
+        let by_address = self.addresses.refused.load(Relaxed);
+        [("connections", self.connections.refused()), ("address", by_address)]
+    }
+}
+
+/// A connection's place among those allowed; given back when dropped.
+#[derive(Debug)]
+pub(super) struct Place {
+    _connection: OwnedPermit,
+    _address: Option<AddressPlace>,
+}
+
+/// Connections by address. Bound: one entry per open connection.
+#[derive(Debug, Default)]
+struct Addresses {
+    most: usize,
+    open: Mutex<HashMap<IpAddr, usize>>,
+    refused: AtomicU64,
+}
+
+impl Addresses {
+    /// None: there are too many. `Some(None)`: the address is not counted.
+    fn enter(this: &Arc<Self>, address: IpAddr) -> Option<Option<AddressPlace>> {
+        let address = address.to_canonical();
+        if address.is_loopback() {
+            return Some(None);
+        }
+        let mut open = this.open.lock();
+        let count = open.entry(address).or_insert(0);
+        if *count >= this.most {
+            this.refused.fetch_add(1, Relaxed);
+            return None;
+        }
+        *count += 1;
+        Some(Some(AddressPlace { address, addresses: Arc::clone(this) }))
+    }
+}
+
+#[derive(Debug)]
+struct AddressPlace {
+    address: IpAddr,
+    addresses: Arc<Addresses>,
+}
+
+impl Drop for AddressPlace {
+    fn drop(&mut self) {
+        let mut open = self.addresses.open.lock();
+        if let Some(count) = open.get_mut(&self.address) {
+            *count -= 1;
+            if *count == 0 {
+                open.remove(&self.address);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn admission(total: usize, per_address: usize) -> Admission {
+        Admission::new(ConnectionLimits { total, per_address })
+    }
+
+    fn address(text: &str) -> IpAddr {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn an_address_gets_its_places_back() {
+        let admission = admission(10, 1);
+        let first = admission.admit(address("192.0.2.7")).expect("the first is welcome");
+        assert!(admission.admit(address("192.0.2.7")).is_none());
+        assert!(admission.admit(address("192.0.2.8")).is_some(), "another is not its fault");
+        drop(first);
+        assert!(admission.admit(address("192.0.2.7")).is_some());
+        assert_eq!(admission.refused(), [("connections", 0), ("address", 1)]);
+    }
+
+    #[test]
+    fn nobody_comes_in_beyond_the_total() {
+        let admission = admission(2, 10);
+        let places = [1, 2].map(|last| admission.admit(IpAddr::from([192, 0, 2, last])));
+        assert!(places.iter().all(Option::is_some));
+        assert!(admission.admit(address("127.0.0.1")).is_none());
+        assert_eq!((admission.n_open(), admission.refused()[0]), (2, ("connections", 1)));
+        drop(places);
+        assert_eq!(admission.n_open(), 0);
+    }
+
+    #[test]
+    fn whoever_is_refused_for_the_address_takes_no_place() {
+        let admission = admission(1, 0);
+        assert!(admission.admit(address("192.0.2.7")).is_none());
+        assert_eq!(admission.n_open(), 0);
+        assert!(admission.admit(address("127.0.0.1")).is_some());
+    }
+
+    #[test]
+    fn loopback_is_not_counted() {
+        let admission = admission(10, 0);
+        for loopback in ["127.0.0.1", "::1", "::ffff:127.0.0.1"] {
+            assert!(admission.admit(address(loopback)).is_some(), "{loopback}");
+        }
+    }
+}
