@@ -5,7 +5,7 @@ use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 use lineside_hub::{
     Channel, Epoch, Hub, HubConfig, Position, ResolveError, RoomKey, State, StateSource,
 };
-use lineside_sync::Clock;
+use lineside_sync::{Clock, histogram};
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -18,6 +18,7 @@ use crate::{
     network::{Network, NetworkQueue, NetworkWriter, run},
     poll::{Poller, Shared},
     search::{CatalogHit, StopHit, StopQuery, catalog, stops},
+    stages::{Stage, StageTimes},
 };
 
 /// What an [`Ingest`] starts from.
@@ -47,6 +48,7 @@ pub struct Ingest {
     started: Duration,
     stop: CancellationToken,
     tasks: TaskTracker,
+    times: StageTimes,
 }
 
 /// A network with its feeds' configurations, the one that names it first.
@@ -60,6 +62,7 @@ impl Ingest {
         let keys = rng.u64(..);
         let configs = unique(feeds);
         let groups = group(&configs);
+        let times = StageTimes::default();
         let networks: Vec<Arc<Network>> = groups
             .iter()
             .zip(1..)
@@ -67,7 +70,8 @@ impl Ingest {
                 let mut ids = members.iter().map(|config| config.id.clone());
                 let first = ids.next().unwrap_or_else(|| members[0].id.clone());
                 let epoch = Epoch::random(&mut rng);
-                Arc::new(Network::new(first, ids, group, epoch, Arc::clone(&clock)))
+                let network = Network::new(first, ids, group, epoch, Arc::clone(&clock));
+                Arc::new(network.timed_by(&times))
             })
             .collect();
         let channels = Arc::new(Channels::new(networks.clone(), keys, Arc::clone(&clock)));
@@ -94,7 +98,9 @@ impl Ingest {
         let by_id =
             feeds.iter().enumerate().map(|(at, feed)| (feed.id().to_string(), at)).collect();
         let started = clock.monotonic();
-        Arc::new(Ingest { feeds, by_id, networks, hub, channels, clock, started, stop, tasks })
+        let running =
+            Ingest { feeds, by_id, networks, hub, channels, clock, started, stop, tasks, times };
+        Arc::new(running)
     }
 
     /// The rooms that changes are published to.
@@ -126,6 +132,11 @@ impl Ingest {
     pub fn ready(&self) -> bool {
         let waited = self.clock.monotonic().saturating_sub(self.started);
         waited >= READY_AFTER || self.feeds.iter().all(|feed| feed.was_tried())
+    }
+
+    /// How long a stage of polls has taken, over all feeds, in nanoseconds of the clock.
+    pub fn stage_times(&self, stage: Stage) -> histogram::Snapshot {
+        self.times.snapshot(stage)
     }
 
     /// Stops polling; returns when every task has ended. What is known stays readable.

@@ -34,6 +34,7 @@ mod record;
 mod search;
 mod snapshot;
 mod source;
+mod stages;
 mod status;
 
 pub use change::{Change, Why};
@@ -50,4 +51,5 @@ pub use record::{Body, DatasetRecord, Departure, DepartureStatus, FeedRecord, Jo
 pub use search::{CatalogHit, CatalogHitKind, StopHit, StopQuery};
 pub use snapshot::Snapshot;
 pub use source::{BadLocation, Location, Secret};
+pub use stages::Stage;
 pub use status::{FeedState, FeedStatus};

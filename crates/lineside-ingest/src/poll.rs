@@ -18,6 +18,7 @@ use crate::{
     normalize::seconds,
     record::FeedRecord,
     snapshot::{Snapshot, default_file_name, media_type},
+    stages::Stage,
     status::{FeedStatus, Rules},
 };
 
@@ -106,9 +107,12 @@ impl Poller {
     /// Asks the source once.
     async fn poll(&mut self) {
         self.status.last_attempt = Some(self.clock.wall());
+        let network = self.feed.network();
+        let began = network.begin();
         let fetched = self.fetcher.fetch().await;
+        network.finish(Stage::Fetch, began);
         if let Some(replay) = self.fetcher.replay_clock() {
-            self.feed.network().follow(replay);
+            network.follow(replay);
         }
         let outcome = match fetched {
             Ok(Fetched::NotModified) => {
@@ -213,8 +217,11 @@ impl Poller {
         }
         let id = self.feed.id().clone();
         let permit = self.loads.clone().acquire_owned().await;
-        let load = tokio::task::spawn_blocking(move || Dataset::load(id, zip, now));
-        let dataset = match load.await {
+        let network = self.feed.network();
+        let began = network.begin();
+        let load = tokio::task::spawn_blocking(move || Dataset::load(id, zip, now)).await;
+        network.finish(Stage::Decode, began);
+        let dataset = match load {
             Ok(Ok(dataset)) => Arc::new(dataset),
             Ok(Err(error)) => return Err(Failure::refused(&error)),
             Err(_) => return Err(broken()),
@@ -235,7 +242,11 @@ impl Poller {
     }
 
     async fn take_message(&mut self, body: Bytes, now: UnixMillis) -> Result<(), Failure> {
-        let (message, problems) = decode(body, self.feed.config().max_bytes).await?;
+        let network = self.feed.network();
+        let began = network.begin();
+        let decoded = decode(body, self.feed.config().max_bytes).await;
+        network.finish(Stage::Decode, began);
+        let (message, problems) = decoded?;
         // From here on the message is good; its judge sees the status that it brings about.
         self.succeed();
         self.status.format = Some(Format::GtfsRt);

@@ -10,7 +10,10 @@ mod task;
 mod working;
 mod writer;
 
-use std::sync::{Arc, OnceLock, Weak};
+use std::{
+    sync::{Arc, OnceLock, Weak},
+    time::Duration,
+};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use lineside_formats::gtfs::Timetable;
@@ -23,8 +26,15 @@ pub(crate) use task::{Input, NetworkQueue, run};
 pub use writer::{Applied, NetworkWriter};
 
 use crate::{
-    config::FeedId, dataset::Dataset, departures::departures, feed::Feed, fetch::ReplayClock,
-    limits::BOARD_HORIZON, publish::empty_feed_record, record::Departure,
+    config::FeedId,
+    dataset::Dataset,
+    departures::departures,
+    feed::Feed,
+    fetch::ReplayClock,
+    limits::BOARD_HORIZON,
+    publish::empty_feed_record,
+    record::Departure,
+    stages::{Stage, StageTimes},
 };
 
 /// A network as readers see it.
@@ -40,6 +50,7 @@ pub struct Network {
     feeds: OnceLock<Vec<Weak<Feed>>>,
     clock: Arc<dyn Clock>,
     replay: ArcSwapOption<ReplayClock>,
+    times: StageTimes,
 }
 
 impl Network {
@@ -75,7 +86,13 @@ impl Network {
             feeds: OnceLock::new(),
             clock,
             replay: ArcSwapOption::empty(),
+            times: StageTimes::default(),
         }
+    }
+
+    /// The same, recording how long its stages take where other networks do.
+    pub(crate) fn timed_by(self, times: &StageTimes) -> Network {
+        Network { times: times.clone(), ..self }
     }
 
     /// The id of its schedule feed, or of its only feed.
@@ -159,6 +176,16 @@ impl Network {
         if self.replay.load().is_none() {
             self.replay.store(Some(Arc::new(replay)));
         }
+    }
+
+    /// The time from which a stage is measured.
+    pub(crate) fn begin(&self) -> Duration {
+        self.clock.monotonic()
+    }
+
+    /// Records how long a stage took that began at `began`.
+    pub(crate) fn finish(&self, stage: Stage, began: Duration) {
+        self.times.record(stage, self.clock.monotonic().saturating_sub(began));
     }
 
     /// The number of a feed within the network.

@@ -26,6 +26,7 @@ use crate::{
     normalize::{self, Context, given},
     publish::{Boards, MESSAGE_OVERHEAD, Outcome, Publisher},
     record::{FeedRecord, Kind, Record},
+    stages::Stage,
 };
 
 /// Takes what feeds bring, in any order, from one caller at a time.
@@ -105,6 +106,7 @@ impl NetworkWriter {
         now: UnixMillis,
         judge: impl FnOnce(usize) -> Option<FeedRecord>,
     ) -> Applied {
+        let began = self.network.begin();
         let mut applied = Applied { problems, ..Applied::default() };
         let before = self.network.state();
         self.take_message(number, message, before.dataset.as_deref(), &mut applied);
@@ -126,7 +128,9 @@ impl NetworkWriter {
             applied.changes.push(change);
         }
         feeds[number] = Arc::new(next);
-        self.commit(&before, feeds, &applied.changes, now);
+        let (next, outcome) = self.swap_in(&before, feeds, &applied.changes, now);
+        self.network.finish(Stage::Apply, began);
+        self.publish(&before, &next, &applied.changes, &outcome);
         applied
     }
 
@@ -164,6 +168,7 @@ impl NetworkWriter {
         dataset: Arc<Dataset>,
         now: UnixMillis,
     ) -> Applied {
+        let began = self.network.begin();
         let before = self.network.state();
         let mut applied = Applied::default();
         if before.dataset.as_ref().is_some_and(|known| known.version == dataset.version) {
@@ -189,6 +194,7 @@ impl NetworkWriter {
             cache: Default::default(),
         });
         self.network.state.store(Arc::clone(&next));
+        self.network.finish(Stage::Apply, began);
         if let Some(publisher) = &mut self.publisher {
             publisher.restate(&before, &next, &applied.changes);
         }
@@ -379,6 +385,18 @@ impl NetworkWriter {
         changes: &[Change],
         now: UnixMillis,
     ) {
+        let (next, outcome) = self.swap_in(before, feeds, changes, now);
+        self.publish(before, &next, changes, &outcome);
+    }
+
+    /// Makes and swaps in the next state, and says what of it is to be published.
+    fn swap_in(
+        &self,
+        before: &NetworkState,
+        feeds: Vec<Arc<FeedSlice>>,
+        changes: &[Change],
+        now: UnixMillis,
+    ) -> (Arc<NetworkState>, Outcome) {
         let chunks = cut(changes);
         let is_update =
             |change: &Change| change.record().is_some_and(|record| record.kind == Kind::TripUpdate);
@@ -403,10 +421,20 @@ impl NetworkWriter {
             cache: Default::default(),
         });
         self.network.state.store(Arc::clone(&next));
+        (next, Outcome { boards, chunks })
+    }
+
+    fn publish(
+        &mut self,
+        before: &NetworkState,
+        next: &Arc<NetworkState>,
+        changes: &[Change],
+        outcome: &Outcome,
+    ) {
         if let Some(publisher) = &mut self.publisher
-            && !chunks.is_empty()
+            && !outcome.chunks.is_empty()
         {
-            publisher.publish(before, &next, changes, &Outcome { boards, chunks });
+            publisher.publish(before, next, changes, outcome);
         }
     }
 }

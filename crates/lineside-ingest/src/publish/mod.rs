@@ -30,6 +30,7 @@ use crate::{
     hashing::Seeded,
     network::{Network, NetworkState},
     record::{Body, FeedRecord, Kind, Record, encode_removal},
+    stages::Stage,
     status::FeedState,
 };
 
@@ -92,6 +93,7 @@ impl Publisher {
         changes: &[Change],
         outcome: &Outcome,
     ) {
+        let began = self.network.begin();
         let hub = Arc::clone(&self.hub);
         let mut batch = hub.batch();
         batch.reach(self.network.group(), self.position(next.revision));
@@ -99,6 +101,7 @@ impl Publisher {
         self.publish_filtered(&mut batch, before, next, changes, outcome.boards);
         self.publish_areas(&mut batch, before, next, changes);
         batch.finish();
+        self.network.finish(Stage::Publish, began);
     }
 
     /// Sends every room of the network its state once.
@@ -108,6 +111,7 @@ impl Publisher {
         next: &Arc<NetworkState>,
         changes: &[Change],
     ) {
+        let began = self.network.begin();
         let hub = Arc::clone(&self.hub);
         let mut batch = hub.batch();
         let group = self.network.group();
@@ -120,6 +124,7 @@ impl Publisher {
         self.publish_areas(&mut batch, before, next, changes);
         self.boards.forget();
         batch.finish();
+        self.network.finish(Stage::Publish, began);
     }
 
     fn position(&self, offset: u64) -> Position {

@@ -5,7 +5,7 @@ use std::{fmt, io::Write as _, sync::Arc, time::Duration};
 use flate2::{Compression, write::GzEncoder};
 use lineside_hub::HubConfig;
 use lineside_ingest::{
-    FailureCode, Feed, FeedConfig, FeedState, Ingest, Location, Options, Secret,
+    FailureCode, Feed, FeedConfig, FeedState, Ingest, Location, Options, Secret, Stage,
 };
 use lineside_sync::{Clock, RealClock, UnixMillis};
 
@@ -56,6 +56,22 @@ fn gzip(body: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
     encoder.write_all(body).unwrap();
     encoder.finish().unwrap()
+}
+
+#[tokio::test]
+async fn every_stage_of_a_poll_is_timed_where_it_happens() {
+    let good = http("200 OK", &["etag: \"one\""], &body(48.87));
+    let upstream = Upstream::start(Answer::Conditional("\"one\"", good)).await;
+    let ingest = start(vec![config("f", &upstream.url("/vp.pb"))]);
+    let feed = ingest.feed("f").unwrap();
+    until("three polls are over", || feed.status().fetches >= 3).await;
+    ingest.shut_down().await;
+    let times = |stage| ingest.stage_times(stage);
+    assert!(times(Stage::Fetch).count() >= 3, "each poll asks its source");
+    for stage in [Stage::Decode, Stage::Apply, Stage::Publish] {
+        assert_eq!(times(stage).count(), 1, "only one poll brought something: {}", stage.name());
+    }
+    assert!(times(Stage::Fetch).min() > Some(0) && times(Stage::Decode).min() > Some(0));
 }
 
 #[tokio::test]
