@@ -5,6 +5,7 @@
 mod counter;
 mod erlang;
 mod fanout;
+mod growth;
 mod hashring;
 mod histogram;
 mod mailbox;
@@ -57,6 +58,8 @@ pub(crate) fn run(effort: Effort, only: Option<&'static str>) -> anyhow::Result<
             println!("── {name} took {:.1} s", elapsed.as_secs_f64());
         }
     }
+    println!("\n── growth ──");
+    growth::run(&mut bench)?;
     bench.report.write()
 }
 
