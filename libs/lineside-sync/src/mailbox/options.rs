@@ -2,7 +2,7 @@
 
 /// How many messages may wait, and when senders are given slots of their own.
 ///
-/// With the defaults a mailbox holds at most 1,024 messages, or 64 × 256 in slots, and as many again in the
+/// With the defaults a mailbox holds at most 1,024 messages, or 64 × 1,024 in slots, and as many again in the
 /// receiver's hands. Where a message owns memory, fewer are better: a backlog that fits a core's cache is
 /// received several times faster than a cold one, and a sender that is refused early loses nothing by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             credits: 1_024,
-            slot_credits: 256,
+            slot_credits: 1_024,
             contended_weight: 8,
             parallel_from: 128,
             review_after: 256,

@@ -152,9 +152,10 @@ impl<T> Shared<T> {
             }
             let n_before = single.queue.len();
             fill(&mut single.queue, self.options.credits);
-            let contention = match was_free {
-                // Refused senders come back at once; that they find the lock free says little.
-                true => single.contention.saturating_sub(u32::from(single.queue.len() > n_before)),
+            // Senders compete for the lock, and for room: whoever floods a slot leaves the others theirs.
+            let is_free = was_free && single.queue.len() > n_before;
+            let contention = match is_free {
+                true => single.contention.saturating_sub(1),
                 false => single.contention.saturating_add(self.options.contended_weight),
             };
             single.contention = contention;
