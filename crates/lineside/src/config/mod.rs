@@ -70,9 +70,10 @@ pub struct Limits {
     pub connections: usize,
     /// Connections from one address; loopback is exempt.
     pub connections_per_address: usize,
-    /// Bytes that a room's log may hold, unless twice its state is more.
+    /// Bytes that a room's log may hold in any case; with a large state it may hold twice that
+    /// state, up to 64 MiB. It also ends at 1,024 publications and 10 minutes.
     pub room_bytes: Option<usize>,
-    /// Bytes that all rooms' logs may hold together.
+    /// Bytes that all rooms' logs and encoded states may hold together.
     pub total_bytes: Option<usize>,
 }
 
