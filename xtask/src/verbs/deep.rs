@@ -112,10 +112,13 @@ fn thread_sanitizer(tree: &Tree) -> anyhow::Result<()> {
     let host =
         output(Command::new("rustc").current_dir(&tree.root).args(["--print", "host-tuple"]))
             .context("rustc tells for which machine it compiles")?;
+    let known = tree.root.join("xtask/src/verbs/thread_sanitizer.txt");
     run(nightly(tree)
         .args(["test", "--locked", "--package", "lineside-sync", "--lib", "--tests"])
+        .arg("--no-fail-fast")
         .args(["-Zbuild-std", "--target", &host])
         .env("RUSTFLAGS", "-Zsanitizer=thread")
+        .env("TSAN_OPTIONS", format!("suppressions={}", known.display()))
         .env("CARGO_TARGET_DIR", tree.target.join("sanitizer")))
 }
 
