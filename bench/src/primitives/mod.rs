@@ -3,6 +3,7 @@
 //! A module measures one primitive, adds its rows and draws its plot.
 
 mod counter;
+mod crowd;
 mod erlang;
 mod fanout;
 mod growth;

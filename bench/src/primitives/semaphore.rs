@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::*};
-use std::sync::{Arc, Barrier};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::*};
+use std::time::Duration;
 
 use lineside_sync::semaphore::Semaphore;
 
-use super::{Bench, Series};
+use super::{Bench, Series, crowd};
 use crate::report::Row;
 
 const CALLERS: [usize; 3] = [1, 2, 64];
@@ -105,28 +104,13 @@ fn by_hand(held: &AtomicUsize, limit: usize) -> Option<ByHand<'_>> {
 
 /// Million permits a second that callers have and give back; whoever is refused asks again at once.
 fn rate<P>(callers: usize, time: Duration, ask: impl Fn() -> Option<P> + Sync) -> f64 {
-    let (stop, given) = (AtomicBool::new(false), AtomicU64::new(0));
-    let start = Barrier::new(callers + 1);
-    let elapsed = thread::scope(|scope| {
-        for _ in 0..callers {
-            scope.spawn(|| {
-                let mut had = 0;
-                start.wait();
-                while !stop.load(Relaxed) {
-                    for _ in 0..BATCH {
-                        had += u64::from(black_box(ask()).is_some());
-                    }
-                }
-                given.fetch_add(had, Relaxed);
-            });
+    let ask_on = |seat: crowd::Seat<'_>| {
+        let mut given = 0;
+        while seat.goes_on(given) {
+            given = (0..BATCH).map(|_| u64::from(black_box(ask()).is_some())).sum();
         }
-        start.wait();
-        let begun = Instant::now();
-        thread::sleep(time);
-        stop.store(true, Relaxed);
-        begun.elapsed()
-    });
-    given.into_inner() as f64 / elapsed.as_secs_f64() / 1e6
+    };
+    crowd::rate(callers, time, time, ask_on, || ()).0 / 1e6
 }
 
 /// Counts how often more than the limit were inside at once.

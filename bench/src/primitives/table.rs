@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::hint::black_box;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Barrier};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use arc_swap::{ArcSwap, Cache};
 use lineside_sync::table::{Limits, Table};
 use parking_lot::{Mutex, RwLock};
 
-use super::{Bench, Series};
+use super::{Bench, Series, crowd};
 use crate::report::Row;
 
 /// Readers at once.
@@ -134,49 +134,36 @@ fn compete<R: FnMut(usize) -> u8>(
     readers: usize,
     time: Duration,
     reader: impl Fn() -> R + Sync,
-    swap: impl Fn(Value) + Sync,
+    swap: impl Fn(Value),
 ) -> Figures {
-    let (stop, reads) = (AtomicBool::new(false), AtomicU64::new(0));
-    let start = Barrier::new(readers + 1);
-    let (elapsed, mut samples) = thread::scope(|scope| {
-        let threads: Vec<_> = (0..readers)
-            .map(|_| {
-                scope.spawn(|| {
-                    let (mut read, mut samples) = (reader(), Vec::with_capacity(1 << 16));
-                    let mut n_reads = 0;
-                    start.wait();
-                    while !stop.load(Relaxed) {
-                        for _ in 1..SAMPLED {
-                            black_box(read(n_reads));
-                            n_reads += 1;
-                        }
-                        let begun = Instant::now();
-                        black_box(read(n_reads));
-                        samples.push(begun.elapsed().as_nanos() as f64);
-                        n_reads += 1;
-                    }
-                    reads.fetch_add(n_reads as u64, Relaxed);
-                    samples
-                })
-            })
-            .collect();
-        start.wait();
-        let begun = Instant::now();
-        for round in 0.. {
-            if begun.elapsed() >= time {
-                break;
+    let read_on = |seat: crowd::Seat<'_>| {
+        let (mut read, mut samples) = (reader(), Vec::with_capacity(1 << 16));
+        let mut n_reads = 0;
+        while seat.goes_on(SAMPLED as u64) {
+            for _ in 1..SAMPLED {
+                black_box(read(n_reads));
+                n_reads += 1;
             }
-            swap(value(round));
-            thread::sleep(SWAP_INTERVAL);
+            let begun = Instant::now();
+            black_box(read(n_reads));
+            samples.push(begun.elapsed().as_nanos() as f64);
+            n_reads += 1;
         }
-        stop.store(true, Relaxed);
-        let elapsed = begun.elapsed();
-        let samples = threads.into_iter().flat_map(|thread| thread.join().expect("a reader reads"));
-        (elapsed, samples.collect::<Vec<_>>())
-    });
+        samples
+    };
+    let mut round = 0;
+    let swap_on = || {
+        round += 1;
+        swap(value(round));
+    };
+    let (rate, samples) = crowd::rate(readers, time, SWAP_INTERVAL, read_on, swap_on);
+    let mut samples = samples.concat();
     let at = samples.len() * 99 / 100;
-    let (_, p99, _) = samples.select_nth_unstable_by(at, f64::total_cmp);
-    [reads.into_inner() as f64 / elapsed.as_secs_f64() / 1e6, *p99]
+    let p99 = match samples.is_empty() {
+        true => f64::NAN,
+        false => *samples.select_nth_unstable_by(at, f64::total_cmp).1,
+    };
+    [rate / 1e6, p99]
 }
 
 fn table(readers: usize, time: Duration) -> Figures {

@@ -1,0 +1,62 @@
+//! Threads that all do the same for some time, and how much they did within it.
+
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// What one thread has done; on a cache line of its own.
+#[derive(Default)]
+#[repr(align(128))]
+struct Done(AtomicU64);
+
+/// One thread's place in the crowd.
+pub(super) struct Seat<'a> {
+    stop: &'a AtomicBool,
+    done: &'a Done,
+}
+
+impl Seat<'_> {
+    /// Notes that so much more was done, and says whether to go on.
+    pub(super) fn goes_on(&self, more: u64) -> bool {
+        self.done.0.store(self.done.0.load(Relaxed) + more, Relaxed);
+        !self.stop.load(Relaxed)
+    }
+}
+
+/// What all threads together do in a second, and what each gives in the end. `beside` is called on this thread meanwhile
+/// at each `tick`.
+///
+/// What counts is done between two looks of this thread: on a crowded machine it comes to its turn late, at the
+/// start as at the end.
+pub(super) fn rate<T: Send>(
+    threads: usize,
+    time: Duration,
+    tick: Duration,
+    work: impl Fn(Seat<'_>) -> T + Sync,
+    mut beside: impl FnMut(),
+) -> (f64, Vec<T>) {
+    let (stop, start) = (AtomicBool::new(false), Barrier::new(threads + 1));
+    let done: Vec<Done> = (0..threads).map(|_| Done::default()).collect();
+    let so_far = || (Instant::now(), done.iter().map(|done| done.0.load(Relaxed)).sum::<u64>());
+    thread::scope(|scope| {
+        let spawn = |done| {
+            let (stop, start, work) = (&stop, &start, &work);
+            scope.spawn(move || {
+                start.wait();
+                work(Seat { stop, done })
+            })
+        };
+        let crowd: Vec<_> = done.iter().map(spawn).collect();
+        start.wait();
+        let (begun, before) = so_far();
+        while begun.elapsed() < time {
+            beside();
+            thread::sleep(tick.min(time));
+        }
+        let (ended, after) = so_far();
+        stop.store(true, Relaxed);
+        let given = crowd.into_iter().map(|thread| thread.join().expect("a thread does its work"));
+        ((after - before) as f64 / (ended - begun).as_secs_f64(), given.collect())
+    })
+}
