@@ -14,7 +14,7 @@ use lineside_sync::Clock;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-use crate::http::{ConnectionLimits, serve as serve_http};
+use crate::http::{Admission, ConnectionLimits, serve as serve_http};
 use crate::shutdown::Shutdown;
 
 /// A producer with one client needs few connections; some for whoever looks by hand.
@@ -37,7 +37,8 @@ pub(super) async fn serve(
     let address = listener.local_addr().context("a listener without an address")?;
     let router = Router::new().route("/{file}", get(feed)).with_state(Producer { origin, clock });
     let limits = ConnectionLimits { total: CONNECTIONS_MAX, per_address: CONNECTIONS_MAX };
-    Ok((address, tokio::spawn(serve_http(listener, router, limits, shutdown))))
+    let admission = Arc::new(Admission::new(limits));
+    Ok((address, tokio::spawn(serve_http(listener, router, admission, shutdown))))
 }
 
 async fn feed(
