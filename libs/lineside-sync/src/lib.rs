@@ -21,3 +21,9 @@ pub mod table;
 pub use clock::real::{RealClock, ScaledClock};
 pub use clock::simulated::SimulatedClock;
 pub use clock::{Clock, Sleep, UnixMillis};
+
+/// The example of the README is compiled and run with the others.
+#[cfg(all(doctest, not(any(loom, shuttle))))]
+#[doc = include_str!("../README.md")]
+#[derive(Debug)]
+pub struct Readme;
