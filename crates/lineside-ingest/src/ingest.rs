@@ -6,7 +6,7 @@ use lineside_hub::{
     Channel, Epoch, Hub, HubConfig, Position, ResolveError, RoomKey, State, StateSource,
 };
 use lineside_sync::{Clock, histogram};
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::Semaphore;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
@@ -14,7 +14,7 @@ use crate::{
     config::{FeedConfig, FeedId},
     feed::Feed,
     fetch::client,
-    limits::{INPUTS_MAX, LOADS_AT_ONCE, READY_AFTER, SEARCH_LIMIT_MAX},
+    limits::{LOADS_AT_ONCE, READY_AFTER, SEARCH_LIMIT_MAX},
     network::{Network, NetworkQueue, NetworkWriter, run},
     poll::{Poller, Shared},
     search::{CatalogHit, StopHit, StopQuery, catalog, stops},
@@ -86,7 +86,7 @@ impl Ingest {
         let mut started: HashMap<FeedId, Arc<Feed>> = HashMap::new();
         for (network, members) in networks.iter().zip(&groups) {
             let writer = NetworkWriter::new(Arc::clone(network), Some(Arc::clone(&hub)), keys);
-            let (queue, inputs) = mpsc::channel(INPUTS_MAX);
+            let (queue, inputs) = NetworkQueue::new(&clock);
             tasks.spawn(run(writer, inputs, Arc::clone(&clock), stop.clone()));
             let feeds = start_feeds(network, members, &queue, &shared, &mut rng, (&tasks, &stop));
             network.set_feeds(feeds.iter().map(Arc::downgrade).collect());

@@ -24,6 +24,8 @@ pub(crate) const BACKOFF_MAX: Duration = Duration::from_secs(5 * 60);
 pub(crate) const POLL_MIN: Duration = Duration::from_millis(50);
 /// Polls that may wait for a network's writer; a feed task waits for its answer, so one per feed is the use.
 pub(crate) const INPUTS_MAX: usize = 64;
+/// How long a feed waits that found no room for its input.
+pub(crate) const INPUT_RETRY: Duration = Duration::from_millis(20);
 /// Schedules that are decoded at the same time; each may hold a whole timetable under construction.
 pub(crate) const LOADS_AT_ONCE: usize = 2;
 /// Bytes that the changes or the state of one message hold at most (docs/protocol/messages.md).

@@ -9,20 +9,59 @@ use std::{
 };
 
 use lineside_formats::{Problems, gtfs_rt::Shallow};
-use lineside_sync::{Clock, UnixMillis};
-use tokio::sync::{mpsc, oneshot};
+use lineside_sync::{
+    Clock, UnixMillis,
+    mailbox::{self, Options, TrySendError},
+};
+use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use super::NetworkWriter;
 use crate::{
     dataset::Dataset,
-    limits::BOARD_LOOK,
+    limits::{BOARD_LOOK, INPUT_RETRY, INPUTS_MAX},
     record::FeedRecord,
     status::{FeedStatus, Rules},
 };
 
-/// The way to a network's writer. Bound: [`INPUTS_MAX`](crate::limits::INPUTS_MAX).
-pub(crate) type NetworkQueue = mpsc::Sender<Input>;
+/// The way to a network's writer.
+///
+/// Bound: [`INPUTS_MAX`] wait for the writer, and as many may be in its hands. A feed's task waits for the answer to what it
+/// brings, so a network has to have more feeds than that, or a feed to change its mind that often while a schedule is being
+/// taken, for the queue to be full. The feed then keeps its input and comes again; it polls nothing meanwhile.
+#[derive(Clone, Debug)]
+pub(crate) struct NetworkQueue {
+    inputs: mailbox::Sender<Input>,
+    clock: Arc<dyn Clock>,
+}
+
+/// What a network's writer takes in, in the order of each feed.
+pub(crate) type Inputs = mailbox::Receiver<Input>;
+
+/// The network is gone, or going.
+#[derive(Debug)]
+pub(crate) struct NetworkGone;
+
+impl NetworkQueue {
+    /// The queue and its end. Each feed has a clone: what one feed sends stays in order.
+    pub(crate) fn new(clock: &Arc<dyn Clock>) -> (NetworkQueue, Inputs) {
+        let (inputs, receiver) = mailbox::new(Options::with_credits(INPUTS_MAX));
+        (NetworkQueue { inputs, clock: Arc::clone(clock) }, receiver)
+    }
+
+    /// Brings `input`, as soon as there is room. Cancel safety: what was not brought is dropped.
+    pub(crate) async fn send(&self, input: Input) -> Result<(), NetworkGone> {
+        let mut input = input;
+        loop {
+            match self.inputs.try_send(input) {
+                Ok(()) => return Ok(()),
+                Err(TrySendError::Full(back)) => input = back,
+                Err(TrySendError::Closed(_)) => return Err(NetworkGone),
+            }
+            self.clock.sleep(INPUT_RETRY).await;
+        }
+    }
+}
 
 /// What a feed's task brings.
 #[derive(Debug)]
@@ -56,7 +95,7 @@ pub(crate) enum Input {
 /// Runs a network until `stop`.
 pub(crate) async fn run(
     writer: NetworkWriter,
-    mut inputs: mpsc::Receiver<Input>,
+    mut inputs: Inputs,
     clock: Arc<dyn Clock>,
     stop: CancellationToken,
 ) {
@@ -65,7 +104,8 @@ pub(crate) async fn run(
         let work: Box<dyn FnOnce(&mut NetworkWriter) + Send> = tokio::select! {
             biased;
             () = stop.cancelled() => return,
-            input = inputs.recv() => match input {
+            // Cancel safe: an input that this did not hand over is still in the mailbox.
+            input = inputs.recv_async() => match input {
                 Some(input) => Box::new(move |writer| {
                     take(writer, input);
                     // Where inputs come faster than the looks below, those never come.
@@ -174,7 +214,7 @@ mod tests {
         let clock: Arc<dyn Clock> = Arc::new(ScaledClock::new(start, 600.0));
         let writer = writer(&clock);
         let network = Arc::clone(writer.network());
-        let (queue, inputs) = mpsc::channel(1);
+        let (queue, inputs) = NetworkQueue::new(&clock);
         let stop = CancellationToken::new();
         let task = tokio::spawn(run(writer, inputs, Arc::clone(&clock), stop.clone()));
         let first = network.state().board_at;
@@ -188,6 +228,26 @@ mod tests {
         assert!(network.state().board_at > first + 60);
         stop.cancel();
         task.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_feed_that_finds_the_queue_full_comes_again() {
+        let clock: Arc<dyn Clock> = Arc::new(ScaledClock::new(UnixMillis(0), 1_000.0));
+        let (queue, mut inputs) = NetworkQueue::new(&clock);
+        let status = |n| Input::Status { number: n, record: word(0), now: UnixMillis(0) };
+        let feed = queue.clone();
+        let sends = tokio::spawn(async move {
+            for n in 0..2 * INPUTS_MAX {
+                feed.send(status(n)).await.unwrap();
+            }
+        });
+        for expected in 0..2 * INPUTS_MAX {
+            let input = inputs.recv_async().await;
+            assert!(matches!(input, Some(Input::Status { number, .. }) if number == expected));
+        }
+        sends.await.unwrap();
+        drop(inputs);
+        assert!(queue.send(status(0)).await.is_err());
     }
 
     #[tokio::test]
