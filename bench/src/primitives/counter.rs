@@ -1,7 +1,104 @@
-//! `counter`: ours beside its peers.
+//! `counter`: bumps of one counter by many threads, measured for a fifth of a second and given for five.
 
-use super::Bench;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
 
-pub(super) fn run(_: &mut Bench) -> anyhow::Result<()> {
-    Ok(())
+use fast_counter::ConcurrentCounter;
+use lineside_sync::counter::Counter;
+use prometheus::IntCounter;
+
+use super::crowd::Seat;
+use super::{Bench, Series, crowd};
+use crate::report::Row;
+
+const THREADS: [usize; 6] = [1, 2, 4, 8, 20, 64];
+/// How many threads the published workload has.
+const PUBLISHED: usize = 20;
+/// Threads look whether it is over once in so many bumps.
+pub(super) const BATCH: u64 = 1_024;
+
+const LOCAL: &str = "ours, local handle";
+const FAST_COUNTER: &str = "fast-counter";
+const ATOMIC: &str = "AtomicU64";
+const PROMETHEUS: &str = "prometheus IntCounter";
+
+pub(super) fn run(bench: &mut Bench) -> anyhow::Result<()> {
+    let mut by_threads = Vec::new();
+    for threads in THREADS {
+        let figures = measure(bench, threads)?;
+        add_rows(bench, threads, &figures);
+        by_threads.push((threads as f64, figures));
+    }
+    let series = ["ours", LOCAL, FAST_COUNTER, ATOMIC, PROMETHEUS].map(|name| {
+        let points = by_threads.iter().map(|(threads, figures)| (*threads, figures[name]));
+        Series::new(name, points.collect())
+    });
+    bench.plot("counter", "threads", "million bumps in 5 seconds", series.into())
+}
+
+fn measure(bench: &Bench, threads: usize) -> anyhow::Result<BTreeMap<&'static str, f64>> {
+    let time = Duration::from_millis(bench.effort.size(20, 200) as u64);
+    let (ours, atomic) = (Counter::new(), AtomicU64::new(0));
+    let fast = ConcurrentCounter::new(threads);
+    let prometheus = IntCounter::new("bumps", "bumps")?;
+    let local = ours.clone();
+    bench.medians(vec![
+        ("ours", Box::new(move || Ok(millions(threads, time, || || ours.increment())))),
+        (
+            LOCAL,
+            Box::new(move || {
+                let handle = || {
+                    let local = local.local();
+                    move || local.increment()
+                };
+                Ok(millions(threads, time, handle))
+            }),
+        ),
+        (FAST_COUNTER, Box::new(move || Ok(millions(threads, time, || || fast.add(1))))),
+        (
+            ATOMIC,
+            Box::new(move || {
+                let bump = || {
+                    atomic.fetch_add(1, Relaxed);
+                };
+                Ok(millions(threads, time, || bump))
+            }),
+        ),
+        (PROMETHEUS, Box::new(move || Ok(millions(threads, time, || || prometheus.inc())))),
+    ])
+}
+
+fn add_rows(bench: &mut Bench, threads: usize, figures: &BTreeMap<&'static str, f64>) {
+    let what = format!("counter, {threads} thread{}", if threads == 1 { "" } else { "s" });
+    let mut row = Row::new(&what, figures["ours"], "M/5 s");
+    for name in [LOCAL, FAST_COUNTER, ATOMIC, PROMETHEUS] {
+        row = row.beside(name, figures[name]);
+    }
+    if threads == PUBLISHED {
+        let recorded = [("ets", 66.6), ("counters", 257.0), ("atomics", 62.1)];
+        for (kind, figure) in recorded {
+            let name = format!("OTP {kind}");
+            row = row
+                .beside(&name, bench.erlang(&format!("counter_{kind}_{PUBLISHED}")))
+                .recorded(&name, figure);
+        }
+        row = row.at_least_times(2.0, FAST_COUNTER).at_least_times(15.0, "OTP counters");
+    }
+    bench.report.add(row);
+}
+
+/// Millions in 5 seconds that so many threads do, each with what `ready` gives it.
+pub(super) fn millions<W: FnMut()>(
+    threads: usize,
+    time: Duration,
+    ready: impl Fn() -> W + Sync,
+) -> f64 {
+    let work = |seat: Seat<'_>| {
+        let mut once = ready();
+        while seat.goes_on(BATCH) {
+            (0..BATCH).for_each(|_| once());
+        }
+    };
+    crowd::rate(threads, time, time, work, || ()).0 * 5.0 / 1e6
 }

@@ -1,7 +1,137 @@
-//! `histogram`: ours beside its peers.
+//! `histogram`: values recorded by many threads, measured for a fifth of a second and given for five.
+//!
+//! The values spread over six powers of ten, as latencies do. Ours has 7 bits here, the precision of hdrhistogram's two
+//! digits; with the usual 5 bits it is beside it. hdrhistogram's recorder is one thread's own, as our local handle is.
 
-use super::Bench;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
 
-pub(super) fn run(_: &mut Bench) -> anyhow::Result<()> {
-    Ok(())
+use hdrhistogram::sync::SyncHistogram;
+use lineside_sync::histogram::Histogram;
+use prometheus::HistogramOpts;
+
+use super::counter::millions;
+use super::{Bench, Series};
+use crate::report::Row;
+
+const THREADS: [usize; 6] = [1, 2, 4, 8, 20, 64];
+/// How many threads the published workload has.
+const PUBLISHED: usize = 20;
+const BITS: u32 = 7;
+/// The same precision, as hdrhistogram counts it.
+const DIGITS: u8 = 2;
+
+const LOCAL: &str = "ours, local handle";
+const COARSE: &str = "ours, 5 bits";
+const RECORDER: &str = "hdrhistogram recorder";
+const PROMETHEUS: &str = "prometheus Histogram";
+const SHARED: &str = "shared array of atomics";
+
+pub(super) fn run(bench: &mut Bench) -> anyhow::Result<()> {
+    let mut by_threads = Vec::new();
+    for threads in THREADS {
+        let figures = measure(bench, threads)?;
+        add_rows(bench, threads, &figures);
+        by_threads.push((threads as f64, figures));
+    }
+    let series = ["ours", LOCAL, COARSE, RECORDER, SHARED, PROMETHEUS].map(|name| {
+        let points = by_threads.iter().map(|(threads, figures)| (*threads, figures[name]));
+        Series::new(name, points.collect())
+    });
+    bench.plot("histogram", "threads", "million values in 5 seconds", series.into())
+}
+
+fn measure(bench: &Bench, threads: usize) -> anyhow::Result<BTreeMap<&'static str, f64>> {
+    let time = Duration::from_millis(bench.effort.size(20, 200) as u64);
+    let (ours, coarse) = (Histogram::<BITS>::with_precision(), Histogram::new());
+    let local = ours.clone();
+    let shared = SharedArray::new();
+    let options = HistogramOpts::new("values", "values");
+    let prometheus = prometheus::Histogram::with_opts(
+        options.buckets(prometheus::exponential_buckets(1.0, 2.0, 20)?),
+    )?;
+    bench.medians(vec![
+        ("ours", Box::new(move || Ok(recording(threads, time, || |value| ours.record(value))))),
+        (
+            LOCAL,
+            Box::new(move || {
+                let handle = || {
+                    let local = local.local();
+                    move |value| local.record(value)
+                };
+                Ok(recording(threads, time, handle))
+            }),
+        ),
+        (COARSE, Box::new(move || Ok(recording(threads, time, || |value| coarse.record(value))))),
+        (RECORDER, Box::new(move || with_recorders(threads, time))),
+        (SHARED, Box::new(move || Ok(recording(threads, time, || |value| shared.record(value))))),
+        (
+            PROMETHEUS,
+            Box::new(move || {
+                Ok(recording(threads, time, || |value| prometheus.observe(value as f64)))
+            }),
+        ),
+    ])
+}
+
+fn add_rows(bench: &mut Bench, threads: usize, figures: &BTreeMap<&'static str, f64>) {
+    let what = format!("histogram, {threads} thread{}", if threads == 1 { "" } else { "s" });
+    let mut row = Row::new(&what, figures["ours"], "M/5 s");
+    for name in [LOCAL, COARSE, RECORDER, SHARED, PROMETHEUS] {
+        row = row.beside(name, figures[name]);
+    }
+    if threads == 1 {
+        for (kind, figure) in [("ets", 50.9), ("atomics", 171.0)] {
+            let name = format!("OTP {kind}");
+            row = row
+                .beside(&name, bench.erlang(&format!("histogram_{kind}_1")))
+                .recorded(&name, figure);
+        }
+    }
+    if threads == PUBLISHED {
+        row = row.at_least_times(2.5, RECORDER);
+    }
+    bench.report.add(row);
+}
+
+/// Millions of values in 5 seconds.
+fn recording<R: FnMut(u64)>(threads: usize, time: Duration, ready: impl Fn() -> R + Sync) -> f64 {
+    millions(threads, time, || {
+        let (mut record, mut state) = (ready(), 12_345_u64);
+        move || {
+            // The constants of Knuth's MMIX: one multiplication is little beside what is measured.
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            record(state >> 44);
+        }
+    })
+}
+
+fn with_recorders(threads: usize, time: Duration) -> anyhow::Result<f64> {
+    let histogram = hdrhistogram::Histogram::<u64>::new_with_bounds(1, 1 << 40, DIGITS)?;
+    let histogram = SyncHistogram::from(histogram);
+    Ok(recording(threads, time, || {
+        let mut recorder = histogram.recorder();
+        move |value| recorder.saturating_record(value)
+    }))
+}
+
+/// What one writes without a library: the same buckets and a sum, for all threads.
+struct SharedArray {
+    sum: AtomicU64,
+    buckets: Vec<AtomicU64>,
+}
+
+impl SharedArray {
+    fn new() -> SharedArray {
+        let n = (65 - BITS as usize) << BITS;
+        SharedArray { sum: AtomicU64::new(0), buckets: (0..n).map(|_| AtomicU64::new(0)).collect() }
+    }
+
+    fn record(&self, value: u64) {
+        let shift = (63 - BITS) - (value | (1 << BITS)).leading_zeros();
+        let bucket = ((shift as usize) << BITS) + (value >> shift) as usize;
+        self.buckets[bucket].fetch_add(1, Relaxed);
+        self.sum.fetch_add(value, Relaxed);
+    }
 }

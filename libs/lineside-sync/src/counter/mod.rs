@@ -29,8 +29,8 @@
 //!
 //! # What it costs
 //! An addition is one thread-local load, a load and a store; the first of a thread takes a lock, as do reads,
-//! making and dropping a counter, and the end of a thread. The first 32 counters of a process take 256 bytes per
-//! thread together, the next 64 another 512 in those threads that add to one of them, and so on; that memory
+//! making and dropping a counter, and the end of a thread. The first 32 counters of a process take 384 bytes per
+//! thread together, the next 64 another 640 in those threads that add to one of them, and so on; that memory
 //! is kept for later threads.
 
 pub(crate) mod cells;
