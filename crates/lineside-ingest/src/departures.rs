@@ -281,8 +281,6 @@ impl Look<'_> {
         let last =
             || timetable.stop_times(trip.idx).last().map(|call| timetable.stop(call.stop).name);
         Departure {
-            id: SmolStr::default(),
-            feed: self.dataset.feed.clone(),
             trip_id: SmolStr::new(trip.id),
             route_id: SmolStr::new(route.id),
             route_short_name: SmolStr::new(route.name()),
@@ -290,16 +288,7 @@ impl Look<'_> {
             route_text_color: route.text_color,
             route_type: route.kind,
             headsign: headsign.or_else(last).filter(|name| !name.is_empty()).map(SmolStr::new),
-            platform: self.platform(stop),
-            stop_id: SmolStr::new(timetable.stop(stop).id),
-            stop_sequence: 0,
-            scheduled,
-            expected: None,
-            delay: None,
-            status: DepartureStatus::Scheduled,
-            source: self.dataset.feed.clone(),
-            age: None,
-            zone: timetable.timezone().clone(),
+            ..self.unnamed(stop, scheduled)
         }
     }
 
@@ -312,8 +301,6 @@ impl Look<'_> {
         let last =
             last.and_then(|id| timetable.find_stop(id)).map(|stop| timetable.stop(stop).name);
         Departure {
-            id: SmolStr::default(),
-            feed: self.dataset.feed.clone(),
             trip_id: SmolStr::new(given(&update.trip.trip_id).unwrap_or_default()),
             route_id: SmolStr::new(route_id),
             route_short_name: SmolStr::new(route.map_or(route_id, |route| route.name())),
@@ -321,13 +308,31 @@ impl Look<'_> {
             route_text_color: route.and_then(|route| route.text_color),
             route_type: route.map_or(BUS, |route| route.kind),
             headsign: last.filter(|name| !name.is_empty()).map(SmolStr::new),
+            status: DepartureStatus::Realtime,
+            ..self.unnamed(stop, scheduled)
+        }
+    }
+
+    /// A departure from a stop, of which nobody has said yet what departs.
+    fn unnamed(&self, stop: StopIdx, scheduled: i64) -> Departure {
+        let timetable = self.timetable();
+        Departure {
+            id: SmolStr::default(),
+            feed: self.dataset.feed.clone(),
+            trip_id: SmolStr::default(),
+            route_id: SmolStr::default(),
+            route_short_name: SmolStr::default(),
+            route_color: None,
+            route_text_color: None,
+            route_type: BUS,
+            headsign: None,
             platform: self.platform(stop),
             stop_id: SmolStr::new(timetable.stop(stop).id),
             stop_sequence: 0,
             scheduled,
             expected: None,
             delay: None,
-            status: DepartureStatus::Realtime,
+            status: DepartureStatus::Scheduled,
             source: self.dataset.feed.clone(),
             age: None,
             zone: timetable.timezone().clone(),
