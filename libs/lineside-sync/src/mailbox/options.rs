@@ -11,7 +11,7 @@ pub struct Options {
     pub credits: usize,
     /// Messages that wait in each slot; at least 1.
     pub slot_credits: usize,
-    /// What a sender that finds the lock taken adds to the contention; one that finds it free takes 1 off.
+    /// What a sender that finds the lock taken, or no room, adds to the contention; another takes 1 off.
     ///
     /// With 1 the contention must be above half of all sends to rise, which two cores never reach: there a
     /// lock is mostly found taken when its holder was interrupted. With 8 it rises from a ninth on.
