@@ -34,7 +34,7 @@ impl<T> Lock<T> {
         Self { is_held: AtomicBool::new(false), mistakes, value: UnsafeCell::new(value) }
     }
 
-    #[cfg(all(test, any(loom, shuttle)))]
+    #[cfg(all(test, loom))]
     pub(super) fn mistaken(value: T, mistake: Mistake) -> Self {
         Self { mistakes: Mistakes(Some(mistake)), ..Self::new(value) }
     }

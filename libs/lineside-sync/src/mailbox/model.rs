@@ -331,6 +331,8 @@ fn order_is_kept_while_the_slots_close_and_open_again() {
     explore(|| slots_close_and_open(None));
 }
 
+/// Stale looks are loom's.
+#[cfg(loom)]
 #[test]
 fn a_stale_look_trusted_would_be_noticed() {
     finds_a_fault(|| slots_close_and_open(Some(Mistake::TrustTheFirstLook)));
