@@ -49,11 +49,6 @@ impl Row {
         self
     }
 
-    /// Says that `name` could not be measured here.
-    pub(crate) fn absent(self, name: &str) -> Row {
-        self.beside(name, None)
-    }
-
     /// Puts what was measured elsewhere beside ours: under the name of a peer, it stands in where that is absent.
     pub(crate) fn recorded(mut self, name: &str, value: f64) -> Row {
         self.recorded.insert(name.to_owned(), value);
@@ -211,7 +206,7 @@ mod tests {
 
     #[test]
     fn what_was_recorded_stands_in_for_a_peer_that_is_absent() {
-        let row = Row::new("rate", 5.0, "M/s").absent("peer").recorded("peer", 10.0);
+        let row = Row::new("rate", 5.0, "M/s").beside("peer", None).recorded("peer", 10.0);
         let row = row.at_least_times(1.0, "peer");
         assert!(!row.holds);
         assert_eq!(

@@ -8,6 +8,7 @@ use std::{
 use smol_str::SmolStr;
 
 use crate::{
+    change::{Change, Why},
     geohash::Cell,
     record::{Kind, Record},
 };
@@ -135,5 +136,20 @@ impl Tables {
 
     pub(crate) fn all(&self) -> [&Arc<Table>; 3] {
         [&self.vehicles, &self.trip_updates, &self.alerts]
+    }
+}
+
+/// The changes that lead from one table to another.
+pub(crate) fn difference(old: &Table, new: &Table, changes: &mut Vec<Change>) {
+    for record in new.records() {
+        match old.find(&record.id) {
+            Some(known) if known.says_the_same(record) => {}
+            known => changes.push(Change::upsert(known.cloned(), Arc::clone(record))),
+        }
+    }
+    for record in old.records() {
+        if new.find(&record.id).is_none() {
+            changes.push(Change::removal(Arc::clone(record), Why::Gone));
+        }
     }
 }

@@ -15,7 +15,7 @@ use super::{
     Network, NetworkState,
     links::Links,
     state::FeedSlice,
-    table::Table,
+    table::difference,
     working::{Poll, Working},
 };
 use crate::{
@@ -490,19 +490,4 @@ fn cut(changes: &[Change]) -> Vec<Range<usize>> {
         chunks.push(start..changes.len());
     }
     chunks
-}
-
-/// The changes that lead from one table to another.
-fn difference(old: &Table, new: &Table, changes: &mut Vec<Change>) {
-    for record in new.records() {
-        match old.find(&record.id) {
-            Some(known) if known.says_the_same(record) => {}
-            known => changes.push(Change::upsert(known.cloned(), Arc::clone(record))),
-        }
-    }
-    for record in old.records() {
-        if new.find(&record.id).is_none() {
-            changes.push(Change::removal(Arc::clone(record), Why::Gone));
-        }
-    }
 }
