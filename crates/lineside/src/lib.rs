@@ -6,7 +6,8 @@
 //! - `server`: wiring, start to stop. `app`: the handle that handlers share.
 //! - `http`: the public addresses, their replies and refusals, the accept loop.
 //! - `pages`: what people see. `demo`: the simulated city's own door and its faults.
-//! - `watch`: the terminal's client. `metrics`, `shutdown`, `data_dir`, `patience`: as named.
+//! - `watch`: the terminal's client. `metrics`, `latencies`, `shutdown`, `data_dir`,
+//!   `patience`: as named.
 
 mod app;
 pub mod cli;
@@ -14,6 +15,7 @@ mod config;
 mod data_dir;
 mod demo;
 mod http;
+mod latencies;
 mod metrics;
 mod pages;
 mod patience;

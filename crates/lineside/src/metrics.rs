@@ -6,6 +6,8 @@
 use std::sync::atomic::AtomicU64;
 
 use http::StatusCode;
+use lineside_ingest::Stage;
+use lineside_sync::counter;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -15,6 +17,7 @@ use prometheus_client::registry::Registry;
 
 use crate::app::App;
 use crate::http::Admission;
+use crate::latencies::Latencies;
 
 /// The media type of the text.
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -26,22 +29,34 @@ pub(crate) const CLOSED_BY_SHUTDOWN: &str = "shutdown";
 /// See [`CLOSED_BY_CLIENT`].
 pub(crate) const CLOSED_FOR_SLOWNESS: &str = "slow";
 
+/// The classes of status: five values, not sixty.
+const STATUS_CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
+
+/// Each reason is there from the start, so that a rate over it has a beginning.
+const REASONS: [&str; 3] = [CLOSED_BY_CLIENT, CLOSED_BY_SHUTDOWN, CLOSED_FOR_SLOWNESS];
+
 /// Counters of the HTTP room, which has nobody else to keep them.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Metrics {
-    requests: Family<StatusLabel, Counter>,
-    closed: Family<ReasonLabel, Counter>,
+    /// As [`STATUS_CLASSES`].
+    requests: [counter::Counter; STATUS_CLASSES.len()],
+    /// As [`REASONS`].
+    closed: [counter::Counter; REASONS.len()],
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct StatusLabel {
-    /// The class of the status: five values, not sixty.
     status: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ReasonLabel {
     reason: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct StageLabel {
+    stage: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -63,33 +78,20 @@ struct OutcomeLabels {
 
 type FloatGauge = Gauge<f64, AtomicU64>;
 
-impl Default for Metrics {
-    /// Each reason is there from the start, so that a rate over it has a beginning.
-    fn default() -> Self {
-        let metrics = Self { requests: Family::default(), closed: Family::default() };
-        for reason in [CLOSED_BY_CLIENT, CLOSED_BY_SHUTDOWN, CLOSED_FOR_SLOWNESS] {
-            drop(metrics.closed.get_or_create(&ReasonLabel { reason }));
-        }
-        metrics
-    }
-}
-
 impl Metrics {
     /// Counts a request by how it was answered.
     pub(crate) fn count_request(&self, status: StatusCode) {
-        let status = match status.as_u16() {
-            ..200 => "1xx",
-            200..300 => "2xx",
-            300..400 => "3xx",
-            400..500 => "4xx",
-            500.. => "5xx",
-        };
-        self.requests.get_or_create(&StatusLabel { status }).inc();
+        let class = usize::from(status.as_u16() / 100).clamp(1, STATUS_CLASSES.len());
+        self.requests[class - 1].increment();
     }
 
     /// Counts a stream that ended, by why.
     pub(crate) fn count_closed(&self, reason: &'static str) {
-        self.closed.get_or_create(&ReasonLabel { reason }).inc();
+        let closed = REASONS.iter().zip(&self.closed).find(|(it, _)| **it == reason);
+        debug_assert!(closed.is_some(), "{reason} is none of the reasons");
+        if let Some((_, closed)) = closed {
+            closed.increment();
+        }
     }
 }
 
@@ -99,6 +101,7 @@ pub(crate) fn text(app: &App) -> String {
     http(&mut registry, app.metrics());
     admission(&mut registry, app.admission());
     hub(&mut registry, &app.hub().metrics());
+    latencies(&mut registry, app);
     feeds(&mut registry, app);
     let mut text = String::new();
     encode(&mut text, &registry).expect("writing to memory does not fail");
@@ -106,10 +109,20 @@ pub(crate) fn text(app: &App) -> String {
 }
 
 fn http(registry: &mut Registry, metrics: &Metrics) {
-    let help = "Requests answered, by class of status";
-    registry.register("http_requests", help, metrics.requests.clone());
-    let help = "Streams that ended, by reason";
-    registry.register("wire_closed", help, metrics.closed.clone());
+    let requests: Family<StatusLabel, Counter> = Family::default();
+    for (status, counted) in STATUS_CLASSES.into_iter().zip(&metrics.requests) {
+        let n = counted.get();
+        // A class that never was is left out.
+        if n > 0 {
+            requests.get_or_create(&StatusLabel { status }).inc_by(n);
+        }
+    }
+    registry.register("http_requests", "Requests answered, by class of status", requests);
+    let closed: Family<ReasonLabel, Counter> = Family::default();
+    for (reason, counted) in REASONS.into_iter().zip(&metrics.closed) {
+        closed.get_or_create(&ReasonLabel { reason }).inc_by(counted.get());
+    }
+    registry.register("wire_closed", "Streams that ended, by reason", closed);
 }
 
 fn admission(registry: &mut Registry, admission: &Admission) {
@@ -162,6 +175,15 @@ fn hub(registry: &mut Registry, hub: &lineside_hub::Metrics) {
         gaps.get_or_create(&ReasonLabel { reason }).inc_by(value);
     }
     registry.register("hub_gaps", "States that made up for missed changes, by reason", gaps);
+}
+
+fn latencies(registry: &mut Registry, app: &App) {
+    let help = "From a publication's time until a session had it to send";
+    let delivery = Latencies::alone(app.hub().delivery_time());
+    registry.register("wire_delivery_seconds", help, delivery);
+    let of = |stage: Stage| (StageLabel { stage: stage.name() }, app.ingest().stage_times(stage));
+    let stages = Latencies::labeled(Stage::ALL.map(of).into());
+    registry.register("ingest_stage_seconds", "Durations of the stages of polls", stages);
 }
 
 fn counter(value: u64) -> Counter {

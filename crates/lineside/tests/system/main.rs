@@ -12,6 +12,7 @@ mod commands;
 mod documents;
 mod events;
 mod faults;
+mod metrics;
 mod own_feeds;
 mod pages;
 mod papers;

@@ -1,0 +1,110 @@
+//! Durations for `/metrics`: histograms of ours as the classic ones of OpenMetrics.
+
+use std::fmt;
+
+use lineside_sync::histogram::Snapshot;
+use prometheus_client::encoding::{EncodeLabelSet, EncodeMetric, MetricEncoder, NoLabelSet};
+use prometheus_client::metrics::MetricType;
+
+const NANOS_PER_SECOND: f64 = 1e9;
+
+/// Where the buckets end, in nanoseconds: three to a power of ten, from 10 microseconds to 50 seconds.
+const BOUNDS: [u64; 21] = {
+    let mut bounds = [0; 21];
+    let (mut n, mut decade) = (0, 10_000);
+    while n < bounds.len() {
+        bounds[n] = decade * [1, 2, 5][n % 3];
+        if n % 3 == 2 {
+            decade *= 10;
+        }
+        n += 1;
+    }
+    bounds
+};
+
+/// One family: a histogram for each set of labels, or one without. Up to 3 % below a bound a duration may count as
+/// beyond it.
+#[derive(Debug)]
+pub(crate) struct Latencies<L> {
+    labeled: Vec<(L, Snapshot)>,
+    alone: Option<Snapshot>,
+}
+
+impl<L> Latencies<L> {
+    pub(crate) fn labeled(labeled: Vec<(L, Snapshot)>) -> Self {
+        Self { labeled, alone: None }
+    }
+}
+
+impl Latencies<NoLabelSet> {
+    pub(crate) fn alone(snapshot: Snapshot) -> Self {
+        Self { labeled: Vec::new(), alone: Some(snapshot) }
+    }
+}
+
+impl<L: EncodeLabelSet + fmt::Debug> EncodeMetric for Latencies<L> {
+    fn encode(&self, mut encoder: MetricEncoder<'_>) -> fmt::Result {
+        if let Some(snapshot) = &self.alone {
+            write(snapshot, &mut encoder)?;
+        }
+        for (labels, snapshot) in &self.labeled {
+            write(snapshot, &mut encoder.encode_family(labels)?)?;
+        }
+        Ok(())
+    }
+
+    fn metric_type(&self) -> MetricType {
+        MetricType::Histogram
+    }
+}
+
+fn write(snapshot: &Snapshot, encoder: &mut MetricEncoder<'_>) -> fmt::Result {
+    let sum = snapshot.sum() as f64 / NANOS_PER_SECOND;
+    encoder.encode_histogram::<NoLabelSet>(sum, snapshot.count(), &buckets(snapshot), None)
+}
+
+/// How many durations end in each bucket, the last without an end: the encoder adds them up.
+fn buckets(snapshot: &Snapshot) -> Vec<(f64, u64)> {
+    let cumulative = snapshot.cumulative(&BOUNDS);
+    let ends = BOUNDS.iter().map(|&bound| bound as f64 / NANOS_PER_SECOND);
+    let mut before = 0;
+    ends.chain([f64::INFINITY])
+        .zip(cumulative.into_iter().chain([snapshot.count()]))
+        .map(|(end, up_to_here)| (end, up_to_here - std::mem::replace(&mut before, up_to_here)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use lineside_sync::histogram::Histogram;
+    use prometheus_client::{encoding::text::encode, registry::Registry};
+
+    use super::*;
+
+    #[test]
+    fn durations_are_written_as_cumulative_buckets_in_seconds() {
+        let histogram = Histogram::new();
+        for micros in [5, 15, 1_500, 100_000_000] {
+            histogram.record(micros * 1_000);
+        }
+        let mut registry = Registry::default();
+        let latencies = Latencies::labeled(vec![([("stage", "fetch")], histogram.snapshot())]);
+        registry.register("stage_seconds", "Durations", latencies);
+        let mut text = String::new();
+        encode(&mut text, &registry).unwrap();
+        let expected = [
+            "# TYPE stage_seconds histogram",
+            "stage_seconds_sum{stage=\"fetch\"} 100.00152",
+            "stage_seconds_count{stage=\"fetch\"} 4",
+            "stage_seconds_bucket{le=\"0.00001\",stage=\"fetch\"} 1",
+            "stage_seconds_bucket{le=\"0.00002\",stage=\"fetch\"} 2",
+            "stage_seconds_bucket{le=\"0.001\",stage=\"fetch\"} 2",
+            "stage_seconds_bucket{le=\"0.002\",stage=\"fetch\"} 3",
+            "stage_seconds_bucket{le=\"50.0\",stage=\"fetch\"} 3",
+            "stage_seconds_bucket{le=\"+Inf\",stage=\"fetch\"} 4",
+        ];
+        for line in expected {
+            assert!(text.lines().any(|it| it == line), "{line} is not in\n{text}");
+        }
+    }
+}
