@@ -36,8 +36,10 @@ impl<T> Sender<T> {
     pub fn try_send(&self, message: T) -> Result<(), TrySendError<T>> {
         let mut message = Some(message);
         let appended = self.shared.append(self.slot, |queue, credits| {
-            if queue.len() < credits {
-                queue.extend(message.take());
+            if queue.len() < credits
+                && let Some(message) = message.take()
+            {
+                queue.push_back(message);
             }
         });
         match (message, appended) {
@@ -79,16 +81,26 @@ impl<T> Sender<T> {
     /// # Errors
     ///
     /// When nobody will receive.
+    #[inline]
     pub fn send(&self, message: T) -> Result<(), SendError<T>> {
+        match self.try_send(message) {
+            Ok(()) => Ok(()),
+            Err(TrySendError::Full(message)) => self.send_slowly(message),
+            Err(TrySendError::Closed(message)) => Err(SendError(message)),
+        }
+    }
+
+    #[cold]
+    fn send_slowly(&self, message: T) -> Result<(), SendError<T>> {
         let mut message = message;
         let mut patience = Patience::new();
         loop {
+            patience.wait();
             message = match self.try_send(message) {
                 Ok(()) => return Ok(()),
                 Err(TrySendError::Full(message)) => message,
                 Err(TrySendError::Closed(message)) => return Err(SendError(message)),
             };
-            patience.wait();
         }
     }
 
