@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lineside_formats::Format;
-use lineside_ingest::{Dataset, Feed, FeedStatus, Network, Snapshot};
+use lineside_ingest::{Dataset, Feed, FeedStatus, Network, NetworkState, Snapshot};
 
+use super::aside::aside;
 use super::errors::Refusal;
 use crate::app::App;
 
@@ -36,6 +37,35 @@ pub(super) fn snapshot(
         }
         _ => Ok(snapshot),
     }
+}
+
+/// The feed with this id, unless it is one whose bytes are only passed on: those hold nothing that is
+/// `wanted`.
+pub(super) fn decoded_feed(
+    app: &App,
+    id: &str,
+    wanted: &'static str,
+) -> Result<Arc<Feed>, Refusal> {
+    let feed = feed(app, id)?;
+    match feed.format() {
+        Some(Format::Raw) => {
+            let is = Format::Raw.as_str();
+            Err(Refusal::OtherFormat { feed: shortened(id), is, wanted })
+        }
+        _ => Ok(feed),
+    }
+}
+
+/// What `make` writes of a network's state for one of its feeds. It takes a while, so it is done away
+/// from the threads that serve sockets.
+pub(super) async fn export<T: Send + 'static>(
+    state: &Arc<NetworkState>,
+    id: &str,
+    make: impl FnOnce(&NetworkState, &str) -> Option<T> + Send + 'static,
+) -> Result<T, Refusal> {
+    let (state, asked) = (Arc::clone(state), id.to_owned());
+    let made = aside(move || make(&state, &asked)).await?;
+    made.ok_or_else(|| Refusal::UnknownFeed(shortened(id)))
 }
 
 /// How long until the feed is asked again: nothing new can be known before.

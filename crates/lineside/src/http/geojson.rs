@@ -1,12 +1,9 @@
 //! GeoJSON, for maps that know no transit.
 
-use std::sync::Arc;
-
 use axum::extract::{Path, State};
 use axum::response::Response;
 use bytes::Bytes;
 use http::HeaderValue;
-use lineside_formats::Format;
 use lineside_ingest::{Dataset, geojson};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -38,16 +35,9 @@ async fn vehicles(
     Path(id): Path<String>,
     wants: Wants,
 ) -> Result<Response, Refusal> {
-    let feed = found::feed(&app, &id)?;
-    if feed.format() == Some(Format::Raw) {
-        let is = Format::Raw.as_str();
-        return Err(Refusal::OtherFormat { feed: id, is, wanted: "vehicles" });
-    }
-    let network = feed.network();
+    let network = found::decoded_feed(&app, &id, "vehicles")?.network();
     let state = network.state();
-    let (asked, of) = (id.clone(), Arc::clone(&state));
-    let body = aside(move || geojson::vehicles(&of, &asked)).await?;
-    let body = body.ok_or(Refusal::UnknownFeed(id))?;
+    let body = found::export(&state, &id, geojson::vehicles).await?;
     let fresh_for = found::network_fresh_for(&app, &network);
     let reply =
         Representation::new(KIND, body).modified(Some(state.at), app.now()).fresh_for(fresh_for);

@@ -1,11 +1,9 @@
 //! The last good bytes of a feed, as its producer sent them.
 
-use std::sync::Arc;
-
 use axum::extract::{Path, State};
 use axum::response::Response;
 use http::{HeaderName, HeaderValue, header};
-use lineside_ingest::FeedStatus;
+use lineside_ingest::{Feed, FeedStatus, Snapshot};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -66,25 +64,35 @@ async fn resource(
 
 async fn last_good_bytes(app: &App, id: &str, wants: &Wants) -> Result<Response, Refusal> {
     let feed = found::feed(app, id)?;
+    as_sent(app, &feed, wants, |snapshot| {
+        let kind = HeaderValue::try_from(snapshot.content_type.as_str())
+            .unwrap_or(HeaderValue::from_static("application/octet-stream"));
+        (kind, file_name(&snapshot.file_name))
+    })
+    .await
+}
+
+/// A feed's last good bytes; `told` says their media type and how a client should save them.
+pub(super) async fn as_sent(
+    app: &App,
+    feed: &Feed,
+    wants: &Wants,
+    told: impl FnOnce(&Snapshot) -> (HeaderValue, HeaderValue),
+) -> Result<Response, Refusal> {
     let status = feed.status();
-    let snapshot = found::snapshot(app, &feed, &status)?;
-    let kind = HeaderValue::try_from(snapshot.content_type.as_str())
-        .unwrap_or(HeaderValue::from_static("application/octet-stream"));
+    let snapshot = found::snapshot(app, feed, &status)?;
+    let (kind, disposition) = told(&snapshot);
     let (policy, nothing) = producer_policy();
     let reply = Representation::hashed(kind, snapshot.bytes.clone(), snapshot.hash)
         .modified_as_said(Some(snapshot.modified()))
         .fresh_for(found::fresh_for(app, &status))
         .header(policy, nothing)
-        .header(header::CONTENT_DISPOSITION, file_name(&snapshot.file_name));
+        .header(header::CONTENT_DISPOSITION, disposition);
     Ok(with_status(app, &status, reply).reply(wants, app).await)
 }
 
 /// Adds `Lineside-Status`, and `Age` when the bytes are not the producer's latest.
-pub(super) fn with_status(
-    app: &App,
-    status: &Arc<FeedStatus>,
-    reply: Representation,
-) -> Representation {
+fn with_status(app: &App, status: &FeedStatus, reply: Representation) -> Representation {
     let Some(failure) = &status.last_error else {
         return reply.header(STATUS, HeaderValue::from_static("fresh"));
     };

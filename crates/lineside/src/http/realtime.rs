@@ -4,13 +4,11 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 use axum::routing::get;
 use http::HeaderValue;
-use lineside_formats::Format;
 use lineside_ingest::exports::{self, Part};
 use lineside_sync::UnixMillis;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::aside::aside;
 use super::documented::ending;
 use super::errors::{Problem, Refusal};
 use super::found;
@@ -152,31 +150,25 @@ async fn message(
     encoding: Encoding,
     wants: &Wants,
 ) -> Result<Response, Refusal> {
-    let feed = found::feed(app, id)?;
-    let status = feed.status();
-    let format = feed.format();
-    if format == Some(Format::Raw) {
-        let (feed, is) = (id.to_owned(), Format::Raw.as_str());
-        return Err(Refusal::OtherFormat { feed, is, wanted: "real-time data" });
-    }
+    let feed = found::decoded_feed(app, id, "real-time data")?;
+    let network = feed.network();
     // What a schedule's id stands for is its whole network, of which any feed may have data.
-    if format != Some(Format::Gtfs) && feed.network().feeds().len() == 1 {
-        found::snapshot(app, &feed, &status)?;
+    if !feed.is_schedule() && network.feeds().len() == 1 {
+        found::snapshot(app, &feed, &feed.status())?;
     }
-    let (state, asked) = (feed.network().state(), id.to_owned());
-    let export = aside(move || match encoding {
-        Encoding::Protobuf => exports::gtfs_rt(&state, &asked, part),
-        Encoding::Json => exports::gtfs_rt_json(&state, &asked, part),
+    let state = network.state();
+    let export = found::export(&state, id, move |state, asked| match encoding {
+        Encoding::Protobuf => exports::gtfs_rt(state, asked, part),
+        Encoding::Json => exports::gtfs_rt_json(state, asked, part),
     });
     let export = export.await?;
     let kind = match encoding {
         Encoding::Protobuf => "application/x-protobuf",
         Encoding::Json => "application/json",
     };
-    let export = export.ok_or_else(|| Refusal::UnknownFeed(id.to_owned()))?;
     let made = i64::try_from(export.timestamp).ok().map(UnixMillis::from_seconds);
     let reply = Representation::hashed(HeaderValue::from_static(kind), export.bytes, export.hash)
         .modified_as_said(made)
-        .fresh_for(found::network_fresh_for(app, &feed.network()));
+        .fresh_for(found::network_fresh_for(app, &network));
     Ok(reply.reply(wants, app).await)
 }

@@ -3,7 +3,7 @@
 use axum::extract::{Path, State};
 use axum::response::Response;
 use axum::routing::get;
-use http::{HeaderValue, header};
+use http::HeaderValue;
 use lineside_formats::Format;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -11,9 +11,8 @@ use utoipa_axum::routes;
 use super::documented::ending;
 use super::errors::{Problem, Refusal};
 use super::found;
-use super::layers::producer_policy;
-use super::proxy::with_status;
-use super::reply::{Representation, Wants};
+use super::proxy::as_sent;
+use super::reply::Wants;
 use crate::app::App;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
@@ -48,20 +47,12 @@ async fn schedule(
     wants: Wants,
 ) -> Result<Response, Refusal> {
     let feed = found::feed(&app, &id)?;
-    let status = feed.status();
     let format = feed.format();
     if let Some(format) = format.filter(|format| *format != Format::Gtfs) {
         return Err(Refusal::OtherFormat { feed: id, is: format.as_str(), wanted: "schedules" });
     }
-    let snapshot = found::snapshot(&app, &feed, &status)?;
-    let (policy, nothing) = producer_policy();
     let name = HeaderValue::try_from(format!("attachment; filename=\"{id}.zip\""))
         .expect("a feed's id is a header value");
     let kind = HeaderValue::from_static("application/zip");
-    let reply = Representation::hashed(kind, snapshot.bytes.clone(), snapshot.hash)
-        .modified_as_said(Some(snapshot.modified()))
-        .fresh_for(found::fresh_for(&app, &status))
-        .header(policy, nothing)
-        .header(header::CONTENT_DISPOSITION, name);
-    Ok(with_status(&app, &status, reply).reply(&wants, &app).await)
+    as_sent(&app, &feed, &wants, |_| (kind, name)).await
 }
