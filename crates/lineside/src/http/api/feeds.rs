@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use axum::extract::{OriginalUri, Path, State};
+use axum::extract::{Path, State};
 use axum::response::Response;
 use http::HeaderMap;
 use lineside_formats::Format;
@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::list::{Link, List, Page};
+use super::list::{List, Listing, Page};
 use crate::app::App;
 use crate::http::errors::{Problem, Refusal};
 use crate::http::found;
@@ -116,17 +116,14 @@ struct ProblemSample {
 )]
 async fn list(
     State(app): State<App>,
-    OriginalUri(uri): OriginalUri,
-    headers: HeaderMap,
-    parameters: Parameters,
+    Listing { parameters, link, base }: Listing,
     wants: Wants,
 ) -> Result<Response, Refusal> {
     let page = Page::of(&parameters)?;
     let filter = Filter::of(&app, &parameters)?;
-    let base = app.base_url(&headers);
     let feeds = app.ingest().feeds().into_iter().filter(|feed| filter.fits(feed));
     let items = feeds.map(|feed| item(&app, &feed, &base));
-    let list = page.cut(items, &Link::of(&app, &headers, &uri));
+    let list = page.cut(items, &link);
     let attempts = app.ingest().feeds().into_iter().map(|feed| feed.status().last_attempt);
     let modified = attempts.max().flatten().or(Some(app.started()));
     Ok(Representation::json(&list).modified(modified, app.now()).reply(&wants, &app).await)

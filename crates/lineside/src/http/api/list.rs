@@ -1,6 +1,10 @@
 //! Lists: `{"items": […], "next": url|null}`.
 
-use axum::http::Uri;
+use std::convert::Infallible;
+
+use axum::extract::{FromRequestParts, OriginalUri};
+use http::Uri;
+use http::request::Parts;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -74,17 +78,39 @@ pub(super) struct Link {
 }
 
 impl Link {
-    pub(super) fn of(app: &App, headers: &http::HeaderMap, uri: &Uri) -> Self {
+    fn of(base: &str, uri: &Uri) -> Self {
         let query = uri.query().unwrap_or_default();
         let query = url::form_urlencoded::parse(query.as_bytes()).into_owned();
         let query = query.filter(|(name, _)| name != "offset").collect();
-        Self { address: format!("{}{}", app.base_url(headers), uri.path()), query }
+        Self { address: format!("{base}{}", uri.path()), query }
     }
 
     fn at(&self, offset: usize) -> String {
         let mut query = url::form_urlencoded::Serializer::new(String::new());
         query.extend_pairs(&self.query).append_pair("offset", &offset.to_string());
         format!("{}?{}", self.address, query.finish())
+    }
+}
+
+/// What a request says of the list that it asks for.
+#[derive(Debug)]
+pub(super) struct Listing {
+    /// What narrows the list down, and which page of it.
+    pub(super) parameters: Parameters,
+    /// Where its further pages are.
+    pub(super) link: Link,
+    /// The address under which the sender reaches us, without a slash at its end.
+    pub(super) base: String,
+}
+
+impl FromRequestParts<App> for Listing {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Infallible> {
+        let OriginalUri(uri) = OriginalUri::from_request_parts(parts, app).await?;
+        let base = app.base_url(&parts.headers);
+        let parameters = Parameters::parse(uri.query().unwrap_or_default());
+        Ok(Self { parameters, link: Link::of(&base, &uri), base })
     }
 }
 

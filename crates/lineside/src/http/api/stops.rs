@@ -1,19 +1,17 @@
 //! Finding stops: by name, in a box, near a place.
 
-use axum::extract::{OriginalUri, State};
+use axum::extract::State;
 use axum::response::Response;
-use http::HeaderMap;
 use lineside_ingest::{StopHit, StopQuery};
 use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::list::{Link, List, Page};
+use super::list::{List, Listing, Page};
 use crate::app::App;
 use crate::http::aside::aside;
 use crate::http::errors::{Problem, Refusal};
-use crate::http::parameters::Parameters;
 use crate::http::reply::{Representation, Wants};
 
 pub(super) fn routes() -> OpenApiRouter<App> {
@@ -65,9 +63,7 @@ struct StopItem {
 )]
 async fn find(
     State(app): State<App>,
-    OriginalUri(uri): OriginalUri,
-    headers: HeaderMap,
-    parameters: Parameters,
+    Listing { parameters, link, base }: Listing,
     wants: Wants,
 ) -> Result<Response, Refusal> {
     let page = Page::of(&parameters)?;
@@ -77,8 +73,6 @@ async fn find(
         near: parameters.near()?.map(|place| (place.lat, place.lon)),
         limit: page.needs(),
     };
-    let base = app.base_url(&headers);
-    let link = Link::of(&app, &headers, &uri);
     let searching = app.clone();
     // A short word in a whole country's names takes some milliseconds.
     let found = aside(move || {

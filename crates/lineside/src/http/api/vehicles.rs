@@ -1,8 +1,7 @@
 //! Where vehicles are.
 
-use axum::extract::{OriginalUri, State};
+use axum::extract::State;
 use axum::response::Response;
-use http::HeaderMap;
 use lineside_ingest::Record;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -10,12 +9,11 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::list::{Link, Page};
+use super::list::{Listing, Page};
 use crate::app::App;
 use crate::http::aside::aside;
 use crate::http::errors::{Problem, Refusal};
 use crate::http::limits;
-use crate::http::parameters::Parameters;
 use crate::http::reply::{Representation, Wants};
 
 pub(super) fn routes() -> OpenApiRouter<App> {
@@ -51,16 +49,13 @@ struct VehicleList {
 )]
 async fn find(
     State(app): State<App>,
-    OriginalUri(uri): OriginalUri,
-    headers: HeaderMap,
-    parameters: Parameters,
+    Listing { parameters, link, .. }: Listing,
     wants: Wants,
 ) -> Result<Response, Refusal> {
     let bbox = parameters.bounding_box()?;
     let page = Page::within(&parameters, limits::VEHICLES_MAX, limits::VEHICLES_MAX)?;
     let states: Vec<_> = app.ingest().networks().iter().map(|network| network.state()).collect();
     let modified = states.iter().map(|state| state.at).max().or(Some(app.started()));
-    let link = Link::of(&app, &headers, &uri);
     let list = aside(move || {
         let vehicles = states.iter().flat_map(|state| state.vehicles());
         let placed = vehicles.filter(|record| {
