@@ -1,6 +1,7 @@
 //! `/demo/faults`: see and switch what the city's producers do wrong, by hand or by program.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::Bytes;
 use axum::extract::State;
@@ -26,7 +27,8 @@ const SCRIPT: &str = "script";
 pub(crate) fn router(app: &App) -> Router {
     match app.demo() {
         Some(demo) => {
-            Router::new().route(PATH, get(show).post(switch)).with_state(Arc::clone(demo))
+            let state = (app.clone(), Arc::clone(demo));
+            Router::new().route(PATH, get(show).post(switch)).with_state(state)
         }
         None => Router::new(),
     }
@@ -50,18 +52,18 @@ struct Switch {
     fault: Option<String>,
 }
 
-async fn show(State(demo): State<Arc<Demo>>, headers: HeaderMap) -> Response {
+async fn show(State((app, demo)): State<(App, Arc<Demo>)>, headers: HeaderMap) -> Response {
     let accepted = headers.get(header::ACCEPT).and_then(|kinds| kinds.to_str().ok());
     if accepted.is_some_and(|kinds| kinds.contains("application/json")) {
         return list(&demo);
     }
-    let page = pages::frame("Faults", &page(&demo));
+    let page = pages::frame("Faults", &page(&app, &demo, &app.base_url(&headers)));
     let no_store = [(header::CACHE_CONTROL, "no-store")];
     (no_store, Html(page.into_string())).into_response()
 }
 
 async fn switch(
-    State(demo): State<Arc<Demo>>,
+    State((_, demo)): State<(App, Arc<Demo>)>,
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, Refusal> {
@@ -122,30 +124,41 @@ impl Demo {
     }
 }
 
-fn page(demo: &Demo) -> Markup {
+fn page(app: &App, demo: &Demo, base: &str) -> Markup {
     html! {
         h1 { "Faults" }
         p {
             "The city's producers are well, unless you switch them to something else. What their "
-            "readers notice is on the page of each feed."
+            "readers notice is on the page of each feed, once the feed was asked for again: a feed in "
+            "trouble is asked for less and less often."
         }
         div.panel {
             table.table {
-                thead { tr { th scope="col" { "Feed" } th scope="col" { "Now" } th scope="col" { "Switch to" } } }
-                tbody { @for item in demo.items() { (row(&item)) } }
+                thead { tr { @for name in COLUMNS { th scope="col" { (name) } } } }
+                tbody { @for item in demo.items() { (row(&item, asked_in(app, item.feed))) } }
             }
         }
-        p { "By program: " code { "curl -d 'feed=city-trips&fault=hang' http://127.0.0.1:8080" (PATH) } }
+        p { "By program: " code { "curl -d 'feed=city-trips&fault=hang' " (base) (PATH) } }
     }
 }
 
-fn row(item: &Item) -> Markup {
+/// What the page's table shows of each feed.
+const COLUMNS: [&str; 4] = ["Feed", "Now", "Asked again", "Switch to"];
+
+/// How long until a feed's producer is asked again, on the city's clock; `None` while it is asked.
+fn asked_in(app: &App, feed: &str) -> Option<Duration> {
+    let next = app.ingest().feed(feed)?.status().next_poll?;
+    Some(next.since(app.now())).filter(|wait| !wait.is_zero())
+}
+
+fn row(item: &Item, asked_in: Option<Duration>) -> Markup {
     let now = item.fault.unwrap_or("well");
     let by = if item.switched { "switched by hand" } else { "by its script" };
     html! {
         tr {
             th scope="row" { a href={ "/feeds/" (item.feed) } { (item.feed) } }
             td { strong { (now) } " (" (by) ")" }
+            td { @match asked_in { Some(wait) => { "in " (wait.as_secs() + 1) " s" } None => "now" } }
             td {
                 form method="post" action=(PATH) {
                     input type="hidden" name="feed" value=(item.feed);

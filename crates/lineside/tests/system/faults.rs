@@ -108,3 +108,19 @@ async fn a_fault_is_switched_by_form_or_json_and_only_for_known_feeds() {
     }
     server.stop().await;
 }
+
+#[tokio::test]
+async fn the_page_names_its_own_address_and_when_each_feed_is_asked_again() {
+    let server = demo(1.0, &[]).await;
+    let url = server.url();
+    until_status(&url, "city-trips", "fresh").await;
+    let page = get(&format!("{url}/demo/faults")).await.text().await.unwrap();
+    let command = format!("curl -d 'feed=city-trips&amp;fault=hang' {url}/demo/faults");
+    assert!(page.contains(&command), "{page}");
+    let row = page.split("<tr>").find(|row| row.contains("/feeds/city-trips"));
+    let row = row.expect("each feed has a row");
+    // The demo asks every two seconds, give or take.
+    let told = ["<td>now</td>", "<td>in 1 s</td>", "<td>in 2 s</td>", "<td>in 3 s</td>"];
+    assert!(told.iter().any(|cell| row.contains(cell)), "{row}");
+    server.stop().await;
+}
