@@ -18,8 +18,6 @@ const FUZZ_SECONDS_DEFAULT: u32 = 300;
 const PREEMPTIONS: u32 = models::PREEMPTIONS + 1;
 /// Random interleavings of each model.
 const MODEL_RUNS: u32 = 100_000;
-/// Cases of each property test under miri, which takes a hundred times as long.
-const MIRI_CASES: u32 = 8;
 
 pub(crate) const VERB: Verb = Verb {
     name: "deep",
@@ -92,8 +90,7 @@ fn miri(tree: &Tree) -> anyhow::Result<()> {
     run(nightly(tree)
         .args(["miri", "test", "--locked", "--package", "lineside-sync"])
         // Property tests look for the cases that failed before; parking_lot keeps pointers as numbers.
-        .env("MIRIFLAGS", "-Zmiri-disable-isolation -Zmiri-permissive-provenance")
-        .env("PROPTEST_CASES", MIRI_CASES.to_string()))
+        .env("MIRIFLAGS", "-Zmiri-disable-isolation -Zmiri-permissive-provenance"))
 }
 
 /// The sanitizer has to see inside of the standard library, which is then built from its source.
