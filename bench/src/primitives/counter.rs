@@ -44,7 +44,17 @@ fn measure(bench: &Bench, threads: usize) -> anyhow::Result<BTreeMap<&'static st
     let prometheus = IntCounter::new("bumps", "bumps")?;
     let local = ours.clone();
     bench.medians(vec![
-        ("ours", Box::new(move || Ok(millions(threads, time, || || ours.increment())))),
+        (
+            "ours",
+            Box::new(move || {
+                // A clone for each thread, as threads have.
+                let handle = || {
+                    let ours = ours.clone();
+                    move || ours.increment()
+                };
+                Ok(millions(threads, time, handle))
+            }),
+        ),
         (
             LOCAL,
             Box::new(move || {

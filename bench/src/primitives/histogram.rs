@@ -52,7 +52,7 @@ fn measure(bench: &Bench, threads: usize) -> anyhow::Result<BTreeMap<&'static st
         options.buckets(prometheus::exponential_buckets(1.0, 2.0, 20)?),
     )?;
     bench.medians(vec![
-        ("ours", Box::new(move || Ok(recording(threads, time, || |value| ours.record(value))))),
+        ("ours", Box::new(move || Ok(recording(threads, time, || handle(&ours))))),
         (
             LOCAL,
             Box::new(move || {
@@ -63,7 +63,7 @@ fn measure(bench: &Bench, threads: usize) -> anyhow::Result<BTreeMap<&'static st
                 Ok(recording(threads, time, handle))
             }),
         ),
-        (COARSE, Box::new(move || Ok(recording(threads, time, || |value| coarse.record(value))))),
+        (COARSE, Box::new(move || Ok(recording(threads, time, || handle(&coarse))))),
         (RECORDER, Box::new(move || with_recorders(threads, time))),
         (SHARED, Box::new(move || Ok(recording(threads, time, || |value| shared.record(value))))),
         (
@@ -93,6 +93,12 @@ fn add_rows(bench: &mut Bench, threads: usize, figures: &BTreeMap<&'static str, 
         row = row.at_least_times(2.5, RECORDER);
     }
     bench.report.add(row);
+}
+
+/// Each thread has a handle of its own, as threads do.
+fn handle<const BITS: u32>(histogram: &Histogram<BITS>) -> impl FnMut(u64) + use<BITS> {
+    let histogram = histogram.clone();
+    move |value| histogram.record(value)
 }
 
 /// Millions of values in 5 seconds.
