@@ -16,7 +16,7 @@ const THREADS: [usize; 6] = [1, 2, 4, 8, 20, 64];
 /// How many threads the published workload has.
 const PUBLISHED: usize = 20;
 /// Threads look whether it is over once in so many bumps.
-pub(super) const BATCH: u64 = 1_024;
+const BATCH: u64 = 1_024;
 
 const LOCAL: &str = "ours, local handle";
 const FAST_COUNTER: &str = "fast-counter";
@@ -99,11 +99,7 @@ fn add_rows(bench: &mut Bench, threads: usize, figures: &BTreeMap<&'static str, 
 }
 
 /// Millions in 5 seconds that so many threads do, each with what `ready` gives it.
-pub(super) fn millions<W: FnMut()>(
-    threads: usize,
-    time: Duration,
-    ready: impl Fn() -> W + Sync,
-) -> f64 {
+fn millions<W: FnMut()>(threads: usize, time: Duration, ready: impl Fn() -> W + Sync) -> f64 {
     let work = |seat: Seat<'_>| {
         let mut once = ready();
         while seat.goes_on(BATCH) {

@@ -1,6 +1,6 @@
 //! `histogram`: values recorded by many threads, measured for a fifth of a second and given for five.
 //!
-//! The values spread over six powers of ten, as latencies do. Ours has 7 bits here, the precision of hdrhistogram's two
+//! The values are spread evenly over six powers of ten. Ours has 7 bits here, the precision of hdrhistogram's two
 //! digits; with the usual 5 bits it is beside it. hdrhistogram's recorder is one thread's own, as our local handle is.
 
 use std::collections::BTreeMap;
@@ -11,13 +11,15 @@ use hdrhistogram::sync::SyncHistogram;
 use lineside_sync::histogram::Histogram;
 use prometheus::HistogramOpts;
 
-use super::counter::millions;
-use super::{Bench, Series};
+use super::crowd::Seat;
+use super::{Bench, Series, crowd};
 use crate::report::Row;
 
 const THREADS: [usize; 6] = [1, 2, 4, 8, 20, 64];
 /// How many threads the published workload has.
 const PUBLISHED: usize = 20;
+/// Threads look whether it is over once in so many values.
+const BATCH: usize = 1_024;
 const BITS: u32 = 7;
 /// The same precision, as hdrhistogram counts it.
 const DIGITS: u8 = 2;
@@ -103,14 +105,20 @@ fn handle<const BITS: u32>(histogram: &Histogram<BITS>) -> impl FnMut(u64) + use
 
 /// Millions of values in 5 seconds.
 fn recording<R: FnMut(u64)>(threads: usize, time: Duration, ready: impl Fn() -> R + Sync) -> f64 {
-    millions(threads, time, || {
-        let (mut record, mut state) = (ready(), 12_345_u64);
-        move || {
-            // The constants of Knuth's MMIX: one multiplication is little beside what is measured.
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            record(state >> 44);
+    let values = values();
+    let work = |seat: Seat<'_>| {
+        let mut record = ready();
+        while seat.goes_on(BATCH as u64) {
+            values.iter().for_each(|&value| record(value));
         }
-    })
+    };
+    crowd::rate(threads, time, time, work, || ()).0 * 5.0 / 1e6
+}
+
+/// Of all sizes up to 4 seconds of nanoseconds; made beforehand, because chance costs as much as a record.
+fn values() -> Vec<u64> {
+    let mut rng = fastrand::Rng::with_seed(BATCH as u64);
+    (0..BATCH).map(|_| u64::from(rng.u32(..)) >> rng.u32(..20)).collect()
 }
 
 fn with_recorders(threads: usize, time: Duration) -> anyhow::Result<f64> {
