@@ -26,7 +26,9 @@ mod tests {
 
     #[test]
     fn buckets_follow_one_another_without_gaps() {
-        for bits in [0, 1, 5, 7, 16] {
+        // A million buckets take miri for ever.
+        let precisions: &[u32] = if cfg!(miri) { &[0, 1, 5] } else { &[0, 1, 5, 7, 16] };
+        for &bits in precisions {
             let mut next = Some(0_u64);
             for bucket in 0..count(bits) {
                 let least = next.expect("values are left for every bucket");
