@@ -9,12 +9,9 @@ use lineside_sync::counter::Counter;
 use prometheus::IntCounter;
 
 use super::crowd::Seat;
-use super::{Bench, Series, crowd};
+use super::{Bench, PUBLISHED_THREADS, crowd};
 use crate::report::Row;
 
-const THREADS: [usize; 6] = [1, 2, 4, 8, 20, 64];
-/// How many threads the published workload has.
-const PUBLISHED: usize = 20;
 /// Threads look whether it is over once in so many bumps.
 const BATCH: u64 = 1_024;
 
@@ -24,17 +21,8 @@ const ATOMIC: &str = "AtomicU64";
 const PROMETHEUS: &str = "prometheus IntCounter";
 
 pub(super) fn run(bench: &mut Bench) -> anyhow::Result<()> {
-    let mut by_threads = Vec::new();
-    for threads in THREADS {
-        let figures = measure(bench, threads)?;
-        add_rows(bench, threads, &figures);
-        by_threads.push((threads as f64, figures));
-    }
-    let series = ["ours", LOCAL, FAST_COUNTER, ATOMIC, PROMETHEUS].map(|name| {
-        let points = by_threads.iter().map(|(threads, figures)| (*threads, figures[name]));
-        Series::new(name, points.collect())
-    });
-    bench.plot("counter", "threads", "million bumps in 5 seconds", series.into())
+    let names = ["ours", LOCAL, FAST_COUNTER, ATOMIC, PROMETHEUS];
+    bench.by_threads("counter", "million bumps in 5 seconds", names, measure, add_rows)
 }
 
 fn measure(bench: &Bench, threads: usize) -> anyhow::Result<BTreeMap<&'static str, f64>> {
@@ -85,12 +73,12 @@ fn add_rows(bench: &mut Bench, threads: usize, figures: &BTreeMap<&'static str, 
     for name in [LOCAL, FAST_COUNTER, ATOMIC, PROMETHEUS] {
         row = row.beside(name, figures[name]);
     }
-    if threads == PUBLISHED {
+    if threads == PUBLISHED_THREADS {
         let recorded = [("ets", 66.6), ("counters", 257.0), ("atomics", 62.1)];
         for (kind, figure) in recorded {
             let name = format!("OTP {kind}");
             row = row
-                .beside(&name, bench.erlang(&format!("counter_{kind}_{PUBLISHED}")))
+                .beside(&name, bench.erlang(&format!("counter_{kind}_{PUBLISHED_THREADS}")))
                 .recorded(&name, figure);
         }
         row = row.at_least_times(2.0, FAST_COUNTER).at_least_times(15.0, "OTP counters");
@@ -106,5 +94,5 @@ fn millions<W: FnMut()>(threads: usize, time: Duration, ready: impl Fn() -> W + 
             (0..BATCH).for_each(|_| once());
         }
     };
-    crowd::rate(threads, time, time, work, || ()).0 * 5.0 / 1e6
+    crowd::millions_in_5_s(threads, time, work)
 }

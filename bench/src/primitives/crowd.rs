@@ -60,3 +60,12 @@ pub(super) fn rate<T: Send>(
         ((after - before) as f64 / (ended - begun).as_secs_f64(), given.collect())
     })
 }
+
+/// Millions that so many threads do in 5 seconds, as the published figures are given.
+pub(super) fn millions_in_5_s(
+    threads: usize,
+    time: Duration,
+    work: impl Fn(Seat<'_>) + Sync,
+) -> f64 {
+    rate(threads, time, time, work, || ()).0 * 5.0 / 1e6
+}

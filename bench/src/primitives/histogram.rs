@@ -12,12 +12,9 @@ use lineside_sync::histogram::Histogram;
 use prometheus::HistogramOpts;
 
 use super::crowd::Seat;
-use super::{Bench, Series, crowd};
+use super::{Bench, PUBLISHED_THREADS, crowd};
 use crate::report::Row;
 
-const THREADS: [usize; 6] = [1, 2, 4, 8, 20, 64];
-/// How many threads the published workload has.
-const PUBLISHED: usize = 20;
 /// Threads look whether it is over once in so many values.
 const BATCH: usize = 1_024;
 const BITS: u32 = 7;
@@ -31,17 +28,8 @@ const PROMETHEUS: &str = "prometheus Histogram";
 const SHARED: &str = "shared array of atomics";
 
 pub(super) fn run(bench: &mut Bench) -> anyhow::Result<()> {
-    let mut by_threads = Vec::new();
-    for threads in THREADS {
-        let figures = measure(bench, threads)?;
-        add_rows(bench, threads, &figures);
-        by_threads.push((threads as f64, figures));
-    }
-    let series = ["ours", LOCAL, COARSE, RECORDER, SHARED, PROMETHEUS].map(|name| {
-        let points = by_threads.iter().map(|(threads, figures)| (*threads, figures[name]));
-        Series::new(name, points.collect())
-    });
-    bench.plot("histogram", "threads", "million values in 5 seconds", series.into())
+    let names = ["ours", LOCAL, COARSE, RECORDER, SHARED, PROMETHEUS];
+    bench.by_threads("histogram", "million values in 5 seconds", names, measure, add_rows)
 }
 
 fn measure(bench: &Bench, threads: usize) -> anyhow::Result<BTreeMap<&'static str, f64>> {
@@ -91,7 +79,7 @@ fn add_rows(bench: &mut Bench, threads: usize, figures: &BTreeMap<&'static str, 
                 .recorded(&name, figure);
         }
     }
-    if threads == PUBLISHED {
+    if threads == PUBLISHED_THREADS {
         row = row.at_least_times(2.5, RECORDER);
     }
     bench.report.add(row);
@@ -112,7 +100,7 @@ fn recording<R: FnMut(u64)>(threads: usize, time: Duration, ready: impl Fn() -> 
             values.iter().for_each(|&value| record(value));
         }
     };
-    crowd::rate(threads, time, time, work, || ()).0 * 5.0 / 1e6
+    crowd::millions_in_5_s(threads, time, work)
 }
 
 /// Of all sizes up to 4 seconds of nanoseconds; made beforehand, because chance costs as much as a record.

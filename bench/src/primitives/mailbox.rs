@@ -9,7 +9,7 @@ use lineside_sync::mailbox::{self, Options};
 
 use self::contenders::{
     ConcurrentQueue, Crossbeam, CrossbeamUnbounded, Crossfire, Flume, Kanal, KanalUnbounded, Large,
-    Message, Ours, OursSingly, Std, Thingbuf, Tokio, Word, rate,
+    Message, Ours, Std, Thingbuf, Tokio, Word, rate,
 };
 use super::{Bench, Contender, Series};
 use crate::report::Row;
@@ -61,7 +61,7 @@ fn sweep(
 }
 
 macro_rules! contenders {
-    ($message:ty, $n_senders:expr, $length:expr, $($name:literal: $queue:ident),+ $(,)?) => {
+    ($message:ty, $n_senders:expr, $length:expr, $($name:literal: $queue:ty),+ $(,)?) => {
         vec![$((
             $name,
             Box::new(move || Ok(rate::<$message, $queue>($n_senders, $length)))
@@ -73,8 +73,8 @@ macro_rules! contenders {
 fn contenders_of<M: Message>(n_senders: usize, length: Duration) -> Vec<Contender<'static>> {
     contenders!(
         M, n_senders, length,
-        "ours": Ours,
-        "ours, one by one": OursSingly,
+        "ours": Ours<false>,
+        "ours, one by one": Ours<true>,
         "crossbeam": Crossbeam,
         "crossbeam unbounded": CrossbeamUnbounded,
         "kanal": Kanal,
@@ -135,7 +135,7 @@ fn backlog(bench: &mut Bench) -> anyhow::Result<()> {
     // As many as may wait in the slots and in the single queue, and as many again in the receiver's hands.
     let bound = 2 * (options.credits + slots_in_use * options.slot_credits);
     let length = Duration::from_millis(bench.effort.size(20, 150) as u64);
-    let ours = contenders::backlog::<Large, Ours>(slots_in_use, length);
+    let ours = contenders::backlog::<Large, Ours<false>>(slots_in_use, length);
     let kanal = contenders::backlog::<Large, KanalUnbounded>(slots_in_use, length);
     let row = Row::new("mailbox, largest backlog of 16 senders, 800 bytes", ours as f64, "");
     bench.report.add(row.beside("kanal unbounded", kanal as f64).at_most(bound as f64));

@@ -24,6 +24,11 @@ use crate::{
     rounds::{Effort, median, timed},
 };
 
+/// How many threads add to one counter or histogram.
+const THREADS: [usize; 6] = [1, 2, 4, 8, 20, 64];
+/// How many the published workload has.
+const PUBLISHED_THREADS: usize = 20;
+
 /// What measures one primitive.
 type Measure = fn(&mut Bench) -> anyhow::Result<()>;
 
@@ -105,6 +110,28 @@ impl Bench {
             std::array::from_fn(|at| median(samples.iter().map(|sample| sample[at])))
         };
         Ok(samples.iter().map(|(&name, samples)| (name, median_of(samples))).collect())
+    }
+
+    /// Measures with more and more threads, adds the rows of each, and draws a line for each of `names`.
+    pub(super) fn by_threads<const N: usize>(
+        &mut self,
+        name: &'static str,
+        y: &'static str,
+        names: [&'static str; N],
+        measure: impl Fn(&Bench, usize) -> anyhow::Result<BTreeMap<&'static str, f64>>,
+        add_rows: impl Fn(&mut Bench, usize, &BTreeMap<&'static str, f64>),
+    ) -> anyhow::Result<()> {
+        let mut by_threads = Vec::new();
+        for threads in THREADS {
+            let figures = measure(self, threads)?;
+            add_rows(self, threads, &figures);
+            by_threads.push((threads as f64, figures));
+        }
+        let series = names.map(|name| {
+            let points = by_threads.iter().map(|(threads, figures)| (*threads, figures[name]));
+            Series::new(name, points.collect())
+        });
+        self.plot(name, "threads", y, series.into())
     }
 
     /// Draws `target/bench/primitives-<name>.svg`, ours as the first series. The `x` axis is one of senders, readers or

@@ -17,21 +17,26 @@ mod chosen {
     }
 }
 
-#[cfg(loom)]
+#[cfg(any(loom, shuttle))]
 mod chosen {
-    pub(crate) use loom::{
+    #[cfg(loom)]
+    use loom as checker;
+    #[cfg(all(shuttle, not(loom)))]
+    use shuttle as checker;
+
+    pub(crate) use checker::{
         hint,
         sync::{Arc, MutexGuard, atomic},
         thread,
     };
 
-    /// loom's mutex with the face of the real one.
+    /// The checker's mutex with the face of the real one.
     #[derive(Debug, Default)]
-    pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
+    pub(crate) struct Mutex<T>(checker::sync::Mutex<T>);
 
     impl<T> Mutex<T> {
         pub(crate) fn new(value: T) -> Self {
-            Self(loom::sync::Mutex::new(value))
+            Self(checker::sync::Mutex::new(value))
         }
 
         pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
@@ -44,37 +49,4 @@ mod chosen {
     }
 }
 
-#[cfg(all(shuttle, not(loom)))]
-mod chosen {
-    pub(crate) use shuttle::{
-        hint,
-        sync::{Arc, MutexGuard, atomic},
-        thread,
-    };
-
-    /// shuttle's mutex with the face of the real one.
-    #[derive(Debug, Default)]
-    pub(crate) struct Mutex<T>(shuttle::sync::Mutex<T>);
-
-    impl<T> Mutex<T> {
-        pub(crate) fn new(value: T) -> Self {
-            Self(shuttle::sync::Mutex::new(value))
-        }
-
-        pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
-            self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-        }
-
-        pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
-            self.0.try_lock().ok()
-        }
-    }
-}
-
-#[allow(
-    unused_imports,
-    dead_code,
-    clippy::allow_attributes,
-    clippy::allow_attributes_without_reason
-)]
 pub(crate) use chosen::*;

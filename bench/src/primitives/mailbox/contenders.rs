@@ -125,10 +125,10 @@ fn run<M: Message, Q: Queue<M>>(
     (received, start.get().map_or(Duration::ZERO, |start| end - *start))
 }
 
-/// The mailbox, received in batches.
-pub(super) struct Ours;
+/// The mailbox, received in batches, or message by message.
+pub(super) struct Ours<const SINGLY: bool = false>;
 
-impl<M: Message> Queue<M> for Ours {
+impl<M: Message, const SINGLY: bool> Queue<M> for Ours<SINGLY> {
     type Sender = mailbox::Sender<M>;
     type Receiver = mailbox::Receiver<M>;
 
@@ -141,30 +141,14 @@ impl<M: Message> Queue<M> for Ours {
     }
 
     fn receive(mut receiver: Self::Receiver, mut take: impl FnMut(M)) {
-        while receiver.wait() {
-            receiver.drain().for_each(&mut take);
-        }
-    }
-}
-
-/// The mailbox, received message by message.
-pub(super) struct OursSingly;
-
-impl<M: Message> Queue<M> for OursSingly {
-    type Sender = mailbox::Sender<M>;
-    type Receiver = mailbox::Receiver<M>;
-
-    fn open() -> (Self::Sender, Self::Receiver) {
-        mailbox::new(Options::default())
-    }
-
-    fn send(sender: &Self::Sender, message: M) {
-        let _ = sender.send(message);
-    }
-
-    fn receive(mut receiver: Self::Receiver, mut take: impl FnMut(M)) {
-        while let Some(message) = receiver.recv() {
-            take(message);
+        if SINGLY {
+            while let Some(message) = receiver.recv() {
+                take(message);
+            }
+        } else {
+            while receiver.wait() {
+                receiver.drain().for_each(&mut take);
+            }
         }
     }
 }
@@ -186,10 +170,11 @@ macro_rules! channel {
                 let _ = sender.$send(message);
             }
 
-            #[allow(unused_mut, clippy::allow_attributes, reason = "of some only")]
             fn receive(mut receiver: Self::Receiver, mut take: impl FnMut(M)) {
-                // Some say `None` at the end and some an error.
-                while let Some(message) = receiver.$receive().into_iter().next() {
+                // Some say `None` at the end and some an error; some want the receiver for themselves.
+                while let Some(message) =
+                    <Self::Receiver>::$receive(&mut receiver).into_iter().next()
+                {
                     take(message);
                 }
             }

@@ -109,7 +109,7 @@ pub(crate) async fn represent_pages(
         return Refusal::Internal.into_response();
     };
     let mut reply = Representation::new(kind, body).passing().reply(&wants, &app).await;
-    // A page says itself how long it is good.
+    // The length was that of the plain body. What else the page said, how long it is good above all, goes before.
     parts.headers.remove(header::CONTENT_LENGTH);
     reply.headers_mut().extend(parts.headers);
     reply
