@@ -24,8 +24,8 @@ impl Seat<'_> {
     }
 }
 
-/// What all threads together do in a second, and what each gives in the end. `beside` is called on this thread meanwhile
-/// at each `tick`.
+/// What all threads together do in a second, and what each gives in the end. `beside` is called on a thread of its own
+/// meanwhile at each `tick`: a lock that starves its writer holds up that thread and not the measurement.
 ///
 /// What counts is done between two looks of this thread: on a crowded machine it comes to its turn late, at the
 /// start as at the end.
@@ -34,7 +34,7 @@ pub(super) fn rate<T: Send>(
     time: Duration,
     tick: Duration,
     work: impl Fn(Seat<'_>) -> T + Sync,
-    mut beside: impl FnMut(),
+    mut beside: impl FnMut() + Send,
 ) -> (f64, Vec<T>) {
     let (stop, start) = (AtomicBool::new(false), Barrier::new(threads + 1));
     let done: Vec<Done> = (0..threads).map(|_| Done::default()).collect();
@@ -48,12 +48,15 @@ pub(super) fn rate<T: Send>(
             })
         };
         let crowd: Vec<_> = done.iter().map(spawn).collect();
+        scope.spawn(|| {
+            while !stop.load(Relaxed) {
+                beside();
+                thread::sleep(tick.min(time));
+            }
+        });
         start.wait();
         let (begun, before) = so_far();
-        while begun.elapsed() < time {
-            beside();
-            thread::sleep(tick.min(time));
-        }
+        thread::sleep(time);
         let (ended, after) = so_far();
         stop.store(true, Relaxed);
         let given = crowd.into_iter().map(|thread| thread.join().expect("a thread does its work"));

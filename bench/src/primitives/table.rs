@@ -134,7 +134,7 @@ fn compete<R: FnMut(usize) -> u8>(
     readers: usize,
     time: Duration,
     reader: impl Fn() -> R + Sync,
-    swap: impl Fn(Value),
+    swap: impl Fn(Value) + Send + Sync,
 ) -> Figures {
     let read_on = |seat: crowd::Seat<'_>| {
         let (mut read, mut samples) = (reader(), Vec::with_capacity(1 << 16));

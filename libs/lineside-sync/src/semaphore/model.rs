@@ -15,6 +15,7 @@ use crate::primitive::thread;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mistake {
     ChecksThenActs,
+    #[cfg_attr(not(loom), expect(dead_code, reason = "an order of memory, which loom alone shows"))]
     ComesBackUnordered,
     ComesBackInTwoSteps,
     LimitIsStored,
