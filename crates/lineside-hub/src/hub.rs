@@ -26,7 +26,7 @@ pub struct Hub {
     rng: Mutex<fastrand::Rng>,
     counters: Arc<Counters>,
     next_batch: AtomicU64,
-    next_session: AtomicU64,
+    next_listener: AtomicU64,
     /// Held by whoever shrinks rooms; nobody waits for it.
     shrinking: Mutex<()>,
 }
@@ -49,7 +49,7 @@ impl Hub {
             rng: Mutex::new(fastrand::Rng::with_seed(seed)),
             counters: Arc::default(),
             next_batch: AtomicU64::new(1),
-            next_session: AtomicU64::new(1),
+            next_listener: AtomicU64::new(1),
             shrinking: Mutex::new(()),
         })
     }
@@ -93,8 +93,12 @@ impl Hub {
         listener: Arc<dyn Listener>,
         limits: SessionLimits,
     ) -> Session {
-        let number = self.next_session.fetch_add(1, Ordering::Relaxed);
-        Session::new(self.clone(), number, listener, limits)
+        Session::alone(self.clone(), self.next_listener(), listener, limits)
+    }
+
+    /// The number of a new listener: a session by itself, or a partition.
+    pub(crate) fn next_listener(&self) -> u64 {
+        self.next_listener.fetch_add(1, Ordering::Relaxed)
     }
 
     /// The name under which a client lists its position in this channel's sequence, to be known before

@@ -7,6 +7,7 @@
 //! - [`Interest`]: what anybody listens to, so that what nobody listens to costs nothing
 //! - [`Batch`]: how publishers append; one signal per listener and batch
 //! - [`Session`]: a client's side; it pulls, so a slow one slows only itself
+//! - [`Audience`]: all sessions of a partition as one listener
 //! - [`Hub`]: all rooms of this node
 //!
 //! # What it must not know
@@ -35,14 +36,16 @@ mod room;
 mod interest;
 mod batch;
 mod session;
+mod audience;
 mod hub;
 
+pub use audience::{Audience, Seat};
 pub use batch::Batch;
 pub use channel::{BadChannel, Channel, decode_segment, encode_segment};
 pub use hub::Hub;
 pub use interest::Interest;
 pub use limits::{CHANNEL_BYTES_MAX, HubConfig, SessionLimits};
-pub use listener::Listener;
+pub use listener::{Listener, Workers};
 pub use metrics::Metrics;
 pub use position::{BadPosition, Epoch, Position};
 pub use publication::{FRAME_SLOTS, Payload, Publication};

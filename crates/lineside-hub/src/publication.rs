@@ -10,7 +10,7 @@ use lineside_sync::ring::Item;
 use crate::limits::PUBLICATION_OVERHEAD;
 
 /// How many codecs may keep a frame beside the data. Which slot is whose is settled in the wire crate.
-pub const FRAME_SLOTS: usize = 4;
+pub const FRAME_SLOTS: usize = 6;
 
 /// Data with the frames that codecs have made of it.
 ///

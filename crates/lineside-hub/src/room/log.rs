@@ -9,7 +9,7 @@ use lineside_sync::ring::{Bounds, HasRing, Ring};
 
 use super::EncodedState;
 use crate::limits::RING_STATES_MAX;
-use crate::listener::Signal;
+use crate::listener::Ear;
 use crate::publication::Publication;
 use crate::{Epoch, HubConfig, Position};
 
@@ -27,13 +27,12 @@ pub(super) struct Log {
     pub(super) state_used: Duration,
     /// How large the state was when last read: the measure for the ring.
     pub(super) state_bytes_last: usize,
-    /// The number of the read under way.
-    pub(super) reading: Option<u64>,
-    pub(super) reads: u64,
-    /// Who is to be told when the read ends. Bound: once per listener.
-    pub(super) waiters: Vec<Arc<Signal>>,
+    /// Somebody reads the state.
+    pub(super) reading: bool,
+    /// Who is to be told when the read ends, each once.
+    pub(super) waiters: Listeners<Ear>,
     /// Bound: the program's limit of sessions.
-    pub(super) listeners: Listeners<Arc<Signal>>,
+    pub(super) listeners: Listeners<Ear>,
     /// When the last listener left, or the room was made.
     pub(super) quiet_since: Duration,
     pub(super) closed: bool,
@@ -61,9 +60,8 @@ impl Log {
             spent_state: None,
             state_used: now,
             state_bytes_last: 0,
-            reading: None,
-            reads: 0,
-            waiters: Vec::new(),
+            reading: false,
+            waiters: Listeners::new(),
             listeners: Listeners::new(),
             quiet_since: now,
             closed: false,

@@ -16,9 +16,10 @@ use lineside_sync::fanout::{Signals, Topic};
 use lineside_sync::ring::Shared;
 
 pub use self::state::EncodedState;
+pub(crate) use self::state::Taken;
 
 use self::log::Log;
-use crate::listener::Signal;
+use crate::listener::Ear;
 use crate::metrics::Counters;
 use crate::publication::Publication;
 use crate::{Channel, Epoch, HubConfig, Listener, Position, RoomKey};
@@ -82,7 +83,7 @@ impl Room {
         log.epoch.map(|epoch| Position { epoch, offset: log.ring.top() })
     }
 
-    /// How many sessions listen.
+    /// How many listen: sessions by themselves, and partitions with sessions here.
     pub fn listeners(&self) -> usize {
         self.log.lock().listeners.len()
     }
@@ -117,19 +118,19 @@ impl Room {
         result
     }
 
-    /// Lets a session listen; false when the room has been closed and another is to be found.
-    pub(crate) fn join(&self, signal: &Arc<Signal>) -> bool {
+    /// Lets somebody listen; false when the room has been closed and another is to be found.
+    pub(crate) fn join(&self, ear: Ear) -> bool {
         let mut log = self.log.lock();
         if !log.closed {
-            log.listeners.insert(signal.clone());
+            log.listeners.insert(ear);
         }
         !log.closed
     }
 
-    pub(crate) fn leave(&self, signal: &Signal, now: Duration) {
+    pub(crate) fn leave(&self, number: u64, now: Duration) {
         let mut log = self.log.lock();
-        log.listeners.remove(signal.number());
-        log.waiters.retain(|waiter| waiter.number() != signal.number());
+        log.listeners.remove(number);
+        log.waiters.remove(number);
         log.quiet_since = now;
     }
 
@@ -194,7 +195,7 @@ impl Room {
             let listeners = log.listeners.iter().filter(|_| before.is_some());
             (true, listeners.cloned().collect())
         });
-        woken.iter().for_each(|signal| signal.notify());
+        woken.iter().for_each(Ear::notify);
         settled
     }
 

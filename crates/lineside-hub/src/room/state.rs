@@ -1,7 +1,7 @@
 //! A room's state, encoded once and shared.
 //!
-//! One reader at a time asks the source; others go on with their other rooms and are signaled when the
-//! state is there. What was read is kept and served, with the ring's entries after it, until the ring
+//! One reader at a time asks the source; others go on with their other rooms and are told when the
+//! state is there. A partition's sessions never ask themselves: a worker does it for them. What was read is kept and served, with the ring's entries after it, until the ring
 //! no longer reaches back to it.
 
 use std::sync::Arc;
@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use super::{Log, Room};
 use crate::limits::STATE_READ_ATTEMPTS;
-use crate::listener::Signal;
+use crate::listener::{Ear, Workers};
 use crate::publication::Payload;
-use crate::{Epoch, Position, State, StateSource};
+use crate::{Epoch, Hub, Position, State, StateSource};
 
 /// How things were at one position, in parts that are sent one by one.
 #[derive(Debug)]
@@ -58,26 +58,25 @@ pub(crate) struct Taken {
 }
 
 impl Room {
-    /// The state for a reader that holds `held`, or `None` while somebody else reads it: then the signal
-    /// is sent at the end. `waits_for` remembers, between calls, for which read that was arranged.
+    /// The state for a reader that holds `held`, or `None` while somebody else reads it: then `ear` is told at
+    /// the end.
     pub(crate) fn take_state(
         &self,
         source: &dyn StateSource,
         held: Option<Position>,
-        signal: &Arc<Signal>,
-        waits_for: &mut u64,
+        ear: &Ear,
         now: Duration,
     ) -> Option<Taken> {
         for attempt in 1.. {
-            let begun = match self.begin_read(held, signal, waits_for, now) {
+            let begun = match self.begin_read(held, ear, false, now) {
                 Begin::Ready(taken) => return Some(taken),
                 Begin::Wait => return None,
                 Begin::Read(begun) => begun,
             };
             let reading = Reading { room: self };
-            let state = source.read_state(&self.channel, self.key);
-            self.counters.states_encoded.increment();
-            let taken = self.end_read(begun, state, held, now, attempt == STATE_READ_ATTEMPTS);
+            let state = self.read(source);
+            let last = if attempt == STATE_READ_ATTEMPTS { Last::Taken } else { Last::No };
+            let taken = self.end_read(begun, state, held, now, last);
             drop(reading);
             if taken.is_some() {
                 return taken;
@@ -86,38 +85,64 @@ impl Room {
         None
     }
 
-    fn begin_read(
-        &self,
+    /// The state, if it is there. Otherwise a worker reads it, unless one does already, and `ear` is told when
+    /// it has.
+    pub(crate) fn ask_state(
+        self: &Arc<Self>,
+        hub: &Arc<Hub>,
+        workers: &dyn Workers,
         held: Option<Position>,
-        signal: &Arc<Signal>,
-        waits_for: &mut u64,
+        ear: &Ear,
         now: Duration,
-    ) -> Begin {
+    ) -> Option<Taken> {
+        match self.begin_read(held, ear, true, now) {
+            Begin::Ready(taken) => Some(taken),
+            Begin::Wait => None,
+            Begin::Read(begun) => {
+                let (room, hub) = (self.clone(), hub.clone());
+                let job = Reader { begun: Some(begun), room, hub };
+                workers.run(Box::new(move || job.read()));
+                None
+            }
+        }
+    }
+
+    fn read(&self, source: &dyn StateSource) -> State {
+        self.counters.states_encoded.increment();
+        source.read_state(&self.channel, self.key)
+    }
+
+    /// Begins to read, if nobody does. Then, or if the reader itself only `asks` for it, it is told at the end.
+    fn begin_read(&self, held: Option<Position>, ear: &Ear, asks: bool, now: Duration) -> Begin {
         let mut log = self.log.lock();
         if let Some(state) = log.state.clone() {
             log.state_used = now;
             return Begin::Ready(log.weigh(state, held));
         }
-        if let Some(read) = log.reading {
-            if *waits_for != read {
-                *waits_for = read;
-                log.waiters.push(signal.clone());
-            }
+        if log.reading || asks {
+            log.waiters.insert(ear.clone());
+        }
+        if log.reading {
             return Begin::Wait;
         }
-        log.reads += 1;
-        log.reading = Some(log.reads);
+        log.reading = true;
         Begin::Read(Begun { epoch: log.epoch, top: log.ring.top() })
     }
 
-    /// Keeps what was read. `None` when it is of no use any more, unless this is the `last` attempt.
+    /// For another attempt of the same read.
+    fn read_again(&self) -> Begun {
+        let log = self.log.lock();
+        Begun { epoch: log.epoch, top: log.ring.top() }
+    }
+
+    /// Keeps what was read. `None` when it is of no use any more, unless this is the last attempt.
     fn end_read(
         &self,
         begun: Begun,
         state: State,
         held: Option<Position>,
         now: Duration,
-        last: bool,
+        last: Last,
     ) -> Option<Taken> {
         let (taken, woken) = self.change(|log| {
             let position = match state.position.filter(|_| !self.key.counts_by_itself()) {
@@ -138,13 +163,13 @@ impl Room {
             let state = EncodedState::new(position, state);
             log.state_bytes_last = state.bytes();
             let covered = log.epoch == Some(position.epoch) && log.ring.covers(position.offset);
-            if covered {
+            if covered || last == Last::Kept {
                 log.state = Some(state.clone());
                 log.state_used = now;
             }
-            ((covered || last).then(|| log.weigh(state, held)), woken)
+            ((covered || last != Last::No).then(|| log.weigh(state, held)), woken)
         });
-        woken.iter().for_each(|signal| signal.notify());
+        woken.iter().for_each(Ear::notify);
         taken
     }
 }
@@ -169,6 +194,47 @@ struct Begun {
     top: u64,
 }
 
+/// Whether this is the last attempt at reading a state, and what then becomes of one that is not covered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Last {
+    No,
+    /// Who read it takes it.
+    Taken,
+    /// It is kept until the next publication, for those who wait for it.
+    Kept,
+}
+
+/// A read on a worker's thread. Dropped undone, it ends the read, and who waits asks again.
+struct Reader {
+    begun: Option<Begun>,
+    room: Arc<Room>,
+    hub: Arc<Hub>,
+}
+
+impl Reader {
+    fn read(mut self) {
+        let room = &*self.room;
+        for attempt in 1..=STATE_READ_ATTEMPTS {
+            let begun = match self.begun.take() {
+                Some(begun) => begun,
+                None => room.read_again(),
+            };
+            let state = room.read(self.hub.source());
+            let last = if attempt == STATE_READ_ATTEMPTS { Last::Kept } else { Last::No };
+            let now = self.hub.clock().monotonic();
+            if room.end_read(begun, state, None, now, last).is_some() {
+                return;
+            }
+        }
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        drop(Reading { room: &self.room });
+    }
+}
+
 /// Ends a read however it ends, so that a source that panics leaves nobody waiting for ever.
 struct Reading<'a> {
     room: &'a Room,
@@ -178,9 +244,9 @@ impl Drop for Reading<'_> {
     fn drop(&mut self) {
         let waiters = {
             let mut log = self.room.log.lock();
-            log.reading = None;
+            log.reading = false;
             std::mem::take(&mut log.waiters)
         };
-        waiters.iter().for_each(|signal| signal.notify());
+        waiters.iter().for_each(Ear::notify);
     }
 }

@@ -6,8 +6,10 @@
 
 mod delivery;
 mod sequence;
+mod side;
 mod subscription;
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
@@ -16,7 +18,9 @@ use lineside_sync::fanout;
 pub use self::delivery::{Delivery, Ended, SubscribeError, Subscribed};
 
 use self::sequence::Sequences;
+use self::side::Side;
 use self::subscription::{From, Step, Subscription};
+use crate::audience::{Chair, Member};
 use crate::listener::Signal;
 use crate::room::Claim;
 use crate::{Channel, Epoch, Hub, Listener, Position, ResolveError, Room, RoomKey, SessionLimits};
@@ -24,31 +28,43 @@ use crate::{Channel, Epoch, Hub, Listener, Position, ResolveError, Room, RoomKey
 /// A client's subscriptions. Dropping it leaves all rooms.
 pub struct Session {
     hub: Arc<Hub>,
-    signal: Arc<Signal>,
+    side: Side,
     limits: SessionLimits,
-    /// Bound: `SessionLimits::channels_max`.
-    subscriptions: Vec<Subscription>,
+    /// By number; a number that is free is taken again. Bound: `SessionLimits::channels_max`.
+    subscriptions: Vec<Option<Subscription>>,
     sequences: Sequences,
-    /// Whose turn it is.
+    /// Whose turn it is, where all are looked at.
     turn: usize,
+    /// Those with news, in turn, where the partition says which. Bound: each once.
+    news: VecDeque<u32>,
 }
 
 impl Session {
-    pub(crate) fn new(
+    /// A session that has a listener of its own.
+    pub(crate) fn alone(
         hub: Arc<Hub>,
         number: u64,
         listener: Arc<dyn Listener>,
         limits: SessionLimits,
     ) -> Self {
+        Self::new(hub, Side::Alone(Signal::new(number, listener)), limits)
+    }
+
+    /// A session of a partition.
+    pub(crate) fn seated(hub: Arc<Hub>, member: Member, limits: SessionLimits) -> Self {
+        Self::new(hub, Side::Seated(member), limits)
+    }
+
+    fn new(hub: Arc<Hub>, side: Side, limits: SessionLimits) -> Self {
         hub.counters().sessions.add(1);
-        let signal = Signal::new(number, listener);
         Self {
             hub,
-            signal,
+            side,
             limits,
             subscriptions: Vec::new(),
             sequences: Sequences::default(),
             turn: 0,
+            news: VecDeque::new(),
         }
     }
 
@@ -62,18 +78,20 @@ impl Session {
         channel: &Channel,
         from: Option<Position>,
     ) -> Result<Subscribed, SubscribeError> {
-        if self.subscriptions.iter().any(|subscription| subscription.room.channel() == channel) {
+        if self.find(channel).is_some() {
             return Err(SubscribeError::AlreadySubscribed);
         }
-        if self.subscriptions.len() >= self.limits.channels_max {
+        if self.subscriptions() >= self.limits.channels_max {
             return Err(SubscribeError::TooManyChannels);
         }
+        let free = self.subscriptions.iter().position(Option::is_none);
+        let number = free.unwrap_or(self.subscriptions.len());
         let key = self.hub.source().resolve(channel)?;
-        let room = self.enter(channel, key)?;
+        let (room, chair) = self.enter(channel, key, number as u32)?;
         let now = match self.settle(&room) {
             Ok(now) => now,
             Err(error) => {
-                self.leave(&room);
+                self.side.leave(&room, chair, &self.hub);
                 return Err(error);
             }
         };
@@ -95,7 +113,12 @@ impl Session {
         };
         let recovered = matches!(from, From::Covered(_));
         let since = self.hub.clock().monotonic();
-        self.subscriptions.push(Subscription::new(room, sequence, since, from));
+        let subscription = Subscription::new(room, chair, sequence, since, from);
+        match self.subscriptions.get_mut(number) {
+            Some(free) => *free = Some(subscription),
+            None => self.subscriptions.push(Some(subscription)),
+        }
+        self.note(number as u32);
         let counters = self.hub.counters();
         counters.subscriptions.add(1);
         if recovered {
@@ -106,33 +129,50 @@ impl Session {
 
     /// Stops listening; false when it did not listen.
     pub fn unsubscribe(&mut self, channel: &Channel) -> bool {
-        let index = self
-            .subscriptions
-            .iter()
-            .position(|subscription| subscription.room.channel() == channel);
-        if let Some(index) = index {
-            self.end(index);
+        let number = self.find(channel);
+        if let Some(number) = number {
+            self.end(number);
         }
-        index.is_some()
+        number.is_some()
     }
 
     /// How many channels it listens to.
     pub fn subscriptions(&self) -> usize {
-        self.subscriptions.len()
+        self.subscriptions.iter().flatten().count()
+    }
+
+    /// The channels that it listens to.
+    pub fn channels(&self) -> impl Iterator<Item = &Channel> {
+        self.subscriptions.iter().flatten().map(|it| it.room.channel())
+    }
+
+    /// Says that a subscription may have news: to be called for each seat that the session's
+    /// [`Audience`](crate::Audience) names. A session with a listener of its own needs it not.
+    pub fn note(&mut self, subscription: u32) {
+        if let Side::Alone(_) = self.side {
+            return;
+        }
+        if let Some(Some(it)) = self.subscriptions.get_mut(subscription as usize)
+            && !it.noted
+        {
+            it.noted = true;
+            self.news.push_back(subscription);
+        }
+    }
+
+    /// Whether the next thing to send is part of a state. Asked between deliveries, by who limits how many
+    /// states are under way.
+    pub fn is_given_state(&self) -> bool {
+        let next = self.news.front().and_then(|number| self.subscriptions.get(*number as usize));
+        next.is_some_and(|it| it.as_ref().is_some_and(Subscription::wants_state))
     }
 
     /// The next thing to send, or `None` when there is nothing now: the listener is then signaled once
     /// there is. To be called until it says `None`; until then no signal comes.
     pub fn next_delivery(&mut self) -> Option<Delivery> {
-        loop {
-            self.sequences.mark();
-            if let Some(delivery) = self.scan() {
-                return Some(delivery);
-            }
-            if !self.signal.take() {
-                self.sequences.raise(&mut self.subscriptions);
-                return None;
-            }
+        match self.side {
+            Side::Alone(_) => self.next_of_all(),
+            Side::Seated(_) => self.next_of_news(),
         }
     }
 
@@ -144,17 +184,33 @@ impl Session {
     /// again, the position stays where that one was before. Once a subscription has ended it speaks
     /// for the remaining ones only.
     pub fn held(&mut self) -> impl Iterator<Item = (&str, Position)> {
-        self.sequences.held(&self.subscriptions)
+        if let Side::Seated(_) = self.side {
+            self.sequences.mark();
+            let at_top = self.subscriptions.iter_mut().flatten().filter(|it| it.is_at_top());
+            self.sequences.raise(at_top);
+        }
+        self.sequences.held(self.subscriptions.iter().flatten())
     }
 
-    fn enter(&self, channel: &Channel, key: RoomKey) -> Result<Arc<Room>, SubscribeError> {
+    fn find(&self, channel: &Channel) -> Option<usize> {
+        let listens =
+            |it: &Option<Subscription>| it.as_ref().is_some_and(|it| it.room.channel() == channel);
+        self.subscriptions.iter().position(listens)
+    }
+
+    fn enter(
+        &self,
+        channel: &Channel,
+        key: RoomKey,
+        number: u32,
+    ) -> Result<(Arc<Room>, Option<Chair>), SubscribeError> {
         loop {
             let room = self.hub.enter(channel, key).ok_or(SubscribeError::TooManyRooms)?;
             if room.channel() != channel {
                 return Err(SubscribeError::KeyTaken);
             }
-            if room.join(&self.signal) {
-                return Ok(room);
+            if let Some(chair) = self.side.join(&room, number) {
+                return Ok((room, chair));
             }
         }
     }
@@ -177,46 +233,82 @@ impl Session {
         }
     }
 
+    /// Looks at all rooms, because its signal does not say which has something.
+    fn next_of_all(&mut self) -> Option<Delivery> {
+        loop {
+            self.sequences.mark();
+            if let Some(delivery) = self.scan() {
+                return Some(delivery);
+            }
+            if !matches!(&self.side, Side::Alone(signal) if signal.take()) {
+                self.sequences.raise(self.subscriptions.iter_mut().flatten());
+                return None;
+            }
+        }
+    }
+
     fn scan(&mut self) -> Option<Delivery> {
         let n = self.subscriptions.len();
         for _ in 0..n {
-            let index = self.turn % self.subscriptions.len();
-            self.turn = index + 1;
-            let subscription = &mut self.subscriptions[index];
-            match subscription.step(&self.hub, &self.signal) {
+            let number = self.turn % n;
+            self.turn = number + 1;
+            match self.step(number) {
                 Step::Nothing => {}
-                Step::Deliver(delivery) => {
-                    self.sequences.touch(subscription.sequence);
-                    self.hub.counters().deliveries.increment();
-                    return Some(delivery);
-                }
-                Step::End(why) => {
-                    let channel = subscription.room.channel().clone();
-                    self.end(index);
-                    return Some(Delivery::Ended { channel, why });
-                }
+                Step::Deliver(delivery) => return Some(delivery),
+                Step::End(why) => return self.ended(number, why),
             }
         }
         None
     }
 
-    fn end(&mut self, index: usize) {
-        let subscription = self.subscriptions.swap_remove(index);
-        self.sequences.leave(subscription.sequence);
-        self.leave(&subscription.room);
-        self.hub.counters().subscriptions.subtract(1);
+    /// Looks at those that were noted. One that has been looked at in vain is noted again when there is
+    /// something: the partition took its list before.
+    fn next_of_news(&mut self) -> Option<Delivery> {
+        while let Some(number) = self.news.pop_front() {
+            match self.step(number as usize) {
+                Step::Nothing => {
+                    if let Some(it) = &mut self.subscriptions[number as usize] {
+                        it.noted = false;
+                    }
+                }
+                Step::Deliver(delivery) => {
+                    self.news.push_back(number);
+                    return Some(delivery);
+                }
+                Step::End(why) => return self.ended(number as usize, why),
+            }
+        }
+        None
     }
 
-    fn leave(&self, room: &Room) {
-        room.leave(&self.signal, self.hub.clock().monotonic());
+    fn step(&mut self, number: usize) -> Step {
+        let Some(subscription) = &mut self.subscriptions[number] else { return Step::Nothing };
+        let step = subscription.step(&self.hub, &self.side);
+        if let Step::Deliver(_) = step {
+            self.sequences.touch(subscription.sequence);
+            self.hub.counters().deliveries.increment();
+        }
+        step
+    }
+
+    fn ended(&mut self, number: usize, why: Ended) -> Option<Delivery> {
+        let channel = self.end(number)?.room.channel().clone();
+        Some(Delivery::Ended { channel, why })
+    }
+
+    fn end(&mut self, number: usize) -> Option<Subscription> {
+        let subscription = self.subscriptions.get_mut(number)?.take()?;
+        self.news.retain(|it| *it != number as u32);
+        self.sequences.leave(subscription.sequence);
+        self.side.leave(&subscription.room, subscription.chair, &self.hub);
+        self.hub.counters().subscriptions.subtract(1);
+        Some(subscription)
     }
 }
 
 impl Drop for Session {
     fn drop(&mut self) {
-        while !self.subscriptions.is_empty() {
-            self.end(self.subscriptions.len() - 1);
-        }
+        (0..self.subscriptions.len()).for_each(|number| drop(self.end(number)));
         self.hub.counters().sessions.subtract(1);
     }
 }
@@ -224,8 +316,7 @@ impl Drop for Session {
 impl fmt::Debug for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Session")
-            .field("number", &self.signal.number())
-            .field("subscriptions", &self.subscriptions.len())
+            .field("subscriptions", &self.subscriptions())
             .finish_non_exhaustive()
     }
 }

@@ -95,9 +95,9 @@ impl Sequences {
         }
     }
 
-    /// After a look that found nothing anywhere: whoever is not waiting for a state holds everything
-    /// up to the mark.
-    pub(super) fn raise(&mut self, subscriptions: &mut [Subscription]) {
+    /// For subscriptions in whose rooms a look after the mark found nothing: whoever is not waiting for a state
+    /// holds everything up to the mark.
+    pub(super) fn raise<'a>(&mut self, subscriptions: impl Iterator<Item = &'a mut Subscription>) {
         for subscription in subscriptions {
             let sequence = &mut self.0[subscription.sequence];
             if let Some(mark) = sequence.mark {
@@ -106,16 +106,16 @@ impl Sequences {
         }
     }
 
-    pub(super) fn held(
+    pub(super) fn held<'a>(
         &mut self,
-        subscriptions: &[Subscription],
+        subscriptions: impl Iterator<Item = &'a Subscription> + Clone,
     ) -> impl Iterator<Item = (&str, Position)> {
         for (index, sequence) in
             self.0.iter_mut().enumerate().filter(|(_, sequence)| sequence.changed)
         {
             sequence.changed = false;
             let mut cursors =
-                subscriptions.iter().filter(|it| it.sequence == index).map(Subscription::cursor);
+                subscriptions.clone().filter(|it| it.sequence == index).map(Subscription::cursor);
             let least = cursors.next().flatten();
             let least = cursors.fold(least, least_of);
             // Offset 0 holds nothing and need not be listed.

@@ -3,16 +3,21 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::side::Side;
 use super::{Delivery, Ended};
+use crate::audience::Chair;
 use crate::limits::GAPS_MAX;
-use crate::listener::Signal;
 use crate::room::Look;
 use crate::{EncodedState, Hub, Position, Room};
 
 #[derive(Debug)]
 pub(super) struct Subscription {
     pub(super) room: Arc<Room>,
+    /// Where it sits, if its session is a partition's.
+    pub(super) chair: Option<Chair>,
     pub(super) sequence: usize,
+    /// It waits for its turn among those with news.
+    pub(super) noted: bool,
     /// When it began.
     since: Duration,
     /// What the client holds, or honestly claimed to hold; `None` before its first state. While it is
@@ -27,8 +32,8 @@ pub(super) struct Subscription {
 
 #[derive(Debug)]
 enum Phase {
-    /// Needs the state; `waits_for` the read of somebody else, if that is under way.
-    Wanting { waits_for: u64 },
+    /// Needs the state.
+    Wanting,
     /// Is being given this state.
     Stating { state: Arc<EncodedState>, part: usize, gap: bool },
     /// Is given what comes. At `seen`, if there, nothing had.
@@ -51,7 +56,13 @@ pub(super) enum Step {
 }
 
 impl Subscription {
-    pub(super) fn new(room: Arc<Room>, sequence: usize, since: Duration, from: From) -> Self {
+    pub(super) fn new(
+        room: Arc<Room>,
+        chair: Option<Chair>,
+        sequence: usize,
+        since: Duration,
+        from: From,
+    ) -> Self {
         let (cursor, refused) = match from {
             From::Nothing => (None, false),
             From::Covered(position) => (Some(position), false),
@@ -59,9 +70,19 @@ impl Subscription {
         };
         let phase = match from {
             From::Covered(_) => Phase::Following { seen: None },
-            From::Nothing | From::Refused(_) => Phase::Wanting { waits_for: 0 },
+            From::Nothing | From::Refused(_) => Phase::Wanting,
         };
-        Self { room, sequence, since, cursor, refused, phase, gaps: 0 }
+        Self { room, chair, sequence, noted: false, since, cursor, refused, phase, gaps: 0 }
+    }
+
+    /// Whether a state is under way to the client, or needed.
+    pub(super) fn wants_state(&self) -> bool {
+        !matches!(self.phase, Phase::Following { .. })
+    }
+
+    /// Whether its room holds nothing that it has not been given. One load.
+    pub(super) fn is_at_top(&self) -> bool {
+        matches!(self.phase, Phase::Following { seen: Some(seen) } if seen == self.room.version())
     }
 
     pub(super) fn cursor(&self) -> Option<Position> {
@@ -83,17 +104,17 @@ impl Subscription {
     }
 
     /// One step further, if there is one.
-    pub(super) fn step(&mut self, hub: &Hub, signal: &Arc<Signal>) -> Step {
+    pub(super) fn step(&mut self, hub: &Arc<Hub>, side: &Side) -> Step {
         if let Phase::Following { seen } = self.phase {
             if seen == Some(self.room.version()) {
                 return Step::Nothing;
             }
             match self.follow(hub) {
                 Follow::Step(step) => return step,
-                Follow::NeedsState => self.phase = Phase::Wanting { waits_for: 0 },
+                Follow::NeedsState => self.phase = Phase::Wanting,
             }
         }
-        if let Some(end) = self.want_state(hub, signal) {
+        if let Some(end) = self.want_state(hub, side) {
             return end;
         }
         self.next_part()
@@ -130,11 +151,9 @@ impl Subscription {
     }
 
     /// Gets hold of the state if it is wanted. Says so when there is none yet, or never will be.
-    fn want_state(&mut self, hub: &Hub, signal: &Arc<Signal>) -> Option<Step> {
-        let Phase::Wanting { waits_for } = &mut self.phase else { return None };
-        let now = hub.clock().monotonic();
-        let Some(taken) = self.room.take_state(hub.source(), self.cursor, signal, waits_for, now)
-        else {
+    fn want_state(&mut self, hub: &Arc<Hub>, side: &Side) -> Option<Step> {
+        let Phase::Wanting = self.phase else { return None };
+        let Some(taken) = side.state(hub, &self.room, self.chair, self.cursor) else {
             return Some(Step::Nothing);
         };
         let counters = hub.counters();

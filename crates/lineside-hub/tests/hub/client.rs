@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use lineside_hub::{Channel, Delivery, Ended, Hub, Listener, Position, Session, SessionLimits};
 
+use crate::partition::{Desk, Partition};
 use crate::world::{Holdings, Mistake, World};
 
 /// What was broken, in words.
@@ -54,6 +55,8 @@ pub(crate) struct Client {
     signaled: Arc<Signaled>,
     /// The session said that there is nothing; only a signal may change that.
     idle: bool,
+    /// Where states may be under way that it waits for, sitting there or not.
+    desk: Arc<Desk>,
 }
 
 impl Client {
@@ -65,6 +68,15 @@ impl Client {
             session: None,
             signaled: Arc::default(),
             idle: false,
+            desk: Arc::default(),
+        }
+    }
+
+    /// Says that a subscription may have news.
+    pub(crate) fn note(&mut self, subscription: u32) {
+        if let Some(session) = &mut self.session {
+            session.note(subscription);
+            self.idle = false;
         }
     }
 
@@ -81,16 +93,22 @@ impl Client {
         self.session = None;
     }
 
-    /// Connects with what it holds, or, if it is to `forget`, with nothing.
+    /// Connects with what it holds, or, if it is to `forget`, with nothing; by itself, or as a row of a partition.
     pub(crate) fn connect(
         &mut self,
         world: &World,
         hub: &Arc<Hub>,
+        partition: &Partition,
+        row: Option<u32>,
         forget: bool,
     ) -> Result<(), Violation> {
         self.signaled = Arc::default();
         self.idle = false;
-        let mut session = hub.session(self.signaled.clone(), SessionLimits::default());
+        self.desk = partition.desk.clone();
+        let mut session = match row {
+            Some(row) => partition.session(row),
+            None => hub.session(self.signaled.clone(), SessionLimits::default()),
+        };
         if forget {
             self.listed.clear();
             self.channels.values_mut().for_each(|holding| *holding = Holding::default());
@@ -211,7 +229,8 @@ impl Client {
 
     /// *Convergence.* With nothing left to read, a client holds what the network holds.
     pub(crate) fn check_drained(&mut self, world: &World) -> Result<(), Violation> {
-        if !world.is_still() || self.may_pull() {
+        let is_told = self.may_pull() || !self.desk.is_quiet();
+        if !world.is_still() || is_told {
             return Ok(());
         }
         for (name, holding) in &mut self.channels {

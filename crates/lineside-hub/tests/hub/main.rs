@@ -7,5 +7,6 @@ mod script;
 mod simulation;
 mod protocol;
 mod sharing;
+mod partition;
 mod property;
 mod race;

@@ -9,6 +9,7 @@ use lineside_hub::{Hub, HubConfig, Metrics};
 use lineside_sync::{SimulatedClock, UnixMillis};
 
 use crate::client::{Client, Resumes, Violation};
+use crate::partition::Partition;
 use crate::world::{Mistake, NETWORKS, Poll, World};
 
 const STEPS: usize = 300;
@@ -17,7 +18,7 @@ const CHANNELS_PER_CLIENT: usize = 5;
 /// Enough pulls for anybody to get through the calm.
 const CALM_PULLS: usize = 10_000;
 /// The node's limit, for all rooms.
-const TOTAL_BYTES: usize = 12_000;
+const TOTAL_BYTES: usize = 8_000;
 /// What is told of a run that failed.
 const TRACE_LINES: usize = 30;
 
@@ -39,6 +40,9 @@ pub(crate) struct Storm {
     /// Lives are short in this storm.
     restless: bool,
     clients: Vec<Client>,
+    /// Those from here on sit in it.
+    first_seated: usize,
+    partition: Partition,
     trace: VecDeque<String>,
     digest: DefaultHasher,
 }
@@ -64,10 +68,23 @@ impl Storm {
         let ring_publications = rng.usize(1..12);
         let hub = new_hub(&mut rng, ring_publications, &world, &clock);
         let clients = (0..CLIENTS).map(|_| new_client(&mut rng)).collect();
+        let (first_seated, partition) = (rng.usize(..=CLIENTS), Partition::new(&hub));
         let trace = VecDeque::with_capacity(TRACE_LINES);
         let restless = rng.u8(..6) == 0;
         let digest = DefaultHasher::new();
-        Self { rng, clock, world, hub, ring_publications, restless, clients, trace, digest }
+        Self {
+            rng,
+            clock,
+            world,
+            hub,
+            ring_publications,
+            restless,
+            clients,
+            first_seated,
+            partition,
+            trace,
+            digest,
+        }
     }
 
     fn rage(&mut self) -> Result<(), Violation> {
@@ -81,11 +98,14 @@ impl Storm {
             // Also who was called slow on the way comes back.
             for n in 0..CLIENTS {
                 if !self.clients[n].is_connected() {
-                    self.clients[n].connect(&self.world, &self.hub, false)?;
+                    self.connect(n, false)?;
                 }
             }
-            let Some(n) = (0..CLIENTS).find(|n| self.clients[*n].may_pull()) else { break };
-            self.pull(n)?;
+            match (0..CLIENTS).find(|n| self.clients[*n].may_pull()) {
+                Some(n) => self.pull(n)?,
+                None if self.partition.work() || !self.partition.desk.is_quiet() => self.turn(),
+                None => break,
+            }
         }
         for client in &mut self.clients {
             if !client.is_idle() {
@@ -105,7 +125,10 @@ impl Storm {
             return self.reconnect(n);
         }
         match self.rng.u32(..1_000) {
-            0..250 => {
+            0..80 => self.turn(),
+            80..120 => _ = self.partition.work(),
+            120..124 => self.partition.lose_job(),
+            124..250 => {
                 self.world.begin(&self.hub, network, Poll::Changes);
                 (0..self.rng.usize(..8)).for_each(|_| self.world.step(network));
             }
@@ -117,6 +140,7 @@ impl Storm {
             }
             850..900 => {
                 // One that reads all it can.
+                self.turn();
                 while self.clients[n].may_pull() {
                     self.pull(n)?;
                 }
@@ -162,9 +186,19 @@ impl Storm {
         let forget = self.rng.u8(..4) == 0;
         self.note(format!("{n} connects, forget {forget}"));
         self.clients[n].disconnect();
+        self.connect(n, forget)
+    }
+
+    fn connect(&mut self, n: usize, forget: bool) -> Result<(), Violation> {
+        let row = (n >= self.first_seated).then_some(n as u32);
         self.clients[n]
-            .connect(&self.world, &self.hub, forget)
+            .connect(&self.world, &self.hub, &self.partition, row, forget)
             .map_err(|why| format!("client {n}: {why}"))
+    }
+
+    fn turn(&mut self) {
+        let clients = &mut self.clients;
+        self.partition.turn(|row, subscription| clients[row as usize].note(subscription));
     }
 
     fn restart(&mut self) {
@@ -172,6 +206,7 @@ impl Storm {
         self.clients.iter_mut().for_each(Client::disconnect);
         self.world.restart();
         self.hub = new_hub(&mut self.rng, self.ring_publications, &self.world, &self.clock);
+        self.partition = Partition::new(&self.hub);
     }
 
     /// *Bounded memory*: all rooms together, and each by itself.
@@ -183,7 +218,7 @@ impl Storm {
         }
         let rooms = (0..=NETWORKS as u32).flat_map(|group| self.hub.rooms_of_group(group));
         for room in rooms {
-            // A batch stays whole, and bsignals a room three publications at most.
+            // A batch stays whole, and brings a room three publications at most.
             if room.publications() > self.ring_publications.max(3) {
                 return Err(format!("{}: {} publications", room.channel(), room.publications()));
             }

@@ -80,7 +80,7 @@ pub(crate) struct World {
     patience: u32,
 }
 
-/// What a poll bsignals.
+/// What a poll brings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Poll {
     Changes,

@@ -1,0 +1,73 @@
+//! A partition of the storm: an audience, its rows' notes, and the workers that read states for it.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use lineside_hub::{Audience, Hub, Listener, Session, SessionLimits, Workers};
+
+type Job = Box<dyn FnOnce() + Send>;
+
+/// What is told to a partition, and what its workers have to do.
+#[derive(Default)]
+pub(crate) struct Desk {
+    signaled: AtomicBool,
+    jobs: Mutex<VecDeque<Job>>,
+}
+
+impl Listener for Desk {
+    fn signal(&self) {
+        self.signaled.store(true, Ordering::Release);
+    }
+}
+
+impl Workers for Desk {
+    fn run(&self, job: Job) {
+        self.jobs.lock().expect("jobs").push_back(job);
+    }
+}
+
+impl Desk {
+    /// Nothing that would lead to another delivery.
+    pub(crate) fn is_quiet(&self) -> bool {
+        !self.signaled.load(Ordering::Acquire) && self.jobs.lock().expect("jobs").is_empty()
+    }
+}
+
+pub(crate) struct Partition {
+    pub(crate) desk: Arc<Desk>,
+    audience: Audience,
+}
+
+impl Partition {
+    pub(crate) fn new(hub: &Arc<Hub>) -> Self {
+        let desk = Arc::new(Desk::default());
+        Self { audience: Audience::new(hub, desk.clone(), desk.clone()), desk }
+    }
+
+    pub(crate) fn session(&self, row: u32) -> Session {
+        self.audience.session(row, SessionLimits::default())
+    }
+
+    /// Does one job; false when there is none.
+    pub(crate) fn work(&self) -> bool {
+        let job = self.desk.jobs.lock().expect("jobs").pop_front();
+        job.map(|job| job()).is_some()
+    }
+
+    /// Loses one job, as workers that are stopped do.
+    pub(crate) fn lose_job(&self) {
+        let job = self.desk.jobs.lock().expect("jobs").pop_front();
+        drop(job);
+    }
+
+    /// Which rows have news, and where.
+    pub(crate) fn turn(&mut self, mut note: impl FnMut(u32, u32)) {
+        if self.desk.signaled.swap(false, Ordering::AcqRel) {
+            let (mut rooms, mut seats) = (Vec::new(), Vec::new());
+            self.audience.take_rooms(&mut rooms);
+            rooms.iter().for_each(|room| self.audience.seats(*room, &mut seats));
+            seats.iter().for_each(|seat| note(seat.row, seat.subscription));
+        }
+    }
+}
