@@ -6,6 +6,8 @@
 //! What it must not know: HTTP servers and their types. A transport takes text and gives bytes.
 
 pub mod sse;
+pub mod websocket;
+pub mod centrifuge;
 
 mod frames;
 mod json;

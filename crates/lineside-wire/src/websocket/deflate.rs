@@ -1,0 +1,157 @@
+//! permessage-deflate without context takeover: every message is compressed by itself, so one compressor serves
+//! all connections of a thread, and one compressed message all its receivers.
+
+use std::fmt;
+
+use bytes::{BufMut as _, Bytes, BytesMut};
+use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
+
+use super::ReadError;
+
+/// What ends a flushed block, and is left out on the wire (RFC 7692 §7.2.1).
+const FLUSH_END: [u8; 4] = [0, 0, 0xff, 0xff];
+
+/// Most bytes in one stored block (RFC 1951 §3.2.4).
+const STORED_BYTES_MAX: usize = 0xffff;
+
+/// Compresses messages; one per thread.
+pub struct Deflater {
+    compress: Compress,
+    /// Kept between messages. Bound: the largest message compressed, and a little.
+    output: Vec<u8>,
+}
+
+impl Default for Deflater {
+    fn default() -> Self {
+        Self { compress: Compress::new(Compression::default(), false), output: Vec::new() }
+    }
+}
+
+impl Deflater {
+    /// Appends the message, compressed, as the payload of a frame.
+    pub fn deflate(&mut self, message: &[u8], into: &mut BytesMut) {
+        let flushed = self.flush(message);
+        into.put_slice(flushed.strip_suffix(&FLUSH_END[..]).unwrap_or(flushed));
+    }
+
+    /// Compressed bytes that can stand in the middle of a message: what is before and after them may be [`stored`],
+    /// so that the same compressed bytes go out with different surroundings.
+    ///
+    /// [`stored`]: write_stored
+    pub fn deflate_middle(&mut self, middle: &[u8]) -> Bytes {
+        Bytes::copy_from_slice(self.flush(middle))
+    }
+
+    fn flush(&mut self, message: &[u8]) -> &[u8] {
+        self.compress.reset();
+        self.output.clear();
+        self.output.reserve(message.len() / 2 + 64);
+        let mut rest = message;
+        loop {
+            let before = self.compress.total_in();
+            let done =
+                self.compress.compress_vec(rest, &mut self.output, FlushCompress::Sync).is_err();
+            let taken = usize::try_from(self.compress.total_in() - before).unwrap_or(rest.len());
+            rest = &rest[taken..];
+            // Room left over: all that had to be written is.
+            if done || rest.is_empty() && self.output.len() < self.output.capacity() {
+                return &self.output;
+            }
+            self.output.reserve(self.output.len().max(64));
+        }
+    }
+}
+
+impl fmt::Debug for Deflater {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Deflater").finish_non_exhaustive()
+    }
+}
+
+/// Writes bytes into a compressed message as they are. To be followed by compressed or stored bytes, and in the end
+/// by [`end_stored`].
+pub fn write_stored(into: &mut BytesMut, bytes: &[u8]) {
+    for block in bytes.chunks(STORED_BYTES_MAX) {
+        let length = block.len() as u16;
+        into.put_u8(0);
+        into.put_u16_le(length);
+        into.put_u16_le(!length);
+        into.put_slice(block);
+    }
+}
+
+/// Ends a compressed message after stored bytes: an empty stored block, of which the last four bytes are left out.
+pub fn end_stored(into: &mut BytesMut) {
+    into.put_u8(0);
+}
+
+/// Reads compressed messages; one per thread.
+pub struct Inflater {
+    decompress: Decompress,
+}
+
+impl Default for Inflater {
+    fn default() -> Self {
+        Self { decompress: Decompress::new(false) }
+    }
+}
+
+impl Inflater {
+    /// The message in a compressed payload.
+    ///
+    /// # Errors
+    /// When it is not compressed data, or more than `bytes_max` come out; no more than that is ever allocated, but
+    /// for one byte.
+    pub fn inflate(&mut self, payload: &[u8], bytes_max: usize) -> Result<Vec<u8>, ReadError> {
+        self.decompress.reset(false);
+        let mut message = Vec::new();
+        // One byte more than may be shows that there is more.
+        grow(&mut message, payload.len().saturating_mul(3).max(64), bytes_max + 1);
+        for piece in [payload, &FLUSH_END] {
+            if self.inflate_piece(piece, &mut message, bytes_max)? == Status::StreamEnd {
+                break;
+            }
+        }
+        Ok(message)
+    }
+
+    fn inflate_piece(
+        &mut self,
+        mut rest: &[u8],
+        message: &mut Vec<u8>,
+        bytes_max: usize,
+    ) -> Result<Status, ReadError> {
+        loop {
+            let before = self.decompress.total_in();
+            let status = self
+                .decompress
+                .decompress_vec(rest, message, FlushDecompress::Sync)
+                .map_err(|_| ReadError::NotDeflated)?;
+            let taken = usize::try_from(self.decompress.total_in() - before).unwrap_or(rest.len());
+            rest = &rest[taken..];
+            if message.len() > bytes_max {
+                return Err(ReadError::TooLarge);
+            }
+            if status == Status::StreamEnd {
+                return Ok(status);
+            }
+            if message.len() < message.capacity() {
+                // Nothing taken and nothing given: there is no sense in going on.
+                return if rest.is_empty() { Ok(status) } else { Err(ReadError::NotDeflated) };
+            }
+            let more = message.capacity() * 2;
+            grow(message, more, bytes_max + 1);
+        }
+    }
+}
+
+impl fmt::Debug for Inflater {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Inflater").finish_non_exhaustive()
+    }
+}
+
+/// Sees to it that a buffer holds `wanted` bytes, but no more than `bytes_max`.
+pub(super) fn grow(buffer: &mut Vec<u8>, wanted: usize, bytes_max: usize) {
+    buffer.reserve_exact(wanted.min(bytes_max).saturating_sub(buffer.len()));
+}

@@ -1,0 +1,126 @@
+//! Outgoing frames. A message is always one frame.
+
+use bytes::{BufMut as _, Bytes, BytesMut};
+
+use super::CONTROL_BYTES_MAX;
+
+/// Longest head of a frame: two bytes, a length of eight, a mask of four.
+pub const HEAD_BYTES_MAX: usize = 14;
+
+/// A ping without payload, from a server.
+pub const PING: Bytes = Bytes::from_static(&[FINAL | Opcode::Ping as u8, 0]);
+
+const FINAL: u8 = 0x80;
+/// The first reserved bit: the message is compressed (RFC 7692 §6).
+const COMPRESSED: u8 = 0x40;
+const MASKED: u8 = 0x80;
+
+/// What a frame is (RFC 6455 §5.2). A continuation is never written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Opcode {
+    /// A message of text.
+    Text = 1,
+    /// A message of bytes.
+    Binary = 2,
+    /// The end.
+    Close = 8,
+    /// To be answered.
+    Ping = 9,
+    /// The answer.
+    Pong = 10,
+}
+
+/// Writes the head of a server's frame; `length` bytes of payload are to follow.
+pub fn write_head(into: &mut BytesMut, opcode: Opcode, compressed: bool, length: usize) {
+    write_any_head(into, opcode, compressed, length, 0);
+}
+
+fn write_any_head(
+    into: &mut BytesMut,
+    opcode: Opcode,
+    compressed: bool,
+    length: usize,
+    masked: u8,
+) {
+    into.put_u8(FINAL | if compressed { COMPRESSED } else { 0 } | opcode as u8);
+    match length {
+        0..=125 => into.put_u8(masked | length as u8),
+        126..=0xffff => {
+            into.put_u8(masked | 126);
+            into.put_u16(length as u16);
+        }
+        _ => {
+            into.put_u8(masked | 127);
+            into.put_u64(length as u64);
+        }
+    }
+}
+
+/// Bytes that [`write_head`] writes for a payload of this length.
+pub fn head_bytes(length: usize) -> usize {
+    match length {
+        0..=125 => 2,
+        126..=0xffff => 4,
+        _ => 10,
+    }
+}
+
+/// Writes a client's frame. The mask is to be unforeseeable for whoever chose the payload.
+pub fn write_masked(
+    into: &mut BytesMut,
+    opcode: Opcode,
+    compressed: bool,
+    payload: &[u8],
+    mask: [u8; 4],
+) {
+    into.reserve(HEAD_BYTES_MAX + payload.len());
+    write_any_head(into, opcode, compressed, payload.len(), MASKED);
+    into.put_slice(&mask);
+    let begin = into.len();
+    into.put_slice(payload);
+    apply_mask(&mut into[begin..], mask, 0);
+}
+
+/// Writes a server's answer to a ping, with its payload.
+pub fn write_pong(into: &mut BytesMut, payload: &[u8]) {
+    let payload = &payload[..payload.len().min(CONTROL_BYTES_MAX)];
+    write_head(into, Opcode::Pong, false, payload.len());
+    into.put_slice(payload);
+}
+
+/// A server's last frame. A reason that is too long is cut.
+pub fn close(code: u16, reason: &str) -> Bytes {
+    let payload = close_payload(code, reason);
+    let mut frame = BytesMut::with_capacity(2 + payload.len());
+    write_head(&mut frame, Opcode::Close, false, payload.len());
+    frame.put_slice(&payload);
+    frame.freeze()
+}
+
+/// What a close frame carries.
+pub fn close_payload(code: u16, reason: &str) -> Bytes {
+    let end = reason.floor_char_boundary(CONTROL_BYTES_MAX - 2);
+    let mut payload = BytesMut::with_capacity(2 + end);
+    payload.put_u16(code);
+    payload.put_slice(&reason.as_bytes()[..end]);
+    payload.freeze()
+}
+
+/// Masks or unmasks a piece of a payload of which `before` bytes came earlier.
+pub(super) fn apply_mask(bytes: &mut [u8], mask: [u8; 4], before: usize) {
+    let turn = |n: usize| mask[(before + n) % 4];
+    let four = [turn(0), turn(1), turn(2), turn(3)];
+    // Eight at a time, so that the compiler makes wide steps of it.
+    let eight = [four[0], four[1], four[2], four[3], four[0], four[1], four[2], four[3]];
+    let wide = u64::from_ne_bytes(eight);
+    let mut chunks = bytes.chunks_exact_mut(8);
+    for chunk in &mut chunks {
+        let mut word = [0; 8];
+        word.copy_from_slice(chunk);
+        chunk.copy_from_slice(&(u64::from_ne_bytes(word) ^ wide).to_ne_bytes());
+    }
+    for (byte, mask) in chunks.into_remainder().iter_mut().zip(eight) {
+        *byte ^= mask;
+    }
+}

@@ -1,0 +1,248 @@
+//! The opening handshake (RFC 6455 §4), from headers to headers.
+//!
+//! Of permessage-deflate only the form without context takeover on both sides is agreed on: everything else would cost
+//! memory for every connection.
+
+use std::fmt::Write as _;
+
+use bytes::BytesMut;
+use tungstenite::handshake::client::generate_key;
+use tungstenite::handshake::derive_accept_key;
+
+use crate::centrifuge::Format;
+
+/// Longest head of a server's reply that a client reads, in bytes.
+pub const REPLY_BYTES_MAX: usize = 16 << 10;
+
+/// Most headers in it.
+const REPLY_HEADERS_MAX: usize = 64;
+
+const EXTENSION: &str =
+    "permessage-deflate; server_no_context_takeover; client_no_context_takeover";
+
+/// Base64 of 16 bytes.
+const KEY_CHARACTERS: usize = 24;
+
+/// A request that a WebSocket begins with, and what was agreed on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Accepted {
+    /// `Sec-WebSocket-Accept`.
+    pub key: String,
+    /// What the client named in `Sec-WebSocket-Protocol`, if it named one that is known.
+    pub format: Option<Format>,
+    /// Messages may be compressed.
+    pub deflate: bool,
+}
+
+/// Why a request is answered with HTTP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{detail}")]
+pub struct HandshakeError {
+    /// 400, 405 or 426. With 426 goes `Sec-WebSocket-Version: 13`.
+    pub status: u16,
+    /// What is wrong, for whoever wrote the client.
+    pub detail: &'static str,
+}
+
+const fn error(status: u16, detail: &'static str) -> HandshakeError {
+    HandshakeError { status, detail }
+}
+
+impl Accepted {
+    /// The headers of the reply with status 101.
+    pub fn headers(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let always = [
+            ("connection", "Upgrade"),
+            ("upgrade", "websocket"),
+            ("sec-websocket-accept", self.key.as_str()),
+        ];
+        let protocol = self.format.map(|format| ("sec-websocket-protocol", format.subprotocol()));
+        let extension = self.deflate.then_some(("sec-websocket-extensions", EXTENSION));
+        always.into_iter().chain(protocol).chain(extension)
+    }
+}
+
+/// Judges a request by its method and its headers, in any spelling of their names.
+///
+/// # Errors
+/// When it does not open a WebSocket of version 13.
+pub fn accept<'a>(
+    method: &str,
+    headers: impl IntoIterator<Item = (&'a str, &'a [u8])>,
+) -> Result<Accepted, HandshakeError> {
+    if method != "GET" {
+        return Err(error(405, "a WebSocket is opened with GET"));
+    }
+    let mut asked = Asked::default();
+    for (name, value) in headers {
+        if let Ok(value) = str::from_utf8(value) {
+            asked.take(name, value)?;
+        }
+    }
+    if !asked.upgrade {
+        return Err(error(426, "this is a WebSocket: send Upgrade: websocket"));
+    }
+    if !asked.connection {
+        return Err(error(400, "Connection: Upgrade is missing"));
+    }
+    if !asked.version {
+        return Err(error(426, "Sec-WebSocket-Version: 13 is wanted"));
+    }
+    let key = asked.key.ok_or(error(400, "Sec-WebSocket-Key is missing"))?;
+    if key.len() != KEY_CHARACTERS || !key.ends_with("==") {
+        return Err(error(400, "Sec-WebSocket-Key is not 16 bytes in base64"));
+    }
+    let key = derive_accept_key(key.as_bytes());
+    Ok(Accepted { key, format: asked.format, deflate: asked.deflate })
+}
+
+#[derive(Debug, Default)]
+struct Asked<'a> {
+    upgrade: bool,
+    connection: bool,
+    version: bool,
+    key: Option<&'a str>,
+    format: Option<Format>,
+    deflate: bool,
+}
+
+impl<'a> Asked<'a> {
+    fn take(&mut self, name: &str, value: &'a str) -> Result<(), HandshakeError> {
+        let is = |other: &str| name.eq_ignore_ascii_case(other);
+        if is("upgrade") {
+            self.upgrade |= lists(value, "websocket");
+        } else if is("connection") {
+            self.connection |= lists(value, "upgrade");
+        } else if is("sec-websocket-version") {
+            self.version = value.trim() == "13";
+        } else if is("sec-websocket-key") {
+            if self.key.replace(value.trim()).is_some() {
+                return Err(error(400, "Sec-WebSocket-Key is there twice"));
+            }
+        } else if is("sec-websocket-protocol") {
+            // The client's order is its preference.
+            let known = || value.split(',').find_map(|it| Format::of_subprotocol(it.trim()));
+            self.format = self.format.or_else(known);
+        } else if is("sec-websocket-extensions") {
+            self.deflate |= value.split(',').any(is_acceptable_offer);
+        }
+        Ok(())
+    }
+}
+
+fn lists(value: &str, token: &str) -> bool {
+    value.split(',').any(|it| it.trim().eq_ignore_ascii_case(token))
+}
+
+/// Whether an offer (RFC 7692 §7.1) can be met. One that limits the server's window cannot; one that limits the
+/// client's only says that it would.
+fn is_acceptable_offer(offer: &str) -> bool {
+    let mut parameters = offer.split(';').map(str::trim);
+    if !parameters.next().is_some_and(|name| name.eq_ignore_ascii_case("permessage-deflate")) {
+        return false;
+    }
+    let mut seen = Vec::with_capacity(3);
+    parameters.all(|parameter| {
+        let (name, value) = match parameter.split_once('=') {
+            Some((name, value)) => (name.trim(), Some(value.trim().trim_matches('"'))),
+            None => (parameter, None),
+        };
+        let known = match name {
+            "server_no_context_takeover" | "client_no_context_takeover" => value.is_none(),
+            "client_max_window_bits" => value
+                .is_none_or(|bits| bits.parse::<u8>().is_ok_and(|bits| (8..=15).contains(&bits))),
+            _ => false,
+        };
+        let again = seen.contains(&name);
+        seen.push(name);
+        known && !again
+    })
+}
+
+/// A client's request.
+#[derive(Clone, Debug)]
+pub struct Request {
+    key: String,
+    /// What is to be spoken.
+    pub format: Format,
+    /// Whether compression is offered.
+    pub deflate: bool,
+}
+
+/// What a server has agreed to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Agreed {
+    /// Messages may be compressed.
+    pub deflate: bool,
+    /// Length of the reply's head; frames begin behind it.
+    pub head_bytes: usize,
+}
+
+/// Why a client got no WebSocket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RefusedError {
+    /// The server answered with another status.
+    #[error("the server answered {0} and not 101")]
+    Status(u16),
+    /// What came is no answer to this request.
+    #[error("{0}")]
+    Malformed(&'static str),
+}
+
+impl Request {
+    /// A request with a key of its own.
+    pub fn new(format: Format, deflate: bool) -> Self {
+        Self { key: generate_key(), format, deflate }
+    }
+
+    /// The request as text. `host` is an authority and `target` a path with its query, both as they go into a request.
+    pub fn write(&self, host: &str, target: &str, into: &mut BytesMut) {
+        let _ = write!(
+            into,
+            "GET {target} HTTP/1.1\r\nHost: {host}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+             Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {}\r\nSec-WebSocket-Protocol: {}\r\n",
+            self.key,
+            self.format.subprotocol()
+        );
+        if self.deflate {
+            let _ = write!(into, "Sec-WebSocket-Extensions: {EXTENSION}\r\n");
+        }
+        let _ = write!(into, "\r\n");
+    }
+
+    /// Reads the server's answer; `None` while its head is not complete.
+    ///
+    /// # Errors
+    /// When it is a refusal, or not an answer to this request.
+    pub fn read_reply(&self, bytes: &[u8]) -> Result<Option<Agreed>, RefusedError> {
+        let mut headers = [httparse::EMPTY_HEADER; REPLY_HEADERS_MAX];
+        let mut reply = httparse::Response::new(&mut headers);
+        let head_bytes = match reply.parse(bytes) {
+            Ok(httparse::Status::Complete(bytes)) => bytes,
+            Ok(httparse::Status::Partial) if bytes.len() < REPLY_BYTES_MAX => return Ok(None),
+            _ => return Err(RefusedError::Malformed("the reply is not HTTP, or endless")),
+        };
+        let status = reply.code.unwrap_or_default();
+        if status != 101 {
+            return Err(RefusedError::Status(status));
+        }
+        let find = |name: &str| {
+            let found = reply.headers.iter().find(|it| it.name.eq_ignore_ascii_case(name));
+            found.and_then(|it| str::from_utf8(it.value).ok())
+        };
+        if find("sec-websocket-accept") != Some(&derive_accept_key(self.key.as_bytes())) {
+            return Err(RefusedError::Malformed("the reply belongs to another request"));
+        }
+        if find("sec-websocket-protocol") != Some(self.format.subprotocol()) {
+            return Err(RefusedError::Malformed(
+                "the server does not speak the protocol asked for",
+            ));
+        }
+        let deflate = match find("sec-websocket-extensions") {
+            None => false,
+            Some(extension) if self.deflate && is_acceptable_offer(extension) => true,
+            Some(_) => return Err(RefusedError::Malformed("an extension that was not offered")),
+        };
+        Ok(Some(Agreed { deflate, head_bytes }))
+    }
+}

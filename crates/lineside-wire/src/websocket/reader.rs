@@ -1,0 +1,394 @@
+//! Incoming frames of one connection, in pieces as the socket gives them.
+//!
+//! A message that lies whole in the bytes at hand is unmasked in place and lent out. Only what is not complete is
+//! kept, in a box that is given up as soon as nothing is: an idle connection costs the reader and no more. What is kept
+//! grows with what has come, never with what a frame says will come.
+
+use std::borrow::Cow;
+use std::io::Cursor;
+use std::mem;
+
+use tungstenite::protocol::frame::FrameHeader;
+use tungstenite::protocol::frame::coding::{CloseCode, Control, Data, OpCode};
+
+use super::deflate::grow;
+use super::frame::{HEAD_BYTES_MAX, apply_mask};
+use super::{CONTROL_BYTES_MAX, Inflater, Role};
+
+/// What a connection's bytes say. Borrowed where the message lay whole in them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event<'a> {
+    /// A message of text.
+    Text(Cow<'a, str>),
+    /// A message of bytes.
+    Binary(Cow<'a, [u8]>),
+    /// To be answered with a pong of the same payload.
+    Ping(Cow<'a, [u8]>),
+    /// The answer to a ping.
+    Pong(Cow<'a, [u8]>),
+    /// The other side ends the connection; nothing after it is read.
+    Close {
+        /// Its code, where it gives one.
+        code: Option<u16>,
+        /// Its reason; often empty.
+        reason: Cow<'a, str>,
+    },
+}
+
+/// Why a connection cannot be read any further.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ReadError {
+    /// The bytes break a rule of the protocol.
+    #[error("{0}")]
+    Protocol(&'static str),
+    /// A text is not UTF-8.
+    #[error("text is not UTF-8")]
+    NotUtf8,
+    /// A message that says it is compressed is not.
+    #[error("message is not compressed data")]
+    NotDeflated,
+    /// A message is larger than may be.
+    #[error("message is too large")]
+    TooLarge,
+}
+
+impl ReadError {
+    /// The code to close with (RFC 6455 §7.4.1).
+    pub fn close_code(self) -> u16 {
+        match self {
+            Self::Protocol(_) => 1002,
+            Self::NotUtf8 | Self::NotDeflated => 1007,
+            Self::TooLarge => 1009,
+        }
+    }
+}
+
+/// Reads one connection's frames.
+#[derive(Debug)]
+pub struct Reader {
+    role: Role,
+    deflate: bool,
+    /// Nothing more is read.
+    done: bool,
+    message_bytes_max: usize,
+    partial: Option<Box<Partial>>,
+}
+
+/// What has begun and is not complete.
+#[derive(Debug, Default)]
+struct Partial {
+    head: [u8; HEAD_BYTES_MAX],
+    head_bytes: usize,
+    frame: Option<Frame>,
+    /// Payload of a control frame. Bound: [`CONTROL_BYTES_MAX`].
+    control: Vec<u8>,
+    message: Option<Message>,
+}
+
+/// The frame whose payload comes next.
+#[derive(Debug)]
+struct Frame {
+    opcode: OpCode,
+    is_final: bool,
+    compressed: bool,
+    mask: Option<[u8; 4]>,
+    length: usize,
+    taken: usize,
+}
+
+/// A message of which there is a piece. Bound: `Reader::message_bytes_max`.
+#[derive(Debug)]
+struct Message {
+    text: bool,
+    compressed: bool,
+    payload: Vec<u8>,
+}
+
+impl Reader {
+    /// A reader for messages of at most `message_bytes_max`; compressed ones only where `deflate` was agreed on.
+    pub fn new(role: Role, message_bytes_max: usize, deflate: bool) -> Self {
+        Self { role, deflate, done: false, message_bytes_max, partial: None }
+    }
+
+    /// The next event in `input`, which is moved on behind it and unmasked in place. `None` when all of `input` has been
+    /// taken. After an error or a close nothing is read any more, and `input` is passed over.
+    pub fn read<'a>(
+        &mut self,
+        input: &mut &'a mut [u8],
+        inflater: &mut Inflater,
+    ) -> Option<Result<Event<'a>, ReadError>> {
+        if self.done {
+            *input = &mut [];
+            return None;
+        }
+        let result = self.advance(input, inflater).transpose();
+        if self.partial.as_ref().is_some_and(|partial| partial.is_empty()) {
+            self.partial = None;
+        }
+        if matches!(result, Some(Err(_) | Ok(Event::Close { .. }))) {
+            self.done = true;
+            self.partial = None;
+        }
+        result
+    }
+
+    /// Whether nothing has begun that is not complete. A peer that leaves a reader otherwise for long is holding memory.
+    pub fn is_idle(&self) -> bool {
+        self.partial.is_none()
+    }
+
+    /// Bytes kept for what is not complete.
+    pub fn held_bytes(&self) -> usize {
+        let held = |partial: &Partial| {
+            let message = partial.message.as_ref().map_or(0, |it| it.payload.capacity());
+            mem::size_of::<Partial>() + partial.control.capacity() + message
+        };
+        self.partial.as_deref().map_or(0, held)
+    }
+
+    fn advance<'a>(
+        &mut self,
+        input: &mut &'a mut [u8],
+        inflater: &mut Inflater,
+    ) -> Result<Option<Event<'a>>, ReadError> {
+        loop {
+            let begun = self.partial.as_mut().and_then(|partial| partial.frame.take());
+            let frame = match begun {
+                Some(frame) => frame,
+                None => match self.read_head(input)? {
+                    Some(frame) => frame,
+                    None => return Ok(None),
+                },
+            };
+            if frame.is_control() {
+                return match self.take_control(frame, input) {
+                    Some((opcode, payload)) => control_event(opcode, payload).map(Some),
+                    None => Ok(None),
+                };
+            }
+            match self.take_data(frame, input) {
+                Taken::Message { text, compressed, payload } => {
+                    return self.message_event(text, compressed, payload, inflater).map(Some);
+                }
+                Taken::Fragment => {}
+                Taken::Incomplete => return Ok(None),
+            }
+        }
+    }
+
+    /// The next frame's head, or `None` when it is not complete.
+    fn read_head(&mut self, input: &mut &mut [u8]) -> Result<Option<Frame>, ReadError> {
+        let kept = self.partial.as_ref().map_or(0, |partial| partial.head_bytes);
+        if input.is_empty() {
+            return Ok(None);
+        }
+        let mut head = [0; HEAD_BYTES_MAX];
+        if let Some(partial) = &self.partial {
+            head[..kept].copy_from_slice(&partial.head[..kept]);
+        }
+        let fresh = input.len().min(HEAD_BYTES_MAX - kept);
+        head[kept..kept + fresh].copy_from_slice(&input[..fresh]);
+        let mut cursor = Cursor::new(&head[..kept + fresh]);
+        let parsed =
+            FrameHeader::parse(&mut cursor).map_err(|_| ReadError::Protocol("reserved opcode"))?;
+        let Some((header, length)) = parsed else {
+            let partial = self.partial.get_or_insert_default();
+            partial.head = head;
+            partial.head_bytes = kept + fresh;
+            skip(input, fresh);
+            return Ok(None);
+        };
+        let head_bytes = usize::try_from(cursor.position()).unwrap_or(HEAD_BYTES_MAX);
+        skip(input, head_bytes.saturating_sub(kept));
+        if let Some(partial) = &mut self.partial {
+            partial.head_bytes = 0;
+        }
+        self.check(&header, length).map(Some)
+    }
+
+    fn check(&self, header: &FrameHeader, length: u64) -> Result<Frame, ReadError> {
+        let message = self.partial.as_ref().and_then(|partial| partial.message.as_ref());
+        let wants_mask = self.role == Role::Server;
+        if header.mask.is_some() != wants_mask {
+            return Err(ReadError::Protocol(if wants_mask {
+                "frame without a mask"
+            } else {
+                "masked frame from a server"
+            }));
+        }
+        if header.rsv2 || header.rsv3 || header.rsv1 && !self.deflate {
+            return Err(ReadError::Protocol("reserved bit"));
+        }
+        let before = match header.opcode {
+            OpCode::Control(_) => {
+                if !header.is_final || header.rsv1 || length > CONTROL_BYTES_MAX as u64 {
+                    return Err(ReadError::Protocol("control frame that is long, or in pieces"));
+                }
+                0
+            }
+            OpCode::Data(Data::Continue) => {
+                let Some(message) = message else {
+                    return Err(ReadError::Protocol("continuation of nothing"));
+                };
+                if header.rsv1 {
+                    return Err(ReadError::Protocol("reserved bit"));
+                }
+                message.payload.len()
+            }
+            OpCode::Data(_) if message.is_some() => {
+                return Err(ReadError::Protocol("message within a message"));
+            }
+            OpCode::Data(_) => 0,
+        };
+        let length = usize::try_from(length).unwrap_or(usize::MAX);
+        let is_control = matches!(header.opcode, OpCode::Control(_));
+        if !is_control && before.saturating_add(length) > self.message_bytes_max {
+            return Err(ReadError::TooLarge);
+        }
+        Ok(Frame {
+            opcode: header.opcode,
+            is_final: header.is_final,
+            compressed: header.rsv1,
+            mask: header.mask,
+            length,
+            taken: 0,
+        })
+    }
+
+    fn take_control<'a>(
+        &mut self,
+        mut frame: Frame,
+        input: &mut &'a mut [u8],
+    ) -> Option<(OpCode, Cow<'a, [u8]>)> {
+        if frame.taken == 0 && input.len() >= frame.length {
+            return Some((frame.opcode, Cow::Borrowed(frame.take(input))));
+        }
+        let piece = frame.take(input);
+        let partial = self.partial.get_or_insert_default();
+        partial.control.extend_from_slice(piece);
+        if frame.is_complete() {
+            return Some((frame.opcode, Cow::Owned(mem::take(&mut partial.control))));
+        }
+        partial.frame = Some(frame);
+        None
+    }
+
+    fn take_data<'a>(&mut self, mut frame: Frame, input: &mut &'a mut [u8]) -> Taken<'a> {
+        let text = matches!(frame.opcode, OpCode::Data(Data::Text));
+        let compressed = frame.compressed;
+        let alone = self.partial.as_ref().is_none_or(|partial| partial.message.is_none());
+        if alone && frame.is_final && input.len() >= frame.length {
+            let payload = Cow::Borrowed(frame.take(input));
+            return Taken::Message { text, compressed, payload };
+        }
+        let bytes_max = self.message_bytes_max;
+        let partial = self.partial.get_or_insert_default();
+        let mut message = partial.message.take().unwrap_or_else(|| Message {
+            text,
+            compressed,
+            payload: Vec::new(),
+        });
+        let piece = frame.take(input);
+        let (held, bytes) = (message.payload.len(), message.payload.len() + piece.len());
+        if bytes > message.payload.capacity() {
+            grow(&mut message.payload, bytes.max(held * 2), bytes_max);
+        }
+        message.payload.extend_from_slice(piece);
+        if frame.is_complete() && frame.is_final {
+            let Message { text, compressed, payload } = message;
+            return Taken::Message { text, compressed, payload: Cow::Owned(payload) };
+        }
+        partial.message = Some(message);
+        if frame.is_complete() {
+            return Taken::Fragment;
+        }
+        partial.frame = Some(frame);
+        Taken::Incomplete
+    }
+
+    fn message_event<'a>(
+        &self,
+        text: bool,
+        compressed: bool,
+        mut payload: Cow<'a, [u8]>,
+        inflater: &mut Inflater,
+    ) -> Result<Event<'a>, ReadError> {
+        if compressed {
+            payload = Cow::Owned(inflater.inflate(&payload, self.message_bytes_max)?);
+        }
+        Ok(if text { Event::Text(utf8(payload)?) } else { Event::Binary(payload) })
+    }
+}
+
+enum Taken<'a> {
+    /// The last piece of a message, and with it all of it.
+    Message { text: bool, compressed: bool, payload: Cow<'a, [u8]> },
+    /// A frame that others follow.
+    Fragment,
+    /// All there was, and it was not enough.
+    Incomplete,
+}
+
+impl Partial {
+    fn is_empty(&self) -> bool {
+        self.head_bytes == 0 && self.frame.is_none() && self.message.is_none()
+    }
+}
+
+impl Frame {
+    fn is_control(&self) -> bool {
+        matches!(self.opcode, OpCode::Control(_))
+    }
+
+    fn is_complete(&self) -> bool {
+        self.taken == self.length
+    }
+
+    /// What `input` has of the payload, unmasked.
+    fn take<'a>(&mut self, input: &mut &'a mut [u8]) -> &'a [u8] {
+        let bytes = input.len().min(self.length - self.taken);
+        let (piece, rest) = mem::take(input).split_at_mut(bytes);
+        *input = rest;
+        if let Some(mask) = self.mask {
+            apply_mask(piece, mask, self.taken);
+        }
+        self.taken += bytes;
+        piece
+    }
+}
+
+fn skip(input: &mut &mut [u8], bytes: usize) {
+    *input = &mut mem::take(input)[bytes..];
+}
+
+fn utf8(payload: Cow<'_, [u8]>) -> Result<Cow<'_, str>, ReadError> {
+    match payload {
+        Cow::Borrowed(bytes) => str::from_utf8(bytes).map(Cow::Borrowed).ok(),
+        Cow::Owned(bytes) => String::from_utf8(bytes).map(Cow::Owned).ok(),
+    }
+    .ok_or(ReadError::NotUtf8)
+}
+
+fn control_event(opcode: OpCode, payload: Cow<'_, [u8]>) -> Result<Event<'_>, ReadError> {
+    match opcode {
+        OpCode::Control(Control::Ping) => Ok(Event::Ping(payload)),
+        OpCode::Control(Control::Close) => close_event(payload),
+        _ => Ok(Event::Pong(payload)),
+    }
+}
+
+fn close_event(payload: Cow<'_, [u8]>) -> Result<Event<'_>, ReadError> {
+    let code = match *payload {
+        [] => return Ok(Event::Close { code: None, reason: Cow::Borrowed("") }),
+        [high, low, ..] => u16::from_be_bytes([high, low]),
+        [_] => return Err(ReadError::Protocol("close code of one byte")),
+    };
+    if !CloseCode::from(code).is_allowed() {
+        return Err(ReadError::Protocol("close code that may not be sent"));
+    }
+    let reason = match payload {
+        Cow::Borrowed(bytes) => Cow::Borrowed(&bytes[2..]),
+        Cow::Owned(mut bytes) => Cow::Owned(bytes.split_off(2)),
+    };
+    Ok(Event::Close { code: Some(code), reason: utf8(reason)? })
+}

@@ -1,0 +1,300 @@
+//! Frames in and out.
+
+use bytes::BytesMut;
+use lineside_wire::websocket::frame::{self, Opcode};
+use lineside_wire::websocket::{Deflater, Event, Inflater, ReadError, Reader, Role};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use tungstenite::protocol::{Role as PeerRole, WebSocket};
+use tungstenite::{Message, Utf8Bytes};
+
+use crate::checks;
+
+const FINAL: u8 = 0x80;
+const CONTINUATION: u8 = 0;
+const MASK: [u8; 4] = [0x5a, 0, 0xff, 0x31];
+
+type Events = Vec<Result<Event<'static>, ReadError>>;
+
+/// Something a client sends.
+#[derive(Clone, Debug)]
+enum Sent {
+    Text(String),
+    Binary(Vec<u8>),
+    Deflated(String),
+    /// A text in frames, with a ping after each but the last.
+    Fragments(String, Vec<usize>),
+    Ping(Vec<u8>),
+}
+
+fn sent() -> impl Strategy<Value = Sent> {
+    prop_oneof![
+        ".{0,200}".prop_map(Sent::Text),
+        vec(any::<u8>(), 0..2_000).prop_map(Sent::Binary),
+        "(abc|.){0,200}".prop_map(Sent::Deflated),
+        (".{0,60}", vec(any::<usize>(), 0..4)).prop_map(|(text, cuts)| Sent::Fragments(text, cuts)),
+        vec(any::<u8>(), 0..=125).prop_map(Sent::Ping),
+    ]
+}
+
+/// A client's frame as RFC 6455 §5.2 draws it, with any first byte.
+fn raw(first: u8, payload: &[u8], mask: [u8; 4]) -> Vec<u8> {
+    let mut bytes = BytesMut::new();
+    frame::write_masked(&mut bytes, Opcode::Binary, false, payload, mask);
+    bytes[0] = first;
+    bytes.to_vec()
+}
+
+fn write(sent: &[Sent], mask: [u8; 4]) -> (Vec<u8>, Events) {
+    let (mut bytes, mut events) = (BytesMut::new(), Vec::new());
+    let mut deflater = Deflater::default();
+    for sent in sent {
+        match sent {
+            Sent::Text(text) => {
+                frame::write_masked(&mut bytes, Opcode::Text, false, text.as_bytes(), mask);
+                events.push(Ok(Event::Text(text.clone().into())));
+            }
+            Sent::Binary(payload) => {
+                frame::write_masked(&mut bytes, Opcode::Binary, false, payload, mask);
+                events.push(Ok(Event::Binary(payload.clone().into())));
+            }
+            Sent::Deflated(text) => {
+                let mut payload = BytesMut::new();
+                deflater.deflate(text.as_bytes(), &mut payload);
+                frame::write_masked(&mut bytes, Opcode::Text, true, &payload, mask);
+                events.push(Ok(Event::Text(text.clone().into())));
+            }
+            Sent::Fragments(text, cuts) => {
+                let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut % (text.len() + 1)).collect();
+                cuts.sort_unstable();
+                let (mut from, mut opcode) = (0, Opcode::Text as u8);
+                for cut in cuts {
+                    bytes.extend_from_slice(&raw(opcode, &text.as_bytes()[from..cut], mask));
+                    frame::write_masked(&mut bytes, Opcode::Ping, false, b"?", mask);
+                    events.push(Ok(Event::Ping(b"?".as_slice().into())));
+                    (from, opcode) = (cut, CONTINUATION);
+                }
+                bytes.extend_from_slice(&raw(FINAL | opcode, &text.as_bytes()[from..], mask));
+                events.push(Ok(Event::Text(text.clone().into())));
+            }
+            Sent::Ping(payload) => {
+                frame::write_masked(&mut bytes, Opcode::Ping, false, payload, mask);
+                events.push(Ok(Event::Ping(payload.clone().into())));
+            }
+        }
+    }
+    (bytes.to_vec(), events)
+}
+
+fn server_reads(bytes: &[u8]) -> Events {
+    checks::read(Role::Server, true, [bytes])
+}
+
+fn error(bytes: &[u8]) -> Option<ReadError> {
+    server_reads(bytes).pop().and_then(Result::err)
+}
+
+#[test]
+fn a_broken_rule_has_its_code() {
+    let protocol = |bytes: &[u8]| error(bytes).map(ReadError::close_code);
+    assert_eq!(protocol(&[FINAL | 1, 1, b'x']), Some(1002), "no mask");
+    for opcode in [3, 7, 11, 15] {
+        assert_eq!(protocol(&raw(FINAL | opcode, b"", MASK)), Some(1002), "reserved opcode");
+    }
+    for bit in [0x20, 0x10] {
+        assert_eq!(protocol(&raw(FINAL | bit | 1, b"", MASK)), Some(1002), "reserved bit");
+    }
+    assert_eq!(protocol(&raw(FINAL | CONTINUATION, b"", MASK)), Some(1002), "nothing to continue");
+    let twice = [raw(1, b"a", MASK), raw(FINAL | 1, b"b", MASK)].concat();
+    assert_eq!(protocol(&twice), Some(1002), "a message within a message");
+    let marked_twice = [raw(0x41, b"a", MASK), raw(FINAL | 0x40, b"b", MASK)].concat();
+    assert_eq!(protocol(&marked_twice), Some(1002), "only a first frame says it is compressed");
+    for first in [9, FINAL | 0x40 | 9] {
+        assert_eq!(protocol(&raw(first, b"", MASK)), Some(1002), "a ping is whole and plain");
+    }
+    assert_eq!(protocol(&raw(FINAL | 9, &[0; 126], MASK)), Some(1002), "a ping is short");
+    for code in [0_u16, 999, 1004, 1005, 1006, 1015, 2999, 5000] {
+        let close = raw(FINAL | 8, &code.to_be_bytes(), MASK);
+        assert_eq!(protocol(&close), Some(1002), "close code {code}");
+    }
+    assert_eq!(protocol(&raw(FINAL | 8, &[3], MASK)), Some(1002), "half a close code");
+    assert_eq!(protocol(&raw(FINAL | 8, &[3, 232, 0xff], MASK)), Some(1007), "a reason is text");
+    assert_eq!(protocol(&raw(FINAL | 1, b"\xc3\x28", MASK)), Some(1007), "a text is UTF-8");
+    let split = [raw(1, b"\xc3", MASK), raw(FINAL, b"\xa9", MASK)].concat();
+    assert_eq!(server_reads(&split), [Ok(Event::Text("é".into()))], "a character may be split");
+    assert_eq!(protocol(&raw(FINAL | 0x40 | 1, b"\xff\xff", MASK)), Some(1007), "no such block");
+}
+
+#[test]
+fn a_message_that_is_too_large_is_refused_by_its_head() {
+    let head = |length: u64| [&[FINAL | 2, 0x80 | 127][..], &length.to_be_bytes(), &MASK].concat();
+    assert_eq!(error(&head(4_096)), None);
+    assert_eq!(error(&head(4_097)), Some(ReadError::TooLarge));
+    assert_eq!(error(&head(u64::MAX)), Some(ReadError::TooLarge));
+    let grows = [raw(2, &[0; 4_000], MASK), raw(CONTINUATION, &[0; 97], MASK)].concat();
+    assert_eq!(error(&grows), Some(ReadError::TooLarge));
+    assert_eq!(ReadError::TooLarge.close_code(), 1009);
+}
+
+#[test]
+fn a_compressed_bomb_is_refused_and_its_bytes_never_held() {
+    let mut bomb = BytesMut::new();
+    Deflater::default().deflate(&vec![b' '; 4 << 20], &mut bomb);
+    assert!(bomb.len() < 6_000);
+    let limit = 64 << 10;
+    assert_eq!(Inflater::default().inflate(&bomb, limit), Err(ReadError::TooLarge));
+    let exact = Inflater::default().inflate(&bomb, 4 << 20).expect("exactly as much as may be");
+    assert!(exact.len() == 4 << 20 && exact.capacity() <= (4 << 20) + 1);
+}
+
+#[test]
+fn what_ends_in_a_final_block_is_a_message_too() {
+    // RFC 7692 §7.2.3.4
+    let payload = [0xf3, 0x48, 0xcd, 0xc9, 0xc9, 0x07, 0x00, 0x00];
+    assert_eq!(Inflater::default().inflate(&payload, 100).as_deref(), Ok(&b"Hello"[..]));
+    // RFC 7692 §7.2.3.3: not compressed at all
+    let stored = [0x00, 0x05, 0x00, 0xfa, 0xff, 0x48, 0x65, 0x6c, 0x6c, 0x6f, 0x00];
+    assert_eq!(Inflater::default().inflate(&stored, 100).as_deref(), Ok(&b"Hello"[..]));
+    assert_eq!(Inflater::default().inflate(&[0], 100).as_deref(), Ok(&b""[..]));
+}
+
+#[test]
+fn an_idle_reader_holds_nothing() {
+    let mut reader = Reader::new(Role::Server, 1 << 20, true);
+    assert!(size_of::<Reader>() <= 64);
+    let mut inflater = Inflater::default();
+    let mut bytes = [raw(1, b"one", MASK), raw(FINAL, b" two", MASK)].concat();
+    let (begun, rest) = bytes.split_at_mut(5);
+    assert!(reader.read(&mut &mut *begun, &mut inflater).is_none());
+    assert!(!reader.is_idle() && reader.held_bytes() > 0);
+    let mut rest = rest;
+    assert_eq!(reader.read(&mut rest, &mut inflater), Some(Ok(Event::Text("one two".into()))));
+    assert!(reader.is_idle() && reader.held_bytes() == 0);
+}
+
+#[test]
+fn nothing_is_read_after_a_close() {
+    let bytes = [raw(FINAL | 8, b"\x0b\xb9bye", MASK), raw(FINAL | 1, b"x", MASK)].concat();
+    let close = Event::Close { code: Some(3001), reason: "bye".into() };
+    assert_eq!(server_reads(&bytes), [Ok(close)]);
+}
+
+/// A socket that gives what it was given, then nothing.
+struct Wire {
+    incoming: std::io::Cursor<Vec<u8>>,
+    outgoing: Vec<u8>,
+}
+
+impl std::io::Read for Wire {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        self.incoming.read(into)
+    }
+}
+
+impl std::io::Write for Wire {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.outgoing.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+fn peer(incoming: Vec<u8>, role: PeerRole) -> WebSocket<Wire> {
+    let wire = Wire { incoming: std::io::Cursor::new(incoming), outgoing: Vec::new() };
+    WebSocket::from_raw_socket(wire, role, None)
+}
+
+#[test]
+fn another_library_reads_what_is_written_and_writes_what_is_read() {
+    let texts = ["", "a", &"b".repeat(125), &"c".repeat(126), &"d".repeat(70_000)];
+    let mut bytes = BytesMut::new();
+    for text in texts {
+        frame::write_head(&mut bytes, Opcode::Text, false, text.len());
+        assert!(bytes.ends_with(&bytes[bytes.len() - frame::head_bytes(text.len())..]));
+        bytes.extend_from_slice(text.as_bytes());
+    }
+    bytes.extend_from_slice(&frame::PING);
+    frame::write_pong(&mut bytes, b"!");
+    bytes.extend_from_slice(&frame::close(3001, &"é".repeat(100)));
+    let mut client = peer(bytes.to_vec(), PeerRole::Client);
+    for text in texts {
+        assert_eq!(client.read().expect("a message"), Message::Text(Utf8Bytes::from(text)));
+    }
+    assert_eq!(client.read().expect("a ping"), Message::Ping(Vec::new().into()));
+    assert_eq!(client.read().expect("a pong"), Message::Pong(b"!".to_vec().into()));
+    let Message::Close(Some(close)) = client.read().expect("a close") else { panic!("no close") };
+    assert_eq!((u16::from(close.code), close.reason.as_str()), (3001, &*"é".repeat(61)));
+
+    for text in texts {
+        let mut client = peer(Vec::new(), PeerRole::Client);
+        client.send(Message::Text(text.into())).expect("memory");
+        let sent = &client.get_ref().outgoing;
+        let events = read_large(sent);
+        assert_eq!(events, [Ok(Event::Text(text.into()))]);
+    }
+}
+
+fn read_large(bytes: &[u8]) -> Events {
+    let mut bytes = bytes.to_vec();
+    let mut input = bytes.as_mut_slice();
+    let mut reader = Reader::new(Role::Server, 1 << 20, false);
+    let event = reader.read(&mut input, &mut Inflater::default()).expect("an event");
+    let Ok(Event::Text(text)) = event else { panic!("{event:?}") };
+    vec![Ok(Event::Text(text.into_owned().into()))]
+}
+
+proptest! {
+    #[test]
+    fn what_a_client_writes_a_server_reads_however_it_is_cut(
+        sent in vec(sent(), 0..12),
+        mask in any::<[u8; 4]>(),
+        pieces in vec(1..400_usize, 1..40),
+    ) {
+        let (bytes, events) = write(&sent, mask);
+        let mut rest = bytes.as_slice();
+        let mut cut = Vec::new();
+        for piece in pieces.iter().cycle() {
+            if rest.is_empty() {
+                break;
+            }
+            let (piece, after) = rest.split_at((*piece).min(rest.len()));
+            cut.push(piece);
+            rest = after;
+        }
+        prop_assert_eq!(&checks::read(Role::Server, true, [bytes.as_slice()]), &events);
+        prop_assert_eq!(&checks::read(Role::Server, true, cut), &events);
+    }
+
+    #[test]
+    fn any_bytes_can_be_read(bytes in vec(any::<u8>(), 0..300)) {
+        checks::websocket(&bytes);
+    }
+
+    #[test]
+    fn frames_with_a_byte_changed_can_be_read(
+        sent in vec(sent(), 1..5), at in any::<usize>(), to in any::<u8>(), how in any::<u8>(),
+    ) {
+        let (mut bytes, _) = write(&sent, MASK);
+        let at = at % bytes.len();
+        bytes[at] = to;
+        bytes.insert(0, how & !1);
+        checks::websocket(&bytes);
+    }
+
+    #[test]
+    fn a_client_reads_what_a_server_writes(texts in vec(".{0,300}", 0..5)) {
+        let mut bytes = BytesMut::new();
+        let mut deflater = Deflater::default();
+        for text in &texts {
+            let mut payload = BytesMut::new();
+            deflater.deflate(text.as_bytes(), &mut payload);
+            frame::write_head(&mut bytes, Opcode::Text, true, payload.len());
+            bytes.extend_from_slice(&payload);
+        }
+        let events: Events = texts.iter().map(|it| Ok(Event::Text(it.clone().into()))).collect();
+        prop_assert_eq!(checks::read(Role::Client, true, [&bytes[..]]), events);
+    }
+}

@@ -1,0 +1,116 @@
+//! Feeds: schedules and real-time messages.
+
+use std::io::Cursor;
+
+use bytes::Bytes;
+use lineside_formats::{gtfs, gtfs_rt};
+
+/// A zip archive that claims to be a schedule.
+pub fn gtfs(bytes: &[u8]) {
+    let limits = small_gtfs();
+    if let Ok(mut files) = gtfs::ZipFiles::new(Cursor::new(bytes), &limits) {
+        read_all(&mut files, &limits);
+    }
+}
+
+/// A schedule as text: `# stops.txt`, then its lines.
+pub fn gtfs_text(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    read_all(&mut gtfs::TextFiles::parse(&text), &small_gtfs());
+}
+
+/// A timetable that was loaded can be asked everything: no index in it leads out of it.
+fn read_all(files: &mut dyn gtfs::Files, limits: &gtfs::Limits) {
+    let Ok((timetable, problems)) = gtfs::load(files, limits) else { return };
+    assert!(
+        problems.total() >= problems.kept().len() as u64,
+        "more problems are kept than there were"
+    );
+    for trip in timetable.trips() {
+        let mut sequence = None;
+        for call in timetable.stop_times(trip.idx) {
+            assert!(sequence < Some(call.stop_sequence), "the calls of a trip rise");
+            sequence = Some(call.stop_sequence);
+            assert!(!timetable.stop(call.stop).id.is_empty(), "a call is at a stop");
+        }
+        let _ = timetable.route(trip.route).name();
+        if let Some(shape) = trip.shape {
+            assert!(
+                timetable.shape(shape).all(|(lat, lon)| lat.abs() <= 90.0 && lon.abs() <= 180.0)
+            );
+        }
+    }
+    if let Some((first, _)) = timetable.service_range() {
+        ask(&timetable, timetable.service_time(first, 7 * 3_600));
+    }
+    for stop in timetable.stops() {
+        assert_eq!(timetable.find_stop(stop.id), Some(stop.idx), "a stop is found by its id");
+        assert!(
+            timetable
+                .children(stop.idx)
+                .iter()
+                .all(|child| timetable.stop(*child).parent == Some(stop.idx))
+        );
+    }
+}
+
+/// What a board and a map ask, in the two hours from `from` on.
+fn ask(timetable: &gtfs::Timetable, from: i64) {
+    let until = from + 2 * 3_600;
+    for stop in timetable.stops() {
+        let board = timetable.departures(stop.idx, from, until, 40);
+        assert!(board.len() <= 40 && board.is_sorted_by_key(|it| it.departure));
+        assert!(board.iter().all(|it| (from..=until).contains(&it.departure)));
+    }
+    for instance in timetable.trip_instances_at(from) {
+        let is_active =
+            timetable.is_active(timetable.trip(instance.trip).service, instance.service_date);
+        assert!(is_active, "only trips of active services are under way");
+    }
+}
+
+/// A GTFS-Realtime message.
+pub fn gtfs_rt(bytes: &[u8]) {
+    let (body, limits) = (Bytes::copy_from_slice(bytes), small_gtfs_rt());
+    let Ok((shallow, problems)) = gtfs_rt::decode_shallow(body.clone(), &limits) else { return };
+    let again =
+        gtfs_rt::encode_feed(&shallow.header, shallow.entities.iter().map(|entity| &entity.bytes));
+    let (second, _) = gtfs_rt::decode_shallow(again, &gtfs_rt::Limits::default())
+        .expect("what was taken apart can be put together and taken apart again");
+    let hashes = |message: &gtfs_rt::Shallow| {
+        message.entities.iter().map(|entity| entity.hash).collect::<Vec<_>>()
+    };
+    assert_eq!(hashes(&shallow), hashes(&second), "entities survive as they were");
+
+    let opened = shallow.entities.iter().filter(|entity| entity.decode().is_ok()).count();
+    let (message, all_problems) =
+        gtfs_rt::decode(body, &limits).expect("a message that can be taken apart can be decoded");
+    assert_eq!(message.entity.len(), opened, "both ways read the same entities");
+    assert!(all_problems.total() >= problems.total(), "a closer look finds no less");
+
+    let mut json = Vec::new();
+    gtfs_rt::to_json(&mut json, &message.header, &message.entity)
+        .expect("memory can be written to");
+    let (twin, _) =
+        gtfs_rt::decode_json(&json, &gtfs_rt::Limits::default()).expect("our own JSON is read");
+    assert_eq!(twin.entity.len(), message.entity.len(), "the JSON twin has every entity");
+}
+
+/// A GTFS-Realtime message as JSON.
+pub fn gtfs_rt_json(bytes: &[u8]) {
+    let Ok((message, _)) = gtfs_rt::decode_json(bytes, &small_gtfs_rt()) else { return };
+    let mut json = Vec::new();
+    gtfs_rt::to_json(&mut json, &message.header, &message.entity)
+        .expect("memory can be written to");
+    let (again, _) =
+        gtfs_rt::decode_json(&json, &gtfs_rt::Limits::default()).expect("our own JSON is read");
+    assert_eq!(again.entity.len(), message.entity.len(), "what was read once is read again");
+}
+
+fn small_gtfs() -> gtfs::Limits {
+    gtfs::Limits { total_bytes: 8 << 20, entry_bytes: 4 << 20, ..gtfs::Limits::default() }
+}
+
+fn small_gtfs_rt() -> gtfs_rt::Limits {
+    gtfs_rt::Limits { body_bytes: 1 << 20, ..gtfs_rt::Limits::default() }
+}
