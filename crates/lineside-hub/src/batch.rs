@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use lineside_sync::fanout;
 
-use crate::{Hub, Position, Room};
+use crate::{Hub, Note, Position, Room};
 
 /// What one poll publishes. Made by [`Hub::batch`] *after* the new state has been swapped in.
 ///
@@ -39,14 +39,34 @@ impl<'a> Batch<'a> {
         if self.rooms.change(room, |room| room.append(at, data, now, number, config)) {
             self.hub.counters().publications.increment();
         }
-        self.note(room, at);
+        self.note_reach(room, at);
+    }
+
+    /// Appends to a room without a state, at the room's own next offset; `None` when it has been closed.
+    pub(crate) fn note(
+        &mut self,
+        room: &Arc<Room>,
+        data: Bytes,
+        note: Option<Note>,
+    ) -> Option<Position> {
+        let (now, number, config) = (self.now, self.number, self.hub.config());
+        let appended =
+            self.rooms.change(room, |room| room.append_next(data, note, now, number, config));
+        if appended.is_some() {
+            self.hub.counters().publications.increment();
+        }
+        appended
+    }
+
+    pub(crate) fn hub(&self) -> &'a Hub {
+        self.hub
     }
 
     /// Sends each subscriber of the room its state as of now once, without a gap: for a new dataset.
     /// With a position of another epoch it is a new life of the sequence, and a gap.
     pub fn restate(&mut self, room: &Arc<Room>, at: Option<Position>) {
         self.rooms.change(room, |room| (room.restate(at, self.number), ()));
-        self.note(room, at);
+        self.note_reach(room, at);
     }
 
     /// Says that this batch, with those before, carries everything of the group up to `position`, even
@@ -61,7 +81,7 @@ impl<'a> Batch<'a> {
     /// Signals every listener concerned, once each.
     pub fn finish(self) {}
 
-    fn note(&mut self, room: &Arc<Room>, at: Option<Position>) {
+    fn note_reach(&mut self, room: &Arc<Room>, at: Option<Position>) {
         if let Some(at) = at {
             let group = room.key().group;
             debug_assert!(

@@ -75,6 +75,11 @@ impl Channel {
         Self::parse(&name)
     }
 
+    /// A name that nobody outside can spell: `prefix` ends with a colon.
+    pub(crate) fn hidden(prefix: &str, rest: &str) -> Self {
+        Self([prefix, rest].concat().into())
+    }
+
     /// The name, encoded.
     pub fn as_str(&self) -> &str {
         &self.0

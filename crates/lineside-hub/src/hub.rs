@@ -9,9 +9,11 @@ use lineside_sync::{Clock, fanout, histogram};
 use parking_lot::Mutex;
 
 use crate::metrics::Counters;
+use crate::namespace::Namespaces;
+use crate::presence::Presence;
 use crate::{
-    Batch, Channel, Epoch, HubConfig, Interest, Listener, Metrics, ResolveError, Room, RoomKey,
-    Session, SessionLimits, StateSource,
+    Batch, Channel, Epoch, HubConfig, Interest, Listener, Metrics, Namespace, ResolveError, Room,
+    RoomKey, Session, SessionLimits, StateSource,
 };
 
 /// The rooms, whoever listens in them, and what they may take.
@@ -24,6 +26,8 @@ pub struct Hub {
     /// Bound: the source's networks. A group once seen stays.
     groups: papaya::HashMap<u32, Arc<Interest>>,
     rng: Mutex<fastrand::Rng>,
+    namespaces: Namespaces,
+    presence: Presence,
     counters: Arc<Counters>,
     next_batch: AtomicU64,
     next_listener: AtomicU64,
@@ -40,13 +44,17 @@ impl Hub {
         clock: Arc<dyn Clock>,
         seed: u64,
     ) -> Arc<Self> {
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let namespaces = Namespaces::new(&config.namespaces, rng.fork().u64(..));
         Arc::new(Self {
+            namespaces,
+            presence: Presence::new(config.present_max),
             config,
             source,
             clock,
             rooms: papaya::HashMap::new(),
             groups: papaya::HashMap::new(),
-            rng: Mutex::new(fastrand::Rng::with_seed(seed)),
+            rng: Mutex::new(rng),
             counters: Arc::default(),
             next_batch: AtomicU64::new(1),
             next_listener: AtomicU64::new(1),
@@ -107,8 +115,13 @@ impl Hub {
     /// # Errors
     /// When there is no such channel or feed.
     pub fn sequence_name(&self, channel: &Channel) -> Result<String, ResolveError> {
-        let key = self.source.resolve(channel)?;
-        Ok(self.source.sequence_name(channel, key))
+        let key = self.resolve(channel)?;
+        Ok(self.sequence_name_of(channel, key))
+    }
+
+    /// What holds for an `app/…` channel; `None` for every other.
+    pub fn namespace(&self, channel: &Channel) -> Option<&Namespace> {
+        self.namespaces.of(channel)
     }
 
     /// Drops old ring entries and unused states, closes rooms after their linger, and keeps to the
@@ -127,7 +140,7 @@ impl Hub {
 
     /// What it has done and holds.
     pub fn metrics(&self) -> Metrics {
-        self.counters.read()
+        self.counters.read(self.presence.present())
     }
 
     /// How long publications took from their append to their delivery, in nanoseconds: those that were appended while
@@ -139,6 +152,33 @@ impl Hub {
     /// The clock that it was given.
     pub fn clock(&self) -> &Arc<dyn Clock> {
         &self.clock
+    }
+
+    /// Which room a channel is: one of the hub's own, or of the source.
+    pub(crate) fn resolve(&self, channel: &Channel) -> Result<RoomKey, ResolveError> {
+        match self.namespaces.key(channel) {
+            Some(key) => Ok(key),
+            None => self.source.resolve(channel),
+        }
+    }
+
+    /// As [`StateSource::sequence_name`]; empty for what nobody can name.
+    pub(crate) fn sequence_name_of(&self, channel: &Channel, key: RoomKey) -> String {
+        if key.is_hidden() {
+            String::new()
+        } else if key.has_state() {
+            self.source.sequence_name(channel, key)
+        } else {
+            channel.as_str().to_owned()
+        }
+    }
+
+    pub(crate) fn namespaces(&self) -> &Namespaces {
+        &self.namespaces
+    }
+
+    pub(crate) fn presence(&self) -> &Presence {
+        &self.presence
     }
 
     pub(crate) fn config(&self) -> &HubConfig {
@@ -174,7 +214,8 @@ impl Hub {
         }
         let epoch = key.counts_by_itself().then(|| Epoch::random(&mut self.rng.lock()));
         let now = self.clock.monotonic();
-        let room = Room::new(key, channel.clone(), epoch, now, self.counters.clone());
+        let keeps = self.namespaces.of(channel).and_then(|namespace| namespace.history);
+        let room = Room::new(key, channel.clone(), epoch, keeps, now, self.counters.clone());
         group.add(&mut rooms, &room, || {
             self.rooms.pin().insert(key, room.clone());
         });

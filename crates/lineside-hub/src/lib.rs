@@ -8,6 +8,9 @@
 //! - [`Batch`]: how publishers append; one signal per listener and batch
 //! - [`Session`]: a client's side; it pulls, so a slow one slows only itself
 //! - [`Audience`]: all sessions of a partition as one listener
+//! - [`Namespace`]: the channels that are the operator's own, `app/…`, which have no state but may keep a
+//!   [`History`]
+//! - [`Member`], [`Membership`]: who is in such a channel
 //! - [`Hub`]: all rooms of this node
 //!
 //! # What it must not know
@@ -35,6 +38,9 @@ mod metrics;
 mod room;
 mod interest;
 mod batch;
+mod namespace;
+mod presence;
+mod history;
 mod session;
 mod audience;
 mod hub;
@@ -42,13 +48,22 @@ mod hub;
 pub use audience::{Audience, Seat};
 pub use batch::Batch;
 pub use channel::{BadChannel, Channel, decode_segment, encode_segment};
+pub use history::{History, HistoryError, HistoryRequest};
 pub use hub::Hub;
 pub use interest::Interest;
-pub use limits::{CHANNEL_BYTES_MAX, HubConfig, SessionLimits};
+pub use limits::{
+    APP_DATA_BYTES_MAX, CHANNEL_BYTES_MAX, EXTRAS_BYTES_MAX, HISTORY_SIZE_MAX, HubConfig,
+    SessionLimits,
+};
 pub use listener::{Listener, Workers};
 pub use metrics::Metrics;
+pub use namespace::{
+    APP_PREFIX, HistoryOptions, KINDS_OF_HUB, Namespace, PublishError, Published, Who,
+};
 pub use position::{BadPosition, Epoch, Position};
-pub use publication::{FRAME_SLOTS, Payload, Publication};
+pub use presence::{Member, Membership, PresenceError, PresencePage, PresenceStats};
+pub(crate) use publication::Note;
+pub use publication::{Extras, FRAME_SLOTS, Payload, Publication};
 pub use room::{EncodedState, Room};
 pub use session::{Delivery, Ended, Session, SubscribeError, Subscribed};
 pub use source::{ResolveError, RoomKey, State, StateSource};

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::Namespace;
+
 /// Longest channel name in bytes, encoded.
 pub const CHANNEL_BYTES_MAX: usize = 512;
 
@@ -17,6 +19,26 @@ pub(crate) const PUBLICATION_OVERHEAD: usize = 128;
 
 /// How many states of its own ring a room may hold in publications.
 pub(crate) const RING_STATES_MAX: usize = 2;
+
+/// Largest publication into `app/…`, so that with its channel, its extras and a protocol's words it stays below the
+/// largest message sent.
+pub const APP_DATA_BYTES_MAX: usize = 240 << 10;
+
+/// What may come with a publication beside its data: who published it, and its tags.
+pub const EXTRAS_BYTES_MAX: usize = 8 << 10;
+
+/// Most publications that a namespace's history may hold.
+pub const HISTORY_SIZE_MAX: usize = 10_000;
+
+/// Comings and goings of one channel that wait to be told; beyond it they are counted and never told.
+pub(crate) const CHANGES_PENDING_MAX: usize = 10_000;
+
+/// Comings and goings that one tick tells in one channel: as many as make so many deliveries, within these bounds.
+pub(crate) const CHANGES_TOLD_TO_MAX: usize = 64 << 10;
+/// See [`CHANGES_TOLD_TO_MAX`].
+pub(crate) const CHANGES_TOLD_MIN: usize = 16;
+/// See [`CHANGES_TOLD_TO_MAX`]; no more than a log holds.
+pub(crate) const CHANGES_TOLD_MAX: usize = 512;
 
 /// How much a node keeps and for how long.
 #[derive(Clone, Debug)]
@@ -35,6 +57,10 @@ pub struct HubConfig {
     pub rooms_max: usize,
     /// Bytes of all rings and encoded states together; beyond it the largest rooms shrink first.
     pub total_bytes: usize,
+    /// What holds for `app/…`, by prefix.
+    pub namespaces: Vec<Namespace>,
+    /// Most subscribers counted as present, in all channels together.
+    pub present_max: usize,
 }
 
 impl Default for HubConfig {
@@ -47,6 +73,8 @@ impl Default for HubConfig {
             linger: Duration::from_secs(30),
             rooms_max: 1_000_000,
             total_bytes: 1 << 30,
+            namespaces: Vec::new(),
+            present_max: 2_000_000,
         }
     }
 }

@@ -41,6 +41,16 @@ pub struct Metrics {
     pub ended_slow_total: u64,
     /// Subscriptions refused because of too many rooms.
     pub refused_rooms_total: u64,
+    /// Subscriptions to channels without a state that ended because the ring had overtaken the reader.
+    pub ended_lost_total: u64,
+    /// Subscribers counted as present, in all channels.
+    pub present: usize,
+    /// Comings and goings told.
+    pub member_changes_total: u64,
+    /// Comings and goings that were too many to be told.
+    pub member_changes_dropped_total: u64,
+    /// Subscribers that were too many to be counted as present.
+    pub refused_presence_total: u64,
     /// Publications taken from rings early because of the node's byte limit.
     pub shrunk_total: u64,
 }
@@ -63,13 +73,18 @@ pub(crate) struct Counters {
     pub(crate) gaps_epoch: Counter,
     pub(crate) ended_slow: Counter,
     pub(crate) refused_rooms: Counter,
+    pub(crate) ended_lost: Counter,
+    pub(crate) member_changes: Counter,
+    pub(crate) member_changes_dropped: Counter,
+    pub(crate) refused_presence: Counter,
     pub(crate) shrunk: Counter,
     /// From a publication's append to its delivery, in nanoseconds.
     pub(crate) delivery_time: Histogram,
 }
 
 impl Counters {
-    pub(crate) fn read(&self) -> Metrics {
+    /// `present` is held elsewhere.
+    pub(crate) fn read(&self, present: usize) -> Metrics {
         let size = |held: &AtomicUsize| held.load(Ordering::Relaxed);
         // While sessions open and close in several threads the sum may be off by those, and below zero.
         let level = |gauge: &Gauge| usize::try_from(gauge.get()).unwrap_or(0);
@@ -89,6 +104,11 @@ impl Counters {
             gaps_epoch_total: self.gaps_epoch.get(),
             ended_slow_total: self.ended_slow.get(),
             refused_rooms_total: self.refused_rooms.get(),
+            ended_lost_total: self.ended_lost.get(),
+            present,
+            member_changes_total: self.member_changes.get(),
+            member_changes_dropped_total: self.member_changes_dropped.get(),
+            refused_presence_total: self.refused_presence.get(),
             shrunk_total: self.shrunk.get(),
         }
     }

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use lineside_sync::ring::Item;
 
 use crate::limits::PUBLICATION_OVERHEAD;
+use crate::{Channel, Member};
 
 /// How many codecs may keep a frame beside the data. Which slot is whose is settled in the wire crate.
 pub const FRAME_SLOTS: usize = 6;
@@ -57,17 +58,79 @@ pub struct Publication {
     pub payload: Payload,
     /// When it was appended, by the hub's monotonic clock.
     pub(crate) at: Duration,
+    note: Option<Box<Note>>,
+}
+
+/// What comes with a publication into `app/…` beside its data.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Extras {
+    /// The client that published it; none when it was the operator.
+    pub publisher: Option<Arc<Member>>,
+    /// The operator's names and values.
+    pub tags: Vec<(Box<str>, Box<str>)>,
+    /// It is delivered, and not told by the history.
+    pub skip_history: bool,
+}
+
+static NO_EXTRAS: Extras = Extras { publisher: None, tags: Vec::new(), skip_history: false };
+
+impl Extras {
+    pub(crate) fn bytes(&self) -> usize {
+        let publisher = self.publisher.as_ref().map_or(0, |publisher| publisher.bytes());
+        publisher + self.tags.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>()
+    }
+
+    pub(crate) fn into_note(self) -> Option<Note> {
+        (self != NO_EXTRAS).then_some(Note::Extras(self))
+    }
+}
+
+/// What a room without a state says besides data.
+#[derive(Clone, Debug)]
+pub(crate) enum Note {
+    /// Comes with the data.
+    Extras(Extras),
+    /// Somebody has come to a channel, or left it.
+    Member { channel: Channel, joined: bool, member: Arc<Member> },
+    /// A user's sessions, or one of them, are to end.
+    Disconnect { client: Option<Box<str>>, code: u32, reason: Arc<str> },
+}
+
+impl Note {
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Extras(extras) => extras.bytes(),
+            Self::Member { member, .. } => member.bytes(),
+            Self::Disconnect { reason, .. } => reason.len(),
+        }
+    }
 }
 
 impl Publication {
     pub(crate) fn new(offset: u64, data: Bytes, at: Duration) -> Arc<Self> {
-        Arc::new(Self { offset, payload: Payload::new(data), at })
+        Self::noted(offset, data, None, at)
+    }
+
+    pub(crate) fn noted(offset: u64, data: Bytes, note: Option<Note>, at: Duration) -> Arc<Self> {
+        Arc::new(Self { offset, payload: Payload::new(data), at, note: note.map(Box::new) })
+    }
+
+    /// What came with it; nothing on transit channels.
+    pub fn extras(&self) -> &Extras {
+        match self.note() {
+            Some(Note::Extras(extras)) => extras,
+            _ => &NO_EXTRAS,
+        }
+    }
+
+    pub(crate) fn note(&self) -> Option<&Note> {
+        self.note.as_deref()
     }
 }
 
 impl Item for Publication {
     fn bytes(&self) -> usize {
-        self.payload.data().len() + PUBLICATION_OVERHEAD
+        self.payload.data().len() + self.note().map_or(0, Note::bytes) + PUBLICATION_OVERHEAD
     }
 
     fn at(&self) -> Duration {

@@ -11,7 +11,7 @@ use super::EncodedState;
 use crate::limits::RING_STATES_MAX;
 use crate::listener::Ear;
 use crate::publication::Publication;
-use crate::{Epoch, HubConfig, Position};
+use crate::{Epoch, HistoryOptions, HubConfig, Position};
 
 #[derive(Debug)]
 pub(super) struct Log {
@@ -36,6 +36,8 @@ pub(super) struct Log {
     /// When the last listener left, or the room was made.
     pub(super) quiet_since: Duration,
     pub(super) closed: bool,
+    /// What is kept without listeners too.
+    pub(super) keeps: Option<HistoryOptions>,
 }
 
 impl HasRing for Log {
@@ -51,7 +53,7 @@ impl HasRing for Log {
 }
 
 impl Log {
-    pub(super) fn new(epoch: Option<Epoch>, now: Duration) -> Self {
+    pub(super) fn new(epoch: Option<Epoch>, keeps: Option<HistoryOptions>, now: Duration) -> Self {
         Self {
             epoch,
             ring: Ring::new(0),
@@ -65,6 +67,7 @@ impl Log {
             listeners: Listeners::new(),
             quiet_since: now,
             closed: false,
+            keeps,
         }
     }
 
@@ -156,7 +159,20 @@ impl Log {
         self.give_up_state();
     }
 
-    fn bounds(&self, now: Duration, config: &HubConfig) -> Bounds {
+    /// Whether there is something that who comes later may ask for.
+    pub(super) fn keeps_history(&self) -> bool {
+        self.keeps.is_some() && !self.ring.is_empty()
+    }
+
+    pub(super) fn bounds(&self, now: Duration, config: &HubConfig) -> Bounds {
+        if let Some(keeps) = self.keeps {
+            // At least what lets a reader fall behind a little.
+            return Bounds {
+                entries: config.ring_publications.max(keeps.size).max(1),
+                bytes: config.ring_bytes_max,
+                since: now.saturating_sub(keeps.ttl.max(config.linger)),
+            };
+        }
         let bytes = self.state_bytes_last.saturating_mul(RING_STATES_MAX);
         Bounds {
             entries: config.ring_publications.max(1),

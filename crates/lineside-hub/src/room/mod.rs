@@ -4,6 +4,7 @@
 //! never held while a source or a listener is called; whether there is anything new can be asked
 //! without the lock.
 
+mod app;
 mod log;
 mod state;
 
@@ -22,7 +23,7 @@ use self::log::Log;
 use crate::listener::Ear;
 use crate::metrics::Counters;
 use crate::publication::Publication;
-use crate::{Channel, Epoch, HubConfig, Listener, Position, RoomKey};
+use crate::{Channel, Epoch, HistoryOptions, HubConfig, Listener, Position, RoomKey};
 
 /// One channel's live state on this node.
 #[derive(Debug)]
@@ -60,10 +61,11 @@ impl Room {
         key: RoomKey,
         channel: Channel,
         epoch: Option<Epoch>,
+        keeps: Option<HistoryOptions>,
         now: Duration,
         counters: Arc<Counters>,
     ) -> Arc<Self> {
-        let log = Shared::new(Log::new(epoch, now));
+        let log = Shared::new(Log::new(epoch, keeps, now));
         Arc::new(Self { key, channel, log, counters })
     }
 
@@ -137,7 +139,9 @@ impl Room {
     /// Closes the room when nobody has listened for `linger`. Its ring is given up.
     pub(crate) fn close_if_quiet(&self, now: Duration, linger: Duration) -> bool {
         self.change(|log| {
-            let quiet = log.listeners.is_empty() && now.saturating_sub(log.quiet_since) >= linger;
+            let quiet = log.listeners.is_empty()
+                && now.saturating_sub(log.quiet_since) >= linger
+                && !log.keeps_history();
             if quiet {
                 log.close();
             }

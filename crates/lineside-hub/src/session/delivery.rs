@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::{Channel, EncodedState, Epoch, Payload, Position, Publication, ResolveError};
+use crate::{
+    Channel, EncodedState, Epoch, Member, Note, Payload, Position, Publication, ResolveError,
+};
 
 /// Why a subscription was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -30,7 +32,7 @@ pub struct Subscribed {
     /// The position asked for is covered: what was missed follows, and no state.
     pub recovered: bool,
     /// What the client holds before anything is delivered: the position asked for, or offset 0 of the
-    /// present epoch.
+    /// present epoch; where there is no state, the present position.
     pub position: Position,
 }
 
@@ -39,6 +41,8 @@ pub struct Subscribed {
 pub enum Ended {
     /// The reader was overtaken again and again: its connection is to be closed.
     Slow,
+    /// The reader of a channel without a state was overtaken: what it missed is not to be had any more.
+    Lost,
 }
 
 /// One thing to send.
@@ -64,6 +68,29 @@ pub enum Delivery {
         /// The publication, shared.
         publication: Arc<Publication>,
     },
+    /// Somebody has come to the channel, or left it.
+    Member {
+        /// The channel.
+        channel: Channel,
+        /// Has come.
+        joined: bool,
+        /// Who.
+        member: Arc<Member>,
+        /// For the frames that are made of it: it has no data.
+        publication: Arc<Publication>,
+    },
+    /// The connection is to be closed, if it is the user's that is meant. Belongs to no channel that could be
+    /// named.
+    Disconnect {
+        /// Where it came from.
+        channel: Channel,
+        /// Only the connection with this id.
+        client: Option<Box<str>>,
+        /// With this code.
+        code: u32,
+        /// In words.
+        reason: Arc<str>,
+    },
     /// The subscription is over; nothing more comes of it.
     Ended {
         /// The channel.
@@ -79,6 +106,8 @@ impl Delivery {
         match self {
             Self::State { channel, .. }
             | Self::Publication { channel, .. }
+            | Self::Member { channel, .. }
+            | Self::Disconnect { channel, .. }
             | Self::Ended { channel, .. } => channel,
         }
     }
@@ -92,16 +121,40 @@ impl Delivery {
             Self::Publication { epoch, publication, .. } => {
                 Some(Position { epoch: *epoch, offset: publication.offset })
             }
-            Self::Ended { .. } => None,
+            Self::Member { .. } | Self::Disconnect { .. } | Self::Ended { .. } => None,
         }
     }
 
-    /// What is to be sent; `None` for an end.
+    /// What is to be sent; `None` for an end, or for what tells of no data.
     pub fn payload(&self) -> Option<&Payload> {
         match self {
             Self::State { state, part, .. } => state.parts().get(*part),
             Self::Publication { publication, .. } => Some(&publication.payload),
-            Self::Ended { .. } => None,
+            Self::Member { .. } | Self::Disconnect { .. } | Self::Ended { .. } => None,
+        }
+    }
+
+    pub(super) fn of_publication(
+        heard_in: &Channel,
+        epoch: Epoch,
+        publication: Arc<Publication>,
+    ) -> Self {
+        match publication.note() {
+            Some(Note::Member { channel, joined, member }) => Self::Member {
+                channel: channel.clone(),
+                joined: *joined,
+                member: member.clone(),
+                publication,
+            },
+            Some(Note::Disconnect { client, code, reason }) => Self::Disconnect {
+                channel: heard_in.clone(),
+                client: client.clone(),
+                code: *code,
+                reason: reason.clone(),
+            },
+            Some(Note::Extras(_)) | None => {
+                Self::Publication { channel: heard_in.clone(), epoch, publication }
+            }
         }
     }
 }

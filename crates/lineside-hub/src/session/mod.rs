@@ -4,6 +4,7 @@
 //! takes one delivery at a time, rooms in turn. A session that does not pull keeps its cursors and
 //! costs nobody anything.
 
+mod beside;
 mod delivery;
 mod sequence;
 mod side;
@@ -81,12 +82,12 @@ impl Session {
         if self.find(channel).is_some() {
             return Err(SubscribeError::AlreadySubscribed);
         }
-        if self.subscriptions() >= self.limits.channels_max {
+        let key = self.hub.resolve(channel)?;
+        if !key.is_hidden() && self.subscriptions() >= self.limits.channels_max {
             return Err(SubscribeError::TooManyChannels);
         }
         let free = self.subscriptions.iter().position(Option::is_none);
         let number = free.unwrap_or(self.subscriptions.len());
-        let key = self.hub.source().resolve(channel)?;
         let (room, chair) = self.enter(channel, key, number as u32)?;
         let now = match self.settle(&room) {
             Ok(now) => now,
@@ -95,20 +96,22 @@ impl Session {
                 return Err(error);
             }
         };
-        // Whoever holds nothing misses nothing.
-        let from = from.filter(|from| from.offset > 0);
+        let now_is_enough = !key.has_state();
+        // Whoever holds nothing misses nothing; where there is no state, nothing is the beginning.
+        let from = from.filter(|from| from.offset > 0 || now_is_enough);
         let from = match from.map(|from| (room.judge(from, now), from)) {
-            None => From::Nothing,
             Some((Claim::Covered, from)) => From::Covered(from),
+            _ if now_is_enough => From::Now(room.top()),
+            None => From::Nothing,
             Some((Claim::Gone, from)) => From::Refused(Some(from)),
             // Not to be listed again: one day it would pass for true.
             Some((Claim::Ahead, _)) => From::Refused(None),
         };
-        let name = self.hub.source().sequence_name(channel, key);
+        let name = self.hub.sequence_name_of(channel, key);
         let interest = (!key.counts_by_itself()).then(|| self.hub.group(key.group));
         let sequence = self.sequences.enter(&name, interest, from);
         let position = match from {
-            From::Covered(position) => position,
+            From::Covered(position) | From::Now(Some(position)) => position,
             _ => Position { epoch: room.epoch().unwrap_or(Epoch::from_bits(0)), offset: 0 },
         };
         let recovered = matches!(from, From::Covered(_));
@@ -132,18 +135,20 @@ impl Session {
         let number = self.find(channel);
         if let Some(number) = number {
             self.end(number);
+            self.unsubscribe_members(channel);
         }
         number.is_some()
     }
 
     /// How many channels it listens to.
     pub fn subscriptions(&self) -> usize {
-        self.subscriptions.iter().flatten().count()
+        self.channels().count()
     }
 
     /// The channels that it listens to.
     pub fn channels(&self) -> impl Iterator<Item = &Channel> {
-        self.subscriptions.iter().flatten().map(|it| it.room.channel())
+        let named = |it: &&Subscription| !it.room.key().is_hidden();
+        self.subscriptions.iter().flatten().filter(named).map(|it| it.room.channel())
     }
 
     /// Says that a subscription may have news: to be called for each seat that the session's
@@ -293,6 +298,7 @@ impl Session {
 
     fn ended(&mut self, number: usize, why: Ended) -> Option<Delivery> {
         let channel = self.end(number)?.room.channel().clone();
+        self.unsubscribe_members(&channel);
         Some(Delivery::Ended { channel, why })
     }
 

@@ -46,6 +46,7 @@ impl Sequences {
         let claim = match from {
             From::Nothing => None,
             From::Covered(position) => Some(position),
+            From::Now(position) => position,
             From::Refused(position) => position,
         };
         let living = self.0.iter_mut().position(|it| it.channels > 0 && *it.name == *name);
@@ -121,7 +122,8 @@ impl Sequences {
             // Offset 0 holds nothing and need not be listed.
             sequence.held = least.filter(|least| least.offset > 0).or(sequence.held);
         }
-        let living = self.0.iter().filter(|sequence| sequence.channels > 0);
+        let living =
+            self.0.iter().filter(|sequence| sequence.channels > 0 && !sequence.name.is_empty());
         living.filter_map(|sequence| Some((&*sequence.name, sequence.held?)))
     }
 }

@@ -45,6 +45,8 @@ enum Phase {
 pub(super) enum From {
     Nothing,
     Covered(Position),
+    /// Where the room is: for one without a state.
+    Now(Option<Position>),
     /// A position that is not covered; without it when it was no honest one.
     Refused(Option<Position>),
 }
@@ -66,10 +68,11 @@ impl Subscription {
         let (cursor, refused) = match from {
             From::Nothing => (None, false),
             From::Covered(position) => (Some(position), false),
+            From::Now(position) => (position, false),
             From::Refused(position) => (position, true),
         };
         let phase = match from {
-            From::Covered(_) => Phase::Following { seen: None },
+            From::Covered(_) | From::Now(_) => Phase::Following { seen: None },
             From::Nothing | From::Refused(_) => Phase::Wanting,
         };
         Self { room, chair, sequence, noted: false, since, cursor, refused, phase, gaps: 0 }
@@ -121,6 +124,7 @@ impl Subscription {
     }
 
     fn follow(&mut self, hub: &Hub) -> Follow {
+        let has_state = self.room.key().has_state();
         let Some(cursor) = &mut self.cursor else { return Follow::NeedsState };
         match self.room.look(*cursor) {
             Look::Publication(publication, last) => {
@@ -134,20 +138,29 @@ impl Subscription {
                     let took = hub.clock().monotonic().saturating_sub(publication.at);
                     hub.counters().delivery_time.record_duration(took);
                 }
-                let channel = self.room.channel().clone();
-                Follow::Step(Step::Deliver(Delivery::Publication {
-                    channel,
-                    epoch: cursor.epoch,
-                    publication,
-                }))
+                let channel = self.room.channel();
+                let delivery = Delivery::of_publication(channel, cursor.epoch, publication);
+                Follow::Step(Step::Deliver(delivery))
             }
             Look::Nothing(version) => {
                 self.gaps = 0;
                 self.phase = Phase::Following { seen: Some(version) };
                 Follow::Step(Step::Nothing)
             }
+            Look::NotCovered if !has_state => Follow::Step(self.lose(hub)),
             Look::NotCovered => Follow::NeedsState,
         }
+    }
+
+    /// There is no state that could make up for what was missed.
+    fn lose(&mut self, hub: &Hub) -> Step {
+        if self.room.key().is_hidden() {
+            self.cursor = self.room.top();
+            self.phase = Phase::Following { seen: None };
+            return Step::Nothing;
+        }
+        hub.counters().ended_lost.increment();
+        Step::End(Ended::Lost)
     }
 
     /// Gets hold of the state if it is wanted. Says so when there is none yet, or never will be.

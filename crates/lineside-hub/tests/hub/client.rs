@@ -278,6 +278,11 @@ impl Holding {
                     return Err(format!("called slow after {} gaps", self.gaps));
                 }
             }
+            Delivery::Ended { why: Ended::Lost, .. }
+            | Delivery::Member { .. }
+            | Delivery::Disconnect { .. } => {
+                return Err(format!("{} on a channel with a state", tell(delivery)));
+            }
         }
         Ok(())
     }
@@ -346,6 +351,8 @@ fn tell(delivery: &Delivery) -> String {
         Delivery::Publication { epoch, publication, .. } => {
             format!("{epoch}:{}", publication.offset)
         }
+        Delivery::Member { member, .. } => format!("of {}", member.client),
+        Delivery::Disconnect { code, .. } => format!("disconnect {code}"),
         Delivery::Ended { why, .. } => format!("ended {why:?}"),
     }
 }

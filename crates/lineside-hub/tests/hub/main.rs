@@ -9,4 +9,6 @@ mod protocol;
 mod sharing;
 mod partition;
 mod property;
+mod app;
+mod presence;
 mod race;

@@ -100,6 +100,9 @@ impl Run {
                 );
             }
             Delivery::Ended { .. } => return self.act(&Act::Resume),
+            Delivery::Member { .. } | Delivery::Disconnect { .. } => {
+                prop_assert!(false, "nobody asked for it");
+            }
         }
         self.cursor = position.offset;
         self.resumed = false;

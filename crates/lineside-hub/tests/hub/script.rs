@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use lineside_hub::{
-    BadChannel, Channel, Delivery, Epoch, Hub, HubConfig, Listener, Position, ResolveError, Room,
-    RoomKey, Session, SessionLimits, State, StateSource,
+    BadChannel, Channel, Delivery, Ended, Epoch, Hub, HubConfig, Listener, Position, ResolveError,
+    Room, RoomKey, Session, SessionLimits, State, StateSource,
 };
 use lineside_sync::{Clock, SimulatedClock, Sleep, UnixMillis};
 use parking_lot::Mutex;
@@ -201,7 +201,8 @@ pub(crate) fn name(channel: &str) -> Channel {
 }
 
 /// All that a session has to deliver, each in a few letters: `s12` a last part of a state at 12, `g12`
-/// of one with a gap, `s.` or `g.` another part, `12` a publication, `slow` the end.
+/// of one with a gap, `s.` or `g.` another part, `12` a publication, `+a` and `-a` that a came and went, `x3000` a
+/// disconnect, `slow` or `lost` the end.
 pub(crate) fn drain(session: &mut Session) -> String {
     let all: Vec<String> =
         std::iter::from_fn(|| session.next_delivery()).map(|it| brief(&it)).collect();
@@ -213,7 +214,12 @@ pub(crate) fn brief(delivery: &Delivery) -> String {
     match delivery {
         Delivery::State { gap, .. } => format!("{}{offset}", if *gap { 'g' } else { 's' }),
         Delivery::Publication { .. } => offset,
-        Delivery::Ended { .. } => "slow".into(),
+        Delivery::Member { joined, member, .. } => {
+            format!("{}{}", if *joined { '+' } else { '-' }, member.client)
+        }
+        Delivery::Disconnect { code, .. } => format!("x{code}"),
+        Delivery::Ended { why: Ended::Slow, .. } => "slow".into(),
+        Delivery::Ended { why: Ended::Lost, .. } => "lost".into(),
     }
 }
 

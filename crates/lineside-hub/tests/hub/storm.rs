@@ -250,6 +250,7 @@ fn new_hub(
         linger: Duration::from_secs(rng.u64(0..10)),
         rooms_max: 1_000,
         total_bytes: TOTAL_BYTES,
+        ..HubConfig::default()
     };
     Hub::new(config, world.clone(), Arc::new(clock.clone()), rng.u64(..))
 }

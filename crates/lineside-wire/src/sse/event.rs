@@ -42,7 +42,7 @@ pub(super) fn id(session: &mut Session) -> Option<String> {
     (!id.is_empty()).then_some(id)
 }
 
-/// Encodes what the session has just delivered; `None` for an end.
+/// Encodes what the session has just delivered; `None` for an end, or for what this protocol has no words for.
 pub(super) fn encode(delivery: &Delivery, session: &mut Session) -> Option<Pieces> {
     match delivery {
         Delivery::Publication { channel, epoch, publication } if session.subscriptions() == 1 => {
@@ -57,7 +57,7 @@ pub(super) fn encode(delivery: &Delivery, session: &mut Session) -> Option<Piece
         Delivery::State { channel, state, part, gap } => {
             Some(state_part(channel, state, *part, *gap, session))
         }
-        Delivery::Ended { .. } => None,
+        Delivery::Member { .. } | Delivery::Disconnect { .. } | Delivery::Ended { .. } => None,
     }
 }
 

@@ -84,6 +84,7 @@ impl SseStream {
         } else if let Delivery::Ended { why, .. } = delivery {
             self.pieces.push_back(event::closing_comment(match why {
                 Ended::Slow => "slow: missed too much in a row",
+                Ended::Lost => "lost: what was missed is no longer kept",
             }));
             self.ended = Some(*why);
         }

@@ -1,0 +1,108 @@
+//! What was published lately, for who asks: the rings, as far as a channel shows them.
+
+use std::sync::Arc;
+
+use crate::{Channel, Hub, Position, Publication, ResolveError};
+
+/// Which part of a channel's past is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HistoryRequest {
+    /// Most publications; 0 asks for the position only.
+    pub limit: usize,
+    /// Only what came after it, or before it in reverse.
+    pub since: Option<Position>,
+    /// Newest first.
+    pub reverse: bool,
+}
+
+/// A channel's past.
+#[derive(Clone, Debug)]
+pub struct History {
+    /// Oldest first, unless asked in reverse.
+    pub publications: Vec<Arc<Publication>>,
+    /// Where the channel is.
+    pub position: Position,
+}
+
+/// Why there is no past to tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum HistoryError {
+    /// There is no such channel or feed.
+    #[error(transparent)]
+    Unresolved(#[from] ResolveError),
+    /// The channel's namespace keeps none.
+    #[error("this channel keeps no history")]
+    NotKept,
+    /// `since` belongs to another life of the channel.
+    #[error("the position is of another life of the channel")]
+    OtherEpoch,
+    /// The node holds as many rooms as it may; later there may be place.
+    #[error("too many rooms on this node")]
+    TooManyRooms,
+}
+
+impl Hub {
+    /// What the channel's ring still has of what is asked for. A transit channel that nobody listens to has
+    /// no ring, and so only its position. Takes time for each publication that the ring holds after `since`.
+    ///
+    /// # Errors
+    /// When there is no such channel, it keeps nothing, or `since` is of another life.
+    pub fn history(
+        &self,
+        channel: &Channel,
+        request: HistoryRequest,
+    ) -> Result<History, HistoryError> {
+        let key = self.resolve(channel)?;
+        let options = match self.namespaces().of(channel) {
+            Some(namespace) => Some(namespace.history.ok_or(HistoryError::NotKept)?),
+            None => None,
+        };
+        let room = if options.is_some() {
+            Some(self.enter(channel, key).ok_or(HistoryError::TooManyRooms)?)
+        } else {
+            self.find_room(key)
+        };
+        let Some(room) = room.filter(|room| room.channel() == channel) else {
+            return self.position_only(channel, request);
+        };
+        let after = request.since.filter(|_| !request.reverse).map_or(0, |since| since.offset);
+        let (position, mut publications) = room.kept_after(after);
+        let Some(position) = position else { return self.position_only(channel, request) };
+        check_epoch(request, position)?;
+        if let Some(since) = request.since.filter(|_| request.reverse) {
+            publications.retain(|publication| publication.offset < since.offset);
+        }
+        if let Some(options) = options {
+            let oldest = self.clock().monotonic().saturating_sub(options.ttl);
+            publications.retain(|publication| {
+                publication.at >= oldest && !publication.extras().skip_history
+            });
+            // Offsets of such a channel are consecutive.
+            let first_kept = position.offset.saturating_sub(options.size as u64);
+            publications.retain(|publication| publication.offset > first_kept);
+        }
+        if request.reverse {
+            publications.reverse();
+        }
+        publications.truncate(request.limit);
+        Ok(History { publications, position })
+    }
+
+    fn position_only(
+        &self,
+        channel: &Channel,
+        request: HistoryRequest,
+    ) -> Result<History, HistoryError> {
+        let key = self.source().resolve(channel)?;
+        let position = self.source().position(channel, key).ok_or(HistoryError::NotKept)?;
+        check_epoch(request, position)?;
+        Ok(History { publications: Vec::new(), position })
+    }
+}
+
+fn check_epoch(request: HistoryRequest, position: Position) -> Result<(), HistoryError> {
+    match request.since {
+        Some(since) if since.epoch != position.epoch => Err(HistoryError::OtherEpoch),
+        _ => Ok(()),
+    }
+}

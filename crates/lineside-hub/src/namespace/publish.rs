@@ -1,0 +1,104 @@
+//! Publishing into `app/…`: what an operator's back end, or a client that may, has to say.
+
+use bytes::Bytes;
+
+use crate::limits::{APP_DATA_BYTES_MAX, EXTRAS_BYTES_MAX};
+use crate::{Batch, Channel, Extras, Hub, Note, Position};
+
+/// What became of a publication.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Published {
+    /// Its place in the channel's sequence; `None` where nobody listens and nothing is kept.
+    pub position: Option<Position>,
+}
+
+/// Why something was not published.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PublishError {
+    /// Only `app/…` is published into from outside.
+    #[error("only channels that begin with app/ can be published into")]
+    NotApp,
+    /// Beyond [`APP_DATA_BYTES_MAX`], or with more beside it than [`EXTRAS_BYTES_MAX`].
+    #[error(
+        "a publication holds at most {APP_DATA_BYTES_MAX} bytes, and {EXTRAS_BYTES_MAX} beside its data"
+    )]
+    TooLarge,
+    /// The node holds as many rooms as it may; later there may be place.
+    #[error("too many rooms on this node")]
+    TooManyRooms,
+    /// Another channel has the same key; by chance, once in 2⁶⁴.
+    #[error("another channel has the same key")]
+    KeyTaken,
+}
+
+impl Hub {
+    /// Publishes into an `app/…` channel and tells its listeners. Costs one probe where nobody listens and
+    /// nothing is kept.
+    ///
+    /// # Errors
+    /// When the channel is another, what is published too large, or no room to be had.
+    pub fn publish_app(
+        &self,
+        channel: &Channel,
+        data: Bytes,
+        extras: Extras,
+    ) -> Result<Published, PublishError> {
+        self.batch().publish_app(channel, data, extras)
+    }
+
+    /// Has the sessions of a user closed, or the one whose connection has this id: those that
+    /// [listen](crate::Session::subscribe_user) are given it as a delivery.
+    pub fn disconnect_user(&self, user: &str, client: Option<&str>, code: u32, reason: &str) {
+        let note = Note::Disconnect { client: client.map(Into::into), code, reason: reason.into() };
+        Self::say(&mut self.batch(), self, &Channel::of_user(user), note);
+    }
+
+    /// Says something in a room that nobody can name; to nobody if there is none.
+    pub(crate) fn say(batch: &mut Batch<'_>, hub: &Self, channel: &Channel, note: Note) {
+        let key = hub.namespaces().key(channel);
+        let room = key.and_then(|key| hub.find_room(key));
+        if let Some(room) = room.filter(|room| room.channel() == channel) {
+            batch.note(&room, Bytes::new(), Some(note));
+        }
+    }
+}
+
+impl Batch<'_> {
+    /// As [`Hub::publish_app`], for several channels: a listener is told once for all of them.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn publish_app(
+        &mut self,
+        channel: &Channel,
+        data: Bytes,
+        extras: Extras,
+    ) -> Result<Published, PublishError> {
+        let namespace = self.hub().namespaces().of(channel).ok_or(PublishError::NotApp)?;
+        if data.len() > APP_DATA_BYTES_MAX || extras.bytes() > EXTRAS_BYTES_MAX {
+            return Err(PublishError::TooLarge);
+        }
+        let keep = namespace.history.is_some();
+        let key = self.hub().namespaces().key(channel).ok_or(PublishError::NotApp)?;
+        loop {
+            let room = if keep {
+                self.hub().enter(channel, key).ok_or(PublishError::TooManyRooms)?
+            } else if let Some(room) = self.hub().find_room(key) {
+                room
+            } else {
+                return Ok(Published { position: None });
+            };
+            if room.channel() != channel {
+                return Err(PublishError::KeyTaken);
+            }
+            // A room that has just been closed is on its way out of the table.
+            if let Some(position) = self.note(&room, data.clone(), extras.clone().into_note()) {
+                return Ok(Published { position: Some(position) });
+            }
+            if !keep {
+                return Ok(Published { position: None });
+            }
+            std::hint::spin_loop();
+        }
+    }
+}

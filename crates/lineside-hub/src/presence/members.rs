@@ -1,0 +1,205 @@
+//! One channel's subscribers, and what is to be told of them at the next tick.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use parking_lot::Mutex;
+
+use super::{Common, Member, PresencePage, PresenceStats};
+use crate::Channel;
+use crate::limits::{CHANGES_PENDING_MAX, CHANGES_TOLD_MAX, CHANGES_TOLD_MIN, CHANGES_TOLD_TO_MAX};
+
+/// Free places that a page may pass over before it ends early.
+const HOLES_PER_PAGE_MAX: usize = 4_096;
+
+#[derive(Debug)]
+pub(super) struct Members {
+    channel: Channel,
+    /// Whether comings and goings are told.
+    told: bool,
+    common: Arc<Common>,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    /// Bound: the node's limit of those present.
+    slots: Vec<Option<Arc<Member>>>,
+    /// Places in `slots` that may be taken; some may lie beyond its end.
+    free: Vec<u32>,
+    present: usize,
+    /// How many connections each user has here.
+    users: HashMap<Arc<str>, usize>,
+    /// Who came (true) or went, and has not come to nothing since. Bound: `CHANGES_PENDING_MAX`.
+    changes: VecDeque<Option<(bool, Arc<Member>)>>,
+    /// The number of the first of `changes`, and which number is a client's.
+    changes_before: u64,
+    change_of: HashMap<Arc<str>, u64>,
+    dropped: u64,
+    /// Is in the list of those that the next tick looks at.
+    dirty: bool,
+    closed: bool,
+}
+
+pub(super) enum Entered {
+    Slot(u32),
+    Full,
+    Closed,
+}
+
+impl Members {
+    pub(super) fn new(channel: Channel, told: bool, common: Arc<Common>) -> Self {
+        Self { channel, told, common, inner: Mutex::default() }
+    }
+
+    pub(super) fn channel(&self) -> &Channel {
+        &self.channel
+    }
+
+    pub(super) fn enter(self: &Arc<Self>, member: &Arc<Member>) -> Entered {
+        let common = &self.common;
+        let mut inner = self.inner.lock();
+        if inner.closed {
+            return Entered::Closed;
+        }
+        if common.present.fetch_add(1, Ordering::Relaxed) >= common.present_max {
+            common.present.fetch_sub(1, Ordering::Relaxed);
+            return Entered::Full;
+        }
+        let Some(slot) = inner.place(member) else {
+            common.present.fetch_sub(1, Ordering::Relaxed);
+            return Entered::Full;
+        };
+        inner.present += 1;
+        *inner.users.entry(member.user.clone()).or_default() += 1;
+        self.changed(&mut inner, true, member);
+        Entered::Slot(slot)
+    }
+
+    pub(super) fn leave(self: &Arc<Self>, slot: u32) {
+        let mut inner = self.inner.lock();
+        let Some(member) = inner.slots.get_mut(slot as usize).and_then(Option::take) else {
+            return;
+        };
+        self.common.present.fetch_sub(1, Ordering::Relaxed);
+        inner.present -= 1;
+        inner.free.push(slot);
+        while inner.slots.last().is_some_and(Option::is_none) {
+            inner.slots.pop();
+        }
+        if inner.slots.is_empty() {
+            inner.free.clear();
+        }
+        if let Some(connections) = inner.users.get_mut(&member.user) {
+            *connections -= 1;
+            if *connections == 0 {
+                inner.users.remove(&member.user);
+            }
+        }
+        self.changed(&mut inner, false, &member);
+    }
+
+    pub(super) fn stats(&self) -> PresenceStats {
+        let inner = self.inner.lock();
+        PresenceStats { clients: inner.present, users: inner.users.len() }
+    }
+
+    pub(super) fn page(&self, from: u32, limit: usize) -> PresencePage {
+        let inner = self.inner.lock();
+        let mut page = PresencePage::default();
+        let mut holes = 0;
+        for (slot, member) in inner.slots.iter().enumerate().skip(from as usize) {
+            if page.members.len() == limit || holes == HOLES_PER_PAGE_MAX {
+                page.next = u32::try_from(slot).ok();
+                break;
+            }
+            match member {
+                Some(member) => page.members.push(member.clone()),
+                None => holes += 1,
+            }
+        }
+        page
+    }
+
+    /// What is to be told now, and how many changes will never be. What is too much for one tick stays for
+    /// the next: in a full channel each change is many deliveries.
+    pub(super) fn take_changes(self: &Arc<Self>) -> (Vec<(bool, Arc<Member>)>, u64) {
+        let mut inner = self.inner.lock();
+        let most = CHANGES_TOLD_TO_MAX / inner.present.max(1);
+        let most = most.clamp(CHANGES_TOLD_MIN, CHANGES_TOLD_MAX);
+        let mut taken = Vec::new();
+        while taken.len() < most
+            && let Some(change) = inner.changes.pop_front()
+        {
+            inner.changes_before += 1;
+            if let Some((joined, member)) = change {
+                inner.change_of.remove(&member.client);
+                taken.push((joined, member));
+            }
+        }
+        inner.dirty = false;
+        if !inner.changes.is_empty() {
+            self.to_look_at(&mut inner);
+        }
+        (taken, std::mem::take(&mut inner.dropped))
+    }
+
+    pub(super) fn close_if_empty(&self) -> bool {
+        let mut inner = self.inner.lock();
+        inner.closed |= inner.present == 0 && inner.changes.is_empty();
+        inner.closed
+    }
+
+    fn changed(self: &Arc<Self>, inner: &mut Inner, joined: bool, member: &Arc<Member>) {
+        if self.told {
+            inner.note(joined, member);
+        }
+        if self.told || inner.present == 0 {
+            self.to_look_at(inner);
+        }
+    }
+
+    fn to_look_at(self: &Arc<Self>, inner: &mut Inner) {
+        if !inner.dirty {
+            inner.dirty = true;
+            self.common.dirty.lock().push(self.clone());
+        }
+    }
+}
+
+impl Inner {
+    fn place(&mut self, member: &Arc<Member>) -> Option<u32> {
+        while let Some(slot) = self.free.pop() {
+            if let Some(place) = self.slots.get_mut(slot as usize)
+                && place.is_none()
+            {
+                *place = Some(member.clone());
+                return Some(slot);
+            }
+        }
+        let slot = u32::try_from(self.slots.len()).ok()?;
+        self.slots.push(Some(member.clone()));
+        Some(slot)
+    }
+
+    /// Notes a change, unless it takes back the one that is noted of the same client.
+    fn note(&mut self, joined: bool, member: &Arc<Member>) {
+        if let Some(number) = self.change_of.get(&member.client) {
+            let index = usize::try_from(number - self.changes_before).unwrap_or(usize::MAX);
+            let noted = self.changes.get_mut(index);
+            if let Some(noted) = noted.filter(|it| it.as_ref().is_some_and(|it| it.0 != joined)) {
+                *noted = None;
+                self.change_of.remove(&member.client);
+            }
+            return;
+        }
+        if self.changes.len() >= CHANGES_PENDING_MAX {
+            self.dropped += 1;
+            return;
+        }
+        let number = self.changes_before + self.changes.len() as u64;
+        self.change_of.insert(member.client.clone(), number);
+        self.changes.push_back(Some((joined, member.clone())));
+    }
+}

@@ -1,0 +1,230 @@
+//! Channels of the operator's own: logs without a state, and what they keep.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use lineside_hub::{
+    APP_DATA_BYTES_MAX, Extras, HistoryError, HistoryOptions, HistoryRequest, HubConfig, Member,
+    Namespace, Position, PublishError,
+};
+
+use crate::script::{Stage, drain, held, name, stage, stage_with};
+
+const ALL: HistoryRequest = HistoryRequest { limit: usize::MAX, since: None, reverse: false };
+
+/// `app/…` keeps nothing, `app/kept/…` three publications for a minute.
+fn app_stage() -> Stage {
+    let history = HistoryOptions { size: 3, ttl: Duration::from_secs(60) };
+    stage_with(HubConfig {
+        ring_publications: 4,
+        linger: Duration::from_secs(10),
+        namespaces: vec![Namespace {
+            prefix: "app/kept/".into(),
+            history: Some(history),
+            ..Namespace::default()
+        }],
+        ..HubConfig::default()
+    })
+}
+
+impl Stage {
+    fn say(&self, channel: &str, texts: &[&'static str]) -> Option<Position> {
+        let mut last = None;
+        for text in texts {
+            let published =
+                self.hub.publish_app(&name(channel), Bytes::from(*text), Extras::default());
+            last = published.expect("published").position;
+        }
+        last
+    }
+
+    fn history(&self, channel: &str, request: HistoryRequest) -> Vec<String> {
+        let history = self.hub.history(&name(channel), request).expect("a history");
+        let text = |it: &Bytes| String::from_utf8_lossy(it).into_owned();
+        history.publications.iter().map(|it| text(it.payload.data())).collect()
+    }
+}
+
+#[test]
+fn a_subscriber_is_given_what_comes_after_it_and_no_state() {
+    let stage = app_stage();
+    let (mut session, signals) = stage.on("app/x", None);
+    assert_eq!(drain(&mut session), "");
+    stage.say("app/x", &["1", "2"]);
+    assert_eq!(signals.take(), 1);
+    assert_eq!(drain(&mut session), "1 2");
+    let (mut later, _) = stage.on("app/x", None);
+    stage.say("app/x", &["3"]);
+    assert_eq!(drain(&mut later), "3");
+    assert_eq!(held(&mut later), ["app/x@3"]);
+    assert_eq!(stage.hub.metrics().states_encoded_total, 0);
+}
+
+#[test]
+fn where_nobody_listens_and_nothing_is_kept_no_room_is_made() {
+    let stage = app_stage();
+    assert_eq!(stage.say("app/x", &["1"]), None);
+    assert_eq!(stage.hub.metrics().rooms, 0);
+    assert!(stage.say("app/kept/x", &["1"]).is_some());
+    assert_eq!(stage.hub.metrics().rooms, 1);
+}
+
+#[test]
+fn a_client_that_comes_back_is_given_what_it_missed() {
+    let stage = app_stage();
+    let mut session = stage.session().0;
+    let begun = session.subscribe(&name("app/kept/x"), None).expect("subscribed").position;
+    assert_eq!(begun.offset, 0);
+    drop(session);
+    stage.say("app/kept/x", &["1", "2"]);
+    let mut session = stage.session().0;
+    let again = session.subscribe(&name("app/kept/x"), Some(begun)).expect("subscribed");
+    assert!(again.recovered);
+    assert_eq!(drain(&mut session), "1 2");
+}
+
+#[test]
+fn one_whose_position_is_gone_goes_on_from_now() {
+    let stage = app_stage();
+    let first = stage.say("app/kept/x", &["1"]).expect("a position");
+    stage.say("app/kept/x", &["2", "3", "4", "5", "6"]);
+    let ahead = Position { offset: 99, ..first };
+    let other_life = Position { epoch: crate::script::OTHER_EPOCH, ..first };
+    for from in [first, ahead, other_life] {
+        let mut session = stage.session().0;
+        let subscribed = session.subscribe(&name("app/kept/x"), Some(from)).expect("subscribed");
+        assert!(!subscribed.recovered);
+        assert_eq!(subscribed.position, Position { offset: 6, ..first });
+        assert_eq!(drain(&mut session), "");
+    }
+}
+
+#[test]
+fn a_reader_that_was_overtaken_is_told_by_the_end_of_its_subscription() {
+    let stage = app_stage();
+    let (mut session, _) = stage.on("app/x", None);
+    stage.say("app/x", &["1", "2", "3", "4", "5"]);
+    assert_eq!(drain(&mut session), "lost");
+    assert_eq!(session.subscriptions(), 0);
+    assert_eq!(stage.hub.metrics().ended_lost_total, 1);
+}
+
+#[test]
+fn a_history_holds_so_many_for_so_long() {
+    let stage = app_stage();
+    stage.say("app/kept/x", &["1", "2", "3", "4"]);
+    assert_eq!(stage.history("app/kept/x", ALL), ["2", "3", "4"]);
+    stage.clock.advance(Duration::from_secs(59));
+    stage.hub.sweep();
+    stage.say("app/kept/x", &["5"]);
+    assert_eq!(stage.history("app/kept/x", ALL), ["3", "4", "5"]);
+    stage.clock.advance(Duration::from_secs(2));
+    assert_eq!(stage.history("app/kept/x", ALL), ["5"]);
+    stage.clock.advance(Duration::from_secs(60));
+    stage.hub.sweep();
+    assert_eq!(stage.hub.metrics().rooms, 0, "there is nothing left to keep");
+}
+
+#[test]
+fn a_part_of_a_history_can_be_asked_for() {
+    let stage = app_stage();
+    let at = stage.say("app/kept/x", &["1", "2", "3"]).expect("a position");
+    let since = Some(Position { offset: 1, ..at });
+    assert_eq!(stage.history("app/kept/x", HistoryRequest { since, ..ALL }), ["2", "3"]);
+    assert_eq!(stage.history("app/kept/x", HistoryRequest { limit: 2, ..ALL }), ["1", "2"]);
+    let newest = HistoryRequest { limit: 2, reverse: true, since: None };
+    assert_eq!(stage.history("app/kept/x", newest), ["3", "2"]);
+    let before = HistoryRequest { limit: 9, reverse: true, since: Some(at) };
+    assert_eq!(stage.history("app/kept/x", before), ["2", "1"]);
+    let nothing = HistoryRequest { limit: 0, ..ALL };
+    let top = stage.hub.history(&name("app/kept/x"), nothing).expect("a history");
+    assert_eq!((top.publications.len(), top.position), (0, at));
+}
+
+#[test]
+fn a_history_that_is_not_kept_or_of_another_life_is_refused() {
+    let stage = app_stage();
+    let refused = |channel, request| stage.hub.history(&name(channel), request).err();
+    assert_eq!(refused("app/x", ALL), Some(HistoryError::NotKept));
+    let since = Some(Position { epoch: crate::script::OTHER_EPOCH, offset: 1 });
+    let other = HistoryRequest { since, ..ALL };
+    assert_eq!(refused("app/kept/x", other), Some(HistoryError::OtherEpoch));
+}
+
+#[test]
+fn the_history_of_a_transit_channel_is_its_ring() {
+    let stage = stage();
+    let (mut session, _) = stage.on("route/1", None);
+    drain(&mut session);
+    stage.publish(11..=12, &[1]);
+    let history = stage.hub.history(&name("route/1"), ALL).expect("a history");
+    let offsets: Vec<u64> = history.publications.iter().map(|it| it.offset).collect();
+    assert_eq!((offsets, history.position.offset), (vec![11, 12], 12));
+    let quiet = stage.hub.history(&name("route/2"), ALL).expect("a position");
+    assert_eq!((quiet.publications.len(), quiet.position.offset), (0, 12));
+}
+
+#[test]
+fn what_comes_beside_the_data_comes_along() {
+    let stage = app_stage();
+    let (mut session, _) = stage.on("app/kept/x", None);
+    let member = Arc::new(Member { client: "c1".into(), user: "42".into(), ..Member::default() });
+    let extras = Extras {
+        publisher: Some(member.clone()),
+        tags: vec![("kind".into(), "typing".into())],
+        skip_history: true,
+    };
+    let channel = name("app/kept/x");
+    stage.hub.publish_app(&channel, Bytes::from_static(b"1"), extras.clone()).expect("published");
+    stage.say("app/kept/x", &["2"]);
+    let Some(lineside_hub::Delivery::Publication { publication, .. }) = session.next_delivery()
+    else {
+        panic!("no publication")
+    };
+    assert_eq!(publication.extras(), &extras);
+    assert_eq!(stage.history("app/kept/x", ALL), ["2"], "what skips the history is not in it");
+}
+
+#[test]
+fn what_is_too_large_or_elsewhere_is_refused() {
+    let stage = app_stage();
+    let publish = |channel, bytes: usize, extras| {
+        stage.hub.publish_app(&name(channel), vec![b'1'; bytes].into(), extras).err()
+    };
+    assert_eq!(publish("route/1", 1, Extras::default()), Some(PublishError::NotApp));
+    assert_eq!(publish("app/x", APP_DATA_BYTES_MAX, Extras::default()), None);
+    let too_large = publish("app/x", APP_DATA_BYTES_MAX + 1, Extras::default());
+    assert_eq!(too_large, Some(PublishError::TooLarge));
+    let tags = vec![("name".into(), "x".repeat(9_000).into())];
+    let extras = Extras { tags, ..Extras::default() };
+    assert_eq!(publish("app/x", 1, extras), Some(PublishError::TooLarge));
+}
+
+#[test]
+fn a_batch_signals_once_for_several_channels() {
+    let stage = app_stage();
+    let (mut session, signals) = stage.on("app/1", None);
+    session.subscribe(&name("app/2"), None).expect("subscribed");
+    let mut batch = stage.hub.batch();
+    for channel in ["app/1", "app/2"] {
+        batch.publish_app(&name(channel), Bytes::from_static(b"x"), Extras::default()).expect("ok");
+    }
+    batch.finish();
+    assert_eq!(signals.take(), 1);
+    assert_eq!(drain(&mut session), "1 1");
+}
+
+#[test]
+fn a_users_sessions_are_told_to_end() {
+    let stage = app_stage();
+    let mut sessions = ["1", "2"].map(|user| {
+        let mut session = stage.session().0;
+        session.subscribe_user(user).expect("subscribed");
+        session
+    });
+    stage.hub.disconnect_user("1", None, 3503, "force disconnect");
+    assert_eq!(sessions.each_mut().map(drain), ["x3503", ""]);
+    assert_eq!(sessions[0].subscriptions(), 0, "it is no channel");
+    assert_eq!(held(&mut sessions[0]), [""; 0]);
+}

@@ -1,0 +1,203 @@
+//! Who is in a channel, and what is told of it.
+
+use std::sync::Arc;
+
+use lineside_hub::{
+    HubConfig, Member, Membership, Namespace, PresenceError, PresenceStats, Session,
+};
+use proptest::prelude::*;
+
+use crate::script::{Stage, drain, name, stage_with};
+
+fn presence_stage(present_max: usize) -> Stage {
+    let namespace = |prefix: &str, presence, join_leave| Namespace {
+        prefix: prefix.into(),
+        presence,
+        join_leave,
+        ..Namespace::default()
+    };
+    stage_with(HubConfig {
+        namespaces: vec![
+            namespace("app/told/", true, true),
+            namespace("app/counted/", true, false),
+        ],
+        present_max,
+        ..HubConfig::default()
+    })
+}
+
+fn member(client: &str, user: &str) -> Arc<Member> {
+    Arc::new(Member { client: client.into(), user: user.into(), ..Member::default() })
+}
+
+impl Stage {
+    fn enter(&self, channel: &str, client: &str, user: &str) -> Membership {
+        self.hub.enter_presence(&name(channel), member(client, user)).expect("entered")
+    }
+
+    fn count(&self, channel: &str) -> (usize, usize) {
+        let PresenceStats { clients, users } =
+            self.hub.presence_stats(&name(channel)).expect("counted");
+        (clients, users)
+    }
+
+    fn listener(&self, channel: &str) -> Session {
+        let mut session = self.on(channel, None).0;
+        session.subscribe_members(&name(channel)).expect("subscribed");
+        session
+    }
+}
+
+#[test]
+fn a_channel_counts_clients_and_users() {
+    let stage = presence_stage(10);
+    assert_eq!(stage.count("app/counted/x"), (0, 0));
+    let a = stage.enter("app/counted/x", "a", "1");
+    let b = stage.enter("app/counted/x", "b", "1");
+    let _c = stage.enter("app/counted/x", "c", "2");
+    assert_eq!(stage.count("app/counted/x"), (3, 2));
+    drop(a);
+    assert_eq!(stage.count("app/counted/x"), (2, 2));
+    drop(b);
+    assert_eq!(stage.count("app/counted/x"), (1, 1));
+    assert_eq!(stage.hub.metrics().present, 1);
+}
+
+#[test]
+fn comings_and_goings_are_told_at_the_tick_and_take_no_offsets() {
+    let stage = presence_stage(10);
+    let mut session = stage.listener("app/told/x");
+    let a = stage.enter("app/told/x", "a", "1");
+    assert_eq!(drain(&mut session), "");
+    stage.hub.tick();
+    assert_eq!(drain(&mut session), "+a");
+    drop(a);
+    let _b = stage.enter("app/told/x", "b", "1");
+    stage.hub.publish_app(&name("app/told/x"), "1".into(), Default::default()).expect("published");
+    stage.hub.tick();
+    let told = drain(&mut session);
+    let mut told: Vec<&str> = told.split(' ').collect();
+    told.sort_unstable();
+    assert_eq!(told, ["+b", "-a", "1"], "the publication is the first of its sequence");
+    assert_eq!(session.subscriptions(), 1);
+}
+
+#[test]
+fn a_client_that_left_and_came_back_within_a_tick_has_done_neither() {
+    let stage = presence_stage(10);
+    let mut session = stage.listener("app/told/x");
+    let a = stage.enter("app/told/x", "a", "1");
+    stage.hub.tick();
+    drain(&mut session);
+    drop(a);
+    let _a = stage.enter("app/told/x", "a", "1");
+    drop(stage.enter("app/told/x", "b", "1"));
+    stage.hub.tick();
+    assert_eq!(drain(&mut session), "");
+}
+
+#[test]
+fn who_unsubscribes_hears_no_more_of_the_members() {
+    let stage = presence_stage(10);
+    let mut session = stage.listener("app/told/x");
+    assert!(session.unsubscribe(&name("app/told/x")));
+    let _a = stage.enter("app/told/x", "a", "1");
+    stage.hub.tick();
+    assert_eq!(drain(&mut session), "");
+    assert!(!session.unsubscribe_members(&name("app/told/x")));
+}
+
+#[test]
+fn a_storm_of_joins_is_told_little_by_little() {
+    let stage = presence_stage(100_000);
+    let mut session = stage.listener("app/told/x");
+    let members: Vec<Membership> =
+        (0..8_000).map(|n| stage.enter("app/told/x", &format!("{n}"), "")).collect();
+    stage.hub.tick();
+    let told = drain(&mut session).split(' ').count();
+    assert_eq!(told, 16, "each is a delivery to thousands");
+    drop(members);
+    let mut rest = 0;
+    for _ in 0..8_000 {
+        stage.hub.tick();
+        rest += drain(&mut session).split_terminator(' ').count();
+    }
+    assert_eq!(rest, 16, "what was not told yet has come to nothing");
+    assert_eq!(stage.hub.metrics().member_changes_dropped_total, 0);
+}
+
+#[test]
+fn who_is_there_is_told_in_pages() {
+    let stage = presence_stage(1_000);
+    let members: Vec<Membership> =
+        (0..250).map(|n| stage.enter("app/counted/x", &format!("{n}"), "")).collect();
+    let mut gone = Vec::new();
+    for (n, member) in members.into_iter().enumerate() {
+        if n % 10 == 0 {
+            drop(member);
+        } else {
+            gone.push(member);
+        }
+    }
+    let (mut from, mut seen, mut pages) = (0, Vec::new(), 0);
+    loop {
+        let page = stage.hub.presence_page(&name("app/counted/x"), from, 100).expect("a page");
+        seen.extend(page.members.iter().map(|it| it.client.parse::<u32>().expect("a number")));
+        pages += 1;
+        let Some(next) = page.next else { break };
+        from = next;
+    }
+    seen.sort_unstable();
+    let there: Vec<u32> = (0..250).filter(|n| n % 10 != 0).collect();
+    assert_eq!((seen, pages), (there, 3));
+}
+
+#[test]
+fn it_is_only_counted_where_the_namespace_says_so_and_up_to_a_limit() {
+    let stage = presence_stage(1);
+    let refused = |channel| stage.hub.enter_presence(&name(channel), member("z", "")).err();
+    assert_eq!(refused("app/x"), Some(PresenceError::NotKept));
+    assert_eq!(refused("route/1"), Some(PresenceError::NotKept));
+    let _only = stage.enter("app/counted/x", "a", "");
+    assert_eq!(refused("app/counted/x"), Some(PresenceError::Full));
+    assert_eq!(stage.hub.presence_stats(&name("app/x")).err(), Some(PresenceError::NotKept));
+    assert_eq!(stage.hub.metrics().refused_presence_total, 1);
+}
+
+proptest! {
+    #[test]
+    fn who_was_told_everything_knows_who_is_there(steps in prop::collection::vec((0..6_u8, 0..3_u8), 1..60)) {
+        let stage = presence_stage(100);
+        let mut session = stage.listener("app/told/x");
+        let mut there: std::collections::BTreeMap<u8, Membership> = Default::default();
+        let mut known = std::collections::BTreeSet::new();
+        let mut follow = |session: &mut Session| {
+            for word in drain(session).split_terminator(' ') {
+                let (sign, client) = word.split_at(1);
+                let changed = if sign == "+" {
+                    known.insert(client.to_owned())
+                } else {
+                    known.remove(client)
+                };
+                assert!(changed, "{word} changes nothing");
+            }
+            known.clone()
+        };
+        for (client, step) in steps {
+            match step {
+                0 if !there.contains_key(&client) => {
+                    there.insert(client, stage.enter("app/told/x", &client.to_string(), ""));
+                }
+                1 => drop(there.remove(&client)),
+                2 => stage.hub.tick(),
+                _ => {}
+            }
+            follow(&mut session);
+            prop_assert_eq!(stage.count("app/told/x").0, there.len());
+        }
+        stage.hub.tick();
+        let known = follow(&mut session);
+        let names: std::collections::BTreeSet<String> = there.keys().map(u8::to_string).collect();
+        prop_assert_eq!(known, names);
+    }
+}
