@@ -181,6 +181,17 @@ impl Session {
         }
     }
 
+    /// The next thing to send of one channel, out of turn: for a reply that carries what was missed.
+    /// `None` when there is nothing now. All are then to be pulled as ever.
+    pub fn next_delivery_of(&mut self, channel: &Channel) -> Option<Delivery> {
+        let number = self.find(channel)?;
+        match self.step(number) {
+            Step::Nothing => None,
+            Step::Deliver(delivery) => Some(delivery),
+            Step::End(why) => self.ended(number, why),
+        }
+    }
+
     /// The positions that the client holds once it has everything delivered so far: for each sequence,
     /// by name, one that covers all its channels here. A client that comes back with it misses
     /// nothing, but may be given again what it has.
