@@ -63,7 +63,7 @@ pub use namespace::{
 pub use position::{BadPosition, Epoch, Position};
 pub use presence::{Member, Membership, PresenceError, PresencePage, PresenceStats};
 pub(crate) use publication::Note;
-pub use publication::{Extras, FRAME_SLOTS, Payload, Publication};
+pub use publication::{Disconnect, Extras, FRAME_SLOTS, Payload, Publication};
 pub use room::{EncodedState, Room};
 pub use session::{Delivery, Ended, Session, SubscribeError, Subscribed};
 pub use source::{ResolveError, RoomKey, State, StateSource};

@@ -93,7 +93,28 @@ pub(crate) enum Note {
     /// Somebody has come to a channel, or left it.
     Member { channel: Channel, joined: bool, member: Arc<Member> },
     /// A user's sessions, or one of them, are to end.
-    Disconnect { client: Option<Box<str>>, code: u32, reason: Arc<str> },
+    Disconnect(Arc<Disconnect>),
+}
+
+/// Says that connections of a user are to be closed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Disconnect {
+    /// Only the connection with this id.
+    pub client: Option<Box<str>>,
+    /// But not those with these ids.
+    pub except: Vec<Box<str>>,
+    /// The close code.
+    pub code: u16,
+    /// The close reason.
+    pub reason: Box<str>,
+}
+
+impl Disconnect {
+    /// Whether the user's connection with this id is meant.
+    pub fn concerns(&self, client: &str) -> bool {
+        self.client.as_deref().is_none_or(|only| only == client)
+            && !self.except.iter().any(|spared| **spared == *client)
+    }
 }
 
 impl Note {
@@ -101,7 +122,7 @@ impl Note {
         match self {
             Self::Extras(extras) => extras.bytes(),
             Self::Member { member, .. } => member.bytes(),
-            Self::Disconnect { reason, .. } => reason.len(),
+            Self::Disconnect(order) => order.reason.len(),
         }
     }
 }

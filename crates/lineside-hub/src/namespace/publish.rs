@@ -1,9 +1,11 @@
 //! Publishing into `app/…`: what an operator's back end, or a client that may, has to say.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 
 use crate::limits::{APP_DATA_BYTES_MAX, EXTRAS_BYTES_MAX};
-use crate::{Batch, Channel, Extras, Hub, Note, Position};
+use crate::{Batch, Channel, Disconnect, Extras, Hub, Note, Position};
 
 /// What became of a publication.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,10 +48,10 @@ impl Hub {
         self.batch().publish_app(channel, data, extras)
     }
 
-    /// Has the sessions of a user closed, or the one whose connection has this id: those that
-    /// [listen](crate::Session::subscribe_user) are given it as a delivery.
-    pub fn disconnect_user(&self, user: &str, client: Option<&str>, code: u32, reason: &str) {
-        let note = Note::Disconnect { client: client.map(Into::into), code, reason: reason.into() };
+    /// Has connections of a user closed: each that [listens](crate::Session::subscribe_user) is given the
+    /// order as a delivery.
+    pub fn disconnect_user(&self, user: &str, order: Disconnect) {
+        let note = Note::Disconnect(Arc::new(order));
         Self::say(&mut self.batch(), self, &Channel::of_user(user), note);
     }
 

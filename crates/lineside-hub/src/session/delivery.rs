@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use crate::{
-    Channel, EncodedState, Epoch, Member, Note, Payload, Position, Publication, ResolveError,
+    Channel, Disconnect, EncodedState, Epoch, Member, Note, Payload, Position, Publication,
+    ResolveError,
 };
 
 /// Why a subscription was refused.
@@ -79,17 +80,12 @@ pub enum Delivery {
         /// For the frames that are made of it: it has no data.
         publication: Arc<Publication>,
     },
-    /// The connection is to be closed, if it is the user's that is meant. Belongs to no channel that could be
-    /// named.
+    /// Connections of the session's user are to be closed. Belongs to no channel that could be named.
     Disconnect {
         /// Where it came from.
         channel: Channel,
-        /// Only the connection with this id.
-        client: Option<Box<str>>,
-        /// With this code.
-        code: u32,
-        /// In words.
-        reason: Arc<str>,
+        /// Which, and how.
+        order: Arc<Disconnect>,
     },
     /// The subscription is over; nothing more comes of it.
     Ended {
@@ -146,12 +142,9 @@ impl Delivery {
                 member: member.clone(),
                 publication,
             },
-            Some(Note::Disconnect { client, code, reason }) => Self::Disconnect {
-                channel: heard_in.clone(),
-                client: client.clone(),
-                code: *code,
-                reason: reason.clone(),
-            },
+            Some(Note::Disconnect(order)) => {
+                Self::Disconnect { channel: heard_in.clone(), order: order.clone() }
+            }
             Some(Note::Extras(_)) | None => {
                 Self::Publication { channel: heard_in.clone(), epoch, publication }
             }

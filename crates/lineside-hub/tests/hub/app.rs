@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use lineside_hub::{
-    APP_DATA_BYTES_MAX, Extras, HistoryError, HistoryOptions, HistoryRequest, HubConfig, Member,
-    Namespace, Position, PublishError,
+    APP_DATA_BYTES_MAX, Disconnect, Extras, HistoryError, HistoryOptions, HistoryRequest,
+    HubConfig, Member, Namespace, Position, PublishError,
 };
 
 use crate::script::{Stage, drain, held, name, stage, stage_with};
@@ -223,7 +223,10 @@ fn a_users_sessions_are_told_to_end() {
         session.subscribe_user(user).expect("subscribed");
         session
     });
-    stage.hub.disconnect_user("1", None, 3503, "force disconnect");
+    let order = Disconnect { code: 3503, except: vec!["c".into()], ..Disconnect::default() };
+    assert!(order.concerns("b") && !order.concerns("c"));
+    assert!(!Disconnect { client: Some("a".into()), ..order.clone() }.concerns("b"));
+    stage.hub.disconnect_user("1", order);
     assert_eq!(sessions.each_mut().map(drain), ["x3503", ""]);
     assert_eq!(sessions[0].subscriptions(), 0, "it is no channel");
     assert_eq!(held(&mut sessions[0]), [""; 0]);

@@ -352,7 +352,7 @@ fn tell(delivery: &Delivery) -> String {
             format!("{epoch}:{}", publication.offset)
         }
         Delivery::Member { member, .. } => format!("of {}", member.client),
-        Delivery::Disconnect { code, .. } => format!("disconnect {code}"),
+        Delivery::Disconnect { order, .. } => format!("disconnect {}", order.code),
         Delivery::Ended { why, .. } => format!("ended {why:?}"),
     }
 }

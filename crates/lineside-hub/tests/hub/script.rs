@@ -217,7 +217,7 @@ pub(crate) fn brief(delivery: &Delivery) -> String {
         Delivery::Member { joined, member, .. } => {
             format!("{}{}", if *joined { '+' } else { '-' }, member.client)
         }
-        Delivery::Disconnect { code, .. } => format!("x{code}"),
+        Delivery::Disconnect { order, .. } => format!("x{}", order.code),
         Delivery::Ended { why: Ended::Slow, .. } => "slow".into(),
         Delivery::Ended { why: Ended::Lost, .. } => "lost".into(),
     }
