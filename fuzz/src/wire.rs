@@ -1,5 +1,7 @@
 //! Connections: what clients send over a WebSocket.
 
+use bytes::BytesMut;
+use lineside_wire::centrifuge::{Command, Commands, Format, Reply};
 use lineside_wire::websocket::{Deflater, Event, Inflater, ReadError, Reader, Role};
 
 /// Largest message in these checks.
@@ -27,6 +29,48 @@ pub fn websocket(bytes: &[u8]) {
             assert_eq!(again.as_deref(), Ok(text.as_bytes()));
         }
     }
+}
+
+/// A message of commands or replies in JSON.
+pub fn centrifuge_json(bytes: &[u8]) {
+    messages(Format::Json, bytes);
+}
+
+/// A message of commands or replies in protobuf.
+pub fn centrifuge_protobuf(bytes: &[u8]) {
+    messages(Format::Protobuf, bytes);
+}
+
+/// What was read once is written so that it is read again, in either format.
+fn messages(format: Format, bytes: &[u8]) {
+    for command in Commands::new(format, bytes).flatten() {
+        if format == Format::Protobuf {
+            assert_eq!(through(&command, format), command);
+        }
+        let mut json = BytesMut::new();
+        if command.write(Format::Json, &mut json).is_err() {
+            // In protobuf data may be anything.
+            continue;
+        }
+        let command = through(&command, Format::Json);
+        assert_eq!(through(&command, Format::Protobuf), command);
+        assert_eq!(through(&command, Format::Json), command);
+    }
+    for reply in Reply::read_all(format, bytes).flatten() {
+        let mut again = BytesMut::new();
+        reply.write(Format::Protobuf, &mut again);
+        let again: Option<Vec<_>> = Reply::read_all(Format::Protobuf, &again).collect();
+        assert_eq!(again, Some(vec![reply]));
+    }
+}
+
+fn through(command: &Command, format: Format) -> Command {
+    let mut message = BytesMut::new();
+    command.write(format, &mut message).expect("it was written before");
+    let mut commands = Commands::new(format, &message[..]);
+    let again = commands.next().expect("a command").expect("well-formed");
+    assert!(commands.next().is_none(), "one command is one command");
+    again
 }
 
 /// The events of a connection, and the error that ended it.

@@ -8,7 +8,11 @@ pub mod checks;
 
 type Check = fn(&[u8]);
 
-const CHECKS: [(&str, Check); 1] = [("websocket", checks::websocket)];
+const CHECKS: [(&str, Check); 3] = [
+    ("centrifuge_json", checks::centrifuge_json),
+    ("centrifuge_protobuf", checks::centrifuge_protobuf),
+    ("websocket", checks::websocket),
+];
 
 fn fuzz() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fuzz")
@@ -33,6 +37,16 @@ fn replay(target: &str) {
         let passed = std::panic::catch_unwind(|| check(&bytes));
         assert!(passed.is_ok(), "{} fails, see above", seed.display());
     }
+}
+
+#[test]
+fn centrifuge_json() {
+    replay("centrifuge_json");
+}
+
+#[test]
+fn centrifuge_protobuf() {
+    replay("centrifuge_protobuf");
 }
 
 #[test]

@@ -1,4 +1,22 @@
 //! The Centrifuge client protocol, as its public documentation describes it, without a socket: messages in, frames out.
+//!
+//! - [`message`]: the protocol's objects, one structure for both formats
+//! - [`Commands`]: what clients send
+//! - [`Reply`]: what servers send
+//! - [`push`]: what a session delivers, as WebSocket frames that all receivers share
+//! - [`codes`]: every code that a client is told
+
+mod command;
+mod object;
+mod reply;
+pub mod codes;
+pub mod message;
+pub mod push;
+
+pub use self::command::{BadCommand, Command, Commands, Request};
+pub use self::message::Reply;
+
+use crate::websocket::frame::Opcode;
 
 /// How commands and replies are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +33,14 @@ impl Format {
         match self {
             Self::Json => "centrifuge-json",
             Self::Protobuf => "centrifuge-protobuf",
+        }
+    }
+
+    /// What its messages travel as.
+    pub fn opcode(self) -> Opcode {
+        match self {
+            Self::Json => Opcode::Text,
+            Self::Protobuf => Opcode::Binary,
         }
     }
 

@@ -1,11 +1,14 @@
 //! Outgoing frames. A message is always one frame.
 
-use bytes::{BufMut as _, Bytes, BytesMut};
+use bytes::{Buf as _, BufMut, Bytes, BytesMut};
 
 use super::CONTROL_BYTES_MAX;
 
 /// Longest head of a frame: two bytes, a length of eight, a mask of four.
 pub const HEAD_BYTES_MAX: usize = 14;
+
+/// Longest head without a mask.
+const PLAIN_HEAD_BYTES_MAX: usize = 10;
 
 /// A ping without payload, from a server.
 pub const PING: Bytes = Bytes::from_static(&[FINAL | Opcode::Ping as u8, 0]);
@@ -32,12 +35,12 @@ pub enum Opcode {
 }
 
 /// Writes the head of a server's frame; `length` bytes of payload are to follow.
-pub fn write_head(into: &mut BytesMut, opcode: Opcode, compressed: bool, length: usize) {
+pub fn write_head(into: &mut impl BufMut, opcode: Opcode, compressed: bool, length: usize) {
     write_any_head(into, opcode, compressed, length, 0);
 }
 
 fn write_any_head(
-    into: &mut BytesMut,
+    into: &mut impl BufMut,
     opcode: Opcode,
     compressed: bool,
     length: usize,
@@ -55,6 +58,22 @@ fn write_any_head(
             into.put_u64(length as u64);
         }
     }
+}
+
+/// A buffer for a server's frame that is one allocation: the payload is to be appended, and the head is put before it by
+/// [`finish`].
+pub fn begin(payload_bytes: usize) -> BytesMut {
+    let mut frame = BytesMut::with_capacity(PLAIN_HEAD_BYTES_MAX + payload_bytes);
+    frame.put_bytes(0, PLAIN_HEAD_BYTES_MAX);
+    frame
+}
+
+/// The frame whose payload has been appended to what [`begin`] gave.
+pub fn finish(mut frame: BytesMut, opcode: Opcode, compressed: bool) -> Bytes {
+    let length = frame.len().saturating_sub(PLAIN_HEAD_BYTES_MAX);
+    frame.advance(PLAIN_HEAD_BYTES_MAX - head_bytes(length));
+    write_head(&mut &mut frame[..], opcode, compressed, length);
+    frame.freeze()
 }
 
 /// Bytes that [`write_head`] writes for a payload of this length.

@@ -2,6 +2,10 @@
 
 #[path = "../../../../fuzz/src/wire.rs"]
 pub mod checks;
+#[path = "../sse/network.rs"]
+mod network;
 
 mod frames;
 mod handshake;
+mod messages;
+mod pushes;

@@ -1,0 +1,126 @@
+//! Every code that a client is told, in one table: [`table`] prints it, docs/protocol/websocket.md shows it.
+//!
+//! Never 3500 to 3999, nor a permanent error for what passes: on those a client stops for good.
+
+use std::fmt::Write as _;
+
+/// An error in the reply to a command.
+#[derive(Debug, PartialEq, Eq)]
+pub struct ErrorCode {
+    /// Centrifuge's number.
+    pub code: u32,
+    /// Its text, in lower case.
+    pub text: &'static str,
+    /// Whether the client is to try again later.
+    pub temporary: bool,
+    /// When it is given.
+    pub when: &'static str,
+}
+
+/// A close of the connection, by its close code.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Disconnect {
+    /// The close code; below 3500, so every client comes back after a while.
+    pub code: u16,
+    /// The close reason.
+    pub reason: &'static str,
+    /// When it is given.
+    pub when: &'static str,
+}
+
+/// An end of one subscription, pushed by the server.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Unsubscribe {
+    /// From 2500 on the client subscribes again by itself.
+    pub code: u32,
+    /// Its text.
+    pub reason: &'static str,
+    /// When it is given.
+    pub when: &'static str,
+}
+
+macro_rules! table {
+    ($list:ident: $type:ident { $($name:ident = $code:literal $text:literal $($temporary:literal)?, $when:literal;)* }) => {
+        $(
+            #[doc = $when]
+            pub const $name: $type = table!(@ $type $code $text $($temporary)?, $when);
+        )*
+        /// All of them, by number.
+        pub const $list: &[&$type] = &[$(&$name),*];
+    };
+    (@ ErrorCode $code:literal $text:literal $temporary:literal, $when:literal) => {
+        ErrorCode { code: $code, text: $text, temporary: $temporary, when: $when }
+    };
+    (@ $type:ident $code:literal $reason:literal, $when:literal) => {
+        $type { code: $code, reason: $reason, when: $when }
+    };
+}
+
+table! { ERRORS: ErrorCode {
+    INTERNAL = 100 "internal server error" true, "something is wrong with the server";
+    UNAUTHORIZED = 101 "unauthorized" false, "a token is wanted, or this one is not valid";
+    UNKNOWN_CHANNEL = 102 "unknown channel" false, "there is no such feed, or no channel of this form";
+    PERMISSION_DENIED = 103 "permission denied" false, "not for this client";
+    METHOD_NOT_FOUND = 104 "method not found" false, "a command that the server does not know";
+    ALREADY_SUBSCRIBED = 105 "already subscribed" false, "the connection listens to this channel already";
+    LIMIT_EXCEEDED = 106 "limit exceeded" false, "more channels than one connection may have";
+    BAD_REQUEST = 107 "bad request" false, "a channel's name or another field is not well-formed";
+    NOT_AVAILABLE = 108 "not available" false, "not offered for this channel, or not at all";
+    TOKEN_EXPIRED = 109 "token expired" false, "the token has expired: get a new one and try again";
+    TOO_MANY_REQUESTS = 111 "too many requests" true, "the server is busy: try again later";
+    UNRECOVERABLE_POSITION = 112 "unrecoverable position" false, "history is asked for from where it no longer reaches back to";
+}}
+
+table! { DISCONNECTS: Disconnect {
+    CONNECTION_CLOSED = 3000 "connection closed", "the client closed it, or the operator's own back end did";
+    SHUTDOWN = 3001 "shutdown", "the server stops or restarts";
+    BAD_MESSAGE = 3003 "bad request", "a message that is no command, no connect first, or none in time";
+    EXPIRED = 3005 "connection expired", "the connection's token has expired and was not refreshed";
+    SLOW = 3008 "slow", "the client read nothing for long, or fell behind again and again";
+    FORCE_RECONNECT = 3011 "force reconnect", "the connection is to be made anew";
+    NO_PONG = 3012 "no pong", "a ping was not answered in time";
+    FLOOD = 3013 "too many requests", "more commands than one connection may send";
+}}
+
+table! { UNSUBSCRIBES: Unsubscribe {
+    UNSUBSCRIBED = 2000 "server unsubscribe", "the operator's own back end ended it";
+    INSUFFICIENT_STATE = 2500 "insufficient state", "publications of a channel without state were missed";
+    SUBSCRIPTION_EXPIRED = 2501 "subscription expired", "the subscription's token has expired and was not refreshed";
+}}
+
+/// The tables of docs/protocol/websocket.md.
+pub fn table() -> String {
+    let mut text = String::from("| error | text | temporary | when |\n|---|---|---|---|\n");
+    for ErrorCode { code, text: name, temporary, when } in ERRORS {
+        let temporary = if *temporary { "yes" } else { "no" };
+        let _ = writeln!(text, "| {code} | {name} | {temporary} | {when} |");
+    }
+    text.push_str("\n| close code | reason | when |\n|---|---|---|\n");
+    for Disconnect { code, reason, when } in DISCONNECTS {
+        let _ = writeln!(text, "| {code} | {reason} | {when} |");
+    }
+    text.push_str("\n| unsubscribe code | reason | when |\n|---|---|---|\n");
+    for Unsubscribe { code, reason, when } in UNSUBSCRIBES {
+        let _ = writeln!(text, "| {code} | {reason} | {when} |");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_code_makes_a_client_stop_for_good() {
+        assert!(DISCONNECTS.iter().all(|it| (3000..3500).contains(&it.code)));
+        assert!(DISCONNECTS.iter().all(|it| it.reason.len() <= 123));
+        assert!(UNSUBSCRIBES.iter().all(|it| (2000..3000).contains(&it.code)));
+    }
+
+    #[test]
+    fn a_code_has_one_meaning() {
+        assert!(ERRORS.is_sorted_by(|a, b| a.code < b.code));
+        assert!(DISCONNECTS.is_sorted_by(|a, b| a.code < b.code));
+        assert!(UNSUBSCRIBES.is_sorted_by(|a, b| a.code < b.code));
+    }
+}

@@ -1,0 +1,203 @@
+//! What clients send: read by the server, written by the client role.
+
+use std::borrow::Cow;
+
+use bytes::{BufMut as _, BytesMut};
+use prost::Message as _;
+
+use super::Format;
+use super::message::{
+    ChannelRequest, CommandMessage, ConnectRequest, Empty, HistoryRequest, PublishRequest,
+    RefreshRequest, SubRefreshRequest, SubscribeRequest,
+};
+
+/// One command.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Command {
+    /// What the answer will carry; 0 where none is wanted.
+    pub id: u32,
+    /// What is wanted.
+    pub request: Request,
+}
+
+/// What a command wants. Of several in one command the first counts, in this order.
+#[derive(Clone, Debug, PartialEq)]
+#[expect(missing_docs, reason = "the requests themselves are documented")]
+pub enum Request {
+    Connect(ConnectRequest),
+    Subscribe(SubscribeRequest),
+    Unsubscribe(ChannelRequest),
+    Publish(PublishRequest),
+    Presence(ChannelRequest),
+    PresenceStats(ChannelRequest),
+    History(HistoryRequest),
+    Ping,
+    Send,
+    Rpc,
+    Refresh(RefreshRequest),
+    SubRefresh(SubRefreshRequest),
+    /// Nothing at all, without an id: the answer to a ping.
+    Pong,
+    /// Nothing that is known, with an id.
+    Unknown,
+}
+
+/// Bytes that are no command. The connection they came on makes no sense any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadCommand {
+    /// Not written in the connection's format.
+    #[error("not a command")]
+    Malformed,
+    /// A request that is to be answered has no id.
+    #[error("command without an id")]
+    NoId,
+}
+
+/// The commands of one message, read one by one.
+#[derive(Clone, Debug)]
+pub struct Commands<'a> {
+    format: Format,
+    rest: Cow<'a, [u8]>,
+    begin: usize,
+}
+
+impl<'a> Commands<'a> {
+    /// The commands in a message.
+    pub fn new(format: Format, message: impl Into<Cow<'a, [u8]>>) -> Self {
+        Self { format, rest: message.into(), begin: 0 }
+    }
+
+    /// Bytes not read yet.
+    pub fn bytes_left(&self) -> usize {
+        self.rest.len() - self.begin
+    }
+
+    /// The same, for later: with a copy of the bytes that were lent.
+    pub fn into_owned(self) -> Commands<'static> {
+        let rest = self.rest[self.begin..].to_vec();
+        Commands { format: self.format, rest: Cow::Owned(rest), begin: 0 }
+    }
+
+    fn next_json(&mut self) -> Option<Result<Command, BadCommand>> {
+        while self.begin < self.rest.len() {
+            let rest = &self.rest[self.begin..];
+            let end = rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len());
+            let line = rest[..end].trim_ascii();
+            self.begin = (self.begin + end + 1).min(self.rest.len());
+            if line.is_empty() {
+                continue;
+            }
+            // A list of members would be taken for an object otherwise.
+            let object = Some(line).filter(|line| line.starts_with(b"{"));
+            let message = object.and_then(|line| serde_json::from_slice(line).ok());
+            return Some(message.ok_or(BadCommand::Malformed).and_then(Command::of));
+        }
+        None
+    }
+
+    fn next_protobuf(&mut self) -> Option<Result<Command, BadCommand>> {
+        let mut rest = &self.rest[self.begin..];
+        if rest.is_empty() {
+            return None;
+        }
+        let length = prost::decode_length_delimiter(&mut rest).ok();
+        let Some(message) = length.and_then(|length| rest.get(..length)) else {
+            self.begin = self.rest.len();
+            return Some(Err(BadCommand::Malformed));
+        };
+        let end = self.rest.len() - rest.len() + message.len();
+        let message = CommandMessage::decode(message);
+        self.begin = end;
+        Some(message.map_err(|_| BadCommand::Malformed).and_then(Command::of))
+    }
+}
+
+impl Iterator for Commands<'_> {
+    type Item = Result<Command, BadCommand>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match self.format {
+            Format::Json => self.next_json(),
+            Format::Protobuf => self.next_protobuf(),
+        }
+    }
+}
+
+impl Command {
+    fn of(message: CommandMessage) -> Result<Self, BadCommand> {
+        let id = message.id;
+        let request = Request::of(message);
+        match (id, request) {
+            (0, Request::Unknown) => Ok(Self { id, request: Request::Pong }),
+            (0, Request::Send) => Ok(Self { id, request: Request::Send }),
+            (0, _) => Err(BadCommand::NoId),
+            (id, request) => Ok(Self { id, request }),
+        }
+    }
+
+    /// Appends the command to the message in `into`: the client's side.
+    ///
+    /// # Errors
+    /// When its data is not JSON, in the JSON format; `into` is then as it was.
+    pub fn write(&self, format: Format, into: &mut BytesMut) -> Result<(), BadCommand> {
+        let message = self.clone().into_message();
+        let begin = into.len();
+        let written = match format {
+            Format::Json => {
+                if begin > 0 {
+                    into.put_u8(b'\n');
+                }
+                serde_json::to_writer((&mut *into).writer(), &message).is_ok()
+            }
+            Format::Protobuf => {
+                let length = message.encoded_len();
+                into.reserve(length + prost::length_delimiter_len(length));
+                message.encode_length_delimited(into).is_ok()
+            }
+        };
+        if written {
+            return Ok(());
+        }
+        into.truncate(begin);
+        Err(BadCommand::Malformed)
+    }
+
+    fn into_message(self) -> CommandMessage {
+        let mut message = CommandMessage { id: self.id, ..CommandMessage::default() };
+        match self.request {
+            Request::Connect(request) => message.connect = Some(request),
+            Request::Subscribe(request) => message.subscribe = Some(request),
+            Request::Unsubscribe(request) => message.unsubscribe = Some(request),
+            Request::Publish(request) => message.publish = Some(request),
+            Request::Presence(request) => message.presence = Some(request),
+            Request::PresenceStats(request) => message.presence_stats = Some(request),
+            Request::History(request) => message.history = Some(request),
+            Request::Ping => message.ping = Some(Empty {}),
+            Request::Send => message.send = Some(Empty {}),
+            Request::Rpc => message.rpc = Some(Empty {}),
+            Request::Refresh(request) => message.refresh = Some(request),
+            Request::SubRefresh(request) => message.sub_refresh = Some(request),
+            Request::Pong | Request::Unknown => {}
+        }
+        message
+    }
+}
+
+impl Request {
+    fn of(message: CommandMessage) -> Self {
+        let of = |asked: Option<Empty>, request: Self| asked.map(|_| request);
+        let asked = message.connect.map(Self::Connect);
+        let asked = asked.or(message.subscribe.map(Self::Subscribe));
+        let asked = asked.or(message.unsubscribe.map(Self::Unsubscribe));
+        let asked = asked.or(message.publish.map(Self::Publish));
+        let asked = asked.or(message.presence.map(Self::Presence));
+        let asked = asked.or(message.presence_stats.map(Self::PresenceStats));
+        let asked = asked.or(message.history.map(Self::History));
+        let asked = asked.or(of(message.ping, Self::Ping));
+        let asked = asked.or(of(message.send, Self::Send));
+        let asked = asked.or(of(message.rpc, Self::Rpc));
+        let asked = asked.or(message.refresh.map(Self::Refresh));
+        let asked = asked.or(message.sub_refresh.map(Self::SubRefresh));
+        asked.unwrap_or(Self::Unknown)
+    }
+}

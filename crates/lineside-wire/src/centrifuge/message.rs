@@ -1,0 +1,523 @@
+//! The protocol's objects, one structure for both formats: fields have the protobuf definition's numbers and the JSON
+//! form's names. Fields that nothing here uses are left out; a reader passes them over.
+//!
+//! Where the protobuf form holds bytes, the JSON form holds JSON: [`Bytes`] here are always JSON text.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+/// JSON text as bytes: spliced in and cut out as it is.
+mod raw {
+    use bytes::Bytes;
+    use serde::de::Deserialize as _;
+    use serde::ser::{Error as _, Serialize as _};
+    use serde::{Deserializer, Serializer};
+    use serde_json::value::RawValue;
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Bytes, D::Error> {
+        let raw = Option::<&RawValue>::deserialize(from)?;
+        Ok(raw.map_or_else(Bytes::new, |raw| Bytes::copy_from_slice(raw.get().as_bytes())))
+    }
+
+    pub(super) fn serialize<S: Serializer>(data: &Bytes, into: S) -> Result<S::Ok, S::Error> {
+        serde_json::from_slice::<&RawValue>(data).map_err(S::Error::custom)?.serialize(into)
+    }
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+/// What a client sends: one of the requests, or none for a pong.
+#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct CommandMessage {
+    #[prost(uint32, tag = "1")]
+    #[serde(skip_serializing_if = "is_default")]
+    pub(super) id: u32,
+    #[prost(message, optional, tag = "4")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) connect: Option<ConnectRequest>,
+    #[prost(message, optional, tag = "5")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) subscribe: Option<SubscribeRequest>,
+    #[prost(message, optional, tag = "6")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) unsubscribe: Option<ChannelRequest>,
+    #[prost(message, optional, tag = "7")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) publish: Option<PublishRequest>,
+    #[prost(message, optional, tag = "8")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) presence: Option<ChannelRequest>,
+    #[prost(message, optional, tag = "9")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) presence_stats: Option<ChannelRequest>,
+    #[prost(message, optional, tag = "10")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) history: Option<HistoryRequest>,
+    #[prost(message, optional, tag = "11")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) ping: Option<Empty>,
+    #[prost(message, optional, tag = "12")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) send: Option<Empty>,
+    #[prost(message, optional, tag = "13")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) rpc: Option<Empty>,
+    #[prost(message, optional, tag = "14")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) refresh: Option<RefreshRequest>,
+    #[prost(message, optional, tag = "15")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) sub_refresh: Option<SubRefreshRequest>,
+}
+
+/// Nothing, or nothing that is looked at.
+#[derive(Clone, Copy, PartialEq, Eq, prost::Message, Serialize, Deserialize)]
+pub struct Empty {}
+
+/// A client says who it is.
+#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ConnectRequest {
+    /// Who it is; empty for nobody in particular.
+    #[prost(string, tag = "1")]
+    #[serde(skip_serializing_if = "is_default")]
+    pub token: String,
+    /// Where it is on channels that the server subscribes it to.
+    #[prost(btree_map = "string, message", tag = "3")]
+    #[serde(skip_serializing_if = "is_default")]
+    pub subs: BTreeMap<String, Resume>,
+    /// What sort of client it is, such as `js`.
+    #[prost(string, tag = "4")]
+    #[serde(skip_serializing_if = "is_default")]
+    pub name: String,
+    /// Its version.
+    #[prost(string, tag = "5")]
+    #[serde(skip_serializing_if = "is_default")]
+    pub version: String,
+}
+
+/// Where a client is on a channel.
+#[derive(Clone, PartialEq, Eq, prost::Message, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Resume {
+    /// Whether it is anywhere at all.
+    #[prost(bool, tag = "3")]
+    #[serde(skip_serializing_if = "is_default")]
+    pub recover: bool,
+    /// The epoch.
+    #[prost(string, tag = "6")]
+    #[serde(skip_serializing_if = "is_default")]
+    pub epoch: String,
+    /// The offset.
+    #[prost(uint64, tag = "7")]
+    #[serde(skip_serializing_if = "is_default")]
+    pub offset: u64,
+}
+
+/// A client wants to listen to a channel.
+#[derive(Clone, PartialEq, Eq, prost::Message, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SubscribeRequest {
+    /// Which.
+    #[prost(string, tag = "1")]
+    #[serde(skip_serializing_if = "is_default")]
+    pub channel: String,
+    /// That it may; empty without one.
+    #[prost(string, tag = "2")]
+    #[serde(skip_serializing_if = "is_default")]
+    pub token: String,
+    /// Whether it holds a position.
+    #[prost(bool, tag = "3")]
+    #[serde(skip_serializing_if = "is_default")]
+    pub recover: bool,
+    /// The position's epoch.
+    #[prost(string, tag = "6")]
+    #[serde(skip_serializing_if = "is_default")]
+    pub epoch: String,
+    /// The position's offset.
+    #[prost(uint64, tag = "7")]
+    #[serde(skip_serializing_if = "is_default")]
+    pub offset: u64,
+    /// Whether it wants to be told who comes and goes.
+    #[prost(bool, tag = "11")]
+    #[serde(skip_serializing_if = "is_default")]
+    pub join_leave: bool,
+}
+
+/// A request that names a channel and nothing else.
+#[derive(Clone, PartialEq, Eq, prost::Message, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ChannelRequest {
+    /// Which.
+    #[prost(string, tag = "1")]
+    pub channel: String,
+}
+
+/// A client publishes.
+#[derive(Clone, PartialEq, Eq, prost::Message, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PublishRequest {
+    /// Where.
+    #[prost(string, tag = "1")]
+    pub channel: String,
+    /// What.
+    #[prost(bytes = "bytes", tag = "2")]
+    #[serde(with = "raw", skip_serializing_if = "Bytes::is_empty")]
+    pub data: Bytes,
+}
+
+/// A client wants to know what was published.
+#[derive(Clone, PartialEq, Eq, prost::Message, Serialize, Deserialize)]
+#[serde(default)]
+pub struct HistoryRequest {
+    /// Where.
+    #[prost(string, tag = "1")]
+    pub channel: String,
+    /// How many publications at most; 0 for the position alone, negative for all there are.
+    #[prost(int32, tag = "7")]
+    #[serde(skip_serializing_if = "is_default")]
+    pub limit: i32,
+    /// After which position, or before it where `reverse`.
+    #[prost(message, optional, tag = "8")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<StreamPosition>,
+    /// The newest first.
+    #[prost(bool, tag = "9")]
+    #[serde(skip_serializing_if = "is_default")]
+    pub reverse: bool,
+}
+
+/// A position as text and number.
+#[derive(Clone, PartialEq, Eq, prost::Message, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StreamPosition {
+    /// How far.
+    #[prost(uint64, tag = "1")]
+    #[serde(skip_serializing_if = "is_default")]
+    pub offset: u64,
+    /// In which life.
+    #[prost(string, tag = "2")]
+    #[serde(skip_serializing_if = "is_default")]
+    pub epoch: String,
+}
+
+/// A client has a new token.
+#[derive(Clone, PartialEq, Eq, prost::Message, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RefreshRequest {
+    /// The token.
+    #[prost(string, tag = "1")]
+    pub token: String,
+}
+
+/// A client has a new token for a channel.
+#[derive(Clone, PartialEq, Eq, prost::Message, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SubRefreshRequest {
+    /// The channel.
+    #[prost(string, tag = "1")]
+    pub channel: String,
+    /// The token.
+    #[prost(string, tag = "2")]
+    pub token: String,
+}
+
+/// What a server sends: an answer with the command's id, a push without, or nothing for a ping.
+#[derive(Clone, PartialEq, prost::Message, Deserialize)]
+#[serde(default)]
+pub struct Reply {
+    /// The command's id; 0 for a push or a ping.
+    #[prost(uint32, tag = "1")]
+    pub id: u32,
+    /// Why the command was refused.
+    #[prost(message, optional, tag = "2")]
+    pub error: Option<ReplyError>,
+    /// What no command asked for.
+    #[prost(message, optional, tag = "4")]
+    pub push: Option<Push>,
+    /// To a connect.
+    #[prost(message, optional, tag = "5")]
+    pub connect: Option<ConnectResult>,
+    /// To a subscribe.
+    #[prost(message, optional, tag = "6")]
+    pub subscribe: Option<SubscribeResult>,
+    /// To an unsubscribe.
+    #[prost(message, optional, tag = "7")]
+    pub unsubscribe: Option<Empty>,
+    /// To a publish.
+    #[prost(message, optional, tag = "8")]
+    pub publish: Option<Empty>,
+    /// To a presence.
+    #[prost(message, optional, tag = "9")]
+    pub presence: Option<PresenceResult>,
+    /// To a presence_stats.
+    #[prost(message, optional, tag = "10")]
+    pub presence_stats: Option<PresenceStatsResult>,
+    /// To a history.
+    #[prost(message, optional, tag = "11")]
+    pub history: Option<HistoryResult>,
+    /// To a ping.
+    #[prost(message, optional, tag = "12")]
+    pub ping: Option<Empty>,
+    /// To a refresh.
+    #[prost(message, optional, tag = "14")]
+    pub refresh: Option<RefreshResult>,
+    /// To a sub_refresh.
+    #[prost(message, optional, tag = "15")]
+    pub sub_refresh: Option<SubRefreshResult>,
+}
+
+/// Why a command was refused.
+#[derive(Clone, PartialEq, Eq, prost::Message, Deserialize)]
+#[serde(default)]
+pub struct ReplyError {
+    /// See [`codes::ERRORS`](super::codes::ERRORS).
+    #[prost(uint32, tag = "1")]
+    pub code: u32,
+    /// For whoever reads logs.
+    #[prost(string, tag = "2")]
+    pub message: String,
+    /// Whether to try again.
+    #[prost(bool, tag = "3")]
+    pub temporary: bool,
+}
+
+/// Something about a channel that no command asked for.
+#[derive(Clone, PartialEq, prost::Message, Deserialize)]
+#[serde(default)]
+pub struct Push {
+    /// Which channel.
+    #[prost(string, tag = "2")]
+    pub channel: String,
+    /// A publication.
+    #[prost(message, optional, tag = "4")]
+    #[serde(rename = "pub")]
+    pub publication: Option<Publication>,
+    /// Somebody came.
+    #[prost(message, optional, tag = "5")]
+    pub join: Option<Movement>,
+    /// Somebody left.
+    #[prost(message, optional, tag = "6")]
+    pub leave: Option<Movement>,
+    /// The subscription is over.
+    #[prost(message, optional, tag = "7")]
+    pub unsubscribe: Option<UnsubscribePush>,
+    /// A subscription that the server made.
+    #[prost(message, optional, tag = "9")]
+    pub subscribe: Option<SubscribePush>,
+    /// When the connection expires has changed.
+    #[prost(message, optional, tag = "12")]
+    pub refresh: Option<SubRefreshResult>,
+}
+
+/// Who somebody is.
+#[derive(Clone, PartialEq, Eq, prost::Message, Deserialize)]
+#[serde(default)]
+pub struct ClientInfo {
+    /// The user; empty for nobody in particular.
+    #[prost(string, tag = "1")]
+    pub user: String,
+    /// The connection.
+    #[prost(string, tag = "2")]
+    pub client: String,
+    /// What the connection's token says.
+    #[prost(bytes = "bytes", tag = "3")]
+    #[serde(with = "raw")]
+    pub conn_info: Bytes,
+    /// What the subscription's token says.
+    #[prost(bytes = "bytes", tag = "4")]
+    #[serde(with = "raw")]
+    pub chan_info: Bytes,
+}
+
+/// Something published.
+#[derive(Clone, PartialEq, prost::Message, Deserialize)]
+#[serde(default)]
+pub struct Publication {
+    /// What.
+    #[prost(bytes = "bytes", tag = "4")]
+    #[serde(with = "raw")]
+    pub data: Bytes,
+    /// By which client, if by one.
+    #[prost(message, optional, tag = "5")]
+    pub info: Option<ClientInfo>,
+    /// Where one is with it; 0 where that says nothing.
+    #[prost(uint64, tag = "6")]
+    pub offset: u64,
+    /// What the publisher labelled it with.
+    #[prost(btree_map = "string, string", tag = "7")]
+    pub tags: BTreeMap<String, String>,
+    /// The offset's epoch, where it may be another than the subscription began with.
+    #[prost(string, tag = "14")]
+    pub epoch: String,
+}
+
+/// Somebody came or left.
+#[derive(Clone, PartialEq, Eq, prost::Message, Deserialize)]
+#[serde(default)]
+pub struct Movement {
+    /// Who.
+    #[prost(message, optional, tag = "1")]
+    pub info: Option<ClientInfo>,
+}
+
+/// A subscription is over.
+#[derive(Clone, PartialEq, Eq, prost::Message, Deserialize)]
+#[serde(default)]
+pub struct UnsubscribePush {
+    /// See [`codes::UNSUBSCRIBES`](super::codes::UNSUBSCRIBES).
+    #[prost(uint32, tag = "2")]
+    pub code: u32,
+    /// For whoever reads logs.
+    #[prost(string, tag = "3")]
+    pub reason: String,
+}
+
+/// A subscription that the server made.
+#[derive(Clone, PartialEq, Eq, prost::Message, Deserialize)]
+#[serde(default)]
+pub struct SubscribePush {
+    /// Whether one may come back with a position.
+    #[prost(bool, tag = "1")]
+    pub recoverable: bool,
+    /// The position's epoch.
+    #[prost(string, tag = "4")]
+    pub epoch: String,
+    /// The position's offset.
+    #[prost(uint64, tag = "5")]
+    pub offset: u64,
+    /// Whether publications carry offsets.
+    #[prost(bool, tag = "6")]
+    pub positioned: bool,
+}
+
+/// The answer to a connect.
+#[derive(Clone, PartialEq, prost::Message, Deserialize)]
+#[serde(default)]
+pub struct ConnectResult {
+    /// The connection's name.
+    #[prost(string, tag = "1")]
+    pub client: String,
+    /// The server's version.
+    #[prost(string, tag = "2")]
+    pub version: String,
+    /// Whether the token expires.
+    #[prost(bool, tag = "3")]
+    pub expires: bool,
+    /// In how many seconds.
+    #[prost(uint32, tag = "4")]
+    pub ttl: u32,
+    /// Subscriptions that the server made.
+    #[prost(btree_map = "string, message", tag = "6")]
+    pub subs: BTreeMap<String, SubscribeResult>,
+    /// How often the server pings, in seconds.
+    #[prost(uint32, tag = "7")]
+    pub ping: u32,
+    /// Whether pings are to be answered.
+    #[prost(bool, tag = "8")]
+    pub pong: bool,
+}
+
+/// The answer to a subscribe.
+#[derive(Clone, PartialEq, prost::Message, Deserialize)]
+#[serde(default)]
+pub struct SubscribeResult {
+    /// Whether the subscription expires.
+    #[prost(bool, tag = "1")]
+    pub expires: bool,
+    /// In how many seconds.
+    #[prost(uint32, tag = "2")]
+    pub ttl: u32,
+    /// Whether one may come back with a position.
+    #[prost(bool, tag = "3")]
+    pub recoverable: bool,
+    /// The position's epoch.
+    #[prost(string, tag = "6")]
+    pub epoch: String,
+    /// What was missed.
+    #[prost(message, repeated, tag = "7")]
+    pub publications: Vec<Publication>,
+    /// Whether what was missed could be given.
+    #[prost(bool, tag = "8")]
+    pub recovered: bool,
+    /// What the client holds, without the publications here.
+    #[prost(uint64, tag = "9")]
+    pub offset: u64,
+    /// Whether publications carry offsets.
+    #[prost(bool, tag = "10")]
+    pub positioned: bool,
+    /// Whether a position was asked for.
+    #[prost(bool, tag = "12")]
+    pub was_recovering: bool,
+}
+
+/// The answer to a presence.
+#[derive(Clone, PartialEq, prost::Message, Deserialize)]
+#[serde(default)]
+pub struct PresenceResult {
+    /// Who is there, by connection.
+    #[prost(btree_map = "string, message", tag = "1")]
+    pub presence: BTreeMap<String, ClientInfo>,
+}
+
+/// The answer to a presence_stats.
+#[derive(Clone, Copy, PartialEq, Eq, prost::Message, Deserialize)]
+#[serde(default)]
+pub struct PresenceStatsResult {
+    /// Connections.
+    #[prost(uint32, tag = "1")]
+    pub num_clients: u32,
+    /// Users; those who are nobody in particular count as one.
+    #[prost(uint32, tag = "2")]
+    pub num_users: u32,
+}
+
+/// The answer to a history.
+#[derive(Clone, PartialEq, prost::Message, Deserialize)]
+#[serde(default)]
+pub struct HistoryResult {
+    /// What was published.
+    #[prost(message, repeated, tag = "1")]
+    pub publications: Vec<Publication>,
+    /// The present epoch.
+    #[prost(string, tag = "2")]
+    pub epoch: String,
+    /// The present offset.
+    #[prost(uint64, tag = "3")]
+    pub offset: u64,
+}
+
+/// The answer to a refresh.
+#[derive(Clone, PartialEq, Eq, prost::Message, Deserialize)]
+#[serde(default)]
+pub struct RefreshResult {
+    /// The connection's name.
+    #[prost(string, tag = "1")]
+    pub client: String,
+    /// The server's version.
+    #[prost(string, tag = "2")]
+    pub version: String,
+    /// Whether the new token expires.
+    #[prost(bool, tag = "3")]
+    pub expires: bool,
+    /// In how many seconds.
+    #[prost(uint32, tag = "4")]
+    pub ttl: u32,
+}
+
+/// The answer to a sub_refresh.
+#[derive(Clone, Copy, PartialEq, Eq, prost::Message, Deserialize)]
+#[serde(default)]
+pub struct SubRefreshResult {
+    /// Whether the new token expires.
+    #[prost(bool, tag = "1")]
+    pub expires: bool,
+    /// In how many seconds.
+    #[prost(uint32, tag = "2")]
+    pub ttl: u32,
+}

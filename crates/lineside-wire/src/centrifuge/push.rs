@@ -1,0 +1,277 @@
+//! What a session delivers, as WebSocket frames: a publication's is made once and shared by all who are sent it, and a
+//! state's part goes out as it is, with only what is around it made for the connection.
+
+use bytes::{BufMut as _, Bytes, BytesMut};
+use lineside_hub::{Channel, Delivery, EncodedState, Extras, Member, Payload, Publication};
+use prost::Message as _;
+use prost::encoding::{WireType, encode_key, encode_varint, encoded_len_varint};
+
+use super::message::{self, ClientInfo, Movement, Push, Reply, UnsubscribePush};
+use super::object::Object;
+use super::{Format, codes};
+use crate::frames::{WS_JSON, WS_JSON_DEFLATED, WS_PROTOBUF, WS_PROTOBUF_DEFLATED};
+use crate::json;
+use crate::websocket::{DEFLATE_BYTES_MIN, Deflater, end_stored, frame, write_stored};
+
+/// The pieces of one frame, in order; some may be empty.
+pub type Pieces = [Bytes; 3];
+
+/// Fields of the protobuf form on the way to a publication's data.
+const REPLY_PUSH: u32 = 4;
+const PUSH_CHANNEL: u32 = 2;
+const PUSH_PUBLICATION: u32 = 4;
+const PUBLICATION_DATA: u32 = 4;
+
+/// Bytes of a push around its channel and its data, but for extras.
+const AROUND_BYTES: usize = 96;
+
+/// Encodes a delivery as a frame; compressed, where the connection has agreed to it and it is worth it, by `deflater`.
+/// `None` for what ends the connection.
+pub fn encode(
+    delivery: &Delivery,
+    format: Format,
+    deflater: Option<&mut Deflater>,
+) -> Option<Pieces> {
+    let one = |frame: Bytes| [frame, Bytes::new(), Bytes::new()];
+    match delivery {
+        Delivery::Publication { channel, publication, .. } => {
+            Some(one(publication_frame(channel, publication, format, deflater)))
+        }
+        Delivery::State { channel, state, part, gap } => {
+            Some(state_part(channel, state, *part, *gap, format, deflater))
+        }
+        Delivery::Member { channel, joined, member, publication } => {
+            let slot = if format == Format::Json { WS_JSON } else { WS_PROTOBUF };
+            let make = |_: &Bytes| movement(channel, *joined, member, format);
+            Some(one(publication.payload.frame(slot, make).clone()))
+        }
+        Delivery::Ended { .. } | Delivery::Disconnect { .. } => None,
+    }
+}
+
+/// Compresses a state's part before it is sent: for large ones, on a thread where that holds up nobody. Nothing
+/// happens to one that is compressed already, or is not worth it.
+pub fn deflate_part(part: &Payload, deflater: &mut Deflater) {
+    if is_spliceable(part.data()) {
+        deflated_middle(part, deflater);
+    }
+}
+
+/// A ping, as a frame: a reply of nothing.
+pub fn ping(format: Format) -> Bytes {
+    match format {
+        Format::Json => Bytes::from_static(b"\x81\x02{}"),
+        Format::Protobuf => Bytes::from_static(&[0x82, 1, 0]),
+    }
+}
+
+/// The end of one subscription, as a frame.
+pub fn unsubscribe(channel: &Channel, why: &codes::Unsubscribe, format: Format) -> Bytes {
+    let unsubscribe = UnsubscribePush { code: why.code, reason: why.reason.into() };
+    push_frame(
+        Push {
+            channel: channel.as_str().into(),
+            unsubscribe: Some(unsubscribe),
+            ..Push::default()
+        },
+        format,
+    )
+}
+
+fn movement(channel: &Channel, joined: bool, member: &Member, format: Format) -> Bytes {
+    let movement = Some(Movement { info: Some(client_info(member)) });
+    let (join, leave) = if joined { (movement, None) } else { (None, movement) };
+    let channel = channel.as_str().into();
+    push_frame(Push { channel, join, leave, ..Push::default() }, format)
+}
+
+fn push_frame(push: Push, format: Format) -> Bytes {
+    let mut payload = BytesMut::new();
+    Reply { push: Some(push), ..Reply::default() }.write(format, &mut payload);
+    let mut frame = frame::begin(payload.len());
+    frame.put_slice(&payload);
+    frame::finish(frame, format.opcode(), false)
+}
+
+pub(super) fn client_info(member: &Member) -> ClientInfo {
+    ClientInfo {
+        user: (*member.user).into(),
+        client: (*member.client).into(),
+        conn_info: member.connection_info.clone(),
+        chan_info: member.channel_info.clone(),
+    }
+}
+
+/// What is told of a publication beside its data.
+fn beside_data(offset: u64, extras: &Extras) -> message::Publication {
+    message::Publication {
+        offset,
+        info: extras.publisher.as_deref().map(client_info),
+        tags: extras.tags.iter().map(|(name, value)| ((**name).into(), (**value).into())).collect(),
+        ..message::Publication::default()
+    }
+}
+
+/// The publication as it stands in a reply.
+pub fn in_reply(publication: &Publication) -> message::Publication {
+    let data = publication.payload.data().clone();
+    message::Publication { data, ..beside_data(publication.offset, publication.extras()) }
+}
+
+fn publication_frame(
+    channel: &Channel,
+    publication: &Publication,
+    format: Format,
+    deflater: Option<&mut Deflater>,
+) -> Bytes {
+    let payload = &publication.payload;
+    let write = |data: &Bytes, into: &mut BytesMut| {
+        let beside = beside_data(publication.offset, publication.extras());
+        let data = json::on_one_line(data);
+        write_before(into, channel, data.len(), &beside, format);
+        into.put_slice(&data);
+        write_after(into, &beside, format);
+    };
+    let bytes = channel.as_str().len() + payload.data().len() + AROUND_BYTES;
+    let worth_it = payload.data().len() >= DEFLATE_BYTES_MIN;
+    let (plain, deflated) = match format {
+        Format::Json => (WS_JSON, WS_JSON_DEFLATED),
+        Format::Protobuf => (WS_PROTOBUF, WS_PROTOBUF_DEFLATED),
+    };
+    let shared = match deflater.filter(|_| worth_it) {
+        None => payload.frame(plain, |data| {
+            let mut frame = frame::begin(bytes);
+            write(data, &mut frame);
+            frame::finish(frame, format.opcode(), false)
+        }),
+        Some(deflater) => payload.frame(deflated, |data| {
+            let mut message = BytesMut::with_capacity(bytes);
+            write(data, &mut message);
+            let mut frame = frame::begin(bytes / 2);
+            deflater.deflate(&message, &mut frame);
+            frame::finish(frame, format.opcode(), true)
+        }),
+    };
+    shared.clone()
+}
+
+/// Only the last part says where one is, and in which epoch: it may be another than the subscription began with.
+fn state_part(
+    channel: &Channel,
+    state: &EncodedState,
+    part: usize,
+    gap: bool,
+    format: Format,
+    deflater: Option<&mut Deflater>,
+) -> Pieces {
+    let mut beside = message::Publication::default();
+    if part + 1 == state.parts().len() {
+        beside.offset = state.position().offset;
+        beside.epoch = state.position().epoch.to_string();
+    }
+    let part = &state.parts()[part];
+    // The same bytes where it is on one line already.
+    let data = part.frame(WS_JSON, json::on_one_line);
+    // Behind its first brace a JSON object can be added to.
+    let (brace, rest) = match data.strip_prefix(b"{") {
+        Some(rest) if gap && rest.trim_ascii_start().starts_with(b"}") => ("{\"gap\":true", rest),
+        Some(rest) if gap => ("{\"gap\":true,", rest),
+        Some(rest) => ("{", rest),
+        None => ("", &data[..]),
+    };
+    let mut before = BytesMut::with_capacity(channel.as_str().len() + AROUND_BYTES);
+    write_before(&mut before, channel, brace.len() + rest.len(), &beside, format);
+    before.put_slice(brace.as_bytes());
+    let mut after = BytesMut::with_capacity(AROUND_BYTES);
+    write_after(&mut after, &beside, format);
+    match deflater.filter(|_| is_spliceable(data)) {
+        Some(deflater) => deflated_part(&before, deflated_middle(part, deflater), &after, format),
+        None => {
+            let payload = before.len() + rest.len() + after.len();
+            let mut head = BytesMut::with_capacity(frame::HEAD_BYTES_MAX + before.len());
+            frame::write_head(&mut head, format.opcode(), false, payload);
+            head.put_slice(&before);
+            [head.freeze(), data.slice_ref(rest), after.freeze()]
+        }
+    }
+}
+
+fn is_spliceable(data: &Bytes) -> bool {
+    data.len() >= DEFLATE_BYTES_MIN && data.starts_with(b"{")
+}
+
+/// What follows the part's first brace, compressed for both formats and for all that may stand around it.
+fn deflated_middle<'a>(part: &'a Payload, deflater: &mut Deflater) -> &'a Bytes {
+    part.frame(WS_JSON_DEFLATED, |data| {
+        deflater.deflate_middle(json::on_one_line(data).get(1..).unwrap_or_default())
+    })
+}
+
+/// The compressed data is shared; what is around it stands there as it is, in blocks of its own.
+fn deflated_part(before: &[u8], middle: &Bytes, after: &[u8], format: Format) -> Pieces {
+    /// What a stored block takes beside its bytes.
+    const BLOCK_BYTES: usize = 5;
+    let mut end = BytesMut::with_capacity(after.len() + BLOCK_BYTES + 1);
+    write_stored(&mut end, after);
+    end_stored(&mut end);
+    let mut blocks = BytesMut::with_capacity(before.len() + BLOCK_BYTES);
+    write_stored(&mut blocks, before);
+    let payload = blocks.len() + middle.len() + end.len();
+    let mut head = BytesMut::with_capacity(frame::HEAD_BYTES_MAX + blocks.len());
+    frame::write_head(&mut head, format.opcode(), true, payload);
+    head.put_slice(&blocks);
+    [head.freeze(), middle.clone(), end.freeze()]
+}
+
+/// Writes what stands before a publication's data.
+fn write_before(
+    into: &mut BytesMut,
+    channel: &Channel,
+    data_bytes: usize,
+    beside: &message::Publication,
+    format: Format,
+) {
+    let name = channel.as_str();
+    match format {
+        Format::Json => {
+            into.put_slice(b"{\"push\":{\"channel\":");
+            json::write_string(name, into);
+            into.put_slice(b",\"pub\":{\"data\":");
+        }
+        Format::Protobuf => {
+            let publication = field_bytes(data_bytes) + beside.encoded_len();
+            let push = field_bytes(name.len()) + field_bytes(publication);
+            encode_varint(field_bytes(push) as u64, into);
+            write_field(REPLY_PUSH, push, into);
+            write_field(PUSH_CHANNEL, name.len(), into);
+            into.put_slice(name.as_bytes());
+            write_field(PUSH_PUBLICATION, publication, into);
+            write_field(PUBLICATION_DATA, data_bytes, into);
+        }
+    }
+}
+
+/// Bytes of a field of that length, with its key, which takes one.
+fn field_bytes(length: usize) -> usize {
+    1 + encoded_len_varint(length as u64) + length
+}
+
+fn write_field(number: u32, length: usize, into: &mut BytesMut) {
+    encode_key(number, WireType::LengthDelimited, into);
+    encode_varint(length as u64, into);
+}
+
+/// Writes what stands behind a publication's data.
+fn write_after(into: &mut BytesMut, beside: &message::Publication, format: Format) {
+    match format {
+        Format::Json => {
+            beside.write_json_after_data(&mut Object::within(into));
+            into.put_slice(b"}}}");
+        }
+        Format::Protobuf => {
+            into.reserve(beside.encoded_len());
+            // There is room for it.
+            let _ = beside.encode(into);
+        }
+    }
+}

@@ -1,0 +1,326 @@
+//! Commands and replies: what one side writes the other reads, in both formats.
+
+use std::collections::BTreeMap;
+
+use bytes::{Bytes, BytesMut};
+use lineside_wire::centrifuge::message::*;
+use lineside_wire::centrifuge::{BadCommand, Command, Commands, Format, Reply, Request, codes};
+use proptest::collection::{btree_map, vec};
+use proptest::option;
+use proptest::prelude::*;
+
+use crate::checks;
+
+const FORMATS: [Format; 2] = [Format::Json, Format::Protobuf];
+
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof![Just(String::new()), ".{0,12}", Just("feed/city".to_owned())]
+}
+
+fn data() -> impl Strategy<Value = Bytes> {
+    let texts =
+        ["", "{}", "[1,\"a\\nb\"]", "{\"at\":1,\"changes\":[{\"op\":\"upsert\"}]}", "17", "\"é\""];
+    prop::sample::select(texts.to_vec()).prop_map(|text| Bytes::from_static(text.as_bytes()))
+}
+
+fn resume() -> impl Strategy<Value = Resume> {
+    (any::<bool>(), text(), any::<u64>()).prop_map(|(recover, epoch, offset)| Resume {
+        recover,
+        epoch,
+        offset,
+    })
+}
+
+fn request() -> impl Strategy<Value = Request> {
+    let channel = || text().prop_map(|channel| ChannelRequest { channel });
+    let connect = (text(), btree_map(text(), resume(), 0..4), text(), text()).prop_map(
+        |(token, subs, name, version)| {
+            Request::Connect(ConnectRequest { token, subs, name, version })
+        },
+    );
+    let subscribe = (text(), text(), resume(), any::<bool>()).prop_map(
+        |(channel, token, Resume { recover, epoch, offset }, join_leave)| {
+            Request::Subscribe(SubscribeRequest {
+                channel,
+                token,
+                recover,
+                epoch,
+                offset,
+                join_leave,
+            })
+        },
+    );
+    let history = (text(), any::<i32>(), option::of((any::<u64>(), text())), any::<bool>())
+        .prop_map(|(channel, limit, since, reverse)| {
+            let since = since.map(|(offset, epoch)| StreamPosition { offset, epoch });
+            Request::History(HistoryRequest { channel, limit, since, reverse })
+        });
+    prop_oneof![
+        connect,
+        subscribe,
+        channel().prop_map(Request::Unsubscribe),
+        (text(), data())
+            .prop_map(|(channel, data)| Request::Publish(PublishRequest { channel, data })),
+        channel().prop_map(Request::Presence),
+        channel().prop_map(Request::PresenceStats),
+        history,
+        Just(Request::Ping),
+        Just(Request::Send),
+        Just(Request::Rpc),
+        text().prop_map(|token| Request::Refresh(RefreshRequest { token })),
+        (text(), text()).prop_map(|(channel, token)| {
+            Request::SubRefresh(SubRefreshRequest { channel, token })
+        }),
+        Just(Request::Unknown),
+    ]
+}
+
+fn command() -> impl Strategy<Value = Command> {
+    let pong = Command { id: 0, request: Request::Pong };
+    prop_oneof![
+        (1..u32::MAX, request()).prop_map(|(id, request)| Command { id, request }),
+        Just(pong),
+    ]
+}
+
+fn info() -> impl Strategy<Value = ClientInfo> {
+    (text(), text(), data(), data()).prop_map(|(user, client, conn_info, chan_info)| ClientInfo {
+        user,
+        client,
+        conn_info,
+        chan_info,
+    })
+}
+
+fn publication() -> impl Strategy<Value = Publication> {
+    let tags = btree_map(text(), text(), 0..3);
+    (data(), option::of(info()), any::<u64>(), tags, text()).prop_map(
+        |(data, info, offset, tags, epoch)| Publication { data, info, offset, tags, epoch },
+    )
+}
+
+fn subscribed() -> impl Strategy<Value = SubscribeResult> {
+    let flags = any::<[bool; 5]>();
+    (flags, any::<u32>(), text(), vec(publication(), 0..4), any::<u64>()).prop_map(
+        |([expires, recoverable, recovered, positioned, was], ttl, epoch, publications, offset)| {
+            SubscribeResult {
+                expires,
+                ttl,
+                recoverable,
+                epoch,
+                publications,
+                recovered,
+                offset,
+                positioned,
+                was_recovering: was,
+            }
+        },
+    )
+}
+
+fn push() -> impl Strategy<Value = Push> {
+    let movement = || info().prop_map(|info| Movement { info: Some(info) });
+    let of = |push: Push| move |channel: String| Push { channel, ..push.clone() };
+    let push = prop_oneof![
+        publication().prop_map(|it| Push { publication: Some(it), ..Push::default() }),
+        movement().prop_map(|it| Push { join: Some(it), ..Push::default() }),
+        movement().prop_map(|it| Push { leave: Some(it), ..Push::default() }),
+        (any::<u32>(), text()).prop_map(|(code, reason)| Push {
+            unsubscribe: Some(UnsubscribePush { code, reason }),
+            ..Push::default()
+        }),
+        (any::<[bool; 2]>(), text(), any::<u64>()).prop_map(
+            |([recoverable, positioned], epoch, offset)| Push {
+                subscribe: Some(SubscribePush { recoverable, epoch, offset, positioned }),
+                ..Push::default()
+            }
+        ),
+        any::<u32>().prop_map(|ttl| Push {
+            refresh: Some(SubRefreshResult { expires: ttl > 0, ttl }),
+            ..Push::default()
+        }),
+    ];
+    (push, text()).prop_map(move |(push, channel)| of(push)(channel))
+}
+
+fn reply() -> impl Strategy<Value = Reply> {
+    let connect = (text(), any::<u32>(), btree_map(text(), subscribed(), 0..3)).prop_map(
+        |(client, ttl, subs)| Reply {
+            connect: Some(ConnectResult {
+                client,
+                version: "1".into(),
+                expires: ttl > 7,
+                ttl,
+                subs,
+                ping: 25,
+                pong: true,
+            }),
+            ..Reply::default()
+        },
+    );
+    let presence = btree_map(text(), info(), 0..4).prop_map(|presence| Reply {
+        presence: Some(PresenceResult { presence }),
+        ..Reply::default()
+    });
+    let history = (vec(publication(), 0..4), text(), any::<u64>()).prop_map(
+        |(publications, epoch, offset)| Reply {
+            history: Some(HistoryResult { publications, epoch, offset }),
+            ..Reply::default()
+        },
+    );
+    let empty = Some(Empty {});
+    let body = prop_oneof![
+        push().prop_map(|push| Reply { push: Some(push), ..Reply::default() }),
+        connect,
+        subscribed().prop_map(|it| Reply { subscribe: Some(it), ..Reply::default() }),
+        presence,
+        history,
+        (text(), any::<u32>(), any::<bool>()).prop_map(|(message, code, temporary)| Reply {
+            error: Some(ReplyError { code, message, temporary }),
+            ..Reply::default()
+        }),
+        (any::<u32>(), any::<u32>()).prop_map(|(num_clients, num_users)| Reply {
+            presence_stats: Some(PresenceStatsResult { num_clients, num_users }),
+            ..Reply::default()
+        }),
+        (text(), any::<u32>()).prop_map(|(client, ttl)| Reply {
+            refresh: Some(RefreshResult { client, version: "1".into(), expires: true, ttl }),
+            ..Reply::default()
+        }),
+        any::<u32>().prop_map(|ttl| Reply {
+            sub_refresh: Some(SubRefreshResult { expires: ttl > 0, ttl }),
+            ..Reply::default()
+        }),
+        Just(Reply { unsubscribe: empty, ..Reply::default() }),
+        Just(Reply { publish: empty, ..Reply::default() }),
+        Just(Reply { ping: empty, ..Reply::default() }),
+        Just(Reply::default()),
+    ];
+    (any::<u32>(), body).prop_map(|(id, reply)| Reply { id, ..reply })
+}
+
+fn parse(format: Format, message: &[u8]) -> Vec<Result<Command, BadCommand>> {
+    Commands::new(format, message).collect()
+}
+
+proptest! {
+    #[test]
+    fn both_formats_of_any_commands_are_the_same_commands(commands in vec(command(), 0..6)) {
+        for format in FORMATS {
+            let mut message = BytesMut::new();
+            for command in &commands {
+                command.write(format, &mut message).expect("its data is JSON");
+            }
+            let parsed: Result<Vec<_>, _> = Commands::new(format, &message[..]).collect();
+            prop_assert_eq!(parsed.as_ref(), Ok(&commands));
+        }
+    }
+
+    #[test]
+    fn both_formats_of_any_replies_are_the_same_replies(replies in vec(reply(), 0..5)) {
+        for format in FORMATS {
+            let mut message = BytesMut::new();
+            for reply in &replies {
+                reply.write(format, &mut message);
+            }
+            let parsed: Option<Vec<_>> = Reply::read_all(format, &message).collect();
+            prop_assert_eq!(parsed.as_ref(), Some(&replies));
+        }
+    }
+
+    #[test]
+    fn any_bytes_can_be_parsed(bytes in vec(any::<u8>(), 0..200)) {
+        checks::centrifuge_json(&bytes);
+        checks::centrifuge_protobuf(&bytes);
+    }
+
+    #[test]
+    fn commands_with_a_byte_changed_can_be_parsed(
+        commands in vec(command(), 1..4), at in any::<usize>(), to in any::<u8>(),
+    ) {
+        for (format, check) in FORMATS.into_iter().zip([checks::centrifuge_json as fn(&[u8]), checks::centrifuge_protobuf]) {
+            let mut message = BytesMut::new();
+            for command in &commands {
+                command.write(format, &mut message).expect("its data is JSON");
+            }
+            let at = at % message.len();
+            message[at] = to;
+            check(&message);
+        }
+    }
+
+    #[test]
+    fn what_is_put_off_is_read_later(commands in vec(command(), 0..6), first in 0..6_usize) {
+        for format in FORMATS {
+            let mut message = BytesMut::new();
+            for command in &commands {
+                command.write(format, &mut message).expect("its data is JSON");
+            }
+            let mut now = Commands::new(format, &message[..]);
+            let mut parsed: Vec<_> = now.by_ref().take(first).collect();
+            parsed.extend(now.into_owned());
+            prop_assert_eq!(parsed, parse(format, &message));
+        }
+    }
+}
+
+#[test]
+fn a_client_of_another_hand_is_understood() {
+    let message = b"{\"id\":1,\"connect\":{\"name\":\"js\",\"data\":{\"x\":[1]},\"headers\":{}}}\n\
+        \n {\"subscribe\":{\"channel\":\"feed/city\",\"recover\":true,\"epoch\":\"k3v9q2mh\",\"offset\":7,\"flag\":1},\"id\":2}\r\n{}\n";
+    let commands = parse(Format::Json, message);
+    let connect = ConnectRequest { name: "js".into(), ..ConnectRequest::default() };
+    let subscribe = SubscribeRequest {
+        channel: "feed/city".into(),
+        recover: true,
+        epoch: "k3v9q2mh".into(),
+        offset: 7,
+        ..SubscribeRequest::default()
+    };
+    assert_eq!(
+        commands,
+        [
+            Ok(Command { id: 1, request: Request::Connect(connect) }),
+            Ok(Command { id: 2, request: Request::Subscribe(subscribe) }),
+            Ok(Command { id: 0, request: Request::Pong }),
+        ]
+    );
+}
+
+#[test]
+fn what_is_no_command_is_said_to_be_none() {
+    for bad in ["x", "[]", "{\"id\":-1}", "{\"id\":1,\"connect\":[1]}", "{\"id\":1,\"id\":2}", "{"]
+    {
+        assert_eq!(parse(Format::Json, bad.as_bytes()), [Err(BadCommand::Malformed)], "{bad}");
+    }
+    assert_eq!(parse(Format::Json, b"{\"connect\":{}}"), [Err(BadCommand::NoId)]);
+    assert_eq!(parse(Format::Json, b"{\"send\":{\"data\":1}}").len(), 1);
+    // Longer than what is there, an endless varint, a string that is not UTF-8.
+    for bad in [&[5, 8, 1][..], &[0xff; 11], &[6, 8, 1, 0x2a, 3, 0x0a, 1]] {
+        assert_eq!(parse(Format::Protobuf, bad), [Err(BadCommand::Malformed)]);
+    }
+    assert_eq!(parse(Format::Protobuf, &[0, 0]).len(), 2, "two pongs");
+}
+
+#[test]
+fn many_channels_of_a_connect_take_little_more_than_their_message() {
+    let subs = (0..20_000).map(|n| (format!("{n}"), Resume::default()));
+    let connect =
+        ConnectRequest { subs: subs.collect::<BTreeMap<_, _>>(), ..ConnectRequest::default() };
+    let command = Command { id: 1, request: Request::Connect(connect) };
+    for format in FORMATS {
+        let mut message = BytesMut::new();
+        command.write(format, &mut message).expect("written");
+        assert!(message.len() < 256 << 10);
+        assert_eq!(parse(format, &message), [Ok(command.clone())]);
+    }
+}
+
+#[test]
+fn the_documentation_shows_the_table_of_codes() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/protocol/websocket.md");
+    let page = std::fs::read_to_string(page).expect("docs/protocol/websocket.md");
+    for line in codes::table().lines() {
+        assert!(page.contains(line), "docs/protocol/websocket.md lacks: {line}");
+    }
+}
