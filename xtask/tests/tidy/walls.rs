@@ -66,8 +66,15 @@ static ROOMS: &[Room] = &[
         never: &["axum", "hyper", "reqwest", "tokio"],
     },
     Room {
+        name: "lineside-load",
+        sees: &["lineside-wire", "lineside-sync"],
+        rule: "the load generator meets a server as clients do; it knows nothing that is behind its addresses",
+        never: &["axum", "hyper", "hyper-util", "reqwest", "tokio", "tower", "tower-http"],
+    },
+    Room {
         name: "lineside",
         sees: &[
+            "lineside-load",
             "lineside-sim",
             "lineside-wire",
             "lineside-ingest",

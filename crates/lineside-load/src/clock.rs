@@ -1,0 +1,63 @@
+//! The machine's clocks, as the processes of a run share them.
+//!
+//! Sending and receiving are timed by the same monotonic clock, which all processes of a machine read alike.
+
+use nix::time::{ClockId, clock_gettime};
+
+/// Nanoseconds of the machine's monotonic clock.
+pub(crate) type Nanos = u64;
+
+pub(crate) const SECOND: Nanos = 1_000_000_000;
+
+/// The time now. A clock that the kernel always has; without one everything would seem to take no time.
+pub(crate) fn now() -> Nanos {
+    read(ClockId::CLOCK_MONOTONIC)
+}
+
+fn read(clock: ClockId) -> Nanos {
+    let Ok(time) = clock_gettime(clock) else { return 0 };
+    let seconds = u64::try_from(time.tv_sec()).unwrap_or(0);
+    let nanos = u64::try_from(time.tv_nsec()).unwrap_or(0);
+    seconds.saturating_mul(SECOND).saturating_add(nanos)
+}
+
+/// From the time of day to monotonic time, as far apart as they were when it was made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WallTime {
+    wall_ahead: i128,
+}
+
+impl WallTime {
+    pub(crate) fn observed_now() -> Self {
+        Self { wall_ahead: i128::from(read(ClockId::CLOCK_REALTIME)) - i128::from(now()) }
+    }
+
+    /// The monotonic time of milliseconds since 1970; `None` before the machine was started.
+    pub(crate) fn monotonic(self, unix_millis: u64) -> Option<Nanos> {
+        u64::try_from(i128::from(unix_millis) * 1_000_000 - self.wall_ahead).ok()
+    }
+}
+
+pub(crate) fn seconds(nanos: Nanos) -> f64 {
+    nanos as f64 / SECOND as f64
+}
+
+pub(crate) fn nanos(duration: std::time::Duration) -> Nanos {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_of_day_is_found_on_the_monotonic_clock() {
+        let before = now();
+        let wall = WallTime::observed_now();
+        let unix_millis = read(ClockId::CLOCK_REALTIME) / 1_000_000;
+        let found = wall.monotonic(unix_millis).expect("a time after the machine's start");
+        let far = found.abs_diff(before);
+        assert!(far < SECOND, "{far} ns apart");
+        assert_eq!(wall.monotonic(0), None);
+    }
+}

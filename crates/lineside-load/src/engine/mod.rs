@@ -1,0 +1,277 @@
+//! Thousands of sessions on one thread: one poll, rows in a slab, a buffer that all of them read through.
+//!
+//! A delivery costs one `read(2)` and a look at the beginning of what it brought. Nothing is allocated for it.
+
+mod open;
+mod row;
+mod stream;
+mod turn;
+
+use std::io;
+use std::time::Duration;
+
+use mio::{Events, Poll};
+use serde::{Deserialize, Serialize};
+
+pub(crate) use stream::Tls;
+
+use self::row::{Row, Unfinished};
+use crate::Failure;
+use crate::clock::{self, Nanos, SECOND};
+use crate::distribution::{Distribution, bounds};
+use crate::framing::Control;
+use crate::limits::{
+    READ_BYTES, REASON_CHARS_MAX, REASONS_MAX, SETTLE_MAX, SETTLE_MIN, SLICE_MIN, SLICES_MAX,
+    STALL_MAX,
+};
+use crate::message::Language;
+use crate::plan::{Plan, Share};
+use crate::process::{Process, Usage};
+use crate::tally::{ChannelReport, Slice, Tally};
+use lineside_sync::histogram::{Histogram, LocalHistogram};
+
+/// How opening the sessions went.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Connected {
+    /// Sessions that hold all that they asked for.
+    pub(crate) ready: u64,
+    /// Sessions that do not, by reason.
+    pub(crate) failed: Vec<(String, u64)>,
+    pub(crate) began: Nanos,
+    pub(crate) ended: Nanos,
+    /// From opening a connection to the server's acceptance, to the first byte of state, to the last.
+    pub(crate) accepted: Distribution,
+    pub(crate) first_byte: Distribution,
+    pub(crate) complete: Distribution,
+    pub(crate) bytes: u64,
+    /// What this process used before there were sessions, and with them.
+    pub(crate) before: Option<Usage>,
+    pub(crate) usage: Option<Usage>,
+}
+
+/// What was delivered.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Measured {
+    pub(crate) channels: Vec<ChannelReport>,
+    pub(crate) slices: Vec<Slice>,
+    /// Sessions that ended before the run did, by reason.
+    pub(crate) closed: Vec<(String, u64)>,
+    pub(crate) bytes: u64,
+    pub(crate) usage: Option<Usage>,
+}
+
+pub(crate) struct Engine {
+    plan: Plan,
+    first: usize,
+    language: Language,
+    tls: Option<Tls>,
+    poll: Poll,
+    events: Events,
+    rows: Vec<Option<Row>>,
+    /// How many of them are opened, not yet answered, and not yet ready.
+    opened: usize,
+    unanswered: usize,
+    unready: usize,
+    /// What each session asks for.
+    request: String,
+    commands: Vec<u8>,
+    random: fastrand::Rng,
+    buffer: Box<[u8]>,
+    controls: Vec<Control>,
+    spare: Vec<Unfinished>,
+    tally: Tally,
+    bytes: u64,
+    ended: Vec<(String, u64)>,
+    accepted: LocalHistogram,
+    first_byte: LocalHistogram,
+    complete: LocalHistogram,
+    ready: u64,
+    moved: Nanos,
+    before: Option<Usage>,
+}
+
+/// Where reads go in the buffer: before it lies what was kept of an unfinished message, and one more byte.
+const READ_FROM: usize = Unfinished::BYTES_MAX + 1;
+/// Events taken from the kernel at once.
+const EVENTS_MAX: usize = 1_024;
+/// After so many failures without a success the others are not tried.
+const HOPELESS_AFTER: u64 = 64;
+/// How often a waiting engine looks whether what it waits for has come.
+const LOOK_INTERVAL: Duration = Duration::from_millis(20);
+
+impl Engine {
+    pub(crate) fn new(share: Share) -> Result<Self, Failure> {
+        let Share { plan, first, sessions } = share;
+        let tls = plan.target.tls.then(|| Tls::to(&plan.target.host)).transpose()?;
+        let poll =
+            Poll::new().map_err(|error| Failure::Unreachable(format!("no epoll: {error}")))?;
+        let language = Language::of(plan.transport, plan.format);
+        let tally = Tally::new(&plan, sessions);
+        Ok(Self {
+            request: open::request(&plan),
+            commands: language.commands(&plan.channels),
+            rows: (0..sessions).map(|_| None).collect(),
+            plan,
+            first,
+            language,
+            tls,
+            poll,
+            events: Events::with_capacity(EVENTS_MAX),
+            opened: 0,
+            unanswered: 0,
+            unready: 0,
+            random: fastrand::Rng::with_seed(first as u64),
+            buffer: vec![0; READ_FROM + READ_BYTES].into(),
+            controls: Vec::new(),
+            spare: Vec::new(),
+            tally,
+            bytes: 0,
+            ended: Vec::new(),
+            accepted: Histogram::new().local(),
+            first_byte: Histogram::new().local(),
+            complete: Histogram::new().local(),
+            ready: 0,
+            moved: clock::now(),
+            before: Process::own().usage(),
+        })
+    }
+
+    /// Opens all sessions and waits until each is ready or has failed.
+    pub(crate) fn connect(&mut self) -> Result<Connected, Failure> {
+        let began = clock::now();
+        self.moved = began;
+        while self.opened < self.rows.len() || self.unready > 0 {
+            self.open_some(began);
+            self.turn(self.until_next_opening(began)).map_err(broken)?;
+            if clock::now().saturating_sub(self.moved) > clock::nanos(STALL_MAX) {
+                self.give_up(&format!("no answer within {} s", STALL_MAX.as_secs()));
+            } else if self.ready == 0 && self.failures() >= HOPELESS_AFTER {
+                self.give_up("given up after the others failed");
+            }
+        }
+        let bounds = bounds();
+        let of = |histogram: &LocalHistogram| {
+            Distribution::of(&histogram.histogram().snapshot(), &bounds)
+        };
+        Ok(Connected {
+            ready: self.ready,
+            failed: std::mem::take(&mut self.ended),
+            began,
+            ended: clock::now(),
+            accepted: of(&self.accepted),
+            first_byte: of(&self.first_byte),
+            complete: of(&self.complete),
+            bytes: std::mem::take(&mut self.bytes),
+            before: self.before,
+            usage: Process::own().usage(),
+        })
+    }
+
+    /// Ends all that still wait: nothing has moved for long, or nothing ever worked.
+    fn give_up(&mut self, reason: &str) {
+        let late: Vec<usize> =
+            (0..self.rows.len()).filter(|index| self.is_unready(*index)).collect();
+        for index in late {
+            self.end(index, reason);
+        }
+        // Those that were never opened would not fare better.
+        let never = self.rows.len() - self.opened;
+        count(&mut self.ended, reason, never as u64);
+        self.opened = self.rows.len();
+    }
+
+    fn failures(&self) -> u64 {
+        self.ended.iter().map(|(_, count)| count).sum()
+    }
+
+    /// Measures deliveries from `start` on for as long as planned, and until what is under way has arrived.
+    pub(crate) fn measure(mut self, start: Nanos) -> Result<Measured, Failure> {
+        self.tally.begin_measuring();
+        let duration = clock::nanos(self.plan.duration);
+        let slice = (duration / u64::from(SLICES_MAX)).max(clock::nanos(SLICE_MIN));
+        let mut slices = Vec::new();
+        let end = start.saturating_add(duration);
+        let mut cut = false;
+        loop {
+            self.turn(Some(LOOK_INTERVAL)).map_err(broken)?;
+            let now = clock::now();
+            if now >= start + slice * (slices.len() as u64 + 1) {
+                slices.push(self.tally.cut_slice());
+            }
+            if now < end {
+                continue;
+            }
+            let over = now - end > clock::nanos(SETTLE_MAX);
+            if !cut && (over || self.all_has_begun_to_arrive(now - end)) {
+                self.tally.cut();
+                cut = true;
+            }
+            if over || (cut && self.all_has_arrived()) {
+                break;
+            }
+        }
+        slices.push(self.tally.cut_slice());
+        let usage = Process::own().usage();
+        let Self { tally, rows, ended, bytes, .. } = self;
+        let channels = tally.finish(|index| rows[index].is_some());
+        Ok(Measured { channels, slices, closed: ended, bytes, usage })
+    }
+
+    /// Whether the last publication of ours has reached somebody; of others nothing is known but the time.
+    fn all_has_begun_to_arrive(&self, waited: Nanos) -> bool {
+        let wanted = self.plan.publications();
+        let ours: Vec<usize> = self.plan.own_channels().map(|(index, _)| index).collect();
+        let width = ours.len() as u64;
+        let arrived = |(place, index): (usize, &usize)| {
+            self.tally
+                .has_seen_own(*index, crate::publisher::last_number(wanted, width, place as u64))
+        };
+        waited >= clock::nanos(SETTLE_MIN) && ours.iter().enumerate().all(arrived)
+    }
+
+    fn all_has_arrived(&self) -> bool {
+        let mut open = (0..self.rows.len()).filter(|index| self.rows[*index].is_some());
+        open.all(|index| self.tally.is_complete(index))
+    }
+
+    /// Ends a session before the run does.
+    fn end(&mut self, index: usize, reason: &str) {
+        let Some(mut row) = self.rows[index].take() else { return };
+        _ = self.poll.registry().deregister(row.stream.socket());
+        self.keep_for_later(row.unfinished.take());
+        if matches!(row.phase, row::Phase::Opening | row::Phase::Asked) {
+            self.unanswered -= 1;
+        }
+        if row.phase != row::Phase::Ready {
+            self.unready -= 1;
+        }
+        self.moved = clock::now();
+        count(&mut self.ended, reason, 1);
+    }
+
+    fn is_unready(&self, index: usize) -> bool {
+        self.rows[index].as_ref().is_some_and(|row| row.phase != row::Phase::Ready)
+    }
+}
+
+fn broken(error: io::Error) -> Failure {
+    Failure::Unreachable(format!("waiting for sockets failed: {error}"))
+}
+
+/// Counts a reason; what is too much to be told apart is counted together.
+pub(crate) fn count(reasons: &mut Vec<(String, u64)>, reason: &str, times: u64) {
+    if times == 0 {
+        return;
+    }
+    let short = &reason[..reason.floor_char_boundary(REASON_CHARS_MAX)];
+    let short = if reasons.len() + 1 < REASONS_MAX { short } else { "other reasons" };
+    match reasons.iter_mut().find(|(known, _)| known == reason || known == short) {
+        Some((_, count)) => *count += times,
+        None => reasons.push((short.to_owned(), times)),
+    }
+}
+
+/// A share of a second, in nanoseconds.
+fn interval(per_second: f64) -> Nanos {
+    (SECOND as f64 / per_second) as Nanos
+}

@@ -1,0 +1,129 @@
+//! One session: its connection, and where in its bytes it is.
+
+use super::stream::Stream;
+use crate::clock::Nanos;
+use crate::framing::{Control, Framing};
+use crate::limits::{HEAD_BYTES, TAIL_BYTES};
+
+/// How far a session has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// The socket is not connected, or the request is not written.
+    Opening,
+    /// The request is written.
+    Asked,
+    /// The server has accepted; some channels are not there yet.
+    Accepted,
+    /// It holds every channel's state.
+    Ready,
+}
+
+/// Bound: 200 bytes, checked below; what is in boxes exists only while something is not whole.
+pub(crate) struct Row {
+    pub(crate) stream: Stream,
+    pub(crate) framing: Framing,
+    pub(crate) phase: Phase,
+    /// Channels that it waits for.
+    pub(crate) waits_for: u32,
+    /// When it was opened.
+    pub(crate) opened: Nanos,
+    pub(crate) has_state: bool,
+    pub(crate) unfinished: Option<Unfinished>,
+    /// What the socket has not taken. Bound: one request, or a first message, and pongs.
+    pub(crate) to_write: Vec<u8>,
+}
+
+const _: () = assert!(size_of::<Option<Row>>() <= 200);
+
+impl Row {
+    pub(crate) fn new(stream: Stream, opened: Nanos, request: Vec<u8>, channels: u32) -> Self {
+        Self {
+            stream,
+            framing: Framing::Plain,
+            phase: Phase::Opening,
+            waits_for: channels,
+            opened,
+            has_state: false,
+            unfinished: None,
+            to_write: request,
+        }
+    }
+
+    /// Takes the framing off what was read into `bytes[from..to]`. The payload then lies from `into` to what is
+    /// returned.
+    pub(crate) fn unframe(
+        &mut self,
+        bytes: &mut [u8],
+        from: usize,
+        to: usize,
+        into: usize,
+        controls: &mut Vec<Control>,
+    ) -> Result<usize, crate::framing::BadFraming> {
+        match &mut self.framing {
+            Framing::Plain => {
+                bytes.copy_within(from..to, into);
+                Ok(into + to - from)
+            }
+            Framing::Chunked(chunked) => chunked.take_away(bytes, from, to, into),
+            Framing::Frames(frames) => frames.take_away(bytes, from, to, into, controls),
+        }
+    }
+}
+
+/// The beginning of a message whose end has not come: its first [`HEAD_BYTES`] and, if it is longer than these and
+/// [`TAIL_BYTES`], its last ones.
+pub(crate) struct Unfinished(Box<Pieces>);
+
+struct Pieces {
+    length: usize,
+    dropped: usize,
+    bytes: [u8; Unfinished::BYTES_MAX],
+}
+
+impl Unfinished {
+    pub(crate) const BYTES_MAX: usize = HEAD_BYTES + TAIL_BYTES;
+
+    pub(crate) fn new() -> Self {
+        Self(Box::new(Pieces { length: 0, dropped: 0, bytes: [0; Self::BYTES_MAX] }))
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.0.bytes[..self.0.length]
+    }
+
+    pub(crate) fn dropped(&self) -> usize {
+        self.0.dropped
+    }
+
+    /// Keeps what there is of a message, of which `dropped` bytes were already missing.
+    pub(crate) fn keep(&mut self, message: &[u8], dropped: usize) {
+        let more = message.len().saturating_sub(Self::BYTES_MAX);
+        let pieces = &mut *self.0;
+        pieces.dropped = dropped + more;
+        pieces.length = message.len() - more;
+        let head = HEAD_BYTES.min(message.len());
+        pieces.bytes[..head].copy_from_slice(&message[..head]);
+        pieces.bytes[head..pieces.length].copy_from_slice(&message[head + more..]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_long_message_both_ends_are_kept() {
+        let message: Vec<u8> = (0..10_000_u32).map(|n| (n % 251) as u8).collect();
+        for step in [1, 7, 1_000, 1_280, 1_281, 9_999, 10_000] {
+            let mut kept = Unfinished::new();
+            for piece in message.chunks(step) {
+                let so_far = [kept.bytes(), piece].concat();
+                let dropped = kept.dropped();
+                kept.keep(&so_far, dropped);
+            }
+            assert_eq!(kept.bytes().len() + kept.dropped(), message.len(), "{step}");
+            assert_eq!(kept.bytes()[..HEAD_BYTES], message[..HEAD_BYTES]);
+            assert_eq!(kept.bytes()[HEAD_BYTES..], message[10_000 - TAIL_BYTES..]);
+        }
+    }
+}

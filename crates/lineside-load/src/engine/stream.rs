@@ -1,0 +1,127 @@
+//! A connection's bytes, plain or through TLS, without ever waiting.
+
+use std::io::{self, Read as _, Write as _};
+use std::sync::Arc;
+
+use mio::net::TcpStream;
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection};
+use rustls_platform_verifier::BuilderVerifierExt as _;
+
+use crate::Failure;
+
+pub(crate) enum Stream {
+    Plain(TcpStream),
+    Tls(Box<Encrypted>),
+}
+
+pub(crate) struct Encrypted {
+    socket: TcpStream,
+    connection: ClientConnection,
+}
+
+/// What all connections through TLS share.
+#[derive(Clone)]
+pub(crate) struct Tls {
+    config: Arc<ClientConfig>,
+    name: ServerName<'static>,
+}
+
+impl Tls {
+    /// Trusts what this machine trusts, and what `SSL_CERT_FILE` names.
+    pub(crate) fn to(host: &str) -> Result<Self, Failure> {
+        let broken = |error: rustls::Error| {
+            Failure::Unreachable(format!(
+                "TLS cannot be set up: {error}; name a file with trusted certificates in SSL_CERT_FILE"
+            ))
+        };
+        let builder = ClientConfig::builder().with_platform_verifier().map_err(broken)?;
+        let mut config = builder.with_no_client_auth();
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        // Every session is a client of its own, and none of them has been here before.
+        config.resumption = rustls::client::Resumption::disabled();
+        let name = ServerName::try_from(host.to_owned()).map_err(|error| {
+            Failure::Usage(format!("{host}: no name for a certificate: {error}"))
+        })?;
+        Ok(Self { config: Arc::new(config), name })
+    }
+
+    pub(crate) fn connection(&self) -> Result<ClientConnection, rustls::Error> {
+        ClientConnection::new(Arc::clone(&self.config), self.name.clone())
+    }
+}
+
+impl Stream {
+    pub(crate) fn new(socket: TcpStream, tls: Option<&Tls>) -> Result<Self, rustls::Error> {
+        Ok(match tls {
+            None => Self::Plain(socket),
+            Some(tls) => Self::Tls(Box::new(Encrypted { socket, connection: tls.connection()? })),
+        })
+    }
+
+    pub(crate) fn socket(&mut self) -> &mut TcpStream {
+        match self {
+            Self::Plain(socket) => socket,
+            Self::Tls(encrypted) => &mut encrypted.socket,
+        }
+    }
+
+    /// How many bytes came; 0 at the end of the connection.
+    pub(crate) fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Plain(socket) => socket.read(into),
+            Self::Tls(encrypted) => encrypted.read(into),
+        }
+    }
+
+    /// Whether a read of so many bytes has emptied the socket: then the next one would only say so.
+    pub(crate) fn is_drained_by(&self, read: usize, asked: usize) -> bool {
+        matches!(self, Self::Plain(_)) && read < asked
+    }
+
+    /// How many bytes were taken.
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Plain(socket) => socket.write(bytes),
+            Self::Tls(encrypted) => {
+                let taken = encrypted.connection.writer().write(bytes)?;
+                encrypted.flush()?;
+                Ok(taken)
+            }
+        }
+    }
+
+    /// Writes what TLS has to say by itself.
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Plain(_) => Ok(()),
+            Self::Tls(encrypted) => encrypted.flush(),
+        }
+    }
+}
+
+impl Encrypted {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match self.connection.reader().read(into) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                other => return other,
+            }
+            if self.connection.read_tls(&mut self.socket)? == 0 {
+                return Ok(0);
+            }
+            self.connection.process_new_packets().map_err(io::Error::other)?;
+            self.flush()?;
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        while self.connection.wants_write() {
+            match self.connection.write_tls(&mut self.socket) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                other => other?,
+            };
+        }
+        Ok(())
+    }
+}

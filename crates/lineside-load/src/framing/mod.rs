@@ -1,0 +1,36 @@
+//! What lies around the messages in a connection's bytes, taken away in place.
+//!
+//! Bytes are read into a buffer that all sessions share. A framing moves the payload together within it and keeps
+//! only a few numbers between two reads, so that an idle session has no buffer.
+
+mod chunked;
+mod head;
+mod websocket;
+
+pub(crate) use chunked::Chunked;
+pub(crate) use head::{Answer, answer};
+pub(crate) use websocket::{Control, Frames, command_frame, pong_frame, request_key};
+
+/// How a connection's payload is framed.
+#[derive(Debug)]
+pub(crate) enum Framing {
+    /// Not at all: everything up to the end of the connection.
+    Plain,
+    /// HTTP/1.1 chunks.
+    Chunked(Chunked),
+    /// WebSocket frames.
+    Frames(Frames),
+}
+
+/// Why a connection cannot be read any further.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum BadFraming {
+    #[error("the size of a chunk cannot be read")]
+    ChunkSize,
+    #[error("the answer ended")]
+    Ended,
+    #[error("a server's frame is masked, or has bits that nobody asked for")]
+    FrameHead,
+    #[error("a frame that is longer than anything this protocol sends")]
+    FrameLength,
+}

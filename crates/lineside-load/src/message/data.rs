@@ -1,0 +1,101 @@
+//! The beginning of a publication's data: what it is and when it was sent.
+
+use super::{number, number_after};
+
+/// What the data of a publication say at their beginning.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Data {
+    /// The number of a publication of ours, from 1, and when it was sent.
+    pub(crate) ours: Option<(u64, u64)>,
+    /// When the server had the bytes, in milliseconds since 1970.
+    pub(crate) at_millis: Option<u64>,
+    /// A part of a channel's state, and of how many.
+    pub(crate) state: Option<(u32, u32)>,
+    /// The state replaces changes that were not sent.
+    pub(crate) gap: bool,
+}
+
+const OWN: &[u8] = b"{\"load\":";
+const SENT: &[u8] = b",\"sent\":";
+const REST: &[u8] = b",\"rest\":\"";
+
+impl Data {
+    pub(crate) fn read(data: &[u8]) -> Self {
+        if let Some(own) = data.strip_prefix(OWN) {
+            let sent = number_after(SENT, own.get(..48).unwrap_or(own));
+            return Self { ours: number(own).zip(sent), ..Self::default() };
+        }
+        let Some(mut rest) = data.strip_prefix(b"{") else { return Self::default() };
+        let mut gap = false;
+        if let Some(after) = rest.strip_prefix(b"\"gap\":true,") {
+            (gap, rest) = (true, after);
+        }
+        let Some(at) = rest.strip_prefix(b"\"at\":") else {
+            return Self { gap, ..Self::default() };
+        };
+        let digits = at.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let state = at[digits..].strip_prefix(b",\"state\":{\"part\":").and_then(|state| {
+            let (part, parts) = (number(state)?, number_after(b"\"parts\":", state)?);
+            Some((u32::try_from(part).ok()?, u32::try_from(parts).ok()?))
+        });
+        Self { ours: None, at_millis: number(at), state, gap }
+    }
+}
+
+/// The data of a publication of ours, filled up to `bytes`; never shorter than what it has to say.
+pub(crate) fn own_data(number: u64, sent: u64, bytes: usize, into: &mut Vec<u8>) {
+    into.clear();
+    into.extend_from_slice(OWN);
+    into.extend_from_slice(number.to_string().as_bytes());
+    into.extend_from_slice(SENT);
+    into.extend_from_slice(sent.to_string().as_bytes());
+    let needed = into.len() + REST.len() + b"\"}".len();
+    if let Some(rest) = bytes.checked_sub(needed) {
+        into.extend_from_slice(REST);
+        into.resize(into.len() + rest, b'.');
+        into.push(b'"');
+    }
+    into.push(b'}');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_own_data_come_back() {
+        let mut data = Vec::new();
+        for bytes in [0, 60, 200, 60_000] {
+            own_data(7, u64::MAX, bytes, &mut data);
+            assert!(serde_json::from_slice::<serde_json::Value>(&data).is_ok());
+            assert!(data.len() == bytes || bytes < 60, "{} of {bytes}", data.len());
+            assert_eq!(Data::read(&data), Data { ours: Some((7, u64::MAX)), ..Data::default() });
+        }
+    }
+
+    #[test]
+    fn states_and_changes_are_told_apart() {
+        let changes = Data::read(br#"{"at":1700000000123,"changes":[{"op":"upsert"}]}"#);
+        assert_eq!(changes, Data { at_millis: Some(1_700_000_000_123), ..Data::default() });
+        let state = Data::read(br#"{"gap":true,"at":5,"state":{"part":2,"parts":3},"changes":[]}"#);
+        assert_eq!(
+            state,
+            Data { at_millis: Some(5), state: Some((2, 3)), gap: true, ..Data::default() }
+        );
+    }
+
+    #[test]
+    fn data_of_others_are_no_reason_to_stumble() {
+        for data in [
+            &b""[..],
+            b"null",
+            b"{}",
+            b"[1]",
+            b"{\"load\":",
+            b"{\"load\":x,\"sent\":1}",
+            b"{\"at\":",
+        ] {
+            assert_eq!(Data::read(data), Data::default(), "{data:?}");
+        }
+    }
+}

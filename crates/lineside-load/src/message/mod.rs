@@ -1,0 +1,203 @@
+//! What a message says, read where it lies: its channel, its offset, when it was sent. Nothing else is looked at.
+//!
+//! Of a long message that came in several reads only the beginning and the end are there; what is wanted stands in
+//! one of the two.
+
+mod data;
+mod event;
+mod json;
+mod protobuf;
+
+use std::ops::Range;
+
+pub(crate) use data::{Data, own_data};
+
+use crate::limits::HEAD_BYTES;
+use crate::plan::{Format, Transport};
+
+/// How a connection's messages are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Language {
+    Events,
+    Json,
+    Protobuf,
+}
+
+impl Language {
+    pub(crate) fn of(transport: Transport, format: Format) -> Self {
+        match (transport, format) {
+            (Transport::Sse, _) => Self::Events,
+            (Transport::WebSocket, Format::Json) => Self::Json,
+            (Transport::WebSocket, Format::Protobuf) => Self::Protobuf,
+        }
+    }
+
+    /// A channel's name as it stands in messages.
+    pub(crate) fn channel(self, name: &str) -> Vec<u8> {
+        match self {
+            Self::Protobuf => name.as_bytes().to_vec(),
+            Self::Events | Self::Json => {
+                let quoted = serde_json::Value::from(name).to_string();
+                quoted.as_bytes()[1..quoted.len() - 1].to_vec()
+            }
+        }
+    }
+
+    /// The first whole message at the beginning of `bytes`, and where the next one begins; `None` when none is whole.
+    ///
+    /// `dropped` bytes of it are missing after its first [`HEAD_BYTES`].
+    pub(crate) fn next(
+        self,
+        bytes: &[u8],
+        dropped: usize,
+    ) -> Result<Option<(Range<usize>, usize)>, Unreadable> {
+        match self {
+            Self::Protobuf => protobuf::next(bytes, dropped),
+            Self::Events | Self::Json => {
+                Ok(memchr::memchr(b'\n', bytes).map(|end| (0..end, end + 1)))
+            }
+        }
+    }
+
+    pub(crate) fn read(self, message: Message<'_>) -> Result<Said<'_>, Unreadable> {
+        match self {
+            Self::Events => event::read(message),
+            Self::Json => json::read(message),
+            Self::Protobuf => protobuf::read(message),
+        }
+    }
+
+    /// The first message of a client: who it is, and what it subscribes to. Subscribing to channel n is command n + 2.
+    pub(crate) fn commands(self, channels: &[String]) -> Vec<u8> {
+        match self {
+            Self::Events => Vec::new(),
+            Self::Json => json::commands(channels),
+            Self::Protobuf => protobuf::commands(channels),
+        }
+    }
+
+    /// What a client says to a ping.
+    pub(crate) fn pong(self) -> &'static [u8] {
+        match self {
+            Self::Events => b"",
+            Self::Json => b"{}",
+            // A command without fields, by its length.
+            Self::Protobuf => &[0],
+        }
+    }
+
+    pub(crate) fn is_binary(self) -> bool {
+        self == Self::Protobuf
+    }
+}
+
+/// How we are called in a client's first command.
+const CLIENT_NAME: &str = "lineside-load";
+/// The command that subscribes to the first channel; 1 connects.
+pub(crate) const FIRST_SUBSCRIBE: u32 = 2;
+
+/// A message of which a part in the middle may be missing.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Message<'a> {
+    pub(crate) bytes: &'a [u8],
+    /// How many bytes are missing after the first [`HEAD_BYTES`].
+    pub(crate) dropped: usize,
+}
+
+impl<'a> Message<'a> {
+    /// The part of the beginning that is there without a hole.
+    fn head(self) -> &'a [u8] {
+        let end =
+            if self.dropped > 0 { HEAD_BYTES.min(self.bytes.len()) } else { self.bytes.len() };
+        &self.bytes[..end]
+    }
+}
+
+/// What a message says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Said<'a> {
+    Publication {
+        channel: &'a [u8],
+        offset: Option<u64>,
+        data: Data,
+    },
+    Connected,
+    /// The answer to a subscribe command.
+    Subscribed {
+        command: u32,
+        offset: Option<u64>,
+    },
+    /// An error in answer to a command.
+    Refused {
+        command: u32,
+        code: u32,
+    },
+    Unsubscribed {
+        code: u32,
+    },
+    Disconnected {
+        code: u32,
+    },
+    Ping,
+    /// Nothing that is measured.
+    Aside,
+}
+
+/// A message that is not what the protocol says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the server sent a message that cannot be read")]
+pub(crate) struct Unreadable;
+
+/// The number at the beginning of `text`.
+fn number(text: &[u8]) -> Option<u64> {
+    text.first().filter(|byte| byte.is_ascii_digit())?;
+    let mut digits = text.iter().take_while(|byte| byte.is_ascii_digit());
+    digits
+        .try_fold(0_u64, |value, digit| value.checked_mul(10)?.checked_add(u64::from(digit - b'0')))
+}
+
+/// The number after the first `key` in `text`.
+fn number_after(key: &[u8], text: &[u8]) -> Option<u64> {
+    let at = memchr::memmem::find(text, key)?;
+    number(&text[at + key.len()..])
+}
+
+/// A JSON string without its quotes, escapes left as they are, and what follows it.
+fn quoted(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    let text = text.strip_prefix(b"\"")?;
+    let mut from = 0;
+    loop {
+        let at = from + memchr::memchr2(b'"', b'\\', &text[from..])?;
+        if text[at] == b'"' {
+            return Some((&text[..at], &text[at + 1..]));
+        }
+        from = at + 2;
+        if from > text.len() {
+            return None;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_strings_are_read_off_their_beginning() {
+        assert_eq!(number(b"017,"), Some(17));
+        assert_eq!(
+            (number(b""), number(b"-1"), number(b"99999999999999999999")),
+            (None, None, None)
+        );
+        assert_eq!(number_after(b"\"code\":", b"{\"code\":102}"), Some(102));
+        assert_eq!(quoted(br#""a\"b\\",1"#), Some((&br#"a\"b\\"#[..], &b",1"[..])));
+        assert_eq!(quoted(br#""a\"#), None);
+        assert_eq!(quoted(br#""a\""#), None);
+    }
+
+    #[test]
+    fn a_channel_is_compared_as_it_is_written() {
+        assert_eq!(Language::Events.channel("app/a\"b"), br#"app/a\"b"#);
+        assert_eq!(Language::Protobuf.channel("app/a\"b"), b"app/a\"b");
+    }
+}

@@ -1,0 +1,346 @@
+//! What a run is to do, checked before anything is opened.
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use url::Url;
+
+use crate::Failure;
+use crate::limits::{
+    CHANNELS_MAX, DURATION_MAX, PROCESSES_MAX, PUBLICATION_BYTES_MAX, PUBLICATIONS_MAX,
+};
+
+/// How sessions are connected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Transport {
+    /// The Centrifuge client protocol at `/connection/websocket`.
+    WebSocket,
+    /// Server-sent events at `/events`.
+    Sse,
+}
+
+/// How messages over WebSocket are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Format {
+    /// A JSON object per message.
+    Json,
+    /// Protobuf.
+    Protobuf,
+}
+
+impl fmt::Display for Transport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::WebSocket => "websocket",
+            Self::Sse => "sse",
+        })
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Json => "json",
+            Self::Protobuf => "protobuf",
+        })
+    }
+}
+
+/// The server: where it is, and how it is spoken to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Target {
+    /// As it was given, without a slash at the end.
+    pub url: String,
+    /// Its name, for the Host header and its certificate.
+    pub(crate) host: String,
+    /// Where it is connected to.
+    pub address: SocketAddr,
+    /// Whether TLS is spoken.
+    pub tls: bool,
+    /// What comes before every path.
+    prefix: String,
+}
+
+impl Target {
+    /// Reads and resolves a server's address: `http`, `https`, `ws` or `wss`.
+    ///
+    /// # Errors
+    /// When it is no such address, or its name cannot be resolved.
+    pub fn find(text: &str) -> Result<Self, Failure> {
+        let usage = |why: String| Failure::Usage(format!("{text}: {why}"));
+        let url = Url::parse(text).map_err(|error| {
+            usage(format!("{error}; give the server's address as in http://127.0.0.1:8080"))
+        })?;
+        let tls = match url.scheme() {
+            "http" | "ws" => false,
+            "https" | "wss" => true,
+            _ => {
+                return Err(usage("a server's address begins with http:// or https://".to_owned()));
+            }
+        };
+        let host = url.host_str().ok_or_else(|| usage("there is no host in it".to_owned()))?;
+        let port = url.port().unwrap_or(if tls { 443 } else { 80 });
+        let name = host.trim_start_matches('[').trim_end_matches(']');
+        let address = (name, port).to_socket_addrs().ok().and_then(|mut found| found.next());
+        let address = address.ok_or_else(|| {
+            Failure::Unreachable(format!(
+                "{text}: the name {name} cannot be resolved; is it spelled right?"
+            ))
+        })?;
+        Ok(Self {
+            url: text.trim_end_matches('/').to_owned(),
+            host: name.to_owned(),
+            address,
+            tls,
+            prefix: url.path().trim_end_matches('/').to_owned(),
+        })
+    }
+
+    /// Whether the server is on this machine's loopback, where clients may have many addresses.
+    pub(crate) fn is_on_loopback(&self) -> bool {
+        matches!(self.address.ip(), IpAddr::V4(ip) if ip.is_loopback())
+    }
+
+    /// The first lines of a request, up to and with the Host header.
+    pub(crate) fn request(&self, method: &str, path: &str) -> String {
+        let host =
+            if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
+        let port = self.address.port();
+        let prefix = &self.prefix;
+        format!(
+            "{method} {prefix}{path} HTTP/1.1\r\nHost: {host}:{port}\r\nUser-Agent: lineside-load\r\n"
+        )
+    }
+}
+
+/// What is published during a run, through the server API.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Publishing {
+    /// Publications a second, over all channels.
+    pub rate: f64,
+    /// Bytes of each one's data.
+    pub bytes: usize,
+    /// What the server API asks for. Never printed.
+    #[serde(skip)]
+    pub key: Secret,
+}
+
+/// A key that is not shown.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Secret(pub String);
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}
+
+/// A whole run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// The server.
+    pub target: Target,
+    /// How many sessions, over all processes.
+    pub sessions: usize,
+    /// What each session subscribes to.
+    pub channels: Vec<String>,
+    /// How sessions are connected.
+    pub transport: Transport,
+    /// How WebSocket messages are written.
+    pub format: Format,
+    /// How long deliveries are measured once all sessions are there.
+    pub duration: Duration,
+    /// Sessions opened a second, over all processes; as fast as the server answers without it.
+    pub ramp: Option<f64>,
+    /// What is published meanwhile; nothing if the channels change by themselves.
+    pub publishing: Option<Publishing>,
+    /// At least so many processes.
+    pub processes: usize,
+    /// The server's process, where it cannot be found by its port.
+    pub server_process: Option<u32>,
+}
+
+impl Plan {
+    /// Whether the operator's own back end publishes there, as we do here.
+    pub(crate) fn is_ours(channel: &str) -> bool {
+        channel.starts_with("app/")
+    }
+
+    /// How many publications of ours each channel gets; the last of a round may miss some channels.
+    pub(crate) fn publications(&self) -> u64 {
+        let publishing = self.publishing.as_ref();
+        publishing.map_or(0, |publishing| {
+            (publishing.rate * self.duration.as_secs_f64()).round().max(1.0) as u64
+        })
+    }
+
+    /// The channels that we publish into.
+    pub(crate) fn own_channels(&self) -> impl Iterator<Item = (usize, &str)> {
+        let publishes = self.publishing.is_some();
+        let all = self.channels.iter().map(String::as_str).enumerate();
+        all.filter(move |(_, channel)| publishes && Self::is_ours(channel))
+    }
+
+    /// # Errors
+    /// When it asks for what makes no sense, or for more than one run may have.
+    pub fn check(&self) -> Result<(), Failure> {
+        let refuse = |why: String| Err(Failure::Usage(why));
+        if self.sessions == 0 {
+            return refuse("--sessions 0 measures nothing: give at least 1".to_owned());
+        }
+        if self.channels.is_empty() || self.channels.len() > CHANNELS_MAX {
+            return refuse(format!("give between 1 and {CHANNELS_MAX} channels with --channel"));
+        }
+        if let Some(twice) = named_twice(&self.channels) {
+            return refuse(format!("--channel {twice} is given twice; once is enough"));
+        }
+        if self.processes == 0 || self.processes > PROCESSES_MAX {
+            return refuse(format!("--processes must be between 1 and {PROCESSES_MAX}"));
+        }
+        if self.duration.is_zero() || self.duration > DURATION_MAX {
+            return refuse("--duration must be more than 0 s and at most 24 h".to_owned());
+        }
+        if self.transport == Transport::Sse && self.format == Format::Protobuf {
+            return refuse(
+                "server-sent events are text: --format protobuf needs --transport websocket"
+                    .to_owned(),
+            );
+        }
+        let Some(publishing) = &self.publishing else { return Ok(()) };
+        if self.own_channels().next().is_none() {
+            return refuse("--publish goes into app/… channels and none of the channels is one; add --channel app/load/1".to_owned());
+        }
+        if !publishing.rate.is_finite()
+            || publishing.rate <= 0.0
+            || self.publications() > PUBLICATIONS_MAX
+        {
+            return refuse(format!(
+                "--publish must be above 0, and at most {PUBLICATIONS_MAX} publications in one run"
+            ));
+        }
+        if publishing.bytes > PUBLICATION_BYTES_MAX {
+            return refuse(format!("--size must be at most {PUBLICATION_BYTES_MAX} bytes"));
+        }
+        Ok(())
+    }
+}
+
+fn named_twice(channels: &[String]) -> Option<&String> {
+    channels
+        .iter()
+        .enumerate()
+        .find(|(n, channel)| channels[..*n].contains(channel))
+        .map(|(_, channel)| channel)
+}
+
+/// One process's part of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Share {
+    pub(crate) plan: Plan,
+    /// The first of its sessions, counted over all processes.
+    pub(crate) first: usize,
+    /// How many it has.
+    pub(crate) sessions: usize,
+}
+
+/// Splits a run over `processes`, as evenly as it goes.
+pub(crate) fn shares(plan: &Plan, processes: usize) -> Vec<Share> {
+    let ramp = plan.ramp.map(|ramp| ramp / processes as f64);
+    let plan = Plan { ramp, ..plan.clone() };
+    let begin = |process: usize| plan.sessions * process / processes;
+    let share = |process| Share {
+        plan: plan.clone(),
+        first: begin(process),
+        sessions: begin(process + 1) - begin(process),
+    };
+    (0..processes).map(share).collect()
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    pub(crate) fn plan(url: &str) -> Plan {
+        Plan {
+            target: Target::find(url).expect("a server's address"),
+            sessions: 10,
+            channels: vec!["feed/city".to_owned()],
+            transport: Transport::Sse,
+            format: Format::Json,
+            duration: Duration::from_secs(1),
+            ramp: None,
+            publishing: None,
+            processes: 1,
+            server_process: None,
+        }
+    }
+
+    fn refusal(change: impl Fn(&mut Plan)) -> String {
+        let mut plan = plan("http://127.0.0.1:8080");
+        change(&mut plan);
+        plan.check().expect_err("it makes no sense").to_string()
+    }
+
+    fn publishing(rate: f64) -> Option<Publishing> {
+        Some(Publishing { rate, bytes: 200, key: Secret::default() })
+    }
+
+    #[test]
+    fn an_address_is_read() {
+        let target = Target::find("https://127.0.0.1/lineside/").expect("an address");
+        assert!(target.tls && target.is_on_loopback());
+        assert_eq!(target.address.port(), 443);
+        let request = target.request("GET", "/events");
+        assert!(
+            request.starts_with("GET /lineside/events HTTP/1.1\r\nHost: 127.0.0.1:443\r\n"),
+            "{request}"
+        );
+        assert!(
+            Target::find("http://[::1]:80")
+                .is_ok_and(|target| target.request("GET", "/").contains("Host: [::1]:80"))
+        );
+        assert!(matches!(Target::find("ftp://127.0.0.1"), Err(Failure::Usage(_))));
+        assert!(matches!(Target::find("127.0.0.1:80"), Err(Failure::Usage(_))));
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_with_what_to_do() {
+        assert!(plan("http://127.0.0.1:8080").check().is_ok());
+        assert!(refusal(|plan| plan.sessions = 0).contains("at least 1"));
+        assert!(refusal(|plan| plan.channels.clear()).contains("--channel"));
+        assert!(refusal(|plan| plan.channels = vec!["a/b".to_owned(); 2]).contains("twice"));
+        assert!(refusal(|plan| plan.processes = 65).contains("64"));
+        assert!(refusal(|plan| plan.format = Format::Protobuf).contains("websocket"));
+        assert!(refusal(|plan| plan.publishing = publishing(10.0)).contains("app/load/1"));
+        let into_ours = |rate| {
+            refusal(|plan| {
+                plan.channels = vec!["app/load/1".to_owned()];
+                plan.publishing = publishing(rate);
+            })
+        };
+        assert!(into_ours(f64::NAN).contains("above 0"));
+        assert!(into_ours(1e9).contains("1048576"));
+    }
+
+    #[test]
+    fn shares_cover_all_sessions_once() {
+        let plan = Plan { sessions: 25_001, ramp: Some(900.0), ..plan("http://127.0.0.1:8080") };
+        let shares = shares(&plan, 3);
+        let next = shares.iter().fold(0, |next, share| {
+            assert_eq!(share.first, next);
+            assert_eq!(share.plan.ramp, Some(300.0));
+            next + share.sessions
+        });
+        assert_eq!(next, 25_001);
+    }
+
+    #[test]
+    fn a_key_is_not_shown() {
+        let secret = Secret("correct horse".to_owned());
+        assert!(!format!("{secret:?}").contains("horse"));
+    }
+}

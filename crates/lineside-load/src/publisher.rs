@@ -1,0 +1,248 @@
+//! Publications of ours, through the server API, at the times when they are due.
+//!
+//! A thread of its own with one connection, so that a busy receiver does not delay it. Each publication carries its
+//! number and when it was sent. If the server answers so slowly that the next one is late, that one's time is when it
+//! was due: what a slow server delays is not left out of its latencies.
+
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Failure;
+use crate::clock::{self, Nanos, SECOND};
+use crate::engine::{Tls, count};
+use crate::limits::{ANSWER_BYTES_MAX, PUBLISH_ANSWER_MAX};
+use crate::message::own_data;
+use crate::plan::{Plan, Publishing};
+
+/// How long a connection may take to open.
+const CONNECT_MAX: Duration = Duration::from_secs(5);
+/// So late is as good as on time.
+const ON_TIME: Nanos = 1_000_000;
+
+/// What became of the publications.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Published {
+    /// Accepted by the server, by channel of the plan.
+    pub(crate) accepted: Vec<u64>,
+    /// Not accepted, by reason.
+    pub(crate) failed: Vec<(String, u64)>,
+}
+
+/// The number of a channel's last publication, when `all` are dealt out in turn to `channels` channels.
+pub(crate) fn last_number(all: u64, channels: u64, place: u64) -> u64 {
+    (all + channels - 1 - place) / channels
+}
+
+trait Connection: Read + Write + Send {}
+impl<T: Read + Write + Send> Connection for T {}
+
+/// A connection to the server API that has been tried.
+pub(crate) struct Publisher {
+    plan: Plan,
+    publishing: Publishing,
+    connection: Box<dyn Connection>,
+    /// The reply being read. Bound: [`ANSWER_BYTES_MAX`].
+    answer: Vec<u8>,
+}
+
+impl Publisher {
+    /// Connects and asks something harmless, so that a wrong key is noticed before thousands of sessions are there.
+    pub(crate) fn open(plan: &Plan) -> Result<Option<Self>, Failure> {
+        let Some(publishing) = plan.publishing.clone() else { return Ok(None) };
+        let connection = connect(plan)?;
+        let answer = Vec::new();
+        let mut publisher = Self { plan: plan.clone(), publishing, connection, answer };
+        let first = plan.own_channels().next().map_or("", |(_, channel)| channel).to_owned();
+        let question = serde_json::json!({ "channel": first }).to_string();
+        match publisher.ask("/api/presence_stats", question.as_bytes()) {
+            Ok((200, _)) => Ok(Some(publisher)),
+            Ok((401 | 403, _)) => Err(Failure::Usage(
+                "the server does not accept the key in LINESIDE_API_KEY: give it the one of its [api] section".to_owned(),
+            )),
+            Ok((404, _)) => Err(Failure::Usage(
+                "the server has no server API to publish through: give it [api] key = …, or leave out --publish".to_owned(),
+            )),
+            Ok((status, _)) => Err(Failure::Unreachable(format!(
+                "the server API answered {status}; look into the server's log"
+            ))),
+            Err(error) => Err(Failure::Unreachable(format!("the server API does not answer: {error}"))),
+        }
+    }
+
+    /// Publishes from `start` on, on a thread of its own.
+    pub(crate) fn begin(self, start: Nanos) -> io::Result<JoinHandle<Published>> {
+        thread::Builder::new().name("publisher".to_owned()).spawn(move || self.publish(start))
+    }
+
+    fn publish(mut self, start: Nanos) -> Published {
+        let channels: Vec<(usize, String)> = self
+            .plan
+            .own_channels()
+            .map(|(index, channel)| (index, serde_json::Value::from(channel).to_string()))
+            .collect();
+        let mut published =
+            Published { accepted: vec![0; self.plan.channels.len()], failed: Vec::new() };
+        let (mut data, mut body) = (Vec::new(), Vec::new());
+        for n in 0..self.plan.publications() {
+            let due = start + (n as f64 / self.publishing.rate * SECOND as f64) as Nanos;
+            let sent = wait_until(due);
+            let (index, channel) = &channels[n as usize % channels.len()];
+            own_data(n / channels.len() as u64 + 1, sent, self.publishing.bytes, &mut data);
+            body.clear();
+            body.extend_from_slice(b"{\"channel\":");
+            body.extend_from_slice(channel.as_bytes());
+            body.extend_from_slice(b",\"data\":");
+            body.extend_from_slice(&data);
+            body.push(b'}');
+            match self.publish_one(&body) {
+                Ok(()) => published.accepted[*index] += 1,
+                Err(why) => count(&mut published.failed, &why, 1),
+            }
+        }
+        published
+    }
+
+    fn publish_one(&mut self, body: &[u8]) -> Result<(), String> {
+        let (status, answer) = match self.ask("/api/publish", body) {
+            Ok(answered) => answered,
+            Err(error) => {
+                // A server that was restarted takes the next one.
+                if let Ok(connection) = connect(&self.plan) {
+                    self.connection = connection;
+                }
+                return Err(error.to_string());
+            }
+        };
+        if status != 200 {
+            return Err(format!("the server API answered {status}"));
+        }
+        let answer: serde_json::Value = serde_json::from_slice(&answer)
+            .map_err(|_| "the server API answered something else than JSON".to_owned())?;
+        match answer.get("error") {
+            None => Ok(()),
+            Some(error) => Err(format!("the server API answered {error}")),
+        }
+    }
+
+    /// A request, and its answer's status and body.
+    fn ask(&mut self, path: &str, body: &[u8]) -> io::Result<(u16, Vec<u8>)> {
+        let head = self.plan.target.request("POST", path);
+        let key = &self.publishing.key.0;
+        let length = body.len();
+        let mut request = format!(
+            "{head}X-API-Key: {key}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
+        )
+        .into_bytes();
+        request.extend_from_slice(body);
+        self.connection.write_all(&request)?;
+        self.connection.flush()?;
+        self.read_answer()
+    }
+
+    fn read_answer(&mut self) -> io::Result<(u16, Vec<u8>)> {
+        let unreadable =
+            || io::Error::new(io::ErrorKind::InvalidData, "an answer that cannot be read");
+        self.answer.clear();
+        loop {
+            if let Some((status, body)) = split(&self.answer).ok_or_else(unreadable)? {
+                return Ok((status, body.to_vec()));
+            }
+            if self.answer.len() > ANSWER_BYTES_MAX {
+                return Err(unreadable());
+            }
+            let mut piece = [0; 4_096];
+            let read = self.connection.read(&mut piece)?;
+            if read == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            self.answer.extend_from_slice(&piece[..read]);
+        }
+    }
+}
+
+/// Status and body of an answer with a length; `Some(None)` while it is not whole, `None` if it never will be.
+fn split(answer: &[u8]) -> Option<Option<(u16, &[u8])>> {
+    let Some(end) = memchr::memmem::find(answer, b"\r\n\r\n") else { return Some(None) };
+    let head = std::str::from_utf8(&answer[..end]).ok()?;
+    let status = head.split(' ').nth(1)?.parse().ok()?;
+    let mut headers = head.split("\r\n").skip(1).filter_map(|line| line.split_once(':'));
+    let length = headers.find(|(name, _)| name.eq_ignore_ascii_case("content-length"));
+    let length: usize = length.map_or(Ok(0), |(_, value)| value.trim().parse()).ok()?;
+    let body = &answer[end + 4..];
+    Some((body.len() >= length).then(|| (status, &body[..length])))
+}
+
+fn connect(plan: &Plan) -> Result<Box<dyn Connection>, Failure> {
+    let target = &plan.target;
+    let open = || {
+        let socket = TcpStream::connect_timeout(&target.address, CONNECT_MAX)?;
+        socket.set_nodelay(true)?;
+        socket.set_read_timeout(Some(PUBLISH_ANSWER_MAX))?;
+        socket.set_write_timeout(Some(PUBLISH_ANSWER_MAX))?;
+        Ok(socket)
+    };
+    let unreachable = |error: io::Error| {
+        Failure::Unreachable(format!(
+            "{} cannot be reached: {error}; does the server run?",
+            target.url
+        ))
+    };
+    let socket = open().map_err(unreachable)?;
+    if !target.tls {
+        return Ok(Box::new(socket));
+    }
+    let connection = Tls::to(&target.host)?.connection();
+    let connection = connection.map_err(|error| unreachable(io::Error::other(error)))?;
+    Ok(Box::new(rustls::StreamOwned::new(connection, socket)))
+}
+
+/// Waits, and says as of when what follows is sent.
+fn wait_until(due: Nanos) -> Nanos {
+    loop {
+        let now = clock::now();
+        match due.checked_sub(now) {
+            None | Some(0) if now - due > ON_TIME => return due,
+            None | Some(0) => return now,
+            Some(wait) => thread::park_timeout(Duration::from_nanos(wait)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn publications_are_dealt_out_in_turn() {
+        for all in 0..20 {
+            for channels in 1..5 {
+                let counts = (0..channels).map(|place| last_number(all, channels, place));
+                assert_eq!(counts.sum::<u64>(), all);
+            }
+        }
+        assert_eq!((last_number(5, 2, 0), last_number(5, 2, 1)), (3, 2));
+    }
+
+    #[test]
+    fn an_answer_is_whole_when_its_length_says_so() {
+        let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}";
+        assert_eq!(split(answer), Some(Some((200, &b"{}"[..]))));
+        for end in 0..answer.len() {
+            assert_eq!(split(&answer[..end]), Some(None), "{end}");
+        }
+        assert_eq!(split(b"hello\r\n\r\n"), None);
+        assert_eq!(split(b"HTTP/1.1 204 No Content\r\n\r\n"), Some(Some((204, &b""[..]))));
+    }
+
+    #[test]
+    fn who_is_late_says_when_it_was_due() {
+        let now = clock::now();
+        assert_eq!(wait_until(now - 5 * ON_TIME), now - 5 * ON_TIME);
+        let due = now + 2 * ON_TIME;
+        assert!(wait_until(due) >= due);
+    }
+}

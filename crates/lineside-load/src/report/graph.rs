@@ -1,0 +1,213 @@
+//! A report's course as a picture: how late deliveries were, and how many there were, over time.
+
+use std::fmt::Write as _;
+
+use super::{Course, Quantiles, Report};
+
+const WIDTH: f64 = 800.0;
+const HEIGHT: f64 = 460.0;
+const LEFT: f64 = 70.0;
+const RIGHT: f64 = 776.0;
+/// The two panels: latencies above, deliveries below.
+const LATENCY: (f64, f64) = (76.0, 306.0);
+const COUNT: (f64, f64) = (346.0, 416.0);
+
+/// Colors come in pairs, for light and dark, and each line has a dash of its own.
+const STYLE: &str = "
+  svg { color-scheme: light dark; --paper: light-dark(#f6f5f1, #0f151b); --ink: light-dark(#16202a, #e8edf2);
+    --ink-2: light-dark(#4d5b68, #a9b6c2); --rule: light-dark(#e0ddd6, #2a3642);
+    --p50: light-dark(#17693f, #6fd39c); --p99: light-dark(#0b5a87, #7cc7f2); --last: light-dark(#a3231b, #ff9d93); }
+  text { font: 13px system-ui, sans-serif; fill: var(--ink-2); font-variant-numeric: tabular-nums; }
+  .title { font-size: 17px; font-weight: 650; fill: var(--ink); }
+  .ground { fill: var(--paper); } .rule { stroke: var(--rule); fill: none; } .bar { fill: var(--p99); opacity: 0.6; }
+  .p50, .p99, .last { fill: none; stroke-width: 2; stroke-linejoin: round; stroke-linecap: round; }
+  .p50 { stroke: var(--p50); } .p99 { stroke: var(--p99); stroke-dasharray: 7 4; } .last { stroke: var(--last); stroke-dasharray: 1 5; }
+";
+
+impl Report {
+    /// As an SVG picture, readable in light and dark.
+    #[must_use]
+    pub fn graph(&self) -> String {
+        let mut svg = format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-labelledby=\"title\">\n\
+             <style>{STYLE}</style>\n<rect class=\"ground\" width=\"{WIDTH}\" height=\"{HEIGHT}\" rx=\"8\"/>\n"
+        );
+        let title =
+            format!("{} sessions over {} at {}", self.sessions, self.transport, self.server);
+        _ = writeln!(
+            svg,
+            "<text class=\"title\" id=\"title\" x=\"24\" y=\"34\">{}</text>",
+            escaped(&title)
+        );
+        self.draw_legend(&mut svg);
+        self.draw_latencies(&mut svg);
+        self.draw_counts(&mut svg);
+        self.draw_seconds(&mut svg);
+        svg + "</svg>\n"
+    }
+
+    fn draw_legend(&self, svg: &mut String) {
+        let lines = [("p50", "half of all"), ("p99", "99 of 100"), ("last", "the last")];
+        for (n, (class, words)) in lines.iter().enumerate() {
+            let x = 24.0 + 130.0 * n as f64;
+            _ = writeln!(
+                svg,
+                "<path class=\"{class}\" d=\"M{x} 52h34\"/><text x=\"{}\" y=\"56\">{words}</text>",
+                x + 42.0
+            );
+        }
+    }
+
+    fn draw_latencies(&self, svg: &mut String) {
+        let known = || self.slices.iter().filter_map(|slice| slice.latency_ms);
+        let least = known().map(|latency| latency.p50).fold(f64::INFINITY, f64::min);
+        let most = known().map(|latency| latency.last).fold(0.0, f64::max);
+        let scale = Logarithmic::over(least.max(0.01), most);
+        for decade in scale.decades() {
+            let y = scale.y(decade);
+            draw_rule(svg, y, &format!("{decade} ms"));
+        }
+        let mut line = |class: &str, figure: fn(Quantiles) -> f64| {
+            let points = self.slices.iter().map(|slice| {
+                slice.latency_ms.map(|latency| (self.middle(slice), scale.y(figure(latency))))
+            });
+            _ = writeln!(svg, "<path class=\"{class}\" d=\"{}\"/>", path(points));
+        };
+        line("last", |latency| latency.last);
+        line("p99", |latency| latency.p99);
+        line("p50", |latency| latency.p50);
+    }
+
+    fn draw_counts(&self, svg: &mut String) {
+        let (top, bottom) = COUNT;
+        let per_second = |slice: &Course| slice.deliveries as f64 / self.each();
+        let most = self.slices.iter().map(per_second).fold(0.0, f64::max);
+        draw_rule(svg, bottom, "0");
+        draw_rule(svg, top, &short(most));
+        _ = writeln!(svg, "<text x=\"{LEFT}\" y=\"{}\">deliveries a second</text>", top - 8.0);
+        let width = (RIGHT - LEFT) / self.slices.len().max(1) as f64;
+        for slice in self.slices.iter().filter(|slice| slice.deliveries > 0) {
+            let height = (bottom - top) * per_second(slice) / most;
+            let x = self.middle(slice) - width / 2.0;
+            _ = writeln!(
+                svg,
+                "<rect class=\"bar\" x=\"{x:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{height:.1}\"/>",
+                bottom - height,
+                (width - 1.0).max(0.5)
+            );
+        }
+    }
+
+    fn draw_seconds(&self, svg: &mut String) {
+        let y = COUNT.1 + 22.0;
+        _ = writeln!(svg, "<text x=\"{LEFT}\" y=\"{y}\">0 s</text>");
+        _ = writeln!(
+            svg,
+            "<text x=\"{RIGHT}\" y=\"{y}\" text-anchor=\"end\">{:.1} s</text>",
+            self.end()
+        );
+    }
+
+    fn end(&self) -> f64 {
+        self.slices.last().map_or(1.0, |slice| slice.until_seconds)
+    }
+
+    /// Seconds of a slice.
+    fn each(&self) -> f64 {
+        self.end() / self.slices.len().max(1) as f64
+    }
+
+    fn middle(&self, slice: &Course) -> f64 {
+        LEFT + (RIGHT - LEFT) * (slice.until_seconds - self.each() / 2.0) / self.end()
+    }
+}
+
+/// A scale in powers of ten.
+struct Logarithmic {
+    least: i32,
+    most: i32,
+}
+
+impl Logarithmic {
+    fn over(least: f64, most: f64) -> Self {
+        let least = if least.is_finite() { least.log10().floor() as i32 } else { 0 };
+        let most = if most > 0.0 { most.log10().ceil() as i32 } else { 1 };
+        Self { least, most: most.max(least + 1) }
+    }
+
+    fn decades(&self) -> impl Iterator<Item = f64> {
+        (self.least..=self.most).map(|power| 10.0_f64.powi(power))
+    }
+
+    fn y(&self, value: f64) -> f64 {
+        let (top, bottom) = LATENCY;
+        let within =
+            (value.max(1e-9).log10() - f64::from(self.least)) / f64::from(self.most - self.least);
+        bottom - (bottom - top) * within.clamp(0.0, 1.0)
+    }
+}
+
+fn draw_rule(svg: &mut String, y: f64, label: &str) {
+    _ = writeln!(svg, "<path class=\"rule\" d=\"M{LEFT} {y:.1}H{RIGHT}\"/>");
+    _ = writeln!(
+        svg,
+        "<text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{label}</text>",
+        LEFT - 8.0,
+        y + 4.0
+    );
+}
+
+/// A line through the points that are there; a point by itself is a dot.
+fn path(points: impl Iterator<Item = Option<(f64, f64)>>) -> String {
+    let (mut path, mut goes_on) = (String::new(), false);
+    for point in points {
+        if let Some((x, y)) = point {
+            let step = if goes_on { "L" } else { "M" };
+            _ = write!(path, "{step}{x:.1} {y:.1}");
+            if !goes_on {
+                path.push_str("h0.1");
+            }
+        }
+        goes_on = point.is_some();
+    }
+    path
+}
+
+fn short(number: f64) -> String {
+    match number {
+        large if large >= 1e6 => format!("{:.1} M", large / 1e6),
+        middle if middle >= 1e4 => format!("{:.0} k", middle / 1e3),
+        small => format!("{small:.0}"),
+    }
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scale_covers_what_it_shows() {
+        let scale = Logarithmic::over(0.3, 173.0);
+        assert_eq!(scale.decades().collect::<Vec<_>>(), [0.1, 1.0, 10.0, 100.0, 1_000.0]);
+        assert!(
+            (scale.y(0.1) - LATENCY.1).abs() < 0.01 && (scale.y(1_000.0) - LATENCY.0).abs() < 0.01
+        );
+        assert_eq!(Logarithmic::over(f64::INFINITY, 0.0).decades().count(), 2);
+    }
+
+    #[test]
+    fn a_line_has_no_points_where_nothing_arrived() {
+        let points = [Some((1.0, 2.0)), Some((2.0, 3.0)), None, Some((4.0, 5.0))];
+        assert_eq!(path(points.into_iter()), "M1.0 2.0h0.1L2.0 3.0M4.0 5.0h0.1");
+        assert_eq!(path(std::iter::empty()), "");
+    }
+
+    #[test]
+    fn text_cannot_leave_its_element() {
+        assert_eq!(escaped("a<b>&c"), "a&lt;b&gt;&amp;c");
+    }
+}

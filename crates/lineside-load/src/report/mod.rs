@@ -1,0 +1,410 @@
+//! What a run found: figures, and the table, the JSON and the graph that show them.
+
+mod graph;
+mod table;
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::clock::{self, Nanos};
+use crate::distribution::Distribution;
+use crate::engine::{Connected, Measured, count};
+use crate::limits::{SLICE_MIN, SLICES_MAX};
+use crate::plan::{Format, Plan, Transport};
+use crate::process::Usage;
+use crate::publisher::Published;
+use crate::tally::{Seen, Slice};
+
+/// All that was measured. Times are milliseconds unless a name says otherwise.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// The server's address.
+    pub server: String,
+    /// How sessions were connected.
+    pub transport: Transport,
+    /// How their messages were written.
+    pub format: Format,
+    /// Whether through TLS.
+    pub tls: bool,
+    /// What each subscribed to.
+    pub channels: Vec<String>,
+    /// How many were asked for.
+    pub sessions: usize,
+    /// From how many processes.
+    pub processes: usize,
+    /// How opening them went.
+    pub connect: Connecting,
+    /// What they were sent.
+    pub deliveries: Deliveries,
+    /// How late they had it; `null` where nothing said when it was sent.
+    pub latency_ms: Option<Latency>,
+    /// What all this cost the server, where it runs on this machine.
+    pub server_process: Option<Costs>,
+    /// What it cost us.
+    pub generator: Option<Costs>,
+    /// The course of it.
+    pub slices: Vec<Course>,
+}
+
+/// How opening the sessions went.
+#[derive(Clone, Debug, Serialize)]
+pub struct Connecting {
+    /// Sessions that hold all they asked for.
+    pub ready: u64,
+    /// Those that do not, by reason.
+    pub failed: BTreeMap<String, u64>,
+    /// How long it took.
+    pub seconds: f64,
+    /// Sessions a second.
+    pub per_second: f64,
+    /// From opening a connection to the server's acceptance.
+    pub accepted_ms: Option<Quantiles>,
+    /// To the first byte of a state.
+    pub first_byte_ms: Option<Quantiles>,
+    /// To the whole state of every channel.
+    pub complete_ms: Option<Quantiles>,
+    /// Bytes received until then.
+    pub bytes: u64,
+}
+
+/// A distribution in short.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Quantiles {
+    /// Half of all.
+    pub p50: f64,
+    /// All but one in a hundred.
+    pub p99: f64,
+    /// The longest.
+    pub last: f64,
+}
+
+/// What was delivered.
+#[derive(Clone, Debug, Serialize)]
+pub struct Deliveries {
+    /// How long deliveries were measured.
+    pub seconds: f64,
+    /// Publications that arrived somewhere, over all channels.
+    pub publications: u64,
+    /// Publications times sessions that had them.
+    pub deliveries: u64,
+    /// Deliveries a second.
+    pub per_second: f64,
+    /// Bytes received.
+    pub bytes: u64,
+    /// Deliveries that somebody should have had and did not.
+    pub missing: u64,
+    /// Deliveries that came again, or after a later one.
+    pub duplicates: u64,
+    /// States that took the place of what was not sent.
+    pub gaps: u64,
+    /// Sessions that ended too early, by reason.
+    pub closed: BTreeMap<String, u64>,
+    /// Publications that the server did not accept, by reason.
+    pub refused: BTreeMap<String, u64>,
+}
+
+/// How late publications arrived. The first and the last session's are medians over all publications.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Latency {
+    /// The first session.
+    pub first: f64,
+    /// Half of all deliveries.
+    pub p50: f64,
+    /// All but one in a hundred.
+    pub p99: f64,
+    /// All but one in a thousand.
+    pub p99_9: f64,
+    /// The last session.
+    pub last: f64,
+    /// The latest delivery of all.
+    pub worst: f64,
+}
+
+/// What a process, or several, used.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Costs {
+    /// The server's process id.
+    pub process: Option<u32>,
+    /// CPU per session opened, in microseconds.
+    pub cpu_us_per_session: f64,
+    /// CPU per delivery, in microseconds; `null` without deliveries.
+    pub cpu_us_per_delivery: Option<f64>,
+    /// Resident memory before, with all sessions, after all deliveries, and at most, in bytes.
+    pub resident_bytes_before: u64,
+    /// With all sessions there.
+    pub resident_bytes_idle: u64,
+    /// After all deliveries.
+    pub resident_bytes_after: u64,
+    /// The most that ever was resident.
+    pub resident_bytes_peak: u64,
+    /// What the sessions added to it, each, in bytes.
+    pub resident_bytes_per_session: f64,
+}
+
+/// A stretch of the run.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Course {
+    /// When it ends, in seconds.
+    pub until_seconds: f64,
+    /// What arrived in it.
+    pub deliveries: u64,
+    /// How late it was.
+    pub latency_ms: Option<Quantiles>,
+}
+
+/// What a run brought together.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Findings {
+    pub(crate) processes: usize,
+    pub(crate) server: Option<u32>,
+    pub(crate) before: Option<Usage>,
+    pub(crate) idle: Option<Usage>,
+    pub(crate) after: Option<Usage>,
+    pub(crate) start: Nanos,
+    pub(crate) connected: Vec<Connected>,
+    pub(crate) measured: Vec<Measured>,
+    pub(crate) published: Option<Published>,
+}
+
+impl Report {
+    pub(crate) fn of(plan: &Plan, findings: Findings) -> Self {
+        let connect = connecting(&findings.connected);
+        let publications = publications(&findings);
+        let slices = merged_slices(&findings.measured);
+        let deliveries = deliveries(plan, &findings, &publications, &slices);
+        let server_process = costs(
+            findings.server,
+            &[(findings.before, findings.idle, findings.after)],
+            connect.ready,
+            deliveries.deliveries,
+        );
+        let own: Vec<_> = findings
+            .connected
+            .iter()
+            .zip(&findings.measured)
+            .map(|(connected, measured)| (connected.before, connected.usage, measured.usage))
+            .collect();
+        Self {
+            server: plan.target.url.clone(),
+            transport: plan.transport,
+            format: plan.format,
+            tls: plan.target.tls,
+            channels: plan.channels.clone(),
+            sessions: plan.sessions,
+            processes: findings.processes,
+            latency_ms: latency(&publications, &slices),
+            server_process,
+            generator: costs(None, &own, connect.ready, deliveries.deliveries),
+            slices: course(plan, &slices),
+            connect,
+            deliveries,
+        }
+    }
+
+    /// Whether anybody did not get what it should have got, once.
+    #[must_use]
+    pub fn has_losses(&self) -> bool {
+        let Deliveries { missing, duplicates, closed, refused, .. } = &self.deliveries;
+        *missing > 0
+            || *duplicates > 0
+            || !closed.is_empty()
+            || !refused.is_empty()
+            || !self.connect.failed.is_empty()
+    }
+
+    /// As JSON.
+    #[must_use]
+    pub fn json(&self) -> String {
+        // Plain numbers and text always are JSON.
+        serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
+    }
+}
+
+fn millis(nanos: Nanos) -> f64 {
+    nanos as f64 / 1e6
+}
+
+fn quantiles(distribution: &Distribution) -> Option<Quantiles> {
+    let at = |q| distribution.quantile(q).map(millis);
+    Some(Quantiles { p50: at(0.5)?, p99: at(0.99)?, last: millis(distribution.max()?) })
+}
+
+fn merged<'a>(parts: impl IntoIterator<Item = &'a Distribution>) -> Distribution {
+    let mut whole = Distribution::default();
+    parts.into_iter().for_each(|part| whole.merge(part));
+    whole
+}
+
+fn by_reason<'a>(
+    reasons: impl IntoIterator<Item = &'a Vec<(String, u64)>>,
+) -> BTreeMap<String, u64> {
+    let mut counted = Vec::new();
+    reasons.into_iter().flatten().for_each(|(reason, times)| count(&mut counted, reason, *times));
+    counted.into_iter().collect()
+}
+
+fn connecting(connected: &[Connected]) -> Connecting {
+    let ready = connected.iter().map(|part| part.ready).sum();
+    let began = connected.iter().map(|part| part.began).min().unwrap_or_default();
+    let ended = connected.iter().map(|part| part.ended).max().unwrap_or_default();
+    let seconds = clock::seconds(ended - began);
+    Connecting {
+        ready,
+        failed: by_reason(connected.iter().map(|part| &part.failed)),
+        seconds,
+        per_second: ready as f64 / seconds.max(1e-9),
+        accepted_ms: quantiles(&merged(connected.iter().map(|part| &part.accepted))),
+        first_byte_ms: quantiles(&merged(connected.iter().map(|part| &part.first_byte))),
+        complete_ms: quantiles(&merged(connected.iter().map(|part| &part.complete))),
+        bytes: connected.iter().map(|part| part.bytes).sum(),
+    }
+}
+
+/// The publications of each channel, as all processes saw them.
+type Publications = Vec<BTreeMap<u64, Seen>>;
+
+fn publications(findings: &Findings) -> Publications {
+    let channels =
+        findings.measured.iter().map(|part| part.channels.len()).max().unwrap_or_default();
+    let mut all: Publications = vec![BTreeMap::new(); channels];
+    for part in &findings.measured {
+        for (all, channel) in all.iter_mut().zip(&part.channels) {
+            let seen = channel.publications.iter().filter(|seen| seen.offset <= channel.cut);
+            for seen in seen {
+                let known = all.entry(seen.offset).or_insert(Seen { sessions: 0, ..*seen });
+                known.first = known.first.min(seen.first);
+                known.last = known.last.max(seen.last);
+                known.sessions += seen.sessions;
+            }
+        }
+    }
+    for all in &mut all {
+        all.retain(|_, seen| seen.first >= findings.start);
+    }
+    all
+}
+
+fn deliveries(
+    plan: &Plan,
+    findings: &Findings,
+    publications: &Publications,
+    slices: &[Slice],
+) -> Deliveries {
+    let channels = || findings.measured.iter().flat_map(|part| &part.channels);
+    let deliveries = slices.iter().map(|slice| slice.deliveries).sum();
+    let seconds = plan.duration.as_secs_f64();
+    Deliveries {
+        seconds,
+        publications: publications.iter().map(|all| all.len() as u64).sum(),
+        deliveries,
+        per_second: deliveries as f64 / seconds,
+        bytes: findings.measured.iter().map(|part| part.bytes).sum(),
+        missing: channels().map(|channel| channel.missing).sum::<u64>()
+            + unseen(findings, publications),
+        duplicates: channels().map(|channel| channel.duplicates).sum(),
+        gaps: channels().map(|channel| channel.gaps).sum(),
+        closed: by_reason(findings.measured.iter().map(|part| &part.closed)),
+        refused: by_reason(findings.published.iter().map(|published| &published.failed)),
+    }
+}
+
+/// What a whole process never saw: what other processes had, and what the server had accepted from us.
+fn unseen(findings: &Findings, publications: &Publications) -> u64 {
+    let mut missing = 0;
+    for part in &findings.measured {
+        for (index, channel) in part.channels.iter().enumerate() {
+            let all = &publications[index];
+            let wanted =
+                all.range(channel.from + 1..).filter(|(offset, _)| **offset <= channel.cut).count()
+                    as u64;
+            let had = channel
+                .publications
+                .iter()
+                .filter(|seen| seen.offset > channel.from && all.contains_key(&seen.offset))
+                .count() as u64;
+            let accepted = findings
+                .published
+                .as_ref()
+                .and_then(|published| published.accepted.get(index))
+                .copied();
+            missing +=
+                wanted.max(accepted.unwrap_or_default()).saturating_sub(had) * channel.sessions;
+        }
+    }
+    missing
+}
+
+fn latency(publications: &Publications, slices: &[Slice]) -> Option<Latency> {
+    let all = merged(slices.iter().map(|slice| &slice.latency));
+    let timed = || {
+        publications.iter().flat_map(|all| all.values()).filter_map(|seen| Some((seen, seen.sent?)))
+    };
+    let first =
+        Distribution::of_values(timed().map(|(seen, sent)| seen.first.saturating_sub(sent)));
+    let last = Distribution::of_values(timed().map(|(seen, sent)| seen.last.saturating_sub(sent)));
+    let at = |q| all.quantile(q).map(millis);
+    Some(Latency {
+        first: millis(first.quantile(0.5)?),
+        p50: at(0.5)?,
+        p99: at(0.99)?,
+        p99_9: at(0.999)?,
+        last: millis(last.quantile(0.5)?),
+        worst: millis(all.max()?),
+    })
+}
+
+/// The slices of all processes, which began at the same moment.
+fn merged_slices(measured: &[Measured]) -> Vec<Slice> {
+    let length = measured.iter().map(|part| part.slices.len()).max().unwrap_or_default();
+    let slice = |n: usize| {
+        let parts = || measured.iter().filter_map(move |part| part.slices.get(n));
+        Slice {
+            latency: merged(parts().map(|slice| &slice.latency)),
+            deliveries: parts().map(|slice| slice.deliveries).sum(),
+        }
+    };
+    (0..length).map(slice).collect()
+}
+
+fn course(plan: &Plan, slices: &[Slice]) -> Vec<Course> {
+    let each = slice_length(plan);
+    let course = |(n, slice): (usize, &Slice)| Course {
+        until_seconds: clock::seconds(each) * (n + 1) as f64,
+        deliveries: slice.deliveries,
+        latency_ms: quantiles(&slice.latency),
+    };
+    slices.iter().enumerate().map(course).collect()
+}
+
+/// How long a slice of a run is.
+pub(crate) fn slice_length(plan: &Plan) -> Nanos {
+    (clock::nanos(plan.duration) / u64::from(SLICES_MAX)).max(clock::nanos(SLICE_MIN))
+}
+
+/// From what processes had used before, with sessions, and after.
+fn costs(
+    process: Option<u32>,
+    used: &[(Option<Usage>, Option<Usage>, Option<Usage>)],
+    sessions: u64,
+    deliveries: u64,
+) -> Option<Costs> {
+    let all: Option<Vec<[Usage; 3]>> =
+        used.iter().map(|used| Some([used.0?, used.1?, used.2?])).collect();
+    let all = all.filter(|all| !all.is_empty())?;
+    let sum = |figure: fn(&[Usage; 3]) -> u64| all.iter().map(figure).sum::<u64>();
+    let opening = sum(|[before, idle, _]| idle.cpu_nanos.saturating_sub(before.cpu_nanos));
+    let delivering = sum(|[_, idle, after]| after.cpu_nanos.saturating_sub(idle.cpu_nanos));
+    let (before, idle) = (sum(|used| used[0].resident_bytes), sum(|used| used[1].resident_bytes));
+    let per_session = |figure: u64| figure as f64 / sessions.max(1) as f64;
+    Some(Costs {
+        process,
+        cpu_us_per_session: per_session(opening) / 1e3,
+        cpu_us_per_delivery: (deliveries > 0).then(|| delivering as f64 / 1e3 / deliveries as f64),
+        resident_bytes_before: before,
+        resident_bytes_idle: idle,
+        resident_bytes_after: sum(|used| used[2].resident_bytes),
+        resident_bytes_peak: sum(|used| used[2].resident_bytes_peak),
+        resident_bytes_per_session: per_session(idle.saturating_sub(before)),
+    })
+}
