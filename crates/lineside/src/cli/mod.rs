@@ -1,9 +1,10 @@
 //! The command line: one file per command.
 //!
-//! Exit codes: 0 fine, 2 usage or configuration, 3 could not read, reach or finish.
+//! Exit codes: 0 fine, 1 losses (`load`), 2 usage or configuration, 3 could not read, reach or finish.
 
 mod demo;
 mod greeting;
+mod load;
 mod log;
 mod print;
 mod serve;
@@ -37,11 +38,15 @@ enum Command {
     Serve(serve::Arguments),
     /// Follow channels of a running server in the terminal
     Watch(watch::Arguments),
+    /// Open thousands of sessions to a server and measure what they are sent
+    Load(Box<load::Arguments>),
 }
 
 /// How a command can end badly.
 #[derive(Debug)]
 pub(crate) enum Failure {
+    /// What was measured is not what it should be, and has been said.
+    Losses,
     /// What was asked for makes no sense: the command line or the configuration.
     Usage(String),
     /// Something could not be read, reached or finished.
@@ -60,9 +65,11 @@ pub async fn run(cli: Cli) -> ExitCode {
         Command::Demo(arguments) => demo::run(arguments).await,
         Command::Serve(arguments) => serve::run(arguments).await,
         Command::Watch(arguments) => watch::run(arguments).await,
+        Command::Load(arguments) => load::run(*arguments),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
+        Err(Failure::Losses) => ExitCode::from(1),
         Err(Failure::Usage(reason)) => {
             print::complain(&reason);
             ExitCode::from(2)
@@ -101,6 +108,9 @@ mod tests {
             "lineside serve --config lineside.toml --check",
             "lineside serve --feed a=https://example.org/a.zip --feed https://example.org/b.pb",
             "lineside watch http://127.0.0.1:8080 feed/city alerts/city --json",
+            "lineside load http://127.0.0.1:8080 --sessions 10000 --channel feed/city --transport sse",
+            "lineside load http://h --sessions 9 --publish 10 --size 200 --duration 2m --ramp 500/s --processes 2",
+            "lineside load wss://h --sessions 9 --format protobuf --json a.json --graph a.svg --server-pid 7",
         ] {
             if let Err(error) = Cli::try_parse_from(line.split(' ')) {
                 panic!("{line}: {error}");

@@ -1,0 +1,209 @@
+//! `lineside load`: thousands of sessions, and what they are sent.
+
+use std::env;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use lineside_load::{Format, Plan, Publishing, Secret, Target, Transport};
+
+use super::{Failure, print};
+
+/// Where our publications go unless a channel is named.
+const OWN_CHANNEL: &str = "app/load/1";
+/// What the server API's key is read from.
+const KEY_VARIABLE: &str = "LINESIDE_API_KEY";
+
+/// Open thousands of sessions to a server and measure what they are sent
+///
+/// All sessions subscribe to all the channels. Once each holds what it asked for, deliveries are measured: how late every
+/// session has every publication, what is missing, what comes twice. Where the server runs on this machine, its CPU
+/// and memory are read as well.
+///
+/// Ends with 1 if something was lost, 3 if no session came in.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  A demo, in another terminal, and everything that changes in its city, to a thousand listeners:
+    lineside demo
+    lineside load http://127.0.0.1:8080 --sessions 1000 --channel feed/city --transport sse
+
+  One publication a second to ten thousand WebSockets, and a picture of it:
+    LINESIDE_API_KEY=… lineside load http://127.0.0.1:8080 --sessions 10000 --publish 1 --graph load.svg
+
+  A crowd that comes slowly, from four processes, with protobuf and TLS:
+    lineside load https://example.org --sessions 60000 --channel feed/city --format protobuf --ramp 2000/s --processes 4
+
+One process holds as many sessions as `ulimit -n` allows; beyond that further ones are started. On loopback, clients
+have many addresses. Certificates of your own are trusted if SSL_CERT_FILE names them.")]
+pub(crate) struct Arguments {
+    /// The server, such as http://127.0.0.1:8080
+    #[arg(value_name = "SERVER-URL", required_unless_present = "worker")]
+    server: Option<String>,
+    /// How many sessions
+    #[arg(long, value_name = "N", required_unless_present = "worker")]
+    sessions: Option<usize>,
+    /// A channel that every session subscribes to; may be given more than once. With --publish app/load/1 unless given
+    #[arg(long = "channel", value_name = "CHANNEL")]
+    channels: Vec<String>,
+    /// How sessions are connected
+    #[arg(long, value_enum, default_value_t = TransportArgument::Websocket)]
+    transport: TransportArgument,
+    /// How messages over WebSocket are written
+    #[arg(long, value_enum, default_value_t = FormatArgument::Json)]
+    format: FormatArgument,
+    /// How long deliveries are measured
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
+    duration: Duration,
+    /// Sessions opened a second, as 500/s; as fast as the server answers unless given
+    #[arg(long, value_name = "N/s", value_parser = per_second)]
+    ramp: Option<f64>,
+    /// Publications a second into the app/… channels, through the server API with the key in LINESIDE_API_KEY
+    #[arg(long, value_name = "RATE", value_parser = per_second)]
+    publish: Option<f64>,
+    /// Bytes of each publication's data
+    #[arg(long, value_name = "BYTES", default_value_t = 200, requires = "publish")]
+    size: usize,
+    /// At least so many processes
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    processes: usize,
+    /// The server's process, if it is not the one that listens on its port on this machine
+    #[arg(long, value_name = "PID")]
+    server_pid: Option<u32>,
+    /// Write the figures as JSON
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Write latencies and deliveries over time as a picture
+    #[arg(long, value_name = "FILE.svg")]
+    graph: Option<PathBuf>,
+    /// Hold a part of another process's sessions
+    #[arg(long, hide = true)]
+    worker: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum TransportArgument {
+    Websocket,
+    Sse,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum FormatArgument {
+    Json,
+    Protobuf,
+}
+
+pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
+    if arguments.worker {
+        let worked = lineside_load::work(io::stdin().lock(), io::stdout().lock());
+        return worked.map_err(|error| Failure::Unfinished(error.to_string()));
+    }
+    let plan = plan(&arguments)?;
+    let mut note = |text: &str| print::note(&text);
+    let report = lineside_load::run(&plan, &another_process, &mut note).map_err(failure)?;
+    print::say(&report);
+    if let Some(file) = &arguments.json {
+        write(file, &report.json())?;
+    }
+    if let Some(file) = &arguments.graph {
+        write(file, &report.graph())?;
+    }
+    if report.has_losses() { Err(Failure::Losses) } else { Ok(()) }
+}
+
+fn plan(arguments: &Arguments) -> Result<Plan, Failure> {
+    let publishing = arguments.publish.map(|rate| {
+        let key = env::var(KEY_VARIABLE).ok().filter(|key| !key.is_empty()).ok_or_else(|| {
+            Failure::Usage(format!(
+                "--publish goes through the server API: put its key, the one of the server's [api] section, into {KEY_VARIABLE}"
+            ))
+        })?;
+        Ok(Publishing { rate, bytes: arguments.size, key: Secret(key) })
+    });
+    let publishing = publishing.transpose()?;
+    let mut channels = arguments.channels.clone();
+    if channels.is_empty() {
+        if publishing.is_none() {
+            let advice = "say what the sessions subscribe to: --channel feed/<feed>, or --publish RATE to have \
+                          something published";
+            return Err(Failure::Usage(advice.to_owned()));
+        }
+        channels.push(OWN_CHANNEL.to_owned());
+    }
+    let server = arguments.server.as_deref().unwrap_or_default();
+    let plan = Plan {
+        target: Target::find(server).map_err(failure)?,
+        sessions: arguments.sessions.unwrap_or_default(),
+        channels,
+        transport: match arguments.transport {
+            TransportArgument::Websocket => Transport::WebSocket,
+            TransportArgument::Sse => Transport::Sse,
+        },
+        format: match arguments.format {
+            FormatArgument::Json => Format::Json,
+            FormatArgument::Protobuf => Format::Protobuf,
+        },
+        duration: arguments.duration,
+        ramp: arguments.ramp,
+        publishing,
+        processes: arguments.processes,
+        server_process: arguments.server_pid,
+    };
+    Ok(plan)
+}
+
+fn failure(failure: lineside_load::Failure) -> Failure {
+    match failure {
+        lineside_load::Failure::Usage(reason) => Failure::Usage(reason),
+        lineside_load::Failure::Unreachable(reason) => Failure::Unfinished(reason),
+    }
+}
+
+/// This program once more, to hold a part of the sessions.
+fn another_process() -> io::Result<Command> {
+    let mut command = Command::new(env::current_exe()?);
+    command.args(["load", "--worker"]);
+    Ok(command)
+}
+
+fn write(file: &Path, text: &str) -> Result<(), Failure> {
+    std::fs::write(file, text).map_err(|error| {
+        Failure::Unfinished(format!(
+            "{} cannot be written: {error}; name another file",
+            file.display()
+        ))
+    })
+}
+
+/// `500ms`, `10s`, `2m`, `1h`; a number alone is seconds.
+fn duration(text: &str) -> Result<Duration, String> {
+    const UNITS: [(&str, f64); 4] = [("ms", 0.001), ("s", 1.0), ("m", 60.0), ("h", 3_600.0)];
+    let unit = UNITS.iter().find_map(|(unit, seconds)| Some((text.strip_suffix(unit)?, *seconds)));
+    let (number, seconds) = unit.unwrap_or((text, 1.0));
+    let number: f64 =
+        number.trim().parse().map_err(|_| "write it as in 500ms, 10s or 2m".to_owned())?;
+    Duration::try_from_secs_f64(number * seconds).map_err(|error| error.to_string())
+}
+
+/// `500/s`, or the number alone.
+fn per_second(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix("/s").unwrap_or(text).trim();
+    let rate: f64 = number.parse().map_err(|_| "write it as in 500/s or 0.5".to_owned())?;
+    if rate.is_finite() && rate > 0.0 { Ok(rate) } else { Err("it must be above 0".to_owned()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_and_rates_are_read_with_their_units() {
+        assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(duration("2m"), Ok(Duration::from_secs(120)));
+        assert_eq!(duration("7"), Ok(Duration::from_secs(7)));
+        assert!(["", "s", "-1s", "1 week", "infs"].iter().all(|text| duration(text).is_err()));
+        assert_eq!((per_second("500/s"), per_second("0.5")), (Ok(500.0), Ok(0.5)));
+        assert!(["", "0", "-1", "NaN", "inf", "1/m"].iter().all(|text| per_second(text).is_err()));
+    }
+}
