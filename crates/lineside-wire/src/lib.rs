@@ -7,6 +7,7 @@
 
 pub mod sse;
 pub mod websocket;
+pub mod gate;
 pub mod centrifuge;
 
 mod frames;

@@ -4,16 +4,25 @@
 //! - [`Commands`]: what clients send
 //! - [`Reply`]: what servers send
 //! - [`push`]: what a session delivers, as WebSocket frames that all receivers share
+//! - [`Client`]: one connection's side of it, between messages and a session
+//! - [`Connection`]: the same over WebSocket frames
 //! - [`codes`]: every code that a client is told
 
+mod client;
 mod command;
+mod connection;
 mod object;
 mod reply;
 pub mod codes;
 pub mod message;
 pub mod push;
 
+pub use self::client::{
+    Client, ClientLimits, Close, Flow, PING_INTERVAL, REPLY_BYTES_MAX, REPLY_PUBLICATIONS_MAX,
+    Service,
+};
 pub use self::command::{BadCommand, Command, Commands, Request};
+pub use self::connection::{Codecs, Connection, MESSAGE_WITHIN};
 pub use self::message::Reply;
 
 use crate::websocket::frame::Opcode;

@@ -7,5 +7,8 @@ mod network;
 
 mod frames;
 mod handshake;
+mod clients;
 mod messages;
+mod operators;
+mod peer;
 mod pushes;

@@ -1,0 +1,122 @@
+//! Who somebody is: connect and refresh.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use lineside_hub::{Channel, SubscribeError};
+
+use super::limits::PING_INTERVAL;
+use super::out::Out;
+use super::subscribe::{Budget, refusal_of};
+use super::{Client, Joined};
+use crate::centrifuge::codes;
+use crate::centrifuge::message::{
+    ConnectRequest, ConnectResult, RefreshRequest, RefreshResult, Reply, SubscribeResult,
+};
+use crate::gate::{Grant, Identity, Refusal};
+
+impl Client {
+    /// Lets it in, with the subscriptions that its token names. Those that cannot be are left out; where the node is
+    /// too busy for one, it is to try again as a whole.
+    pub(super) fn connect(
+        &mut self,
+        request: &ConnectRequest,
+        now: Duration,
+        out: &mut Out<'_>,
+    ) -> Result<Reply, Refusal> {
+        let token = Some(request.token.as_str()).filter(|token| !token.is_empty());
+        let mut who = self.service.gate.connect(token)?;
+        let (expires, ttl) = self.expiry(who.expires)?;
+        let channels = std::mem::take(&mut who.channels);
+        let delay = self.service.limits.expired_delay;
+        let joined =
+            Joined { who, expires: expires.map(|it| now + it + delay), marked: Vec::new() };
+        self.joined = Some(Box::new(joined));
+        match self.subscribe_joined(request, &channels, now, out) {
+            Ok(subs) => {
+                let connect = ConnectResult {
+                    client: (*self.id).into(),
+                    version: self.service.version.into(),
+                    expires: expires.is_some(),
+                    ttl,
+                    subs,
+                    ping: PING_INTERVAL.as_secs() as u32,
+                    pong: true,
+                };
+                Ok(Reply { connect: Some(connect), ..Reply::default() })
+            }
+            Err(refusal) => {
+                self.joined = None;
+                out.after_reply.clear();
+                for channel in self.session.channels().cloned().collect::<Vec<_>>() {
+                    self.session.unsubscribe(&channel);
+                }
+                Err(refusal)
+            }
+        }
+    }
+
+    fn subscribe_joined(
+        &mut self,
+        request: &ConnectRequest,
+        channels: &[Channel],
+        now: Duration,
+        out: &mut Out<'_>,
+    ) -> Result<BTreeMap<String, SubscribeResult>, Refusal> {
+        if let Some(Identity { user, .. }) = self.identity().filter(|who| !who.user.is_empty()) {
+            let user = user.clone();
+            match self.session.subscribe_user(&user) {
+                Ok(()) | Err(SubscribeError::AlreadySubscribed) => {}
+                Err(error) => return Err(refusal_of(error)),
+            }
+        }
+        let mut budget = Budget::default();
+        let mut subs = BTreeMap::new();
+        for channel in channels {
+            let resume = request.subs.get(channel.as_str()).cloned().unwrap_or_default();
+            let grant = Grant::default();
+            match self.listen(channel, &resume, &grant, true, now, &mut budget, out) {
+                Ok(result) => {
+                    subs.insert(channel.as_str().into(), result);
+                }
+                Err(refusal) if refusal.temporary => return Err(refusal),
+                Err(_) => {}
+            }
+        }
+        Ok(subs)
+    }
+
+    /// Takes a new token of the same user.
+    pub(super) fn refresh(
+        &mut self,
+        request: &RefreshRequest,
+        now: Duration,
+    ) -> Result<Reply, Refusal> {
+        let fresh = self.service.gate.connect(Some(&request.token))?;
+        let (expires, ttl) = self.expiry(fresh.expires)?;
+        let delay = self.service.limits.expired_delay;
+        let Some(joined) = self.joined.as_mut().filter(|it| it.who.user == fresh.user) else {
+            return Err(&codes::UNAUTHORIZED);
+        };
+        joined.expires = expires.map(|it| now + it + delay);
+        joined.who.info = fresh.info;
+        let refresh = RefreshResult {
+            client: (*self.id).into(),
+            version: self.service.version.into(),
+            expires: expires.is_some(),
+            ttl,
+        };
+        Ok(Reply { refresh: Some(refresh), ..Reply::default() })
+    }
+
+    /// In how long a token expires, and in how many seconds a client is told; nothing and 0 for one that does not.
+    pub(super) fn expiry(&self, at: Option<i64>) -> Result<(Option<Duration>, u32), Refusal> {
+        let Some(at) = at else { return Ok((None, 0)) };
+        let left = at.saturating_sub(self.service.hub.clock().wall().seconds());
+        let left = u32::try_from(left.min(u32::MAX.into())).unwrap_or(0);
+        if left == 0 {
+            return Err(&codes::TOKEN_EXPIRED);
+        }
+        Ok((Some(Duration::from_secs(left.into())), left))
+    }
+}

@@ -1,0 +1,414 @@
+//! Channels of the operator's own: tokens, history, presence, publishing.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use lineside_hub::{
+    BadChannel, Channel, Disconnect, Extras, HistoryOptions, Hub, HubConfig, Namespace, Position,
+    ResolveError, RoomKey, State, StateSource,
+};
+use lineside_sync::{SimulatedClock, UnixMillis};
+use lineside_wire::centrifuge::Request;
+use lineside_wire::centrifuge::message::*;
+
+use crate::peer::{FORMATS, Peer};
+
+/// No feeds at all.
+struct Nothing;
+
+impl StateSource for Nothing {
+    fn resolve(&self, _: &Channel) -> Result<RoomKey, ResolveError> {
+        Err(BadChannel::UnknownForm.into())
+    }
+
+    fn sequence_name(&self, channel: &Channel, _: RoomKey) -> String {
+        channel.to_string()
+    }
+
+    fn position(&self, _: &Channel, _: RoomKey) -> Option<Position> {
+        None
+    }
+
+    fn read_state(&self, _: &Channel, _: RoomKey) -> State {
+        State { position: None, parts: Vec::new() }
+    }
+}
+
+struct World {
+    hub: Arc<Hub>,
+    clock: SimulatedClock,
+}
+
+impl World {
+    /// `app/kept/…` keeps `size` publications, `app/room/…` knows who is there, other channels keep nothing.
+    fn new(size: usize) -> Self {
+        let clock = SimulatedClock::new(UnixMillis(0));
+        let history = Some(HistoryOptions { size, ttl: Duration::from_secs(60) });
+        let kept = Namespace { prefix: "app/kept/".into(), history, ..Namespace::default() };
+        let room = Namespace {
+            prefix: "app/room/".into(),
+            presence: true,
+            join_leave: true,
+            ..Namespace::default()
+        };
+        let config = HubConfig { namespaces: vec![kept, room], ..HubConfig::default() };
+        let hub = Hub::new(config, Arc::new(Nothing), Arc::new(clock.clone()), 1);
+        Self { hub, clock }
+    }
+
+    fn publish(&self, channel: &str, data: &str) {
+        let channel = Channel::parse(channel).expect("a channel");
+        let data = Bytes::from(data.to_owned());
+        self.hub.publish_app(&channel, data, Extras::default()).expect("published");
+    }
+
+    fn advance(&self, seconds: u64) {
+        self.clock.advance(Duration::from_secs(seconds));
+    }
+}
+
+fn channel(name: &str) -> ChannelRequest {
+    ChannelRequest { channel: name.into() }
+}
+
+fn code(reply: &Reply) -> u32 {
+    reply.error.as_ref().map_or(0, |error| error.code)
+}
+
+fn texts(publications: &[Publication]) -> Vec<&str> {
+    publications.iter().map(|it| str::from_utf8(&it.data).expect("text")).collect()
+}
+
+#[test]
+fn a_kept_channel_begins_at_its_top_and_gives_what_was_missed() {
+    for format in FORMATS {
+        let world = World::new(4);
+        world.publish("app/kept/a", "\"one\"");
+        let mut peer = Peer::new(&world.hub, format, false);
+        peer.connect("");
+        let reply = peer.subscribe("app/kept/a").subscribe.expect("subscribed");
+        assert!(reply.recoverable && reply.positioned && !reply.was_recovering);
+        assert_eq!((reply.offset, reply.publications.len()), (1, 0));
+        assert_eq!(peer.pull(9), 0, "there is no state");
+        world.publish("app/kept/a", "\"two\"");
+        assert_eq!((peer.pull(9), peer.held["app/kept/a"].offset), (1, 2));
+
+        let mut peer = peer.again();
+        ["\"three\"", "\"four\""].iter().for_each(|data| world.publish("app/kept/a", data));
+        peer.connect("");
+        let reply = peer.subscribe("app/kept/a").subscribe.expect("subscribed");
+        assert!(reply.was_recovering && reply.recovered);
+        assert_eq!((reply.offset, texts(&reply.publications)), (2, vec!["\"three\"", "\"four\""]));
+        assert_eq!(peer.pull(9), 0);
+
+        let mut peer = peer.again();
+        (0..1_100).for_each(|n| world.publish("app/kept/a", &n.to_string()));
+        peer.connect("");
+        let reply = peer.subscribe("app/kept/a").subscribe.expect("subscribed");
+        assert!(reply.was_recovering && !reply.recovered && reply.publications.is_empty());
+        assert_eq!((reply.offset, peer.pull(9)), (1_104, 0));
+    }
+}
+
+#[test]
+fn a_channel_that_keeps_nothing_has_no_positions() {
+    let world = World::new(4);
+    let mut peer = Peer::new(&world.hub, FORMATS[0], false);
+    peer.connect("");
+    let reply = peer.subscribe("app/other").subscribe.expect("subscribed");
+    assert_eq!(reply, SubscribeResult::default());
+    world.publish("app/other", "1");
+    assert_eq!(peer.pull(9), 1);
+    let mut peer = peer.again();
+    peer.connect("");
+    let reply = peer.subscribe("app/other").subscribe.expect("subscribed");
+    assert_eq!(reply, SubscribeResult::default(), "there is nothing to come back to");
+    let history = HistoryRequest { channel: "app/other".into(), ..HistoryRequest::default() };
+    assert_eq!(code(&peer.ask(Request::History(history))), 108);
+    assert_eq!(code(&peer.ask(Request::Presence(channel("app/other")))), 108);
+    assert_eq!(code(&peer.ask(Request::PresenceStats(channel("app/other")))), 108);
+    assert_eq!(code(&peer.ask(Request::Rpc)), 108);
+    assert_eq!(code(&peer.ask(Request::Unknown)), 104);
+}
+
+#[test]
+fn a_reader_that_missed_too_much_is_told_by_the_end_of_its_subscription() {
+    for format in FORMATS {
+        let world = World::new(2);
+        let mut peer = Peer::new(&world.hub, format, false);
+        peer.connect("");
+        peer.subscribe("app/kept/a");
+        (0..2_000).for_each(|n| world.publish("app/kept/a", &n.to_string()));
+        peer.pull(99);
+        let push = peer.pushes.pop().expect("an end");
+        assert_eq!(
+            (push.channel.as_str(), push.unsubscribe.expect("an end").code),
+            ("app/kept/a", 2500)
+        );
+        assert_eq!(peer.closed, None);
+        let reply = peer.subscribe("app/kept/a").subscribe.expect("it may come back at once");
+        assert!(reply.was_recovering && !reply.recovered);
+    }
+}
+
+#[test]
+fn history_is_told_in_pages() {
+    for format in FORMATS {
+        let world = World::new(500);
+        (1..=400).for_each(|n| world.publish("app/kept/a", &n.to_string()));
+        let mut peer = Peer::new(&world.hub, format, false);
+        peer.connect("");
+        let mut ask = |limit, since: Option<(u64, &str)>, reverse| {
+            let since = since.map(|(offset, epoch)| StreamPosition { offset, epoch: epoch.into() });
+            let channel = "app/kept/a".into();
+            peer.ask(Request::History(HistoryRequest { channel, limit, since, reverse }))
+        };
+        let position = ask(0, None, false).history.expect("a position");
+        assert_eq!((position.publications.len(), position.offset), (0, 400));
+        let epoch = position.epoch;
+        assert_eq!(texts(&ask(2, None, false).history.expect("told").publications), ["1", "2"]);
+        assert_eq!(texts(&ask(2, None, true).history.expect("told").publications), ["400", "399"]);
+        let since = ask(-1, Some((398, &epoch)), false).history.expect("told");
+        assert_eq!(texts(&since.publications), ["399", "400"]);
+        let since = ask(1, Some((7, "")), false).history.expect("told");
+        assert_eq!(texts(&since.publications), ["8"]);
+        assert_eq!(ask(-1, None, false).history.expect("told").publications.len(), 300);
+        assert_eq!(code(&ask(1, Some((1, "00000000")), false)), 112);
+        assert_eq!(code(&ask(1, Some((1, "never")), false)), 112);
+    }
+}
+
+#[test]
+fn no_reply_is_large() {
+    let world = World::new(500);
+    let large = format!("\"{}\"", "x".repeat(30_000));
+    let huge = format!("\"{}\"", "y".repeat(200_000));
+    for format in FORMATS {
+        let mut peer = Peer::new(&world.hub, format, true);
+        peer.connect("");
+        peer.subscribe("app/kept/a");
+        (0..5).for_each(|_| world.publish("app/kept/a", &large));
+        world.publish("app/kept/a", &huge);
+        let mut peer = peer.again();
+        peer.connect("");
+        let before = peer.held["app/kept/a"].offset;
+        let reply = peer.subscribe("app/kept/a").subscribe.expect("subscribed");
+        assert_eq!((reply.offset, reply.publications.len()), (before, 2));
+        assert_eq!(peer.pull(9), 3, "one came with the reply, behind it");
+        assert_eq!(peer.held["app/kept/a"].offset, before + 6);
+        let epoch = reply.epoch;
+        for (since, told) in [(before, 2), (before + 5, 1)] {
+            let request = HistoryRequest {
+                channel: "app/kept/a".into(),
+                limit: -1,
+                since: Some(StreamPosition { offset: since, epoch: epoch.clone() }),
+                reverse: false,
+            };
+            let history = peer.ask(Request::History(request)).history.expect("told");
+            assert_eq!(history.publications.len(), told);
+        }
+        assert!(peer.largest_frame <= 256 << 10);
+    }
+}
+
+#[test]
+fn who_is_there_is_counted_listed_and_told() {
+    for format in FORMATS {
+        let world = World::new(4);
+        let mut peers: Vec<Peer> = (0..3).map(|_| Peer::new(&world.hub, format, false)).collect();
+        for (peer, token) in peers.iter_mut().zip(["ann", "ann", "bob"]) {
+            peer.connect(token);
+            peer.subscribe("app/room/1");
+        }
+        let stats = peers[0].ask(Request::PresenceStats(channel("app/room/1")));
+        let stats = stats.presence_stats.expect("counted");
+        assert_eq!((stats.num_clients, stats.num_users), (3, 2));
+        let presence = peers[0].ask(Request::Presence(channel("app/room/1")));
+        let presence = presence.presence.expect("listed").presence;
+        assert_eq!(presence.len(), 3);
+        for (client, info) in &presence {
+            assert_eq!(*client, info.client);
+            assert_eq!(info.conn_info, format!("{{\"name\":\"{}\"}}", info.user));
+        }
+        world.hub.tick();
+        peers[0].pull(99);
+        peers[0].pushes.clear();
+        let bob = peers.pop().expect("bob");
+        let name = bob.connection.as_client().id().to_string();
+        drop(bob);
+        let mut zoe = Peer::new(&world.hub, format, false);
+        zoe.connect("zoe");
+        zoe.subscribe("app/room/1");
+        world.hub.tick();
+        peers[0].pull(99);
+        let left = peers[0].pushes.iter().find_map(|push| push.leave.clone()).expect("bob left");
+        assert_eq!(left.info.expect("who").client, name);
+        let join = peers[0].pushes.iter().find_map(|push| push.join.clone()).expect("zoe came");
+        assert_eq!(join.info.expect("who").user, "zoe");
+        zoe.ask(Request::Unsubscribe(channel("app/room/1")));
+        world.hub.tick();
+        peers[0].pushes.clear();
+        peers[0].pull(99);
+        assert!(peers[0].pushes.iter().any(|push| push.leave.is_some()), "zoe left");
+        zoe.pushes.clear();
+        world.hub.tick();
+        assert_eq!(zoe.pull(9), 0, "and is told of nobody");
+    }
+}
+
+#[test]
+fn a_client_that_may_publishes_what_is_json() {
+    for format in FORMATS {
+        let world = World::new(4);
+        let mut reader = Peer::new(&world.hub, format, false);
+        reader.connect("");
+        reader.subscribe("app/kept/a");
+        let publish = |peer: &mut Peer, name: &str, data: &'static str| {
+            let data = Bytes::from_static(data.as_bytes());
+            peer.ask(Request::Publish(PublishRequest { channel: name.into(), data }))
+        };
+        assert_eq!(code(&publish(&mut reader, "app/kept/a", "1")), 103);
+        let mut writer = Peer::new(&world.hub, format, false);
+        writer.connect("ann");
+        assert!(publish(&mut writer, "app/kept/a", "{\"hi\":1}").publish.is_some());
+        assert_eq!(code(&publish(&mut writer, "feed/city", "1")), 103);
+        assert_eq!(code(&publish(&mut writer, "app/kept/a", "")), 107);
+        if format == FORMATS[1] {
+            assert_eq!(code(&publish(&mut writer, "app/kept/a", "no JSON")), 107);
+        }
+        let mut reader = reader.again();
+        reader.connect("");
+        let reply = reader.subscribe("app/kept/a").subscribe.expect("subscribed");
+        let info = reply.publications[0].info.clone().expect("who");
+        assert_eq!(
+            (info.user.as_str(), &info.client),
+            ("ann", &writer.connection.as_client().id().to_string())
+        );
+    }
+}
+
+#[test]
+fn a_token_is_checked_elsewhere_and_what_follows_it_waits() {
+    let world = World::new(4);
+    for format in FORMATS {
+        let mut peer = Peer::new(&world.hub, format, false);
+        let connect = ConnectRequest { token: "ann".into(), ..ConnectRequest::default() };
+        let subscribe = peer.subscribe_request("app/kept/a");
+        let replies = peer.ask_all([Request::Connect(connect), subscribe, Request::Ping]);
+        assert!(replies[0].connect.is_some() && replies[1].subscribe.is_some());
+        assert_eq!((peer.waits, peer.gate.checked.lock().len()), (1, 1));
+        let mut peer = Peer::new(&world.hub, format, false);
+        assert_eq!(code(&peer.connect("forged")), 101);
+        assert_eq!(code(&peer.connect("ann until 0")), 109);
+        assert!(peer.connect("ann until 60").connect.is_some(), "it may try another");
+    }
+}
+
+#[test]
+fn a_token_that_expires_is_refreshed_or_the_connection_ends() {
+    for format in FORMATS {
+        let world = World::new(4);
+        let mut peer = Peer::new(&world.hub, format, false);
+        let connected = peer.connect("ann until 60").connect.expect("connected");
+        assert_eq!((connected.expires, connected.ttl), (true, 60));
+        world.advance(61);
+        peer.look_in();
+        assert_eq!(peer.closed, None, "there is time to get a new one");
+        let refresh = |peer: &mut Peer, token: &str| {
+            peer.ask(Request::Refresh(RefreshRequest { token: token.into() }))
+        };
+        assert_eq!(code(&refresh(&mut peer, "bob until 90")), 101, "another user's");
+        assert_eq!(code(&refresh(&mut peer, "ann until 50")), 109);
+        let refreshed = refresh(&mut peer, "ann until 90").refresh.expect("refreshed");
+        assert_eq!((refreshed.expires, refreshed.ttl), (true, 29));
+        world.advance(53);
+        peer.look_in();
+        assert_eq!(peer.closed, None);
+        world.advance(1);
+        peer.look_in();
+        assert_eq!(peer.closed.expect("closed").code, 3005);
+    }
+}
+
+#[test]
+fn a_subscription_that_expires_is_refreshed_or_ends() {
+    for format in FORMATS {
+        let world = World::new(4);
+        let mut peer = Peer::new(&world.hub, format, false);
+        peer.connect("");
+        let request = SubscribeRequest {
+            channel: "app/kept/a".into(),
+            token: "until 60".into(),
+            ..SubscribeRequest::default()
+        };
+        let reply = peer.ask(Request::Subscribe(request)).subscribe.expect("subscribed");
+        assert_eq!((reply.expires, reply.ttl), (true, 60));
+        let refresh = |peer: &mut Peer, name: &str, token: &str| {
+            let (channel, token) = (name.into(), token.into());
+            peer.ask(Request::SubRefresh(SubRefreshRequest { channel, token }))
+        };
+        assert_eq!(code(&refresh(&mut peer, "app/kept/b", "until 90")), 103);
+        let refreshed = refresh(&mut peer, "app/kept/a", "until 90").sub_refresh.expect("taken");
+        assert_eq!((refreshed.expires, refreshed.ttl), (true, 90));
+        world.advance(114);
+        peer.look_in();
+        assert!(peer.pushes.is_empty());
+        world.advance(1);
+        peer.look_in();
+        let push = peer.pushes.pop().expect("an end");
+        assert_eq!(push.unsubscribe.expect("an end").code, 2501);
+        assert_eq!((peer.closed.clone(), peer.connection.next_due()), (None, None));
+        assert!(peer.subscribe("app/kept/a").subscribe.is_some());
+    }
+}
+
+#[test]
+fn channels_of_the_token_are_subscribed_to_and_resumed() {
+    for format in FORMATS {
+        let world = World::new(4);
+        let token = "ann in app/kept/a,app/kept/b,feed/nowhere";
+        let mut peer = Peer::new(&world.hub, format, false);
+        let subs = peer.connect(token).connect.expect("connected").subs;
+        let names: Vec<&String> = subs.keys().collect();
+        assert_eq!(names, ["app/kept/a", "app/kept/b"], "what there is not is left out");
+        world.publish("app/kept/a", "1");
+        assert_eq!(peer.pull(9), 1);
+        world.publish("app/kept/a", "2");
+        let mut peer = peer.again();
+        let resume = |held: &crate::peer::Held| Resume {
+            recover: true,
+            epoch: held.epoch.clone(),
+            offset: held.offset,
+        };
+        let subs = peer.held.iter().map(|(name, held)| (name.clone(), resume(held))).collect();
+        let connect = ConnectRequest { token: token.into(), subs, ..ConnectRequest::default() };
+        let subs = peer.ask(Request::Connect(connect)).connect.expect("connected").subs;
+        assert!(subs["app/kept/a"].recovered && subs["app/kept/b"].recovered);
+        assert_eq!(texts(&subs["app/kept/a"].publications), ["2"]);
+        assert_eq!(peer.pull(9), 0);
+    }
+}
+
+#[test]
+fn the_operator_ends_a_users_connections() {
+    let world = World::new(4);
+    for format in FORMATS {
+        let mut ann = Peer::new(&world.hub, format, false);
+        ann.connect("ann");
+        let mut other = Peer::new(&world.hub, format, false);
+        other.connect("ann");
+        let order = Disconnect {
+            client: None,
+            except: vec![other.connection.as_client().id().as_ref().into()],
+            code: 3011,
+            reason: "force reconnect".into(),
+        };
+        world.hub.disconnect_user("ann", order);
+        ann.pull(9);
+        other.pull(9);
+        let close = ann.closed.expect("closed");
+        assert_eq!((close.code, &*close.reason), (3011, "force reconnect"));
+        assert_eq!(other.closed, None);
+    }
+}

@@ -1,0 +1,362 @@
+//! A client, from its commands to what it holds, and the server's side of its connection.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use lineside_hub::{Channel, Hub, Listener, SessionLimits};
+use lineside_wire::centrifuge::message::*;
+use lineside_wire::centrifuge::{
+    Client, ClientLimits, Close, Codecs, Command, Connection, Flow, Format, Reply, Request,
+    Service, codes,
+};
+use lineside_wire::gate::{Gate, Grant, Identity, Refusal};
+use lineside_wire::websocket::{Event, Inflater, Reader, Role, frame};
+use parking_lot::Mutex;
+use serde_json::Value;
+
+pub(crate) const FORMATS: [Format; 2] = [Format::Json, Format::Protobuf];
+
+/// Tokens are words: `ann`, `ann until 60`, `ann in app/x,app/y`; `forged` is none.
+#[derive(Debug, Default)]
+pub(crate) struct Words {
+    pub(crate) checked: Mutex<BTreeSet<String>>,
+}
+
+impl Gate for Words {
+    fn is_known(&self, token: &str) -> bool {
+        self.checked.lock().contains(token)
+    }
+
+    fn check(&self, token: &str) {
+        self.checked.lock().insert(token.into());
+    }
+
+    fn connect(&self, token: Option<&str>) -> Result<Identity, Refusal> {
+        let Some(token) = token else { return Ok(Identity::default()) };
+        let mut words = token.split(' ');
+        let user = words.next().unwrap_or_default();
+        if user == "forged" {
+            return Err(&codes::UNAUTHORIZED);
+        }
+        let info = Bytes::from(format!("{{\"name\":\"{user}\"}}"));
+        let mut who = Identity { user: user.into(), info, ..Identity::default() };
+        while let (Some(word), Some(value)) = (words.next(), words.next()) {
+            match word {
+                "until" => who.expires = value.parse().ok(),
+                _ => {
+                    who.channels =
+                        value.split(',').map(|it| Channel::parse(it).expect("a channel")).collect()
+                }
+            }
+        }
+        Ok(who)
+    }
+
+    fn subscribe(
+        &self,
+        _: &Identity,
+        channel: &Channel,
+        token: Option<&str>,
+    ) -> Result<Grant, Refusal> {
+        if channel.as_str().starts_with("ops/") {
+            return Err(&codes::PERMISSION_DENIED);
+        }
+        let expires = token.and_then(|token| token.strip_prefix("until ")?.parse().ok());
+        Ok(Grant { expires, info: Bytes::new() })
+    }
+
+    fn publish(&self, who: &Identity, _: &Channel) -> Result<(), Refusal> {
+        if who.user.is_empty() { Err(&codes::PERMISSION_DENIED) } else { Ok(()) }
+    }
+}
+
+struct Deaf;
+
+impl Listener for Deaf {
+    fn signal(&self) {}
+}
+
+/// What a client holds of one channel.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub(crate) struct Held {
+    pub(crate) epoch: String,
+    pub(crate) offset: u64,
+    pub(crate) records: BTreeMap<String, Value>,
+    building: BTreeMap<String, Value>,
+    pub(crate) states: usize,
+    pub(crate) gaps: usize,
+}
+
+impl Held {
+    /// As a client does it: the reply's position, then its publications.
+    fn subscribed(&mut self, result: &SubscribeResult) {
+        self.epoch.clone_from(&result.epoch);
+        self.offset = result.offset;
+        result.publications.iter().for_each(|it| self.publication(it));
+    }
+
+    fn publication(&mut self, publication: &Publication) {
+        if publication.offset > 0 {
+            self.offset = publication.offset;
+        }
+        if !publication.epoch.is_empty() {
+            self.epoch.clone_from(&publication.epoch);
+        }
+        let data: Value = serde_json::from_slice(&publication.data).expect("JSON");
+        let Some(changes) = data["changes"].as_array() else { return };
+        self.gaps += usize::from(data["gap"] == true && data["state"]["part"] == 1);
+        let is_state = data["state"].is_object();
+        if data["state"]["part"] == 1 {
+            self.building.clear();
+            self.states += 1;
+        }
+        let records = if is_state { &mut self.building } else { &mut self.records };
+        for change in changes {
+            let id = change["id"].to_string();
+            if change["op"] == "upsert" {
+                records.insert(id, change["record"].clone());
+            } else {
+                records.remove(&id);
+            }
+        }
+        if is_state && data["state"]["part"] == data["state"]["parts"] {
+            self.records = std::mem::take(&mut self.building);
+        }
+    }
+}
+
+/// Both ends of a connection.
+pub(crate) struct Peer {
+    pub(crate) connection: Connection,
+    pub(crate) gate: Arc<Words>,
+    hub: Arc<Hub>,
+    format: Format,
+    codecs: Codecs,
+    reader: Reader,
+    last_id: u32,
+    /// Channels by the command that asked for them.
+    asked: BTreeMap<u32, String>,
+    /// Bytes per piece in which the server is given what is sent.
+    pub(crate) piece: usize,
+    pub(crate) held: BTreeMap<String, Held>,
+    /// What came and was not asked for by [`ask`](Self::ask).
+    pub(crate) pushes: Vec<Push>,
+    pub(crate) pings: usize,
+    pub(crate) closed: Option<Close>,
+    pub(crate) largest_frame: usize,
+    pub(crate) waits: usize,
+}
+
+impl Peer {
+    pub(crate) fn new(hub: &Arc<Hub>, format: Format, deflate: bool) -> Self {
+        Self::with_limits(hub, format, deflate, ClientLimits::default())
+    }
+
+    pub(crate) fn with_limits(
+        hub: &Arc<Hub>,
+        format: Format,
+        deflate: bool,
+        limits: ClientLimits,
+    ) -> Self {
+        let gate = Arc::new(Words::default());
+        let service = Service { hub: hub.clone(), gate: gate.clone(), limits, version: "test" };
+        let session = hub.session(Arc::new(Deaf), SessionLimits { channels_max: 512 });
+        let client = Client::new(Arc::new(service), session, format, deflate, fastrand::u128(..));
+        Self {
+            connection: Connection::new(client, deflate),
+            gate,
+            hub: hub.clone(),
+            format,
+            codecs: Codecs::default(),
+            reader: Reader::new(Role::Client, 1 << 20, deflate),
+            last_id: 0,
+            asked: BTreeMap::new(),
+            piece: usize::MAX,
+            held: BTreeMap::new(),
+            pushes: Vec::new(),
+            pings: 0,
+            closed: None,
+            largest_frame: 0,
+            waits: 0,
+        }
+    }
+
+    /// Sends the commands in one message and gives the replies.
+    pub(crate) fn ask_all(&mut self, requests: impl IntoIterator<Item = Request>) -> Vec<Reply> {
+        let mut message = BytesMut::new();
+        let first = self.last_id + 1;
+        let mut wanted = 0;
+        for request in requests {
+            let answered = !matches!(request, Request::Pong | Request::Send);
+            self.last_id += u32::from(answered);
+            wanted += usize::from(answered);
+            let id = if answered { self.last_id } else { 0 };
+            if let Request::Subscribe(request) = &request {
+                self.asked.insert(id, request.channel.clone());
+            }
+            Command { id, request }.write(self.format, &mut message).expect("JSON");
+        }
+        let mut bytes = BytesMut::new();
+        frame::write_masked(&mut bytes, self.format.opcode(), false, &message, [1, 2, 3, 4]);
+        let replies = self.send(&bytes);
+        if self.closed.is_none() {
+            let ids: Vec<u32> = replies.iter().map(|reply| reply.id).collect();
+            let expected: Vec<u32> = (first..first + wanted as u32).collect();
+            assert_eq!(ids, expected, "each command is answered, in order");
+        }
+        replies
+    }
+
+    pub(crate) fn ask(&mut self, request: Request) -> Reply {
+        self.ask_all([request]).pop().unwrap_or_default()
+    }
+
+    pub(crate) fn connect(&mut self, token: &str) -> Reply {
+        let request = ConnectRequest { token: token.into(), ..ConnectRequest::default() };
+        self.ask(Request::Connect(request))
+    }
+
+    /// Subscribes to the channels in one message, each from where it is.
+    pub(crate) fn subscribe_all(&mut self, channels: &[&str]) -> Vec<Reply> {
+        let requests: Vec<_> =
+            channels.iter().map(|channel| self.subscribe_request(channel)).collect();
+        self.ask_all(requests)
+    }
+
+    pub(crate) fn subscribe(&mut self, channel: &str) -> Reply {
+        self.subscribe_all(&[channel]).pop().unwrap_or_default()
+    }
+
+    pub(crate) fn subscribe_request(&self, channel: &str) -> Request {
+        let held = self.held.get(channel);
+        Request::Subscribe(SubscribeRequest {
+            channel: channel.into(),
+            recover: held.is_some(),
+            epoch: held.map(|held| held.epoch.clone()).unwrap_or_default(),
+            offset: held.map_or(0, |held| held.offset),
+            join_leave: true,
+            ..SubscribeRequest::default()
+        })
+    }
+
+    /// Sends bytes as they are; gives the replies.
+    pub(crate) fn send(&mut self, bytes: &[u8]) -> Vec<Reply> {
+        let mut replies = Vec::new();
+        for piece in bytes.chunks(self.piece.min(bytes.len()).max(1)) {
+            if self.closed.is_some() {
+                break;
+            }
+            let mut piece = piece.to_vec();
+            let mut out = VecDeque::new();
+            let now = self.hub.clock().monotonic();
+            let mut flow = self.connection.receive(&mut piece, now, &mut self.codecs, &mut out);
+            loop {
+                let written: Vec<Bytes> = out.drain(..).collect();
+                replies.extend(self.read(&written.concat()));
+                match flow {
+                    Flow::Ready => break,
+                    Flow::Full => self.waits += 1,
+                    Flow::Check(token) => {
+                        self.waits += 1;
+                        assert!(!self.gate.is_known(&token), "a token is checked once");
+                        self.gate.check(&token);
+                    }
+                    Flow::Close(close) => {
+                        self.closed = Some(close);
+                        break;
+                    }
+                }
+                flow = self.connection.resume(now, &mut self.codecs, &mut out);
+            }
+        }
+        replies
+    }
+
+    /// Takes at most so many deliveries.
+    pub(crate) fn pull(&mut self, most: usize) -> usize {
+        for taken in 0..most {
+            let mut pieces = Vec::new();
+            if !self.connection.client().next(&mut pieces, &mut self.codecs.deflater) {
+                self.closed = self.closed.take().or(self.connection.as_client().closing().cloned());
+                return taken;
+            }
+            assert!(pieces.len() <= 3);
+            let replies = self.read(&pieces.concat());
+            assert!(replies.is_empty(), "deliveries are pushes");
+        }
+        most
+    }
+
+    /// What is due by now.
+    pub(crate) fn look_in(&mut self) {
+        let now = self.hub.clock().monotonic();
+        let mut out = VecDeque::new();
+        let closed = self.connection.look_in(now, &mut out);
+        self.closed = self.closed.take().or(closed);
+        let bytes: Vec<Bytes> = out.into();
+        assert!(self.read(&bytes.concat()).is_empty());
+    }
+
+    pub(crate) fn ping(&mut self) {
+        let mut out = VecDeque::new();
+        self.connection.client().ping(self.hub.clock().monotonic(), &mut out);
+        let bytes: Vec<Bytes> = out.into();
+        assert!(self.read(&bytes.concat()).is_empty());
+    }
+
+    fn read(&mut self, bytes: &[u8]) -> Vec<Reply> {
+        let mut bytes = bytes.to_vec();
+        let mut input = bytes.as_mut_slice();
+        let mut replies = Vec::new();
+        let mut inflater = Inflater::default();
+        while let Some(event) = self.reader.read(&mut input, &mut inflater) {
+            let message = match event.expect("the server keeps to the rules") {
+                Event::Text(text) if self.format == Format::Json => text.into_owned().into_bytes(),
+                Event::Binary(bytes) if self.format == Format::Protobuf => bytes.into_owned(),
+                Event::Pong(_) => continue,
+                event => panic!("{event:?}"),
+            };
+            self.largest_frame = self.largest_frame.max(message.len());
+            for reply in Reply::read_all(self.format, &message) {
+                let reply = reply.expect("a reply");
+                if reply == Reply::default() {
+                    self.pings += 1;
+                } else if let Some(push) = reply.push {
+                    self.push(push);
+                } else {
+                    self.note(&reply);
+                    replies.push(reply);
+                }
+            }
+        }
+        assert!(self.reader.is_idle(), "frames come whole");
+        replies
+    }
+
+    /// Takes the positions in a reply before anything that comes after it.
+    fn note(&mut self, reply: &Reply) {
+        let asked = self.asked.get(&reply.id).cloned();
+        if let (Some(channel), Some(result)) = (asked, &reply.subscribe) {
+            self.held.entry(channel).or_default().subscribed(result);
+        }
+        for (channel, result) in reply.connect.iter().flat_map(|connect| &connect.subs) {
+            self.held.entry(channel.clone()).or_default().subscribed(result);
+        }
+    }
+
+    fn push(&mut self, push: Push) {
+        match (&push.publication, self.held.get_mut(&push.channel)) {
+            (Some(publication), Some(held)) => held.publication(publication),
+            _ => self.pushes.push(push),
+        }
+    }
+
+    /// The same client on a new connection: it holds what it held.
+    pub(crate) fn again(self) -> Self {
+        let deflate = true;
+        let Self { hub, format, held, piece, connection, .. } = self;
+        drop(connection);
+        Self { held, piece, ..Self::new(&hub, format, deflate) }
+    }
+}
