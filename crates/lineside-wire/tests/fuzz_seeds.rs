@@ -55,7 +55,7 @@ fn websocket() {
 }
 
 #[test]
-fn every_fuzz_target_of_these_has_its_seeds_and_its_replay() {
+fn every_fuzz_target_has_its_seeds_and_its_replay() {
     let manifest = fs::read_to_string(fuzz().join("Cargo.toml")).unwrap();
     let mut fuzzed = BTreeSet::new();
     for target in entries("fuzz_targets") {

@@ -51,7 +51,7 @@ static ROOMS: &[Room] = &[
         name: "lineside-wire",
         sees: &["lineside-hub", "lineside-sync"],
         rule: "the wire puts sessions into bytes; it names no HTTP library and no transit format",
-        never: &["axum", "hyper", "prost", "reqwest"],
+        never: &["axum", "hyper", "reqwest"],
     },
     Room {
         name: "lineside-ingest",

@@ -1,231 +1,11 @@
-//! The protocol's objects, one structure for both formats: fields have the protobuf definition's numbers and the JSON
-//! form's names. Fields that nothing here uses are left out; a reader passes them over.
-//!
-//! Where the protobuf form holds bytes, the JSON form holds JSON: [`Bytes`] here are always JSON text.
+//! What servers send.
 
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
-/// JSON text as bytes: spliced in and cut out as it is.
-mod raw {
-    use bytes::Bytes;
-    use serde::de::Deserialize as _;
-    use serde::ser::{Error as _, Serialize as _};
-    use serde::{Deserializer, Serializer};
-    use serde_json::value::RawValue;
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Bytes, D::Error> {
-        let raw = Option::<&RawValue>::deserialize(from)?;
-        Ok(raw.map_or_else(Bytes::new, |raw| Bytes::copy_from_slice(raw.get().as_bytes())))
-    }
-
-    pub(super) fn serialize<S: Serializer>(data: &Bytes, into: S) -> Result<S::Ok, S::Error> {
-        serde_json::from_slice::<&RawValue>(data).map_err(S::Error::custom)?.serialize(into)
-    }
-}
-
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
-}
-
-/// What a client sends: one of the requests, or none for a pong.
-#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize)]
-#[serde(default)]
-pub(super) struct CommandMessage {
-    #[prost(uint32, tag = "1")]
-    #[serde(skip_serializing_if = "is_default")]
-    pub(super) id: u32,
-    #[prost(message, optional, tag = "4")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) connect: Option<ConnectRequest>,
-    #[prost(message, optional, tag = "5")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) subscribe: Option<SubscribeRequest>,
-    #[prost(message, optional, tag = "6")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) unsubscribe: Option<ChannelRequest>,
-    #[prost(message, optional, tag = "7")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) publish: Option<PublishRequest>,
-    #[prost(message, optional, tag = "8")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) presence: Option<ChannelRequest>,
-    #[prost(message, optional, tag = "9")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) presence_stats: Option<ChannelRequest>,
-    #[prost(message, optional, tag = "10")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) history: Option<HistoryRequest>,
-    #[prost(message, optional, tag = "11")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) ping: Option<Empty>,
-    #[prost(message, optional, tag = "12")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) send: Option<Empty>,
-    #[prost(message, optional, tag = "13")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) rpc: Option<Empty>,
-    #[prost(message, optional, tag = "14")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) refresh: Option<RefreshRequest>,
-    #[prost(message, optional, tag = "15")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) sub_refresh: Option<SubRefreshRequest>,
-}
-
-/// Nothing, or nothing that is looked at.
-#[derive(Clone, Copy, PartialEq, Eq, prost::Message, Serialize, Deserialize)]
-pub struct Empty {}
-
-/// A client says who it is.
-#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize)]
-#[serde(default)]
-pub struct ConnectRequest {
-    /// Who it is; empty for nobody in particular.
-    #[prost(string, tag = "1")]
-    #[serde(skip_serializing_if = "is_default")]
-    pub token: String,
-    /// Where it is on channels that the server subscribes it to.
-    #[prost(btree_map = "string, message", tag = "3")]
-    #[serde(skip_serializing_if = "is_default")]
-    pub subs: BTreeMap<String, Resume>,
-    /// What sort of client it is, such as `js`.
-    #[prost(string, tag = "4")]
-    #[serde(skip_serializing_if = "is_default")]
-    pub name: String,
-    /// Its version.
-    #[prost(string, tag = "5")]
-    #[serde(skip_serializing_if = "is_default")]
-    pub version: String,
-}
-
-/// Where a client is on a channel.
-#[derive(Clone, PartialEq, Eq, prost::Message, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Resume {
-    /// Whether it is anywhere at all.
-    #[prost(bool, tag = "3")]
-    #[serde(skip_serializing_if = "is_default")]
-    pub recover: bool,
-    /// The epoch.
-    #[prost(string, tag = "6")]
-    #[serde(skip_serializing_if = "is_default")]
-    pub epoch: String,
-    /// The offset.
-    #[prost(uint64, tag = "7")]
-    #[serde(skip_serializing_if = "is_default")]
-    pub offset: u64,
-}
-
-/// A client wants to listen to a channel.
-#[derive(Clone, PartialEq, Eq, prost::Message, Serialize, Deserialize)]
-#[serde(default)]
-pub struct SubscribeRequest {
-    /// Which.
-    #[prost(string, tag = "1")]
-    #[serde(skip_serializing_if = "is_default")]
-    pub channel: String,
-    /// That it may; empty without one.
-    #[prost(string, tag = "2")]
-    #[serde(skip_serializing_if = "is_default")]
-    pub token: String,
-    /// Whether it holds a position.
-    #[prost(bool, tag = "3")]
-    #[serde(skip_serializing_if = "is_default")]
-    pub recover: bool,
-    /// The position's epoch.
-    #[prost(string, tag = "6")]
-    #[serde(skip_serializing_if = "is_default")]
-    pub epoch: String,
-    /// The position's offset.
-    #[prost(uint64, tag = "7")]
-    #[serde(skip_serializing_if = "is_default")]
-    pub offset: u64,
-    /// Whether it wants to be told who comes and goes.
-    #[prost(bool, tag = "11")]
-    #[serde(skip_serializing_if = "is_default")]
-    pub join_leave: bool,
-}
-
-/// A request that names a channel and nothing else.
-#[derive(Clone, PartialEq, Eq, prost::Message, Serialize, Deserialize)]
-#[serde(default)]
-pub struct ChannelRequest {
-    /// Which.
-    #[prost(string, tag = "1")]
-    pub channel: String,
-}
-
-/// A client publishes.
-#[derive(Clone, PartialEq, Eq, prost::Message, Serialize, Deserialize)]
-#[serde(default)]
-pub struct PublishRequest {
-    /// Where.
-    #[prost(string, tag = "1")]
-    pub channel: String,
-    /// What.
-    #[prost(bytes = "bytes", tag = "2")]
-    #[serde(with = "raw", skip_serializing_if = "Bytes::is_empty")]
-    pub data: Bytes,
-}
-
-/// A client wants to know what was published.
-#[derive(Clone, PartialEq, Eq, prost::Message, Serialize, Deserialize)]
-#[serde(default)]
-pub struct HistoryRequest {
-    /// Where.
-    #[prost(string, tag = "1")]
-    pub channel: String,
-    /// How many publications at most; 0 for the position alone, negative for all there are.
-    #[prost(int32, tag = "7")]
-    #[serde(skip_serializing_if = "is_default")]
-    pub limit: i32,
-    /// After which position, or before it where `reverse`.
-    #[prost(message, optional, tag = "8")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub since: Option<StreamPosition>,
-    /// The newest first.
-    #[prost(bool, tag = "9")]
-    #[serde(skip_serializing_if = "is_default")]
-    pub reverse: bool,
-}
-
-/// A position as text and number.
-#[derive(Clone, PartialEq, Eq, prost::Message, Serialize, Deserialize)]
-#[serde(default)]
-pub struct StreamPosition {
-    /// How far.
-    #[prost(uint64, tag = "1")]
-    #[serde(skip_serializing_if = "is_default")]
-    pub offset: u64,
-    /// In which life.
-    #[prost(string, tag = "2")]
-    #[serde(skip_serializing_if = "is_default")]
-    pub epoch: String,
-}
-
-/// A client has a new token.
-#[derive(Clone, PartialEq, Eq, prost::Message, Serialize, Deserialize)]
-#[serde(default)]
-pub struct RefreshRequest {
-    /// The token.
-    #[prost(string, tag = "1")]
-    pub token: String,
-}
-
-/// A client has a new token for a channel.
-#[derive(Clone, PartialEq, Eq, prost::Message, Serialize, Deserialize)]
-#[serde(default)]
-pub struct SubRefreshRequest {
-    /// The channel.
-    #[prost(string, tag = "1")]
-    pub channel: String,
-    /// The token.
-    #[prost(string, tag = "2")]
-    pub token: String,
-}
+use super::{Empty, raw};
 
 /// What a server sends: an answer with the command's id, a push without, or nothing for a ping.
 #[derive(Clone, PartialEq, prost::Message, Deserialize)]
@@ -276,7 +56,7 @@ pub struct Reply {
 #[derive(Clone, PartialEq, Eq, prost::Message, Deserialize)]
 #[serde(default)]
 pub struct ReplyError {
-    /// See [`codes::ERRORS`](super::codes::ERRORS).
+    /// See [`codes::ERRORS`](crate::centrifuge::codes::ERRORS).
     #[prost(uint32, tag = "1")]
     pub code: u32,
     /// For whoever reads logs.
@@ -370,7 +150,7 @@ pub struct Movement {
 #[derive(Clone, PartialEq, Eq, prost::Message, Deserialize)]
 #[serde(default)]
 pub struct UnsubscribePush {
-    /// See [`codes::UNSUBSCRIBES`](super::codes::UNSUBSCRIBES).
+    /// See [`codes::UNSUBSCRIBES`](crate::centrifuge::codes::UNSUBSCRIBES).
     #[prost(uint32, tag = "2")]
     pub code: u32,
     /// For whoever reads logs.
