@@ -29,8 +29,10 @@ pub(crate) const STALL_MAX: Duration = Duration::from_secs(15);
 pub(crate) const PUBLISH_ANSWER_MAX: Duration = Duration::from_secs(10);
 /// After the last publication was due, what is under way may still arrive for so long at least,
 pub(crate) const SETTLE_MIN: Duration = Duration::from_millis(500);
-/// and at most, if somebody still waits for something.
-pub(crate) const SETTLE_MAX: Duration = Duration::from_secs(10);
+/// and at most, if somebody still waits for something,
+pub(crate) const SETTLE_MAX: Duration = Duration::from_secs(20);
+/// unless nothing at all has come for so long: then nothing is under way.
+pub(crate) const QUIET_MAX: Duration = Duration::from_secs(2);
 /// The buffer that all sessions of a process read through.
 pub(crate) const READ_BYTES: usize = 64 << 10;
 /// What is kept of the beginning and of the end of a message that is not whole yet.

@@ -4,12 +4,15 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::time::Duration;
 
+use lineside_wire::centrifuge;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
 use crate::Failure;
+use crate::clock::{Nanos, nanos};
 use crate::limits::{
-    CHANNELS_MAX, DURATION_MAX, PROCESSES_MAX, PUBLICATION_BYTES_MAX, PUBLICATIONS_MAX,
+    CHANNELS_MAX, DURATION_MAX, PROCESSES_MAX, PUBLICATION_BYTES_MAX, PUBLICATIONS_MAX, SLICE_MIN,
+    SLICES_MAX,
 };
 
 /// How sessions are connected.
@@ -47,6 +50,15 @@ impl fmt::Display for Format {
             Self::Json => "json",
             Self::Protobuf => "protobuf",
         })
+    }
+}
+
+impl Format {
+    pub(crate) fn on_the_wire(self) -> centrifuge::Format {
+        match self {
+            Self::Json => centrifuge::Format::Json,
+            Self::Protobuf => centrifuge::Format::Protobuf,
+        }
     }
 }
 
@@ -105,15 +117,25 @@ impl Target {
         matches!(self.address.ip(), IpAddr::V4(ip) if ip.is_loopback())
     }
 
+    /// Its name and port, as a request says them.
+    pub(crate) fn authority(&self) -> String {
+        let port = self.address.port();
+        if self.host.contains(':') {
+            format!("[{}]:{port}", self.host)
+        } else {
+            format!("{}:{port}", self.host)
+        }
+    }
+
+    /// One of the server's paths.
+    pub(crate) fn path(&self, path: &str) -> String {
+        format!("{}{path}", self.prefix)
+    }
+
     /// The first lines of a request, up to and with the Host header.
     pub(crate) fn request(&self, method: &str, path: &str) -> String {
-        let host =
-            if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
-        let port = self.address.port();
-        let prefix = &self.prefix;
-        format!(
-            "{method} {prefix}{path} HTTP/1.1\r\nHost: {host}:{port}\r\nUser-Agent: lineside-load\r\n"
-        )
+        let (path, authority) = (self.path(path), self.authority());
+        format!("{method} {path} HTTP/1.1\r\nHost: {authority}\r\nUser-Agent: lineside-load\r\n")
     }
 }
 
@@ -176,6 +198,11 @@ impl Plan {
         publishing.map_or(0, |publishing| {
             (publishing.rate * self.duration.as_secs_f64()).round().max(1.0) as u64
         })
+    }
+
+    /// How long a slice of the course is.
+    pub(crate) fn slice(&self) -> Nanos {
+        (nanos(self.duration) / u64::from(SLICES_MAX)).max(nanos(SLICE_MIN))
     }
 
     /// The channels that we publish into.

@@ -10,6 +10,7 @@ mod turn;
 use std::io;
 use std::time::Duration;
 
+use bytes::BytesMut;
 use mio::{Events, Poll};
 use serde::{Deserialize, Serialize};
 
@@ -21,8 +22,7 @@ use crate::clock::{self, Nanos, SECOND};
 use crate::distribution::{Distribution, bounds};
 use crate::framing::Control;
 use crate::limits::{
-    READ_BYTES, REASON_CHARS_MAX, REASONS_MAX, SETTLE_MAX, SETTLE_MIN, SLICE_MIN, SLICES_MAX,
-    STALL_MAX,
+    QUIET_MAX, READ_BYTES, REASON_CHARS_MAX, REASONS_MAX, SETTLE_MAX, SETTLE_MIN, STALL_MAX,
 };
 use crate::message::Language;
 use crate::plan::{Plan, Share};
@@ -72,9 +72,8 @@ pub(crate) struct Engine {
     opened: usize,
     unanswered: usize,
     unready: usize,
-    /// What each session asks for.
-    request: String,
-    commands: Vec<u8>,
+    /// What each session says once it is let in; nothing where the request says it all.
+    commands: BytesMut,
     random: fastrand::Rng,
     buffer: Box<[u8]>,
     controls: Vec<Control>,
@@ -108,8 +107,7 @@ impl Engine {
         let language = Language::of(plan.transport, plan.format);
         let tally = Tally::new(&plan, sessions);
         Ok(Self {
-            request: open::request(&plan),
-            commands: language.commands(&plan.channels),
+            commands: language.commands(&plan),
             rows: (0..sessions).map(|_| None).collect(),
             plan,
             first,
@@ -188,20 +186,25 @@ impl Engine {
     pub(crate) fn measure(mut self, start: Nanos) -> Result<Measured, Failure> {
         self.tally.begin_measuring();
         let duration = clock::nanos(self.plan.duration);
-        let slice = (duration / u64::from(SLICES_MAX)).max(clock::nanos(SLICE_MIN));
+        let slice = self.plan.slice();
         let mut slices = Vec::new();
         let end = start.saturating_add(duration);
         let mut cut = false;
+        let mut arrived = (self.bytes, end);
         loop {
             self.turn(Some(LOOK_INTERVAL)).map_err(broken)?;
             let now = clock::now();
+            if self.bytes != arrived.0 {
+                arrived = (self.bytes, now.max(end));
+            }
             if now >= start + slice * (slices.len() as u64 + 1) {
                 slices.push(self.tally.cut_slice());
             }
             if now < end {
                 continue;
             }
-            let over = now - end > clock::nanos(SETTLE_MAX);
+            let quiet = now.saturating_sub(arrived.1) > clock::nanos(QUIET_MAX);
+            let over = quiet || now - end > clock::nanos(SETTLE_MAX);
             if !cut && (over || self.all_has_begun_to_arrive(now - end)) {
                 self.tally.cut();
                 cut = true;

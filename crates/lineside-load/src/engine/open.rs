@@ -4,6 +4,8 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
+use bytes::BytesMut;
+use lineside_wire::websocket::handshake::Request;
 use mio::net::TcpStream;
 use mio::{Interest, Token};
 use socket2::{Domain, Protocol, Socket, Type};
@@ -12,31 +14,27 @@ use super::row::Row;
 use super::stream::Stream;
 use super::{Engine, LOOK_INTERVAL, interval};
 use crate::clock::{self, Nanos};
-use crate::framing::request_key;
 use crate::limits::{OPENED_AT_ONCE, SESSIONS_PER_ADDRESS, UNANSWERED_MAX};
-use crate::plan::{Format, Plan, Transport};
+use crate::plan::{Plan, Transport};
 
-/// What every session asks for; with WebSocket, each adds its own key.
-pub(super) fn request(plan: &Plan) -> String {
+/// What a session asks for. With WebSocket, each has a key of its own.
+pub(super) fn request(plan: &Plan) -> BytesMut {
+    let mut request = BytesMut::new();
     match plan.transport {
         Transport::Sse => {
             let mut query = url::form_urlencoded::Serializer::new(String::new());
             query.extend_pairs(plan.channels.iter().map(|channel| ("channel", channel)));
             let path = format!("/events?{}", query.finish());
-            plan.target.request("GET", &path) + "Accept: text/event-stream\r\n\r\n"
+            request.extend_from_slice(plan.target.request("GET", &path).as_bytes());
+            request.extend_from_slice(b"Accept: text/event-stream\r\n\r\n");
         }
         Transport::WebSocket => {
-            let (protocol, query) = match plan.format {
-                Format::Json => ("centrifuge-json", ""),
-                Format::Protobuf => ("centrifuge-protobuf", "?format=protobuf"),
-            };
-            let request = plan.target.request("GET", &format!("/connection/websocket{query}"));
-            format!(
-                "{request}Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
-                 Sec-WebSocket-Protocol: {protocol}\r\nSec-WebSocket-Key: "
-            )
+            let (authority, path) =
+                (plan.target.authority(), plan.target.path("/connection/websocket"));
+            Request::new(plan.format.on_the_wire(), false).write(&authority, &path, &mut request);
         }
     }
+    request
 }
 
 impl Engine {
@@ -75,14 +73,9 @@ impl Engine {
         let interest = Interest::READABLE | Interest::WRITABLE;
         self.poll.registry().register(&mut socket, Token(index), interest)?;
         let stream = Stream::new(socket, self.tls.as_ref()).map_err(io::Error::other)?;
-        let request = match self.plan.transport {
-            Transport::Sse => self.request.clone(),
-            Transport::WebSocket => {
-                format!("{}{}\r\n\r\n", self.request, request_key(&mut self.random))
-            }
-        };
+        let request = request(&self.plan);
         let channels = u32::try_from(self.plan.channels.len()).unwrap_or(u32::MAX);
-        self.rows[index] = Some(Row::new(stream, opened, request.into_bytes(), channels));
+        self.rows[index] = Some(Row::new(stream, opened, request, channels));
         self.unanswered += 1;
         self.unready += 1;
         Ok(())

@@ -1,5 +1,7 @@
 //! One session: its connection, and where in its bytes it is.
 
+use bytes::BytesMut;
+
 use super::stream::Stream;
 use crate::clock::Nanos;
 use crate::framing::{Control, Framing};
@@ -30,13 +32,13 @@ pub(crate) struct Row {
     pub(crate) has_state: bool,
     pub(crate) unfinished: Option<Unfinished>,
     /// What the socket has not taken. Bound: one request, or a first message, and pongs.
-    pub(crate) to_write: Vec<u8>,
+    pub(crate) to_write: BytesMut,
 }
 
 const _: () = assert!(size_of::<Option<Row>>() <= 200);
 
 impl Row {
-    pub(crate) fn new(stream: Stream, opened: Nanos, request: Vec<u8>, channels: u32) -> Self {
+    pub(crate) fn new(stream: Stream, opened: Nanos, request: BytesMut, channels: u32) -> Self {
         Self {
             stream,
             framing: Framing::Plain,

@@ -3,15 +3,16 @@
 use std::io;
 use std::time::Duration;
 
+use bytes::{Buf as _, BytesMut};
+use lineside_wire::websocket::frame::{self, Opcode};
+
 use super::open::sentence;
 use super::row::{Phase, Unfinished};
 use super::{Engine, READ_FROM};
 use crate::clock::{self, Nanos};
-use crate::framing::{
-    Answer, Chunked, Control, Frames, Framing, answer, command_frame, pong_frame,
-};
+use crate::framing::{Answer, Chunked, Control, Frames, Framing, answer};
 use crate::limits::{READ_BYTES, SPARE_PIECES_MAX};
-use crate::message::{FIRST_SUBSCRIBE, Message, Said};
+use crate::message::{FIRST_SUBSCRIBE, Message, Said, words};
 use crate::tally::Effect;
 
 /// Why a session ends: a sentence for whoever reads the result.
@@ -54,13 +55,13 @@ impl Engine {
         row.stream.flush().map_err(|error| sentence(&error))?;
         while !row.to_write.is_empty() {
             match row.stream.write(&row.to_write) {
-                Ok(taken) => drop(row.to_write.drain(..taken)),
+                Ok(taken) => row.to_write.advance(taken),
                 Err(error) if is_not_now(&error) => return Ok(()),
                 Err(error) => return Err(sentence(&error)),
             }
         }
         // An idle session has no buffer.
-        row.to_write = Vec::new();
+        row.to_write = BytesMut::new();
         if row.phase == Phase::Opening {
             row.phase = Phase::Asked;
         }
@@ -161,10 +162,8 @@ impl Engine {
         self.moved = now;
         self.accepted.record(now.saturating_sub(row.opened));
         if wants_frames {
-            let mut frame = Vec::with_capacity(self.commands.len() + 16);
-            let mask = self.random.u32(..).to_ne_bytes();
-            command_frame(&self.commands, self.language.is_binary(), mask, &mut frame);
-            return self.send(index, frame);
+            let commands = self.commands.clone();
+            return self.send(index, self.language.opcode(), &commands);
         }
         // The stream itself says that it is subscribed.
         for channel in 0..self.plan.channels.len() {
@@ -173,9 +172,10 @@ impl Engine {
         Ok(())
     }
 
-    fn send(&mut self, index: usize, bytes: Vec<u8>) -> Result<(), Ended> {
+    fn send(&mut self, index: usize, opcode: Opcode, payload: &[u8]) -> Result<(), Ended> {
         let Some(row) = self.rows[index].as_mut() else { return Ok(()) };
-        row.to_write.extend(bytes);
+        let mask = self.random.u32(..).to_ne_bytes();
+        frame::write_masked(&mut row.to_write, opcode, false, payload, mask);
         self.write(index)
     }
 
@@ -272,14 +272,12 @@ impl Engine {
             }
             Said::Refused { command, code } => return Err(self.refused(command, code)),
             Said::Unsubscribed { code } => {
+                let code = with_words(code, words::of_unsubscribe(code));
                 return Err(format!("the server ended a subscription with code {code}"));
             }
             Said::Disconnected { code } => return Err(closed_with(code)),
             Said::Ping => {
-                let mut frame = Vec::new();
-                let mask = self.random.u32(..).to_ne_bytes();
-                command_frame(self.language.pong(), self.language.is_binary(), mask, &mut frame);
-                self.send(index, frame)?;
+                self.send(index, self.language.opcode(), self.language.pong())?;
             }
             Said::Connected => self.moved = now,
             Said::Aside => {}
@@ -289,6 +287,7 @@ impl Engine {
 
     fn refused(&self, command: u32, code: u32) -> Ended {
         let channel = command.checked_sub(FIRST_SUBSCRIBE);
+        let code = with_words(code, words::of_error(code));
         match channel.and_then(|channel| self.plan.channels.get(channel as usize)) {
             Some(channel) => format!("the server refused {channel} with code {code}"),
             None => format!("the server refused the connection with code {code}"),
@@ -299,9 +298,7 @@ impl Engine {
         while let Some(control) = self.controls.pop() {
             match control {
                 Control::Ping(payload) => {
-                    let mut frame = Vec::new();
-                    pong_frame(&payload, self.random.u32(..).to_ne_bytes(), &mut frame);
-                    self.send(index, frame)?;
+                    self.send(index, Opcode::Pong, &payload)?;
                 }
                 Control::Pong => {}
                 Control::Close(code) => {
@@ -315,7 +312,15 @@ impl Engine {
 }
 
 fn closed_with(code: u32) -> Ended {
-    format!("the server closed the connection with code {code}")
+    format!(
+        "the server closed the connection with code {}",
+        with_words(code, words::of_disconnect(code))
+    )
+}
+
+/// A code, and what it means if this server is ours.
+fn with_words(code: u32, words: Option<&str>) -> String {
+    words.map_or_else(|| code.to_string(), |words| format!("{code} ({words})"))
 }
 
 fn is_not_now(error: &io::Error) -> bool {

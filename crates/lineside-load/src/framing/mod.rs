@@ -9,7 +9,7 @@ mod websocket;
 
 pub(crate) use chunked::Chunked;
 pub(crate) use head::{Answer, answer};
-pub(crate) use websocket::{Control, Frames, command_frame, pong_frame, request_key};
+pub(crate) use websocket::{Control, Frames};
 
 /// How a connection's payload is framed.
 #[derive(Debug)]

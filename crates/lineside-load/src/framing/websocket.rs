@@ -1,4 +1,7 @@
-//! WebSocket frames (RFC 6455 §5) as a client reads and writes them.
+//! WebSocket frames (RFC 6455 §5) as a client reads them.
+//!
+//! The reader of lineside-wire gives whole messages. Here ten thousand sessions may each be in the middle of a large
+//! one, of which only its ends are wanted: so frames are taken away as the bytes come, and nothing is gathered.
 
 use super::BadFraming;
 
@@ -136,52 +139,18 @@ impl Frames {
     }
 }
 
-/// A value for `Sec-WebSocket-Key`: 16 random bytes in base64.
-pub(crate) fn request_key(random: &mut fastrand::Rng) -> String {
-    // 21 letters of six bits and one of two.
-    let mut key: String = (0..21).map(|_| random.alphanumeric()).collect();
-    key.push(*random.choice(&['A', 'Q', 'g', 'w']).unwrap_or(&'A'));
-    key + "=="
-}
-
-/// A client's text or binary frame.
-pub(crate) fn command_frame(payload: &[u8], binary: bool, mask: [u8; 4], into: &mut Vec<u8>) {
-    write_frame(FINAL | if binary { BINARY } else { TEXT }, payload, mask, into);
-}
-
-/// The answer to a ping.
-pub(crate) fn pong_frame(payload: &[u8], mask: [u8; 4], into: &mut Vec<u8>) {
-    write_frame(FINAL | PONG, payload, mask, into);
-}
-
-fn write_frame(first: u8, payload: &[u8], mask: [u8; 4], into: &mut Vec<u8>) {
-    into.push(first);
-    match (u8::try_from(payload.len()), u16::try_from(payload.len())) {
-        (Ok(length @ ..=125), _) => into.push(MASKED | length),
-        (_, Ok(length)) => {
-            into.push(MASKED | 126);
-            into.extend_from_slice(&length.to_be_bytes());
-        }
-        _ => {
-            into.push(MASKED | 127);
-            into.extend_from_slice(&(payload.len() as u64).to_be_bytes());
-        }
-    }
-    into.extend_from_slice(&mask);
-    into.extend(payload.iter().zip(mask.iter().cycle()).map(|(byte, mask)| byte ^ mask));
-}
-
 #[cfg(test)]
 mod tests {
+    use bytes::BytesMut;
+    use lineside_wire::websocket::frame::{self, Opcode};
+
     use super::*;
 
     fn server_frame(first: u8, payload: &[u8]) -> Vec<u8> {
         let mut frame = Vec::new();
-        write_frame(first, payload, [0; 4], &mut frame);
-        let mask_at = frame.len() - payload.len() - 4;
-        frame.drain(mask_at..mask_at + 4);
-        frame[1] &= !MASKED;
-        frame
+        frame::write_head(&mut frame, Opcode::Text, false, payload.len());
+        frame[0] = first;
+        [frame, payload.to_vec()].concat()
     }
 
     fn read(wire: &[u8], step: usize) -> Result<(Vec<u8>, Vec<Control>), BadFraming> {
@@ -228,19 +197,12 @@ mod tests {
 
     #[test]
     fn what_no_server_may_send_is_told() {
-        let mut masked = Vec::new();
-        command_frame(b"x", false, [1, 2, 3, 4], &mut masked);
+        let mut masked = BytesMut::new();
+        frame::write_masked(&mut masked, Opcode::Text, false, b"x", [1, 2, 3, 4]);
         assert_eq!(read(&masked, 9), Err(BadFraming::FrameHead));
         assert_eq!(read(&[0xC1, 1, 0], 9), Err(BadFraming::FrameHead));
         assert_eq!(read(&[0x83, 1, 0], 9), Err(BadFraming::FrameHead));
         assert_eq!(read(&[0x89, 126, 0, 200], 9), Err(BadFraming::FrameLength));
         assert_eq!(read(&[0x82, 127, 1, 0, 0, 0, 0, 0, 0, 0], 10), Err(BadFraming::FrameLength));
-    }
-
-    #[test]
-    fn a_key_is_sixteen_bytes() {
-        let key = request_key(&mut fastrand::Rng::with_seed(7));
-        assert_eq!(key.len(), 24);
-        assert!(key.ends_with("=="));
     }
 }

@@ -17,7 +17,8 @@ pub(crate) struct Data {
 
 const OWN: &[u8] = b"{\"load\":";
 const SENT: &[u8] = b",\"sent\":";
-const REST: &[u8] = b",\"rest\":\"";
+/// In the order of the alphabet, should a server write the object anew.
+const TAIL: &[u8] = b",\"tail\":\"";
 
 impl Data {
     pub(crate) fn read(data: &[u8]) -> Self {
@@ -49,9 +50,9 @@ pub(crate) fn own_data(number: u64, sent: u64, bytes: usize, into: &mut Vec<u8>)
     into.extend_from_slice(number.to_string().as_bytes());
     into.extend_from_slice(SENT);
     into.extend_from_slice(sent.to_string().as_bytes());
-    let needed = into.len() + REST.len() + b"\"}".len();
+    let needed = into.len() + TAIL.len() + b"\"}".len();
     if let Some(rest) = bytes.checked_sub(needed) {
-        into.extend_from_slice(REST);
+        into.extend_from_slice(TAIL);
         into.resize(into.len() + rest, b'.');
         into.push(b'"');
     }

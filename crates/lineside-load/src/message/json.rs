@@ -1,21 +1,10 @@
 //! The JSON form of the Centrifuge client protocol, as far as a receiver needs it.
 
-use super::{
-    CLIENT_NAME, Data, FIRST_SUBSCRIBE, Message, Said, Unreadable, number, number_after, quoted,
-};
+use super::{Data, Message, Said, Unreadable, number, number_after, quoted};
 
 const OFFSET: &[u8] = b"\"offset\":";
 /// Within so many bytes of a push's end its offset stands, after data of any length.
-const END_BYTES: usize = 64;
-
-pub(super) fn commands(channels: &[String]) -> Vec<u8> {
-    let mut lines =
-        vec![serde_json::json!({"id": 1, "connect": {"name": CLIENT_NAME}}).to_string()];
-    lines.extend(channels.iter().zip(FIRST_SUBSCRIBE..).map(|(channel, id)| {
-        serde_json::json!({"id": id, "subscribe": {"channel": channel}}).to_string()
-    }));
-    lines.join("\n").into_bytes()
-}
+const END_BYTES: usize = 128;
 
 pub(super) fn read(message: Message<'_>) -> Result<Said<'_>, Unreadable> {
     let head = message.head();
@@ -94,7 +83,7 @@ mod tests {
         let data = Data { ours: Some((3, 99)), ..Data::default() };
         let expected = Ok(Said::Publication { channel: b"app/load/1", offset: Some(12), data });
         for line in [
-            r#"{"push":{"channel":"app/load/1","pub":{"data":{"load":3,"sent":99,"rest":"..."},"offset":12}}}"#,
+            r#"{"push":{"channel":"app/load/1","pub":{"data":{"load":3,"sent":99,"tail":"..."},"offset":12}}}"#,
             r#"{"push":{"channel":"app/load/1","pub":{"offset":12,"data":{"load":3,"sent":99}}}}"#,
         ] {
             assert_eq!(said(line), expected);
@@ -131,20 +120,5 @@ mod tests {
         assert_eq!(said(r#"{"push":{"channel":"a","join":{}}}"#), Ok(Said::Aside));
         assert_eq!(said("{}"), Ok(Said::Ping));
         assert_eq!(said("nonsense"), Err(Unreadable));
-    }
-
-    #[test]
-    fn what_a_client_says_first_is_a_line_each() {
-        let commands = commands(&["feed/city".to_owned(), "a\"b".to_owned()]);
-        let lines: Vec<serde_json::Value> = commands
-            .split(|byte| *byte == b'\n')
-            .map(|line| serde_json::from_slice(line).expect("JSON"))
-            .collect();
-        assert_eq!(lines.len(), 3);
-        assert_eq!(lines[0]["connect"]["name"], "lineside-load");
-        assert_eq!(
-            (&lines[2]["id"], &lines[2]["subscribe"]["channel"]),
-            (&3.into(), &"a\"b".into())
-        );
     }
 }

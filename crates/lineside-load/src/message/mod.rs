@@ -7,13 +7,19 @@ mod data;
 mod event;
 mod json;
 mod protobuf;
+pub(crate) mod words;
 
 use std::ops::Range;
+
+use bytes::BytesMut;
+use lineside_wire::centrifuge::message::{ConnectRequest, SubscribeRequest};
+use lineside_wire::centrifuge::{Command, Request};
+use lineside_wire::websocket::frame::Opcode;
 
 pub(crate) use data::{Data, own_data};
 
 use crate::limits::HEAD_BYTES;
-use crate::plan::{Format, Transport};
+use crate::plan::{Format, Plan, Transport};
 
 /// How a connection's messages are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,13 +73,24 @@ impl Language {
         }
     }
 
-    /// The first message of a client: who it is, and what it subscribes to. Subscribing to channel n is command n + 2.
-    pub(crate) fn commands(self, channels: &[String]) -> Vec<u8> {
-        match self {
-            Self::Events => Vec::new(),
-            Self::Json => json::commands(channels),
-            Self::Protobuf => protobuf::commands(channels),
+    /// The first message of a client: who it is, and what it subscribes to.
+    pub(crate) fn commands(self, plan: &Plan) -> BytesMut {
+        let mut message = BytesMut::new();
+        if self == Self::Events {
+            return message;
         }
+        let connect = ConnectRequest { name: CLIENT_NAME.to_owned(), ..ConnectRequest::default() };
+        let subscribe = |channel: &String| SubscribeRequest {
+            channel: channel.clone(),
+            ..SubscribeRequest::default()
+        };
+        let subscribes = plan.channels.iter().map(|channel| Request::Subscribe(subscribe(channel)));
+        let requests = std::iter::once(Request::Connect(connect)).chain(subscribes);
+        for (request, id) in requests.zip(1..) {
+            // Only data that is no JSON could not be written, and there is none.
+            _ = Command { id, request }.write(plan.format.on_the_wire(), &mut message);
+        }
+        message
     }
 
     /// What a client says to a ping.
@@ -86,14 +103,15 @@ impl Language {
         }
     }
 
-    pub(crate) fn is_binary(self) -> bool {
-        self == Self::Protobuf
+    /// What its messages travel as.
+    pub(crate) fn opcode(self) -> Opcode {
+        if self == Self::Protobuf { Opcode::Binary } else { Opcode::Text }
     }
 }
 
 /// How we are called in a client's first command.
 const CLIENT_NAME: &str = "lineside-load";
-/// The command that subscribes to the first channel; 1 connects.
+/// The command that subscribes to the first channel, others follow; 1 connects.
 pub(crate) const FIRST_SUBSCRIBE: u32 = 2;
 
 /// A message of which a part in the middle may be missing.

@@ -4,18 +4,10 @@
 
 use std::ops::Range;
 
-use super::{CLIENT_NAME, Data, FIRST_SUBSCRIBE, Message, Said, Unreadable};
+use super::{Data, Message, Said, Unreadable};
 use crate::limits::HEAD_BYTES;
 
 const LENGTH_DELIMITED: u64 = 2;
-
-mod command {
-    pub(super) const ID: u64 = 1;
-    pub(super) const CONNECT: u64 = 4;
-    pub(super) const SUBSCRIBE: u64 = 5;
-    pub(super) const CONNECT_NAME: u64 = 4;
-    pub(super) const SUBSCRIBE_CHANNEL: u64 = 1;
-}
 
 mod reply {
     pub(super) const ID: u64 = 1;
@@ -36,42 +28,6 @@ mod push {
     pub(super) const PUBLICATION_OFFSET: u64 = 6;
     pub(super) const UNSUBSCRIBE_CODE: u64 = 2;
     pub(super) const DISCONNECT_CODE: u64 = 1;
-}
-
-pub(super) fn commands(channels: &[String]) -> Vec<u8> {
-    let mut commands = Vec::new();
-    let name = bytes_field(command::CONNECT_NAME, CLIENT_NAME.as_bytes());
-    write_command(1, command::CONNECT, &name, &mut commands);
-    for (channel, id) in channels.iter().zip(FIRST_SUBSCRIBE..) {
-        let channel = bytes_field(command::SUBSCRIBE_CHANNEL, channel.as_bytes());
-        write_command(id, command::SUBSCRIBE, &channel, &mut commands);
-    }
-    commands
-}
-
-fn write_command(id: u32, field: u64, body: &[u8], into: &mut Vec<u8>) {
-    let mut command = Vec::new();
-    write_varint(command::ID << 3, &mut command);
-    write_varint(u64::from(id), &mut command);
-    command.extend(bytes_field(field, body));
-    write_varint(command.len() as u64, into);
-    into.extend(command);
-}
-
-fn bytes_field(field: u64, bytes: &[u8]) -> Vec<u8> {
-    let mut written = Vec::new();
-    write_varint((field << 3) | LENGTH_DELIMITED, &mut written);
-    write_varint(bytes.len() as u64, &mut written);
-    written.extend_from_slice(bytes);
-    written
-}
-
-fn write_varint(mut value: u64, into: &mut Vec<u8>) {
-    while value >= 0x80 {
-        into.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    into.push(value as u8);
 }
 
 /// The first whole message in `bytes`, without its length, and where the next one begins.
@@ -269,6 +225,22 @@ impl<'a> Reader<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn bytes_field(field: u64, bytes: &[u8]) -> Vec<u8> {
+        let mut written = Vec::new();
+        write_varint((field << 3) | LENGTH_DELIMITED, &mut written);
+        write_varint(bytes.len() as u64, &mut written);
+        written.extend_from_slice(bytes);
+        written
+    }
+
+    fn write_varint(mut value: u64, into: &mut Vec<u8>) {
+        while value >= 0x80 {
+            into.push(value as u8 | 0x80);
+            value >>= 7;
+        }
+        into.push(value as u8);
+    }
 
     fn number_field(field: u64, value: u64) -> Vec<u8> {
         let mut written = Vec::new();

@@ -10,7 +10,6 @@ use serde::Serialize;
 use crate::clock::{self, Nanos};
 use crate::distribution::Distribution;
 use crate::engine::{Connected, Measured, count};
-use crate::limits::{SLICE_MIN, SLICES_MAX};
 use crate::plan::{Format, Plan, Transport};
 use crate::process::Usage;
 use crate::publisher::Published;
@@ -368,18 +367,13 @@ fn merged_slices(measured: &[Measured]) -> Vec<Slice> {
 }
 
 fn course(plan: &Plan, slices: &[Slice]) -> Vec<Course> {
-    let each = slice_length(plan);
+    let each = plan.slice();
     let course = |(n, slice): (usize, &Slice)| Course {
         until_seconds: clock::seconds(each) * (n + 1) as f64,
         deliveries: slice.deliveries,
         latency_ms: quantiles(&slice.latency),
     };
     slices.iter().enumerate().map(course).collect()
-}
-
-/// How long a slice of a run is.
-pub(crate) fn slice_length(plan: &Plan) -> Nanos {
-    (clock::nanos(plan.duration) / u64::from(SLICES_MAX)).max(clock::nanos(SLICE_MIN))
 }
 
 /// From what processes had used before, with sessions, and after.

@@ -59,7 +59,7 @@ impl Report {
         let seconds = deliveries.seconds;
         writeln!(
             f,
-            "\ndeliveries    {count} of {publications} publications in {seconds:.1} s: {rate} a second, {bytes}"
+            "\ndeliveries    {count} ({publications} publications) in {seconds:.1} s: {rate} a second, {bytes}"
         )?;
         let Some(latency) = &self.latency_ms else {
             return writeln!(

@@ -1,0 +1,193 @@
+//! Whole runs against a scripted server: what it does wrong is found, and nothing else is.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod server;
+
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+use lineside_load::{Failure, Format, Plan, Publishing, Report, Secret, Target, Transport};
+
+use server::{Script, Server};
+
+const SESSIONS: usize = 20;
+const PUBLICATIONS: u64 = 20;
+
+/// Twenty sessions and twenty publications in a fifth of a second.
+fn plan(url: &str) -> Plan {
+    Plan {
+        target: Target::find(url).unwrap(),
+        sessions: SESSIONS,
+        channels: vec!["app/load/1".to_owned()],
+        transport: Transport::WebSocket,
+        format: Format::Json,
+        duration: Duration::from_millis(200),
+        ramp: None,
+        publishing: Some(Publishing { rate: 100.0, bytes: 200, key: Secret("secret".to_owned()) }),
+        processes: 1,
+        server_process: None,
+    }
+}
+
+fn run(plan: &Plan) -> Result<Report, Failure> {
+    let no_worker = || -> std::io::Result<Command> { panic!("one process is enough") };
+    lineside_load::run(plan, &no_worker, &mut |_| {})
+}
+
+/// Runs against a server with a script, as the plan is changed.
+#[track_caller]
+fn report(script: Script, change: impl Fn(&mut Plan)) -> Report {
+    let server = Server::start(script);
+    let mut plan = plan(&server.url);
+    change(&mut plan);
+    run(&plan).unwrap()
+}
+
+#[track_caller]
+fn nothing_is_lost(report: &Report) {
+    assert!(!report.has_losses(), "{report}");
+    assert_eq!(report.connect.ready, SESSIONS as u64);
+    assert_eq!(report.deliveries.publications, PUBLICATIONS);
+    assert_eq!(report.deliveries.deliveries, PUBLICATIONS * SESSIONS as u64);
+    let latency = report.latency_ms.unwrap();
+    let rising = [latency.first, latency.p50, latency.p99, latency.p99_9, latency.worst];
+    assert!(
+        rising.is_sorted() && latency.first > 0.0 && latency.last <= latency.worst,
+        "{latency:?}"
+    );
+    assert_eq!(report.slices.iter().map(|slice| slice.deliveries).sum::<u64>(), 400);
+}
+
+#[test]
+fn every_session_has_every_publication_over_every_transport() {
+    let ways = [
+        (Transport::WebSocket, Format::Json),
+        (Transport::WebSocket, Format::Protobuf),
+        (Transport::Sse, Format::Json),
+    ];
+    for bytes in [0, 200, 60_000] {
+        thread::scope(|scope| {
+            for (transport, format) in ways {
+                for tears in [false, true] {
+                    scope.spawn(move || {
+                        let script = Script { tears, ..Script::default() };
+                        nothing_is_lost(&report(script, |plan| {
+                            (plan.transport, plan.format) = (transport, format);
+                            plan.publishing.as_mut().unwrap().bytes = bytes;
+                        }));
+                    });
+                }
+            }
+        });
+    }
+}
+
+#[test]
+fn one_missing_delivery_is_found() {
+    for transport in [Transport::WebSocket, Transport::Sse] {
+        for offset in [1, 7, PUBLICATIONS] {
+            let script = Script { forgets: Some((3, offset)), ..Script::default() };
+            let report = report(script, |plan| plan.transport = transport);
+            let found = (report.deliveries.missing, report.deliveries.duplicates);
+            assert_eq!(found, (1, 0), "{transport} {offset}");
+            assert!(report.has_losses());
+        }
+    }
+}
+
+#[test]
+fn a_repeated_delivery_is_found() {
+    let script = Script { repeats: Some((5, 9)), ..Script::default() };
+    let report = report(script, |_| {});
+    assert_eq!((report.deliveries.missing, report.deliveries.duplicates), (0, 1));
+    assert!(report.has_losses());
+}
+
+#[test]
+fn a_session_that_is_closed_is_said_with_its_reason() {
+    let script = Script { closes: Some((0, 10)), ..Script::default() };
+    let report = report(script, |_| {});
+    let reasons: Vec<_> = report.deliveries.closed.iter().collect();
+    assert_eq!(
+        reasons,
+        [(&"the server closed the connection with code 3008 (slow)".to_owned(), &1)]
+    );
+    assert_eq!(report.deliveries.missing, 0, "it is not asked what it missed");
+    assert!(report.has_losses() && report.to_string().contains("(slow)"));
+}
+
+#[test]
+fn pings_of_both_kinds_are_answered() {
+    for format in [Format::Json, Format::Protobuf] {
+        let server = Server::start(Script { pings: true, ..Script::default() });
+        let plan = Plan { format, ..plan(&server.url) };
+        nothing_is_lost(&run(&plan).unwrap());
+        // Those before the last publication were answered before it was delivered.
+        assert!(server.pongs() >= 2 * (PUBLICATIONS as usize - 1) * SESSIONS, "{}", server.pongs());
+    }
+}
+
+#[test]
+fn a_state_comes_before_a_session_is_ready() {
+    let server = Server::start(Script::default());
+    let mut plan = plan(&server.url);
+    plan.channels = vec!["feed/city".to_owned(), "app/load/1".to_owned()];
+    plan.transport = Transport::Sse;
+    let report = run(&plan).unwrap();
+    nothing_is_lost(&report);
+    assert!(report.connect.bytes > 200_000 * SESSIONS as u64);
+    let (first, complete) =
+        (report.connect.first_byte_ms.unwrap(), report.connect.complete_ms.unwrap());
+    assert!(first.last <= complete.last, "{first:?} {complete:?}");
+}
+
+#[test]
+fn who_is_let_in_by_nobody_is_told_why() {
+    let full = Server::start(Script { full: true, ..Script::default() });
+    let refusal = run(&plan(&full.url)).unwrap_err();
+    let Failure::Unreachable(why) = &refusal else { panic!("{refusal:?}") };
+    assert!(why.contains("503 Service Unavailable: all taken (asks to wait 7 s)"), "{why}");
+
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let plan = Plan { publishing: None, ..plan(&format!("http://{nobody}")) };
+    let refusal = run(&plan).unwrap_err();
+    assert!(
+        matches!(&refusal, Failure::Unreachable(why) if why.contains("nobody listens there; start it")),
+        "{refusal:?}"
+    );
+}
+
+#[test]
+fn a_wrong_key_is_noticed_before_anybody_connects() {
+    let server = Server::start(Script::default());
+    let mut plan = plan(&server.url);
+    plan.publishing.as_mut().unwrap().key = Secret("guess".to_owned());
+    let refusal = run(&plan).unwrap_err();
+    assert!(
+        matches!(&refusal, Failure::Usage(why) if why.contains("LINESIDE_API_KEY")),
+        "{refusal:?}"
+    );
+}
+
+#[test]
+fn sessions_come_at_the_pace_that_was_asked_for() {
+    let paced = report(Script::default(), |plan| plan.ramp = Some(100.0));
+    nothing_is_lost(&paced);
+    assert!(paced.connect.seconds >= 0.19, "{}", paced.connect.seconds);
+}
+
+#[test]
+fn figures_go_out_as_json_and_as_a_picture() {
+    let report = report(Script::default(), |_| {});
+    let json: serde_json::Value = serde_json::from_str(&report.json()).unwrap();
+    assert_eq!(json["deliveries"]["missing"], 0);
+    assert!(json["latency_ms"]["p99_9"].as_f64().unwrap() > 0.0);
+    // The server is a thread of this very process, and found by its port.
+    assert_eq!(json["server_process"]["process"], std::process::id());
+    let picture = report.graph();
+    assert!(picture.starts_with("<svg ") && picture.ends_with("</svg>\n"));
+    assert!(!picture.contains("NaN") && !picture.contains("inf"), "{picture}");
+    assert!(report.to_string().contains("400 (20 publications)"), "{report}");
+}
