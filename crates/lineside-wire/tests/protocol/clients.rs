@@ -9,7 +9,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use crate::network::Network;
-use crate::peer::{FORMATS, Peer};
+use crate::peer::{FORMATS, Peer, Side};
 
 fn error(reply: &Reply) -> u32 {
     reply.error.as_ref().map_or(0, |error| error.code)
@@ -283,11 +283,16 @@ fn step() -> impl Strategy<Value = Step> {
 proptest! {
     #[test]
     fn a_client_ends_with_what_the_network_holds(
-        steps in vec(step(), 1..120), ring in 1..12_usize, json in any::<bool>(), piece in 1..500_usize,
+        steps in vec(step(), 1..120),
+        ring in 1..12_usize,
+        json in any::<bool>(),
+        seated in any::<bool>(),
+        piece in 1..500_usize,
     ) {
         let network = Network::new(ring);
         let format = FORMATS[usize::from(json)];
-        let mut peer = Peer::new(&network.hub, format, false);
+        let side = if seated { Side::Seated } else { Side::Alone };
+        let mut peer = Peer::on(&network.hub, format, false, side);
         peer.piece = piece;
         peer.connect("");
         for step in steps {
@@ -320,7 +325,8 @@ proptest! {
                 peer.subscribe_all(&channels);
             }
         }
-        while peer.pull(100) > 0 {}
+        // What the workers do becomes news only then.
+        while peer.pull(100) > 0 || peer.pull(100) > 0 {}
         if peer.closed.is_none() {
             for (channel, held) in &peer.held {
                 prop_assert_eq!(&held.records, &network.holdings(channel), "{}", channel);

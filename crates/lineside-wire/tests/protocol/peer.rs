@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
-use lineside_hub::{Channel, Hub, Listener, SessionLimits};
+use lineside_hub::{Audience, Channel, Hub, Listener, SessionLimits, Workers};
 use lineside_wire::centrifuge::message::*;
 use lineside_wire::centrifuge::{
     Client, ClientLimits, Close, Codecs, Command, Connection, Flow, Format, Reply, Request,
@@ -71,10 +71,25 @@ impl Gate for Words {
     }
 }
 
-struct Deaf;
+/// What a partition is told, and what its workers have to do.
+#[derive(Default)]
+struct Desk(Mutex<VecDeque<Box<dyn FnOnce() + Send>>>);
 
-impl Listener for Deaf {
+impl Listener for Desk {
     fn signal(&self) {}
+}
+
+impl Workers for Desk {
+    fn run(&self, job: Box<dyn FnOnce() + Send>) {
+        self.0.lock().push_back(job);
+    }
+}
+
+/// Whether the session has a listener of its own, or is one of a partition's.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Side {
+    Alone,
+    Seated,
 }
 
 /// What a client holds of one channel.
@@ -131,6 +146,8 @@ pub(crate) struct Peer {
     pub(crate) connection: Connection,
     pub(crate) gate: Arc<Words>,
     hub: Arc<Hub>,
+    audience: Option<Audience>,
+    desk: Arc<Desk>,
     format: Format,
     codecs: Codecs,
     reader: Reader,
@@ -150,7 +167,11 @@ pub(crate) struct Peer {
 
 impl Peer {
     pub(crate) fn new(hub: &Arc<Hub>, format: Format, deflate: bool) -> Self {
-        Self::with_limits(hub, format, deflate, ClientLimits::default())
+        Self::open(hub, format, deflate, ClientLimits::default(), Side::Alone)
+    }
+
+    pub(crate) fn on(hub: &Arc<Hub>, format: Format, deflate: bool, side: Side) -> Self {
+        Self::open(hub, format, deflate, ClientLimits::default(), side)
     }
 
     pub(crate) fn with_limits(
@@ -159,14 +180,33 @@ impl Peer {
         deflate: bool,
         limits: ClientLimits,
     ) -> Self {
+        Self::open(hub, format, deflate, limits, Side::Alone)
+    }
+
+    fn open(
+        hub: &Arc<Hub>,
+        format: Format,
+        deflate: bool,
+        limits: ClientLimits,
+        side: Side,
+    ) -> Self {
+        let desk = Arc::new(Desk::default());
+        let audience =
+            (side == Side::Seated).then(|| Audience::new(hub, desk.clone(), desk.clone()));
         let gate = Arc::new(Words::default());
         let service = Service { hub: hub.clone(), gate: gate.clone(), limits, version: "test" };
-        let session = hub.session(Arc::new(Deaf), SessionLimits { channels_max: 512 });
+        let session_limits = SessionLimits { channels_max: 512 };
+        let session = match &audience {
+            Some(audience) => audience.session(0, session_limits),
+            None => hub.session(desk.clone(), session_limits),
+        };
         let client = Client::new(Arc::new(service), session, format, deflate, fastrand::u128(..));
         Self {
             connection: Connection::new(client, deflate),
             gate,
             hub: hub.clone(),
+            audience,
+            desk,
             format,
             codecs: Codecs::default(),
             reader: Reader::new(Role::Client, 1 << 20, deflate),
@@ -276,6 +316,7 @@ impl Peer {
     /// Takes at most so many deliveries.
     pub(crate) fn pull(&mut self, most: usize) -> usize {
         for taken in 0..most {
+            self.turn();
             let mut pieces = Vec::new();
             if !self.connection.client().next(&mut pieces, &mut self.codecs.deflater) {
                 self.closed = self.closed.take().or(self.connection.as_client().closing().cloned());
@@ -286,6 +327,19 @@ impl Peer {
             assert!(replies.is_empty(), "deliveries are pushes");
         }
         most
+    }
+
+    /// A partition's turn: what its workers had to do, and which rooms have news.
+    fn turn(&mut self) {
+        let jobs = std::mem::take(&mut *self.desk.0.lock());
+        jobs.into_iter().for_each(|job| job());
+        let Some(audience) = &mut self.audience else { return };
+        let (mut rooms, mut seats) = (Vec::new(), Vec::new());
+        audience.take_rooms(&mut rooms);
+        rooms.iter().for_each(|room| audience.seats(*room, &mut seats));
+        for seat in seats {
+            self.connection.client().session().note(seat.subscription);
+        }
     }
 
     /// What is due by now.
@@ -354,9 +408,9 @@ impl Peer {
 
     /// The same client on a new connection: it holds what it held.
     pub(crate) fn again(self) -> Self {
-        let deflate = true;
-        let Self { hub, format, held, piece, connection, .. } = self;
+        let Self { hub, format, held, piece, connection, audience, .. } = self;
+        let side = if audience.is_some() { Side::Seated } else { Side::Alone };
         drop(connection);
-        Self { held, piece, ..Self::new(&hub, format, deflate) }
+        Self { held, piece, ..Self::on(&hub, format, true, side) }
     }
 }
