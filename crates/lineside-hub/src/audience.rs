@@ -83,6 +83,11 @@ impl Audience {
         Self { hub: hub.clone(), shared, workers }
     }
 
+    /// The hub whose rooms they are.
+    pub fn hub(&self) -> &Arc<Hub> {
+        &self.hub
+    }
+
     /// Opens a session for the partition's row of this number. Its rooms' news come by
     /// [`take_rooms`](Self::take_rooms); after [`Session::subscribe`] it is to be pulled once anyhow.
     pub fn session(&self, row: u32, limits: SessionLimits) -> Session {

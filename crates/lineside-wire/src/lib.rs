@@ -5,6 +5,7 @@
 //!
 //! What it must not know: HTTP servers and their types. A transport takes text and gives bytes.
 
+pub mod partition;
 pub mod sse;
 pub mod websocket;
 pub mod gate;

@@ -7,6 +7,7 @@ use http::{HeaderMap, header};
 use lineside_hub::Hub;
 use lineside_ingest::Ingest;
 use lineside_sync::{Clock, UnixMillis};
+use lineside_wire::partition::Partitions;
 
 use crate::config::{Config, MapSource};
 use crate::demo::Demo;
@@ -48,6 +49,8 @@ pub(crate) struct Parts {
     pub(crate) compressed: Compressed,
     /// The places for connections.
     pub(crate) admission: Arc<Admission>,
+    /// The threads that own the sockets of sessions.
+    pub(crate) partitions: Arc<Partitions>,
 }
 
 /// Where a page finds what lies under the map; each is a URL.
@@ -174,6 +177,11 @@ impl App {
     /// Compressed replies, kept for the next client.
     pub(crate) fn compressed(&self) -> &Compressed {
         &self.0.compressed
+    }
+
+    /// The threads that own the sockets of sessions.
+    pub(crate) fn partitions(&self) -> &Arc<Partitions> {
+        &self.0.partitions
     }
 
     /// The places for connections.

@@ -8,6 +8,7 @@ use std::sync::atomic::AtomicU64;
 use http::StatusCode;
 use lineside_ingest::Stage;
 use lineside_sync::counter;
+use lineside_wire::partition::Closed;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -22,26 +23,16 @@ use crate::latencies::Latencies;
 /// The media type of the text.
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Why streams end: the client went, the server stops, or the client was too slow.
-pub(crate) const CLOSED_BY_CLIENT: &str = "client";
-/// See [`CLOSED_BY_CLIENT`].
-pub(crate) const CLOSED_BY_SHUTDOWN: &str = "shutdown";
-/// See [`CLOSED_BY_CLIENT`].
-pub(crate) const CLOSED_FOR_SLOWNESS: &str = "slow";
-
 /// The classes of status: five values, not sixty.
 const STATUS_CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
-
-/// Each reason is there from the start, so that a rate over it has a beginning.
-const REASONS: [&str; 3] = [CLOSED_BY_CLIENT, CLOSED_BY_SHUTDOWN, CLOSED_FOR_SLOWNESS];
 
 /// Counters of the HTTP room, which has nobody else to keep them.
 #[derive(Debug, Default)]
 pub(crate) struct Metrics {
     /// As [`STATUS_CLASSES`].
     requests: [counter::Counter; STATUS_CLASSES.len()],
-    /// As [`REASONS`].
-    closed: [counter::Counter; REASONS.len()],
+    /// Streams over HTTP/2 that ended, as [`Closed::ALL`]. The partitions count their own.
+    closed: [counter::Counter; Closed::ALL.len()],
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -86,12 +77,8 @@ impl Metrics {
     }
 
     /// Counts a stream that ended, by why.
-    pub(crate) fn count_closed(&self, reason: &'static str) {
-        let closed = REASONS.iter().zip(&self.closed).find(|(it, _)| **it == reason);
-        debug_assert!(closed.is_some(), "{reason} is none of the reasons");
-        if let Some((_, closed)) = closed {
-            closed.increment();
-        }
+    pub(crate) fn count_closed(&self, why: Closed) {
+        self.closed[why as usize].increment();
     }
 }
 
@@ -99,6 +86,7 @@ impl Metrics {
 pub(crate) fn text(app: &App) -> String {
     let mut registry = Registry::with_prefix("lineside");
     http(&mut registry, app.metrics());
+    partitions(&mut registry, app);
     admission(&mut registry, app.admission());
     hub(&mut registry, &app.hub().metrics());
     latencies(&mut registry, app);
@@ -118,11 +106,32 @@ fn http(registry: &mut Registry, metrics: &Metrics) {
         }
     }
     registry.register("http_requests", "Requests answered, by class of status", requests);
+}
+
+fn partitions(registry: &mut Registry, app: &App) {
+    let partitions = app.partitions().metrics();
     let closed: Family<ReasonLabel, Counter> = Family::default();
-    for (reason, counted) in REASONS.into_iter().zip(&metrics.closed) {
-        closed.get_or_create(&ReasonLabel { reason }).inc_by(counted.get());
+    // Each reason is there from the start, so that a rate over it has a beginning.
+    for why in Closed::ALL {
+        let n = partitions.closed(why) + app.metrics().closed[why as usize].get();
+        closed.get_or_create(&ReasonLabel { reason: why.name() }).inc_by(n);
     }
-    registry.register("wire_closed", "Streams that ended, by reason", closed);
+    registry.register("wire_closed", "Sessions that ended, by reason", closed);
+    let gauges = [
+        ("wire_connections", "Connections of sessions, HTTP/2 aside", partitions.connections()),
+        (
+            "wire_states_waiting",
+            "Sessions that wait for their turn to be given a state",
+            partitions.states_waiting(),
+        ),
+    ];
+    for (name, help, value) in gauges {
+        let gauge: Gauge = Gauge::default();
+        gauge.set(value);
+        registry.register(name, help, gauge);
+    }
+    let help = "Times that a socket took less than there was";
+    registry.register("wire_blocked", help, counter(partitions.blocked()));
 }
 
 fn admission(registry: &mut Registry, admission: &Admission) {

@@ -8,7 +8,8 @@ use anyhow::Context as _;
 use bytes::Bytes;
 use lineside_hub::HubConfig;
 use lineside_ingest::{Ingest, Options};
-use lineside_sync::Clock;
+use lineside_sync::{Clock, RealClock};
+use lineside_wire::partition::{self, Partitions};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
@@ -27,6 +28,10 @@ const CLIENT_NAME: &str = concat!("lineside/", env!("CARGO_PKG_VERSION"));
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 /// How long polling may take to end.
 const POLLING_STOP_MAX: Duration = Duration::from_millis(500);
+/// How long sessions that were told to go may take beyond the drain time.
+const SESSIONS_STOP_MAX: Duration = Duration::from_millis(500);
+/// Threads that read and encode states for sessions.
+const STATE_WORKERS: usize = 2;
 
 /// What a server starts from besides its configuration.
 #[derive(Debug)]
@@ -76,6 +81,12 @@ pub async fn start(start: Start) -> anyhow::Result<Running> {
         hub: hub_config(&config),
         client_name: CLIENT_NAME.to_owned(),
     });
+    let threads = partition::Config {
+        partitions: std::thread::available_parallelism().map_or(1, usize::from),
+        workers: STATE_WORKERS,
+    };
+    let partitions = Partitions::start(ingest.hub(), Arc::new(RealClock::new()), threads, seed);
+    let partitions = Arc::new(partitions.context("cannot start the threads for sessions")?);
     let app = App::new(Parts {
         ingest,
         config,
@@ -87,11 +98,14 @@ pub async fn start(start: Start) -> anyhow::Result<Running> {
         metrics: Metrics::default(),
         compressed: http::Compressed::default(),
         admission: Arc::new(http::Admission::new(limits)),
+        partitions,
     });
     let router = http::router(&app);
     tokio::spawn(sweep(app.clone()));
     let admission = Arc::clone(app.admission());
-    let serving = tokio::spawn(http::serve(listener, router, admission, shutdown));
+    let partitions = Arc::clone(app.partitions());
+    let serving =
+        tokio::spawn(http::serve(listener, router, admission, Some(partitions), shutdown));
     Ok(Running { app, address, serving, _data_dir: data_dir })
 }
 
@@ -141,6 +155,8 @@ impl Running {
         let shutdown = self.app.shutdown();
         shutdown.begin();
         let drain = shutdown.drain();
+        // A little before the end, so that who is let go last is gone by then.
+        self.app.partitions().drain(drain.mul_f64(0.9));
         let polling = within(POLLING_STOP_MAX, self.app.ingest().shut_down());
         let (polling, ()) = tokio::join!(polling, crate::patience::pause(drain));
         if polling.is_none() {
@@ -149,6 +165,11 @@ impl Running {
         shutdown.close();
         if let Err(error) = self.serving.await {
             tracing::error!(%error, "the accept loop failed");
+        }
+        let partitions = Arc::clone(self.app.partitions());
+        let ended = tokio::task::spawn_blocking(move || partitions.join());
+        if within(SESSIONS_STOP_MAX, ended).await.is_none() {
+            tracing::info!("sessions that did not read their last words are dropped");
         }
         if let Some(demo) = self.app.demo() {
             demo.stop().await;

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use bytes::{BufMut as _, Bytes, BytesMut};
 use lineside_hub::{
-    Channel, Delivery, EncodedState, Epoch, Payload, Position, Publication, Session,
+    Channel, Delivery, EncodedState, Ended, Epoch, Payload, Position, Publication, Session,
 };
 
 use crate::frames::{SSE_DATA, SSE_EVENT};
@@ -28,8 +28,11 @@ pub(super) fn heartbeat(id: Option<&str>) -> Bytes {
 }
 
 /// Why the stream ends, for who reads it by eye.
-pub(super) fn closing_comment(why: &str) -> Bytes {
-    format!(": {why}\n\n").into()
+pub(super) fn ended(why: Ended) -> Bytes {
+    Bytes::from_static(match why {
+        Ended::Slow => b": slow: missed too much in a row\n\n",
+        Ended::Lost => b": lost: what was missed is no longer kept\n\n",
+    })
 }
 
 /// What the client holds, as an id; `None` when that is nothing.

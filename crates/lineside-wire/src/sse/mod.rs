@@ -13,10 +13,12 @@
 mod event;
 mod last_event_id;
 mod open;
+mod row;
 mod stream;
 
 pub use last_event_id::LastEventId;
-pub use open::OpenError;
+pub use open::{OpenError, check};
+pub(crate) use row::SseRow;
 pub use stream::SseStream;
 
 use std::ops::RangeInclusive;

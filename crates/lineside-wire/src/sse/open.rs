@@ -71,21 +71,51 @@ pub(super) fn open(
     last: &LastEventId,
     listener: Arc<dyn Listener>,
 ) -> Result<Session, OpenError> {
-    if names.is_empty() {
-        return Err(OpenError::NoChannel);
-    }
-    if names.len() > CHANNELS_MAX {
-        return Err(OpenError::TooManyChannels);
-    }
+    count(names)?;
     let mut session = hub.session(listener, SessionLimits { channels_max: CHANNELS_MAX });
+    subscribe_all(hub, &mut session, names, last)?;
+    Ok(session)
+}
+
+/// Subscribes to each of the channels once.
+pub(super) fn subscribe_all(
+    hub: &Hub,
+    session: &mut Session,
+    names: &[impl AsRef<str>],
+    last: &LastEventId,
+) -> Result<(), OpenError> {
     for name in names.iter().map(AsRef::as_ref) {
-        match subscribe(hub, &mut session, name, last) {
+        match subscribe(hub, session, name, last) {
             // Named twice is listened to once.
             Ok(()) | Err(SubscribeError::AlreadySubscribed) => {}
             Err(error) => return Err(refusal(error, name)),
         }
     }
-    Ok(session)
+    Ok(())
+}
+
+/// Whether the channels can be subscribed to, as far as their names say: to be known before a socket is given
+/// away.
+///
+/// # Errors
+/// When a name is no channel or unknown, or there are none, or too many.
+pub fn check(hub: &Hub, names: &[impl AsRef<str>]) -> Result<(), OpenError> {
+    count(names)?;
+    for name in names.iter().map(AsRef::as_ref) {
+        let resolved = Channel::parse(name)
+            .map_err(ResolveError::from)
+            .and_then(|channel| hub.sequence_name(&channel));
+        resolved.map_err(|error| refusal(error.into(), name))?;
+    }
+    Ok(())
+}
+
+fn count(names: &[impl AsRef<str>]) -> Result<(), OpenError> {
+    match names.len() {
+        0 => Err(OpenError::NoChannel),
+        1..=CHANNELS_MAX => Ok(()),
+        _ => Err(OpenError::TooManyChannels),
+    }
 }
 
 fn subscribe(

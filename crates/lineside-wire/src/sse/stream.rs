@@ -82,10 +82,7 @@ impl SseStream {
         if let Some(pieces) = event::encode(delivery, &mut self.session) {
             self.pieces.extend(pieces.into_iter().filter(|piece| !piece.is_empty()));
         } else if let Delivery::Ended { why, .. } = delivery {
-            self.pieces.push_back(event::closing_comment(match why {
-                Ended::Slow => "slow: missed too much in a row",
-                Ended::Lost => "lost: what was missed is no longer kept",
-            }));
+            self.pieces.push_back(event::ended(*why));
             self.ended = Some(*why);
         }
     }

@@ -38,7 +38,7 @@ pub(super) async fn serve(
     let router = Router::new().route("/{file}", get(feed)).with_state(Producer { origin, clock });
     let limits = ConnectionLimits { total: CONNECTIONS_MAX, per_address: CONNECTIONS_MAX };
     let admission = Arc::new(Admission::new(limits));
-    Ok((address, tokio::spawn(serve_http(listener, router, admission, shutdown))))
+    Ok((address, tokio::spawn(serve_http(listener, router, admission, None, shutdown))))
 }
 
 async fn feed(

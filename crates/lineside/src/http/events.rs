@@ -1,8 +1,8 @@
 //! `/events`: every change as it happens, as server-sent events.
 //!
-//! The body pulls from its session when the socket can take more, so a slow client slows only itself.
-//! A stopping server ends its streams one after another over the drain time, so that their clients do
-//! not all come back to another server at once.
+//! Over HTTP/1 the connection goes to a partition. Over HTTP/2 the stream is a body that pulls from its session
+//! when its connection can take more. Either way a slow client slows only itself, and a stopping server ends its
+//! streams one after another over the drain time, so that their clients do not all come back to another server at once.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -13,16 +13,17 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::Stream;
-use http::{HeaderMap, HeaderName, HeaderValue, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Version, header};
 use http_body::Frame;
-use lineside_wire::sse::SseStream;
+use lineside_wire::partition::{Asks, Closed};
+use lineside_wire::sse::{self, SseStream};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::errors::{Problem, Refusal};
 use super::parameters::Parameters;
+use super::takeover::Takeover;
 use crate::app::App;
-use crate::metrics::{CLOSED_BY_CLIENT, CLOSED_BY_SHUTDOWN, CLOSED_FOR_SLOWNESS};
 use crate::patience::pause;
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
@@ -53,6 +54,8 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 )]
 async fn events(
     State(app): State<App>,
+    method: Method,
+    version: Version,
     headers: HeaderMap,
     parameters: Parameters,
 ) -> Result<Response, Refusal> {
@@ -63,13 +66,21 @@ async fn events(
     // A browser that reconnects sends the header along with the address it began with: the header is newer.
     let resumed = headers.get(LAST_EVENT_ID).and_then(|id| id.to_str().ok());
     let resumed = resumed.or_else(|| parameters.one("last_event_id"));
-    let stream = SseStream::open(app.hub(), &channels, resumed, fastrand::u64(..))?;
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
         (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
         // Proxies that would gather events into larger pieces: nginx's word for not doing so.
         (HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no")),
     ];
+    // A connection of HTTP/1 serves nothing beside its stream and goes to a partition; over HTTP/2 the stream is one
+    // of many.
+    if version <= Version::HTTP_11 && method == Method::GET {
+        sse::check(app.hub(), &channels)?;
+        let channels = channels.into_iter().map(Into::into).collect();
+        let last_event_id = resumed.map(Into::into);
+        return Ok(Takeover::reply(headers, Asks::Sse { channels, last_event_id }));
+    }
+    let stream = SseStream::open(app.hub(), &channels, resumed, fastrand::u64(..))?;
     Ok((headers, Body::new(EventsBody::new(stream, app))).into_response())
 }
 
@@ -81,7 +92,7 @@ struct EventsBody {
     app: App,
     /// Ends when this stream's turn has come in a stopping server.
     let_go: Wait,
-    closed_by: &'static str,
+    closed_by: Closed,
 }
 
 impl EventsBody {
@@ -91,7 +102,7 @@ impl EventsBody {
             shutdown.draining().await;
             pause(part_of(shutdown.drain())).await;
         });
-        Self { stream, app, let_go, closed_by: CLOSED_BY_CLIENT }
+        Self { stream, app, let_go, closed_by: Closed::Client }
     }
 }
 
@@ -109,12 +120,12 @@ impl http_body::Body for EventsBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
         if self.let_go.as_mut().poll(cx).is_ready() {
-            self.closed_by = CLOSED_BY_SHUTDOWN;
+            self.closed_by = Closed::Shutdown;
             return Poll::Ready(None);
         }
         let bytes = ready!(Pin::new(&mut self.stream).poll_next(cx));
         if bytes.is_none() {
-            self.closed_by = CLOSED_FOR_SLOWNESS;
+            self.closed_by = Closed::Slow;
         }
         Poll::Ready(bytes.map(|bytes| Ok(Frame::data(bytes))))
     }

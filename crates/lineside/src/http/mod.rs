@@ -23,6 +23,7 @@ mod realtime;
 mod reply;
 mod schedule;
 mod server;
+mod takeover;
 mod times;
 
 use axum::Router;

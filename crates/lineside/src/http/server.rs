@@ -3,25 +3,35 @@
 //! It is our own, because `axum::serve` has no limit on connections, heads or silence. A client
 //! beyond a limit is told so at once instead of being kept waiting.
 
+use std::convert::Infallible;
+use std::fmt;
+use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::Poll;
 
 use axum::Router;
 use axum::body::Body;
+use bytes::Bytes;
 use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
+use lineside_wire::partition::{Newcomer, Partitions};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::ServiceExt as _;
 
-use super::admission::Admission;
+use super::admission::{Admission, Place};
 use super::limits;
+use super::takeover::{self, Door, Leaving, Watched};
 use crate::patience::{pause, within};
 use crate::shutdown::Shutdown;
 
@@ -32,15 +42,17 @@ const REFUSAL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
     {\"type\":\"about:blank\",\"title\":\"Service Unavailable\",\"status\":503,\
     \"code\":\"overloaded\",\"detail\":\"too many connections here\"}";
 
-/// Serves `router` on `listener` until `shutdown` closes; then requests under way get a moment to
+/// Serves `router` on `listener`, and hands sessions to `partitions`, until `shutdown` closes; then requests under way get a moment to
 /// end, and the rest is dropped.
 pub(crate) async fn serve(
     listener: TcpListener,
     router: Router,
     admission: Arc<Admission>,
+    partitions: Option<Arc<Partitions>>,
     shutdown: Shutdown,
 ) {
-    let server = Arc::new(Server::new(router, admission));
+    let refusal = takeover::refusal().await;
+    let server = Server::new(router, admission, partitions, refusal, shutdown.clone());
     let connections = TaskTracker::new();
     let graceful = GracefulShutdown::new();
     loop {
@@ -55,7 +67,11 @@ pub(crate) async fn serve(
     }
     drop(listener);
     connections.close();
-    if within(limits::CLOSE_TIMEOUT, graceful.shutdown()).await.is_none() {
+    let all_ended = async {
+        graceful.shutdown().await;
+        connections.wait().await;
+    };
+    if within(limits::CLOSE_TIMEOUT, all_ended).await.is_none() {
         tracing::debug!(connections = connections.len(), "closing connections that did not end");
     }
     server.cut.cancel();
@@ -92,31 +108,46 @@ async fn begins_as_http2(socket: &TcpStream) -> io::Result<bool> {
 
 struct Server {
     router: Router,
-    http1: auto::Builder<TokioExecutor>,
+    http1: http1::Builder,
     http2: auto::Builder<TokioExecutor>,
     admission: Arc<Admission>,
+    partitions: Option<Arc<Partitions>>,
+    /// For connections that no partition can take.
+    refusal: Bytes,
+    shutdown: Shutdown,
     /// Ends connections that go on after everything else has ended.
     cut: CancellationToken,
 }
 
 impl Server {
-    fn new(router: Router, admission: Arc<Admission>) -> Self {
-        let mut http = auto::Builder::new(TokioExecutor::new());
-        http.http1()
+    fn new(
+        router: Router,
+        admission: Arc<Admission>,
+        partitions: Option<Arc<Partitions>>,
+        refusal: Bytes,
+        shutdown: Shutdown,
+    ) -> Self {
+        let mut http1 = http1::Builder::new();
+        http1
             .timer(TokioTimer::new())
             .header_read_timeout(limits::HEAD_TIMEOUT)
             .max_headers(limits::HEADERS_MAX)
             .max_buf_size(limits::HEAD_BYTES_MAX);
-        http.http2()
+        let mut http2 = auto::Builder::new(TokioExecutor::new()).http2_only();
+        http2
+            .http2()
             .timer(TokioTimer::new())
             .keep_alive_interval(limits::HEAD_TIMEOUT)
             .max_concurrent_streams(limits::STREAMS_PER_CONNECTION_MAX)
             .max_header_list_size(limits::HEAD_BYTES_MAX as u32);
         Self {
             router,
-            http1: http.clone().http1_only(),
-            http2: http.http2_only(),
+            http1,
+            http2,
             admission,
+            partitions,
+            refusal,
+            shutdown,
             cut: CancellationToken::new(),
         }
     }
@@ -136,27 +167,34 @@ impl Server {
         if let Err(error) = socket.set_nodelay(true) {
             tracing::debug!(%error, "a socket without TCP_NODELAY");
         }
-        let service = self
-            .router
-            .clone()
-            .map_request(|request: http::Request<Incoming>| request.map(Body::new));
-        let service = TowerToHyperService::new(service);
-        let (http1, http2) = (self.http1.clone(), self.http2.clone());
-        let (watcher, cut) = (graceful.watcher(), self.cut.clone());
+        let http1 = Http1 {
+            builder: self.http1.clone(),
+            router: self.router.clone(),
+            partitions: self.partitions.clone(),
+            refusal: self.refusal.clone(),
+            shutdown: self.shutdown.clone(),
+        };
+        let (http2, watcher, cut) = (self.http2.clone(), graceful.watcher(), self.cut.clone());
         let connection = async move {
-            let http = match within(limits::HEAD_TIMEOUT, begins_as_http2(&socket)).await {
-                Some(Ok(true)) => http2,
-                Some(Ok(false)) => http1,
-                Some(Err(_)) | None => return,
-            };
-            let connection = http.serve_connection(TokioIo::new(socket), service).into_owned();
-            if let Err(error) = watcher.watch(connection).await {
-                tracing::debug!(%error, "a connection ended early");
+            match within(limits::HEAD_TIMEOUT, begins_as_http2(&socket)).await {
+                Some(Ok(true)) => {
+                    let service = http1
+                        .router
+                        .map_request(|request: http::Request<Incoming>| request.map(Body::new));
+                    let service = TowerToHyperService::new(service);
+                    let connection = http2.serve_connection(TokioIo::new(socket), service);
+                    tell_of_end(watcher.watch(connection.into_owned()).await.err());
+                    drop(place);
+                }
+                Some(Ok(false)) => {
+                    drop(watcher);
+                    http1.drive(socket, place).await;
+                }
+                Some(Err(_)) | None => {}
             }
         };
         connections.spawn(async move {
             cut.run_until_cancelled(connection).await;
-            drop(place);
         });
     }
 
@@ -174,6 +212,72 @@ impl Server {
             within(limits::REFUSAL_TIMEOUT, tell).await;
             drop(place);
         });
+    }
+}
+
+/// What serves one connection of HTTP/1, until it ends or goes to a partition.
+struct Http1 {
+    builder: http1::Builder,
+    router: Router,
+    partitions: Option<Arc<Partitions>>,
+    refusal: Bytes,
+    shutdown: Shutdown,
+}
+
+impl Http1 {
+    async fn drive(self, socket: TcpStream, place: Place) {
+        let Self { builder, router, partitions, refusal, shutdown } = self;
+        let door = Door::new();
+        let opened = door.clone();
+        let service = service_fn(move |request: http::Request<Incoming>| {
+            let (router, door) = (router.clone(), opened.clone());
+            Box::pin(async move {
+                let Ok(response) = router.oneshot(request.map(Body::new)).await;
+                Ok::<_, Infallible>(door.pass(response).await)
+            })
+        });
+        let io = TokioIo::new(Watched::new(socket, door.clone()));
+        let mut connection = builder.serve_connection(io, service);
+        let mut closing = pin!(shutdown.closing());
+        let mut is_closing = false;
+        let ended = poll_fn(|cx| {
+            if !is_closing && closing.as_mut().poll(cx).is_ready() {
+                is_closing = true;
+                Pin::new(&mut connection).graceful_shutdown();
+            }
+            match Pin::new(&mut connection).poll(cx) {
+                Poll::Ready(ended) => Poll::Ready(Some(ended)),
+                Poll::Pending if door.is_open() => Poll::Ready(None),
+                Poll::Pending => Poll::Pending,
+            }
+        });
+        if let Some(ended) = ended.await {
+            return tell_of_end(ended.err());
+        }
+        let parts = connection.into_parts();
+        let Some(Leaving { head, asks }) = door.take() else { return };
+        let socket = match parts.io.into_inner().into_inner().into_std() {
+            Ok(socket) => socket,
+            Err(error) => return tell_of_end(Some(error)),
+        };
+        let unread = parts.read_buf;
+        let place = Box::new(place);
+        let newcomer = Newcomer { socket, unread, head, refusal, asks, place };
+        let newcomer = Box::new(newcomer);
+        let adopted = match partitions {
+            Some(partitions) => partitions.adopt(newcomer),
+            None => Err(newcomer),
+        };
+        if let Err(newcomer) = adopted {
+            // It fits into the socket's buffer; a client that is gone needs no reply.
+            _ = io::Write::write(&mut &newcomer.socket, &newcomer.refusal);
+        }
+    }
+}
+
+fn tell_of_end(error: Option<impl fmt::Display>) {
+    if let Some(error) = error {
+        tracing::debug!(%error, "a connection ended early");
     }
 }
 

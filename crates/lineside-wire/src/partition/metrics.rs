@@ -1,0 +1,83 @@
+//! What the partitions have done, read by the program.
+
+use lineside_sync::counter::{Counter, Gauge};
+
+/// Why a connection is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Closed {
+    /// The client went, or its connection broke.
+    Client,
+    /// The server stops.
+    Shutdown,
+    /// It took nothing for too long, or missed too much in a row.
+    Slow,
+    /// It did not answer a ping.
+    NoPong,
+    /// It broke the protocol.
+    Protocol,
+    /// It asked for too much at once.
+    Flood,
+    /// Its token is no longer good, or it never showed one in time.
+    Expired,
+    /// It was told to go: by the operator's back end, or because it may not be here.
+    Disconnected,
+}
+
+impl Closed {
+    /// Each reason once.
+    pub const ALL: [Self; 8] = [
+        Self::Client,
+        Self::Shutdown,
+        Self::Slow,
+        Self::NoPong,
+        Self::Protocol,
+        Self::Flood,
+        Self::Expired,
+        Self::Disconnected,
+    ];
+
+    /// As in the label of a metric.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Client => "client",
+            Self::Shutdown => "shutdown",
+            Self::Slow => "slow",
+            Self::NoPong => "no_pong",
+            Self::Protocol => "protocol",
+            Self::Flood => "flood",
+            Self::Expired => "expired",
+            Self::Disconnected => "disconnected",
+        }
+    }
+}
+
+/// Counters of all partitions.
+#[derive(Debug, Default)]
+pub struct Metrics {
+    pub(super) rows: Gauge,
+    pub(super) closed: [Counter; Closed::ALL.len()],
+    pub(super) blocked: Counter,
+    pub(super) states_waiting: Gauge,
+}
+
+impl Metrics {
+    /// Connections that the partitions own.
+    pub fn connections(&self) -> i64 {
+        self.rows.get()
+    }
+
+    /// How many ended for this reason.
+    pub fn closed(&self, why: Closed) -> u64 {
+        self.closed[why as usize].get()
+    }
+
+    /// How often a socket took less than it was given.
+    pub fn blocked(&self) -> u64 {
+        self.blocked.get()
+    }
+
+    /// Connections that wait for a place among those that are given a state.
+    pub fn states_waiting(&self) -> i64 {
+        self.states_waiting.get()
+    }
+}

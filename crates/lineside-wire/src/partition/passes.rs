@@ -1,0 +1,111 @@
+//! Rooms with news, each walked in slices, in turn.
+//!
+//! A *pass* goes once through all who sit in a room. What is published meanwhile is found by those who have not
+//! had their turn; the others get it in the next pass. A room whose pass ends with more waiting is behind: its next
+//! pass begins only some milliseconds after the last one did, so that its publications go out several to a write. A
+//! room that keeps up never waits.
+
+use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
+
+use lineside_hub::{Audience, Seat};
+
+use super::limits::{COALESCE, ROWS_PER_SLICE};
+
+/// All passes of a partition. Bound: one for each room with seats.
+#[derive(Debug, Default)]
+pub(super) struct Passes {
+    /// Under way, in turn.
+    running: VecDeque<Pass>,
+    /// Behind, and when they go on; in order.
+    waiting: VecDeque<(Duration, u32)>,
+    stages: HashMap<u32, Stage>,
+    /// Lists of seats to be filled again.
+    spare: Vec<Vec<Seat>>,
+    /// Rooms named, taken and put back.
+    rooms: Vec<u32>,
+}
+
+#[derive(Debug)]
+struct Pass {
+    room: u32,
+    seats: Vec<Seat>,
+    next: usize,
+    begun: Duration,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Running,
+    /// Running, and there is more.
+    Behind,
+    Waiting,
+}
+
+impl Passes {
+    /// Takes note of the rooms that have news.
+    pub(super) fn take_news(&mut self, audience: &mut Audience, now: Duration) {
+        let mut rooms = std::mem::take(&mut self.rooms);
+        audience.take_rooms(&mut rooms);
+        for room in rooms.drain(..) {
+            match self.stages.get_mut(&room) {
+                Some(stage @ Stage::Running) => *stage = Stage::Behind,
+                Some(Stage::Behind | Stage::Waiting) => {}
+                None => self.begin(room, audience, now),
+            }
+        }
+        self.rooms = rooms;
+        while let Some((at, room)) = self.waiting.front().copied()
+            && at <= now
+        {
+            self.waiting.pop_front();
+            self.begin(room, audience, now);
+        }
+    }
+
+    fn begin(&mut self, room: u32, audience: &Audience, now: Duration) {
+        let mut seats = self.spare.pop().unwrap_or_default();
+        audience.seats(room, &mut seats);
+        self.stages.insert(room, Stage::Running);
+        self.running.push_back(Pass { room, seats, next: 0, begun: now });
+    }
+
+    /// The next slice of the room whose turn it is; nothing when no pass is under way.
+    pub(super) fn next_slice(&mut self, into: &mut Vec<Seat>) {
+        let Some(mut pass) = self.running.pop_front() else { return };
+        let end = (pass.next + ROWS_PER_SLICE).min(pass.seats.len());
+        into.extend_from_slice(&pass.seats[pass.next..end]);
+        pass.next = end;
+        if end < pass.seats.len() {
+            self.running.push_back(pass);
+        } else {
+            self.end(pass);
+        }
+    }
+
+    fn end(&mut self, pass: Pass) {
+        let Pass { room, mut seats, begun, .. } = pass;
+        if self.stages.get(&room) == Some(&Stage::Behind) {
+            self.stages.insert(room, Stage::Waiting);
+            let at = begun + COALESCE;
+            // Passes begin in order, but do not end in order.
+            let place = self.waiting.partition_point(|(other, _)| *other <= at);
+            self.waiting.insert(place, (at, room));
+        } else {
+            self.stages.remove(&room);
+        }
+        seats.clear();
+        self.spare.push(seats);
+        self.spare.truncate(self.running.len() + 1);
+    }
+
+    /// Whether a pass is under way.
+    pub(super) fn is_running(&self) -> bool {
+        !self.running.is_empty()
+    }
+
+    /// When a room that waits goes on.
+    pub(super) fn next_due(&self) -> Option<Duration> {
+        self.waiting.front().map(|(at, _)| *at)
+    }
+}

@@ -1,0 +1,422 @@
+//! A partition's thread: its turn, and what it does in it.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::{Arc, OnceLock};
+use std::task::{Wake, Waker};
+use std::time::Duration;
+
+use bytes::Bytes;
+use lineside_hub::{Audience, Hub, Listener, Seat};
+use lineside_sync::Clock;
+use lineside_sync::mailbox::Receiver;
+use mio::{Events, Poll, Token};
+use slab::Slab;
+
+use super::limits::{
+    EVENTS_AT_ONCE, PING_INTERVAL, READ_SLICE_BYTES, SLICES_PER_TURN, STATES_AT_ONCE,
+};
+use super::metrics::{Closed, Metrics};
+use super::passes::Passes;
+use super::row::{Flushed, Row};
+use super::socket::Socket;
+use super::transport::Transport;
+use super::wheel::Wheel;
+use super::workers::Pool;
+use super::{Asks, Newcomer};
+use crate::sse::{LastEventId, SseRow};
+
+/// The poller's own wake-up.
+const ALARM: Token = Token(usize::MAX);
+
+/// Wakes a partition that sleeps in its poller.
+#[derive(Debug)]
+pub(super) struct Alarm(mio::Waker);
+
+impl Alarm {
+    pub(super) fn ring(&self) {
+        // It fails only when its poller is gone, and with it the partition.
+        _ = self.0.wake();
+    }
+}
+
+impl Listener for Alarm {
+    fn signal(&self) {
+        self.ring();
+    }
+}
+
+impl Wake for Alarm {
+    fn wake(self: Arc<Self>) {
+        self.ring();
+    }
+}
+
+/// What a partition is given.
+pub(super) struct Given {
+    pub(super) hub: Arc<Hub>,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) inbox: Receiver<Box<Newcomer>>,
+    pub(super) workers: Arc<Pool>,
+    pub(super) metrics: Arc<Metrics>,
+    pub(super) drain: Arc<OnceLock<Duration>>,
+    pub(super) seed: u64,
+}
+
+pub(super) struct Partition {
+    clock: Arc<dyn Clock>,
+    inbox: Receiver<Box<Newcomer>>,
+    metrics: Arc<Metrics>,
+    drain: Arc<OnceLock<Duration>>,
+    /// Since when it is drained, and over which time.
+    draining: Option<(Duration, Duration)>,
+    alarm: Arc<Alarm>,
+    waker: Waker,
+    poll: Poll,
+    audience: Audience,
+    rows: Slab<Row>,
+    passes: Passes,
+    /// With more to write than one slice. Bound: each row once.
+    busy: VecDeque<u32>,
+    /// That are to be read further, and whether the other side has closed. Bound: each row once per turn.
+    unread: Vec<(u32, bool)>,
+    /// Rows that wait for a place among those that are given a state. Bound: each row once.
+    state_queue: VecDeque<u32>,
+    /// Rows that are given a state.
+    n_states: usize,
+    wheel: Wheel,
+    rng: fastrand::Rng,
+    /// Pieces on their way to a socket, kept from one row to the next.
+    scratch: Vec<Bytes>,
+    /// What is read, kept from one row to the next.
+    read: Box<[u8]>,
+}
+
+impl Partition {
+    pub(super) fn new(given: Given) -> io::Result<Self> {
+        let Given { hub, clock, inbox, workers, metrics, drain, seed } = given;
+        let poll = Poll::new()?;
+        let alarm = Arc::new(Alarm(mio::Waker::new(poll.registry(), ALARM)?));
+        let now = clock.monotonic();
+        Ok(Self {
+            audience: Audience::new(&hub, alarm.clone(), workers),
+            clock,
+            inbox,
+            metrics,
+            drain,
+            draining: None,
+            waker: Waker::from(alarm.clone()),
+            alarm,
+            poll,
+            rows: Slab::new(),
+            passes: Passes::default(),
+            busy: VecDeque::new(),
+            unread: Vec::new(),
+            state_queue: VecDeque::new(),
+            n_states: 0,
+            wheel: Wheel::new(now),
+            rng: fastrand::Rng::with_seed(seed),
+            scratch: Vec::new(),
+            read: vec![0; READ_SLICE_BYTES].into(),
+        })
+    }
+
+    pub(super) fn alarm(&self) -> Arc<Alarm> {
+        self.alarm.clone()
+    }
+
+    /// Works until it has been drained.
+    pub(super) fn run(mut self) {
+        let mut events = Events::with_capacity(EVENTS_AT_ONCE);
+        while !self.is_over() {
+            let timeout = self.timeout();
+            match self.poll.poll(&mut events, Some(timeout)) {
+                Ok(()) => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                // Only a poller that is broken says anything else; without it nobody can be served.
+                Err(_) => return,
+            }
+            self.take_newcomers();
+            let now = self.now();
+            self.passes.take_news(&mut self.audience, now);
+            self.write_news();
+            for event in &events {
+                if event.token() != ALARM {
+                    self.look_at(event, now);
+                }
+            }
+            self.read_on(now);
+            self.write_on(now);
+            self.give_states(now);
+            self.look_at_due(now);
+            self.let_go(now);
+        }
+    }
+
+    fn now(&self) -> Duration {
+        self.clock.monotonic()
+    }
+
+    fn is_over(&self) -> bool {
+        self.draining.is_some() && self.rows.is_empty()
+    }
+
+    fn timeout(&mut self) -> Duration {
+        let has_more = self.passes.is_running() || !self.busy.is_empty() || !self.unread.is_empty();
+        if has_more || !self.inbox.wake_by(&self.waker) {
+            return Duration::ZERO;
+        }
+        let now = self.now();
+        let mut timeout = self.wheel.next(now);
+        if let Some(due) = self.passes.next_due() {
+            timeout = timeout.min(due.saturating_sub(now));
+        }
+        if self.draining.is_some() {
+            timeout = timeout.min(Duration::from_millis(10));
+        }
+        // The poller counts in milliseconds and would else look too early, again and again.
+        timeout + Duration::from_micros(999)
+    }
+
+    fn take_newcomers(&mut self) {
+        // At most a mailbox full, so that those who are here are not kept waiting.
+        let newcomers: Vec<_> = self.inbox.drain().collect();
+        let now = self.now();
+        for newcomer in newcomers {
+            self.take_in(*newcomer, now);
+        }
+    }
+
+    fn take_in(&mut self, newcomer: Newcomer, now: Duration) {
+        let Newcomer { socket, unread, head, refusal, asks, place } = newcomer;
+        let entry = self.rows.vacant_key();
+        let row = entry as u32;
+        let mut socket = Socket::new(socket);
+        let opened = match asks {
+            Asks::Sse { channels, last_event_id } => {
+                let last = LastEventId::parse(last_event_id.as_deref().unwrap_or_default());
+                SseRow::open(&self.audience, row, &channels, &last, &mut self.rng)
+                    .map(|(sse, first)| (Transport::Sse(sse), first))
+            }
+        };
+        let (transport, first) = match opened {
+            Ok(opened) => opened,
+            Err(_) => {
+                // It fits into a socket that nothing was written to; one that is broken needs no reply.
+                _ = socket.write(&mut vec![refusal]);
+                return;
+            }
+        };
+        if socket.register(self.poll.registry(), Token(entry)).is_err() {
+            return;
+        }
+        // Connections made together must not be pinged together for ever.
+        let ping_at = now + PING_INTERVAL.mul_f64(self.rng.f64().mul_add(0.5, 0.5));
+        let mut opened = Row::new(socket, transport, [head, first], ping_at, place);
+        opened.due = self.wheel.enter(row, opened.next_due());
+        if !unread.is_empty() {
+            opened.receive(&mut unread.to_vec(), now);
+        }
+        self.rows.insert(opened);
+        self.metrics.rows.add(1);
+        self.write(row, now);
+    }
+
+    /// Goes on with the rooms that have news.
+    fn write_news(&mut self) {
+        let mut seats: Vec<Seat> = Vec::new();
+        for _ in 0..SLICES_PER_TURN {
+            self.passes.next_slice(&mut seats);
+            if seats.is_empty() && !self.passes.is_running() {
+                return;
+            }
+            let now = self.now();
+            for seat in seats.drain(..) {
+                if let Some(row) = self.rows.get_mut(seat.row as usize) {
+                    row.transport.session().note(seat.subscription);
+                    self.write(seat.row, now);
+                }
+            }
+        }
+    }
+
+    /// Writes what a row has.
+    fn write(&mut self, number: u32, now: Duration) {
+        let Some(row) = self.rows.get_mut(number as usize) else { return };
+        let had_state = row.has_state_place;
+        let n_states = self.n_states;
+        let flushed = row.flush(&mut self.scratch, now, || n_states < STATES_AT_ONCE);
+        if row.has_state_place && !had_state {
+            self.n_states += 1;
+        }
+        match flushed {
+            Flushed::Drained => self.rest(number),
+            Flushed::Blocked => {
+                self.metrics.blocked.increment();
+                self.expect(number);
+            }
+            Flushed::More => {
+                if !row.is_busy {
+                    row.is_busy = true;
+                    self.busy.push_back(number);
+                }
+            }
+            Flushed::NeedsStatePlace => {
+                if !row.waits_for_state {
+                    row.waits_for_state = true;
+                    self.state_queue.push_back(number);
+                    self.metrics.states_waiting.add(1);
+                }
+            }
+            Flushed::Gone(why) => self.remove(number, why),
+        }
+    }
+
+    /// A row's socket has taken everything: it is given no state any more, and can be read again.
+    fn rest(&mut self, number: u32) {
+        let Some(row) = self.rows.get_mut(number as usize) else { return };
+        if row.has_state_place && !row.transport.session().is_given_state() {
+            row.has_state_place = false;
+            self.n_states -= 1;
+        }
+        if std::mem::take(&mut row.is_put_off) {
+            // Whether it has been closed meanwhile is found by reading on.
+            self.unread.push((number, true));
+        }
+    }
+
+    /// Sees to it that the row is looked at when its next deadline has passed.
+    fn expect(&mut self, number: u32) {
+        if let Some(row) = self.rows.get_mut(number as usize) {
+            let due = row.next_due();
+            if due.as_secs() + 1 < u64::from(row.due) {
+                row.due = self.wheel.enter(number, due);
+            }
+        }
+    }
+
+    fn look_at(&mut self, event: &mio::event::Event, now: Duration) {
+        let number = event.token().0;
+        let Some(row) = self.rows.get_mut(number) else { return };
+        let number = number as u32;
+        if event.is_writable() {
+            row.unblock();
+            self.write(number, now);
+        }
+        if event.is_readable() || event.is_read_closed() || event.is_error() {
+            // What comes after this is told of again.
+            self.read(number, event.is_read_closed(), now);
+        }
+    }
+
+    /// Reads what is there, up to a slice; what is left has its turn later, as has the end if it `is_closed`.
+    fn read(&mut self, number: u32, is_closed: bool, now: Duration) {
+        let Some(row) = self.rows.get_mut(number as usize) else { return };
+        if row.is_full() {
+            row.is_put_off = true;
+            return;
+        }
+        match row.socket().read(&mut self.read) {
+            Ok(0) => return self.remove(number, Closed::Client),
+            Ok(n) => {
+                row.receive(&mut self.read[..n], now);
+                // Less than was asked for is all there was.
+                if n == self.read.len() || is_closed {
+                    self.unread.push((number, is_closed));
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+            Err(_) => return self.remove(number, Closed::Client),
+        }
+        self.write(number, now);
+        self.expect(number);
+    }
+
+    fn read_on(&mut self, now: Duration) {
+        for (number, is_closed) in std::mem::take(&mut self.unread) {
+            self.read(number, is_closed, now);
+        }
+    }
+
+    fn write_on(&mut self, now: Duration) {
+        for _ in 0..self.busy.len() {
+            let Some(number) = self.busy.pop_front() else { return };
+            if let Some(row) = self.rows.get_mut(number as usize) {
+                row.is_busy = false;
+                self.write(number, now);
+            }
+        }
+    }
+
+    /// Gives places that are free to those who wait for a state.
+    fn give_states(&mut self, now: Duration) {
+        while self.n_states < STATES_AT_ONCE
+            && let Some(number) = self.state_queue.pop_front()
+        {
+            self.metrics.states_waiting.subtract(1);
+            if let Some(row) = self.rows.get_mut(number as usize) {
+                row.waits_for_state = false;
+                self.write(number, now);
+            }
+        }
+    }
+
+    fn look_at_due(&mut self, now: Duration) {
+        let mut due = Vec::new();
+        self.wheel.take_due(now, &mut due);
+        for (number, second) in due {
+            // One that was entered again for another second has nothing to do in this one.
+            let Some(row) = self.rows.get_mut(number as usize).filter(|row| row.due == second)
+            else {
+                continue;
+            };
+            if let Some(why) = row.tick(now) {
+                self.remove(number, why);
+                continue;
+            }
+            row.due = self.wheel.enter(number, row.next_due());
+            self.write(number, now);
+        }
+    }
+
+    /// Lets go of as many rows as the time since the drain began asks for.
+    fn let_go(&mut self, now: Duration) {
+        if self.draining.is_none()
+            && let Some(over) = self.drain.get()
+        {
+            self.draining = Some((now, *over));
+            self.inbox.close();
+        }
+        let Some((since, over)) = self.draining else { return };
+        let left = (since + over).saturating_sub(now);
+        let open = self.rows.iter().filter(|(_, row)| !row.is_closing()).count();
+        let stay = match over.is_zero() {
+            true => 0,
+            // The same share of those who are left goes in each moment, so that they come back evenly.
+            false => (open as f64 * (left.as_secs_f64() / (left.as_secs_f64() + 0.01))) as usize,
+        };
+        let going: Vec<u32> = self
+            .rows
+            .iter()
+            .filter(|(_, row)| !row.is_closing())
+            .map(|(number, _)| number as u32)
+            .take(open.saturating_sub(stay))
+            .collect();
+        for number in going {
+            if let Some(row) = self.rows.get_mut(number as usize) {
+                row.close(Closed::Shutdown, now);
+                self.write(number, now);
+                self.expect(number);
+            }
+        }
+    }
+
+    fn remove(&mut self, number: u32, why: Closed) {
+        let row = self.rows.remove(number as usize);
+        if row.has_state_place {
+            self.n_states -= 1;
+        }
+        self.metrics.closed[why as usize].increment();
+        self.metrics.rows.subtract(1);
+    }
+}

@@ -1,0 +1,120 @@
+//! The few threads that do for partitions what takes long.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::{io, thread};
+
+use lineside_hub::Workers;
+use parking_lot::{Condvar, Mutex};
+
+type Job = Box<dyn FnOnce() + Send>;
+
+/// A bounded number of threads, and what they have to do. Dropped, they end; what they had not begun is dropped.
+pub(super) struct Pool {
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    todo: Mutex<Todo>,
+    more: Condvar,
+}
+
+#[derive(Default)]
+struct Todo {
+    /// Bound: who hands in has at most one under way for each room or row.
+    jobs: VecDeque<Job>,
+    is_over: bool,
+}
+
+impl Pool {
+    pub(super) fn start(threads: usize) -> io::Result<Self> {
+        let shared: Arc<Shared> = Arc::default();
+        for n in 0..threads.max(1) {
+            let shared = shared.clone();
+            let builder = thread::Builder::new().name(format!("worker-{n}"));
+            builder.spawn(move || shared.work())?;
+        }
+        Ok(Self { shared })
+    }
+}
+
+impl Shared {
+    fn work(&self) {
+        while let Some(job) = self.next() {
+            // A job that panics has been told of by the panic hook; the others must go on.
+            _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(job));
+        }
+    }
+
+    fn next(&self) -> Option<Job> {
+        let mut todo = self.todo.lock();
+        loop {
+            if todo.is_over {
+                return None;
+            }
+            if let Some(job) = todo.jobs.pop_front() {
+                return Some(job);
+            }
+            self.more.wait(&mut todo);
+        }
+    }
+}
+
+impl Workers for Pool {
+    fn run(&self, job: Job) {
+        let mut todo = self.shared.todo.lock();
+        if todo.is_over {
+            drop(todo);
+            return drop(job);
+        }
+        todo.jobs.push_back(job);
+        drop(todo);
+        self.shared.more.notify_one();
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        let jobs = {
+            let mut todo = self.shared.todo.lock();
+            todo.is_over = true;
+            std::mem::take(&mut todo.jobs)
+        };
+        self.shared.more.notify_all();
+        drop(jobs);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[test]
+    fn a_job_that_panics_takes_nobody_along() {
+        let pool = Pool::start(1).expect("a thread");
+        let (done, doing) = mpsc::channel();
+        pool.run(Box::new(|| panic!("on purpose, to see that the next job is done")));
+        pool.run(Box::new(move || done.send(7).expect("a listener")));
+        assert_eq!(doing.recv(), Ok(7));
+    }
+
+    #[test]
+    fn what_was_not_begun_is_dropped_with_the_pool() {
+        let pool = Pool::start(1).expect("a thread");
+        let (begin, begun) = mpsc::channel();
+        let (end, wait) = mpsc::channel::<()>();
+        pool.run(Box::new(move || {
+            begin.send(()).expect("a listener");
+            _ = wait.recv();
+        }));
+        begun.recv().expect("the first job began");
+        let (kept, lost) = mpsc::channel::<()>();
+        pool.run(Box::new(move || drop(kept)));
+        drop(pool);
+        assert!(lost.recv().is_err(), "the sender was dropped with its job");
+        drop(end);
+    }
+}

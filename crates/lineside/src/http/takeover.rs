@@ -1,0 +1,188 @@
+//! How a socket leaves HTTP: a handler answers with what the connection is to become, and the connection goes
+//! to a partition with its reply's head, its unread bytes and its place.
+//!
+//! hyper never learns of the reply: while it waits for one, its socket is taken back. Only a connection of
+//! HTTP/1 can go; on HTTP/2 many requests share it.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::task::{Context, Poll};
+
+use axum::response::{IntoResponse, Response};
+use bytes::{BufMut as _, Bytes, BytesMut};
+use http::response::Parts;
+use http::{HeaderValue, header};
+use lineside_wire::partition::Asks;
+use lineside_wire::sse::OpenError;
+use parking_lot::Mutex;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+
+use super::errors::Refusal;
+use super::limits;
+
+/// In a response's extensions: what its connection becomes. Taken once.
+#[derive(Debug, Clone)]
+pub(super) struct Takeover(Arc<Mutex<Option<Asks>>>);
+
+impl Takeover {
+    /// A reply after which the connection belongs to a partition.
+    pub(super) fn reply(head: impl IntoResponse, asks: Asks) -> Response {
+        let mut response = head.into_response();
+        response.extensions_mut().insert(Self(Arc::new(Mutex::new(Some(asks)))));
+        response
+    }
+}
+
+/// A reply that was not given to hyper.
+#[derive(Debug)]
+pub(super) struct Leaving {
+    pub(super) head: Bytes,
+    pub(super) asks: Asks,
+}
+
+/// Where a connection's service leaves such a reply for the connection's driver, and its socket what it knows.
+#[derive(Debug, Clone)]
+pub(super) struct Door(Arc<Inside>);
+
+#[derive(Debug)]
+struct Inside {
+    leaving: Mutex<Option<Leaving>>,
+    /// Everything that was written to the socket has been taken.
+    is_flushed: AtomicBool,
+}
+
+impl Door {
+    pub(super) fn new() -> Self {
+        let inside = Inside { leaving: Mutex::new(None), is_flushed: AtomicBool::new(true) };
+        Self(Arc::new(inside))
+    }
+
+    /// Gives a reply back, unless its connection is to leave: then it never ends.
+    pub(super) async fn pass(self, response: Response) -> Response {
+        let (mut parts, body) = response.into_parts();
+        let asks = parts.extensions.get::<Takeover>().and_then(|takeover| takeover.0.lock().take());
+        let Some(asks) = asks else { return Response::from_parts(parts, body) };
+        // The router measured the body that there is not.
+        parts.headers.remove(header::CONTENT_LENGTH);
+        *self.0.leaving.lock() = Some(Leaving { head: head(&parts), asks });
+        std::future::pending().await
+    }
+
+    /// Whether the connection can leave: it is to, and replies before have been taken whole.
+    pub(super) fn is_open(&self) -> bool {
+        self.0.is_flushed.load(Relaxed) && self.0.leaving.lock().is_some()
+    }
+
+    pub(super) fn take(&self) -> Option<Leaving> {
+        self.0.leaving.lock().take()
+    }
+}
+
+/// A reply's head as it goes over the wire. The connection ends with what follows it.
+fn head(parts: &Parts) -> Bytes {
+    let mut head = BytesMut::with_capacity(512);
+    head.put_slice(b"HTTP/1.1 ");
+    head.put_slice(parts.status.as_str().as_bytes());
+    head.put_u8(b' ');
+    head.put_slice(parts.status.canonical_reason().unwrap_or_default().as_bytes());
+    head.put_slice(b"\r\n");
+    for (name, value) in &parts.headers {
+        put_header(&mut head, name.as_str(), value.as_bytes());
+    }
+    if !parts.headers.contains_key(header::CONNECTION) {
+        put_header(&mut head, "connection", b"close");
+    }
+    if !parts.headers.contains_key(header::DATE) {
+        put_header(&mut head, "date", date().as_bytes());
+    }
+    head.put_slice(b"\r\n");
+    head.freeze()
+}
+
+#[expect(clippy::disallowed_methods, reason = "a reply's date is of real time, as hyper writes it")]
+fn date() -> String {
+    httpdate::fmt_http_date(std::time::SystemTime::now())
+}
+
+fn put_header(head: &mut BytesMut, name: &str, value: &[u8]) {
+    head.put_slice(name.as_bytes());
+    head.put_slice(b": ");
+    head.put_slice(value);
+    head.put_slice(b"\r\n");
+}
+
+/// A whole reply to one who comes when the node turns out to be full.
+pub(super) async fn refusal() -> Bytes {
+    let (mut parts, body) = Refusal::Channels(OpenError::Overloaded).into_response().into_parts();
+    let body = axum::body::to_bytes(body, limits::PAGE_BYTES_MAX).await.unwrap_or_default();
+    parts.headers.insert(header::CONTENT_LENGTH, HeaderValue::from(body.len()));
+    parts.headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+    [head(&parts), body].concat().into()
+}
+
+/// A socket that tells the door whether everything that was written to it has been taken.
+#[derive(Debug)]
+pub(super) struct Watched {
+    socket: TcpStream,
+    door: Door,
+}
+
+impl Watched {
+    pub(super) fn new(socket: TcpStream, door: Door) -> Self {
+        Self { socket, door }
+    }
+
+    pub(super) fn into_inner(self) -> TcpStream {
+        self.socket
+    }
+}
+
+impl AsyncRead for Watched {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_read(cx, into)
+    }
+}
+
+impl AsyncWrite for Watched {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.door.0.is_flushed.store(false, Relaxed);
+        Pin::new(&mut self.socket).poll_write(cx, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        pieces: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.door.0.is_flushed.store(false, Relaxed);
+        Pin::new(&mut self.socket).poll_write_vectored(cx, pieces)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.socket.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let flushed = Pin::new(&mut self.socket).poll_flush(cx);
+        // hyper flushes when its own buffer is empty.
+        if flushed.is_ready() {
+            self.door.0.is_flushed.store(true, Relaxed);
+        }
+        flushed
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_shutdown(cx)
+    }
+}
