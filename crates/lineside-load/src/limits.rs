@@ -19,8 +19,9 @@ pub(crate) const DURATION_MAX: Duration = Duration::from_secs(24 * 3_600);
 pub(crate) const DESCRIPTORS_KEPT: u64 = 64;
 /// Sessions from one loopback address: its ephemeral ports are 28,000 on an untouched Linux.
 pub(crate) const SESSIONS_PER_ADDRESS: usize = 10_000;
-/// Connections that are opened and not yet answered: fewer than a listener's usual backlog.
-pub(crate) const UNANSWERED_MAX: usize = 256;
+/// Connections that are opened and not yet answered: fewer than the smallest usual backlog of a listener, 128, beyond
+/// which a connection is tried again only after a second.
+pub(crate) const UNANSWERED_MAX: usize = 100;
 /// Connections opened between two looks at the sockets.
 pub(crate) const OPENED_AT_ONCE: usize = 32;
 /// For so long nothing may move at all while sessions are opened.

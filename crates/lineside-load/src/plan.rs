@@ -1,7 +1,7 @@
 //! What a run is to do, checked before anything is opened.
 
 use std::fmt;
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs as _};
 use std::time::Duration;
 
 use lineside_wire::centrifuge;
@@ -112,9 +112,9 @@ impl Target {
         })
     }
 
-    /// Whether the server is on this machine's loopback, where clients may have many addresses.
+    /// Whether the server is on this machine's loopback, where clients may have many addresses; that is so on Linux.
     pub(crate) fn is_on_loopback(&self) -> bool {
-        matches!(self.address.ip(), IpAddr::V4(ip) if ip.is_loopback())
+        cfg!(target_os = "linux") && matches!(self.address.ip(), IpAddr::V4(ip) if ip.is_loopback())
     }
 
     /// Its name and port, as a request says them.
@@ -272,6 +272,8 @@ pub(crate) struct Share {
     pub(crate) first: usize,
     /// How many it has.
     pub(crate) sessions: usize,
+    /// The loopback address that the first session of the run has, where it has one of its own.
+    pub(crate) loopback: Ipv4Addr,
 }
 
 /// Splits a run over `processes`, as evenly as it goes.
@@ -279,10 +281,13 @@ pub(crate) fn shares(plan: &Plan, processes: usize) -> Vec<Share> {
     let ramp = plan.ramp.map(|ramp| ramp / processes as f64);
     let plan = Plan { ramp, ..plan.clone() };
     let begin = |process: usize| plan.sessions * process / processes;
+    // Ports of a run before this one are not free for a minute, and looking for others takes long.
+    let loopback = Ipv4Addr::new(127, fastrand::u8(1..=250), fastrand::u8(..), 1);
     let share = |process| Share {
         plan: plan.clone(),
         first: begin(process),
         sessions: begin(process + 1) - begin(process),
+        loopback,
     };
     (0..processes).map(share).collect()
 }
@@ -319,7 +324,7 @@ pub(crate) mod tests {
     #[test]
     fn an_address_is_read() {
         let target = Target::find("https://127.0.0.1/lineside/").expect("an address");
-        assert!(target.tls && target.is_on_loopback());
+        assert!(target.tls && target.is_on_loopback() == cfg!(target_os = "linux"));
         assert_eq!(target.address.port(), 443);
         let request = target.request("GET", "/events");
         assert!(

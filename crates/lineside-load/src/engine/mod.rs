@@ -8,6 +8,7 @@ mod stream;
 mod turn;
 
 use std::io;
+use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use bytes::BytesMut;
@@ -63,6 +64,7 @@ pub(crate) struct Measured {
 pub(crate) struct Engine {
     plan: Plan,
     first: usize,
+    loopback: Ipv4Addr,
     language: Language,
     tls: Option<Tls>,
     poll: Poll,
@@ -100,7 +102,8 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 
 impl Engine {
     pub(crate) fn new(share: Share) -> Result<Self, Failure> {
-        let Share { plan, first, sessions } = share;
+        let before = Process::own().usage();
+        let Share { plan, first, sessions, loopback } = share;
         let tls = plan.target.tls.then(|| Tls::to(&plan.target.host)).transpose()?;
         let poll =
             Poll::new().map_err(|error| Failure::Unreachable(format!("no epoll: {error}")))?;
@@ -111,6 +114,7 @@ impl Engine {
             rows: (0..sessions).map(|_| None).collect(),
             plan,
             first,
+            loopback,
             language,
             tls,
             poll,
@@ -130,7 +134,7 @@ impl Engine {
             complete: Histogram::new().local(),
             ready: 0,
             moved: clock::now(),
-            before: Process::own().usage(),
+            before,
         })
     }
 

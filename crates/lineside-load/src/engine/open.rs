@@ -83,9 +83,8 @@ impl Engine {
 
     /// On loopback an address of its own for every so many sessions, so that ports suffice.
     fn source(&self, index: usize) -> Option<SocketAddr> {
-        const FIRST: u32 = Ipv4Addr::LOCALHOST.to_bits();
         let block = u32::try_from((self.first + index) / SESSIONS_PER_ADDRESS).ok()?;
-        let ip = IpAddr::V4(Ipv4Addr::from_bits(FIRST + block));
+        let ip = IpAddr::V4(Ipv4Addr::from_bits(self.loopback.to_bits() + block));
         self.plan.target.is_on_loopback().then_some(SocketAddr::new(ip, 0))
     }
 }

@@ -157,18 +157,18 @@ fn draw_rule(svg: &mut String, y: f64, label: &str) {
     );
 }
 
-/// A line through the points that are there; a point by itself is a dot.
+/// A line through the points that are there; a point by itself is a short line of its own.
 fn path(points: impl Iterator<Item = Option<(f64, f64)>>) -> String {
-    let (mut path, mut goes_on) = (String::new(), false);
-    for point in points {
-        if let Some((x, y)) = point {
-            let step = if goes_on { "L" } else { "M" };
-            _ = write!(path, "{step}{x:.1} {y:.1}");
-            if !goes_on {
-                path.push_str("h0.1");
-            }
+    let points: Vec<Option<(f64, f64)>> = points.collect();
+    let mut path = String::new();
+    for stretch in points.split(Option::is_none) {
+        for (n, (x, y)) in stretch.iter().flatten().enumerate() {
+            _ = match (n, stretch.len()) {
+                (_, 1) => write!(path, "M{:.1} {y:.1}h6", x - 3.0),
+                (0, _) => write!(path, "M{x:.1} {y:.1}"),
+                _ => write!(path, "L{x:.1} {y:.1}"),
+            };
         }
-        goes_on = point.is_some();
     }
     path
 }
@@ -202,7 +202,7 @@ mod tests {
     #[test]
     fn a_line_has_no_points_where_nothing_arrived() {
         let points = [Some((1.0, 2.0)), Some((2.0, 3.0)), None, Some((4.0, 5.0))];
-        assert_eq!(path(points.into_iter()), "M1.0 2.0h0.1L2.0 3.0M4.0 5.0h0.1");
+        assert_eq!(path(points.into_iter()), "M1.0 2.0L2.0 3.0M1.0 5.0h6");
         assert_eq!(path(std::iter::empty()), "");
     }
 
