@@ -17,6 +17,7 @@ use crate::engine::{Tls, count};
 use crate::limits::{ANSWER_BYTES_MAX, PUBLISH_ANSWER_MAX};
 use crate::message::own_data;
 use crate::plan::{Plan, Publishing};
+use crate::run::advice;
 
 /// How long a connection may take to open.
 const CONNECT_MAX: Duration = Duration::from_secs(5);
@@ -69,7 +70,11 @@ impl Publisher {
             Ok((status, _)) => Err(Failure::Unreachable(format!(
                 "the server API answered {status}; look into the server's log"
             ))),
-            Err(error) => Err(Failure::Unreachable(format!("the server API does not answer: {error}"))),
+            Err(error) => {
+                let why = error.to_string();
+                let advice = advice(&why);
+                Err(Failure::Unreachable(format!("the server API does not answer: {why}; {advice}")))
+            }
         }
     }
 

@@ -98,12 +98,19 @@ fn nobody_came_in(plan: &Plan, connected: &[Connected]) -> Failure {
     let given_up = |(reason, _): &&(String, u64)| !reason.starts_with("given up");
     let most = reasons.iter().filter(given_up).max_by_key(|(_, times)| *times);
     let why = most.map_or("no session got through", |(reason, _)| reason.as_str());
-    let advice = if why.contains("listens") {
+    Failure::Unreachable(format!("{}: {why}; {}", plan.target.url, advice(why)))
+}
+
+/// What to do about it.
+pub(crate) fn advice(why: &str) -> &'static str {
+    let all = |words: &[&str]| words.iter().all(|word| why.contains(word));
+    if all(&["listens"]) {
         "start it, or correct the address"
-    } else if why.contains("404") && why.contains("Not Found") {
+    } else if all(&["certificate"]) {
+        "name a file with certificates to trust in SSL_CERT_FILE"
+    } else if all(&["404", "Not Found"]) {
         "is it another server, an unknown channel, or another --transport?"
     } else {
         "look into the server's log"
-    };
-    Failure::Unreachable(format!("{}: {why}; {advice}", plan.target.url))
+    }
 }

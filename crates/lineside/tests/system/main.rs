@@ -12,6 +12,7 @@ mod commands;
 mod documents;
 mod events;
 mod faults;
+mod load;
 mod metrics;
 mod own_feeds;
 mod pages;

@@ -1,0 +1,100 @@
+//! `lineside load`, as an operator runs it against a demo.
+
+use std::process::Output;
+
+use serde_json::Value;
+
+use crate::support::process::lineside;
+use crate::support::shared_demo;
+
+#[track_caller]
+fn check(arguments: &[&str], code: i32) -> String {
+    let arguments = [&["load"], arguments].concat();
+    let Output { status, stdout, stderr } =
+        lineside(&arguments).env_remove("LINESIDE_API_KEY").output().unwrap();
+    let said = String::from_utf8(stdout).unwrap() + &String::from_utf8(stderr).unwrap();
+    assert_eq!(status.code(), Some(code), "{arguments:?}\n{said}");
+    said
+}
+
+/// Runs against the shared city for four seconds, two polls of it at least.
+fn run(more: &[&str]) -> (String, Value, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let [json, graph] = ["load.json", "load.svg"].map(|name| folder.path().join(name));
+    let (url, json_text, graph_text) =
+        (shared_demo(), json.to_str().unwrap(), graph.to_str().unwrap());
+    let usual = [
+        &url,
+        "--sessions",
+        "30",
+        "--channel",
+        "feed/city",
+        "--transport",
+        "sse",
+        "--duration",
+        "4s",
+        "--json",
+        json_text,
+        "--graph",
+        graph_text,
+    ];
+    let said = check(&[&usual, more].concat(), 0);
+    let figures = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+    (said, figures, std::fs::read_to_string(&graph).unwrap())
+}
+
+#[test]
+fn a_demo_loses_nothing_and_the_figures_say_so() {
+    let (said, figures, graph) = run(&[]);
+    assert!(said.contains("30 sessions over sse on feed/city"), "{said}");
+    assert_eq!(figures["connect"]["ready"], 30);
+    assert_eq!(figures["deliveries"]["missing"], 0);
+    let publications = figures["deliveries"]["publications"].as_u64().unwrap();
+    assert!(publications >= 1, "{figures}");
+    assert!(figures["connect"]["complete_ms"]["last"].as_f64().unwrap() > 0.0);
+    // The city runs in this process, which is found by its port.
+    assert_eq!(figures["server_process"]["process"], std::process::id());
+    assert!(graph.starts_with("<svg "));
+}
+
+#[test]
+fn several_processes_are_merged() {
+    let (said, figures, _) = run(&["--processes", "3", "--ramp", "200/s"]);
+    assert!(said.contains("processes of ours: 3"), "{said}");
+    assert_eq!((&figures["connect"]["ready"], &figures["processes"]), (&30.into(), &3.into()));
+    let deliveries = &figures["deliveries"];
+    assert_eq!(deliveries["missing"], 0);
+    let publications = deliveries["publications"].as_u64().unwrap();
+    assert!(publications >= 1 && deliveries["deliveries"].as_u64().unwrap() >= 30 * publications);
+}
+
+#[test]
+fn what_cannot_be_measured_is_said_with_what_to_do() {
+    let nobody = ["http://127.0.0.1:1", "--sessions", "2", "--channel", "feed/city"];
+    assert!(check(&nobody, 3).contains("nobody listens there; start it"));
+    let unknown = ["--sessions", "2", "--channel", "feed/nowhere", "--transport", "sse"];
+    let said = check(&[&[shared_demo().as_str()], &unknown[..]].concat(), 3);
+    assert!(said.contains("404") && said.contains("feed/nowhere"), "{said}");
+    let url = "http://127.0.0.1:1";
+    assert!(check(&[url, "--sessions", "2"], 2).contains("--channel feed/<feed>"));
+    assert!(check(&[url, "--sessions", "2", "--publish", "1"], 2).contains("LINESIDE_API_KEY"));
+    assert!(check(&[url], 2).contains("--sessions"));
+    assert!(check(&[url, "--sessions", "0", "--channel", "a/b"], 2).contains("at least 1"));
+}
+
+#[test]
+fn its_help_explains_it_with_examples() {
+    let help = check(&["--help"], 0);
+    for word in [
+        "--sessions",
+        "--publish",
+        "--graph",
+        "--ramp",
+        "Examples:",
+        "LINESIDE_API_KEY=",
+        "SSL_CERT_FILE",
+    ] {
+        assert!(help.contains(word), "{word}: {help}");
+    }
+    assert!(!help.contains("--worker"), "{help}");
+}
