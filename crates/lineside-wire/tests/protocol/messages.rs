@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use bytes::{Bytes, BytesMut};
 use lineside_wire::centrifuge::message::*;
-use lineside_wire::centrifuge::{BadCommand, Command, Commands, Format, Reply, Request, codes};
+use lineside_wire::centrifuge::{
+    BadCommand, ClientLimits, Command, Commands, Format, Reply, Request, codes,
+};
 use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;
@@ -317,10 +319,14 @@ fn many_channels_of_a_connect_take_little_more_than_their_message() {
 }
 
 #[test]
-fn the_documentation_shows_the_table_of_codes() {
+fn the_documentation_shows_the_codes_and_the_rate() {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/protocol/websocket.md");
     let page = std::fs::read_to_string(page).expect("docs/protocol/websocket.md");
     for line in codes::table().lines() {
         assert!(page.contains(line), "docs/protocol/websocket.md lacks: {line}");
     }
+    let ClientLimits { commands_burst, commands_per_second, .. } = ClientLimits::default();
+    let (thousands, rest) = (commands_burst / 1_000, commands_burst % 1_000);
+    let rate = format!("{thousands},{rest:03} at once and {commands_per_second} a second");
+    assert!(page.contains(&rate), "docs/protocol/websocket.md lacks: {rate}");
 }
