@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use serde::{Deserialize, Serialize};
@@ -33,6 +33,8 @@ impl Process {
 
     /// Who listens there: the holder of the listening socket, if it is on this machine and may be looked at.
     pub(crate) fn listening_on(address: SocketAddr) -> Option<Self> {
+        // Only an address of this machine can be bound; who listens on the same port here is somebody else.
+        UdpSocket::bind((address.ip(), 0)).ok()?;
         let tables = ["/proc/net/tcp", "/proc/net/tcp6"];
         let inode = tables.iter().find_map(|table| {
             let table = fs::read_to_string(table).ok()?;
@@ -128,6 +130,9 @@ mod tests {
             address.set_ip("127.0.0.1".parse().expect("an address"));
             let elsewhere = ip == "127.0.0.9";
             assert_eq!(Process::listening_on(address).is_none(), elsewhere, "{ip}");
+            // An address for documentation (RFC 5737), which no machine has.
+            address.set_ip("192.0.2.1".parse().expect("an address"));
+            assert_eq!(Process::listening_on(address), None, "{ip}");
         }
     }
 
