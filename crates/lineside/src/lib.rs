@@ -14,6 +14,7 @@ pub mod cli;
 mod config;
 mod data_dir;
 mod demo;
+mod gate;
 mod http;
 mod latencies;
 mod metrics;

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use bytes::Bytes;
-use lineside_hub::HubConfig;
+use lineside_hub::{HubConfig, SessionLimits};
 use lineside_ingest::{Ingest, Options};
 use lineside_sync::{Clock, RealClock};
+use lineside_wire::centrifuge::{ClientLimits, Service};
 use lineside_wire::partition::{self, Partitions};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -17,6 +18,7 @@ use crate::app::{App, Parts};
 use crate::config::Config;
 use crate::data_dir::Claim;
 use crate::demo::Demo;
+use crate::gate::Gate;
 use crate::http;
 use crate::metrics::Metrics;
 use crate::patience::within;
@@ -84,8 +86,15 @@ pub async fn start(start: Start) -> anyhow::Result<Running> {
     let threads = partition::Config {
         partitions: std::thread::available_parallelism().map_or(1, usize::from),
         workers: STATE_WORKERS,
+        sessions: SessionLimits::default(),
     };
-    let partitions = Partitions::start(ingest.hub(), Arc::new(RealClock::new()), threads, seed);
+    let service = Arc::new(Service {
+        hub: Arc::clone(ingest.hub()),
+        gate: Arc::new(Gate::new(Arc::clone(ingest.hub()))),
+        limits: ClientLimits::default(),
+        version: env!("CARGO_PKG_VERSION"),
+    });
+    let partitions = Partitions::start(&service, Arc::new(RealClock::new()), threads, seed);
     let partitions = Arc::new(partitions.context("cannot start the threads for sessions")?);
     let app = App::new(Parts {
         ingest,

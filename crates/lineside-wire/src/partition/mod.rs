@@ -5,7 +5,7 @@
 //! them and read their requests. Its turn: newcomers; rooms with news, each in slices, in turn; sockets that
 //! can be read or take more; states, so many at a time; what is due.
 //!
-//! - [`Partitions`]: all of them, and the workers that read states
+//! - [`Partitions`]: all of them, and the workers that read states and check tokens
 //! - [`Newcomer`]: a connection that is handed over
 //! - [`Metrics`], [`Closed`]: what became of them
 
@@ -28,10 +28,12 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use bytes::Bytes;
-use lineside_hub::Hub;
+use lineside_hub::SessionLimits;
 use lineside_sync::Clock;
 use lineside_sync::mailbox::{self, Options, Sender, TrySendError};
 use parking_lot::Mutex;
+
+use crate::centrifuge::{Format, Service};
 
 pub use self::metrics::{Closed, Metrics};
 
@@ -65,6 +67,13 @@ pub enum Asks {
         /// As the client sent it.
         last_event_id: Option<Box<str>>,
     },
+    /// The Centrifuge protocol over WebSocket; the head says 101.
+    WebSocket {
+        /// How messages are written.
+        format: Format,
+        /// Messages may be compressed.
+        deflate: bool,
+    },
 }
 
 /// How many threads there are.
@@ -72,8 +81,10 @@ pub enum Asks {
 pub struct Config {
     /// Threads with sockets; at least one.
     pub partitions: usize,
-    /// Threads that read states; at least one.
+    /// Threads that read states and check tokens; at least one.
     pub workers: usize,
+    /// What a session over WebSocket may do.
+    pub sessions: SessionLimits,
 }
 
 /// All partitions of a node. Dropped, they close their connections and end.
@@ -88,13 +99,13 @@ pub struct Partitions {
 }
 
 impl Partitions {
-    /// Starts the threads. `clock` tells the time by which sockets are judged: real time, whatever the hub's is.
+    /// Starts the threads for the service's hub. `clock` tells the time by which sockets are judged: real time, whatever the hub's is.
     /// `seed` decides what is random: pauses before a return, the phase of pings.
     ///
     /// # Errors
     /// When the system has no thread or no poller left.
     pub fn start(
-        hub: &Arc<Hub>,
+        service: &Arc<Service>,
         clock: Arc<dyn Clock>,
         config: Config,
         seed: u64,
@@ -107,7 +118,8 @@ impl Partitions {
         for n in 0..config.partitions.max(1) {
             let (sender, inbox) = mailbox::new(Options::with_credits(NEWCOMERS_MAX));
             let given = Given {
-                hub: hub.clone(),
+                service: service.clone(),
+                sessions: config.sessions,
                 clock: clock.clone(),
                 inbox,
                 workers: workers.clone(),

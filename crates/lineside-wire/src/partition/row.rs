@@ -12,7 +12,8 @@ use super::limits::{
 };
 use super::metrics::Closed;
 use super::socket::Socket;
-use super::transport::Transport;
+use super::transport::{Ending, Next, Transport};
+use crate::centrifuge::Codecs;
 
 /// Held as long as the connection is open: its place among those allowed.
 pub(super) type Place = Box<dyn Any + Send>;
@@ -40,7 +41,26 @@ pub(super) struct Row {
     pub(super) is_busy: bool,
     /// It is to be read when the socket has taken the replies.
     pub(super) is_put_off: bool,
+    /// What it waits for before it is read on.
+    waits: Waits,
+    /// It has been said that nothing more will be written.
+    is_finished: bool,
     _place: Place,
+}
+
+/// What is kept from one row to the next.
+#[derive(Default)]
+pub(super) struct Tools {
+    /// Pieces on their way to a socket.
+    scratch: Vec<Bytes>,
+    codecs: Codecs,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Waits {
+    No,
+    Drained,
+    Checked,
 }
 
 /// How far a row came with its writing.
@@ -80,6 +100,8 @@ impl Row {
             waits_for_state: false,
             is_busy: false,
             is_put_off: false,
+            waits: Waits::No,
+            is_finished: false,
             _place: place,
         }
     }
@@ -102,42 +124,43 @@ impl Row {
     /// `may_state` gives a place among those that are given a state, if there is one.
     pub(super) fn flush(
         &mut self,
-        scratch: &mut Vec<Bytes>,
+        tools: &mut Tools,
         now: Duration,
         mut may_state: impl FnMut() -> bool,
     ) -> Flushed {
         if self.is_blocked {
             return Flushed::Blocked;
         }
+        let Tools { scratch, codecs } = tools;
         scratch.clear();
         scratch.extend(self.out.drain(..));
         let mut bytes: usize = scratch.iter().map(Bytes::len).sum();
-        let mut rest = None;
+        let mut rest = Flushed::More;
         while bytes < SLICE_BYTES && scratch.len() + 4 <= PIECES_MAX && self.closing.is_none() {
             if !self.has_state_place && self.transport.session().is_given_state() {
                 self.has_state_place = may_state();
                 if !self.has_state_place {
-                    rest = Some(Flushed::NeedsStatePlace);
+                    rest = Flushed::NeedsStatePlace;
                     break;
                 }
             }
             let before = scratch.len();
-            if !self.transport.next(scratch) {
-                rest = Some(Flushed::Drained);
+            if !self.transport.next(scratch, codecs) {
+                rest = Flushed::Drained;
                 break;
             }
             bytes += scratch[before..].iter().map(Bytes::len).sum::<usize>();
         }
-        if let Some(why) = self.transport.ended()
-            && self.closing.is_none()
+        if self.closing.is_none()
+            && let Some(Ending { why, last }) = self.transport.ended()
         {
+            scratch.extend(last);
             self.closing = Some((why, now + FAREWELL_MAX));
         }
-        self.write(scratch, now).unwrap_or(match (rest, self.closing) {
-            (_, Some((why, _))) => self.said_last(why),
-            (Some(rest), None) => rest,
-            (None, None) => Flushed::More,
-        })
+        if let Some(flushed) = self.write(scratch, now) {
+            return flushed;
+        }
+        self.closing.map_or(rest, |(why, _)| self.said_last(why))
     }
 
     /// `None` when all was taken.
@@ -163,34 +186,85 @@ impl Row {
     /// Everything has been said. Who closes first waits for the other: what is unread must not reset what was
     /// written.
     fn said_last(&mut self, why: Closed) -> Flushed {
-        self.socket.finish();
-        if self.transport.waits_for_farewell() {
-            return Flushed::Drained;
+        if !self.transport.waits_for_farewell(why) {
+            return Flushed::Gone(why);
         }
-        Flushed::Gone(why)
+        if !self.is_finished {
+            self.is_finished = true;
+            self.socket.finish();
+        }
+        Flushed::Drained
     }
 
-    /// Takes what was read.
-    pub(super) fn receive(&mut self, bytes: &mut [u8], now: Duration) {
+    /// Takes what was read. The token that a worker is to check, if there is one.
+    pub(super) fn receive(
+        &mut self,
+        bytes: &mut [u8],
+        now: Duration,
+        tools: &mut Tools,
+    ) -> Option<Box<str>> {
         if self.closing.is_some() {
-            return;
+            return None;
         }
-        if let Some(why) = self.transport.receive(bytes, now, &mut self.out) {
-            self.closing = Some((why, now + FAREWELL_MAX));
+        let next = self.transport.receive(bytes, now, &mut tools.codecs, &mut self.out);
+        self.go_on(next, now)
+    }
+
+    /// Goes on where receiving stopped short; as [`receive`](Self::receive).
+    pub(super) fn resume(&mut self, now: Duration, tools: &mut Tools) -> Option<Box<str>> {
+        self.waits = Waits::No;
+        if self.closing.is_some() {
+            return None;
+        }
+        let next = self.transport.resume(now, &mut tools.codecs, &mut self.out);
+        self.go_on(next, now)
+    }
+
+    fn go_on(&mut self, next: Next, now: Duration) -> Option<Box<str>> {
+        match next {
+            Next::Ready => None,
+            Next::WhenDrained => {
+                self.waits = Waits::Drained;
+                None
+            }
+            Next::WhenChecked(token) => {
+                self.waits = Waits::Checked;
+                Some(token)
+            }
+            Next::End(ending) => {
+                self.end(ending, now);
+                None
+            }
         }
     }
 
-    /// Whether replies have piled up: the client reads first, and asks then.
+    fn end(&mut self, Ending { why, last }: Ending, now: Duration) {
+        self.out.extend(last);
+        self.closing = Some((why, now + FAREWELL_MAX));
+    }
+
+    /// Whether it is not to be read at present: it waits to be resumed, or replies have piled up.
     pub(super) fn is_full(&self) -> bool {
-        !self.out.is_empty() && self.out.iter().map(Bytes::len).sum::<usize>() > OUTBOX_BYTES
+        let piled_up = || self.out.iter().map(Bytes::len).sum::<usize>() > OUTBOX_BYTES;
+        self.waits != Waits::No || piled_up()
+    }
+
+    /// Whether it waits only for the socket to take the replies.
+    pub(super) fn resumes_when_drained(&self) -> bool {
+        self.waits == Waits::Drained
     }
 
     /// Ends it from our side: a farewell, then the socket is closed.
     pub(super) fn close(&mut self, why: Closed, now: Duration) {
         if self.closing.is_none() {
-            self.transport.farewell(why, &mut self.out);
-            self.closing = Some((why, now + FAREWELL_MAX));
+            let last = self.transport.farewell(why);
+            self.end(Ending { why, last }, now);
         }
+    }
+
+    /// Why it is over now that the other side has closed.
+    pub(super) fn gone(&self) -> Closed {
+        self.closing.map_or(Closed::Client, |(why, _)| why)
     }
 
     /// Looks at its deadlines. Says why it is over, if one has passed.
@@ -201,8 +275,8 @@ impl Row {
         if self.stalled_since.is_some_and(|since| now >= since + STALL_MAX) {
             return Some(Closed::Slow);
         }
-        if let Some(why) = self.transport.overdue(now) {
-            self.close(why, now);
+        if let Some(ending) = self.transport.look_in(now, &mut self.out) {
+            self.end(ending, now);
             return None;
         }
         if now >= self.ping_at {

@@ -7,10 +7,11 @@ use std::task::{Wake, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
-use lineside_hub::{Audience, Hub, Listener, Seat};
+use lineside_hub::{Audience, Listener, Seat, SessionLimits, Workers as _};
 use lineside_sync::Clock;
 use lineside_sync::mailbox::Receiver;
 use mio::{Events, Poll, Token};
+use parking_lot::Mutex;
 use slab::Slab;
 
 use super::limits::{
@@ -18,12 +19,13 @@ use super::limits::{
 };
 use super::metrics::{Closed, Metrics};
 use super::passes::Passes;
-use super::row::{Flushed, Row};
+use super::row::{Flushed, Row, Tools};
 use super::socket::Socket;
 use super::transport::Transport;
 use super::wheel::Wheel;
 use super::workers::Pool;
 use super::{Asks, Newcomer};
+use crate::centrifuge::{Client, Connection, Service};
 use crate::sse::{LastEventId, SseRow};
 
 /// The poller's own wake-up.
@@ -52,9 +54,24 @@ impl Wake for Alarm {
     }
 }
 
+/// What workers tell of tokens that they have checked.
+struct Checked {
+    /// Rows, and the connections' names: a row may be another's by now. Bound: each row once.
+    rows: Mutex<Vec<(u32, Arc<str>)>>,
+    alarm: Arc<Alarm>,
+}
+
+impl Checked {
+    fn tell(&self, row: u32, id: Arc<str>) {
+        self.rows.lock().push((row, id));
+        self.alarm.ring();
+    }
+}
+
 /// What a partition is given.
 pub(super) struct Given {
-    pub(super) hub: Arc<Hub>,
+    pub(super) service: Arc<Service>,
+    pub(super) sessions: SessionLimits,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) inbox: Receiver<Box<Newcomer>>,
     pub(super) workers: Arc<Pool>,
@@ -78,6 +95,8 @@ pub(super) struct Partition {
     passes: Passes,
     /// With more to write than one slice. Bound: each row once.
     busy: VecDeque<u32>,
+    /// That go on where they stopped short. Bound: each row once per turn.
+    resuming: Vec<u32>,
     /// That are to be read further, and whether the other side has closed. Bound: each row once per turn.
     unread: Vec<(u32, bool)>,
     /// Rows that wait for a place among those that are given a state. Bound: each row once.
@@ -86,20 +105,25 @@ pub(super) struct Partition {
     n_states: usize,
     wheel: Wheel,
     rng: fastrand::Rng,
-    /// Pieces on their way to a socket, kept from one row to the next.
-    scratch: Vec<Bytes>,
+    tools: Tools,
+    workers: Arc<Pool>,
+    /// Rows whose tokens have been checked.
+    checked: Arc<Checked>,
+    service: Arc<Service>,
+    sessions: SessionLimits,
     /// What is read, kept from one row to the next.
     read: Box<[u8]>,
 }
 
 impl Partition {
     pub(super) fn new(given: Given) -> io::Result<Self> {
-        let Given { hub, clock, inbox, workers, metrics, drain, seed } = given;
+        let Given { service, sessions, clock, inbox, workers, metrics, drain, seed } = given;
         let poll = Poll::new()?;
         let alarm = Arc::new(Alarm(mio::Waker::new(poll.registry(), ALARM)?));
+        let checked = Arc::new(Checked { rows: Mutex::default(), alarm: alarm.clone() });
         let now = clock.monotonic();
         Ok(Self {
-            audience: Audience::new(&hub, alarm.clone(), workers),
+            audience: Audience::new(&service.hub, alarm.clone(), workers.clone()),
             clock,
             inbox,
             metrics,
@@ -111,12 +135,17 @@ impl Partition {
             rows: Slab::new(),
             passes: Passes::default(),
             busy: VecDeque::new(),
+            resuming: Vec::new(),
             unread: Vec::new(),
             state_queue: VecDeque::new(),
             n_states: 0,
             wheel: Wheel::new(now),
             rng: fastrand::Rng::with_seed(seed),
-            scratch: Vec::new(),
+            tools: Tools::default(),
+            workers,
+            checked,
+            service,
+            sessions,
             read: vec![0; READ_SLICE_BYTES].into(),
         })
     }
@@ -145,6 +174,7 @@ impl Partition {
                     self.look_at(event, now);
                 }
             }
+            self.resume(now);
             self.read_on(now);
             self.write_on(now);
             self.give_states(now);
@@ -162,7 +192,10 @@ impl Partition {
     }
 
     fn timeout(&mut self) -> Duration {
-        let has_more = self.passes.is_running() || !self.busy.is_empty() || !self.unread.is_empty();
+        let has_more = self.passes.is_running()
+            || !self.busy.is_empty()
+            || !self.unread.is_empty()
+            || !self.resuming.is_empty();
         if has_more || !self.inbox.wake_by(&self.waker) {
             return Duration::ZERO;
         }
@@ -198,6 +231,13 @@ impl Partition {
                 SseRow::open(&self.audience, row, &channels, &last, &mut self.rng)
                     .map(|(sse, first)| (Transport::Sse(sse), first))
             }
+            Asks::WebSocket { format, deflate } => {
+                let session = self.audience.session(row, self.sessions);
+                let id = self.rng.u128(..);
+                let client = Client::new(self.service.clone(), session, format, deflate, id, now);
+                let connection = Connection::new(client, deflate);
+                Ok((Transport::WebSocket(Box::new(connection)), Bytes::new()))
+            }
         };
         let (transport, first) = match opened {
             Ok(opened) => opened,
@@ -214,11 +254,11 @@ impl Partition {
         let ping_at = now + PING_INTERVAL.mul_f64(self.rng.f64().mul_add(0.5, 0.5));
         let mut opened = Row::new(socket, transport, [head, first], ping_at, place);
         opened.due = self.wheel.enter(row, opened.next_due());
-        if !unread.is_empty() {
-            opened.receive(&mut unread.to_vec(), now);
-        }
         self.rows.insert(opened);
         self.metrics.rows.add(1);
+        if !unread.is_empty() {
+            self.receive(row, &mut unread.to_vec(), now);
+        }
         self.write(row, now);
     }
 
@@ -245,7 +285,7 @@ impl Partition {
         let Some(row) = self.rows.get_mut(number as usize) else { return };
         let had_state = row.has_state_place;
         let n_states = self.n_states;
-        let flushed = row.flush(&mut self.scratch, now, || n_states < STATES_AT_ONCE);
+        let flushed = row.flush(&mut self.tools, now, || n_states < STATES_AT_ONCE);
         if row.has_state_place && !had_state {
             self.n_states += 1;
         }
@@ -279,7 +319,9 @@ impl Partition {
             row.has_state_place = false;
             self.n_states -= 1;
         }
-        if std::mem::take(&mut row.is_put_off) {
+        if row.resumes_when_drained() {
+            self.resuming.push(number);
+        } else if std::mem::take(&mut row.is_put_off) {
             // Whether it has been closed meanwhile is found by reading on.
             self.unread.push((number, true));
         }
@@ -317,9 +359,14 @@ impl Partition {
             return;
         }
         match row.socket().read(&mut self.read) {
-            Ok(0) => return self.remove(number, Closed::Client),
+            Ok(0) => {
+                let why = row.gone();
+                return self.remove(number, why);
+            }
             Ok(n) => {
-                row.receive(&mut self.read[..n], now);
+                let mut read = std::mem::take(&mut self.read);
+                self.receive(number, &mut read[..n], now);
+                self.read = read;
                 // Less than was asked for is all there was.
                 if n == self.read.len() || is_closed {
                     self.unread.push((number, is_closed));
@@ -330,6 +377,47 @@ impl Partition {
         }
         self.write(number, now);
         self.expect(number);
+    }
+
+    fn receive(&mut self, number: u32, bytes: &mut [u8], now: Duration) {
+        if let Some(row) = self.rows.get_mut(number as usize) {
+            let token = row.receive(bytes, now, &mut self.tools);
+            self.check(number, token);
+        }
+    }
+
+    /// Has a worker check a token, after which the row goes on.
+    fn check(&mut self, number: u32, token: Option<Box<str>>) {
+        let row = self.rows.get(number as usize);
+        if let Some(token) = token
+            && let Some(id) = row.and_then(|row| row.transport.id()).cloned()
+        {
+            let (gate, checked) = (self.service.gate.clone(), self.checked.clone());
+            self.workers.run(Box::new(move || {
+                gate.check(&token);
+                checked.tell(number, id);
+            }));
+        }
+    }
+
+    /// Lets rows go on that waited for their socket or for a worker.
+    fn resume(&mut self, now: Duration) {
+        for (number, id) in std::mem::take(&mut *self.checked.rows.lock()) {
+            let row = self.rows.get(number as usize);
+            if row.and_then(|row| row.transport.id()).is_some_and(|its| *its == id) {
+                self.resuming.push(number);
+            }
+        }
+        for number in std::mem::take(&mut self.resuming) {
+            let Some(row) = self.rows.get_mut(number as usize) else { continue };
+            let token = row.resume(now, &mut self.tools);
+            if !row.is_full() && std::mem::take(&mut row.is_put_off) {
+                self.unread.push((number, true));
+            }
+            self.check(number, token);
+            self.write(number, now);
+            self.expect(number);
+        }
     }
 
     fn read_on(&mut self, now: Duration) {

@@ -200,7 +200,9 @@ impl Peer {
             Some(audience) => audience.session(0, session_limits),
             None => hub.session(desk.clone(), session_limits),
         };
-        let client = Client::new(Arc::new(service), session, format, deflate, fastrand::u128(..));
+        let now = service.hub.clock().monotonic();
+        let id = fastrand::u128(..);
+        let client = Client::new(Arc::new(service), session, format, deflate, id, now);
         Self {
             connection: Connection::new(client, deflate),
             gate,

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
 use lineside_wire::sse::OpenError;
+use lineside_wire::websocket::handshake::HandshakeError;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -60,6 +61,8 @@ pub(crate) enum Refusal {
         /// The feed's own reason, in words.
         reason: String,
     },
+    /// The request does not open a WebSocket.
+    Handshake(HandshakeError),
     /// The path and query are too long.
     UriTooLong,
     /// The path is not UTF-8 once it is decoded.
@@ -100,6 +103,10 @@ impl Refusal {
                 (status.unwrap_or(StatusCode::BAD_REQUEST), error.code())
             }
             Self::BadParameter { .. } => (StatusCode::BAD_REQUEST, "bad_parameter"),
+            Self::Handshake(error) => {
+                let status = StatusCode::from_u16(error.status);
+                (status.unwrap_or(StatusCode::BAD_REQUEST), "bad_handshake")
+            }
             Self::UriTooLong => (StatusCode::URI_TOO_LONG, "uri_too_long"),
             Self::NotText => (StatusCode::BAD_REQUEST, "bad_address"),
             Self::NoData { .. } => (StatusCode::SERVICE_UNAVAILABLE, "no_data"),
@@ -122,6 +129,7 @@ impl Refusal {
             }
             Self::NoData { feed, reason } => format!("feed {feed} has no data yet: {reason}"),
             Self::TooOld { feed, reason } => format!("feed {feed} is past its max_age: {reason}"),
+            Self::Handshake(error) => error.to_string(),
             Self::UriTooLong => "the address is too long".to_owned(),
             Self::NotText => "the address is not UTF-8 once it is decoded".to_owned(),
             Self::ShuttingDown => "this server is stopping".to_owned(),
@@ -152,6 +160,10 @@ impl IntoResponse for Refusal {
         let kind = HeaderValue::from_static("application/problem+json");
         headers.insert(header::CONTENT_TYPE, kind);
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        if status == StatusCode::UPGRADE_REQUIRED {
+            headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
+            headers.insert(header::SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"));
+        }
         if status == StatusCode::SERVICE_UNAVAILABLE {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER_S));
         }

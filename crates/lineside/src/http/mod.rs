@@ -25,6 +25,7 @@ mod schedule;
 mod server;
 mod takeover;
 mod times;
+mod websocket;
 
 use axum::Router;
 use axum::response::{Html, IntoResponse as _, Response};
@@ -67,6 +68,7 @@ fn documented_routes() -> OpenApiRouter<App> {
         .merge(realtime::routes())
         .merge(geojson::routes())
         .merge(events::routes())
+        .merge(websocket::routes())
         .merge(api::routes())
 }
 

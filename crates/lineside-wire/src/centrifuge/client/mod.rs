@@ -131,23 +131,23 @@ struct PutOff {
 }
 
 impl Client {
-    /// A client that has said nothing yet. `id` is to be random, so that no two are alike.
+    /// A client that has said nothing yet, at this moment. `id` is to be random, so that no two are alike.
     pub fn new(
         service: Arc<Service>,
         session: Session,
         format: Format,
         deflate: bool,
         id: u128,
+        now: Duration,
     ) -> Self {
-        let opened = service.hub.clock().monotonic();
-        let meter = Meter::new(opened);
+        let meter = Meter::new(now);
         Self {
             service,
             session,
             format,
             deflate,
             id: format!("{id:032x}").into(),
-            opened,
+            opened: now,
             joined: None,
             meter,
             put_off: None,

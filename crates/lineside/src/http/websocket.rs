@@ -1,0 +1,68 @@
+//! `/connection/websocket`: the Centrifuge client protocol, in JSON or protobuf.
+//!
+//! Only the handshake is HTTP; then the connection goes to a partition.
+
+use axum::extract::State;
+use axum::response::Response;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Version};
+use lineside_wire::centrifuge::Format;
+use lineside_wire::partition::Asks;
+use lineside_wire::websocket::handshake::{self, HandshakeError};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::errors::{Problem, Refusal};
+use super::parameters::Parameters;
+use super::takeover::Takeover;
+use crate::app::App;
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(websocket))
+}
+
+/// Every change on some channels, over a connection that can ask for more
+///
+/// A WebSocket that speaks the Centrifuge client protocol: any of its client libraries connects here. In JSON, or in
+/// protobuf where the subprotocol is `centrifuge-protobuf` or the query says so.
+#[utoipa::path(
+    get, path = "/connection/websocket", tag = "changes",
+    params(
+        ("format" = Option<String>, Query, description = "`json` or `protobuf`, for clients that \
+            cannot name a subprotocol")
+    ),
+    responses(
+        (status = 101, description = "A WebSocket"),
+        (status = 400, description = "`bad_handshake`: what is missing is named", body = Problem),
+        (status = 426, description = "`bad_handshake`: not a WebSocket of version 13", body = Problem),
+        (status = 503, description = "`overloaded` or `shutting_down`", body = Problem)
+    )
+)]
+async fn websocket(
+    State(app): State<App>,
+    method: Method,
+    version: Version,
+    headers: HeaderMap,
+    parameters: Parameters,
+) -> Result<Response, Refusal> {
+    if app.shutdown().is_draining() {
+        return Err(Refusal::ShuttingDown);
+    }
+    if version > Version::HTTP_11 {
+        let detail = "a WebSocket is opened over HTTP/1.1 here";
+        return Err(Refusal::Handshake(HandshakeError { status: 400, detail }));
+    }
+    let sent = headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
+    let accepted = handshake::accept(method.as_str(), sent).map_err(Refusal::Handshake)?;
+    let asked = parameters.one("format").filter(|format| *format == "protobuf");
+    let format = accepted.format.unwrap_or(match asked {
+        Some(_) => Format::Protobuf,
+        None => Format::Json,
+    });
+    let mut reply = HeaderMap::new();
+    for (name, value) in accepted.headers() {
+        let value = HeaderValue::from_str(value).map_err(|_| Refusal::Internal)?;
+        reply.insert(HeaderName::from_static(name), value);
+    }
+    let asks = Asks::WebSocket { format, deflate: accepted.deflate };
+    Ok(Takeover::reply((StatusCode::SWITCHING_PROTOCOLS, reply), asks))
+}
