@@ -164,6 +164,53 @@ fn it_is_only_counted_where_the_namespace_says_so_and_up_to_a_limit() {
     assert_eq!(stage.hub.metrics().refused_presence_total, 1);
 }
 
+#[test]
+fn from_many_threads_what_is_told_is_who_is_there() {
+    const CLIENTS: usize = 50;
+    let stage = presence_stage(1_000);
+    let mut session = stage.listener("app/told/x");
+    let mut known = std::collections::BTreeSet::new();
+    let mut follow = || {
+        stage.hub.tick();
+        for word in drain(&mut session).split_terminator(' ') {
+            let (sign, client) = word.split_at(1);
+            let changed =
+                if sign == "+" { known.insert(client.to_owned()) } else { known.remove(client) };
+            assert!(changed, "{word} changes nothing");
+        }
+        known.clone()
+    };
+    let there: Vec<(String, Membership)> = std::thread::scope(|scope| {
+        let stage = &stage;
+        let comes_and_goes = |thread: usize| {
+            let mut rng = fastrand::Rng::with_seed(thread as u64);
+            let mut there = std::collections::BTreeMap::new();
+            for _ in 0..4_000 {
+                let client = format!("{thread}.{}", rng.usize(..CLIENTS));
+                if there.remove(&client).is_none() {
+                    let membership = stage.enter("app/told/x", &client, "");
+                    there.insert(client, membership);
+                }
+            }
+            there
+        };
+        let threads: Vec<_> =
+            (0..3).map(|thread| scope.spawn(move || comes_and_goes(thread))).collect();
+        while !threads.iter().all(|thread| thread.is_finished()) {
+            follow();
+        }
+        threads.into_iter().flat_map(|thread| thread.join().expect("no panic")).collect()
+    });
+    let known = follow();
+    let names: std::collections::BTreeSet<String> =
+        there.iter().map(|(client, _)| client.clone()).collect();
+    assert_eq!(known, names);
+    assert_eq!(stage.count("app/told/x").0, names.len());
+    drop(there);
+    assert_eq!(follow().len(), 0);
+    assert_eq!(stage.hub.metrics().present, 0);
+}
+
 proptest! {
     #[test]
     fn who_was_told_everything_knows_who_is_there(steps in prop::collection::vec((0..6_u8, 0..3_u8), 1..60)) {
