@@ -11,7 +11,8 @@ use lineside_wire::partition::Partitions;
 
 use crate::config::{Config, MapSource};
 use crate::demo::Demo;
-use crate::http::{Admission, Compressed};
+use crate::gate::Gate;
+use crate::http::{Admission, Compressed, Published};
 use crate::metrics::Metrics;
 use crate::shutdown::Shutdown;
 
@@ -45,6 +46,10 @@ pub(crate) struct Parts {
     pub(crate) base_map: Option<Bytes>,
     /// Counters of the HTTP room.
     pub(crate) metrics: Metrics,
+    /// Who may what.
+    pub(crate) gate: Arc<Gate>,
+    /// What the server API was asked to publish once.
+    pub(crate) published: Published,
     /// Compressed replies, kept for the next client.
     pub(crate) compressed: Compressed,
     /// The places for connections.
@@ -172,6 +177,16 @@ impl App {
     /// Counters of the HTTP room.
     pub(crate) fn metrics(&self) -> &Metrics {
         &self.0.metrics
+    }
+
+    /// Who may what.
+    pub(crate) fn gate(&self) -> &Arc<Gate> {
+        &self.0.gate
+    }
+
+    /// What the server API was asked to publish once.
+    pub(crate) fn published(&self) -> &Published {
+        &self.0.published
     }
 
     /// Compressed replies, kept for the next client.

@@ -6,6 +6,7 @@
 //! - `server`: wiring, start to stop. `app`: the handle that handlers share.
 //! - `http`: the public addresses, their replies and refusals, the accept loop.
 //! - `pages`: what people see. `demo`: the simulated city's own door and its faults.
+//! - `token`: who clients are, by what the operator's back end has signed. `gate`: what they may.
 //! - `watch`: the terminal's client. `metrics`, `latencies`, `shutdown`, `data_dir`,
 //!   `patience`: as named.
 
@@ -16,17 +17,22 @@ mod data_dir;
 mod demo;
 mod gate;
 mod http;
+mod json;
 mod latencies;
 mod metrics;
 mod pages;
 mod patience;
 mod server;
 mod shutdown;
+mod token;
 mod watch;
 
 pub use app::{App, BASE_MAP_PATH, MAP_STYLE_PATH, MAP_TILES_PATH, MapLinks};
 pub use config::feeds_from_arguments;
-pub use config::{Config, ConfigError, ConfigErrors, FeedArgument, Limits, Map, MapSource, Server};
+pub use config::{
+    Api, Config, ConfigError, ConfigErrors, FeedArgument, Limits, Map, MapSource, Server, Token,
+    TokenKey,
+};
 pub use demo::{Demo, DemoOptions, start_demo};
 pub use server::{Running, Start, start};
 pub use shutdown::Shutdown;

@@ -153,6 +153,7 @@ fn hub(registry: &mut Registry, hub: &lineside_hub::Metrics) {
         ("hub_subscriptions", "Subscriptions of all open sessions", hub.subscriptions),
         ("hub_ring_bytes", "Bytes in the logs of all rooms", hub.ring_bytes),
         ("hub_state_bytes", "Bytes in the encoded states of all rooms", hub.state_bytes),
+        ("hub_present", "Subscribers counted as present in their channels", hub.present),
     ];
     for (name, help, value) in gauges {
         let gauge: Gauge = Gauge::default();
@@ -169,6 +170,22 @@ fn hub(registry: &mut Registry, hub: &lineside_hub::Metrics) {
         ("hub_states_encoded", "States read and encoded for a room", hub.states_encoded_total),
         ("hub_states_begun", "States begun for a subscriber", hub.states_begun_total),
         ("hub_resumed", "Subscriptions that went on where they had been", hub.resumed_total),
+        ("hub_member_changes", "Comings and goings told", hub.member_changes_total),
+        (
+            "hub_member_changes_dropped",
+            "Comings and goings that were too many to be told",
+            hub.member_changes_dropped_total,
+        ),
+        (
+            "hub_refused_presence",
+            "Subscribers that were too many to be counted as present",
+            hub.refused_presence_total,
+        ),
+        (
+            "hub_lost",
+            "Subscriptions without a state that ended because the reader was overtaken",
+            hub.ended_lost_total,
+        ),
         ("hub_shrunk", "Publications dropped early for the byte limit", hub.shrunk_total),
     ];
     for (name, help, value) in counters {

@@ -28,6 +28,8 @@ use crate::shutdown::Shutdown;
 const CLIENT_NAME: &str = concat!("lineside/", env!("CARGO_PKG_VERSION"));
 /// How often lingering rooms, old log entries and old compressed replies are looked for.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
+/// How often subscribers are told who came and went meanwhile.
+const TICK_INTERVAL: Duration = Duration::from_millis(250);
 /// How long polling may take to end.
 const POLLING_STOP_MAX: Duration = Duration::from_millis(500);
 /// How long sessions that were told to go may take beyond the drain time.
@@ -83,20 +85,23 @@ pub async fn start(start: Start) -> anyhow::Result<Running> {
         hub: hub_config(&config),
         client_name: CLIENT_NAME.to_owned(),
     });
+    let gate = Arc::new(Gate::new(config.token.as_ref(), ingest.hub(), &clock));
     let threads = partition::Config {
         partitions: std::thread::available_parallelism().map_or(1, usize::from),
         workers: STATE_WORKERS,
-        sessions: SessionLimits::default(),
+        sessions: SessionLimits { channels_max: config.limits.channels_per_session },
     };
     let service = Arc::new(Service {
         hub: Arc::clone(ingest.hub()),
-        gate: Arc::new(Gate::new(Arc::clone(ingest.hub()))),
+        gate: Arc::<Gate>::clone(&gate),
         limits: ClientLimits::default(),
         version: env!("CARGO_PKG_VERSION"),
     });
     let partitions = Partitions::start(&service, Arc::new(RealClock::new()), threads, seed);
     let partitions = Arc::new(partitions.context("cannot start the threads for sessions")?);
     let app = App::new(Parts {
+        gate,
+        published: http::Published::default(),
         ingest,
         config,
         started: clock.wall(),
@@ -111,6 +116,7 @@ pub async fn start(start: Start) -> anyhow::Result<Running> {
     });
     let router = http::router(&app);
     tokio::spawn(sweep(app.clone()));
+    tokio::spawn(tick(app.clone()));
     let admission = Arc::clone(app.admission());
     let partitions = Arc::clone(app.partitions());
     let serving =
@@ -119,7 +125,7 @@ pub async fn start(start: Start) -> anyhow::Result<Running> {
 }
 
 fn hub_config(config: &Config) -> HubConfig {
-    let mut hub = HubConfig::default();
+    let mut hub = HubConfig { namespaces: config.namespaces.clone(), ..HubConfig::default() };
     if let Some(bytes) = config.limits.room_bytes {
         hub.ring_bytes_min = bytes;
         // What an operator grants holds, also above the usual bound of a channel with a large state.
@@ -138,8 +144,21 @@ async fn sweep(app: App) {
         tokio::select! {
             () = clock.sleep(SWEEP_INTERVAL) => {
                 app.hub().sweep();
-                app.compressed().sweep(clock.monotonic());
+                let now = clock.monotonic();
+                app.compressed().sweep(now);
+                app.gate().sweep(now);
+                app.published().sweep(now);
             }
+            () = app.shutdown().draining() => {}
+        }
+    }
+}
+
+/// Has subscribers told who came and went, until the server stops.
+async fn tick(app: App) {
+    while !app.shutdown().is_draining() {
+        tokio::select! {
+            () = app.clock().sleep(TICK_INTERVAL) => app.hub().tick(),
             () = app.shutdown().draining() => {}
         }
     }

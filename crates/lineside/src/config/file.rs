@@ -16,9 +16,23 @@ use super::value::{AddressText, CountText, DurationText, SecretText, SizeText};
 pub(super) struct File {
     pub(super) server: ServerTable,
     pub(super) limits: LimitsTable,
+    pub(super) token: Option<Spanned<TokenTable>>,
+    pub(super) api: ApiTable,
+    pub(super) namespace: Vec<NamespaceTable>,
     pub(super) map: MapTable,
     pub(super) feed: Vec<FeedTable>,
 }
+
+/// The tables that a file may have, and whether there may be several of one.
+const TABLES: [(&str, bool); 7] = [
+    ("server", false),
+    ("limits", false),
+    ("token", false),
+    ("api", false),
+    ("namespace", true),
+    ("map", false),
+    ("feed", true),
+];
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -36,6 +50,47 @@ pub(super) struct LimitsTable {
     pub(super) connections_per_address: Option<Spanned<CountText>>,
     pub(super) room_bytes: Option<Spanned<SizeText>>,
     pub(super) total_bytes: Option<Spanned<SizeText>>,
+    pub(super) channels_per_session: Option<Spanned<CountText>>,
+    pub(super) frame: Option<Spanned<SizeText>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct TokenTable {
+    pub(super) hmac: Option<Spanned<SecretText>>,
+    pub(super) public_key: Option<Spanned<SecretText>>,
+    pub(super) issuer: Option<Spanned<String>>,
+    pub(super) audience: Option<Spanned<String>>,
+    pub(super) anonymous: bool,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct ApiTable {
+    pub(super) key: Option<Spanned<SecretText>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a [[namespace]] table")]
+pub(super) struct NamespaceTable {
+    pub(super) prefix: Spanned<String>,
+    pub(super) history_size: Option<Spanned<CountText>>,
+    pub(super) history_ttl: Option<Spanned<DurationText>>,
+    #[serde(default)]
+    pub(super) presence: bool,
+    #[serde(default)]
+    pub(super) join_leave: bool,
+    pub(super) subscribe: Option<WhoText>,
+    pub(super) publish: Option<WhoText>,
+}
+
+/// Who may do something without a token for the channel.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum WhoText {
+    Anyone,
+    Users,
+    Nobody,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -86,6 +141,8 @@ pub(super) struct Parsed {
     pub(super) errors: Vec<ConfigError>,
     /// For each feed that was kept, its number in the file.
     pub(super) feed_numbers: Vec<usize>,
+    /// The same for namespaces.
+    pub(super) namespace_numbers: Vec<usize>,
     /// Whether all feeds were kept: without one, others seem to name a schedule that is not there.
     pub(super) has_all_feeds: bool,
 }
@@ -117,21 +174,23 @@ struct Reader<'a> {
     text: &'a str,
     root: Spanned<DeTable<'a>>,
     errors: Vec<ConfigError>,
-    /// For each feed that is left, its number in the file.
-    feeds: Vec<usize>,
-    /// Keys that were left out, with the number of their feed in the file.
-    left_out: Vec<(usize, String)>,
+    /// For each feed and namespace that is left, its number in the file.
+    lists: BTreeMap<&'static str, Vec<usize>>,
+    /// Keys that were left out, with the list that they were in and their table's number in the file.
+    left_out: Vec<(String, usize, String)>,
     has_all_feeds: bool,
 }
 
 impl<'a> Reader<'a> {
     fn new(path: &'a Path, text: &'a str, root: Spanned<DeTable<'a>>) -> Self {
-        let n_feeds = match root.get_ref().get("feed").map(Spanned::get_ref) {
-            Some(DeValue::Array(feeds)) => feeds.len(),
-            _ => 0,
+        let numbers = |name: &str| match root.get_ref().get(name).map(Spanned::get_ref) {
+            Some(DeValue::Array(tables)) => (0..tables.len()).collect(),
+            _ => Vec::new(),
         };
-        let (errors, left_out, feeds) = (Vec::new(), Vec::new(), (0..n_feeds).collect());
-        Self { path, text, root, errors, feeds, left_out, has_all_feeds: true }
+        let lists = TABLES.iter().filter(|(_, is_list)| *is_list);
+        let lists = lists.map(|(name, _)| (*name, numbers(name))).collect();
+        let (errors, left_out) = (Vec::new(), Vec::new());
+        Self { path, text, root, errors, lists, left_out, has_all_feeds: true }
     }
 
     fn read(mut self) -> Result<Parsed, Vec<ConfigError>> {
@@ -141,8 +200,16 @@ impl<'a> Reader<'a> {
             let tables = toml::Deserializer::from(self.root.clone());
             match serde_path_to_error::deserialize(tables) {
                 Ok(file) => {
-                    let Self { errors, feeds: feed_numbers, has_all_feeds, .. } = self;
-                    return Ok(Parsed { file, errors, feed_numbers, has_all_feeds });
+                    let Self { errors, mut lists, has_all_feeds, .. } = self;
+                    let mut numbers = |list| lists.remove(list).unwrap_or_default();
+                    let (feed_numbers, namespace_numbers) = (numbers("feed"), numbers("namespace"));
+                    return Ok(Parsed {
+                        file,
+                        errors,
+                        feed_numbers,
+                        namespace_numbers,
+                        has_all_feeds,
+                    });
                 }
                 Err(error) => {
                     let steps = steps_of(error.path());
@@ -158,9 +225,7 @@ impl<'a> Reader<'a> {
 
     /// One pair of brackets too few or too many gets its own words.
     fn check_brackets(&mut self) {
-        for (name, is_list) in
-            [("server", false), ("limits", false), ("map", false), ("feed", true)]
-        {
+        for (name, is_list) in TABLES {
             let Some(value) = self.root.get_ref().get(name) else { continue };
             let wanted = match (value.get_ref(), is_list) {
                 (DeValue::Table(_), false) | (DeValue::Array(_), true) => continue,
@@ -170,15 +235,17 @@ impl<'a> Reader<'a> {
             let error = ConfigError::at(self.path, self.text, Some(value.span()), name, wanted);
             self.errors.push(error);
             self.root.get_mut().remove(name);
-            self.has_all_feeds &= !is_list;
+            self.has_all_feeds &= name != "feed";
         }
     }
 
     fn complain(&mut self, steps: &[Step], error: &toml::de::Error) {
-        if let [Step::Key(_), Step::Index(index)] = steps {
-            let number = self.feeds.get(*index);
-            let is_known = |(feed, key): &(usize, String)| {
-                Some(feed) == number && error.message() == format!("missing field `{key}`")
+        if let [Step::Key(name), Step::Index(index)] = steps {
+            let number = self.number(name, *index);
+            let is_known = |(list, table, key): &(String, usize, String)| {
+                list == name
+                    && *table == number
+                    && error.message() == format!("missing field `{key}`")
             };
             // It is there, and was complained of already.
             if self.left_out.iter().any(is_known) {
@@ -198,8 +265,7 @@ impl<'a> Reader<'a> {
                 Step::Key(name) if depth == 0 => key.push_str(name),
                 Step::Key(name) => key.extend([".", name]),
                 Step::Index(index) => {
-                    let index =
-                        if depth == 1 { self.feeds.get(*index).unwrap_or(index) } else { index };
+                    let index = if depth == 1 { self.number(&key, *index) } else { *index };
                     key.push_str(&format!("[{index}]"));
                 }
             }
@@ -207,32 +273,44 @@ impl<'a> Reader<'a> {
         key
     }
 
+    /// The number in the file of the table that is now at `index` of a list.
+    fn number(&self, list: &str, index: usize) -> usize {
+        let numbers = self.lists.get(list);
+        numbers.and_then(|numbers| numbers.get(index)).copied().unwrap_or(index)
+    }
+
     /// Takes what stands there out of the file. Tells whether there was anything.
     fn leave_out(&mut self, steps: &[Step]) -> bool {
+        let [Step::Key(name), rest @ ..] = steps else { return false };
+        let number = match rest {
+            [Step::Index(index), ..] => self.number(name, *index),
+            _ => 0,
+        };
         let root = self.root.get_mut();
-        let [Step::Key(table), rest @ ..] = steps else { return false };
-        let Some(value) = root.get_mut(table.as_str()) else { return false };
+        let Some(value) = root.get_mut(name.as_str()) else { return false };
         match (value.get_mut(), rest) {
             (DeValue::Table(table), [Step::Key(key), ..]) => table.remove(key.as_str()).is_some(),
-            (DeValue::Array(feeds), [Step::Index(index), Step::Key(key), ..]) => {
-                let Some(DeValue::Table(feed)) = feeds.get_mut(*index).map(Spanned::get_mut) else {
+            (DeValue::Array(tables), [Step::Index(index), Step::Key(key), ..]) => {
+                let Some(DeValue::Table(table)) = tables.get_mut(*index).map(Spanned::get_mut)
+                else {
                     return false;
                 };
-                let number = self.feeds.get(*index).copied().unwrap_or(*index);
-                self.left_out.push((number, key.clone()));
-                feed.remove(key.as_str()).is_some()
+                self.left_out.push((name.clone(), number, key.clone()));
+                table.remove(key.as_str()).is_some()
             }
-            (DeValue::Array(feeds), [Step::Index(index)]) if *index < self.feeds.len() => {
+            (DeValue::Array(tables), [Step::Index(index)]) if *index < tables.len() => {
                 let mut others = DeArray::new();
-                for (_, feed) in feeds.iter().enumerate().filter(|(number, _)| number != index) {
-                    others.push(feed.clone());
+                for (_, table) in tables.iter().enumerate().filter(|(number, _)| number != index) {
+                    others.push(table.clone());
                 }
-                *feeds = others;
-                self.feeds.remove(*index);
-                self.has_all_feeds = false;
+                *tables = others;
+                if let Some(numbers) = self.lists.get_mut(name.as_str()) {
+                    numbers.remove(*index);
+                }
+                self.has_all_feeds &= name != "feed";
                 true
             }
-            _ => root.remove(table.as_str()).is_some(),
+            _ => root.remove(name.as_str()).is_some(),
         }
     }
 }
@@ -300,7 +378,7 @@ mod tests {
         check_refused(
             "[smtp]\nhost = \"x\"\n",
             "lineside.toml line 1, smtp: unknown field `smtp`, expected one of `server`, `limits`, \
-             `map`, `feed`",
+             `token`, `api`, `namespace`, `map`, `feed`",
         );
     }
 
@@ -383,6 +461,23 @@ mod tests {
                 &format!(
                     "lineside.toml line 9, feed[1].timeout: invalid type: integer `3`, {duration}"
                 ),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_namespace_that_is_left_out_leaves_the_others_their_numbers() {
+        check_all_refused(
+            "[[namespace]]\nhistory_size = 3\n[[namespace]]\nprefix = \"app/\"\npublish = \"me\"\n\
+             [api]\nkey = 3\n[token]\nhmac = \"x\"\nkid = \"y\"\n",
+            &[
+                "lineside.toml line 7, api.key: invalid type: integer `3`, expected text, { env = \
+                 \"NAME\" } or { file = \"path\" }",
+                "lineside.toml line 1, namespace[0]: missing field `prefix`",
+                "lineside.toml line 5, namespace[1].publish: unknown variant `me`, expected one of \
+                 `anyone`, `users`, `nobody`",
+                "lineside.toml line 10, token.kid: unknown field `kid`, expected one of `hmac`, \
+                 `public_key`, `issuer`, `audience`, `anonymous`",
             ],
         );
     }

@@ -10,13 +10,15 @@ mod feed_argument;
 mod file;
 mod only_schedule;
 mod resolve;
+mod sessions;
 mod value;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use lineside_ingest::FeedConfig;
+use lineside_hub::Namespace;
+use lineside_ingest::{FeedConfig, Secret};
 use url::Url;
 
 pub use error::{ConfigError, ConfigErrors};
@@ -36,6 +38,12 @@ const CONNECTIONS_DEFAULT: usize = 16_384;
 /// office or a mobile network behind one address.
 const CONNECTIONS_PER_ADDRESS_DEFAULT: usize = 1024;
 
+/// Channels of one connection, unless configured.
+const CHANNELS_PER_SESSION_DEFAULT: usize = 512;
+
+/// The largest message from a client, unless configured: all its channels may stand in one.
+const FRAME_DEFAULT: usize = 256 * 1024;
+
 /// A configuration that was checked and resolved.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -43,6 +51,12 @@ pub struct Config {
     pub server: Server,
     /// Bounds that the operator may move.
     pub limits: Limits,
+    /// How clients show who they are; without it nobody is asked.
+    pub token: Option<Token>,
+    /// The server API.
+    pub api: Api,
+    /// What holds for `app/…`, in the order of the file.
+    pub namespaces: Vec<Namespace>,
     /// What lies under the map.
     pub map: Map,
     /// The feeds, in the order of the file.
@@ -75,6 +89,39 @@ pub struct Limits {
     pub room_bytes: Option<usize>,
     /// Bytes that all rooms' logs and encoded states may hold together.
     pub total_bytes: Option<usize>,
+    /// Channels that one connection may subscribe to at once.
+    pub channels_per_session: usize,
+    /// Bytes of the largest message that a client may send.
+    pub frame: usize,
+}
+
+/// `[token]`.
+#[derive(Debug, Clone)]
+pub struct Token {
+    /// What tokens are signed with.
+    pub key: TokenKey,
+    /// The `iss` that a token has to have.
+    pub issuer: Option<String>,
+    /// The `aud` that a token has to have, or to have among others.
+    pub audience: Option<String>,
+    /// Whether a client without a token is welcome too.
+    pub anonymous: bool,
+}
+
+/// How tokens are checked.
+#[derive(Debug, Clone)]
+pub enum TokenKey {
+    /// HS256, with the secret that signs them.
+    Hmac(Secret),
+    /// RS256 or ES256, with the public key in PEM.
+    PublicKey(Secret),
+}
+
+/// `[api]`.
+#[derive(Debug, Clone, Default)]
+pub struct Api {
+    /// What the operator's back end shows; without it there is no server API.
+    pub key: Option<Secret>,
 }
 
 /// `[map]`: at most one of a style and an archive is set.
@@ -135,7 +182,12 @@ impl Default for Config {
                 connections_per_address: CONNECTIONS_PER_ADDRESS_DEFAULT,
                 room_bytes: None,
                 total_bytes: None,
+                channels_per_session: CHANNELS_PER_SESSION_DEFAULT,
+                frame: FRAME_DEFAULT,
             },
+            token: None,
+            api: Api::default(),
+            namespaces: Vec::new(),
             map: Map::default(),
             feeds: Vec::new(),
         }

@@ -12,7 +12,7 @@ use url::Url;
 
 use super::error::{ConfigError, ConfigErrors};
 use super::file::{FeedTable, FormatText, LimitsTable, MapTable, Parsed, ServerTable};
-use super::value::{ADDRESS, CONNECTIONS, CountText, DurationText, SecretText, SizeText};
+use super::value::{ADDRESS, COUNT, CountText, DurationText, SecretText, SizeText};
 use super::{Config, Limits, Map, MapSource, Server};
 
 /// Texts such as a feed's name are shown on every page: they stay short.
@@ -31,18 +31,24 @@ const AGE: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_se
 const BODY_BYTES: RangeInclusive<u64> = 1024..=(4 << 30);
 const ROOM_BYTES: RangeInclusive<u64> = 1024..=(1 << 30);
 const TOTAL_BYTES: RangeInclusive<u64> = (1 << 20)..=(1 << 40);
+/// Beyond it, what a session looks through at each of its steps would be felt.
+const CHANNELS: RangeInclusive<u64> = 1..=65_536;
+const FRAME: RangeInclusive<u64> = 1024..=(16 << 20);
 
 /// Checks everything that the shape alone cannot say.
 ///
 /// # Errors
 /// All that is wrong, in the order of the file.
 pub(super) fn resolve(path: &Path, text: &str, parsed: Parsed) -> Result<Config, ConfigErrors> {
-    let Parsed { file, errors, feed_numbers, has_all_feeds } = parsed;
+    let Parsed { file, errors, feed_numbers, namespace_numbers, has_all_feeds } = parsed;
     let mut checker = Checker::new(path, text);
     let defaults = Config::default();
     let config = Config {
         server: checker.server(file.server, defaults.server),
         limits: checker.limits(&file.limits, defaults.limits),
+        token: file.token.and_then(|token| checker.token(token)),
+        api: checker.api(file.api),
+        namespaces: checker.namespaces(file.namespace, &namespace_numbers),
         map: checker.map(file.map),
         feeds: checker.feeds(file.feed, &feed_numbers, has_all_feeds),
     };
@@ -51,11 +57,11 @@ pub(super) fn resolve(path: &Path, text: &str, parsed: Parsed) -> Result<Config,
     Ok(config)
 }
 
-struct Checker<'a> {
+pub(super) struct Checker<'a> {
     path: &'a Path,
     text: &'a str,
     /// The folder of the configuration: relative paths start here.
-    base: &'a Path,
+    pub(super) base: &'a Path,
     errors: Vec<ConfigError>,
 }
 
@@ -65,7 +71,7 @@ impl<'a> Checker<'a> {
         Self { path, text, base, errors: Vec::new() }
     }
 
-    fn complain<T>(&mut self, place: &Spanned<T>, key: &str, reason: impl Into<String>) {
+    pub(super) fn complain<T>(&mut self, place: &Spanned<T>, key: &str, reason: impl Into<String>) {
         let error = ConfigError::at(self.path, self.text, Some(place.span()), key, reason);
         self.errors.push(error);
     }
@@ -89,16 +95,22 @@ impl<'a> Checker<'a> {
     }
 
     fn limits(&mut self, table: &LimitsTable, defaults: Limits) -> Limits {
-        let connections =
-            self.count("limits.connections", &table.connections).unwrap_or(defaults.connections);
+        let connections = self
+            .count("limits.connections", &table.connections, COUNT)
+            .unwrap_or(defaults.connections);
         let connections_per_address = self
-            .count("limits.connections_per_address", &table.connections_per_address)
+            .count("limits.connections_per_address", &table.connections_per_address, COUNT)
             .unwrap_or(defaults.connections_per_address);
+        let channels_per_session = self
+            .count("limits.channels_per_session", &table.channels_per_session, CHANNELS)
+            .unwrap_or(defaults.channels_per_session);
         Limits {
             connections,
             connections_per_address,
             room_bytes: self.memory("limits.room_bytes", &table.room_bytes, ROOM_BYTES),
             total_bytes: self.memory("limits.total_bytes", &table.total_bytes, TOTAL_BYTES),
+            channels_per_session,
+            frame: self.memory("limits.frame", &table.frame, FRAME).unwrap_or(defaults.frame),
         }
     }
 
@@ -254,7 +266,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn short(&mut self, key: &str, text: Option<Spanned<String>>) -> Option<String> {
+    pub(super) fn short(&mut self, key: &str, text: Option<Spanned<String>>) -> Option<String> {
         let text = text?;
         if text.get_ref().chars().count() > TEXT_CHARS_MAX {
             self.complain(&text, key, format!("longer than {TEXT_CHARS_MAX} characters"));
@@ -298,7 +310,7 @@ impl<'a> Checker<'a> {
         secrets
     }
 
-    fn duration(
+    pub(super) fn duration(
         &mut self,
         key: &str,
         text: Option<Spanned<DurationText>>,
@@ -338,11 +350,16 @@ impl<'a> Checker<'a> {
         self.size(key, text, range).and_then(|bytes| usize::try_from(bytes).ok())
     }
 
-    fn count(&mut self, key: &str, number: &Option<Spanned<CountText>>) -> Option<usize> {
+    pub(super) fn count(
+        &mut self,
+        key: &str,
+        number: &Option<Spanned<CountText>>,
+        range: RangeInclusive<u64>,
+    ) -> Option<usize> {
         let number = number.as_ref()?;
         let count = number.get_ref().0;
-        if !CONNECTIONS.contains(&count) {
-            let (least, most) = (CONNECTIONS.start(), CONNECTIONS.end());
+        if !range.contains(&count) {
+            let (least, most) = (range.start(), range.end());
             let reason = format!("{count} is out of range: expected {least} to {most}");
             self.complain(number, key, reason);
         }
@@ -359,6 +376,6 @@ fn from_base(base: &Path, location: Location) -> Location {
     }
 }
 
-fn expected(what: &str, instead_of: &str) -> String {
+pub(super) fn expected(what: &str, instead_of: &str) -> String {
     format!("expected {what}, not {instead_of:?}")
 }

@@ -96,10 +96,10 @@ impl Visitor<'_> for AddressVisitor {
     }
 }
 
-/// How many connections there may be.
-pub(super) const CONNECTIONS: RangeInclusive<u64> = 1..=10_000_000;
+/// How many of anything there may be at most: connections, above all.
+pub(super) const COUNT: RangeInclusive<u64> = 1..=10_000_000;
 
-/// A number of connections.
+/// A number of things.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CountText(pub(super) u64);
 
@@ -115,7 +115,7 @@ impl Visitor<'_> for CountVisitor {
     type Value = u64;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a whole number from {} to {}", CONNECTIONS.start(), CONNECTIONS.end())
+        write!(f, "a whole number from {} to {}", COUNT.start(), COUNT.end())
     }
 
     fn visit_i64<E: de::Error>(self, count: i64) -> Result<u64, E> {

@@ -10,6 +10,8 @@ use lineside_wire::websocket::handshake::HandshakeError;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::gate::Denied;
+
 /// Seconds after which a client may try again what failed for a passing reason.
 const RETRY_AFTER_S: u32 = 5;
 
@@ -67,6 +69,10 @@ pub(crate) enum Refusal {
     UriTooLong,
     /// The path is not UTF-8 once it is decoded.
     NotText,
+    /// The server API has no key, or another one.
+    NoKey,
+    /// A channel is not for this client.
+    Denied(Denied),
     /// The server is stopping.
     ShuttingDown,
     /// Our fault.
@@ -111,6 +117,10 @@ impl Refusal {
             Self::NotText => (StatusCode::BAD_REQUEST, "bad_address"),
             Self::NoData { .. } => (StatusCode::SERVICE_UNAVAILABLE, "no_data"),
             Self::TooOld { .. } => (StatusCode::SERVICE_UNAVAILABLE, "too_old"),
+            Self::NoKey => (StatusCode::UNAUTHORIZED, "no_key"),
+            Self::Denied(Denied::Unauthorized) => (StatusCode::UNAUTHORIZED, "unauthorized"),
+            Self::Denied(Denied::Expired) => (StatusCode::UNAUTHORIZED, "token_expired"),
+            Self::Denied(Denied::Forbidden) => (StatusCode::FORBIDDEN, "permission_denied"),
             Self::ShuttingDown => (StatusCode::SERVICE_UNAVAILABLE, "shutting_down"),
             Self::Internal => (StatusCode::INTERNAL_SERVER_ERROR, "internal"),
         }
@@ -121,7 +131,7 @@ impl Refusal {
             Self::UnknownFeed(id) => format!("there is no feed {id:?}"),
             Self::UnknownStop { feed, stop } => format!("feed {feed} has no stop {stop:?}"),
             Self::UnknownPath => "there is nothing at this address".to_owned(),
-            Self::MethodNotAllowed => "this address is only read: GET or HEAD".to_owned(),
+            Self::MethodNotAllowed => "this address has no such method".to_owned(),
             Self::Channels(error) => error.to_string(),
             Self::BadParameter { name, reason } => format!("{name}: {reason}"),
             Self::OtherFormat { feed, is, wanted } => {
@@ -132,6 +142,8 @@ impl Refusal {
             Self::Handshake(error) => error.to_string(),
             Self::UriTooLong => "the address is too long".to_owned(),
             Self::NotText => "the address is not UTF-8 once it is decoded".to_owned(),
+            Self::NoKey => "X-API-Key has to hold the key of [api]".to_owned(),
+            Self::Denied(why) => why.to_string(),
             Self::ShuttingDown => "this server is stopping".to_owned(),
             Self::Internal => "this is our fault, and it was logged".to_owned(),
         }
@@ -151,9 +163,16 @@ impl From<OpenError> for Refusal {
     }
 }
 
+impl From<Denied> for Refusal {
+    fn from(why: Denied) -> Self {
+        Self::Denied(why)
+    }
+}
+
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
         let (status, problem) = self.problem();
+        let code = problem.code;
         let body = serde_json::to_vec(&problem).expect("texts and a number always serialize");
         let mut response = (status, body).into_response();
         let headers = response.headers_mut();
@@ -166,6 +185,10 @@ impl IntoResponse for Refusal {
         }
         if status == StatusCode::SERVICE_UNAVAILABLE {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER_S));
+        }
+        if status == StatusCode::UNAUTHORIZED {
+            let scheme = if code == "no_key" { "apikey" } else { "Bearer" };
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static(scheme));
         }
         response
     }

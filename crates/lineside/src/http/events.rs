@@ -22,6 +22,7 @@ use utoipa_axum::routes;
 
 use super::errors::{Problem, Refusal};
 use super::parameters::Parameters;
+use super::readers;
 use super::takeover::Takeover;
 use crate::app::App;
 use crate::patience::pause;
@@ -43,11 +44,15 @@ pub(super) fn routes() -> OpenApiRouter<App> {
             `route/city/4`; at most 64. An id's `/ + # % : ,` and spaces are percent-encoded in \
             the channel, and the channel once more in the query"),
         ("last_event_id" = Option<String>, Query, description = "The id of the last event received"),
-        ("Last-Event-ID" = Option<String>, Header, description = "The same, as browsers send it")
+        ("Last-Event-ID" = Option<String>, Header, description = "The same, as browsers send it"),
+        ("token" = Option<String>, Query, description = "Who the client is, where a token is needed; \
+            better in `Authorization: Bearer`")
     ),
     responses(
         (status = 200, description = "A stream without end", content_type = "text/event-stream", body = String),
         (status = 400, description = "`bad_channel` or `too_many_channels`", body = Problem),
+        (status = 401, description = "`unauthorized` or `token_expired`", body = Problem),
+        (status = 403, description = "`permission_denied`", body = Problem),
         (status = 404, description = "`unknown_feed`", body = Problem),
         (status = 503, description = "`overloaded` or `shutting_down`", body = Problem)
     )
@@ -63,6 +68,7 @@ async fn events(
         return Err(Refusal::ShuttingDown);
     }
     let channels: Vec<&str> = parameters.all("channel").collect();
+    readers::check(&app, &headers, &parameters, &channels)?;
     // A browser that reconnects sends the header along with the address it began with: the header is newer.
     let resumed = headers.get(LAST_EVENT_ID).and_then(|id| id.to_str().ok());
     let resumed = resumed.or_else(|| parameters.one("last_event_id"));

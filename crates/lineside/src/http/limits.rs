@@ -10,6 +10,14 @@ pub(crate) const HEAD_BYTES_MAX: usize = 32 * 1024;
 pub(crate) const HEADERS_MAX: usize = 64;
 /// The largest body that a request may bring; only forms are taken.
 pub(crate) const REQUEST_BODY_BYTES_MAX: usize = 16 * 1024;
+/// The largest body of a call of the server API: a publication in base 64, and the channels of a broadcast.
+pub(crate) const CALL_BYTES_MAX: usize = 1024 * 1024;
+/// How long a caller of the server API may take to send its body.
+pub(crate) const CALL_TIMEOUT: Duration = Duration::from_secs(10);
+/// Bytes of data in one reply of a channel's history.
+pub(crate) const HISTORY_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Clients in one reply of who is in a channel.
+pub(crate) const MEMBERS_MAX: usize = 10_000;
 /// How long a client may take to send a request's head, or to stay silent between two requests.
 pub(crate) const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 /// Pause before a torn first line of HTTP/2 is looked at again.

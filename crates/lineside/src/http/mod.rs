@@ -19,10 +19,12 @@ mod map_files;
 mod openapi;
 mod parameters;
 mod proxy;
+mod readers;
 mod realtime;
 mod reply;
 mod schedule;
 mod server;
+mod server_api;
 mod takeover;
 mod times;
 mod websocket;
@@ -41,6 +43,7 @@ pub(crate) use parameters::Parameters;
 pub(crate) use parameters::bad;
 pub(crate) use reply::{Representation, Wants};
 pub(crate) use server::serve;
+pub(crate) use server_api::Published;
 
 use crate::app::App;
 use crate::pages;
@@ -70,6 +73,7 @@ fn documented_routes() -> OpenApiRouter<App> {
         .merge(events::routes())
         .merge(websocket::routes())
         .merge(api::routes())
+        .merge(server_api::routes())
 }
 
 async fn unknown_path(headers: HeaderMap) -> Response {

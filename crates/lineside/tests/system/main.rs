@@ -19,4 +19,5 @@ mod pages;
 mod papers;
 mod real_data;
 mod representations;
+mod server_api;
 mod stopping;

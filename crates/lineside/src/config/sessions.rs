@@ -1,0 +1,138 @@
+//! `[token]`, `[api]` and `[[namespace]]`: who clients are, and what they may.
+
+use std::collections::HashSet;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use lineside_hub::{
+    APP_PREFIX, CHANNEL_BYTES_MAX, HISTORY_SIZE_MAX, HistoryOptions, Namespace, Who,
+};
+use lineside_ingest::Secret;
+use toml::Spanned;
+
+use super::file::{ApiTable, NamespaceTable, TokenTable, WhoText};
+use super::resolve::{Checker, expected};
+use super::value::SecretText;
+use super::{Api, Token, TokenKey};
+use crate::token::Keys;
+
+/// Namespaces of one server: each is compared with a channel's name.
+const NAMESPACES_MAX: usize = 64;
+const HISTORY_TTL: RangeInclusive<Duration> =
+    Duration::from_secs(1)..=Duration::from_secs(7 * 86_400);
+const HISTORY_SIZE: RangeInclusive<u64> = 1..=HISTORY_SIZE_MAX as u64;
+/// How long a namespace with a size keeps what is published, unless it says so.
+const HISTORY_TTL_DEFAULT: Duration = Duration::from_secs(300);
+/// How much a namespace with a time keeps, unless it says so.
+const HISTORY_SIZE_DEFAULT: usize = 100;
+
+impl Checker<'_> {
+    pub(super) fn token(&mut self, table: Spanned<TokenTable>) -> Option<Token> {
+        let span = table.span();
+        let table = table.into_inner();
+        let key = match (table.hmac, table.public_key) {
+            (Some(secret), None) => self.secret("token.hmac", &secret).map(TokenKey::Hmac),
+            (None, Some(pem)) => self.public_key(&pem),
+            (Some(_), Some(pem)) => {
+                let reason = "tokens are signed with a secret or with a key pair, not both";
+                self.complain(&pem, "token.public_key", reason);
+                None
+            }
+            (None, None) => {
+                let reason = "needs hmac, the secret that signs tokens, or public_key";
+                self.complain(&Spanned::new(span, ()), "token", reason);
+                None
+            }
+        };
+        let issuer = self.short("token.issuer", table.issuer);
+        let audience = self.short("token.audience", table.audience);
+        Some(Token { key: key?, issuer, audience, anonymous: table.anonymous })
+    }
+
+    fn public_key(&mut self, text: &Spanned<SecretText>) -> Option<TokenKey> {
+        let key = TokenKey::PublicKey(self.secret("token.public_key", text)?);
+        if Keys::new(&key).is_none() {
+            let reason = "expected the public key of an RSA or P-256 key pair, in PEM";
+            self.complain(text, "token.public_key", reason);
+        }
+        Some(key)
+    }
+
+    pub(super) fn api(&mut self, table: ApiTable) -> Api {
+        Api { key: table.key.and_then(|key| self.secret("api.key", &key)) }
+    }
+
+    fn secret(&mut self, key: &str, text: &Spanned<SecretText>) -> Option<Secret> {
+        match text.get_ref().resolve(self.base) {
+            Ok(secret) if secret.is_empty() => {
+                self.complain(text, key, "expected a secret, not an empty text");
+                None
+            }
+            Ok(secret) => Some(Secret::new(secret)),
+            Err(reason) => {
+                self.complain(text, key, reason);
+                None
+            }
+        }
+    }
+
+    pub(super) fn namespaces(
+        &mut self,
+        tables: Vec<NamespaceTable>,
+        numbers: &[usize],
+    ) -> Vec<Namespace> {
+        if let Some(extra) = tables.get(NAMESPACES_MAX) {
+            let reason = format!("more than {NAMESPACES_MAX} namespaces");
+            self.complain(&extra.prefix, "namespace", reason);
+        }
+        let mut seen = HashSet::new();
+        let mut namespaces = Vec::new();
+        for (number, table) in numbers.iter().zip(tables) {
+            let key = format!("namespace[{number}]");
+            let prefix = self.prefix(&format!("{key}.prefix"), &table.prefix);
+            if !seen.insert(prefix.clone()) {
+                let reason = format!("{prefix:?} is already the prefix of another namespace");
+                self.complain(&table.prefix, &format!("{key}.prefix"), reason);
+            }
+            let history = self.history(&key, &table);
+            let who = |text: Option<WhoText>, usual| match text {
+                None => usual,
+                Some(WhoText::Anyone) => Who::Anyone,
+                Some(WhoText::Users) => Who::Users,
+                Some(WhoText::Nobody) => Who::Nobody,
+            };
+            let usual = Namespace::default();
+            namespaces.push(Namespace {
+                prefix,
+                history,
+                presence: table.presence,
+                join_leave: table.join_leave,
+                subscribe: who(table.subscribe, usual.subscribe),
+                publish: who(table.publish, usual.publish),
+            });
+        }
+        namespaces
+    }
+
+    fn prefix(&mut self, key: &str, text: &Spanned<String>) -> String {
+        let written = text.get_ref();
+        // As the documentation writes all names that begin so.
+        let prefix = written.strip_suffix('…').unwrap_or(written);
+        if !prefix.starts_with(APP_PREFIX) || prefix.len() > CHANNEL_BYTES_MAX {
+            let wanted = "how the names of channels begin, such as \"app/\" or \"app/chat/\"";
+            self.complain(text, key, expected(wanted, written));
+        }
+        prefix.to_owned()
+    }
+
+    /// One of the two is enough to say that there is a history.
+    fn history(&mut self, key: &str, table: &NamespaceTable) -> Option<HistoryOptions> {
+        let size = self.count(&format!("{key}.history_size"), &table.history_size, HISTORY_SIZE);
+        let ttl =
+            self.duration(&format!("{key}.history_ttl"), table.history_ttl.clone(), HISTORY_TTL);
+        (size.is_some() || ttl.is_some()).then(|| HistoryOptions {
+            size: size.unwrap_or(HISTORY_SIZE_DEFAULT),
+            ttl: ttl.unwrap_or(HISTORY_TTL_DEFAULT),
+        })
+    }
+}

@@ -1,0 +1,100 @@
+//! `disconnect`: closes connections of a user.
+
+use axum::extract::State;
+use lineside_hub::Disconnect;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::answer::{Answer, Answered, ApiError, answered};
+use super::call::Call;
+use crate::app::App;
+use crate::http::errors::Problem;
+
+/// What is told when nothing else is said: clients do not come back by themselves after it.
+const FORCED: (u16, &str) = (3503, "force disconnect");
+/// Close codes that an operator may give; up to 3999 they are the protocol's, beyond the operator's own.
+const CODES: std::ops::RangeInclusive<u16> = 3000..=4999;
+/// A close frame has room for so many bytes of reason.
+const REASON_BYTES_MAX: usize = 123;
+/// Connections that one call may spare.
+const SPARED_MAX: usize = 1_000;
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(disconnect))
+}
+
+#[derive(Deserialize, ToSchema)]
+struct DisconnectCall {
+    /// Whose connections.
+    user: String,
+    /// Only the connection with this id.
+    #[serde(default)]
+    client: String,
+    /// But not those with these ids.
+    #[serde(default)]
+    whitelist: Vec<String>,
+    /// What the clients are told.
+    disconnect: Option<Told>,
+}
+
+/// How a connection is closed.
+#[derive(Deserialize, ToSchema)]
+struct Told {
+    /// 3000 to 4999; after 3500 to 3999 and 4500 to 4999 clients do not come back by themselves.
+    code: u16,
+    /// At most 123 bytes.
+    #[serde(default)]
+    reason: String,
+}
+
+/// Nothing to tell.
+#[derive(Debug, Serialize, ToSchema)]
+struct DisconnectResult {}
+
+/// Close connections of a user
+#[utoipa::path(
+    post, path = "/api/disconnect", tag = "server API", request_body = DisconnectCall,
+    responses(
+        (status = 200, description = "`result` or `error`", body = Answer<DisconnectResult>),
+        (status = 401, description = "`no_key`", body = Problem)
+    )
+)]
+async fn disconnect(
+    State(app): State<App>,
+    call: Call<DisconnectCall>,
+) -> Answered<DisconnectResult> {
+    let Call(call) = call;
+    answered(call.checked().map(|(user, order)| {
+        app.hub().disconnect_user(&user, order);
+        DisconnectResult {}
+    }))
+}
+
+impl DisconnectCall {
+    fn checked(self) -> Result<(String, Disconnect), ApiError> {
+        let (code, reason) = match self.disconnect {
+            Some(Told { code, reason }) => (code, reason),
+            None => (FORCED.0, FORCED.1.to_owned()),
+        };
+        let wrong = if self.user.is_empty() {
+            "user: expected one"
+        } else if !CODES.contains(&code) {
+            "disconnect.code: expected 3000 to 4999"
+        } else if reason.len() > REASON_BYTES_MAX {
+            "disconnect.reason: expected at most 123 bytes"
+        } else if self.whitelist.len() > SPARED_MAX {
+            "whitelist: expected at most 1,000 ids"
+        } else {
+            let order = Disconnect {
+                client: Some(self.client).filter(|id| !id.is_empty()).map(Into::into),
+                except: self.whitelist.into_iter().map(Into::into).collect(),
+                code,
+                reason: reason.into(),
+            };
+            return Ok((self.user, order));
+        };
+        Err(ApiError::bad_request(wrong))
+    }
+}

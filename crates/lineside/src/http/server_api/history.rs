@@ -1,0 +1,124 @@
+//! `history`: what was published into a channel lately.
+
+use std::collections::BTreeMap;
+
+use axum::extract::State;
+use lineside_hub::{HistoryRequest, Position, Publication};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::answer::{Answer, Answered, ApiError, answered, app_channel};
+use super::call::Call;
+use super::presence::ClientInfo;
+use crate::app::App;
+use crate::http::errors::Problem;
+use crate::http::limits::HISTORY_BYTES_MAX;
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(history))
+}
+
+#[derive(Deserialize, ToSchema)]
+struct HistoryCall {
+    /// The channel.
+    channel: String,
+    /// Most publications; -1 for all, 0, which is the default, for the position alone.
+    #[serde(default)]
+    limit: i64,
+    /// Only what came after it, or in reverse before it.
+    since: Option<Since>,
+    /// Newest first.
+    #[serde(default)]
+    reverse: bool,
+}
+
+/// A position in a channel.
+#[derive(Deserialize, ToSchema)]
+struct Since {
+    /// The offset.
+    #[serde(default)]
+    offset: u64,
+    /// The life of the sequence that the offset belongs to.
+    #[serde(default)]
+    epoch: String,
+}
+
+/// A channel's past, and where it is.
+#[derive(Debug, Serialize, ToSchema)]
+struct HistoryResult {
+    /// At most so many as fit into 16 MiB.
+    publications: Vec<Published>,
+    /// The newest offset.
+    offset: u64,
+    /// The life of the sequence.
+    epoch: String,
+}
+
+/// Something that was published.
+#[derive(Debug, Serialize, ToSchema)]
+struct Published {
+    /// The data.
+    #[schema(value_type = Object)]
+    data: Option<Box<RawValue>>,
+    /// Its place.
+    offset: u64,
+    /// The client that published it; absent when it was this API.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    info: Option<ClientInfo>,
+    /// The publisher's names and values.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    tags: BTreeMap<Box<str>, Box<str>>,
+}
+
+impl From<&Publication> for Published {
+    fn from(publication: &Publication) -> Self {
+        let extras = publication.extras();
+        Self {
+            data: serde_json::from_slice(publication.payload.data()).ok(),
+            offset: publication.offset,
+            info: extras.publisher.as_deref().map(ClientInfo::from),
+            tags: extras.tags.iter().cloned().collect(),
+        }
+    }
+}
+
+/// What was published lately
+#[utoipa::path(
+    post, path = "/api/history", tag = "server API", request_body = HistoryCall,
+    responses(
+        (status = 200, description = "`result` or `error`", body = Answer<HistoryResult>),
+        (status = 401, description = "`no_key`", body = Problem)
+    )
+)]
+async fn history(State(app): State<App>, call: Call<HistoryCall>) -> Answered<HistoryResult> {
+    let Call(HistoryCall { channel, limit, since, reverse }) = call;
+    answered(app_channel(&channel).and_then(|channel| {
+        let since = since.map(Since::position).transpose()?;
+        // Below zero means all.
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let request = HistoryRequest { limit, since, reverse };
+        let history = app.hub().history(&channel, request).map_err(ApiError::from)?;
+        let mut bytes = 0;
+        let fits = |publication: &&std::sync::Arc<Publication>| {
+            bytes += publication.payload.data().len();
+            bytes <= HISTORY_BYTES_MAX
+        };
+        let publications = history.publications.iter().take_while(fits);
+        Ok(HistoryResult {
+            publications: publications.map(|publication| (&**publication).into()).collect(),
+            offset: history.position.offset,
+            epoch: history.position.epoch.to_string(),
+        })
+    }))
+}
+
+impl Since {
+    fn position(self) -> Result<Position, ApiError> {
+        let epoch = self.epoch.parse();
+        let epoch = epoch.map_err(|_| ApiError::bad_request("since.epoch: not an epoch"))?;
+        Ok(Position { epoch, offset: self.offset })
+    }
+}

@@ -1,0 +1,253 @@
+//! `publish` and `broadcast`: the same data into one channel, or into many.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use axum::extract::State;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use lineside_hub::{Batch, Extras, PublishError};
+use lineside_sync::table::{Limits, Table};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::answer::{Answer, Answered, ApiError, answered, app_channel};
+use super::call::Call;
+use crate::app::App;
+use crate::http::errors::Problem;
+use crate::json;
+
+/// Channels of one broadcast.
+const CHANNELS_MAX: usize = 1_000;
+/// Tags of one publication.
+const TAGS_MAX: usize = 64;
+/// Longest idempotency key.
+const KEY_BYTES_MAX: usize = 256;
+/// How long an idempotency key is remembered, and how many are.
+const REMEMBERED: Limits =
+    Limits { entries: 100_000, weight: 64 << 20, age: Some(Duration::from_secs(300)) };
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(publish)).routes(routes!(broadcast))
+}
+
+/// Publications that were asked for with a key, so that they are not made twice.
+pub(crate) struct Published(Table<(Box<str>, Box<str>), Option<Place>, PublishError>);
+
+impl Default for Published {
+    fn default() -> Self {
+        Self(Table::new(REMEMBERED, |(channel, key), _| channel.len() + key.len() + 128))
+    }
+}
+
+impl std::fmt::Debug for Published {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Published").field("keys", &self.0.len()).finish()
+    }
+}
+
+impl Published {
+    /// Forgets keys that were shown long ago.
+    pub(crate) fn sweep(&self, now: Duration) {
+        self.0.sweep(now);
+    }
+}
+
+#[derive(Deserialize, ToSchema)]
+struct PublishCall {
+    /// The channel.
+    channel: String,
+    /// Any JSON.
+    #[schema(value_type = Option<Object>)]
+    data: Option<Box<RawValue>>,
+    /// JSON in base 64, instead of `data`.
+    b64data: Option<String>,
+    /// Deliver it, but keep it out of the channel's history.
+    #[serde(default)]
+    skip_history: bool,
+    /// Names and values for subscribers, at most 64.
+    #[serde(default)]
+    tags: BTreeMap<String, String>,
+    /// With the same key within five minutes nothing is published again.
+    #[serde(default)]
+    idempotency_key: String,
+    /// Not offered: publications are never compared with the last one's version.
+    #[serde(default)]
+    version: u64,
+}
+
+#[derive(Deserialize, ToSchema)]
+struct BroadcastCall {
+    /// The channels, at most 1,000.
+    channels: Vec<String>,
+    /// Any JSON.
+    #[schema(value_type = Option<Object>)]
+    data: Option<Box<RawValue>>,
+    /// JSON in base 64, instead of `data`.
+    b64data: Option<String>,
+    /// Deliver it, but keep it out of the channel's history.
+    #[serde(default)]
+    skip_history: bool,
+    /// Names and values for subscribers, at most 64.
+    #[serde(default)]
+    tags: BTreeMap<String, String>,
+    /// With the same key within five minutes nothing is published again.
+    #[serde(default)]
+    idempotency_key: String,
+    /// Not offered: publications are never compared with the last one's version.
+    #[serde(default)]
+    version: u64,
+}
+
+/// What is published, as it was asked for. Not a part of the calls themselves: a flattened part is read by way
+/// of values, which keep neither the order of keys nor all digits of a number.
+struct Content {
+    data: Option<Box<RawValue>>,
+    b64data: Option<String>,
+    skip_history: bool,
+    tags: BTreeMap<String, String>,
+    idempotency_key: String,
+    version: u64,
+}
+
+impl PublishCall {
+    fn apart(self) -> (String, Content) {
+        let Self { channel, data, b64data, skip_history, tags, idempotency_key, version } = self;
+        (channel, Content { data, b64data, skip_history, tags, idempotency_key, version })
+    }
+}
+
+impl BroadcastCall {
+    fn apart(self) -> (Vec<String>, Content) {
+        let Self { channels, data, b64data, skip_history, tags, idempotency_key, version } = self;
+        (channels, Content { data, b64data, skip_history, tags, idempotency_key, version })
+    }
+}
+
+/// Where something was published.
+#[derive(Debug, Clone, Default, Serialize, ToSchema)]
+struct PublishResult {
+    /// Its offset; absent where nobody listens and nothing is kept.
+    #[serde(flatten)]
+    place: Option<Place>,
+}
+
+/// A place in a channel's sequence.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+struct Place {
+    /// The offset.
+    offset: u64,
+    /// The life of the sequence that the offset belongs to.
+    epoch: String,
+}
+
+/// What a broadcast did, channel by channel.
+#[derive(Debug, Serialize, ToSchema)]
+struct BroadcastResult {
+    /// As many as channels, in their order.
+    responses: Vec<Answer<PublishResult>>,
+}
+
+/// What goes into each channel, checked.
+struct Publication {
+    data: Bytes,
+    extras: Extras,
+    key: Box<str>,
+}
+
+/// Publish into a channel
+#[utoipa::path(
+    post, path = "/api/publish", tag = "server API", request_body = PublishCall,
+    responses(
+        (status = 200, description = "`result` or `error`", body = Answer<PublishResult>),
+        (status = 401, description = "`no_key`", body = Problem)
+    )
+)]
+async fn publish(State(app): State<App>, call: Call<PublishCall>) -> Answered<PublishResult> {
+    let (channel, content) = call.0.apart();
+    answered(
+        content.checked().and_then(|publication| {
+            publish_into(&app, &mut app.hub().batch(), &channel, &publication)
+        }),
+    )
+}
+
+/// Publish the same into many channels
+#[utoipa::path(
+    post, path = "/api/broadcast", tag = "server API", request_body = BroadcastCall,
+    responses(
+        (status = 200, description = "`result` or `error`", body = Answer<BroadcastResult>),
+        (status = 401, description = "`no_key`", body = Problem)
+    )
+)]
+async fn broadcast(State(app): State<App>, call: Call<BroadcastCall>) -> Answered<BroadcastResult> {
+    let (channels, content) = call.0.apart();
+    if channels.is_empty() || channels.len() > CHANNELS_MAX {
+        let wanted = format!("channels: expected 1 to {CHANNELS_MAX}");
+        return answered(Err(ApiError::bad_request(wanted)));
+    }
+    answered(content.checked().map(|publication| {
+        let mut batch = app.hub().batch();
+        let mut publish =
+            |channel: &String| publish_into(&app, &mut batch, channel, &publication).into();
+        BroadcastResult { responses: channels.iter().map(&mut publish).collect() }
+    }))
+}
+
+fn publish_into(
+    app: &App,
+    batch: &mut Batch<'_>,
+    channel: &str,
+    publication: &Publication,
+) -> Result<PublishResult, ApiError> {
+    let name = app_channel(channel)?;
+    let mut publish = || {
+        let Publication { data, extras, .. } = publication;
+        let published = batch.publish_app(&name, data.clone(), extras.clone())?;
+        Ok(published.position.map(|at| Place { offset: at.offset, epoch: at.epoch.to_string() }))
+    };
+    let place = if publication.key.is_empty() {
+        publish()
+    } else {
+        let key = (channel.into(), publication.key.clone());
+        app.published().0.load_blocking(key, publish)
+    };
+    Ok(PublishResult { place: place? })
+}
+
+impl Content {
+    fn checked(self) -> Result<Publication, ApiError> {
+        if self.version != 0 {
+            return Err(ApiError::bad_request("version is not offered"));
+        }
+        if self.tags.len() > TAGS_MAX || self.idempotency_key.len() > KEY_BYTES_MAX {
+            let wanted = format!(
+                "expected at most {TAGS_MAX} tags and {KEY_BYTES_MAX} bytes of idempotency_key"
+            );
+            return Err(ApiError::bad_request(wanted));
+        }
+        let data = match (self.data, self.b64data.as_deref()) {
+            (_, Some(text)) if !text.is_empty() => {
+                let decoded = STANDARD.decode(text).ok();
+                decoded.and_then(json::on_one_line).ok_or_else(|| {
+                    ApiError::bad_request(
+                        "b64data: expected JSON in base 64, as all clients read it",
+                    )
+                })?
+            }
+            (Some(data), _) => json::of_raw(&data),
+            (None, _) => return Err(ApiError::bad_request("data is missing")),
+        };
+        let tag = |(name, value): (String, String)| (name.into(), value.into());
+        let extras = Extras {
+            publisher: None,
+            tags: self.tags.into_iter().map(tag).collect(),
+            skip_history: self.skip_history,
+        };
+        Ok(Publication { data, extras, key: self.idempotency_key.into() })
+    }
+}

@@ -1,0 +1,81 @@
+//! A token's claims as they are written, and what of them we take.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use lineside_hub::Channel;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::json;
+
+use super::{Claims, INFO_BYTES_MAX, TokenError, USER_BYTES_MAX};
+
+/// The claims that are read; others may be there.
+#[derive(Deserialize)]
+pub(super) struct Written {
+    #[serde(default)]
+    sub: Box<str>,
+    exp: Option<f64>,
+    nbf: Option<f64>,
+    /// When the connection ends, if not with the token; 0 for never.
+    expire_at: Option<i64>,
+    info: Option<Box<RawValue>>,
+    b64info: Option<Box<str>>,
+    #[serde(default)]
+    channels: Vec<Box<str>>,
+    channel: Option<Box<str>>,
+}
+
+impl TryFrom<Written> for Claims {
+    type Error = TokenError;
+
+    fn try_from(written: Written) -> Result<Self, TokenError> {
+        if written.sub.len() > USER_BYTES_MAX {
+            return Err(TokenError::Invalid);
+        }
+        let exp = seconds(written.exp)?;
+        let expires = match written.expire_at {
+            None => exp,
+            Some(at) => Some(at).filter(|at| *at > 0),
+        };
+        Ok(Self {
+            user: written.sub.into(),
+            info: info(written.info.as_deref(), written.b64info.as_deref())?,
+            expires,
+            channels: channels(&written.channels)?,
+            channel: written.channel,
+            exp,
+            nbf: seconds(written.nbf)?,
+        })
+    }
+}
+
+/// Times in a token are numbers, with a fraction or without (RFC 7519); 0 is what some write for none.
+fn seconds(written: Option<f64>) -> Result<Option<i64>, TokenError> {
+    match written {
+        None => Ok(None),
+        Some(seconds) if seconds.is_finite() && seconds >= 0.0 => {
+            Ok((seconds > 0.0).then_some(seconds as i64))
+        }
+        Some(_) => Err(TokenError::Invalid),
+    }
+}
+
+fn channels(written: &[Box<str>]) -> Result<Vec<Channel>, TokenError> {
+    let channels = written.iter().map(|name| Channel::parse(name));
+    channels.collect::<Result<_, _>>().map_err(|_| TokenError::Invalid)
+}
+
+/// JSON that will stand in others' messages.
+fn info(written: Option<&RawValue>, base64: Option<&str>) -> Result<Bytes, TokenError> {
+    let info = match (base64, written) {
+        (Some(text), _) => {
+            let decoded = STANDARD.decode(text).map_err(|_| TokenError::Invalid)?;
+            json::on_one_line(decoded).ok_or(TokenError::Invalid)?
+        }
+        (None, Some(written)) if written.get() != "null" => json::of_raw(written),
+        (None, _) => Bytes::new(),
+    };
+    if info.len() > INFO_BYTES_MAX { Err(TokenError::Invalid) } else { Ok(info) }
+}

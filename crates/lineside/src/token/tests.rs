@@ -1,0 +1,174 @@
+//! Tokens of each sort, good and otherwise.
+
+use std::sync::Arc;
+
+use aws_lc_rs::encoding::{AsDer, Pkcs8V1Der, PublicKeyX509Der};
+use aws_lc_rs::{rsa, signature};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use jsonwebtoken::{Algorithm, EncodingKey, Header};
+use lineside_ingest::Secret;
+use lineside_sync::UnixMillis;
+use serde_json::{Value, json};
+
+use super::{Claims, TokenError, Verifier};
+use crate::config::{Token, TokenKey};
+
+const NOW: UnixMillis = UnixMillis(1_800_000_000_000);
+const NOW_S: i64 = 1_800_000_000;
+
+fn config(key: TokenKey) -> Token {
+    Token { key, issuer: None, audience: None, anonymous: false }
+}
+
+fn hmac(secret: &str) -> Token {
+    config(TokenKey::Hmac(Secret::new(secret)))
+}
+
+fn sign(claims: &Value) -> String {
+    let key = EncodingKey::from_secret(b"secret");
+    jsonwebtoken::encode(&Header::new(Algorithm::HS256), claims, &key).expect("a token")
+}
+
+fn check(config: &Token, token: &str) -> Result<Arc<Claims>, TokenError> {
+    Verifier::new(config).expect("a key").verify(token, NOW)
+}
+
+fn pem(label: &str, der: &[u8]) -> String {
+    let text = STANDARD.encode(der);
+    let lines: Vec<&str> =
+        text.as_bytes().chunks(64).map(|line| str::from_utf8(line).expect("base 64")).collect();
+    format!("-----BEGIN {label}-----\n{}\n-----END {label}-----\n", lines.join("\n"))
+}
+
+#[test]
+fn a_token_says_who_it_is_and_what_it_may() {
+    let token = sign(&json!({
+        "sub": "42", "exp": NOW_S + 60, "info": {"name": "Ann"}, "channels": ["app/x", "app/y"],
+    }));
+    let claims = check(&hmac("secret"), &token).expect("good");
+    assert_eq!(&*claims.user, "42");
+    assert_eq!(&*claims.info, br#"{"name":"Ann"}"#);
+    assert_eq!(claims.expires, Some(NOW_S + 60));
+    let channels: Vec<&str> = claims.channels.iter().map(|it| it.as_str()).collect();
+    assert_eq!(channels, ["app/x", "app/y"]);
+    assert_eq!(claims.channel, None);
+    let bare = check(&hmac("secret"), &sign(&json!({}))).expect("good");
+    assert_eq!(*bare, Claims::default());
+}
+
+#[test]
+fn a_token_that_another_has_signed_is_refused() {
+    let token = sign(&json!({"sub": "42"}));
+    assert_eq!(check(&hmac("other"), &token), Err(TokenError::Invalid));
+    let (head, signature) = token.rsplit_once('.').expect("three parts");
+    let forged =
+        format!("{}.{signature}", sign(&json!({"sub": "43"})).rsplit_once('.').expect("").0);
+    let none = STANDARD.encode(r#"{"alg":"none"}"#).replace('=', "");
+    let body = head.split_once('.').expect("two parts").1;
+    for bad in [forged, format!("{none}.{body}."), head.to_owned(), String::new(), "a.b.c".into()] {
+        assert_eq!(check(&hmac("secret"), &bad), Err(TokenError::Invalid), "{bad}");
+    }
+    let long = "x".repeat(super::TOKEN_BYTES_MAX + 1);
+    assert_eq!(check(&hmac("secret"), &long), Err(TokenError::Invalid));
+}
+
+#[test]
+fn a_token_is_good_for_its_time_also_when_it_is_remembered() {
+    let verifier = Verifier::new(&hmac("secret")).expect("a key");
+    let token = sign(&json!({"sub": "42", "nbf": NOW_S - 1, "exp": NOW_S + 1}));
+    let at = |seconds: i64| verifier.verify(&token, UnixMillis(NOW.0 + seconds * 1_000)).map(drop);
+    for _ in 0..2 {
+        assert_eq!(at(0), Ok(()));
+        assert_eq!(at(1), Err(TokenError::Expired));
+        assert_eq!(at(-2), Err(TokenError::Invalid));
+    }
+    assert_eq!(verifier.remembered.len(), 1);
+}
+
+#[test]
+fn a_connection_may_outlive_its_token() {
+    let expires = |claims: Value| check(&hmac("secret"), &sign(&claims)).expect("good").expires;
+    assert_eq!(expires(json!({"exp": NOW_S + 9, "expire_at": NOW_S + 99})), Some(NOW_S + 99));
+    assert_eq!(expires(json!({"exp": NOW_S + 9, "expire_at": 0})), None);
+}
+
+#[test]
+fn an_issuer_and_an_audience_that_are_asked_for_have_to_be_there() {
+    let config = Token {
+        issuer: Some("back end".into()),
+        audience: Some("lineside".into()),
+        ..hmac("secret")
+    };
+    let good = json!({"iss": "back end", "aud": ["other", "lineside"]});
+    assert!(check(&config, &sign(&good)).is_ok());
+    for bad in [
+        json!({"iss": "back end"}),
+        json!({"aud": "lineside"}),
+        json!({"iss": "x", "aud": "lineside"}),
+        json!({"iss": "back end", "aud": "x"}),
+    ] {
+        assert_eq!(check(&config, &sign(&bad)), Err(TokenError::Invalid), "{bad}");
+    }
+    assert!(check(&hmac("secret"), &sign(&json!({"aud": "x", "iss": "y"}))).is_ok());
+}
+
+#[test]
+fn claims_that_cannot_be_are_refused() {
+    for bad in [
+        json!({"sub": 42}),
+        json!({"sub": "x".repeat(300)}),
+        json!({"exp": -1}),
+        json!({"exp": "soon"}),
+        json!({"info": "x".repeat(4_000)}),
+        json!({"b64info": "%"}),
+        json!({"b64info": STANDARD.encode("no json")}),
+        json!({"channels": "app/x"}),
+        json!({"channels": ["app x"]}),
+    ] {
+        assert_eq!(check(&hmac("secret"), &sign(&bad)), Err(TokenError::Invalid), "{bad}");
+    }
+    let written = json!({"b64info": STANDARD.encode("[1,\n2]"), "info": null});
+    assert_eq!(&*check(&hmac("secret"), &sign(&written)).expect("good").info, b"[1, 2]");
+}
+
+#[test]
+fn a_public_key_checks_what_its_private_key_signed_and_nothing_else() {
+    let rsa = rsa::KeyPair::generate(rsa::KeySize::Rsa2048).expect("a key pair");
+    let rsa_private: Pkcs8V1Der<'_> = rsa.as_der().expect("DER");
+    let rsa_public: PublicKeyX509Der<'_> =
+        signature::KeyPair::public_key(&rsa).as_der().expect("DER");
+    let ec = signature::EcdsaKeyPair::generate(&signature::ECDSA_P256_SHA256_FIXED_SIGNING)
+        .expect("a key pair");
+    let ec_private = ec.to_pkcs8v1().expect("DER");
+    let ec_public: PublicKeyX509Der<'_> =
+        signature::KeyPair::public_key(&ec).as_der().expect("DER");
+    let private = |der: &[u8]| pem("PRIVATE KEY", der);
+    let public = |der: &[u8]| {
+        let pem = pem("PUBLIC KEY", der);
+        (config(TokenKey::PublicKey(Secret::new(pem.as_str()))), pem)
+    };
+    let rsa_key = EncodingKey::from_rsa_pem(private(rsa_private.as_ref()).as_bytes()).expect("RSA");
+    let ec_key = EncodingKey::from_ec_pem(private(ec_private.as_ref()).as_bytes()).expect("EC");
+    let sign = |algorithm, key: &EncodingKey| {
+        let claims = json!({"sub": "42"});
+        jsonwebtoken::encode(&Header::new(algorithm), &claims, key).expect("a token")
+    };
+    let (by_rsa, by_ec) = (sign(Algorithm::RS256, &rsa_key), sign(Algorithm::ES256, &ec_key));
+    let (of_rsa, rsa_pem) = public(rsa_public.as_ref());
+    let (of_ec, _) = public(ec_public.as_ref());
+    assert!(check(&of_rsa, &by_rsa).is_ok());
+    assert!(check(&of_ec, &by_ec).is_ok());
+    assert_eq!(check(&of_rsa, &by_ec), Err(TokenError::Invalid));
+    assert_eq!(check(&of_ec, &by_rsa), Err(TokenError::Invalid));
+    // The public key is known to everybody: taken for a secret, anybody could sign with it.
+    let forged = sign(Algorithm::HS256, &EncodingKey::from_secret(rsa_pem.as_bytes()));
+    assert_eq!(check(&of_rsa, &forged), Err(TokenError::Invalid));
+}
+
+#[test]
+fn what_is_no_public_key_is_none() {
+    for text in ["", "secret", "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----"] {
+        assert!(Verifier::new(&config(TokenKey::PublicKey(Secret::new(text)))).is_none(), "{text}");
+    }
+}
