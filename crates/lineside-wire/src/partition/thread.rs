@@ -68,6 +68,26 @@ impl Checked {
     }
 }
 
+/// A drain under way.
+#[derive(Debug, Clone, Copy)]
+struct Draining {
+    since: Duration,
+    over: Duration,
+    /// How many rows there were.
+    rows: usize,
+}
+
+impl Draining {
+    /// How many rows may still stay: they go evenly, so that they come back evenly.
+    fn stay(self, now: Duration) -> usize {
+        if self.over.is_zero() {
+            return 0;
+        }
+        let left = (self.since + self.over).saturating_sub(now);
+        (self.rows as f64 * left.as_secs_f64() / self.over.as_secs_f64()).ceil() as usize
+    }
+}
+
 /// What a partition is given.
 pub(super) struct Given {
     pub(super) service: Arc<Service>,
@@ -85,8 +105,7 @@ pub(super) struct Partition {
     inbox: Receiver<Box<Newcomer>>,
     metrics: Arc<Metrics>,
     drain: Arc<OnceLock<Duration>>,
-    /// Since when it is drained, and over which time.
-    draining: Option<(Duration, Duration)>,
+    draining: Option<Draining>,
     alarm: Arc<Alarm>,
     waker: Waker,
     poll: Poll,
@@ -472,17 +491,12 @@ impl Partition {
         if self.draining.is_none()
             && let Some(over) = self.drain.get()
         {
-            self.draining = Some((now, *over));
+            self.draining = Some(Draining { since: now, over: *over, rows: self.rows.len() });
             self.inbox.close();
         }
-        let Some((since, over)) = self.draining else { return };
-        let left = (since + over).saturating_sub(now);
+        let Some(draining) = self.draining else { return };
         let open = self.rows.iter().filter(|(_, row)| !row.is_closing()).count();
-        let stay = match over.is_zero() {
-            true => 0,
-            // The same share of those who are left goes in each moment, so that they come back evenly.
-            false => (open as f64 * (left.as_secs_f64() / (left.as_secs_f64() + 0.01))) as usize,
-        };
+        let stay = draining.stay(now);
         let going: Vec<u32> = self
             .rows
             .iter()

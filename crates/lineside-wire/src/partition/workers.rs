@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn a_job_that_panics_takes_nobody_along() {
         let pool = Pool::start(1).expect("a thread");
-        let (done, doing) = mpsc::channel();
+        let (done, doing) = mpsc::sync_channel(1);
         pool.run(Box::new(|| panic!("on purpose, to see that the next job is done")));
         pool.run(Box::new(move || done.send(7).expect("a listener")));
         assert_eq!(doing.recv(), Ok(7));
@@ -104,14 +104,14 @@ mod tests {
     #[test]
     fn what_was_not_begun_is_dropped_with_the_pool() {
         let pool = Pool::start(1).expect("a thread");
-        let (begin, begun) = mpsc::channel();
-        let (end, wait) = mpsc::channel::<()>();
+        let (begin, begun) = mpsc::sync_channel(1);
+        let (end, wait) = mpsc::sync_channel::<()>(1);
         pool.run(Box::new(move || {
             begin.send(()).expect("a listener");
             _ = wait.recv();
         }));
         begun.recv().expect("the first job began");
-        let (kept, lost) = mpsc::channel::<()>();
+        let (kept, lost) = mpsc::sync_channel::<()>(1);
         pool.run(Box::new(move || drop(kept)));
         drop(pool);
         assert!(lost.recv().is_err(), "the sender was dropped with its job");

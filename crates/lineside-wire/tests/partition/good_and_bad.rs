@@ -1,0 +1,193 @@
+//! What some clients do must not be felt by others, and what all are owed they get.
+
+use std::io::{Read as _, Write as _};
+use std::time::{Duration, Instant};
+
+use lineside_wire::partition::Closed;
+use lineside_wire::partition::limits::{PING_INTERVAL, STALL_MAX};
+use serde_json::json;
+
+use crate::peer::Peer;
+use crate::stage::{Stage, eventually};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+#[test]
+fn everybody_is_given_everything_in_order_over_both_transports() {
+    let stage = Stage::new(10);
+    let mut peers: Vec<Peer> = (0..200).map(|_| stage.listener(1)).collect();
+    let mut events: Vec<_> = (0..200).map(|_| stage.events(1)).collect();
+    eventually("all are in", || stage.partitions.metrics().connections() == 400);
+    eventually("all streams listen", || stage.hub.metrics().subscriptions == 400);
+    let last = (0..50).map(|_| stage.publish(1, 100)).last().expect("some");
+    for peer in &mut peers {
+        assert!((1..=last).all(|offset| peer.next_offset() == offset));
+    }
+    for stream in &mut events {
+        let mut text = String::new();
+        let ends = format!("id: 1@{}:{last}\n\n", lineside_hub::Epoch::from_bits(7));
+        while !text.ends_with(&ends) {
+            let mut bytes = [0; 4096];
+            let n = stream.read(&mut bytes).expect("more");
+            assert!(n > 0, "the stream ended after {text}");
+            text.push_str(str::from_utf8(&bytes[..n]).expect("ASCII"));
+        }
+        assert!(text.starts_with("head\r\n\r\nretry: "), "{text}");
+    }
+}
+
+#[test]
+fn who_stops_reading_is_cut_off_and_nobody_else_notices() {
+    let stage = Stage::new(10);
+    let sleepers: Vec<Peer> = (0..10).map(|_| stage.listener(1)).collect();
+    let mut good: Vec<Peer> = (0..50).map(|_| stage.listener(1)).collect();
+    // More than a socket's buffers take, and more than the ring keeps.
+    for _ in 0..200 {
+        let offset = stage.publish(1, 100_000);
+        for peer in &mut good {
+            assert_eq!(peer.next_offset(), offset);
+        }
+    }
+    assert!(stage.partitions.metrics().blocked() >= 10);
+    let closed = || stage.partitions.metrics().closed(Closed::Slow);
+    assert_eq!(closed(), 0, "they have time");
+    eventually("they are given up", || {
+        stage.clock.advance(STALL_MAX / 10);
+        // Somebody has to answer the pings meanwhile.
+        good.iter_mut().for_each(|peer| peer.send(&json!({})));
+        closed() == 10
+    });
+    drop(sleepers);
+    let offset = stage.publish(1, 10);
+    assert!(good.iter_mut().all(|peer| peer.next_offset() == offset));
+}
+
+#[test]
+fn a_reader_that_was_overtaken_is_given_the_state_with_a_gap() {
+    let stage = Stage::new(10);
+    let mut slow = stage.listener(1);
+    let mut last = 0;
+    for _ in 0..300 {
+        last = stage.publish(1, 100_000);
+    }
+    let mut gaps = 0;
+    loop {
+        let message = slow.next().expect("it goes on");
+        let publication = &message["push"]["pub"];
+        gaps += u32::from(publication["data"]["gap"] == true);
+        if publication["offset"].as_u64() == Some(last) {
+            break;
+        }
+    }
+    assert!(gaps > 0, "a ring of some hundred kilobytes cannot hold 30 MB");
+    let next = stage.publish(1, 10);
+    assert_eq!(slow.next_offset(), next);
+}
+
+#[test]
+fn a_large_state_to_many_keeps_no_other_room_waiting() {
+    let stage = Stage::new(2_000_000);
+    let mut lone = stage.listener(2);
+    // Nobody of these reads, so all that can be under way is.
+    let crowd: Vec<Peer> = (0..1_500)
+        .map(|_| {
+            let mut peer = stage.websocket();
+            peer.send(&json!({"id": 1, "connect": {}}));
+            peer.send(&json!({"id": 2, "subscribe": {"channel": "feed/1"}}));
+            peer
+        })
+        .collect();
+    eventually("some wait for their turn", || stage.partitions.metrics().states_waiting() > 0);
+    for _ in 0..20 {
+        let begun = Instant::now();
+        let offset = stage.publish(2, 100);
+        assert_eq!(lone.next_offset(), offset);
+        assert!(begun.elapsed() < SECOND, "{:?}", begun.elapsed());
+    }
+    assert_eq!(stage.hub.metrics().states_encoded_total, 2, "one for each room");
+    drop(crowd);
+    eventually("places are given back", || {
+        let metrics = stage.partitions.metrics();
+        metrics.connections() == 1 && metrics.states_waiting() == 0
+    });
+}
+
+#[test]
+fn who_does_not_answer_a_ping_is_told_so_and_who_does_stays() {
+    let stage = Stage::new(10);
+    let (mut silent, mut lively) = (stage.listener(1), stage.listener(1));
+    let quiet = stage.websocket();
+    stage.clock.advance(PING_INTERVAL + SECOND);
+    assert_eq!(lively.next(), Some(json!({})), "a ping");
+    lively.send(&json!({}));
+    assert_eq!(silent.next(), Some(json!({})));
+    stage.clock.advance(11 * SECOND);
+    assert_eq!(silent.end(), Some(3012));
+    let mut quiet = quiet;
+    assert_eq!(quiet.end(), Some(3003), "it never said who it is");
+    let offset = stage.publish(1, 10);
+    assert_eq!(lively.next_offset(), offset);
+    eventually("both are counted, though they keep their ends open", || {
+        stage.clock.advance(SECOND);
+        lively.send(&json!({}));
+        let metrics = stage.partitions.metrics();
+        (metrics.closed(Closed::NoPong), metrics.closed(Closed::Protocol)) == (1, 1)
+    });
+}
+
+#[test]
+fn nonsense_ends_its_own_connection_only() {
+    let stage = Stage::new(10);
+    let mut good = stage.listener(1);
+    let unmasked = b"\x81\x02{}".as_slice();
+    let reserved = b"\xf1\x80\0\0\0\0".as_slice();
+    let giant = b"\x81\xff\x7f\xff\xff\xff\xff\xff\xff\xff\0\0\0\0".as_slice();
+    let not_text = b"\x81\x81\0\0\0\0\xff".as_slice();
+    for (nonsense, code) in [(unmasked, 1002), (reserved, 1002), (giant, 1009), (not_text, 1007)] {
+        let mut bad = stage.websocket();
+        bad.socket.write_all(nonsense).expect("sent");
+        assert_eq!(bad.end(), Some(code), "{nonsense:x?}");
+    }
+    let mut flood = stage.listener(1);
+    let commands = "{\"id\":1,\"ping\":{}}\n".repeat(5_000);
+    for _ in 0..4 {
+        let mut bytes = bytes::BytesMut::new();
+        let opcode = lineside_wire::websocket::frame::Opcode::Text;
+        lineside_wire::websocket::frame::write_masked(
+            &mut bytes,
+            opcode,
+            false,
+            commands.as_bytes(),
+            [1; 4],
+        );
+        _ = flood.socket.write_all(&bytes);
+    }
+    assert_eq!(flood.end(), Some(3013));
+    let offset = stage.publish(1, 10);
+    assert_eq!(good.next_offset(), offset);
+}
+
+#[test]
+fn a_stop_lets_all_go_evenly_with_the_code_for_it() {
+    let stage = Stage::new(10);
+    let mut peers: Vec<Peer> = (0..100).map(|_| stage.listener(1)).collect();
+    let mut stream = stage.events(1);
+    eventually("all are in", || stage.hub.metrics().subscriptions == 101);
+    stage.partitions.drain(10 * SECOND);
+    let open = || stage.partitions.metrics().connections();
+    let half_way = |stage: &Stage| {
+        stage.clock.advance(SECOND / 10);
+        open() < 70
+    };
+    eventually("some are gone", || half_way(&stage));
+    assert!(open() > 20, "not all at once: {} are left", open());
+    eventually("all are gone", || {
+        stage.clock.advance(SECOND / 10);
+        open() == 0
+    });
+    assert!(peers.iter_mut().all(|peer| peer.end() == Some(3001)));
+    let mut rest = Vec::new();
+    stream.read_to_end(&mut rest).expect("an end");
+    stage.partitions.join();
+    assert_eq!(stage.partitions.metrics().closed(Closed::Shutdown), 101);
+}

@@ -1,0 +1,182 @@
+//! A hub with two networks, partitions that serve it, and sockets into them.
+
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use lineside_hub::{
+    BadChannel, Channel, Epoch, Hub, HubConfig, Position, ResolveError, RoomKey, SessionLimits,
+    State, StateSource,
+};
+use lineside_sync::{SimulatedClock, UnixMillis};
+use lineside_wire::centrifuge::{ClientLimits, Format, Service};
+use lineside_wire::gate::{Gate, Grant, Identity, Refusal};
+use lineside_wire::partition::{Asks, Config, Newcomer, Partitions};
+use parking_lot::Mutex;
+
+use crate::peer::Peer;
+
+/// How long anything may take that is to happen soon.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Everybody may do everything.
+#[derive(Debug)]
+struct Open;
+
+impl Gate for Open {
+    fn is_known(&self, _: &str) -> bool {
+        true
+    }
+
+    fn check(&self, _: &str) {}
+
+    fn connect(&self, _: Option<&str>) -> Result<Identity, Refusal> {
+        Ok(Identity::default())
+    }
+
+    fn subscribe(&self, _: &Identity, _: &Channel, _: Option<&str>) -> Result<Grant, Refusal> {
+        Ok(Grant::default())
+    }
+
+    fn publish(&self, _: &Identity, _: &Channel) -> Result<(), Refusal> {
+        Ok(())
+    }
+}
+
+/// Networks `feed/1` and `feed/2`: how far each is, and how large its state.
+struct Networks(Mutex<[(u64, usize); 2]>);
+
+fn key(network: u32) -> RoomKey {
+    RoomKey { group: network, kind: 1, id: 0 }
+}
+
+fn at(offset: u64) -> Position {
+    Position { epoch: Epoch::from_bits(7), offset }
+}
+
+impl StateSource for Networks {
+    fn resolve(&self, channel: &Channel) -> Result<RoomKey, ResolveError> {
+        match channel.as_str() {
+            "feed/1" => Ok(key(1)),
+            "feed/2" => Ok(key(2)),
+            name if name.starts_with("feed/") => Err(ResolveError::UnknownFeed),
+            _ => Err(BadChannel::UnknownForm.into()),
+        }
+    }
+
+    fn sequence_name(&self, _: &Channel, key: RoomKey) -> String {
+        key.group.to_string()
+    }
+
+    fn position(&self, _: &Channel, key: RoomKey) -> Option<Position> {
+        Some(at(self.0.lock()[key.group as usize - 1].0))
+    }
+
+    fn read_state(&self, _: &Channel, key: RoomKey) -> State {
+        const PART: usize = 100_000;
+        let (offset, bytes) = self.0.lock()[key.group as usize - 1];
+        let n = bytes.div_ceil(PART).max(1);
+        let part = |part: usize| {
+            let filling = "x".repeat(bytes.min(PART));
+            let text = format!(
+                r#"{{"at":0,"state":{{"part":{part},"parts":{n}}},"filling":"{filling}","changes":[]}}"#
+            );
+            Bytes::from(text)
+        };
+        State { position: Some(at(offset)), parts: (1..=n).map(part).collect() }
+    }
+}
+
+pub(crate) struct Stage {
+    pub(crate) hub: Arc<Hub>,
+    /// By which sockets are judged.
+    pub(crate) clock: SimulatedClock,
+    pub(crate) partitions: Partitions,
+    networks: Arc<Networks>,
+    listener: TcpListener,
+}
+
+impl Stage {
+    pub(crate) fn new(state_bytes: usize) -> Self {
+        let networks = Arc::new(Networks(Mutex::new([(0, state_bytes), (0, 0)])));
+        let clock = SimulatedClock::new(UnixMillis(0));
+        let hub = Hub::new(HubConfig::default(), networks.clone(), Arc::new(clock.clone()), 1);
+        let service = Arc::new(Service {
+            hub: hub.clone(),
+            gate: Arc::new(Open),
+            limits: ClientLimits::default(),
+            version: "test",
+        });
+        let config = Config { partitions: 2, workers: 1, sessions: SessionLimits::default() };
+        let partitions =
+            Partitions::start(&service, Arc::new(clock.clone()), config, 1).expect("threads");
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        Self { hub, clock, partitions, networks, listener }
+    }
+
+    fn connect(&self, asks: Asks, head: &'static [u8]) -> TcpStream {
+        let address = self.listener.local_addr().expect("an address");
+        let client = TcpStream::connect(address).expect("a connection");
+        client.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        let (socket, _) = self.listener.accept().expect("the other end");
+        socket.set_nonblocking(true).expect("non-blocking");
+        let newcomer = Newcomer {
+            socket,
+            unread: Bytes::new(),
+            head: Bytes::from_static(head),
+            refusal: Bytes::from_static(b"full"),
+            asks,
+            place: Box::new(()),
+        };
+        self.partitions.adopt(Box::new(newcomer)).expect("a partition with room");
+        client
+    }
+
+    /// A client over WebSocket that has not said anything yet.
+    pub(crate) fn websocket(&self) -> Peer {
+        Peer::new(self.connect(Asks::WebSocket { format: Format::Json, deflate: false }, b""))
+    }
+
+    /// A client that listens to a network and has its state.
+    pub(crate) fn listener(&self, network: u32) -> Peer {
+        let mut peer = self.websocket();
+        peer.connect();
+        peer.subscribe(&format!("feed/{network}"));
+        peer
+    }
+
+    /// An event stream, as raw bytes.
+    pub(crate) fn events(&self, network: u32) -> TcpStream {
+        let channels = vec![format!("feed/{network}").into()];
+        self.connect(Asks::Sse { channels, last_event_id: None }, b"head\r\n\r\n")
+    }
+
+    /// Publishes so many bytes in a network.
+    pub(crate) fn publish(&self, network: u32, bytes: usize) -> u64 {
+        let offset = {
+            let mut networks = self.networks.0.lock();
+            let network = &mut networks[network as usize - 1];
+            network.0 += 1;
+            network.0
+        };
+        let mut batch = self.hub.batch();
+        if let Some(room) = self.hub.find_room(key(network)) {
+            let filling = "y".repeat(bytes);
+            let text = format!(r#"{{"at":0,"filling":"{filling}","changes":[]}}"#);
+            batch.append(&room, Some(at(offset)), text.into());
+        }
+        batch.reach(network, at(offset));
+        batch.finish();
+        offset
+    }
+}
+
+/// Waits until something holds.
+pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < PATIENCE, "not within {PATIENCE:?}: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
