@@ -74,7 +74,14 @@ fn every_test_is_run() {
 fn tests_do_not_sleep() {
     let sources: Vec<File> = sources()
         .into_iter()
-        .filter(|file| !file.is_in(&["crates/lineside/tests/", "libs/lineside-sync/", "bench/"]))
+        .filter(|file| {
+            !file.is_in(&[
+                "crates/lineside/tests/",
+                "crates/lineside-wire/tests/partition/",
+                "libs/lineside-sync/",
+                "bench/",
+            ])
+        })
         .collect();
     report(&lines_with(&sources, SLEEPING, "wait for what should happen, by the simulated clock"));
 }

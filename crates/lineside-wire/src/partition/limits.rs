@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-/// How often a connection shows that it lives, busy or not.
-pub const PING_INTERVAL: Duration = Duration::from_secs(25);
+pub use crate::centrifuge::PING_INTERVAL;
 
 /// How long a socket may take nothing while something waits for it.
 pub const STALL_MAX: Duration = Duration::from_secs(30);

@@ -9,6 +9,8 @@
 //! - [`Newcomer`]: a connection that is handed over
 //! - [`Metrics`], [`Closed`]: what became of them
 
+mod alarm;
+mod drain;
 pub mod limits;
 mod metrics;
 mod passes;
@@ -37,8 +39,9 @@ use crate::centrifuge::{Format, Service};
 
 pub use self::metrics::{Closed, Metrics};
 
+use self::alarm::Alarm;
 use self::limits::NEWCOMERS_MAX;
-use self::thread::{Alarm, Given, Partition};
+use self::thread::{Given, Partition};
 use self::workers::Pool;
 
 /// A connection whose request has been read by somebody else, and what it asked for.

@@ -3,17 +3,18 @@
 use std::collections::VecDeque;
 use std::io;
 use std::sync::{Arc, OnceLock};
-use std::task::{Wake, Waker};
+use std::task::Waker;
 use std::time::Duration;
 
 use bytes::Bytes;
-use lineside_hub::{Audience, Listener, Seat, SessionLimits, Workers as _};
+use lineside_hub::{Audience, Seat, SessionLimits, Workers as _};
 use lineside_sync::Clock;
 use lineside_sync::mailbox::Receiver;
 use mio::{Events, Poll, Token};
-use parking_lot::Mutex;
 use slab::Slab;
 
+use super::alarm::{ALARM, Alarm, Checked};
+use super::drain::Draining;
 use super::limits::{
     EVENTS_AT_ONCE, PING_INTERVAL, READ_SLICE_BYTES, SLICES_PER_TURN, STATES_AT_ONCE,
 };
@@ -27,66 +28,6 @@ use super::workers::Pool;
 use super::{Asks, Newcomer};
 use crate::centrifuge::{Client, Connection, Service};
 use crate::sse::{LastEventId, SseRow};
-
-/// The poller's own wake-up.
-const ALARM: Token = Token(usize::MAX);
-
-/// Wakes a partition that sleeps in its poller.
-#[derive(Debug)]
-pub(super) struct Alarm(mio::Waker);
-
-impl Alarm {
-    pub(super) fn ring(&self) {
-        // It fails only when its poller is gone, and with it the partition.
-        _ = self.0.wake();
-    }
-}
-
-impl Listener for Alarm {
-    fn signal(&self) {
-        self.ring();
-    }
-}
-
-impl Wake for Alarm {
-    fn wake(self: Arc<Self>) {
-        self.ring();
-    }
-}
-
-/// What workers tell of tokens that they have checked.
-struct Checked {
-    /// Rows, and the connections' names: a row may be another's by now. Bound: each row once.
-    rows: Mutex<Vec<(u32, Arc<str>)>>,
-    alarm: Arc<Alarm>,
-}
-
-impl Checked {
-    fn tell(&self, row: u32, id: Arc<str>) {
-        self.rows.lock().push((row, id));
-        self.alarm.ring();
-    }
-}
-
-/// A drain under way.
-#[derive(Debug, Clone, Copy)]
-struct Draining {
-    since: Duration,
-    over: Duration,
-    /// How many rows there were.
-    rows: usize,
-}
-
-impl Draining {
-    /// How many rows may still stay: they go evenly, so that they come back evenly.
-    fn stay(self, now: Duration) -> usize {
-        if self.over.is_zero() {
-            return 0;
-        }
-        let left = (self.since + self.over).saturating_sub(now);
-        (self.rows as f64 * left.as_secs_f64() / self.over.as_secs_f64()).ceil() as usize
-    }
-}
 
 /// What a partition is given.
 pub(super) struct Given {
@@ -138,8 +79,8 @@ impl Partition {
     pub(super) fn new(given: Given) -> io::Result<Self> {
         let Given { service, sessions, clock, inbox, workers, metrics, drain, seed } = given;
         let poll = Poll::new()?;
-        let alarm = Arc::new(Alarm(mio::Waker::new(poll.registry(), ALARM)?));
-        let checked = Arc::new(Checked { rows: Mutex::default(), alarm: alarm.clone() });
+        let alarm = Arc::new(Alarm::new(&poll)?);
+        let checked = Arc::new(Checked::new(alarm.clone()));
         let now = clock.monotonic();
         Ok(Self {
             audience: Audience::new(&service.hub, alarm.clone(), workers.clone()),
@@ -421,7 +362,7 @@ impl Partition {
 
     /// Lets rows go on that waited for their socket or for a worker.
     fn resume(&mut self, now: Duration) {
-        for (number, id) in std::mem::take(&mut *self.checked.rows.lock()) {
+        for (number, id) in self.checked.take() {
             let row = self.rows.get(number as usize);
             if row.and_then(|row| row.transport.id()).is_some_and(|its| *its == id) {
                 self.resuming.push(number);
@@ -491,7 +432,7 @@ impl Partition {
         if self.draining.is_none()
             && let Some(over) = self.drain.get()
         {
-            self.draining = Some(Draining { since: now, over: *over, rows: self.rows.len() });
+            self.draining = Some(Draining::new(now, *over, self.rows.len()));
             self.inbox.close();
         }
         let Some(draining) = self.draining else { return };

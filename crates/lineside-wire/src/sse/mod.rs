@@ -28,7 +28,7 @@ use std::time::Duration;
 pub const CHANNELS_MAX: usize = 64;
 
 /// How often a comment shows that the connection lives.
-pub const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(25);
+pub const HEARTBEAT_INTERVAL: Duration = crate::centrifuge::PING_INTERVAL;
 
 /// How long a client is asked to wait before it reconnects, in milliseconds; random, so that clients
 /// that lost their server together do not come back together.
