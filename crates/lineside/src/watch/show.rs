@@ -47,6 +47,11 @@ impl Show {
         let channel = event["channel"].as_str().unwrap_or("?");
         let data = &event["data"];
         let time = self.time(&data["at"]);
+        if data.get("changes").is_none() {
+            // The operator's own: whatever it is, in one line, and nothing that a terminal would obey.
+            let data = data.to_string().replace(char::is_control, "\u{fffd}");
+            return format!("{time} {}  {data}", self.paint(BOLD, channel));
+        }
         let changes = data["changes"].as_array().map(Vec::as_slice).unwrap_or_default();
         let mut out = format!("{time} {}", self.paint(BOLD, channel));
         if let Some(state) = data.get("state") {
@@ -193,6 +198,15 @@ mod tests {
             &json!({ "at": 0, "state": state, "gap": true, "changes": [] }),
             "00:00:00 feed/city  state again, after a gap, part 1 of 2: 0 changes",
         );
+    }
+
+    #[test]
+    fn what_holds_no_changes_is_shown_as_it_is() {
+        check(
+            &json!({ "text": "a\u{1b}[2J\u{9b}b" }),
+            "--:--:-- feed/city  {\"text\":\"a\\u001b[2J\u{fffd}b\"}",
+        );
+        check(&json!(7), "--:--:-- feed/city  7");
     }
 
     #[test]

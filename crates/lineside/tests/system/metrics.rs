@@ -25,13 +25,16 @@ async fn next_change(stream: &mut Stream) {
     }
 }
 
+/// What a channel's log holds at most: so much may come that lay there when the stream began.
+const RING: usize = 1_024;
+
 #[tokio::test]
 async fn every_stage_from_the_fetch_to_the_delivery_is_timed() {
     let delivered = "lineside_wire_delivery_seconds_count";
     let before = figure(delivered).await;
     let mut stream = Stream::open(&shared_demo(), "channel=feed/city").await;
     // What was published before this stream began is given with its state and not counted.
-    for _ in 0..20 {
+    for _ in 0..RING {
         next_change(&mut stream).await;
         if figure(delivered).await >= before + 2.0 {
             break;
