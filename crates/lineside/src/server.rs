@@ -94,7 +94,7 @@ pub async fn start(start: Start) -> anyhow::Result<Running> {
     let service = Arc::new(Service {
         hub: Arc::clone(ingest.hub()),
         gate: Arc::<Gate>::clone(&gate),
-        limits: ClientLimits::default(),
+        limits: ClientLimits { message_bytes_max: config.limits.frame, ..ClientLimits::default() },
         version: env!("CARGO_PKG_VERSION"),
     });
     let partitions = Partitions::start(&service, Arc::new(RealClock::new()), threads, seed);

@@ -8,7 +8,7 @@ use bytes::{Bytes, BytesMut};
 
 use super::codes;
 use super::{Client, Close, Flow};
-use crate::websocket::{Deflater, Event, Inflater, MESSAGE_BYTES_MAX, Reader, Role, frame};
+use crate::websocket::{Deflater, Event, Inflater, Reader, Role, frame};
 
 /// How long a message may take from its first byte to its last.
 pub const MESSAGE_WITHIN: Duration = Duration::from_secs(30);
@@ -39,7 +39,7 @@ pub struct Connection {
 impl Connection {
     /// A connection that has just been opened. `deflate` as the client was made with.
     pub fn new(client: Client, deflate: bool) -> Self {
-        let reader = Reader::new(Role::Server, MESSAGE_BYTES_MAX, deflate);
+        let reader = Reader::new(Role::Server, client.limits().message_bytes_max, deflate);
         Self { client, reader, rest: Vec::new(), begun: None }
     }
 

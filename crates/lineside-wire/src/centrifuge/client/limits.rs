@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::websocket::MESSAGE_BYTES_MAX;
+
 /// How often clients are told that a ping comes.
 pub const PING_INTERVAL: Duration = Duration::from_secs(25);
 
@@ -38,6 +40,8 @@ pub struct ClientLimits {
     pub pong_within: Duration,
     /// How long after its token's expiry it is closed: a client asks for a new one only then.
     pub expired_delay: Duration,
+    /// Bytes of its largest message.
+    pub message_bytes_max: usize,
 }
 
 impl Default for ClientLimits {
@@ -48,6 +52,7 @@ impl Default for ClientLimits {
             connect_within: Duration::from_secs(10),
             pong_within: Duration::from_secs(10),
             expired_delay: Duration::from_secs(25),
+            message_bytes_max: MESSAGE_BYTES_MAX,
         }
     }
 }

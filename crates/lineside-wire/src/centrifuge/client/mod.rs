@@ -161,6 +161,11 @@ impl Client {
         &mut self.session
     }
 
+    /// What it may do.
+    pub fn limits(&self) -> &ClientLimits {
+        &self.service.limits
+    }
+
     /// The connection's name.
     pub fn id(&self) -> &Arc<str> {
         &self.id
