@@ -144,10 +144,11 @@ impl App {
         if let Some(url) = &self.0.config.server.public_url {
             return url.as_str().trim_end_matches('/').to_owned();
         }
+        let scheme = self.0.config.server.scheme();
         let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
         match host.filter(|host| is_host(host)) {
-            Some(host) => format!("http://{host}"),
-            None => format!("http://{}", self.0.config.server.listen),
+            Some(host) => format!("{scheme}://{host}"),
+            None => format!("{scheme}://{}", self.0.config.server.listen),
         }
     }
 

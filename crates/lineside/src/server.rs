@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use bytes::Bytes;
-use lineside_hub::{HubConfig, SessionLimits};
+use lineside_hub::{Hub, HubConfig, SessionLimits};
 use lineside_ingest::{Ingest, Options};
 use lineside_sync::{Clock, RealClock};
 use lineside_wire::centrifuge::{ClientLimits, Service};
@@ -34,6 +34,8 @@ const TICK_INTERVAL: Duration = Duration::from_millis(250);
 const POLLING_STOP_MAX: Duration = Duration::from_millis(500);
 /// How long sessions that were told to go may take beyond the drain time.
 const SESSIONS_STOP_MAX: Duration = Duration::from_millis(500);
+/// How often the certificate's files are looked at.
+const CERTIFICATE_INTERVAL: Duration = Duration::from_secs(2);
 /// Threads that read and encode states for sessions.
 const STATE_WORKERS: usize = 2;
 
@@ -69,6 +71,8 @@ pub struct Running {
 pub async fn start(start: Start) -> anyhow::Result<Running> {
     let Start { config, clock, seed, demo, base_map } = start;
     let data_dir = config.server.data_dir.as_deref().map(Claim::take).transpose()?;
+    let tls = config.server.tls.clone().map(http::Tls::new).transpose();
+    let tls = tls.context("[server.tls]")?.map(Arc::new);
     let listen = config.server.listen;
     let listener =
         TcpListener::bind(listen).await.with_context(|| format!("cannot listen on {listen}"))?;
@@ -86,19 +90,7 @@ pub async fn start(start: Start) -> anyhow::Result<Running> {
         client_name: CLIENT_NAME.to_owned(),
     });
     let gate = Arc::new(Gate::new(config.token.as_ref(), ingest.hub(), &clock));
-    let threads = partition::Config {
-        partitions: std::thread::available_parallelism().map_or(1, usize::from),
-        workers: STATE_WORKERS,
-        sessions: SessionLimits { channels_max: config.limits.channels_per_session },
-    };
-    let service = Arc::new(Service {
-        hub: Arc::clone(ingest.hub()),
-        gate: Arc::<Gate>::clone(&gate),
-        limits: ClientLimits { message_bytes_max: config.limits.frame, ..ClientLimits::default() },
-        version: env!("CARGO_PKG_VERSION"),
-    });
-    let partitions = Partitions::start(&service, Arc::new(RealClock::new()), threads, seed);
-    let partitions = Arc::new(partitions.context("cannot start the threads for sessions")?);
+    let partitions = Arc::new(partitions(ingest.hub(), &gate, &config, seed)?);
     let app = App::new(Parts {
         gate,
         published: http::Published::default(),
@@ -118,10 +110,34 @@ pub async fn start(start: Start) -> anyhow::Result<Running> {
     tokio::spawn(sweep(app.clone()));
     tokio::spawn(tick(app.clone()));
     let admission = Arc::clone(app.admission());
-    let partitions = Arc::clone(app.partitions());
-    let serving =
-        tokio::spawn(http::serve(listener, router, admission, Some(partitions), shutdown));
+    let sessions = http::Sessions { partitions: Arc::clone(app.partitions()), tls };
+    if let Some(tls) = &sessions.tls {
+        tokio::spawn(reload(Arc::clone(tls), shutdown.clone()));
+    }
+    let serving = tokio::spawn(http::serve(listener, router, admission, Some(sessions), shutdown));
     Ok(Running { app, address, serving, _data_dir: data_dir })
+}
+
+/// Starts the threads that own the sockets of sessions.
+fn partitions(
+    hub: &Arc<Hub>,
+    gate: &Arc<Gate>,
+    config: &Config,
+    seed: u64,
+) -> anyhow::Result<Partitions> {
+    let threads = partition::Config {
+        partitions: std::thread::available_parallelism().map_or(1, usize::from),
+        workers: STATE_WORKERS,
+        sessions: SessionLimits { channels_max: config.limits.channels_per_session },
+    };
+    let service = Arc::new(Service {
+        hub: Arc::clone(hub),
+        gate: Arc::<Gate>::clone(gate),
+        limits: ClientLimits { message_bytes_max: config.limits.frame, ..ClientLimits::default() },
+        version: env!("CARGO_PKG_VERSION"),
+    });
+    Partitions::start(&service, Arc::new(RealClock::new()), threads, seed)
+        .context("cannot start the threads for sessions")
 }
 
 fn hub_config(config: &Config) -> HubConfig {
@@ -160,6 +176,30 @@ async fn tick(app: App) {
         tokio::select! {
             () = app.clock().sleep(TICK_INTERVAL) => app.hub().tick(),
             () = app.shutdown().draining() => {}
+        }
+    }
+}
+
+/// Takes a new certificate when its files have changed, until the server stops. One that is no good is told of, once,
+/// and the old one stays.
+async fn reload(tls: Arc<http::Tls>, shutdown: Shutdown) {
+    let mut known = tls.fingerprint();
+    while !shutdown.is_draining() {
+        tokio::select! {
+            () = crate::patience::pause(CERTIFICATE_INTERVAL) => {}
+            () = shutdown.draining() => return,
+        }
+        let read = Arc::clone(&tls);
+        let Ok(found) = tokio::task::spawn_blocking(move || read.fingerprint()).await else {
+            return;
+        };
+        if found == known {
+            continue;
+        }
+        known = found;
+        match tls.reload() {
+            Ok(()) => tracing::info!("the certificate was read again"),
+            Err(error) => tracing::warn!("the certificate stays as it was: {error:#}"),
         }
     }
 }

@@ -48,7 +48,9 @@ use self::workers::Pool;
 pub struct Newcomer {
     /// The socket, which must not block.
     pub socket: TcpStream,
-    /// What was read from it beyond the request.
+    /// What encrypts it, where hands were shaken.
+    pub tls: Option<Box<rustls::ServerConnection>>,
+    /// What was read from it beyond the request, and decrypted.
     pub unread: Bytes,
     /// The reply's head, written before anything else.
     pub head: Bytes,

@@ -178,6 +178,16 @@ impl Row {
                 Err(_) => return Some(Flushed::Gone(Closed::Client)),
             }
         }
+        match self.socket.flush() {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                self.is_blocked = true;
+                self.stalled_since.get_or_insert(now);
+                return Some(Flushed::Blocked);
+            }
+            Err(_) => return Some(Flushed::Gone(Closed::Client)),
+        }
+        self.stalled_since = None;
         // An idle row keeps no buffer.
         self.out = VecDeque::new();
         None

@@ -1,4 +1,4 @@
-//! A row's socket.
+//! A row's socket, with or without TLS.
 
 use std::io::{self, IoSlice, Read as _, Write as _};
 use std::net::Shutdown;
@@ -6,18 +6,24 @@ use std::net::Shutdown;
 use bytes::{Buf as _, Bytes};
 use mio::net::TcpStream;
 use mio::{Interest, Registry, Token};
+use rustls::ServerConnection;
 
-use super::limits::PIECES_MAX;
+use super::limits::{PIECES_MAX, TLS_BUFFER_BYTES};
 
 #[derive(Debug)]
 pub(super) struct Socket {
     stream: TcpStream,
+    /// Bound: a record or two each way; one that is idle holds its keys.
+    tls: Option<Box<ServerConnection>>,
 }
 
 impl Socket {
-    /// Takes a socket that somebody else accepted; it must not block.
-    pub(super) fn new(stream: std::net::TcpStream) -> Self {
-        Self { stream: TcpStream::from_std(stream) }
+    /// Takes a socket that somebody else accepted, and shook hands on; it must not block.
+    pub(super) fn new(stream: std::net::TcpStream, mut tls: Option<Box<ServerConnection>>) -> Self {
+        if let Some(tls) = &mut tls {
+            tls.set_buffer_limit(Some(TLS_BUFFER_BYTES));
+        }
+        Self { stream: TcpStream::from_std(stream), tls }
     }
 
     /// Has the system tell of it, both ways, at each change.
@@ -25,34 +31,91 @@ impl Socket {
         registry.register(&mut self.stream, token, Interest::READABLE | Interest::WRITABLE)
     }
 
-    /// What can be read at once; 0 at its end.
+    /// Whether something may have been read from it, and decrypted, by whoever had it before.
+    pub(super) fn may_hold(&self) -> bool {
+        self.tls.is_some()
+    }
+
+    /// What can be read at once, as much as fits; 0 at its end. Less than fits means that there is no more.
     pub(super) fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        retried(|| self.stream.read(into))
+        let Self { stream, tls } = self;
+        let Some(tls) = tls else { return retried(|| stream.read(into)) };
+        let mut n = 0;
+        while n < into.len() {
+            match tls.reader().read(&mut into[n..]) {
+                // Its end was said, and is told once all before it has been.
+                Ok(0) => break,
+                Ok(more) => n += more,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    match retried(|| tls.read_tls(stream)) {
+                        // Ended without a word: as over plain TCP.
+                        Ok(0) => break,
+                        Ok(_) => {
+                            tls.process_new_packets().map_err(io::Error::other)?;
+                        }
+                        Err(error) if error.kind() == io::ErrorKind::WouldBlock && n > 0 => break,
+                        Err(error) => return Err(error),
+                    }
+                }
+                Err(_) => break,
+            }
+        }
+        Ok(n)
     }
 
     /// Writes as many of the pieces as the socket takes, and cuts them off. How many bytes that were.
     pub(super) fn write(&mut self, pieces: &mut Vec<Bytes>) -> io::Result<usize> {
-        let written = match &pieces[..] {
-            [] => 0,
-            [one] => retried(|| self.stream.write(one))?,
-            many => {
-                let mut slices = [IoSlice::new(&[]); PIECES_MAX];
-                let n = many.len().min(PIECES_MAX);
-                for (slice, piece) in slices.iter_mut().zip(many) {
-                    *slice = IoSlice::new(piece);
-                }
-                retried(|| self.stream.write_vectored(&slices[..n]))?
+        let written = match &mut self.tls {
+            Some(tls) => {
+                // No record is made that nobody takes: what lags stays whole and shared.
+                send(tls, &mut self.stream)?;
+                gathered(pieces, |slices| tls.writer().write_vectored(slices))?
             }
+            None => match &pieces[..] {
+                [one] => retried(|| self.stream.write(one))?,
+                many => gathered(many, |slices| retried(|| self.stream.write_vectored(slices)))?,
+            },
         };
         cut(pieces, written);
         Ok(written)
     }
 
+    /// Sends what was written and encrypted, and not yet taken.
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        self.tls.as_mut().map_or(Ok(()), |tls| send(tls, &mut self.stream))
+    }
+
     /// Says that nothing more will be written.
     pub(super) fn finish(&mut self) {
+        if let Some(tls) = &mut self.tls {
+            tls.send_close_notify();
+            // One that takes nothing more hears it from TCP.
+            _ = send(tls, &mut self.stream);
+        }
         // One that is broken already needs no end.
         _ = self.stream.shutdown(Shutdown::Write);
     }
+}
+
+fn send(tls: &mut ServerConnection, stream: &mut TcpStream) -> io::Result<()> {
+    while tls.wants_write() {
+        if retried(|| tls.write_tls(stream))? == 0 {
+            return Err(io::ErrorKind::WriteZero.into());
+        }
+    }
+    Ok(())
+}
+
+fn gathered(
+    pieces: &[Bytes],
+    write: impl FnOnce(&[IoSlice<'_>]) -> io::Result<usize>,
+) -> io::Result<usize> {
+    let mut slices = [IoSlice::new(&[]); PIECES_MAX];
+    let n = pieces.len().min(PIECES_MAX);
+    for (slice, piece) in slices.iter_mut().zip(pieces) {
+        *slice = IoSlice::new(piece);
+    }
+    write(&slices[..n])
 }
 
 fn retried(mut step: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {

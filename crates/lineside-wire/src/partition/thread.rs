@@ -181,10 +181,11 @@ impl Partition {
     }
 
     fn take_in(&mut self, newcomer: Newcomer, now: Duration) {
-        let Newcomer { socket, unread, head, refusal, asks, place } = newcomer;
+        let Newcomer { socket, tls, unread, head, refusal, asks, place } = newcomer;
         let entry = self.rows.vacant_key();
         let row = entry as u32;
-        let mut socket = Socket::new(socket);
+        let mut socket = Socket::new(socket, tls);
+        let may_hold = socket.may_hold();
         let opened = match asks {
             Asks::Sse { channels, last_event_id } => {
                 let last = LastEventId::parse(last_event_id.as_deref().unwrap_or_default());
@@ -203,7 +204,7 @@ impl Partition {
             Ok(opened) => opened,
             Err(_) => {
                 // It fits into a socket that nothing was written to; one that is broken needs no reply.
-                _ = socket.write(&mut vec![refusal]);
+                _ = socket.write(&mut vec![refusal]).and_then(|_| socket.flush());
                 return;
             }
         };
@@ -218,6 +219,9 @@ impl Partition {
         self.metrics.rows.add(1);
         if !unread.is_empty() {
             self.receive(row, &mut unread.to_vec(), now);
+        }
+        if may_hold {
+            self.unread.push((row, false));
         }
         self.write(row, now);
     }

@@ -123,6 +123,7 @@ impl Stage {
         socket.set_nonblocking(true).expect("non-blocking");
         let newcomer = Newcomer {
             socket,
+            tls: None,
             unread: Bytes::new(),
             head: Bytes::from_static(head),
             refusal: Bytes::from_static(b"full"),

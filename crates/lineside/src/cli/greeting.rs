@@ -7,7 +7,7 @@ use crate::server::Running;
 
 /// For `serve`.
 pub(crate) fn serving(running: &Running) -> String {
-    let url = url_of(running.address());
+    let url = url_of(running.app().config().server.scheme(), running.address());
     let feeds = running.app().ingest().feeds();
     let mut text = format!("Lineside serves {} at {url}/\n", count(feeds.len()));
     if let Some(public) = &running.app().config().server.public_url {
@@ -25,7 +25,7 @@ pub(crate) fn serving(running: &Running) -> String {
 
 /// For `demo`.
 pub(crate) fn demo(running: &Running) -> String {
-    let url = url_of(running.address());
+    let url = url_of(running.app().config().server.scheme(), running.address());
     let mut text = format!("Lineside's demo city runs at {url}/\n");
     text += &lines_to_try(&url, "feed/city");
     _ = writeln!(text, "  Break a producer   {url}/demo/faults");
@@ -48,13 +48,13 @@ fn count(feeds: usize) -> String {
 }
 
 /// An address that a browser on this machine can open.
-fn url_of(address: SocketAddr) -> String {
+fn url_of(scheme: &str, address: SocketAddr) -> String {
     let ip = match address.ip() {
         ip if !ip.is_unspecified() => ip,
         std::net::IpAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
         std::net::IpAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
     };
-    format!("http://{}", SocketAddr::new(ip, address.port()))
+    format!("{scheme}://{}", SocketAddr::new(ip, address.port()))
 }
 
 #[cfg(test)]
@@ -63,8 +63,8 @@ mod tests {
 
     #[test]
     fn the_address_can_be_opened() {
-        assert_eq!(url_of("0.0.0.0:80".parse().unwrap()), "http://127.0.0.1:80");
-        assert_eq!(url_of("[::]:8080".parse().unwrap()), "http://[::1]:8080");
-        assert_eq!(url_of("192.0.2.1:8080".parse().unwrap()), "http://192.0.2.1:8080");
+        assert_eq!(url_of("http", "0.0.0.0:80".parse().unwrap()), "http://127.0.0.1:80");
+        assert_eq!(url_of("https", "[::]:8080".parse().unwrap()), "https://[::1]:8080");
+        assert_eq!(url_of("http", "192.0.2.1:8080".parse().unwrap()), "http://192.0.2.1:8080");
     }
 }

@@ -41,6 +41,14 @@ pub(super) struct ServerTable {
     pub(super) public_url: Option<Spanned<String>>,
     pub(super) data_dir: Option<String>,
     pub(super) drain: Option<Spanned<DurationText>>,
+    pub(super) tls: Option<TlsTable>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a [server.tls] table")]
+pub(super) struct TlsTable {
+    pub(super) cert: String,
+    pub(super) key: String,
 }
 
 #[derive(Debug, Default, Deserialize)]

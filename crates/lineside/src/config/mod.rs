@@ -75,6 +75,25 @@ pub struct Server {
     pub data_dir: Option<PathBuf>,
     /// How long a stopping server takes to let go of its sessions, at most 4 s.
     pub drain: Duration,
+    /// What connections are encrypted with; without it they are not.
+    pub tls: Option<Tls>,
+}
+
+impl Server {
+    /// How its addresses begin.
+    #[must_use]
+    pub fn scheme(&self) -> &'static str {
+        if self.tls.is_some() { "https" } else { "http" }
+    }
+}
+
+/// `[server.tls]`: read again when one of the files changes.
+#[derive(Debug, Clone)]
+pub struct Tls {
+    /// The certificate and those between it and a root, in PEM.
+    pub cert: PathBuf,
+    /// Its private key, in PEM.
+    pub key: PathBuf,
 }
 
 /// `[limits]`.
@@ -176,6 +195,7 @@ impl Default for Config {
                 public_url: None,
                 data_dir: None,
                 drain: DRAIN_DEFAULT,
+                tls: None,
             },
             limits: Limits {
                 connections: CONNECTIONS_DEFAULT,

@@ -13,7 +13,7 @@ use url::Url;
 use super::error::{ConfigError, ConfigErrors};
 use super::file::{FeedTable, FormatText, LimitsTable, MapTable, Parsed, ServerTable};
 use super::value::{ADDRESS, COUNT, CountText, DurationText, SecretText, SizeText};
-use super::{Config, Limits, Map, MapSource, Server};
+use super::{Config, Limits, Map, MapSource, Server, Tls};
 
 /// Texts such as a feed's name are shown on every page: they stay short.
 const TEXT_CHARS_MAX: usize = 500;
@@ -92,6 +92,9 @@ impl<'a> Checker<'a> {
             public_url: table.public_url.and_then(|url| self.web_url("server.public_url", &url)),
             data_dir: table.data_dir.map(|folder| self.base.join(folder)),
             drain: self.duration("server.drain", table.drain, DRAIN).unwrap_or(defaults.drain),
+            tls: table
+                .tls
+                .map(|tls| Tls { cert: self.base.join(tls.cert), key: self.base.join(tls.key) }),
         }
     }
 

@@ -27,6 +27,7 @@ mod server;
 mod server_api;
 mod takeover;
 mod times;
+mod tls;
 mod websocket;
 
 use axum::Router;
@@ -42,8 +43,9 @@ pub(crate) use layers::represent_pages;
 pub(crate) use parameters::Parameters;
 pub(crate) use parameters::bad;
 pub(crate) use reply::{Representation, Wants};
-pub(crate) use server::serve;
+pub(crate) use server::{Sessions, serve};
 pub(crate) use server_api::Published;
+pub(crate) use tls::Tls;
 
 use crate::app::App;
 use crate::pages;

@@ -20,10 +20,10 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
-use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
 use lineside_wire::partition::{Newcomer, Partitions};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -31,7 +31,8 @@ use tower::ServiceExt as _;
 
 use super::admission::{Admission, Place};
 use super::limits;
-use super::takeover::{self, Door, Leaving, Watched};
+use super::takeover::{self, Connection, Door, Leaving, Watched};
+use super::tls::Tls;
 use crate::patience::{pause, within};
 use crate::shutdown::Shutdown;
 
@@ -42,17 +43,26 @@ const REFUSAL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
     {\"type\":\"about:blank\",\"title\":\"Service Unavailable\",\"status\":503,\
     \"code\":\"overloaded\",\"detail\":\"too many connections here\"}";
 
-/// Serves `router` on `listener`, and hands sessions to `partitions`, until `shutdown` closes; then requests under way get a moment to
+/// What a listener for the outside has beside its router.
+#[derive(Debug)]
+pub(crate) struct Sessions {
+    /// Who takes connections that become sessions.
+    pub(crate) partitions: Arc<Partitions>,
+    /// What connections are encrypted with, if they are.
+    pub(crate) tls: Option<Arc<Tls>>,
+}
+
+/// Serves `router` on `listener`, and hands sessions to the partitions, until `shutdown` closes; then requests under way get a moment to
 /// end, and the rest is dropped.
 pub(crate) async fn serve(
     listener: TcpListener,
     router: Router,
     admission: Arc<Admission>,
-    partitions: Option<Arc<Partitions>>,
+    sessions: Option<Sessions>,
     shutdown: Shutdown,
 ) {
     let refusal = takeover::refusal().await;
-    let server = Server::new(router, admission, partitions, refusal, shutdown.clone());
+    let server = Server::new(router, admission, sessions, refusal, shutdown.clone());
     let connections = TaskTracker::new();
     let graceful = GracefulShutdown::new();
     loop {
@@ -112,6 +122,7 @@ struct Server {
     http2: auto::Builder<TokioExecutor>,
     admission: Arc<Admission>,
     partitions: Option<Arc<Partitions>>,
+    tls: Option<Arc<Tls>>,
     /// For connections that no partition can take.
     refusal: Bytes,
     shutdown: Shutdown,
@@ -123,10 +134,14 @@ impl Server {
     fn new(
         router: Router,
         admission: Arc<Admission>,
-        partitions: Option<Arc<Partitions>>,
+        sessions: Option<Sessions>,
         refusal: Bytes,
         shutdown: Shutdown,
     ) -> Self {
+        let (partitions, tls) = match sessions {
+            Some(Sessions { partitions, tls }) => (Some(partitions), tls),
+            None => (None, None),
+        };
         let mut http1 = http1::Builder::new();
         http1
             .timer(TokioTimer::new())
@@ -146,6 +161,7 @@ impl Server {
             http2,
             admission,
             partitions,
+            tls,
             refusal,
             shutdown,
             cut: CancellationToken::new(),
@@ -174,32 +190,43 @@ impl Server {
             refusal: self.refusal.clone(),
             shutdown: self.shutdown.clone(),
         };
-        let (http2, watcher, cut) = (self.http2.clone(), graceful.watcher(), self.cut.clone());
-        let connection = async move {
-            match within(limits::HEAD_TIMEOUT, begins_as_http2(&socket)).await {
-                Some(Ok(true)) => {
-                    let service = http1
-                        .router
-                        .map_request(|request: http::Request<Incoming>| request.map(Body::new));
-                    let service = TowerToHyperService::new(service);
-                    let connection = http2.serve_connection(TokioIo::new(socket), service);
-                    tell_of_end(watcher.watch(connection.into_owned()).await.err());
-                    drop(place);
+        let http2 = Http2 { builder: self.http2.clone(), watcher: graceful.watcher() };
+        let cut = self.cut.clone();
+        let Some(tls) = &self.tls else {
+            let connection = async move {
+                match within(limits::HEAD_TIMEOUT, begins_as_http2(&socket)).await {
+                    Some(Ok(true)) => http2.drive(socket, http1.router, place).await,
+                    Some(Ok(false)) => {
+                        drop(http2);
+                        http1.drive(socket, place).await;
+                    }
+                    Some(Err(_)) | None => {}
                 }
-                Some(Ok(false)) => {
-                    drop(watcher);
-                    http1.drive(socket, place).await;
-                }
-                Some(Err(_)) | None => {}
-            }
+            };
+            connections.spawn(async move { cut.run_until_cancelled(connection).await });
+            return;
         };
-        connections.spawn(async move {
-            cut.run_until_cancelled(connection).await;
+        let accepting = tls.acceptor().accept(socket);
+        // Much larger than a connection without it, and soon over.
+        let connection = Box::pin(async move {
+            let socket = match within(limits::HEAD_TIMEOUT, accepting).await {
+                Some(Ok(socket)) => Box::new(socket),
+                Some(Err(error)) => return tell_of_end(Some(error)),
+                None => return,
+            };
+            if socket.get_ref().1.alpn_protocol() == Some(b"h2") {
+                http2.drive(socket, http1.router, place).await;
+            } else {
+                drop(http2);
+                http1.drive(socket, place).await;
+            }
         });
+        connections.spawn(async move { cut.run_until_cancelled(connection).await });
     }
 
     fn refuse(&self, mut socket: TcpStream, connections: &TaskTracker) {
-        let Some(place) = self.admission.goodbye() else { return };
+        // Who expects TLS could not read it.
+        let Some(place) = self.admission.goodbye().filter(|_| self.tls.is_none()) else { return };
         connections.spawn(async move {
             let tell = async {
                 // Its request is read, unlooked at: closing over unread bytes would reset the
@@ -225,7 +252,7 @@ struct Http1 {
 }
 
 impl Http1 {
-    async fn drive(self, socket: TcpStream, place: Place) {
+    async fn drive(self, socket: impl Connection, place: Place) {
         let Self { builder, router, partitions, refusal, shutdown } = self;
         let door = Door::new();
         let opened = door.clone();
@@ -256,22 +283,45 @@ impl Http1 {
         }
         let parts = connection.into_parts();
         let Some(Leaving { head, asks }) = door.take() else { return };
-        let socket = match parts.io.into_inner().into_inner().into_std() {
-            Ok(socket) => socket,
+        let (socket, tls) = match parts.io.into_inner().into_inner().take_apart() {
+            Ok(apart) => apart,
             Err(error) => return tell_of_end(Some(error)),
         };
         let unread = parts.read_buf;
         let place = Box::new(place);
-        let newcomer = Newcomer { socket, unread, head, refusal, asks, place };
+        let newcomer = Newcomer { socket, tls, unread, head, refusal, asks, place };
         let newcomer = Box::new(newcomer);
         let adopted = match partitions {
             Some(partitions) => partitions.adopt(newcomer),
             None => Err(newcomer),
         };
-        if let Err(newcomer) = adopted {
+        if let Err(newcomer) = adopted
+            && newcomer.tls.is_none()
+        {
             // It fits into the socket's buffer; a client that is gone needs no reply.
             _ = io::Write::write(&mut &newcomer.socket, &newcomer.refusal);
         }
+    }
+}
+
+/// What serves one connection of HTTP/2, until it ends.
+struct Http2 {
+    builder: auto::Builder<TokioExecutor>,
+    watcher: Watcher,
+}
+
+impl Http2 {
+    async fn drive(
+        self,
+        socket: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        router: Router,
+        place: Place,
+    ) {
+        let service = router.map_request(|request: http::Request<Incoming>| request.map(Body::new));
+        let service = TowerToHyperService::new(service);
+        let connection = self.builder.serve_connection(TokioIo::new(socket), service);
+        tell_of_end(self.watcher.watch(connection.into_owned()).await.err());
+        drop(place);
     }
 }
 

@@ -19,6 +19,8 @@ use lineside_wire::sse::OpenError;
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
+use tokio_rustls::rustls::ServerConnection;
+use tokio_rustls::server::TlsStream;
 
 use super::errors::Refusal;
 use super::limits;
@@ -123,24 +125,43 @@ pub(super) async fn refusal() -> Bytes {
     [head(&parts), body].concat().into()
 }
 
-/// A socket that tells the door whether everything that was written to it has been taken.
+/// What HTTP is spoken over, and what of it can be given away.
+pub(super) trait Connection: AsyncRead + AsyncWrite + Unpin + Send {
+    /// The socket, and what encrypts it.
+    fn take_apart(self) -> io::Result<(std::net::TcpStream, Option<Box<ServerConnection>>)>;
+}
+
+impl Connection for TcpStream {
+    fn take_apart(self) -> io::Result<(std::net::TcpStream, Option<Box<ServerConnection>>)> {
+        Ok((self.into_std()?, None))
+    }
+}
+
+impl Connection for Box<TlsStream<TcpStream>> {
+    fn take_apart(self) -> io::Result<(std::net::TcpStream, Option<Box<ServerConnection>>)> {
+        let (socket, tls) = (*self).into_inner();
+        Ok((socket.into_std()?, Some(Box::new(tls))))
+    }
+}
+
+/// A connection that tells the door whether everything that was written to it has been taken.
 #[derive(Debug)]
-pub(super) struct Watched {
-    socket: TcpStream,
+pub(super) struct Watched<C> {
+    socket: C,
     door: Door,
 }
 
-impl Watched {
-    pub(super) fn new(socket: TcpStream, door: Door) -> Self {
+impl<C> Watched<C> {
+    pub(super) fn new(socket: C, door: Door) -> Self {
         Self { socket, door }
     }
 
-    pub(super) fn into_inner(self) -> TcpStream {
+    pub(super) fn into_inner(self) -> C {
         self.socket
     }
 }
 
-impl AsyncRead for Watched {
+impl<C: Connection> AsyncRead for Watched<C> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -150,7 +171,7 @@ impl AsyncRead for Watched {
     }
 }
 
-impl AsyncWrite for Watched {
+impl<C: Connection> AsyncWrite for Watched<C> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

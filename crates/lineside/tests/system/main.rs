@@ -6,6 +6,7 @@
 #![expect(clippy::disallowed_methods, reason = "the tests are the outside, where time is real")]
 
 mod support;
+mod tls;
 
 mod addresses;
 mod commands;

@@ -33,7 +33,9 @@ impl ServerProcess {
             greeting.push('\n');
             url = url.or_else(|| {
                 line.split_whitespace()
-                    .find(|word| word.starts_with("http://127."))
+                    .find(|word| {
+                        word.starts_with("http://127.") || word.starts_with("https://127.")
+                    })
                     .map(str::to_owned)
             });
             if line.contains("Ctrl-C") {

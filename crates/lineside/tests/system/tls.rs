@@ -1,0 +1,108 @@
+//! The server behind a certificate, as browsers and clients meet it.
+
+use std::path::Path;
+use std::time::Duration;
+
+use crate::support::process::{ServerProcess, lineside};
+
+const API_KEY: &str = "a key for tests";
+
+/// Writes a certificate for this machine that signs itself, and its key.
+fn certify(folder: &Path) {
+    let names = ["localhost".to_owned(), "127.0.0.1".to_owned()];
+    let made = rcgen::generate_simple_self_signed(names).unwrap();
+    std::fs::write(folder.join("cert.pem"), made.cert.pem()).unwrap();
+    std::fs::write(folder.join("key.pem"), made.signing_key.serialize_pem()).unwrap();
+}
+
+fn start(folder: &Path) -> ServerProcess {
+    let config = folder.join("lineside.toml");
+    let text = format!(
+        "[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"0s\"\n\
+         [server.tls]\ncert = \"cert.pem\"\nkey = \"key.pem\"\n\
+         [api]\nkey = \"{API_KEY}\"\n\
+         [[namespace]]\nprefix = \"app/load/\"\nsubscribe = \"anyone\"\n"
+    );
+    std::fs::write(&config, text).unwrap();
+    ServerProcess::start(&["serve", "--config", config.to_str().unwrap()])
+}
+
+/// A client that trusts what the folder holds now, and no other certificate.
+fn client(folder: &Path, only_http1: bool) -> reqwest::Client {
+    let pem = std::fs::read(folder.join("cert.pem")).unwrap();
+    let trusted = [reqwest::Certificate::from_pem(&pem).unwrap()];
+    let builder = reqwest::Client::builder().tls_certs_only(trusted);
+    if only_http1 { builder.http1_only() } else { builder }.build().unwrap()
+}
+
+#[tokio::test]
+async fn pages_and_streams_come_over_both_versions_of_http() {
+    let folder = tempfile::tempdir().unwrap();
+    certify(folder.path());
+    let server = start(folder.path());
+    assert!(server.url.starts_with("https://"), "{}", server.greeting);
+    for (only_http1, version) in [(true, http::Version::HTTP_11), (false, http::Version::HTTP_2)] {
+        let client = client(folder.path(), only_http1);
+        let page = client.get(&server.url).send().await.unwrap();
+        assert_eq!((page.status(), page.version()), (http::StatusCode::OK, version));
+        let events = format!("{}/events?channel=app/load/1", server.url);
+        let mut stream = client.get(events).send().await.unwrap();
+        assert_eq!((stream.status(), stream.version()), (http::StatusCode::OK, version));
+        let first = stream.chunk().await.unwrap().expect("the stream begins");
+        assert!(first.starts_with(b"retry: "), "{first:?}");
+    }
+}
+
+#[tokio::test]
+async fn sessions_over_it_lose_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    certify(folder.path());
+    let server = start(folder.path());
+    // Some publications are larger than a record of TLS, and than what a socket takes at once.
+    for (transport, size) in [("websocket", "200"), ("sse", "200"), ("websocket", "60000")] {
+        let arguments = ["--sessions", "20", "--publish", "10", "--size", size];
+        let output = lineside(&["load", &server.url, "--transport", transport, "--duration", "2s"])
+            .args(arguments)
+            .env("LINESIDE_API_KEY", API_KEY)
+            .env("SSL_CERT_FILE", folder.path().join("cert.pem"))
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{transport}: {said}");
+    }
+}
+
+#[tokio::test]
+async fn a_new_certificate_is_shown_without_a_restart_and_a_bad_one_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    certify(folder.path());
+    let server = start(folder.path());
+    // Made before, used after: each client's first request shakes hands anew.
+    let [before, after] = [(), ()].map(|()| client(folder.path(), false));
+    before.get(&server.url).send().await.unwrap();
+    std::fs::write(folder.path().join("cert.pem"), "not a certificate").unwrap();
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    after.get(&server.url).send().await.expect("the old one stays");
+
+    certify(folder.path());
+    let new = client(folder.path(), false);
+    for _ in 0..100 {
+        if new.get(&server.url).send().await.is_ok() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    panic!("the new certificate was not shown within ten seconds");
+}
+
+#[test]
+fn what_is_wrong_with_the_files_is_said_at_the_start() {
+    let folder = tempfile::tempdir().unwrap();
+    certify(folder.path());
+    let config = folder.path().join("lineside.toml");
+    std::fs::write(&config, "[server.tls]\ncert = \"cert.pem\"\nkey = \"cert.pem\"\n").unwrap();
+    let output = lineside(&["serve", "--config", config.to_str().unwrap()]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_ne!(output.status.code(), Some(0));
+    assert!(said.contains("cert.pem: cannot read a private key in PEM"), "{said}");
+}
