@@ -51,8 +51,9 @@ pub fn run(
     let publishing = publisher.map(|publisher| publisher.begin(start)).transpose();
     let publishing = publishing
         .map_err(|error| Failure::Unreachable(format!("no thread for the publisher: {error}")))?;
-    let measured = workers.measure(start)?;
+    let (measured, holding) = workers.measure(start)?;
     let after = usage();
+    drop(holding);
     let published =
         publishing.map(|publishing| publishing.join().unwrap_or_else(|_| Published::default()));
     Ok(Report::of(

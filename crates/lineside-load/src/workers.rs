@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Failure;
 use crate::clock::Nanos;
-use crate::engine::{Connected, Engine, Measured};
+use crate::engine::{Connected, Engine, Held, Measured};
 use crate::limits::REPORT_BYTES_MAX;
 use crate::plan::Share;
 
@@ -17,6 +17,12 @@ pub(crate) enum Workers {
     Here(Box<Engine>),
     /// Bound: `PROCESSES_MAX`.
     Others(Vec<Worker>),
+}
+
+/// Who still holds the sessions of a run that has measured.
+pub(crate) enum Holding {
+    Here(#[expect(dead_code, reason = "held, and let go of")] Held),
+    Others(#[expect(dead_code, reason = "held, and let go of")] Vec<Worker>),
 }
 
 /// One line from a worker.
@@ -61,13 +67,17 @@ impl Workers {
         }
     }
 
-    /// Measures, from the same moment on.
-    pub(crate) fn measure(self, start: Nanos) -> Result<Vec<Measured>, Failure> {
+    /// Measures, from the same moment on. The sessions end when what comes with the findings is dropped.
+    pub(crate) fn measure(self, start: Nanos) -> Result<(Vec<Measured>, Holding), Failure> {
         match self {
-            Self::Here(engine) => Ok(vec![engine.measure(start)?]),
+            Self::Here(engine) => {
+                let (measured, held) = engine.measure(start)?;
+                Ok((vec![measured], Holding::Here(held)))
+            }
             Self::Others(mut workers) => {
                 workers.iter_mut().try_for_each(|worker| worker.order(&start))?;
-                workers.iter_mut().map(Worker::report).collect()
+                let measured = workers.iter_mut().map(Worker::report).collect::<Result<_, _>>()?;
+                Ok((measured, Holding::Others(workers)))
             }
         }
     }
@@ -126,7 +136,13 @@ pub fn work(mut orders: impl BufRead, mut reports: impl Write) -> io::Result<()>
     };
     tell(&mut reports, Ok(connected))?;
     let start = read_line(&mut orders)?;
-    tell(&mut reports, engine.measure(start))
+    let (measured, _held) = match engine.measure(start) {
+        Ok((measured, held)) => (Ok(measured), Some(held)),
+        Err(failure) => (Err(failure), None),
+    };
+    tell(&mut reports, measured)?;
+    // The sessions stay until whoever gives the orders has looked at the server.
+    io::copy(&mut orders, &mut io::sink()).map(|_| ())
 }
 
 fn tell<T: Serialize>(reports: &mut impl Write, report: Result<T, Failure>) -> io::Result<()> {

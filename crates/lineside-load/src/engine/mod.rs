@@ -61,6 +61,11 @@ pub(crate) struct Measured {
     pub(crate) usage: Option<Usage>,
 }
 
+/// The sessions of a process that has measured: closing them would cost the server time that is no delivery's.
+pub(crate) struct Held {
+    _rows: Vec<Option<Row>>,
+}
+
 pub(crate) struct Engine {
     plan: Plan,
     first: usize,
@@ -186,8 +191,9 @@ impl Engine {
         self.ended.iter().map(|(_, count)| count).sum()
     }
 
-    /// Measures deliveries from `start` on for as long as planned, and until what is under way has arrived.
-    pub(crate) fn measure(mut self, start: Nanos) -> Result<Measured, Failure> {
+    /// Measures deliveries from `start` on for as long as planned, and until what is under way has arrived. The
+    /// sessions end when what comes with the findings is dropped.
+    pub(crate) fn measure(mut self, start: Nanos) -> Result<(Measured, Held), Failure> {
         self.tally.begin_measuring();
         let duration = clock::nanos(self.plan.duration);
         let slice = self.plan.slice();
@@ -221,7 +227,7 @@ impl Engine {
         let usage = Process::own().usage();
         let Self { tally, rows, ended, bytes, .. } = self;
         let channels = tally.finish(|index| rows[index].is_some());
-        Ok(Measured { channels, slices, closed: ended, bytes, usage })
+        Ok((Measured { channels, slices, closed: ended, bytes, usage }, Held { _rows: rows }))
     }
 
     /// Whether the last publication of ours has reached somebody; of others nothing is known but the time.
