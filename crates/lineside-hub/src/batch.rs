@@ -69,6 +69,14 @@ impl<'a> Batch<'a> {
         self.note_reach(room, at);
     }
 
+    /// Says that what leads to `at` is not known here: the room goes on from there, and each of its subscribers gets
+    /// the state, marked as a gap. For who follows a sequence and has missed a part of it, or begins a new life
+    /// of it. A room that has read the state as of `at` already is left alone.
+    pub fn lose(&mut self, room: &Arc<Room>, at: Position) {
+        self.rooms.change(room, |room| (room.lose(at, self.number), ()));
+        self.note_reach(room, Some(at));
+    }
+
     /// Says that this batch, with those before, carries everything of the group up to `position`, even
     /// if no room heard of it. So quiet channels keep up, and a later resume still finds them covered.
     pub fn reach(&mut self, group: u32, position: Position) {

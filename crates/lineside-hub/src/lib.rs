@@ -12,6 +12,7 @@
 //!   [`History`]
 //! - [`Member`], [`Membership`]: who is in such a channel
 //! - [`Hub`]: all rooms of this node
+//! - [`bus`]: what several nodes say to each other, so that all have the same rooms
 //!
 //! # What it must not know
 //! Neither transit nor sockets: bytes come in, the same bytes go out. Time comes from the clock that is
@@ -44,9 +45,11 @@ mod history;
 mod session;
 mod audience;
 mod hub;
+pub mod bus;
 
 pub use audience::{Audience, Seat};
 pub use batch::Batch;
+pub use bus::Bus;
 pub use channel::{BadChannel, Channel, decode_segment, encode_segment};
 pub use history::{History, HistoryError, HistoryRequest};
 pub use hub::Hub;

@@ -180,6 +180,19 @@ impl Room {
         })
     }
 
+    /// Goes on at `at` without what came before it. Says whether it is the room's first change in this batch.
+    pub(crate) fn lose(&self, at: Position, batch: u64) -> bool {
+        self.change(|log| {
+            let is_new = log.epoch != Some(at.epoch) || log.ring.top() < at.offset;
+            if log.closed || !is_new {
+                return false;
+            }
+            let first = log.enter_batch(batch);
+            log.renew(at);
+            first
+        })
+    }
+
     pub(crate) fn epoch(&self) -> Option<Epoch> {
         self.log.lock().epoch
     }

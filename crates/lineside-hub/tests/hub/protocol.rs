@@ -333,6 +333,32 @@ fn quiet_networks_are_followed_where_the_publisher_says_how_far_it_is() {
 }
 
 #[test]
+fn a_room_that_lost_a_part_of_its_sequence_says_so() {
+    let stage = stage();
+    let (mut session, signals) = stage.on("route/1", None);
+    drain(&mut session);
+    stage.publish([11], &[1]);
+    assert_eq!(drain(&mut session), "11");
+    signals.take();
+    stage.swap(at(20));
+    let mut batch = stage.hub.batch();
+    batch.lose(&stage.room(1), at(20));
+    batch.finish();
+    assert_eq!(signals.take(), 1);
+    assert_eq!(drain(&mut session), "g20");
+    stage.publish([21], &[1]);
+    assert_eq!(drain(&mut session), "21");
+    // A room that has read the state already goes on.
+    stage.swap(at(30));
+    let (mut fresh, _) = stage.on("route/2", None);
+    assert_eq!(drain(&mut fresh), "s30");
+    let mut batch = stage.hub.batch();
+    batch.lose(&stage.room(2), at(30));
+    batch.finish();
+    assert_eq!(drain(&mut fresh), "");
+}
+
+#[test]
 fn the_epoch_of_the_script_is_the_one_that_is_listed() {
     let stage = stage();
     let (mut session, _) = stage.on("route/1", None);

@@ -60,6 +60,7 @@ fn every_deliberate_mistake_is_found() {
         Mistake::AppendBeforeSwap,
         Mistake::EpochNotCompared,
         Mistake::NewestListed,
+        Mistake::JumpNotMarked,
         Mistake::MoveNotTold,
     ];
     for mistake in mistakes {

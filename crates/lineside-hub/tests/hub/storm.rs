@@ -154,7 +154,8 @@ impl Storm {
                 self.clients[n].subscribe(name)?;
             }
             978..982 => self.clients[n].unsubscribe(self.rng.usize(..100))?,
-            982..990 => {
+            982..986 => self.jump(network, n)?,
+            986..990 => {
                 self.clock.advance(Duration::from_millis(self.rng.u64(..8_000)));
                 self.hub.sweep();
                 self.check_bounds()?;
@@ -171,6 +172,18 @@ impl Storm {
         self.note(format!("network {network}: {poll:?}"));
         self.world.begin(&self.hub, network, poll);
         self.world.step(network);
+    }
+
+    /// A network that falls behind, perhaps again and again, while somebody reads a little.
+    fn jump(&mut self, network: usize, n: usize) -> Result<(), Violation> {
+        for _ in 0..self.rng.usize(1..6) {
+            self.begin(network, Poll::Jump);
+            (0..self.rng.usize(..40)).for_each(|_| self.world.step(network));
+            for _ in 0..self.rng.usize(..4) {
+                self.pull(n)?;
+            }
+        }
+        Ok(())
     }
 
     fn pull(&mut self, n: usize) -> Result<(), Violation> {

@@ -37,6 +37,8 @@ pub(crate) enum Mistake {
     EpochNotCompared,
     /// A client lists the newest position of a network instead of one that all its channels have.
     NewestListed,
+    /// A publisher that has missed something does not say so.
+    JumpNotMarked,
     /// A publisher forgets that a record that moves leaves a room.
     MoveNotTold,
 }
@@ -88,6 +90,8 @@ pub(crate) enum Poll {
     Dataset,
     /// A new life with other records, announced to every room.
     NewLife,
+    /// What a node that follows takes from the owner when it has missed too much: the state, and no publications.
+    Jump,
     /// Another writer goes on with the same records in a new epoch, and says so only where something
     /// changes.
     NewWriter,
@@ -343,6 +347,12 @@ async fn publish(world: Arc<World>, hub: Arc<Hub>, network: usize, poll: Poll) {
                 next.dataset += 1;
                 next.revision += 1;
             }
+            Poll::Jump => {
+                for _ in 0..rng.u8(1..6) {
+                    change_one(&mut next, &mut rng);
+                }
+                next.revision += rng.u64(1..6);
+            }
             Poll::NewLife => {
                 let dataset = next.dataset + 1;
                 next = new_network(&mut rng, dataset);
@@ -353,7 +363,7 @@ async fn publish(world: Arc<World>, hub: Arc<Hub>, network: usize, poll: Poll) {
     let next = Arc::new(next);
     let swap = || {
         world.networks.lock()[network] = next.clone();
-        write_history(&world, network, first, at, &chunks);
+        write_history(&world, network, poll, first, at, &chunks);
     };
     let late = world.mistake == Mistake::AppendBeforeSwap;
     if !late {
@@ -375,9 +385,13 @@ async fn publish(world: Arc<World>, hub: Arc<Hub>, network: usize, poll: Poll) {
             pause().await;
         }
     }
-    if matches!(poll, Poll::Dataset | Poll::NewLife) {
+    if matches!(poll, Poll::Dataset | Poll::NewLife | Poll::Jump) {
         for room in hub.rooms_of_group(network as u32 + 1) {
-            batch.restate(&room, Some(at));
+            if poll == Poll::Jump && world.mistake != Mistake::JumpNotMarked {
+                batch.lose(&room, at);
+            } else {
+                batch.restate(&room, Some(at));
+            }
             pause().await;
         }
         for room in hub.rooms(0, AREA) {
@@ -398,7 +412,14 @@ async fn publish(world: Arc<World>, hub: Arc<Hub>, network: usize, poll: Poll) {
 }
 
 /// Notes for the checkers what each channel of the network is told, or would be.
-fn write_history(world: &World, network: usize, first: u64, at: Position, chunks: &[Messages]) {
+fn write_history(
+    world: &World,
+    network: usize,
+    poll: Poll,
+    first: u64,
+    at: Position,
+    chunks: &[Messages],
+) {
     for (revision, chunk) in (first..).zip(chunks) {
         for channel in chunk.keys().filter(|channel| !channel.starts_with("area/")) {
             world.write(channel.clone(), at.epoch, revision, false);
@@ -409,7 +430,8 @@ fn write_history(world: &World, network: usize, first: u64, at: Position, chunks
         for channel in
             World::channels().into_iter().filter(|it| !it.starts_with("area/")).filter(own)
         {
-            world.write(channel, at.epoch, at.offset, true);
+            // What was jumped over was written all the same, but nobody here can be given it.
+            world.write(channel, at.epoch, at.offset, poll != Poll::Jump);
         }
     }
 }

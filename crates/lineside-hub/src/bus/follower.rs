@@ -1,0 +1,265 @@
+//! A follower's side of one network: it applies in order, asks for what it missed, and publishes nothing until it
+//! has it.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Outside;
+use super::assembly::Assembly;
+use super::limits::{ASK_AGAIN, EARLY_BYTES_MAX, EARLY_PUBLICATIONS_MAX};
+use super::message::{Ask, Body, Head, Part, To};
+use crate::{Epoch, Position};
+
+#[derive(Debug)]
+pub(super) struct Follower {
+    network: Arc<str>,
+    /// The highest that was heard of; 0 before.
+    term: u64,
+    /// Who owns the network in this term, and its epoch; `None` until it has been heard.
+    owner: Option<(Arc<str>, Epoch)>,
+    /// What the replica holds of this term's epoch.
+    held: Option<u64>,
+    /// A revision that the owner is known to have reached without this node.
+    owed: u64,
+    /// What builds upon a revision that is not held yet, or is not whole, by that revision.
+    /// Bound: [`EARLY_PUBLICATIONS_MAX`], [`EARLY_BYTES_MAX`].
+    early: BTreeMap<u64, Early>,
+    early_bytes: usize,
+    /// The state that is coming in.
+    state: Option<Coming>,
+    /// What comes next cannot be read: only a state helps.
+    is_stuck: bool,
+    /// When it last asked, or was last given something of what it had asked for.
+    asked: Option<Duration>,
+}
+
+#[derive(Debug)]
+struct Early {
+    revision: u64,
+    parts: Assembly,
+}
+
+#[derive(Debug)]
+struct Coming {
+    edition: u64,
+    revision: u64,
+    parts: Assembly,
+}
+
+impl Follower {
+    /// Knows nothing yet but that there was a term.
+    pub(super) fn new(network: Arc<str>, term: u64) -> Self {
+        Self {
+            network,
+            term,
+            owner: None,
+            held: None,
+            owed: 0,
+            early: BTreeMap::new(),
+            early_bytes: 0,
+            state: None,
+            is_stuck: false,
+            asked: None,
+        }
+    }
+
+    pub(super) fn term(&self) -> u64 {
+        self.term
+    }
+
+    /// Where the network is on this node, once it holds something of the term.
+    pub(super) fn head(&self) -> Option<Head> {
+        let (_, epoch) = self.owner.as_ref()?;
+        let at = Position { epoch: *epoch, offset: self.held? };
+        Some(Head { network: self.network.clone(), term: self.term, at })
+    }
+
+    /// Whether it has missed something that it knows of, or has nothing at all.
+    pub(super) fn is_behind(&self) -> bool {
+        self.held.is_none_or(|held| held < self.owed)
+    }
+
+    /// There is such a term, whoever owns the network in it.
+    pub(super) fn learn(&mut self, term: u64) {
+        if term > self.term {
+            *self = Self::new(self.network.clone(), term);
+        }
+    }
+
+    /// The owner says where it is.
+    pub(super) fn hear(&mut self, from: &Arc<str>, head: &Head, outside: &mut Outside<'_>) {
+        if self.accept(from, head, outside) {
+            self.owed = self.owed.max(head.at.offset);
+            self.ask_if_behind(outside);
+        }
+    }
+
+    pub(super) fn take_changes(
+        &mut self,
+        from: &Arc<str>,
+        head: &Head,
+        previous: u64,
+        part: Part,
+        outside: &mut Outside<'_>,
+    ) {
+        let revision = head.at.offset;
+        if !self.accept(from, head, outside) {
+            return;
+        }
+        if previous >= revision || !part.is_sound() {
+            outside.metrics.refused_total += 1;
+            return;
+        }
+        if self.held.is_some_and(|held| revision <= held) {
+            outside.metrics.repeated_total += 1;
+            return;
+        }
+        self.owed = self.owed.max(previous);
+        if self.keep(previous, revision, part) {
+            self.advance(outside);
+        }
+        self.ask_if_behind(outside);
+    }
+
+    pub(super) fn take_state(
+        &mut self,
+        from: &Arc<str>,
+        head: &Head,
+        edition: u64,
+        part: Part,
+        outside: &mut Outside<'_>,
+    ) {
+        let revision = head.at.offset;
+        if !self.accept(from, head, outside) {
+            return;
+        }
+        if !part.is_sound() {
+            outside.metrics.refused_total += 1;
+            return;
+        }
+        let is_old = self.held.is_some_and(|held| revision <= held)
+            || self.state.as_ref().is_some_and(|coming| edition < coming.edition);
+        if is_old {
+            outside.metrics.repeated_total += 1;
+            return;
+        }
+        let mut coming = match self.state.take() {
+            Some(coming) if coming.edition == edition => coming,
+            _ => Coming { edition, revision, parts: Assembly::new(part.count) },
+        };
+        if coming.parts.add(part) {
+            self.asked = Some(outside.now);
+        }
+        if !coming.parts.is_whole() {
+            self.state = Some(coming);
+            return;
+        }
+        match outside.replica.replace(&self.network, head.at, &coming.parts.into_parts()) {
+            Ok(()) => {
+                outside.metrics.states_taken_total += 1;
+                self.held = Some(revision);
+                self.is_stuck = false;
+                self.advance(outside);
+                self.ask_if_behind(outside);
+            }
+            Err(_) => outside.metrics.unreadable_total += 1,
+        }
+    }
+
+    pub(super) fn tick(&mut self, outside: &mut Outside<'_>) {
+        self.ask_if_behind(outside);
+    }
+
+    /// Whether it is the owner of the highest term that says this. A higher term begins anew.
+    fn accept(&mut self, from: &Arc<str>, head: &Head, outside: &mut Outside<'_>) -> bool {
+        let outdated = head.term.cmp(&self.term) == Ordering::Less || head.term == 0;
+        if outdated {
+            outside.metrics.refused_total += 1;
+            let (network, term) = (self.network.clone(), self.term);
+            outside.send(To::One(from.clone()), Body::Outdated { network, term });
+            return false;
+        }
+        self.learn(head.term);
+        let (owner, epoch) = self.owner.get_or_insert_with(|| (from.clone(), head.at.epoch));
+        let is_owners = owner == from && *epoch == head.at.epoch;
+        if !is_owners {
+            outside.metrics.refused_total += 1;
+        }
+        is_owners
+    }
+
+    /// Puts a part where it belongs; false when there is no place for it or it is there already.
+    fn keep(&mut self, previous: u64, revision: u64, part: Part) -> bool {
+        let is_next = self.held == Some(previous);
+        let is_full = self.early.len() >= EARLY_PUBLICATIONS_MAX
+            || self.early_bytes + part.data.len() > EARLY_BYTES_MAX;
+        if is_full && !is_next {
+            return false;
+        }
+        let bytes = part.data.len();
+        let early = self
+            .early
+            .entry(previous)
+            .or_insert_with(|| Early { revision, parts: Assembly::new(part.count) });
+        let added = early.revision == revision && early.parts.add(part);
+        if added {
+            self.early_bytes += bytes;
+        }
+        added
+    }
+
+    /// Applies all that is whole and builds upon what is held.
+    fn advance(&mut self, outside: &mut Outside<'_>) {
+        let Some((_, epoch)) = self.owner else { return };
+        while let Some(held) = self.held {
+            self.forget_before(held);
+            let Some(next) = self.early.first_entry() else { return };
+            if *next.key() != held || !next.get().parts.is_whole() {
+                return;
+            }
+            let Early { revision, parts } = next.remove();
+            self.early_bytes -= parts.bytes();
+            let at = Position { epoch, offset: revision };
+            if outside.replica.apply(&self.network, held, at, &parts.into_parts()).is_err() {
+                outside.metrics.unreadable_total += 1;
+                self.is_stuck = true;
+                self.owed = self.owed.max(revision);
+                return;
+            }
+            outside.metrics.applied_total += 1;
+            self.held = Some(revision);
+            self.is_stuck = false;
+            self.state.take_if(|coming| coming.revision <= revision);
+        }
+    }
+
+    fn forget_before(&mut self, held: u64) {
+        while let Some(first) = self.early.first_entry().filter(|first| *first.key() < held) {
+            self.early_bytes -= first.remove().parts.bytes();
+        }
+    }
+
+    /// Asks the owner, once per [`ASK_AGAIN`] in which nothing comes.
+    fn ask_if_behind(&mut self, outside: &mut Outside<'_>) {
+        if !self.is_behind() {
+            self.asked = None;
+            return;
+        }
+        let Some((owner, epoch)) = &self.owner else { return };
+        if self.asked.is_some_and(|asked| outside.now.saturating_sub(asked) < ASK_AGAIN) {
+            return;
+        }
+        self.asked = Some(outside.now);
+        outside.metrics.asked_total += 1;
+        let ask = Ask {
+            network: self.network.clone(),
+            term: self.term,
+            held: self.held.map(|offset| Position { epoch: *epoch, offset }),
+            is_stuck: self.is_stuck,
+            unfinished: self.state.as_ref().map(|it| (it.edition, it.parts.first_missing())),
+        };
+        outside.send(To::One(owner.clone()), Body::Ask(ask));
+    }
+}

@@ -1,0 +1,148 @@
+//! Which node owns a network.
+//!
+//! A roster is a number and the nodes that there are, by weight. Whoever keeps the list of nodes gives out the
+//! numbers, each only once and rising: with every node that comes, goes, comes back without what it held, or
+//! changes its weight. Two nodes may for a while know of different rosters; the number, as the term of what
+//! they own by it, tells which of them is right.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use lineside_sync::hashring::{Error, HashRing, Member};
+
+/// The nodes that there are, at one time.
+#[derive(Debug)]
+pub struct Roster {
+    number: u64,
+    ring: HashRing,
+}
+
+impl Roster {
+    /// Which roster this is; 0 is the one before there was any.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Who owns a network; nobody, when no node has weight. One hash and a binary search.
+    pub fn owner(&self, network: &str) -> Option<&str> {
+        self.ring.owner(network.as_bytes())
+    }
+
+    /// Whether it is this node that owns the network.
+    pub fn is_owner(&self, network: &str, node: &str) -> bool {
+        self.owner(network) == Some(node)
+    }
+
+    /// The nodes, by name, with their weights.
+    pub fn nodes(&self) -> &[Member] {
+        self.ring.members()
+    }
+
+    /// The part of all networks that a node may expect to own, from 0 to 1.
+    pub fn share(&self, node: &str) -> f64 {
+        self.ring.share(node)
+    }
+}
+
+/// The latest roster that this node knows of: read everywhere, at the cost of a load.
+///
+/// ```
+/// use lineside_hub::bus::Ownership;
+/// use lineside_sync::hashring::Member;
+///
+/// let ownership = Ownership::new(1, [Member::new("a", 1), Member::new("b", 1)])?;
+/// let owner = ownership.load().owner("oslo").map(str::to_owned);
+/// // That node leaves: its networks go to the others.
+/// ownership.replace(2, [Member::new("a", 1), Member::new("b", 1)].into_iter().filter(|node| Some(&*node.name) != owner.as_deref()))?;
+/// assert!(ownership.load().owner("oslo").is_some_and(|next| Some(next) != owner.as_deref()));
+/// # Ok::<(), lineside_sync::hashring::Error>(())
+/// ```
+pub struct Ownership(ArcSwap<Roster>);
+
+impl Ownership {
+    /// Begins with a roster; with number 0 and no nodes, nobody owns anything yet.
+    ///
+    /// # Errors
+    /// As [`replace`](Self::replace).
+    pub fn new(number: u64, nodes: impl IntoIterator<Item = Member>) -> Result<Arc<Self>, Error> {
+        let roster = Roster { number, ring: HashRing::new(nodes)? };
+        Ok(Arc::new(Self(ArcSwap::from_pointee(roster))))
+    }
+
+    /// Takes a roster if its number is higher than the one known; says whether it was. A node that is
+    /// leaving has weight 0.
+    ///
+    /// # Errors
+    /// When two nodes have one name, or the weights are too large together.
+    pub fn replace(
+        &self,
+        number: u64,
+        nodes: impl IntoIterator<Item = Member>,
+    ) -> Result<bool, Error> {
+        let next = Arc::new(Roster { number, ring: HashRing::new(nodes)? });
+        let before = self.0.rcu(|now| if now.number < number { next.clone() } else { now.clone() });
+        Ok(before.number < number)
+    }
+
+    /// The roster of the moment. To be borrowed from and let go.
+    pub fn load(&self) -> arc_swap::Guard<Arc<Roster>> {
+        self.0.load()
+    }
+}
+
+impl fmt::Debug for Ownership {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Ownership").field(&self.load()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NETWORKS: u32 = 1_000;
+
+    fn nodes(weights: &[(&str, u16)]) -> Vec<Member> {
+        weights.iter().map(|(name, weight)| Member::new(name, *weight)).collect()
+    }
+
+    fn owners(ownership: &Ownership) -> Vec<Option<String>> {
+        let roster = ownership.load();
+        (0..NETWORKS).map(|n| roster.owner(&format!("network {n}")).map(str::to_owned)).collect()
+    }
+
+    #[test]
+    fn when_a_node_leaves_only_its_networks_move() {
+        let ownership = Ownership::new(0, []).expect("no nodes");
+        assert!(owners(&ownership).iter().all(Option::is_none));
+        assert_eq!(ownership.replace(1, nodes(&[("a", 1), ("b", 1), ("c", 1)])), Ok(true));
+        let before = owners(&ownership);
+        assert_eq!(ownership.replace(2, nodes(&[("a", 1), ("b", 0), ("c", 1)])), Ok(true));
+        let after = owners(&ownership);
+        assert!(!after.contains(&Some("b".into())));
+        for (before, after) in before.iter().zip(&after) {
+            assert!(before == after || before.as_deref() == Some("b"));
+        }
+        assert!(!ownership.load().is_owner("network 1", "b"));
+    }
+
+    #[test]
+    fn a_node_owns_in_proportion_to_its_weight() {
+        let ownership = Ownership::new(0, []).expect("no nodes");
+        ownership.replace(1, nodes(&[("a", 1), ("b", 3)])).expect("a ring");
+        let of_b = owners(&ownership).iter().filter(|it| it.as_deref() == Some("b")).count();
+        assert!((600..900).contains(&of_b), "{of_b}");
+        assert!((0.6..0.9).contains(&ownership.load().share("b")));
+    }
+
+    #[test]
+    fn an_older_roster_changes_nothing() {
+        let ownership = Ownership::new(0, []).expect("no nodes");
+        assert_eq!(ownership.replace(5, nodes(&[("a", 1)])), Ok(true));
+        assert_eq!(ownership.replace(4, nodes(&[("b", 1)])), Ok(false));
+        assert_eq!(ownership.replace(5, nodes(&[("b", 1)])), Ok(false));
+        assert_eq!((ownership.load().number(), ownership.load().owner("x")), (5, Some("a")));
+        assert!(ownership.replace(6, nodes(&[("a", 1), ("a", 1)])).is_err());
+    }
+}

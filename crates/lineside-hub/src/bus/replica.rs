@@ -1,0 +1,58 @@
+//! The networks of this node, as the bus reads and writes them.
+
+use bytes::Bytes;
+
+use crate::{Epoch, Position};
+
+/// What was sent cannot be read; the state is needed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("cannot be read")]
+pub struct Unreadable;
+
+/// All that a network holds, at one position.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NetworkState {
+    /// Where the network was.
+    pub at: Position,
+    /// What it held, in pieces as its owner likes.
+    pub pieces: Vec<Bytes>,
+}
+
+/// Who holds the networks' records; implemented by whoever knows what is in them. What the bus moves are bytes to it.
+///
+/// Called by the node's driver only, one call at a time. Pieces come as their owner gave them, but for those above
+/// [`PART_BYTES_MAX`](super::PART_BYTES_MAX), which are cut.
+pub trait Replica: Send + Sync + 'static {
+    /// All that a network holds now; `None` when nothing is held yet.
+    fn state(&self, network: &str) -> Option<NetworkState>;
+
+    /// Takes what leads from revision `previous`, where the network is, to `at`: swaps the state, then appends to
+    /// this node's rooms in one [`Batch`](crate::Batch), at the epoch and the offsets at which the owner
+    /// appends, which therefore follow from what is given here alone; and lets the batch
+    /// [reach](crate::Batch::reach) `at`.
+    ///
+    /// # Errors
+    /// When the changes cannot be read; nothing has changed then.
+    fn apply(
+        &self,
+        network: &str,
+        previous: u64,
+        at: Position,
+        changes: &[Bytes],
+    ) -> Result<(), Unreadable>;
+
+    /// Puts a state in the place of all that the network held: swaps it, then tells each of this node's rooms of
+    /// the network that it [lost](crate::Batch::lose) what came between.
+    ///
+    /// # Errors
+    /// When the state cannot be read; nothing has changed then.
+    fn replace(&self, network: &str, at: Position, state: &[Bytes]) -> Result<(), Unreadable>;
+
+    /// This node owns the network from here on: what it holds goes on in a new epoch, of which each of its rooms
+    /// of the network is told ([`Batch::lose`](crate::Batch::lose)), and its writer may publish. Says at
+    /// which revision.
+    fn lead(&self, network: &str, epoch: Epoch) -> u64;
+
+    /// Another node owns the network from here on: its writer publishes no more.
+    fn follow(&self, network: &str);
+}

@@ -1,0 +1,176 @@
+//! A subscriber that goes from node to node, and the checks of what it is told.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use lineside_hub::{Channel, Delivery, Ended, Hub, Listener, Position, Session, SessionLimits};
+
+use crate::records::{Holdings, Truth, apply};
+
+/// What was broken, in words.
+pub(crate) type Violation = String;
+
+#[derive(Debug, Default)]
+struct Signaled(AtomicBool);
+
+impl Listener for Signaled {
+    fn signal(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+#[derive(Debug, Default)]
+struct Holding {
+    held: Holdings,
+    /// A state that is coming in. What is held stays until it is whole: at another node it may be what the reader
+    /// goes on from.
+    coming: Option<Holdings>,
+    cursor: Option<Position>,
+    /// What it asked to go on from was not taken.
+    refused: bool,
+}
+
+pub(crate) struct Reader {
+    channels: BTreeMap<String, Holding>,
+    session: Option<Session>,
+    signaled: Arc<Signaled>,
+    idle: bool,
+    /// Where it is, or was last.
+    pub(crate) at: usize,
+    pub(crate) resumed_elsewhere: u64,
+}
+
+impl Reader {
+    pub(crate) fn new(channels: impl IntoIterator<Item = String>) -> Self {
+        Self {
+            channels: channels.into_iter().map(|it| (it, Holding::default())).collect(),
+            session: None,
+            signaled: Arc::default(),
+            idle: false,
+            at: 0,
+            resumed_elsewhere: 0,
+        }
+    }
+
+    pub(crate) fn is_connected(&self) -> bool {
+        self.session.is_some()
+    }
+
+    pub(crate) fn disconnect(&mut self) {
+        self.session = None;
+    }
+
+    pub(crate) fn may_pull(&self) -> bool {
+        self.session.is_some() && (!self.idle || self.signaled.0.load(Ordering::Acquire))
+    }
+
+    /// Goes on at a node from what it holds.
+    pub(crate) fn connect(&mut self, node: usize, hub: &Arc<Hub>) -> Result<(), Violation> {
+        self.signaled = Arc::default();
+        self.idle = false;
+        let mut session = hub.session(self.signaled.clone(), SessionLimits::default());
+        for (name, holding) in &mut self.channels {
+            let channel = Channel::parse(name).map_err(|why| why.to_string())?;
+            let from = holding.cursor.filter(|from| from.offset > 0);
+            let subscribed = session
+                .subscribe(&channel, from)
+                .map_err(|why| format!("{name}: refused: {why}"))?;
+            if subscribed.recovered && Some(subscribed.position) != from {
+                return Err(format!("{name}: goes on from {} instead", subscribed.position));
+            }
+            if subscribed.recovered && node != self.at {
+                self.resumed_elsewhere += 1;
+            }
+            holding.coming = None;
+            holding.refused = from.is_some() && !subscribed.recovered;
+            holding.cursor = from;
+        }
+        self.session = Some(session);
+        self.at = node;
+        Ok(())
+    }
+
+    /// Takes one delivery; tells what it was.
+    pub(crate) fn pull(&mut self, truth: &Truth) -> Result<String, Violation> {
+        self.signaled.0.store(false, Ordering::Release);
+        let Some(session) = &mut self.session else { return Ok("offline".into()) };
+        let Some(delivery) = session.next_delivery() else {
+            self.idle = true;
+            return Ok("nothing".into());
+        };
+        self.idle = false;
+        let name = delivery.channel().to_string();
+        let holding = self.channels.get_mut(&name).ok_or(format!("{name}: was not asked for"))?;
+        let told = holding.take(&name, &delivery, truth)?;
+        if let Delivery::Ended { .. } = delivery {
+            self.session = None;
+        }
+        Ok(format!("{name} {told}"))
+    }
+
+    /// *Convergence*: it holds what the network holds.
+    pub(crate) fn check(
+        &self,
+        expected: impl Fn(&str) -> Option<Holdings>,
+    ) -> Result<(), Violation> {
+        for (name, holding) in &self.channels {
+            let expected = expected(name);
+            if Some(&holding.held) != expected.as_ref() {
+                return Err(format!("{name}: holds {:?} instead of {expected:?}", holding.held));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Holding {
+    fn take(
+        &mut self,
+        name: &str,
+        delivery: &Delivery,
+        truth: &Truth,
+    ) -> Result<String, Violation> {
+        match delivery {
+            Delivery::State { state, part, gap, .. } => {
+                if *part == 0 {
+                    // Nothing in this world restates but a gap.
+                    let misses = self.cursor.is_some() || self.refused;
+                    if *gap != misses {
+                        let at = state.position();
+                        return Err(format!("{name}: {at} after {:?}, gap {gap}", self.cursor));
+                    }
+                    self.coming = Some(Holdings::new());
+                }
+                let coming = self.coming.as_mut().ok_or("a part without the first")?;
+                apply(coming, state.parts()[*part].data());
+                if let Some(position) = delivery.position() {
+                    self.held = self.coming.take().unwrap_or_default();
+                    self.refused = false;
+                    self.reach(name, position, truth)?;
+                }
+                Ok(format!("state {} part {part}, gap {gap}", state.position()))
+            }
+            Delivery::Publication { publication, .. } => {
+                let position = delivery.position().ok_or("a publication without position")?;
+                let follows =
+                    |it: Position| it.epoch == position.epoch && it.offset < position.offset;
+                if self.coming.is_some() || !self.cursor.is_some_and(follows) {
+                    return Err(format!("{name}: {position} after {:?}", self.cursor));
+                }
+                let data = publication.payload.data();
+                truth.check_told(name, position, data)?;
+                apply(&mut self.held, data);
+                self.reach(name, position, truth)?;
+                Ok(position.to_string())
+            }
+            Delivery::Ended { why: Ended::Slow, .. } => Ok("slow".into()),
+            _ => Err(format!("{name}: not on a channel with a state")),
+        }
+    }
+
+    fn reach(&mut self, name: &str, position: Position, truth: &Truth) -> Result<(), Violation> {
+        self.cursor = Some(position);
+        truth.check_holdings(name, position, &self.held)
+    }
+}

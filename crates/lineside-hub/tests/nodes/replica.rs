@@ -1,0 +1,232 @@
+//! A node's networks: what ingest is to a node, for this world.
+
+use std::sync::{Arc, Weak};
+
+use bytes::Bytes;
+use lineside_hub::bus::{NetworkState, Replica, Unreadable};
+use lineside_hub::{
+    BadChannel, Channel, Epoch, Hub, Position, ResolveError, RoomKey, State, StateSource,
+};
+use parking_lot::Mutex;
+
+use crate::records::{
+    Change, NETWORKS, Records, Truth, decode, draw_change, encode, group_of, holdings, key_of,
+    messages, number_of, parse_channel, pieces, put,
+};
+use crate::storm::Mistake;
+
+const RECORDS_PER_PART: usize = 2;
+
+#[derive(Clone, Debug)]
+struct Held {
+    at: Position,
+    records: Records,
+    /// This node may write it.
+    leads: bool,
+}
+
+pub(crate) struct Copies {
+    node: String,
+    truth: Arc<Truth>,
+    mistake: Mistake,
+    hub: Mutex<Weak<Hub>>,
+    networks: Mutex<Vec<Held>>,
+    rng: Mutex<fastrand::Rng>,
+}
+
+impl Copies {
+    /// Holds nothing, in lives of its own.
+    pub(crate) fn new(node: &str, truth: &Arc<Truth>, mistake: Mistake, seed: u64) -> Arc<Self> {
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let empty = |network| {
+            let at = Position { epoch: Epoch::random(&mut rng), offset: 0 };
+            truth.write(network, at, &Records::new());
+            Held { at, records: Records::new(), leads: false }
+        };
+        let networks = (0..NETWORKS.len()).map(empty).collect();
+        Arc::new(Self {
+            node: node.to_owned(),
+            truth: truth.clone(),
+            mistake,
+            hub: Mutex::default(),
+            networks: Mutex::new(networks),
+            rng: Mutex::new(rng),
+        })
+    }
+
+    pub(crate) fn publish_into(&self, hub: &Arc<Hub>) {
+        *self.hub.lock() = Arc::downgrade(hub);
+    }
+
+    /// Where its rooms are. What was found to be wrong goes no further.
+    fn hub(&self) -> Option<Arc<Hub>> {
+        self.hub.lock().upgrade().filter(|_| self.truth.complaint().is_none())
+    }
+
+    pub(crate) fn leads(&self, network: &str) -> bool {
+        self.networks.lock()[number_of(network)].leads
+    }
+
+    pub(crate) fn held(&self, network: usize) -> (Position, Records) {
+        let held = self.networks.lock()[network].clone();
+        (held.at, held.records)
+    }
+
+    /// What the owner's writer does when a poll brings something: what the other nodes have to be told.
+    pub(crate) fn poll(&self, network: usize) -> (Position, Vec<Bytes>) {
+        let (before, mut records) = self.held(network);
+        let mut rng = self.rng.lock();
+        let revisions: Vec<Vec<Change>> = (0..rng.u64(1..4))
+            .map(|_| {
+                let changes: Vec<Change> =
+                    (0..rng.u8(..3)).map(|_| draw_change(&mut rng, &records)).collect();
+                changes.iter().for_each(|change| put(&mut records, *change));
+                changes
+            })
+            .collect();
+        let text = encode(&revisions);
+        let pieces = pieces(&mut rng, &text);
+        drop(rng);
+        let at = self.publish(network, before, &revisions, true);
+        (at, pieces)
+    }
+
+    /// Swaps, then appends at each revision to each room that lives. The same on every node.
+    fn publish(
+        &self,
+        network: usize,
+        before: Position,
+        revisions: &[Vec<Change>],
+        writes: bool,
+    ) -> Position {
+        let (_, mut records) = self.held(network);
+        let mut told = Vec::new();
+        let mut at = before;
+        for changes in revisions {
+            at.offset += 1;
+            told.push((at, messages(network, &records, changes)));
+            changes.iter().for_each(|change| put(&mut records, *change));
+            if writes {
+                self.truth.write(network, at, &records);
+            }
+        }
+        self.swap(network, at, records);
+        let Some(hub) = self.hub() else { return at };
+        let mut batch = hub.batch();
+        for (at, messages) in told {
+            for (channel, text) in messages {
+                let key = key_of(&channel).expect("a channel of this world");
+                if let Some(room) = hub.find_room(key) {
+                    batch.append(&room, Some(at), text.into());
+                }
+            }
+        }
+        batch.reach(group_of(network), at);
+        batch.finish();
+        at
+    }
+
+    fn swap(&self, network: usize, at: Position, records: Records) {
+        let mut networks = self.networks.lock();
+        let held = &mut networks[network];
+        (held.at, held.records) = (at, records);
+    }
+
+    /// Tells every room that it goes on at `at`.
+    fn jump(&self, network: usize, at: Position) {
+        let Some(hub) = self.hub() else { return };
+        let mut batch = hub.batch();
+        for room in hub.rooms_of_group(group_of(network)) {
+            if self.mistake == Mistake::JumpNotMarked {
+                batch.restate(&room, Some(at));
+            } else {
+                batch.lose(&room, at);
+            }
+        }
+        batch.reach(group_of(network), at);
+        batch.finish();
+    }
+}
+
+impl Replica for Copies {
+    fn state(&self, network: &str) -> Option<NetworkState> {
+        let (at, records) = self.held(number_of(network));
+        let all: Vec<Change> = records.iter().map(|(key, it)| (*key, Some(*it))).collect();
+        let pieces = pieces(&mut self.rng.lock(), &encode(&[all]));
+        Some(NetworkState { at, pieces })
+    }
+
+    fn apply(
+        &self,
+        name: &str,
+        previous: u64,
+        at: Position,
+        changes: &[Bytes],
+    ) -> Result<(), Unreadable> {
+        let revisions = decode(changes).ok_or(Unreadable)?;
+        let network = number_of(name);
+        let before = Position { offset: previous, ..at };
+        let (held, _) = self.held(network);
+        if held != before || self.leads(name) {
+            self.truth.complain(format!("{}: {name} is at {held}, not {before}", self.node));
+        }
+        let reached = self.publish(network, before, &revisions, false);
+        if reached != at {
+            self.truth.complain(format!("{}: {name} reached {reached}, not {at}", self.node));
+        }
+        self.truth.check_records(&self.node, network, at, &self.held(network).1);
+        Ok(())
+    }
+
+    fn replace(&self, name: &str, at: Position, state: &[Bytes]) -> Result<(), Unreadable> {
+        let revisions = decode(state).ok_or(Unreadable)?;
+        let mut records = Records::new();
+        revisions.into_iter().flatten().for_each(|change| put(&mut records, change));
+        let network = number_of(name);
+        self.truth.check_records(&self.node, network, at, &records);
+        if self.leads(name) {
+            self.truth.complain(format!("{}: {name} is its own", self.node));
+        }
+        self.swap(network, at, records);
+        self.jump(network, at);
+        Ok(())
+    }
+
+    fn lead(&self, name: &str, epoch: Epoch) -> u64 {
+        let network = number_of(name);
+        let (before, records) = self.held(network);
+        let at = Position { epoch, ..before };
+        self.truth.begin(network, at, &records);
+        self.swap(network, at, records);
+        self.networks.lock()[network].leads = true;
+        self.jump(network, at);
+        at.offset
+    }
+
+    fn follow(&self, network: &str) {
+        self.networks.lock()[number_of(network)].leads = false;
+    }
+}
+
+impl StateSource for Copies {
+    fn resolve(&self, channel: &Channel) -> Result<RoomKey, ResolveError> {
+        key_of(channel.as_str()).ok_or(BadChannel::UnknownForm.into())
+    }
+
+    fn sequence_name(&self, channel: &Channel, _: RoomKey) -> String {
+        channel.as_str().split('/').nth(1).unwrap_or_default().to_owned()
+    }
+
+    fn position(&self, _: &Channel, key: RoomKey) -> Option<Position> {
+        Some(self.held(key.group as usize - 1).0)
+    }
+
+    fn read_state(&self, channel: &Channel, key: RoomKey) -> State {
+        let (position, records) = self.held(key.group as usize - 1);
+        let (_, route) = parse_channel(channel.as_str()).expect("a channel of this world");
+        let upserts: Vec<String> =
+            holdings(&records, route).iter().map(|(key, it)| format!("{key}={it};")).collect();
+        let parts = upserts.chunks(RECORDS_PER_PART).map(|part| part.concat().into()).collect();
+        State { position: Some(position), parts }
+    }
+}

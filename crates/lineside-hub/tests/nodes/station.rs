@@ -1,0 +1,134 @@
+//! A machine: what runs on it while it is up, and how it may fail.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use lineside_hub::bus::{Body, Head, MemoryBus, Message, Node, Ownership, Surroundings};
+use lineside_hub::{Hub, HubConfig};
+use lineside_sync::SimulatedClock;
+use lineside_sync::hashring::Member;
+
+use crate::records::{NETWORKS, Truth};
+use crate::replica::Copies;
+use crate::storm::Mistake;
+
+/// What a process is made of.
+pub(crate) struct Process {
+    pub(crate) hub: Arc<Hub>,
+    pub(crate) copies: Arc<Copies>,
+    pub(crate) node: Node,
+    pub(crate) ownership: Arc<Ownership>,
+}
+
+pub(crate) struct Station {
+    pub(crate) name: String,
+    pub(crate) weight: u16,
+    pub(crate) process: Option<Process>,
+    /// It stands still, with all that it holds.
+    pub(crate) is_paused: bool,
+    pub(crate) is_cut_off: bool,
+}
+
+/// What stations share.
+pub(crate) struct Site {
+    pub(crate) clock: SimulatedClock,
+    pub(crate) bus: Arc<MemoryBus>,
+    pub(crate) truth: Arc<Truth>,
+    pub(crate) mistake: Mistake,
+}
+
+impl Station {
+    pub(crate) fn new(name: String) -> Self {
+        Self { name, weight: 1, process: None, is_paused: false, is_cut_off: false }
+    }
+
+    /// Starts a process that knows nothing.
+    pub(crate) fn start(&mut self, site: &Site, rng: &mut fastrand::Rng) {
+        let clock = Arc::new(site.clock.clone());
+        let copies = Copies::new(&self.name, &site.truth, site.mistake, rng.u64(..));
+        let config = HubConfig {
+            ring_publications: rng.usize(1..12),
+            linger: Duration::from_secs(rng.u64(0..10)),
+            ..HubConfig::default()
+        };
+        let hub = Hub::new(config, copies.clone(), clock.clone(), rng.u64(..));
+        copies.publish_into(&hub);
+        let ownership = Ownership::new(0, []).expect("no nodes");
+        let around = Surroundings {
+            bus: site.bus.clone(),
+            replica: copies.clone(),
+            clock,
+            ownership: ownership.clone(),
+        };
+        let seed = if site.mistake == Mistake::EpochNotDrawn { 1 } else { rng.u64(..) };
+        let node = Node::new(&self.name, NETWORKS, around, seed);
+        site.bus.join(&self.name);
+        self.process = Some(Process { hub, copies, node, ownership });
+        (self.is_paused, self.is_cut_off) = (false, false);
+    }
+
+    pub(crate) fn stop(&mut self, site: &Site) {
+        site.bus.leave(&self.name);
+        self.process = None;
+    }
+
+    pub(crate) fn is_running(&self) -> bool {
+        self.process.is_some() && !self.is_paused
+    }
+
+    /// What the others would call well.
+    pub(crate) fn is_reachable(&self) -> bool {
+        self.is_running() && !self.is_cut_off
+    }
+
+    pub(crate) fn member(&self) -> Member {
+        Member::new(&self.name, self.weight)
+    }
+
+    pub(crate) fn owns(&self, network: &str) -> bool {
+        self.process.as_ref().is_some_and(|process| process.node.owns(network))
+    }
+
+    pub(crate) fn head(&self, network: &str) -> Option<Head> {
+        self.process.as_ref()?.node.head(network)
+    }
+}
+
+/// What a mistake makes of a message on its way to a station; nothing, if it swallows it.
+pub(crate) fn spoil(
+    mistake: Mistake,
+    mut message: Message,
+    stations: &[Station],
+    receiver: usize,
+) -> Option<Message> {
+    let receiver = &stations[receiver];
+    match (mistake, &mut message.body) {
+        (Mistake::HeartbeatOff, Body::Heartbeat(_))
+        | (Mistake::OutdatedNotTold, Body::Outdated { .. }) => return None,
+        (Mistake::LowerTermAccepted, Body::Changes { head, .. } | Body::State { head, .. }) => {
+            let known = receiver.head(&head.network);
+            if let Some(known) = known.filter(|known| known.term > head.term) {
+                let is_owner = |it: &&Station| {
+                    it.owns(&known.network)
+                        && it.head(&known.network).is_some_and(|it| it.term == known.term)
+                };
+                if let Some(owner) = stations.iter().find(is_owner) {
+                    message.from = owner.name.as_str().into();
+                    head.term = known.term;
+                    head.at.epoch = known.at.epoch;
+                }
+            }
+        }
+        (Mistake::GapNotNoticed, Body::Changes { head, previous, .. }) => {
+            let held = receiver.head(&head.network).filter(|held| held.term == head.term);
+            if let Some(held) = held {
+                *previous = held.at.offset;
+            }
+        }
+        (Mistake::PartsNotCounted, Body::Changes { part, .. }) => {
+            (part.index, part.count) = (0, 1);
+        }
+        _ => {}
+    }
+    Some(message)
+}

@@ -1,0 +1,439 @@
+//! The contract of the bus, message by message: an owner and a follower, and a hand that carries or drops what they
+//! say.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use lineside_hub::bus::{
+    ASK_AGAIN, Ask, Body, HEARTBEAT, Head, Message, NetworkState, Node, Ownership, PART_BYTES_MAX,
+    Part, Refused, Replica, Surroundings, To, Unreadable,
+};
+use lineside_hub::{Bus, Epoch, Position};
+use lineside_sync::hashring::Member;
+use lineside_sync::{SimulatedClock, UnixMillis};
+use parking_lot::Mutex;
+
+const NETWORK: &str = "oslo";
+
+/// Keeps what is sent until somebody carries it.
+#[derive(Default)]
+struct Tray(Mutex<Vec<(To, Message)>>);
+
+impl Bus for Tray {
+    fn send(&self, to: To, message: Message) {
+        self.0.lock().push((to, message));
+    }
+}
+
+/// Notes what it is told: `10>12 x` for changes, `=12 x` for a state, `leads` and `follows`.
+struct Notes {
+    told: Mutex<Vec<String>>,
+    at: Mutex<Position>,
+    pieces: Mutex<Vec<Bytes>>,
+    /// Changes with this in them cannot be read.
+    secret: &'static str,
+}
+
+impl Notes {
+    fn note(&self, what: String) {
+        self.told.lock().push(what);
+    }
+
+    fn take(&self) -> Vec<String> {
+        std::mem::take(&mut self.told.lock())
+    }
+}
+
+fn text(pieces: &[Bytes]) -> String {
+    let text = String::from_utf8_lossy(&pieces.concat()).into_owned();
+    if text.len() > 20 { format!("{} bytes in {}", text.len(), pieces.len()) } else { text }
+}
+
+impl Replica for Notes {
+    fn state(&self, _: &str) -> Option<NetworkState> {
+        Some(NetworkState { at: *self.at.lock(), pieces: self.pieces.lock().clone() })
+    }
+
+    fn apply(
+        &self,
+        _: &str,
+        previous: u64,
+        at: Position,
+        changes: &[Bytes],
+    ) -> Result<(), Unreadable> {
+        let text = text(changes);
+        if text == self.secret {
+            return Err(Unreadable);
+        }
+        self.note(format!("{previous}>{} {text}", at.offset));
+        Ok(())
+    }
+
+    fn replace(&self, _: &str, at: Position, state: &[Bytes]) -> Result<(), Unreadable> {
+        self.note(format!("={} {}", at.offset, text(state)));
+        Ok(())
+    }
+
+    fn lead(&self, _: &str, epoch: Epoch) -> u64 {
+        self.note("leads".into());
+        self.at.lock().epoch = epoch;
+        self.at.lock().offset
+    }
+
+    fn follow(&self, _: &str) {
+        self.note("follows".into());
+    }
+}
+
+struct Side {
+    node: Node,
+    notes: Arc<Notes>,
+    ownership: Arc<Ownership>,
+}
+
+struct Pair {
+    clock: SimulatedClock,
+    tray: Arc<Tray>,
+    owner: Side,
+    follower: Side,
+}
+
+fn side(name: &str, clock: &SimulatedClock, tray: &Arc<Tray>) -> Side {
+    let notes = Arc::new(Notes {
+        told: Mutex::default(),
+        at: Mutex::new(Position { epoch: Epoch::from_bits(0), offset: 10 }),
+        pieces: Mutex::new(vec!["all".into()]),
+        secret: "secret",
+    });
+    let ownership = Ownership::new(1, [Member::new("a", 1)]).expect("a ring");
+    let around = Surroundings {
+        bus: tray.clone(),
+        replica: notes.clone(),
+        clock: Arc::new(clock.clone()),
+        ownership: ownership.clone(),
+    };
+    Side {
+        node: Node::new(name, [NETWORK], around, name.bytes().map(u64::from).sum()),
+        notes,
+        ownership,
+    }
+}
+
+/// `a` owns the network at 10, and `b` has its state.
+fn pair() -> Pair {
+    let clock = SimulatedClock::new(UnixMillis(0));
+    let tray = Arc::new(Tray::default());
+    let (owner, follower) = (side("a", &clock, &tray), side("b", &clock, &tray));
+    let mut pair = Pair { clock, tray, owner, follower };
+    pair.owner.node.tick();
+    pair.settle();
+    assert_eq!(pair.owner.notes.take(), ["leads"]);
+    assert_eq!(pair.follower.notes.take(), ["=10 all"]);
+    pair
+}
+
+impl Pair {
+    /// What is on the tray.
+    fn take(&self) -> Vec<Message> {
+        std::mem::take(&mut *self.tray.0.lock()).into_iter().map(|(_, message)| message).collect()
+    }
+
+    /// Carries all messages to whoever they are for, until nobody says anything.
+    fn settle(&mut self) {
+        loop {
+            let messages = self.take();
+            if messages.is_empty() {
+                return;
+            }
+            messages.into_iter().for_each(|message| self.carry(message));
+        }
+    }
+
+    fn carry(&mut self, message: Message) {
+        let to = if *message.from == *"a" { &mut self.follower } else { &mut self.owner };
+        to.node.receive(message);
+    }
+
+    fn publish(&mut self, revision: u64, changes: &[&str]) {
+        let at = self.at(revision);
+        *self.owner.notes.at.lock() = at;
+        let changes = changes.iter().map(|it| Bytes::copy_from_slice(it.as_bytes())).collect();
+        self.owner.node.publish(NETWORK, at, changes).expect("it is the owner");
+    }
+
+    /// Publishes, and takes what is said from the tray.
+    fn said(&mut self, revision: u64, changes: &str) -> Message {
+        let already = self.tray.0.lock().len();
+        self.publish(revision, &[changes]);
+        let said = self.tray.0.lock().split_off(already);
+        assert_eq!(said.len(), 1);
+        said[0].1.clone()
+    }
+
+    fn at(&self, offset: u64) -> Position {
+        let head = self.owner.node.head(NETWORK).expect("it is the owner");
+        Position { offset, ..head.at }
+    }
+
+    fn pass(&mut self, time: Duration) {
+        self.clock.advance(time);
+        self.owner.node.tick();
+        self.follower.node.tick();
+    }
+
+    /// A message that `a` might have sent in this term.
+    fn changes(&self, previous: u64, revision: u64, part: Part) -> Message {
+        let head = Head { network: NETWORK.into(), term: 1, at: self.at(revision) };
+        Message { from: "a".into(), body: Body::Changes { head, previous, part } }
+    }
+
+    fn told(&self) -> Vec<String> {
+        self.follower.notes.take()
+    }
+}
+
+fn asks(messages: &[Message]) -> Vec<&Ask> {
+    let ask = |message| match message {
+        &Message { body: Body::Ask(ref ask), .. } => Some(ask),
+        _ => None,
+    };
+    messages.iter().filter_map(ask).collect()
+}
+
+fn whole(data: &'static str) -> Part {
+    Part { index: 0, count: 1, data: data.into() }
+}
+
+#[test]
+fn a_publication_is_one_message_to_all() {
+    let mut pair = pair();
+    pair.publish(13, &["x"]);
+    let sent = std::mem::take(&mut *pair.tray.0.lock());
+    let expected = pair.changes(10, 13, whole("x"));
+    assert_eq!(sent, [(To::All, expected.clone())]);
+    pair.carry(expected);
+    assert_eq!(pair.told(), ["10>13 x"]);
+    assert!(pair.take().is_empty(), "there is nothing to say to it");
+}
+
+#[test]
+fn repetitions_change_nothing() {
+    let mut pair = pair();
+    let (first, second) = (pair.said(11, "x"), pair.said(12, "y"));
+    for message in [&first, &first, &second, &first, &second] {
+        pair.carry(message.clone());
+    }
+    assert_eq!(pair.told(), ["10>11 x", "11>12 y"]);
+    assert_eq!(pair.follower.node.metrics().repeated_total, 3);
+}
+
+#[test]
+fn what_comes_early_waits_for_what_goes_before_it() {
+    let mut pair = pair();
+    let messages = [pair.said(11, "x"), pair.said(12, "y"), pair.said(13, "z")];
+    pair.carry(messages[2].clone());
+    pair.carry(messages[1].clone());
+    assert!(pair.told().is_empty() && pair.follower.node.is_behind(NETWORK));
+    pair.carry(messages[0].clone());
+    assert_eq!(pair.told(), ["10>11 x", "11>12 y", "12>13 z"]);
+    assert!(!pair.follower.node.is_behind(NETWORK));
+}
+
+#[test]
+fn what_is_missing_is_asked_for_once_a_second_and_told_again() {
+    let mut pair = pair();
+    pair.said(11, "lost");
+    for (revision, text) in [(12, "y"), (13, "z")] {
+        let message = pair.said(revision, text);
+        pair.carry(message);
+    }
+    let held = Some(pair.at(10));
+    let asked = pair.take();
+    let ask = Ask { network: NETWORK.into(), term: 1, held, is_stuck: false, unfinished: None };
+    assert_eq!(asks(&asked), [&ask], "it asks once");
+    pair.pass(ASK_AGAIN - Duration::from_millis(1));
+    assert!(asks(&pair.take()).is_empty());
+    pair.pass(Duration::from_millis(1));
+    pair.settle();
+    assert_eq!(pair.told(), ["10>11 lost", "11>12 y", "12>13 z"]);
+    assert_eq!(pair.owner.node.metrics().states_sent_total, 1, "only the first one");
+}
+
+#[test]
+fn a_heartbeat_tells_that_the_last_message_was_lost() {
+    let mut pair = pair();
+    pair.said(11, "lost");
+    pair.pass(HEARTBEAT);
+    pair.settle();
+    assert_eq!(pair.told(), ["10>11 lost"]);
+}
+
+#[test]
+fn who_is_too_far_behind_gets_the_state() {
+    let mut pair = pair();
+    pair.said(11, "lost");
+    pair.pass(Duration::from_secs(3_600));
+    pair.settle();
+    assert_eq!(pair.told(), ["=11 all"]);
+    let next = pair.said(12, "y");
+    pair.carry(next);
+    assert_eq!(pair.told(), ["11>12 y"]);
+}
+
+#[test]
+fn a_large_publication_goes_in_parts_and_comes_whole() {
+    let mut pair = pair();
+    let large = "x".repeat(2 * PART_BYTES_MAX + 1);
+    pair.publish(11, &["small", &large]);
+    let messages = pair.take();
+    assert_eq!(messages.len(), 4);
+    for message in messages.iter().rev().chain(&messages) {
+        pair.carry(message.clone());
+    }
+    let bytes = large.len() + 5;
+    assert_eq!(pair.told(), [format!("10>11 {bytes} bytes in 4")]);
+}
+
+#[test]
+fn a_publication_that_lacks_a_part_is_missing() {
+    let mut pair = pair();
+    pair.publish(11, &["a", "b"]);
+    let first = pair.take().remove(0);
+    pair.carry(first);
+    assert!(pair.take().is_empty(), "the other may be under way");
+    pair.publish(12, &["c"]);
+    pair.settle();
+    assert_eq!(pair.told(), ["10>11 ab", "11>12 c"]);
+}
+
+#[test]
+fn of_a_state_only_what_is_missing_is_sent_again() {
+    let mut pair = pair();
+    *pair.owner.notes.pieces.lock() = ["a", "b", "c"].map(Bytes::from).into();
+    pair.said(11, "lost");
+    pair.pass(Duration::from_secs(3_600));
+    let of_owner = pair.take();
+    of_owner.into_iter().for_each(|message| pair.carry(message));
+    let ask = pair.take();
+    ask.into_iter().for_each(|message| pair.carry(message));
+    let parts = pair.take();
+    assert_eq!(parts.len(), 3);
+    pair.carry(parts[0].clone());
+    pair.carry(parts[2].clone());
+    pair.clock.advance(ASK_AGAIN);
+    pair.follower.node.tick();
+    let ask = pair.take();
+    assert_eq!(asks(&ask)[0].unfinished.map(|(_, first)| first), Some(1));
+    ask.into_iter().for_each(|message| pair.carry(message));
+    assert_eq!(pair.take(), parts[1..]);
+    pair.carry(parts[1].clone());
+    assert_eq!(pair.told(), ["=11 abc"]);
+}
+
+#[test]
+fn parts_of_two_states_are_never_one() {
+    let mut pair = pair();
+    let state = |pair: &Pair, edition, index, data: &'static str| {
+        let head = Head { network: NETWORK.into(), term: 1, at: pair.at(20) };
+        let part = Part { index, count: 2, data: data.into() };
+        Message { from: "a".into(), body: Body::State { head, edition, part } }
+    };
+    let messages = [(7, 0, "old"), (8, 1, "two"), (7, 1, "old"), (8, 0, "one")];
+    for (edition, index, data) in messages {
+        let message = state(&pair, edition, index, data);
+        pair.carry(message);
+    }
+    assert_eq!(pair.told(), ["=20 onetwo"]);
+}
+
+#[test]
+fn what_cannot_be_read_is_made_up_for_by_a_later_state() {
+    let mut pair = pair();
+    pair.publish(11, &["secret"]);
+    pair.settle();
+    assert_eq!(pair.told(), ["=11 all"]);
+    assert_eq!(pair.follower.node.metrics().unreadable_total, 1);
+    pair.publish(12, &["y"]);
+    pair.settle();
+    assert_eq!(pair.told(), ["11>12 y"]);
+}
+
+#[test]
+fn a_term_that_is_over_is_ignored_and_its_owner_told() {
+    let mut pair = pair();
+    // Others agree that b owns the network; a does not know it yet.
+    let moved = pair.follower.ownership.replace(2, [Member::new("b", 1)]);
+    assert_eq!(moved, Ok(true));
+    pair.follower.node.tick();
+    let claim = pair.take();
+    assert_eq!(pair.told(), ["leads"]);
+    assert_ne!(pair.follower.node.head(NETWORK).expect("it leads").at.epoch, pair.at(10).epoch);
+    let stale = pair.said(11, "x");
+    pair.carry(stale);
+    assert!(pair.told().is_empty());
+    let answers = pair.take();
+    let outdated = Body::Outdated { network: NETWORK.into(), term: 2 };
+    assert_eq!(answers, [Message { from: "b".into(), body: outdated }]);
+    answers.into_iter().for_each(|message| pair.carry(message));
+    assert_eq!(pair.owner.notes.take(), ["follows"]);
+    let at = Position { epoch: Epoch::from_bits(0), offset: 12 };
+    assert_eq!(pair.owner.node.publish(NETWORK, at, Vec::new()), Err(Refused::NotOwner));
+    claim.into_iter().for_each(|message| pair.carry(message));
+    pair.settle();
+    assert_eq!(pair.owner.notes.take(), ["=10 all"]);
+}
+
+#[test]
+fn an_owner_that_missed_an_interlude_takes_a_later_term() {
+    let mut pair = pair();
+    let before = pair.at(10).epoch;
+    let ownership = &pair.owner.ownership;
+    assert_eq!(ownership.replace(3, [Member::new("a", 1)]), Ok(true));
+    pair.owner.node.tick();
+    assert!(pair.owner.notes.take().is_empty(), "as far as it knows, nothing has changed");
+    let outdated = Body::Outdated { network: NETWORK.into(), term: 2 };
+    pair.owner.node.receive(Message { from: "b".into(), body: outdated });
+    assert_eq!(pair.owner.notes.take(), ["leads"]);
+    let head = pair.owner.node.head(NETWORK).expect("it leads");
+    assert!(head.term == 3 && head.at.epoch != before);
+    pair.settle();
+    assert_eq!(pair.told(), ["=10 all"]);
+}
+
+#[test]
+fn what_is_not_next_is_not_published() {
+    let mut pair = pair();
+    let at = pair.at(10);
+    let publish = |pair: &mut Pair, name: &str, at| pair.owner.node.publish(name, at, Vec::new());
+    assert_eq!(publish(&mut pair, NETWORK, at), Err(Refused::NotNext));
+    assert_eq!(publish(&mut pair, "bergen", at), Err(Refused::NotOwner));
+    let other_life = Position { epoch: Epoch::from_bits(1), offset: 11 };
+    assert_eq!(publish(&mut pair, NETWORK, other_life), Err(Refused::NotOwner));
+    assert_eq!(pair.follower.node.publish(NETWORK, at, Vec::new()), Err(Refused::NotOwner));
+}
+
+#[test]
+fn nothing_that_a_node_is_sent_makes_it_panic_or_grow() {
+    let mut pair = pair();
+    let part = |index, count, len| Part { index, count, data: Bytes::from(vec![0; len]) };
+    let unsound =
+        [part(0, 0, 0), part(1, 1, 0), part(0, u32::MAX, 0), part(0, 1, PART_BYTES_MAX + 1)];
+    for part in unsound {
+        let message = pair.changes(10, 11, part);
+        pair.carry(message);
+    }
+    for (previous, revision) in [(11, 11), (12, 11), (u64::MAX, 0)] {
+        let message = pair.changes(previous, revision, whole("x"));
+        pair.carry(message);
+    }
+    // It keeps only so many of those that come early.
+    for previous in (20..2_000).rev() {
+        let message = pair.changes(previous, previous + 1, part(0, 1, 1));
+        pair.carry(message);
+    }
+    assert!(pair.told().is_empty());
+    let next = pair.changes(10, 2_000, whole("x"));
+    pair.carry(next);
+    assert_eq!(pair.told(), ["10>2000 x"], "what comes next has a place all the same");
+}

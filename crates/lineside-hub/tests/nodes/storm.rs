@@ -1,0 +1,392 @@
+//! The seeded storm: polls, readers, faults of the bus, of machines and of what they know of each other, in any
+//! order; then a calm.
+
+use std::collections::VecDeque;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::Arc;
+use std::time::Duration;
+
+use lineside_hub::bus::{Faults, MemoryBus, NodeMetrics};
+use lineside_hub::{Metrics, Position};
+use lineside_sync::hashring::Member;
+use lineside_sync::{SimulatedClock, UnixMillis};
+
+use crate::reader::{Reader, Violation};
+use crate::records::{NETWORKS, Records, Truth, channels, holdings, parse_channel};
+use crate::station::{Site, Station, spoil};
+
+const STEPS: usize = 400;
+const READERS: usize = 5;
+const CHANNELS_PER_READER: usize = 5;
+/// Within so many of these turns after the last fault all nodes hold the same.
+const CALM_TURNS: usize = 40;
+const CALM_TURN: Duration = Duration::from_millis(100);
+/// Longer than an owner keeps what it said.
+const LONG_TIME: Duration = Duration::from_secs(90);
+/// Enough pulls for anybody to get through the calm.
+const CALM_PULLS: usize = 10_000;
+const TRACE_LINES: usize = 40;
+
+/// A mistake that the checks must find.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mistake {
+    None,
+    /// A term that is over still counts.
+    LowerTermAccepted,
+    /// Changes are applied to whatever is held.
+    GapNotNoticed,
+    /// A part is taken for the whole.
+    PartsNotCounted,
+    /// Owners do not say where they are.
+    HeartbeatOff,
+    /// Whoever claims a network by a lower term is not told of the higher one.
+    OutdatedNotTold,
+    /// A new term goes on in an epoch that was there before.
+    EpochNotDrawn,
+    /// A node that takes a state in the middle of an epoch does not say so to its rooms.
+    JumpNotMarked,
+}
+
+/// What came of a run.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Report {
+    /// Of all that happened, in order.
+    pub(crate) digest: u64,
+    pub(crate) nodes: Vec<NodeMetrics>,
+    pub(crate) hubs: Vec<Metrics>,
+    pub(crate) resumed_elsewhere: u64,
+}
+
+pub(crate) struct Storm {
+    rng: fastrand::Rng,
+    site: Site,
+    stations: Vec<Station>,
+    /// The roster of the moment, as whoever keeps the list gave it out.
+    number: u64,
+    members: Vec<Member>,
+    readers: Vec<Reader>,
+    trace: VecDeque<String>,
+    digest: DefaultHasher,
+}
+
+impl Storm {
+    pub(crate) fn run(seed: u64, mistake: Mistake) -> Result<Report, Violation> {
+        let mut storm = Self::new(seed, mistake);
+        match storm.rage().and_then(|()| storm.calm()) {
+            Ok(()) => Ok(storm.report()),
+            Err(violation) => {
+                let trace: Vec<String> = storm.trace.into();
+                Err(format!("{violation}\nafter\n  {}", trace.join("\n  ")))
+            }
+        }
+    }
+
+    fn new(seed: u64, mistake: Mistake) -> Self {
+        let mut rng = fastrand::Rng::with_seed(seed);
+        let clock = SimulatedClock::new(UnixMillis(0));
+        let bus = MemoryBus::new(Arc::new(clock.clone()), rng.u64(..));
+        let site = Site { clock, bus, truth: Truth::new(), mistake };
+        let stations = (1..=rng.usize(2..=5)).map(|n| Station::new(format!("node {n}"))).collect();
+        let readers = (0..READERS).map(|_| new_reader(&mut rng)).collect();
+        let mut storm = Self {
+            rng,
+            site,
+            stations,
+            number: 0,
+            members: Vec::new(),
+            readers,
+            trace: VecDeque::new(),
+            digest: DefaultHasher::new(),
+        };
+        for station in &mut storm.stations {
+            station.start(&storm.site, &mut storm.rng);
+        }
+        storm.set_faults();
+        storm.count_members();
+        storm
+    }
+
+    fn rage(&mut self) -> Result<(), Violation> {
+        for _ in 0..STEPS {
+            self.site.clock.advance(Duration::from_millis(self.rng.u64(..120)));
+            for n in 0..self.stations.len() {
+                self.run_station(n, false);
+            }
+            self.step()?;
+            self.check_all()?;
+        }
+        Ok(())
+    }
+
+    fn step(&mut self) -> Result<(), Violation> {
+        let n = self.rng.usize(..self.stations.len());
+        let reader = self.rng.usize(..READERS);
+        match self.rng.u32(..1_000) {
+            0..400 => {
+                let network = self.rng.usize(..NETWORKS.len());
+                self.poll(network);
+            }
+            400..700 => {
+                for _ in 0..self.rng.usize(1..12) {
+                    self.pull(reader)?;
+                }
+            }
+            700..790 => self.move_reader(reader)?,
+            790..840 => self.count_members(),
+            840..865 => self.set_faults(),
+            865..885 => {
+                self.note(format!("node {} is cut off, or no longer", n + 1));
+                let is_cut_off = !self.stations[n].is_cut_off;
+                self.cut_off(n, is_cut_off);
+            }
+            885..905 => {
+                self.note(format!("node {} pauses, or goes on", n + 1));
+                self.stations[n].is_paused ^= true;
+            }
+            905..915 => self.crash(n),
+            915..940 => self.come_back(n),
+            940..950 => {
+                self.stations[n].weight = self.rng.u16(..4);
+                self.note(format!("node {} weighs {}", n + 1, self.stations[n].weight));
+            }
+            950..955 => {
+                self.note("a long time passes".into());
+                self.site.clock.advance(LONG_TIME);
+            }
+            _ => {
+                if let Some(process) = &self.stations[n].process {
+                    process.hub.sweep();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets a station hear what has arrived, learn who there is, and do what is due; all of it, or what chance lets it.
+    fn run_station(&mut self, n: usize, all: bool) {
+        if !self.stations[n].is_running() {
+            return;
+        }
+        let learns = all || self.rng.u8(..4) == 0 && !self.stations[n].is_cut_off;
+        if let Some(process) = self.stations[n].process.as_ref().filter(|_| learns) {
+            let taken = process.ownership.replace(self.number, self.members.iter().cloned());
+            assert!(taken.is_ok(), "names differ and weights are small");
+        }
+        let most = if all { usize::MAX } else { self.rng.usize(..30) };
+        for _ in 0..most {
+            let Some(message) = self.site.bus.receive(&self.stations[n].name) else { break };
+            let message = spoil(self.site.mistake, message, &self.stations, n);
+            if let (Some(message), Some(process)) = (message, &mut self.stations[n].process) {
+                process.node.receive(message);
+            }
+        }
+        let ticks = all || self.rng.bool();
+        if let Some(process) = self.stations[n].process.as_mut().filter(|_| ticks) {
+            process.node.tick();
+        }
+    }
+
+    /// Whoever believes to own the network polls its feeds.
+    fn poll(&mut self, network: usize) {
+        let name = NETWORKS[network];
+        for n in 0..self.stations.len() {
+            let station = &mut self.stations[n];
+            if !station.is_running() || !station.owns(name) {
+                continue;
+            }
+            let Some(process) = &mut station.process else { continue };
+            let (at, changes) = process.copies.poll(network);
+            if let Err(why) = process.node.publish(name, at, changes) {
+                self.site.truth.complain(format!("node {}: {name} {at}: {why}", n + 1));
+            }
+            self.note(format!("node {} publishes {name} {at}", n + 1));
+        }
+    }
+
+    fn pull(&mut self, n: usize) -> Result<(), Violation> {
+        let reader = &mut self.readers[n];
+        if self.stations[reader.at].is_paused || !reader.may_pull() {
+            return Ok(());
+        }
+        let told = reader.pull(&self.site.truth).map_err(|why| format!("reader {n}: {why}"))?;
+        self.note(format!("reader {n}: {told}"));
+        Ok(())
+    }
+
+    /// A reader connects anew, to any machine that answers.
+    fn move_reader(&mut self, n: usize) -> Result<(), Violation> {
+        let answering: Vec<usize> =
+            (0..self.stations.len()).filter(|it| self.stations[*it].is_running()).collect();
+        let Some(to) = self.rng.choice(answering) else { return Ok(()) };
+        self.note(format!("reader {n} goes to node {}", to + 1));
+        let Some(process) = &self.stations[to].process else { return Ok(()) };
+        self.readers[n].disconnect();
+        self.readers[n].connect(to, &process.hub).map_err(|why| format!("reader {n}: {why}"))
+    }
+
+    /// Whoever keeps the list of nodes looks who there is.
+    fn count_members(&mut self) {
+        let reachable = self.stations.iter().filter(|station| station.is_reachable());
+        let mut members: Vec<Member> = reachable.map(Station::member).collect();
+        // Somebody has to.
+        if let Some(first) = members.first_mut().filter(|first| first.weight == 0) {
+            first.weight = 1;
+        }
+        if members != self.members {
+            self.give_out(members);
+        }
+    }
+
+    fn give_out(&mut self, members: Vec<Member>) {
+        self.number += 1;
+        self.members = members;
+        let names: Vec<&str> = self.members.iter().map(|it| &*it.name).collect();
+        self.note(format!("roster {}: {}", self.number, names.join(", ")));
+    }
+
+    fn crash(&mut self, n: usize) {
+        self.note(format!("node {} crashes", n + 1));
+        self.stations[n].stop(&self.site);
+        for reader in self.readers.iter_mut().filter(|reader| reader.at == n) {
+            reader.disconnect();
+        }
+    }
+
+    /// A machine that crashed starts again; it takes a number for that, even if nobody had missed it.
+    fn come_back(&mut self, n: usize) {
+        if self.stations[n].process.is_none() {
+            self.note(format!("node {} starts", n + 1));
+            self.stations[n].start(&self.site, &mut self.rng);
+            self.give_out(self.members.clone());
+        }
+    }
+
+    fn cut_off(&mut self, n: usize, is_cut_off: bool) {
+        self.stations[n].is_cut_off = is_cut_off;
+        self.site.bus.cut_off(&self.stations[n].name, is_cut_off);
+    }
+
+    fn set_faults(&mut self) {
+        let rng = &mut self.rng;
+        let mut chance = |most: u16| if rng.bool() { 0 } else { rng.u16(..most) };
+        let faults = Faults {
+            lost: chance(400),
+            repeated: chance(300),
+            reordered: chance(400),
+            delay: Duration::from_millis(chance(500).into()),
+        };
+        self.note(format!("{faults:?}"));
+        self.site.bus.set_faults(faults);
+    }
+
+    /// The last fault is over: within a few seconds all hold the same, and so do their readers.
+    fn calm(&mut self) -> Result<(), Violation> {
+        self.site.bus.set_faults(Faults::default());
+        for n in 0..self.stations.len() {
+            self.cut_off(n, false);
+            self.stations[n].is_paused = false;
+        }
+        if !self.stations.iter().any(Station::is_running) {
+            self.come_back(0);
+        }
+        self.count_members();
+        for _ in 0..CALM_TURNS {
+            self.site.clock.advance(CALM_TURN);
+            (0..self.stations.len()).for_each(|n| self.run_station(n, true));
+        }
+        self.check_all()?;
+        self.check_nodes()?;
+        self.drain_readers()?;
+        let expected = |channel: &str| {
+            let (network, route) = parse_channel(channel)?;
+            let (_, copies) = self.owner(network)?;
+            Some(holdings(&copies.1, route))
+        };
+        for (n, reader) in self.readers.iter().enumerate() {
+            reader.check(expected).map_err(|why| format!("reader {n}: {why}"))?;
+        }
+        self.check_all()
+    }
+
+    fn drain_readers(&mut self) -> Result<(), Violation> {
+        for n in 0..READERS {
+            for _ in 0..CALM_PULLS {
+                // Also who was called slow on the way comes back.
+                if !self.readers[n].is_connected() {
+                    self.move_reader(n)?;
+                } else if !self.readers[n].may_pull() {
+                    break;
+                }
+                self.pull(n)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Who owns the network, and what it holds there.
+    fn owner(&self, network: usize) -> Option<(usize, (Position, Records))> {
+        let owner = self.stations.iter().position(|station| station.owns(NETWORKS[network]))?;
+        let process = self.stations[owner].process.as_ref()?;
+        Some((owner, process.copies.held(network)))
+    }
+
+    /// *One owner, the one that the ring says, and every node where it is.*
+    fn check_nodes(&self) -> Result<(), Violation> {
+        for (network, name) in NETWORKS.iter().enumerate() {
+            let (owner, held) = self.owner(network).ok_or(format!("nobody owns {name}"))?;
+            for (n, station) in self.stations.iter().enumerate() {
+                let Some(process) = &station.process else { continue };
+                if process.node.owns(name) != (n == owner)
+                    || process.ownership.load().is_owner(name, &station.name) != (n == owner)
+                {
+                    return Err(format!("nodes {} and {} own {name}", owner + 1, n + 1));
+                }
+                if process.copies.held(network) != held || process.node.is_behind(name) {
+                    let (has, is) = (process.copies.held(network), held);
+                    return Err(format!("node {}: {name} is {has:?} instead of {is:?}", n + 1));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn check_all(&self) -> Result<(), Violation> {
+        for station in &self.stations {
+            let Some(process) = &station.process else { continue };
+            for name in NETWORKS {
+                if process.copies.leads(name) != process.node.owns(name) {
+                    return Err(format!(
+                        "{}: {name} has a writer that it should not",
+                        station.name
+                    ));
+                }
+            }
+        }
+        self.site.truth.complaint().map_or(Ok(()), Err)
+    }
+
+    fn report(self) -> Report {
+        let up = || self.stations.iter().filter_map(|station| station.process.as_ref());
+        Report {
+            nodes: up().map(|process| process.node.metrics()).collect(),
+            hubs: up().map(|process| process.hub.metrics()).collect(),
+            resumed_elsewhere: self.readers.iter().map(|it| it.resumed_elsewhere).sum(),
+            digest: self.digest.finish(),
+        }
+    }
+
+    fn note(&mut self, line: String) {
+        line.hash(&mut self.digest);
+        if self.trace.len() == TRACE_LINES {
+            self.trace.pop_front();
+        }
+        self.trace.push_back(line);
+    }
+}
+
+fn new_reader(rng: &mut fastrand::Rng) -> Reader {
+    let mut channels = channels();
+    rng.shuffle(&mut channels);
+    let n = rng.usize(1..=CHANNELS_PER_READER);
+    Reader::new(channels.into_iter().take(n))
+}
