@@ -5,7 +5,8 @@ use prost::Message as _;
 
 use super::Format;
 use super::message::{
-    ClientInfo, ConnectResult, Movement, Publication, Push, Reply, ReplyError, SubscribeResult,
+    ClientInfo, ConnectResult, Movement, Publication, Push, Reply, ReplyError, ServerSub,
+    SubscribeResult,
 };
 use super::object::Object;
 
@@ -168,8 +169,8 @@ impl ConnectResult {
         write_expiry(connect, self.expires, self.ttl);
         if !self.subs.is_empty() {
             connect.object("subs", |subs| {
-                for (channel, subscribed) in &self.subs {
-                    subs.object(channel, |object| subscribed.write_json(object));
+                for ServerSub { channel, result } in &self.subs {
+                    subs.object(channel, |object| result.write_json(object));
                 }
             });
         }

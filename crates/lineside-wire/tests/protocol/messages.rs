@@ -10,6 +10,7 @@ use lineside_wire::centrifuge::{
 use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;
+use prost::Message as _;
 
 use crate::checks;
 
@@ -149,11 +150,14 @@ fn reply() -> impl Strategy<Value = Reply> {
     let connect = (text(), any::<u32>(), btree_map(text(), subscribed(), 0..3)).prop_map(
         |(client, ttl, subs)| Reply {
             connect: Some(ConnectResult {
+                subs: subs
+                    .into_iter()
+                    .map(|(channel, result)| ServerSub { channel, result })
+                    .collect(),
                 client,
                 version: "1".into(),
                 expires: ttl > 7,
                 ttl,
-                subs,
                 ping: 25,
                 pong: true,
             }),
@@ -329,4 +333,12 @@ fn the_documentation_shows_the_codes_and_the_rate() {
     let (thousands, rest) = (commands_burst / 1_000, commands_burst % 1_000);
     let rate = format!("{thousands},{rest:03} at once and {commands_per_second} a second");
     assert!(page.contains(&rate), "docs/protocol/websocket.md lacks: {rate}");
+}
+
+#[test]
+fn a_subscription_by_the_server_has_a_result_also_where_that_says_nothing() {
+    let subs = vec![ServerSub { channel: "a".into(), result: SubscribeResult::default() }];
+    let connect = ConnectResult { subs, ..ConnectResult::default() };
+    // The map's entry (field 6): its key (1), and its value (2), which is empty and there.
+    assert_eq!(connect.encode_to_vec(), [0x32, 5, 0x0a, 1, b'a', 0x12, 0]);
 }

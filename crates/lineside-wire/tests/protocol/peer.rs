@@ -396,8 +396,8 @@ impl Peer {
         if let (Some(channel), Some(result)) = (asked, &reply.subscribe) {
             self.held.entry(channel).or_default().subscribed(result);
         }
-        for (channel, result) in reply.connect.iter().flat_map(|connect| &connect.subs) {
-            self.held.entry(channel.clone()).or_default().subscribed(result);
+        for sub in reply.connect.iter().flat_map(|connect| &connect.subs) {
+            self.held.entry(sub.channel.clone()).or_default().subscribed(&sub.result);
         }
     }
 

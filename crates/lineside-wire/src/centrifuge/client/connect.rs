@@ -1,6 +1,5 @@
 //! Who somebody is: connect and refresh.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use lineside_hub::{Channel, SubscribeError};
@@ -11,7 +10,7 @@ use super::subscribe::{Budget, refusal_of};
 use super::{Client, Joined};
 use crate::centrifuge::codes;
 use crate::centrifuge::message::{
-    ConnectRequest, ConnectResult, RefreshRequest, RefreshResult, Reply, SubscribeResult,
+    ConnectRequest, ConnectResult, RefreshRequest, RefreshResult, Reply, ServerSub,
 };
 use crate::gate::{Grant, Identity, Refusal};
 
@@ -62,7 +61,7 @@ impl Client {
         channels: &[Channel],
         now: Duration,
         out: &mut Out<'_>,
-    ) -> Result<BTreeMap<String, SubscribeResult>, Refusal> {
+    ) -> Result<Vec<ServerSub>, Refusal> {
         if let Some(Identity { user, .. }) = self.identity().filter(|who| !who.user.is_empty()) {
             let user = user.clone();
             match self.session.subscribe_user(&user) {
@@ -71,14 +70,12 @@ impl Client {
             }
         }
         let mut budget = Budget::default();
-        let mut subs = BTreeMap::new();
+        let mut subs = Vec::new();
         for channel in channels {
             let resume = request.subs.get(channel.as_str()).cloned().unwrap_or_default();
             let grant = Grant::default();
             match self.listen(channel, &resume, &grant, true, now, &mut budget, out) {
-                Ok(result) => {
-                    subs.insert(channel.as_str().into(), result);
-                }
+                Ok(result) => subs.push(ServerSub { channel: channel.as_str().into(), result }),
                 Err(refusal) if refusal.temporary => return Err(refusal),
                 Err(_) => {}
             }

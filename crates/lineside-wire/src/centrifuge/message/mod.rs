@@ -29,6 +29,23 @@ mod raw {
     }
 }
 
+/// A map from channels, as JSON has it.
+mod server_subs {
+    use std::collections::BTreeMap;
+
+    use serde::Deserializer;
+    use serde::de::Deserialize as _;
+
+    use super::{ServerSub, SubscribeResult};
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Vec<ServerSub>, D::Error> {
+        let subs = BTreeMap::<String, SubscribeResult>::deserialize(from)?;
+        Ok(subs.into_iter().map(|(channel, result)| ServerSub { channel, result }).collect())
+    }
+}
+
 /// Nothing, or nothing that is looked at.
 #[derive(Clone, Copy, PartialEq, Eq, prost::Message, Serialize, Deserialize)]
 pub struct Empty {}

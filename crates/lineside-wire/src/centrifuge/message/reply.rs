@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use serde::Deserialize;
 
-use super::{Empty, raw};
+use super::{Empty, raw, server_subs};
 
 /// What a server sends: an answer with the command's id, a push without, or nothing for a ping.
 #[derive(Clone, PartialEq, prost::Message, Deserialize)]
@@ -193,14 +193,27 @@ pub struct ConnectResult {
     #[prost(uint32, tag = "4")]
     pub ttl: u32,
     /// Subscriptions that the server made.
-    #[prost(btree_map = "string, message", tag = "6")]
-    pub subs: BTreeMap<String, SubscribeResult>,
+    #[prost(message, repeated, tag = "6")]
+    #[serde(deserialize_with = "server_subs::deserialize")]
+    pub subs: Vec<ServerSub>,
     /// How often the server pings, in seconds.
     #[prost(uint32, tag = "7")]
     pub ping: u32,
     /// Whether pings are to be answered.
     #[prost(bool, tag = "8")]
     pub pong: bool,
+}
+
+/// A subscription that the server made: an entry of a map, spelt out. As a map's value a result of nothing but defaults
+/// would be left out, and the JavaScript client takes a value that is left out for none at all.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct ServerSub {
+    /// To what.
+    #[prost(string, tag = "1")]
+    pub channel: String,
+    /// As if the client had asked.
+    #[prost(message, required, tag = "2")]
+    pub result: SubscribeResult,
 }
 
 /// The answer to a subscribe.
