@@ -1,0 +1,322 @@
+/** An operator's own channels: the server API, tokens, namespaces, presence and history. */
+import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { after, before, describe, test } from "node:test";
+import { startServer, until } from "../server.js";
+import { CLIENTS, TRANSPORTS, connect, read, written } from "./clients.js";
+import { openLine } from "./line.js";
+import { inSeconds, sign } from "./token.js";
+
+const KEY = "the key of a back end";
+const SECRET = "the secret of a back end";
+const CONFIG = `
+[api]
+key = "${KEY}"
+[token]
+hmac = "${SECRET}"
+anonymous = true
+[[namespace]]
+prefix = "app/"
+history_size = 5
+history_ttl = "1m"
+presence = true
+join_leave = true
+publish = "users"
+[[namespace]]
+prefix = "app/plain/"
+[[namespace]]
+prefix = "app/private/"
+subscribe = "nobody"
+`;
+const PUBLICATIONS_KEPT = 5;
+/** The most that the server keeps of any channel. */
+const LOG_PUBLICATIONS_MAX = 1_024;
+
+/** @type {Awaited<ReturnType<typeof startServer>>} */
+let server;
+/** @type {string} */
+let folder;
+
+before(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), "lineside-"));
+  server = await startServer(folder, CONFIG);
+});
+after(async () => {
+  await server?.stop();
+  await rm(folder, { recursive: true });
+});
+
+/** A call of the server API. @param {string} method @param {any} body */
+async function api(method, body) {
+  const reply = await fetch(`${server.base}/api/${method}`, { method: "POST", headers: { "x-api-key": KEY }, body: JSON.stringify(body) });
+  assert.equal(reply.status, 200, method);
+  const { result, error } = await reply.json();
+  assert.equal(error, undefined, `${method}: ${JSON.stringify(error)}`);
+  return result;
+}
+
+const tokenOf = (/** @type {string} */ user, /** @type {any} */ more = {}) => sign(SECRET, { sub: user, exp: inSeconds(60), ...more });
+
+let named = 0;
+/** A channel that no other test uses. @param {string} [prefix] */
+const fresh = (prefix = "app/room/") => `${prefix}${(named += 1)}`;
+
+describe("an operator's channels", { concurrency: true }, () => {
+  for (const { name, follow } of TRANSPORTS) {
+    describe(`over ${name}`, { concurrency: true }, () => {
+      test("what a back end publishes reaches who listens, in order", async () => {
+        const channel = fresh();
+        const follower = follow(server.base, [channel], {});
+        try {
+          // Over server-sent events nothing says that one is subscribed: the first that is heard does.
+          await until(async () => {
+            await api("publish", { channel, data: { warm: true } });
+            return follower.heard.length > 0;
+          }, "a first publication");
+          const before = follower.heard.length;
+          for (let number = 1; number <= 20; number += 1) await api("publish", { channel, data: { number, text: "Grüße, 駅 & <b>" } });
+          await until(() => follower.heard.some(({ data }) => data.number === 20), "the last");
+          const numbers = follower.heard.slice(before).map(({ data }) => data.number).filter(Boolean);
+          assert.deepEqual(numbers, Array.from({ length: 20 }, (_, at) => at + 1));
+          assert.equal(follower.heard.at(-1).data.text, "Grüße, 駅 & <b>");
+          const offsets = follower.heard.map(({ offset }) => offset);
+          assert.deepEqual(offsets, Array.from(offsets, (_, at) => offsets[0] + at));
+        } finally {
+          follower.close();
+        }
+      });
+
+      test("what was published while the line was cut is not missed", async () => {
+        const channel = fresh();
+        const line = await openLine(server.base);
+        const follower = follow(line.base, [channel], { network: channel });
+        try {
+          await until(async () => {
+            await api("publish", { channel, data: { warm: true } });
+            return follower.heard.length > 0;
+          }, "a first publication");
+          line.down();
+          for (let number = 1; number <= PUBLICATIONS_KEPT - 1; number += 1) await api("publish", { channel, data: { number } });
+          line.mend();
+          await until(() => follower.heard.some(({ data }) => data.number === PUBLICATIONS_KEPT - 1), "what was missed");
+          assert.deepEqual(follower.heard.map(({ data }) => data.number).filter(Boolean), [1, 2, 3, 4]);
+          assert.equal(follower.opened.at(-1)?.resumed, true);
+        } finally {
+          follower.close();
+          line.close();
+        }
+      });
+    });
+  }
+
+  for (const { name, Client, follow } of CLIENTS) {
+    describe(`the stock client over ${name}`, { concurrency: true }, () => {
+      /** @param {any} options @param {(client: any) => Promise<void>} look */
+      async function connected(options, look) {
+        const client = connect(Client, server.base, options);
+        client.connect();
+        try {
+          await client.ready(10_000);
+          await look(client);
+        } finally {
+          client.disconnect();
+        }
+      }
+
+      /** @param {any} client @param {string} channel @param {any} [options] */
+      async function subscribed(client, channel, options) {
+        const subscription = client.newSubscription(channel, options);
+        subscription.subscribe();
+        await subscription.ready(10_000);
+        return subscription;
+      }
+
+      /** Who was told of, as users. @param {any} subscription */
+      function comings(subscription) {
+        /** @type {string[]} */
+        const told = [];
+        subscription.on("join", ({ info }) => told.push(`join ${info.user}`));
+        subscription.on("leave", ({ info }) => told.push(`leave ${info.user}`));
+        return told;
+      }
+
+      test("more was missed than is kept: that is said, and not hidden", async () => {
+        const channel = fresh();
+        const line = await openLine(server.base);
+        const follower = follow(line.base, [channel], {});
+        try {
+          await until(() => follower.opened.length > 0, "a subscription");
+          await api("publish", { channel, data: 0 });
+          await until(() => follower.heard.length > 0, "a publication");
+          line.down();
+          // A channel's log holds more than its history: it takes this many to push the first out of both.
+          const publish = (/** @type {any} */ _, /** @type {number} */ number) => api("publish", { channel, data: { number } });
+          for (let round = 0; round < LOG_PUBLICATIONS_MAX / 64 + 1; round += 1) await Promise.all(Array.from({ length: 64 }, publish));
+          line.mend();
+          await until(() => follower.opened.length > 1, "a subscription again");
+          assert.equal(follower.opened[1].resumed, false);
+          await api("publish", { channel, data: { number: "next" } });
+          await until(() => follower.heard.at(-1).data.number === "next", "the next publication");
+        } finally {
+          follower.close();
+          line.close();
+        }
+      });
+
+      test("a user publishes where users may, and is named; nobody else does", async () => {
+        const channel = fresh();
+        await connected({ token: tokenOf("anna", { info: { name: "Anna" } }) }, async (anna) => {
+          await connected({}, async (nobody) => {
+            const heard = [];
+            const reader = await subscribed(nobody, channel);
+            reader.on("publication", ({ data, info, offset }) => heard.push({ data: read(data), user: info?.user, info: read(info?.connInfo), offset }));
+            const writer = await subscribed(anna, channel);
+            await writer.publish(written(Client, { text: "hello" }));
+            await until(() => heard.length === 1, "a publication");
+            assert.deepEqual(heard[0], { data: { text: "hello" }, user: "anna", info: { name: "Anna" }, offset: 1 });
+            await assert.rejects(reader.publish(written(Client, {})), { code: 101 });
+            await assert.rejects(anna.publish(fresh("app/plain/"), written(Client, {})), { code: 103 });
+          });
+        });
+      });
+
+      test("history has what is kept, forwards, backwards and from a position on", async () => {
+        const channel = fresh();
+        for (let number = 1; number <= PUBLICATIONS_KEPT + 2; number += 1) await api("publish", { channel, data: { number } });
+        await connected({}, async (client) => {
+          const subscription = await subscribed(client, channel);
+          const numbers = async (/** @type {any} */ asked) => (await subscription.history(asked)).publications.map(({ data }) => read(data).number);
+          const { epoch, offset } = await subscription.history({ limit: 0 });
+          assert.equal(offset, 7);
+          assert.deepEqual(await numbers({ limit: 100 }), [3, 4, 5, 6, 7]);
+          assert.deepEqual(await numbers({ limit: 2, reverse: true }), [7, 6]);
+          assert.deepEqual(await numbers({ limit: 2, since: { offset: 4, epoch } }), [5, 6]);
+          await assert.rejects(subscription.history({ limit: 2, since: { offset: 4, epoch: "zzzzzzzz" } }), { code: 112 });
+          const plain = await subscribed(client, fresh("app/plain/"));
+          await assert.rejects(plain.history({ limit: 1 }), { code: 108 });
+          await assert.rejects(plain.presence(), { code: 108 });
+        });
+      });
+
+      test("who is there is told, and who comes and goes", async () => {
+        const channel = fresh();
+        await connected({ token: tokenOf("anna", { info: { name: "Anna" } }) }, async (anna) => {
+          const subscription = anna.newSubscription(channel, { joinLeave: true });
+          const told = comings(subscription);
+          subscription.subscribe();
+          await subscription.ready(10_000);
+          await connected({ token: tokenOf("bert") }, async (bert) => {
+            const other = await subscribed(bert, channel);
+            await until(() => told.includes("join bert"), "Bert's coming");
+            const { clients } = await subscription.presence();
+            assert.deepEqual(Object.values(clients).map(({ user }) => user).sort(), ["anna", "bert"]);
+            const own = Object.values(clients).find(({ user }) => user === "anna");
+            assert.deepEqual(read(own.connInfo), { name: "Anna" });
+            assert.deepEqual(await subscription.presenceStats(), { numClients: 2, numUsers: 2 });
+            assert.deepEqual(await api("presence_stats", { channel }), { num_clients: 2, num_users: 2 });
+            other.unsubscribe();
+            await until(() => told.includes("leave bert"), "Bert's going");
+            assert.deepEqual(await subscription.presenceStats(), { numClients: 1, numUsers: 1 });
+          });
+          assert.deepEqual(told.filter((line) => line.endsWith("bert")), ["join bert", "leave bert"]);
+        });
+      });
+
+      test("a private channel opens to a token for it, or to a connection whose token names it", async () => {
+        const channel = fresh("app/private/");
+        await connected({ token: tokenOf("anna") }, async (anna) => {
+          const refused = [];
+          const plain = anna.newSubscription(channel);
+          plain.on("unsubscribed", ({ code }) => refused.push(code));
+          plain.subscribe();
+          await until(() => refused.length > 0, "a refusal");
+          assert.deepEqual(refused, [103]);
+          anna.removeSubscription(plain);
+          const others = anna.newSubscription(fresh("app/private/"), { token: tokenOf("anna", { channel }) });
+          const errors = [];
+          others.on("error", ({ error }) => errors.push(error.code));
+          others.on("unsubscribed", ({ code }) => errors.push(code));
+          others.subscribe();
+          await until(() => errors.length > 0, "a refusal of a token for another channel");
+          anna.removeSubscription(others);
+          const heard = [];
+          const opened = await subscribed(anna, channel, { token: tokenOf("anna", { channel }) });
+          opened.on("publication", ({ data }) => heard.push(read(data)));
+          await api("publish", { channel, data: { for: "anna" } });
+          await until(() => heard.length > 0, "a publication");
+        });
+        const client = connect(Client, server.base, { token: tokenOf("anna", { channels: [channel] }) });
+        const heard = [];
+        client.on("subscribed", (context) => heard.push(`subscribed ${context.channel}`));
+        client.on("publication", (context) => heard.push(read(context.data).for));
+        client.connect();
+        try {
+          await until(() => heard.length > 0, "the server's subscription");
+          await api("publish", { channel, data: { for: "everyone" } });
+          await until(() => heard.includes("everyone"), "a publication");
+          assert.equal(heard[0], `subscribed ${channel}`);
+        } finally {
+          client.disconnect();
+        }
+      });
+
+      test("a token that is not good is refused, and one that expires is refreshed", async () => {
+        const ends = [];
+        const stranger = connect(Client, server.base, { token: sign("another secret", { sub: "eve" }) });
+        stranger.on("disconnected", ({ code }) => ends.push(code));
+        stranger.on("error", ({ error }) => ends.push(error.code));
+        stranger.connect();
+        await until(() => ends.length > 0, "a refusal");
+        stranger.disconnect();
+        assert.ok(ends.includes(101), `${ends}`);
+
+        let made = 0;
+        const getToken = async () => {
+          made += 1;
+          return tokenOf("anna", { exp: inSeconds(3) });
+        };
+        await connected({ getToken }, async (client) => {
+          const gone = [];
+          client.on("connecting", ({ code }) => gone.push(code));
+          client.on("disconnected", ({ code }) => gone.push(code));
+          const heard = [];
+          const channel = fresh();
+          const subscription = await subscribed(client, channel);
+          subscription.on("publication", ({ data }) => heard.push(read(data)));
+          await until(() => made >= 3, "a refresh or two", 20_000);
+          await api("publish", { channel, data: "still here" });
+          await until(() => heard.includes("still here"), "a publication after the first token's end");
+          assert.deepEqual(gone, [], "the connection stayed as it was");
+        });
+      });
+
+      test("a token that has run out is asked for anew, before there is a connection", async () => {
+        let made = 0;
+        const getToken = async () => {
+          made += 1;
+          return tokenOf("anna");
+        };
+        await connected({ token: tokenOf("anna", { exp: inSeconds(-60) }), getToken }, async () => assert.equal(made, 1));
+      });
+
+      test("a connection that the back end closes stays closed", async () => {
+        const user = `user-${fresh()}`;
+        const client = connect(Client, server.base, { token: tokenOf(user) });
+        const ends = [];
+        client.on("disconnected", ({ code }) => ends.push(code));
+        client.connect();
+        try {
+          await client.ready(10_000);
+          await api("disconnect", { user });
+          await until(() => ends.length > 0, "the end");
+          assert.deepEqual(ends, [3503]);
+          assert.equal(client.state, "disconnected");
+        } finally {
+          client.disconnect();
+        }
+      });
+    });
+  }
+});
