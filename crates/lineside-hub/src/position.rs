@@ -26,9 +26,10 @@ impl Epoch {
         self.0
     }
 
-    /// A new life.
+    /// A new life; never the one of [`Position::NOWHERE`].
     pub fn random(rng: &mut fastrand::Rng) -> Self {
-        Self::from_bits(rng.u64(..))
+        let epoch = Self::from_bits(rng.u64(..));
+        if epoch == Position::NOWHERE.epoch { Self(1) } else { epoch }
     }
 }
 
@@ -76,6 +77,12 @@ pub struct Position {
     pub epoch: Epoch,
     /// How far in it.
     pub offset: u64,
+}
+
+impl Position {
+    /// A position in no life of any sequence. Whoever comes back with it holds something that nothing leads on from,
+    /// on whichever node: it gets the state, marked as a gap.
+    pub const NOWHERE: Self = Self { epoch: Epoch(0), offset: 1 };
 }
 
 impl fmt::Display for Position {

@@ -103,9 +103,9 @@ impl Session {
             Some((Claim::Covered, from)) => From::Covered(from),
             _ if now_is_enough => From::Now(room.top()),
             None => From::Nothing,
-            Some((Claim::Gone, from)) => From::Refused(Some(from)),
+            Some((Claim::Gone, from)) => From::Refused(from),
             // Not to be listed again: one day it would pass for true.
-            Some((Claim::Ahead, _)) => From::Refused(None),
+            Some((Claim::Ahead, _)) => From::Refused(Position::NOWHERE),
         };
         let name = self.hub.sequence_name_of(channel, key);
         let interest = (!key.counts_by_itself()).then(|| self.hub.group(key.group));

@@ -11,7 +11,7 @@
 //!   the state necessary (overtaken, restated, a new life) has put it outside what the room covers, for
 //!   good, so a client that comes back with it is given the state again;
 //! - nothing while a channel has no state at all;
-//! - while a new life has reached some channels only, what was listed last, which is of the old one.
+//! - while a new life has reached some channels only, [`Position::NOWHERE`]: another node may know the old life still.
 
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ impl Sequences {
             From::Nothing => None,
             From::Covered(position) => Some(position),
             From::Now(position) => position,
-            From::Refused(position) => position,
+            From::Refused(position) => Some(position),
         };
         let living = self.0.iter_mut().position(|it| it.channels > 0 && *it.name == *name);
         if let Some(index) = living {
@@ -118,9 +118,13 @@ impl Sequences {
             let mut cursors =
                 subscriptions.clone().filter(|it| it.sequence == index).map(Subscription::cursor);
             let least = cursors.next().flatten();
-            let least = cursors.fold(least, least_of);
-            // Offset 0 holds nothing and need not be listed.
-            sequence.held = least.filter(|least| least.offset > 0).or(sequence.held);
+            sequence.held = match cursors.fold(least, least_of) {
+                // A channel without a state; what was listed stays good for the others.
+                None => sequence.held,
+                // Offset 0 holds nothing and need not be listed, but what was before is over.
+                Some(least) if least.offset == 0 => sequence.held.map(|_| Position::NOWHERE),
+                Some(least) => Some(least),
+            };
         }
         let living =
             self.0.iter().filter(|sequence| sequence.channels > 0 && !sequence.name.is_empty());
@@ -128,8 +132,11 @@ impl Sequences {
     }
 }
 
-/// The lesser of two positions in one life; none where one is missing or the lives differ.
+/// The lesser of two positions in one life; none where one is missing, nowhere if the lives differ.
 fn least_of(a: Option<Position>, b: Option<Position>) -> Option<Position> {
     let (a, b) = (a?, b?);
-    (a.epoch == b.epoch).then_some(if b.offset < a.offset { b } else { a })
+    match a.epoch == b.epoch {
+        true => Some(if b.offset < a.offset { b } else { a }),
+        false => Some(Position::NOWHERE),
+    }
 }

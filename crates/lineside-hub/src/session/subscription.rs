@@ -47,8 +47,8 @@ pub(super) enum From {
     Covered(Position),
     /// Where the room is: for one without a state.
     Now(Option<Position>),
-    /// A position that is not covered; without it when it was no honest one.
-    Refused(Option<Position>),
+    /// A position that is not covered; nowhere when it was no honest one.
+    Refused(Position),
 }
 
 pub(super) enum Step {
@@ -69,7 +69,7 @@ impl Subscription {
             From::Nothing => (None, false),
             From::Covered(position) => (Some(position), false),
             From::Now(position) => (position, false),
-            From::Refused(position) => (position, true),
+            From::Refused(position) => (Some(position), true),
         };
         let phase = match from {
             From::Covered(_) | From::Now(_) => Phase::Following { seen: None },

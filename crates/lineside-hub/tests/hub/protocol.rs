@@ -72,14 +72,40 @@ fn who_holds_nothing_misses_nothing() {
 }
 
 #[test]
-fn a_position_ahead_of_the_present_is_neither_resumed_nor_listed() {
+fn a_position_ahead_of_the_present_is_neither_resumed_nor_listed_again() {
     let stage = stage();
     let (mut session, _) = stage.session();
     let subscribed = session.subscribe(&name("route/1"), Some(at(11))).expect("subscribed");
     assert!(!subscribed.recovered);
-    assert_eq!(held(&mut session), Vec::<String>::new());
+    // What is listed leads nowhere: who comes back with it is told of its gap, also once there is an 11.
+    let listed: Vec<_> = session.held().map(|(name, at)| (name.to_owned(), at)).collect();
+    assert_eq!(listed, [("city".to_owned(), Position::NOWHERE)]);
     assert_eq!(drain(&mut session), "g10");
     assert_eq!(held(&mut session), ["city@10"]);
+    stage.publish([11], &[1]);
+    let (mut again, _) = stage.on("route/1", Some(Position::NOWHERE));
+    assert_eq!(drain(&mut again), "g10 11");
+}
+
+#[test]
+fn while_a_new_life_has_reached_some_channels_only_no_life_is_listed() {
+    let stage = stage();
+    let (mut session, _) = stage.session();
+    for channel in ["route/1", "route/2"] {
+        session.subscribe(&name(channel), None).expect("subscribed");
+    }
+    drain(&mut session);
+    assert_eq!(held(&mut session), ["city@10"]);
+    let renewed = Position { epoch: OTHER_EPOCH, offset: 3 };
+    stage.swap(renewed);
+    let mut batch = stage.hub.batch();
+    [1, 2].iter().for_each(|id| batch.lose(&stage.room(*id), renewed));
+    batch.finish();
+    assert!(session.next_delivery().is_some(), "one channel has its state");
+    let listed: Vec<_> = session.held().map(|(_, position)| position).collect();
+    assert_eq!(listed, [Position::NOWHERE], "another node may know the old life still");
+    assert_eq!(drain(&mut session), "g3");
+    assert_eq!(session.held().map(|(_, position)| position).collect::<Vec<_>>(), [renewed]);
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use lineside_hub::{Channel, Delivery, Ended, Hub, Listener, Position, Session, SessionLimits};
 
 use crate::records::{Holdings, Truth, apply};
+use crate::storm::Mistake;
 
 /// What was broken, in words.
 pub(crate) type Violation = String;
@@ -20,9 +21,20 @@ impl Listener for Signaled {
     }
 }
 
+/// How a reader comes back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Resumes {
+    /// From the position of each channel, as over WebSocket.
+    ByChannel,
+    /// From one position for all channels of a network, as over SSE.
+    BySequence,
+}
+
 #[derive(Debug, Default)]
 struct Holding {
     held: Holdings,
+    /// What it holds is of here; where it goes on may be before.
+    reached: Option<Position>,
     /// A state that is coming in. What is held stays until it is whole: at another node it may be what the reader
     /// goes on from.
     coming: Option<Holdings>,
@@ -32,6 +44,9 @@ struct Holding {
 }
 
 pub(crate) struct Reader {
+    resumes: Resumes,
+    /// What it last listed, by sequence.
+    listed: BTreeMap<String, Position>,
     channels: BTreeMap<String, Holding>,
     session: Option<Session>,
     signaled: Arc<Signaled>,
@@ -42,8 +57,10 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    pub(crate) fn new(channels: impl IntoIterator<Item = String>) -> Self {
+    pub(crate) fn new(resumes: Resumes, channels: impl IntoIterator<Item = String>) -> Self {
         Self {
+            resumes,
+            listed: BTreeMap::new(),
             channels: channels.into_iter().map(|it| (it, Holding::default())).collect(),
             session: None,
             signaled: Arc::default(),
@@ -72,12 +89,21 @@ impl Reader {
         let mut session = hub.session(self.signaled.clone(), SessionLimits::default());
         for (name, holding) in &mut self.channels {
             let channel = Channel::parse(name).map_err(|why| why.to_string())?;
-            let from = holding.cursor.filter(|from| from.offset > 0);
+            let from = match self.resumes {
+                Resumes::ByChannel => holding.cursor.filter(|from| from.offset > 0),
+                Resumes::BySequence => {
+                    let sequence = hub.sequence_name(&channel).map_err(|why| why.to_string())?;
+                    self.listed.get(&sequence).copied()
+                }
+            };
             let subscribed = session
                 .subscribe(&channel, from)
                 .map_err(|why| format!("{name}: refused: {why}"))?;
             if subscribed.recovered && Some(subscribed.position) != from {
                 return Err(format!("{name}: goes on from {} instead", subscribed.position));
+            }
+            if subscribed.recovered && holding.reached.is_none() {
+                return Err(format!("{name}: goes on although its state was never whole"));
             }
             if subscribed.recovered && node != self.at {
                 self.resumed_elsewhere += 1;
@@ -92,7 +118,7 @@ impl Reader {
     }
 
     /// Takes one delivery; tells what it was.
-    pub(crate) fn pull(&mut self, truth: &Truth) -> Result<String, Violation> {
+    pub(crate) fn pull(&mut self, truth: &Truth, mistake: Mistake) -> Result<String, Violation> {
         self.signaled.0.store(false, Ordering::Release);
         let Some(session) = &mut self.session else { return Ok("offline".into()) };
         let Some(delivery) = session.next_delivery() else {
@@ -102,9 +128,11 @@ impl Reader {
         self.idle = false;
         let name = delivery.channel().to_string();
         let holding = self.channels.get_mut(&name).ok_or(format!("{name}: was not asked for"))?;
-        let told = holding.take(&name, &delivery, truth)?;
+        let told = holding.take(&name, &delivery, truth, mistake)?;
         if let Delivery::Ended { .. } = delivery {
             self.session = None;
+        } else {
+            self.listed = session.held().map(|(name, at)| (name.to_owned(), at)).collect();
         }
         Ok(format!("{name} {told}"))
     }
@@ -130,6 +158,7 @@ impl Holding {
         name: &str,
         delivery: &Delivery,
         truth: &Truth,
+        mistake: Mistake,
     ) -> Result<String, Violation> {
         match delivery {
             Delivery::State { state, part, gap, .. } => {
@@ -141,12 +170,16 @@ impl Holding {
                         return Err(format!("{name}: {at} after {:?}, gap {gap}", self.cursor));
                     }
                     self.coming = Some(Holdings::new());
+                    if mistake == Mistake::ForgottenEarly {
+                        self.held.clear();
+                    }
                 }
                 let coming = self.coming.as_mut().ok_or("a part without the first")?;
                 apply(coming, state.parts()[*part].data());
                 if let Some(position) = delivery.position() {
                     self.held = self.coming.take().unwrap_or_default();
                     self.refused = false;
+                    self.reached = None;
                     self.reach(name, position, truth)?;
                 }
                 Ok(format!("state {} part {part}, gap {gap}", state.position()))
@@ -171,6 +204,12 @@ impl Holding {
 
     fn reach(&mut self, name: &str, position: Position, truth: &Truth) -> Result<(), Violation> {
         self.cursor = Some(position);
+        // Who is told again what it knows holds a mixture, until it is where it was.
+        let again = |it: Position| it.epoch == position.epoch && it.offset > position.offset;
+        if self.reached.is_some_and(again) {
+            return Ok(());
+        }
+        self.reached = Some(position);
         truth.check_holdings(name, position, &self.held)
     }
 }

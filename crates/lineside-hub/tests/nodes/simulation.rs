@@ -7,7 +7,7 @@ use lineside_hub::bus::NodeMetrics;
 
 use crate::storm::{Mistake, Storm};
 
-const SEEDS: u64 = 1_000;
+const SEEDS: u64 = 500;
 /// Seeds within which each deliberate mistake must be found.
 const SEEDS_PER_MISTAKE: u64 = 300;
 
@@ -73,6 +73,7 @@ fn every_deliberate_mistake_is_found() {
         Mistake::OutdatedNotTold,
         Mistake::EpochNotDrawn,
         Mistake::JumpNotMarked,
+        Mistake::ForgottenEarly,
     ];
     for mistake in mistakes {
         let found = (0..SEEDS_PER_MISTAKE).any(|seed| Storm::run(seed, mistake).is_err());

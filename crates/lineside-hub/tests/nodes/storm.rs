@@ -11,7 +11,7 @@ use lineside_hub::{Metrics, Position};
 use lineside_sync::hashring::Member;
 use lineside_sync::{SimulatedClock, UnixMillis};
 
-use crate::reader::{Reader, Violation};
+use crate::reader::{Reader, Resumes, Violation};
 use crate::records::{NETWORKS, Records, Truth, channels, holdings, parse_channel};
 use crate::station::{Site, Station, spoil};
 
@@ -45,6 +45,9 @@ pub(crate) enum Mistake {
     EpochNotDrawn,
     /// A node that takes a state in the middle of an epoch does not say so to its rooms.
     JumpNotMarked,
+    /// A reader forgets what it held at the first part of a state, not at the last: cut off in between, it may go
+    /// on elsewhere from what it no longer holds.
+    ForgottenEarly,
 }
 
 /// What came of a run.
@@ -208,7 +211,9 @@ impl Storm {
         if self.stations[reader.at].is_paused || !reader.may_pull() {
             return Ok(());
         }
-        let told = reader.pull(&self.site.truth).map_err(|why| format!("reader {n}: {why}"))?;
+        let told = reader
+            .pull(&self.site.truth, self.site.mistake)
+            .map_err(|why| format!("reader {n}: {why}"))?;
         self.note(format!("reader {n}: {told}"));
         Ok(())
     }
@@ -385,8 +390,9 @@ impl Storm {
 }
 
 fn new_reader(rng: &mut fastrand::Rng) -> Reader {
+    let resumes = if rng.bool() { Resumes::ByChannel } else { Resumes::BySequence };
     let mut channels = channels();
     rng.shuffle(&mut channels);
     let n = rng.usize(1..=CHANNELS_PER_READER);
-    Reader::new(channels.into_iter().take(n))
+    Reader::new(resumes, channels.into_iter().take(n))
 }
