@@ -4,7 +4,6 @@
 
 use std::{
     any::Any,
-    fs,
     path::Path,
     process::{Command, Stdio},
 };
@@ -12,7 +11,7 @@ use std::{
 use anyhow::{Context as _, bail};
 use serde::{Deserialize, Serialize};
 
-use crate::{ingest::CONTENDERS, rounds::timed};
+use crate::{ingest::CONTENDERS, process::memory, rounds::timed};
 
 /// The first argument of a child.
 pub(crate) const ARGUMENT: &str = "child";
@@ -53,9 +52,9 @@ pub(crate) fn run(contender: &str, file: &Path) -> anyhow::Result<()> {
         .iter()
         .find(|it| it.name == contender)
         .with_context(|| format!("there is no contender {contender:?}"))?;
-    let before = memory("VmRSS:")?;
+    let before = memory("self", "VmRSS:")?;
     let (elapsed, result) = timed(|| (contender.run)(file));
-    let peak_bytes = memory("VmHWM:")? - before;
+    let peak_bytes = memory("self", "VmHWM:")? - before;
     let (finding, kept) = result?;
     let outcome = Outcome { seconds: elapsed.as_secs_f64(), peak_bytes, finding };
     println!("{}", serde_json::to_string(&outcome)?);
@@ -75,14 +74,4 @@ pub(crate) fn measure(contender: &str, file: &Path) -> anyhow::Result<Outcome> {
         bail!("{contender} ended with {}", output.status);
     }
     serde_json::from_slice(&output.stdout).with_context(|| format!("{contender} answered oddly"))
-}
-
-/// A figure of /proc/self/status, in bytes.
-fn memory(key: &str) -> anyhow::Result<f64> {
-    let status =
-        fs::read_to_string("/proc/self/status").context("memory is read as Linux tells it")?;
-    let line = status.lines().find_map(|line| line.strip_prefix(key));
-    let kibibytes =
-        line.and_then(|line| line.split_whitespace().next()).context("a figure in kB")?;
-    Ok(kibibytes.parse::<f64>()? * 1_024.0)
 }

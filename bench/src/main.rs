@@ -13,16 +13,22 @@
     reason = "a measurement reads the real clock, nothing here has to be deterministic"
 )]
 #![cfg_attr(
-    not(all(feature = "ingest", feature = "primitives")),
+    not(all(feature = "engine", feature = "ingest", feature = "primitives")),
     allow(dead_code, reason = "one suite alone does not use all that both share")
 )]
 
 #[cfg(feature = "ingest")]
 mod child;
+#[cfg(feature = "engine")]
+mod engine;
 #[cfg(feature = "ingest")]
 mod ingest;
+#[cfg(any(feature = "engine", feature = "primitives"))]
+mod plot;
 #[cfg(feature = "primitives")]
 mod primitives;
+#[cfg(any(feature = "engine", feature = "ingest"))]
+mod process;
 mod report;
 mod rounds;
 
@@ -47,6 +53,8 @@ struct Suite {
 }
 
 static SUITES: &[Suite] = &[
+    #[cfg(feature = "engine")]
+    Suite { name: "engine", modules: engine::NAMES, run: engine::run },
     #[cfg(feature = "ingest")]
     Suite { name: "ingest", modules: &[], run: |effort, _| ingest::run(effort) },
     #[cfg(feature = "primitives")]
@@ -66,6 +74,10 @@ fn main() -> ExitCode {
 
 fn run(arguments: &[String]) -> anyhow::Result<()> {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    #[cfg(feature = "engine")]
+    if let Some(done) = engine::child(&words) {
+        return done;
+    }
     let (name, flags) = match words.as_slice() {
         #[cfg(feature = "ingest")]
         [child::ARGUMENT, contender, path] => return child::run(contender, path.as_ref()),

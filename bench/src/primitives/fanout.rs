@@ -21,8 +21,8 @@ use self::{
     owned::{Owned, Receiving},
     tasks::{Broadcast, PerSubscriber, WatchAndLog},
 };
-use super::{Bench, plot::Series};
-use crate::{report::Row, rounds::median};
+use super::Bench;
+use crate::{plot::Series, report::Row, rounds::median};
 
 const EVENT_BYTES: usize = 1024;
 const ROWS: usize = 30_000;

@@ -8,11 +8,12 @@ use std::{
     thread,
 };
 
-use super::{
-    Bench,
+use super::Bench;
+use crate::{
     plot::{Plot, Series},
+    report::Row,
+    rounds::timed,
 };
-use crate::{report::Row, rounds::timed};
 
 const CORES: f64 = 64.0;
 /// The cores that the figures are from.

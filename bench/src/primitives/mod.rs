@@ -10,16 +10,15 @@ mod growth;
 mod hashring;
 mod histogram;
 mod mailbox;
-mod plot;
 mod ring;
 mod semaphore;
 mod table;
 
 use std::collections::BTreeMap;
 
-use self::plot::Series;
-use self::{erlang::Erlang, plot::Plot};
+use self::erlang::Erlang;
 use crate::{
+    plot::{Plot, Series},
     report::Report,
     rounds::{Effort, median, timed},
 };
@@ -144,7 +143,7 @@ impl Bench {
         series: Vec<Series>,
     ) -> anyhow::Result<()> {
         let plot = Plot { name, x, y, series };
-        plot.draw(self.effort)?;
+        plot.draw("primitives", self.effort)?;
         self.plots.push(plot);
         Ok(())
     }

@@ -8,11 +8,11 @@ use crate::Verb;
 use crate::command::{cargo, output, run};
 
 /// The suites, each a feature of the bench crate.
-const SUITES: [&str; 2] = ["ingest", "primitives"];
+const SUITES: [&str; 3] = ["engine", "ingest", "primitives"];
 
 pub(crate) const VERB: Verb = Verb {
     name: "bench",
-    arguments: "<ingest|primitives> [--long] [--rounds N] [--only MODULE] [--quick]",
+    arguments: "<engine|ingest|primitives> [--long] [--rounds N] [--only MODULE] [--quick]",
     does: "measures ours and its peers in turn, names the machine, and writes target/bench/<suite>.json",
     run: |tree, arguments| {
         let suite = match arguments.first() {
@@ -23,7 +23,13 @@ pub(crate) const VERB: Verb = Verb {
             Some(suite) => suite,
         };
         println!("machine: {}", machine());
-        run(cargo(&tree.root)
+        let mut command = cargo(&tree.root);
+        if suite == "engine" {
+            // It measures the server as it is shipped.
+            super::build::build(tree)?;
+            command.env("LINESIDE_PROGRAM", tree.release_binary());
+        }
+        run(command
             .args(["run", "--release", "--locked", "--package", "lineside-bench"])
             .args(["--no-default-features", "--features", suite, "--"])
             .args(arguments))

@@ -14,7 +14,7 @@ use lineside_sync::ring::{Bounds, Cursor, Missed, Ring, Shared};
 use tokio::sync::broadcast::{self, error::TryRecvError};
 
 use super::{Bench, Content, ITEM_BYTES};
-use crate::primitives::plot::Series;
+use crate::plot::Series;
 
 const READERS: [usize; 6] = [1, 2, 4, 8, 16, 32];
 const KEPT: usize = 1_024;

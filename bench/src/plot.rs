@@ -1,4 +1,4 @@
-//! Plots: how a rate or a time moves while senders, readers or threads double.
+//! Plots: how a rate or a time moves while senders, readers, threads or sessions double.
 //!
 //! Both axes are logarithms of base 2, so that what scales with the number of threads is a diagonal, and peers that are
 //! a hundred times apart are still told from each other.
@@ -28,7 +28,7 @@ const COLORS: [RGBColor; 8] = [
 #[derive(Clone, Debug)]
 pub(crate) struct Series {
     pub(crate) name: String,
-    /// Senders, readers or threads, and the figure with so many; points that are no positive numbers are left out.
+    /// Senders, readers, threads or sessions, and the figure with so many; points that are no positive numbers are left out.
     pub(crate) points: Vec<(f64, f64)>,
 }
 
@@ -44,20 +44,20 @@ impl Series {
     }
 }
 
-/// The lines of one primitive.
+/// What is drawn together.
 #[derive(Clone, Debug)]
-pub(super) struct Plot {
-    pub(super) name: &'static str,
-    pub(super) x: &'static str,
-    pub(super) y: &'static str,
-    pub(super) series: Vec<Series>,
+pub(crate) struct Plot {
+    pub(crate) name: &'static str,
+    pub(crate) x: &'static str,
+    pub(crate) y: &'static str,
+    pub(crate) series: Vec<Series>,
 }
 
 impl Plot {
-    /// Draws into `target/bench`.
-    pub(super) fn draw(&self, effort: Effort) -> anyhow::Result<()> {
+    /// Draws `target/bench/<suite>-<name>.svg`.
+    pub(crate) fn draw(&self, suite: &str, effort: Effort) -> anyhow::Result<()> {
         let quick = if effort.is_quick { "-quick" } else { "" };
-        let path = report::folder()?.join(format!("primitives-{}{quick}.svg", self.name));
+        let path = report::folder()?.join(format!("{suite}-{}{quick}.svg", self.name));
         let mut svg = String::new();
         self.draw_into(&mut svg).map_err(|error| anyhow!("{}: {error}", self.name))?;
         std::fs::write(&path, svg).with_context(|| format!("{}", path.display()))?;

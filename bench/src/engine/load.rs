@@ -1,0 +1,144 @@
+//! Runs of `lineside load`: what clients are sent and what it costs, by a program that meets both servers alike.
+
+use std::collections::BTreeMap;
+use std::process::{Child, Stdio};
+
+use anyhow::{Context as _, bail};
+use serde::Deserialize;
+
+use super::servers::{CLIENTS, KEY, Place, Server, pinned};
+
+/// It ends with this if everybody had everything, and if something was lost.
+const FINISHED: [i32; 2] = [0, 1];
+
+/// What a run is to do.
+#[derive(Clone)]
+pub(super) struct Load<'a> {
+    pub(super) sessions: usize,
+    pub(super) channels: Vec<String>,
+    /// `websocket` or `sse`.
+    pub(super) transport: &'a str,
+    /// Publications a second, and the bytes of each.
+    pub(super) publish: Option<(f64, usize)>,
+    pub(super) seconds: f64,
+}
+
+/// What it found, as far as it is wanted.
+#[derive(Deserialize)]
+pub(super) struct Found {
+    pub(super) connect: Connect,
+    deliveries: Deliveries,
+    latency_ms: Option<Latency>,
+    server_process: Option<Costs>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Connect {
+    pub(super) seconds: f64,
+    /// Received until all were there.
+    pub(super) bytes: u64,
+    failed: BTreeMap<String, u64>,
+}
+
+#[derive(Deserialize)]
+struct Deliveries {
+    missing: u64,
+    duplicates: u64,
+    closed: BTreeMap<String, u64>,
+    refused: BTreeMap<String, u64>,
+}
+
+/// In milliseconds.
+#[derive(Clone, Copy, Deserialize)]
+pub(super) struct Latency {
+    pub(super) p99: f64,
+    pub(super) last: f64,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+pub(super) struct Costs {
+    pub(super) cpu_us_per_session: f64,
+    cpu_us_per_delivery: Option<f64>,
+    pub(super) resident_bytes_before: f64,
+    resident_bytes_after: f64,
+    pub(super) resident_bytes_per_session: f64,
+}
+
+impl Load<'_> {
+    /// Sessions that listen to a channel, with publications there.
+    pub(super) fn publishing(channel: &str, sessions: usize, rate: f64, seconds: f64) -> Self {
+        let channels = vec![channel.to_owned()];
+        Load { sessions, channels, transport: "websocket", publish: Some((rate, 200)), seconds }
+    }
+
+    /// Begins a run against a server.
+    pub(super) fn begin(&self, place: &Place, server: &Server, name: &str) -> anyhow::Result<Run> {
+        let json = place.folder.path().join(format!("{name}.json"));
+        let mut command = pinned(CLIENTS, &place.lineside);
+        command.arg("load").arg(&server.url).arg("--json").arg(&json);
+        command.args(["--server-pid", &server.id().to_string()]);
+        command.args(["--sessions", &self.sessions.to_string(), "--transport", self.transport]);
+        command.args(["--duration", &format!("{}s", self.seconds)]);
+        for channel in &self.channels {
+            command.args(["--channel", channel]);
+        }
+        if let Some((rate, bytes)) = self.publish {
+            command.args(["--publish", &rate.to_string(), "--size", &bytes.to_string()]);
+        }
+        command.env("LINESIDE_API_KEY", KEY).stdout(Stdio::null()).stderr(Stdio::piped());
+        let process = command.spawn().context("`taskset` or `lineside load` cannot be started")?;
+        Ok(Run { process, json })
+    }
+
+    /// A whole run.
+    pub(super) fn run(&self, place: &Place, server: &Server) -> anyhow::Result<Found> {
+        self.begin(place, server, "load")?.end()
+    }
+}
+
+/// A run under way.
+pub(super) struct Run {
+    process: Child,
+    json: std::path::PathBuf,
+}
+
+impl Run {
+    /// Waits for its end.
+    pub(super) fn end(self) -> anyhow::Result<Found> {
+        let output = self.process.wait_with_output()?;
+        if !output.status.code().is_some_and(|code| FINISHED.contains(&code)) {
+            bail!("`lineside load` failed: {}", String::from_utf8_lossy(&output.stderr));
+        }
+        let json = std::fs::read(&self.json)?;
+        serde_json::from_slice(&json).context("the JSON of `lineside load`")
+    }
+}
+
+impl Found {
+    /// Whatever went wrong: deliveries that did not come or came twice, sessions that were not let in or were closed,
+    /// publications that were refused.
+    pub(super) fn lost(&self) -> u64 {
+        let Deliveries { missing, duplicates, closed, refused } = &self.deliveries;
+        let reasons = [&self.connect.failed, closed, refused];
+        missing + duplicates + reasons.iter().flat_map(|it| it.values()).sum::<u64>()
+    }
+
+    pub(super) fn latency(&self) -> anyhow::Result<Latency> {
+        self.latency_ms.context("publications that say when they were sent")
+    }
+
+    pub(super) fn costs(&self) -> anyhow::Result<Costs> {
+        self.server_process.context("a server whose costs can be read")
+    }
+
+    /// Microseconds of the server's CPU.
+    pub(super) fn cpu_per_delivery(&self) -> anyhow::Result<f64> {
+        self.costs()?.cpu_us_per_delivery.context("deliveries")
+    }
+
+    /// What each session takes once everything has been delivered.
+    pub(super) fn bytes_after(&self, sessions: usize) -> anyhow::Result<f64> {
+        let costs = self.costs()?;
+        Ok((costs.resident_bytes_after - costs.resident_bytes_before) / sessions as f64)
+    }
+}

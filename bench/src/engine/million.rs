@@ -1,0 +1,214 @@
+//! A million sessions in one room, in one process and without sockets: what each takes, and how long it takes to tell all.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::hint::black_box;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, ensure};
+use bytes::{Bytes, BytesMut};
+use lineside_hub::{
+    Audience, Channel, Extras, Hub, HubConfig, Listener, ResolveError, RoomKey, SessionLimits,
+    State, StateSource, Workers,
+};
+use lineside_sync::RealClock;
+use lineside_wire::centrifuge::{Client, ClientLimits, Codecs, Connection, Format, Service};
+use lineside_wire::gate::{Gate, Grant, Identity, Refusal};
+use lineside_wire::websocket::frame::{self, Opcode};
+use serde::{Deserialize, Serialize};
+
+use super::servers::PLAIN;
+use super::{Bench, MILLION, Samples};
+use crate::{process::memory, report::Row, rounds::timed};
+
+const SESSIONS: usize = 1_000_000;
+const SESSIONS_QUICK: usize = 20_000;
+/// Of which the median is taken.
+const PUBLICATIONS: usize = 5;
+const COMMANDS: &[u8] =
+    b"{\"id\":1,\"connect\":{}}\n{\"id\":2,\"subscribe\":{\"channel\":\"app/load/1\"}}";
+
+/// What a process says of itself.
+#[derive(Serialize, Deserialize)]
+struct Outcome {
+    bytes: f64,
+    /// Microseconds of a connect and subscribe.
+    connect: f64,
+    /// Milliseconds until the publisher goes on, and until the last session has given its bytes away.
+    publisher: f64,
+    last: f64,
+}
+
+pub(super) fn run(bench: &mut Bench) -> anyhow::Result<()> {
+    let sessions = bench.effort.size(SESSIONS_QUICK, SESSIONS);
+    let mut samples = Samples::default();
+    for _ in 0..bench.effort.rounds {
+        let program = std::env::current_exe().context("this program is a file")?;
+        let output = Command::new(program).args([MILLION, &sessions.to_string()]).output()?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "a process of sessions failed: {said}");
+        let Outcome { bytes, connect, publisher, last } = serde_json::from_slice(&output.stdout)?;
+        samples.add("bytes", bytes);
+        samples.add("connect", connect);
+        samples.add("publisher", publisher);
+        samples.add("last", last);
+    }
+    let room = format!("{sessions} sessions in one room, no sockets");
+    let mut add = |what: &str, name, unit| {
+        bench.report.add(Row::new(format!("{room}: {what}"), samples.median(name), unit));
+    };
+    add("each takes", "bytes", "B");
+    add("connect and subscribe", "connect", "µs");
+    add("the publisher goes on", "publisher", "ms");
+    add("the last has 200 bytes", "last", "ms");
+    Ok(())
+}
+
+/// The process's side.
+pub(super) fn measure(sessions: usize) -> anyhow::Result<()> {
+    let hub = Hub::new(HubConfig::default(), Arc::new(Nothing), Arc::new(RealClock::new()), 1);
+    let mut audience = Audience::new(&hub, Arc::new(Nothing), Arc::new(Nothing));
+    let service = Arc::new(Service {
+        hub: Arc::clone(&hub),
+        gate: Arc::new(Nothing),
+        limits: ClientLimits::default(),
+        version: "0",
+    });
+    let mut codecs = Codecs::default();
+    let mut commands = BytesMut::new();
+    frame::write_masked(&mut commands, Opcode::Text, false, COMMANDS, [1, 2, 3, 4]);
+    let before = memory("self", "VmRSS:")?;
+    let mut rows: Vec<Box<Connection>> = Vec::with_capacity(sessions);
+    let (connecting, connected) = timed(|| {
+        for row in 0..sessions {
+            rows.push(connect(&audience, &service, row, &commands, &mut codecs)?);
+        }
+        anyhow::Ok(())
+    });
+    connected?;
+    let bytes = (memory("self", "VmRSS:")? - before) / sessions as f64;
+    let channel = Channel::parse(PLAIN)?;
+    let mut samples = Samples::default();
+    for _ in 0..PUBLICATIONS {
+        let start = Instant::now();
+        hub.publish_app(&channel, vec![b'1'; 200].into(), Extras::default())?;
+        samples.add("publisher", millis(start.elapsed()));
+        let written = tell(&mut audience, &mut rows, &mut codecs);
+        samples.add("last", millis(start.elapsed()));
+        ensure!(written == sessions, "{written} of {sessions} sessions had it");
+    }
+    let outcome = Outcome {
+        bytes,
+        connect: connecting.as_secs_f64() * 1e6 / sessions as f64,
+        publisher: samples.median("publisher"),
+        last: samples.median("last"),
+    };
+    println!("{}", serde_json::to_string(&outcome)?);
+    Ok(())
+}
+
+fn connect(
+    audience: &Audience,
+    service: &Arc<Service>,
+    row: usize,
+    commands: &[u8],
+    codecs: &mut Codecs,
+) -> anyhow::Result<Box<Connection>> {
+    let session = audience.session(u32::try_from(row)?, SessionLimits::default());
+    let (service, now) = (Arc::clone(service), Duration::ZERO);
+    let client = Client::new(service, session, Format::Json, false, row as u128, now);
+    let mut connection = Box::new(Connection::new(client, false));
+    let mut replies = VecDeque::new();
+    connection.receive(&mut commands.to_vec(), now, codecs, &mut replies);
+    let subscribed = connection.client().session().subscriptions() == 1;
+    ensure!(subscribed, "a session did not get in: {replies:?}");
+    give_away(&mut connection, codecs, &mut Vec::new());
+    Ok(connection)
+}
+
+/// A partition's turn: which rooms have news, who sits there, and each one's bytes. How many had any.
+fn tell(audience: &mut Audience, rows: &mut [Box<Connection>], codecs: &mut Codecs) -> usize {
+    let (mut rooms, mut seats, mut pieces) = (Vec::new(), Vec::new(), Vec::new());
+    audience.take_rooms(&mut rooms);
+    rooms.iter().for_each(|room| audience.seats(*room, &mut seats));
+    let mut written = 0;
+    for seat in seats {
+        let row = &mut rows[seat.row as usize];
+        row.client().session().note(seat.subscription);
+        written += usize::from(give_away(row, codecs, &mut pieces));
+    }
+    written
+}
+
+/// What a socket would be written; whether there was anything.
+fn give_away(row: &mut Connection, codecs: &mut Codecs, pieces: &mut Vec<Bytes>) -> bool {
+    let mut some = false;
+    while row.client().next(pieces, &mut codecs.deflater) {
+        some = true;
+        pieces.drain(..).for_each(|piece| _ = black_box(piece));
+    }
+    some
+}
+
+fn millis(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}
+
+/// A source without feeds, a listener that need not be woken, workers that have nothing to do, and a gate that is open.
+struct Nothing;
+
+impl fmt::Debug for Nothing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Nothing")
+    }
+}
+
+impl Listener for Nothing {
+    fn signal(&self) {}
+}
+
+impl Workers for Nothing {
+    fn run(&self, job: Box<dyn FnOnce() + Send>) {
+        job();
+    }
+}
+
+impl StateSource for Nothing {
+    fn resolve(&self, _: &Channel) -> Result<RoomKey, ResolveError> {
+        Err(ResolveError::UnknownFeed)
+    }
+
+    fn sequence_name(&self, channel: &Channel, _: RoomKey) -> String {
+        channel.as_str().to_owned()
+    }
+
+    fn position(&self, _: &Channel, _: RoomKey) -> Option<lineside_hub::Position> {
+        None
+    }
+
+    fn read_state(&self, _: &Channel, _: RoomKey) -> State {
+        State { position: None, parts: Vec::new() }
+    }
+}
+
+impl Gate for Nothing {
+    fn is_known(&self, _: &str) -> bool {
+        true
+    }
+
+    fn check(&self, _: &str) {}
+
+    fn connect(&self, _: Option<&str>) -> Result<Identity, Refusal> {
+        Ok(Identity::default())
+    }
+
+    fn subscribe(&self, _: &Identity, _: &Channel, _: Option<&str>) -> Result<Grant, Refusal> {
+        Ok(Grant::default())
+    }
+
+    fn publish(&self, _: &Identity, _: &Channel) -> Result<(), Refusal> {
+        Ok(())
+    }
+}

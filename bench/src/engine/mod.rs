@@ -1,0 +1,105 @@
+//! `engine`: what it costs to tell everyone, beside a bare loop that does nothing but write.
+//!
+//! Servers are processes on a core of their own, clients are `lineside load` on the other. Both servers are measured in
+//! turn, each round anew.
+
+mod bare;
+mod fanout;
+mod feeds;
+mod http;
+mod load;
+mod million;
+mod pages;
+mod servers;
+mod state;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use anyhow::Context as _;
+
+use self::servers::Place;
+use crate::{
+    report::Report,
+    rounds::{Effort, median, timed},
+};
+
+/// First arguments of this program's other processes.
+pub(crate) const BARE: &str = "bare";
+pub(crate) const MILLION: &str = "million";
+pub(crate) const PAGES: &str = "pages";
+
+/// What measures one part.
+type Measure = fn(&mut Bench) -> anyhow::Result<()>;
+
+static MODULES: [Measure; NAMES.len()] = [fanout::run, state::run, pages::run, million::run];
+
+/// The modules in the order in which they are measured.
+pub(crate) const NAMES: &[&str] = &["fanout", "state", "pages", "million"];
+
+/// Measures all modules, or `only` one: its rows then go to a file of their own.
+pub(crate) fn run(effort: Effort, only: Option<&'static str>) -> anyhow::Result<()> {
+    let suite = only.map_or("engine".to_owned(), |only| format!("engine-{only}"));
+    let report = Report::new(suite, effort);
+    let mut bench = Bench { effort, report, place: Place::find()? };
+    for (&name, module) in NAMES.iter().zip(MODULES) {
+        if only.is_none_or(|only| only == name) {
+            println!("\n── {name} ──");
+            let (elapsed, measured) = timed(|| module(&mut bench));
+            measured?;
+            println!("── {name} took {:.1} s", elapsed.as_secs_f64());
+        }
+    }
+    bench.report.write()
+}
+
+/// This program as one of the processes that the suite starts; `None` if the arguments name none of them.
+pub(crate) fn child(arguments: &[&str]) -> Option<anyhow::Result<()>> {
+    match arguments {
+        [BARE] => Some(bare::serve(None)),
+        [BARE, wait] => Some(
+            wait.parse()
+                .context("milliseconds")
+                .and_then(|wait| bare::serve(Some(Duration::from_millis(wait)))),
+        ),
+        [MILLION, sessions] => {
+            Some(sessions.parse().context("sessions").and_then(million::measure))
+        }
+        [PAGES, port, users, seconds] => Some(pages::visit(port, users, seconds)),
+        _ => None,
+    }
+}
+
+/// What the modules measure with.
+struct Bench {
+    effort: Effort,
+    report: Report,
+    place: Place,
+}
+
+/// What was measured, by name, once a round.
+#[derive(Default)]
+struct Samples(BTreeMap<String, Vec<f64>>);
+
+impl Samples {
+    fn add(&mut self, name: impl Into<String>, value: f64) {
+        self.0.entry(name.into()).or_default().push(value);
+    }
+
+    /// The median of all rounds; not a number where nothing was measured.
+    fn median(&self, name: &str) -> f64 {
+        median(self.0.get(name).into_iter().flatten().copied())
+    }
+
+    fn most(&self, name: &str) -> f64 {
+        self.0.get(name).into_iter().flatten().copied().fold(f64::NAN, f64::max)
+    }
+
+    fn sum(&self, name: &str) -> f64 {
+        self.0.get(name).into_iter().flatten().sum()
+    }
+}
+
+/// How many KiB, MB, and milliseconds.
+const KIB: f64 = 1_024.0;
+const MB: f64 = 1e6;
