@@ -56,6 +56,8 @@ pub(crate) struct Parts {
     pub(crate) admission: Arc<Admission>,
     /// The threads that own the sockets of sessions.
     pub(crate) partitions: Arc<Partitions>,
+    /// Connections that can be open at once.
+    pub(crate) connections: usize,
 }
 
 /// Where a page finds what lies under the map; each is a URL.
@@ -193,6 +195,12 @@ impl App {
     /// Compressed replies, kept for the next client.
     pub(crate) fn compressed(&self) -> &Compressed {
         &self.0.compressed
+    }
+
+    /// Connections that can be open at once: what the configuration says, or what the system allows.
+    #[must_use]
+    pub fn connections(&self) -> usize {
+        self.0.connections
     }
 
     /// The threads that own the sockets of sessions.

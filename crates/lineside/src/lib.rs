@@ -15,6 +15,7 @@ pub mod cli;
 mod config;
 mod data_dir;
 mod demo;
+mod descriptors;
 mod gate;
 mod http;
 mod json;

@@ -18,6 +18,7 @@ use crate::app::{App, Parts};
 use crate::config::Config;
 use crate::data_dir::Claim;
 use crate::demo::Demo;
+use crate::descriptors;
 use crate::gate::Gate;
 use crate::http;
 use crate::metrics::Metrics;
@@ -77,10 +78,7 @@ pub async fn start(start: Start) -> anyhow::Result<Running> {
     let listener =
         TcpListener::bind(listen).await.with_context(|| format!("cannot listen on {listen}"))?;
     let address = listener.local_addr().context("a listener without an address")?;
-    let limits = http::ConnectionLimits {
-        total: config.limits.connections,
-        per_address: config.limits.connections_per_address,
-    };
+    let limits = connection_limits(&config);
     let shutdown = Shutdown::new(config.server.drain);
     let ingest = Ingest::start(Options {
         feeds: config.feeds.clone(),
@@ -105,17 +103,36 @@ pub async fn start(start: Start) -> anyhow::Result<Running> {
         compressed: http::Compressed::default(),
         admission: Arc::new(http::Admission::new(limits)),
         partitions,
+        connections: limits.total,
     });
     let router = http::router(&app);
     tokio::spawn(sweep(app.clone()));
     tokio::spawn(tick(app.clone()));
     let admission = Arc::clone(app.admission());
-    let sessions = http::Sessions { partitions: Arc::clone(app.partitions()), tls };
+    let sessions = http::Sessions {
+        partitions: Arc::clone(app.partitions()),
+        tls,
+        proxies: http::Proxies::new(app.config().server.trusted_proxies.clone()),
+    };
     if let Some(tls) = &sessions.tls {
         tokio::spawn(reload(Arc::clone(tls), shutdown.clone()));
     }
     let serving = tokio::spawn(http::serve(listener, router, admission, Some(sessions), shutdown));
     Ok(Running { app, address, serving, _data_dir: data_dir })
+}
+
+/// As configured, as far as the system has the descriptors.
+fn connection_limits(config: &Config) -> http::ConnectionLimits {
+    let wanted = config.limits.connections;
+    let descriptors = descriptors::raise();
+    let total = descriptors::connections(wanted, descriptors);
+    if total < wanted {
+        let descriptors = descriptors.unwrap_or_default();
+        tracing::warn!(
+            "{total} connections instead of {wanted}: the system allows {descriptors} descriptors (ulimit -n)"
+        );
+    }
+    http::ConnectionLimits { total, per_address: config.limits.connections_per_address }
 }
 
 /// Starts the threads that own the sockets of sessions.

@@ -13,6 +13,7 @@ pub(crate) fn serving(running: &Running) -> String {
     if let Some(public) = &running.app().config().server.public_url {
         _ = writeln!(text, "Others reach it at {public}");
     }
+    _ = writeln!(text, "It takes {} connections at once", running.app().connections());
     let try_next = match feeds.first() {
         Some(feed) => format!("feed/{}", feed.config().id),
         None => {

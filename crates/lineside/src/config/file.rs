@@ -39,6 +39,8 @@ const TABLES: [(&str, bool); 7] = [
 pub(super) struct ServerTable {
     pub(super) listen: Option<Spanned<AddressText>>,
     pub(super) public_url: Option<Spanned<String>>,
+    #[serde(default)]
+    pub(super) trusted_proxies: Vec<Spanned<String>>,
     pub(super) data_dir: Option<String>,
     pub(super) drain: Option<Spanned<DurationText>>,
     pub(super) tls: Option<TlsTable>,
@@ -376,7 +378,7 @@ mod tests {
         check_refused(
             "\n[server]\nlisen = \"127.0.0.1:1\"\n",
             "lineside.toml line 3, server.lisen: unknown field `lisen`, expected one of `listen`, \
-             `public_url`, `data_dir`, `drain`",
+             `public_url`, `trusted_proxies`, `data_dir`, `drain`, `tls`",
         );
         check_refused(
             "[map]\ntiles = \"x\"",

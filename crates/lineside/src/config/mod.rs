@@ -17,6 +17,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use ipnet::IpNet;
 use lineside_hub::Namespace;
 use lineside_ingest::{FeedConfig, Secret};
 use url::Url;
@@ -71,6 +72,8 @@ pub struct Server {
     /// The address under which the outside reaches this server, for the links it prints. Without
     /// it links are made from the request's `Host`.
     pub public_url: Option<Url>,
+    /// Proxies whose word on where a request comes from is taken.
+    pub trusted_proxies: Vec<IpNet>,
     /// The one folder the server writes to; claimed for the life of the process.
     pub data_dir: Option<PathBuf>,
     /// How long a stopping server takes to let go of its sessions, at most 4 s.
@@ -193,6 +196,7 @@ impl Default for Config {
             server: Server {
                 listen: LISTEN_DEFAULT,
                 public_url: None,
+                trusted_proxies: Vec::new(),
                 data_dir: None,
                 drain: DRAIN_DEFAULT,
                 tls: None,

@@ -1,10 +1,12 @@
 //! From the file's shape to the configuration: ranges, references, secrets and paths.
 
 use std::collections::{BTreeMap, HashSet};
+use std::net::IpAddr;
 use std::ops::RangeInclusive;
 use std::path::Path;
 use std::time::Duration;
 
+use ipnet::IpNet;
 use lineside_formats::Format;
 use lineside_ingest::{FeedConfig, FeedId, Location, Secret};
 use toml::Spanned;
@@ -21,6 +23,8 @@ const TEXT_CHARS_MAX: usize = 500;
 const FEEDS_MAX: usize = 10_000;
 /// Origins of the map: each stands in a header of every page.
 const ORIGINS_MAX: usize = 32;
+/// Trusted proxies: each request's address is compared with them.
+const PROXIES_MAX: usize = 256;
 /// Headers and query parameters of one feed.
 const PAIRS_MAX: usize = 64;
 
@@ -90,12 +94,36 @@ impl<'a> Checker<'a> {
         Server {
             listen: listen.unwrap_or(defaults.listen),
             public_url: table.public_url.and_then(|url| self.web_url("server.public_url", &url)),
+            trusted_proxies: self.proxies(&table.trusted_proxies),
             data_dir: table.data_dir.map(|folder| self.base.join(folder)),
             drain: self.duration("server.drain", table.drain, DRAIN).unwrap_or(defaults.drain),
             tls: table
                 .tls
                 .map(|tls| Tls { cert: self.base.join(tls.cert), key: self.base.join(tls.key) }),
         }
+    }
+
+    fn proxies(&mut self, texts: &[Spanned<String>]) -> Vec<IpNet> {
+        if let Some(extra) = texts.get(PROXIES_MAX) {
+            let reason = format!("more than {PROXIES_MAX} proxies");
+            self.complain(extra, "server.trusted_proxies", reason);
+        }
+        let parse = |text: &Spanned<String>| {
+            let text = text.get_ref();
+            text.parse().or_else(|_| text.parse::<IpAddr>().map(IpNet::from)).ok()
+        };
+        let mut proxies = Vec::new();
+        for text in texts {
+            match parse(text) {
+                Some(proxy) => proxies.push(proxy),
+                None => {
+                    let reason =
+                        expected("an address or a network, as \"10.0.0.0/8\"", text.get_ref());
+                    self.complain(text, "server.trusted_proxies", reason);
+                }
+            }
+        }
+        proxies
     }
 
     fn limits(&mut self, table: &LimitsTable, defaults: Limits) -> Limits {

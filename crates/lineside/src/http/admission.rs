@@ -43,7 +43,20 @@ impl Admission {
     pub(super) fn admit(&self, address: IpAddr) -> Option<Place> {
         let connection = self.connections.try_acquire_owned()?;
         let address = Addresses::enter(&self.addresses, address)?;
-        Some(Place { _connection: connection, _address: address })
+        Some(Place { _connection: connection, address })
+    }
+
+    /// A place for a connection from a proxy, behind which there may be many clients.
+    pub(super) fn admit_proxy(&self) -> Option<Place> {
+        let connection = self.connections.try_acquire_owned()?;
+        Some(Place { _connection: connection, address: None })
+    }
+
+    /// Counts a place for the client behind the proxy; false when that has as many as it may.
+    pub(super) fn assign(&self, place: &mut Place, address: IpAddr) -> bool {
+        let Some(counted) = Addresses::enter(&self.addresses, address) else { return false };
+        place.address = counted;
+        true
     }
 
     /// A place to tell a refused client why; without one it is closed without a word.
@@ -67,7 +80,7 @@ impl Admission {
 #[derive(Debug)]
 pub(super) struct Place {
     _connection: OwnedPermit,
-    _address: Option<AddressPlace>,
+    address: Option<AddressPlace>,
 }
 
 /// Connections by address. Bound: one entry per open connection.
@@ -154,6 +167,17 @@ mod tests {
         assert!(admission.admit(address("192.0.2.7")).is_none());
         assert_eq!(admission.n_open(), 0);
         assert!(admission.admit(address("127.0.0.1")).is_some());
+    }
+
+    #[test]
+    fn behind_a_proxy_the_client_counts_and_the_proxy_does_not() {
+        let admission = admission(10, 1);
+        let [mut one, mut other] = [(), ()].map(|()| admission.admit_proxy().expect("a place"));
+        assert!(admission.assign(&mut one, address("192.0.2.7")));
+        assert!(!admission.assign(&mut other, address("192.0.2.7")));
+        assert!(admission.assign(&mut other, address("192.0.2.8")));
+        drop(one);
+        assert!(admission.admit(address("192.0.2.7")).is_some());
     }
 
     #[test]

@@ -3,35 +3,27 @@
 //! It is our own, because `axum::serve` has no limit on connections, heads or silence. A client
 //! beyond a limit is told so at once instead of being kept waiting.
 
-use std::convert::Infallible;
-use std::fmt;
-use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
-use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::Poll;
 
 use axum::Router;
-use axum::body::Body;
 use bytes::Bytes;
-use hyper::body::Incoming;
 use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::{TokioExecutor, TokioTimer};
 use hyper_util::server::conn::auto;
-use hyper_util::server::graceful::{GracefulShutdown, Watcher};
-use hyper_util::service::TowerToHyperService;
-use lineside_wire::partition::{Newcomer, Partitions};
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use hyper_util::server::graceful::GracefulShutdown;
+use lineside_wire::partition::Partitions;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use tower::ServiceExt as _;
 
 use super::admission::{Admission, Place};
+use super::connection::{Behind, Http1, Http2, tell_of_end};
 use super::limits;
-use super::takeover::{self, Connection, Door, Leaving, Watched};
+use super::proxies::Proxies;
+use super::takeover;
 use super::tls::Tls;
 use crate::patience::{pause, within};
 use crate::shutdown::Shutdown;
@@ -50,6 +42,8 @@ pub(crate) struct Sessions {
     pub(crate) partitions: Arc<Partitions>,
     /// What connections are encrypted with, if they are.
     pub(crate) tls: Option<Arc<Tls>>,
+    /// Whose word on a client's address is taken.
+    pub(crate) proxies: Proxies,
 }
 
 /// Serves `router` on `listener`, and hands sessions to the partitions, until `shutdown` closes; then requests under way get a moment to
@@ -123,6 +117,7 @@ struct Server {
     admission: Arc<Admission>,
     partitions: Option<Arc<Partitions>>,
     tls: Option<Arc<Tls>>,
+    proxies: Proxies,
     /// For connections that no partition can take.
     refusal: Bytes,
     shutdown: Shutdown,
@@ -138,9 +133,9 @@ impl Server {
         refusal: Bytes,
         shutdown: Shutdown,
     ) -> Self {
-        let (partitions, tls) = match sessions {
-            Some(Sessions { partitions, tls }) => (Some(partitions), tls),
-            None => (None, None),
+        let (partitions, tls, proxies) = match sessions {
+            Some(Sessions { partitions, tls, proxies }) => (Some(partitions), tls, proxies),
+            None => (None, None, Proxies::default()),
         };
         let mut http1 = http1::Builder::new();
         http1
@@ -162,6 +157,7 @@ impl Server {
             admission,
             partitions,
             tls,
+            proxies,
             refusal,
             shutdown,
             cut: CancellationToken::new(),
@@ -175,7 +171,12 @@ impl Server {
         connections: &TaskTracker,
         graceful: &GracefulShutdown,
     ) {
-        let Some(place) = self.admission.admit(peer.ip()) else {
+        let proxy = Some(peer.ip()).filter(|peer| self.proxies.trusts(*peer));
+        let admitted = match proxy {
+            Some(_) => self.admission.admit_proxy(),
+            None => self.admission.admit(peer.ip()),
+        };
+        let Some(place) = admitted else {
             self.refuse(socket, connections);
             return;
         };
@@ -189,26 +190,40 @@ impl Server {
             partitions: self.partitions.clone(),
             refusal: self.refusal.clone(),
             shutdown: self.shutdown.clone(),
+            client: proxy.map(|proxy| Behind {
+                proxy,
+                proxies: self.proxies.clone(),
+                admission: Arc::clone(&self.admission),
+            }),
         };
         let http2 = Http2 { builder: self.http2.clone(), watcher: graceful.watcher() };
+        let served = self.serve(socket, place, http1, http2);
         let cut = self.cut.clone();
-        let Some(tls) = &self.tls else {
-            let connection = async move {
-                match within(limits::HEAD_TIMEOUT, begins_as_http2(&socket)).await {
+        connections.spawn(async move { cut.run_until_cancelled(served).await });
+    }
+
+    /// Serves a connection in the version of HTTP that it speaks, encrypted or not.
+    fn serve(
+        &self,
+        socket: TcpStream,
+        place: Place,
+        http1: Http1,
+        http2: Http2,
+    ) -> impl Future<Output = ()> + Send + 'static {
+        let accepting = self.tls.as_ref().map(|tls| tls.acceptor().clone());
+        async move {
+            let Some(acceptor) = accepting else {
+                return match within(limits::HEAD_TIMEOUT, begins_as_http2(&socket)).await {
                     Some(Ok(true)) => http2.drive(socket, http1.router, place).await,
                     Some(Ok(false)) => {
                         drop(http2);
                         http1.drive(socket, place).await;
                     }
                     Some(Err(_)) | None => {}
-                }
+                };
             };
-            connections.spawn(async move { cut.run_until_cancelled(connection).await });
-            return;
-        };
-        let accepting = tls.acceptor().accept(socket);
-        // Much larger than a connection without it, and soon over.
-        let connection = Box::pin(async move {
+            // Shaking hands takes much more memory than what comes after it.
+            let accepting = Box::pin(acceptor.accept(socket));
             let socket = match within(limits::HEAD_TIMEOUT, accepting).await {
                 Some(Ok(socket)) => Box::new(socket),
                 Some(Err(error)) => return tell_of_end(Some(error)),
@@ -220,8 +235,7 @@ impl Server {
                 drop(http2);
                 http1.drive(socket, place).await;
             }
-        });
-        connections.spawn(async move { cut.run_until_cancelled(connection).await });
+        }
     }
 
     fn refuse(&self, mut socket: TcpStream, connections: &TaskTracker) {
@@ -239,95 +253,6 @@ impl Server {
             within(limits::REFUSAL_TIMEOUT, tell).await;
             drop(place);
         });
-    }
-}
-
-/// What serves one connection of HTTP/1, until it ends or goes to a partition.
-struct Http1 {
-    builder: http1::Builder,
-    router: Router,
-    partitions: Option<Arc<Partitions>>,
-    refusal: Bytes,
-    shutdown: Shutdown,
-}
-
-impl Http1 {
-    async fn drive(self, socket: impl Connection, place: Place) {
-        let Self { builder, router, partitions, refusal, shutdown } = self;
-        let door = Door::new();
-        let opened = door.clone();
-        let service = service_fn(move |request: http::Request<Incoming>| {
-            let (router, door) = (router.clone(), opened.clone());
-            Box::pin(async move {
-                let Ok(response) = router.oneshot(request.map(Body::new)).await;
-                Ok::<_, Infallible>(door.pass(response).await)
-            })
-        });
-        let io = TokioIo::new(Watched::new(socket, door.clone()));
-        let mut connection = builder.serve_connection(io, service);
-        let mut closing = pin!(shutdown.closing());
-        let mut is_closing = false;
-        let ended = poll_fn(|cx| {
-            if !is_closing && closing.as_mut().poll(cx).is_ready() {
-                is_closing = true;
-                Pin::new(&mut connection).graceful_shutdown();
-            }
-            match Pin::new(&mut connection).poll(cx) {
-                Poll::Ready(ended) => Poll::Ready(Some(ended)),
-                Poll::Pending if door.is_open() => Poll::Ready(None),
-                Poll::Pending => Poll::Pending,
-            }
-        });
-        if let Some(ended) = ended.await {
-            return tell_of_end(ended.err());
-        }
-        let parts = connection.into_parts();
-        let Some(Leaving { head, asks }) = door.take() else { return };
-        let (socket, tls) = match parts.io.into_inner().into_inner().take_apart() {
-            Ok(apart) => apart,
-            Err(error) => return tell_of_end(Some(error)),
-        };
-        let unread = parts.read_buf;
-        let place = Box::new(place);
-        let newcomer = Newcomer { socket, tls, unread, head, refusal, asks, place };
-        let newcomer = Box::new(newcomer);
-        let adopted = match partitions {
-            Some(partitions) => partitions.adopt(newcomer),
-            None => Err(newcomer),
-        };
-        if let Err(newcomer) = adopted
-            && newcomer.tls.is_none()
-        {
-            // It fits into the socket's buffer; a client that is gone needs no reply.
-            _ = io::Write::write(&mut &newcomer.socket, &newcomer.refusal);
-        }
-    }
-}
-
-/// What serves one connection of HTTP/2, until it ends.
-struct Http2 {
-    builder: auto::Builder<TokioExecutor>,
-    watcher: Watcher,
-}
-
-impl Http2 {
-    async fn drive(
-        self,
-        socket: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-        router: Router,
-        place: Place,
-    ) {
-        let service = router.map_request(|request: http::Request<Incoming>| request.map(Body::new));
-        let service = TowerToHyperService::new(service);
-        let connection = self.builder.serve_connection(TokioIo::new(socket), service);
-        tell_of_end(self.watcher.watch(connection.into_owned()).await.err());
-        drop(place);
-    }
-}
-
-fn tell_of_end(error: Option<impl fmt::Display>) {
-    if let Some(error) = error {
-        tracing::debug!(%error, "a connection ended early");
     }
 }
 

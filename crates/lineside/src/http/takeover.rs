@@ -38,6 +38,16 @@ impl Takeover {
     }
 }
 
+/// Whether a reply means that its connection leaves.
+pub(super) fn is_one(response: &Response) -> bool {
+    response.extensions().get::<Takeover>().is_some()
+}
+
+/// What the next connection of an address beyond its limit is told.
+pub(super) fn overloaded() -> Response {
+    Refusal::Channels(OpenError::Overloaded).into_response()
+}
+
 /// A reply that was not given to hyper.
 #[derive(Debug)]
 pub(super) struct Leaving {
@@ -118,7 +128,7 @@ fn put_header(head: &mut BytesMut, name: &str, value: &[u8]) {
 
 /// A whole reply to one who comes when the node turns out to be full.
 pub(super) async fn refusal() -> Bytes {
-    let (mut parts, body) = Refusal::Channels(OpenError::Overloaded).into_response().into_parts();
+    let (mut parts, body) = overloaded().into_parts();
     let body = axum::body::to_bytes(body, limits::PAGE_BYTES_MAX).await.unwrap_or_default();
     parts.headers.insert(header::CONTENT_LENGTH, HeaderValue::from(body.len()));
     parts.headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));

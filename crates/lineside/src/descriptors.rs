@@ -1,0 +1,35 @@
+//! How many sockets and files the system lets us open, and what is left of that for connections.
+
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+
+/// What the program needs for itself: files, fetches, its own pollers, and those that are told to go.
+const RESERVE: u64 = 192;
+
+/// Raises the limit as far as the system lets us, and says what it is. None where it cannot be known.
+pub(crate) fn raise() -> Option<u64> {
+    let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).ok()?;
+    if soft < hard && setrlimit(Resource::RLIMIT_NOFILE, hard, hard).is_ok() {
+        return Some(hard);
+    }
+    Some(soft)
+}
+
+/// How many connections there can be: as many as wanted, or as the descriptors allow.
+pub(crate) fn connections(wanted: usize, descriptors: Option<u64>) -> usize {
+    let possible = descriptors.map(|limit| limit.saturating_sub(RESERVE).max(limit / 2));
+    let possible = possible.and_then(|limit| usize::try_from(limit).ok());
+    possible.map_or(wanted, |possible| wanted.min(possible.max(1)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_leave_room_for_everything_else() {
+        assert_eq!(connections(16_384, Some(20_000)), 16_384);
+        assert_eq!(connections(16_384, Some(1_024)), 832);
+        assert_eq!(connections(16_384, Some(100)), 50);
+        assert_eq!(connections(16_384, None), 16_384);
+    }
+}
