@@ -231,6 +231,8 @@ impl Follower {
             outside.metrics.applied_total += 1;
             self.held = Some(revision);
             self.is_stuck = false;
+            // An answer is on its way: what others publish meanwhile is none, and waits.
+            self.asked = self.asked.map(|_| outside.now);
             self.state.take_if(|coming| coming.revision <= revision);
         }
     }

@@ -261,6 +261,30 @@ fn what_is_missing_is_asked_for_once_a_second_and_told_again() {
 }
 
 #[test]
+fn while_an_answer_comes_in_it_does_not_ask_again_and_what_is_new_is_no_answer() {
+    let mut pair = pair();
+    let lost = [pair.said(11, "a"), pair.said(12, "b"), pair.said(13, "c")];
+    let most = ASK_AGAIN - Duration::from_millis(1);
+    let early = pair.said(14, "d");
+    pair.carry(early);
+    assert_eq!(asks(&pair.take()).len(), 1);
+    for message in &lost[..2] {
+        pair.clock.advance(most);
+        pair.carry(message.clone());
+        pair.follower.node.tick();
+        assert!(asks(&pair.take()).is_empty(), "the answer is on its way");
+    }
+    pair.clock.advance(most);
+    let early = pair.said(15, "e");
+    pair.carry(early);
+    pair.clock.advance(Duration::from_millis(1));
+    pair.follower.node.tick();
+    assert_eq!(asks(&pair.take()).len(), 1, "the rest was lost");
+    pair.carry(lost[2].clone());
+    assert_eq!(pair.told(), ["10>11 a", "11>12 b", "12>13 c", "13>14 d", "14>15 e"]);
+}
+
+#[test]
 fn a_heartbeat_tells_that_the_last_message_was_lost() {
     let mut pair = pair();
     pair.said(11, "lost");
