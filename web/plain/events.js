@@ -1,74 +1,64 @@
 /**
- * One `/events` connection that may change its channels, survives the network, and resumes.
+ * The channels of a page, over one connection that survives the network and resumes.
  *
- * The browser's EventSource reconnects by itself after a lost connection and sends the last id it
- * saw; this adds what it leaves out: another try after an answer that was not a stream (503 while
- * a server restarts), a new set of channels without a moment of silence, a fresh start for a
- * channel that is lost, and a second look after the machine slept.
+ * It is a WebSocket (socket.js), or server-sent events (stream.js) where none can be opened: some
+ * proxies let none through. What is held (state.js) outlives both, so that whichever comes next goes
+ * on from there.
  */
+import { Socket } from "./socket.js";
 import { Store } from "./state.js";
+import { Stream } from "./stream.js";
 
 /** The most channels that one `/events` request may name. */
 export const CHANNELS_MAX = 64;
 /** First and longest pause before another try, in milliseconds; each is halved at random. */
 const RETRY_MS = 1_000;
 const RETRY_MS_MAX = 30_000;
-/** Silence after which the connection is opened again: seven heartbeats of the server. */
-const SILENCE_MS_MAX = 180_000;
-
-/** Channels that count by themselves, so that their position alone says what a client holds. */
-const countsByItself = (/** @type {string} */ name) => /^(area|ops|app)\//.test(name);
-
+/** How often it is looked whether a connection has fallen silent. */
+const WATCH_MS = 10_000;
 /**
- * The part of a last event id that may be used with other channels than those it was given for.
- * A network's sequence is shared by its channels: its position says nothing about one that is new.
- * @param {string} lastId @param {string[]} channels
+ * WebSockets in a row that could not be opened before it is tried without. Where one has worked on
+ * this page, more of them: then it is the server that is away, and no proxy that is in the way.
  */
-export function reusablePositions(lastId, channels) {
-  const wanted = new Set(channels);
-  const sequenceOf = (/** @type {string} */ position) => position.slice(0, position.lastIndexOf("@"));
-  return lastId
-    .split(",")
-    .filter((position) => countsByItself(position) && wanted.has(sequenceOf(position)))
-    .join(",");
-}
-
-/** The address of a stream. @param {string[]} channels @param {string} lastId */
-export function eventsUrl(channels, lastId = "") {
-  const query = new URLSearchParams(channels.map((channel) => ["channel", channel]));
-  if (lastId) query.set("last_event_id", lastId);
-  return `/events?${query}`;
-}
+const REFUSALS = 1;
+const REFUSALS_WHERE_IT_WORKED = 4;
 
 /**
- * @typedef {"connecting"|"live"|"waiting"} Status
+ * @typedef {"connecting"|"live"|"waiting"|"ended"} Status
  * @typedef {object} Options
  * @property {(applied: import("./state.js").Applied, message: import("./state.js").Message) => void} onChange
- * @property {(status: Status) => void} [onStatus]
+ * @property {(status: Status, transport: string) => void} [onStatus]
  * @property {typeof EventSource} [source]  the EventSource class; tests hand in their own
+ * @property {typeof WebSocket|null} [socket]  the WebSocket class; null for none
  */
 
 export class Events {
   /** @param {Options} options */
-  constructor({ onChange, onStatus = () => {}, source = globalThis.EventSource }) {
+  constructor({ onChange, onStatus = () => {}, source = globalThis.EventSource, socket = globalThis.WebSocket }) {
     this.store = new Store();
     /** @type {string[]} */
     this.channels = [];
-    this.lastId = "";
     this.failures = 0;
-    this.heardAt = 0;
-    /** @type {EventSource|null} */
-    this.stream = null;
-    /** @type {EventSource|null} */
-    this.nextStream = null;
-    this.retry = 0;
+    /** WebSockets in a row that could not be opened. */
+    this.refusals = 0;
+    this.socketWorked = false;
+    /** The server has said that we are not to come back. */
+    this.isOver = false;
+    /** @type {any} */
+    this.retry = null;
     this.onChange = onChange;
     this.onStatus = onStatus;
-    this.Source = source;
+    /** @type {Stream} */
+    this.stream = new Stream(this.store, source, this.#hooks(() => this.stream));
+    /** @type {Socket|null} */
+    this.socket = socket ? new Socket(this.store, socket, this.#hooks(() => this.socket)) : null;
+    /** @type {Socket|Stream|null} the connection that is used, or tried */
+    this.link = null;
     this.wake = () => this.#wake();
-    globalThis.addEventListener?.("online", this.wake);
+    this.online = () => this.#online();
+    globalThis.addEventListener?.("online", this.online);
     globalThis.document?.addEventListener("visibilitychange", this.wake);
-    this.watch = setInterval(this.wake, SILENCE_MS_MAX / 6);
+    this.watch = setInterval(this.wake, WATCH_MS);
   }
 
   /**
@@ -81,93 +71,98 @@ export class Events {
     const same = wanted.length === this.channels.length && wanted.every((name) => this.channels.includes(name));
     if (same) return [];
     this.channels = wanted;
-    this.lastId = reusablePositions(this.lastId, wanted);
     const dropped = this.store.keepOnly(wanted);
-    this.#open();
+    if (wanted.length === 0) this.#drop();
+    else if (this.link) this.link.follow(wanted);
+    else this.#open();
     return dropped;
   }
 
   close() {
     clearInterval(this.watch);
-    clearTimeout(this.retry);
-    globalThis.removeEventListener?.("online", this.wake);
+    globalThis.removeEventListener?.("online", this.online);
     globalThis.document?.removeEventListener("visibilitychange", this.wake);
-    this.nextStream?.close();
-    this.stream?.close();
-    this.stream = this.nextStream = null;
+    this.#drop();
   }
 
-  /** Opens a stream for the present channels; the old one is read until the new one answers. */
-  #open() {
+  #drop() {
     clearTimeout(this.retry);
-    this.nextStream?.close();
-    this.nextStream = null;
-    if (this.channels.length === 0) {
-      this.stream?.close();
-      this.stream = null;
-      return;
-    }
-    if (!this.stream) this.onStatus("connecting");
-    const stream = new this.Source(eventsUrl(this.channels, this.lastId));
-    this.nextStream = stream;
-    stream.onopen = () => this.#opened(stream);
-    stream.onmessage = (event) => this.#received(stream, event);
-    stream.onerror = () => this.#failed(stream);
+    this.retry = null;
+    this.link?.close();
+    this.link = null;
   }
 
-  /** @param {EventSource} stream */
-  #opened(stream) {
-    if (this.nextStream === stream) {
-      this.stream?.close();
-      this.stream = stream;
-      this.nextStream = null;
-    }
+  /** @param {() => Socket|Stream|null} link @returns {import("./socket.js").Hooks} */
+  #hooks(link) {
+    return {
+      opened: () => this.link === link() && this.#opened(),
+      received: (message) => this.link === link() && this.#received(message),
+      waiting: () => this.link === link() && this.#say("waiting"),
+      ended: (end) => this.link === link() && this.#ended(end),
+    };
+  }
+
+  #open() {
+    this.#drop();
+    if (this.channels.length === 0 || this.isOver) return;
+    const refusalsMax = this.socketWorked ? REFUSALS_WHERE_IT_WORKED : REFUSALS;
+    const link = this.socket && this.refusals < refusalsMax ? this.socket : this.stream;
+    this.link = link;
+    if (this.failures === 0) this.#say("connecting");
+    link.open(this.channels);
+  }
+
+  /** @param {Status} status */
+  #say(status) {
+    this.onStatus(status, this.link?.name ?? "");
+  }
+
+  #opened() {
     this.failures = 0;
-    this.heardAt = Date.now();
-    this.onStatus("live");
+    if (this.link === this.socket) {
+      this.refusals = 0;
+      this.socketWorked = true;
+      this.stream.forget();
+    }
+    this.#say("live");
   }
 
-  /** @param {EventSource} stream @param {MessageEvent} event */
-  #received(stream, event) {
-    if (stream !== this.stream) return;
-    this.heardAt = Date.now();
-    const message = JSON.parse(event.data);
-    if (!this.channels.includes(message.channel)) return;
-    this.lastId = event.lastEventId || this.lastId;
+  /** @param {import("./state.js").Message} message */
+  #received(message) {
     const applied = this.store.apply(message);
-    if (applied.lost) this.#startAgain();
+    if (applied.lost) this.link?.restart(message.channel);
     this.onChange(applied, message);
   }
 
-  /** A channel cannot go on from what is held: ask for the state of all of them. */
-  #startAgain() {
-    this.lastId = "";
-    this.stream?.close();
-    this.stream = null;
-    this.#later();
-  }
-
-  /** @param {EventSource} stream */
-  #failed(stream) {
-    if (stream !== this.stream && stream !== this.nextStream) return;
-    this.onStatus("waiting");
-    if (stream.readyState !== 2) return; // the browser tries again by itself
-    if (stream === this.nextStream) this.nextStream = null;
-    else this.stream = null;
-    stream.close();
-    this.#later();
-  }
-
-  #later() {
-    const pause = Math.min(RETRY_MS * 2 ** this.failures, RETRY_MS_MAX);
+  /** @param {{wasOpen: boolean, isFinal: boolean}} end */
+  #ended({ wasOpen, isFinal }) {
+    const wasSocket = this.link === this.socket;
+    this.#say(isFinal ? "ended" : "waiting");
+    this.link = null;
+    this.isOver = isFinal;
+    if (isFinal) return;
+    if (!wasOpen) this.refusals = wasSocket ? this.refusals + 1 : 0;
+    // The first that is not let through may be a proxy's doing: then there is nothing to wait for.
+    const isFirst = wasSocket && !wasOpen && !this.socketWorked && this.failures === 0;
+    this.#later(isFirst ? 0 : Math.min(RETRY_MS * 2 ** this.failures, RETRY_MS_MAX));
     this.failures += 1;
+  }
+
+  /** @param {number} pause */
+  #later(pause) {
     clearTimeout(this.retry);
-    this.retry = /** @type {any} */ (setTimeout(() => this.#open(), pause * (0.5 + Math.random() / 2)));
+    this.retry = setTimeout(() => this.#open(), pause * (0.5 + Math.random() / 2));
   }
 
   /** After sleep or a change of network a dead connection can look alive: resuming is cheap. */
   #wake() {
-    if (globalThis.document?.hidden || this.channels.length === 0 || this.nextStream) return;
-    if (this.stream && Date.now() - this.heardAt > SILENCE_MS_MAX) this.#open();
+    if (globalThis.document?.hidden || !this.link?.isSilent()) return;
+    this.#open();
+  }
+
+  /** The network is back: nobody waits out a pause, and not all come at the same moment. */
+  #online() {
+    if (this.retry === null || this.link) return;
+    this.#later(RETRY_MS);
   }
 }

@@ -1,7 +1,7 @@
 /**
  * What a client holds of its channels: the reference client for Lineside's messages.
  *
- * Feed every message of `/events` to `Store.apply`, in the order it came. A message is
+ * Feed every message of a connection to `Store.apply`, in the order it came. A message is
  * `{channel, epoch, offset?, data}`; `data` is either a part of the channel's whole state or a
  * list of changes, and a change upserts or removes one record. The rules, all of them:
  *
@@ -136,6 +136,23 @@ export class Store {
       this.holdings.set(message.channel, holding);
     }
     return holding.apply(message);
+  }
+
+  /**
+   * From where a channel can be resumed on another connection. Parts of a state that came over the last one do not count.
+   * @param {string} channel @returns {{epoch: string, offset: number}|null}
+   */
+  position(channel) {
+    const holding = this.holdings.get(channel);
+    if (!holding?.whole || holding.epoch === null) return null;
+    holding.incoming = null;
+    return { epoch: holding.epoch, offset: holding.offset };
+  }
+
+  /** What is held of a channel stays visible, and is not built upon any more. @param {string} channel */
+  lose(channel) {
+    const holding = this.holdings.get(channel);
+    if (holding) holding.whole = false;
   }
 
   /**

@@ -61,11 +61,12 @@ export function keepAges(feeds, clock) {
   }, AGES_MS);
 }
 
-/** Says how the connection is. @param {string} id of the element @returns {(status: import("./events.js").Status) => void} */
+/** Says how the connection is. @param {string} id of the element @returns {(status: import("./events.js").Status, transport: string) => void} */
 export function connectionSign(id) {
-  const words = { connecting: "Connecting", live: "Live", waiting: "Connection lost, trying again" };
-  return (status) => {
+  const words = { connecting: "Connecting", live: "Live", waiting: "Connection lost, trying again", ended: "Closed by the server" };
+  return (status, transport) => {
     const sign = document.getElementById(id);
+    if (sign) sign.dataset.transport = transport;
     if (!sign || sign.dataset.status === status) return;
     sign.dataset.status = status;
     sign.textContent = words[status];

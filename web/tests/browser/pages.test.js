@@ -1,10 +1,11 @@
 /** The pages as a person meets them: with and without scripts, by mouse and by keyboard. */
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { fileURLToPath } from "node:url";
 import { after, before, describe, test } from "node:test";
 import { promisify } from "node:util";
 import { launch, openPage, phone, startDemo, until, vehiclesPicture } from "./support.js";
@@ -134,6 +135,8 @@ describe("a feed's page", () => {
           globalThis.tried = (0, eval)(script);
         }, line.replace(/^new EventSource\((.*?)\)\.onmessage = /, "const stream = new EventSource($1); stream.onmessage = "));
         assert.match((await heard).text(), /channel/);
+      } else if (name === "centrifuge") {
+        await tryProgram(line, feed);
       } else if (name === "curl-events") {
         const { stdout } = await run("sh", ["-c", `timeout 2 ${line} || true`], { maxBuffer: 64 << 20 });
         assert.match(stdout, new RegExp(`data: \\{"channel":"feed/${feed}"`));
@@ -145,6 +148,21 @@ describe("a feed's page", () => {
         if (name === "gtfs") assert.equal(bytes.subarray(0, 2).toString(), "PK");
         if (name === "gtfs-rt-json") assert.equal(JSON.parse(bytes.toString()).header.gtfs_realtime_version, "2.0");
       }
+    }
+  }
+
+  /** Node had no WebSocket of its own before its version 22; the line itself is run as it stands. */
+  async function tryProgram(line, feed) {
+    const program = `import Ws from "ws"; globalThis.WebSocket ??= Ws;\n${line}`;
+    const child = spawn(process.execPath, ["--input-type=module", "--eval", program], { cwd: fileURLToPath(new URL("../..", import.meta.url)) });
+    let said = "";
+    for (const stream of [child.stdout, child.stderr]) stream.on("data", (text) => (said += text));
+    try {
+      await until(() => /at: \d+/.test(said) && said.includes(`feed: '${feed}'`), `the program to hear of ${feed}`);
+    } catch (error) {
+      throw new Error(`${error.message}; it said: ${said.slice(0, 2_000)}`);
+    } finally {
+      child.kill();
     }
   }
 
@@ -241,6 +259,89 @@ describe("the map", () => {
       const before = await vehiclesPicture(page);
       await until(async () => (await vehiclesPicture(page)) !== before, "a vehicle that moves again", 10_000);
     });
+  });
+});
+
+describe("what changes", () => {
+  const transportOf = (page) => page.locator("#live").getAttribute("data-transport");
+  const isLive = (page) => page.waitForSelector('#live[data-status="live"]', { timeout: 20_000 });
+  const moves = async (page) => {
+    const before = await vehiclesPicture(page);
+    await until(async () => (await vehiclesPicture(page)) !== before, "a vehicle that moves", 10_000);
+  };
+
+  test("comes over a WebSocket, and over nothing else", async () => {
+    await visit("/", {}, async (page) => {
+      const frames = [];
+      const asked = [];
+      page.on("websocket", (socket) => socket.on("framereceived", ({ payload }) => frames.push(String(payload))));
+      page.on("request", (request) => asked.push(new URL(request.url()).pathname));
+      await page.goto(`${demo.base}/map`);
+      await mapIsDrawn(page);
+      await isLive(page);
+      assert.equal(await transportOf(page), "websocket");
+      await until(() => frames.filter((frame) => frame.includes('"pub"')).length > 3, "publications");
+      await moves(page);
+      assert.ok(!asked.includes("/events"), "no events are asked for");
+    });
+  });
+
+  test("comes on every page that says it is live", async () => {
+    for (const address of ["/", "/feeds/city-vehicles", boardAddress(), "/map"]) {
+      await visit(address, {}, async (page) => {
+        await isLive(page);
+        assert.equal(await transportOf(page), "websocket", address);
+      });
+    }
+  });
+
+  test("where no WebSocket comes through it comes as events", async () => {
+    const { page, context } = await openPage(browser);
+    try {
+      await page.routeWebSocket(/connection\/websocket/, (socket) => socket.close({ code: 1011 }));
+      await page.goto(`${demo.base}/map`);
+      await mapIsDrawn(page);
+      await isLive(page);
+      assert.equal(await transportOf(page), "events");
+      await moves(page);
+    } finally {
+      await context.close();
+    }
+  });
+
+  test("goes on over a new WebSocket when the old one breaks, from where it was", async () => {
+    const { page, context } = await openPage(browser);
+    try {
+      /** @type {import("playwright-core").WebSocketRoute[]} */
+      const routes = [];
+      const sent = [];
+      const heard = [];
+      await page.routeWebSocket(/connection\/websocket/, (route) => {
+        routes.push(route);
+        const server = route.connectToServer();
+        route.onMessage((text) => {
+          sent.push(String(text));
+          server.send(text);
+        });
+        server.onMessage((text) => {
+          heard.push(String(text));
+          route.send(text);
+        });
+      });
+      await page.goto(`${demo.base}/feeds/city-vehicles`);
+      await isLive(page);
+      await until(() => heard.some((text) => text.includes('"state":{')), "a state");
+      const before = heard.length;
+      await routes[0].close({ code: 3001, reason: "shutdown" });
+      await page.waitForSelector('#live[data-status="waiting"]');
+      await isLive(page);
+      assert.equal(routes.length, 2);
+      assert.match(sent.at(-1), /"recover":true,"epoch":"[a-z0-9]+","offset":[1-9]/);
+      assert.ok(heard.slice(before).some((text) => text.includes('"recovered":true')));
+      assert.ok(!heard.slice(before).some((text) => text.includes('"state":{')), "no second state");
+    } finally {
+      await context.close();
+    }
   });
 });
 

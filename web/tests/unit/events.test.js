@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, mock, test } from "node:test";
-import { CHANNELS_MAX, Events, eventsUrl, reusablePositions } from "../../plain/events.js";
+import { CHANNELS_MAX, Events } from "../../plain/events.js";
+import { eventsUrl, reusablePositions } from "../../plain/stream.js";
 
 /** @type {FakeSource[]} */
 let opened = [];
@@ -42,7 +43,7 @@ class FakeSource {
 
 function start() {
   const seen = { applied: [], status: [] };
-  const events = new Events({ onChange: (applied) => seen.applied.push(applied), onStatus: (status) => seen.status.push(status), source: FakeSource });
+  const events = new Events({ onChange: (applied) => seen.applied.push(applied), onStatus: (status) => seen.status.push(status), source: FakeSource, socket: null });
   running.push(events);
   return { events, seen };
 }

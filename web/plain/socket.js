@@ -1,0 +1,201 @@
+/**
+ * One `/connection/websocket` connection: as much of the Centrifuge client protocol, in JSON, as the
+ * pages need. New channels are asked for and old ones let go without another connection, and a
+ * channel of which something is held is resumed where it was.
+ *
+ * @typedef {import("./state.js").Message} Message
+ * @typedef {object} Hooks
+ * @property {() => void} opened
+ * @property {(message: Message) => void} received
+ * @property {() => void} waiting  it was open, and opens itself again
+ * @property {(end: {wasOpen: boolean, isFinal: boolean}) => void} ended
+ */
+
+/** How long the server may take to let us in, in milliseconds. Some proxies accept and then say nothing. */
+const OPEN_MS_MAX = 10_000;
+/** Silence beyond the server's pings after which a connection counts as lost. */
+const PING_LATE_MS = 10_000;
+/** Pause before a channel that was refused for a while is asked for again; halved at random. */
+const AGAIN_MS = 2_000;
+/** From here on a server that ends a subscription wants it to be made again. */
+const UNSUBSCRIBED_FOR_NOW = 2_500;
+/** Its log did not reach back: the position is of no use any more. */
+const INSUFFICIENT_STATE = 2_500;
+
+/** Close codes after which a client is not to come back by itself. @param {number} code */
+const isFinal = (code) => (code >= 3_500 && code < 4_000) || (code >= 4_500 && code < 5_000);
+
+/** The address of the server's WebSocket. @param {{protocol: string, host: string}} page */
+export const socketUrl = ({ protocol, host }) => `${protocol === "https:" ? "wss" : "ws"}://${host}/connection/websocket`;
+
+export class Socket {
+  /** @param {import("./state.js").Store} store @param {typeof WebSocket} Class @param {Hooks} hooks */
+  constructor(store, Class, hooks) {
+    this.name = "websocket";
+    this.store = store;
+    this.Class = Class;
+    this.hooks = hooks;
+    /** @type {WebSocket|null} */
+    this.socket = null;
+    this.channels = new Set(/** @type {string[]} */ ([]));
+    this.isOpen = false;
+    this.heardAt = 0;
+    this.pingMs = 0;
+    this.lastCommand = 0;
+    /** @type {Map<number, string>} channels that were asked for, by the command's number */
+    this.asked = new Map();
+    /** @type {Map<string, string>} channels that answered, with their epoch */
+    this.epochs = new Map();
+    /** @type {any} of the time that the server has to let us in */
+    this.timer = null;
+    /** @type {Map<string, any>} timers of channels that will be asked for again */
+    this.again = new Map();
+  }
+
+  /** @param {string[]} channels */
+  open(channels) {
+    this.close();
+    this.channels = new Set(channels);
+    const socket = new this.Class(socketUrl(globalThis.location));
+    this.socket = socket;
+    this.timer = setTimeout(() => this.#end(socket, 0), OPEN_MS_MAX);
+    socket.onopen = () => this.#send([{ id: this.#number(), connect: { name: "lineside" } }, ...[...this.channels].map((channel) => this.#subscribe(channel))]);
+    socket.onmessage = ({ data }) => socket === this.socket && this.#heard(data);
+    socket.onclose = ({ code }) => this.#end(socket, code);
+  }
+
+  /** @param {string[]} channels */
+  follow(channels) {
+    const before = this.channels;
+    this.channels = new Set(channels);
+    if (this.socket?.readyState !== 1) return; // they are asked for when it is open
+    const gone = [...before].filter((channel) => !this.channels.has(channel));
+    const fresh = channels.filter((channel) => !before.has(channel));
+    this.#send([...gone.map((channel) => this.#unsubscribe(channel)), ...fresh.map((channel) => this.#subscribe(channel))]);
+  }
+
+  close() {
+    const socket = this.socket;
+    this.socket = null;
+    this.isOpen = false;
+    this.lastCommand = 0;
+    this.asked.clear();
+    this.epochs.clear();
+    clearTimeout(this.timer);
+    for (const timer of this.again.values()) clearTimeout(timer);
+    this.again.clear();
+    socket?.close();
+  }
+
+  /** A channel cannot go on from what is held: its state is asked for. @param {string} channel */
+  restart(channel) {
+    this.#send([this.#unsubscribe(channel)]);
+    this.#subscribeLater(channel);
+  }
+
+  isSilent() {
+    return this.isOpen && this.pingMs > 0 && Date.now() - this.heardAt > this.pingMs + PING_LATE_MS;
+  }
+
+  #number() {
+    this.lastCommand += 1;
+    return this.lastCommand;
+  }
+
+  /** @param {any[]} commands */
+  #send(commands) {
+    if (commands.length > 0 && this.socket?.readyState === 1) this.socket.send(commands.map((command) => JSON.stringify(command)).join("\n"));
+  }
+
+  /** @param {string} channel */
+  #subscribe(channel) {
+    const id = this.#number();
+    this.asked.set(id, channel);
+    const held = this.store.position(channel);
+    return { id, subscribe: held ? { channel, recover: true, ...held } : { channel } };
+  }
+
+  /** @param {string} channel */
+  #unsubscribe(channel) {
+    for (const [id, name] of this.asked) if (name === channel) this.asked.delete(id);
+    this.epochs.delete(channel);
+    clearTimeout(this.again.get(channel));
+    this.again.delete(channel);
+    return { id: this.#number(), unsubscribe: { channel } };
+  }
+
+  /** @param {string} channel */
+  #subscribeLater(channel) {
+    clearTimeout(this.again.get(channel));
+    const ask = () => {
+      this.again.delete(channel);
+      if (this.channels.has(channel)) this.#send([this.#subscribe(channel)]);
+    };
+    this.again.set(channel, setTimeout(ask, AGAIN_MS * (0.5 + Math.random() / 2)));
+  }
+
+  /** @param {string} text */
+  #heard(text) {
+    this.heardAt = Date.now();
+    const socket = this.socket;
+    for (const line of text.split("\n")) {
+      // What was heard may have ended this connection.
+      if (!line || socket !== this.socket) continue;
+      const { id, push, connect, subscribe, error } = JSON.parse(line);
+      if (push) this.#pushed(push);
+      else if (connect) this.#connected(connect);
+      else if (subscribe) this.#subscribed(id, subscribe);
+      else if (error) this.#refused(id, error);
+      else if (id === undefined) this.socket?.send("{}"); // a ping
+    }
+  }
+
+  /** @param {{ping?: number}} connect */
+  #connected({ ping = 0 }) {
+    clearTimeout(this.timer);
+    this.isOpen = true;
+    this.pingMs = ping * 1_000;
+    this.hooks.opened();
+  }
+
+  /** @param {number} id @param {{epoch?: string, publications?: any[]}} result */
+  #subscribed(id, { epoch = "", publications = [] }) {
+    const channel = this.asked.get(id);
+    this.asked.delete(id);
+    if (channel === undefined) return; // let go meanwhile
+    this.epochs.set(channel, epoch);
+    for (const publication of publications) this.#published(channel, publication);
+  }
+
+  /** @param {number} id @param {{code: number, temporary?: boolean}} error */
+  #refused(id, { temporary = false }) {
+    const channel = this.asked.get(id);
+    this.asked.delete(id);
+    // Refused for good: the page goes on with its other channels.
+    if (channel !== undefined && temporary) this.#subscribeLater(channel);
+    else if (channel === undefined && !this.isOpen && this.socket) this.#end(this.socket, 0);
+  }
+
+  /** @param {{channel: string, pub?: any, unsubscribe?: {code: number}}} push */
+  #pushed({ channel, pub, unsubscribe }) {
+    if (pub) this.#published(channel, pub);
+    if (!unsubscribe) return;
+    this.epochs.delete(channel);
+    if (unsubscribe.code === INSUFFICIENT_STATE) this.store.lose(channel);
+    if (unsubscribe.code >= UNSUBSCRIBED_FOR_NOW) this.#subscribeLater(channel);
+  }
+
+  /** @param {string} channel @param {{data: import("./state.js").Data, offset?: number}} publication */
+  #published(channel, { data, offset }) {
+    const epoch = this.epochs.get(channel);
+    if (epoch !== undefined && this.channels.has(channel)) this.hooks.received({ channel, epoch, offset, data });
+  }
+
+  /** @param {WebSocket} socket @param {number} code */
+  #end(socket, code) {
+    if (socket !== this.socket) return;
+    const wasOpen = this.isOpen;
+    this.close();
+    this.hooks.ended({ wasOpen, isFinal: isFinal(code) });
+  }
+}
