@@ -26,29 +26,29 @@ const BOUNDS: [u64; 21] = {
 /// beyond it.
 #[derive(Debug)]
 pub(crate) struct Latencies<L> {
-    labeled: Vec<(L, Snapshot)>,
-    alone: Option<Snapshot>,
+    histograms: Vec<(Option<L>, Snapshot)>,
 }
 
 impl<L> Latencies<L> {
     pub(crate) fn labeled(labeled: Vec<(L, Snapshot)>) -> Self {
-        Self { labeled, alone: None }
+        let labeled = labeled.into_iter().map(|(labels, snapshot)| (Some(labels), snapshot));
+        Self { histograms: labeled.collect() }
     }
 }
 
 impl Latencies<NoLabelSet> {
     pub(crate) fn alone(snapshot: Snapshot) -> Self {
-        Self { labeled: Vec::new(), alone: Some(snapshot) }
+        Self { histograms: vec![(None, snapshot)] }
     }
 }
 
 impl<L: EncodeLabelSet + fmt::Debug> EncodeMetric for Latencies<L> {
     fn encode(&self, mut encoder: MetricEncoder<'_>) -> fmt::Result {
-        if let Some(snapshot) = &self.alone {
-            write(snapshot, &mut encoder)?;
-        }
-        for (labels, snapshot) in &self.labeled {
-            write(snapshot, &mut encoder.encode_family(labels)?)?;
+        for (labels, snapshot) in &self.histograms {
+            match labels {
+                Some(labels) => write(snapshot, &mut encoder.encode_family(labels)?)?,
+                None => write(snapshot, &mut encoder)?,
+            }
         }
         Ok(())
     }
