@@ -61,10 +61,13 @@ pub(super) fn run(bench: &mut Bench) -> anyhow::Result<()> {
         let found = lone(bench, &ours, PLAIN, sizes(bench.effort)[0])?;
         samples.add("partitions 2", found.cpu_per_delivery()?);
         note_losses(&mut samples, &found);
+        drop(ours);
+        secured(bench, &mut samples)?;
     }
     memory_rows(bench, &samples);
     delivery_rows(bench, &samples);
     growth_rows(bench, &samples);
+    tls_rows(bench, &samples);
     plot(bench, &samples)
 }
 
@@ -159,6 +162,18 @@ fn large(bench: &Bench, samples: &mut Samples, transport: &str) -> anyhow::Resul
     Ok(())
 }
 
+/// The same through TLS.
+fn secured(bench: &Bench, samples: &mut Samples) -> anyhow::Result<()> {
+    let server = warm(bench, bench.place.secured(ONE_CORE)?)?;
+    let found = lone(bench, &server, PLAIN, sizes(bench.effort)[0])?;
+    samples.add("tls idle", found.costs()?.resident_bytes_per_session);
+    samples.add("tls connect", found.costs()?.cpu_us_per_session);
+    samples.add("tls", found.cpu_per_delivery()?);
+    samples.add("tls last", found.latency()?.last);
+    note_losses(samples, &found);
+    Ok(())
+}
+
 fn memory_rows(bench: &mut Bench, samples: &Samples) {
     let sessions = sizes(bench.effort)[0];
     let bare = samples.median(&format!("idle {BARE}")) / KIB;
@@ -227,6 +242,24 @@ fn growth_rows(bench: &mut Bench, samples: &Samples) {
     for (what, after, name, before) in grown {
         let row = Row::new(format!("{what}: CPU of a delivery"), after, "µs");
         bench.report.add(row.beside(&name, before).at_most_times(1.25, &name));
+    }
+}
+
+fn tls_rows(bench: &mut Bench, samples: &Samples) {
+    let sessions = sizes(bench.effort)[0];
+    let idle = (samples.median("tls idle") / KIB, samples.median(&format!("idle {OURS}")) / KIB);
+    let lone = samples.median(&format!("lone {sessions} {OURS}"));
+    let last = samples.median(&format!("last {sessions} {OURS}"));
+    let connect = samples.median(&format!("connect {OURS}"));
+    let rows = [
+        ("memory of each", "KiB", idle.0, idle.1),
+        ("CPU of a connect and subscribe", "µs", samples.median("tls connect"), connect),
+        ("CPU of a delivery", "µs", samples.median("tls"), lone),
+        ("the last has them", "ms", samples.median("tls last"), last),
+    ];
+    for (what, unit, ours, plain) in rows {
+        let what = format!("200 bytes to {sessions} through TLS: {what}");
+        bench.report.add(Row::new(what, ours, unit).beside("plain", plain));
     }
 }
 

@@ -85,6 +85,9 @@ impl Load<'_> {
         if let Some((rate, bytes)) = self.publish {
             command.args(["--publish", &rate.to_string(), "--size", &bytes.to_string()]);
         }
+        if server.url.starts_with("https:") {
+            command.env("SSL_CERT_FILE", place.certificate());
+        }
         command.env("LINESIDE_API_KEY", KEY).stdout(Stdio::null()).stderr(Stdio::piped());
         let process = command.spawn().context("`taskset` or `lineside load` cannot be started")?;
         Ok(Run { process, json })

@@ -110,7 +110,7 @@ pub(super) fn visit(port: &str, users: &str, seconds: &str) -> anyhow::Result<()
     let arrival =
         |user: usize| start + Duration::from_secs(seconds).mul_f64(user as f64 / users as f64);
     let next = AtomicUsize::new(0);
-    let (seat, seats) = mpsc::channel();
+    let (seat, seats) = mpsc::sync_channel(VISITORS);
     let visit = thread::scope(|scope| {
         let sitting = scope.spawn(move || sit(&seats));
         let visitors: Vec<_> = (0..VISITORS)

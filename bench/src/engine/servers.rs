@@ -60,11 +60,31 @@ impl Place {
         Ok(Place { lineside, folder: tempfile::tempdir()? })
     }
 
-    /// The server that is measured, with further `[[feed]]` sections.
-    pub(super) fn lineside(&self, cores: &str, feeds: &str) -> anyhow::Result<Server> {
+    /// The server that is measured, with further sections of its configuration.
+    pub(super) fn lineside(&self, cores: &str, sections: &str) -> anyhow::Result<Server> {
+        self.start("http", cores, sections)
+    }
+
+    /// The same with TLS, and a certificate of its own.
+    pub(super) fn secured(&self, cores: &str) -> anyhow::Result<Server> {
+        let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()])?;
+        let (cert, key) = (self.certificate(), self.folder.path().join("key.pem"));
+        fs::write(&cert, made.cert.pem())?;
+        fs::write(&key, made.signing_key.serialize_pem())?;
+        let (cert, key) = (cert.display(), key.display());
+        let section = format!("\n[server.tls]\ncert = \"{cert}\"\nkey = \"{key}\"\n");
+        self.start("https", cores, &section)
+    }
+
+    /// What clients are to trust.
+    pub(super) fn certificate(&self) -> PathBuf {
+        self.folder.path().join("cert.pem")
+    }
+
+    fn start(&self, scheme: &str, cores: &str, sections: &str) -> anyhow::Result<Server> {
         let port = free_port()?;
         let config = self.folder.path().join("lineside.toml");
-        fs::write(&config, configuration(port, feeds))?;
+        fs::write(&config, configuration(port, sections))?;
         let mut command = pinned(cores, &self.lineside);
         command.arg("serve").arg("--config").arg(&config);
         let log = fs::File::create(self.folder.path().join("lineside.log"))?;
@@ -73,7 +93,7 @@ impl Place {
             .stderr(log)
             .spawn()
             .context("`taskset` or the server cannot be started")?;
-        let mut server = Server { process, url: format!("http://127.0.0.1:{port}"), port };
+        let mut server = Server { process, url: format!("{scheme}://127.0.0.1:{port}"), port };
         server.wait(self.folder.path())?;
         Ok(server)
     }
@@ -137,7 +157,7 @@ fn free_port() -> anyhow::Result<u16> {
     Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }
 
-fn configuration(port: u16, feeds: &str) -> String {
+fn configuration(port: u16, sections: &str) -> String {
     format!(
         r#"[server]
 listen = "127.0.0.1:{port}"
@@ -149,6 +169,6 @@ key = "{KEY}"
 prefix = "app/kept/"
 history_size = 100
 history_ttl = "5m"
-{feeds}"#
+{sections}"#
     )
 }
