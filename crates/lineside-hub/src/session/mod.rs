@@ -165,11 +165,11 @@ impl Session {
         }
     }
 
-    /// Whether the next thing to send is part of a state. Asked between deliveries, by who limits how many
+    /// Whether something to send may be part of a state. Asked between deliveries, by who limits how many
     /// states are under way.
     pub fn is_given_state(&self) -> bool {
-        let next = self.news.front().and_then(|number| self.subscriptions.get(*number as usize));
-        next.is_some_and(|it| it.as_ref().is_some_and(Subscription::wants_state))
+        let noted = self.news.iter().filter_map(|number| self.subscriptions.get(*number as usize));
+        noted.flatten().any(Subscription::wants_state)
     }
 
     /// The next thing to send, or `None` when there is nothing now: the listener is then signaled once

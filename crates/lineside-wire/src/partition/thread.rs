@@ -167,8 +167,7 @@ impl Partition {
         if self.draining.is_some() {
             timeout = timeout.min(Duration::from_millis(10));
         }
-        // The poller counts in milliseconds and would else look too early, again and again.
-        timeout + Duration::from_micros(999)
+        timeout
     }
 
     fn take_newcomers(&mut self) {
