@@ -1,12 +1,12 @@
 //! Runs of `lineside load`: what clients are sent and what it costs, by a program that meets both servers alike.
 
 use std::collections::BTreeMap;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context as _, bail};
 use serde::Deserialize;
 
-use super::servers::{CLIENTS, KEY, Place, Server, pinned};
+use super::servers::{CLIENTS, KEY, Place, Server, pinned, urgent};
 
 /// It ends with this if everybody had everything, and if something was lost.
 const FINISHED: [i32; 2] = [0, 1];
@@ -71,10 +71,19 @@ impl Load<'_> {
         Load { sessions, channels, transport: "websocket", publish: Some((rate, 200)), seconds }
     }
 
-    /// Begins a run against a server.
-    pub(super) fn begin(&self, place: &Place, server: &Server, name: &str) -> anyhow::Result<Run> {
+    /// Begins a run in which how late something is must not depend on what other clients do.
+    pub(super) fn begin_urgently(&self, place: &Place, server: &Server) -> anyhow::Result<Run> {
+        self.begin_as(urgent(CLIENTS, &place.lineside), place, server, "urgent")
+    }
+
+    fn begin_as(
+        &self,
+        mut command: Command,
+        place: &Place,
+        server: &Server,
+        name: &str,
+    ) -> anyhow::Result<Run> {
         let json = place.folder.path().join(format!("{name}.json"));
-        let mut command = pinned(CLIENTS, &place.lineside);
         command.arg("load").arg(&server.url).arg("--json").arg(&json);
         command.args(["--server-pid", &server.id().to_string()]);
         command.args(["--sessions", &self.sessions.to_string(), "--transport", self.transport]);
@@ -95,7 +104,7 @@ impl Load<'_> {
 
     /// A whole run.
     pub(super) fn run(&self, place: &Place, server: &Server) -> anyhow::Result<Found> {
-        self.begin(place, server, "load")?.end()
+        self.begin_as(pinned(CLIENTS, &place.lineside), place, server, "load")?.end()
     }
 }
 

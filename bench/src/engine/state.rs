@@ -46,8 +46,9 @@ pub(super) fn run(bench: &mut Bench) -> anyhow::Result<()> {
             // Nobody listens elsewhere: how long it takes.
             None => *seconds.insert(come(newcomers).run(place, &server)?.connect.seconds),
         };
-        samples.add("quiet", listen(QUIET_SECONDS).run(place, &server)?.latency()?.p99);
-        let listening = listen((seconds * PART).max(1.0)).begin(place, &server, "elsewhere")?;
+        let quiet = listen(QUIET_SECONDS).begin_urgently(place, &server)?.end()?;
+        samples.add("quiet", quiet.latency()?.p99);
+        let listening = listen((seconds * PART).max(1.0)).begin_urgently(place, &server)?;
         let came = come(newcomers).run(place, &server)?;
         let heard = listening.end()?;
         note(&mut samples, &came, &heard)?;
