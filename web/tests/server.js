@@ -53,16 +53,16 @@ export async function startServer(folder, config, ready = "/map", at) {
   const port = at ?? (await freePort());
   const file = path.join(folder, "lineside.toml");
   await writeFile(file, `[server]\nlisten = "127.0.0.1:${port}"\ndata_dir = "data"\ndrain = "0s"\n${config}`);
-  return start(port, ["serve", "--config", file], ready, () => true);
+  return start(port, ["serve", "--config", file], ready, () => true, config.includes("[server.tls]") ? "https" : "http");
 }
 
-/** @param {number} port @param {string[]} args @param {string} address @param {(reply: Response) => Promise<boolean>|boolean} isGood */
-async function start(port, args, address, isGood) {
+/** @param {number} port @param {string[]} args @param {string} address @param {(reply: Response) => Promise<boolean>|boolean} isGood @param {string} [scheme] */
+async function start(port, args, address, isGood, scheme = "http") {
   if (!existsSync(BINARY)) throw new Error(`there is no server at ${BINARY}: build it, or name it in LINESIDE_BIN`);
   const child = spawn(BINARY, args, { stdio: ["ignore", "ignore", "pipe"] });
   let said = "";
   child.stderr.on("data", (text) => (said = (said + text).slice(-4_000)));
-  const base = `http://127.0.0.1:${port}`;
+  const base = `${scheme}://127.0.0.1:${port}`;
   const isReady = async () => {
     if (child.exitCode !== null) throw new Error(`the server ended with ${child.exitCode}: ${said}`);
     const reply = await fetch(`${base}${address}`).catch(() => null);

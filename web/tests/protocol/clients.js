@@ -48,7 +48,7 @@ function overWebSocket(Client) {
   return (/** @type {string} */ base, /** @type {string[]} */ channels, /** @type {any} */ { since, ...options } = {}) => {
     const client = connect(Client, base, options);
     const follower = { ...newFollower(), client, close: () => client.disconnect() };
-    client.on("connecting", ({ code }) => code >= 3000 && follower.ends.push(code));
+    client.on("connecting", ({ code }) => code > 0 && follower.ends.push(code));
     client.on("disconnected", ({ code }) => code > 0 && follower.ends.push(code));
     for (const channel of channels) {
       const subscription = client.newSubscription(channel, since ? { since } : {});

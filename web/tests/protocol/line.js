@@ -4,7 +4,7 @@ import { connect, createServer } from "node:net";
 
 /** @param {string} base the server's address */
 export async function openLine(base) {
-  const { hostname, port } = new URL(base);
+  const { protocol, hostname, port } = new URL(base);
   /** @type {Set<import("node:net").Socket>} */
   const sockets = new Set();
   let isDown = false;
@@ -26,7 +26,7 @@ export async function openLine(base) {
     for (const socket of sockets) socket.resetAndDestroy();
   };
   return {
-    base: `http://127.0.0.1:${/** @type {any} */ (server.address()).port}`,
+    base: `${protocol}//127.0.0.1:${/** @type {any} */ (server.address()).port}`,
     /** Ends what is open; new connections are let through. */
     cut,
     /** Ends what is open and refuses what comes, until `mend`. */
