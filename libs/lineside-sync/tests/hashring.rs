@@ -7,6 +7,9 @@ use lineside_sync::hashring::{HashRing, Member, POINTS_MAX, POINTS_PER_WEIGHT, S
 use proptest::prelude::*;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
+/// Looked up before and after a change.
+const KEYS: usize = if cfg!(miri) { 20 } else { 1_000 };
+
 fn ring(members: &[(&str, u16)]) -> HashRing {
     let members = members.iter().map(|(name, weight)| Member::new(name, *weight));
     HashRing::new(members).expect("names differ")
@@ -84,7 +87,7 @@ proptest! {
         let mut more = members;
         more.insert(name.clone(), weight);
         let after = build(&more);
-        for key in keys(300) {
+        for key in keys(KEYS) {
             let (was, is) = (before.owner(key.as_bytes()), after.owner(key.as_bytes()));
             prop_assert!(was == is || is == Some(name.as_str()), "{} moved from {:?} to {:?}", key, was, is);
         }
@@ -97,7 +100,7 @@ proptest! {
         let gone = fewer.keys().nth(pick.index(fewer.len())).unwrap().clone();
         fewer.remove(&gone);
         let after = build(&fewer);
-        for key in keys(300) {
+        for key in keys(KEYS) {
             let expected = before.owners(key.as_bytes()).find(|owner| *owner != gone);
             prop_assert_eq!(after.owner(key.as_bytes()), expected);
         }
@@ -110,7 +113,7 @@ proptest! {
         let name = changed.keys().nth(pick.index(changed.len())).unwrap().clone();
         let was = changed.insert(name.clone(), weight).unwrap();
         let after = build(&changed);
-        for key in keys(300) {
+        for key in keys(KEYS) {
             let (old, new) = (before.owner(key.as_bytes()), after.owner(key.as_bytes()));
             let gains = if weight >= was { new } else { old };
             prop_assert!(old == new || gains == Some(name.as_str()));
@@ -132,7 +135,7 @@ proptest! {
 fn the_order_of_the_members_does_not_matter() {
     let one = ring(&[("a", 1), ("b", 2), ("c", 1)]);
     let other = ring(&[("c", 1), ("a", 1), ("b", 2)]);
-    assert!(keys(1_000).all(|key| one.owner(key.as_bytes()) == other.owner(key.as_bytes())));
+    assert!(keys(KEYS).all(|key| one.owner(key.as_bytes()) == other.owner(key.as_bytes())));
 }
 
 #[test]
@@ -140,9 +143,13 @@ fn a_member_moves_about_its_share_when_it_comes() {
     let names: Vec<_> = (0..10).map(|n| format!("node-{n}")).collect();
     let members = |n: usize| names.iter().take(n).map(|name| Member::new(name, 1));
     let (nine, ten) = (HashRing::new(members(9)).unwrap(), HashRing::new(members(10)).unwrap());
-    let n_keys = 20_000;
+    let n_keys = if cfg!(miri) { 50 } else { 20_000 };
     let moved = keys(n_keys).filter(|key| nine.owner(key.as_bytes()) != ten.owner(key.as_bytes()));
     let moved = moved.count() as f64 / n_keys as f64;
+    if cfg!(miri) {
+        // Too few to count.
+        return;
+    }
     assert!((moved - ten.share("node-9")).abs() < 0.01, "{moved} beside {}", ten.share("node-9"));
     assert!((0.07..0.13).contains(&moved), "{moved} of all keys moved, 0.1 would be even");
 }

@@ -354,6 +354,8 @@ impl Drop for Member {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
+    use std::sync::LazyLock;
+
     use super::*;
 
     #[test]
@@ -374,7 +376,8 @@ mod tests {
 
     #[test]
     fn cells_wait_for_the_next_thread() {
-        let registry: &'static Registry = Box::leak(Box::new(Registry::new()));
+        static REGISTRY: LazyLock<Registry> = LazyLock::new(Registry::new);
+        let registry: &'static Registry = &REGISTRY;
         let place = registry.open_counter();
         let first = Member::of(registry);
         let cells = first.cells(0);
@@ -388,7 +391,8 @@ mod tests {
 
     #[test]
     fn an_area_of_the_same_kind_is_used_again_from_zero() {
-        let registry: &'static Registry = Box::leak(Box::new(Registry::new()));
+        static REGISTRY: LazyLock<Registry> = LazyLock::new(Registry::new);
+        let registry: &'static Registry = &REGISTRY;
         let kind = Kind { cells: 2, greatest: 1 };
         let area = registry.open_area(kind);
         let (one, two) = (Member::of(registry), Member::of(registry));
