@@ -22,11 +22,10 @@ const PRODUCER_POLICY: &str = "default-src 'none'; sandbox";
 
 /// Lays what every reply has in common around the router.
 pub(crate) fn wrap(router: Router, app: &App) -> Router {
-    let page_policy = page_policy(app);
     router
         .layer(DefaultBodyLimit::max(limits::REQUEST_BODY_BYTES_MAX))
         .layer(CatchPanicLayer::custom(after_panic))
-        .layer(middleware::from_fn_with_state(page_policy, add_headers))
+        .layer(middleware::from_fn_with_state(app.clone(), add_headers))
         .layer(middleware::from_fn_with_state(app.clone(), bound_and_count))
 }
 
@@ -56,7 +55,8 @@ fn check_address(uri: &Uri) -> Result<(), Refusal> {
     text.map(|_| ()).map_err(|_| Refusal::NotText)
 }
 
-async fn add_headers(State(policy): State<HeaderValue>, request: Request, next: Next) -> Response {
+async fn add_headers(State(app): State<App>, request: Request, next: Next) -> Response {
+    let host = request.headers().get(header::HOST).cloned();
     let preflight = request.method() == Method::OPTIONS
         && request.headers().contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);
     let mut response =
@@ -73,7 +73,9 @@ async fn add_headers(State(policy): State<HeaderValue>, request: Request, next: 
     set(headers, header::X_CONTENT_TYPE_OPTIONS, "nosniff");
     set(headers, header::REFERRER_POLICY, "strict-origin-when-cross-origin");
     if is_page {
-        headers.entry(header::CONTENT_SECURITY_POLICY).or_insert(policy);
+        let host = host.map(|host| (header::HOST, host)).into_iter().collect();
+        let policy = || page_policy(&app, &host);
+        headers.entry(header::CONTENT_SECURITY_POLICY).or_insert_with(policy);
         set(headers, HeaderName::from_static("cross-origin-opener-policy"), "same-origin");
         let permissions = "geolocation=(self), camera=(), microphone=(), payment=(), usb=()";
         set(headers, HeaderName::from_static("permissions-policy"), permissions);
@@ -121,14 +123,20 @@ pub(crate) fn producer_policy() -> (HeaderName, HeaderValue) {
 }
 
 /// What our own pages may load: themselves, the map's worker, and what the operator's map is made of.
-/// Styles may stand in an element, for the colors of routes.
-fn page_policy(app: &App) -> HeaderValue {
+/// Styles may stand in an element, for the colors of routes. The WebSocket is spelt out: not every browser takes it for
+/// a part of `'self'`. A proxy before us may speak TLS, so it may be either.
+fn page_policy(app: &App, request_headers: &HeaderMap) -> HeaderValue {
+    let base = app.base_url(request_headers);
+    let host = base.split("://").nth(1).and_then(|rest| rest.split('/').next());
+    // The grammar of policies has no addresses in brackets.
+    let host = host.filter(|host| !host.starts_with('['));
+    let own = host.map(|host| format!(" ws://{host} wss://{host}")).unwrap_or_default();
     let origins: String = app.map_origins().iter().map(|origin| format!(" {origin}")).collect();
     let policy = format!(
         "default-src 'self'; script-src 'self'; style-src 'self'; style-src-attr 'unsafe-inline'; \
          img-src 'self' data: blob:{origins}; font-src 'self'{origins}; \
-         connect-src 'self'{origins}; worker-src 'self' blob:; object-src 'none'; \
+         connect-src 'self'{own}{origins}; worker-src 'self' blob:; object-src 'none'; \
          base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
     );
-    HeaderValue::try_from(policy).expect("an origin holds only visible ASCII")
+    HeaderValue::try_from(policy).expect("an origin and a host hold only visible ASCII")
 }

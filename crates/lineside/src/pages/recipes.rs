@@ -5,7 +5,7 @@ use lineside_formats::Format;
 /// One line with what it is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Recipe {
-    /// Names the recipe for tests: `curl-events`, `event-source`, …
+    /// Names the recipe for tests: `curl-events`, `centrifuge`, …
     pub(super) name: &'static str,
     pub(super) title: &'static str,
     pub(super) what: &'static str,
@@ -21,6 +21,13 @@ pub(super) fn recipes(base: &str, feed: &str, format: Option<Format>) -> Vec<Rec
             title: "Follow every change in a terminal",
             what: "The whole state first, then each change as it is known.",
             line: format!("curl -N '{base}/events?channel=feed/{feed}'"),
+        },
+        Recipe {
+            name: "centrifuge",
+            title: "Follow it in a program",
+            what: "Over a WebSocket that carries hundreds of channels: npm install centrifuge. There are clients for \
+                   Swift, Dart, Java, Go, Python and C#, too.",
+            line: centrifuge(base, feed),
         },
         Recipe {
             name: "event-source",
@@ -68,6 +75,22 @@ pub(super) fn recipes(base: &str, feed: &str, format: Option<Format>) -> Vec<Rec
     recipes
 }
 
+/// A program for Node or a bundler. Where TLS is, the WebSocket has it, too.
+fn centrifuge(base: &str, feed: &str) -> String {
+    let socket = base.replacen("http", "ws", 1);
+    format!(
+        "import {{ Centrifuge }} from \"centrifuge\";\n\
+         \n\
+         const centrifuge = new Centrifuge(\n\
+         \x20 \"{socket}/connection/websocket\",\n\
+         );\n\
+         const feed = centrifuge.newSubscription(\"feed/{feed}\");\n\
+         feed.on(\"publication\", ({{ data }}) => console.log(data));\n\
+         feed.subscribe();\n\
+         centrifuge.connect();"
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -77,9 +100,16 @@ mod tests {
         let names = |format| -> Vec<&str> {
             recipes("http://h", "city", format).iter().map(|recipe| recipe.name).collect()
         };
-        let all = ["curl-events", "event-source", "gtfs-rt", "gtfs-rt-json", "proxy"];
-        assert_eq!(names(Some(Format::GtfsRt)), all);
-        assert_eq!(names(Some(Format::Gtfs)), ["curl-events", "event-source", "gtfs", "proxy"]);
-        assert_eq!(names(Some(Format::Raw)), ["curl-events", "event-source", "proxy"]);
+        let streams = ["curl-events", "centrifuge", "event-source"];
+        let with = |more: &[&'static str]| [&streams, more].concat();
+        assert_eq!(names(Some(Format::GtfsRt)), with(&["gtfs-rt", "gtfs-rt-json", "proxy"]));
+        assert_eq!(names(Some(Format::Gtfs)), with(&["gtfs", "proxy"]));
+        assert_eq!(names(Some(Format::Raw)), with(&["proxy"]));
+    }
+
+    #[test]
+    fn the_websocket_is_secure_where_the_page_is() {
+        assert!(centrifuge("https://h", "f").contains("  \"wss://h/connection/websocket\""));
+        assert!(centrifuge("http://h", "f").contains("\"ws://h/connection/websocket\""));
     }
 }

@@ -170,7 +170,9 @@ async fn an_operators_own_map_is_served_and_allowed() {
     assert_eq!(get_json(&format!("{}/map/style.json", server.url)).await["version"], 8);
     let page = get(&format!("{}/map", server.url)).await;
     let policy = page.headers()["content-security-policy"].to_str().unwrap().to_owned();
-    assert!(policy.contains("connect-src 'self' https: http:;"), "{policy}");
+    let host = server.url.strip_prefix("http://").unwrap();
+    let own = format!("connect-src 'self' ws://{host} wss://{host}");
+    assert!(policy.contains(&format!("{own} https: http:;")), "{policy}");
     assert!(policy.contains("script-src 'self';"), "{policy}");
     assert!(server.stop("-TERM").0.success());
 
@@ -179,6 +181,6 @@ async fn an_operators_own_map_is_served_and_allowed() {
     let server = ServerProcess::start(&["serve", "--config", config.to_str().unwrap()]);
     let page = get(&format!("{}/map", server.url)).await;
     let policy = page.headers()["content-security-policy"].to_str().unwrap().to_owned();
-    assert!(policy.contains("connect-src 'self' http://tiles.lan:8081;"), "{policy}");
+    assert!(policy.contains(" http://tiles.lan:8081; worker-src"), "{policy}");
     assert!(server.stop("-TERM").0.success());
 }
