@@ -30,14 +30,21 @@ pub(crate) fn build(tree: &Tree) -> anyhow::Result<()> {
     write_stamp(&stamp, &made_from)
 }
 
+/// Runs the stock Centrifuge client, and readers of event streams, against the server's dev build.
+pub(crate) fn test_clients(tree: &Tree) -> anyhow::Result<()> {
+    let node = packages(tree)?;
+    run(node.npm(&tree.web()).args(["run", "test:protocol"]).env("LINESIDE_BIN", tree.dev_binary()))
+}
+
 /// Checks the web part's types and runs its own tests, in the browser against the server's dev build.
 pub(crate) fn test(tree: &Tree) -> anyhow::Result<()> {
     let node = packages(tree)?;
     run(node.npm(&tree.web()).args(["run", "check"]))?;
+    run(node.npm(&tree.web()).args(["run", "test:unit"]))?;
     let chromium = chromium()?;
     run(node
         .npm(&tree.web())
-        .arg("test")
+        .args(["run", "test:browser"])
         .env("LINESIDE_BIN", tree.dev_binary())
         .env("LINESIDE_CHROMIUM", chromium))
 }

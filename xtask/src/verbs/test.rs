@@ -1,7 +1,7 @@
 //! `cargo xtask test`: everything a change must pass.
 //!
 //! The tree is compiled twice and no more: once checked for clippy, once for the tests, whose dev
-//! binary the browser tests use as well. The model checker compiles lineside-sync alone.
+//! binary the tests with clients and browsers use as well. The model checker compiles lineside-sync alone.
 
 use std::process::Command;
 
@@ -14,7 +14,7 @@ use crate::{Verb, models, setup, web};
 
 pub(crate) const VERB: Verb = Verb {
     name: "test",
-    arguments: "[--only fmt,tidy,web,clippy,models,rust,browser]",
+    arguments: "[--only fmt,tidy,web,clippy,models,rust,clients,browser]",
     does: "runs all that a change must pass, installing what is missing, and prints each step's seconds",
     run: |tree, arguments| {
         let only = only(arguments)?;
@@ -45,6 +45,7 @@ static STEPS: &[Step] = &[
     Step { name: "clippy", needs: &[], run: clippy },
     Step { name: "models", needs: &[], run: |tree| models::loom(tree, &[], models::PREEMPTIONS) },
     Step { name: "rust", needs: &[], run: rust_tests },
+    Step { name: "clients", needs: &["rust"], run: client_tests },
     Step { name: "browser", needs: &["web", "rust"], run: browser_tests },
 ];
 
@@ -81,11 +82,22 @@ fn rust_tests(tree: &Tree) -> anyhow::Result<()> {
     run(cargo_locked(tree, "test").args(["--workspace", "--exclude", "xtask", "--no-fail-fast"]))
 }
 
+fn client_tests(tree: &Tree) -> anyhow::Result<()> {
+    build_dev_binary(tree)?;
+    web::test_clients(tree)
+}
+
 fn browser_tests(tree: &Tree) -> anyhow::Result<()> {
-    if !tree.dev_binary().is_file() {
-        run(cargo_locked(tree, "build").args(["--package", "lineside"]))?;
-    }
+    build_dev_binary(tree)?;
     web::test(tree)
+}
+
+/// Unless the tests before have made it.
+fn build_dev_binary(tree: &Tree) -> anyhow::Result<()> {
+    if tree.dev_binary().is_file() {
+        return Ok(());
+    }
+    run(cargo_locked(tree, "build").args(["--package", "lineside"]))
 }
 
 fn cargo_locked(tree: &Tree, verb: &str) -> Command {
