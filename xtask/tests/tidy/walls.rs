@@ -89,6 +89,7 @@ static ROOMS: &[Room] = &[
         name: "lineside-bench",
         sees: &[
             "lineside-sim",
+            "lineside-wire",
             "lineside-ingest",
             "lineside-hub",
             "lineside-formats",

@@ -34,6 +34,8 @@ fn take(session: &mut Session, out: &mut String) {
         let what = match &delivery {
             Delivery::State { .. } => "state",
             Delivery::Publication { .. } => "publication",
+            Delivery::Member { .. } => "member",
+            Delivery::Disconnect { .. } => "disconnect",
             Delivery::Ended { .. } => "ended",
         };
         let offset = delivery.position().map_or(0, |position| position.offset);
