@@ -26,7 +26,7 @@ export async function freePort() {
 }
 
 /** Waits until something is so. @template T @param {() => Promise<T>|T} look @param {string} what @param {number} [most] milliseconds */
-export async function until(look, what, most = 15_000) {
+export async function until(look, what, most = 30_000) {
   const end = Date.now() + most;
   for (;;) {
     const found = await look();

@@ -7,8 +7,11 @@ import { Centrifuge as ProtobufClient } from "centrifuge/build/protobuf";
 import WebSocket from "ws";
 import { Store } from "../../plain/state.js";
 
-/** How soon a client comes back, in milliseconds: the tests wait for it. */
-const COMES_BACK_MS = { minReconnectDelay: 20, maxReconnectDelay: 300 };
+/**
+ * How soon a client comes back, in milliseconds: the tests wait for it. And how long an answer may take: all clients share one
+ * thread with the tests, on a machine that may be busy.
+ */
+const PATIENCE_MS = { minReconnectDelay: 20, maxReconnectDelay: 300, timeout: 20_000 };
 
 /**
  * @typedef {object} Follower
@@ -32,7 +35,7 @@ function hear(follower, message) {
 
 /** The stock client of a server. @param {typeof JsonClient} Client @param {string} base @param {any} [options] */
 export function connect(Client, base, options = {}) {
-  const client = new Client(`${base.replace("http", "ws")}/connection/websocket`, { websocket: WebSocket, ...COMES_BACK_MS, ...options });
+  const client = new Client(`${base.replace("http", "ws")}/connection/websocket`, { websocket: WebSocket, ...PATIENCE_MS, ...options });
   // Without a listener it throws; what goes wrong is seen where it is looked for.
   client.on("error", () => {});
   return client;

@@ -35,7 +35,7 @@ export async function holdsWhatTheServerHolds(base, follower, channel) {
     const here = followerHolds(follower, channel);
     return here !== null && here.length === there.length && here.every((line, at) => line === there[at]);
   };
-  await until(isSame, `${channel} to be the same at both ends`, 20_000);
+  await until(isSame, `${channel} to be the same at both ends`, 60_000);
 }
 
 /** Messages with a part of a state, from the one at `from` on. @param {import("./clients.js").Follower} follower @param {number} [from] */
