@@ -111,6 +111,42 @@ fn a_reader_that_was_overtaken_is_told_by_the_end_of_its_subscription() {
 }
 
 #[test]
+fn a_history_of_large_publications_is_all_that_its_room_keeps() {
+    const EACH: usize = 20 << 10;
+    let history = HistoryOptions { size: 5, ttl: Duration::from_secs(60) };
+    let stage = stage_with(HubConfig {
+        ring_bytes_min: 64 << 10,
+        namespaces: vec![Namespace { history: Some(history), ..Namespace::default() }],
+        ..HubConfig::default()
+    });
+    let publish = || {
+        let data = Bytes::from(vec![b'x'; EACH]);
+        stage.hub.publish_app(&name("app/x"), data, Extras::default()).expect("published").position
+    };
+    let first = publish().expect("a position");
+    (2..=16).for_each(|_| drop(publish()));
+    assert_eq!(stage.history("app/x", ALL).len(), 5, "the history is whole, whatever it takes");
+    let held = stage.hub.metrics().ring_bytes;
+    assert!((5 * EACH..6 * EACH).contains(&held), "{held} bytes in the log");
+    for (missed, recovered) in [(15, false), (6, false), (5, true)] {
+        let mut session = stage.session().0;
+        let from = Position { offset: 16 - missed, ..first };
+        let subscribed = session.subscribe(&name("app/x"), Some(from)).expect("subscribed");
+        assert_eq!(subscribed.recovered, recovered, "after {missed}");
+    }
+}
+
+#[test]
+fn a_history_of_small_publications_leaves_readers_room_to_fall_behind() {
+    let stage = app_stage();
+    let begun = stage.say("app/kept/x", &["1"]).expect("a position");
+    stage.say("app/kept/x", &["2", "3", "4", "5"]);
+    let mut session = stage.session().0;
+    let again = session.subscribe(&name("app/kept/x"), Some(begun)).expect("subscribed");
+    assert!(again.recovered, "four are more than the history, and no more than any log holds");
+}
+
+#[test]
 fn a_history_holds_so_many_for_so_long() {
     let stage = app_stage();
     stage.say("app/kept/x", &["1", "2", "3", "4"]);

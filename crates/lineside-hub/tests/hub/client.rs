@@ -2,33 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use lineside_hub::{Channel, Delivery, Ended, Hub, Listener, Position, Session, SessionLimits};
+use lineside_hub::{Channel, Delivery, Ended, Hub, Position, Session, SessionLimits};
 
 use crate::partition::{Desk, Partition};
+use crate::support::{Resumes, Signaled, Violation};
 use crate::world::{Holdings, Mistake, World};
-
-/// What was broken, in words.
-pub(crate) type Violation = String;
-
-#[derive(Debug, Default)]
-pub(crate) struct Signaled(AtomicBool);
-
-impl Listener for Signaled {
-    fn signal(&self) {
-        self.0.store(true, Ordering::Release);
-    }
-}
-
-/// How a client comes back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Resumes {
-    /// From the position of each channel, as over WebSocket.
-    ByChannel,
-    /// From one position for all channels of a network, as over SSE.
-    BySequence,
-}
 
 /// One channel, as the client sees it.
 #[derive(Debug, Default)]
@@ -86,7 +65,7 @@ impl Client {
 
     /// Whether it may pull: it has not drained its session, or was told that there is more.
     pub(crate) fn may_pull(&self) -> bool {
-        self.session.is_some() && (!self.idle || self.signaled.0.load(Ordering::Acquire))
+        self.session.is_some() && (!self.idle || self.signaled.is_set())
     }
 
     pub(crate) fn disconnect(&mut self) {
@@ -182,7 +161,7 @@ impl Client {
 
     /// Takes one delivery; tells what it was.
     pub(crate) fn pull(&mut self, world: &World) -> Result<String, Violation> {
-        self.signaled.0.store(false, Ordering::Release);
+        self.signaled.clear();
         let Some(session) = &mut self.session else { return Ok("offline".into()) };
         let delivery = session.next_delivery();
         self.idle = delivery.is_none();

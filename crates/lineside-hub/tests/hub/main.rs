@@ -1,5 +1,7 @@
 //! The hub from outside: its protocol step by step, a plain model, a seeded storm, and real threads.
 
+#[path = "../support/mod.rs"]
+mod support;
 mod world;
 mod client;
 mod storm;

@@ -1,41 +1,23 @@
 //! The storm over many seeds. `LINESIDE_SIM_SEEDS` runs more of them, `LINESIDE_SIM_SEED` just one.
 
-use std::env;
-
 use lineside_hub::Metrics;
 
 use crate::storm::Storm;
+use crate::support::{check_mistakes, check_seeds, check_traces};
 use crate::world::Mistake;
 
 const SEEDS: u64 = 1_000;
 /// Seeds within which each deliberate mistake must be found.
 const SEEDS_PER_MISTAKE: u64 = 400;
 
-fn seeds() -> std::ops::Range<u64> {
-    let number = |name: &str| env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
-    match number("LINESIDE_SIM_SEED") {
-        Some(seed) => seed..seed.saturating_add(1),
-        None => 0..number("LINESIDE_SIM_SEEDS").unwrap_or(SEEDS),
-    }
-}
-
 #[test]
 fn a_subscriber_that_applies_state_and_changes_holds_what_the_network_holds() {
-    for seed in seeds() {
-        if let Err(violation) = Storm::run(seed, Mistake::None) {
-            panic!(
-                "{violation}\nrun again: LINESIDE_SIM_SEED={seed} cargo test -p lineside-hub --test hub simulation"
-            );
-        }
-    }
+    check_seeds("hub", SEEDS, |seed| Storm::run(seed, Mistake::None));
 }
 
 #[test]
 fn the_same_seed_twice_gives_the_same_trace() {
-    for seed in 0..20 {
-        assert_eq!(Storm::run(seed, Mistake::None), Storm::run(seed, Mistake::None), "seed {seed}");
-    }
-    assert_ne!(Storm::run(1, Mistake::None), Storm::run(2, Mistake::None));
+    check_traces(20, |seed| Storm::run(seed, Mistake::None));
 }
 
 #[test]
@@ -63,8 +45,5 @@ fn every_deliberate_mistake_is_found() {
         Mistake::JumpNotMarked,
         Mistake::MoveNotTold,
     ];
-    for mistake in mistakes {
-        let found = (0..SEEDS_PER_MISTAKE).any(|seed| Storm::run(seed, mistake).is_err());
-        assert!(found, "{mistake:?} went unnoticed");
-    }
+    check_mistakes(&mistakes, SEEDS_PER_MISTAKE, Storm::run);
 }

@@ -1,15 +1,14 @@
 //! The seeded storm: everything that can happen to a hub, in any order, then a calm.
 
-use std::collections::VecDeque;
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 use std::time::Duration;
 
 use lineside_hub::{Hub, HubConfig, Metrics};
 use lineside_sync::{SimulatedClock, UnixMillis};
 
-use crate::client::{Client, Resumes, Violation};
+use crate::client::Client;
 use crate::partition::Partition;
+use crate::support::{Resumes, Trace, Violation, some_channels};
 use crate::world::{Mistake, NETWORKS, Poll, World};
 
 const STEPS: usize = 300;
@@ -19,8 +18,6 @@ const CHANNELS_PER_CLIENT: usize = 5;
 const CALM_PULLS: usize = 10_000;
 /// The node's limit, for all rooms.
 const TOTAL_BYTES: usize = 8_000;
-/// What is told of a run that failed.
-const TRACE_LINES: usize = 30;
 
 /// What came of a run.
 #[derive(Debug, PartialEq)]
@@ -43,21 +40,16 @@ pub(crate) struct Storm {
     /// Those from here on sit in it.
     first_seated: usize,
     partition: Partition,
-    trace: VecDeque<String>,
-    digest: DefaultHasher,
+    trace: Trace,
 }
 
 impl Storm {
     /// Runs one seed to its end; says what came of it.
     pub(crate) fn run(seed: u64, mistake: Mistake) -> Result<Report, Violation> {
         let mut storm = Self::new(seed, mistake);
-        let result = storm.rage().and_then(|()| storm.calm());
-        match result {
-            Ok(()) => Ok(Report { digest: storm.digest.finish(), metrics: storm.hub.metrics() }),
-            Err(violation) => {
-                let trace: Vec<String> = storm.trace.into();
-                Err(format!("{violation}\nafter\n  {}", trace.join("\n  ")))
-            }
+        match storm.rage().and_then(|()| storm.calm()) {
+            Ok(()) => Ok(Report { digest: storm.trace.digest(), metrics: storm.hub.metrics() }),
+            Err(violation) => Err(storm.trace.explain(violation)),
         }
     }
 
@@ -69,9 +61,7 @@ impl Storm {
         let hub = new_hub(&mut rng, ring_publications, &world, &clock);
         let clients = (0..CLIENTS).map(|_| new_client(&mut rng)).collect();
         let (first_seated, partition) = (rng.usize(..=CLIENTS), Partition::new(&hub));
-        let trace = VecDeque::with_capacity(TRACE_LINES);
         let restless = rng.u8(..6) == 0;
-        let digest = DefaultHasher::new();
         Self {
             rng,
             clock,
@@ -82,8 +72,7 @@ impl Storm {
             clients,
             first_seated,
             partition,
-            trace,
-            digest,
+            trace: Trace::default(),
         }
     }
 
@@ -240,11 +229,7 @@ impl Storm {
     }
 
     fn note(&mut self, line: String) {
-        line.hash(&mut self.digest);
-        if self.trace.len() == TRACE_LINES {
-            self.trace.pop_front();
-        }
-        self.trace.push_back(line);
+        self.trace.note(line);
     }
 }
 
@@ -269,9 +254,6 @@ fn new_hub(
 }
 
 fn new_client(rng: &mut fastrand::Rng) -> Client {
-    let resumes = if rng.bool() { Resumes::ByChannel } else { Resumes::BySequence };
-    let mut channels = World::channels();
-    rng.shuffle(&mut channels);
-    let n = rng.usize(1..=CHANNELS_PER_CLIENT);
-    Client::new(resumes, channels.into_iter().take(n))
+    let resumes = Resumes::any(rng);
+    Client::new(resumes, some_channels(rng, World::channels(), CHANNELS_PER_CLIENT))
 }

@@ -2,33 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use lineside_hub::{Channel, Delivery, Ended, Hub, Listener, Position, Session, SessionLimits};
+use lineside_hub::{Channel, Delivery, Ended, Hub, Position, Session, SessionLimits};
 
 use crate::records::{Holdings, Truth, apply};
 use crate::storm::Mistake;
-
-/// What was broken, in words.
-pub(crate) type Violation = String;
-
-#[derive(Debug, Default)]
-struct Signaled(AtomicBool);
-
-impl Listener for Signaled {
-    fn signal(&self) {
-        self.0.store(true, Ordering::Release);
-    }
-}
-
-/// How a reader comes back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Resumes {
-    /// From the position of each channel, as over WebSocket.
-    ByChannel,
-    /// From one position for all channels of a network, as over SSE.
-    BySequence,
-}
+use crate::support::{Resumes, Signaled, Violation};
 
 #[derive(Debug, Default)]
 struct Holding {
@@ -79,7 +58,7 @@ impl Reader {
     }
 
     pub(crate) fn may_pull(&self) -> bool {
-        self.session.is_some() && (!self.idle || self.signaled.0.load(Ordering::Acquire))
+        self.session.is_some() && (!self.idle || self.signaled.is_set())
     }
 
     /// Goes on at a node from what it holds.
@@ -119,7 +98,7 @@ impl Reader {
 
     /// Takes one delivery; tells what it was.
     pub(crate) fn pull(&mut self, truth: &Truth, mistake: Mistake) -> Result<String, Violation> {
-        self.signaled.0.store(false, Ordering::Release);
+        self.signaled.clear();
         let Some(session) = &mut self.session else { return Ok("offline".into()) };
         let Some(delivery) = session.next_delivery() else {
             self.idle = true;

@@ -1,41 +1,23 @@
 //! The storm over many seeds. `LINESIDE_SIM_SEEDS` runs more of them, `LINESIDE_SIM_SEED` just one.
 
-use std::env;
-
 use lineside_hub::Metrics;
 use lineside_hub::bus::NodeMetrics;
 
 use crate::storm::{Mistake, Storm};
+use crate::support::{check_mistakes, check_seeds, check_traces};
 
 const SEEDS: u64 = 500;
 /// Seeds within which each deliberate mistake must be found.
 const SEEDS_PER_MISTAKE: u64 = 300;
 
-fn seeds() -> std::ops::Range<u64> {
-    let number = |name: &str| env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
-    match number("LINESIDE_SIM_SEED") {
-        Some(seed) => seed..seed.saturating_add(1),
-        None => 0..number("LINESIDE_SIM_SEEDS").unwrap_or(SEEDS),
-    }
-}
-
 #[test]
 fn all_nodes_hold_the_same_and_so_do_their_readers_wherever_they_go() {
-    for seed in seeds() {
-        if let Err(violation) = Storm::run(seed, Mistake::None) {
-            panic!(
-                "{violation}\nrun again: LINESIDE_SIM_SEED={seed} cargo test -p lineside-hub --test nodes simulation"
-            );
-        }
-    }
+    check_seeds("nodes", SEEDS, |seed| Storm::run(seed, Mistake::None));
 }
 
 #[test]
 fn the_same_seed_twice_gives_the_same_trace() {
-    for seed in 0..10 {
-        assert_eq!(Storm::run(seed, Mistake::None), Storm::run(seed, Mistake::None), "seed {seed}");
-    }
-    assert_ne!(Storm::run(1, Mistake::None), Storm::run(2, Mistake::None));
+    check_traces(10, |seed| Storm::run(seed, Mistake::None));
 }
 
 #[test]
@@ -75,8 +57,5 @@ fn every_deliberate_mistake_is_found() {
         Mistake::JumpNotMarked,
         Mistake::ForgottenEarly,
     ];
-    for mistake in mistakes {
-        let found = (0..SEEDS_PER_MISTAKE).any(|seed| Storm::run(seed, mistake).is_err());
-        assert!(found, "{mistake:?} went unnoticed");
-    }
+    check_mistakes(&mistakes, SEEDS_PER_MISTAKE, Storm::run);
 }

@@ -1,8 +1,6 @@
 //! The seeded storm: polls, readers, faults of the bus, of machines and of what they know of each other, in any
 //! order; then a calm.
 
-use std::collections::VecDeque;
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,9 +9,10 @@ use lineside_hub::{Metrics, Position};
 use lineside_sync::hashring::Member;
 use lineside_sync::{SimulatedClock, UnixMillis};
 
-use crate::reader::{Reader, Resumes, Violation};
+use crate::reader::Reader;
 use crate::records::{NETWORKS, Records, Truth, channels, holdings, parse_channel};
 use crate::station::{Site, Station, spoil};
+use crate::support::{Resumes, Trace, Violation, some_channels};
 
 const STEPS: usize = 400;
 const READERS: usize = 5;
@@ -25,7 +24,6 @@ const CALM_TURN: Duration = Duration::from_millis(100);
 const LONG_TIME: Duration = Duration::from_secs(90);
 /// Enough pulls for anybody to get through the calm.
 const CALM_PULLS: usize = 10_000;
-const TRACE_LINES: usize = 40;
 
 /// A mistake that the checks must find.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,8 +66,7 @@ pub(crate) struct Storm {
     number: u64,
     members: Vec<Member>,
     readers: Vec<Reader>,
-    trace: VecDeque<String>,
-    digest: DefaultHasher,
+    trace: Trace,
 }
 
 impl Storm {
@@ -77,10 +74,7 @@ impl Storm {
         let mut storm = Self::new(seed, mistake);
         match storm.rage().and_then(|()| storm.calm()) {
             Ok(()) => Ok(storm.report()),
-            Err(violation) => {
-                let trace: Vec<String> = storm.trace.into();
-                Err(format!("{violation}\nafter\n  {}", trace.join("\n  ")))
-            }
+            Err(violation) => Err(storm.trace.explain(violation)),
         }
     }
 
@@ -98,8 +92,7 @@ impl Storm {
             number: 0,
             members: Vec::new(),
             readers,
-            trace: VecDeque::new(),
-            digest: DefaultHasher::new(),
+            trace: Trace::default(),
         };
         for station in &mut storm.stations {
             station.start(&storm.site, &mut storm.rng);
@@ -376,23 +369,16 @@ impl Storm {
             nodes: up().map(|process| process.node.metrics()).collect(),
             hubs: up().map(|process| process.hub.metrics()).collect(),
             resumed_elsewhere: self.readers.iter().map(|it| it.resumed_elsewhere).sum(),
-            digest: self.digest.finish(),
+            digest: self.trace.digest(),
         }
     }
 
     fn note(&mut self, line: String) {
-        line.hash(&mut self.digest);
-        if self.trace.len() == TRACE_LINES {
-            self.trace.pop_front();
-        }
-        self.trace.push_back(line);
+        self.trace.note(line);
     }
 }
 
 fn new_reader(rng: &mut fastrand::Rng) -> Reader {
-    let resumes = if rng.bool() { Resumes::ByChannel } else { Resumes::BySequence };
-    let mut channels = channels();
-    rng.shuffle(&mut channels);
-    let n = rng.usize(1..=CHANNELS_PER_READER);
-    Reader::new(resumes, channels.into_iter().take(n))
+    let resumes = Resumes::any(rng);
+    Reader::new(resumes, some_channels(rng, channels(), CHANNELS_PER_READER))
 }

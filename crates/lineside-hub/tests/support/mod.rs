@@ -1,0 +1,130 @@
+//! What the simulations share: their seeds, their trace, and how a subscriber is told and comes back.
+
+use std::collections::VecDeque;
+use std::env;
+use std::fmt::Debug;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use lineside_hub::Listener;
+
+/// What is told of a run that failed.
+const TRACE_LINES: usize = 40;
+
+/// What was broken, in words.
+pub(crate) type Violation = String;
+
+/// Runs the seeds that the environment asks for, or the first `usual` ones; all of them must keep every promise.
+///
+/// # Panics
+/// With the violation, and how to run the seed again in the tests called `binary`.
+pub(crate) fn check_seeds<R>(binary: &str, usual: u64, run: impl Fn(u64) -> Result<R, Violation>) {
+    let number = |name: &str| env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    let seeds = match number("LINESIDE_SIM_SEED") {
+        Some(seed) => seed..seed.saturating_add(1),
+        None => 0..number("LINESIDE_SIM_SEEDS").unwrap_or(usual),
+    };
+    for seed in seeds {
+        if let Err(violation) = run(seed) {
+            panic!(
+                "{violation}\nrun again: LINESIDE_SIM_SEED={seed} cargo test -p lineside-hub --test {binary} simulation"
+            );
+        }
+    }
+}
+
+/// A run depends on its seed, and on nothing else.
+pub(crate) fn check_traces<R: Debug + PartialEq>(
+    seeds: u64,
+    run: impl Fn(u64) -> Result<R, Violation>,
+) {
+    for seed in 0..seeds {
+        assert_eq!(run(seed), run(seed), "seed {seed}");
+    }
+    assert_ne!(run(1), run(2));
+}
+
+/// A storm that makes a mistake on purpose must break a promise within the first `seeds`.
+pub(crate) fn check_mistakes<M: Copy + Debug, R>(
+    mistakes: &[M],
+    seeds: u64,
+    run: impl Fn(u64, M) -> Result<R, Violation>,
+) {
+    for &mistake in mistakes {
+        let found = (0..seeds).any(|seed| run(seed, mistake).is_err());
+        assert!(found, "{mistake:?} went unnoticed");
+    }
+}
+
+/// How a subscriber comes back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Resumes {
+    /// From the position of each channel, as over WebSocket.
+    ByChannel,
+    /// From one position for all channels of a network, as over SSE.
+    BySequence,
+}
+
+impl Resumes {
+    pub(crate) fn any(rng: &mut fastrand::Rng) -> Self {
+        if rng.bool() { Self::ByChannel } else { Self::BySequence }
+    }
+}
+
+/// Up to `most` of the channels.
+pub(crate) fn some_channels(
+    rng: &mut fastrand::Rng,
+    mut channels: Vec<String>,
+    most: usize,
+) -> impl Iterator<Item = String> {
+    rng.shuffle(&mut channels);
+    let n = rng.usize(1..=most);
+    channels.into_iter().take(n)
+}
+
+/// A listener that remembers whether it was told.
+#[derive(Debug, Default)]
+pub(crate) struct Signaled(AtomicBool);
+
+impl Signaled {
+    pub(crate) fn is_set(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn clear(&self) {
+        self.0.store(false, Ordering::Release);
+    }
+}
+
+impl Listener for Signaled {
+    fn signal(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+/// What happened: the last of it in words, all of it as a number.
+#[derive(Debug, Default)]
+pub(crate) struct Trace {
+    last: VecDeque<String>,
+    digest: DefaultHasher,
+}
+
+impl Trace {
+    pub(crate) fn note(&mut self, line: String) {
+        line.hash(&mut self.digest);
+        if self.last.len() == TRACE_LINES {
+            self.last.pop_front();
+        }
+        self.last.push_back(line);
+    }
+
+    pub(crate) fn digest(&self) -> u64 {
+        self.digest.finish()
+    }
+
+    /// The violation, and what came before it.
+    pub(crate) fn explain(self, violation: Violation) -> Violation {
+        let last: Vec<String> = self.last.into();
+        format!("{violation}\nafter\n  {}", last.join("\n  "))
+    }
+}
