@@ -24,7 +24,7 @@ const REFUSALS = 1;
 const REFUSALS_WHERE_IT_WORKED = 4;
 
 /**
- * @typedef {"connecting"|"live"|"waiting"|"ended"} Status
+ * @typedef {"connecting"|"live"|"waiting"|"ended"|"refused"} Status
  * @typedef {object} Options
  * @property {(applied: import("./state.js").Applied, message: import("./state.js").Message) => void} onChange
  * @property {(status: Status, transport: string) => void} [onStatus]
@@ -42,7 +42,7 @@ export class Events {
     /** WebSockets in a row that could not be opened. */
     this.refusals = 0;
     this.socketWorked = false;
-    /** The server has said that we are not to come back. */
+    /** The server has said that we are not to come back, or that we are not let in. */
     this.isOver = false;
     /** @type {any} */
     this.retry = null;
@@ -99,6 +99,8 @@ export class Events {
       received: (message) => this.link === link() && this.#received(message),
       waiting: () => this.link === link() && this.#say("waiting"),
       ended: (end) => this.link === link() && this.#ended(end),
+      // Where there is no link the next try is waited for.
+      refused: () => (this.link ?? link()) === link() && this.#refused(),
     };
   }
 
@@ -146,6 +148,13 @@ export class Events {
     const isFirst = wasSocket && !wasOpen && !this.socketWorked && this.failures === 0;
     this.#later(isFirst ? 0 : Math.min(RETRY_MS * 2 ** this.failures, RETRY_MS_MAX));
     this.failures += 1;
+  }
+
+  /** Trying again would be answered the same. */
+  #refused() {
+    this.isOver = true;
+    this.#say("refused");
+    this.#drop();
   }
 
   /** @param {number} pause */

@@ -8,6 +8,7 @@
  * @property {() => void} opened
  * @property {(message: Message) => void} received
  * @property {() => void} waiting  it was open, and opens itself again
+ * @property {() => void} refused  nobody is let in without a token, and the pages have none
  * @property {(end: {wasOpen: boolean, isFinal: boolean}) => void} ended
  */
 
@@ -173,7 +174,8 @@ export class Socket {
     this.asked.delete(id);
     // Refused for good: the page goes on with its other channels.
     if (channel !== undefined && temporary) this.#subscribeLater(channel);
-    else if (channel === undefined && !this.isOpen && this.socket) this.#end(this.socket, 0);
+    else if (channel === undefined && !this.isOpen && this.socket && temporary) this.#end(this.socket, 0);
+    else if (channel === undefined && !this.isOpen && this.socket) this.hooks.refused();
   }
 
   /** @param {{channel: string, pub?: any, unsubscribe?: {code: number}}} push */

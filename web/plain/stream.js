@@ -10,6 +10,9 @@
 /** Silence after which the connection counts as lost: seven heartbeats of the server. */
 const SILENCE_MS_MAX = 180_000;
 
+/** Answers to who shows no token where one is needed, or one that is not enough. */
+const REFUSALS = [401, 403];
+
 /** Channels that count by themselves, so that their position alone says what a client holds. */
 const countsByItself = (/** @type {string} */ name) => /^(area|ops|app)\//.test(name);
 
@@ -134,7 +137,15 @@ export class Stream {
     const wasOpen = this.source !== null;
     // One that was open the browser opens again by itself, unless it was refused for good.
     if (source === this.source && source.readyState !== 2) return this.hooks.waiting();
+    const isTurnedAway = source.readyState === 2;
     this.close();
     this.hooks.ended({ wasOpen, isFinal: false });
+    if (isTurnedAway) this.#askWhy();
+  }
+
+  /** An EventSource does not say with which answer it was turned away. */
+  async #askWhy() {
+    const reply = await fetch(eventsUrl(this.channels), { method: "HEAD" }).catch(() => null);
+    if (reply && REFUSALS.includes(reply.status)) this.hooks.refused();
   }
 }

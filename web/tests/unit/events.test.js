@@ -158,3 +158,30 @@ test("no channels, no connection", () => {
   assert.equal(opened[0].readyState, 2);
   assert.equal(opened.length, 1);
 });
+
+test("who is turned away for want of a token is told so, and tries no more", async (context) => {
+  const asked = [];
+  context.mock.method(globalThis, "fetch", async (address, { method }) => {
+    asked.push(`${method} ${address}`);
+    return { status: 401 };
+  });
+  const { events, seen } = start();
+  events.follow(["feed/city"]);
+  opened[0].refuse();
+  await new Promise(setImmediate);
+  assert.deepEqual(asked, ["HEAD /events?channel=feed%2Fcity"]);
+  assert.equal(seen.status.at(-1), "refused");
+  mock.timers.tick(120_000);
+  assert.equal(opened.length, 1);
+});
+
+test("who is turned away by a server that is full tries again", async (context) => {
+  context.mock.method(globalThis, "fetch", async () => ({ status: 503 }));
+  const { events, seen } = start();
+  events.follow(["feed/city"]);
+  opened[0].refuse();
+  await new Promise(setImmediate);
+  assert.equal(seen.status.at(-1), "waiting");
+  mock.timers.tick(2_000);
+  assert.equal(opened.length, 2);
+});

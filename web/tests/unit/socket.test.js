@@ -263,3 +263,23 @@ test("who is told not to come back does not", () => {
   events.follow(["feed/other"]);
   assert.deepEqual([sockets.length, sources.length], [1, 0]);
 });
+
+test("who is not let in without a token is told so once, and tries no more", () => {
+  const { events, seen } = start(["feed/city"]);
+  sockets[0].readyState = 1;
+  sockets[0].onopen();
+  sockets[0].say({ id: 1, error: { code: 101, message: "unauthorized" } });
+  assert.deepEqual(seen.status, ["connecting websocket", "refused websocket"]);
+  mock.timers.tick(120_000);
+  events.follow(["feed/other"]);
+  assert.deepEqual([sockets.length, sources.length], [1, 0]);
+});
+
+test("a server that is full for now is tried again", () => {
+  start(["feed/city"]);
+  sockets[0].readyState = 1;
+  sockets[0].onopen();
+  sockets[0].say({ id: 1, error: { code: 111, message: "too many requests", temporary: true } });
+  mock.timers.tick(60_000);
+  assert.equal(sources.length, 1);
+});
