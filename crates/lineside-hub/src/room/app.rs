@@ -25,8 +25,7 @@ impl Room {
             let Some(epoch) = log.epoch.filter(|_| !log.closed) else { return (false, None) };
             let first = log.enter_batch(batch);
             let offset = log.ring.top().saturating_add(1);
-            let bounds = log.bounds(now, config);
-            log.ring.push(offset, Publication::noted(offset, data, note, now), bounds);
+            log.push(offset, Publication::noted(offset, data, note, now), now, config);
             (first, Some(Position { epoch, offset }))
         })
     }

@@ -103,8 +103,7 @@ impl Log {
                 at.offset
             }
         };
-        let bounds = self.bounds(now, config);
-        let appended = self.ring.push(offset, Publication::new(offset, data, now), bounds);
+        let appended = self.push(offset, Publication::new(offset, data, now), now, config);
         if appended {
             self.forget_uncovered_state();
         } else {
@@ -138,9 +137,36 @@ impl Log {
         self.give_up_state();
     }
 
+    /// Adds to the ring at an offset above its top, and drops what is then too much.
+    pub(super) fn push(
+        &mut self,
+        offset: u64,
+        publication: Arc<Publication>,
+        now: Duration,
+        config: &HubConfig,
+    ) -> bool {
+        let pushed = self.ring.push(offset, publication, self.bounds(now, config));
+        self.trim_to_history(config);
+        pushed
+    }
+
     pub(super) fn trim(&mut self, now: Duration, config: &HubConfig) {
         self.ring.trim(self.bounds(now, config));
+        self.trim_to_history(config);
         self.forget_uncovered_state();
+    }
+
+    /// A history is kept whole, as far as any ring may grow. What lies before it only helps readers who fell behind, and
+    /// takes no more than it would in any other room.
+    fn trim_to_history(&mut self, config: &HubConfig) {
+        let Some(keeps) = self.keeps else { return };
+        while self.ring.bytes() > config.ring_bytes_min && self.ring.len() > keeps.size.max(1) {
+            let before = self.ring.len();
+            self.ring.trim(Bounds { entries: before - 1, ..Bounds::NONE });
+            if self.ring.len() == before {
+                return;
+            }
+        }
     }
 
     pub(super) fn forget_uncovered_state(&mut self) {
@@ -164,7 +190,7 @@ impl Log {
         self.keeps.is_some() && !self.ring.is_empty()
     }
 
-    pub(super) fn bounds(&self, now: Duration, config: &HubConfig) -> Bounds {
+    fn bounds(&self, now: Duration, config: &HubConfig) -> Bounds {
         if let Some(keeps) = self.keeps {
             // At least what lets a reader fall behind a little.
             return Bounds {
