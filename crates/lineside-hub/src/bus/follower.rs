@@ -105,15 +105,7 @@ impl Follower {
         outside: &mut Outside<'_>,
     ) {
         let revision = head.at.offset;
-        if !self.accept(from, head, outside) {
-            return;
-        }
-        if previous >= revision || !part.is_sound() {
-            outside.metrics.refused_total += 1;
-            return;
-        }
-        if self.held.is_some_and(|held| revision <= held) {
-            outside.metrics.repeated_total += 1;
+        if !self.takes(from, head, previous < revision && part.is_sound(), outside) {
             return;
         }
         self.owed = self.owed.max(previous);
@@ -132,16 +124,10 @@ impl Follower {
         outside: &mut Outside<'_>,
     ) {
         let revision = head.at.offset;
-        if !self.accept(from, head, outside) {
+        if !self.takes(from, head, part.is_sound(), outside) {
             return;
         }
-        if !part.is_sound() {
-            outside.metrics.refused_total += 1;
-            return;
-        }
-        let is_old = self.held.is_some_and(|held| revision <= held)
-            || self.state.as_ref().is_some_and(|coming| edition < coming.edition);
-        if is_old {
+        if self.state.as_ref().is_some_and(|coming| edition < coming.edition) {
             outside.metrics.repeated_total += 1;
             return;
         }
@@ -170,6 +156,26 @@ impl Follower {
 
     pub(super) fn tick(&mut self, outside: &mut Outside<'_>) {
         self.ask_if_behind(outside);
+    }
+
+    /// Whether the owner sends something that can be read and is not held already.
+    fn takes(
+        &mut self,
+        from: &Arc<str>,
+        head: &Head,
+        is_sound: bool,
+        outside: &mut Outside<'_>,
+    ) -> bool {
+        if !self.accept(from, head, outside) {
+            return false;
+        }
+        let is_held = self.held.is_some_and(|held| head.at.offset <= held);
+        if !is_sound {
+            outside.metrics.refused_total += 1;
+        } else if is_held {
+            outside.metrics.repeated_total += 1;
+        }
+        is_sound && !is_held
     }
 
     /// Whether it is the owner of the highest term that says this. A higher term begins anew.
