@@ -39,8 +39,9 @@ pub(super) fn next(
     let Some(length) = reader.varint() else {
         return if bytes.len() < 10 { Ok(None) } else { Err(Unreadable) };
     };
-    let end =
-        usize::try_from(length).ok().and_then(|length| (reader.at + length).checked_sub(dropped));
+    let end = usize::try_from(length)
+        .ok()
+        .and_then(|length| reader.at.checked_add(length)?.checked_sub(dropped));
     let end = end.filter(|end| *end >= reader.at).ok_or(Unreadable)?;
     // The hole is counted from the beginning of the length, so that stays with the message.
     Ok((end <= bytes.len()).then_some((0..end, end)))
@@ -325,6 +326,9 @@ mod tests {
             assert_eq!(next(&whole[..end], 0), Ok(None), "{end}");
         }
         assert_eq!(next(&[0xFF; 10], 0), Err(Unreadable));
+        // A length that no position can be added to.
+        let longest = [&[0xFF; 9][..], &[1]].concat();
+        assert_eq!(next(&longest, 0), Err(Unreadable));
         for bytes in [&[2, 0xFF, 0xFF][..], &[1, 0x22], &[2, 0x22, 9], &[1, 0x07]] {
             assert_eq!(read(Message { bytes, dropped: 0 }), Err(Unreadable), "{bytes:?}");
         }
