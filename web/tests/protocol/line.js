@@ -7,10 +7,16 @@ export async function openLine(base) {
   const { protocol, hostname, port } = new URL(base);
   /** @type {Set<import("node:net").Socket>} */
   const sockets = new Set();
+  /** @type {Set<[import("node:net").Socket, import("node:net").Socket]>} the server's end of each connection, and the client's */
+  const pairs = new Set();
   let isDown = false;
   const server = createServer((near) => {
     if (isDown) return near.destroy();
     const far = connect(Number(port), hostname);
+    /** @type {[import("node:net").Socket, import("node:net").Socket]} */
+    const pair = [far, near];
+    pairs.add(pair);
+    far.on("close", () => pairs.delete(pair));
     for (const [socket, other] of [[near, far], [far, near]]) {
       sockets.add(socket);
       socket.on("error", () => {});
@@ -36,6 +42,13 @@ export async function openLine(base) {
     },
     mend() {
       isDown = false;
+    },
+    /** What the server says lies unread, as with a client that has no time, until `release`. */
+    hold() {
+      for (const [far, near] of pairs) far.unpipe(near).pause();
+    },
+    release() {
+      for (const [far, near] of pairs) far.pipe(near);
     },
     close() {
       cut();

@@ -4,6 +4,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, before, describe, test } from "node:test";
+import WebSocket from "ws";
+import { Events } from "../../plain/events.js";
 import { startServer, until } from "../server.js";
 import { CLIENTS, TRANSPORTS, connect, read, written } from "./clients.js";
 import { openLine } from "./line.js";
@@ -31,6 +33,8 @@ prefix = "app/private/"
 subscribe = "nobody"
 `;
 const PUBLICATIONS_KEPT = 5;
+/** How often a server asks whether a client lives, and a little more than it may take to answer. */
+const [PING_MS, PONG_MS] = [25_000, 11_500];
 /** The most that the server keeps of any channel. */
 const LOG_PUBLICATIONS_MAX = 1_024;
 
@@ -216,9 +220,17 @@ describe("an operator's channels", { concurrency: true }, () => {
             assert.deepEqual(read(own.connInfo), { name: "Anna" });
             assert.deepEqual(await subscription.presenceStats(), { numClients: 2, numUsers: 2 });
             assert.deepEqual(await api("presence_stats", { channel }), { num_clients: 2, num_users: 2 });
+            const { presence } = await api("presence", { channel });
+            assert.deepEqual(Object.keys(presence).sort(), Object.keys(clients).sort());
+            for (const [id, { client, user, conn_info }] of Object.entries(presence)) {
+              assert.deepEqual([client, user], [id, clients[id].user]);
+              assert.deepEqual(conn_info, user === "anna" ? { name: "Anna" } : undefined);
+            }
             other.unsubscribe();
             await until(() => told.includes("leave bert"), "Bert's going");
             assert.deepEqual(await subscription.presenceStats(), { numClients: 1, numUsers: 1 });
+            const { presence: left } = await api("presence", { channel });
+            assert.deepEqual(Object.values(left).map(({ user }) => user), ["anna"]);
           });
           assert.deepEqual(told.filter((line) => line.endsWith("bert")), ["join bert", "leave bert"]);
         });
@@ -301,6 +313,32 @@ describe("an operator's channels", { concurrency: true }, () => {
         await connected({ token: tokenOf("anna", { exp: inSeconds(-60) }), getToken }, async () => assert.equal(made, 1));
       });
 
+      test("a connection on which nothing happens is asked whether it lives, and stays", async () => {
+        /** @type {Buffer[]} */
+        const said = [];
+        class Listening extends WebSocket {
+          constructor(address, protocols) {
+            super(address, protocols);
+            this.on("message", (data) => said.push(Buffer.from(data)));
+          }
+        }
+        await connected({ websocket: Listening }, async (client) => {
+          const channel = fresh("app/plain/");
+          const ends = [];
+          for (const event of ["connecting", "disconnected"]) client.on(event, ({ code }) => ends.push(code));
+          const heard = [];
+          (await subscribed(client, channel)).on("publication", ({ data }) => heard.push(read(data)));
+          const before = said.length;
+          await until(() => said.length > before, "a ping", PING_MS + 10_000);
+          assert.ok(said[before].length <= 2, `nothing else was said: ${said[before]}`);
+          // Who does not answer is let go within this time.
+          await new Promise((resolve) => setTimeout(resolve, PONG_MS));
+          await api("publish", { channel, data: "still here" });
+          await until(() => heard.includes("still here"), "a publication");
+          assert.deepEqual(ends, []);
+        });
+      });
+
       test("a connection that the back end closes stays closed", async () => {
         const user = `user-${fresh()}`;
         const client = connect(Client, server.base, { token: tokenOf(user) });
@@ -318,5 +356,38 @@ describe("an operator's channels", { concurrency: true }, () => {
         }
       });
     });
+  }
+});
+
+test("a page of a server that lets nobody in without a token is told so, and asks no more", async () => {
+  const place = await mkdtemp(path.join(tmpdir(), "lineside-"));
+  const strict = await startServer(place, `[token]\nhmac = "${SECRET}"\n`);
+  /** @type {string[]} */
+  const [tries, said] = [[], []];
+  class Socket extends WebSocket {
+    constructor(address) {
+      super(address);
+      tries.push("websocket");
+    }
+  }
+  class Source {
+    constructor() {
+      tries.push("events");
+    }
+    close() {}
+  }
+  globalThis.location = /** @type {any} */ (new URL(strict.base));
+  const onStatus = (/** @type {string} */ status) => said.push(status);
+  const events = new Events({ onChange: () => {}, onStatus, socket: /** @type {any} */ (Socket), source: /** @type {any} */ (Source) });
+  try {
+    events.follow(["app/x"]);
+    await until(() => said.includes("refused"), "a refusal");
+    await new Promise((resolve) => setTimeout(resolve, 3_000));
+    assert.deepEqual([tries, said], [["websocket"], ["connecting", "refused"]]);
+  } finally {
+    events.close();
+    delete globalThis.location;
+    await strict.stop();
+    await rm(place, { recursive: true });
   }
 });
