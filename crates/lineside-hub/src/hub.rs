@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use lineside_sync::{Clock, fanout, histogram};
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 
+use crate::kept::HeadStart;
 use crate::metrics::Counters;
 use crate::namespace::Namespaces;
 use crate::presence::Presence;
@@ -33,6 +34,8 @@ pub struct Hub {
     next_listener: AtomicU64,
     /// Held by whoever shrinks rooms; nobody waits for it.
     shrinking: Mutex<()>,
+    /// Whether `app/…` takes nothing any more; read for as long as something is published there.
+    sealed: RwLock<bool>,
 }
 
 impl Hub {
@@ -51,7 +54,7 @@ impl Hub {
             presence: Presence::new(config.present_max),
             config,
             source,
-            clock,
+            clock: Arc::new(HeadStart(clock)),
             rooms: papaya::HashMap::new(),
             groups: papaya::HashMap::new(),
             rng: Mutex::new(rng),
@@ -59,6 +62,7 @@ impl Hub {
             next_batch: AtomicU64::new(1),
             next_listener: AtomicU64::new(1),
             shrinking: Mutex::new(()),
+            sealed: RwLock::new(false),
         })
     }
 
@@ -128,8 +132,7 @@ impl Hub {
     /// node's byte limit. To be called about once a second; takes time for each living room.
     pub fn sweep(&self) {
         let now = self.clock.monotonic();
-        let groups: Vec<Arc<Interest>> = self.groups.pin().values().cloned().collect();
-        for group in groups {
+        for group in self.all_groups() {
             for room in group.all_rooms() {
                 room.trim(now, &self.config);
                 self.close_if_quiet(&group, &room);
@@ -149,7 +152,7 @@ impl Hub {
         self.counters.delivery_time.snapshot()
     }
 
-    /// The clock that it was given.
+    /// The clock that it was given; its monotonic time begins long before the process.
     pub fn clock(&self) -> &Arc<dyn Clock> {
         &self.clock
     }
@@ -179,6 +182,18 @@ impl Hub {
 
     pub(crate) fn presence(&self) -> &Presence {
         &self.presence
+    }
+
+    pub(crate) fn sealed(&self) -> &RwLock<bool> {
+        &self.sealed
+    }
+
+    pub(crate) fn all_rooms(&self) -> Vec<Arc<Room>> {
+        self.all_groups().iter().flat_map(|group| group.all_rooms()).collect()
+    }
+
+    fn all_groups(&self) -> Vec<Arc<Interest>> {
+        self.groups.pin().values().cloned().collect()
     }
 
     pub(crate) fn config(&self) -> &HubConfig {
@@ -247,8 +262,7 @@ impl Hub {
         }
         let Some(_only_one) = self.shrinking.try_lock() else { return };
         let enough = self.config.total_bytes - self.config.total_bytes / 8;
-        let groups: Vec<Arc<Interest>> = self.groups.pin().values().cloned().collect();
-        let rooms: Vec<Arc<Room>> = groups.iter().flat_map(|group| group.all_rooms()).collect();
+        let rooms = self.all_rooms();
         let mut by_size: BinaryHeap<(usize, RoomKey, usize)> =
             rooms.iter().enumerate().map(|(n, room)| (room.bytes(), room.key(), n)).collect();
         while held() > enough {

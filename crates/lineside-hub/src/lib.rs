@@ -11,6 +11,7 @@
 //! - [`Namespace`]: the channels that are the operator's own, `app/…`, which have no state but may keep a
 //!   [`History`]
 //! - [`Member`], [`Membership`]: who is in such a channel
+//! - [`KeptRoom`]: what a hub leaves to the one after it
 //! - [`Hub`]: all rooms of this node
 //! - [`bus`]: what several nodes say to each other, so that all have the same rooms
 //!
@@ -42,6 +43,7 @@ mod batch;
 mod namespace;
 mod presence;
 mod history;
+mod kept;
 mod session;
 mod audience;
 mod hub;
@@ -54,6 +56,7 @@ pub use channel::{BadChannel, Channel, decode_segment, encode_segment};
 pub use history::{History, HistoryError, HistoryRequest};
 pub use hub::Hub;
 pub use interest::Interest;
+pub use kept::{KeptPublication, KeptRoom, KeptRooms};
 pub use limits::{
     APP_DATA_BYTES_MAX, CHANNEL_BYTES_MAX, EXTRAS_BYTES_MAX, HISTORY_SIZE_MAX, HubConfig,
     SessionLimits,
@@ -68,5 +71,5 @@ pub use presence::{Member, Membership, PresenceError, PresencePage, PresenceStat
 pub(crate) use publication::Note;
 pub use publication::{Disconnect, Extras, FRAME_SLOTS, Payload, Publication};
 pub use room::{EncodedState, Room};
-pub use session::{Delivery, Ended, Session, SubscribeError, Subscribed};
+pub use session::{Delivery, Ended, Framing, Runs, Session, SubscribeError, Subscribed};
 pub use source::{ResolveError, RoomKey, State, StateSource};

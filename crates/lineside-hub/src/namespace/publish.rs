@@ -28,6 +28,9 @@ pub enum PublishError {
     /// The node holds as many rooms as it may; later there may be place.
     #[error("too many rooms on this node")]
     TooManyRooms,
+    /// The hub is [sealed](Hub::seal): what comes after it takes publications again.
+    #[error("this node is stopping")]
+    Stopping,
     /// Another channel has the same key; by chance, once in 2⁶⁴.
     #[error("another channel has the same key")]
     KeyTaken,
@@ -79,6 +82,10 @@ impl Batch<'_> {
         let namespace = self.hub().namespaces().of(channel).ok_or(PublishError::NotApp)?;
         if data.len() > APP_DATA_BYTES_MAX || extras.bytes() > EXTRAS_BYTES_MAX {
             return Err(PublishError::TooLarge);
+        }
+        let sealed = self.hub().sealed().read();
+        if *sealed {
+            return Err(PublishError::Stopping);
         }
         let keep = namespace.history.is_some();
         let key = self.hub().namespaces().key(channel).ok_or(PublishError::NotApp)?;

@@ -1,14 +1,16 @@
-//! What rooms without a state do besides: append at their own next offset, and tell what they keep.
+//! What rooms without a state do besides: append at their own next offset. And what every room can tell of its log,
+//! and take over from the process before.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use lineside_sync::ring::Cursor;
+use lineside_sync::ring::{Bounds, Cursor};
 
 use super::Room;
+use crate::limits::KEPT_LINGER;
 use crate::publication::Publication;
-use crate::{HubConfig, Note, Position};
+use crate::{HubConfig, KeptRoom, Note, Position};
 
 impl Room {
     /// Appends at the room's own next offset. Says whether it is the room's first change in this batch, and
@@ -33,12 +35,44 @@ impl Room {
     /// What its ring holds after an offset, oldest first, and where the room is. Takes time and an
     /// `Arc` for each.
     pub(crate) fn kept_after(&self, offset: u64) -> (Option<Position>, Vec<Arc<Publication>>) {
+        let (position, _, publications) = self.kept_from(offset);
+        (position, publications)
+    }
+
+    /// Where the room is, what its ring holds everything after, and what that is, oldest first.
+    pub(crate) fn all_kept(&self) -> (Option<Position>, u64, Vec<Arc<Publication>>) {
+        self.kept_from(0)
+    }
+
+    fn kept_from(&self, offset: u64) -> (Option<Position>, u64, Vec<Arc<Publication>>) {
         let mut entries = Vec::new();
         let log = self.log.lock();
-        let mut cursor = Cursor::at(offset.max(log.ring.floor()));
+        let floor = log.ring.floor();
+        let mut cursor = Cursor::at(offset.max(floor));
         let _whole = log.ring.take_after(&mut cursor, usize::MAX, &mut entries);
         let top = log.epoch.map(|epoch| Position { epoch, offset: log.ring.top() });
         drop(log);
-        (top, entries.into_iter().map(|entry| entry.item).collect())
+        (top, floor, entries.into_iter().map(|entry| entry.item).collect())
+    }
+
+    /// Takes over the log of its channel, which was taken `away` ago.
+    pub(crate) fn restore(
+        &self,
+        kept: KeptRoom,
+        away: Duration,
+        now: Duration,
+        config: &HubConfig,
+    ) {
+        self.change(|log| {
+            log.renew(Position { epoch: kept.epoch, offset: kept.floor });
+            for publication in kept.publications {
+                let publication = publication.into_publication(away, now);
+                log.ring.push(publication.offset, publication, Bounds::NONE);
+            }
+            // They are no batch of this process, whose readers all would have to be given it whole.
+            log.ring.start_batch();
+            log.trim(now, config);
+            log.quiet_since = now + KEPT_LINGER.saturating_sub(config.linger);
+        });
     }
 }

@@ -57,7 +57,9 @@ impl Client {
             Ok(_) => Ok(Reply { publish: Some(Empty {}), ..Reply::default() }),
             Err(PublishError::NotApp) => Err(&codes::PERMISSION_DENIED),
             Err(PublishError::TooLarge) => Err(&codes::LIMIT_EXCEEDED),
-            Err(PublishError::TooManyRooms) => Err(&codes::TOO_MANY_REQUESTS),
+            Err(PublishError::TooManyRooms | PublishError::Stopping) => {
+                Err(&codes::TOO_MANY_REQUESTS)
+            }
             Err(PublishError::KeyTaken) => Err(&codes::INTERNAL),
         }
     }

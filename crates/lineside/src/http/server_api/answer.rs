@@ -61,7 +61,7 @@ impl From<PublishError> for ApiError {
         match error {
             PublishError::NotApp => Self::not_app(),
             PublishError::TooLarge => Self::bad_request(error),
-            PublishError::TooManyRooms | PublishError::KeyTaken => {
+            PublishError::TooManyRooms | PublishError::KeyTaken | PublishError::Stopping => {
                 (&codes::TOO_MANY_REQUESTS).into()
             }
         }

@@ -1,0 +1,325 @@
+//! What one hub leaves to the next: clients that come back notice nothing, and what is too much goes from the old end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use lineside_hub::{
+    BadChannel, Channel, Delivery, Epoch, Extras, HistoryOptions, HistoryRequest, Hub, HubConfig,
+    KeptRooms, Listener, Member, Namespace, Position, PublishError, ResolveError, RoomKey, Session,
+    SessionLimits, State, StateSource,
+};
+use lineside_sync::{SimulatedClock, UnixMillis};
+use parking_lot::Mutex;
+use proptest::prelude::*;
+
+const EPOCH: Epoch = Epoch::from_bits(77);
+const ROUTES: u64 = 3;
+const CHANNELS: [&str; 6] = ["route/0", "route/1", "route/2", "app/x", "app/kept/x", "app/kept/y"];
+
+/// One network of a few routes, whose revision outlives its hub.
+#[derive(Default)]
+struct Network(Mutex<u64>);
+
+impl Network {
+    fn position(&self) -> Position {
+        Position { epoch: EPOCH, offset: *self.0.lock() }
+    }
+}
+
+impl StateSource for Network {
+    fn resolve(&self, channel: &Channel) -> Result<RoomKey, ResolveError> {
+        let mut segments = channel.segments();
+        match (segments.next().as_deref(), segments.next()) {
+            (Some("route"), Some(id)) => {
+                let id = id.parse().ok().filter(|id| *id < ROUTES);
+                id.map(|id| RoomKey { group: 1, kind: 5, id }).ok_or(ResolveError::UnknownFeed)
+            }
+            _ => Err(BadChannel::UnknownForm.into()),
+        }
+    }
+
+    fn sequence_name(&self, _: &Channel, _: RoomKey) -> String {
+        "city".to_owned()
+    }
+
+    fn position(&self, _: &Channel, _: RoomKey) -> Option<Position> {
+        Some(self.position())
+    }
+
+    fn read_state(&self, channel: &Channel, _: RoomKey) -> State {
+        let at = self.position();
+        State { position: Some(at), parts: vec![format!("{channel} at {at}").into()] }
+    }
+}
+
+struct Nobody;
+
+impl Listener for Nobody {
+    fn signal(&self) {}
+}
+
+/// One process after the other, with the same network.
+struct Process {
+    network: Arc<Network>,
+    clock: SimulatedClock,
+    hub: Arc<Hub>,
+}
+
+fn config() -> HubConfig {
+    let history = HistoryOptions { size: 3, ttl: Duration::from_secs(60) };
+    HubConfig {
+        ring_publications: 6,
+        linger: Duration::from_secs(10),
+        namespaces: vec![Namespace {
+            prefix: "app/kept/".into(),
+            history: Some(history),
+            ..Namespace::default()
+        }],
+        ..HubConfig::default()
+    }
+}
+
+impl Process {
+    fn first() -> Self {
+        let clock = SimulatedClock::new(UnixMillis(0));
+        clock.advance(Duration::from_secs(3_600));
+        Self::with(Arc::default(), clock, 1)
+    }
+
+    fn with(network: Arc<Network>, clock: SimulatedClock, seed: u64) -> Self {
+        let source: Arc<Network> = network.clone();
+        let hub = Hub::new(config(), source, Arc::new(clock.clone()), seed);
+        Self { network, clock, hub }
+    }
+
+    fn kept(&self, bytes_max: usize) -> KeptRooms {
+        self.hub.seal();
+        self.hub.kept_rooms(bytes_max, |_, _| true)
+    }
+
+    /// The process that starts `away` later, whose clock begins anew.
+    fn next(&self, kept: KeptRooms, away: Duration) -> Self {
+        let next = Self::with(self.network.clone(), SimulatedClock::new(UnixMillis(0)), 2);
+        for room in kept.rooms {
+            assert_eq!(next.hub.restore_room(room, away), Ok(true));
+        }
+        next.hub.continue_at(1, self.network.position());
+        next
+    }
+
+    fn session(&self) -> Session {
+        self.hub.session(Arc::new(Nobody), SessionLimits::default())
+    }
+
+    /// A change of a route: the state first, then the room, if it lives.
+    fn change(&self, route: u64) {
+        let at = {
+            let mut revision = self.network.0.lock();
+            *revision += 1;
+            Position { epoch: EPOCH, offset: *revision }
+        };
+        let mut batch = self.hub.batch();
+        batch.reach(1, at);
+        if let Some(room) = self.hub.find_room(RoomKey { group: 1, kind: 5, id: route }) {
+            batch.append(&room, Some(at), format!("change {}", at.offset).into());
+        }
+        batch.finish();
+    }
+
+    fn say(&self, channel: &str, text: &str, extras: Extras) -> Result<(), PublishError> {
+        self.hub.publish_app(&name(channel), Bytes::from(text.to_owned()), extras).map(drop)
+    }
+
+    /// All that a client gets which comes back to a channel with a position.
+    fn come_back(&self, channel: &str, from: Position) -> String {
+        let mut session = self.session();
+        let subscribed = session.subscribe(&name(channel), Some(from)).expect("subscribed");
+        format!("{subscribed:?}: {}", told(&mut session))
+    }
+}
+
+fn name(channel: &str) -> Channel {
+    Channel::parse(channel).expect("a channel")
+}
+
+fn told(session: &mut Session) -> String {
+    let mut told = Vec::new();
+    while let Some(delivery) = session.next_delivery() {
+        told.push(match delivery {
+            Delivery::State { state, part, gap, .. } => {
+                format!("state {:?} gap {gap}", state.parts()[part].data())
+            }
+            Delivery::Publication { epoch, publication, .. } => {
+                let (data, extras) = (publication.payload.data(), publication.extras());
+                format!("{epoch}:{} {data:?} {extras:?}", publication.offset)
+            }
+            other => format!("{other:?}"),
+        });
+    }
+    let held: Vec<String> =
+        session.held().map(|(name, position)| format!("{name}@{position}")).collect();
+    format!("{} held {}", told.join("; "), held.join(","))
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Change(u64),
+    Say(usize, u8),
+    Wait(u64),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        4 => (0..ROUTES).prop_map(Step::Change),
+        4 => (3..CHANNELS.len(), any::<u8>()).prop_map(|(channel, what)| Step::Say(channel, what)),
+        1 => (0..20_u64).prop_map(Step::Wait),
+    ];
+    proptest::collection::vec(step, 0..60)
+}
+
+proptest! {
+    /// Whatever happened before, and wherever a client is: what it gets from the second process is what the first one
+    /// would have given it.
+    #[test]
+    fn a_client_that_comes_back_notices_no_restart(steps in steps(), back in 0..12_u64) {
+        let first = Process::first();
+        let mut listening: Vec<Session> = CHANNELS.iter().map(|channel| {
+            let mut session = first.session();
+            session.subscribe(&name(channel), None).expect("subscribed");
+            session
+        }).collect();
+        for step in steps {
+            match step {
+                Step::Change(route) => first.change(route),
+                Step::Say(channel, what) => {
+                    let publisher = Member { client: "c".into(), ..Member::default() };
+                    let extras = Extras {
+                        publisher: (what % 3 == 0).then(|| Arc::new(publisher)),
+                        tags: vec![("tag".into(), what.to_string().into())],
+                        skip_history: what % 5 == 0,
+                    };
+                    first.say(CHANNELS[channel], &format!("said {what}"), extras)?;
+                }
+                Step::Wait(seconds) => {
+                    first.clock.advance(Duration::from_secs(seconds));
+                    first.hub.sweep();
+                }
+            }
+        }
+        let held: Vec<Option<Position>> = listening.iter_mut().map(|session| {
+            told(session);
+            session.held().next().map(|(_, position)| position)
+        }).collect();
+        let next = first.next(first.kept(usize::MAX), Duration::ZERO);
+        for (channel, held) in CHANNELS.iter().zip(held) {
+            let Some(held) = held else { continue };
+            let from = Position { offset: held.offset.saturating_sub(back), ..held };
+            prop_assert_eq!(next.come_back(channel, from), first.come_back(channel, from), "{}", channel);
+        }
+        let all = HistoryRequest { limit: 100, since: None, reverse: false };
+        let history = |hub: &Hub, channel| {
+            let told = hub.history(&name(channel), all).expect("a history");
+            let texts: Vec<Bytes> =
+                told.publications.iter().map(|it| it.payload.data().clone()).collect();
+            (told.position.offset, texts)
+        };
+        for channel in &CHANNELS[4..] {
+            prop_assert_eq!(history(&next.hub, channel), history(&first.hub, channel));
+        }
+    }
+}
+
+#[test]
+fn what_comes_after_a_restart_goes_on_where_the_process_before_ended() {
+    let first = Process::first();
+    let mut session = first.session();
+    session.subscribe(&name("route/1"), None).expect("subscribed");
+    told(&mut session);
+    first.change(1);
+    let from = first.network.position();
+    first.change(1);
+    let next = first.next(first.kept(usize::MAX), Duration::from_secs(5));
+    next.change(1);
+    let told = next.come_back("route/1", from);
+    assert!(told.contains("recovered: true") && told.contains("change 2"), "{told}");
+    assert!(told.contains("change 3") && !told.contains("state"), "{told}");
+}
+
+#[test]
+fn a_sealed_hub_publishes_nothing_more() {
+    let first = Process::first();
+    first.say("app/kept/x", "before", Extras::default()).expect("published");
+    let kept = first.kept(usize::MAX);
+    let after = first.say("app/kept/x", "after", Extras::default());
+    assert_eq!(after, Err(PublishError::Stopping));
+    assert_eq!(kept.rooms.len(), 1);
+    assert_eq!(kept.rooms[0].publications.len(), 1);
+    assert_eq!(first.kept(usize::MAX), kept);
+}
+
+#[test]
+fn where_there_is_no_place_the_newest_are_kept() {
+    let first = Process::first();
+    for second in 0..3 {
+        for channel in ["app/kept/x", "app/kept/y"] {
+            first.say(channel, &format!("second {second}"), Extras::default()).expect("published");
+        }
+        first.clock.advance(Duration::from_secs(1));
+    }
+    let kept = first.kept(2 * "second 2".len());
+    assert_eq!(kept.left_out, 4);
+    for room in &kept.rooms {
+        assert_eq!((room.floor, room.publications.len()), (2, 1), "{room:?}");
+    }
+    let epoch = kept.rooms[0].epoch;
+    let channel = kept.rooms[0].channel.to_string();
+    let next = first.next(kept, Duration::ZERO);
+    let back = |offset| next.come_back(&channel, Position { epoch, offset });
+    assert!(back(2).contains("recovered: true") && back(2).contains("second 2"), "{}", back(2));
+    assert!(back(1).contains("recovered: false"), "a hole would be silent: {}", back(1));
+}
+
+#[test]
+fn what_is_kept_grows_old_while_nothing_runs() {
+    let first = Process::first();
+    first.say("app/kept/x", "old", Extras::default()).expect("published");
+    first.clock.advance(Duration::from_secs(40));
+    first.say("app/kept/x", "new", Extras::default()).expect("published");
+    let next = first.next(first.kept(usize::MAX), Duration::from_secs(30));
+    let all = HistoryRequest { limit: 100, since: None, reverse: false };
+    let texts = |expected: &[&str]| {
+        let told = next.hub.history(&name("app/kept/x"), all).expect("a history");
+        let texts: Vec<&[u8]> = told.publications.iter().map(|it| &it.payload.data()[..]).collect();
+        let expected: Vec<&[u8]> = expected.iter().map(|text| text.as_bytes()).collect();
+        assert_eq!(texts, expected);
+        assert_eq!(told.position.offset, 2);
+    };
+    texts(&["new"]);
+    next.clock.advance(Duration::from_secs(31));
+    texts(&[]);
+}
+
+#[test]
+fn a_room_waits_for_the_clients_of_the_process_before() {
+    let first = Process::first();
+    first.session().subscribe(&name("route/1"), None).expect("subscribed");
+    first.change(1);
+    let next = first.next(first.kept(usize::MAX), Duration::ZERO);
+    for (seconds, rooms) in [(100, 1), (31, 0)] {
+        next.clock.advance(Duration::from_secs(seconds));
+        next.hub.sweep();
+        assert_eq!(next.hub.metrics().rooms, rooms, "after {seconds} s more");
+    }
+}
+
+#[test]
+fn who_listens_beside_a_channel_is_not_kept() {
+    let first = Process::first();
+    let mut session = first.session();
+    session.subscribe(&name("app/x"), None).expect("subscribed");
+    session.subscribe_user("someone").expect("subscribed");
+    let kept = first.kept(usize::MAX);
+    let names: Vec<&str> = kept.rooms.iter().map(|room| room.channel.as_str()).collect();
+    assert_eq!(names, ["app/x"]);
+}
