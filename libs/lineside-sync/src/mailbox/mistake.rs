@@ -19,6 +19,12 @@ pub(super) enum Mistake {
     LeaveSlotsOpen,
     /// What the slots held is not moved when they are closed.
     ForgetTheSlots,
+    /// A message that there was no room for counts as one that nothing was in the way of.
+    RefusalsUncounted,
+    /// What there is no room for of a list is not left with the sender.
+    ForgetTheRest,
+    /// A receiver that goes leaves the mailbox open.
+    AbandonOpen,
     /// The lock is given back without saying what happened under it.
     UnlockRelaxed,
 }

@@ -395,42 +395,89 @@ fn a_close_that_leaves_slots_open_would_be_noticed() {
     finds_a_fault(|| closed_while_sending(true, Some(Mistake::LeaveSlotsOpen)));
 }
 
+/// The receiver goes while a sender sends. The sender stays, and with it the queues: what is in them would be, too.
+fn receiver_goes(mistake: Option<Mistake>) {
+    let (sender, receiver) = mailbox(QUIET, mistake);
+    receiver.shared().open_now();
+    let message = Arc::new(());
+    let mine = Arc::clone(&message);
+    let thread = thread::spawn(move || {
+        let sent = [(); 2].map(|()| sender.try_send(Arc::clone(&mine)).is_ok());
+        assert_ne!(sent, [false, true], "accepted after a refusal");
+        sender
+    });
+    drop(receiver);
+    let sender = thread.join().unwrap();
+    assert_eq!(Arc::strong_count(&message), 1);
+    assert!(matches!(sender.try_send(message), Err(TrySendError::Closed(_))));
+}
+
 #[test]
 fn a_receiver_that_goes_drops_each_message_once() {
-    explore(|| {
-        let (sender, receiver) = mailbox(QUIET, None);
-        receiver.shared().open_now();
-        let message = Arc::new(());
-        let mine = Arc::clone(&message);
-        let thread = thread::spawn(move || match sender.try_send(Arc::clone(&mine)) {
-            Ok(()) => sender.try_send(mine).is_ok(),
-            Err(refused) => {
-                assert!(matches!(refused, TrySendError::Closed(_)));
-                sender.try_send(mine).is_ok()
-            }
-        });
-        drop(receiver);
-        thread.join().unwrap();
-        assert_eq!(Arc::strong_count(&message), 1);
-    });
+    explore(|| receiver_goes(None));
+}
+
+#[test]
+fn a_mailbox_left_open_by_its_receiver_would_be_noticed() {
+    finds_a_fault(|| receiver_goes(Some(Mistake::AbandonOpen)));
 }
 
 /// Several messages under one lock, more than fit.
+fn list_is_sent(mistake: Option<Mistake>) {
+    let options = Options { credits: 2, slot_credits: 2, ..QUIET };
+    let (sender, mut receiver) = mailbox(options, mistake);
+    let other = sender.clone();
+    let thread = thread::spawn(move || {
+        let mut messages = VecDeque::from([(0, 0), (0, 1), (0, 2)]);
+        assert_eq!(sender.try_send_all(&mut messages), Err(TrySendError::Full(())));
+        assert_eq!(messages, [(0, 2)]);
+        while sender.try_send_all(&mut messages) == Err(TrySendError::Full(())) {
+            thread::yield_now();
+        }
+    });
+    other.shared().open_now();
+    drop(other);
+    assert_in_order(&receive_all(&mut receiver), [3, 0]);
+    thread.join().unwrap();
+}
+
 #[test]
 fn a_list_is_sent_in_order_and_up_to_the_credits() {
-    explore(|| {
-        let (sender, mut receiver) =
-            mailbox(Options { credits: 2, slot_credits: 2, ..QUIET }, None);
-        let other = sender.clone();
-        let thread = thread::spawn(move || {
-            let mut messages = VecDeque::from([(0, 0), (0, 1), (0, 2)]);
-            while sender.try_send_all(&mut messages) == Err(TrySendError::Full(())) {
-                thread::yield_now();
+    explore(|| list_is_sent(None));
+}
+
+#[test]
+fn the_rest_of_a_list_forgotten_would_be_noticed() {
+    finds_a_fault(|| list_is_sent(Some(Mistake::ForgetTheRest)));
+}
+
+/// Room for one message, and two senders that each have one: whoever is refused is given a slot, although nobody
+/// receives.
+fn refused_for_want_of_room(mistake: Option<Mistake>) {
+    let options = Options { credits: 1, contended_weight: 1, parallel_from: 1, ..QUIET };
+    let (sender, mut receiver) = mailbox(options, mistake);
+    let other = sender.clone();
+    let threads = [(0_u8, sender), (1, other)].map(|(number, sender)| {
+        thread::spawn(move || {
+            if sender.try_send((number, 0)).is_err() {
+                sender.try_send((number, 0)).unwrap();
             }
-        });
-        other.shared().open_now();
-        drop(other);
-        assert_in_order(&receive_all(&mut receiver), [3, 0]);
-        thread.join().unwrap();
+            // Only several senders have slots: it stays until the other is done.
+            sender
+        })
     });
+    let senders = threads.map(|thread| thread.join().unwrap());
+    assert!(receiver.is_parallel());
+    drop(senders);
+    assert_in_order(&receive_all(&mut receiver), [1, 1]);
+}
+
+#[test]
+fn who_is_refused_is_given_a_slot() {
+    explore(|| refused_for_want_of_room(None));
+}
+
+#[test]
+fn refusals_that_do_not_count_would_be_noticed() {
+    finds_a_fault(|| refused_for_want_of_room(Some(Mistake::RefusalsUncounted)));
 }

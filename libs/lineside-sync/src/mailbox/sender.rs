@@ -5,6 +5,7 @@ use std::{collections::VecDeque, fmt};
 use super::{
     error::{SendError, TrySendError},
     lock::Patience,
+    mistake::Mistake,
     shared::Shared,
 };
 use crate::primitive::Arc;
@@ -69,6 +70,9 @@ impl<T> Sender<T> {
             match room < messages.len() {
                 true => queue.extend(messages.drain(..room)),
                 false => queue.append(messages),
+            }
+            if self.shared.mistakes.make(Mistake::ForgetTheRest) {
+                messages.clear();
             }
         })?;
         if messages.is_empty() { Ok(()) } else { Err(TrySendError::Full(())) }

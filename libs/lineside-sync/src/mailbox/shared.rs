@@ -153,7 +153,9 @@ impl<T> Shared<T> {
             let n_before = single.queue.len();
             fill(&mut single.queue, self.options.credits);
             // Senders compete for the lock, and for room: whoever floods a slot leaves the others theirs.
-            let is_free = was_free && single.queue.len() > n_before;
+            let is_refused =
+                single.queue.len() == n_before && !self.mistakes.make(Mistake::RefusalsUncounted);
+            let is_free = was_free && !is_refused;
             let contention = match is_free {
                 true => single.contention.saturating_sub(1),
                 false => single.contention.saturating_add(self.options.contended_weight),
@@ -249,7 +251,7 @@ impl<T> Shared<T> {
     /// The receiver goes: takes no more, and hands over what was accepted and who waited.
     pub(super) fn abandon(&self) -> (VecDeque<T>, Waiting) {
         let mut single = self.single.lock();
-        single.is_closed = true;
+        single.is_closed = !self.mistakes.make(Mistake::AbandonOpen);
         self.close_slots(&mut single);
         let waiting = mem::replace(&mut single.waiting, Waiting::Nobody);
         (mem::take(&mut single.queue), waiting)
