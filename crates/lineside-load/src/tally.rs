@@ -172,7 +172,9 @@ impl Tally {
     ) -> Effect {
         let Some(index) = self.find(name) else { return Effect::Unknown };
         if let Some((part, parts)) = data.state {
-            return self.state(session, index, offset.filter(|_| part == parts), data.gap);
+            // A message leaves out an offset of 0: the server has never had anything of the feed.
+            let complete_at = (part == parts).then_some(offset.unwrap_or(0));
+            return self.state(session, index, complete_at, data.gap);
         }
         let sent = match data.ours {
             Some((_, sent)) => Some(sent),
@@ -375,6 +377,20 @@ mod tests {
         assert_eq!((report.sessions, report.missing, report.duplicates), (2, 1, 1));
         let last = report.publications.last().expect("three were seen");
         assert_eq!((last.offset, last.sessions, last.first, last.last), (30, 2, 2_000, 5_000));
+    }
+
+    #[test]
+    fn a_state_of_nothing_yet_has_no_offset_and_is_whole_all_the_same() {
+        let mut tally = tally(&["feed/city"], 1);
+        let first = Data { state: Some((1, 2)), ..STATE };
+        assert_eq!(tally.deliver(0, b"feed/city", None, first, 1), Effect::StatePart);
+        let last = Data { state: Some((2, 2)), ..STATE };
+        assert_eq!(tally.deliver(0, b"feed/city", None, last, 1), Effect::Ready);
+        tally.begin_measuring();
+        tally.deliver(0, b"feed/city", Some(1), own(1), 2);
+        tally.cut();
+        let report = &tally.finish(|_| true)[0];
+        assert_eq!((report.from, report.cut, report.missing), (0, 1, 0));
     }
 
     #[test]

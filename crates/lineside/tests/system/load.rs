@@ -1,10 +1,11 @@
 //! `lineside load`, as an operator runs it against a demo.
 
+use std::net::TcpListener;
 use std::process::Output;
 
 use serde_json::Value;
 
-use crate::support::process::lineside;
+use crate::support::process::{ServerProcess, lineside};
 use crate::support::shared_demo;
 
 #[track_caller]
@@ -66,6 +67,30 @@ fn several_processes_are_merged() {
     assert_eq!(deliveries["missing"], 0);
     let publications = deliveries["publications"].as_u64().unwrap();
     assert!(publications >= 1 && deliveries["deliveries"].as_u64().unwrap() >= 30 * publications);
+}
+
+#[test]
+fn who_listens_to_a_feed_before_its_first_poll_is_there_all_the_same() {
+    // It takes connections and says nothing.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("lineside.toml");
+    let text = format!(
+        "[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"0s\"\n\
+         [[feed]]\nid = \"mute\"\nformat = \"gtfs-rt\"\nurl = \"http://{}/\"\ntimeout = \"60s\"\n",
+        silent.local_addr().unwrap()
+    );
+    std::fs::write(&config, text).unwrap();
+    let server = ServerProcess::start(&["serve", "--config", config.to_str().unwrap()]);
+    for way in [
+        &["--transport", "websocket"][..],
+        &["--transport", "websocket", "--format", "protobuf"],
+        &["--transport", "sse"],
+    ] {
+        let usual = ["--sessions", "5", "--channel", "feed/mute", "--duration", "100ms"];
+        let said = check(&[&[server.url.as_str()], &usual[..], way].concat(), 0);
+        assert!(said.contains("5 sessions are there"), "{said}");
+    }
 }
 
 #[test]

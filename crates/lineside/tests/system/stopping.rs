@@ -50,6 +50,15 @@ async fn a_connection_too_many_is_told_so_at_once() {
     taken.clear();
     tokio::time::sleep(Duration::from_millis(300)).await;
     assert_eq!(get(&format!("{}/healthz", server.url)).await.status(), 200);
+    // What it counts is what was refused, by the limit that was met.
+    let metrics = get(&format!("{}/metrics", server.url)).await.text().await.unwrap();
+    let refused = |reason| {
+        let name = format!("lineside_http_refused_total{{reason=\"{reason}\"}} ");
+        let line = metrics.lines().find_map(|line| line.strip_prefix(&name));
+        line.unwrap_or_else(|| panic!("no {name}in\n{metrics}")).parse::<u64>().unwrap()
+    };
+    assert!(refused("connections") >= 1);
+    assert_eq!(refused("address"), 0);
     assert!(server.stop("-TERM").0.success());
 }
 
