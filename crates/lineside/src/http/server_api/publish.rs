@@ -57,54 +57,7 @@ impl Published {
     }
 }
 
-#[derive(Deserialize, ToSchema)]
-struct PublishCall {
-    /// The channel.
-    channel: String,
-    /// Any JSON.
-    #[schema(value_type = Option<Object>)]
-    data: Option<Box<RawValue>>,
-    /// JSON in base 64, instead of `data`.
-    b64data: Option<String>,
-    /// Deliver it, but keep it out of the channel's history.
-    #[serde(default)]
-    skip_history: bool,
-    /// Names and values for subscribers, at most 64.
-    #[serde(default)]
-    tags: BTreeMap<String, String>,
-    /// With the same key within five minutes nothing is published again.
-    #[serde(default)]
-    idempotency_key: String,
-    /// Not offered: publications are never compared with the last one's version.
-    #[serde(default)]
-    version: u64,
-}
-
-#[derive(Deserialize, ToSchema)]
-struct BroadcastCall {
-    /// The channels, at most 1,000.
-    channels: Vec<String>,
-    /// Any JSON.
-    #[schema(value_type = Option<Object>)]
-    data: Option<Box<RawValue>>,
-    /// JSON in base 64, instead of `data`.
-    b64data: Option<String>,
-    /// Deliver it, but keep it out of the channel's history.
-    #[serde(default)]
-    skip_history: bool,
-    /// Names and values for subscribers, at most 64.
-    #[serde(default)]
-    tags: BTreeMap<String, String>,
-    /// With the same key within five minutes nothing is published again.
-    #[serde(default)]
-    idempotency_key: String,
-    /// Not offered: publications are never compared with the last one's version.
-    #[serde(default)]
-    version: u64,
-}
-
-/// What is published, as it was asked for. Not a part of the calls themselves: a flattened part is read by way
-/// of values, which keep neither the order of keys nor all digits of a number.
+/// What is published, as it was asked for.
 struct Content {
     data: Option<Box<RawValue>>,
     b64data: Option<String>,
@@ -114,19 +67,52 @@ struct Content {
     version: u64,
 }
 
-impl PublishCall {
-    fn apart(self) -> (String, Content) {
-        let Self { channel, data, b64data, skip_history, tags, idempotency_key, version } = self;
-        (channel, Content { data, b64data, skip_history, tags, idempotency_key, version })
-    }
+// A call that says where to, and what. The content is written out in each, because a flattened part would be read by way
+// of values, which keep neither the order of keys nor all digits of a number.
+macro_rules! call_with_content {
+    ($call:ident, $(#[$about:meta])* $to:ident: $type:ty) => {
+        #[derive(Deserialize, ToSchema)]
+        struct $call {
+            $(#[$about])*
+            $to: $type,
+            /// Any JSON.
+            #[schema(value_type = Option<Object>)]
+            data: Option<Box<RawValue>>,
+            /// JSON in base 64, instead of `data`.
+            b64data: Option<String>,
+            /// Deliver it, but keep it out of the channel's history.
+            #[serde(default)]
+            skip_history: bool,
+            /// Names and values for subscribers, at most 64.
+            #[serde(default)]
+            tags: BTreeMap<String, String>,
+            /// With the same key within five minutes nothing is published again.
+            #[serde(default)]
+            idempotency_key: String,
+            /// Not offered: publications are never compared with the last one's version.
+            #[serde(default)]
+            version: u64,
+        }
+
+        impl $call {
+            fn apart(self) -> ($type, Content) {
+                let Self { data, b64data, skip_history, tags, idempotency_key, version, .. } = self;
+                let content = Content { data, b64data, skip_history, tags, idempotency_key, version };
+                (self.$to, content)
+            }
+        }
+    };
 }
 
-impl BroadcastCall {
-    fn apart(self) -> (Vec<String>, Content) {
-        let Self { channels, data, b64data, skip_history, tags, idempotency_key, version } = self;
-        (channels, Content { data, b64data, skip_history, tags, idempotency_key, version })
-    }
-}
+call_with_content!(PublishCall,
+    /// The channel.
+    channel: String
+);
+
+call_with_content!(BroadcastCall,
+    /// The channels, at most 1,000.
+    channels: Vec<String>
+);
 
 /// Where something was published.
 #[derive(Debug, Clone, Default, Serialize, ToSchema)]
