@@ -46,8 +46,8 @@ pub(crate) struct Sessions {
     pub(crate) proxies: Proxies,
 }
 
-/// Serves `router` on `listener`, and hands sessions to the partitions, until `shutdown` closes; then requests under way get a moment to
-/// end, and the rest is dropped.
+/// Serves `router` on `listener`, and hands sessions to the partitions, until `shutdown` closes; then requests under way
+/// get a moment to end, and the rest is dropped.
 pub(crate) async fn serve(
     listener: TcpListener,
     router: Router,
