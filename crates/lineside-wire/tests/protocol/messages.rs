@@ -342,3 +342,18 @@ fn a_subscription_by_the_server_has_a_result_also_where_that_says_nothing() {
     // The map's entry (field 6): its key (1), and its value (2), which is empty and there.
     assert_eq!(connect.encode_to_vec(), [0x32, 5, 0x0a, 1, b'a', 0x12, 0]);
 }
+
+#[test]
+fn a_token_is_never_printed() {
+    let token = || "eyJhbGciOiJIUzI1NiJ9.e30.c2lnbmF0dXJl".to_owned();
+    let requests = [
+        Request::Connect(ConnectRequest { token: token(), ..ConnectRequest::default() }),
+        Request::Subscribe(SubscribeRequest { token: token(), ..SubscribeRequest::default() }),
+        Request::Refresh(RefreshRequest { token: token() }),
+        Request::SubRefresh(SubRefreshRequest { token: token(), ..SubRefreshRequest::default() }),
+    ];
+    for request in requests {
+        let printed = format!("{:?}", Command { id: 1, request });
+        assert!(printed.contains("token: hidden") && !printed.contains("eyJ"), "{printed}");
+    }
+}

@@ -1,6 +1,9 @@
 //! What clients send. Fields without a value are left out of the JSON form, as they are of the protobuf form.
+//!
+//! Tokens are shown to nobody: whoever has one is taken for its user.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -58,6 +61,7 @@ pub(in crate::centrifuge) struct CommandMessage {
 
 /// A client says who it is.
 #[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize)]
+#[prost(skip_debug)]
 #[serde(default)]
 pub struct ConnectRequest {
     /// Who it is; empty for nobody in particular.
@@ -98,6 +102,7 @@ pub struct Resume {
 
 /// A client wants to listen to a channel.
 #[derive(Clone, PartialEq, Eq, prost::Message, Serialize, Deserialize)]
+#[prost(skip_debug)]
 #[serde(default)]
 pub struct SubscribeRequest {
     /// Which.
@@ -185,6 +190,7 @@ pub struct StreamPosition {
 
 /// A client has a new token.
 #[derive(Clone, PartialEq, Eq, prost::Message, Serialize, Deserialize)]
+#[prost(skip_debug)]
 #[serde(default)]
 pub struct RefreshRequest {
     /// The token.
@@ -194,6 +200,7 @@ pub struct RefreshRequest {
 
 /// A client has a new token for a channel.
 #[derive(Clone, PartialEq, Eq, prost::Message, Serialize, Deserialize)]
+#[prost(skip_debug)]
 #[serde(default)]
 pub struct SubRefreshRequest {
     /// The channel.
@@ -202,4 +209,55 @@ pub struct SubRefreshRequest {
     /// The token.
     #[prost(string, tag = "2")]
     pub token: String,
+}
+
+/// Stands for a token where a request is printed.
+struct Hidden<'a>(&'a str);
+
+impl fmt::Debug for Hidden<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_empty() { "none" } else { "hidden" })
+    }
+}
+
+impl fmt::Debug for ConnectRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { token, subs, name, version } = self;
+        f.debug_struct("ConnectRequest")
+            .field("token", &Hidden(token))
+            .field("subs", subs)
+            .field("name", name)
+            .field("version", version)
+            .finish()
+    }
+}
+
+impl fmt::Debug for SubscribeRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { channel, token, recover, epoch, offset, join_leave } = self;
+        f.debug_struct("SubscribeRequest")
+            .field("channel", channel)
+            .field("token", &Hidden(token))
+            .field("recover", recover)
+            .field("epoch", epoch)
+            .field("offset", offset)
+            .field("join_leave", join_leave)
+            .finish()
+    }
+}
+
+impl fmt::Debug for RefreshRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RefreshRequest").field("token", &Hidden(&self.token)).finish()
+    }
+}
+
+impl fmt::Debug for SubRefreshRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { channel, token } = self;
+        f.debug_struct("SubRefreshRequest")
+            .field("channel", channel)
+            .field("token", &Hidden(token))
+            .finish()
+    }
 }
