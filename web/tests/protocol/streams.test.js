@@ -72,16 +72,16 @@ describe("a city's channels", { concurrency: 3 }, () => {
           subscription.subscribe();
           await subscription.ready(10_000);
           // A page has 64 KiB at most, which may be one publication: it is asked on from the last.
-        const offsets = [];
-        let since;
-        await until(async () => {
-          const { epoch, publications } = await subscription.history({ limit: 10, since });
-          offsets.push(...publications.map(({ offset }) => offset));
-          if (offsets.length > 0) since = { epoch, offset: offsets.at(-1) };
-          return offsets.length > 4;
-        }, "a history");
-        assert.deepEqual(offsets, Array.from(offsets, (_, at) => offsets[0] + at));
-        const newest = await subscription.history({ limit: 1, reverse: true });
+          const offsets = [];
+          let since;
+          await until(async () => {
+            const { epoch, publications } = await subscription.history({ limit: 10, since });
+            offsets.push(...publications.map(({ offset }) => offset));
+            if (offsets.length > 0) since = { epoch, offset: offsets.at(-1) };
+            return offsets.length > 4;
+          }, "a history");
+          assert.deepEqual(offsets, Array.from(offsets, (_, at) => offsets[0] + at));
+          const newest = await subscription.history({ limit: 1, reverse: true });
           assert.ok(newest.publications[0].offset >= offsets.at(-1));
         });
       });
