@@ -13,7 +13,7 @@ import { openLine } from "./line.js";
 const KEY = "the key of a back end";
 /** What a channel's log may hold in any case. */
 const LOG_BYTES = 1 << 20;
-const CITY = "feed/city-vehicles";
+const [CITY, FLOOD] = ["feed/city-vehicles", "app/flood"];
 const config = (/** @type {string} */ demo) => `
 [limits]
 room_bytes = ${LOG_BYTES}
@@ -30,60 +30,47 @@ const [FILLING_BYTES, FILLINGS_MAX] = [140_000, 600];
 /** How often one of them is looked after. */
 const LOOKS_MAX = 4_000;
 
-/** @type {{base: string, stop: () => Promise<void>}[]} */
-const running = [];
-/** @type {string} */
-let folder;
-/** @type {string} */
-let base;
+/** @type {Awaited<ReturnType<typeof startDemo>>} */
+let demo;
+before(async () => (demo = await startDemo(["--vehicles", "600"])));
+after(() => demo?.stop());
 
-before(async () => {
-  folder = await mkdtemp(path.join(tmpdir(), "lineside-"));
-  running.push(await startDemo(["--vehicles", "600"]));
-  running.push(await startServer(folder, config(running[0].base), "/proxy/city-vehicles"));
-  base = running[1].base;
-});
-after(async () => {
-  for (const { stop } of running.reverse()) await stop();
-  await rm(folder, { recursive: true });
-});
-
-/** A metric of the server. @param {string} name */
-async function metric(name) {
+/** A metric of a server. @param {string} base @param {string} name */
+async function metric(base, name) {
   const text = await (await fetch(`${base}/metrics`)).text();
   const line = text.split("\n").find((line) => line.startsWith(`${name} `));
   assert.ok(line, `no ${name}`);
   return Number(line.slice(name.length));
 }
 
-/** @param {string} body */
-async function publish(body) {
+/** @param {string} base @param {string} body */
+async function publish(base, body) {
   const reply = await fetch(`${base}/api/publish`, { method: "POST", headers: { "x-api-key": KEY }, body });
   assert.equal((await reply.json()).error, undefined);
 }
 
-/** Publishes until the connection that alone listens there takes no more. @param {string} channel @param {boolean} more on until the log has run over */
-async function fill(channel, more) {
-  const before = await metric("lineside_wire_blocked_total");
-  const isBlocked = async () => (await metric("lineside_wire_blocked_total")) > before;
+/** Publishes until the connection that alone listens there takes no more. @param {string} base @param {string} channel @param {boolean} more on until the log has run over */
+async function fill(base, channel, more) {
+  const before = await metric(base, "lineside_wire_blocked_total");
+  const isBlocked = async () => (await metric(base, "lineside_wire_blocked_total")) > before;
   // At random, so that it is as long compressed.
   const body = JSON.stringify({ channel, data: randomBytes(FILLING_BYTES).toString("base64") });
   for (let sent = 0; !(await isBlocked()); sent += 1) {
     assert.ok(sent < FILLINGS_MAX, "sockets take without end");
-    const delivered = await metric("lineside_wire_deliveries_total");
-    await publish(body);
+    const delivered = await metric(base, "lineside_wire_deliveries_total");
+    await publish(base, body);
     // Each on its way before the next, so that the log does not run over before sockets do.
-    const isOnItsWay = async () => (await isBlocked()) || (await metric("lineside_wire_deliveries_total")) > delivered;
+    const isOnItsWay = async () => (await isBlocked()) || (await metric(base, "lineside_wire_deliveries_total")) > delivered;
     for (let looks = 0; !(await isOnItsWay()); looks += 1) {
       assert.ok(looks < LOOKS_MAX, "a publication does not set out");
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
   }
-  for (let beyond = 0; more && beyond < 2 * LOG_BYTES; beyond += FILLING_BYTES) await publish(body);
+  for (let beyond = 0; more && beyond < 2 * LOG_BYTES; beyond += FILLING_BYTES) await publish(base, body);
 }
 
-/** Waits until the log of the city's vehicles begins later than it now ends. */
-async function overtaken() {
+/** Waits until the log of the city's vehicles begins later than it now ends. @param {string} base */
+async function overtaken(base) {
   const client = connect(CLIENTS[0].Client, base);
   client.connect();
   try {
@@ -98,21 +85,22 @@ async function overtaken() {
   }
 }
 
-// One after another: whose socket is full is only known of the server as a whole.
-describe("a reader that is overtaken", () => {
+describe("a reader that is overtaken", { concurrency: true }, () => {
   for (const { name, follow, isWebSocket } of TRANSPORTS) {
+    // A server each: whose socket is full is only known of a server as a whole.
     test(`over ${name}: it is given the state, marked, and goes on over the same connection`, async () => {
-      const flood = `app/flood/${name.replaceAll(/\W/g, "")}`;
-      const line = await openLine(base);
-      const follower = follow(line.base, [CITY, flood], {});
+      const folder = await mkdtemp(path.join(tmpdir(), "lineside-"));
+      const server = await startServer(folder, config(demo.base), "/proxy/city-vehicles");
+      const line = await openLine(server.base);
+      const follower = follow(line.base, [CITY, FLOOD], {});
       try {
         await until(() => changes(follower).length > 0, "a state and changes");
         if (isWebSocket) await until(() => follower.opened.length === 2, "both subscriptions");
         const before = follower.heard.length;
         line.hold();
         // A stream of events would end with its channel that has no state.
-        await fill(flood, isWebSocket);
-        await overtaken();
+        await fill(server.base, FLOOD, isWebSocket);
+        await overtaken(server.base);
         line.release();
         const again = () => states(follower, before).filter(({ channel }) => channel === CITY);
         await until(() => again().length > 0, "a state in place of what was missed");
@@ -120,13 +108,15 @@ describe("a reader that is overtaken", () => {
         assert.deepEqual([data.state.part, data.gap], [1, true]);
         const from = follower.heard.length;
         await until(() => changes(follower, from).some(({ channel }) => channel === CITY), "changes after it");
-        await holdsWhatTheServerHolds(base, follower, CITY);
+        await holdsWhatTheServerHolds(server.base, follower, CITY);
         assert.deepEqual([follower.ends, again().filter(({ data }) => data.state.part === 1).length], [[], 1]);
         // A channel without a state ends instead, and over a WebSocket the client asks for it again.
-        if (isWebSocket) await until(() => follower.opened.some(({ channel }, at) => channel === flood && at > 1), "the flood again");
+        if (isWebSocket) await until(() => follower.opened.some(({ channel }, at) => channel === FLOOD && at > 1), "the flood again");
       } finally {
         follower.close();
         line.close();
+        await server.stop();
+        await rm(folder, { recursive: true });
       }
     });
   }
