@@ -42,7 +42,7 @@ impl Deflater {
     /// so that the same compressed bytes go out with different surroundings.
     ///
     /// [`stored`]: write_stored
-    pub fn deflate_middle(&mut self, middle: &[u8]) -> Bytes {
+    pub(crate) fn deflate_middle(&mut self, middle: &[u8]) -> Bytes {
         Bytes::copy_from_slice(self.flush(middle))
     }
 
@@ -74,7 +74,7 @@ impl fmt::Debug for Deflater {
 
 /// Writes bytes into a compressed message as they are. To be followed by compressed or stored bytes, and in the end
 /// by [`end_stored`].
-pub fn write_stored(into: &mut BytesMut, bytes: &[u8]) {
+pub(crate) fn write_stored(into: &mut BytesMut, bytes: &[u8]) {
     for block in bytes.chunks(STORED_BYTES_MAX) {
         let length = block.len() as u16;
         into.put_u8(0);
@@ -85,7 +85,7 @@ pub fn write_stored(into: &mut BytesMut, bytes: &[u8]) {
 }
 
 /// Ends a compressed message after stored bytes: an empty stored block, of which the last four bytes are left out.
-pub fn end_stored(into: &mut BytesMut) {
+pub(crate) fn end_stored(into: &mut BytesMut) {
     into.put_u8(0);
 }
 

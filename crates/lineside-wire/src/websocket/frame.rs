@@ -118,7 +118,7 @@ pub fn close(code: u16, reason: &str) -> Bytes {
 }
 
 /// What a close frame carries.
-pub fn close_payload(code: u16, reason: &str) -> Bytes {
+fn close_payload(code: u16, reason: &str) -> Bytes {
     let end = reason.floor_char_boundary(CONTROL_BYTES_MAX - 2);
     let mut payload = BytesMut::with_capacity(2 + end);
     payload.put_u16(code);

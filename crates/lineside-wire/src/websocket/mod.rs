@@ -13,8 +13,10 @@ pub mod frame;
 pub mod handshake;
 mod reader;
 
-pub use self::deflate::{Deflater, Inflater, end_stored, write_stored};
+pub use self::deflate::{Deflater, Inflater};
 pub use self::reader::{Event, ReadError, Reader};
+
+pub(crate) use self::deflate::{end_stored, write_stored};
 
 /// Largest message that is read from a client, in bytes, compressed and inflated alike.
 pub const MESSAGE_BYTES_MAX: usize = 256 << 10;
