@@ -71,6 +71,11 @@ impl Dataset {
         }
     }
 
+    /// Whether it was decoded from the bytes with this hash.
+    pub(crate) fn is_of(&self, hash: u128) -> bool {
+        self.version == format_smolstr!("{hash:032x}")
+    }
+
     /// The dataset as a record of its network.
     pub(crate) fn record(&self) -> Record {
         let body = DatasetRecord {

@@ -80,6 +80,13 @@ impl Feed {
         self.tried.load(Ordering::Acquire)
     }
 
+    /// Whether it has good bytes of real time and nothing of them is served.
+    pub(crate) fn is_empty_message(&self) -> bool {
+        let status = self.status.load();
+        let is_message = status.format == Some(Format::GtfsRt) && status.entities == 0;
+        is_message && self.snapshot.load().is_some()
+    }
+
     pub(crate) fn shared_config(&self) -> &SharedConfig {
         &self.config
     }

@@ -1,6 +1,13 @@
 //! All of it running: the catalog's feeds, their networks, the hub that their changes go to.
 
-use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
+mod restart;
+
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use lineside_hub::{
     Channel, Epoch, Hub, HubConfig, Position, ResolveError, RoomKey, State, StateSource,
@@ -14,12 +21,16 @@ use crate::{
     config::{FeedConfig, FeedId},
     feed::Feed,
     fetch::client,
+    kept::Kept,
     limits::{LOADS_AT_ONCE, READY_AFTER, SEARCH_LIMIT_MAX},
     network::{Network, NetworkQueue, NetworkWriter, run},
     poll::{Poller, Shared},
     search::{CatalogHit, StopHit, StopQuery, catalog, stops},
     stages::{Stage, StageTimes},
 };
+
+pub use self::restart::KeptNetworks;
+use self::restart::Restart;
 
 /// What an [`Ingest`] starts from.
 #[derive(Debug)]
@@ -48,6 +59,8 @@ pub struct Ingest {
     started: Duration,
     stop: CancellationToken,
     tasks: TaskTracker,
+    /// The networks' writers, once they have ended; in the order of the networks.
+    ended: Vec<Arc<OnceLock<NetworkWriter>>>,
     times: StageTimes,
 }
 
@@ -57,19 +70,30 @@ type Members = Vec<Arc<FeedConfig>>;
 impl Ingest {
     /// Starts polling on the current tokio runtime.
     pub fn start(options: Options) -> Arc<Ingest> {
+        Ingest::start_from(options, None)
+    }
+
+    /// The same, going on with what an earlier process has kept, as far as it still holds. Decodes the schedules among
+    /// it, which may take seconds: to be called where that blocks nobody.
+    ///
+    /// What was kept must not be given to a start once more: clients would take another past for theirs.
+    pub fn start_from(options: Options, kept: Option<Kept>) -> Arc<Ingest> {
         let Options { feeds, clock, seed, hub, client_name } = options;
         let mut rng = fastrand::Rng::with_seed(seed);
         let keys = rng.u64(..);
         let configs = unique(feeds);
         let groups = group(&configs);
         let times = StageTimes::default();
+        let mut restart = Restart::new(kept, &groups, keys, clock.wall());
         let networks: Vec<Arc<Network>> = groups
             .iter()
             .zip(1..)
-            .map(|(members, group)| {
+            .enumerate()
+            .map(|(at, (members, group))| {
                 let mut ids = members.iter().map(|config| config.id.clone());
                 let first = ids.next().unwrap_or_else(|| members[0].id.clone());
-                let epoch = Epoch::random(&mut rng);
+                let new_life = Epoch::random(&mut rng);
+                let epoch = restart.epoch(at).unwrap_or(new_life);
                 let network = Network::new(first, ids, group, epoch, Arc::clone(&clock));
                 Arc::new(network.timed_by(&times))
             })
@@ -84,12 +108,33 @@ impl Ingest {
             loads: Arc::new(Semaphore::new(LOADS_AT_ONCE)),
         };
         let mut started: HashMap<FeedId, Arc<Feed>> = HashMap::new();
-        for (network, members) in networks.iter().zip(&groups) {
-            let writer = NetworkWriter::new(Arc::clone(network), Some(Arc::clone(&hub)), keys);
-            let (queue, inputs) = NetworkQueue::new(&clock);
-            tasks.spawn(run(writer, inputs, Arc::clone(&clock), stop.clone()));
-            let feeds = start_feeds(network, members, &queue, &shared, &mut rng, (&tasks, &stop));
+        let mut begun = Vec::new();
+        for (at, (network, members)) in networks.iter().zip(&groups).enumerate() {
+            let mut writer = NetworkWriter::new(Arc::clone(network), Some(Arc::clone(&hub)), keys);
+            restart.take_over(at, &mut writer, &hub);
+            let feeds: Vec<Arc<Feed>> = members
+                .iter()
+                .map(|config| Arc::new(Feed::new(Arc::clone(config), Arc::clone(network))))
+                .collect();
+            let numbered = feeds.iter().enumerate();
+            numbered.for_each(|(number, feed)| restart.give_back(at, number, feed));
             network.set_feeds(feeds.iter().map(Arc::downgrade).collect());
+            begun.push((writer, feeds));
+        }
+        // Before anything is published: a log that is put back ends where its network is.
+        restart.restore_rooms(&hub, &channels);
+        let mut ended = Vec::new();
+        for (writer, feeds) in begun {
+            let (queue, inputs) = NetworkQueue::new(&clock);
+            let end = Arc::new(OnceLock::new());
+            ended.push(Arc::clone(&end));
+            let running = run(writer, inputs, Arc::clone(&clock), stop.clone());
+            tasks.spawn(async move {
+                if let Some(writer) = running.await {
+                    end.get_or_init(|| writer);
+                }
+            });
+            poll_feeds(&feeds, &queue, &shared, &mut rng, (&tasks, &stop));
             started.extend(feeds.into_iter().map(|feed| (feed.id().clone(), feed)));
         }
         tasks.close();
@@ -98,9 +143,19 @@ impl Ingest {
         let by_id =
             feeds.iter().enumerate().map(|(at, feed)| (feed.id().to_string(), at)).collect();
         let started = clock.monotonic();
-        let running =
-            Ingest { feeds, by_id, networks, hub, channels, clock, started, stop, tasks, times };
-        Arc::new(running)
+        Arc::new(Ingest {
+            feeds,
+            by_id,
+            networks,
+            hub,
+            channels,
+            clock,
+            started,
+            stop,
+            tasks,
+            ended,
+            times,
+        })
     }
 
     /// The rooms that changes are published to.
@@ -217,19 +272,15 @@ fn group(configs: &Members) -> Vec<Members> {
     groups
 }
 
-fn start_feeds(
-    network: &Arc<Network>,
-    members: &Members,
+fn poll_feeds(
+    feeds: &[Arc<Feed>],
     queue: &NetworkQueue,
     shared: &Shared,
     rng: &mut fastrand::Rng,
     (tasks, stop): (&TaskTracker, &CancellationToken),
-) -> Vec<Arc<Feed>> {
-    let feeds = members.iter().enumerate().map(|(number, config)| {
-        let feed = Arc::new(Feed::new(Arc::clone(config), Arc::clone(network)));
-        let poller = Poller::new(Arc::clone(&feed), number, queue.clone(), shared, rng.u64(..));
+) {
+    for (number, feed) in feeds.iter().enumerate() {
+        let poller = Poller::new(Arc::clone(feed), number, queue.clone(), shared, rng.u64(..));
         tasks.spawn(poller.run(stop.clone()));
-        feed
-    });
-    feeds.collect()
+    }
 }

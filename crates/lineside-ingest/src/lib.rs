@@ -7,6 +7,7 @@
 //! - [`Network`], [`NetworkState`], [`Record`]: what is known, as immutable values that are swapped
 //! - [`NetworkWriter`]: the pure heart, from a message to changes and publications
 //! - [`departures()`], [`exports`], [`geojson`], [`search`](StopQuery): what is derived from a state
+//! - [`Kept`], [`KeptWriter`]: what one process leaves to the next
 //!
 //! # What it promises
 //! Readers never wait for a source or a writer. The same content published again publishes nothing. A bad entity is a
@@ -25,6 +26,7 @@ pub mod geojson;
 mod geohash;
 mod hashing;
 mod ingest;
+mod kept;
 pub mod limits;
 mod network;
 mod normalize;
@@ -45,8 +47,9 @@ pub use departures::departures;
 pub use feed::Feed;
 pub use fetch::{FailureCode, FetchFailure, probe};
 pub use geohash::{CELL_CHARS, Cell};
-pub use ingest::{Ingest, Options};
-pub use network::{Applied, BoundingBox, Network, NetworkState, NetworkWriter};
+pub use ingest::{Ingest, KeptNetworks, Options};
+pub use kept::{Kept, KeptError, KeptNetwork, KeptWriter};
+pub use network::{Applied, BoundingBox, Continued, Network, NetworkState, NetworkWriter};
 pub use record::{Body, DatasetRecord, Departure, DepartureStatus, FeedRecord, Join, Kind, Record};
 pub use search::{CatalogHit, CatalogHitKind, StopHit, StopQuery};
 pub use snapshot::Snapshot;

@@ -61,3 +61,9 @@ pub(crate) const SEARCH_CHARS_MAX: usize = 100;
 pub(crate) const SEARCH_WORDS_MAX: usize = 8;
 /// How long `ready` waits for the first poll of every feed.
 pub const READY_AFTER: Duration = Duration::from_secs(5);
+/// Bytes of the file that one process leaves to the next.
+pub const KEPT_BYTES_MAX: u64 = 4 << 30;
+/// Bytes of all publications in it; the newest are kept.
+pub const KEPT_RINGS_BYTES_MAX: usize = 64 << 20;
+/// Records are written to it in pieces of about this size.
+pub(crate) const KEPT_CHUNK_BYTES: usize = 1 << 20;

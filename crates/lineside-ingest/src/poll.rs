@@ -72,7 +72,8 @@ impl Poller {
             clock: Arc::clone(&shared.clock),
             loads: Arc::clone(&shared.loads),
             rng: fastrand::Rng::with_seed(seed),
-            expired: false,
+            // What was taken back because it was too old comes again with the same bytes.
+            expired: feed.is_empty_message(),
             number,
             queue,
             feed,

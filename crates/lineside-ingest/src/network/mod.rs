@@ -23,7 +23,7 @@ use lineside_sync::{Clock, UnixMillis};
 pub use state::{BoundingBox, NetworkState};
 pub(crate) use state::{FeedSlice, PerPart};
 pub(crate) use task::{Input, NetworkQueue, run};
-pub use writer::{Applied, NetworkWriter};
+pub use writer::{Applied, Continued, NetworkWriter};
 
 use crate::{
     config::FeedId,

@@ -92,18 +92,18 @@ pub(crate) enum Input {
     Expire { number: usize, record: FeedRecord, now: UnixMillis },
 }
 
-/// Runs a network until `stop`.
+/// Runs a network until `stop`, and gives its writer back. None when its work was lost with the runtime.
 pub(crate) async fn run(
     writer: NetworkWriter,
     mut inputs: Inputs,
     clock: Arc<dyn Clock>,
     stop: CancellationToken,
-) {
+) -> Option<NetworkWriter> {
     let mut writer = writer;
     loop {
         let work: Box<dyn FnOnce(&mut NetworkWriter) + Send> = tokio::select! {
             biased;
-            () = stop.cancelled() => return,
+            () = stop.cancelled() => return Some(writer),
             // Cancel safe: an input that this did not hand over is still in the mailbox.
             input = inputs.recv_async() => match input {
                 Some(input) => Box::new(move |writer| {
@@ -111,7 +111,7 @@ pub(crate) async fn run(
                     // Where inputs come faster than the looks below, those never come.
                     writer.tick();
                 }),
-                None => return,
+                None => return Some(writer),
             },
             () = clock.sleep(BOARD_LOOK) => {
                 if !writer.is_tick_due() {
@@ -123,7 +123,7 @@ pub(crate) async fn run(
         match tokio::task::spawn_blocking(move || guarded(writer, work)).await {
             Ok(back) => writer = back,
             // The runtime is shutting down.
-            Err(_) => return,
+            Err(_) => return None,
         }
     }
 }

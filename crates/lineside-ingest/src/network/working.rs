@@ -3,6 +3,8 @@
 //! An entity whose bytes did not change costs one probe of a map. Everything else is decoded, normalized and compared
 //! with the record known under the same key, so that what only moved to another entity changes nothing.
 
+mod kept;
+
 use std::{collections::BTreeMap, sync::Arc};
 
 use bytes::Bytes;

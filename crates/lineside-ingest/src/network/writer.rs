@@ -1,6 +1,8 @@
 //! The one writer of a network: takes messages, datasets and feed states, makes the next state, publishes the
 //! difference. A plain value: it runs the same in a task, a test and a benchmark.
 
+mod kept;
+
 use std::{ops::Range, sync::Arc};
 
 use bytes::Bytes;
@@ -10,6 +12,8 @@ use lineside_formats::{
 };
 use lineside_hub::Hub;
 use lineside_sync::UnixMillis;
+
+pub use kept::Continued;
 
 use super::{
     Network, NetworkState,

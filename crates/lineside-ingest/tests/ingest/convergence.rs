@@ -44,10 +44,13 @@ struct Storm {
 }
 
 impl Storm {
+    fn config() -> HubConfig {
+        HubConfig { ring_publications: 6, ..HubConfig::default() }
+    }
+
     fn new(seed: u64) -> Storm {
-        let config = HubConfig { ring_publications: 6, ..HubConfig::default() };
         Storm {
-            world: World::with(config),
+            world: World::with(Storm::config()),
             rng: fastrand::Rng::with_seed(seed),
             clients: Vec::new(),
             vehicles: Vec::new(),
@@ -161,6 +164,28 @@ impl Storm {
         }
     }
 
+    /// Another process takes over. Whoever held everything is given nothing.
+    fn restart(&mut self, seed: u64) {
+        let up_to_date = self.rng.bool();
+        if up_to_date {
+            self.clients.iter_mut().for_each(Client::pull_all);
+        }
+        self.world = self.world.restarted(Storm::config(), self.rng.u64(..));
+        for client in &mut self.clients {
+            let recovered = client.resume(&self.world);
+            if up_to_date {
+                let (before, heard) = (client.held.clone(), client.heard.len());
+                client.pull_all();
+                let channel = &client.channel;
+                // A cell in which nothing has happened yet has no position to come back with.
+                let nowhere = client.position.is_none_or(|position| position.offset == 0);
+                assert!(recovered || nowhere, "seed {seed}, {channel}: a state has to come");
+                assert_eq!(client.heard.len(), heard, "seed {seed}, {channel}");
+                assert_eq!(client.held, before, "seed {seed}, {channel}");
+            }
+        }
+    }
+
     /// After the storm, calm: everybody reads to the end and holds what is so.
     fn check(&mut self, seed: u64) {
         for client in &mut self.clients {
@@ -182,6 +207,23 @@ fn a_subscriber_ends_with_what_the_network_holds() {
         storm.new_dataset();
         for step in 0..120 {
             storm.step();
+            if step % 40 == 39 {
+                storm.check(seed);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_subscriber_notices_no_restart() {
+    for seed in 0..100 {
+        let mut storm = Storm::new(seed);
+        storm.new_dataset();
+        for step in 0..120 {
+            storm.step();
+            if step % 15 == 14 {
+                storm.restart(seed);
+            }
             if step % 40 == 39 {
                 storm.check(seed);
             }

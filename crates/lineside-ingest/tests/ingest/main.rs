@@ -12,6 +12,7 @@ mod normalize;
 mod polling;
 mod real_feeds;
 mod replay;
+mod restarts;
 mod search;
 mod support;
 mod upstream;

@@ -300,7 +300,7 @@ async fn raw_feeds_are_kept_as_they_are() {
 }
 
 /// The city as a zip.
-fn zip(version: u32) -> Vec<u8> {
+pub(crate) fn zip(version: u32) -> Vec<u8> {
     let mut zip = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
     for section in city(version).split("# ").skip(1) {
         let (name, rows) = section.split_once('\n').unwrap();

@@ -310,11 +310,11 @@ impl Client {
         client
     }
 
-    /// Goes away and comes back with what it holds.
-    pub(crate) fn resume(&mut self, world: &World) {
+    /// Goes away and comes back with what it holds. Whether it is to be given all that came after that.
+    pub(crate) fn resume(&mut self, world: &World) -> bool {
         self.session = world.session();
-        self.session.subscribe(&self.channel, self.position).unwrap();
         self.ended = false;
+        self.session.subscribe(&self.channel, self.position).unwrap().recovered
     }
 
     /// Takes up to `most` deliveries.

@@ -1,0 +1,321 @@
+//! From one process to the next: which networks and logs are kept, and which of them can be gone on with.
+
+use std::{
+    io::{self, Write},
+    sync::Arc,
+    thread,
+    time::Duration,
+};
+
+use bytes::Bytes;
+use lineside_formats::Format;
+use lineside_hub::{Channel, Hub, KINDS_OF_HUB, KeptRoom, RoomKey, StateSource};
+use lineside_sync::UnixMillis;
+
+use super::{Ingest, Members};
+use crate::{
+    channels::{
+        Channels,
+        kinds::{GROUP_ALONE, RoomKind},
+    },
+    config::FeedId,
+    dataset::Dataset,
+    feed::Feed,
+    kept::{Kept, KeptNetwork, KeptWriter, form},
+    limits::{KEPT_RINGS_BYTES_MAX, LOADS_AT_ONCE},
+    network::{Continued, Network, NetworkWriter},
+    snapshot::Snapshot,
+    source::Location,
+    status::{FeedState, FeedStatus},
+};
+
+/// The networks that a file holds, for [`Ingest::keep_rooms`].
+#[derive(Debug)]
+pub struct KeptNetworks(Vec<u32>);
+
+impl Ingest {
+    /// Writes the networks as they are now; to be called after [`shut_down`](Ingest::shut_down). One that still takes
+    /// something in is left out, and begins a new life in the next process.
+    ///
+    /// # Errors
+    /// What the writer says.
+    pub fn keep_networks<W: Write>(&self, into: &mut KeptWriter<W>) -> io::Result<KeptNetworks> {
+        let mut kept = Vec::new();
+        for (network, ended) in self.networks.iter().zip(&self.ended) {
+            match may_be_kept(network, ended.get()) {
+                Ok(writer) => {
+                    writer.keep(into)?;
+                    kept.push(network.group());
+                }
+                Err(reason) => {
+                    tracing::warn!(network = %network.id(), reason, "the network is not kept for the next start");
+                }
+            }
+        }
+        Ok(KeptNetworks(kept))
+    }
+
+    /// Writes the logs of channels, the newest publications up to
+    /// [`KEPT_RINGS_BYTES_MAX`](crate::limits::KEPT_RINGS_BYTES_MAX), and lets nothing more be published: what was
+    /// published before this is in the file.
+    ///
+    /// # Errors
+    /// What the writer says.
+    pub fn keep_rooms<W: Write>(
+        &self,
+        networks: &KeptNetworks,
+        into: &mut KeptWriter<W>,
+    ) -> io::Result<()> {
+        self.hub.seal();
+        let all = networks.0.len() == self.networks.len();
+        let is_kept = |_: &Channel, key: RoomKey| match key.group {
+            // A cell holds vehicles of every network.
+            GROUP_ALONE => key.kind >= KINDS_OF_HUB || all,
+            group => networks.0.contains(&group),
+        };
+        let kept = self.hub.kept_rooms(KEPT_RINGS_BYTES_MAX, is_kept);
+        for room in &kept.rooms {
+            into.room(room)?;
+        }
+        tracing::info!(
+            networks = networks.0.len(),
+            channels = kept.rooms.len(),
+            left_out = kept.left_out,
+            "what subscribers may come back to is kept for the next start"
+        );
+        Ok(())
+    }
+}
+
+fn may_be_kept<'a>(
+    network: &Network,
+    writer: Option<&'a NetworkWriter>,
+) -> Result<&'a NetworkWriter, &'static str> {
+    let writer = writer.ok_or("a poll has not ended")?;
+    let feeds = network.feeds();
+    if feeds.iter().any(|feed| is_replay(&feed.config().url)) {
+        return Err("a recording plays from its beginning");
+    }
+    let bytes = feeds.first().and_then(|feed| feed.snapshot());
+    match network.dataset() {
+        Some(dataset) if bytes.is_none_or(|bytes| !dataset.is_of(bytes.hash)) => {
+            Err("its schedule was just changing")
+        }
+        _ => Ok(writer),
+    }
+}
+
+fn is_replay(url: &Location) -> bool {
+    matches!(url, Location::Replay { .. })
+}
+
+/// What of an earlier process can be gone on with.
+#[derive(Debug)]
+pub(super) struct Restart {
+    /// In the order of the groups.
+    networks: Vec<Option<Again>>,
+    rooms: Vec<KeptRoom>,
+    away: Duration,
+    is_of_this_program: bool,
+    /// Every network is gone on with, and there were no others.
+    whole: bool,
+}
+
+/// A network that goes on.
+#[derive(Debug)]
+struct Again {
+    continued: Option<Continued>,
+    epoch: lineside_hub::Epoch,
+    feeds: Vec<FeedAgain>,
+}
+
+/// How its feed was doing, and its last good bytes.
+#[derive(Debug)]
+struct FeedAgain {
+    status: FeedStatus,
+    snapshot: Option<Snapshot>,
+}
+
+/// A network on its way.
+struct Job<'a> {
+    members: &'a Members,
+    kept: Option<KeptNetwork>,
+    again: Option<Again>,
+}
+
+impl Restart {
+    /// Looks through what was kept. Decodes schedules, which may take seconds. `groups` are the networks as they are
+    /// configured now, `keys` the seed of their writers.
+    pub(super) fn new(
+        kept: Option<Kept>,
+        groups: &[Members],
+        keys: u64,
+        now: UnixMillis,
+    ) -> Restart {
+        let Some(mut kept) = kept else {
+            let networks = groups.iter().map(|_| None).collect();
+            let away = Duration::ZERO;
+            let rooms = Vec::new();
+            return Restart { networks, rooms, away, is_of_this_program: false, whole: false };
+        };
+        let mut jobs: Vec<Job<'_>> = groups
+            .iter()
+            .map(|members| {
+                let kept = members.first().and_then(|first| kept.take_network(&first.id));
+                Job { members, kept, again: None }
+            })
+            .collect();
+        for some in jobs.chunks_mut(LOADS_AT_ONCE) {
+            thread::scope(|scope| {
+                let running: Vec<_> =
+                    some.iter_mut().map(|job| scope.spawn(|| job.run(keys))).collect();
+                for job in running {
+                    if job.join().is_err() {
+                        tracing::error!(
+                            "putting a network together broke off for a fault of our own"
+                        );
+                    }
+                }
+            });
+        }
+        let networks: Vec<Option<Again>> = jobs.into_iter().map(|job| job.again).collect();
+        Restart {
+            whole: kept.n_networks() == 0 && networks.iter().all(Option::is_some),
+            networks,
+            rooms: kept.take_rooms(),
+            away: kept.away(now),
+            is_of_this_program: kept.is_of_this_program(),
+        }
+    }
+
+    /// The epoch that a network goes on with.
+    pub(super) fn epoch(&self, network: usize) -> Option<lineside_hub::Epoch> {
+        Some(self.networks.get(network)?.as_ref()?.epoch)
+    }
+
+    /// Brings a network's writer and its sequence to where they were.
+    pub(super) fn take_over(&mut self, network: usize, writer: &mut NetworkWriter, hub: &Hub) {
+        let again = self.networks.get_mut(network).and_then(Option::as_mut);
+        if let Some(continued) = again.and_then(|again| again.continued.take()) {
+            writer.take_over(continued);
+            let network = writer.network();
+            hub.continue_at(network.group(), network.position());
+            let revision = network.position().offset;
+            tracing::info!(network = %network.id(), revision, "the network goes on where it was");
+        }
+    }
+
+    /// Gives a feed back what was known of it.
+    pub(super) fn give_back(&mut self, network: usize, number: usize, feed: &Feed) {
+        let again = self.networks.get_mut(network).and_then(Option::as_mut);
+        if let Some(kept) = again.and_then(|again| again.feeds.get_mut(number)) {
+            feed.set_status(std::mem::take(&mut kept.status));
+            if let Some(snapshot) = kept.snapshot.take() {
+                feed.set_snapshot(snapshot);
+            }
+        }
+    }
+
+    /// Puts the logs of channels back.
+    pub(super) fn restore_rooms(&mut self, hub: &Hub, channels: &Channels) {
+        let rooms = std::mem::take(&mut self.rooms);
+        let n_kept = rooms.len();
+        let fit = rooms.into_iter().filter(|room| self.fits(room, hub, channels));
+        let restored = fit.filter_map(|room| hub.restore_room(room, self.away).ok());
+        let n_restored = restored.filter(|restored| *restored).count();
+        if n_kept > 0 {
+            tracing::info!(kept = n_kept, restored = n_restored, "the logs of channels go on");
+        }
+    }
+
+    /// Whether what a log leads to is what its channel holds now.
+    fn fits(&self, room: &KeptRoom, hub: &Hub, channels: &Channels) -> bool {
+        if hub.namespace(&room.channel).is_some() {
+            return true;
+        }
+        let Ok(key) = channels.resolve(&room.channel) else { return false };
+        if key.group == GROUP_ALONE {
+            return self.whole;
+        }
+        // What boards say is made of the schedule by this program; another one may have said it otherwise.
+        let is_board = key.kind == RoomKind::Stop as u8;
+        self.epoch(key.group as usize - 1) == Some(room.epoch)
+            && (self.is_of_this_program || !is_board)
+    }
+}
+
+impl Job<'_> {
+    fn run(&mut self, keys: u64) {
+        let Some(kept) = self.kept.take() else { return };
+        match again(self.members, kept, keys) {
+            Ok(again) => self.again = Some(again),
+            Err(reason) => {
+                let network = self.members.first().map(|first| first.id.to_string());
+                tracing::warn!(
+                    network,
+                    reason,
+                    "the network begins a new life, and its subscribers are given its state"
+                );
+            }
+        }
+    }
+}
+
+fn again(members: &Members, mut kept: KeptNetwork, keys: u64) -> Result<Again, &'static str> {
+    if members.iter().any(|config| is_replay(&config.url)) {
+        return Err("a recording plays from its beginning");
+    }
+    let is_other = |(config, kept): (&Arc<crate::FeedConfig>, &crate::kept::KeptFeed)| {
+        let was = kept.feed.format.as_deref().and_then(Format::parse);
+        config.format.is_some() && was.is_some() && config.format != was
+    };
+    if members.iter().zip(&kept.feeds).any(is_other) {
+        return Err("the format of a feed is another now");
+    }
+    let ids: Vec<FeedId> = members.iter().map(|config| config.id.clone()).collect();
+    let mut feeds = Vec::new();
+    for feed in &mut kept.feeds {
+        let snapshot = feed.snapshot.take().zip(feed.feed.snapshot.as_ref());
+        let snapshot = snapshot.map(|(bytes, form)| snapshot_of(bytes, form)).transpose()?;
+        feeds.push(FeedAgain { status: status_of(&feed.feed), snapshot });
+    }
+    let zip = feeds.first().and_then(|first| first.snapshot.as_ref());
+    let dataset = match (kept.network.dataset_at, zip, ids.first()) {
+        (Some(at), Some(zip), Some(id)) => {
+            let dataset = Dataset::load(id.clone(), zip.bytes.clone(), UnixMillis(at));
+            Some(Arc::new(dataset.map_err(|_| "its schedule can no longer be read")?))
+        }
+        _ => None,
+    };
+    if let (Some(dataset), Some(first)) = (&dataset, feeds.first_mut()) {
+        first.status.problems = Arc::clone(&dataset.problems);
+    }
+    let continued = kept.restore(&ids, dataset, keys)?;
+    Ok(Again { epoch: continued.epoch(), continued: Some(continued), feeds })
+}
+
+fn snapshot_of(bytes: Bytes, form: &form::Snapshot) -> Result<Snapshot, &'static str> {
+    Ok(Snapshot {
+        hash: Snapshot::hash_of(&bytes),
+        format: Format::parse(&form.format).ok_or("a format is unknown here")?,
+        content_type: form.content_type.clone(),
+        file_name: form.file_name.clone(),
+        fetched_at: UnixMillis(form.fetched_at),
+        last_modified: form.last_modified.map(UnixMillis),
+        bytes,
+    })
+}
+
+/// What it said of itself. What was counted begins anew with the process.
+fn status_of(form: &form::Feed) -> FeedStatus {
+    FeedStatus {
+        state: FeedState::parse(&form.state).unwrap_or_default(),
+        reason: form.reason.clone(),
+        since: UnixMillis(form.since),
+        last_success: form.last_success.map(UnixMillis),
+        data_time: form.data_time.map(UnixMillis),
+        entities: form.entities,
+        format: form.format.as_deref().and_then(Format::parse),
+        ..FeedStatus::default()
+    }
+}

@@ -1,0 +1,208 @@
+//! What stands in the frames. No address, header or parameter of a source is among it, so no secret either.
+
+use bytes::Bytes;
+use prost::Message;
+
+/// Who wrote the file, and when.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct Head {
+    /// The program's version.
+    #[prost(string, tag = "1")]
+    pub(crate) program: String,
+    /// Unix milliseconds.
+    #[prost(int64, tag = "2")]
+    pub(crate) at: i64,
+}
+
+/// A network at its last revision. Its feeds follow.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct Network {
+    #[prost(string, tag = "1")]
+    pub(crate) id: String,
+    #[prost(uint64, tag = "2")]
+    pub(crate) epoch: u64,
+    #[prost(uint64, tag = "3")]
+    pub(crate) revision: u64,
+    #[prost(int64, tag = "4")]
+    pub(crate) at: i64,
+    #[prost(int64, tag = "5")]
+    pub(crate) board_at: i64,
+    #[prost(uint64, tag = "6")]
+    pub(crate) timestamp: u64,
+    /// When the schedule's bytes came, if there is one.
+    #[prost(int64, optional, tag = "7")]
+    pub(crate) dataset_at: Option<i64>,
+    /// Digest of every record, as subscribers were told it.
+    #[prost(bytes = "bytes", tag = "8")]
+    pub(crate) digest: Bytes,
+}
+
+/// One feed of the network before it. Its snapshot, items, slots and others follow.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct Feed {
+    #[prost(string, tag = "1")]
+    pub(crate) id: String,
+    #[prost(string, tag = "2")]
+    pub(crate) state: String,
+    #[prost(string, tag = "3")]
+    pub(crate) reason: String,
+    #[prost(int64, tag = "4")]
+    pub(crate) since: i64,
+    /// The header of its last message.
+    #[prost(bytes = "bytes", optional, tag = "5")]
+    pub(crate) header: Option<Bytes>,
+    #[prost(uint64, tag = "6")]
+    pub(crate) timestamp: u64,
+    #[prost(int64, tag = "7")]
+    pub(crate) message_time: i64,
+    #[prost(int64, optional, tag = "8")]
+    pub(crate) last_success: Option<i64>,
+    #[prost(int64, optional, tag = "9")]
+    pub(crate) data_time: Option<i64>,
+    #[prost(uint64, tag = "10")]
+    pub(crate) entities: u64,
+    /// What it turned out to be.
+    #[prost(string, optional, tag = "11")]
+    pub(crate) format: Option<String>,
+    /// What is known of its last good bytes, which are a frame of their own.
+    #[prost(message, optional, tag = "12")]
+    pub(crate) snapshot: Option<Snapshot>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct Snapshot {
+    #[prost(string, tag = "1")]
+    pub(crate) format: String,
+    #[prost(string, tag = "2")]
+    pub(crate) content_type: String,
+    #[prost(string, tag = "3")]
+    pub(crate) file_name: String,
+    #[prost(int64, tag = "4")]
+    pub(crate) fetched_at: i64,
+    #[prost(int64, optional, tag = "5")]
+    pub(crate) last_modified: Option<i64>,
+}
+
+/// Some of a feed's records, entities and other entities.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct Chunk {
+    #[prost(message, repeated, tag = "1")]
+    pub(crate) items: Vec<Item>,
+    #[prost(message, repeated, tag = "2")]
+    pub(crate) slots: Vec<Slot>,
+    #[prost(message, repeated, tag = "3")]
+    pub(crate) others: Vec<Other>,
+}
+
+/// A record.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct Item {
+    #[prost(uint32, tag = "1")]
+    pub(crate) kind: u32,
+    #[prost(string, tag = "2")]
+    pub(crate) id: String,
+    /// The entity's bytes; none where they are those of the record before.
+    #[prost(bytes = "bytes", optional, tag = "3")]
+    pub(crate) raw: Option<Bytes>,
+    /// The specification's own message.
+    #[prost(bytes = "bytes", tag = "4")]
+    pub(crate) body: Bytes,
+    #[prost(message, optional, tag = "5")]
+    pub(crate) join: Option<Join>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct Join {
+    #[prost(string, optional, tag = "1")]
+    pub(crate) route_id: Option<String>,
+    #[prost(string, optional, tag = "2")]
+    pub(crate) route_short_name: Option<String>,
+    #[prost(uint32, optional, tag = "3")]
+    pub(crate) route_color: Option<u32>,
+    #[prost(uint32, optional, tag = "4")]
+    pub(crate) route_text_color: Option<u32>,
+    #[prost(uint32, optional, tag = "5")]
+    pub(crate) route_type: Option<u32>,
+    #[prost(string, optional, tag = "6")]
+    pub(crate) headsign: Option<String>,
+    #[prost(int32, optional, tag = "7")]
+    pub(crate) delay: Option<i32>,
+    #[prost(string, optional, tag = "8")]
+    pub(crate) next_stop_id: Option<String>,
+    #[prost(string, optional, tag = "9")]
+    pub(crate) next_stop_name: Option<String>,
+}
+
+/// An entity by its id, and the numbers of the records that it stands for.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct Slot {
+    #[prost(uint32, tag = "1")]
+    pub(crate) group: u32,
+    #[prost(string, tag = "2")]
+    pub(crate) id: String,
+    #[prost(fixed64, tag = "3")]
+    pub(crate) hash: u64,
+    #[prost(uint32, repeated, tag = "4")]
+    pub(crate) items: Vec<u32>,
+}
+
+/// An entity that makes no record.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct Other {
+    #[prost(string, tag = "1")]
+    pub(crate) id: String,
+    #[prost(fixed64, tag = "2")]
+    pub(crate) hash: u64,
+    #[prost(bytes = "bytes", tag = "3")]
+    pub(crate) raw: Bytes,
+}
+
+/// A channel's log.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct Room {
+    #[prost(string, tag = "1")]
+    pub(crate) channel: String,
+    #[prost(uint64, tag = "2")]
+    pub(crate) epoch: u64,
+    #[prost(uint64, tag = "3")]
+    pub(crate) floor: u64,
+    #[prost(message, repeated, tag = "4")]
+    pub(crate) publications: Vec<Publication>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct Publication {
+    #[prost(uint64, tag = "1")]
+    pub(crate) offset: u64,
+    /// Nanoseconds.
+    #[prost(uint64, tag = "2")]
+    pub(crate) age: u64,
+    #[prost(bytes = "bytes", tag = "3")]
+    pub(crate) data: Bytes,
+    #[prost(message, optional, tag = "4")]
+    pub(crate) publisher: Option<Member>,
+    #[prost(message, repeated, tag = "5")]
+    pub(crate) tags: Vec<Tag>,
+    #[prost(bool, tag = "6")]
+    pub(crate) skip_history: bool,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct Member {
+    #[prost(string, tag = "1")]
+    pub(crate) client: String,
+    #[prost(string, tag = "2")]
+    pub(crate) user: String,
+    #[prost(bytes = "bytes", tag = "3")]
+    pub(crate) connection_info: Bytes,
+    #[prost(bytes = "bytes", tag = "4")]
+    pub(crate) channel_info: Bytes,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct Tag {
+    #[prost(string, tag = "1")]
+    pub(crate) name: String,
+    #[prost(string, tag = "2")]
+    pub(crate) value: String,
+}

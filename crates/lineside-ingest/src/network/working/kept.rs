@@ -1,0 +1,182 @@
+//! A feed's entities and records, as they go to the next process and come back there.
+
+use std::io::{self, Write};
+
+use bytes::Bytes;
+use lineside_formats::gtfs_rt::proto;
+use prost::Message as _;
+use smol_str::SmolStr;
+
+use super::{GROUPS, Held, Item, Links, Slot, Working};
+use crate::{
+    kept::{Chunking, KeptWriter, form},
+    limits::RECORDS_MAX,
+    record::{Body, Join, Record},
+};
+
+/// What was kept of a record says nothing that could be put back.
+#[derive(Debug)]
+pub(crate) struct NotARecord;
+
+impl Working {
+    /// Writes all that is known of the feed's content.
+    pub(crate) fn keep<W: Write>(&self, into: &mut KeptWriter<W>) -> io::Result<()> {
+        let mut chunk = Chunking::default();
+        let mut numbers = vec![None; self.items.len()];
+        let mut last: Option<&Bytes> = None;
+        let items = self.items.iter().enumerate();
+        let items = items.filter_map(|(number, item)| Some((number, item.as_ref()?)));
+        for ((number, item), kept_number) in items.zip(0_u32..) {
+            let record = &item.record;
+            // Records of one entity share its bytes.
+            let is_same = last.is_some_and(|last| last.as_ptr() == record.raw.as_ptr());
+            let raw = (!is_same).then(|| record.raw.clone());
+            last = Some(&record.raw);
+            numbers[number] = Some(kept_number);
+            into.add(&mut chunk, kept_item(record, raw), |chunk| &mut chunk.items)?;
+        }
+        for (group, (id, slot)) in (0..).zip(&self.entities).flat_map(|(group, entities)| {
+            let mut entities: Vec<_> = entities.iter().collect();
+            entities.sort_by_key(|(id, _)| *id);
+            entities.into_iter().map(move |entity| (group, entity))
+        }) {
+            let held = slot.held.items().iter();
+            let items = held.filter_map(|&item| *numbers.get(item as usize)?).collect();
+            // What was wrong with an entity is found again when it comes again: its hash must not be the same then.
+            let hash = if slot.fault.is_some() { !slot.hash } else { slot.hash };
+            let slot = form::Slot { group, id: id.to_string(), hash, items };
+            into.add(&mut chunk, slot, |chunk| &mut chunk.slots)?;
+        }
+        for (id, (hash, raw)) in &self.others {
+            let other = form::Other { id: id.to_string(), hash: *hash, raw: raw.clone() };
+            into.add(&mut chunk, other, |chunk| &mut chunk.others)?;
+        }
+        into.chunk(&mut chunk)
+    }
+
+    /// Puts back what was written, into a feed of which nothing is known yet.
+    pub(crate) fn restore(
+        &mut self,
+        message_time: i64,
+        chunks: Vec<form::Chunk>,
+        links: &mut Links,
+    ) -> Result<(), NotARecord> {
+        self.message_time = message_time;
+        self.dirty = [true; 3];
+        self.others_dirty = true;
+        let mut last = Bytes::new();
+        for chunk in chunks {
+            for item in chunk.items {
+                if let Some(raw) = &item.raw {
+                    last = Bytes::copy_from_slice(raw);
+                }
+                self.restore_item(item, last.clone(), links)?;
+            }
+            for slot in chunk.slots {
+                self.restore_slot(slot)?;
+            }
+            for other in chunk.others {
+                let raw = Bytes::copy_from_slice(&other.raw);
+                self.others.insert(SmolStr::new(other.id), (other.hash, raw));
+            }
+        }
+        Ok(())
+    }
+
+    fn restore_item(
+        &mut self,
+        item: form::Item,
+        raw: Bytes,
+        links: &mut Links,
+    ) -> Result<(), NotARecord> {
+        let body = body_of(item.kind, item.body).ok_or(NotARecord)?;
+        let join = join_of(item.join.unwrap_or_default());
+        let record = Record::new(self.feed.clone(), SmolStr::new(item.id), raw, body, join);
+        let record = std::sync::Arc::new(record);
+        let number = u32::try_from(self.items.len()).map_err(|_| NotARecord)?;
+        let known = self.by_key[record.kind as usize].insert(record.id.clone(), number);
+        if known.is_some() || self.items.len() >= RECORDS_MAX {
+            return Err(NotARecord);
+        }
+        links.insert(&record, (self.number, number));
+        let item = Item { record, seen: self.poll, change: 0, changed_in: self.poll };
+        self.items.push(Some(item));
+        Ok(())
+    }
+
+    fn restore_slot(&mut self, slot: form::Slot) -> Result<(), NotARecord> {
+        let group = usize::try_from(slot.group).ok().filter(|group| *group < GROUPS);
+        let known = |item: &u32| (*item as usize) < self.items.len();
+        let (Some(group), true) = (group, slot.items.iter().all(known)) else {
+            return Err(NotARecord);
+        };
+        let held = match &*slot.items {
+            [] => Held::Nothing,
+            [item] => Held::One(*item),
+            items => Held::Many(items.into()),
+        };
+        let id = SmolStr::new(slot.id);
+        let slot = Slot { hash: slot.hash, seen: self.poll, held, fault: None };
+        self.entities[group].insert(id, slot);
+        Ok(())
+    }
+}
+
+fn kept_item(record: &Record, raw: Option<Bytes>) -> form::Item {
+    let body = match &record.body {
+        Body::Vehicle(vehicle) => vehicle.encode_to_vec(),
+        Body::TripUpdate(update) => update.encode_to_vec(),
+        Body::Alert(alert) => alert.encode_to_vec(),
+        // A feed's message makes no others.
+        Body::Departure(_) | Body::Dataset(_) | Body::Feed(_) => Vec::new(),
+    };
+    let join = Some(kept_join(&record.join)).filter(|join| *join != form::Join::default());
+    let (kind, id) = (record.kind as u32, record.id.to_string());
+    form::Item { kind, id, raw, body: body.into(), join }
+}
+
+fn body_of(kind: u32, body: Bytes) -> Option<Body> {
+    Some(match kind {
+        0 => Body::Vehicle(proto::VehiclePosition::decode(body).ok()?),
+        1 => Body::TripUpdate(Box::new(proto::TripUpdate::decode(body).ok()?)),
+        2 => Body::Alert(Box::new(proto::Alert::decode(body).ok()?)),
+        _ => return None,
+    })
+}
+
+fn kept_join(join: &Join) -> form::Join {
+    let text = |text: &Option<SmolStr>| text.as_ref().map(SmolStr::to_string);
+    let color = |color: Option<[u8; 3]>| color.map(|[r, g, b]| u32::from_be_bytes([0, r, g, b]));
+    form::Join {
+        route_id: text(&join.route_id),
+        route_short_name: text(&join.route_short_name),
+        route_color: color(join.route_color),
+        route_text_color: color(join.route_text_color),
+        route_type: join.route_type.map(u32::from),
+        headsign: text(&join.headsign),
+        delay: join.delay,
+        next_stop_id: text(&join.next_stop_id),
+        next_stop_name: text(&join.next_stop_name),
+    }
+}
+
+fn join_of(join: form::Join) -> Join {
+    let text = |text: Option<String>| text.map(SmolStr::new);
+    let color = |color: Option<u32>| {
+        color.map(|color| {
+            let [_, red, green, blue] = color.to_be_bytes();
+            [red, green, blue]
+        })
+    };
+    Join {
+        route_id: text(join.route_id),
+        route_short_name: text(join.route_short_name),
+        route_color: color(join.route_color),
+        route_text_color: color(join.route_text_color),
+        route_type: join.route_type.and_then(|kind| u16::try_from(kind).ok()),
+        headsign: text(join.headsign),
+        delay: join.delay,
+        next_stop_id: text(join.next_stop_id),
+        next_stop_name: text(join.next_stop_name),
+    }
+}

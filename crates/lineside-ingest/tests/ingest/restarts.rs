@@ -1,0 +1,312 @@
+//! What one process leaves to the next: networks go on at their revision, and subscribers notice nothing.
+
+use std::{io::Cursor, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use lineside_formats::gtfs_rt::proto::{FeedHeader, FeedMessage, feed_header::Incrementality};
+use lineside_hub::{Channel, Extras, Hub, HubConfig, Position, Session, SessionLimits};
+use lineside_ingest::{
+    Channels, Dataset, FeedConfig, FeedState, Ingest, Kept, KeptError, KeptWriter, Location,
+    Network, NetworkWriter, Options,
+};
+use lineside_sync::{Clock, RealClock};
+use prost::Message as _;
+
+use crate::{
+    polling::{until, zip},
+    support::*,
+};
+
+impl World {
+    /// The file that a clean stop leaves.
+    fn keep(&self) -> Vec<u8> {
+        let mut file = KeptWriter::begin(Vec::new(), self.now()).unwrap();
+        self.writer.keep(&mut file).unwrap();
+        self.hub.seal();
+        for room in self.hub.kept_rooms(usize::MAX, |_, _| true).rooms {
+            file.room(&room).unwrap();
+        }
+        file.finish().unwrap()
+    }
+
+    /// The process after this one, with chance of its own.
+    pub(crate) fn restarted(&self, config: HubConfig, seed: u64) -> World {
+        let mut kept = Kept::read(Cursor::new(self.keep())).unwrap();
+        let ids = self.network.feed_ids().to_vec();
+        let again = kept.take_network(&ids[0]).unwrap();
+        let continued = again.restore(&ids, self.network.dataset(), seed).unwrap();
+        let clock = Arc::clone(&self.clock);
+        let shared: Arc<dyn Clock> = Arc::clone(&clock) as _;
+        let others = ids[1..].to_vec();
+        let epoch = continued.epoch();
+        let network = Network::new(ids[0].clone(), others, 1, epoch, Arc::clone(&shared));
+        let network = Arc::new(network);
+        let networks = vec![Arc::clone(&network)];
+        let channels = Arc::new(Channels::new(networks, seed, Arc::clone(&shared)));
+        let hub = Hub::new(config, Arc::clone(&channels) as _, shared, seed ^ 1);
+        let mut writer = NetworkWriter::new(Arc::clone(&network), Some(Arc::clone(&hub)), seed);
+        writer.take_over(continued);
+        hub.continue_at(1, network.position());
+        for room in kept.take_rooms() {
+            assert_eq!(hub.restore_room(room, Duration::ZERO), Ok(true));
+        }
+        World { clock, network, writer, hub, channels }
+    }
+}
+
+fn busy_world() -> World {
+    let mut world = World::new();
+    world.writer.apply_dataset(dataset(0), world.now());
+    let two = vec![
+        vehicle("1", Some("T18"), 48.86, 2.34, EIGHT),
+        vehicle("2", Some("T19"), 48.87, 2.34, EIGHT),
+    ];
+    world.apply("city-vehicles", two);
+    world.apply("city-trips", vec![update("T18", 20, 120), update("T19", 10, -60)]);
+    world.apply("city-alerts", vec![alert("a", Some("R1"), None, "works")]);
+    world
+}
+
+fn differential(entity: Vec<lineside_formats::gtfs_rt::proto::FeedEntity>) -> Bytes {
+    let mut header = FeedHeader {
+        gtfs_realtime_version: "2.0".into(),
+        timestamp: u64::try_from(EIGHT).ok(),
+        ..Default::default()
+    };
+    header.set_incrementality(Incrementality::Differential);
+    FeedMessage { header, entity }.encode_to_vec().into()
+}
+
+#[test]
+fn a_network_says_the_same_after_a_restart_and_changes_only_by_what_is_new() {
+    let mut world = busy_world();
+    world.clock.advance(Duration::from_secs(40));
+    world.writer.tick();
+    let again = world.restarted(HubConfig::default(), 77);
+    assert_eq!(again.network.position(), world.network.position());
+    assert_eq!(again.network.state().at, world.network.state().at);
+    for channel in ["feed/city", "route/city/R1", "stop/city/C", "area/u09tvn"] {
+        assert_eq!(again.state_of(channel), world.state_of(channel), "{channel}");
+        assert!(!again.state_of(channel).records.is_empty());
+    }
+    // The same messages bring nothing, and a change is one, in both alike.
+    for mut it in [world, again] {
+        let same = vec![update("T18", 20, 120), update("T19", 10, -60)];
+        let applied = it.apply("city-trips", same);
+        assert_eq!((applied.changes.len(), applied.decoded), (0, 0));
+        let applied = it.apply("city-trips", vec![update("T18", 20, 180), update("T19", 10, -60)]);
+        // The trip update, and the vehicle whose delay it says.
+        assert_eq!((applied.changes.len(), applied.decoded), (2, 1));
+    }
+}
+
+#[test]
+fn entities_of_a_differential_feed_can_be_taken_back_after_a_restart() {
+    let world = busy_world();
+    let mut again = world.restarted(HubConfig::default(), 3);
+    let mut gone = vehicle("1", None, 0.0, 0.0, EIGHT);
+    (gone.vehicle, gone.is_deleted) = (None, Some(true));
+    let body = differential(vec![gone]);
+    let applied = again.writer.apply_snapshot("city-vehicles", body, again.now()).unwrap();
+    assert_eq!((applied.changes.len(), applied.records), (1, 1));
+    assert_eq!(again.state_of("feed/city-vehicles").ids("vehicle"), ["2"]);
+}
+
+#[test]
+fn what_would_say_something_else_begins_a_new_life() {
+    let world = busy_world();
+    let ids = world.network.feed_ids().to_vec();
+    let dataset_now = world.network.dataset();
+    let restore = |ids: &[_], dataset: Option<Arc<Dataset>>| {
+        let mut kept = Kept::read(Cursor::new(world.keep())).unwrap();
+        let kept = kept.take_network(&feed("city")).unwrap();
+        kept.restore(ids, dataset, 1).map(|continued| continued.epoch())
+    };
+    assert_eq!(restore(&ids, dataset_now.clone()), Ok(world.network.epoch()));
+    assert_eq!(restore(&ids[..3], dataset_now.clone()), Err("its feeds are others now"));
+    let swapped: Vec<_> = ids.iter().rev().cloned().collect();
+    assert_eq!(restore(&swapped, dataset_now), Err("its feeds are others now"));
+    assert_eq!(restore(&ids, None), Err("its schedule is missing"));
+    let other = restore(&ids, Some(dataset(1)));
+    assert_eq!(other, Err("it would say something else than before"));
+}
+
+#[test]
+fn a_file_that_was_cut_or_changed_anywhere_is_refused() {
+    let file = busy_world().keep();
+    let read = |file: &[u8]| Kept::read(Cursor::new(file)).map(drop);
+    read(&file).unwrap();
+    let mut rng = fastrand::Rng::with_seed(5);
+    for _ in 0..200 {
+        let at = rng.usize(..file.len());
+        read(&file[..at]).unwrap_err();
+        let mut changed = file.clone();
+        changed[at] ^= rng.u8(1..);
+        read(&changed).unwrap_err();
+    }
+    assert!(matches!(read(b"something else that lies in the folder"), Err(KeptError::Foreign)));
+}
+
+/// A process with a schedule and vehicles that lie in a folder.
+struct Process {
+    ingest: Arc<Ingest>,
+}
+
+impl Process {
+    fn start(folder: &std::path::Path, kept: Option<Vec<u8>>) -> Process {
+        Process::with(folder, kept, |_| {})
+    }
+
+    fn with(
+        folder: &std::path::Path,
+        kept: Option<Vec<u8>>,
+        change: impl FnOnce(&mut Vec<FeedConfig>),
+    ) -> Process {
+        let config = |id: &str, file: &str, static_feed: Option<&str>| {
+            let url = Location::parse(folder.join(file).to_str().unwrap()).unwrap();
+            let poll = Some(Duration::from_millis(50));
+            FeedConfig {
+                poll,
+                static_feed: static_feed.map(feed),
+                ..FeedConfig::new(feed(id), url)
+            }
+        };
+        let mut feeds =
+            vec![config("city", "city.zip", None), config("vehicles", "v.pb", Some("city"))];
+        change(&mut feeds);
+        let options = Options {
+            feeds,
+            clock: Arc::new(RealClock::new()),
+            seed: fastrand::u64(..),
+            hub: HubConfig::default(),
+            client_name: "test-client/1".to_owned(),
+        };
+        let kept = kept.map(|file| Kept::read(Cursor::new(file)).unwrap());
+        Process { ingest: Ingest::start_from(options, kept) }
+    }
+
+    async fn stop(self) -> Vec<u8> {
+        self.ingest.shut_down().await;
+        let mut file = KeptWriter::begin(Vec::new(), RealClock::new().wall()).unwrap();
+        let networks = self.ingest.keep_networks(&mut file).unwrap();
+        self.ingest.keep_rooms(&networks, &mut file).unwrap();
+        file.finish().unwrap()
+    }
+
+    async fn until_ok(&self) {
+        for id in ["city", "vehicles"] {
+            let feed = self.ingest.feed(id).unwrap();
+            until(format_args!("{id} is well"), || feed.status().state == FeedState::Ok).await;
+        }
+    }
+
+    fn position(&self) -> Position {
+        self.ingest.networks()[0].position()
+    }
+
+    fn subscribe(&self, channel: &str, from: Option<Position>) -> (Session, bool) {
+        let mut session = self.ingest.hub().session(Arc::new(Deaf), SessionLimits::default());
+        let subscribed = session.subscribe(&Channel::parse(channel).unwrap(), from).unwrap();
+        (session, subscribed.recovered)
+    }
+}
+
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("city.zip"), zip(0)).unwrap();
+    write_vehicles(folder.path(), 48.87);
+    folder
+}
+
+fn write_vehicles(folder: &std::path::Path, lat: f32) {
+    let now = RealClock::new().wall().seconds();
+    let body = message(now, vec![vehicle("1", Some("T18"), lat, 2.34, now)]);
+    // In one step, because it is read at the same time.
+    std::fs::write(folder.join("new"), body).unwrap();
+    std::fs::rename(folder.join("new"), folder.join("v.pb")).unwrap();
+}
+
+#[tokio::test]
+async fn feeds_go_on_with_their_last_good_bytes_before_they_are_polled() {
+    let folder = folder();
+    let first = Process::start(folder.path(), None);
+    first.until_ok().await;
+    let (session, _) = first.subscribe("route/city/R1", None);
+    let channel = Channel::parse("app/chat").unwrap();
+    let (listener, _) = first.subscribe("app/chat", None);
+    let hub = first.ingest.hub();
+    let said = hub.publish_app(&channel, Bytes::from_static(b"1"), Extras::default()).unwrap();
+    let position = first.position();
+    let snapshots = ["city", "vehicles"].map(|id| first.ingest.feed(id).unwrap().snapshot());
+    let file = first.stop().await;
+    drop((session, listener));
+    // The sources are gone: what is known is what was kept.
+    for file in ["city.zip", "v.pb"] {
+        std::fs::rename(folder.path().join(file), folder.path().join(format!("{file}.away")))
+            .unwrap();
+    }
+    let next = Process::start(folder.path(), Some(file));
+    assert_eq!(next.position(), position);
+    for (id, before) in ["city", "vehicles"].into_iter().zip(snapshots) {
+        let feed = next.ingest.feed(id).unwrap();
+        let (before, after) = (before.unwrap(), feed.snapshot().unwrap());
+        assert_eq!(after.bytes, before.bytes);
+        assert_eq!(after.etag(), before.etag());
+        assert_eq!((after.fetched_at, &after.file_name), (before.fetched_at, &before.file_name));
+        assert_eq!(feed.status().state, FeedState::Ok);
+        assert!(feed.status().last_success.is_some());
+    }
+    assert_eq!(next.ingest.networks()[0].timetable().unwrap().trips().len(), 102);
+    let (mut session, recovered) = next.subscribe("route/city/R1", Some(position));
+    assert!(recovered && session.next_delivery().is_none(), "nothing was missed");
+    let from = Position { offset: 0, ..said.position.unwrap() };
+    let (mut session, recovered) = next.subscribe("app/chat", Some(from));
+    assert!(recovered && session.next_delivery().is_some(), "what was said is said again");
+    next.ingest.shut_down().await;
+}
+
+#[tokio::test]
+async fn the_same_bytes_after_a_restart_publish_nothing_and_others_come_as_changes() {
+    let folder = folder();
+    let first = Process::start(folder.path(), None);
+    first.until_ok().await;
+    let (session, _) = first.subscribe("feed/city", None);
+    let position = first.position();
+    let file = first.stop().await;
+    drop(session);
+    let next = Process::start(folder.path(), Some(file));
+    let feed = next.ingest.feed("vehicles").unwrap();
+    until("it was polled", || feed.status().fetches >= 2).await;
+    assert_eq!(feed.status().outcomes[0].0, "same");
+    assert_eq!(next.position(), position);
+    write_vehicles(folder.path(), 48.88);
+    until("the vehicle moved", || next.position().offset > position.offset).await;
+    let (mut session, recovered) = next.subscribe("feed/city", Some(position));
+    assert!(recovered);
+    let delivery = session.next_delivery().expect("the change");
+    assert_eq!(delivery.position(), Some(Position { offset: position.offset + 1, ..position }));
+    next.ingest.shut_down().await;
+}
+
+#[tokio::test]
+async fn another_configuration_begins_a_new_life_and_own_channels_go_on() {
+    let folder = folder();
+    let first = Process::start(folder.path(), None);
+    first.until_ok().await;
+    let (session, _) = first.subscribe("feed/city", None);
+    let (listener, _) = first.subscribe("app/chat", None);
+    let channel = Channel::parse("app/chat").unwrap();
+    let hub = first.ingest.hub();
+    let said = hub.publish_app(&channel, Bytes::from_static(b"1"), Extras::default()).unwrap();
+    let position = first.position();
+    let file = first.stop().await;
+    drop((session, listener));
+    let less = |feeds: &mut Vec<FeedConfig>| drop(feeds.pop());
+    let next = Process::with(folder.path(), Some(file), less);
+    assert_ne!(next.position().epoch, position.epoch);
+    let (_, recovered) = next.subscribe("feed/city", Some(position));
+    assert!(!recovered);
+    let (_, recovered) = next.subscribe("app/chat", said.position);
+    assert!(recovered);
+    next.ingest.shut_down().await;
+}
