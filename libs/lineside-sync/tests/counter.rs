@@ -9,13 +9,14 @@ use std::thread;
 use lineside_sync::counter::{Counter, Gauge, LocalCounter};
 use proptest::prelude::*;
 
-const ADDITIONS: u64 = if cfg!(miri) { 50 } else { 200_000 };
+const ADDITIONS: u64 = if cfg!(miri) { 10 } else { 200_000 };
+const THREADS: u64 = if cfg!(miri) { 4 } else { 24 };
 
 #[test]
 fn a_count_is_exact_after_its_threads_have_ended() {
     let counter = Counter::new();
     thread::scope(|scope| {
-        for n in 0..24 {
+        for n in 0..THREADS {
             let counter = counter.clone();
             scope.spawn(move || {
                 if n % 2 == 0 {
@@ -27,7 +28,7 @@ fn a_count_is_exact_after_its_threads_have_ended() {
             });
         }
     });
-    assert_eq!(counter.get(), 24 * ADDITIONS);
+    assert_eq!(counter.get(), THREADS * ADDITIONS);
 }
 
 #[test]
@@ -132,20 +133,21 @@ fn a_count_wraps_after_the_greatest() {
 
 #[test]
 fn a_gauge_is_exact_when_all_has_happened() {
+    let (threads, times) = if cfg!(miri) { (2, 10) } else { (8, 1_000) };
     let gauge = Gauge::new();
     thread::scope(|scope| {
-        for _ in 0..8 {
-            scope.spawn(|| (0..1_000).for_each(|_| gauge.add(3)));
+        for _ in 0..threads {
+            scope.spawn(|| (0..times).for_each(|_| gauge.add(3)));
             scope.spawn(|| {
                 let gauge = gauge.local();
-                (0..1_000).for_each(|_| gauge.subtract(2));
+                (0..times).for_each(|_| gauge.subtract(2));
                 gauge.add(5);
             });
         }
     });
-    assert_eq!(gauge.get(), 8 * (3_000 - 2_000 + 5));
+    assert_eq!(gauge.get(), threads * (times + 5));
     gauge.subtract(10_000);
-    assert_eq!(gauge.get(), 8 * 1_005 - 10_000);
+    assert_eq!(gauge.get(), threads * (times + 5) - 10_000);
 }
 
 #[test]

@@ -8,7 +8,9 @@ use proptest::prelude::*;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// Looked up before and after a change.
-const KEYS: usize = if cfg!(miri) { 20 } else { 1_000 };
+const KEYS: usize = if cfg!(miri) { 8 } else { 1_000 };
+/// Members of a ring that chance makes, and one more.
+const MEMBERS_END: usize = if cfg!(miri) { 4 } else { 8 };
 
 fn ring(members: &[(&str, u16)]) -> HashRing {
     let members = members.iter().map(|(name, weight)| Member::new(name, *weight));
@@ -65,7 +67,7 @@ fn build(members: &BTreeMap<String, u16>) -> HashRing {
 }
 
 fn members() -> impl Strategy<Value = BTreeMap<String, u16>> {
-    prop::collection::btree_map("[a-z]{1,6}", 0u16..4, 1..8)
+    prop::collection::btree_map("[a-z]{1,6}", 0u16..4, 1..MEMBERS_END)
 }
 
 proptest! {
@@ -143,7 +145,7 @@ fn a_member_moves_about_its_share_when_it_comes() {
     let names: Vec<_> = (0..10).map(|n| format!("node-{n}")).collect();
     let members = |n: usize| names.iter().take(n).map(|name| Member::new(name, 1));
     let (nine, ten) = (HashRing::new(members(9)).unwrap(), HashRing::new(members(10)).unwrap());
-    let n_keys = if cfg!(miri) { 50 } else { 20_000 };
+    let n_keys = if cfg!(miri) { 10 } else { 20_000 };
     let moved = keys(n_keys).filter(|key| nine.owner(key.as_bytes()) != ten.owner(key.as_bytes()));
     let moved = moved.count() as f64 / n_keys as f64;
     if cfg!(miri) {
@@ -156,11 +158,14 @@ fn a_member_moves_about_its_share_when_it_comes() {
 
 #[test]
 fn shares_follow_the_weights() {
-    let ring = ring(&[("one", 4), ("two", 8), ("none", 0), ("four", 16)]);
+    let unit = if cfg!(miri) { 1 } else { 4 };
+    let ring = ring(&[("one", unit), ("two", 2 * unit), ("none", 0), ("four", 4 * unit)]);
     for (name, fair) in [("one", 1.0 / 7.0), ("two", 2.0 / 7.0), ("none", 0.0), ("four", 4.0 / 7.0)]
     {
         let share = ring.share(name);
-        assert!((share - fair).abs() <= fair * 0.15, "{name} owns {share} instead of {fair}");
+        // Few points lie less evenly.
+        let most = fair * if cfg!(miri) { 0.4 } else { 0.15 };
+        assert!((share - fair).abs() <= most, "{name} owns {share} instead of {fair}");
     }
     let whole: f64 = ring.members().iter().map(|member| ring.share(&member.name)).sum();
     assert!((whole - 1.0).abs() < 1e-9, "{whole}");
