@@ -140,7 +140,7 @@ fn check(credits: usize, steps: Vec<Step>) {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: if cfg!(miri) { 8 } else { 256 },
+        cases: if cfg!(miri) { 4 } else { 256 },
         failure_persistence: None,
         ..ProptestConfig::default()
     })]
@@ -294,14 +294,15 @@ fn a_receiver_that_goes_drops_what_nobody_received() {
 
 #[test]
 fn one_sender_never_opens_the_slots() {
+    let n_messages = if cfg!(miri) { 500 } else { 10_000 };
     let (sender, mut receiver) = mailbox::new(NERVOUS);
     thread::scope(|scope| {
-        scope.spawn(move || (0..10_000).for_each(|n| sender.send(n).unwrap()));
+        scope.spawn(move || (0..n_messages).for_each(|n| sender.send(n).unwrap()));
         let mut n_received = 0;
         while receiver.recv().is_some() {
             n_received += 1;
             assert!(!receiver.is_parallel());
         }
-        assert_eq!(n_received, 10_000);
+        assert_eq!(n_received, n_messages);
     });
 }
