@@ -1,6 +1,7 @@
-//! Every code that a client is told, in one table: [`table`] prints it, docs/protocol/websocket.md shows it.
+//! Every code that the server itself gives, in one table: [`table`] prints it, docs/protocol/websocket.md shows it.
 //!
-//! Never 3500 to 3999, nor a permanent error for what passes: on those a client stops for good.
+//! Never 3500 to 3999, nor a permanent error for what passes: on those a client stops for good, which is for the
+//! operator's own back end to decide.
 
 use std::fmt::Write as _;
 
@@ -77,13 +78,11 @@ table! { DISCONNECTS: Disconnect {
     BAD_MESSAGE = 3003 "bad request", "a message that is no command, no connect first, or none in time";
     EXPIRED = 3005 "connection expired", "the connection's token has expired and was not refreshed";
     SLOW = 3008 "slow", "the client read nothing for long, or fell behind again and again";
-    FORCE_RECONNECT = 3011 "force reconnect", "the connection is to be made anew";
     NO_PONG = 3012 "no pong", "a ping was not answered in time";
     FLOOD = 3013 "too many requests", "more commands than one connection may send";
 }}
 
 table! { UNSUBSCRIBES: Unsubscribe {
-    UNSUBSCRIBED = 2000 "server unsubscribe", "the operator's own back end ended it";
     INSUFFICIENT_STATE = 2500 "insufficient state", "publications of a channel without state were missed";
     SUBSCRIPTION_EXPIRED = 2501 "subscription expired", "the subscription's token has expired and was not refreshed";
 }}
