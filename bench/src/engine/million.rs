@@ -145,7 +145,7 @@ fn tell(audience: &mut Audience, rows: &mut [Box<Connection>], codecs: &mut Code
 /// What a socket would be written; whether there was anything.
 fn give_away(row: &mut Connection, codecs: &mut Codecs, pieces: &mut Vec<Bytes>) -> bool {
     let mut some = false;
-    while row.client().next(pieces, &mut codecs.deflater) {
+    while row.client().next(pieces, codecs) {
         some = true;
         pieces.drain(..).for_each(|piece| _ = black_box(piece));
     }

@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use lineside_sync::fanout::Ready;
 use parking_lot::Mutex;
@@ -38,6 +39,9 @@ pub struct Audience {
 /// What its sessions know of it.
 pub(crate) struct Shared {
     number: u64,
+    /// Rises when the partition has been told of something, and when it begins to listen somewhere: what was known
+    /// before may not be all there is.
+    heard: AtomicU64,
     /// Locked by the partition's own thread, and by whoever drops one of its sessions elsewhere.
     inside: Mutex<Inside>,
 }
@@ -79,7 +83,8 @@ impl Audience {
             rooms: Slab::new(),
             by_key: HashMap::new(),
         };
-        let shared = Arc::new(Shared { number, inside: Mutex::new(inside) });
+        let shared =
+            Arc::new(Shared { number, heard: AtomicU64::new(0), inside: Mutex::new(inside) });
         Self { hub: hub.clone(), shared, workers }
     }
 
@@ -98,7 +103,11 @@ impl Audience {
 
     /// Adds the numbers of the rooms that had news since the last call.
     pub fn take_rooms(&mut self, into: &mut Vec<u32>) {
+        let before = into.len();
         self.shared.inside.lock().ready.take(into);
+        if into.len() > before {
+            self.shared.hear();
+        }
     }
 
     /// Adds who sits in a room, in no promised order; nobody where the room has been left meanwhile.
@@ -110,6 +119,10 @@ impl Audience {
 }
 
 impl Shared {
+    fn hear(&self) {
+        self.heard.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// Lets a session sit in a room; `None` when the room has been closed and another is to be found.
     fn join(&self, room: &Arc<Room>, seat: Seat) -> Option<Chair> {
         let mut inside = self.inside.lock();
@@ -125,6 +138,7 @@ impl Shared {
         if !room.join(Ear::Partition(place.clone())) {
             return None;
         }
+        self.hear();
         let mut seats = Slab::new();
         let seat = seats.insert(seat) as u32;
         entry.insert(Occupied { place, seats });
@@ -160,6 +174,11 @@ impl Member {
 
     pub(crate) fn ear(&self, chair: Chair) -> Ear {
         self.audience.ear(chair)
+    }
+
+    /// Changes whenever what the partition knew before may not be all there is.
+    pub(crate) fn heard(&self) -> u64 {
+        self.audience.heard.load(Ordering::Relaxed)
     }
 }
 

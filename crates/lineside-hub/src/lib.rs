@@ -71,5 +71,5 @@ pub use presence::{Member, Membership, PresenceError, PresencePage, PresenceStat
 pub(crate) use publication::Note;
 pub use publication::{Disconnect, Extras, FRAME_SLOTS, Payload, Publication};
 pub use room::{EncodedState, Room};
-pub use session::{Delivery, Ended, Session, SubscribeError, Subscribed};
+pub use session::{Delivery, Ended, Framing, Runs, Session, SubscribeError, Subscribed};
 pub use source::{ResolveError, RoomKey, State, StateSource};

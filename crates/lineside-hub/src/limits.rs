@@ -50,6 +50,13 @@ pub(crate) const KEPT_LINGER: Duration = Duration::from_secs(120);
 /// How long before the process the hub's time begins: longer than anything is kept.
 pub(crate) const CLOCK_HEAD_START: Duration = Duration::from_secs(3_650 * 24 * 3_600);
 
+/// Bytes of data that sessions are sent in one piece; one publication may pass it.
+pub(crate) const RUN_BYTES_MAX: usize = 32 << 10;
+/// Runs that a partition keeps for the next session: for each codec the present one, and the one before.
+pub(crate) const RUNS_KEPT: usize = 12;
+/// Bytes of a partition's runs that are held by anybody; beyond it each publication is sent by itself.
+pub(crate) const RUNS_BYTES_MAX: usize = 16 << 20;
+
 /// How much a node keeps and for how long.
 #[derive(Clone, Debug)]
 pub struct HubConfig {

@@ -144,6 +144,11 @@ impl Publication {
         }
     }
 
+    /// Whether it is for all who listen, whoever they are.
+    pub(crate) fn is_data(&self) -> bool {
+        matches!(self.note(), None | Some(Note::Extras(_)))
+    }
+
     pub(crate) fn note(&self) -> Option<&Note> {
         self.note.as_deref()
     }

@@ -243,6 +243,33 @@ impl Room {
         }
     }
 
+    /// Adds the publications after `cursor` that are nothing but data, up to so many bytes, but at least one. Says as
+    /// of which version they are all there is, if they are; `None` where there is none, or something else comes first.
+    pub(crate) fn run(
+        &self,
+        cursor: Position,
+        bytes: usize,
+        into: &mut Vec<Arc<Publication>>,
+    ) -> Option<Option<u64>> {
+        let log = self.log.lock();
+        if log.epoch != Some(cursor.epoch) || !log.ring.covers(cursor.offset) {
+            return None;
+        }
+        let (mut offset, mut left) = (cursor.offset, bytes);
+        let mut seen = None;
+        while seen.is_none()
+            && let Some((entry, last)) = log.ring.after(offset)
+            && entry.item.is_data()
+            && (into.is_empty() || entry.item.payload.data().len() <= left)
+        {
+            offset = entry.offset;
+            left = left.saturating_sub(entry.item.payload.data().len());
+            into.push(entry.item.clone());
+            seen = last.then_some(log.ring.version());
+        }
+        (!into.is_empty()).then_some(seen)
+    }
+
     /// Drops what is too old or too much, and the encoded state when nobody has used it for a linger.
     pub(crate) fn trim(&self, now: Duration, config: &HubConfig) {
         self.change(|log| {

@@ -6,6 +6,7 @@
 
 mod beside;
 mod delivery;
+mod run;
 mod sequence;
 mod side;
 mod subscription;
@@ -14,9 +15,11 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use lineside_sync::fanout;
 
 pub use self::delivery::{Delivery, Ended, SubscribeError, Subscribed};
+pub use self::run::{Framing, Runs};
 
 use self::sequence::Sequences;
 use self::side::Side;
@@ -181,6 +184,34 @@ impl Session {
         }
     }
 
+    /// The publications that come next in the channel whose turn it is, as one piece of what `frame` makes of each.
+    /// Sessions of a partition that stand at the same place share it through `runs`, which must be the partition's own;
+    /// `slot` tells apart what is framed in different ways. `None` where something else comes next, or nothing: then
+    /// [`next_delivery`](Self::next_delivery) is to be asked.
+    pub fn next_run(
+        &mut self,
+        slot: usize,
+        runs: &mut Runs,
+        mut frame: impl FnMut(Framing<'_>) -> Bytes,
+    ) -> Option<Bytes> {
+        let Side::Seated(member) = &self.side else { return None };
+        let number = *self.news.front()?;
+        let subscription = self.subscriptions.get_mut(number as usize)?.as_mut()?;
+        let (room, from) = subscription.stands_at()?;
+        let sequence = self.sequences.name(subscription.sequence);
+        let run = runs.after(room, from, (slot, member.heard()), |position, publication| {
+            frame(Framing { channel: room.channel(), sequence, position, publication })
+        })?;
+        subscription.take(run, &self.hub);
+        self.sequences.touch(subscription.sequence);
+        self.news.pop_front();
+        subscription.noted = run.seen.is_none();
+        if subscription.noted {
+            self.news.push_back(number);
+        }
+        Some(run.bytes.clone())
+    }
+
     /// The next thing to send of one channel, out of turn: for a reply that carries what was missed.
     /// `None` when there is nothing now. All are then to be pulled as ever.
     pub fn next_delivery_of(&mut self, channel: &Channel) -> Option<Delivery> {
@@ -206,6 +237,12 @@ impl Session {
             self.sequences.raise(at_top);
         }
         self.sequences.held(self.subscriptions.iter().flatten())
+    }
+
+    /// The name of the channel's sequence, as in [`held`](Self::held); `None` where it does not listen.
+    pub fn sequence_of(&self, channel: &Channel) -> Option<&str> {
+        let subscription = self.subscriptions.get(self.find(channel)?)?.as_ref()?;
+        Some(self.sequences.name(subscription.sequence))
     }
 
     fn find(&self, channel: &Channel) -> Option<usize> {

@@ -84,6 +84,11 @@ impl Sequences {
         self.0[index].changed = true;
     }
 
+    /// What it is called.
+    pub(super) fn name(&self, index: usize) -> &str {
+        self.0.get(index).map_or("", |sequence| &sequence.name)
+    }
+
     /// A channel of it has moved.
     pub(super) fn touch(&mut self, index: usize) {
         self.0[index].changed = true;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::run::Run;
 use super::side::Side;
 use super::{Delivery, Ended};
 use crate::audience::Chair;
@@ -106,6 +107,34 @@ impl Subscription {
         }
     }
 
+    /// Its room, and where it is there, if something may have come since.
+    pub(super) fn stands_at(&self) -> Option<(&Arc<Room>, Position)> {
+        let may_go_on = !self.wants_state() && !self.is_at_top() && !self.room.key().is_hidden();
+        self.cursor.filter(|_| may_go_on).map(|cursor| (&self.room, cursor))
+    }
+
+    /// Goes on to the end of what follows where it stands.
+    pub(super) fn take(&mut self, run: &Run, hub: &Hub) {
+        if let Some(cursor) = &mut self.cursor {
+            cursor.offset = run.to;
+        }
+        if run.seen.is_some() {
+            self.gaps = 0;
+        }
+        self.phase = Phase::Following { seen: run.seen };
+        self.measure(hub, &run.appended);
+        hub.counters().deliveries.add(run.appended.len() as u64);
+    }
+
+    /// Measures how long it took since these were appended.
+    fn measure(&self, hub: &Hub, appended: &[Duration]) {
+        let now = hub.clock().monotonic();
+        // What was appended before is old because the client was away.
+        for at in appended.iter().filter(|at| **at >= self.since) {
+            hub.counters().delivery_time.record_duration(now.saturating_sub(*at));
+        }
+    }
+
     /// One step further, if there is one.
     pub(super) fn step(&mut self, hub: &Arc<Hub>, side: &Side) -> Step {
         if let Phase::Following { seen } = self.phase {
@@ -133,13 +162,9 @@ impl Subscription {
                     self.gaps = 0;
                 }
                 self.phase = Phase::Following { seen: last };
-                // What was appended before is old because the client was away.
-                if publication.at >= self.since {
-                    let took = hub.clock().monotonic().saturating_sub(publication.at);
-                    hub.counters().delivery_time.record_duration(took);
-                }
-                let channel = self.room.channel();
-                let delivery = Delivery::of_publication(channel, cursor.epoch, publication);
+                let epoch = cursor.epoch;
+                self.measure(hub, &[publication.at]);
+                let delivery = Delivery::of_publication(self.room.channel(), epoch, publication);
                 Follow::Step(Step::Deliver(delivery))
             }
             Look::Nothing(version) => {

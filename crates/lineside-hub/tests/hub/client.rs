@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use lineside_hub::{Channel, Delivery, Ended, Hub, Position, Session, SessionLimits};
+use bytes::Bytes;
+use lineside_hub::{
+    Channel, Delivery, Ended, Framing, Hub, Position, Runs, Session, SessionLimits,
+};
 
 use crate::partition::{Desk, Partition};
 use crate::support::{Resumes, Signaled, Violation};
@@ -159,10 +162,17 @@ impl Client {
         Ok(())
     }
 
-    /// Takes one delivery; tells what it was.
-    pub(crate) fn pull(&mut self, world: &World) -> Result<String, Violation> {
+    /// Takes one delivery, or several in one with all who share `runs`; tells what it was.
+    pub(crate) fn pull(
+        &mut self,
+        world: &World,
+        runs: Option<&mut Runs>,
+    ) -> Result<String, Violation> {
         self.signaled.clear();
         let Some(session) = &mut self.session else { return Ok("offline".into()) };
+        if let Some(run) = runs.and_then(|runs| session.next_run(0, runs, |it| frame(&it))) {
+            return self.take_run(&run, world);
+        }
         let delivery = session.next_delivery();
         self.idle = delivery.is_none();
         let Some(delivery) = delivery else {
@@ -179,6 +189,27 @@ impl Client {
             _ => self.note_listed(world, Some((&name, delivery.position())))?,
         }
         Ok(format!("{name} {told}"))
+    }
+
+    fn take_run(&mut self, run: &[u8], world: &World) -> Result<String, Violation> {
+        let mut told = String::from("run:");
+        let run = str::from_utf8(run).map_err(|why| why.to_string())?;
+        for framed in run.lines() {
+            let [name, position, text] = framed.split('\t').collect::<Vec<_>>()[..] else {
+                return Err(format!("{framed:?} is no frame"));
+            };
+            let position: Position =
+                position.parse().map_err(|why| format!("{position}: {why}"))?;
+            let holding =
+                self.channels.get_mut(name).ok_or(format!("{name}: was not asked for"))?;
+            holding
+                .take_publication(name, position, text.as_bytes(), world)
+                .map_err(|why| format!("{name}: {why}"))?;
+            told = format!("{told} {name} {position}");
+            // What it lists it may hold already.
+            self.note_listed(world, Some((name, Some(position))))?;
+        }
+        Ok(told)
     }
 
     fn note_listed(
@@ -247,10 +278,7 @@ impl Holding {
             }
             Delivery::Publication { publication, .. } => {
                 let position = delivery.position().ok_or("a publication without position")?;
-                self.check_next(name, position, world)?;
-                apply(&mut self.held, publication.payload.data());
-                self.cursor = Some(position);
-                self.position = Some(position);
+                self.take_publication(name, position, publication.payload.data(), world)?;
             }
             Delivery::Ended { why: Ended::Slow, .. } => {
                 if self.gaps < 2 {
@@ -263,6 +291,20 @@ impl Holding {
                 return Err(format!("{} on a channel with a state", tell(delivery)));
             }
         }
+        Ok(())
+    }
+
+    fn take_publication(
+        &mut self,
+        name: &str,
+        position: Position,
+        text: &[u8],
+        world: &World,
+    ) -> Result<(), Violation> {
+        self.check_next(name, position, world)?;
+        apply(&mut self.held, text);
+        self.cursor = Some(position);
+        self.position = Some(position);
         Ok(())
     }
 
@@ -308,6 +350,12 @@ impl Holding {
             next => Err(format!("{position} after {cursor}, where {next:?} was next")),
         }
     }
+}
+
+/// A publication on a line of its own.
+fn frame(it: &Framing<'_>) -> Bytes {
+    let text = String::from_utf8_lossy(it.publication.payload.data());
+    format!("{}\t{}\t{text}\n", it.channel, it.position).into()
 }
 
 fn apply(held: &mut Holdings, text: &[u8]) {

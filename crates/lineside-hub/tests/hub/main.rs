@@ -9,6 +9,7 @@ mod script;
 mod simulation;
 mod protocol;
 mod sharing;
+mod runs;
 mod partition;
 mod property;
 mod app;

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use lineside_hub::{Audience, Hub, Listener, Session, SessionLimits, Workers};
+use lineside_hub::{Audience, Hub, Listener, Runs, Session, SessionLimits, Workers};
 
 type Job = Box<dyn FnOnce() + Send>;
 
@@ -37,12 +37,15 @@ impl Desk {
 pub(crate) struct Partition {
     pub(crate) desk: Arc<Desk>,
     audience: Audience,
+    /// What its rows were sent last.
+    pub(crate) runs: Runs,
 }
 
 impl Partition {
     pub(crate) fn new(hub: &Arc<Hub>) -> Self {
         let desk = Arc::new(Desk::default());
-        Self { audience: Audience::new(hub, desk.clone(), desk.clone()), desk }
+        let audience = Audience::new(hub, desk.clone(), desk.clone());
+        Self { desk, audience, runs: Runs::default() }
     }
 
     pub(crate) fn session(&self, row: u32) -> Session {

@@ -177,8 +177,10 @@ impl Storm {
 
     fn pull(&mut self, n: usize) -> Result<(), Violation> {
         if self.clients[n].may_pull() {
-            let told =
-                self.clients[n].pull(&self.world).map_err(|why| format!("client {n}: {why}"))?;
+            let runs = self.rng.bool().then_some(&mut self.partition.runs);
+            let told = self.clients[n]
+                .pull(&self.world, runs)
+                .map_err(|why| format!("client {n}: {why}"))?;
             self.note(format!("{n} {told}"));
         }
         Ok(())

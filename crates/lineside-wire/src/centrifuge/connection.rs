@@ -5,6 +5,7 @@ use std::mem;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use lineside_hub::Runs;
 
 use super::codes;
 use super::{Client, Close, Flow};
@@ -19,6 +20,8 @@ const NORMAL: u16 = 1000;
 /// What the connections of a thread share.
 #[derive(Debug, Default)]
 pub struct Codecs {
+    /// What was sent last, for those who are sent the same.
+    pub runs: Runs,
     /// Compresses.
     pub deflater: Deflater,
     /// Reads what is compressed.

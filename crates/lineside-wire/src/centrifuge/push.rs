@@ -41,11 +41,20 @@ pub fn encode(
             Some(state_part(channel, state, *part, *gap, format, deflater))
         }
         Delivery::Member { channel, joined, member, publication } => {
-            let slot = if format == Format::Json { WS_JSON } else { WS_PROTOBUF };
             let make = |_: &Bytes| movement(channel, *joined, member, format);
-            Some(one(publication.payload.frame(slot, make).clone()))
+            Some(one(publication.payload.frame(slot(format, false), make).clone()))
         }
         Delivery::Ended { .. } | Delivery::Disconnect { .. } => None,
+    }
+}
+
+/// Where the frames are kept of who has agreed on this.
+pub(super) fn slot(format: Format, deflate: bool) -> usize {
+    match (format, deflate) {
+        (Format::Json, false) => WS_JSON,
+        (Format::Json, true) => WS_JSON_DEFLATED,
+        (Format::Protobuf, false) => WS_PROTOBUF,
+        (Format::Protobuf, true) => WS_PROTOBUF_DEFLATED,
     }
 }
 
@@ -118,7 +127,8 @@ pub fn in_reply(publication: &Publication) -> message::Publication {
     message::Publication { data, ..beside_data(publication.offset, publication.extras()) }
 }
 
-fn publication_frame(
+/// A publication as a frame, as [`encode`] makes it.
+pub(super) fn publication_frame(
     channel: &Channel,
     publication: &Publication,
     format: Format,
@@ -134,10 +144,7 @@ fn publication_frame(
     };
     let bytes = channel.as_str().len() + payload.data().len() + AROUND_BYTES;
     let worth_it = payload.data().len() >= DEFLATE_BYTES_MIN;
-    let (plain, deflated) = match format {
-        Format::Json => (WS_JSON, WS_JSON_DEFLATED),
-        Format::Protobuf => (WS_PROTOBUF, WS_PROTOBUF_DEFLATED),
-    };
+    let (plain, deflated) = (slot(format, false), slot(format, true));
     let shared = match deflater.filter(|_| worth_it) {
         None => payload.frame(plain, |data| {
             let mut frame = frame::begin(bytes);

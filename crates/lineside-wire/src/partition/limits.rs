@@ -28,8 +28,11 @@ pub(super) const ROWS_PER_SLICE: usize = 64;
 /// Slices of live writes before the sockets are looked at again.
 pub(super) const SLICES_PER_TURN: usize = 16;
 
+/// Rows with much to write that are given a slice before news are looked at again: about a millisecond's worth.
+pub(super) const BUSY_PER_TURN: usize = 16;
+
 /// The longest that publications wait for each other where a partition is behind.
-pub(super) const COALESCE: Duration = Duration::from_millis(10);
+pub const COALESCE: Duration = Duration::from_millis(10);
 
 /// Rows that are given a state at the same time: each has a slice in hand and about as much in the
 /// kernel's buffer, so that 64 MiB are under way at most.
@@ -38,8 +41,11 @@ pub(super) const STATES_AT_ONCE: usize = 512;
 /// Newcomers that wait to be taken in; beyond it who brings one waits.
 pub(super) const NEWCOMERS_MAX: usize = 4_096;
 
-/// Sockets of which the system tells at once.
-pub(super) const EVENTS_AT_ONCE: usize = 1_024;
+/// Newcomers taken in before news are looked at again.
+pub(super) const NEWCOMERS_PER_TURN: usize = 64;
+
+/// Sockets of which the system tells at once, all of which are seen to before news are looked at again.
+pub(super) const EVENTS_AT_ONCE: usize = 128;
 
 /// Bytes not yet sent that the kernel takes from a socket before it says that it is full, so that a reader's
 /// lag is ours to see.

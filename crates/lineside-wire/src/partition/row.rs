@@ -53,7 +53,7 @@ pub(super) struct Row {
 pub(super) struct Tools {
     /// Pieces on their way to a socket.
     scratch: Vec<Bytes>,
-    codecs: Codecs,
+    pub(super) codecs: Codecs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -16,7 +16,8 @@ use slab::Slab;
 use super::alarm::{ALARM, Alarm, Checked};
 use super::drain::Draining;
 use super::limits::{
-    EVENTS_AT_ONCE, PING_INTERVAL, READ_SLICE_BYTES, SLICES_PER_TURN, STATES_AT_ONCE,
+    BUSY_PER_TURN, EVENTS_AT_ONCE, NEWCOMERS_PER_TURN, PING_INTERVAL, READ_SLICE_BYTES,
+    SLICES_PER_TURN, STATES_AT_ONCE,
 };
 use super::metrics::{Closed, Metrics};
 use super::passes::Passes;
@@ -127,7 +128,6 @@ impl Partition {
             }
             self.take_newcomers();
             let now = self.now();
-            self.passes.take_news(&mut self.audience, now);
             self.write_news();
             for event in &events {
                 if event.token() != ALARM {
@@ -137,7 +137,7 @@ impl Partition {
             self.resume(now);
             self.read_on(now);
             self.write_on(now);
-            self.give_states(now);
+            self.give_states();
             self.look_at_due(now);
             self.let_go(now);
         }
@@ -159,6 +159,7 @@ impl Partition {
         if has_more || !self.inbox.wake_by(&self.waker) {
             return Duration::ZERO;
         }
+        self.tools.codecs.runs.clear();
         let now = self.now();
         let mut timeout = self.wheel.next(now);
         if let Some(due) = self.passes.next_due() {
@@ -171,8 +172,8 @@ impl Partition {
     }
 
     fn take_newcomers(&mut self) {
-        // At most a mailbox full, so that those who are here are not kept waiting.
-        let newcomers: Vec<_> = self.inbox.drain().collect();
+        // Some at a time, so that those who are here are not kept waiting.
+        let newcomers: Vec<_> = self.inbox.drain().take(NEWCOMERS_PER_TURN).collect();
         let now = self.now();
         for newcomer in newcomers {
             self.take_in(*newcomer, now);
@@ -229,17 +230,41 @@ impl Partition {
     fn write_news(&mut self) {
         let mut seats: Vec<Seat> = Vec::new();
         for _ in 0..SLICES_PER_TURN {
+            let now = self.now();
+            self.passes.take_news(&mut self.audience, now);
             self.passes.next_slice(&mut seats);
             if seats.is_empty() && !self.passes.is_running() {
                 return;
             }
-            let now = self.now();
-            for seat in seats.drain(..) {
+            // All of them first: what is not at hand of one is fetched while the next is looked at.
+            for seat in &seats {
                 if let Some(row) = self.rows.get_mut(seat.row as usize) {
                     row.transport.session().note(seat.subscription);
-                    self.write(seat.row, now);
                 }
             }
+            for seat in seats.drain(..) {
+                self.write_news_of(seat.row, now);
+            }
+        }
+    }
+
+    /// Writes what a row has, now if that is news, and in turn with others if it is a state.
+    fn write_news_of(&mut self, number: u32, now: Duration) {
+        let Some(row) = self.rows.get_mut(number as usize) else { return };
+        if row.transport.session().is_given_state() {
+            self.write_in_turn(number);
+        } else {
+            self.write(number, now);
+        }
+    }
+
+    /// Writes what a row has when it is its turn.
+    fn write_in_turn(&mut self, number: u32) {
+        if let Some(row) = self.rows.get_mut(number as usize)
+            && !row.is_busy
+        {
+            row.is_busy = true;
+            self.busy.push_back(number);
         }
     }
 
@@ -258,12 +283,7 @@ impl Partition {
                 self.metrics.blocked.increment();
                 self.expect(number);
             }
-            Flushed::More => {
-                if !row.is_busy {
-                    row.is_busy = true;
-                    self.busy.push_back(number);
-                }
-            }
+            Flushed::More => self.write_in_turn(number),
             Flushed::NeedsStatePlace => {
                 if !row.waits_for_state {
                     row.waits_for_state = true;
@@ -306,7 +326,7 @@ impl Partition {
         let number = number as u32;
         if event.is_writable() {
             row.unblock();
-            self.write(number, now);
+            self.write_in_turn(number);
         }
         if event.is_readable() || event.is_read_closed() || event.is_error() {
             // What comes after this is told of again.
@@ -338,7 +358,7 @@ impl Partition {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
             Err(_) => return self.remove(number, Closed::Client),
         }
-        self.write(number, now);
+        self.write_news_of(number, now);
         self.expect(number);
     }
 
@@ -378,7 +398,7 @@ impl Partition {
                 self.unread.push((number, true));
             }
             self.check(number, token);
-            self.write(number, now);
+            self.write_news_of(number, now);
             self.expect(number);
         }
     }
@@ -389,8 +409,9 @@ impl Partition {
         }
     }
 
+    /// Goes on with those who have much to write, or could not.
     fn write_on(&mut self, now: Duration) {
-        for _ in 0..self.busy.len() {
+        for _ in 0..self.busy.len().min(BUSY_PER_TURN) {
             let Some(number) = self.busy.pop_front() else { return };
             if let Some(row) = self.rows.get_mut(number as usize) {
                 row.is_busy = false;
@@ -400,14 +421,14 @@ impl Partition {
     }
 
     /// Gives places that are free to those who wait for a state.
-    fn give_states(&mut self, now: Duration) {
-        while self.n_states < STATES_AT_ONCE
-            && let Some(number) = self.state_queue.pop_front()
-        {
+    fn give_states(&mut self) {
+        let free = STATES_AT_ONCE.saturating_sub(self.n_states);
+        for _ in 0..self.state_queue.len().min(free) {
+            let Some(number) = self.state_queue.pop_front() else { return };
             self.metrics.states_waiting.subtract(1);
             if let Some(row) = self.rows.get_mut(number as usize) {
                 row.waits_for_state = false;
-                self.write(number, now);
+                self.write_in_turn(number);
             }
         }
     }

@@ -55,11 +55,12 @@ impl Transport {
         }
     }
 
-    /// Adds the pieces of the next message; false when there is none now. Bound: four pieces.
+    /// Adds the pieces of the next message, or several messages as one piece; false when there is none now. Bound:
+    /// four pieces.
     pub(super) fn next(&mut self, into: &mut Vec<Bytes>, codecs: &mut Codecs) -> bool {
         match self {
-            Self::Sse(row) => row.next(into),
-            Self::WebSocket(connection) => connection.client().next(into, &mut codecs.deflater),
+            Self::Sse(row) => row.next(into, &mut codecs.runs),
+            Self::WebSocket(connection) => connection.client().next(into, codecs),
         }
     }
 

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use bytes::{BufMut as _, Bytes, BytesMut};
 use lineside_hub::{
-    Channel, Delivery, EncodedState, Ended, Epoch, Payload, Position, Publication, Session,
+    Channel, Delivery, EncodedState, Ended, Epoch, Framing, Payload, Position, Publication, Runs,
+    Session,
 };
 
 use crate::frames::{SSE_DATA, SSE_EVENT};
@@ -49,7 +50,10 @@ pub(super) fn id(session: &mut Session) -> Option<String> {
 pub(super) fn encode(delivery: &Delivery, session: &mut Session) -> Option<Pieces> {
     match delivery {
         Delivery::Publication { channel, epoch, publication } if session.subscriptions() == 1 => {
-            Some(whole(channel, *epoch, publication, session))
+            let position = Position { epoch: *epoch, offset: publication.offset };
+            let sequence = session.sequence_of(channel).unwrap_or_default();
+            let event = whole(&Framing { channel, sequence, position, publication });
+            Some([event, Bytes::new(), Bytes::new()])
         }
         Delivery::Publication { channel, epoch, publication } => {
             let data = publication
@@ -64,18 +68,21 @@ pub(super) fn encode(delivery: &Delivery, session: &mut Session) -> Option<Piece
     }
 }
 
+/// The events that come next on a connection with one channel, as for all such.
+pub(super) fn next_run(session: &mut Session, runs: &mut Runs) -> Option<Bytes> {
+    let alone = session.subscriptions() == 1;
+    alone.then(|| session.next_run(SSE_EVENT, runs, |it| whole(&it))).flatten()
+}
+
 /// The only channel of its connection: then the id is the same for all such, and so is the event.
-fn whole(
-    channel: &Channel,
-    epoch: Epoch,
-    publication: &Publication,
-    session: &mut Session,
-) -> Pieces {
-    let event = publication.payload.frame(SSE_EVENT, |data| {
-        let event = frame(channel, epoch, publication, data);
-        [event, tail(id(session).as_deref())].concat().into()
-    });
-    [event.clone(), Bytes::new(), Bytes::new()]
+fn whole(framing: &Framing<'_>) -> Bytes {
+    let Framing { channel, sequence, position, publication } = framing;
+    let make = |data: &Bytes| {
+        let event = frame(channel, position.epoch, publication, data);
+        let id = (!sequence.is_empty()).then(|| format!("{sequence}@{position}"));
+        [event, tail(id.as_deref())].concat().into()
+    };
+    publication.payload.frame(SSE_EVENT, make).clone()
 }
 
 fn frame(channel: &Channel, epoch: Epoch, publication: &Publication, data: &Bytes) -> Bytes {

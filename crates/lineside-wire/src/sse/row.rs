@@ -2,7 +2,7 @@
 //! the thread that owns the socket.
 
 use bytes::Bytes;
-use lineside_hub::{Audience, Delivery, Ended, Session, SessionLimits};
+use lineside_hub::{Audience, Delivery, Ended, Runs, Session, SessionLimits};
 
 use super::open::subscribe_all;
 use super::{CHANNELS_MAX, LastEventId, OpenError, RETRY_MILLIS, event};
@@ -35,10 +35,14 @@ impl SseRow {
         &mut self.session
     }
 
-    /// Adds the pieces of the next event; false when there is none now, or no more.
-    pub(crate) fn next(&mut self, into: &mut Vec<Bytes>) -> bool {
+    /// Adds the pieces of the next event, or of several; false when there is none now, or no more.
+    pub(crate) fn next(&mut self, into: &mut Vec<Bytes>, runs: &mut Runs) -> bool {
         if self.ended.is_some() {
             return false;
+        }
+        if let Some(run) = event::next_run(&mut self.session, runs) {
+            into.push(run);
+            return true;
         }
         let Some(delivery) = self.session.next_delivery() else { return false };
         if let Some(pieces) = event::encode(&delivery, &mut self.session) {

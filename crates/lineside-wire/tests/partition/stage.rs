@@ -12,6 +12,7 @@ use lineside_hub::{
 use lineside_sync::{SimulatedClock, UnixMillis};
 use lineside_wire::centrifuge::{ClientLimits, Format, Service};
 use lineside_wire::gate::{Gate, Grant, Identity, Refusal};
+use lineside_wire::partition::limits::COALESCE;
 use lineside_wire::partition::{Asks, Config, Newcomer, Partitions};
 use parking_lot::Mutex;
 
@@ -169,6 +170,8 @@ impl Stage {
         }
         batch.reach(network, at(offset));
         batch.finish();
+        // Rooms that are behind wait for time to pass.
+        self.clock.advance(COALESCE);
         offset
     }
 }

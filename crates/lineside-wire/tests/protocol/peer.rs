@@ -320,7 +320,7 @@ impl Peer {
         for taken in 0..most {
             self.turn();
             let mut pieces = Vec::new();
-            if !self.connection.client().next(&mut pieces, &mut self.codecs.deflater) {
+            if !self.connection.client().next(&mut pieces, &mut self.codecs) {
                 self.closed = self.closed.take().or(self.connection.as_client().closing().cloned());
                 return taken;
             }

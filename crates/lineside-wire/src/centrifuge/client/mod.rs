@@ -25,7 +25,7 @@ pub use self::limits::{ClientLimits, PING_INTERVAL, REPLY_BYTES_MAX, REPLY_PUBLI
 use self::meter::Meter;
 use self::out::Out;
 use super::message::{Reply, ReplyError};
-use super::{BadCommand, Command, Commands, Format, Request, codes, push};
+use super::{BadCommand, Codecs, Command, Commands, Format, Request, codes, push};
 use crate::gate::{Gate, Identity, Refusal};
 use crate::websocket::{Deflater, ReadError, frame};
 
@@ -220,18 +220,32 @@ impl Client {
         }
     }
 
-    /// Adds the pieces of the next delivery's frame; false when there is none now, or none any more because the
-    /// connection is [`closing`](Self::closing).
-    pub fn next(&mut self, into: &mut Vec<Bytes>, deflater: &mut Deflater) -> bool {
+    /// Adds the pieces of the next delivery's frame, or of those of several; false when there is none now, or none
+    /// any more because the connection is [`closing`](Self::closing).
+    pub fn next(&mut self, into: &mut Vec<Bytes>, codecs: &mut Codecs) -> bool {
         while self.closing.is_none() {
+            if let Some(run) = self.next_run(codecs) {
+                into.push(run);
+                return true;
+            }
             let Some(delivery) = self.session.next_delivery() else { return false };
-            let deflater = self.deflate.then_some(&mut *deflater);
+            let deflater = self.deflate.then_some(&mut codecs.deflater);
             if let Some(pieces) = self.encode(&delivery, deflater) {
                 into.extend(pieces.into_iter().filter(|piece| !piece.is_empty()));
                 return true;
             }
         }
         false
+    }
+
+    /// The publications that come next, framed as for all who speak alike.
+    fn next_run(&mut self, codecs: &mut Codecs) -> Option<Bytes> {
+        let Self { session, format, deflate, .. } = self;
+        let Codecs { runs, deflater, .. } = codecs;
+        session.next_run(push::slot(*format, *deflate), runs, |it| {
+            let deflater = deflate.then_some(&mut *deflater);
+            push::publication_frame(it.channel, it.publication, *format, deflater)
+        })
     }
 
     /// The delivery as a frame; `None` where it ends the connection, or is not for it.

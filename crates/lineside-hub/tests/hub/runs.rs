@@ -1,0 +1,152 @@
+//! Publications that sessions of a partition are sent together.
+
+use bytes::Bytes;
+use lineside_hub::{Framing, HubConfig, Session};
+
+use crate::partition::Partition;
+use crate::script::{Stage, at, name, stage_with};
+
+/// A partition, and sessions that hold the state of one channel there.
+struct Hall {
+    stage: Stage,
+    partition: Partition,
+    sessions: Vec<Session>,
+}
+
+impl Hall {
+    fn new(sessions: u32) -> Self {
+        let stage = stage_with(HubConfig { ring_bytes_min: 1 << 20, ..HubConfig::default() });
+        let partition = Partition::new(&stage.hub);
+        let enter = |row| {
+            let mut session = partition.session(row);
+            session.subscribe(&name("route/1"), None).expect("a subscription");
+            session
+        };
+        let sessions = (0..sessions).map(enter).collect();
+        let mut hall = Self { stage, partition, sessions };
+        // First the state is asked for, then it is there.
+        for _ in 0..2 {
+            hall.sessions.iter_mut().for_each(|it| while it.next_delivery().is_some() {});
+            while hall.partition.work() {}
+            hall.turn();
+        }
+        hall.sessions.iter_mut().for_each(|it| while it.next_delivery().is_some() {});
+        hall
+    }
+
+    fn turn(&mut self) {
+        let Self { partition, sessions, .. } = self;
+        partition.turn(|row, subscription| sessions[row as usize].note(subscription));
+    }
+
+    /// Publishes so many bytes at each of the offsets.
+    fn publish(&self, offsets: impl IntoIterator<Item = u64>, bytes: usize) {
+        for offset in offsets {
+            self.stage.swap(at(offset));
+            let mut batch = self.stage.hub.batch();
+            batch.append(&self.stage.room(1), Some(at(offset)), vec![b'x'; bytes].into());
+        }
+    }
+
+    /// The offsets of each run that a session is given now.
+    fn pull(&mut self, n: usize) -> Vec<Vec<u64>> {
+        let Self { sessions, partition, .. } = self;
+        let runs = &mut partition.runs;
+        let mut pulled = Vec::new();
+        while let Some(run) = sessions[n].next_run(0, runs, |it| frame(&it)) {
+            pulled.push(run.chunks(FRAME_BYTES).map(offset).collect());
+        }
+        assert!(sessions[n].next_delivery().is_none(), "runs are all there is");
+        pulled
+    }
+}
+
+/// A frame: its offset, and filling that takes as much as the data.
+const FRAME_BYTES: usize = 10_000;
+
+fn frame(it: &Framing<'_>) -> Bytes {
+    assert_eq!((it.channel, it.sequence), (&name("route/1"), "city"));
+    assert_eq!(it.position, at(it.publication.offset));
+    let mut frame = it.position.offset.to_le_bytes().to_vec();
+    frame.resize(FRAME_BYTES, b' ');
+    frame.into()
+}
+
+fn offset(frame: &[u8]) -> u64 {
+    u64::from_le_bytes(frame[..8].try_into().expect("eight bytes"))
+}
+
+#[test]
+fn who_stands_at_the_same_place_is_given_the_same_bytes() {
+    let mut hall = Hall::new(2);
+    hall.publish(11..=13, 100);
+    hall.turn();
+    let Hall { sessions, partition, .. } = &mut hall;
+    let mut run =
+        |n: usize| sessions[n].next_run(0, &mut partition.runs, |it| frame(&it)).expect("a run");
+    let (one, other) = (run(0), run(1));
+    assert_eq!(one.as_ptr(), other.as_ptr());
+    assert_eq!(one.chunks(FRAME_BYTES).map(offset).collect::<Vec<_>>(), [11, 12, 13]);
+    assert_eq!(hall.stage.hub.metrics().deliveries_total, 2 + 2 * 3, "with both states");
+}
+
+#[test]
+fn what_was_published_while_others_had_their_turn_comes_with_the_next_one() {
+    let mut hall = Hall::new(2);
+    hall.publish([11], 100);
+    hall.turn();
+    assert_eq!(hall.pull(0), [[11]]);
+    hall.publish([12], 100);
+    assert_eq!(hall.pull(1), [[11]], "as those before were given");
+    hall.turn();
+    assert_eq!((hall.pull(0), hall.pull(1)), (vec![vec![12]], vec![vec![12]]));
+}
+
+#[test]
+fn a_run_is_bounded_and_what_is_left_follows() {
+    let mut hall = Hall::new(2);
+    hall.publish(11..=20, FRAME_BYTES);
+    hall.turn();
+    let runs = [vec![11, 12, 13], vec![14, 15, 16], vec![17, 18, 19], vec![20]];
+    assert_eq!((hall.pull(0), hall.pull(1)), (runs.to_vec(), runs.to_vec()));
+    hall.publish([21], 100_000);
+    hall.turn();
+    assert_eq!(hall.pull(0), [[21]], "one may be larger");
+}
+
+#[test]
+fn where_too_much_is_held_nothing_is_joined_any_more() {
+    let mut hall = Hall::new(1);
+    let (mut held, mut joined) = (Vec::new(), 0);
+    for first in (11..2_000).step_by(3) {
+        hall.publish(first..first + 3, FRAME_BYTES);
+        hall.turn();
+        let Hall { sessions, partition, .. } = &mut hall;
+        while let Some(run) = sessions[0].next_run(0, &mut partition.runs, |it| frame(&it)) {
+            joined += usize::from(run.len() > FRAME_BYTES);
+            held.push(run);
+        }
+    }
+    assert!((200..600).contains(&joined), "16 MiB, with what a growing buffer reserves: {joined}");
+    held.clear();
+    hall.publish(2_000..2_003, FRAME_BYTES);
+    hall.turn();
+    assert_eq!(hall.pull(0), [[2_000, 2_001, 2_002]]);
+}
+
+#[test]
+fn a_state_comes_before_what_follows_it() {
+    let mut hall = Hall::new(1);
+    hall.publish([11], 100);
+    hall.stage.swap(at(12));
+    hall.stage.hub.batch().restate(&hall.stage.room(1), Some(at(12)));
+    hall.publish([13], 100);
+    hall.turn();
+    let Hall { sessions, partition, .. } = &mut hall;
+    assert!(sessions[0].next_run(0, &mut partition.runs, |it| frame(&it)).is_none());
+    assert!(sessions[0].next_delivery().is_none(), "a worker reads it");
+    while partition.work() {}
+    hall.turn();
+    let state = hall.sessions[0].next_delivery().expect("the state");
+    assert_eq!(state.position(), Some(at(13)));
+}
