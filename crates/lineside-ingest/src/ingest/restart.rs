@@ -55,9 +55,8 @@ impl Ingest {
         Ok(KeptNetworks(kept))
     }
 
-    /// Writes the logs of channels, the newest publications up to
-    /// [`KEPT_RINGS_BYTES_MAX`](crate::limits::KEPT_RINGS_BYTES_MAX), and lets nothing more be published: what was
-    /// published before this is in the file.
+    /// Writes the logs of channels, the newest publications up to [`KEPT_RINGS_BYTES_MAX`], and lets nothing more be
+    /// published: what was published before this is in the file.
     ///
     /// # Errors
     /// What the writer says.
