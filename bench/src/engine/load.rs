@@ -71,9 +71,10 @@ impl Load<'_> {
         Load { sessions, channels, transport: "websocket", publish: Some((rate, 200)), seconds }
     }
 
-    /// Begins a run in which how late something is must not depend on what other clients do.
+    /// Begins a run in which how late something is must not depend on what other clients do. It sleeps when there is
+    /// nothing to do: nobody else would have a turn.
     pub(super) fn begin_urgently(&self, place: &Place, server: &Server) -> anyhow::Result<Run> {
-        self.begin_as(urgent(CLIENTS, &place.lineside), place, server, "urgent")
+        self.begin_as(urgent(CLIENTS, &place.lineside), place, server, "urgent", false)
     }
 
     fn begin_as(
@@ -82,6 +83,7 @@ impl Load<'_> {
         place: &Place,
         server: &Server,
         name: &str,
+        awake: bool,
     ) -> anyhow::Result<Run> {
         let json = place.folder.path().join(format!("{name}.json"));
         command.arg("load").arg(&server.url).arg("--json").arg(&json);
@@ -94,6 +96,10 @@ impl Load<'_> {
         if let Some((rate, bytes)) = self.publish {
             command.args(["--publish", &rate.to_string(), "--size", &bytes.to_string()]);
         }
+        if awake {
+            // Whether a client sleeps is chance, and to wake it costs the server as much as the write does.
+            command.arg("--awake");
+        }
         if server.url.starts_with("https:") {
             command.env("SSL_CERT_FILE", place.certificate());
         }
@@ -104,7 +110,7 @@ impl Load<'_> {
 
     /// A whole run.
     pub(super) fn run(&self, place: &Place, server: &Server) -> anyhow::Result<Found> {
-        self.begin_as(pinned(CLIENTS, &place.lineside), place, server, "load")?.end()
+        self.begin_as(pinned(CLIENTS, &place.lineside), place, server, "load", true)?.end()
     }
 }
 

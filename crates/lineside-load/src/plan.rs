@@ -184,6 +184,8 @@ pub struct Plan {
     pub processes: usize,
     /// The server's process, where it cannot be found by its port.
     pub server_process: Option<u32>,
+    /// Never sleep while deliveries are measured.
+    pub awake: bool,
 }
 
 impl Plan {
@@ -308,6 +310,7 @@ pub(crate) mod tests {
             publishing: None,
             processes: 1,
             server_process: None,
+            awake: false,
         }
     }
 

@@ -201,8 +201,9 @@ impl Engine {
         let end = start.saturating_add(duration);
         let mut cut = false;
         let mut arrived = (self.bytes, end);
+        let wait = if self.plan.awake { Duration::ZERO } else { LOOK_INTERVAL };
         loop {
-            self.turn(Some(LOOK_INTERVAL)).map_err(broken)?;
+            self.turn(Some(wait)).map_err(broken)?;
             let now = clock::now();
             if self.bytes != arrived.0 {
                 arrived = (self.bytes, now.max(end));

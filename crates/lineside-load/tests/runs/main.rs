@@ -28,6 +28,7 @@ fn plan(url: &str) -> Plan {
         publishing: Some(Publishing { rate: 100.0, bytes: 200, key: Secret("secret".to_owned()) }),
         processes: 1,
         server_process: None,
+        awake: false,
     }
 }
 

@@ -71,6 +71,10 @@ pub(crate) struct Arguments {
     /// The server's process, if it is not the one that listens on its port on this machine
     #[arg(long, value_name = "PID")]
     server_pid: Option<u32>,
+    /// Never sleep while deliveries are measured: takes a core per process, and a server on the same machine is then
+    /// not charged with waking the clients up
+    #[arg(long)]
+    awake: bool,
     /// Write the figures as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -149,6 +153,7 @@ fn plan(arguments: &Arguments) -> Result<Plan, Failure> {
         publishing,
         processes: arguments.processes,
         server_process: arguments.server_pid,
+        awake: arguments.awake,
     };
     Ok(plan)
 }
