@@ -111,6 +111,10 @@ impl Connection {
     ) -> Flow {
         let mut input = bytes;
         while let Some(event) = self.reader.read(&mut input, &mut codecs.inflater) {
+            // What comes next has a beginning of its own; a ping may come in the middle of a message.
+            if let Ok(Event::Text(_) | Event::Binary(_)) = event {
+                self.begun = None;
+            }
             let flow = match event {
                 Ok(event) => self.take(event, now, &mut codecs.deflater, out),
                 Err(error) => Flow::Close(error.into()),

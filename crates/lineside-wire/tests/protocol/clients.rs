@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use bytes::BytesMut;
 use lineside_wire::centrifuge::message::*;
 use lineside_wire::centrifuge::{ClientLimits, Request};
 use lineside_wire::websocket::frame::{self, Opcode};
@@ -43,7 +44,8 @@ fn who_it_is_comes_first_and_once() {
 fn who_says_nothing_is_closed() {
     let network = Network::new(16);
     let mut peer = Peer::new(&network.hub, FORMATS[0], false);
-    assert_eq!(peer.connection.next_due(), Some(Duration::from_secs(10)));
+    let due = network.hub.clock().monotonic() + Duration::from_secs(10);
+    assert_eq!(peer.connection.next_due(), Some(due));
     peer.ping();
     assert_eq!(peer.pings, 0, "who has not connected is not pinged");
     advance(&network, 9);
@@ -75,6 +77,46 @@ fn a_ping_wants_a_pong() {
         peer.look_in();
         assert_eq!(code(&peer), 3012, "the first of two pings counts");
     }
+}
+
+fn message(text: &[u8]) -> BytesMut {
+    let mut bytes = BytesMut::new();
+    frame::write_masked(&mut bytes, Opcode::Text, false, text, [1, 2, 3, 4]);
+    bytes
+}
+
+#[test]
+fn a_message_that_takes_too_long_is_the_last() {
+    let network = Network::new(16);
+    let mut peer = Peer::new(&network.hub, FORMATS[0], false);
+    peer.connect("");
+    let pieces = message(b"{\"id\":7,\"ping\":{}}");
+    for (n, byte) in pieces.iter().take(10).enumerate() {
+        assert_eq!(code(&peer), 0, "after {n} bytes");
+        peer.send(&[*byte]);
+        advance(&network, 3);
+        peer.look_in();
+    }
+    assert_eq!(code(&peer), 3003);
+}
+
+#[test]
+fn who_gets_messages_through_is_not_slow_however_they_are_cut() {
+    let network = Network::new(16);
+    let mut peer = Peer::new(&network.hub, FORMATS[0], false);
+    peer.connect("");
+    let pong = message(b"{}");
+    let (begin, end) = pong.split_at(3);
+    peer.send(begin);
+    for _ in 0..5 {
+        advance(&network, 20);
+        peer.look_in();
+        peer.send(&[end, begin].concat());
+    }
+    assert_eq!(peer.closed, None);
+    advance(&network, 30);
+    peer.look_in();
+    assert_eq!(code(&peer), 3003, "the last one never ended");
 }
 
 #[test]
@@ -194,7 +236,7 @@ fn a_flood_ends_the_connection_and_a_resubscription_does_not() {
         assert_eq!(code(&peer), 3013);
         // Frames that are no messages count, too.
         let mut peer = Peer::with_limits(&network.hub, format, false, limits);
-        let mut pings = bytes::BytesMut::new();
+        let mut pings = BytesMut::new();
         (0..30).for_each(|_| frame::write_masked(&mut pings, Opcode::Ping, false, b"!", [7; 4]));
         peer.send(&pings);
         assert_eq!(code(&peer), 3013);
@@ -211,7 +253,7 @@ fn what_makes_no_sense_ends_the_connection() {
         (Opcode::Close, b"\x03\xe9bye", 1001),
     ] {
         let mut peer = Peer::new(&network.hub, FORMATS[0], false);
-        let mut bytes = bytes::BytesMut::new();
+        let mut bytes = BytesMut::new();
         frame::write_masked(&mut bytes, opcode, false, payload, [9; 4]);
         peer.send(&bytes);
         assert_eq!(code(&peer), expected);
@@ -344,7 +386,7 @@ proptest! {
             peer.connect("");
             peer.send(&bytes);
             // The same as a message, which gets further.
-            let mut message = bytes::BytesMut::new();
+            let mut message = BytesMut::new();
             frame::write_masked(&mut message, Opcode::Binary, false, &bytes, [1, 2, 3, 4]);
             let mut peer = Peer::new(&network.hub, format, true);
             peer.connect("");
