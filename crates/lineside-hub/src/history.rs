@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::room::Tail;
 use crate::{Channel, Hub, Position, Publication, ResolveError};
 
 /// Which part of a channel's past is asked for.
@@ -66,7 +67,7 @@ impl Hub {
             return self.position_only(channel, request);
         };
         let after = request.since.filter(|_| !request.reverse).map_or(0, |since| since.offset);
-        let (position, mut publications) = room.kept_after(after);
+        let Tail { position, mut publications, .. } = room.kept_after(after);
         let Some(position) = position else { return self.position_only(channel, request) };
         check_epoch(request, position)?;
         if let Some(since) = request.since.filter(|_| request.reverse) {

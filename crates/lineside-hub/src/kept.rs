@@ -13,6 +13,7 @@ use bytes::Bytes;
 use lineside_sync::{Clock, Sleep, UnixMillis};
 
 use crate::limits::{CLOCK_HEAD_START, KEPT_ROOMS_MAX};
+use crate::room::Tail;
 use crate::{
     Channel, Epoch, Extras, Hub, Note, Position, Publication, ResolveError, Room, RoomKey,
 };
@@ -26,6 +27,8 @@ pub struct KeptRoom {
     pub epoch: Epoch,
     /// The log holds everything that came after this offset.
     pub floor: u64,
+    /// How large the channel's state was when last read: its log may be larger by that.
+    pub state_bytes: usize,
     /// Oldest first; offsets rise.
     pub publications: Vec<KeptPublication>,
 }
@@ -149,12 +152,13 @@ impl KeptPublication {
 impl Room {
     /// Its log; `None` while it has no life yet.
     fn kept(&self, now: Duration) -> Option<KeptRoom> {
-        let (position, floor, publications) = self.all_kept();
+        let Tail { position, floor, state_bytes, publications } = self.kept_after(0);
         let publications = publications.iter().map(|it| KeptPublication::of(it, now)).collect();
         Some(KeptRoom {
             channel: self.channel().clone(),
             epoch: position?.epoch,
             floor,
+            state_bytes,
             publications,
         })
     }

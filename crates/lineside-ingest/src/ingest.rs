@@ -85,19 +85,7 @@ impl Ingest {
         let groups = group(&configs);
         let times = StageTimes::default();
         let mut restart = Restart::new(kept, &groups, keys, clock.wall());
-        let networks: Vec<Arc<Network>> = groups
-            .iter()
-            .zip(1..)
-            .enumerate()
-            .map(|(at, (members, group))| {
-                let mut ids = members.iter().map(|config| config.id.clone());
-                let first = ids.next().unwrap_or_else(|| members[0].id.clone());
-                let new_life = Epoch::random(&mut rng);
-                let epoch = restart.epoch(at).unwrap_or(new_life);
-                let network = Network::new(first, ids, group, epoch, Arc::clone(&clock));
-                Arc::new(network.timed_by(&times))
-            })
-            .collect();
+        let networks = networks_of(&groups, &restart, &clock, &times, &mut rng);
         let channels = Arc::new(Channels::new(networks.clone(), keys, Arc::clone(&clock)));
         let source = Arc::clone(&channels) as Arc<dyn StateSource>;
         let hub = Hub::new(hub, source, Arc::clone(&clock), rng.u64(..));
@@ -112,29 +100,13 @@ impl Ingest {
         for (at, (network, members)) in networks.iter().zip(&groups).enumerate() {
             let mut writer = NetworkWriter::new(Arc::clone(network), Some(Arc::clone(&hub)), keys);
             restart.take_over(at, &mut writer, &hub);
-            let feeds: Vec<Arc<Feed>> = members
-                .iter()
-                .map(|config| Arc::new(Feed::new(Arc::clone(config), Arc::clone(network))))
-                .collect();
-            let numbered = feeds.iter().enumerate();
-            numbered.for_each(|(number, feed)| restart.give_back(at, number, feed));
-            network.set_feeds(feeds.iter().map(Arc::downgrade).collect());
-            begun.push((writer, feeds));
+            begun.push((writer, feeds_of(at, network, members, &mut restart)));
         }
         // Before anything is published: a log that is put back ends where its network is.
         restart.restore_rooms(&hub, &channels);
         let mut ended = Vec::new();
         for (writer, feeds) in begun {
-            let (queue, inputs) = NetworkQueue::new(&clock);
-            let end = Arc::new(OnceLock::new());
-            ended.push(Arc::clone(&end));
-            let running = run(writer, inputs, Arc::clone(&clock), stop.clone());
-            tasks.spawn(async move {
-                if let Some(writer) = running.await {
-                    end.get_or_init(|| writer);
-                }
-            });
-            poll_feeds(&feeds, &queue, &shared, &mut rng, (&tasks, &stop));
+            ended.push(run_network(writer, &feeds, &shared, &mut rng, (&tasks, &stop)));
             started.extend(feeds.into_iter().map(|feed| (feed.id().clone(), feed)));
         }
         tasks.close();
@@ -272,15 +244,60 @@ fn group(configs: &Members) -> Vec<Members> {
     groups
 }
 
-fn poll_feeds(
+fn networks_of(
+    groups: &[Members],
+    restart: &Restart,
+    clock: &Arc<dyn Clock>,
+    times: &StageTimes,
+    rng: &mut fastrand::Rng,
+) -> Vec<Arc<Network>> {
+    let numbered = groups.iter().zip(1..).enumerate();
+    let networks = numbered.map(|(at, (members, group))| {
+        let mut ids = members.iter().map(|config| config.id.clone());
+        let first = ids.next().unwrap_or_else(|| members[0].id.clone());
+        let new_life = Epoch::random(rng);
+        let epoch = restart.epoch(at).unwrap_or(new_life);
+        let network = Network::new(first, ids, group, epoch, Arc::clone(clock));
+        Arc::new(network.timed_by(times))
+    });
+    networks.collect()
+}
+
+fn feeds_of(
+    at: usize,
+    network: &Arc<Network>,
+    members: &Members,
+    restart: &mut Restart,
+) -> Vec<Arc<Feed>> {
+    let new = |config| Arc::new(Feed::new(Arc::clone(config), Arc::clone(network)));
+    let feeds: Vec<Arc<Feed>> = members.iter().map(new).collect();
+    for (number, feed) in feeds.iter().enumerate() {
+        restart.give_back(at, number, feed);
+    }
+    network.set_feeds(feeds.iter().map(Arc::downgrade).collect());
+    feeds
+}
+
+/// Starts a network's task and those of its feeds. The writer is found in what is given back, once it has ended.
+fn run_network(
+    writer: NetworkWriter,
     feeds: &[Arc<Feed>],
-    queue: &NetworkQueue,
     shared: &Shared,
     rng: &mut fastrand::Rng,
     (tasks, stop): (&TaskTracker, &CancellationToken),
-) {
+) -> Arc<OnceLock<NetworkWriter>> {
+    let (queue, inputs) = NetworkQueue::new(&shared.clock);
+    let ended = Arc::new(OnceLock::new());
+    let running = run(writer, inputs, Arc::clone(&shared.clock), stop.clone());
+    let end = Arc::clone(&ended);
+    tasks.spawn(async move {
+        if let Some(writer) = running.await {
+            end.get_or_init(|| writer);
+        }
+    });
     for (number, feed) in feeds.iter().enumerate() {
         let poller = Poller::new(Arc::clone(feed), number, queue.clone(), shared, rng.u64(..));
         tasks.spawn(poller.run(stop.clone()));
     }
+    ended
 }

@@ -12,6 +12,18 @@ use crate::limits::KEPT_LINGER;
 use crate::publication::Publication;
 use crate::{HubConfig, KeptRoom, Note, Position};
 
+/// What a room has of its past.
+pub(crate) struct Tail {
+    /// `None` while it has no life yet.
+    pub(crate) position: Option<Position>,
+    /// Nothing is missing of what came after this offset.
+    pub(crate) floor: u64,
+    /// How large its state was when last read.
+    pub(crate) state_bytes: usize,
+    /// Oldest first.
+    pub(crate) publications: Vec<Arc<Publication>>,
+}
+
 impl Room {
     /// Appends at the room's own next offset. Says whether it is the room's first change in this batch, and
     /// where it was appended; `None` when the room has been closed.
@@ -34,25 +46,17 @@ impl Room {
 
     /// What its ring holds after an offset, oldest first, and where the room is. Takes time and an
     /// `Arc` for each.
-    pub(crate) fn kept_after(&self, offset: u64) -> (Option<Position>, Vec<Arc<Publication>>) {
-        let (position, _, publications) = self.kept_from(offset);
-        (position, publications)
-    }
-
-    /// Where the room is, what its ring holds everything after, and what that is, oldest first.
-    pub(crate) fn all_kept(&self) -> (Option<Position>, u64, Vec<Arc<Publication>>) {
-        self.kept_from(0)
-    }
-
-    fn kept_from(&self, offset: u64) -> (Option<Position>, u64, Vec<Arc<Publication>>) {
+    pub(crate) fn kept_after(&self, offset: u64) -> Tail {
         let mut entries = Vec::new();
         let log = self.log.lock();
         let floor = log.ring.floor();
         let mut cursor = Cursor::at(offset.max(floor));
         let _whole = log.ring.take_after(&mut cursor, usize::MAX, &mut entries);
-        let top = log.epoch.map(|epoch| Position { epoch, offset: log.ring.top() });
+        let position = log.epoch.map(|epoch| Position { epoch, offset: log.ring.top() });
+        let state_bytes = log.state_bytes_last;
         drop(log);
-        (top, floor, entries.into_iter().map(|entry| entry.item).collect())
+        let publications = entries.into_iter().map(|entry| entry.item).collect();
+        Tail { position, floor, state_bytes, publications }
     }
 
     /// Takes over the log of its channel, which was taken `away` ago.
@@ -65,6 +69,7 @@ impl Room {
     ) {
         self.change(|log| {
             log.renew(Position { epoch: kept.epoch, offset: kept.floor });
+            log.state_bytes_last = kept.state_bytes;
             for publication in kept.publications {
                 let publication = publication.into_publication(away, now);
                 log.ring.push(publication.offset, publication, Bounds::NONE);

@@ -16,6 +16,7 @@ use bytes::Bytes;
 use lineside_sync::fanout::{Signals, Topic};
 use lineside_sync::ring::Shared;
 
+pub(crate) use self::app::Tail;
 pub use self::state::EncodedState;
 pub(crate) use self::state::Taken;
 

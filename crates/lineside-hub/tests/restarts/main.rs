@@ -1,6 +1,7 @@
 //! What one hub leaves to the next: clients that come back notice nothing, and what is too much goes from the old end.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -17,9 +18,9 @@ const EPOCH: Epoch = Epoch::from_bits(77);
 const ROUTES: u64 = 3;
 const CHANNELS: [&str; 6] = ["route/0", "route/1", "route/2", "app/x", "app/kept/x", "app/kept/y"];
 
-/// One network of a few routes, whose revision outlives its hub.
+/// One network of a few routes, whose revision outlives its hub; and how much larger than usual its states are.
 #[derive(Default)]
-struct Network(Mutex<u64>);
+struct Network(Mutex<u64>, AtomicUsize);
 
 impl Network {
     fn position(&self) -> Position {
@@ -49,7 +50,8 @@ impl StateSource for Network {
 
     fn read_state(&self, channel: &Channel, _: RoomKey) -> State {
         let at = self.position();
-        State { position: Some(at), parts: vec![format!("{channel} at {at}").into()] }
+        let more = " ".repeat(self.1.load(Ordering::Relaxed));
+        State { position: Some(at), parts: vec![format!("{channel} at {at}{more}").into()] }
     }
 }
 
@@ -114,6 +116,11 @@ impl Process {
 
     /// A change of a route: the state first, then the room, if it lives.
     fn change(&self, route: u64) {
+        self.change_of(route, 0);
+    }
+
+    /// One with so many bytes more than it needs.
+    fn change_of(&self, route: u64, more: usize) {
         let at = {
             let mut revision = self.network.0.lock();
             *revision += 1;
@@ -122,7 +129,8 @@ impl Process {
         let mut batch = self.hub.batch();
         batch.reach(1, at);
         if let Some(room) = self.hub.find_room(RoomKey { group: 1, kind: 5, id: route }) {
-            batch.append(&room, Some(at), format!("change {}", at.offset).into());
+            let more = " ".repeat(more);
+            batch.append(&room, Some(at), format!("change {}{more}", at.offset).into());
         }
         batch.finish();
     }
@@ -244,6 +252,25 @@ fn what_comes_after_a_restart_goes_on_where_the_process_before_ended() {
     let told = next.come_back("route/1", from);
     assert!(told.contains("recovered: true") && told.contains("change 2"), "{told}");
     assert!(told.contains("change 3") && !told.contains("state"), "{told}");
+}
+
+#[test]
+fn a_log_of_a_large_state_stays_as_large() {
+    let first = Process::first();
+    let mut session = first.session();
+    session.subscribe(&name("route/1"), None).expect("subscribed");
+    first.network.1.store(200 << 10, Ordering::Relaxed);
+    first.change(1);
+    told(&mut session);
+    let from = first.network.position();
+    for _ in 0..3 {
+        first.change_of(1, 40 << 10);
+    }
+    let next = first.next(first.kept(usize::MAX), Duration::ZERO);
+    next.hub.sweep();
+    next.change(2);
+    let told = next.come_back("route/1", from);
+    assert!(told.contains("recovered: true"), "{}", &told[..200]);
 }
 
 #[test]

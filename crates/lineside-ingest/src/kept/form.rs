@@ -166,6 +166,8 @@ pub(crate) struct Room {
     pub(crate) epoch: u64,
     #[prost(uint64, tag = "3")]
     pub(crate) floor: u64,
+    #[prost(uint64, tag = "5")]
+    pub(crate) state_bytes: u64,
     #[prost(message, repeated, tag = "4")]
     pub(crate) publications: Vec<Publication>,
 }

@@ -13,6 +13,7 @@ impl From<&KeptRoom> for form::Room {
             channel: room.channel.to_string(),
             epoch: room.epoch.bits(),
             floor: room.floor,
+            state_bytes: room.state_bytes as u64,
             publications: room.publications.iter().map(form::Publication::from).collect(),
         }
     }
@@ -25,6 +26,7 @@ impl form::Room {
             channel: Channel::parse(&self.channel).ok()?,
             epoch: Epoch::from_bits(self.epoch),
             floor: self.floor,
+            state_bytes: usize::try_from(self.state_bytes).ok()?,
             publications: self.publications.into_iter().map(KeptPublication::from).collect(),
         })
     }
@@ -116,6 +118,7 @@ mod tests {
             channel: Channel::parse("app/chat").unwrap(),
             epoch: Epoch::from_bits(99),
             floor: 4,
+            state_bytes: 70_000,
             publications: vec![publication(5, extras), publication(9, Extras::default())],
         };
         let bytes = form::Room::from(&room).encode_to_vec();
