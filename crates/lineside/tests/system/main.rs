@@ -11,6 +11,7 @@ mod tls;
 mod addresses;
 mod commands;
 mod documents;
+mod endurance;
 mod events;
 mod faults;
 mod load;

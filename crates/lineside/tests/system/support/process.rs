@@ -48,6 +48,11 @@ impl ServerProcess {
         Self { child, greeting, url: url.trim_end_matches('/').to_owned() }
     }
 
+    /// What the system knows of it.
+    pub(crate) fn usage(&self) -> Usage {
+        Usage::of(self.child.id())
+    }
+
     /// Sends a signal and waits; gives how it ended and how long that took.
     pub(crate) fn stop(mut self, signal: &str) -> (ExitStatus, Duration) {
         let started = Instant::now();
@@ -65,4 +70,32 @@ impl Drop for ServerProcess {
         _ = self.child.kill();
         _ = self.child.wait();
     }
+}
+
+/// What a process holds of this machine.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Usage {
+    /// Memory that is resident, in bytes, and the most that ever was.
+    pub(crate) resident: u64,
+    pub(crate) resident_peak: u64,
+    pub(crate) descriptors: usize,
+}
+
+impl Usage {
+    fn of(process: u32) -> Self {
+        let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+        let bytes = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+            line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
+        };
+        let descriptors = std::fs::read_dir(format!("/proc/{process}/fd")).unwrap().count();
+        Self { resident: bytes("VmRSS:"), resident_peak: bytes("VmHWM:"), descriptors }
+    }
+}
+
+/// Lets this process have as many descriptors as it may.
+pub(crate) fn raise_descriptors() {
+    use nix::sys::resource::{Resource, getrlimit, setrlimit};
+    let (_, most) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
+    setrlimit(Resource::RLIMIT_NOFILE, most, most).unwrap();
 }

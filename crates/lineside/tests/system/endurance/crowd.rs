@@ -1,0 +1,202 @@
+//! Slow, dead and lying clients among thousands of good ones, who lose nothing.
+
+use std::process::Output;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::task::{JoinHandle, JoinSet};
+
+use super::liars::LIES;
+use super::socket::{Opening, Socket, connect};
+use super::{BackEnd, KEY, address_of, eventually, start};
+use crate::support::process::lineside;
+
+/// Good clients over each transport.
+const GOOD: usize = 1_200;
+/// What is published to those of one transport, a second, and for how many.
+const PUBLICATIONS: (usize, usize) = (5, 8);
+/// Bad clients of each patient kind, and how many lie at the same time.
+const BAD: usize = 100;
+const LYING: usize = 4;
+/// What only bad clients listen to: more than the system takes for them.
+const FLOOD: &str = "app/kept/flood";
+const FLOOD_BYTES: usize = 60_000;
+/// What a bad client's system keeps for it unread.
+const RECEIVE_BYTES: u32 = 4_096;
+/// What the server may have resident at most. If it kept for each of those who do not read what it has for them,
+/// the flood alone would be far beyond.
+const RESIDENT_MAX: u64 = 384 << 20;
+
+/// A transport, as `lineside load` is told of it, and the channel of its good clients.
+const WAYS: [(&[&str], &str); 3] = [
+    (&["--transport", "websocket"], "app/kept/json"),
+    (&["--transport", "websocket", "--format", "protobuf"], "app/kept/protobuf"),
+    (&["--transport", "sse"], "app/kept/events"),
+];
+
+/// Good clients over one transport, all that is published to them, and what came of it.
+fn good(
+    url: String,
+    (transport, channel): (&'static [&'static str], &'static str),
+) -> JoinHandle<Value> {
+    tokio::task::spawn_blocking(move || {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("figures.json");
+        let (rate, seconds) = PUBLICATIONS;
+        let numbers = [GOOD.to_string(), rate.to_string(), format!("{seconds}s")];
+        let mut command = lineside(&["load", &url, "--channel", channel]);
+        command.args([
+            "--sessions",
+            &numbers[0],
+            "--publish",
+            &numbers[1],
+            "--duration",
+            &numbers[2],
+        ]);
+        command.args(transport).arg("--json").arg(&file).env("LINESIDE_API_KEY", KEY);
+        let Output { status, stdout, stderr } = command.output().unwrap();
+        let said = String::from_utf8(stdout).unwrap() + &String::from_utf8(stderr).unwrap();
+        assert_eq!(status.code(), Some(0), "{said}");
+        serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap()
+    })
+}
+
+/// Subscribes to all that is published, through a socket that takes little.
+async fn listener(address: &str) -> Socket {
+    let opening = Opening { receive_bytes: Some(RECEIVE_BYTES), ..Opening::default() };
+    let mut socket = Socket::open_as(address, opening).await.unwrap();
+    let channels = WAYS.map(|(_, channel)| channel).into_iter().chain([FLOOD]);
+    let subscribe = |(n, channel)| json!({"id": n + 2, "subscribe": {"channel": channel}});
+    let mut commands = vec![json!({"id": 1, "connect": {}})];
+    commands.extend(channels.enumerate().map(subscribe));
+    socket.send(&commands).await.unwrap();
+    socket
+}
+
+/// An event stream of the flood, through a socket that takes little.
+async fn stream(address: &str) -> TcpStream {
+    let mut stream = connect(address, Some(RECEIVE_BYTES)).await.unwrap();
+    let request = format!("GET /events?channel={FLOOD} HTTP/1.1\r\nHost: {address}\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    stream
+}
+
+/// Those who are there and do no good.
+#[derive(Default)]
+struct Bad {
+    /// Never read what they asked for.
+    asleep: Vec<Socket>,
+    streams: Vec<TcpStream>,
+    /// Never say what they want, or only half of it.
+    silent: Vec<TcpStream>,
+    /// Read a few bytes now and then, and those who lie.
+    busy: JoinSet<()>,
+}
+
+impl Bad {
+    async fn come(address: &str, over: &Arc<AtomicBool>, lies: &Arc<AtomicUsize>) -> Self {
+        let mut bad = Self::default();
+        for n in 0..BAD {
+            bad.asleep.push(listener(address).await);
+            bad.streams.push(stream(address).await);
+            let mut silent = connect(address, None).await.unwrap();
+            let half = b"GET /events?channel=app/kept/flood HTTP/1.1\r\nHost: ";
+            silent.write_all(&half[..n % 2 * half.len()]).await.unwrap();
+            bad.silent.push(silent);
+            bad.busy.spawn(dawdle(listener(address).await.stream, Arc::clone(over)));
+        }
+        for n in 0..LYING {
+            let (over, lies) = (Arc::clone(over), Arc::clone(lies));
+            bad.busy.spawn(lie(address.to_owned(), n, over, lies));
+        }
+        bad
+    }
+}
+
+async fn dawdle(mut stream: TcpStream, over: Arc<AtomicBool>) {
+    let mut few = [0; 64];
+    while !over.load(Relaxed) {
+        if !matches!(stream.read(&mut few).await, Ok(1..)) {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+async fn lie(address: String, first: usize, over: Arc<AtomicBool>, lies: Arc<AtomicUsize>) {
+    for lie in LIES.iter().cycle().skip(first * LIES.len() / LYING) {
+        if over.load(Relaxed) {
+            return;
+        }
+        lie.tell(&address, "app/kept/lies").await;
+        lies.fetch_add(1, Relaxed);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_good_lose_nothing_by_the_bad() {
+    let folder = tempfile::tempdir().unwrap();
+    // The logs are long enough for good clients that wait for the machine, and no room for one's own copy.
+    let server = start(folder.path(), "1MiB");
+    let (address, back_end) = (address_of(&server), BackEnd::of(&server));
+    let (over, lies) = (Arc::<AtomicBool>::default(), Arc::<AtomicUsize>::default());
+    let mut bad = Bad::come(&address, &over, &lies).await;
+    let flood = tokio::spawn({
+        let (back_end, over) = (back_end.clone(), Arc::clone(&over));
+        async move {
+            let data = json!("~".repeat(FLOOD_BYTES));
+            let mut published = 0;
+            while !over.load(Relaxed) {
+                back_end.publish(FLOOD, &data).await;
+                published += FLOOD_BYTES;
+                tokio::time::sleep(Duration::from_millis(40)).await;
+            }
+            published
+        }
+    });
+
+    let runs = WAYS.map(|way| good(server.url.clone(), way));
+    for run in runs {
+        let figures = run.await.unwrap();
+        let deliveries = &figures["deliveries"];
+        assert_eq!(figures["connect"]["ready"], GOOD, "{figures}");
+        let (rate, seconds) = PUBLICATIONS;
+        let publications = rate * seconds;
+        assert_eq!(deliveries["publications"], publications, "{figures}");
+        assert_eq!(deliveries["deliveries"], publications * GOOD, "{figures}");
+        for losses in ["missing", "duplicates", "gaps"] {
+            assert_eq!(deliveries[losses], 0, "{figures}");
+        }
+        for reasons in
+            [&figures["connect"]["failed"], &deliveries["closed"], &deliveries["refused"]]
+        {
+            assert_eq!(reasons, &json!({}), "{figures}");
+        }
+    }
+    over.store(true, Relaxed);
+    let flooded = flood.await.unwrap();
+    let usage = server.usage();
+    println!(
+        "{} lies, a flood of {flooded} bytes, {} MiB at most",
+        lies.load(Relaxed),
+        usage.resident_peak >> 20
+    );
+    assert!(usage.resident_peak < RESIDENT_MAX, "{usage:?}");
+    // Twice what would have to lie about if it was kept for all of those who do not read.
+    assert!(
+        (flooded * 2 * BAD) as u64 > 2 * RESIDENT_MAX,
+        "a flood of {flooded} bytes shows nothing"
+    );
+    assert!(back_end.metric("lineside_wire_blocked_total").await > 0.0, "nobody was slow");
+    assert!(lies.load(Relaxed) >= LIES.len(), "not every lie was told");
+
+    (bad.asleep, bad.streams, bad.silent) = Default::default();
+    bad.busy.join_all().await.into_iter().for_each(drop);
+    eventually("all are gone", async || back_end.metric("lineside_wire_connections").await == 0.0)
+        .await;
+    assert!(server.stop("-TERM").0.success());
+}

@@ -1,0 +1,104 @@
+//! A server under thousands of clients, good and bad, and for long: nothing is lost, nothing grows.
+
+mod crowd;
+mod liars;
+mod soak;
+mod socket;
+mod storm;
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::support::http;
+use crate::support::process::{ServerProcess, raise_descriptors};
+
+/// How long anything may take that comes in the end, on a machine with much else to do.
+const PATIENCE: Duration = Duration::from_secs(180);
+const KEY: &str = "a key of the tests";
+/// {"alg":"HS256"} . {"sub":"crowd"}, signed with "secret".
+const TOKEN: &str =
+    "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJjcm93ZCJ9.xUx2KdF6tylEUtmjwLkDQETMzb8kDyMNjzjuE5Ihhgs";
+
+/// A server as a process of its own, whose logs hold so much in any case.
+fn start(folder: &Path, room_bytes: &str) -> ServerProcess {
+    raise_descriptors();
+    let config = folder.join("lineside.toml");
+    let text = format!(
+        r#"
+[server]
+listen = "127.0.0.1:0"
+drain = "0s"
+[limits]
+room_bytes = "{room_bytes}"
+[api]
+key = "{KEY}"
+[token]
+hmac = "secret"
+anonymous = true
+[[namespace]]
+prefix = "app/kept/"
+history_size = 1000
+history_ttl = "60s"
+[[namespace]]
+prefix = "app/met/"
+history_size = 100
+history_ttl = "5s"
+presence = true
+join_leave = true
+publish = "anyone"
+"#
+    );
+    std::fs::write(&config, text).unwrap();
+    ServerProcess::start(&["serve", "--config", config.to_str().unwrap()])
+}
+
+fn address_of(server: &ServerProcess) -> String {
+    server.url.trim_start_matches("http://").to_owned()
+}
+
+/// A caller of the server API.
+#[derive(Clone)]
+struct BackEnd {
+    client: reqwest::Client,
+    url: String,
+}
+
+impl BackEnd {
+    fn of(server: &ServerProcess) -> Self {
+        Self { client: http::client(), url: server.url.clone() }
+    }
+
+    /// The result of a call.
+    async fn call(&self, method: &str, call: &Value) -> Value {
+        let request = self.client.post(format!("{}/api/{method}", self.url));
+        let request = request.header("x-api-key", KEY).body(call.to_string());
+        let mut answer = http::json(request.send().await.unwrap()).await;
+        assert!(answer["error"].is_null(), "{method}: {answer}");
+        answer["result"].take()
+    }
+
+    /// Publishes, and says at which offset.
+    async fn publish(&self, channel: &str, data: &Value) -> Option<u64> {
+        self.call("publish", &json!({"channel": channel, "data": data})).await["offset"].as_u64()
+    }
+
+    /// A metric, summed over its labels.
+    async fn metric(&self, name: &str) -> f64 {
+        let reply = self.client.get(format!("{}/metrics", self.url)).send().await.unwrap();
+        let text = reply.text().await.unwrap();
+        let series = text.lines().filter_map(|line| line.strip_prefix(name)?.rsplit_once(' '));
+        let of_name = series.filter(|(labels, _)| labels.is_empty() || labels.starts_with('{'));
+        of_name.map(|(_, value)| value.parse::<f64>().unwrap()).sum()
+    }
+}
+
+/// Waits until something is so.
+async fn eventually(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_so().await {
+        assert!(begun.elapsed() < PATIENCE, "not within {PATIENCE:?}: {what}");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}

@@ -1,0 +1,171 @@
+//! Everybody comes at once, twice: from nowhere, and after the server has let all of them go.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+
+use super::socket::Socket;
+use super::{BackEnd, PATIENCE, TOKEN, address_of, eventually, start};
+
+const CLIENTS: usize = 5_000;
+const CHANNEL: &str = "app/kept/storm";
+/// Within the codes of an operator's own after which clients come back.
+const COME_BACK: u16 = 4_000;
+
+/// What all clients of a storm share.
+#[derive(Default)]
+struct Sky {
+    /// Clients that are subscribed.
+    there: AtomicUsize,
+    /// Connections that were let go with the code to come back.
+    let_go: AtomicUsize,
+    /// Connections that were refused or broke before they were subscribed.
+    refused: AtomicUsize,
+}
+
+/// What a client has been given.
+struct Given {
+    epoch: String,
+    /// Where it began, and the last it has.
+    from: u64,
+    to: u64,
+}
+
+/// Follows the channel through every end of its connection, at once and without a pause where the server lets
+/// it in; to the publication that says it is the last.
+async fn follow(address: String, sky: Arc<Sky>, seed: u64) -> Given {
+    let mut random = fastrand::Rng::with_seed(seed);
+    let mut given = None;
+    loop {
+        let Some(socket) = enter(&address, &given).await else {
+            sky.refused.fetch_add(1, Relaxed);
+            tokio::time::sleep(Duration::from_millis(random.u64(20..200))).await;
+            continue;
+        };
+        if read(socket, &mut given, &sky).await {
+            return given.expect("it was there");
+        }
+    }
+}
+
+/// Connects and subscribes in one breath, as the stock clients do.
+async fn enter(address: &str, given: &Option<Given>) -> Option<Socket> {
+    let mut socket = Socket::open(address).await.ok()?;
+    let subscribe = match given {
+        None => json!({"channel": CHANNEL}),
+        Some(Given { epoch, to, .. }) => {
+            json!({"channel": CHANNEL, "recover": true, "epoch": epoch, "offset": to})
+        }
+    };
+    let connect = json!({"id": 1, "connect": {"token": TOKEN}});
+    socket.send(&[connect, json!({"id": 2, "subscribe": subscribe})]).await.ok()?;
+    Some(socket)
+}
+
+/// Reads to the end of the connection, or of the channel: then it is true.
+async fn read(mut socket: Socket, given: &mut Option<Given>, sky: &Sky) -> bool {
+    let mut is_there = false;
+    let mut is_done = false;
+    while let Some(message) = socket.next().await {
+        if !message["error"].is_null() {
+            assert_eq!(message["error"]["temporary"], true, "{message}");
+            break;
+        }
+        if message["id"] == 2 {
+            is_there = true;
+            sky.there.fetch_add(1, Relaxed);
+            is_done = begin(given, &message["subscribe"]);
+        }
+        let publication = &message["push"]["pub"];
+        if publication.is_object() {
+            is_done = take(given.as_mut().expect("a reply before it"), publication);
+        }
+        if is_done {
+            break;
+        }
+    }
+    if is_there {
+        sky.there.fetch_sub(1, Relaxed);
+    } else {
+        sky.refused.fetch_add(1, Relaxed);
+    }
+    sky.let_go.fetch_add(usize::from(socket.closed == Some(COME_BACK)), Relaxed);
+    is_done
+}
+
+/// A client that has something must be given what it missed, and no less.
+fn begin(given: &mut Option<Given>, reply: &Value) -> bool {
+    let epoch = reply["epoch"].as_str().expect("an epoch").to_owned();
+    let Some(given) = given else {
+        let offset = reply["offset"].as_u64().unwrap_or(0);
+        *given = Some(Given { epoch, from: offset, to: offset });
+        return false;
+    };
+    assert_eq!((&reply["recovered"], &epoch), (&json!(true), &given.epoch), "{reply}");
+    let missed = reply["publications"].as_array().into_iter().flatten();
+    missed.fold(false, |_, publication| take(given, publication))
+}
+
+/// Whether it was the last.
+fn take(given: &mut Given, publication: &Value) -> bool {
+    assert_eq!(publication["offset"], given.to + 1, "{publication}");
+    given.to += 1;
+    publication["data"]["last"] == true
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn all_come_back_at_once_and_nothing_is_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = start(folder.path(), "8MiB");
+    let (address, back_end) = (address_of(&server), BackEnd::of(&server));
+    let sky = Arc::new(Sky::default());
+    let mut clients = JoinSet::new();
+    for seed in 0..CLIENTS {
+        clients.spawn(follow(address.clone(), Arc::clone(&sky), seed as u64));
+    }
+    // Those who fail say why.
+    let all_there = async |clients: &mut JoinSet<Given>| {
+        if let Some(ended) = clients.try_join_next() {
+            let Given { to, .. } = ended.unwrap();
+            panic!("a client left at {to}");
+        }
+        sky.there.load(Relaxed) == CLIENTS
+    };
+    // Seldom enough that the channel's history reaches back over the longest wait.
+    let publish = async || {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        back_end.publish(CHANNEL, &json!({"last": false})).await.unwrap();
+    };
+    eventually("all are there", async || {
+        publish().await;
+        all_there(&mut clients).await
+    })
+    .await;
+
+    let order = json!({"user": "crowd", "disconnect": {"code": COME_BACK, "reason": "come back"}});
+    back_end.call("disconnect", &order).await;
+    eventually("all were let go", async || {
+        publish().await;
+        sky.let_go.load(Relaxed) == CLIENTS
+    })
+    .await;
+    eventually("all are back", async || {
+        publish().await;
+        all_there(&mut clients).await
+    })
+    .await;
+
+    let last = back_end.publish(CHANNEL, &json!({"last": true})).await.unwrap();
+    let ended =
+        tokio::time::timeout(PATIENCE, clients.join_all()).await.expect("all have the last");
+    assert_eq!(ended.len(), CLIENTS);
+    // Each took every offset from where it began, one after another.
+    assert!(ended.iter().all(|given| given.to == last && given.from < last));
+    assert_eq!(sky.let_go.load(Relaxed), CLIENTS);
+    eventually("all are gone", async || back_end.metric("lineside_wire_connections").await == 0.0)
+        .await;
+    assert!(server.stop("-TERM").0.success());
+}
