@@ -1,0 +1,61 @@
+//! An operator's channels from outside, in a seeded storm: who is there, who is told of it, and every limit.
+
+#[expect(dead_code, reason = "what concerns networks is for the other simulations")]
+#[path = "../support/mod.rs"]
+mod support;
+mod reader;
+mod storm;
+
+use lineside_hub::Metrics;
+
+use crate::storm::{Mistake, Storm};
+use crate::support::{check_mistakes, check_seeds, check_traces};
+
+const SEEDS: u64 = 600;
+/// Seeds within which each deliberate mistake must be found.
+const SEEDS_PER_MISTAKE: u64 = 40;
+
+mod simulation {
+    use super::*;
+
+    #[test]
+    fn who_is_there_is_counted_and_told_and_no_limit_is_passed() {
+        check_seeds("members", SEEDS, |seed| Storm::run(seed, Mistake::None));
+    }
+
+    #[test]
+    fn the_same_seed_twice_gives_the_same_trace() {
+        check_traces(20, |seed| Storm::run(seed, Mistake::None));
+    }
+
+    #[test]
+    fn the_storm_reaches_what_is_rare() {
+        let runs: Vec<_> =
+            (0..100).filter_map(|seed| Storm::run(seed, Mistake::None).ok()).collect();
+        assert_eq!(runs.len(), 100);
+        let counted = |what: &str, count: fn(&Metrics) -> u64| {
+            assert!(runs.iter().any(|run| count(&run.metrics) > 0), "{what} did not happen");
+        };
+        counted("a member too many", |it| it.refused_presence_total);
+        counted("a resume", |it| it.resumed_total);
+        counted("a shrunk log", |it| it.shrunk_total);
+        let happened = |what: &str| {
+            assert!(runs.iter().any(|run| run.happened.contains(what)), "{what} did not happen");
+        };
+        for what in ["lost", "too many channels", "too many rooms", "neither", "new life"] {
+            happened(what);
+        }
+    }
+
+    #[test]
+    fn every_deliberate_mistake_is_found() {
+        let mistakes = [
+            Mistake::LeaveForgotten,
+            Mistake::UserCountedTwice,
+            Mistake::ComingUnheard,
+            Mistake::PublicationUnheard,
+            Mistake::OneChannelMore,
+        ];
+        check_mistakes(&mistakes, SEEDS_PER_MISTAKE, Storm::run);
+    }
+}

@@ -1,0 +1,233 @@
+//! A client of an operator's channels, and what it was told against what is so.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use lineside_hub::{
+    Channel, Delivery, Ended, Hub, Membership, Position, Session, SessionLimits, SubscribeError,
+};
+
+use crate::support::{Signaled, Violation};
+
+/// What was published, by channel, epoch and offset.
+pub(crate) type Said = HashMap<(String, String, u64), String>;
+
+/// Who came (true) and went, as it was told, by channel.
+pub(crate) type Told = BTreeMap<String, Vec<(bool, String)>>;
+
+pub(crate) fn name(channel: &str) -> Channel {
+    Channel::parse(channel).expect("a channel")
+}
+
+/// What a client knows of a channel.
+#[derive(Debug)]
+struct Subscription {
+    at: Position,
+    /// The first of what was told of members that this client may still hear.
+    members: Option<usize>,
+}
+
+pub(crate) struct Reader {
+    pub(crate) id: String,
+    pub(crate) user: String,
+    session: Option<(Session, Arc<Signaled>)>,
+    /// It was told that there is something, and has not read all of it.
+    awake: bool,
+    subscriptions: BTreeMap<String, Subscription>,
+    pub(crate) memberships: BTreeMap<String, Membership>,
+    /// Where it was on channels that it left.
+    held: BTreeMap<String, Position>,
+}
+
+/// What a subscribe came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Recovered,
+    Begun,
+    Refused(SubscribeError),
+}
+
+impl Reader {
+    pub(crate) fn new(id: usize, user: usize) -> Self {
+        Self {
+            id: format!("c{id}"),
+            user: format!("u{user}"),
+            session: None,
+            awake: false,
+            subscriptions: BTreeMap::new(),
+            memberships: BTreeMap::new(),
+            held: BTreeMap::new(),
+        }
+    }
+
+    pub(crate) fn is_on(&self, channel: &str) -> bool {
+        self.subscriptions.contains_key(channel)
+    }
+
+    pub(crate) fn channels(&self) -> Vec<String> {
+        self.subscriptions.keys().cloned().collect()
+    }
+
+    pub(crate) fn connect(&mut self, hub: &Arc<Hub>, channels_max: usize) {
+        self.disconnect();
+        let listener = Arc::new(Signaled::default());
+        let session = hub.session(listener.clone(), SessionLimits { channels_max });
+        self.session = Some((session, listener));
+    }
+
+    pub(crate) fn disconnect(&mut self) {
+        for channel in self.channels() {
+            self.leave(&channel);
+        }
+        self.session = None;
+    }
+
+    /// Forgets the channel but for where it was.
+    fn leave(&mut self, channel: &str) {
+        self.memberships.remove(channel);
+        if let Some(subscription) = self.subscriptions.remove(channel) {
+            self.held.insert(channel.to_owned(), subscription.at);
+        }
+    }
+
+    pub(crate) fn subscribe(
+        &mut self,
+        channel: &str,
+        resumes: bool,
+        channels_max: usize,
+    ) -> Result<Option<Outcome>, Violation> {
+        let Some((session, _)) = &mut self.session else { return Ok(None) };
+        self.awake = true;
+        let from = self.held.get(channel).copied().filter(|_| resumes);
+        let before = (self.subscriptions.len(), self.subscriptions.contains_key(channel));
+        let outcome = match session.subscribe(&name(channel), from) {
+            Ok(subscribed) => {
+                if before.0 >= channels_max || before.1 {
+                    return Err(format!("{channel} is one of {} channels", before.0 + 1));
+                }
+                if subscribed.recovered && Some(subscribed.position) != from {
+                    return Err(format!("{channel}: asked {from:?}, given {subscribed:?}"));
+                }
+                let subscription = Subscription { at: subscribed.position, members: None };
+                self.subscriptions.insert(channel.to_owned(), subscription);
+                if subscribed.recovered { Outcome::Recovered } else { Outcome::Begun }
+            }
+            Err(SubscribeError::TooManyChannels) if before.0 < channels_max => {
+                return Err(format!("refused the channel after {}", before.0));
+            }
+            Err(SubscribeError::AlreadySubscribed) if !before.1 => {
+                return Err(format!("{channel} was not subscribed"));
+            }
+            Err(error) => Outcome::Refused(error),
+        };
+        Ok(Some(outcome))
+    }
+
+    /// Hears from now on who comes and goes.
+    pub(crate) fn follow_members(&mut self, channel: &str, told: &Told) -> Option<SubscribeError> {
+        let (session, _) = self.session.as_mut()?;
+        let subscription = self.subscriptions.get_mut(channel)?;
+        if let Err(error) = session.subscribe_members(&name(channel)) {
+            return Some(error);
+        }
+        subscription.members = Some(told.get(channel).map_or(0, Vec::len));
+        self.awake = true;
+        None
+    }
+
+    pub(crate) fn unsubscribe(&mut self, channel: &str) -> Result<(), Violation> {
+        let Some((session, _)) = &mut self.session else { return Ok(()) };
+        let was_on = session.unsubscribe(&name(channel));
+        if was_on != self.is_on(channel) {
+            return Err(format!("{channel}: unsubscribed {was_on}"));
+        }
+        self.leave(channel);
+        Ok(())
+    }
+
+    /// One delivery more, if there is one; `true` then. Some are not heard, by mistake.
+    pub(crate) fn pull(
+        &mut self,
+        said: &Said,
+        told: &Told,
+        hears: impl Fn(&Delivery) -> bool,
+    ) -> Result<Option<String>, Violation> {
+        let Some((session, listener)) = &mut self.session else { return Ok(None) };
+        self.awake |= listener.is_set();
+        listener.clear();
+        let Some(delivery) = session.next_delivery() else {
+            self.awake = false;
+            return Ok(None);
+        };
+        let channel = delivery.channel().as_str().to_owned();
+        if !self.awake {
+            return Err(format!("{channel}: nobody said that there is something"));
+        }
+        if !hears(&delivery) {
+            return Ok(Some(format!("{channel}: unheard")));
+        }
+        let Some(subscription) = self.subscriptions.get_mut(&channel) else {
+            return Err(format!("{channel} is not subscribed"));
+        };
+        let line = match delivery {
+            Delivery::Publication { epoch, publication, .. } => {
+                let at = Position { epoch, offset: publication.offset };
+                let next = Position { offset: subscription.at.offset + 1, ..subscription.at };
+                if at != next {
+                    return Err(format!("{channel}: {at:?} after {:?}", subscription.at));
+                }
+                let text = said.get(&(channel.clone(), epoch.to_string(), at.offset));
+                if text.map(String::as_bytes) != Some(&publication.payload.data()[..]) {
+                    return Err(format!("{channel}: {at:?} is not what was said"));
+                }
+                subscription.at = at;
+                format!("{channel}: {}", at.offset)
+            }
+            Delivery::Member { joined, member, .. } => {
+                let heard = (joined, member.client.to_string());
+                let Some(from) = subscription.members else {
+                    return Err(format!("{channel}: heard {heard:?} unasked"));
+                };
+                let rest = told.get(&channel).map_or(&[][..], |told| &told[from..]);
+                let Some(index) = rest.iter().position(|told| *told == heard) else {
+                    return Err(format!("{channel}: {heard:?} is none of {rest:?}"));
+                };
+                subscription.members = Some(from + index + 1);
+                format!("{channel}: {heard:?}")
+            }
+            Delivery::Ended { why: Ended::Lost, .. } => {
+                self.leave(&channel);
+                self.held.remove(&channel);
+                format!("{channel}: lost")
+            }
+            other => return Err(format!("{channel}: {other:?} was not expected")),
+        };
+        Ok(Some(line))
+    }
+
+    /// The next delivery, taken as it is.
+    pub(crate) fn hear(&mut self) -> Option<Delivery> {
+        self.session.as_mut()?.0.next_delivery()
+    }
+
+    /// Once it has read everything it is where its channels are, and has heard the last that was told.
+    pub(crate) fn check_drained(
+        &self,
+        last: &BTreeMap<String, Position>,
+        told: &Told,
+    ) -> Result<(), Violation> {
+        for (channel, subscription) in &self.subscriptions {
+            if let Some(last) = last.get(channel)
+                && subscription.at != *last
+            {
+                return Err(format!("{}: {channel} at {:?}", self.id, subscription.at));
+            }
+            let heard = subscription.members;
+            let told = told.get(channel).map_or(0, Vec::len);
+            if heard.is_some_and(|heard| heard != told) {
+                return Err(format!("{}: {channel} heard {heard:?} of {told}", self.id));
+            }
+        }
+        Ok(())
+    }
+}
