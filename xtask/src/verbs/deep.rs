@@ -14,6 +14,8 @@ use crate::{Verb, models};
 const SEEDS_DEFAULT: u32 = 20_000;
 /// Seconds that each fuzz target gets.
 const FUZZ_SECONDS_DEFAULT: u32 = 300;
+/// How long the server is soaked, beside the less than a minute that `cargo xtask test` does.
+const SOAK_SECONDS_DEFAULT: u32 = 3_600;
 /// Preemptions in a model, beside the fewer that `cargo xtask test` allows.
 const PREEMPTIONS: u32 = models::PREEMPTIONS + 1;
 /// Random interleavings of each model.
@@ -21,10 +23,10 @@ const MODEL_RUNS: u32 = 100_000;
 
 pub(crate) const VERB: Verb = Verb {
     name: "deep",
-    arguments: "[--seeds 20000] [--fuzz-seconds 300]",
-    does: "runs long models and simulations, builds the documentation, and with nightly: miri, ThreadSanitizer and fuzzers",
+    arguments: "[--seeds 20000] [--fuzz-seconds 300] [--soak-seconds 3600]",
+    does: "runs long models and simulations, soaks the server, builds the documentation, and with nightly: miri, ThreadSanitizer and fuzzers",
     run: |tree, arguments| {
-        let (seeds, fuzz_seconds) = read(arguments)?;
+        let Numbers { seeds, fuzz_seconds, soak_seconds } = Numbers::read(arguments)?;
         let mut steps = Steps::default();
         steps.run("documentation", &[], || documentation(tree));
         steps.run("loom", &[], || models::loom(tree, &["--release"], PREEMPTIONS));
@@ -36,6 +38,7 @@ pub(crate) const VERB: Verb = Verb {
             steps.run("thread sanitizer", &[], || thread_sanitizer(tree));
         }
         steps.run("simulation", &[], || simulation(tree, seeds));
+        steps.run("soak", &[], || soak(tree, soak_seconds));
         let targets = fuzz_targets(tree);
         if !targets.is_empty() {
             steps.run("fuzz", &[], || {
@@ -46,20 +49,36 @@ pub(crate) const VERB: Verb = Verb {
     },
 };
 
-fn read(arguments: &[String]) -> anyhow::Result<(u32, u32)> {
-    let (mut seeds, mut fuzz_seconds) = (SEEDS_DEFAULT, FUZZ_SECONDS_DEFAULT);
-    for pair in arguments.chunks(2) {
-        let [flag, value] = pair else { bail!("{} needs a number", pair.concat()) };
-        let number = value
-            .parse()
-            .with_context(|| format!("{flag} needs a number, and there is {value:?}"))?;
-        match flag.as_str() {
-            "--seeds" => seeds = number,
-            "--fuzz-seconds" => fuzz_seconds = number,
-            _ => bail!("there is no {flag}; there are --seeds and --fuzz-seconds"),
+/// How much of everything.
+struct Numbers {
+    seeds: u32,
+    fuzz_seconds: u32,
+    soak_seconds: u32,
+}
+
+impl Numbers {
+    fn read(arguments: &[String]) -> anyhow::Result<Self> {
+        let mut numbers = Self {
+            seeds: SEEDS_DEFAULT,
+            fuzz_seconds: FUZZ_SECONDS_DEFAULT,
+            soak_seconds: SOAK_SECONDS_DEFAULT,
+        };
+        for pair in arguments.chunks(2) {
+            let [flag, value] = pair else { bail!("{} needs a number", pair.concat()) };
+            let number = value
+                .parse()
+                .with_context(|| format!("{flag} needs a number, and there is {value:?}"))?;
+            match flag.as_str() {
+                "--seeds" => numbers.seeds = number,
+                "--fuzz-seconds" => numbers.fuzz_seconds = number,
+                "--soak-seconds" => numbers.soak_seconds = number,
+                _ => bail!(
+                    "there is no {flag}; there are --seeds, --fuzz-seconds and --soak-seconds"
+                ),
+            }
         }
+        Ok(numbers)
     }
-    Ok((seeds, fuzz_seconds))
 }
 
 fn documentation(tree: &Tree) -> anyhow::Result<()> {
@@ -75,6 +94,14 @@ fn simulation(tree: &Tree, seeds: u32) -> anyhow::Result<()> {
     run(cargo(&tree.root)
         .args(["test", "--release", "--locked", "--package", "lineside-hub"])
         .env("LINESIDE_SIM_SEEDS", seeds.to_string()))
+}
+
+/// Clients that come and go at random, for hours: nothing is lost, and nothing grows.
+fn soak(tree: &Tree, seconds: u32) -> anyhow::Result<()> {
+    run(cargo(&tree.root)
+        .args(["test", "--release", "--locked", "--package", "lineside", "--test", "system"])
+        .args(["--", "endurance::soak", "--nocapture"])
+        .env("LINESIDE_SOAK_SECONDS", seconds.to_string()))
 }
 
 fn has_miri(tree: &Tree) -> bool {
