@@ -54,6 +54,8 @@ struct Told {
 struct DisconnectResult {}
 
 /// Close connections of a user
+///
+/// Those over WebSocket. Event streams are not reached: they have no ids, and their clients come back by themselves.
 #[utoipa::path(
     post, path = "/api/disconnect", tag = "server API", request_body = DisconnectCall,
     responses(
