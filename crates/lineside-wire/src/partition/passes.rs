@@ -2,8 +2,8 @@
 //!
 //! A *pass* goes once through all who sit in a room. What is published meanwhile is found by those who have not
 //! had their turn; the others get it in the next pass. A room whose pass ends with more waiting is behind: its next
-//! pass begins only some milliseconds after the last one did, so that its publications go out several to a write. A
-//! room that keeps up never waits.
+//! pass begins only some milliseconds later, so that its publications go out several to a write. A room that keeps up
+//! never waits.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -31,7 +31,6 @@ struct Pass {
     room: u32,
     seats: Vec<Seat>,
     next: usize,
-    begun: Duration,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +50,7 @@ impl Passes {
             match self.stages.get_mut(&room) {
                 Some(stage @ Stage::Running) => *stage = Stage::Behind,
                 Some(Stage::Behind | Stage::Waiting) => {}
-                None => self.begin(room, audience, now),
+                None => self.begin(room, audience),
             }
         }
         self.rooms = rooms;
@@ -59,19 +58,19 @@ impl Passes {
             && at <= now
         {
             self.waiting.pop_front();
-            self.begin(room, audience, now);
+            self.begin(room, audience);
         }
     }
 
-    fn begin(&mut self, room: u32, audience: &Audience, now: Duration) {
+    fn begin(&mut self, room: u32, audience: &Audience) {
         let mut seats = self.spare.pop().unwrap_or_default();
         audience.seats(room, &mut seats);
         self.stages.insert(room, Stage::Running);
-        self.running.push_back(Pass { room, seats, next: 0, begun: now });
+        self.running.push_back(Pass { room, seats, next: 0 });
     }
 
     /// The next slice of the room whose turn it is; nothing when no pass is under way.
-    pub(super) fn next_slice(&mut self, into: &mut Vec<Seat>) {
+    pub(super) fn next_slice(&mut self, into: &mut Vec<Seat>, now: Duration) {
         let Some(mut pass) = self.running.pop_front() else { return };
         let end = (pass.next + ROWS_PER_SLICE).min(pass.seats.len());
         into.extend_from_slice(&pass.seats[pass.next..end]);
@@ -79,18 +78,15 @@ impl Passes {
         if end < pass.seats.len() {
             self.running.push_back(pass);
         } else {
-            self.end(pass);
+            self.end(pass, now);
         }
     }
 
-    fn end(&mut self, pass: Pass) {
-        let Pass { room, mut seats, begun, .. } = pass;
+    fn end(&mut self, pass: Pass, now: Duration) {
+        let Pass { room, mut seats, .. } = pass;
         if self.stages.get(&room) == Some(&Stage::Behind) {
             self.stages.insert(room, Stage::Waiting);
-            let at = begun + COALESCE;
-            // Passes begin in order, but do not end in order.
-            let place = self.waiting.partition_point(|(other, _)| *other <= at);
-            self.waiting.insert(place, (at, room));
+            self.waiting.push_back((now + COALESCE, room));
         } else {
             self.stages.remove(&room);
         }

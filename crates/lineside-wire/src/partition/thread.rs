@@ -232,7 +232,7 @@ impl Partition {
         for _ in 0..SLICES_PER_TURN {
             let now = self.now();
             self.passes.take_news(&mut self.audience, now);
-            self.passes.next_slice(&mut seats);
+            self.passes.next_slice(&mut seats, now);
             if seats.is_empty() && !self.passes.is_running() {
                 return;
             }
