@@ -51,10 +51,12 @@ impl Roster {
 /// use lineside_hub::bus::Ownership;
 /// use lineside_sync::hashring::Member;
 ///
-/// let ownership = Ownership::new(1, [Member::new("a", 1), Member::new("b", 1)])?;
+/// let mut nodes = vec![Member::new("a", 1), Member::new("b", 1)];
+/// let ownership = Ownership::new(1, nodes.clone())?;
 /// let owner = ownership.load().owner("oslo").map(str::to_owned);
 /// // That node leaves: its networks go to the others.
-/// ownership.replace(2, [Member::new("a", 1), Member::new("b", 1)].into_iter().filter(|node| Some(&*node.name) != owner.as_deref()))?;
+/// nodes.retain(|node| Some(&*node.name) != owner.as_deref());
+/// ownership.replace(2, nodes)?;
 /// assert!(ownership.load().owner("oslo").is_some_and(|next| Some(next) != owner.as_deref()));
 /// # Ok::<(), lineside_sync::hashring::Error>(())
 /// ```

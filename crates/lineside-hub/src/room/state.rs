@@ -1,8 +1,8 @@
 //! A room's state, encoded once and shared.
 //!
-//! One reader at a time asks the source; others go on with their other rooms and are told when the
-//! state is there. A partition's sessions never ask themselves: a worker does it for them. What was read is kept and served, with the ring's entries after it, until the ring
-//! no longer reaches back to it.
+//! One reader at a time asks the source; others go on with their other rooms and are told when the state is there. A
+//! partition's sessions never ask themselves: a worker does it for them. What was read is kept and served, with the
+//! ring's entries after it, until the ring no longer reaches back to it.
 
 use std::sync::Arc;
 use std::time::Duration;

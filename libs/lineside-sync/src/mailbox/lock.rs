@@ -1,7 +1,8 @@
 //! A lock for a few instructions: one atomic exchange to take, one store to give back.
 //!
-//! A general lock must look for sleepers when it is given back, which costs a second exchange. What is done under this one is an append or a swap, so who finds it taken spins a microsecond
-//! and then yields, because the holder must have been interrupted.
+//! A general lock must look for sleepers when it is given back, which costs a second exchange. What is done under this
+//! one is an append or a swap, so who finds it taken spins a microsecond and then yields, because the holder must have
+//! been interrupted.
 
 #![expect(unsafe_code, reason = "a lock hands out what it guards")]
 
