@@ -7,13 +7,14 @@
 //! - `http`: the public addresses, their replies and refusals, the accept loop.
 //! - `pages`: what people see. `demo`: the simulated city's own door and its faults.
 //! - `token`: who clients are, by what the operator's back end has signed. `gate`: what they may.
-//! - `watch`: the terminal's client. `metrics`, `latencies`, `shutdown`, `data_dir`,
+//! - `watch`: the terminal's client. `metrics`, `latencies`, `shutdown`, `data_dir`, `kept_file`,
 //!   `patience`: as named.
 
 mod app;
 pub mod cli;
 mod config;
 mod data_dir;
+mod kept_file;
 mod demo;
 mod descriptors;
 mod gate;

@@ -1,6 +1,7 @@
 //! Wiring: from a checked configuration to a running server, and to a stopped one.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,6 +22,7 @@ use crate::demo::Demo;
 use crate::descriptors;
 use crate::gate::Gate;
 use crate::http;
+use crate::kept_file::{self, Keeping};
 use crate::metrics::Metrics;
 use crate::patience::within;
 use crate::shutdown::Shutdown;
@@ -31,10 +33,12 @@ const CLIENT_NAME: &str = concat!("lineside/", env!("CARGO_PKG_VERSION"));
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 /// How often subscribers are told who came and went meanwhile.
 const TICK_INTERVAL: Duration = Duration::from_millis(250);
-/// How long polling may take to end.
+/// How long polling may take to end, where sessions are let go faster.
 const POLLING_STOP_MAX: Duration = Duration::from_millis(500);
 /// How long sessions that were told to go may take beyond the drain time.
 const SESSIONS_STOP_MAX: Duration = Duration::from_millis(500);
+/// How long each of the two parts may take of what is written for the next start: as long as a slow disk needs for it.
+const KEEP_TIME_MAX: Duration = Duration::from_secs(10);
 /// How often the certificate's files are looked at.
 const CERTIFICATE_INTERVAL: Duration = Duration::from_secs(2);
 /// Threads that read and encode states for sessions.
@@ -61,6 +65,8 @@ pub struct Running {
     app: App,
     address: SocketAddr,
     serving: JoinHandle<()>,
+    /// Where a clean stop leaves what the next start goes on with.
+    keeps: Option<PathBuf>,
     /// Held until the server is gone.
     _data_dir: Option<Claim>,
 }
@@ -80,13 +86,16 @@ pub async fn start(start: Start) -> anyhow::Result<Running> {
     let address = listener.local_addr().context("a listener without an address")?;
     let limits = connection_limits(&config);
     let shutdown = Shutdown::new(config.server.drain);
-    let ingest = Ingest::start(Options {
+    // A simulated city begins anew, at another time than the one that it ended at.
+    let keeps = config.server.data_dir.clone().filter(|_| demo.is_none());
+    let options = Options {
         feeds: config.feeds.clone(),
         clock: Arc::clone(&clock),
         seed,
         hub: hub_config(&config),
         client_name: CLIENT_NAME.to_owned(),
-    });
+    };
+    let ingest = start_ingest(options, keeps.clone()).await?;
     let gate = Arc::new(Gate::new(config.token.as_ref(), ingest.hub(), &clock));
     let partitions = Arc::new(partitions(ingest.hub(), &gate, &config, seed)?);
     let app = App::new(Parts {
@@ -118,7 +127,13 @@ pub async fn start(start: Start) -> anyhow::Result<Running> {
         tokio::spawn(reload(Arc::clone(tls), shutdown.clone()));
     }
     let serving = tokio::spawn(http::serve(listener, router, admission, Some(sessions), shutdown));
-    Ok(Running { app, address, serving, _data_dir: data_dir })
+    Ok(Running { app, address, serving, keeps, _data_dir: data_dir })
+}
+
+/// Goes on with what the last stop left, if it left something. Who connects meanwhile waits: the listener is there.
+async fn start_ingest(options: Options, keeps: Option<PathBuf>) -> anyhow::Result<Arc<Ingest>> {
+    let start = move || Ingest::start_from(options, keeps.as_deref().and_then(kept_file::take));
+    tokio::task::spawn_blocking(start).await.context("the start broke off")
 }
 
 /// As configured, as far as the system has the descriptors.
@@ -235,18 +250,15 @@ impl Running {
     }
 
     /// Stops: readiness says no, polling ends, sessions are let go over the drain time, requests
-    /// under way end. At most 5 s.
+    /// under way end, and what subscribers may come back to is left for the next start. At most 5 s, and longer only
+    /// where the disk takes longer for that.
     pub async fn stop(self) {
         let shutdown = self.app.shutdown();
         shutdown.begin();
         let drain = shutdown.drain();
         // A little before the end, so that who is let go last is gone by then.
         self.app.partitions().drain(drain.mul_f64(0.9));
-        let polling = within(POLLING_STOP_MAX, self.app.ingest().shut_down());
-        let (polling, ()) = tokio::join!(polling, crate::patience::pause(drain));
-        if polling.is_none() {
-            tracing::info!("a poll did not end and is dropped");
-        }
+        let (keeping, ()) = tokio::join!(self.stop_polling(drain), crate::patience::pause(drain));
         shutdown.close();
         if let Err(error) = self.serving.await {
             tracing::error!(%error, "the accept loop failed");
@@ -256,10 +268,43 @@ impl Running {
         if within(SESSIONS_STOP_MAX, ended).await.is_none() {
             tracing::info!("sessions that did not read their last words are dropped");
         }
+        if let Some(keeping) = keeping {
+            let ingest = Arc::clone(self.app.ingest());
+            keep(move || keeping.finish(&ingest)).await;
+        }
         if let Some(demo) = self.app.demo() {
             demo.stop().await;
         }
     }
+}
+
+impl Running {
+    /// Ends polling, and writes what is known, while sessions are let go.
+    async fn stop_polling(&self, drain: Duration) -> Option<Keeping> {
+        let ingest = Arc::clone(self.app.ingest());
+        if within(drain.max(POLLING_STOP_MAX), ingest.shut_down()).await.is_none() {
+            tracing::info!("a poll did not end and is dropped");
+        }
+        let (folder, now) = (self.keeps.clone()?, self.app.now());
+        keep(move || Keeping::begin(folder, &ingest, now)).await
+    }
+}
+
+/// Does a part of what is kept for the next start.
+async fn keep<T: Send + 'static>(
+    part: impl FnOnce() -> std::io::Result<T> + Send + 'static,
+) -> Option<T> {
+    let failed = match within(KEEP_TIME_MAX, tokio::task::spawn_blocking(part)).await {
+        Some(Ok(Ok(done))) => return Some(done),
+        Some(Ok(Err(error))) => error.to_string(),
+        Some(Err(error)) => error.to_string(),
+        None => format!("it took longer than {} s", KEEP_TIME_MAX.as_secs()),
+    };
+    tracing::warn!(
+        error = failed,
+        "nothing is kept for the next start: who comes back then is given the state, marked as a gap"
+    );
+    None
 }
 
 #[cfg(test)]

@@ -21,5 +21,6 @@ mod pages;
 mod papers;
 mod real_data;
 mod representations;
+mod restarts;
 mod server_api;
 mod stopping;
