@@ -155,6 +155,9 @@ async fn a_resume_that_nobody_can_answer_gets_the_state_marked_as_a_gap() {
 #[tokio::test]
 async fn the_states_position_is_one_to_subscribe_from() {
     let server = shared_demo();
+    // Where somebody listens there is a log, whatever happens between the state and the subscription.
+    let mut listener = Stream::open(&server, "channel=feed/city").await;
+    listener.next_within(PATIENCE).await.unwrap();
     let (mut held, position) = state(&server, "feed/city").await;
     let query = format!("channel=feed/city&last_event_id={position}");
     let mut stream = Stream::open(&server, &query).await;
