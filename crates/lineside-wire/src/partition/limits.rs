@@ -28,8 +28,8 @@ pub(super) const ROWS_PER_SLICE: usize = 64;
 /// Slices of live writes before the sockets are looked at again.
 pub(super) const SLICES_PER_TURN: usize = 16;
 
-/// Rows with much to write that are given a slice before news are looked at again: about a millisecond's worth.
-pub(super) const BUSY_PER_TURN: usize = 16;
+/// Rows with much to write that are given a slice before news are looked at again: half a millisecond's worth.
+pub(super) const BUSY_PER_TURN: usize = 8;
 
 /// The longest that publications wait for each other where a partition is behind.
 pub const COALESCE: Duration = Duration::from_millis(10);
@@ -42,10 +42,10 @@ pub(super) const STATES_AT_ONCE: usize = 512;
 pub(super) const NEWCOMERS_MAX: usize = 4_096;
 
 /// Newcomers taken in before news are looked at again.
-pub(super) const NEWCOMERS_PER_TURN: usize = 64;
+pub(super) const NEWCOMERS_PER_TURN: usize = 32;
 
 /// Sockets of which the system tells at once, all of which are seen to before news are looked at again.
-pub(super) const EVENTS_AT_ONCE: usize = 128;
+pub(super) const EVENTS_AT_ONCE: usize = 64;
 
 /// Bytes not yet sent that the kernel takes from a socket before it says that it is full, so that a reader's
 /// lag is ours to see.

@@ -418,6 +418,10 @@ impl Partition {
                 self.write(number, now);
             }
         }
+        if self.n_states > 0 {
+            // What is published meanwhile comes from threads that may share this one's core.
+            std::thread::yield_now();
+        }
     }
 
     /// Gives places that are free to those who wait for a state.
