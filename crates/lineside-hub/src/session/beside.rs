@@ -25,6 +25,11 @@ impl Session {
     }
 
     /// Whether it was told.
+    pub fn unsubscribe_user(&mut self, user: &str) -> bool {
+        self.unsubscribe(&Channel::of_user(user))
+    }
+
+    /// Whether it was told.
     pub fn unsubscribe_members(&mut self, channel: &Channel) -> bool {
         self.hub.namespace(channel).is_some() && self.unsubscribe(&channel.members())
     }

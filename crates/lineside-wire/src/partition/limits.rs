@@ -49,7 +49,8 @@ pub(super) const EVENTS_AT_ONCE: usize = 64;
 
 /// Bytes not yet sent that the kernel takes from a socket before it says that it is full, so that a reader's
 /// lag is ours to see.
-pub const NOT_SENT_BYTES: u32 = 64 << 10;
+#[cfg(target_os = "linux")]
+pub(super) const NOT_SENT_BYTES: u32 = 64 << 10;
 
 /// Bytes that TLS encrypts before the socket has taken them: one record.
 pub(super) const TLS_BUFFER_BYTES: usize = 16 << 10;

@@ -21,11 +21,13 @@ pub enum Closed {
     Expired,
     /// It was told to go: by the operator's back end, or because it may not be here.
     Disconnected,
+    /// The server made a mistake, and told of it in its log.
+    Fault,
 }
 
 impl Closed {
     /// Each reason once.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Client,
         Self::Shutdown,
         Self::Slow,
@@ -34,6 +36,7 @@ impl Closed {
         Self::Flood,
         Self::Expired,
         Self::Disconnected,
+        Self::Fault,
     ];
 
     /// As in the label of a metric.
@@ -47,6 +50,7 @@ impl Closed {
             Self::Flood => "flood",
             Self::Expired => "expired",
             Self::Disconnected => "disconnected",
+            Self::Fault => "fault",
         }
     }
 }

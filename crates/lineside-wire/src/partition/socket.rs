@@ -8,6 +8,8 @@ use mio::net::TcpStream;
 use mio::{Interest, Registry, Token};
 use rustls::ServerConnection;
 
+#[cfg(target_os = "linux")]
+use super::limits::NOT_SENT_BYTES;
 use super::limits::{PIECES_MAX, TLS_BUFFER_BYTES};
 
 #[derive(Debug)]
@@ -23,6 +25,9 @@ impl Socket {
         if let Some(tls) = &mut tls {
             tls.set_buffer_limit(Some(TLS_BUFFER_BYTES));
         }
+        // A system without it tells of a reader's lag later.
+        #[cfg(target_os = "linux")]
+        drop(socket2::SockRef::from(&stream).set_tcp_notsent_lowat(NOT_SENT_BYTES));
         Self { stream: TcpStream::from_std(stream), tls }
     }
 

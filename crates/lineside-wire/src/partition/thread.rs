@@ -1,34 +1,32 @@
 //! A partition's thread: its turn, and what it does in it.
 
+mod arrival;
+
 use std::collections::VecDeque;
 use std::io;
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, OnceLock};
 use std::task::Waker;
 use std::time::Duration;
 
-use bytes::Bytes;
 use lineside_hub::{Audience, Seat, SessionLimits, Workers as _};
 use lineside_sync::Clock;
 use lineside_sync::mailbox::Receiver;
-use mio::{Events, Poll, Token};
+use mio::{Events, Poll};
 use slab::Slab;
 
+use super::Newcomer;
 use super::alarm::{ALARM, Alarm, Checked};
 use super::drain::Draining;
 use super::limits::{
-    BUSY_PER_TURN, EVENTS_AT_ONCE, NEWCOMERS_PER_TURN, PING_INTERVAL, READ_SLICE_BYTES,
-    SLICES_PER_TURN, STATES_AT_ONCE,
+    BUSY_PER_TURN, EVENTS_AT_ONCE, READ_SLICE_BYTES, SLICES_PER_TURN, STATES_AT_ONCE,
 };
 use super::metrics::{Closed, Metrics};
 use super::passes::Passes;
 use super::row::{Flushed, Row, Tools};
-use super::socket::Socket;
-use super::transport::Transport;
 use super::wheel::Wheel;
 use super::workers::Pool;
-use super::{Asks, Newcomer};
-use crate::centrifuge::{Client, Connection, Service};
-use crate::sse::{LastEventId, SseRow};
+use crate::centrifuge::Service;
 
 /// What a partition is given.
 pub(super) struct Given {
@@ -115,8 +113,30 @@ impl Partition {
         self.alarm.clone()
     }
 
-    /// Works until it has been drained.
+    /// Works until it has been drained. After a fault of ours, which the panic hook has told of, it goes on without the
+    /// connections that it had: their clients come back.
     pub(super) fn run(mut self) {
+        while panic::catch_unwind(AssertUnwindSafe(|| self.work())).is_err() {
+            self.begin_anew();
+        }
+    }
+
+    fn begin_anew(&mut self) {
+        let rows: Vec<u32> = self.rows.iter().map(|(number, _)| number as u32).collect();
+        rows.into_iter().for_each(|number| self.remove(number, Closed::Fault));
+        self.metrics.states_waiting.subtract(self.state_queue.len() as u64);
+        self.passes = Passes::default();
+        self.tools = Tools::default();
+        self.wheel = Wheel::new(self.now());
+        self.busy.clear();
+        self.resuming.clear();
+        self.unread.clear();
+        self.state_queue.clear();
+        self.n_states = 0;
+        self.read = vec![0; READ_SLICE_BYTES].into();
+    }
+
+    fn work(&mut self) {
         let mut events = Events::with_capacity(EVENTS_AT_ONCE);
         while !self.is_over() {
             let timeout = self.timeout();
@@ -169,61 +189,6 @@ impl Partition {
             timeout = timeout.min(Duration::from_millis(10));
         }
         timeout
-    }
-
-    fn take_newcomers(&mut self) {
-        // Some at a time, so that those who are here are not kept waiting.
-        let newcomers: Vec<_> = self.inbox.drain().take(NEWCOMERS_PER_TURN).collect();
-        let now = self.now();
-        for newcomer in newcomers {
-            self.take_in(*newcomer, now);
-        }
-    }
-
-    fn take_in(&mut self, newcomer: Newcomer, now: Duration) {
-        let Newcomer { socket, tls, unread, head, refusal, asks, place } = newcomer;
-        let entry = self.rows.vacant_key();
-        let row = entry as u32;
-        let mut socket = Socket::new(socket, tls);
-        let may_hold = socket.may_hold();
-        let opened = match asks {
-            Asks::Sse { channels, last_event_id } => {
-                let last = LastEventId::parse(last_event_id.as_deref().unwrap_or_default());
-                SseRow::open(&self.audience, row, &channels, &last, &mut self.rng)
-                    .map(|(sse, first)| (Transport::Sse(sse), first))
-            }
-            Asks::WebSocket { format, deflate } => {
-                let session = self.audience.session(row, self.sessions);
-                let id = self.rng.u128(..);
-                let client = Client::new(self.service.clone(), session, format, deflate, id, now);
-                let connection = Connection::new(client, deflate);
-                Ok((Transport::WebSocket(Box::new(connection)), Bytes::new()))
-            }
-        };
-        let (transport, first) = match opened {
-            Ok(opened) => opened,
-            Err(_) => {
-                // It fits into a socket that nothing was written to; one that is broken needs no reply.
-                _ = socket.write(&mut vec![refusal]).and_then(|_| socket.flush());
-                return;
-            }
-        };
-        if socket.register(self.poll.registry(), Token(entry)).is_err() {
-            return;
-        }
-        // Connections made together must not be pinged together for ever.
-        let ping_at = now + PING_INTERVAL.mul_f64(self.rng.f64().mul_add(0.5, 0.5));
-        let mut opened = Row::new(socket, transport, [head, first], ping_at, place);
-        opened.due = self.wheel.enter(row, opened.next_due());
-        self.rows.insert(opened);
-        self.metrics.rows.add(1);
-        if !unread.is_empty() {
-            self.receive(row, &mut unread.to_vec(), now);
-        }
-        if may_hold {
-            self.unread.push((row, false));
-        }
-        self.write(row, now);
     }
 
     /// Goes on with the rooms that have news.

@@ -26,8 +26,7 @@ pub(super) struct Ending {
     pub(super) last: Option<Bytes>,
 }
 
-/// How it goes on after something was received.
-#[derive(Debug)]
+/// How it goes on after something was received. Not to be printed: tokens are nobody else's business.
 pub(super) enum Next {
     /// More may be received.
     Ready,
@@ -184,6 +183,6 @@ fn disconnect(why: Closed) -> &'static Disconnect {
         Closed::Flood => &codes::FLOOD,
         Closed::Expired => &codes::EXPIRED,
         Closed::Protocol => &codes::BAD_MESSAGE,
-        Closed::Disconnected => &codes::CONNECTION_CLOSED,
+        Closed::Disconnected | Closed::Fault => &codes::CONNECTION_CLOSED,
     }
 }

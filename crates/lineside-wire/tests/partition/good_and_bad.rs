@@ -8,7 +8,7 @@ use lineside_wire::partition::limits::{PING_INTERVAL, STALL_MAX};
 use serde_json::json;
 
 use crate::peer::Peer;
-use crate::stage::{Stage, eventually};
+use crate::stage::{FAULT, Stage, eventually};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -34,6 +34,21 @@ fn everybody_is_given_everything_in_order_over_both_transports() {
         }
         assert!(text.starts_with("head\r\n\r\nretry: "), "{text}");
     }
+}
+
+#[test]
+fn after_a_fault_a_partition_goes_on_with_those_who_come_back() {
+    let stage = Stage::new(10);
+    let mut peers: Vec<Peer> = (0..6).map(|_| stage.listener(1)).collect();
+    let token = json!({"subscribe": {"channel": "feed/2", "token": FAULT}, "id": 9});
+    peers[0].send(&token);
+    eventually("its half is gone", || stage.partitions.metrics().connections() == 3);
+    assert_eq!(stage.partitions.metrics().closed(Closed::Fault), 3);
+    let mut back: Vec<Peer> = (0..6).map(|_| stage.listener(1)).collect();
+    let offset = stage.publish(1, 10);
+    assert!(back.iter_mut().all(|peer| peer.next_offset() == offset), "both partitions serve");
+    let heard = peers.iter_mut().map(|peer| usize::from(peer.next().is_some()));
+    assert_eq!(heard.sum::<usize>(), 3, "who sat elsewhere noticed nothing");
 }
 
 #[test]

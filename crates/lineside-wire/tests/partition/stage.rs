@@ -25,6 +25,9 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 #[derive(Debug)]
 struct Open;
 
+/// The token on which the gate panics.
+pub(crate) const FAULT: &str = "fault";
+
 impl Gate for Open {
     fn is_known(&self, _: &str) -> bool {
         true
@@ -36,7 +39,8 @@ impl Gate for Open {
         Ok(Identity::default())
     }
 
-    fn subscribe(&self, _: &Identity, _: &Channel, _: Option<&str>) -> Result<Grant, Refusal> {
+    fn subscribe(&self, _: &Identity, _: &Channel, token: Option<&str>) -> Result<Grant, Refusal> {
+        assert_ne!(token, Some(FAULT), "a fault of the program, on purpose");
         Ok(Grant::default())
     }
 

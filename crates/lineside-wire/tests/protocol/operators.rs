@@ -391,6 +391,28 @@ fn channels_of_the_token_are_subscribed_to_and_resumed() {
 }
 
 #[test]
+fn who_leaves_a_channel_of_its_token_may_come_back() {
+    let world = World::new(4);
+    let mut peer = Peer::new(&world.hub, FORMATS[0], false);
+    peer.connect("ann in app/closed/hers");
+    peer.ask(Request::Unsubscribe(channel("app/closed/hers")));
+    assert_eq!(code(&peer.subscribe("app/closed/hers")), 0);
+    assert_eq!(code(&peer.subscribe("app/closed/his")), 103);
+}
+
+#[test]
+fn who_was_refused_is_nobody_yet() {
+    let config = HubConfig { rooms_max: 1, ..HubConfig::default() };
+    let hub = Hub::new(config, Arc::new(Nothing), Arc::new(SimulatedClock::new(UnixMillis(0))), 1);
+    let mut peer = Peer::new(&hub, FORMATS[0], false);
+    let refused = peer.connect("ann in app/one,app/two");
+    assert!(refused.error.is_some_and(|error| error.temporary), "there is no room for both");
+    let session = peer.connection.client().session();
+    assert_eq!(session.subscriptions(), 0);
+    assert_eq!(session.subscribe_user("ann"), Ok(()), "it hears nothing of her any more");
+}
+
+#[test]
 fn the_operator_ends_a_users_connections() {
     let world = World::new(4);
     for format in FORMATS {

@@ -55,11 +55,13 @@ impl Gate for Words {
 
     fn subscribe(
         &self,
-        _: &Identity,
+        who: &Identity,
         channel: &Channel,
         token: Option<&str>,
     ) -> Result<Grant, Refusal> {
-        if channel.as_str().starts_with("ops/") {
+        let name = channel.as_str();
+        let is_not_named = name.starts_with("app/closed/") && !who.channels.contains(channel);
+        if name.starts_with("ops/") || is_not_named {
             return Err(&codes::PERMISSION_DENIED);
         }
         let expires = token.and_then(|token| token.strip_prefix("until ")?.parse().ok());

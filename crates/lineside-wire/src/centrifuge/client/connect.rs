@@ -24,9 +24,9 @@ impl Client {
         out: &mut Out<'_>,
     ) -> Result<Reply, Refusal> {
         let token = Some(request.token.as_str()).filter(|token| !token.is_empty());
-        let mut who = self.service.gate.connect(token)?;
+        let who = self.service.gate.connect(token)?;
         let (expires, ttl) = self.expiry(who.expires)?;
-        let channels = std::mem::take(&mut who.channels);
+        let channels = who.channels.clone();
         let delay = self.service.limits.expired_delay;
         let joined =
             Joined { who, expires: expires.map(|it| now + it + delay), marked: Vec::new() };
@@ -45,7 +45,9 @@ impl Client {
                 Ok(Reply { connect: Some(connect), ..Reply::default() })
             }
             Err(refusal) => {
-                self.joined = None;
+                if let Some(joined) = self.joined.take() {
+                    self.session.unsubscribe_user(&joined.who.user);
+                }
                 out.after_reply.clear();
                 for channel in self.session.channels().cloned().collect::<Vec<_>>() {
                     self.session.unsubscribe(&channel);
