@@ -111,7 +111,22 @@ pub(crate) fn advice(why: &str) -> &'static str {
         "name a file with certificates to trust in SSL_CERT_FILE"
     } else if all(&["404", "Not Found"]) {
         "is it another server, an unknown channel, or another --transport?"
+    } else if all(&["the server refused"]) {
+        "correct the channel, or let everybody subscribe to it"
     } else {
         "look into the server's log"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_to_do_follows_from_what_went_wrong() {
+        let refused = advice("the server refused feed/nowhere with code 102 (unknown channel)");
+        assert!(refused.starts_with("correct the channel"), "{refused}");
+        assert_eq!(advice("nobody listens there"), "start it, or correct the address");
+        assert_eq!(advice("whatever else"), "look into the server's log");
     }
 }
