@@ -1,6 +1,8 @@
 /** An operator's own channels: the server API, tokens, namespaces, presence and history. */
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
+import http2 from "node:http2";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, before, describe, test } from "node:test";
@@ -358,6 +360,46 @@ describe("an operator's channels", { concurrency: true }, () => {
     });
   }
 });
+
+for (const [version, read] of /** @type {const} */ ([["HTTP/1.1", overHttp1], ["HTTP/2", overHttp2]])) {
+  describe(`an event stream over ${version} ends, and says why`, { concurrency: true }, () => {
+    test("when the token of its reader expires", async () => {
+      const heard = await read(`/events?channel=${fresh()}&token=${tokenOf("anna", { exp: inSeconds(3) })}`);
+      assert.match(heard, /\n: expired: .+\n\n$/);
+    });
+
+    test("when the back end closes its user's connections", async () => {
+      const user = `user-${fresh()}`;
+      const close = () => api("disconnect", { user, disconnect: { code: 3503, reason: "out of hours" } });
+      const heard = await read(`/events?channel=${fresh()}&token=${tokenOf(user)}`, close);
+      assert.match(heard, /\n: disconnected: out of hours\n\n$/);
+    });
+  });
+}
+
+/** All of a reply. @param {string} address @param {() => Promise<any>} [begun] called when it has begun */
+async function overHttp1(address, begun = async () => {}) {
+  const reply = await fetch(`${server.base}${address}`);
+  assert.equal(reply.status, 200);
+  await begun();
+  return reply.text();
+}
+
+/** The same. @param {string} address @param {() => Promise<any>} [begun] */
+async function overHttp2(address, begun = async () => {}) {
+  const session = http2.connect(server.base);
+  try {
+    const stream = session.request({ ":path": address }).setEncoding("utf8");
+    const [headers] = await once(stream, "response");
+    assert.equal(headers[":status"], 200);
+    await begun();
+    let heard = "";
+    for await (const piece of stream) heard += piece;
+    return heard;
+  } finally {
+    session.close();
+  }
+}
 
 test("a page of a server that lets nobody in without a token is told so, and asks no more", async () => {
   const place = await mkdtemp(path.join(tmpdir(), "lineside-"));

@@ -36,6 +36,7 @@ use lineside_sync::mailbox::{self, Options, Sender, TrySendError};
 use parking_lot::Mutex;
 
 use crate::centrifuge::{Format, Service};
+use crate::sse::Reader;
 
 pub use self::metrics::{Closed, Metrics};
 
@@ -71,6 +72,8 @@ pub enum Asks {
         channels: Vec<Box<str>>,
         /// As the client sent it.
         last_event_id: Option<Box<str>>,
+        /// Who it is.
+        reader: Reader,
     },
     /// The Centrifuge protocol over WebSocket; the head says 101.
     WebSocket {

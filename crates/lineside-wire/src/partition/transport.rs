@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use lineside_hub::{Ended, Session};
+use lineside_hub::Session;
 
 use super::metrics::Closed;
 use crate::centrifuge::codes::{self, Disconnect};
@@ -67,9 +67,7 @@ impl Transport {
     pub(super) fn ended(&self) -> Option<Ending> {
         match self {
             // What a reader is told of it has been said as an event.
-            Self::Sse(row) => row.ended().map(|why| match why {
-                Ended::Slow | Ended::Lost => Ending { why: Closed::Slow, last: None },
-            }),
+            Self::Sse(row) => row.ended().map(|why| Ending { why, last: None }),
             Self::WebSocket(connection) => connection.as_client().closing().map(ending),
         }
     }
@@ -130,7 +128,9 @@ impl Transport {
     /// Sees to what is due.
     pub(super) fn look_in(&mut self, now: Duration, out: &mut VecDeque<Bytes>) -> Option<Ending> {
         match self {
-            Self::Sse(_) => None,
+            Self::Sse(row) => {
+                row.expire(now).map(|last| Ending { why: Closed::Expired, last: Some(last) })
+            }
             Self::WebSocket(connection) => connection.look_in(now, out).map(|close| ending(&close)),
         }
     }
@@ -138,7 +138,7 @@ impl Transport {
     /// When something is due that [`look_in`](Self::look_in) sees to.
     pub(super) fn next_due(&self) -> Option<Duration> {
         match self {
-            Self::Sse(_) => None,
+            Self::Sse(row) => row.expires(),
             Self::WebSocket(connection) => connection.next_due(),
         }
     }

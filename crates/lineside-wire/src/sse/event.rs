@@ -10,6 +10,7 @@ use lineside_hub::{
 
 use crate::frames::{SSE_DATA, SSE_EVENT};
 use crate::json;
+use crate::partition::Closed;
 
 /// The pieces of one event, in order. Bound: head, data and tail.
 pub(super) type Pieces = [Bytes; 3];
@@ -28,12 +29,26 @@ pub(super) fn heartbeat(id: Option<&str>) -> Bytes {
     }
 }
 
-/// Why the stream ends, for who reads it by eye.
-pub(super) fn ended(why: Ended) -> Bytes {
-    Bytes::from_static(match why {
-        Ended::Slow => b": slow: missed too much in a row\n\n",
-        Ended::Lost => b": lost: what was missed is no longer kept\n\n",
-    })
+/// What is said last, for who reads it by eye, to a reader whose token is not good any more.
+pub(super) const EXPIRED: Bytes = Bytes::from_static(b": expired: the token has expired\n\n");
+
+/// Why the stream ends, if the delivery says that it does, and the same for who reads it by eye.
+pub(super) fn end(delivery: &Delivery) -> Option<(Closed, Bytes)> {
+    match delivery {
+        Delivery::Ended { why: Ended::Slow, .. } => {
+            Some((Closed::Slow, Bytes::from_static(b": slow: missed too much in a row\n\n")))
+        }
+        Delivery::Ended { why: Ended::Lost, .. } => {
+            let said = b": lost: what was missed is no longer kept\n\n";
+            Some((Closed::Slow, Bytes::from_static(said)))
+        }
+        // A stream has no id by which it could be named or spared.
+        Delivery::Disconnect { order, .. } if order.concerns("") => {
+            let reason = order.reason.replace(['\n', '\r'], " ");
+            Some((Closed::Disconnected, format!(": disconnected: {reason}\n\n").into()))
+        }
+        _ => None,
+    }
 }
 
 /// What the client holds, as an id; `None` when that is nothing.

@@ -18,6 +18,7 @@ mod stream;
 
 pub use last_event_id::LastEventId;
 pub use open::{OpenError, check};
+pub use row::Reader;
 pub(crate) use row::SseRow;
 pub use stream::SseStream;
 

@@ -1,10 +1,6 @@
 //! From a request to subscriptions, or to the reason why not.
 
-use std::sync::Arc;
-
-use lineside_hub::{
-    BadChannel, Channel, Hub, Listener, ResolveError, Session, SessionLimits, SubscribeError,
-};
+use lineside_hub::{BadChannel, Channel, Hub, ResolveError, Session, SubscribeError};
 
 use super::{CHANNELS_MAX, LastEventId};
 
@@ -64,19 +60,6 @@ fn quoted(name: &str) -> Box<str> {
     name.chars().take(NAME_CHARS_MAX).collect::<String>().into()
 }
 
-/// Opens a session on all the channels, each from where the client says it is.
-pub(super) fn open(
-    hub: &Arc<Hub>,
-    names: &[impl AsRef<str>],
-    last: &LastEventId,
-    listener: Arc<dyn Listener>,
-) -> Result<Session, OpenError> {
-    count(names)?;
-    let mut session = hub.session(listener, SessionLimits { channels_max: CHANNELS_MAX });
-    subscribe_all(hub, &mut session, names, last)?;
-    Ok(session)
-}
-
 /// Subscribes to each of the channels once.
 pub(super) fn subscribe_all(
     hub: &Hub,
@@ -110,7 +93,7 @@ pub fn check(hub: &Hub, names: &[impl AsRef<str>]) -> Result<(), OpenError> {
     Ok(())
 }
 
-fn count(names: &[impl AsRef<str>]) -> Result<(), OpenError> {
+pub(super) fn count(names: &[impl AsRef<str>]) -> Result<(), OpenError> {
     match names.len() {
         0 => Err(OpenError::NoChannel),
         1..=CHANNELS_MAX => Ok(()),

@@ -1,11 +1,24 @@
-//! An event stream as a partition's row: the same events as [`SseStream`](super::SseStream) gives, pulled by
-//! the thread that owns the socket.
+//! An event stream without its socket: what is next to be sent, and why no more will be. A partition's row is one,
+//! and [`SseStream`](super::SseStream) holds one.
+
+use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
-use lineside_hub::{Audience, Delivery, Ended, Runs, Session, SessionLimits};
+use lineside_hub::{Audience, Hub, Runs, Session, SessionLimits, SubscribeError};
 
 use super::open::subscribe_all;
 use super::{CHANNELS_MAX, LastEventId, OpenError, RETRY_MILLIS, event};
+use crate::partition::Closed;
+
+/// Who reads a stream; by default nobody in particular, for as long as it likes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reader {
+    /// The user; empty if nobody is known.
+    pub user: Arc<str>,
+    /// How long its token is good yet; the stream ends then.
+    pub lives: Option<Duration>,
+}
 
 /// One `/events` connection, without its socket.
 #[derive(Debug)]
@@ -13,50 +26,89 @@ pub(crate) struct SseRow {
     session: Session,
     /// As of the last heartbeat.
     id_at_beat: Option<Box<str>>,
-    ended: Option<Ended>,
+    /// On the clock of who calls.
+    expires: Option<Duration>,
+    ended: Option<Closed>,
 }
 
 impl SseRow {
-    /// Subscribes, and gives what the client is sent first.
+    /// For a partition: subscribes, and gives what the client is sent first.
     pub(crate) fn open(
         audience: &Audience,
         row: u32,
         channels: &[Box<str>],
         last: &LastEventId,
+        (reader, now): (&Reader, Duration),
         rng: &mut fastrand::Rng,
     ) -> Result<(Self, Bytes), OpenError> {
-        let mut session = audience.session(row, SessionLimits { channels_max: CHANNELS_MAX });
-        subscribe_all(audience.hub(), &mut session, channels, last)?;
-        let retry = event::retry(rng.u64(RETRY_MILLIS));
-        Ok((Self { session, id_at_beat: None, ended: None }, retry))
+        let session = audience.session(row, LIMITS);
+        let row = Self::subscribe(audience.hub(), session, channels, last, (reader, now))?;
+        Ok((row, event::retry(rng.u64(RETRY_MILLIS))))
+    }
+
+    /// Subscribes a session that has no subscriptions yet.
+    pub(super) fn subscribe(
+        hub: &Hub,
+        mut session: Session,
+        channels: &[impl AsRef<str>],
+        last: &LastEventId,
+        (reader, now): (&Reader, Duration),
+    ) -> Result<Self, OpenError> {
+        if !reader.user.is_empty() {
+            match session.subscribe_user(&reader.user) {
+                Ok(()) | Err(SubscribeError::AlreadySubscribed) => {}
+                Err(_) => return Err(OpenError::Overloaded),
+            }
+        }
+        subscribe_all(hub, &mut session, channels, last)?;
+        let expires = reader.lives.map(|lives| now.saturating_add(lives));
+        Ok(Self { session, id_at_beat: None, expires, ended: None })
     }
 
     pub(crate) fn session(&mut self) -> &mut Session {
         &mut self.session
     }
 
+    pub(super) fn as_session(&self) -> &Session {
+        &self.session
+    }
+
     /// Adds the pieces of the next event, or of several; false when there is none now, or no more.
     pub(crate) fn next(&mut self, into: &mut Vec<Bytes>, runs: &mut Runs) -> bool {
-        if self.ended.is_some() {
-            return false;
+        while self.ended.is_none() {
+            if let Some(run) = event::next_run(&mut self.session, runs) {
+                into.push(run);
+                return true;
+            }
+            let Some(delivery) = self.session.next_delivery() else { return false };
+            if let Some(pieces) = event::encode(&delivery, &mut self.session) {
+                into.extend(pieces.into_iter().filter(|piece| !piece.is_empty()));
+                return true;
+            }
+            if let Some((why, said)) = event::end(&delivery) {
+                into.push(said);
+                self.ended = Some(why);
+                return true;
+            }
         }
-        if let Some(run) = event::next_run(&mut self.session, runs) {
-            into.push(run);
-            return true;
-        }
-        let Some(delivery) = self.session.next_delivery() else { return false };
-        if let Some(pieces) = event::encode(&delivery, &mut self.session) {
-            into.extend(pieces.into_iter().filter(|piece| !piece.is_empty()));
-        } else if let Delivery::Ended { why, .. } = delivery {
-            into.push(event::ended(why));
-            self.ended = Some(why);
-        }
-        true
+        false
     }
 
     /// Why no event will come any more.
-    pub(crate) fn ended(&self) -> Option<Ended> {
+    pub(crate) fn ended(&self) -> Option<Closed> {
         self.ended
+    }
+
+    /// When its reader's token is not good any more; `None` where that is never, or it has ended already.
+    pub(crate) fn expires(&self) -> Option<Duration> {
+        self.expires.filter(|_| self.ended.is_none())
+    }
+
+    /// Ends it where its reader's token has expired, with what is said of it.
+    pub(crate) fn expire(&mut self, now: Duration) -> Option<Bytes> {
+        self.expires().filter(|due| *due <= now)?;
+        self.ended = Some(Closed::Expired);
+        Some(event::EXPIRED)
     }
 
     /// What shows that the connection lives; with the id where it has moved on since the last time.
@@ -68,3 +120,6 @@ impl SseRow {
         beat
     }
 }
+
+/// What a stream's session may do.
+pub(super) const LIMITS: SessionLimits = SessionLimits { channels_max: CHANNELS_MAX };

@@ -9,25 +9,29 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use futures_util::Stream;
 use futures_util::task::AtomicWaker;
-use lineside_hub::{Delivery, Ended, Hub, Listener, Session};
+use lineside_hub::{Hub, Listener, Runs};
 use lineside_sync::{Clock, Sleep};
 
-use super::{HEARTBEAT_INTERVAL, LastEventId, OpenError, RETRY_MILLIS, event, open};
+use super::open::count;
+use super::row::{LIMITS, Reader, SseRow};
+use super::{HEARTBEAT_INTERVAL, LastEventId, OpenError, RETRY_MILLIS, event};
+use crate::partition::Closed;
 
 /// The body of an `/events` reply.
 ///
 /// It gives bytes only when asked, so a socket that takes nothing costs nothing; what it has given
-/// counts as held by the client. It ends by itself only when the client has been too slow again and
-/// again; the client then comes back with its last id.
+/// counts as held by the client. It ends by itself when the client has been too slow again and again, its token
+/// has expired, or its user is disconnected; the client then comes back with its last id, as far as it may.
 pub struct SseStream {
-    session: Session,
+    row: SseRow,
     clock: Arc<dyn Clock>,
     waker: Arc<Wakes>,
-    /// What is left of the event begun. Bound: the pieces of one event.
+    /// What is left of the event begun. Bound: the pieces of one event, or a run.
     pieces: VecDeque<Bytes>,
+    made: Vec<Bytes>,
+    runs: Runs,
     heartbeat: Sleep,
-    id_at_beat: Option<String>,
-    ended: Option<Ended>,
+    expiry: Option<Sleep>,
 }
 
 /// Tells the task that owns the stream.
@@ -50,40 +54,45 @@ impl SseStream {
         hub: &Arc<Hub>,
         channels: &[impl AsRef<str>],
         last_event_id: Option<&str>,
+        reader: &Reader,
         seed: u64,
     ) -> Result<Self, OpenError> {
+        count(channels)?;
         let waker = Arc::new(Wakes::default());
         let last = LastEventId::parse(last_event_id.unwrap_or_default());
-        let session = open::open(hub, channels, &last, waker.clone())?;
         let clock = hub.clock().clone();
+        let session = hub.session(waker.clone(), LIMITS);
+        let now = clock.monotonic();
+        let row = SseRow::subscribe(hub, session, channels, &last, (reader, now))?;
         let mut rng = fastrand::Rng::with_seed(seed);
         let pieces = VecDeque::from([event::retry(rng.u64(RETRY_MILLIS))]);
         // Connections made together must not beat together for ever.
         let heartbeat = clock.sleep(HEARTBEAT_INTERVAL.mul_f64(rng.f64().mul_add(0.5, 0.5)));
-        Ok(Self { session, clock, waker, pieces, heartbeat, id_at_beat: None, ended: None })
+        let expiry = reader.lives.map(|lives| clock.sleep(lives));
+        let (made, runs) = Default::default();
+        Ok(Self { row, clock, waker, pieces, made, runs, heartbeat, expiry })
     }
 
     /// The next bytes to write, or `None` when there are none now, or no more
     /// ([`ended`](Self::ended)). Events are never torn apart by another one.
     pub fn next_bytes(&mut self) -> Option<Bytes> {
-        while self.pieces.is_empty() && self.ended.is_none() {
-            let delivery = self.session.next_delivery()?;
-            self.push(&delivery);
+        if self.pieces.is_empty() && self.row.next(&mut self.made, &mut self.runs) {
+            self.runs.clear();
+            self.pieces.extend(self.made.drain(..));
         }
         self.pieces.pop_front()
     }
 
     /// Why all has been given that ever will be; `None` while there may be more.
-    pub fn ended(&self) -> Option<Ended> {
-        self.ended.filter(|_| self.pieces.is_empty())
+    pub fn ended(&self) -> Option<Closed> {
+        self.row.ended().filter(|_| self.pieces.is_empty())
     }
 
-    fn push(&mut self, delivery: &Delivery) {
-        if let Some(pieces) = event::encode(delivery, &mut self.session) {
-            self.pieces.extend(pieces.into_iter().filter(|piece| !piece.is_empty()));
-        } else if let Delivery::Ended { why, .. } = delivery {
-            self.pieces.push_back(event::ended(*why));
-            self.ended = Some(*why);
+    /// Whether the reader's token has just expired; then the stream has ended, and says so between two events.
+    fn poll_expiry(&mut self, cx: &mut Context<'_>) {
+        if self.expiry.as_mut().is_some_and(|sleep| sleep.as_mut().poll(cx).is_ready()) {
+            self.expiry = None;
+            self.pieces.extend(self.row.expire(self.clock.monotonic()));
         }
     }
 
@@ -93,10 +102,7 @@ impl SseStream {
             return Poll::Pending;
         }
         self.heartbeat = self.clock.sleep(HEARTBEAT_INTERVAL);
-        let id = event::id(&mut self.session);
-        let beat = event::heartbeat(id.as_deref().filter(|_| id != self.id_at_beat));
-        self.id_at_beat = id;
-        Poll::Ready(Some(beat))
+        Poll::Ready(Some(self.row.heartbeat()))
     }
 }
 
@@ -107,10 +113,11 @@ impl Stream for SseStream {
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         // First the waker, then the look: a signal in between is not lost.
         self.waker.0.register(cx.waker());
+        self.poll_expiry(cx);
         if let Some(bytes) = self.next_bytes() {
             return Poll::Ready(Some(bytes));
         }
-        if self.ended.is_some() {
+        if self.ended().is_some() {
             return Poll::Ready(None);
         }
         self.poll_heartbeat(cx)
@@ -120,8 +127,8 @@ impl Stream for SseStream {
 impl fmt::Debug for SseStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SseStream")
-            .field("session", &self.session)
-            .field("ended", &self.ended)
+            .field("session", self.row.as_session())
+            .field("ended", &self.row.ended())
             .finish_non_exhaustive()
     }
 }

@@ -3,8 +3,10 @@
 use std::io::{Read as _, Write as _};
 use std::time::{Duration, Instant};
 
+use lineside_hub::Disconnect;
 use lineside_wire::partition::Closed;
-use lineside_wire::partition::limits::{PING_INTERVAL, STALL_MAX};
+use lineside_wire::partition::limits::{COALESCE, PING_INTERVAL, STALL_MAX};
+use lineside_wire::sse::Reader;
 use serde_json::json;
 
 use crate::peer::Peer;
@@ -16,7 +18,7 @@ const SECOND: Duration = Duration::from_secs(1);
 fn everybody_is_given_everything_in_order_over_both_transports() {
     let stage = Stage::new(10);
     let mut peers: Vec<Peer> = (0..200).map(|_| stage.listener(1)).collect();
-    let mut events: Vec<_> = (0..200).map(|_| stage.events(1)).collect();
+    let mut events: Vec<_> = (0..200).map(|_| stage.events(1, Reader::default())).collect();
     eventually("all are in", || stage.partitions.metrics().connections() == 400);
     eventually("all streams listen", || stage.hub.metrics().subscriptions == 400);
     let last = (0..50).map(|_| stage.publish(1, 100)).last().expect("some");
@@ -81,10 +83,18 @@ fn who_stops_reading_is_cut_off_and_nobody_else_notices() {
 fn a_reader_that_was_overtaken_is_given_the_state_with_a_gap() {
     let stage = Stage::new(10);
     let mut slow = stage.listener(1);
-    let mut last = 0;
-    for _ in 0..300 {
-        last = stage.publish(1, 100_000);
+    let is_blocked = || stage.partitions.metrics().blocked() > 0;
+    // Overtaken again and again before its socket is full, it would be cut off.
+    while !is_blocked() {
+        let told = || stage.hub.metrics().deliveries_total;
+        let before = told();
+        stage.publish(1, 100_000);
+        eventually("it was sent, or not any more", || {
+            stage.clock.advance(COALESCE);
+            is_blocked() || told() > before
+        });
     }
+    let last = (0..300).map(|_| stage.publish(1, 100_000)).last().expect("some");
     let mut gaps = 0;
     loop {
         let message = slow.next().expect("it goes on");
@@ -183,10 +193,38 @@ fn nonsense_ends_its_own_connection_only() {
 }
 
 #[test]
+fn a_stream_ends_with_its_readers_token_or_on_the_back_ends_word() {
+    let stage = Stage::new(10);
+    let short = Reader { user: "anna".into(), lives: Some(5 * SECOND) };
+    let long = Reader { user: "bert".into(), lives: None };
+    let mut streams = [short, long].map(|reader| stage.events(1, reader));
+    let mut good = stage.listener(1);
+    // A channel each, and what is said to each user.
+    eventually("both are in", || stage.hub.metrics().subscriptions == 5);
+    stage.clock.advance(4 * SECOND);
+    assert_eq!(stage.partitions.metrics().connections(), 3);
+    stage.clock.advance(3 * SECOND);
+    let closed = |why| stage.partitions.metrics().closed(why);
+    eventually("one has expired", || closed(Closed::Expired) == 1);
+    let order = Disconnect { client: None, except: vec![], code: 3503, reason: "banned".into() };
+    stage.hub.disconnect_user("bert", order);
+    eventually("the other was closed", || closed(Closed::Disconnected) == 1);
+    let ends = [": expired: the token has expired\n\n", ": disconnected: banned\n\n"];
+    for (stream, end) in streams.iter_mut().zip(ends) {
+        let mut text = String::new();
+        stream.read_to_string(&mut text).expect("an end");
+        assert!(text.ends_with(end), "{text}");
+    }
+    let offset = stage.publish(1, 10);
+    assert_eq!(good.next_offset(), offset);
+    eventually("nobody else listens", || stage.hub.metrics().subscriptions == 1);
+}
+
+#[test]
 fn a_stop_lets_all_go_evenly_with_the_code_for_it() {
     let stage = Stage::new(10);
     let mut peers: Vec<Peer> = (0..100).map(|_| stage.listener(1)).collect();
-    let mut stream = stage.events(1);
+    let mut stream = stage.events(1, Reader::default());
     eventually("all are in", || stage.hub.metrics().subscriptions == 101);
     stage.partitions.drain(10 * SECOND);
     let open = || stage.partitions.metrics().connections();

@@ -2,15 +2,16 @@
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read as _, Write as _};
-use std::net::TcpStream;
 
 use bytes::BytesMut;
 use lineside_wire::websocket::frame::{self, Opcode};
 use lineside_wire::websocket::{Event, Inflater, MESSAGE_BYTES_MAX, Reader, Role};
 use serde_json::{Value, json};
 
+use crate::stage::Line;
+
 pub(crate) struct Peer {
-    pub(crate) socket: TcpStream,
+    pub(crate) socket: Line,
     reader: Reader,
     inflater: Inflater,
     /// What has come and was not looked at.
@@ -22,7 +23,7 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    pub(crate) fn new(socket: TcpStream) -> Self {
+    pub(crate) fn new(socket: Line) -> Self {
         let reader = Reader::new(Role::Client, 2 * MESSAGE_BYTES_MAX, false);
         let inflater = Inflater::default();
         let messages = VecDeque::new();

@@ -1,5 +1,6 @@
 //! A hub with two networks, partitions that serve it, and sockets into them.
 
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,6 +15,7 @@ use lineside_wire::centrifuge::{ClientLimits, Format, Service};
 use lineside_wire::gate::{Gate, Grant, Identity, Refusal};
 use lineside_wire::partition::limits::COALESCE;
 use lineside_wire::partition::{Asks, Config, Newcomer, Partitions};
+use lineside_wire::sse::Reader;
 use parking_lot::Mutex;
 
 use crate::peer::Peer;
@@ -93,6 +95,39 @@ impl StateSource for Networks {
     }
 }
 
+/// A client's end of a socket. While it waits, the server's time goes on: a room that is behind is walked again after
+/// some, whatever was published.
+pub(crate) struct Line {
+    pub(crate) socket: TcpStream,
+    clock: SimulatedClock,
+}
+
+impl Read for Line {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let begun = Instant::now();
+        loop {
+            match self.socket.read(into) {
+                Err(error)
+                    if error.kind() == ErrorKind::WouldBlock && begun.elapsed() < PATIENCE =>
+                {
+                    self.clock.advance(COALESCE);
+                }
+                done => return done,
+            }
+        }
+    }
+}
+
+impl Write for Line {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.socket.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.socket.flush()
+    }
+}
+
 pub(crate) struct Stage {
     pub(crate) hub: Arc<Hub>,
     /// By which sockets are judged.
@@ -120,10 +155,10 @@ impl Stage {
         Self { hub, clock, partitions, networks, listener }
     }
 
-    fn connect(&self, asks: Asks, head: &'static [u8]) -> TcpStream {
+    fn connect(&self, asks: Asks, head: &'static [u8]) -> Line {
         let address = self.listener.local_addr().expect("an address");
         let client = TcpStream::connect(address).expect("a connection");
-        client.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        client.set_read_timeout(Some(PATIENCE / 200)).expect("a timeout");
         let (socket, _) = self.listener.accept().expect("the other end");
         socket.set_nonblocking(true).expect("non-blocking");
         let newcomer = Newcomer {
@@ -136,7 +171,7 @@ impl Stage {
             place: Box::new(()),
         };
         self.partitions.adopt(Box::new(newcomer)).expect("a partition with room");
-        client
+        Line { socket: client, clock: self.clock.clone() }
     }
 
     /// A client over WebSocket that has not said anything yet.
@@ -153,9 +188,9 @@ impl Stage {
     }
 
     /// An event stream, as raw bytes.
-    pub(crate) fn events(&self, network: u32) -> TcpStream {
+    pub(crate) fn events(&self, network: u32, reader: Reader) -> Line {
         let channels = vec![format!("feed/{network}").into()];
-        self.connect(Asks::Sse { channels, last_event_id: None }, b"head\r\n\r\n")
+        self.connect(Asks::Sse { channels, last_event_id: None, reader }, b"head\r\n\r\n")
     }
 
     /// Publishes so many bytes in a network.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use lineside_wire::sse::SseStream;
+use lineside_wire::sse::{Reader, SseStream};
 use serde_json::Value;
 
 use crate::network::{Holdings, Network};
@@ -106,7 +106,8 @@ impl Browser {
     pub(crate) fn read_piece(&mut self, network: &Network) -> bool {
         if self.connection.is_none() {
             let id = (!self.last_event_id.is_empty()).then_some(self.last_event_id.as_str());
-            let stream = SseStream::open(&network.hub, &self.channels, id, 3).expect("opened");
+            let stream = SseStream::open(&network.hub, &self.channels, id, &Reader::default(), 3)
+                .expect("opened");
             for page in self.pages.values_mut() {
                 page.position = None;
             }

@@ -68,7 +68,7 @@ async fn events(
         return Err(Refusal::ShuttingDown);
     }
     let channels: Vec<&str> = parameters.all("channel").collect();
-    readers::check(&app, &headers, &parameters, &channels)?;
+    let reader = readers::check(&app, &headers, &parameters, &channels)?;
     // A browser that reconnects sends the header along with the address it began with: the header is newer.
     let resumed = headers.get(LAST_EVENT_ID).and_then(|id| id.to_str().ok());
     let resumed = resumed.or_else(|| parameters.one("last_event_id"));
@@ -84,9 +84,9 @@ async fn events(
         sse::check(app.hub(), &channels)?;
         let channels = channels.into_iter().map(Into::into).collect();
         let last_event_id = resumed.map(Into::into);
-        return Ok(Takeover::reply(headers, Asks::Sse { channels, last_event_id }));
+        return Ok(Takeover::reply(headers, Asks::Sse { channels, last_event_id, reader }));
     }
-    let stream = SseStream::open(app.hub(), &channels, resumed, fastrand::u64(..))?;
+    let stream = SseStream::open(app.hub(), &channels, resumed, &reader, fastrand::u64(..))?;
     Ok((headers, Body::new(EventsBody::new(stream, app))).into_response())
 }
 
@@ -131,7 +131,7 @@ impl http_body::Body for EventsBody {
         }
         let bytes = ready!(Pin::new(&mut self.stream).poll_next(cx));
         if bytes.is_none() {
-            self.closed_by = Closed::Slow;
+            self.closed_by = self.stream.ended().unwrap_or(Closed::Slow);
         }
         Poll::Ready(bytes.map(|bytes| Ok(Frame::data(bytes))))
     }

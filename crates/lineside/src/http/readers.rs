@@ -1,14 +1,16 @@
 //! Who may open a stream on which channels.
 
+use std::time::Duration;
+
 use http::{HeaderMap, header};
 use lineside_hub::Channel;
-use lineside_wire::sse::CHANNELS_MAX;
+use lineside_wire::sse::{CHANNELS_MAX, Reader};
 
 use super::errors::Refusal;
 use super::parameters::Parameters;
 use crate::app::App;
 
-/// Checks the token of a request, if there is one, and that its channels are for who shows it. Names that are no
+/// Who shows the token of a request, or none, where its channels are for them. Names that are no
 /// channels are left to who opens the stream.
 ///
 /// # Errors
@@ -18,7 +20,7 @@ pub(super) fn check(
     headers: &HeaderMap,
     parameters: &Parameters,
     channels: &[&str],
-) -> Result<(), Refusal> {
+) -> Result<Reader, Refusal> {
     let header = headers.get(header::AUTHORIZATION).and_then(|it| it.to_str().ok());
     let token = header.and_then(|text| text.strip_prefix("Bearer "));
     // A browser's event source cannot set headers.
@@ -28,5 +30,8 @@ pub(super) fn check(
             app.gate().may_subscribe(&client, &channel, None)?;
         }
     }
-    Ok(())
+    // As long as the token is good to the second; who comes with it later is told that it has expired.
+    let left = |at: i64| at.saturating_sub(app.hub().clock().wall().seconds());
+    let lives = client.expires.map(|at| Duration::from_secs(left(at).try_into().unwrap_or(0)));
+    Ok(Reader { user: client.user, lives })
 }

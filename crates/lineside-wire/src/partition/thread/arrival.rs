@@ -32,9 +32,10 @@ impl Partition {
         let mut socket = Socket::new(socket, tls);
         let may_hold = socket.may_hold();
         let opened = match asks {
-            Asks::Sse { channels, last_event_id } => {
+            Asks::Sse { channels, last_event_id, reader } => {
                 let last = LastEventId::parse(last_event_id.as_deref().unwrap_or_default());
-                SseRow::open(&self.audience, row, &channels, &last, &mut self.rng)
+                let reader = (&reader, now);
+                SseRow::open(&self.audience, row, &channels, &last, reader, &mut self.rng)
                     .map(|(sse, first)| (Transport::Sse(sse), first))
             }
             Asks::WebSocket { format, deflate } => {

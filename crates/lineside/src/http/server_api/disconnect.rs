@@ -55,7 +55,8 @@ struct DisconnectResult {}
 
 /// Close connections of a user
 ///
-/// Those over WebSocket. Event streams are not reached: they have no ids, and their clients come back by themselves.
+/// Those over WebSocket, and event streams unless one connection is named. A stream's client comes back by itself, as long
+/// as its token is good.
 #[utoipa::path(
     post, path = "/api/disconnect", tag = "server API", request_body = DisconnectCall,
     responses(
