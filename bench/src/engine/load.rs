@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use anyhow::{Context as _, bail};
 use serde::Deserialize;
 
-use super::servers::{CLIENTS, KEY, Place, Server, pinned, urgent};
+use super::servers::{CLIENTS, FIRST, KEY, LAST, Place, Server, in_turn, pinned};
 
 /// It ends with this if everybody had everything, and if something was lost.
 const FINISHED: [i32; 2] = [0, 1];
@@ -74,7 +74,7 @@ impl Load<'_> {
     /// Begins a run in which how late something is must not depend on what other clients do. It sleeps when there is
     /// nothing to do: nobody else would have a turn.
     pub(super) fn begin_urgently(&self, place: &Place, server: &Server) -> anyhow::Result<Run> {
-        self.begin_as(urgent(CLIENTS, &place.lineside), place, server, "urgent", false)
+        self.begin_as(in_turn(FIRST, CLIENTS, &place.lineside), place, server, "urgent", false)
     }
 
     fn begin_as(
@@ -111,6 +111,12 @@ impl Load<'_> {
     /// A whole run.
     pub(super) fn run(&self, place: &Place, server: &Server) -> anyhow::Result<Found> {
         self.begin_as(pinned(CLIENTS, &place.lineside), place, server, "load", true)?.end()
+    }
+
+    /// A whole run of clients that nobody else has to wait for.
+    pub(super) fn run_last(&self, place: &Place, server: &Server) -> anyhow::Result<Found> {
+        let command = in_turn(LAST, CLIENTS, &place.lineside);
+        self.begin_as(command, place, server, "load", true)?.end()
     }
 }
 

@@ -153,16 +153,19 @@ pub(super) fn pinned(cores: &str, program: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// A program on these cores only, before all others there if the system lets it: one that measures how late something
-/// is must not wait for its own turn.
-pub(super) fn urgent(cores: &str, program: impl AsRef<OsStr>) -> Command {
-    const FIRST: [&str; 2] = ["--fifo", "10"];
-    let tried = Command::new("chrt").args(FIRST).arg("true").stderr(Stdio::null()).status();
+/// Before all others on a core: who measures how late something is must not wait for its own turn.
+pub(super) const FIRST: [&str; 2] = ["--fifo", "10"];
+/// After all others on a core, the kernel's own work for sockets included.
+pub(super) const LAST: [&str; 2] = ["--idle", "0"];
+
+/// A program on these cores only, [`FIRST`] or [`LAST`] there if the system lets it.
+pub(super) fn in_turn(turn: [&str; 2], cores: &str, program: impl AsRef<OsStr>) -> Command {
+    let tried = Command::new("chrt").args(turn).arg("true").stderr(Stdio::null()).status();
     if !tried.is_ok_and(|status| status.success()) {
         return pinned(cores, program);
     }
     let mut command = Command::new("chrt");
-    command.args(FIRST).args(["taskset", "--cpu-list", cores]).arg(program);
+    command.args(turn).args(["taskset", "--cpu-list", cores]).arg(program);
     command
 }
 

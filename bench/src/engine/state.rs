@@ -18,7 +18,7 @@ const NEWCOMERS: usize = 10_000;
 const NEWCOMERS_QUICK: usize = 500;
 /// Who waits elsewhere, and how often something comes there.
 const LISTENERS: usize = 10;
-const RATE: f64 = 20.0;
+const RATE: f64 = 50.0;
 /// How long a quiet server is listened to.
 const QUIET_SECONDS: f64 = 5.0;
 /// Until the server has read its feed.
@@ -44,12 +44,12 @@ pub(super) fn run(bench: &mut Bench) -> anyhow::Result<()> {
         let seconds = match seconds {
             Some(seconds) => seconds,
             // Nobody listens elsewhere: how long it takes.
-            None => *seconds.insert(come(newcomers).run(place, &server)?.connect.seconds),
+            None => *seconds.insert(come(newcomers).run_last(place, &server)?.connect.seconds),
         };
         let quiet = listen(QUIET_SECONDS).begin_urgently(place, &server)?.end()?;
         samples.add("quiet", quiet.latency()?.p99);
         let listening = listen((seconds * PART).max(1.0)).begin_urgently(place, &server)?;
-        let came = come(newcomers).run(place, &server)?;
+        let came = come(newcomers).run_last(place, &server)?;
         let heard = listening.end()?;
         note(&mut samples, &came, &heard)?;
         samples.add("peak", server.peak_bytes()?);

@@ -8,9 +8,16 @@ use lineside::cli::{self, Cli};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+/// Tasks that run before the runtime looks whether something came: thousands who connect at once are some milliseconds of
+/// work, and a request beside them is to wait for some of it only.
+const TASKS_BETWEEN_LOOKS: u32 = 8;
+
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .event_interval(TASKS_BETWEEN_LOOKS)
+        .build();
     match runtime {
         Ok(runtime) => {
             let code = runtime.block_on(cli::run(cli));

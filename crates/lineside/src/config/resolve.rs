@@ -36,7 +36,7 @@ const BODY_BYTES: RangeInclusive<u64> = 1024..=(4 << 30);
 const ROOM_BYTES: RangeInclusive<u64> = 1024..=(1 << 30);
 const TOTAL_BYTES: RangeInclusive<u64> = (1 << 20)..=(1 << 40);
 /// Beyond it, what a session looks through at each of its steps would be felt.
-const CHANNELS: RangeInclusive<u64> = 1..=65_536;
+const CHANNELS: RangeInclusive<u64> = 1..=4_096;
 /// A larger one would count as more commands than a connection may send at once.
 const FRAME: RangeInclusive<u64> = 1024..=(1 << 20);
 

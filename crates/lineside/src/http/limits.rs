@@ -28,6 +28,8 @@ pub(crate) const STREAMS_PER_CONNECTION_MAX: u32 = 128;
 pub(crate) const REFUSALS_MAX: u32 = 64;
 /// How long a refused connection may take to read why.
 pub(crate) const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
+/// Connections accepted before others have their turn.
+pub(crate) const ACCEPTED_IN_A_ROW: u32 = 8;
 /// Pause after the system could not give us a connection, for want of file descriptors.
 pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// How long requests under way may go on once a stopping server has let go of its sessions.

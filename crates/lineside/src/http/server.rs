@@ -59,13 +59,20 @@ pub(crate) async fn serve(
     let server = Server::new(router, admission, sessions, refusal, shutdown.clone());
     let connections = TaskTracker::new();
     let graceful = GracefulShutdown::new();
+    let mut in_a_row = 0_u32;
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             () = shutdown.closing() => break,
         };
         match accepted {
-            Ok((socket, peer)) => server.take(socket, peer, &connections, &graceful),
+            Ok((socket, peer)) => {
+                server.take(socket, peer, &connections, &graceful);
+                in_a_row = (in_a_row + 1) % limits::ACCEPTED_IN_A_ROW;
+                if in_a_row == 0 {
+                    tokio::task::yield_now().await;
+                }
+            }
             Err(error) => after_failed_accept(&error).await,
         }
     }
