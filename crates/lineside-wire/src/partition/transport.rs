@@ -82,7 +82,10 @@ impl Transport {
     ) -> Next {
         match self {
             // Whatever a client says after its request is not for us: the connection ends with the stream.
-            Self::Sse(_) => Next::Ready,
+            Self::Sse(row) => match row.hear(bytes.len()) {
+                true => Next::Ready,
+                false => Next::End(Ending { why: Closed::Flood, last: None }),
+            },
             Self::WebSocket(connection) => next(connection.receive(bytes, now, codecs, out)),
         }
     }

@@ -29,6 +29,8 @@ pub(crate) struct SseRow {
     /// On the clock of who calls.
     expires: Option<Duration>,
     ended: Option<Closed>,
+    /// What its client has said since its request, in bytes.
+    heard: usize,
 }
 
 impl SseRow {
@@ -62,7 +64,7 @@ impl SseRow {
         }
         subscribe_all(hub, &mut session, channels, last)?;
         let expires = reader.lives.map(|lives| now.saturating_add(lives));
-        Ok(Self { session, id_at_beat: None, expires, ended: None })
+        Ok(Self { session, id_at_beat: None, expires, ended: None, heard: 0 })
     }
 
     pub(crate) fn session(&mut self) -> &mut Session {
@@ -111,6 +113,12 @@ impl SseRow {
         Some(event::EXPIRED)
     }
 
+    /// Takes note of what the client says after its request, which is for nobody. False when that is too much.
+    pub(crate) fn hear(&mut self, bytes: usize) -> bool {
+        self.heard = self.heard.saturating_add(bytes);
+        self.heard <= HEARD_BYTES_MAX
+    }
+
     /// What shows that the connection lives; with the id where it has moved on since the last time.
     pub(crate) fn heartbeat(&mut self) -> Bytes {
         let id = event::id(&mut self.session);
@@ -120,6 +128,9 @@ impl SseRow {
         beat
     }
 }
+
+/// What a client may say after its request, in bytes: some send the next one although it is never answered.
+const HEARD_BYTES_MAX: usize = 64 << 10;
 
 /// What a stream's session may do.
 pub(super) const LIMITS: SessionLimits = SessionLimits { channels_max: CHANNELS_MAX };

@@ -221,6 +221,25 @@ fn a_stream_ends_with_its_readers_token_or_on_the_back_ends_word() {
 }
 
 #[test]
+fn who_floods_an_event_stream_is_cut_off() {
+    let stage = Stage::new(10);
+    let mut good = stage.listener(1);
+    let mut chatty = stage.events(1, Reader::default());
+    eventually("both are in", || stage.partitions.metrics().connections() == 2);
+    chatty.write_all(&[b'x'; 60_000]).expect("what is not asked for is not heard");
+    let offset = stage.publish(1, 10);
+    assert_eq!(good.next_offset(), offset);
+    assert_eq!(stage.partitions.metrics().closed(Closed::Flood), 0);
+    eventually("it is too much", || {
+        // Once it is closed nothing can be sent.
+        _ = chatty.write_all(&[b'x'; 10_000]);
+        stage.partitions.metrics().closed(Closed::Flood) == 1
+    });
+    let offset = stage.publish(1, 10);
+    assert_eq!(good.next_offset(), offset);
+}
+
+#[test]
 fn a_stop_lets_all_go_evenly_with_the_code_for_it() {
     let stage = Stage::new(10);
     let mut peers: Vec<Peer> = (0..100).map(|_| stage.listener(1)).collect();
