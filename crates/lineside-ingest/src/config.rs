@@ -105,6 +105,8 @@ pub struct FeedConfig {
     pub max_age: Option<Duration>,
     /// Age of the data past which the feed is called late.
     pub late_after: Duration,
+    /// Headers of replies with its bytes, beside or instead of the usual ones.
+    pub reply_headers: Vec<(http::HeaderName, http::HeaderValue)>,
 }
 
 impl FeedConfig {
@@ -126,6 +128,7 @@ impl FeedConfig {
             max_bytes: BODY_BYTES_MAX_DEFAULT,
             max_age: None,
             late_after: Duration::from_secs(5 * 60),
+            reply_headers: Vec::new(),
         }
     }
 

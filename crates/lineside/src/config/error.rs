@@ -95,6 +95,14 @@ impl ConfigErrors {
         Self(errors)
     }
 
+    /// The same, with other words for the keys.
+    pub(super) fn with_keys(mut self, name: impl Fn(&str) -> String) -> Self {
+        for error in &mut self.0 {
+            error.key = name(&error.key);
+        }
+        self
+    }
+
     /// `Err` unless `errors` is empty.
     pub(super) fn check(errors: Vec<ConfigError>) -> Result<(), Self> {
         if errors.is_empty() { Ok(()) } else { Err(Self::of(errors)) }

@@ -20,17 +20,19 @@ pub(super) struct File {
     pub(super) api: ApiTable,
     pub(super) namespace: Vec<NamespaceTable>,
     pub(super) map: MapTable,
+    pub(super) import: ImportTable,
     pub(super) feed: Vec<FeedTable>,
 }
 
 /// The tables that a file may have, and whether there may be several of one.
-const TABLES: [(&str, bool); 7] = [
+const TABLES: [(&str, bool); 8] = [
     ("server", false),
     ("limits", false),
     ("token", false),
     ("api", false),
     ("namespace", true),
     ("map", false),
+    ("import", false),
     ("feed", true),
 ];
 
@@ -111,6 +113,12 @@ pub(super) struct MapTable {
     pub(super) origins: Vec<Spanned<String>>,
 }
 
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct ImportTable {
+    pub(super) feeds: Option<Spanned<String>>,
+}
+
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a [[feed]] table")]
 pub(super) struct FeedTable {
@@ -132,6 +140,33 @@ pub(super) struct FeedTable {
     pub(super) max_bytes: Option<Spanned<SizeText>>,
     pub(super) max_age: Option<Spanned<DurationText>>,
     pub(super) late_after: Option<Spanned<DurationText>>,
+    /// Headers of replies with the feed's bytes; only the other kind of configuration has them.
+    #[serde(skip)]
+    pub(super) reply_headers: Vec<(Spanned<String>, String)>,
+}
+
+impl FeedTable {
+    /// A feed of which nothing else is said.
+    pub(super) fn of(id: Spanned<String>, url: Spanned<String>) -> Self {
+        Self {
+            id,
+            url,
+            format: None,
+            name: None,
+            publisher: None,
+            licence: None,
+            theme: None,
+            static_feed: None,
+            headers: BTreeMap::new(),
+            query: BTreeMap::new(),
+            poll: None,
+            timeout: None,
+            max_bytes: None,
+            max_age: None,
+            late_after: None,
+            reply_headers: Vec::new(),
+        }
+    }
 }
 
 /// The formats that this server decodes, and `raw` for bytes that it only passes on.
@@ -388,7 +423,7 @@ mod tests {
         check_refused(
             "[smtp]\nhost = \"x\"\n",
             "lineside.toml line 1, smtp: unknown field `smtp`, expected one of `server`, `limits`, \
-             `token`, `api`, `namespace`, `map`, `feed`",
+             `token`, `api`, `namespace`, `map`, `import`, `feed`",
         );
     }
 

@@ -9,6 +9,7 @@ mod error;
 mod feed_argument;
 mod file;
 mod only_schedule;
+mod proxy_yaml;
 mod resolve;
 mod sessions;
 mod value;
@@ -168,7 +169,7 @@ pub enum MapSource {
 }
 
 impl Config {
-    /// Reads and checks a configuration file.
+    /// Reads and checks a configuration file; one that ends in `.yml` or `.yaml` is transport.data.gouv.fr's.
     ///
     /// # Errors
     /// Everything that is wrong with it, unless it is no TOML: then the first thing.
@@ -185,6 +186,11 @@ impl Config {
     /// # Errors
     /// As [`Config::load`].
     pub fn parse(path: &Path, text: &str) -> Result<Self, ConfigErrors> {
+        if proxy_yaml::is_one(path) {
+            let read = proxy_yaml::parse(path, text).map_err(ConfigErrors::of);
+            let config = read.and_then(|parsed| resolve::resolve(path, text, parsed));
+            return config.map_err(proxy_yaml::in_its_words);
+        }
         let parsed = file::parse(path, text).map_err(ConfigErrors::of)?;
         resolve::resolve(path, text, parsed)
     }

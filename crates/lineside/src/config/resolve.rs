@@ -48,16 +48,18 @@ pub(super) fn resolve(path: &Path, text: &str, parsed: Parsed) -> Result<Config,
     let Parsed { file, errors, feed_numbers, namespace_numbers, has_all_feeds } = parsed;
     let mut checker = Checker::new(path, text);
     let defaults = Config::default();
-    let config = Config {
+    let imported = checker.import(file.import.feeds)?;
+    let mut config = Config {
         server: checker.server(file.server, defaults.server),
         limits: checker.limits(&file.limits, defaults.limits),
         token: file.token.and_then(|token| checker.token(token)),
         api: checker.api(file.api),
         namespaces: checker.namespaces(file.namespace, &namespace_numbers),
         map: checker.map(file.map),
-        feeds: checker.feeds(file.feed, &feed_numbers, has_all_feeds),
+        feeds: checker.feeds(file.feed, &feed_numbers, has_all_feeds, &imported),
     };
     checker.errors.extend(errors);
+    config.feeds.extend(imported);
     ConfigErrors::check(checker.errors)?;
     Ok(config)
 }
@@ -202,20 +204,33 @@ impl<'a> Checker<'a> {
         tables: Vec<FeedTable>,
         numbers: &[usize],
         are_all: bool,
+        imported: &[FeedConfig],
     ) -> Vec<FeedConfig> {
+        let imported: HashSet<&str> = imported.iter().map(|feed| feed.id.as_str()).collect();
         if let Some(extra) = tables.get(FEEDS_MAX) {
             self.complain(&extra.id, "feed", format!("more than {FEEDS_MAX} feeds"));
         }
-        self.check_ids(&tables, numbers);
+        self.check_ids(&tables, numbers, &imported);
         if are_all {
-            self.check_static_feeds(&tables);
+            self.check_static_feeds(&tables, &imported);
         }
         let feeds = numbers.iter().zip(tables);
         feeds.filter_map(|(number, table)| self.feed(&format!("feed[{number}]"), table)).collect()
     }
 
-    fn check_ids(&mut self, tables: &[FeedTable], numbers: &[usize]) {
-        let mut seen = HashSet::new();
+    /// The feeds of another file, whose faults are told in its own name.
+    fn import(&mut self, file: Option<Spanned<String>>) -> Result<Vec<FeedConfig>, ConfigErrors> {
+        let Some(file) = file else { return Ok(Vec::new()) };
+        let path = self.base.join(file.get_ref());
+        if !super::proxy_yaml::is_one(&path) {
+            self.complain(&file, "import.feeds", expected("a .yml or .yaml file", file.get_ref()));
+            return Ok(Vec::new());
+        }
+        Ok(Config::load(&path)?.feeds)
+    }
+
+    fn check_ids(&mut self, tables: &[FeedTable], numbers: &[usize], imported: &HashSet<&str>) {
+        let mut seen = imported.clone();
         for (number, table) in numbers.iter().zip(tables) {
             if !seen.insert(table.id.get_ref().as_str()) {
                 let reason = format!("{:?} is already the id of another feed", table.id.get_ref());
@@ -224,12 +239,13 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn check_static_feeds(&mut self, tables: &[FeedTable]) {
+    fn check_static_feeds(&mut self, tables: &[FeedTable], imported: &HashSet<&str>) {
         let by_id: BTreeMap<&str, &FeedTable> =
             tables.iter().map(|table| (table.id.get_ref().as_str(), table)).collect();
         for (index, table) in tables.iter().enumerate() {
             let Some(schedule) = &table.static_feed else { continue };
             let reason = match by_id.get(schedule.get_ref().as_str()) {
+                None if imported.contains(schedule.get_ref().as_str()) => continue,
                 None => expected("the id of a schedule feed in this file", schedule.get_ref()),
                 Some(target) if target.id.get_ref() == table.id.get_ref() => {
                     "a feed cannot be its own schedule".to_owned()
@@ -266,6 +282,8 @@ impl<'a> Checker<'a> {
         let max_bytes = self.size(&format!("{key}.max_bytes"), &table.max_bytes, BODY_BYTES);
         let max_age = self.duration(&format!("{key}.max_age"), table.max_age, AGE);
         let late_after = self.duration(&format!("{key}.late_after"), table.late_after, AGE);
+        let reply_headers =
+            self.reply_headers(&format!("{key}.reply_headers"), table.reply_headers);
         let mut feed = FeedConfig::new(id?, url?);
         feed.format = format;
         feed.static_feed = static_feed;
@@ -275,6 +293,7 @@ impl<'a> Checker<'a> {
         feed.timeout = timeout.unwrap_or(feed.timeout);
         feed.max_bytes = max_bytes.unwrap_or(feed.max_bytes);
         feed.late_after = late_after.unwrap_or(feed.late_after);
+        feed.reply_headers = reply_headers;
         Some(feed)
     }
 
@@ -322,6 +341,29 @@ impl<'a> Checker<'a> {
             }
         }
         self.secrets(key, pairs)
+    }
+
+    fn reply_headers(
+        &mut self,
+        key: &str,
+        pairs: Vec<(Spanned<String>, String)>,
+    ) -> Vec<(http::HeaderName, http::HeaderValue)> {
+        if let Some((extra, _)) = pairs.get(PAIRS_MAX) {
+            self.complain(extra, key, format!("more than {PAIRS_MAX} entries"));
+        }
+        let mut headers = Vec::with_capacity(pairs.len());
+        for (name, value) in pairs {
+            let key = format!("{key}.{}", name.get_ref());
+            let parsed = http::HeaderName::try_from(name.get_ref().as_str());
+            match (parsed, http::HeaderValue::try_from(value)) {
+                (Ok(header), Ok(value)) if may_reply(&header) => headers.push((header, value)),
+                (Ok(header), Ok(_)) if !may_reply(&header) => {
+                    self.complain(&name, &key, "the server says that itself");
+                }
+                _ => self.complain(&name, &key, "no header that HTTP can carry"),
+            }
+        }
+        headers
     }
 
     fn secrets(
@@ -406,6 +448,32 @@ fn from_base(base: &Path, location: Location) -> Location {
         Location::Replay { dir, speed } => Location::Replay { dir: base.join(dir), speed },
         web @ Location::Http(_) => web,
     }
+}
+
+/// Whether a header of a reply is the operator's to choose: what concerns caching, codings, ranges and the connection
+/// has to agree with what the server does.
+fn may_reply(header: &http::HeaderName) -> bool {
+    let name = header.as_str();
+    let chosen = ["content-type", "content-disposition", "content-language", "content-location"];
+    let is_ours = name.starts_with("content-") && !chosen.contains(&name);
+    let others = [
+        "accept-ranges",
+        "age",
+        "cache-control",
+        "connection",
+        "date",
+        "etag",
+        "expires",
+        "keep-alive",
+        "last-modified",
+        "lineside-status",
+        "location",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+        "vary",
+    ];
+    !is_ours && !others.contains(&name) && !name.starts_with("access-control-")
 }
 
 pub(super) fn expected(what: &str, instead_of: &str) -> String {

@@ -82,12 +82,18 @@ pub(super) async fn as_sent(
     let status = feed.status();
     let snapshot = found::snapshot(app, feed, &status)?;
     let (kind, disposition) = told(&snapshot);
+    let chosen = &feed.config().reply_headers;
+    let its_kind = chosen.iter().find(|(name, _)| *name == header::CONTENT_TYPE);
+    let kind = its_kind.map_or(kind, |(_, kind)| kind.clone());
     let (policy, nothing) = producer_policy();
-    let reply = Representation::hashed(kind, snapshot.bytes.clone(), snapshot.hash)
+    let mut reply = Representation::hashed(kind, snapshot.bytes.clone(), snapshot.hash)
         .modified_as_said(Some(snapshot.modified()))
         .fresh_for(found::fresh_for(app, &status))
         .header(policy, nothing)
         .header(header::CONTENT_DISPOSITION, disposition);
+    for (name, value) in chosen.iter().filter(|(name, _)| *name != header::CONTENT_TYPE) {
+        reply = reply.header(name.clone(), value.clone());
+    }
     Ok(with_status(app, &status, reply).reply(wants, app).await)
 }
 

@@ -53,6 +53,59 @@ async fn serve(folder: &Path, feeds: &[String]) -> ServerProcess {
     server
 }
 
+/// Checks a configuration with the program itself: what it says, and whether it is content.
+fn check(config: &Path) -> (String, bool) {
+    let program = env!("CARGO_BIN_EXE_lineside");
+    let mut command = std::process::Command::new(program);
+    let output = command.args(["serve", "--check", "--config"]).arg(config).output().unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    (String::from_utf8(said).unwrap(), output.status.success())
+}
+
+#[tokio::test]
+async fn a_proxy_configuration_of_transport_data_gouv_fr_is_served_as_it_is() {
+    let demo = shared_demo();
+    let folder = tempfile::tempdir().unwrap();
+    let origin = format!("{}/proxy", demo);
+    let yaml = format!(
+        "feeds:\n  - identifier: passed-on\n    target_url: {origin}/city-vehicles\n    ttl: 1\n    \
+         type: gtfs-rt\n    response_headers:\n      - [Content-Disposition, attachment; \
+         filename=tu.pb]\n      - [X-Served-By, the access point]\n  - identifier: schedule\n    \
+         type: generic-http\n    target_url: {origin}/city\n"
+    );
+    std::fs::write(folder.path().join("proxy-config.yml"), yaml).unwrap();
+    let config = folder.path().join("lineside.toml");
+    let toml = format!(
+        "[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"0s\"\n[import]\nfeeds = \
+         \"proxy-config.yml\"\n[[feed]]\nid = \"own\"\nurl = \"{origin}/city-trips\"\nstatic = \
+         \"schedule\"\n"
+    );
+    std::fs::write(&config, &toml).unwrap();
+    let (said, is_fine) = check(&config);
+    assert!(is_fine && said.contains("3 feeds"), "{said}");
+    let (said, is_fine) = check(&folder.path().join("proxy-config.yml"));
+    assert!(is_fine && said.contains("2 feeds"), "{said}");
+
+    let server = ServerProcess::start(&["serve", "--config", config.to_str().unwrap()]);
+    until_ready(&server.url).await;
+    let ids: Vec<_> = get_json(&format!("{}/api/v1/feeds", server.url)).await["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|feed| feed["id"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(ids, ["own", "passed-on", "schedule"]);
+    let reply = get(&format!("{}/resource/passed-on", server.url)).await;
+    assert_eq!(reply.status(), 200);
+    assert_eq!(reply.headers()["content-disposition"], "attachment; filename=tu.pb");
+    assert_eq!(reply.headers()["x-served-by"], "the access point");
+    assert!(!reply.bytes().await.unwrap().is_empty());
+
+    std::fs::write(&config, toml.replace("\"own\"", "\"passed-on\"")).unwrap();
+    let (said, is_fine) = check(&config);
+    assert!(!is_fine && said.contains("feed[0].id: \"passed-on\" is already the id"), "{said}");
+}
+
 #[tokio::test]
 async fn ids_of_any_spelling_work_in_every_address() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,0 +1,340 @@
+//! The proxy configuration of transport.data.gouv.fr: one YAML file with a list of `feeds`, read as if it were
+//! the `[[feed]]` tables of a configuration, so that whoever has one can try it here as it is.
+//!
+//! `identifier` is the feed's id, `target_url` its address, `ttl` (seconds) how often it is polled: 0, its default
+//! there, asks the producer at each request, which this server never does, so it means the usual interval here.
+//! `caching` says where that proxy keeps bytes and means nothing here.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::Path;
+use std::time::Duration;
+
+use saphyr::{LoadableYamlNode as _, MarkedYaml, Scalar, YamlData};
+use toml::Spanned;
+
+use super::error::{ConfigError, ConfigErrors};
+use super::file::{FeedTable, File, Parsed};
+use super::value::{DurationText, SecretText};
+
+/// Complaints after which no more are looked for.
+const ERRORS_MAX: usize = 100;
+/// Larger files are no list of feeds.
+const TEXT_BYTES_MAX: usize = 8 << 20;
+
+/// How a feed's keys are called here and there.
+const NAMES: [(&str, &str); 5] = [
+    ("id", "identifier"),
+    ("url", "target_url"),
+    ("poll", "ttl"),
+    ("headers", "request_headers"),
+    ("reply_headers", "response_headers"),
+];
+
+/// The types of that proxy, and why some are refused.
+const TYPES: [(&str, Option<&str>); 5] = [
+    ("gtfs-rt", None),
+    ("generic-http", None),
+    ("gbfs", Some("GBFS systems are not proxied yet")),
+    ("s3", Some("files in S3 are not read: publish them under an http(s) URL")),
+    ("dynamic-irve-aggregate", Some("merged charging points are not offered")),
+];
+
+/// Whether a file of this name is such a configuration.
+pub(super) fn is_one(path: &Path) -> bool {
+    let ending = path.extension().and_then(|ending| ending.to_str());
+    ending.is_some_and(|it| it.eq_ignore_ascii_case("yml") || it.eq_ignore_ascii_case("yaml"))
+}
+
+/// Reads the text into the shape of a configuration. What does not fit is left out and told.
+///
+/// # Errors
+/// What is wrong with a text that is no such configuration at all.
+pub(super) fn parse(path: &Path, text: &str) -> Result<Parsed, Vec<ConfigError>> {
+    let mut reader = Reader { path, text, errors: Vec::new() };
+    if text.len() > TEXT_BYTES_MAX {
+        let reason = format!("larger than {} MiB", TEXT_BYTES_MAX >> 20);
+        return Err(vec![ConfigError::at(path, text, None, "", reason)]);
+    }
+    let documents = MarkedYaml::load_from_str(text).map_err(|error| {
+        let place = line_start(text, error.marker().line());
+        vec![ConfigError::at(path, text, Some(place), "", error.info())]
+    })?;
+    let feeds = documents.first().and_then(|root| root.data.as_mapping_get("feeds"));
+    let Some(YamlData::Sequence(entries)) = feeds.map(|feeds| &feeds.data) else {
+        let reason = "expected a list `feeds`, as in transport.data.gouv.fr's proxy configuration";
+        return Err(vec![ConfigError::at(path, text, None, "feeds", reason)]);
+    };
+    let (mut feed, mut feed_numbers) = (Vec::new(), Vec::new());
+    for (number, entry) in entries.iter().enumerate() {
+        if reader.errors.len() >= ERRORS_MAX {
+            break;
+        }
+        if let Some(table) = reader.feed(entry, &format!("feed[{number}]")) {
+            feed.push(table);
+            feed_numbers.push(number);
+        }
+    }
+    let has_all_feeds = feed.len() == entries.len();
+    let file = File { feed, ..File::default() };
+    let (errors, namespace_numbers) = (reader.errors, Vec::new());
+    Ok(Parsed { file, errors, feed_numbers, namespace_numbers, has_all_feeds })
+}
+
+/// The same complaints in the words of that file.
+pub(super) fn in_its_words(errors: ConfigErrors) -> ConfigErrors {
+    errors.with_keys(|key| {
+        let Some((number, rest)) = key.strip_prefix("feed[").and_then(|it| it.split_once(']'))
+        else {
+            return key.to_owned();
+        };
+        let mut steps = rest.split('.').map(str::to_owned).collect::<Vec<_>>();
+        if let Some(step) = steps.get_mut(1)
+            && let Some((_, theirs)) = NAMES.iter().find(|(ours, _)| ours == step)
+        {
+            *step = (*theirs).to_owned();
+        }
+        format!("feeds[{number}]{}", steps.join("."))
+    })
+}
+
+struct Reader<'a> {
+    path: &'a Path,
+    text: &'a str,
+    errors: Vec<ConfigError>,
+}
+
+impl Reader<'_> {
+    fn complain(&mut self, at: &MarkedYaml<'_>, key: &str, reason: impl Into<String>) {
+        let place = self.place(at);
+        self.errors.push(ConfigError::at(self.path, self.text, Some(place), key, reason));
+    }
+
+    /// The line of a node, as the checks of a configuration know places.
+    fn place(&self, at: &MarkedYaml<'_>) -> Range<usize> {
+        line_start(self.text, at.span.start.line())
+    }
+
+    fn spanned<T>(&self, at: &MarkedYaml<'_>, value: T) -> Spanned<T> {
+        Spanned::new(self.place(at), value)
+    }
+
+    fn feed(&mut self, entry: &MarkedYaml<'_>, key: &str) -> Option<FeedTable> {
+        let YamlData::Mapping(pairs) = &entry.data else {
+            self.complain(entry, key, "expected the keys of a feed");
+            return None;
+        };
+        let before = self.errors.len();
+        let (mut id, mut url, mut poll) = (None, None, None);
+        let (mut headers, mut reply_headers) = (BTreeMap::new(), Vec::new());
+        for (name, value) in pairs {
+            let name = text_of(name).unwrap_or_default();
+            match name.as_str() {
+                "identifier" => id = self.text(value, &format!("{key}.id")),
+                "target_url" => url = self.text(value, &format!("{key}.url")),
+                "ttl" => poll = self.ttl(value, &format!("{key}.poll")),
+                "type" => self.check_type(value, &format!("{key}.type")),
+                "request_headers" => {
+                    let pairs = self.pairs(value, &format!("{key}.headers"));
+                    let secret = |(name, value)| (name, SecretText::Plain(value));
+                    headers = pairs.into_iter().map(secret).collect();
+                }
+                "response_headers" => {
+                    reply_headers = self.pairs(value, &format!("{key}.reply_headers"));
+                }
+                "caching" => {}
+                other => {
+                    let reason = format!(
+                        "unknown key `{other}`, expected one of `identifier`, `target_url`, `ttl`, \
+                         `type`, `request_headers`, `response_headers`, `caching`"
+                    );
+                    self.complain(value, &format!("{key}.{other}"), reason);
+                }
+            }
+        }
+        if self.errors.len() == before {
+            for (name, is_missing) in [("identifier", id.is_none()), ("target_url", url.is_none())]
+            {
+                if is_missing {
+                    self.complain(entry, key, format!("missing key `{name}`"));
+                }
+            }
+        }
+        let table = FeedTable { poll, headers, reply_headers, ..FeedTable::of(id?, url?) };
+        (self.errors.len() == before).then_some(table)
+    }
+
+    fn text(&mut self, value: &MarkedYaml<'_>, key: &str) -> Option<Spanned<String>> {
+        match text_of(value) {
+            Some(text) => Some(self.spanned(value, text)),
+            None => {
+                self.complain(value, key, "expected a text");
+                None
+            }
+        }
+    }
+
+    fn ttl(&mut self, value: &MarkedYaml<'_>, key: &str) -> Option<Spanned<DurationText>> {
+        match &value.data {
+            YamlData::Value(Scalar::Integer(0) | Scalar::Null) => None,
+            YamlData::Value(Scalar::Integer(seconds)) if *seconds > 0 => {
+                let ttl = Duration::from_secs(seconds.unsigned_abs());
+                Some(self.spanned(value, DurationText(ttl)))
+            }
+            _ => {
+                self.complain(value, key, "expected a whole number of seconds");
+                None
+            }
+        }
+    }
+
+    fn check_type(&mut self, value: &MarkedYaml<'_>, key: &str) {
+        let text = text_of(value).unwrap_or_default();
+        match TYPES.iter().find(|(name, _)| *name == text) {
+            Some((_, None)) => {}
+            Some((name, Some(why))) => self.complain(value, key, format!("type {name}: {why}")),
+            None => {
+                let reason = format!("expected `gtfs-rt` or `generic-http`, not {text:?}");
+                self.complain(value, key, reason);
+            }
+        }
+    }
+
+    /// A list of pairs, or the pairs of a table. What a value says is shown nowhere: it may be a secret.
+    fn pairs(&mut self, value: &MarkedYaml<'_>, key: &str) -> Vec<(Spanned<String>, String)> {
+        let pairs: Option<Vec<_>> = match &value.data {
+            YamlData::Sequence(list) => list
+                .iter()
+                .map(|pair| match &pair.data {
+                    YamlData::Sequence(pair) if pair.len() == 2 => Some((&pair[0], &pair[1])),
+                    _ => None,
+                })
+                .collect(),
+            YamlData::Mapping(pairs) => Some(pairs.iter().collect()),
+            YamlData::Value(Scalar::Null) => Some(Vec::new()),
+            _ => None,
+        };
+        let texts: Option<Vec<_>> = pairs.and_then(|pairs| {
+            let pair = |(name, value): (&MarkedYaml<'_>, &MarkedYaml<'_>)| {
+                Some((self.spanned(name, text_of(name)?), text_of(value)?))
+            };
+            pairs.into_iter().map(pair).collect()
+        });
+        if texts.is_none() {
+            self.complain(value, key, "expected pairs of texts, as [[\"X-Key\", \"value\"]]");
+        }
+        texts.unwrap_or_default()
+    }
+}
+
+/// A scalar as text; numbers need no quotes.
+fn text_of(value: &MarkedYaml<'_>) -> Option<String> {
+    match &value.data {
+        YamlData::Value(Scalar::String(text)) => Some(text.clone().into_owned()),
+        YamlData::Value(Scalar::Integer(number)) => Some(number.to_string()),
+        YamlData::Value(Scalar::Boolean(truth)) => Some(truth.to_string()),
+        YamlData::Representation(text, ..) => Some(text.clone().into_owned()),
+        _ => None,
+    }
+}
+
+/// Where a line begins, counted from 1.
+fn line_start(text: &str, line: usize) -> Range<usize> {
+    let before = text.split_inclusive('\n').take(line.saturating_sub(1));
+    let start = before.map(str::len).sum::<usize>();
+    start..start
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+
+    fn read(text: &str) -> Result<Config, String> {
+        Config::parse(Path::new("proxy-config.yml"), text).map_err(|errors| errors.to_string())
+    }
+
+    #[test]
+    fn feeds_are_read_as_that_proxy_reads_them() {
+        let text = "---\n# état du proxy\nfeeds:\n  - identifier: divia-dijon-gtfs-rt-trip-update\n    \
+                    target_url: \"https://example.com/tu?x=1\"\n    ttl: 10\n    type: gtfs-rt\n  - \
+                    identifier: plain\n    target_url: https://example.com/p.json\n    \
+                    request_headers:\n      - [X-Key, hunter2]\n      - [\"X-Number\", 17]\n    \
+                    response_headers: [[\"Content-Disposition\", \"attachment; filename=p.json\"]]\n    \
+                    caching: disk\n";
+        let config = read(text).unwrap();
+        let [first, second] = &config.feeds[..] else { panic!("{:?}", config.feeds) };
+        assert_eq!(first.id.as_str(), "divia-dijon-gtfs-rt-trip-update");
+        assert_eq!(first.url.to_string(), "https://example.com/tu?x=1");
+        assert_eq!(first.poll, Some(Duration::from_secs(10)));
+        assert_eq!(second.poll, None);
+        let headers: Vec<_> =
+            second.headers.iter().map(|(name, value)| (&**name, value.reveal())).collect();
+        assert_eq!(headers, [("X-Key", "hunter2"), ("X-Number", "17")]);
+        let (name, value) = &second.reply_headers[0];
+        assert_eq!(name, "content-disposition");
+        assert_eq!(value, "attachment; filename=p.json");
+        assert!(!format!("{config:?}").contains("hunter2"));
+    }
+
+    #[track_caller]
+    fn check_refused(text: &str, expect: &[&str]) {
+        assert_eq!(read(text).unwrap_err().lines().collect::<Vec<_>>(), expect);
+    }
+
+    #[test]
+    fn what_it_cannot_do_is_refused_by_name_line_and_key() {
+        check_refused(
+            "feeds:\n  - identifier: é\n    target_url: ftp://x/y\n  - identifier: b\n    \
+             target_url: http://x/\n    type: s3\n  - identifier: b\n    target_url: http://x/\n    \
+             ttl: soon\n  - identifier: c\n    bucket: x\n  - identifier: d\n  - 3\n",
+            &[
+                "proxy-config.yml line 2, feeds[0].identifier: the feed id \"é\" may only hold \
+                 letters, digits, '.', '_' and '-'",
+                "proxy-config.yml line 3, feeds[0].target_url: addresses begin with http, https, file or \
+                 replay, not \"ftp\"",
+                "proxy-config.yml line 6, feeds[1].type: type s3: files in S3 are not read: publish \
+                 them under an http(s) URL",
+                "proxy-config.yml line 9, feeds[2].ttl: expected a whole number of seconds",
+                "proxy-config.yml line 11, feeds[3].bucket: unknown key `bucket`, expected one of \
+                 `identifier`, `target_url`, `ttl`, `type`, `request_headers`, `response_headers`, \
+                 `caching`",
+                "proxy-config.yml line 12, feeds[4]: missing key `target_url`",
+                "proxy-config.yml line 13, feeds[5]: expected the keys of a feed",
+            ],
+        );
+        check_refused(
+            "feeds:\n- identifier: a\n  target_url: http://x/\n  response_headers: [[ETag, x]]\n- \
+             identifier: a\n  target_url: http://x/\n",
+            &[
+                "proxy-config.yml line 4, feeds[0].response_headers.ETag: the server says that \
+                 itself",
+                "proxy-config.yml line 5, feeds[1].identifier: \"a\" is already the id of another \
+                 feed",
+            ],
+        );
+    }
+
+    #[test]
+    fn what_is_no_list_of_feeds_is_refused() {
+        let expect = "proxy-config.yml, feeds: expected a list `feeds`, as in \
+                      transport.data.gouv.fr's proxy configuration";
+        check_refused("", &[expect]);
+        check_refused("feeds: 3\n", &[expect]);
+        let error = read("feeds:\n  - [\n").unwrap_err();
+        assert!(error.starts_with("proxy-config.yml line "), "{error}");
+    }
+
+    #[test]
+    fn nothing_panics() {
+        const LETTERS: &[u8] = b"-:[]{}&*!|>'\"#%@, \n \nab01";
+        let mut rng = fastrand::Rng::with_seed(7);
+        for _ in 0..20_000 {
+            let length = rng.usize(..40);
+            let letters = std::iter::repeat_with(|| LETTERS[rng.usize(..LETTERS.len())]);
+            let text: String = letters.take(length).map(char::from).collect();
+            _ = read(&format!("feeds:\n  - {text}"));
+            _ = read(&text);
+        }
+    }
+}
