@@ -13,24 +13,30 @@
     reason = "a measurement reads the real clock, nothing here has to be deterministic"
 )]
 #![cfg_attr(
-    not(all(feature = "engine", feature = "ingest", feature = "primitives")),
-    allow(dead_code, reason = "one suite alone does not use all that both share")
+    not(all(feature = "engine", feature = "ingest", feature = "primitives", feature = "proxy")),
+    allow(dead_code, reason = "one suite alone does not use all that they share")
 )]
 
 #[cfg(feature = "ingest")]
 mod child;
 #[cfg(feature = "engine")]
 mod engine;
+#[cfg(any(feature = "engine", feature = "proxy"))]
+mod http;
 #[cfg(feature = "ingest")]
 mod ingest;
 #[cfg(any(feature = "engine", feature = "primitives"))]
 mod plot;
 #[cfg(feature = "primitives")]
 mod primitives;
-#[cfg(any(feature = "engine", feature = "ingest"))]
+#[cfg(any(feature = "engine", feature = "ingest", feature = "proxy"))]
 mod process;
+#[cfg(feature = "proxy")]
+mod proxy;
 mod report;
 mod rounds;
+#[cfg(any(feature = "engine", feature = "proxy"))]
+mod servers;
 
 use std::process::ExitCode;
 
@@ -59,6 +65,8 @@ static SUITES: &[Suite] = &[
     Suite { name: "ingest", modules: &[], run: |effort, _| ingest::run(effort) },
     #[cfg(feature = "primitives")]
     Suite { name: "primitives", modules: primitives::NAMES, run: primitives::run },
+    #[cfg(feature = "proxy")]
+    Suite { name: "proxy", modules: proxy::NAMES, run: proxy::run },
 ];
 
 fn main() -> ExitCode {
@@ -76,6 +84,10 @@ fn run(arguments: &[String]) -> anyhow::Result<()> {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     #[cfg(feature = "engine")]
     if let Some(done) = engine::child(&words) {
+        return done;
+    }
+    #[cfg(feature = "proxy")]
+    if let Some(done) = proxy::child(&words) {
         return done;
     }
     let (name, flags) = match words.as_slice() {

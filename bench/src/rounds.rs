@@ -1,5 +1,6 @@
 //! Rounds: each contender once per round, in turn, so that a machine that slows down slows all of them.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// How much is measured.
@@ -35,6 +36,29 @@ pub(crate) fn median(samples: impl IntoIterator<Item = f64>) -> f64 {
     let mut samples: Vec<f64> = samples.into_iter().collect();
     samples.sort_by(f64::total_cmp);
     samples.get(samples.len().saturating_sub(1) / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// What was measured, by name, once a round.
+#[derive(Default)]
+pub(crate) struct Samples(BTreeMap<String, Vec<f64>>);
+
+impl Samples {
+    pub(crate) fn add(&mut self, name: impl Into<String>, value: f64) {
+        self.0.entry(name.into()).or_default().push(value);
+    }
+
+    /// The median of all rounds; not a number where nothing was measured.
+    pub(crate) fn median(&self, name: &str) -> f64 {
+        median(self.0.get(name).into_iter().flatten().copied())
+    }
+
+    pub(crate) fn most(&self, name: &str) -> f64 {
+        self.0.get(name).into_iter().flatten().copied().fold(f64::NAN, f64::max)
+    }
+
+    pub(crate) fn sum(&self, name: &str) -> f64 {
+        self.0.get(name).into_iter().flatten().sum()
+    }
 }
 
 /// How long `work` takes, and what it returns.

@@ -6,14 +6,12 @@
 mod bare;
 mod fanout;
 mod feeds;
-mod http;
 mod load;
 mod million;
 mod pages;
 mod servers;
 mod state;
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -21,7 +19,7 @@ use anyhow::Context as _;
 use self::servers::Place;
 use crate::{
     report::Report,
-    rounds::{Effort, median, timed},
+    rounds::{Effort, Samples, timed},
 };
 
 /// First arguments of this program's other processes.
@@ -75,29 +73,6 @@ struct Bench {
     effort: Effort,
     report: Report,
     place: Place,
-}
-
-/// What was measured, by name, once a round.
-#[derive(Default)]
-struct Samples(BTreeMap<String, Vec<f64>>);
-
-impl Samples {
-    fn add(&mut self, name: impl Into<String>, value: f64) {
-        self.0.entry(name.into()).or_default().push(value);
-    }
-
-    /// The median of all rounds; not a number where nothing was measured.
-    fn median(&self, name: &str) -> f64 {
-        median(self.0.get(name).into_iter().flatten().copied())
-    }
-
-    fn most(&self, name: &str) -> f64 {
-        self.0.get(name).into_iter().flatten().copied().fold(f64::NAN, f64::max)
-    }
-
-    fn sum(&self, name: &str) -> f64 {
-        self.0.get(name).into_iter().flatten().sum()
-    }
 }
 
 /// How many KiB, MB, and milliseconds.

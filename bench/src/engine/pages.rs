@@ -16,9 +16,9 @@ use lineside_wire::websocket::{Event, Inflater, Reader, Role, handshake};
 use mio::{Events, Interest, Poll, Token};
 use serde::{Deserialize, Serialize};
 
-use super::http::{connect, get};
 use super::servers::{CLIENTS, ONE_CORE, pinned};
 use super::{Bench, MB, PAGES, Samples, feeds};
+use crate::http::{connect, get};
 use crate::report::Row;
 
 const USERS: usize = 2_500;

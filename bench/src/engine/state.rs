@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::ensure;
 
-use super::http::{connect, get};
 use super::load::{Found, Load};
 use super::servers::{ONE_CORE, PLAIN, Place, Server};
 use super::{Bench, MB, Samples, feeds};
+use crate::http::{connect, get};
 use crate::report::Row;
 
 /// As many vehicles as make a state of 2 MB.

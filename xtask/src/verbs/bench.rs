@@ -8,11 +8,13 @@ use crate::Verb;
 use crate::command::{cargo, output, run};
 
 /// The suites, each a feature of the bench crate.
-const SUITES: [&str; 3] = ["engine", "ingest", "primitives"];
+const SUITES: [&str; 4] = ["engine", "ingest", "primitives", "proxy"];
+/// Those that measure the server as it is shipped.
+const OF_THE_PROGRAM: [&str; 2] = ["engine", "proxy"];
 
 pub(crate) const VERB: Verb = Verb {
     name: "bench",
-    arguments: "<engine|ingest|primitives> [--long] [--rounds N] [--only MODULE] [--quick]",
+    arguments: "<engine|ingest|primitives|proxy> [--long] [--rounds N] [--only MODULE] [--quick]",
     does: "measures ours and its peers in turn, names the machine, and writes target/bench/<suite>.json",
     run: |tree, arguments| {
         let suite = match arguments.first() {
@@ -24,8 +26,7 @@ pub(crate) const VERB: Verb = Verb {
         };
         println!("machine: {}", machine());
         let mut command = cargo(&tree.root);
-        if suite == "engine" {
-            // It measures the server as it is shipped.
+        if OF_THE_PROGRAM.contains(&suite.as_str()) {
             super::build::build(tree)?;
             command.env("LINESIDE_PROGRAM", tree.release_binary());
         }

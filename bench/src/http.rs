@@ -9,7 +9,7 @@ use anyhow::ensure;
 /// What is waited for longer than this has failed.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
 
-pub(super) fn connect(port: u16) -> anyhow::Result<TcpStream> {
+pub(crate) fn connect(port: u16) -> anyhow::Result<TcpStream> {
     let socket = TcpStream::connect(("127.0.0.1", port))?;
     socket.set_nodelay(true)?;
     socket.set_read_timeout(Some(ANSWER_MAX))?;
@@ -17,7 +17,7 @@ pub(super) fn connect(port: u16) -> anyhow::Result<TcpStream> {
 }
 
 /// The body of one answer of several over a connection.
-pub(super) fn get(
+pub(crate) fn get(
     connection: &mut BufReader<TcpStream>,
     path: &str,
     headers: &str,
@@ -46,6 +46,24 @@ pub(super) fn get(
     }
     take(connection, length, &mut body)?;
     Ok(body)
+}
+
+/// The lines of an answer's head, their names in lower case.
+pub(crate) fn head(
+    connection: &mut BufReader<TcpStream>,
+    path: &str,
+) -> anyhow::Result<Vec<String>> {
+    let request = format!("HEAD {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
+    connection.get_mut().write_all(request.as_bytes())?;
+    let mut lines = Vec::new();
+    loop {
+        let line = line(connection)?;
+        if line.is_empty() {
+            return Ok(lines);
+        }
+        let name = line.split(':').next().unwrap_or_default().to_ascii_lowercase();
+        lines.push(name.clone() + &line[name.len()..]);
+    }
 }
 
 fn line(connection: &mut BufReader<TcpStream>) -> anyhow::Result<String> {

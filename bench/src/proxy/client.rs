@@ -1,0 +1,276 @@
+//! The client: connections that each ask, read the whole answer, and ask again; one thread, one epoll.
+//!
+//! It is our own for both servers, so that nothing but nginx has to be installed, and so that it can hold ten
+//! thousand connections and send a validator.
+
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail, ensure};
+use mio::{Events, Interest, Poll, Token};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use serde::{Deserialize, Serialize};
+
+use super::ASK;
+use crate::http::connect;
+use crate::servers::{CLIENTS, pinned};
+
+const READ_BYTES: usize = 256 << 10;
+const EVENTS: usize = 1_024;
+/// The longest head of an answer.
+const HEAD_BYTES_MAX: usize = 16 << 10;
+/// Connections without an answer at a time: a listener's queue holds more.
+const WAITING_MAX: usize = 128;
+/// An answer that takes longer is none.
+const ANSWER_MAX: Duration = Duration::from_secs(20);
+
+/// What is asked, and for how long.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Plan {
+    pub(super) port: u16,
+    pub(super) path: String,
+    /// Further lines of the request's head.
+    pub(super) headers: String,
+    /// What every answer has to begin with.
+    pub(super) status: String,
+    pub(super) connections: usize,
+    /// Not counted, so that a server is warm.
+    pub(super) warm_seconds: f64,
+    pub(super) seconds: f64,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Asked {
+    pub(super) answers: u64,
+    /// Bytes of bodies.
+    pub(super) bytes: u64,
+    pub(super) seconds: f64,
+    /// Milliseconds.
+    pub(super) p50: f64,
+    pub(super) p99: f64,
+}
+
+impl Asked {
+    pub(super) fn rate(&self) -> f64 {
+        self.answers as f64 / self.seconds
+    }
+}
+
+impl Plan {
+    /// Runs it on the clients' core, in a process of its own.
+    pub(super) fn run(&self) -> anyhow::Result<Asked> {
+        let mut command = pinned(CLIENTS, std::env::current_exe()?);
+        let output =
+            command.args([ASK, &serde_json::to_string(self)?]).stderr(Stdio::inherit()).output()?;
+        ensure!(output.status.success(), "the clients of {} failed", self.path);
+        serde_json::from_slice(&output.stdout).context("the clients answered oddly")
+    }
+}
+
+/// One connection, with the answer that it waits for.
+struct Asker {
+    socket: mio::net::TcpStream,
+    head: Vec<u8>,
+    /// Bytes of the body.
+    length: usize,
+    /// Bytes of it that have not come; none while the head has not.
+    left: Option<usize>,
+    asked: Instant,
+    /// Whether it has had an answer.
+    is_known: bool,
+}
+
+/// The clients' side: prints an [`Asked`].
+pub(super) fn ask(plan: &Plan) -> anyhow::Result<()> {
+    let (_, most) = getrlimit(Resource::RLIMIT_NOFILE)?;
+    setrlimit(Resource::RLIMIT_NOFILE, most, most)?;
+    let mut askers = Askers::new(plan)?;
+    while askers.rows.len() < plan.connections || askers.waiting > 0 {
+        while askers.rows.len() < plan.connections && askers.waiting < WAITING_MAX {
+            askers.come()?;
+        }
+        askers.turn(None)?;
+    }
+    for asker in &mut askers.rows {
+        asker.ask(&askers.request)?;
+    }
+    let mut tally = Tally::new(plan);
+    while Instant::now() < tally.end {
+        askers.turn(Some(&mut tally))?;
+    }
+    println!("{}", serde_json::to_string(&tally.asked())?);
+    Ok(())
+}
+
+/// All connections.
+struct Askers<'a> {
+    plan: &'a Plan,
+    request: Vec<u8>,
+    poll: Poll,
+    events: Events,
+    rows: Vec<Asker>,
+    /// Those that have had no answer yet.
+    waiting: usize,
+    read: Vec<u8>,
+}
+
+impl<'a> Askers<'a> {
+    fn new(plan: &'a Plan) -> anyhow::Result<Self> {
+        let Plan { path, headers, .. } = plan;
+        let request = format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n{headers}\r\n");
+        Ok(Self {
+            plan,
+            request: request.into_bytes(),
+            poll: Poll::new()?,
+            events: Events::with_capacity(EVENTS),
+            rows: Vec::with_capacity(plan.connections),
+            waiting: 0,
+            read: vec![0; READ_BYTES],
+        })
+    }
+
+    /// Opens one more connection, and asks over it.
+    fn come(&mut self) -> anyhow::Result<()> {
+        let socket = connect(self.plan.port)?;
+        socket.set_nonblocking(true)?;
+        let mut socket = mio::net::TcpStream::from_std(socket);
+        let token = Token(self.rows.len());
+        self.poll.registry().register(&mut socket, token, Interest::READABLE)?;
+        let mut asker = Asker {
+            socket,
+            head: Vec::new(),
+            length: 0,
+            left: None,
+            asked: Instant::now(),
+            is_known: false,
+        };
+        asker.ask(&self.request)?;
+        self.rows.push(asker);
+        self.waiting += 1;
+        Ok(())
+    }
+
+    /// Waits for answers. Where they are whole they are counted and asked for again, if anything is counted yet.
+    fn turn(&mut self, mut tally: Option<&mut Tally>) -> anyhow::Result<()> {
+        self.poll.poll(&mut self.events, Some(ANSWER_MAX))?;
+        ensure!(!self.events.is_empty(), "no answer came for {} s", ANSWER_MAX.as_secs());
+        for event in &self.events {
+            let asker = &mut self.rows[event.token().0];
+            // After a whole answer nothing comes before the next request, so reading ends there.
+            while let Some(bytes) = asker.read(&mut self.read, &self.plan.status)? {
+                if !asker.is_known {
+                    asker.is_known = true;
+                    self.waiting -= 1;
+                }
+                if let Some(tally) = &mut tally {
+                    tally.count(asker.asked, bytes);
+                    asker.ask(&self.request)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Asker {
+    fn ask(&mut self, request: &[u8]) -> anyhow::Result<()> {
+        self.asked = Instant::now();
+        // A request fits into the buffer of a socket that has nothing else to send.
+        let sent = self.socket.write(request)?;
+        ensure!(sent == request.len(), "a request was not taken whole");
+        Ok(())
+    }
+
+    /// Reads what has come; the body's length once the answer is whole.
+    fn read(&mut self, into: &mut [u8], status: &str) -> anyhow::Result<Option<u64>> {
+        loop {
+            let n = match self.socket.read(into) {
+                Ok(0) => bail!("the server ended a connection"),
+                Ok(n) => n,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
+                Err(error) => return Err(error.into()),
+            };
+            match &mut self.left {
+                Some(left) => *left = left.checked_sub(n).context("more came than was said")?,
+                None => self.read_head(&into[..n], status)?,
+            }
+            if self.left == Some(0) {
+                self.left = None;
+                self.head.clear();
+                return Ok(Some(self.length as u64));
+            }
+        }
+    }
+
+    /// Takes a part of the head, and of the body what came with it.
+    fn read_head(&mut self, came: &[u8], status: &str) -> anyhow::Result<()> {
+        self.head.extend_from_slice(came);
+        let Some(end) = memchr::memmem::find(&self.head, b"\r\n\r\n") else {
+            ensure!(self.head.len() < HEAD_BYTES_MAX, "a head without an end");
+            return Ok(());
+        };
+        let said = self.head.strip_prefix(b"HTTP/1.1 ").unwrap_or_default();
+        if !said.starts_with(status.as_bytes()) {
+            bail!("not {status}: {}", String::from_utf8_lossy(&self.head[..end]));
+        }
+        self.length = content_length(&self.head[..end])?;
+        let body = self.head.len() - end - b"\r\n\r\n".len();
+        self.left = Some(self.length.checked_sub(body).context("more came than was said")?);
+        Ok(())
+    }
+}
+
+/// What the head says of the body's length; a 304 has none.
+fn content_length(head: &[u8]) -> anyhow::Result<usize> {
+    if head.starts_with(b"HTTP/1.1 304") {
+        return Ok(0);
+    }
+    let name = b"content-length:";
+    let line = head
+        .split(|byte| *byte == b'\n')
+        .find(|line| line.len() > name.len() && line[..name.len()].eq_ignore_ascii_case(name));
+    let value = line.and_then(|line| std::str::from_utf8(&line[name.len()..]).ok());
+    value.context("an answer without a length")?.trim().parse().context("a length")
+}
+
+/// Counts answers once the server is warm.
+struct Tally {
+    begin: Instant,
+    end: Instant,
+    bytes: u64,
+    /// Nanoseconds.
+    times: Vec<u64>,
+}
+
+impl Tally {
+    fn new(plan: &Plan) -> Tally {
+        let begin = Instant::now() + Duration::from_secs_f64(plan.warm_seconds);
+        let end = begin + Duration::from_secs_f64(plan.seconds);
+        Tally { begin, end, bytes: 0, times: Vec::new() }
+    }
+
+    fn count(&mut self, asked: Instant, bytes: u64) {
+        let now = Instant::now();
+        if now >= self.begin {
+            self.bytes += bytes;
+            self.times.push(u64::try_from((now - asked).as_nanos()).unwrap_or(u64::MAX));
+        }
+    }
+
+    fn asked(mut self) -> Asked {
+        self.times.sort_unstable();
+        let part = |part: usize| {
+            let at = self.times.len() * part / 100;
+            self.times.get(at).map_or(f64::NAN, |nanos| *nanos as f64 / 1e6)
+        };
+        Asked {
+            p50: part(50),
+            p99: part(99),
+            answers: self.times.len() as u64,
+            bytes: self.bytes,
+            seconds: self.begin.elapsed().as_secs_f64(),
+        }
+    }
+}

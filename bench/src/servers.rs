@@ -1,0 +1,144 @@
+//! Servers under measurement, each a process on cores of its own.
+
+use std::env;
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail, ensure};
+
+use crate::process::memory;
+
+/// Cores of a server, as taskset(1) names them, and that of its clients.
+pub(crate) const ONE_CORE: &str = "0";
+pub(crate) const CLIENTS: &str = "1";
+
+/// The program that is measured; `cargo xtask bench` says where it was built.
+const PROGRAM: &str = "LINESIDE_PROGRAM";
+/// How long a server may take to listen.
+const START_MAX: Duration = Duration::from_secs(10);
+/// Between two looks whether it does.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// A server's process; ended with this.
+pub(crate) struct Server {
+    process: Child,
+    pub(crate) url: String,
+    pub(crate) port: u16,
+}
+
+/// Where the programs are, and a folder for what they need.
+pub(crate) struct Place {
+    pub(crate) lineside: PathBuf,
+    pub(crate) folder: tempfile::TempDir,
+}
+
+impl Place {
+    pub(crate) fn find() -> anyhow::Result<Place> {
+        let own = env::current_exe().context("this program is a file")?;
+        let lineside = match env::var_os(PROGRAM) {
+            Some(program) => PathBuf::from(program),
+            None => own.with_file_name("lineside"),
+        };
+        ensure!(
+            lineside.is_file(),
+            "{} is not there: `cargo xtask bench` builds it, or name one in {PROGRAM}",
+            lineside.display()
+        );
+        Ok(Place { lineside, folder: tempfile::tempdir()? })
+    }
+
+    /// The server that is measured, with what its configuration says for a port.
+    pub(crate) fn serve(
+        &self,
+        scheme: &str,
+        cores: &str,
+        configuration: impl FnOnce(u16) -> String,
+    ) -> anyhow::Result<Server> {
+        let port = free_port()?;
+        let config = self.folder.path().join("lineside.toml");
+        fs::write(&config, configuration(port))?;
+        let mut command = pinned(cores, &self.lineside);
+        command.arg("serve").arg("--config").arg(&config);
+        let log = self.folder.path().join("lineside.log");
+        Server::start(command, format!("{scheme}://127.0.0.1:{port}"), port, &log)
+    }
+}
+
+impl Server {
+    /// Starts a server that listens at `port`, and waits until it does; `log` takes what it complains about.
+    pub(crate) fn start(
+        mut command: Command,
+        url: String,
+        port: u16,
+        log: &Path,
+    ) -> anyhow::Result<Server> {
+        let process = command
+            .stdout(Stdio::null())
+            .stderr(fs::File::create(log)?)
+            .spawn()
+            .context("`taskset` or the server cannot be started")?;
+        let mut server = Server { process, url, port };
+        server.wait(log)?;
+        Ok(server)
+    }
+
+    /// Starts this program as a server that says in its first line at which port it listens.
+    pub(crate) fn start_own(cores: &str, arguments: &[&str]) -> anyhow::Result<Server> {
+        let mut command = pinned(cores, env::current_exe()?);
+        let mut process = command.args(arguments).stdout(Stdio::piped()).spawn()?;
+        let told = process.stdout.take().context("a pipe")?;
+        let mut server = Server { process, url: String::new(), port: 0 };
+        let mut line = String::new();
+        BufReader::new(told).read_line(&mut line)?;
+        server.port = line.trim().parse().context("the server says its port")?;
+        server.url = format!("http://127.0.0.1:{}", server.port);
+        Ok(server)
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// The most memory that ever was resident.
+    pub(crate) fn peak_bytes(&self) -> anyhow::Result<f64> {
+        memory(&self.id().to_string(), "VmHWM:")
+    }
+
+    fn wait(&mut self, log: &Path) -> anyhow::Result<()> {
+        let start = Instant::now();
+        while TcpStream::connect(("127.0.0.1", self.port)).is_err() {
+            if let Some(status) = self.process.try_wait()? {
+                let log = fs::read_to_string(log).unwrap_or_default();
+                bail!("the server ended with {status}: {log}");
+            }
+            ensure!(start.elapsed() < START_MAX, "the server does not listen");
+            thread::sleep(LOOK);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // One that is gone already needs no end.
+        _ = self.process.kill();
+        _ = self.process.wait();
+    }
+}
+
+/// A program on these cores only.
+pub(crate) fn pinned(cores: &str, program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new("taskset");
+    command.args(["--cpu-list", cores]).arg(program);
+    command
+}
+
+pub(crate) fn free_port() -> anyhow::Result<u16> {
+    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
+}
