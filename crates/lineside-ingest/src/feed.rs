@@ -1,8 +1,11 @@
 //! A feed as readers see it: its configuration, how it is doing, its last good bytes.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    any::Any,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use arc_swap::{ArcSwap, ArcSwapOption};
@@ -21,7 +24,7 @@ pub struct Feed {
     config: SharedConfig,
     network: Arc<Network>,
     status: ArcSwap<FeedStatus>,
-    snapshot: ArcSwapOption<Snapshot>,
+    held: ArcSwapOption<Held>,
     tried: AtomicBool,
 }
 
@@ -35,7 +38,7 @@ impl Feed {
             config,
             network,
             status: ArcSwap::from_pointee(status),
-            snapshot: ArcSwapOption::empty(),
+            held: ArcSwapOption::empty(),
             tried: AtomicBool::new(false),
         }
     }
@@ -62,7 +65,12 @@ impl Feed {
 
     /// The last good bytes.
     pub fn snapshot(&self) -> Option<Arc<Snapshot>> {
-        self.snapshot.load_full()
+        self.held.load().as_ref().map(|held| Arc::clone(&held.snapshot))
+    }
+
+    /// The last good bytes, with what was made ready of them.
+    pub fn held(&self) -> Option<Arc<Held>> {
+        self.held.load_full()
     }
 
     /// The network that it belongs to.
@@ -84,7 +92,7 @@ impl Feed {
     pub(crate) fn is_empty_message(&self) -> bool {
         let status = self.status.load();
         let is_message = status.format == Some(Format::GtfsRt) && status.entities == 0;
-        is_message && self.snapshot.load().is_some()
+        is_message && self.held.load().is_some()
     }
 
     pub(crate) fn shared_config(&self) -> &SharedConfig {
@@ -96,10 +104,61 @@ impl Feed {
     }
 
     pub(crate) fn set_snapshot(&self, snapshot: Snapshot) {
-        self.snapshot.store(Some(Arc::new(snapshot)));
+        let held = Held { snapshot: Arc::new(snapshot), ready: OnceLock::new() };
+        self.held.store(Some(Arc::new(held)));
     }
 
     pub(crate) fn set_tried(&self) {
         self.tried.store(true, Ordering::Release);
+    }
+}
+
+/// The last good bytes with what their readers made ready of them: both go together.
+#[derive(Debug)]
+pub struct Held {
+    snapshot: Arc<Snapshot>,
+    ready: OnceLock<Box<dyn Any + Send + Sync>>,
+}
+
+impl Held {
+    /// The bytes.
+    pub fn snapshot(&self) -> &Arc<Snapshot> {
+        &self.snapshot
+    }
+
+    /// What `make` makes ready of the bytes, once for all readers; none if another kind of thing was made of them
+    /// before. `make` must be quick: readers that come meanwhile wait for it.
+    pub fn ready<T: Any + Send + Sync>(
+        &self,
+        make: impl FnOnce(&Arc<Snapshot>) -> T,
+    ) -> Option<&T> {
+        let ready = self.ready.get_or_init(|| Box::new(make(&self.snapshot)));
+        ready.downcast_ref()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_made_ready_is_made_once_and_goes_with_the_bytes() {
+        let snapshot = Snapshot {
+            bytes: bytes::Bytes::from_static(b"a"),
+            hash: 1,
+            format: Format::Raw,
+            content_type: "text/plain".to_owned(),
+            file_name: "a.txt".to_owned(),
+            fetched_at: lineside_sync::UnixMillis(0),
+            last_modified: None,
+        };
+        let held = Held { snapshot: Arc::new(snapshot), ready: OnceLock::new() };
+        let made = held.ready(|snapshot| Arc::new(snapshot.hash)).cloned();
+        let again = held.ready(|_| Arc::new(2_u128)).cloned();
+        assert_eq!((made.as_deref(), again.as_deref()), (Some(&1), Some(&1)));
+        assert!(held.ready(|_| "of another kind").is_none());
+        let made = Arc::downgrade(&made.unwrap());
+        drop((again, held));
+        assert!(made.upgrade().is_none());
     }
 }

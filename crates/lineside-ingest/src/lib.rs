@@ -44,7 +44,7 @@ pub use channels::Channels;
 pub use config::{BadFeedId, FeedConfig, FeedId};
 pub use dataset::Dataset;
 pub use departures::departures;
-pub use feed::Feed;
+pub use feed::{Feed, Held};
 pub use fetch::{FailureCode, FetchFailure, probe};
 pub use geohash::{CELL_CHARS, Cell};
 pub use ingest::{Ingest, KeptNetworks, Options};

@@ -144,7 +144,9 @@ impl Poller {
         self.status.count(&failure.code.to_smolstr());
         self.status.failures += 1;
         self.status.failures_in_a_row = self.status.failures_in_a_row.saturating_add(1);
-        self.status.last_error = Some(failure.at(self.clock.wall()));
+        let now = self.clock.wall();
+        self.status.failing_since.get_or_insert(now);
+        self.status.last_error = Some(failure.at(now));
         self.judge().await;
     }
 
@@ -152,6 +154,7 @@ impl Poller {
         self.status.last_success = Some(self.clock.wall());
         self.status.last_error = None;
         self.status.failures_in_a_row = 0;
+        self.status.failing_since = None;
         self.expired = false;
     }
 

@@ -88,6 +88,8 @@ pub struct FeedStatus {
     pub failures: u64,
     /// Failures since the last success.
     pub failures_in_a_row: u32,
+    /// When the first of these was.
+    pub failing_since: Option<UnixMillis>,
     /// How fetches ended: `new`, `same`, `not_modified`, or a failure's code.
     pub outcomes: Vec<(SmolStr, u64)>,
     /// The last failure, unless a success came after it.

@@ -1,6 +1,5 @@
 //! Content codings: which one a client takes, and bodies compressed once for all who take it.
 
-use std::collections::HashMap;
 use std::io::{self, Write as _};
 use std::time::Duration;
 
@@ -20,9 +19,6 @@ pub(crate) enum Coding {
     Zstd,
 }
 
-/// The codings we offer, the one we would rather send first: zstd is the cheapest for both ends.
-const OFFERED: [Coding; 3] = [Coding::Zstd, Coding::Brotli, Coding::Gzip];
-
 /// Effort of each coding: about as small as gzip's default gets, in a few milliseconds per MB.
 const GZIP_LEVEL: u32 = 5;
 const BROTLI_QUALITY: u32 = 4;
@@ -30,6 +26,12 @@ const BROTLI_WINDOW: u32 = 22;
 const ZSTD_LEVEL: i32 = 3;
 
 impl Coding {
+    /// All of them, the one we would rather send last: zstd is the cheapest for both ends.
+    pub(super) const ALL: [Self; Self::COUNT] =
+        [Self::Identity, Self::Gzip, Self::Brotli, Self::Zstd];
+    /// How many there are.
+    pub(super) const COUNT: usize = 4;
+
     /// Its name in `Content-Encoding`; none for a body as it is.
     pub(crate) fn name(self) -> Option<&'static str> {
         match self {
@@ -64,26 +66,34 @@ impl Coding {
 
 /// The coding to answer a request with: the one it likes best, ours among equals (RFC 9110 §12.5.3).
 pub(crate) fn negotiate(headers: &HeaderMap) -> Coding {
-    let mut wanted = HashMap::new();
+    let mut weights = [None; Coding::COUNT];
+    let mut others = 0;
     for value in headers.get_all(header::ACCEPT_ENCODING) {
         for item in value.to_str().unwrap_or_default().split(',') {
             let (name, weight) = parse_item(item);
-            wanted.insert(name, weight);
+            let is_named =
+                |coding: &Coding| name.eq_ignore_ascii_case(coding.name().unwrap_or("identity"));
+            if let Some(coding) = Coding::ALL.into_iter().find(is_named) {
+                weights[coding as usize] = Some(weight);
+            } else if name == "*" {
+                others = weight;
+            }
         }
     }
-    let weight = |coding: Coding| -> u16 {
-        let name = coding.name().unwrap_or("identity");
-        wanted.get(name).or_else(|| wanted.get("*")).copied().unwrap_or(0)
+    let weight = |coding: Coding| match weights[coding as usize] {
+        Some(weight) => weight,
+        // A body as it is may always be sent, but is liked only by who says so.
+        None if coding == Coding::Identity => 0,
+        None => others,
     };
-    let liked = OFFERED.into_iter().filter(|coding| weight(*coding) > 0);
-    // `max_by_key` keeps the last of equals, so ours come reversed.
-    liked.rev().max_by_key(|coding| weight(*coding)).unwrap_or(Coding::Identity)
+    let liked = Coding::ALL.into_iter().filter(|coding| weight(*coding) > 0);
+    liked.max_by_key(|coding| weight(*coding)).unwrap_or(Coding::Identity)
 }
 
-/// A coding's name in lower case and its weight in thousandths.
-fn parse_item(item: &str) -> (String, u16) {
+/// A coding's name and its weight in thousandths.
+fn parse_item(item: &str) -> (&str, u16) {
     let mut parts = item.split(';').map(str::trim);
-    let name = parts.next().unwrap_or_default().to_ascii_lowercase();
+    let name = parts.next().unwrap_or_default();
     let weight = parts.find_map(|part| part.strip_prefix("q=").or(part.strip_prefix("Q=")));
     let weight = weight.map_or(1.0, |weight| weight.parse::<f32>().unwrap_or(0.0));
     (name, (weight.clamp(0.0, 1.0) * 1000.0) as u16)
@@ -170,6 +180,9 @@ mod tests {
         check("zstd;q=0, *;q=0.1", Coding::Brotli);
         check("deflate", Coding::Identity);
         check("identity", Coding::Identity);
+        check("identity, gzip;q=0.5", Coding::Identity);
+        check("identity;q=0.5, *;q=0.7, zstd;q=0", Coding::Brotli);
+        check("*;q=0", Coding::Identity);
         check("", Coding::Identity);
         check("br;q=nonsense", Coding::Identity);
         assert_eq!(negotiate(&HeaderMap::new()), Coding::Identity);
@@ -179,7 +192,7 @@ mod tests {
     async fn every_coding_gives_the_body_back() {
         let body = Bytes::from("a stop is a stop is a stop. ".repeat(4_000));
         let compressed = Compressed::default();
-        for coding in OFFERED {
+        for coding in [Coding::Gzip, Coding::Brotli, Coding::Zstd] {
             let encoded = compressed.encode(7, &body, coding).await;
             assert!(encoded.len() < body.len() / 4, "{coding:?}: {}", encoded.len());
             let mut decoded = Vec::new();

@@ -63,6 +63,11 @@ pub(crate) enum Refusal {
         /// The feed's own reason, in words.
         reason: String,
     },
+    /// The part that is asked for is not in the body.
+    BadRange {
+        /// The bytes of the whole body.
+        length: usize,
+    },
     /// The request does not open a WebSocket.
     Handshake(HandshakeError),
     /// The path and query are too long.
@@ -113,6 +118,7 @@ impl Refusal {
                 let status = StatusCode::from_u16(error.status);
                 (status.unwrap_or(StatusCode::BAD_REQUEST), "bad_handshake")
             }
+            Self::BadRange { .. } => (StatusCode::RANGE_NOT_SATISFIABLE, "bad_range"),
             Self::UriTooLong => (StatusCode::URI_TOO_LONG, "uri_too_long"),
             Self::NotText => (StatusCode::BAD_REQUEST, "bad_address"),
             Self::NoData { .. } => (StatusCode::SERVICE_UNAVAILABLE, "no_data"),
@@ -139,6 +145,7 @@ impl Refusal {
             }
             Self::NoData { feed, reason } => format!("feed {feed} has no data yet: {reason}"),
             Self::TooOld { feed, reason } => format!("feed {feed} is past its max_age: {reason}"),
+            Self::BadRange { length } => format!("there are {length} bytes, none where Range asks"),
             Self::Handshake(error) => error.to_string(),
             Self::UriTooLong => "the address is too long".to_owned(),
             Self::NotText => "the address is not UTF-8 once it is decoded".to_owned(),
@@ -173,12 +180,17 @@ impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
         let (status, problem) = self.problem();
         let code = problem.code;
+        let whole = match self {
+            Self::BadRange { length } => HeaderValue::try_from(format!("bytes */{length}")).ok(),
+            _ => None,
+        };
         let body = serde_json::to_vec(&problem).expect("texts and a number always serialize");
         let mut response = (status, body).into_response();
         let headers = response.headers_mut();
         let kind = HeaderValue::from_static("application/problem+json");
         headers.insert(header::CONTENT_TYPE, kind);
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        headers.extend(whole.map(|length| (header::CONTENT_RANGE, length)));
         if status == StatusCode::UPGRADE_REQUIRED {
             headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
             headers.insert(header::SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lineside_formats::Format;
-use lineside_ingest::{Dataset, Feed, FeedStatus, Network, NetworkState, Snapshot};
+use lineside_ingest::{Dataset, Feed, FeedStatus, Held, Network, NetworkState, Snapshot};
 
 use super::aside::aside;
 use super::errors::Refusal;
@@ -21,22 +21,22 @@ pub(super) fn network(app: &App, id: &str) -> Result<Arc<Network>, Refusal> {
 }
 
 /// The last good bytes of a feed, unless there are none or the operator calls them too old.
-pub(super) fn snapshot(
-    app: &App,
-    feed: &Feed,
-    status: &FeedStatus,
-) -> Result<Arc<Snapshot>, Refusal> {
+pub(super) fn held(app: &App, feed: &Feed, status: &FeedStatus) -> Result<Arc<Held>, Refusal> {
     let id = || feed.config().id.to_string();
-    let Some(snapshot) = feed.snapshot() else {
+    let Some(held) = feed.held() else {
         return Err(Refusal::NoData { feed: id(), reason: status.reason.clone() });
     };
-    let age = app.now().since(status.last_success.unwrap_or(snapshot.fetched_at));
     match feed.config().max_age {
-        Some(max_age) if age > max_age => {
+        Some(max_age) if age(app, status, held.snapshot()) > max_age => {
             Err(Refusal::TooOld { feed: id(), reason: status.reason.clone() })
         }
-        _ => Ok(snapshot),
+        _ => Ok(held),
     }
+}
+
+/// How long ago the producer last gave the bytes or confirmed them.
+pub(super) fn age(app: &App, status: &FeedStatus, snapshot: &Snapshot) -> Duration {
+    app.now().since(status.last_success.unwrap_or(snapshot.fetched_at))
 }
 
 /// The feed with this id, unless it is one whose bytes are only passed on: those hold nothing that is

@@ -15,7 +15,8 @@ use super::reply::{Representation, Wants};
 use crate::app::App;
 
 /// Headers of ours that a page of another origin may read.
-const EXPOSED: &str = "Age, ETag, Last-Modified, Retry-After, Lineside-Position, Lineside-Status";
+const EXPOSED: &str = "Accept-Ranges, Age, Content-Disposition, Content-Encoding, Content-Length, Content-Range, \
+                       ETag, Last-Modified, Link, Retry-After, Lineside-Position, Lineside-Status";
 
 /// What a producer's bytes may do when somebody opens them as a page of ours: nothing.
 const PRODUCER_POLICY: &str = "default-src 'none'; sandbox";

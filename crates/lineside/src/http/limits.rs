@@ -60,3 +60,8 @@ pub(crate) const COMPRESSED_KEPT_BYTES_MAX: usize = 64 * 1024 * 1024;
 pub(crate) const COMPRESSED_KEPT_MAX: usize = 16 * 1024;
 /// How long a compressed body is kept. Most are of a state that the next poll replaces.
 pub(crate) const COMPRESSED_KEPT_FOR: Duration = Duration::from_secs(600);
+
+/// How long a cache may at most give out a feed's last good bytes while this server is not there.
+pub(crate) const STALE_IF_ERROR_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+/// Headers of a reply that are made anew for each; there is room for them from the start.
+pub(crate) const REPLY_HEADERS: usize = 8;

@@ -2,16 +2,16 @@
 
 use axum::extract::{Path, State};
 use axum::response::Response;
-use http::{HeaderName, HeaderValue, header};
+use http::{HeaderMap, HeaderName, HeaderValue, header};
 use lineside_ingest::{Feed, FeedStatus, Snapshot};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::errors::{Problem, Refusal};
-use super::found;
-use super::layers::producer_policy;
-use super::reply::{Representation, Wants};
+use super::prepared::{Prepared, View, cache_control};
+use super::reply::Wants;
 use super::times::rfc3339;
+use super::{found, limits};
 use crate::app::App;
 
 /// Says whether the bytes are what the producer sends now.
@@ -30,8 +30,10 @@ pub(super) fn routes() -> OpenApiRouter<App> {
     params(("feed" = String, Path, description = "The feed's id")),
     responses(
         (status = 200, description = "The bytes", content_type = "application/octet-stream"),
+        (status = 206, description = "The part that `Range` asks for"),
         (status = 304, description = "The client has them already"),
         (status = 404, description = "`unknown_feed`", body = Problem),
+        (status = 416, description = "`bad_range`", body = Problem),
         (status = 503, description = "`no_data` or `too_old`", body = Problem)
     )
 )]
@@ -49,8 +51,10 @@ async fn proxy(
     params(("feed" = String, Path, description = "The feed's id")),
     responses(
         (status = 200, description = "The bytes", content_type = "application/octet-stream"),
+        (status = 206, description = "The part that `Range` asks for"),
         (status = 304, description = "The client has them already"),
         (status = 404, description = "`unknown_feed`", body = Problem),
+        (status = 416, description = "`bad_range`", body = Problem),
         (status = 503, description = "`no_data` or `too_old`", body = Problem)
     )
 )]
@@ -64,57 +68,40 @@ async fn resource(
 
 async fn last_good_bytes(app: &App, id: &str, wants: &Wants) -> Result<Response, Refusal> {
     let feed = found::feed(app, id)?;
-    as_sent(app, &feed, wants, |snapshot| {
-        let kind = HeaderValue::try_from(snapshot.content_type.as_str())
-            .unwrap_or(HeaderValue::from_static("application/octet-stream"));
-        (kind, file_name(&snapshot.file_name))
-    })
-    .await
+    as_sent(app, &feed, wants, View::AsSent).await
 }
 
-/// A feed's last good bytes; `told` says their media type and how a client should save them.
+/// A feed's last good bytes, as the view says.
 pub(super) async fn as_sent(
     app: &App,
     feed: &Feed,
     wants: &Wants,
-    told: impl FnOnce(&Snapshot) -> (HeaderValue, HeaderValue),
+    view: View,
 ) -> Result<Response, Refusal> {
     let status = feed.status();
-    let snapshot = found::snapshot(app, feed, &status)?;
-    let (kind, disposition) = told(&snapshot);
-    let chosen = &feed.config().reply_headers;
-    let its_kind = chosen.iter().find(|(name, _)| *name == header::CONTENT_TYPE);
-    let kind = its_kind.map_or(kind, |(_, kind)| kind.clone());
-    let (policy, nothing) = producer_policy();
-    let mut reply = Representation::hashed(kind, snapshot.bytes.clone(), snapshot.hash)
-        .modified_as_said(Some(snapshot.modified()))
-        .fresh_for(found::fresh_for(app, &status))
-        .header(policy, nothing)
-        .header(header::CONTENT_DISPOSITION, disposition);
-    for (name, value) in chosen.iter().filter(|(name, _)| *name != header::CONTENT_TYPE) {
-        reply = reply.header(name.clone(), value.clone());
-    }
-    Ok(with_status(app, &status, reply).reply(wants, app).await)
+    let held = found::held(app, feed, &status)?;
+    let freshness = freshness(app, feed, &status, held.snapshot());
+    Prepared::of(&held, feed.config())?.reply(view, wants, freshness).await
 }
 
-/// Adds `Lineside-Status`, and `Age` when the bytes are not the producer's latest.
-fn with_status(app: &App, status: &FeedStatus, reply: Representation) -> Representation {
-    let Some(failure) = &status.last_error else {
-        return reply.header(STATUS, HeaderValue::from_static("fresh"));
+/// What holds only now: for how long, and `Lineside-Status`, with `Age` when the bytes are not the producer's latest.
+fn freshness(app: &App, feed: &Feed, status: &FeedStatus, snapshot: &Snapshot) -> HeaderMap {
+    let mut headers = HeaderMap::with_capacity(limits::REPLY_HEADERS);
+    let age = found::age(app, status, snapshot);
+    let good_for = match feed.config().max_age {
+        Some(max_age) => max_age.saturating_sub(age).min(limits::STALE_IF_ERROR_MAX),
+        None => limits::STALE_IF_ERROR_MAX,
     };
-    let since = rfc3339(status.since).unwrap_or_default();
+    let fresh_for = found::fresh_for(app, status).min(good_for);
+    headers.insert(header::CACHE_CONTROL, cache_control(fresh_for, good_for));
+    let Some(failure) = &status.last_error else {
+        headers.insert(STATUS, HeaderValue::from_static("fresh"));
+        return headers;
+    };
+    let since = rfc3339(status.failing_since.unwrap_or(failure.at)).unwrap_or_default();
     let words = format!("stale; reason={}; since={since}", failure.code);
     let words = HeaderValue::try_from(words).expect("a code and a time are a header value");
-    let age = status.last_success.map_or(0, |at| app.now().since(at).as_secs());
-    reply.header(STATUS, words).header(header::AGE, HeaderValue::from(age))
-}
-
-/// The producer's own name for the file, for those who save it.
-fn file_name(name: &str) -> HeaderValue {
-    let plain: String = name
-        .chars()
-        .map(|c| if c.is_ascii_alphanumeric() || "._- ".contains(c) { c } else { '_' })
-        .collect();
-    HeaderValue::try_from(format!("inline; filename=\"{plain}\""))
-        .expect("letters, digits and quotes are a header value")
+    headers.insert(STATUS, words);
+    headers.insert(header::AGE, HeaderValue::from(age.as_secs()));
+    headers
 }

@@ -154,7 +154,7 @@ async fn message(
     let network = feed.network();
     // What a schedule's id stands for is its whole network, of which any feed may have data.
     if !feed.is_schedule() && network.feeds().len() == 1 {
-        found::snapshot(app, &feed, &feed.status())?;
+        found::held(app, &feed, &feed.status())?;
     }
     let state = network.state();
     let export = found::export(&state, id, move |state, asked| match encoding {

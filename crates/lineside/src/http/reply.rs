@@ -10,7 +10,7 @@ use axum::extract::FromRequestParts;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use http::request::Parts;
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use lineside_sync::UnixMillis;
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -21,20 +21,59 @@ use crate::app::App;
 #[derive(Debug)]
 pub(crate) struct Wants {
     coding: Coding,
-    if_none_match: Option<String>,
+    if_none_match: Vec<HeaderValue>,
     if_modified_since: Option<UnixMillis>,
+    range: Option<HeaderValue>,
+    if_range: Option<HeaderValue>,
 }
 
 impl Wants {
-    fn of(headers: &HeaderMap) -> Self {
-        let tags = headers.get_all(header::IF_NONE_MATCH).iter();
-        let tags: Vec<&str> = tags.filter_map(|value| value.to_str().ok()).collect();
+    fn of(method: &Method, headers: &HeaderMap) -> Self {
         let since = headers.get(header::IF_MODIFIED_SINCE).and_then(|value| value.to_str().ok());
+        // Only GET has parts (RFC 9110 §14.2).
+        let range = headers.get(header::RANGE).filter(|_| method == Method::GET).cloned();
         Self {
             coding: encoding::negotiate(headers),
-            if_none_match: (!tags.is_empty()).then(|| tags.join(",")),
+            if_none_match: headers.get_all(header::IF_NONE_MATCH).iter().cloned().collect(),
             if_modified_since: since.and_then(parse_http_date),
+            if_range: headers.get(header::IF_RANGE).filter(|_| range.is_some()).cloned(),
+            range,
         }
+    }
+
+    /// The coding that is liked best.
+    pub(super) fn coding(&self) -> Coding {
+        self.coding
+    }
+
+    /// The part that is asked for.
+    pub(super) fn range(&self) -> Option<&HeaderValue> {
+        self.range.as_ref()
+    }
+
+    /// What the whole must still be for a part to be of use.
+    pub(super) fn if_range(&self) -> Option<&HeaderValue> {
+        self.if_range.as_ref()
+    }
+
+    /// The tag of what the client holds, if that is one of `tags`; `*` stands for the first.
+    /// `If-Modified-Since` counts only without `If-None-Match` (RFC 9110 §13.1.3).
+    pub(super) fn held<'a>(
+        &self,
+        tags: [&'a HeaderValue; 2],
+        modified: Option<UnixMillis>,
+    ) -> Option<&'a HeaderValue> {
+        if self.if_none_match.is_empty() {
+            let since = self.if_modified_since?;
+            // HTTP dates have whole seconds.
+            return (modified?.seconds() <= since.seconds()).then_some(tags[0]);
+        }
+        let texts = self.if_none_match.iter().filter_map(|value| value.to_str().ok());
+        let held = texts.flat_map(|text| text.split(','));
+        held.map(|tag| tag.trim().trim_start_matches("W/")).find_map(|held| match held {
+            "*" => Some(tags[0]),
+            _ => tags.into_iter().find(|tag| *tag == held),
+        })
     }
 }
 
@@ -42,7 +81,7 @@ impl<S: Sync> FromRequestParts<S> for Wants {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Infallible> {
-        Ok(Self::of(&parts.headers))
+        Ok(Self::of(&parts.method, &parts.headers))
     }
 }
 
@@ -126,9 +165,9 @@ impl Representation {
             Coding::Identity
         };
         if let Some(held) = self.held_tag(wants, coding) {
-            return (StatusCode::NOT_MODIFIED, self.headers(&held)).into_response();
+            return (StatusCode::NOT_MODIFIED, self.headers(held)).into_response();
         }
-        let mut headers = self.headers(&self.tag(coding));
+        let mut headers = self.headers(tag(self.hash, coding));
         headers.insert(header::CONTENT_TYPE, self.content_type.clone());
         let body = match coding.name() {
             None => self.body,
@@ -145,34 +184,14 @@ impl Representation {
         (headers, body).into_response()
     }
 
-    /// The tag of this very representation: a coded body is another one (RFC 9110 §8.8.3.3).
-    fn tag(&self, coding: Coding) -> String {
-        match coding.name() {
-            None => format!("\"{:032x}\"", self.hash),
-            Some(name) => format!("\"{:032x}-{name}\"", self.hash),
-        }
+    /// The tag of what the client holds, if that is still good.
+    fn held_tag(&self, wants: &Wants, coding: Coding) -> Option<HeaderValue> {
+        let (coded, plain) = (tag(self.hash, coding), tag(self.hash, Coding::Identity));
+        wants.held([&coded, &plain], self.modified).cloned()
     }
 
-    /// The tag of what the client holds, if that is still good. `If-Modified-Since` counts only
-    /// without `If-None-Match` (RFC 9110 §13.1.3).
-    fn held_tag(&self, wants: &Wants, coding: Coding) -> Option<String> {
-        if let Some(tags) = &wants.if_none_match {
-            let plain = self.tag(Coding::Identity);
-            let coded = self.tag(coding);
-            let held = tags.split(',').map(|tag| tag.trim().trim_start_matches("W/"));
-            return held
-                .filter(|tag| *tag == coded || *tag == plain || *tag == "*")
-                .map(|tag| if tag == "*" { coded.clone() } else { tag.to_owned() })
-                .next();
-        }
-        let since = wants.if_modified_since?;
-        // HTTP dates have whole seconds.
-        (self.modified?.seconds() <= since.seconds()).then(|| self.tag(coding))
-    }
-
-    fn headers(&self, tag: &str) -> HeaderMap {
+    fn headers(&self, tag: HeaderValue) -> HeaderMap {
         let mut headers = self.more.clone();
-        let tag = HeaderValue::from_str(tag).expect("a tag holds letters, digits and a dash");
         headers.insert(header::ETAG, tag);
         headers.insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
         let cache = format!("public, max-age={}", self.fresh_for.as_secs());
@@ -185,8 +204,17 @@ impl Representation {
     }
 }
 
+/// The tag of a body's representation: a coded body is another one (RFC 9110 §8.8.3.3).
+pub(super) fn tag(hash: u128, coding: Coding) -> HeaderValue {
+    let tag = match coding.name() {
+        None => format!("\"{hash:032x}\""),
+        Some(name) => format!("\"{hash:032x}-{name}\""),
+    };
+    HeaderValue::try_from(tag).expect("a tag holds letters, digits and a dash")
+}
+
 /// The time as HTTP writes it; none before 1970.
-fn http_date(at: UnixMillis) -> Option<HeaderValue> {
+pub(super) fn http_date(at: UnixMillis) -> Option<HeaderValue> {
     let since_epoch = Duration::from_millis(u64::try_from(at.0).ok()?);
     let time = UNIX_EPOCH.checked_add(since_epoch)?;
     HeaderValue::try_from(httpdate::fmt_http_date(time)).ok()
@@ -211,14 +239,14 @@ mod tests {
         let mut headers = HeaderMap::new();
         let date = http_date(UnixMillis(millis)).unwrap();
         headers.insert(header::IF_MODIFIED_SINCE, date);
-        Wants::of(&headers)
+        Wants::of(&Method::GET, &headers)
     }
 
     #[test]
     fn a_change_within_the_present_second_is_not_missed_by_its_date() {
         // Asked at 10.2 s, right after a change; another change follows at 10.7 s.
         let first = representation(10_100, 10_200);
-        let told = first.headers("\"x\"")[header::LAST_MODIFIED].clone();
+        let told = first.headers(HeaderValue::from_static("\"x\""))[header::LAST_MODIFIED].clone();
         assert_eq!(told, http_date(UnixMillis(9_000)).unwrap());
         let second = representation(10_700, 12_000);
         assert_eq!(second.held_tag(&since(9_000), Coding::Identity), None);
@@ -231,15 +259,15 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.insert(header::IF_MODIFIED_SINCE, http_date(UnixMillis(50_000)).unwrap());
         headers.insert(header::IF_NONE_MATCH, HeaderValue::from_static("\"other\""));
-        assert_eq!(it.held_tag(&Wants::of(&headers), Coding::Identity), None);
+        assert_eq!(it.held_tag(&Wants::of(&Method::GET, &headers), Coding::Identity), None);
     }
 
     #[test]
     fn a_plain_body_is_still_good_for_who_takes_coded_ones_now() {
         let it = representation(1_000, 20_000);
         let mut headers = HeaderMap::new();
-        let plain = it.tag(Coding::Identity);
-        headers.insert(header::IF_NONE_MATCH, HeaderValue::from_str(&plain).unwrap());
-        assert_eq!(it.held_tag(&Wants::of(&headers), Coding::Zstd), Some(plain));
+        let plain = tag(it.hash, Coding::Identity);
+        headers.insert(header::IF_NONE_MATCH, plain.clone());
+        assert_eq!(it.held_tag(&Wants::of(&Method::GET, &headers), Coding::Zstd), Some(plain));
     }
 }

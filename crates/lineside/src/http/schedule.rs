@@ -3,7 +3,6 @@
 use axum::extract::{Path, State};
 use axum::response::Response;
 use axum::routing::get;
-use http::HeaderValue;
 use lineside_formats::Format;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -11,6 +10,7 @@ use utoipa_axum::routes;
 use super::documented::ending;
 use super::errors::{Problem, Refusal};
 use super::found;
+use super::prepared::View;
 use super::proxy::as_sent;
 use super::reply::Wants;
 use crate::app::App;
@@ -36,8 +36,10 @@ async fn file(
     params(("feed" = String, Path, description = "The schedule feed's id")),
     responses(
         (status = 200, description = "The zip", content_type = "application/zip"),
+        (status = 206, description = "The part that `Range` asks for"),
         (status = 304, description = "The client has it already"),
         (status = 404, description = "`unknown_feed` or `other_format`", body = Problem),
+        (status = 416, description = "`bad_range`", body = Problem),
         (status = 503, description = "`no_data` or `too_old`", body = Problem)
     )
 )]
@@ -51,8 +53,5 @@ async fn schedule(
     if let Some(format) = format.filter(|format| *format != Format::Gtfs) {
         return Err(Refusal::OtherFormat { feed: id, is: format.as_str(), wanted: "schedules" });
     }
-    let name = HeaderValue::try_from(format!("attachment; filename=\"{id}.zip\""))
-        .expect("a feed's id is a header value");
-    let kind = HeaderValue::from_static("application/zip");
-    as_sent(&app, &feed, &wants, |_| (kind, name)).await
+    as_sent(&app, &feed, &wants, View::Schedule).await
 }

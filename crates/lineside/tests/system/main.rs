@@ -19,6 +19,7 @@ mod metrics;
 mod own_feeds;
 mod pages;
 mod papers;
+mod promises;
 mod real_data;
 mod representations;
 mod restarts;

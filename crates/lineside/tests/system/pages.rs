@@ -1,5 +1,6 @@
 //! The pages as any client gets them, without a browser; `web/tests` looks at them with one.
 
+use std::collections::{BTreeSet, VecDeque};
 use std::path::Path;
 
 use http::Method;
@@ -103,6 +104,58 @@ async fn pages_let_no_script_in_and_answer_head() {
         for inline in ["<style", "onclick=", "javascript:", "<script>"] {
             assert!(!text.contains(inline), "{path} holds {inline}");
         }
+    }
+}
+
+/// Where a page leads on this server.
+fn links(page: &str) -> Vec<String> {
+    let hrefs = page.split("href=\"/").skip(1).filter_map(|rest| rest.split('"').next());
+    hrefs.map(|href| format!("/{}", href.replace("&amp;", "&"))).collect()
+}
+
+#[tokio::test]
+async fn whatever_page_one_comes_to_says_what_may_run_in_it() {
+    const PAGES: usize = 40;
+    let url = shared_demo();
+    // What no page leads to, and what is not there.
+    let mut ahead: VecDeque<String> =
+        ["/", "/map", "/demo/faults", "/nowhere", "/feeds/none"].map(str::to_owned).into();
+    let mut known: BTreeSet<String> = ahead.iter().cloned().collect();
+    let mut pages = Vec::new();
+    while let Some(path) = ahead.pop_front().filter(|_| pages.len() < PAGES) {
+        let asked = [("accept", "text/html")];
+        let response = send(Method::GET, &format!("{url}{path}"), &asked).await;
+        let header = |name: &str| {
+            let value = response.headers().get(name);
+            value.map_or(String::new(), |value| value.to_str().unwrap().to_owned())
+        };
+        assert_eq!(header("x-content-type-options"), "nosniff", "{path}");
+        if !header("content-type").starts_with("text/html") {
+            continue;
+        }
+        let policy = header("content-security-policy");
+        for rule in [
+            "default-src 'self';",
+            "script-src 'self';",
+            "object-src 'none';",
+            "base-uri 'none';",
+            "form-action 'self';",
+            "frame-ancestors 'none'",
+        ] {
+            assert!(policy.contains(rule), "{path}: no {rule} in {policy}");
+        }
+        assert_eq!(header("referrer-policy"), "strict-origin-when-cross-origin", "{path}");
+        assert_eq!(header("cross-origin-opener-policy"), "same-origin", "{path}");
+        assert!(header("permissions-policy").contains("camera=()"), "{path}");
+        for link in links(&response.text().await.unwrap()) {
+            if known.insert(link.clone()) {
+                ahead.push_back(link);
+            }
+        }
+        pages.push(path);
+    }
+    for kind in ["/feeds/city", "/stops/", "/nowhere", "/demo/faults"] {
+        assert!(pages.iter().any(|page| page.starts_with(kind)), "no {kind} among {pages:?}");
     }
 }
 

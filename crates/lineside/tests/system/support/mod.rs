@@ -4,6 +4,7 @@ pub(crate) mod caller;
 pub(crate) mod events;
 pub(crate) mod http;
 pub(crate) mod process;
+pub(crate) mod producer;
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock, mpsc};

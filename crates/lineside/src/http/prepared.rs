@@ -1,0 +1,247 @@
+//! A feed's last good bytes as replies: each coding with its tag and its headers, made ready once per version of the
+//! bytes and let go with them.
+//!
+//! A reply shares what stands here: it copies no body, and takes no lock once a coding has been made.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use lineside_ingest::{FeedConfig, Held, Snapshot};
+use tokio::sync::OnceCell;
+use url::Url;
+
+use super::encoding::{self, Coding};
+use super::errors::Refusal;
+use super::layers::producer_policy;
+use super::ranges::{self, Asked};
+use super::reply::{Wants, http_date, tag};
+
+/// Under which name and as what the bytes go out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum View {
+    /// As the producer sent them.
+    AsSent,
+    /// As a schedule to be saved.
+    Schedule,
+}
+
+const VIEWS: usize = 2;
+
+/// The replies of one version of a feed's bytes.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    snapshot: Arc<Snapshot>,
+    views: [Heads; VIEWS],
+    bodies: [OnceCell<Bytes>; Coding::COUNT],
+    tags: [HeaderValue; Coding::COUNT],
+    modified: Option<HeaderValue>,
+    /// Whether one who has the date surely has the bytes.
+    is_date_strong: bool,
+}
+
+/// The headers of one view.
+#[derive(Debug)]
+struct Heads {
+    content_type: HeaderValue,
+    /// What every reply with bytes says, in whatever coding.
+    common: HeaderMap,
+    is_worth_compressing: bool,
+    whole: [OnceLock<HeaderMap>; Coding::COUNT],
+}
+
+impl Prepared {
+    /// What is ready of a feed's bytes.
+    pub(super) fn of(held: &Held, config: &FeedConfig) -> Result<Arc<Self>, Refusal> {
+        let ready = held.ready(|snapshot| Arc::new(Self::new(Arc::clone(snapshot), config)));
+        ready.cloned().ok_or(Refusal::Internal)
+    }
+
+    fn new(snapshot: Arc<Snapshot>, config: &FeedConfig) -> Self {
+        let modified = snapshot.modified();
+        let tags = Coding::ALL.map(|coding| tag(snapshot.hash, coding));
+        let bodies = <[OnceCell<Bytes>; Coding::COUNT]>::default();
+        let licence = config.licence.as_deref().and_then(licence_link);
+        let modified_header = http_date(modified);
+        let chosen = &config.reply_headers;
+        let its_kind = chosen.iter().find(|(name, _)| *name == header::CONTENT_TYPE);
+        let heads = |usual: HeaderValue, disposition: HeaderValue| {
+            let content_type = its_kind.map_or(usual, |(_, kind)| kind.clone());
+            let mut common = HeaderMap::new();
+            let (policy, nothing) = producer_policy();
+            common.insert(policy, nothing);
+            common.insert(header::CONTENT_DISPOSITION, disposition);
+            common.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
+            common.extend(licence.clone().map(|link| (header::LINK, link)));
+            common.extend(modified_header.clone().map(|date| (header::LAST_MODIFIED, date)));
+            for (name, value) in chosen.iter().filter(|(name, _)| *name != header::CONTENT_TYPE) {
+                common.insert(name.clone(), value.clone());
+            }
+            Heads {
+                is_worth_compressing: encoding::is_worth_compressing(
+                    &content_type,
+                    &snapshot.bytes,
+                ),
+                content_type,
+                common,
+                whole: Default::default(),
+            }
+        };
+        let as_sent = HeaderValue::try_from(snapshot.content_type.as_str())
+            .unwrap_or(HeaderValue::from_static("application/octet-stream"));
+        let zip = HeaderValue::try_from(format!("attachment; filename=\"{}.zip\"", config.id))
+            .expect("a feed's id is a header value");
+        let views = [
+            heads(as_sent, file_name(&snapshot.file_name)),
+            heads(HeaderValue::from_static("application/zip"), zip),
+        ];
+        let is_date_strong = modified.seconds() < snapshot.fetched_at.seconds();
+        Self { views, bodies, tags, modified: modified_header, is_date_strong, snapshot }
+    }
+
+    /// The reply to what a client wants. `freshness` is what holds only now.
+    pub(super) async fn reply(
+        self: &Arc<Self>,
+        view: View,
+        wants: &Wants,
+        freshness: HeaderMap,
+    ) -> Result<Response, Refusal> {
+        let heads = &self.views[view as usize];
+        let coding = if heads.is_worth_compressing { wants.coding() } else { Coding::Identity };
+        let tags = [&self.tags[coding as usize], &self.tags[Coding::Identity as usize]];
+        if let Some(held) = wants.held(tags, Some(self.snapshot.modified())) {
+            let mut headers = freshness;
+            headers.insert(header::ETAG, held.clone());
+            headers.insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
+            headers.extend(self.modified.clone().map(|date| (header::LAST_MODIFIED, date)));
+            return Ok((StatusCode::NOT_MODIFIED, headers).into_response());
+        }
+        match self.part(wants) {
+            Asked::Whole => {}
+            Asked::Beyond => {
+                return Err(Refusal::BadRange { length: self.snapshot.bytes.len() });
+            }
+            Asked::Part { first, last } => {
+                return Ok(self.part_reply(heads, first, last, freshness));
+            }
+        }
+        let body = self.body(coding).await?;
+        let mut headers = self.whole(heads, coding, body.len()).clone();
+        headers.extend(freshness);
+        Ok((headers, body).into_response())
+    }
+
+    /// Which part is asked for; a part is always one of the plain bytes. One that is asked for on the condition that
+    /// the rest is known already is all, if it is not.
+    fn part(&self, wants: &Wants) -> Asked {
+        let Some(range) = wants.range() else { return Asked::Whole };
+        if let Some(condition) = wants.if_range() {
+            let is_tag = *condition == self.tags[Coding::Identity as usize];
+            let is_date = self.is_date_strong && self.modified.as_ref() == Some(condition);
+            if !is_tag && !is_date {
+                return Asked::Whole;
+            }
+        }
+        ranges::asked(range, self.snapshot.bytes.len())
+    }
+
+    fn part_reply(
+        &self,
+        heads: &Heads,
+        first: usize,
+        last: usize,
+        freshness: HeaderMap,
+    ) -> Response {
+        let length = self.snapshot.bytes.len();
+        let part = self.snapshot.bytes.slice(first..=last);
+        let mut headers = self.whole(heads, Coding::Identity, length).clone();
+        let place = HeaderValue::try_from(format!("bytes {first}-{last}/{length}"));
+        headers.insert(header::CONTENT_RANGE, place.expect("numbers are a header value"));
+        headers.insert(header::CONTENT_LENGTH, HeaderValue::from(part.len()));
+        headers.extend(freshness);
+        (StatusCode::PARTIAL_CONTENT, headers, part).into_response()
+    }
+
+    /// The bytes in this coding. Who asks first has them made; that goes on for the others if the first goes away.
+    async fn body(self: &Arc<Self>, coding: Coding) -> Result<Bytes, Refusal> {
+        if coding == Coding::Identity {
+            return Ok(self.snapshot.bytes.clone());
+        }
+        if let Some(body) = self.bodies[coding as usize].get() {
+            return Ok(body.clone());
+        }
+        let all = Arc::clone(self);
+        let making = tokio::spawn(async move {
+            let make = || encoding::encode(&all.snapshot.bytes, coding);
+            all.bodies[coding as usize].get_or_init(make).await.clone()
+        });
+        making.await.map_err(|error| {
+            tracing::error!(%error, "a body could not be compressed");
+            Refusal::Internal
+        })
+    }
+
+    fn whole<'a>(&self, heads: &'a Heads, coding: Coding, length: usize) -> &'a HeaderMap {
+        heads.whole[coding as usize].get_or_init(|| {
+            let mut headers = heads.common.clone();
+            headers.insert(header::CONTENT_TYPE, heads.content_type.clone());
+            headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+            headers.insert(header::ETAG, self.tags[coding as usize].clone());
+            headers.insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
+            if let Some(name) = coding.name() {
+                headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(name));
+            }
+            headers
+        })
+    }
+}
+
+/// How long a cache may keep the bytes, and how long it may give them out while we are not there.
+pub(super) fn cache_control(fresh_for: Duration, good_for: Duration) -> HeaderValue {
+    let (fresh, good) = (fresh_for.as_secs(), good_for.as_secs());
+    HeaderValue::try_from(format!("public, max-age={fresh}, stale-if-error={good}"))
+        .expect("numbers are a header value")
+}
+
+/// The producer's own name for the file, for those who save it.
+fn file_name(name: &str) -> HeaderValue {
+    let plain: String = name
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() || "._- ".contains(c) { c } else { '_' })
+        .collect();
+    HeaderValue::try_from(format!("inline; filename=\"{plain}\""))
+        .expect("letters, digits and quotes are a header value")
+}
+
+/// The licence as a link, where the operator named it by its address (RFC 8288, RFC 4946).
+fn licence_link(licence: &str) -> Option<HeaderValue> {
+    let url = Url::parse(licence).ok().filter(|url| ["http", "https"].contains(&url.scheme()))?;
+    // As the parser writes it, an address holds no angle brackets.
+    HeaderValue::try_from(format!("<{url}>; rel=\"license\"")).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_licence_is_linked_only_if_it_is_an_address() {
+        let link = |licence| licence_link(licence).map(|link| link.to_str().unwrap().to_owned());
+        let expect = "<https://example.org/licence>; rel=\"license\"";
+        assert_eq!(link("https://example.org/licence").as_deref(), Some(expect));
+        for words in ["CC-BY-4.0", "javascript:alert(1)", "", "licence.txt"] {
+            assert_eq!(link(words), None, "{words}");
+        }
+        let odd = link("https://example.org/a>; rel=\"next\"?b>c#d>e\r\nx: y").unwrap();
+        assert_eq!(odd.matches('>').count(), 1, "{odd}");
+        assert!(odd.ends_with(">; rel=\"license\""), "{odd}");
+    }
+
+    #[test]
+    fn a_file_name_stays_in_its_quotes() {
+        let name = file_name("a\"; x=\"b\u{e9}/../c.zip");
+        assert_eq!(name, "inline; filename=\"a__ x__b__.._c.zip\"");
+    }
+}
