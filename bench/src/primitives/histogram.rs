@@ -10,6 +10,7 @@ use std::time::Duration;
 use hdrhistogram::sync::SyncHistogram;
 use lineside_sync::histogram::Histogram;
 use prometheus::HistogramOpts;
+use prometheus_client::metrics::histogram::exponential_buckets;
 
 use super::crowd::Seat;
 use super::{Bench, PUBLISHED_THREADS, crowd};
@@ -25,10 +26,11 @@ const LOCAL: &str = "ours, local handle";
 const COARSE: &str = "ours, 5 bits";
 const RECORDER: &str = "hdrhistogram recorder";
 const PROMETHEUS: &str = "prometheus Histogram";
+const CLIENT: &str = "prometheus-client Histogram";
 const SHARED: &str = "shared array of atomics";
 
 pub(super) fn run(bench: &mut Bench) -> anyhow::Result<()> {
-    let names = ["ours", LOCAL, COARSE, RECORDER, SHARED, PROMETHEUS];
+    let names = ["ours", LOCAL, COARSE, RECORDER, SHARED, PROMETHEUS, CLIENT];
     bench.by_threads("histogram", "million values in 5 seconds", names, measure, add_rows)
 }
 
@@ -41,6 +43,8 @@ fn measure(bench: &Bench, threads: usize) -> anyhow::Result<BTreeMap<&'static st
     let prometheus = prometheus::Histogram::with_opts(
         options.buckets(prometheus::exponential_buckets(1.0, 2.0, 20)?),
     )?;
+    let client =
+        prometheus_client::metrics::histogram::Histogram::new(exponential_buckets(1.0, 2.0, 20));
     bench.medians(vec![
         ("ours", Box::new(move || Ok(recording(threads, time, || handle(&ours))))),
         (
@@ -62,13 +66,17 @@ fn measure(bench: &Bench, threads: usize) -> anyhow::Result<BTreeMap<&'static st
                 Ok(recording(threads, time, || |value| prometheus.observe(value as f64)))
             }),
         ),
+        (
+            CLIENT,
+            Box::new(move || Ok(recording(threads, time, || |value| client.observe(value as f64)))),
+        ),
     ])
 }
 
 fn add_rows(bench: &mut Bench, threads: usize, figures: &BTreeMap<&'static str, f64>) {
     let what = format!("histogram, {threads} thread{}", if threads == 1 { "" } else { "s" });
     let mut row = Row::new(&what, figures["ours"], "M/5 s");
-    for name in [LOCAL, COARSE, RECORDER, SHARED, PROMETHEUS] {
+    for name in [LOCAL, COARSE, RECORDER, SHARED, PROMETHEUS, CLIENT] {
         row = row.beside(name, figures[name]);
     }
     if threads == 1 {

@@ -3,14 +3,20 @@
 //! The rooms keep their figures themselves; a scrape reads them and writes them out. Feed ids are the
 //! only labels that an operator chooses, and their number is the configuration's.
 
-use std::sync::atomic::AtomicU64;
+mod addresses;
+mod form;
 
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use bytes::Bytes;
 use http::StatusCode;
 use lineside_ingest::Stage;
 use lineside_sync::counter;
+use lineside_sync::histogram::Histogram;
 use lineside_wire::partition::Closed;
 use prometheus_client::encoding::EncodeLabelSet;
-use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::{prometheus_protobuf, text};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -20,8 +26,8 @@ use crate::app::App;
 use crate::http::Admission;
 use crate::latencies::Latencies;
 
-/// The media type of the text.
-pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+pub(crate) use self::addresses::Addresses;
+pub(crate) use self::form::Form;
 
 /// The classes of status: five values, not sixty.
 const STATUS_CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
@@ -31,6 +37,8 @@ const STATUS_CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
 pub(crate) struct Metrics {
     /// As [`STATUS_CLASSES`].
     requests: [counter::Counter; STATUS_CLASSES.len()],
+    /// How long they took, as [`Addresses::ALL`]. Until the head of the answer: a body goes as fast as it is read.
+    request_times: [Histogram; Addresses::ALL.len()],
     /// Streams over HTTP/2 that ended, as [`Closed::ALL`]. The partitions count their own.
     closed: [counter::Counter; Closed::ALL.len()],
 }
@@ -38,6 +46,11 @@ pub(crate) struct Metrics {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct StatusLabel {
     status: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct AddressesLabel {
+    addresses: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -70,10 +83,11 @@ struct OutcomeLabels {
 type FloatGauge = Gauge<f64, AtomicU64>;
 
 impl Metrics {
-    /// Counts a request by how it was answered.
-    pub(crate) fn count_request(&self, status: StatusCode) {
+    /// Counts a request by how it was answered, and how long that took.
+    pub(crate) fn count_request(&self, asked: Addresses, status: StatusCode, took: Duration) {
         let class = usize::from(status.as_u16() / 100).clamp(1, STATUS_CLASSES.len());
         self.requests[class - 1].increment();
+        self.request_times[asked as usize].record_duration(took);
     }
 
     /// Counts a stream that ended, by why.
@@ -82,8 +96,23 @@ impl Metrics {
     }
 }
 
-/// All figures, as OpenMetrics text.
-pub(crate) fn text(app: &App) -> String {
+/// All figures, in this form.
+pub(crate) fn figures(app: &App, form: Form) -> Bytes {
+    let registry = registry(app);
+    match form {
+        Form::Text => {
+            let mut text = String::new();
+            text::encode(&mut text, &registry).expect("writing to memory does not fail");
+            text.into()
+        }
+        Form::Messages => {
+            let messages = prometheus_protobuf::encode_to_vec(&registry);
+            messages.expect("writing to memory does not fail").into()
+        }
+    }
+}
+
+fn registry(app: &App) -> Registry {
     let mut registry = Registry::with_prefix("lineside");
     http(&mut registry, app.metrics());
     partitions(&mut registry, app);
@@ -91,9 +120,7 @@ pub(crate) fn text(app: &App) -> String {
     hub(&mut registry, &app.hub().metrics());
     latencies(&mut registry, app);
     feeds(&mut registry, app);
-    let mut text = String::new();
-    encode(&mut text, &registry).expect("writing to memory does not fail");
-    text
+    registry
 }
 
 fn http(registry: &mut Registry, metrics: &Metrics) {
@@ -106,6 +133,12 @@ fn http(registry: &mut Registry, metrics: &Metrics) {
         }
     }
     registry.register("http_requests", "Requests answered, by class of status", requests);
+    let times = Addresses::ALL.into_iter().zip(&metrics.request_times);
+    let times = times.map(|(addresses, times)| {
+        (AddressesLabel { addresses: addresses.name() }, times.snapshot())
+    });
+    let help = "From a request until the head of its answer, by family of addresses";
+    registry.register("http_request_seconds", help, Latencies::labeled(times.collect()));
 }
 
 fn partitions(registry: &mut Registry, app: &App) {

@@ -5,7 +5,7 @@
 use std::thread;
 use std::time::Duration;
 
-use lineside_sync::histogram::{Histogram, Snapshot};
+use lineside_sync::histogram::{Exponential, Histogram, Snapshot};
 use proptest::prelude::*;
 
 // Miri goes through every bucket one instruction at a time: it gets few of them, and is asked for little.
@@ -13,6 +13,11 @@ const RECORDS: u64 = if cfg!(miri) { 10 } else { 200_000 };
 const THREADS: u64 = if cfg!(miri) { 4 } else { 24 };
 const USUAL: u32 = if cfg!(miri) { 2 } else { 5 };
 const FINE: u32 = if cfg!(miri) { 3 } else { 7 };
+/// The finest exponential buckets that are wider than those of `USUAL` bits.
+const WIDER_THAN_USUAL: i32 = if cfg!(miri) { 1 } else { 4 };
+const NANOS_PER_SECOND: f64 = 1e9;
+/// What floating point may be off where bounds meet.
+const ROUNDING: f64 = 1.0 + 1e-12;
 const VALUES_MAX: usize = if cfg!(miri) { 20 } else { 300 };
 
 /// What is asked of every histogram here.
@@ -134,10 +139,49 @@ fn cumulative_buckets_count_what_ends_below_their_bound() {
     assert_eq!(snapshot.cumulative(&[]), [0; 0]);
 }
 
+#[test]
+fn exponential_buckets_are_runs_and_differences() {
+    let histogram = Histogram::new();
+    for value in [0, 1, 1, 2, 3, 64] {
+        histogram.record(value);
+    }
+    let exponential = histogram.snapshot().exponential(0, 1.0);
+    // 64 counts as the end of its bucket, 65, and so beyond the 64 that ends the bucket before.
+    assert_eq!(exponential.counts(), [(0, 2), (1, 1), (2, 1), (7, 1)]);
+    assert_eq!((exponential.zeros(), exponential.greatest(7)), (1, 128.0));
+    assert_eq!(exponential.spans(), [(0, 3), (4, 1)]);
+    assert_eq!(exponential.deltas(), [2, -1, 0, 0]);
+    let none = Histogram::new().snapshot().exponential(99, 1e9);
+    assert_eq!((none.schema(), none.zeros(), none.spans(), none.deltas()), (8, 0, vec![], vec![]));
+}
+
 fn values() -> impl Strategy<Value = Vec<u64>> {
     // Values of all sizes, not only of those that a uniform choice would find.
     let value = (any::<u64>(), 0..64_u32).prop_map(|(value, shift)| value >> shift);
     prop::collection::vec(value, 0..VALUES_MAX)
+}
+
+/// That runs, differences and buckets say the same, and count every value.
+fn check_form(exponential: &Exponential, count: u64) {
+    let mut indexes = Vec::new();
+    let mut next = 0;
+    for (gap, length) in exponential.spans() {
+        assert!(
+            length > 0 && (indexes.is_empty() || gap > 0),
+            "a run ends where a bucket is empty"
+        );
+        indexes.extend((next + gap..).take(length as usize));
+        next += gap + length.cast_signed();
+    }
+    let counts = exponential.deltas().into_iter().scan(0, |n, delta| {
+        *n += delta;
+        Some(*n)
+    });
+    let unpacked: Vec<(i32, i64)> = indexes.into_iter().zip(counts).collect();
+    let packed = exponential.counts().iter().map(|&(index, n)| (index, n.cast_signed()));
+    assert_eq!(unpacked, packed.collect::<Vec<_>>());
+    let total: i64 = unpacked.iter().map(|(_, n)| n).sum();
+    assert_eq!(total.cast_unsigned() + exponential.zeros(), count);
 }
 
 fn recorded<const PRECISION: u32>(values: &[u64]) -> Snapshot<PRECISION> {
@@ -163,6 +207,37 @@ proptest! {
         let both = [one, other].concat();
         check(&merged, &both);
         prop_assert_eq!(merged, recorded(&both));
+    }
+
+    #[test]
+    fn exponential_buckets_hold_each_value_once_and_within_the_promised_error(
+        values in values(),
+        schema in -4..=8_i32,
+    ) {
+        let exponential = recorded::<USUAL>(&values).exponential(schema, NANOS_PER_SECOND);
+        check_form(&exponential, values.len() as u64);
+        let mut rising: Vec<f64> = values.iter().map(|&value| value as f64).collect();
+        rising.sort_unstable_by(f64::total_cmp);
+        let ends = exponential.counts().iter().flat_map(|&(index, n)| {
+            std::iter::repeat_n(exponential.greatest(index) * NANOS_PER_SECOND, n as usize)
+        });
+        let ends = std::iter::repeat_n(0.0, exponential.zeros() as usize).chain(ends);
+        let width = exponential.greatest(1) * (1.0 + 1.0 / f64::from(1 << USUAL));
+        for (value, end) in rising.into_iter().zip(ends) {
+            prop_assert!(end >= value / ROUNDING && end <= value * width * ROUNDING, "{value}: {end}");
+        }
+    }
+
+    #[test]
+    fn a_value_is_in_its_exponential_bucket_or_the_next_where_those_are_wider_than_ours(
+        value in 1..u64::MAX,
+        schema in -4..=WIDER_THAN_USUAL,
+    ) {
+        let exponential = recorded::<USUAL>(&[value]).exponential(schema, NANOS_PER_SECOND);
+        let &[(index, 1)] = exponential.counts() else { panic!("{exponential:?}") };
+        let value = value as f64 / NANOS_PER_SECOND;
+        prop_assert!(value <= exponential.greatest(index) * ROUNDING);
+        prop_assert!(value >= exponential.greatest(index - 2) / ROUNDING);
     }
 
     #[test]

@@ -3,14 +3,14 @@
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use http::{HeaderValue, StatusCode, header};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::app::App;
-use crate::metrics;
+use crate::metrics::{self, Form};
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(live)).routes(routes!(ready)).routes(routes!(figures))
@@ -57,13 +57,23 @@ async fn ready(State(app): State<App>) -> Response {
     }
 }
 
-/// What the server counts, as OpenMetrics text
+/// What the server counts
+///
+/// OpenMetrics text, or Prometheus's messages with native histograms for who accepts them.
 #[utoipa::path(
     get, path = "/metrics", tag = "operate",
-    responses((status = 200, description = "The figures", content_type = "text/plain", body = String))
+    responses((
+        status = 200, description = "The figures",
+        content(
+            (String = "application/openmetrics-text"),
+            (Vec<u8> = "application/vnd.google.protobuf"),
+        )
+    ))
 )]
-async fn figures(State(app): State<App>) -> Response {
-    let kind = (header::CONTENT_TYPE, HeaderValue::from_static(metrics::CONTENT_TYPE));
+async fn figures(State(app): State<App>, headers: HeaderMap) -> Response {
+    let form = Form::accepted(&headers);
+    let kind = (header::CONTENT_TYPE, HeaderValue::from_static(form.content_type()));
     let no_store = (header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    ([kind, no_store], metrics::text(&app)).into_response()
+    let vary = (header::VARY, HeaderValue::from_static("Accept"));
+    ([kind, no_store, vary], metrics::figures(&app, form)).into_response()
 }

@@ -3,7 +3,7 @@
 use std::any::Any;
 
 use axum::Router;
-use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
@@ -13,6 +13,8 @@ use super::errors::Refusal;
 use super::limits;
 use super::reply::{Representation, Wants};
 use crate::app::App;
+use crate::metrics::Addresses;
+use crate::patience::Stopwatch;
 
 /// Headers of ours that a page of another origin may read.
 const EXPOSED: &str = "Accept-Ranges, Age, Content-Disposition, Content-Encoding, Content-Length, Content-Range, \
@@ -39,11 +41,14 @@ fn after_panic(panic: Box<dyn Any + Send>) -> Response {
 }
 
 async fn bound_and_count(State(app): State<App>, request: Request, next: Next) -> Response {
+    let stopwatch = Stopwatch::start();
+    let template = request.extensions().get::<MatchedPath>();
+    let asked = Addresses::of(template.map(MatchedPath::as_str));
     let response = match check_address(request.uri()) {
         Ok(()) => next.run(request).await,
         Err(refusal) => refusal.into_response(),
     };
-    app.metrics().count_request(response.status());
+    app.metrics().count_request(asked, response.status(), stopwatch.elapsed());
     response
 }
 

@@ -1,10 +1,17 @@
 //! `/metrics`: what happens is counted, and how long it took.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
+use lineside::Config;
+use prometheus_client::encoding::prometheus_protobuf::prometheus_data_model::{
+    Histogram, MetricFamily, MetricType,
+};
+use prost::Message as _;
+
 use crate::support::events::Stream;
-use crate::support::http::get;
-use crate::support::shared_demo;
+use crate::support::http::{get, get_with};
+use crate::support::{serve, shared_demo};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -67,4 +74,105 @@ async fn why_streams_end_is_there_from_the_start() {
     for reason in ["client", "shutdown", "slow"] {
         figure(&format!("lineside_wire_closed_total{{reason=\"{reason}\"}}")).await;
     }
+}
+
+/// The figures as Prometheus's own messages, as a scraper that knows native histograms gets them.
+async fn families(server: &str) -> BTreeMap<String, MetricFamily> {
+    let accept = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited;q=0.6,\
+                  application/openmetrics-text;version=1.0.0;q=0.5,*/*;q=0.1";
+    let response = get_with(&format!("{server}/metrics"), &[("accept", accept)]).await;
+    let kind = response.headers()["content-type"].to_str().unwrap().to_owned();
+    assert!(kind.starts_with("application/vnd.google.protobuf;"), "{kind}");
+    assert_eq!(response.headers()["vary"], "Accept");
+    let mut body = response.bytes().await.unwrap();
+    let mut families = BTreeMap::new();
+    while !body.is_empty() {
+        let family = MetricFamily::decode_length_delimited(&mut body).unwrap();
+        assert!(family.name.starts_with("lineside_"), "{}", family.name);
+        families.insert(family.name.clone(), family);
+    }
+    families
+}
+
+/// How many values the native buckets of a histogram hold, and about what their sum is.
+fn native_count_and_sum(histogram: &Histogram) -> (u64, f64) {
+    let mut indexes = Vec::new();
+    let mut next = 0;
+    for span in &histogram.positive_span {
+        indexes.extend((next + span.offset..).take(span.length as usize));
+        next += span.offset + span.length.cast_signed();
+    }
+    assert_eq!(indexes.len(), histogram.positive_delta.len());
+    let (mut count, mut sum, mut here) = (histogram.zero_count, 0.0, 0);
+    for (index, delta) in indexes.into_iter().zip(&histogram.positive_delta) {
+        here += delta;
+        count += u64::try_from(here).expect("no bucket has less than nothing");
+        let end = (f64::from(index) * (-f64::from(histogram.schema)).exp2()).exp2();
+        sum += here as f64 * end;
+    }
+    (count, sum)
+}
+
+#[tokio::test]
+async fn native_histograms_hold_what_the_classic_ones_do() {
+    let server = shared_demo();
+    get(&format!("{server}/proxy/city")).await;
+    let families = families(&server).await;
+    let mut values = 0;
+    for family in families.values().filter(|family| family.r#type() == MetricType::Histogram) {
+        for metric in &family.metric {
+            let histogram = metric.histogram.as_ref().expect("a histogram");
+            let said = format!("{} {:?}: {histogram:?}", family.name, metric.label);
+            let (count, sum) = native_count_and_sum(histogram);
+            assert_eq!(count, histogram.sample_count, "{said}");
+            let classic = histogram.bucket.last().expect("an end");
+            assert_eq!(classic.cumulative_count, count, "{said}");
+            assert!(classic.upper_bound.is_infinite(), "{said}");
+            // Each value stands for its bucket's end: never below it, and 7.7 % beyond at most.
+            let exact = histogram.sample_sum;
+            assert!(sum >= exact * 0.999_999 && sum <= exact * 1.077, "{sum}: {said}");
+            assert!(histogram.zero_threshold > 0.0, "{said}");
+            values += count;
+        }
+    }
+    assert!(values > 0);
+}
+
+#[tokio::test]
+async fn both_forms_say_the_same() {
+    let mut config = Config::default();
+    config.server.listen = "127.0.0.1:0".parse().unwrap();
+    let running = serve(config).await;
+    let server = format!("http://{}", running.address());
+    for path in ["/", "/api/v1/feeds", "/api/v1/stops", "/nowhere", "/proxy/nothing"] {
+        get(&format!("{server}{path}")).await;
+    }
+    let text = get(&format!("{server}/metrics")).await.text().await.unwrap();
+    let families = families(&server).await;
+    let times = &families["lineside_http_request_seconds"];
+    let mut values = 0;
+    // The scrapes themselves come in between.
+    for metric in times.metric.iter().filter(|metric| metric.label[0].value != "health") {
+        let label = &metric.label[0];
+        let histogram = metric.histogram.as_ref().expect("a histogram");
+        let said = |what: &str, rest: &str| -> f64 {
+            let series = format!(
+                "lineside_http_request_seconds_{what}{{{rest}{}=\"{}\"}} ",
+                label.name, label.value
+            );
+            let value = text.lines().find_map(|line| line.strip_prefix(series.as_str()));
+            value.unwrap_or_else(|| panic!("no {series} in\n{text}")).parse().unwrap()
+        };
+        assert_eq!(said("count", ""), histogram.sample_count as f64);
+        assert_eq!(said("sum", ""), histogram.sample_sum);
+        assert_eq!(said("bucket", "le=\"+Inf\","), histogram.sample_count as f64);
+        for (bound, bucket) in [("0.00001", 0), ("0.01", 9), ("50.0", 20)] {
+            let bucket = &histogram.bucket[bucket];
+            assert_eq!(bucket.upper_bound, bound.parse::<f64>().unwrap());
+            assert_eq!(said("bucket", &format!("le=\"{bound}\",")), bucket.cumulative_count as f64);
+        }
+        values += histogram.sample_count;
+    }
+    assert_eq!(values, 5);
+    running.stop().await;
 }

@@ -34,6 +34,7 @@
 //! nanoseconds more a record, unless recorded through [`LocalHistogram`].
 
 mod buckets;
+mod exponential;
 mod snapshot;
 
 #[cfg(all(test, any(loom, shuttle)))]
@@ -47,6 +48,7 @@ use crate::counter::cells::{self, Cells, Kind, Member, Mistake, Registry};
 use crate::counter::thread;
 use crate::primitive::Arc;
 
+pub use self::exponential::Exponential;
 pub use self::snapshot::Snapshot;
 
 /// Bits of precision of [`Histogram::new`]: quantiles are at most 1/32 too high.

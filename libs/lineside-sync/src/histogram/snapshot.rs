@@ -18,7 +18,7 @@ impl<const PRECISION: u32> Snapshot<PRECISION> {
         Self { cells }
     }
 
-    fn buckets(&self) -> &[u64] {
+    pub(super) fn buckets(&self) -> &[u64] {
         &self.cells[HEAD..]
     }
 

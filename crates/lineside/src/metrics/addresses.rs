@@ -1,0 +1,121 @@
+//! Which addresses are timed together: a dozen families, however many addresses and ids there are.
+
+/// A family of addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Addresses {
+    /// Last good bytes.
+    Proxy,
+    /// Last good schedules.
+    Gtfs,
+    /// GTFS-Realtime as it goes out again.
+    GtfsRt,
+    /// GeoJSON, the map's own files among it.
+    GeoJson,
+    /// Streams: until the connection is handed on.
+    Events,
+    /// WebSockets: until the connection is handed on.
+    WebSocket,
+    /// The API.
+    Api,
+    /// The server API.
+    ServerApi,
+    /// Health and figures.
+    Health,
+    /// What people see, and its files.
+    Pages,
+    /// Where nothing is.
+    Nowhere,
+}
+
+/// How the addresses of a family begin. The first that fits counts, so what is longer stands before.
+const BEGINNINGS: &[(&str, Addresses)] = &[
+    ("/proxy/", Addresses::Proxy),
+    ("/resource/", Addresses::Proxy),
+    ("/gtfs/", Addresses::Gtfs),
+    ("/gtfs-rt/", Addresses::GtfsRt),
+    ("/geojson/", Addresses::GeoJson),
+    ("/map/", Addresses::GeoJson),
+    ("/events", Addresses::Events),
+    ("/connection/", Addresses::WebSocket),
+    ("/api/v1/", Addresses::Api),
+    ("/api/", Addresses::ServerApi),
+    ("/healthz", Addresses::Health),
+    ("/readyz", Addresses::Health),
+    ("/metrics", Addresses::Health),
+    ("/", Addresses::Pages),
+];
+
+impl Addresses {
+    /// All, in the order of their numbers.
+    pub(crate) const ALL: [Self; 11] = [
+        Self::Proxy,
+        Self::Gtfs,
+        Self::GtfsRt,
+        Self::GeoJson,
+        Self::Events,
+        Self::WebSocket,
+        Self::Api,
+        Self::ServerApi,
+        Self::Health,
+        Self::Pages,
+        Self::Nowhere,
+    ];
+
+    /// The family of a template such as `/proxy/{feed}`; none means that no template fitted the request.
+    pub(crate) fn of(template: Option<&str>) -> Self {
+        let Some(template) = template else { return Self::Nowhere };
+        let fits = |(beginning, _): &&(&str, Self)| template.starts_with(beginning);
+        BEGINNINGS.iter().find(fits).map_or(Self::Nowhere, |(_, family)| *family)
+    }
+
+    /// One word for it.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Proxy => "proxy",
+            Self::Gtfs => "gtfs",
+            Self::GtfsRt => "gtfs_rt",
+            Self::GeoJson => "geojson",
+            Self::Events => "events",
+            Self::WebSocket => "websocket",
+            Self::Api => "api",
+            Self::ServerApi => "server_api",
+            Self::Health => "health",
+            Self::Pages => "pages",
+            Self::Nowhere => "nowhere",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_address_has_its_family() {
+        for (template, family) in [
+            (Some("/proxy/{feed}"), "proxy"),
+            (Some("/resource/{feed}"), "proxy"),
+            (Some("/gtfs/{file}"), "gtfs"),
+            (Some("/gtfs-rt/{file}"), "gtfs_rt"),
+            (Some("/geojson/{feed}/{file}"), "geojson"),
+            (Some("/map/base-map.geojson"), "geojson"),
+            (Some("/map"), "pages"),
+            (Some("/events"), "events"),
+            (Some("/connection/websocket"), "websocket"),
+            (Some("/api/v1/feeds"), "api"),
+            (Some("/api/publish"), "server_api"),
+            (Some("/metrics"), "health"),
+            (Some("/"), "pages"),
+            (None, "nowhere"),
+        ] {
+            assert_eq!(Addresses::of(template).name(), family, "{template:?}");
+        }
+    }
+
+    #[test]
+    fn families_are_numbered_as_they_stand() {
+        for (number, family) in Addresses::ALL.into_iter().enumerate() {
+            assert_eq!(family as usize, number);
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! In which form a scraper takes the figures.
+
+use http::{HeaderMap, header};
+
+/// The media type of the delimited messages; what must stand behind it is in [`PARAMETERS`].
+const MESSAGES: &str = "application/vnd.google.protobuf";
+const PARAMETERS: [(&str, &str); 2] =
+    [("proto", "io.prometheus.client.MetricFamily"), ("encoding", "delimited")];
+
+/// How the figures are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// OpenMetrics text, with classic histograms.
+    Text,
+    /// Prometheus's own messages, with native histograms beside the classic ones.
+    Messages,
+}
+
+impl Form {
+    /// What `Content-Type` says of it.
+    pub(crate) const fn content_type(self) -> &'static str {
+        match self {
+            Self::Text => "application/openmetrics-text; version=1.0.0; charset=utf-8",
+            Self::Messages => {
+                "application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited"
+            }
+        }
+    }
+
+    /// The messages where a scraper names them and likes no text better, else the text.
+    pub(crate) fn accepted(headers: &HeaderMap) -> Self {
+        let (mut text, mut messages) = (0.0, 0.0);
+        for value in headers.get_all(header::ACCEPT) {
+            for range in value.to_str().unwrap_or_default().split(',').map(Range::parse) {
+                let weight = if range.is_messages() { &mut messages } else { &mut text };
+                *weight = range.weight.max(*weight);
+            }
+        }
+        if messages > 0.0 && messages >= text { Self::Messages } else { Self::Text }
+    }
+}
+
+/// One item of `Accept` (RFC 9110 §12.5.1).
+struct Range<'a> {
+    kind: &'a str,
+    parameters: Vec<(&'a str, &'a str)>,
+    weight: f32,
+}
+
+impl<'a> Range<'a> {
+    fn parse(item: &'a str) -> Self {
+        let mut parts = item.split(';').map(str::trim);
+        let kind = parts.next().unwrap_or_default();
+        let mut range = Self { kind, parameters: Vec::new(), weight: 1.0 };
+        for (name, value) in parts.filter_map(|part| part.split_once('=')) {
+            if name.eq_ignore_ascii_case("q") {
+                range.weight = value.parse().unwrap_or(0.0_f32).clamp(0.0, 1.0);
+            } else {
+                range.parameters.push((name, value.trim_matches('"')));
+            }
+        }
+        range
+    }
+
+    fn is_messages(&self) -> bool {
+        self.kind.eq_ignore_ascii_case(MESSAGES)
+            && PARAMETERS.iter().all(|wanted| self.parameters.contains(wanted))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    fn check(accept: Option<&str>, expect: Form) {
+        let mut headers = HeaderMap::new();
+        if let Some(accept) = accept {
+            headers.insert(header::ACCEPT, HeaderValue::from_str(accept).unwrap());
+        }
+        assert_eq!(Form::accepted(&headers), expect, "{accept:?}");
+    }
+
+    #[test]
+    fn messages_go_to_who_asks_for_them_first() {
+        let messages = Form::Messages.content_type();
+        check(Some(messages), Form::Messages);
+        let prometheus = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited;q=0.6,\
+             application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5,text/plain;version=0.0.4;q=0.3,*/*;q=0.2";
+        check(Some(prometheus), Form::Messages);
+        check(Some(&format!("text/plain;q=0.5, {messages};q=0.5")), Form::Messages);
+    }
+
+    #[test]
+    fn everybody_else_gets_text() {
+        let messages = Form::Messages.content_type();
+        check(None, Form::Text);
+        check(Some("*/*"), Form::Text);
+        check(Some("application/openmetrics-text;version=1.0.0,*/*;q=0.1"), Form::Text);
+        check(Some(&format!("{messages};q=0")), Form::Text);
+        check(Some(&format!("{messages};q=none")), Form::Text);
+        check(Some(&format!("{messages};q=0.4, text/plain;q=0.5")), Form::Text);
+        check(
+            Some(
+                "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=text",
+            ),
+            Form::Text,
+        );
+        check(Some("application/vnd.google.protobuf"), Form::Text);
+        check(Some(";;q=,=,"), Form::Text);
+    }
+}
