@@ -6,6 +6,7 @@ use lineside_formats::Format;
 use smol_str::SmolStr;
 
 use crate::{
+    budget::Rate,
     limits::{BODY_BYTES_MAX_DEFAULT, FEED_ID_CHARS_MAX},
     source::{Location, Secret},
 };
@@ -97,6 +98,13 @@ pub struct FeedConfig {
     pub query: Vec<(String, Secret)>,
     /// How often it is polled; by its format where absent.
     pub poll: Option<Duration>,
+    /// How long a reply is taken as fresh in any case: the feed is not asked sooner, whatever `poll` and its producer
+    /// say.
+    pub ttl: Option<Duration>,
+    /// How often its producer may be asked, by all feeds of the same host and credential together.
+    pub rate: Option<Rate>,
+    /// Whether its host is never asked twice at a time, by whatever feeds.
+    pub serial: bool,
     /// How long connecting and the first byte may take, and each further piece.
     pub timeout: Duration,
     /// Largest body, also once inflated.
@@ -124,6 +132,9 @@ impl FeedConfig {
             headers: Vec::new(),
             query: Vec::new(),
             poll: None,
+            ttl: None,
+            rate: None,
+            serial: false,
             timeout: Duration::from_secs(15),
             max_bytes: BODY_BYTES_MAX_DEFAULT,
             max_age: None,

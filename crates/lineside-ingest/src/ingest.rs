@@ -17,6 +17,7 @@ use tokio::sync::Semaphore;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
+    budget::Budgets,
     channels::Channels,
     config::{FeedConfig, FeedId},
     feed::Feed,
@@ -25,6 +26,7 @@ use crate::{
     limits::{LOADS_AT_ONCE, READY_AFTER, SEARCH_LIMIT_MAX},
     network::{Network, NetworkQueue, NetworkWriter, run},
     poll::{Poller, Shared},
+    schedule::Spread,
     search::{CatalogHit, StopHit, StopQuery, catalog, stops},
     stages::{Stage, StageTimes},
 };
@@ -94,6 +96,8 @@ impl Ingest {
             client: client(&client_name),
             clock: Arc::clone(&clock),
             loads: Arc::new(Semaphore::new(LOADS_AT_ONCE)),
+            budgets: Arc::new(Budgets::new(configs.iter().map(|config| &**config))),
+            spread: Arc::new(Spread::new(configs.iter().map(|config| &**config), &mut rng)),
         };
         let mut started: HashMap<FeedId, Arc<Feed>> = HashMap::new();
         let mut begun = Vec::new();

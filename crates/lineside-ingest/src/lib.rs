@@ -14,6 +14,7 @@
 //! [`Problem`](lineside_formats::Problem), never the end of a feed, and a bad body leaves the last good one in place.
 //! Time and chance are handed in.
 
+mod budget;
 mod change;
 mod channels;
 mod config;
@@ -33,12 +34,14 @@ mod normalize;
 mod poll;
 mod publish;
 mod record;
+mod schedule;
 mod search;
 mod snapshot;
 mod source;
 mod stages;
 mod status;
 
+pub use budget::{BadRate, Rate};
 pub use change::{Change, Why};
 pub use channels::Channels;
 pub use config::{BadFeedId, FeedConfig, FeedId};

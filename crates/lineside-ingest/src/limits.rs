@@ -20,6 +20,18 @@ pub(crate) const REPLAY_FILES_MAX: usize = 100_000;
 pub(crate) const PROBE_BYTES: usize = 4096;
 /// A feed in trouble is polled at least this often.
 pub(crate) const BACKOFF_MAX: Duration = Duration::from_secs(5 * 60);
+/// A producer that calls a reply fresh for long is obeyed for this many polls,
+pub(crate) const FRESH_POLLS_MAX: u32 = 10;
+/// and no longer than this, unless the operator polls still more rarely.
+pub(crate) const FRESH_TIME_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+/// `Retry-After` is obeyed for as long, and up to this time however short the polls are.
+pub(crate) const RETRY_AFTER_LEAST_MAX: Duration = Duration::from_secs(60 * 60);
+/// At a start the feeds of one host are asked this far apart, or closer if they would not fit into an interval.
+pub(crate) const START_GAP_OF_HOST: Duration = Duration::from_millis(250);
+/// At a start all feeds together are asked this far apart.
+pub(crate) const START_GAP: Duration = Duration::from_millis(2);
+/// Requests of one rate; as many times are remembered.
+pub const RATE_COUNT_MAX: u32 = 1_000;
 /// Nothing is polled more often than this.
 pub(crate) const POLL_MIN: Duration = Duration::from_millis(50);
 /// Polls that may wait for a network's writer; a feed task waits for its answer, so one per feed is the use.

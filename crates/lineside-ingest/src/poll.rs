@@ -10,13 +10,15 @@ use tokio::sync::{Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    budget::{Booking, Budgets, Place, Turn},
     dataset::Dataset,
     feed::Feed,
     fetch::{Body, Failure, FailureCode, Fetched, Fetcher, HttpClient},
-    limits::{BACKOFF_MAX, POLL_MIN},
+    limits::POLL_MIN,
     network::{Input, NetworkQueue},
     normalize::seconds,
     record::FeedRecord,
+    schedule::{Asked, Spread},
     snapshot::{Snapshot, default_file_name, media_type},
     stages::Stage,
     status::{FeedStatus, Rules},
@@ -24,12 +26,6 @@ use crate::{
 
 /// How often a waiting feed looks whether its data have become old.
 const JUDGE_INTERVAL: Duration = Duration::from_secs(1);
-/// A feed in trouble is asked again after this time at first, if its polls are rarer.
-const RETRY_FIRST: Duration = Duration::from_secs(15);
-/// Its waits grow to this many times the first one.
-const RETRY_GROWTH_MAX: u32 = 8;
-/// How much a wait may differ from the interval, so that feeds of one producer spread out.
-const JITTER: f64 = 0.05;
 
 /// One feed's polling.
 #[derive(Debug)]
@@ -41,6 +37,10 @@ pub(crate) struct Poller {
     queue: NetworkQueue,
     clock: Arc<dyn Clock>,
     rng: fastrand::Rng,
+    /// Where its requests are counted.
+    place: Place,
+    /// The next of them.
+    next: Booking,
     rules: Rules,
     /// How many schedules may be decoded at once.
     loads: Arc<Semaphore>,
@@ -54,6 +54,8 @@ pub(crate) struct Shared {
     pub(crate) client: HttpClient,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) loads: Arc<Semaphore>,
+    pub(crate) spread: Arc<Spread>,
+    pub(crate) budgets: Arc<Budgets>,
 }
 
 impl Poller {
@@ -65,13 +67,17 @@ impl Poller {
         seed: u64,
     ) -> Poller {
         let config = feed.shared_config();
+        let place = shared.budgets.place(config, config.url.host().as_deref());
+        let now = shared.clock.monotonic();
         Poller {
-            fetcher: Fetcher::new(config, &shared.client, &shared.clock),
+            fetcher: Fetcher::new(config, &shared.client, &shared.clock, &shared.budgets),
             rules: Rules { late_after: config.late_after, max_age: config.max_age },
             status: FeedStatus::clone(&feed.status()),
             clock: Arc::clone(&shared.clock),
             loads: Arc::clone(&shared.loads),
             rng: fastrand::Rng::with_seed(seed),
+            next: place.book(now + shared.spread.of(&config.id), now),
+            place,
             // What was taken back because it was too old comes again with the same bytes.
             expired: feed.is_empty_message(),
             number,
@@ -91,26 +97,56 @@ impl Poller {
 
     async fn poll_for_ever(&mut self) {
         loop {
-            self.poll().await;
+            self.rest().await;
+            let turn = self.take_turn().await;
+            self.poll(turn).await;
             self.feed.set_tried();
-            let wait = self.wait();
-            self.status.next_poll = Some(self.clock.wall() + wait);
-            self.feed.set_status(self.status.clone());
-            let until = self.clock.monotonic() + wait;
-            while self.clock.monotonic() < until {
-                let look = (self.clock.monotonic() + JUDGE_INTERVAL).min(until);
-                self.clock.sleep_until(look).await;
-                self.judge().await;
+            let (wait, now) = (self.wait(), self.clock.monotonic());
+            self.next = self.place.book(now + wait, now);
+        }
+    }
+
+    /// Says when the next poll is, and waits for it.
+    async fn rest(&mut self) {
+        let until = self.next.at();
+        let left = until.saturating_sub(self.clock.monotonic());
+        self.status.next_poll = Some(self.clock.wall() + left);
+        self.feed.set_status(self.status.clone());
+        while self.clock.monotonic() < until {
+            let look = (self.clock.monotonic() + JUDGE_INTERVAL).min(until);
+            self.clock.sleep_until(look).await;
+            self.look().await;
+        }
+    }
+
+    /// Takes the turn whose time has come; others may still be at it.
+    async fn take_turn(&mut self) -> Turn {
+        let next = std::mem::take(&mut self.next);
+        let mut turn = std::pin::pin!(next.turn(Arc::clone(&self.clock)));
+        loop {
+            let look = self.clock.sleep(JUDGE_INTERVAL);
+            tokio::select! {
+                biased;
+                turn = &mut turn => return turn,
+                () = look => {}
             }
+            self.look().await;
+        }
+    }
+
+    /// Sees how the feed is doing while it waits; before its first poll there is nothing to say of it.
+    async fn look(&mut self) {
+        if self.feed.was_tried() {
+            self.judge().await;
         }
     }
 
     /// Asks the source once.
-    async fn poll(&mut self) {
+    async fn poll(&mut self, turn: Turn) {
         self.status.last_attempt = Some(self.clock.wall());
         let network = self.feed.network();
         let began = network.begin();
-        let fetched = self.fetcher.fetch().await;
+        let fetched = self.fetcher.fetch(turn).await;
         network.finish(Stage::Fetch, began);
         if let Some(replay) = self.fetcher.replay_clock() {
             network.follow(replay);
@@ -317,16 +353,14 @@ impl Poller {
         if let Some(due) = self.fetcher.due_in() {
             return due.max(POLL_MIN);
         }
-        let interval = self.feed.config().poll_interval(self.status.format).max(POLL_MIN);
-        let wait = match self.status.failures_in_a_row {
-            0 => interval,
-            n => {
-                let first = interval.min(RETRY_FIRST);
-                let most = interval.max(first * RETRY_GROWTH_MAX).min(BACKOFF_MAX.max(first));
-                first.saturating_mul(1_u32.checked_shl(n - 1).unwrap_or(u32::MAX)).min(most)
-            }
+        let config = self.feed.config();
+        let asked = Asked {
+            interval: config.poll_interval(self.status.format),
+            ttl: config.ttl.unwrap_or_default(),
+            failures_in_a_row: self.status.failures_in_a_row,
+            advice: self.fetcher.advice(),
         };
-        wait.mul_f64(1.0 + JITTER * (self.rng.f64() * 2.0 - 1.0))
+        asked.wait(&mut self.rng)
     }
 }
 

@@ -27,8 +27,6 @@ use crate::metrics::Metrics;
 use crate::patience::within;
 use crate::shutdown::Shutdown;
 
-/// How a producer's log knows us.
-const CLIENT_NAME: &str = concat!("lineside/", env!("CARGO_PKG_VERSION"));
 /// How often lingering rooms, old log entries and old compressed replies are looked for.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 /// How often subscribers are told who came and went meanwhile.
@@ -93,7 +91,7 @@ pub async fn start(start: Start) -> anyhow::Result<Running> {
         clock: Arc::clone(&clock),
         seed,
         hub: hub_config(&config),
-        client_name: CLIENT_NAME.to_owned(),
+        client_name: config.server.client_name.clone(),
     };
     let ingest = start_ingest(options, keeps.clone()).await?;
     let gate = Arc::new(Gate::new(config.token.as_ref(), ingest.hub(), &clock));

@@ -15,21 +15,31 @@ use reqwest::{
 };
 use url::Url;
 
-use super::{Body, Failure, FailureCode, Fetched, failure::root_cause, inflate::Collector};
+use super::{
+    Body, Failure, FailureCode, Fetched, advice::advice, failure::root_cause, inflate::Collector,
+};
 use crate::{
+    budget::{Budgets, Turn},
     config::SharedConfig,
     limits::{CONNECT_TIME_MAX, FETCH_TIME_MAX, REDIRECTS_MAX},
+    schedule::Advice,
+    source::host_of,
 };
 
 /// The client that all feeds share, or why there is none (for example no trusted certificates on this machine).
 pub(crate) type HttpClient = Result<reqwest::Client, Arc<str>>;
 
+/// How Entur's and other services want to be told who asks.
+const CLIENT_NAME: HeaderName = HeaderName::from_static("et-client-name");
+
 /// Builds the client; `name` tells producers who asks.
 pub(crate) fn client(name: &str) -> HttpClient {
     let usual = HeaderValue::from_static(concat!("lineside/", env!("CARGO_PKG_VERSION")));
     let named = HeaderValue::from_str(name).ok().filter(|_| !name.is_empty());
+    let name = named.unwrap_or(usual);
     reqwest::Client::builder()
-        .user_agent(named.unwrap_or(usual))
+        .user_agent(name.clone())
+        .default_headers(HeaderMap::from_iter([(CLIENT_NAME, name)]))
         .redirect(Policy::none())
         .connect_timeout(CONNECT_TIME_MAX)
         .dns_resolver(Arc::new(Resolver))
@@ -63,8 +73,11 @@ pub(crate) struct HttpFetcher {
     config: SharedConfig,
     client: HttpClient,
     clock: Arc<dyn Clock>,
+    budgets: Arc<Budgets>,
     etag: Option<HeaderValue>,
     last_modified: Option<HeaderValue>,
+    /// What the last reply said about the next request.
+    advice: Advice,
 }
 
 impl HttpFetcher {
@@ -73,13 +86,20 @@ impl HttpFetcher {
         config: SharedConfig,
         client: HttpClient,
         clock: Arc<dyn Clock>,
+        budgets: Arc<Budgets>,
     ) -> HttpFetcher {
         let mut url = url;
         if !config.query.is_empty() {
             let secrets = config.query.iter().map(|(name, value)| (name.as_str(), value.reveal()));
             url.query_pairs_mut().extend_pairs(secrets);
         }
-        HttpFetcher { url, config, client, clock, etag: None, last_modified: None }
+        let advice = Advice::default();
+        let (etag, last_modified) = (None, None);
+        HttpFetcher { url, config, client, clock, budgets, etag, last_modified, advice }
+    }
+
+    pub(super) fn advice(&self) -> Advice {
+        self.advice
     }
 
     pub(super) fn forget(&mut self) {
@@ -87,10 +107,11 @@ impl HttpFetcher {
         self.last_modified = None;
     }
 
-    pub(super) async fn fetch(&mut self) -> Result<Fetched, Failure> {
+    pub(super) async fn fetch(&mut self, turn: Turn) -> Result<Fetched, Failure> {
+        self.advice = Advice::default();
         let started = self.clock.monotonic();
         let whole = self.clock.sleep_until(started + FETCH_TIME_MAX);
-        let fetch = self.fetch_once();
+        let fetch = self.fetch_once(turn);
         tokio::select! {
             biased;
             result = fetch => result,
@@ -98,9 +119,11 @@ impl HttpFetcher {
         }
     }
 
-    async fn fetch_once(&mut self) -> Result<Fetched, Failure> {
-        let response = self.send().await?;
+    async fn fetch_once(&mut self, turn: Turn) -> Result<Fetched, Failure> {
+        // The turn ends with the last byte of the reply.
+        let (response, _turn) = self.send(turn).await?;
         let status = response.status();
+        self.advice = advice(status, response.headers(), self.clock.wall());
         if status == StatusCode::NOT_MODIFIED
             && (self.etag.is_some() || self.last_modified.is_some())
         {
@@ -128,24 +151,36 @@ impl HttpFetcher {
     }
 
     /// Sends the request, following redirects, until an answer begins.
-    async fn send(&self) -> Result<Response, Failure> {
+    async fn send(&self, turn: Turn) -> Result<(Response, Turn), Failure> {
+        let mut turn = turn;
         let mut url = self.url.clone();
         for _ in 0..=REDIRECTS_MAX {
             let response = self.send_to(&url).await?;
             let location = response.headers().get(header::LOCATION);
             let next = match location.and_then(|location| location.to_str().ok()) {
                 Some(location) if is_redirect(response.status()) => url.join(location).ok(),
-                _ => return Ok(response),
+                _ => return Ok((response, turn)),
             };
             match next {
                 Some(next) if matches!(next.scheme(), "http" | "https") => url = next,
-                _ => return Ok(response),
+                _ => return Ok((response, turn)),
             }
+            // Whoever is led to may be asked by others at this moment, so the turn here ends first.
+            drop((response, turn));
+            turn = self.turn_at(&url).await;
         }
         Err(Failure::new(
             FailureCode::Http(StatusCode::FOUND.as_u16()),
             format!("more than {REDIRECTS_MAX} redirects"),
         ))
+    }
+
+    async fn turn_at(&self, url: &Url) -> Turn {
+        let place = self.budgets.place(&self.config, host_of(url).as_deref());
+        let now = self.clock.monotonic();
+        let booking = place.book(now, now);
+        self.clock.sleep_until(booking.at()).await;
+        booking.turn(Arc::clone(&self.clock)).await
     }
 
     async fn send_to(&self, url: &Url) -> Result<Response, Failure> {
@@ -259,11 +294,11 @@ fn known_cause(error: &(dyn Error + 'static)) -> Option<Failure> {
     wrapped.or_else(|| error.source().and_then(known_cause))
 }
 
-fn text(headers: &HeaderMap, name: HeaderName) -> Option<String> {
+pub(super) fn text(headers: &HeaderMap, name: HeaderName) -> Option<String> {
     headers.get(name)?.to_str().ok().map(str::to_owned)
 }
 
-fn parse_date(text: &str) -> Option<UnixMillis> {
+pub(super) fn parse_date(text: &str) -> Option<UnixMillis> {
     let time = httpdate::parse_http_date(text).ok()?;
     let since = time.duration_since(std::time::UNIX_EPOCH).ok()?;
     i64::try_from(since.as_millis()).ok().map(UnixMillis)

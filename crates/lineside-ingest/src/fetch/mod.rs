@@ -3,6 +3,7 @@
 //! A fetcher knows how to ask politely (conditional requests, one client for all) and how to give up (size, time); it
 //! does not know what the bytes mean, nor when to ask again.
 
+mod advice;
 mod failure;
 mod file;
 mod folder;
@@ -22,7 +23,12 @@ pub(crate) use http::{HttpClient, client};
 pub use probe::probe;
 pub(crate) use replay::ReplayClock;
 
-use crate::{config::SharedConfig, source::Location};
+use crate::{
+    budget::{Budgets, Turn},
+    config::SharedConfig,
+    schedule::Advice,
+    source::Location,
+};
 
 /// What a fetch brought.
 #[derive(Debug)]
@@ -56,6 +62,7 @@ impl Fetcher {
         config: &SharedConfig,
         client: &HttpClient,
         clock: &Arc<dyn Clock>,
+        budgets: &Arc<Budgets>,
     ) -> Fetcher {
         let max = config.max_bytes;
         match &config.url {
@@ -64,6 +71,7 @@ impl Fetcher {
                 Arc::clone(config),
                 client.clone(),
                 Arc::clone(clock),
+                Arc::clone(budgets),
             ))),
             Location::File(path) => Fetcher::File(file::FileFetcher::new(path.clone(), max)),
             Location::Folder(path) => {
@@ -78,10 +86,10 @@ impl Fetcher {
         }
     }
 
-    /// Asks the source once. A failure leaves the fetcher as it was.
-    pub(crate) async fn fetch(&mut self) -> Result<Fetched, Failure> {
+    /// Asks the source once, in the `turn` that the feed has with it. A failure leaves the fetcher as it was.
+    pub(crate) async fn fetch(&mut self, turn: Turn) -> Result<Fetched, Failure> {
         match self {
-            Fetcher::Http(fetcher) => fetcher.fetch().await,
+            Fetcher::Http(fetcher) => fetcher.fetch(turn).await,
             Fetcher::File(fetcher) => fetcher.fetch().await,
             Fetcher::Folder(fetcher) => fetcher.fetch().await,
             Fetcher::Replay(fetcher) => fetcher.fetch().await,
@@ -103,6 +111,14 @@ impl Fetcher {
         match self {
             Fetcher::Replay(fetcher) => fetcher.due_in(),
             _ => None,
+        }
+    }
+
+    /// What the source said, in its last reply, about the next request.
+    pub(crate) fn advice(&self) -> Advice {
+        match self {
+            Fetcher::Http(fetcher) => fetcher.advice(),
+            _ => Advice::default(),
         }
     }
 

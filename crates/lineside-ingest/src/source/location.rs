@@ -89,6 +89,17 @@ impl Location {
         !matches!(self, Location::Http(_))
     }
 
+    /// The host that is asked, with its port unless that is the usual one; `None` for what lies on this machine's disk.
+    pub fn host(&self) -> Option<String> {
+        let Location::Http(url) = self else { return None };
+        host_of(url)
+    }
+
+    /// Whether the value of a parameter of that name is a key that is not to be shown.
+    pub(crate) fn is_secret_parameter(name: &str) -> bool {
+        SECRET_PARAMETERS.contains(&name.to_ascii_lowercase().as_str())
+    }
+
     /// The last segment of the address, as a file name for downloads.
     pub fn file_name(&self) -> Option<&str> {
         match self {
@@ -97,6 +108,12 @@ impl Location {
             Location::Replay { .. } => None,
         }
     }
+}
+
+/// The host of an address, with its port unless that is the usual one: `http` and `https` are the same machine.
+pub(crate) fn host_of(url: &Url) -> Option<String> {
+    let host = url.host_str()?;
+    Some(url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")))
 }
 
 fn parse_replay(rest: &str) -> Result<Location, BadLocation> {
@@ -157,7 +174,7 @@ fn shown(url: &Url) -> Url {
         let pairs: Vec<(String, String)> = url
             .query_pairs()
             .map(|(name, value)| {
-                let secret = SECRET_PARAMETERS.contains(&name.to_ascii_lowercase().as_str());
+                let secret = Location::is_secret_parameter(&name);
                 (name.into_owned(), if secret { "***".into() } else { value.into_owned() })
             })
             .collect();

@@ -3,5 +3,6 @@
 mod location;
 mod secret;
 
+pub(crate) use location::host_of;
 pub use location::{BadLocation, Location};
 pub use secret::Secret;

@@ -45,6 +45,7 @@ pub(super) struct ServerTable {
     pub(super) trusted_proxies: Vec<Spanned<String>>,
     pub(super) data_dir: Option<String>,
     pub(super) drain: Option<Spanned<DurationText>>,
+    pub(super) client_name: Option<Spanned<String>>,
     pub(super) tls: Option<TlsTable>,
 }
 
@@ -136,6 +137,10 @@ pub(super) struct FeedTable {
     #[serde(default)]
     pub(super) query: BTreeMap<Spanned<String>, SecretText>,
     pub(super) poll: Option<Spanned<DurationText>>,
+    pub(super) ttl: Option<Spanned<DurationText>>,
+    pub(super) rate: Option<Spanned<String>>,
+    #[serde(default)]
+    pub(super) serial: bool,
     pub(super) timeout: Option<Spanned<DurationText>>,
     pub(super) max_bytes: Option<Spanned<SizeText>>,
     pub(super) max_age: Option<Spanned<DurationText>>,
@@ -160,6 +165,9 @@ impl FeedTable {
             headers: BTreeMap::new(),
             query: BTreeMap::new(),
             poll: None,
+            ttl: None,
+            rate: None,
+            serial: false,
             timeout: None,
             max_bytes: None,
             max_age: None,
@@ -413,7 +421,7 @@ mod tests {
         check_refused(
             "\n[server]\nlisen = \"127.0.0.1:1\"\n",
             "lineside.toml line 3, server.lisen: unknown field `lisen`, expected one of `listen`, \
-             `public_url`, `trusted_proxies`, `data_dir`, `drain`, `tls`",
+             `public_url`, `trusted_proxies`, `data_dir`, `drain`, `client_name`, `tls`",
         );
         check_refused(
             "[map]\ntiles = \"x\"",
@@ -502,7 +510,8 @@ mod tests {
                  size, such as 65536, \"256KiB\" or \"64MiB\"",
                 "lineside.toml line 10, feed[1].pol: unknown field `pol`, expected one of `id`, \
                  `url`, `format`, `name`, `publisher`, `licence`, `theme`, `static`, `headers`, \
-                 `query`, `poll`, `timeout`, `max_bytes`, `max_age`, `late_after`",
+                 `query`, `poll`, `ttl`, `rate`, `serial`, `timeout`, \
+                 `max_bytes`, `max_age`, `late_after`",
                 &format!(
                     "lineside.toml line 9, feed[1].timeout: invalid type: integer `3`, {duration}"
                 ),

@@ -8,6 +8,7 @@
 mod error;
 mod feed_argument;
 mod file;
+mod manners;
 mod only_schedule;
 mod proxy_yaml;
 mod resolve;
@@ -32,6 +33,9 @@ const LISTEN_DEFAULT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr
 
 /// How long a stopping server takes to let go of its sessions, unless configured.
 const DRAIN_DEFAULT: Duration = Duration::from_secs(3);
+
+/// Who asks producers, unless configured.
+const CLIENT_NAME_DEFAULT: &str = concat!("lineside/", env!("CARGO_PKG_VERSION"));
 
 /// Connections open at once, unless configured: below the usual 20,000 file descriptors.
 const CONNECTIONS_DEFAULT: usize = 16_384;
@@ -79,6 +83,8 @@ pub struct Server {
     pub data_dir: Option<PathBuf>,
     /// How long a stopping server takes to let go of its sessions, at most 4 s.
     pub drain: Duration,
+    /// What producers see as `User-Agent` and `ET-Client-Name`.
+    pub client_name: String,
     /// What connections are encrypted with; without it they are not.
     pub tls: Option<Tls>,
 }
@@ -205,6 +211,7 @@ impl Default for Config {
                 trusted_proxies: Vec::new(),
                 data_dir: None,
                 drain: DRAIN_DEFAULT,
+                client_name: CLIENT_NAME_DEFAULT.to_owned(),
                 tls: None,
             },
             limits: Limits {

@@ -99,6 +99,7 @@ impl<'a> Checker<'a> {
             trusted_proxies: self.proxies(&table.trusted_proxies),
             data_dir: table.data_dir.map(|folder| self.base.join(folder)),
             drain: self.duration("server.drain", table.drain, DRAIN).unwrap_or(defaults.drain),
+            client_name: self.client_name(table.client_name).unwrap_or(defaults.client_name),
             tls: table
                 .tls
                 .map(|tls| Tls { cert: self.base.join(tls.cert), key: self.base.join(tls.key) }),
@@ -278,6 +279,8 @@ impl<'a> Checker<'a> {
         let headers = self.headers(&format!("{key}.headers"), table.headers);
         let query = self.secrets(&format!("{key}.query"), table.query);
         let poll = self.duration(&format!("{key}.poll"), table.poll, POLL);
+        let ttl = self.duration(&format!("{key}.ttl"), table.ttl, POLL);
+        let rate = self.rate(&format!("{key}.rate"), table.rate);
         let timeout = self.duration(&format!("{key}.timeout"), table.timeout, TIMEOUT);
         let max_bytes = self.size(&format!("{key}.max_bytes"), &table.max_bytes, BODY_BYTES);
         let max_age = self.duration(&format!("{key}.max_age"), table.max_age, AGE);
@@ -289,7 +292,8 @@ impl<'a> Checker<'a> {
         feed.static_feed = static_feed;
         (feed.name, feed.publisher, feed.licence, feed.theme) = (name, publisher, licence, theme);
         (feed.headers, feed.query) = (headers, query);
-        (feed.poll, feed.max_age) = (poll, max_age);
+        (feed.poll, feed.ttl, feed.max_age) = (poll, ttl, max_age);
+        (feed.rate, feed.serial) = (rate, table.serial);
         feed.timeout = timeout.unwrap_or(feed.timeout);
         feed.max_bytes = max_bytes.unwrap_or(feed.max_bytes);
         feed.late_after = late_after.unwrap_or(feed.late_after);

@@ -15,6 +15,7 @@ mod endurance;
 mod events;
 mod faults;
 mod load;
+mod manners;
 mod metrics;
 mod own_feeds;
 mod pages;

@@ -1,5 +1,6 @@
 //! What the tests of the whole share.
 
+pub(crate) mod asked;
 pub(crate) mod caller;
 pub(crate) mod events;
 pub(crate) mod http;
