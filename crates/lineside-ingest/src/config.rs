@@ -8,7 +8,7 @@ use smol_str::SmolStr;
 use crate::{
     budget::Rate,
     limits::{BODY_BYTES_MAX_DEFAULT, FEED_ID_CHARS_MAX},
-    source::{Location, Secret},
+    source::{Basic, Location, OAuth2, Secret},
 };
 
 /// The name of a feed in URLs, channels and metrics: 1 to 64 of `A-Z a-z 0-9 . _ -`.
@@ -96,6 +96,10 @@ pub struct FeedConfig {
     pub headers: Vec<(String, Secret)>,
     /// Parameters added to the address; the values are shown nowhere.
     pub query: Vec<(String, Secret)>,
+    /// The user and password of each request.
+    pub basic: Option<Basic>,
+    /// Where it gets a token for its requests.
+    pub oauth2: Option<OAuth2>,
     /// How often it is polled; by its format where absent.
     pub poll: Option<Duration>,
     /// How long a reply is taken as fresh in any case: the feed is not asked sooner, whatever `poll` and its producer
@@ -131,6 +135,8 @@ impl FeedConfig {
             static_feed: None,
             headers: Vec::new(),
             query: Vec::new(),
+            basic: None,
+            oauth2: None,
             poll: None,
             ttl: None,
             rate: None,

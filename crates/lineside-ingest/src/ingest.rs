@@ -21,7 +21,7 @@ use crate::{
     channels::Channels,
     config::{FeedConfig, FeedId},
     feed::Feed,
-    fetch::client,
+    fetch::Sources,
     kept::Kept,
     limits::{LOADS_AT_ONCE, READY_AFTER, SEARCH_LIMIT_MAX},
     network::{Network, NetworkQueue, NetworkWriter, run},
@@ -92,11 +92,11 @@ impl Ingest {
         let source = Arc::clone(&channels) as Arc<dyn StateSource>;
         let hub = Hub::new(hub, source, Arc::clone(&clock), rng.u64(..));
         let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
+        let budgets = Budgets::new(configs.iter().map(|config| &**config));
         let shared = Shared {
-            client: client(&client_name),
+            sources: Sources::new(&client_name, Arc::clone(&clock), Arc::new(budgets)),
             clock: Arc::clone(&clock),
             loads: Arc::new(Semaphore::new(LOADS_AT_ONCE)),
-            budgets: Arc::new(Budgets::new(configs.iter().map(|config| &**config))),
             spread: Arc::new(Spread::new(configs.iter().map(|config| &**config), &mut rng)),
         };
         let mut started: HashMap<FeedId, Arc<Feed>> = HashMap::new();

@@ -48,7 +48,7 @@ pub use config::{BadFeedId, FeedConfig, FeedId};
 pub use dataset::Dataset;
 pub use departures::departures;
 pub use feed::{Feed, Held};
-pub use fetch::{FailureCode, FetchFailure, probe};
+pub use fetch::{FailureCode, FetchFailure, Phase, probe};
 pub use geohash::{CELL_CHARS, Cell};
 pub use ingest::{Ingest, KeptNetworks, Options};
 pub use kept::{Kept, KeptError, KeptNetwork, KeptWriter};
@@ -56,6 +56,6 @@ pub use network::{Applied, BoundingBox, Continued, Network, NetworkState, Networ
 pub use record::{Body, DatasetRecord, Departure, DepartureStatus, FeedRecord, Join, Kind, Record};
 pub use search::{CatalogHit, CatalogHitKind, StopHit, StopQuery};
 pub use snapshot::Snapshot;
-pub use source::{BadLocation, Location, Secret};
+pub use source::{BadLocation, Basic, Location, OAuth2, Secret};
 pub use stages::Stage;
 pub use status::{FeedState, FeedStatus};

@@ -12,6 +12,20 @@ pub(crate) const REDIRECTS_MAX: usize = 5;
 pub(crate) const FETCH_TIME_MAX: Duration = Duration::from_secs(10 * 60);
 /// Connecting, with name lookup and TLS, ends here even where the feed's timeout is longer.
 pub(crate) const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
+/// Of a feed's timeout, connecting may take this part at most, so that what follows it has some.
+pub(crate) const CONNECT_SHARE: f64 = 0.8;
+/// Bytes at the head of a reply that are kept and shown with a failure.
+pub const REPLY_HEAD_BYTES: usize = 512;
+/// How long a refusal's body is waited for, of which only the head is wanted.
+pub(crate) const REPLY_HEAD_TIME_MAX: Duration = Duration::from_secs(2);
+/// Bytes of an answer that has a token in it.
+pub(crate) const TOKEN_BYTES_MAX: usize = 64 << 10;
+/// How long a token is good whose answer does not say so.
+pub(crate) const TOKEN_LIFE_USUAL: Duration = Duration::from_secs(5 * 60);
+/// A token is renewed at most this long before it expires.
+pub(crate) const TOKEN_RENEW_BEFORE_MAX: Duration = Duration::from_secs(60);
+/// Whoever gave no token is not asked again for this time, by whatever feeds.
+pub(crate) const TOKEN_RETRY: Duration = Duration::from_secs(5);
 /// Longest text of one failure that is kept and shown, in characters.
 pub(crate) const FAILURE_CHARS_MAX: usize = 300;
 /// Files of one folder of successive snapshots.

@@ -10,10 +10,10 @@ use tokio::sync::{Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    budget::{Booking, Budgets, Place, Turn},
+    budget::{Booking, Place, Turn},
     dataset::Dataset,
     feed::Feed,
-    fetch::{Body, Failure, FailureCode, Fetched, Fetcher, HttpClient},
+    fetch::{Body, Failure, FailureCode, Fetched, Fetcher, Sources},
     limits::POLL_MIN,
     network::{Input, NetworkQueue},
     normalize::seconds,
@@ -51,11 +51,10 @@ pub(crate) struct Poller {
 /// What all pollers share.
 #[derive(Clone, Debug)]
 pub(crate) struct Shared {
-    pub(crate) client: HttpClient,
+    pub(crate) sources: Sources,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) loads: Arc<Semaphore>,
     pub(crate) spread: Arc<Spread>,
-    pub(crate) budgets: Arc<Budgets>,
 }
 
 impl Poller {
@@ -67,10 +66,10 @@ impl Poller {
         seed: u64,
     ) -> Poller {
         let config = feed.shared_config();
-        let place = shared.budgets.place(config, config.url.host().as_deref());
+        let place = shared.sources.place_of(config);
         let now = shared.clock.monotonic();
         Poller {
-            fetcher: Fetcher::new(config, &shared.client, &shared.clock, &shared.budgets),
+            fetcher: Fetcher::new(config, &shared.sources),
             rules: Rules { late_after: config.late_after, max_age: config.max_age },
             status: FeedStatus::clone(&feed.status()),
             clock: Arc::clone(&shared.clock),
@@ -157,12 +156,14 @@ impl Poller {
                 Ok("not_modified")
             }
             Ok(Fetched::Body(body)) => {
+                let (bytes, status) = (body.bytes.clone(), body.status);
                 let taken = self.take(body).await;
-                if taken.is_err() {
+                taken.map_err(|failure| {
                     // A body that could not be used must not become "not modified" at the next poll.
                     self.fetcher.forget();
-                }
-                taken
+                    let head = self.fetcher.shown(&bytes);
+                    failure.of_reply(status, bytes.len() as u64, Some(head))
+                })
             }
             Err(failure) => Err(failure),
         };

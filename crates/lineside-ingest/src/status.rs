@@ -185,7 +185,7 @@ fn spoken(duration: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fetch::FailureCode;
+    use crate::fetch::{Failure, FailureCode};
 
     const RULES: Rules = Rules { late_after: Duration::from_secs(300), max_age: None };
 
@@ -201,8 +201,8 @@ mod tests {
 
     fn failed(mut status: FeedStatus, at: i64) -> FeedStatus {
         let at = UnixMillis::from_seconds(at);
-        let detail = "the answer was 500 Internal Server Error".to_owned();
-        status.last_error = Some(FetchFailure { code: FailureCode::Http(500), detail, at });
+        let detail = "the answer was 500 Internal Server Error";
+        status.last_error = Some(Failure::new(FailureCode::Http(500), detail).at(at));
         status
     }
 

@@ -23,6 +23,12 @@ fn marks(feed: &FeedConfig) -> Vec<(String, String)> {
     let query = feed.query.iter().map(|(name, value)| (format!("?{name}"), value));
     let mut marks: Vec<(String, String)> =
         headers.chain(query).map(|(name, value)| (name, value.reveal().to_owned())).collect();
+    if let Some(basic) = &feed.basic {
+        marks.push(("@".to_owned(), format!("{}:{}", basic.user, basic.password.reveal())));
+    }
+    if let Some(oauth2) = &feed.oauth2 {
+        marks.push((oauth2.token_url.to_string(), oauth2.client_id.clone()));
+    }
     if let Location::Http(url) = &feed.url {
         if !url.username().is_empty() || url.password().is_some() {
             marks.push((

@@ -52,6 +52,60 @@ impl fmt::Display for FailureCode {
     }
 }
 
+impl FailureCode {
+    /// Where such a failure happens, unless it is known better. What is read from a disk has no phases.
+    fn phase(self) -> Option<Phase> {
+        match self {
+            FailureCode::Dns => Some(Phase::Dns),
+            FailureCode::Connect => Some(Phase::Connect),
+            FailureCode::Tls => Some(Phase::Tls),
+            FailureCode::Http(_) | FailureCode::Timeout => Some(Phase::Wait),
+            FailureCode::Empty | FailureCode::Truncated | FailureCode::TooLarge => {
+                Some(Phase::Body)
+            }
+            FailureCode::Html | FailureCode::Decode => Some(Phase::Decode),
+            FailureCode::File => None,
+        }
+    }
+}
+
+/// How far a poll came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Phase {
+    /// Finding the host's address.
+    Dns,
+    /// Reaching the host; a handshake that takes too long is among it.
+    Connect,
+    /// Agreeing on encryption and trust.
+    Tls,
+    /// Waiting for the reply to begin; its status says what is wrong, or nothing came.
+    Wait,
+    /// Taking the body in.
+    Body,
+    /// Making sense of it.
+    Decode,
+}
+
+impl Phase {
+    /// The word for it, in messages and pages.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Phase::Dns => "dns",
+            Phase::Connect => "connect",
+            Phase::Tls => "tls",
+            Phase::Wait => "wait",
+            Phase::Body => "body",
+            Phase::Decode => "decode",
+        }
+    }
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
 /// One failed fetch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FetchFailure {
@@ -61,13 +115,26 @@ pub struct FetchFailure {
     pub detail: String,
     /// When.
     pub at: UnixMillis,
+    /// How far it came; `None` for what lies on this machine's disk.
+    pub phase: Option<Phase>,
+    /// The status of the reply, if one came over HTTP.
+    pub status: Option<u16>,
+    /// Bytes of the body that came.
+    pub bytes: u64,
+    /// The first of them, at most [`REPLY_HEAD_BYTES`](crate::limits::REPLY_HEAD_BYTES), as text that is safe to show
+    /// and in which the feed's secrets are hidden.
+    pub head: Option<String>,
 }
 
 /// A failure on its way to its [`FetchFailure`], which adds the time.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Failure {
     pub(crate) code: FailureCode,
     pub(crate) detail: String,
+    phase: Option<Phase>,
+    status: Option<u16>,
+    bytes: u64,
+    head: Option<String>,
 }
 
 impl Failure {
@@ -77,11 +144,29 @@ impl Failure {
             detail.truncate(cut);
             detail.push('…');
         }
-        Failure { code, detail }
+        Failure { code, detail, phase: code.phase(), status: None, bytes: 0, head: None }
+    }
+
+    /// The same, known to have happened in this phase.
+    pub(crate) fn in_phase(self, phase: Phase) -> Failure {
+        Failure { phase: Some(phase), ..self }
+    }
+
+    /// The same, with the reply that came: its status, how much of its body, and the beginning of that.
+    pub(crate) fn of_reply(self, status: Option<u16>, bytes: u64, head: Option<String>) -> Failure {
+        let head = head.filter(|head| !head.is_empty());
+        Failure { status, bytes, head, ..self }
+    }
+
+    /// The same, told with what it was about.
+    pub(crate) fn prefixed(self, what: &str) -> Failure {
+        let told = Failure::new(self.code, format!("{what}{}", self.detail));
+        Failure { detail: told.detail, ..self }
     }
 
     pub(crate) fn at(self, at: UnixMillis) -> FetchFailure {
-        FetchFailure { code: self.code, detail: self.detail, at }
+        let Failure { code, detail, phase, status, bytes, head } = self;
+        FetchFailure { code, detail, at, phase, status, bytes, head }
     }
 
     pub(crate) fn too_large(max: u64) -> Failure {
@@ -101,7 +186,7 @@ impl Failure {
             ErrorKind::Truncated => FailureCode::Truncated,
             _ => FailureCode::Decode,
         };
-        Failure::new(code, error.to_string())
+        Failure::new(code, error.to_string()).in_phase(Phase::Decode)
     }
 }
 

@@ -44,6 +44,7 @@ impl FileFetcher {
                 content_type: None,
                 last_modified: stamp.1.and_then(unix_millis),
                 file_name: path.file_name().and_then(|name| name.to_str()).map(str::to_owned),
+                status: None,
             };
             Ok((Fetched::Body(body), stamp))
         })

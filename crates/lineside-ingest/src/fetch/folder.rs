@@ -49,6 +49,7 @@ impl FolderFetcher {
                 content_type: Some("application/zip".to_owned()),
                 last_modified: newest.and_then(unix_millis),
                 file_name: Some(format!("{name}.zip")),
+                status: None,
             };
             Ok((Fetched::Body(body), listing))
         })

@@ -1,79 +1,40 @@
-//! HTTP: one client for all feeds, conditional requests, and an end to size, time and redirects.
+//! HTTP: conditional requests, and an end to size, time and redirects.
 //!
-//! Redirects are followed by hand, because the headers that carry a feed's secrets may go to the origin that the
-//! operator named and to no other.
+//! Redirects are followed by hand, because what carries a feed's secrets may go to the origin that the operator named
+//! and to no other.
 
-use std::{error::Error, future::Future, io, sync::Arc, time::Duration};
+use std::{future::Future, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use lineside_sync::{Clock, UnixMillis};
-use reqwest::{
-    Response,
-    dns::{Addrs, Name, Resolve, Resolving},
-    redirect::Policy,
-};
+use reqwest::{RequestBuilder, Response};
 use url::Url;
 
 use super::{
-    Body, Failure, FailureCode, Fetched, advice::advice, failure::root_cause, inflate::Collector,
+    Body, Failure, FailureCode, Fetched, Phase, Sources,
+    advice::advice,
+    client,
+    failure::root_cause,
+    inflate::Collector,
+    shown::Hidden,
+    token::{Asker, Token, TokenSource},
 };
 use crate::{
-    budget::{Budgets, Turn},
+    budget::Turn,
     config::SharedConfig,
-    limits::{CONNECT_TIME_MAX, FETCH_TIME_MAX, REDIRECTS_MAX},
+    limits::{FETCH_TIME_MAX, REDIRECTS_MAX, REPLY_HEAD_TIME_MAX},
     schedule::Advice,
-    source::host_of,
 };
-
-/// The client that all feeds share, or why there is none (for example no trusted certificates on this machine).
-pub(crate) type HttpClient = Result<reqwest::Client, Arc<str>>;
-
-/// How Entur's and other services want to be told who asks.
-const CLIENT_NAME: HeaderName = HeaderName::from_static("et-client-name");
-
-/// Builds the client; `name` tells producers who asks.
-pub(crate) fn client(name: &str) -> HttpClient {
-    let usual = HeaderValue::from_static(concat!("lineside/", env!("CARGO_PKG_VERSION")));
-    let named = HeaderValue::from_str(name).ok().filter(|_| !name.is_empty());
-    let name = named.unwrap_or(usual);
-    reqwest::Client::builder()
-        .user_agent(name.clone())
-        .default_headers(HeaderMap::from_iter([(CLIENT_NAME, name)]))
-        .redirect(Policy::none())
-        .connect_timeout(CONNECT_TIME_MAX)
-        .dns_resolver(Arc::new(Resolver))
-        .build()
-        .map_err(|error| root_cause(&error).into())
-}
-
-/// The system's resolver, with failures that can be told from other failures to connect.
-#[derive(Debug)]
-struct Resolver;
-
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-struct DnsFailure(String);
-
-impl Resolve for Resolver {
-    fn resolve(&self, name: Name) -> Resolving {
-        Box::pin(async move {
-            match tokio::net::lookup_host((name.as_str(), 0)).await {
-                Ok(addresses) => Ok(Box::new(addresses.collect::<Vec<_>>().into_iter()) as Addrs),
-                Err(error) => Err(DnsFailure(error.to_string()).into()),
-            }
-        })
-    }
-}
 
 /// Fetches one address.
 #[derive(Debug)]
 pub(crate) struct HttpFetcher {
     url: Url,
     config: SharedConfig,
-    client: HttpClient,
-    clock: Arc<dyn Clock>,
-    budgets: Arc<Budgets>,
+    shared: Sources,
+    /// Where its tokens come from.
+    tokens: Option<Arc<TokenSource>>,
     etag: Option<HeaderValue>,
     last_modified: Option<HeaderValue>,
     /// What the last reply said about the next request.
@@ -81,21 +42,15 @@ pub(crate) struct HttpFetcher {
 }
 
 impl HttpFetcher {
-    pub(super) fn new(
-        url: Url,
-        config: SharedConfig,
-        client: HttpClient,
-        clock: Arc<dyn Clock>,
-        budgets: Arc<Budgets>,
-    ) -> HttpFetcher {
+    pub(super) fn new(url: Url, config: SharedConfig, shared: Sources) -> HttpFetcher {
         let mut url = url;
         if !config.query.is_empty() {
             let secrets = config.query.iter().map(|(name, value)| (name.as_str(), value.reveal()));
             url.query_pairs_mut().extend_pairs(secrets);
         }
-        let advice = Advice::default();
-        let (etag, last_modified) = (None, None);
-        HttpFetcher { url, config, client, clock, budgets, etag, last_modified, advice }
+        let tokens = config.oauth2.as_ref().map(|oauth2| shared.tokens.of(oauth2));
+        let (etag, last_modified, advice) = (None, None, Advice::default());
+        HttpFetcher { url, config, shared, tokens, etag, last_modified, advice }
     }
 
     pub(super) fn advice(&self) -> Advice {
@@ -107,36 +62,42 @@ impl HttpFetcher {
         self.last_modified = None;
     }
 
+    /// The first bytes of a reply, without what the feed sends along.
+    pub(super) fn shown(&self, bytes: &[u8]) -> String {
+        self.hidden().show(bytes)
+    }
+
+    fn hidden(&self) -> Hidden {
+        let now = self.shared.clock.monotonic();
+        let token = self.tokens.as_ref().and_then(|tokens| tokens.find_held(now));
+        Hidden::of(&self.config, token.as_ref().map(|token| token.text.reveal()))
+    }
+
     pub(super) async fn fetch(&mut self, turn: Turn) -> Result<Fetched, Failure> {
         self.advice = Advice::default();
-        let started = self.clock.monotonic();
-        let whole = self.clock.sleep_until(started + FETCH_TIME_MAX);
-        let fetch = self.fetch_once(turn);
-        tokio::select! {
-            biased;
-            result = fetch => result,
-            () = whole => Err(timeout("the whole fetch", FETCH_TIME_MAX)),
-        }
+        let clock = Arc::clone(&self.shared.clock);
+        let fetched =
+            within(&clock, FETCH_TIME_MAX, "the whole fetch", self.fetch_once(turn)).await;
+        // Everything before the body ends sooner.
+        fetched.map_err(|failure| failure.in_phase(Phase::Body))?
     }
 
     async fn fetch_once(&mut self, turn: Turn) -> Result<Fetched, Failure> {
         // The turn ends with the last byte of the reply.
         let (response, _turn) = self.send(turn).await?;
         let status = response.status();
-        self.advice = advice(status, response.headers(), self.clock.wall());
+        self.advice = advice(status, response.headers(), self.shared.clock.wall());
         if status == StatusCode::NOT_MODIFIED
             && (self.etag.is_some() || self.last_modified.is_some())
         {
             return Ok(Fetched::NotModified);
         }
         if status == StatusCode::NO_CONTENT {
-            return Err(Failure::new(FailureCode::Empty, "the answer 204 has no body"));
+            let failure = Failure::new(FailureCode::Empty, "the answer 204 has no body");
+            return Err(failure.of_reply(Some(status.as_u16()), 0, None));
         }
         if status != StatusCode::OK {
-            return Err(Failure::new(
-                FailureCode::Http(status.as_u16()),
-                format!("the answer was {status}"),
-            ));
+            return Err(self.refusal(response).await);
         }
         let headers = response.headers().clone();
         let bytes = self.read(response).await?;
@@ -144,18 +105,51 @@ impl HttpFetcher {
         self.last_modified = headers.get(header::LAST_MODIFIED).cloned();
         Ok(Fetched::Body(Body {
             bytes,
+            status: Some(status.as_u16()),
             content_type: text(&headers, header::CONTENT_TYPE),
             last_modified: text(&headers, header::LAST_MODIFIED).as_deref().and_then(parse_date),
             file_name: self.config.url.file_name().map(str::to_owned),
         }))
     }
 
-    /// Sends the request, following redirects, until an answer begins.
+    /// Sends the request with all that its producer wants to be shown, until an answer begins. A token that is refused
+    /// is renewed once.
     async fn send(&self, turn: Turn) -> Result<(Response, Turn), Failure> {
+        let Some(tokens) = &self.tokens else { return self.follow(turn, None).await };
+        let held = tokens.find_held(self.shared.clock.monotonic());
+        let (token, turn) = match held {
+            Some(token) => (token, turn),
+            None => self.renew(tokens, turn, None).await?,
+        };
+        let (response, turn) = self.follow(turn, Some(&token)).await?;
+        if response.status() != StatusCode::UNAUTHORIZED {
+            return Ok((response, turn));
+        }
+        drop(response);
+        let (token, turn) = self.renew(tokens, turn, Some(&token)).await?;
+        self.follow(turn, Some(&token)).await
+    }
+
+    /// Gets a token. Whoever gives it out may be the host of the turn, so that ends before and begins anew.
+    async fn renew(
+        &self,
+        tokens: &TokenSource,
+        turn: Turn,
+        refused: Option<&Arc<Token>>,
+    ) -> Result<(Arc<Token>, Turn), Failure> {
+        drop(turn);
+        let asker = Asker { shared: &self.shared, feed: &self.config };
+        let token = tokens.get(refused, asker).await?;
+        let turn = self.shared.turn_at(&self.config, &self.url).await;
+        Ok((token, turn))
+    }
+
+    /// Sends the request, following redirects.
+    async fn follow(&self, turn: Turn, token: Option<&Token>) -> Result<(Response, Turn), Failure> {
         let mut turn = turn;
         let mut url = self.url.clone();
         for _ in 0..=REDIRECTS_MAX {
-            let response = self.send_to(&url).await?;
+            let response = self.send_to(&url, token).await?;
             let location = response.headers().get(header::LOCATION);
             let next = match location.and_then(|location| location.to_str().ok()) {
                 Some(location) if is_redirect(response.status()) => url.join(location).ok(),
@@ -167,7 +161,7 @@ impl HttpFetcher {
             }
             // Whoever is led to may be asked by others at this moment, so the turn here ends first.
             drop((response, turn));
-            turn = self.turn_at(&url).await;
+            turn = self.shared.turn_at(&self.config, &url).await;
         }
         Err(Failure::new(
             FailureCode::Http(StatusCode::FOUND.as_u16()),
@@ -175,21 +169,11 @@ impl HttpFetcher {
         ))
     }
 
-    async fn turn_at(&self, url: &Url) -> Turn {
-        let place = self.budgets.place(&self.config, host_of(url).as_deref());
-        let now = self.clock.monotonic();
-        let booking = place.book(now, now);
-        self.clock.sleep_until(booking.at()).await;
-        booking.turn(Arc::clone(&self.clock)).await
-    }
-
-    async fn send_to(&self, url: &Url) -> Result<Response, Failure> {
-        let client = self.client.as_ref().map_err(|why| {
-            Failure::new(FailureCode::Tls, format!("no client could be set up: {why}"))
-        })?;
+    async fn send_to(&self, url: &Url, token: Option<&Token>) -> Result<Response, Failure> {
+        let client = self.shared.client.within(self.config.timeout)?;
         let mut request = client.get(url.clone()).header(header::ACCEPT_ENCODING, "gzip");
         if url.origin() == self.url.origin() {
-            request = request.headers(self.secret_headers()?);
+            request = self.with_credentials(request, token)?;
         }
         if let Some(etag) = &self.etag {
             request = request.header(header::IF_NONE_MATCH, etag);
@@ -197,8 +181,22 @@ impl HttpFetcher {
         if let Some(date) = &self.last_modified {
             request = request.header(header::IF_MODIFIED_SINCE, date);
         }
-        let answer = self.within("the answer", request.send()).await?;
-        answer.map_err(|error| classify(error.without_url()))
+        self.within("the answer", client::send(request)).await?
+    }
+
+    fn with_credentials(
+        &self,
+        request: RequestBuilder,
+        token: Option<&Token>,
+    ) -> Result<RequestBuilder, Failure> {
+        let mut request = request.headers(self.secret_headers()?);
+        if let Some(basic) = &self.config.basic {
+            request = request.basic_auth(&basic.user, Some(basic.password.reveal()));
+        }
+        if let Some(token) = token {
+            request = request.header(header::AUTHORIZATION, token.header.clone());
+        }
+        Ok(request)
     }
 
     fn secret_headers(&self) -> Result<HeaderMap, Failure> {
@@ -216,25 +214,56 @@ impl HttpFetcher {
         Ok(headers)
     }
 
-    async fn read(&self, mut response: Response) -> Result<Bytes, Failure> {
+    /// A reply that is no data, with the little of it that says why.
+    async fn refusal(&self, response: Response) -> Failure {
+        let status = response.status();
+        let code = FailureCode::Http(status.as_u16());
+        let failure = Failure::new(code, format!("the answer was {status}"));
+        let hidden = self.hidden();
+        let enough = hidden.bytes_looked_at();
+        let mut response = response;
+        let mut collector =
+            Collector::new(is_gzip(&response).unwrap_or(false), self.config.max_bytes);
+        let limit = REPLY_HEAD_TIME_MAX.min(self.config.timeout);
+        let reading = async {
+            while collector.head().len() < enough
+                && let Ok(Some(piece)) = response.chunk().await
+                && collector.take(&piece).is_ok()
+            {}
+        };
+        // Whatever comes late or broken is left out: the status has said it.
+        let _ = within(&self.shared.clock, limit, "the body", reading).await;
+        let (taken, whole) = (collector.taken(), collector.finish());
+        let head = hidden.show(whole.as_deref().unwrap_or_else(|_| collector.head()));
+        failure.of_reply(Some(status.as_u16()), taken, Some(head))
+    }
+
+    async fn read(&self, response: Response) -> Result<Bytes, Failure> {
+        let mut response = response;
+        let status = response.status().as_u16();
         let max = self.config.max_bytes;
         if response.content_length().is_some_and(|length| length > max) {
-            return Err(Failure::too_large(max));
+            return Err(Failure::too_large(max).of_reply(Some(status), 0, None));
         }
-        let encoding = text(response.headers(), header::CONTENT_ENCODING).unwrap_or_default();
-        let gzip = match encoding.trim().to_ascii_lowercase().as_str() {
-            "" | "identity" => false,
-            "gzip" | "x-gzip" => true,
-            other => {
-                let detail = format!("the body is encoded as {other:?}, which was not asked for");
-                return Err(Failure::new(FailureCode::Decode, detail));
-            }
-        };
+        let gzip = is_gzip(&response).map_err(|failure| failure.of_reply(Some(status), 0, None))?;
         let mut collector = Collector::new(gzip, max);
+        let outcome = self.collect(&mut response, &mut collector).await;
+        outcome.and_then(|()| collector.finish()).map(Bytes::from).map_err(|failure| {
+            let head = self.shown(collector.head());
+            failure.of_reply(Some(status), collector.taken(), Some(head))
+        })
+    }
+
+    async fn collect(
+        &self,
+        response: &mut Response,
+        collector: &mut Collector,
+    ) -> Result<(), Failure> {
         loop {
-            match self.within("more of the body", response.chunk()).await? {
+            let piece = self.within("more of the body", response.chunk()).await;
+            match piece.map_err(|failure| failure.in_phase(Phase::Body))? {
                 Ok(Some(piece)) => collector.take(&piece)?,
-                Ok(None) => return Ok(collector.finish()?.into()),
+                Ok(None) => return Ok(()),
                 Err(error) => {
                     let cause = root_cause(&error.without_url());
                     let detail = format!("the body broke off: {cause}");
@@ -246,52 +275,42 @@ impl HttpFetcher {
 
     /// Waits for `future` no longer than the feed's timeout.
     async fn within<T>(&self, what: &str, future: impl Future<Output = T>) -> Result<T, Failure> {
-        let limit = self.config.timeout;
-        let deadline = self.clock.sleep_until(self.clock.monotonic() + limit);
-        tokio::select! {
-            biased;
-            done = future => Ok(done),
-            () = deadline => Err(timeout(what, limit)),
+        within(&self.shared.clock, self.config.timeout, what, future).await
+    }
+}
+
+/// Waits for `future` no longer than `limit`.
+pub(super) async fn within<T>(
+    clock: &Arc<dyn Clock>,
+    limit: Duration,
+    what: &str,
+    future: impl Future<Output = T>,
+) -> Result<T, Failure> {
+    let deadline = clock.sleep_until(clock.monotonic() + limit);
+    tokio::select! {
+        biased;
+        done = future => Ok(done),
+        () = deadline => {
+            let detail = format!("{what} did not come within {} s", limit.as_secs_f32());
+            Err(Failure::new(FailureCode::Timeout, detail))
         }
     }
 }
 
-fn timeout(what: &str, limit: Duration) -> Failure {
-    Failure::new(
-        FailureCode::Timeout,
-        format!("{what} did not come within {} s", limit.as_secs_f32()),
-    )
+fn is_gzip(response: &Response) -> Result<bool, Failure> {
+    let encoding = text(response.headers(), header::CONTENT_ENCODING).unwrap_or_default();
+    match encoding.trim().to_ascii_lowercase().as_str() {
+        "" | "identity" => Ok(false),
+        "gzip" | "x-gzip" => Ok(true),
+        other => {
+            let detail = format!("the body is encoded as {other:?}, which was not asked for");
+            Err(Failure::new(FailureCode::Decode, detail))
+        }
+    }
 }
 
 fn is_redirect(status: StatusCode) -> bool {
     matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308)
-}
-
-fn classify(error: reqwest::Error) -> Failure {
-    if error.is_timeout() {
-        return Failure::new(FailureCode::Timeout, "connecting took too long");
-    }
-    if let Some(failure) = known_cause(&error) {
-        return failure;
-    }
-    let cause = root_cause(&error);
-    let what = if error.is_connect() { "no connection" } else { "no answer on the connection" };
-    Failure::new(FailureCode::Connect, format!("{what}: {cause}"))
-}
-
-/// Looks for a cause that has a code of its own, layer by layer.
-fn known_cause(error: &(dyn Error + 'static)) -> Option<Failure> {
-    if error.is::<DnsFailure>() {
-        let detail = format!("the host has no address: {error}");
-        return Some(Failure::new(FailureCode::Dns, detail));
-    }
-    if error.is::<rustls::Error>() {
-        return Some(Failure::new(FailureCode::Tls, format!("no trusted connection: {error}")));
-    }
-    // What an io::Error wraps is not its source, so it is looked into by itself.
-    let wrapped = error.downcast_ref::<io::Error>().and_then(|error| error.get_ref());
-    let wrapped = wrapped.and_then(|error| known_cause(error));
-    wrapped.or_else(|| error.source().and_then(known_cause))
 }
 
 pub(super) fn text(headers: &HeaderMap, name: HeaderName) -> Option<String> {

@@ -75,15 +75,31 @@ impl Collector {
         }
     }
 
-    /// The whole body.
-    pub(super) fn finish(self) -> Result<Vec<u8>, Failure> {
+    /// How many bytes of it came.
+    pub(super) fn taken(&self) -> u64 {
         match self {
-            Collector::Plain { bytes, .. } => Ok(bytes),
+            Collector::Plain { bytes, .. } => bytes.len() as u64,
+            Collector::Gzip { taken, .. } => *taken,
+        }
+    }
+
+    /// What of the body is there already, at least its beginning.
+    pub(super) fn head(&self) -> &[u8] {
+        match self {
+            Collector::Plain { bytes, .. } => bytes,
+            Collector::Gzip { decoder, .. } => &decoder.get_ref().bytes,
+        }
+    }
+
+    /// The whole body, which is taken out.
+    pub(super) fn finish(&mut self) -> Result<Vec<u8>, Failure> {
+        match self {
+            Collector::Plain { bytes, .. } => Ok(std::mem::take(bytes)),
             Collector::Gzip { taken: 0, .. } => Ok(Vec::new()),
-            Collector::Gzip { mut decoder, max, .. } => match decoder.try_finish() {
+            Collector::Gzip { decoder, max, .. } => match decoder.try_finish() {
                 Ok(()) => Ok(std::mem::take(&mut decoder.get_mut().bytes)),
                 Err(error) if decoder.get_ref().overflowed => {
-                    Err(refusal(decoder.get_ref(), max, &error))
+                    Err(refusal(decoder.get_ref(), *max, &error))
                 }
                 // What came could be inflated, so it is the rest that is missing.
                 Err(_) => {

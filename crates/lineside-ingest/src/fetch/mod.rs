@@ -4,6 +4,7 @@
 //! does not know what the bytes mean, nor when to ask again.
 
 mod advice;
+mod client;
 mod failure;
 mod file;
 mod folder;
@@ -11,23 +12,26 @@ mod http;
 mod inflate;
 mod probe;
 mod replay;
+mod shown;
+mod token;
 
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use lineside_sync::{Clock, UnixMillis};
+use url::Url;
 
 pub(crate) use failure::Failure;
-pub use failure::{FailureCode, FetchFailure};
-pub(crate) use http::{HttpClient, client};
+pub use failure::{FailureCode, FetchFailure, Phase};
 pub use probe::probe;
 pub(crate) use replay::ReplayClock;
 
+use self::{client::HttpClient, token::Tokens};
 use crate::{
-    budget::{Budgets, Turn},
-    config::SharedConfig,
+    budget::{Budgets, Place, Turn},
+    config::{FeedConfig, SharedConfig},
     schedule::Advice,
-    source::Location,
+    source::{Location, host_of},
 };
 
 /// What a fetch brought.
@@ -46,6 +50,38 @@ pub(crate) struct Body {
     pub(crate) content_type: Option<String>,
     pub(crate) last_modified: Option<UnixMillis>,
     pub(crate) file_name: Option<String>,
+    /// The status of the reply, if it came over HTTP.
+    pub(crate) status: Option<u16>,
+}
+
+/// What all fetchers share.
+#[derive(Clone, Debug)]
+pub(crate) struct Sources {
+    client: HttpClient,
+    clock: Arc<dyn Clock>,
+    budgets: Arc<Budgets>,
+    tokens: Arc<Tokens>,
+}
+
+impl Sources {
+    /// Fetchers that ask as `client_name`, within these budgets.
+    pub(crate) fn new(client_name: &str, clock: Arc<dyn Clock>, budgets: Arc<Budgets>) -> Sources {
+        Sources { client: HttpClient::new(client_name), clock, budgets, tokens: Arc::default() }
+    }
+
+    /// Where a feed's requests to its own host are counted.
+    pub(crate) fn place_of(&self, feed: &FeedConfig) -> Place {
+        self.budgets.place(feed, feed.url.host().as_deref())
+    }
+
+    /// Waits for a turn at the host of `url`, for one request for the sake of `feed`.
+    async fn turn_at(&self, feed: &FeedConfig, url: &Url) -> Turn {
+        let place = self.budgets.place(feed, host_of(url).as_deref());
+        let now = self.clock.monotonic();
+        let booking = place.book(now, now);
+        self.clock.sleep_until(booking.at()).await;
+        booking.turn(Arc::clone(&self.clock)).await
+    }
 }
 
 /// One source's fetcher; it remembers the validators of the last body.
@@ -58,31 +94,21 @@ pub(crate) enum Fetcher {
 }
 
 impl Fetcher {
-    pub(crate) fn new(
-        config: &SharedConfig,
-        client: &HttpClient,
-        clock: &Arc<dyn Clock>,
-        budgets: &Arc<Budgets>,
-    ) -> Fetcher {
+    pub(crate) fn new(config: &SharedConfig, shared: &Sources) -> Fetcher {
         let max = config.max_bytes;
         match &config.url {
-            Location::Http(url) => Fetcher::Http(Box::new(http::HttpFetcher::new(
-                url.clone(),
-                Arc::clone(config),
-                client.clone(),
-                Arc::clone(clock),
-                Arc::clone(budgets),
-            ))),
+            Location::Http(url) => {
+                let (url, config) = (url.clone(), Arc::clone(config));
+                Fetcher::Http(Box::new(http::HttpFetcher::new(url, config, shared.clone())))
+            }
             Location::File(path) => Fetcher::File(file::FileFetcher::new(path.clone(), max)),
             Location::Folder(path) => {
                 Fetcher::Folder(folder::FolderFetcher::new(path.clone(), max))
             }
-            Location::Replay { dir, speed } => Fetcher::Replay(replay::ReplayFetcher::new(
-                dir.clone(),
-                *speed,
-                max,
-                Arc::clone(clock),
-            )),
+            Location::Replay { dir, speed } => {
+                let (dir, clock) = (dir.clone(), Arc::clone(&shared.clock));
+                Fetcher::Replay(replay::ReplayFetcher::new(dir, *speed, max, clock))
+            }
         }
     }
 
@@ -111,6 +137,14 @@ impl Fetcher {
         match self {
             Fetcher::Replay(fetcher) => fetcher.due_in(),
             _ => None,
+        }
+    }
+
+    /// The first bytes of a body that could not be used, as text that is safe to show.
+    pub(crate) fn shown(&self, bytes: &[u8]) -> String {
+        match self {
+            Fetcher::Http(fetcher) => fetcher.shown(bytes),
+            _ => shown::Hidden::default().show(bytes),
         }
     }
 

@@ -5,7 +5,7 @@ use std::{path::Path, sync::Arc};
 use lineside_formats::{Format, sniff};
 use lineside_sync::Clock;
 
-use super::{Fetched, Fetcher, client};
+use super::{Fetched, Fetcher, Sources};
 use crate::{budget::Turn, config::FeedConfig, limits::PROBE_BYTES, source::Location};
 
 /// Finds the format of a feed that is configured without one, as its first poll would.
@@ -24,7 +24,7 @@ pub async fn probe(config: &FeedConfig, clock: Arc<dyn Clock>) -> Option<Format>
         }
         Location::Http(_) | Location::Replay { .. } => {
             let config = Arc::new(config.clone());
-            let mut fetcher = Fetcher::new(&config, &client(""), &clock, &Arc::default());
+            let mut fetcher = Fetcher::new(&config, &Sources::new("", clock, Arc::default()));
             match fetcher.fetch(Turn::default()).await {
                 Ok(Fetched::Body(body)) => sniff(&body.bytes),
                 Ok(Fetched::NotModified) | Err(_) => None,

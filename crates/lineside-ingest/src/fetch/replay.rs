@@ -105,6 +105,7 @@ impl ReplayFetcher {
                 content_type: None,
                 last_modified: Some(frame.at),
                 file_name: frame.path.file_name().and_then(|name| name.to_str()).map(str::to_owned),
+                status: None,
             }))
         })
         .await

@@ -5,7 +5,7 @@ use std::{fmt, io::Write as _, sync::Arc, time::Duration};
 use flate2::{Compression, write::GzEncoder};
 use lineside_hub::HubConfig;
 use lineside_ingest::{
-    FailureCode, Feed, FeedConfig, FeedState, Ingest, Location, Options, Secret, Stage,
+    FailureCode, Feed, FeedConfig, FeedState, Ingest, Location, Options, Phase, Secret, Stage,
 };
 use lineside_sync::{Clock, RealClock, UnixMillis};
 
@@ -163,6 +163,48 @@ async fn whatever_comes_instead_the_last_good_bytes_stay_and_recovery_is_seen() 
 }
 
 #[tokio::test]
+async fn a_failure_knows_its_phase_and_what_came() {
+    let first = body(48.87);
+    let good = http("200 OK", &[], &first);
+    let head = good.len() - first.len();
+    let upstream = Upstream::start(Answer::HangUp).await;
+    let ingest = start(vec![config("f", &upstream.url("/"))]);
+    let feed = ingest.feed("f").unwrap();
+    let zipped = gzip(&[b'x'; 3_000]);
+    let cut = http("200 OK", &["content-encoding: gzip"], &zipped[..zipped.len() - 9]);
+    for (answer, code, phase, status, bytes) in [
+        (Answer::HangUp, FailureCode::Connect, Phase::Wait, None, 0),
+        (Answer::ThenHang(Vec::new()), FailureCode::Timeout, Phase::Wait, None, 0),
+        (
+            Answer::ThenHang(good[..head + 9].into()),
+            FailureCode::Timeout,
+            Phase::Body,
+            Some(200),
+            9,
+        ),
+        (Answer::Bytes(good[..head + 8].into()), FailureCode::Truncated, Phase::Body, Some(200), 8),
+        (
+            Answer::Bytes(cut),
+            FailureCode::Truncated,
+            Phase::Body,
+            Some(200),
+            zipped.len() as u64 - 9,
+        ),
+    ] {
+        upstream.set(answer);
+        let told = || {
+            let error = feed.status().last_error.clone()?;
+            Some((error.code, error.phase?, error.status, error.bytes))
+        };
+        let what = fmt::from_fn(|f| write!(f, "{code} in {phase}, but {:?}", told()));
+        until(what, || told() == Some((code, phase, status, bytes))).await;
+    }
+    let error = feed.status().last_error.clone().unwrap();
+    assert_eq!(error.head, Some("x".repeat(512)), "what was inflated is shown");
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
 async fn compressed_bodies_are_taken() {
     let first = body(48.87);
     let answer = http("200 OK", &["content-encoding: gzip"], &gzip(&first));
@@ -228,13 +270,15 @@ async fn what_cannot_be_reached_is_told_apart() {
         unnamed,
         config("file", "/no/such/file.pb"),
     ]);
-    for (id, code) in [
-        ("connect", FailureCode::Connect),
-        ("tls", FailureCode::Tls),
-        ("dns", FailureCode::Dns),
-        ("file", FailureCode::File),
+    for (id, code, phase) in [
+        ("connect", FailureCode::Connect, Some(Phase::Connect)),
+        ("tls", FailureCode::Tls, Some(Phase::Tls)),
+        ("dns", FailureCode::Dns, Some(Phase::Dns)),
+        ("file", FailureCode::File, None),
     ] {
-        until_failed(&ingest.feed(id).unwrap(), code).await;
+        let feed = ingest.feed(id).unwrap();
+        until_failed(&feed, code).await;
+        assert_eq!(feed.status().last_error.as_ref().unwrap().phase, phase, "{id}");
     }
     ingest.shut_down().await;
 }

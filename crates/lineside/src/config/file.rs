@@ -9,6 +9,7 @@ use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
 use super::error::ConfigError;
+use super::manners::{BasicTable, OAuth2Table};
 use super::value::{AddressText, CountText, DurationText, SecretText, SizeText};
 
 #[derive(Debug, Default, Deserialize)]
@@ -136,6 +137,8 @@ pub(super) struct FeedTable {
     pub(super) headers: BTreeMap<Spanned<String>, SecretText>,
     #[serde(default)]
     pub(super) query: BTreeMap<Spanned<String>, SecretText>,
+    pub(super) basic: Option<Spanned<BasicTable>>,
+    pub(super) oauth2: Option<Spanned<OAuth2Table>>,
     pub(super) poll: Option<Spanned<DurationText>>,
     pub(super) ttl: Option<Spanned<DurationText>>,
     pub(super) rate: Option<Spanned<String>>,
@@ -164,6 +167,8 @@ impl FeedTable {
             static_feed: None,
             headers: BTreeMap::new(),
             query: BTreeMap::new(),
+            basic: None,
+            oauth2: None,
             poll: None,
             ttl: None,
             rate: None,
@@ -510,7 +515,7 @@ mod tests {
                  size, such as 65536, \"256KiB\" or \"64MiB\"",
                 "lineside.toml line 10, feed[1].pol: unknown field `pol`, expected one of `id`, \
                  `url`, `format`, `name`, `publisher`, `licence`, `theme`, `static`, `headers`, \
-                 `query`, `poll`, `ttl`, `rate`, `serial`, `timeout`, \
+                 `query`, `basic`, `oauth2`, `poll`, `ttl`, `rate`, `serial`, `timeout`, \
                  `max_bytes`, `max_age`, `late_after`",
                 &format!(
                     "lineside.toml line 9, feed[1].timeout: invalid type: integer `3`, {duration}"

@@ -1,9 +1,34 @@
-//! How producers are asked: how often, and by which name.
+//! What a `[[feed]]` says about how its producer is asked: how often, and as whom.
 
-use lineside_ingest::Rate;
+use lineside_ingest::{Basic, OAuth2, Rate};
+use serde::Deserialize;
 use toml::Spanned;
 
+use super::file::FeedTable;
 use super::resolve::{Checker, expected};
+use super::value::SecretText;
+
+/// `basic = { user, password }`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "{ user = \"…\", password = \"…\" }")]
+pub(super) struct BasicTable {
+    user: Spanned<String>,
+    password: Spanned<SecretText>,
+}
+
+/// `oauth2 = { token_url, client_id, client_secret, scope, audience }`.
+#[derive(Debug, Deserialize)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "{ token_url = \"…\", client_id = \"…\", client_secret = \"…\" }"
+)]
+pub(super) struct OAuth2Table {
+    token_url: Spanned<String>,
+    client_id: Spanned<String>,
+    client_secret: Spanned<SecretText>,
+    scope: Option<Spanned<String>>,
+    audience: Option<Spanned<String>>,
+}
 
 impl Checker<'_> {
     pub(super) fn rate(&mut self, key: &str, text: Option<Spanned<String>>) -> Option<Rate> {
@@ -15,6 +40,55 @@ impl Checker<'_> {
                 None
             }
         }
+    }
+
+    /// Two ways to say who asks would leave open which one counts.
+    pub(super) fn check_one_credential(&mut self, key: &str, table: &FeedTable) {
+        let is_authorization =
+            |name: &&Spanned<String>| name.get_ref().eq_ignore_ascii_case("authorization");
+        let header = table.headers.keys().find(is_authorization);
+        let reason = "a feed has one of basic, oauth2 and a header Authorization";
+        match (&table.basic, &table.oauth2, header) {
+            (Some(_), Some(oauth2), _) => self.complain(oauth2, &format!("{key}.oauth2"), reason),
+            (None, None, _) | (_, _, None) => {}
+            (_, _, Some(header)) => self.complain(header, &format!("{key}.headers"), reason),
+        }
+    }
+
+    pub(super) fn basic(&mut self, key: &str, table: Option<Spanned<BasicTable>>) -> Option<Basic> {
+        let BasicTable { user, password } = table?.into_inner();
+        let password = self.secret(&format!("{key}.password"), &password);
+        if user.get_ref().contains(':') {
+            let reason = "a user of basic authentication has no colon in its name";
+            self.complain(&user, &format!("{key}.user"), reason);
+        }
+        let user = self.short(&format!("{key}.user"), Some(user))?;
+        Some(Basic { user, password: password? })
+    }
+
+    pub(super) fn oauth2(
+        &mut self,
+        key: &str,
+        table: Option<Spanned<OAuth2Table>>,
+    ) -> Option<OAuth2> {
+        let OAuth2Table { token_url, client_id, client_secret, scope, audience } =
+            table?.into_inner();
+        let token_url = self.web_url(&format!("{key}.token_url"), &token_url);
+        if client_id.get_ref().is_empty() {
+            let reason = expected("the name of a client", "");
+            self.complain(&client_id, &format!("{key}.client_id"), reason);
+        }
+        let client_id = self.short(&format!("{key}.client_id"), Some(client_id));
+        let client_secret = self.secret(&format!("{key}.client_secret"), &client_secret);
+        let scope = self.short(&format!("{key}.scope"), scope);
+        let audience = self.short(&format!("{key}.audience"), audience);
+        Some(OAuth2 {
+            token_url: token_url?,
+            client_id: client_id?,
+            client_secret: client_secret?,
+            scope,
+            audience,
+        })
     }
 
     /// What producers see as `User-Agent` and `ET-Client-Name`.
@@ -53,12 +127,20 @@ mod tests {
 
     #[test]
     fn how_a_producer_is_asked_is_read() {
-        let keys = "ttl = \"30s\"\nrate = \"4/min\"\nserial = true";
+        let keys = "ttl = \"30s\"\nrate = \"4/min\"\nserial = true\n\
+                    oauth2 = { token_url = \"https://b.example/token\", client_id = \"me\", \
+                    client_secret = \"s3cret\", scope = \"read\", audience = \"c\" }";
         let config = parse(keys).unwrap();
         let feed = &config.feeds[0];
         assert_eq!(feed.ttl, Some(std::time::Duration::from_secs(30)));
         assert_eq!(feed.rate.map(|rate| rate.to_string()).as_deref(), Some("4/min"));
         assert!(feed.serial);
+        let oauth2 = feed.oauth2.as_ref().unwrap();
+        assert_eq!(oauth2.client_secret.reveal(), "s3cret");
+        assert!(!format!("{config:?}").contains("s3cret"));
+        let config = parse("basic = { user = \"me\", password = \"s3cret\" }").unwrap();
+        assert_eq!(config.feeds[0].basic.as_ref().unwrap().password.reveal(), "s3cret");
+        assert!(!format!("{config:?}").contains("s3cret"));
     }
 
     #[test]
@@ -72,6 +154,28 @@ mod tests {
         check_refused(
             "serial = 1",
             "feed[0].serial: invalid type: integer `1`, expected a boolean",
+        );
+        check_refused(
+            "basic = { user = \"a:b\", password = \"s3cret\" }",
+            "feed[0].basic.user: a user of basic authentication has no colon in its name",
+        );
+        check_refused(
+            "basic = { user = \"a\", password = { env = \"LINESIDE_TEST_NOT_SET\" } }",
+            "feed[0].basic.password: environment variable LINESIDE_TEST_NOT_SET is not set",
+        );
+        check_refused("basic = { user = \"a\" }", "feed[0].basic: missing field `password`");
+        check_refused(
+            "oauth2 = { token_url = \"b\", client_id = \"c\", client_secret = \"d\" }",
+            "feed[0].oauth2.token_url: expected an http(s) URL, not \"b\"",
+        );
+        check_refused(
+            "oauth2 = { token_url = \"b\", client_id = \"c\", client_secret = \"d\", scopes = \"e\" }",
+            "feed[0].oauth2.scopes: unknown field `scopes`, expected one of `token_url`, \
+             `client_id`, `client_secret`, `scope`, `audience`",
+        );
+        check_refused(
+            "headers = { authorization = \"x\" }\nbasic = { user = \"a\", password = \"b\" }",
+            "feed[0].headers: a feed has one of basic, oauth2 and a header Authorization",
         );
     }
 

@@ -191,7 +191,7 @@ impl<'a> Checker<'a> {
         Some(MapSource::File(file))
     }
 
-    fn web_url(&mut self, key: &str, text: &Spanned<String>) -> Option<Url> {
+    pub(super) fn web_url(&mut self, key: &str, text: &Spanned<String>) -> Option<Url> {
         let url = Url::parse(text.get_ref()).ok();
         let url = url.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
         if url.is_none() {
@@ -261,6 +261,7 @@ impl<'a> Checker<'a> {
     }
 
     fn feed(&mut self, key: &str, table: FeedTable) -> Option<FeedConfig> {
+        self.check_one_credential(key, &table);
         let id = self.feed_id(&format!("{key}.id"), &table.id);
         let url = self.location(&format!("{key}.url"), &table.url);
         let format = table.format.map(|format| match format {
@@ -281,6 +282,8 @@ impl<'a> Checker<'a> {
         let poll = self.duration(&format!("{key}.poll"), table.poll, POLL);
         let ttl = self.duration(&format!("{key}.ttl"), table.ttl, POLL);
         let rate = self.rate(&format!("{key}.rate"), table.rate);
+        let basic = self.basic(&format!("{key}.basic"), table.basic);
+        let oauth2 = self.oauth2(&format!("{key}.oauth2"), table.oauth2);
         let timeout = self.duration(&format!("{key}.timeout"), table.timeout, TIMEOUT);
         let max_bytes = self.size(&format!("{key}.max_bytes"), &table.max_bytes, BODY_BYTES);
         let max_age = self.duration(&format!("{key}.max_age"), table.max_age, AGE);
@@ -292,6 +295,7 @@ impl<'a> Checker<'a> {
         feed.static_feed = static_feed;
         (feed.name, feed.publisher, feed.licence, feed.theme) = (name, publisher, licence, theme);
         (feed.headers, feed.query) = (headers, query);
+        (feed.basic, feed.oauth2) = (basic, oauth2);
         (feed.poll, feed.ttl, feed.max_age) = (poll, ttl, max_age);
         (feed.rate, feed.serial) = (rate, table.serial);
         feed.timeout = timeout.unwrap_or(feed.timeout);

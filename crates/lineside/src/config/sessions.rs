@@ -62,7 +62,7 @@ impl Checker<'_> {
         Api { key: table.key.and_then(|key| self.secret("api.key", &key)) }
     }
 
-    fn secret(&mut self, key: &str, text: &Spanned<SecretText>) -> Option<Secret> {
+    pub(super) fn secret(&mut self, key: &str, text: &Spanned<SecretText>) -> Option<Secret> {
         match text.get_ref().resolve(self.base) {
             Ok(secret) if secret.is_empty() => {
                 self.complain(text, key, "expected a secret, not an empty text");

@@ -9,7 +9,7 @@ use jiff::tz::TimeZone;
 use lineside_formats::gtfs::Timetable;
 use lineside_formats::{Format, Problem};
 use lineside_hub::encode_segment;
-use lineside_ingest::{Feed, FeedStatus, Network, Snapshot};
+use lineside_ingest::{Feed, FeedStatus, FetchFailure, Network, Snapshot};
 use lineside_sync::UnixMillis;
 use maud::{Markup, html};
 use serde_json::json;
@@ -249,11 +249,22 @@ impl Shown {
         }
     }
 
+    /// What its producer is asked at most.
+    fn budget(&self) -> Markup {
+        let config = self.feed.config();
+        html! {
+            @if let Some(rate) = config.rate { dt { "At most" } dd.numeric { (rate) span.soft { " over all feeds of its host and credential" } } }
+            @if config.serial { dt { "Its host" } dd { "is never asked twice at a time" } }
+        }
+    }
+
     /// That there are secrets, and their names; never their values.
     fn secrets(&self) -> Markup {
         let config = self.feed.config();
-        let names: Vec<&str> =
-            config.headers.iter().chain(&config.query).map(|(name, _)| name.as_str()).collect();
+        let pairs = config.headers.iter().chain(&config.query).map(|(name, _)| name.as_str());
+        let basic = config.basic.as_ref().map(|_| "user and password");
+        let oauth2 = config.oauth2.as_ref().map(|_| "OAuth2 token");
+        let names: Vec<&str> = pairs.chain(basic).chain(oauth2).collect();
         html! { @if !names.is_empty() { dt { "Sent along" } dd { (names.join(", ")) span.soft { " (values hidden)" } } } }
     }
 
@@ -288,10 +299,12 @@ impl Shown {
                     dt { "Last success" } dd { (self.optional_moment(status.last_success)) }
                     dt { "Last attempt" } dd { (self.optional_moment(status.last_attempt)) }
                     dt { "Next" } dd { (self.optional_moment(status.next_poll)) }
+                    (self.budget())
                     dt { "Every" } dd { (words::span(self.feed.config().poll_interval(self.format()).as_secs())) }
                     dt { "Asked" } dd.numeric { (words::count(status.fetches, "time", "times")) ", " (words::number(status.failures)) " without success" }
                     @if let Some(failure) = &status.last_error {
                         dt { "Last failure" } dd { strong { (failure.code) } ": " (failure.detail) }
+                        (how_far(failure))
                     }
                     @if let Some(snapshot) = &self.snapshot {
                         dt { "Last good bytes" } dd { (words::bytes(u64::try_from(snapshot.bytes.len()).unwrap_or(u64::MAX))) ", " (snapshot.content_type) }
@@ -450,6 +463,23 @@ fn small_map(data: &serde_json::Value, has_bundle: bool) -> Markup {
             } @else {
                 p.card-body.soft { "This server was built without the map; " code { "cargo xtask build" } " makes one that has it." }
             }
+        }
+    }
+}
+
+/// How far the poll came, and what came instead of data.
+fn how_far(failure: &FetchFailure) -> Markup {
+    html! {
+        @if let Some(phase) = failure.phase {
+            dt { "It came as far as" }
+            dd {
+                (phase)
+                @if let Some(status) = failure.status { ", status " (status) }
+                @if failure.bytes > 0 { ", " (words::bytes(failure.bytes)) }
+            }
+        }
+        @if let Some(head) = &failure.head {
+            dt { "The reply began" } dd { pre.mono.small { (head) } }
         }
     }
 }

@@ -1,13 +1,15 @@
 //! How producers are asked: what they say is obeyed, budgets are kept, and they are told who asks.
 
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use lineside::{Config, Running};
 use serde_json::Value;
 
-use crate::support::http::get_json;
 use crate::support::asked::{Producer, Reply};
+use crate::support::http::{get, get_json};
 use crate::support::serve;
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -139,6 +141,174 @@ async fn producers_are_told_who_asks() {
         let name = if request.contains(" /b ") { "acme-buses" } else { "acme-lineside" };
         assert!(request.contains(&format!("et-client-name: {name}\r\n")), "{request}");
         assert_eq!(request.matches("et-client-name").count(), 1, "{request}");
+    }
+    running.stop().await;
+}
+
+/// Gives tokens to one client, and data to whoever has the latest of them.
+fn guarded(n_given: &Arc<AtomicUsize>) -> impl Fn(&str) -> Reply + Send + Sync + 'static {
+    let n_given = Arc::clone(n_given);
+    move |request| {
+        let head = request.to_ascii_lowercase();
+        if request.starts_with("POST /token ") {
+            // "me:s3cret", as RFC 6749 wants it: in a header.
+            if !head.contains("authorization: basic bwu6cznjcmv0\r\n") {
+                return Reply::refused("401 Unauthorized", r#"{"error":"invalid_client"}"#);
+            }
+            let n = n_given.fetch_add(1, Ordering::SeqCst) + 1;
+            let token = format!(r#"{{"access_token":"t0ken-{n}","expires_in":3600}}"#);
+            return Reply::ok(&token);
+        }
+        let n = n_given.load(Ordering::SeqCst);
+        if head.contains(&format!("authorization: bearer t0ken-{n}\r\n")) {
+            return Reply::ok("a");
+        }
+        Reply::refused("401 Unauthorized", &format!("what do you want? {request}"))
+    }
+}
+
+fn oauth2(producer: &Producer, secret: &str) -> String {
+    let url = producer.url("/token");
+    format!(
+        "oauth2 = {{ token_url = {url:?}, client_id = \"me\", client_secret = {secret:?}, \
+         scope = \"read\", audience = \"all\" }}"
+    )
+}
+
+#[tokio::test]
+async fn feeds_of_one_client_share_a_token_and_get_one_new_when_it_is_refused() {
+    let n_given = Arc::new(AtomicUsize::new(0));
+    let producer = Producer::start(guarded(&n_given)).await;
+    let keys = oauth2(&producer, "s3cret");
+    let feeds: Vec<String> = (0..5)
+        .map(|number| feed(&format!("f{number}"), &producer.url(&format!("/{number}")), &keys))
+        .collect();
+    let (running, url) = server(&feeds.concat()).await;
+    for number in 0..5 {
+        until(&url, &format!("f{number}"), |feed| feed["state"] == "ok").await;
+    }
+    assert_eq!(producer.n_asked("/token"), 1);
+    let asked = producer.requests().into_iter().find(|request| request.starts_with("POST"));
+    let asked = asked.unwrap();
+    assert!(asked.ends_with("grant_type=client_credentials&scope=read&audience=all"), "{asked}");
+    // The producer forgets the token before it expires: one new one serves them all, and no poll fails.
+    n_given.fetch_add(1, Ordering::SeqCst);
+    let deadline = Instant::now() + PATIENCE;
+    let last = |number: usize| {
+        let is_for = |request: &&String| request.starts_with(&format!("GET /{number} "));
+        let requests = producer.requests();
+        let last = requests.iter().rev().find(is_for).cloned().unwrap_or_default();
+        last.to_ascii_lowercase().contains("bearer t0ken-3\r\n")
+    };
+    while !(0..5).all(last) {
+        assert!(Instant::now() < deadline, "{:?}", producer.requests());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!(producer.n_asked("/token"), 2);
+    let feed = until(&url, "f0", |feed| feed["state"] == "ok").await;
+    assert_eq!(feed["last_error"], Value::Null);
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_client_that_gets_no_token_says_so_and_shows_no_secret() {
+    let producer = Producer::start(guarded(&Arc::default())).await;
+    let (running, url) =
+        server(&feed("f", &producer.url("/f"), &oauth2(&producer, "wr0ng-secret"))).await;
+    let feed = until(&url, "f", |feed| feed["state"] == "failing").await;
+    let told = "no token from 127.0.0.1: the answer was 401 Unauthorized, invalid_client";
+    assert_eq!(feed["last_error"]["detail"], told, "{feed}");
+    let page = get(&format!("{url}/feeds/f")).await.text().await.unwrap();
+    assert!(page.contains(told) && !page.contains("wr0ng-secret"));
+    assert!(!feed.to_string().contains("wr0ng-secret"));
+    assert_eq!(producer.n_asked("/f"), 0, "nothing is asked without the token");
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_token_server_that_wants_the_secret_in_the_body_gets_it_there() {
+    let producer = Producer::start(|request| {
+        if request.starts_with("POST") {
+            return match request.contains("&client_id=me&client_secret=s3cret") {
+                true => Reply::ok(r#"{"access_token":"t0ken","token_type":"bearer"}"#),
+                false => Reply::refused("400 Bad Request", r#"{"error":"invalid_request"}"#),
+            };
+        }
+        Reply::ok("a")
+    })
+    .await;
+    let (running, url) =
+        server(&feed("f", &producer.url("/f"), &oauth2(&producer, "s3cret"))).await;
+    until(&url, "f", |feed| feed["state"] == "ok").await;
+    assert_eq!(producer.n_asked("/token"), 2);
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn basic_authentication_is_sent_and_what_a_producer_repeats_of_it_is_hidden() {
+    // "ann:s3cret".
+    let header = "authorization: Basic YW5uOnMzY3JldA==\r\n";
+    let producer = Producer::start(move |request| {
+        let is_sent = request.contains(header);
+        match request.split(' ').nth(1) {
+            Some("/good") if is_sent => Reply::ok("a"),
+            _ => Reply::refused("403 Forbidden", &format!("<b>sent: s3cret\n{request}")),
+        }
+    })
+    .await;
+    let keys = "basic = { user = \"ann\", password = \"s3cret\" }";
+    let feeds =
+        [feed("good", &producer.url("/good"), keys), feed("bad", &producer.url("/bad"), keys)];
+    let (running, url) = server(&feeds.concat()).await;
+    until(&url, "good", |feed| feed["state"] == "ok").await;
+    let bad = until(&url, "bad", |feed| feed["state"] == "failing").await;
+    let error = &bad["last_error"];
+    assert_eq!((&error["phase"], &error["status"]), (&"wait".into(), &403.into()), "{bad}");
+    let head = error["first_bytes"].as_str().unwrap();
+    assert!(head.starts_with("<b>sent: ***\nGET /bad") && head.len() <= 512, "{head}");
+    assert!(head.contains("Basic ***"), "{head}");
+    let page = get(&format!("{url}/feeds/bad")).await.text().await.unwrap();
+    assert!(page.contains("&lt;b&gt;sent: ***") && page.contains("403"), "{page}");
+    for shown in [&page, &bad.to_string()] {
+        assert!(!shown.contains("s3cret") && !shown.contains("YW5uOnMzY3JldA"), "{shown}");
+    }
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_failure_says_how_far_the_poll_came_and_what_came_instead() {
+    let producer = Producer::start(|request| match request.split(' ').nth(1) {
+        Some("/decode") => Reply::ok("certainly no protobuf"),
+        Some("/html") => Reply::ok("<!doctype html><p>Soon</p>"),
+        Some("/empty") => Reply::ok(""),
+        _ => Reply::refused("500 Internal Server Error", "the database is down"),
+    })
+    .await;
+    let closed = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap();
+    let as_messages = |id: &str, url: &str| feed(id, url, "").replace("\"raw\"", "\"gtfs-rt\"");
+    let feeds = [
+        as_messages("decode", &producer.url("/decode")),
+        as_messages("html", &producer.url("/html")),
+        as_messages("empty", &producer.url("/empty")),
+        as_messages("broken", &producer.url("/broken")),
+        as_messages("connect", &format!("http://{closed}/")),
+    ];
+    let (running, url) = server(&feeds.concat()).await;
+    for (id, code, phase, status, head) in [
+        ("decode", "decode", "decode", Some(200), Some("certainly no protobuf")),
+        ("html", "html", "decode", Some(200), Some("<!doctype html><p>Soon</p>")),
+        ("empty", "empty", "body", Some(200), None),
+        ("broken", "http_500", "wait", Some(500), Some("the database is down")),
+        ("connect", "connect", "connect", None, None),
+    ] {
+        let feed = until(&url, id, |feed| feed["state"] == "failing").await;
+        let error = &feed["last_error"];
+        let expect = serde_json::json!({
+            "code": code, "phase": phase, "status": status, "first_bytes": head,
+            "bytes": head.map_or(0, str::len),
+            "detail": error["detail"], "at": error["at"],
+        });
+        assert_eq!(*error, expect, "{feed}");
     }
     running.stop().await;
 }

@@ -7,7 +7,7 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 use http::HeaderMap;
 use lineside_formats::Format;
-use lineside_ingest::{Feed, FeedState};
+use lineside_ingest::{Feed, FeedState, FetchFailure, Phase};
 use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -70,10 +70,45 @@ struct FeedDetail {
     feed: FeedItem,
     /// Where it is polled; keys and passwords are hidden.
     source: String,
+    /// Why the last poll brought nothing, unless one succeeded since.
+    last_error: Option<LastError>,
     /// How many complaints of each kind there are.
     problem_counts: Vec<ProblemCount>,
     /// The first complaints of each kind.
     problem_samples: Vec<ProblemSample>,
+}
+
+/// A poll that brought nothing.
+#[derive(Debug, Serialize, ToSchema)]
+struct LastError {
+    /// `http_<status>`, `timeout`, `dns`, `connect`, `file`, `tls`, `html`, `empty`, `truncated`, `decode` or `too_large`.
+    code: String,
+    /// What happened, in words.
+    detail: String,
+    /// When.
+    at: Option<String>,
+    /// How far it came: `dns`, `connect`, `tls`, `wait`, `body` or `decode`; null for files.
+    phase: Option<&'static str>,
+    /// The status of the reply, if one came.
+    status: Option<u16>,
+    /// Bytes of its body that came.
+    bytes: u64,
+    /// The first of them as text, at most 512 bytes, with the feed's secrets hidden.
+    first_bytes: Option<String>,
+}
+
+impl LastError {
+    fn of(failure: &FetchFailure) -> Self {
+        Self {
+            code: failure.code.to_string(),
+            detail: failure.detail.clone(),
+            at: rfc3339(failure.at),
+            phase: failure.phase.map(Phase::as_str),
+            status: failure.status,
+            bytes: failure.bytes,
+            first_bytes: failure.head.clone(),
+        }
+    }
 }
 
 /// How often one thing is wrong in one file.
@@ -261,6 +296,7 @@ fn detail(app: &App, feed: &Arc<Feed>, base: &str) -> FeedDetail {
     FeedDetail {
         feed: item(app, feed, base),
         source: feed.config().url.to_string(),
+        last_error: status.last_error.as_ref().map(LastError::of),
         problem_counts: counts.collect(),
         problem_samples: samples.collect(),
     }

@@ -1,0 +1,143 @@
+//! The client that all feeds share, and how it says where connecting ended.
+
+use std::{
+    collections::BTreeMap,
+    error::Error,
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use http::{HeaderMap, HeaderName, HeaderValue};
+use parking_lot::Mutex;
+use reqwest::{
+    RequestBuilder, Response,
+    dns::{Addrs, Name, Resolve, Resolving},
+    redirect::Policy,
+};
+
+use super::{Failure, FailureCode, Phase, failure::root_cause};
+use crate::limits::{CONNECT_SHARE, CONNECT_TIME_MAX};
+
+/// What a request is sent by, or why there is nothing (for example no trusted certificates on this machine).
+type Client = Result<reqwest::Client, Arc<str>>;
+
+/// How Entur's and other services want to be told who asks.
+const CLIENT_NAME: HeaderName = HeaderName::from_static("et-client-name");
+
+/// The clients that all feeds share: one for each time that connecting may take.
+#[derive(Clone, Debug)]
+pub(crate) struct HttpClient {
+    name: HeaderValue,
+    /// Bound: one per timeout that feeds are configured with.
+    by_time: Arc<Mutex<BTreeMap<Duration, Client>>>,
+}
+
+impl HttpClient {
+    /// Builds the client; `name` tells producers who asks.
+    pub(crate) fn new(name: &str) -> HttpClient {
+        let usual = HeaderValue::from_static(concat!("lineside/", env!("CARGO_PKG_VERSION")));
+        let named = HeaderValue::from_str(name).ok().filter(|_| !name.is_empty());
+        HttpClient { name: named.unwrap_or(usual), by_time: Arc::default() }
+    }
+
+    /// The client of feeds with this timeout. Connecting ends before it does, so that the one can be told from the
+    /// other.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub(super) fn within(&self, timeout: Duration) -> Result<reqwest::Client, Failure> {
+        let connecting = CONNECT_TIME_MAX.min(timeout.mul_f64(CONNECT_SHARE));
+        let mut by_time = self.by_time.lock();
+        let client = by_time.entry(connecting).or_insert_with(|| self.build(connecting));
+        client.clone().map_err(|why| {
+            Failure::new(FailureCode::Tls, format!("no client could be set up: {why}"))
+        })
+    }
+
+    fn build(&self, connecting: Duration) -> Client {
+        reqwest::Client::builder()
+            .user_agent(self.name.clone())
+            .default_headers(HeaderMap::from_iter([(CLIENT_NAME, self.name.clone())]))
+            .redirect(Policy::none())
+            .connect_timeout(connecting)
+            .dns_resolver(Arc::new(Resolver))
+            .build()
+            .map_err(|error| root_cause(&error).into())
+    }
+}
+
+tokio::task_local! {
+    /// Whether the request that is being sent waits for its host's address.
+    static LOOKS_UP: Arc<AtomicBool>;
+}
+
+/// Sends a request until an answer begins.
+///
+/// # Errors
+/// Which step of connecting failed, or that no answer came.
+pub(super) async fn send(request: RequestBuilder) -> Result<Response, Failure> {
+    let looks_up = Arc::new(AtomicBool::new(false));
+    let answer = LOOKS_UP.scope(Arc::clone(&looks_up), request.send()).await;
+    answer.map_err(|error| classify(error.without_url(), looks_up.load(Ordering::Relaxed)))
+}
+
+/// The system's resolver, with failures that can be told from other failures to connect.
+#[derive(Debug)]
+struct Resolver;
+
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct DnsFailure(String);
+
+impl Resolve for Resolver {
+    fn resolve(&self, name: Name) -> Resolving {
+        let looks_up = LOOKS_UP.try_with(Arc::clone).unwrap_or_default();
+        Box::pin(async move {
+            looks_up.store(true, Ordering::Relaxed);
+            let found = tokio::net::lookup_host((name.as_str(), 0)).await;
+            looks_up.store(false, Ordering::Relaxed);
+            match found {
+                Ok(addresses) => Ok(Box::new(addresses.collect::<Vec<_>>().into_iter()) as Addrs),
+                Err(error) => Err(DnsFailure(error.to_string()).into()),
+            }
+        })
+    }
+}
+
+fn classify(error: reqwest::Error, looks_up: bool) -> Failure {
+    if error.is_timeout() {
+        let (phase, what) = match looks_up {
+            true => (Phase::Dns, "finding the host's address took too long"),
+            false => (Phase::Connect, "connecting took too long"),
+        };
+        return Failure::new(FailureCode::Timeout, what).in_phase(phase);
+    }
+    if let Some(failure) = known_cause(&error) {
+        return failure;
+    }
+    let cause = root_cause(&error);
+    if error.is_connect() {
+        return Failure::new(FailureCode::Connect, format!("no connection: {cause}"));
+    }
+    let detail = format!("no answer on the connection: {cause}");
+    Failure::new(FailureCode::Connect, detail).in_phase(Phase::Wait)
+}
+
+/// Looks for a cause that has a code of its own, layer by layer.
+fn known_cause(error: &(dyn Error + 'static)) -> Option<Failure> {
+    if error.is::<DnsFailure>() {
+        let detail = format!("the host has no address: {error}");
+        return Some(Failure::new(FailureCode::Dns, detail));
+    }
+    if error.is::<rustls::Error>() {
+        return Some(Failure::new(FailureCode::Tls, format!("no trusted connection: {error}")));
+    }
+    // What an io::Error wraps is not its source, so it is looked into by itself.
+    let wrapped = error.downcast_ref::<io::Error>().and_then(|error| error.get_ref());
+    let wrapped = wrapped.and_then(|error| known_cause(error));
+    wrapped.or_else(|| error.source().and_then(known_cause))
+}

@@ -1,0 +1,311 @@
+//! Tokens by client credentials (RFC 6749 section 4.4): fetched once for all feeds of one client, kept until shortly
+//! before they expire, and renewed when a producer refuses one.
+//!
+//! One request at a time goes to whom gives them out; who wants a token meanwhile waits for its outcome. A failure is
+//! kept for a moment, so that many feeds do not ask one after the other.
+
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use arc_swap::ArcSwapOption;
+use http::{HeaderValue, StatusCode, header};
+use lineside_sync::Clock;
+use reqwest::Response;
+use serde::Deserialize;
+use tokio::sync::Mutex;
+use url::form_urlencoded::{Serializer, byte_serialize};
+
+use super::{Failure, FailureCode, Phase, Sources, client, http::within};
+use crate::{
+    config::FeedConfig,
+    limits::{TOKEN_BYTES_MAX, TOKEN_LIFE_USUAL, TOKEN_RENEW_BEFORE_MAX, TOKEN_RETRY},
+    source::{OAuth2, Secret},
+};
+
+/// A token is renewed when this part of its life is left, or [`TOKEN_RENEW_BEFORE_MAX`] if that is shorter.
+const RENEW_BEFORE_PART: u32 = 10;
+/// What a server may say about a refusal is one of its words (RFC 6749 section 5.2), not longer than this.
+const WORD_CHARS_MAX: usize = 64;
+
+/// What a feed shows its producer.
+pub(super) struct Token {
+    pub(super) header: HeaderValue,
+    pub(super) text: Secret,
+    /// When it is to be renewed.
+    until: Duration,
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Token").field("until", &self.until).finish_non_exhaustive()
+    }
+}
+
+/// The clients of all feeds. Bound: one per feed.
+#[derive(Debug, Default)]
+pub(crate) struct Tokens(parking_lot::Mutex<Vec<Arc<TokenSource>>>);
+
+impl Tokens {
+    /// The source that all feeds with this client share.
+    pub(super) fn of(&self, oauth2: &OAuth2) -> Arc<TokenSource> {
+        let mut sources = self.0.lock();
+        if let Some(known) = sources.iter().find(|known| known.oauth2 == *oauth2) {
+            return Arc::clone(known);
+        }
+        let source = Arc::new(TokenSource {
+            oauth2: oauth2.clone(),
+            held: ArcSwapOption::empty(),
+            asks: Mutex::new(None),
+            in_body: AtomicBool::new(false),
+        });
+        sources.push(Arc::clone(&source));
+        source
+    }
+}
+
+/// One client, and the token that it has.
+#[derive(Debug)]
+pub(crate) struct TokenSource {
+    oauth2: OAuth2,
+    held: ArcSwapOption<Token>,
+    /// Held by whoever asks: the last failure, and until when nobody asks again.
+    asks: Mutex<Option<(Duration, Failure)>>,
+    /// Whether the server wants the client's secret in the body and not in a header.
+    in_body: AtomicBool,
+}
+
+/// What a request for a token is made with.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asker<'a> {
+    pub(super) shared: &'a Sources,
+    /// Whoever asks for its sake.
+    pub(super) feed: &'a FeedConfig,
+}
+
+impl Asker<'_> {
+    fn now(&self) -> Duration {
+        self.shared.clock.monotonic()
+    }
+}
+
+impl TokenSource {
+    /// The token, unless it is time to renew it.
+    pub(super) fn find_held(&self, now: Duration) -> Option<Arc<Token>> {
+        self.held.load_full().filter(|token| now < token.until)
+    }
+
+    /// A token that is not the `refused` one.
+    ///
+    /// # Errors
+    /// Why there is none, in words without secrets.
+    pub(super) async fn get(
+        &self,
+        refused: Option<&Arc<Token>>,
+        asker: Asker<'_>,
+    ) -> Result<Arc<Token>, Failure> {
+        let mut asks = self.asks.lock().await;
+        let held = self.find_held(asker.now());
+        if let Some(held) = held.filter(|held| !refused.is_some_and(|it| Arc::ptr_eq(it, held))) {
+            return Ok(held);
+        }
+        if let Some((until, failure)) = asks.as_ref()
+            && asker.now() < *until
+        {
+            return Err(failure.clone());
+        }
+        match self.ask(asker).await {
+            Ok(token) => {
+                *asks = None;
+                let token = Arc::new(token);
+                self.held.store(Some(Arc::clone(&token)));
+                Ok(token)
+            }
+            Err(failure) => {
+                self.held.store(None);
+                let host = self.oauth2.token_url.host_str().unwrap_or_default();
+                let failure = failure.prefixed(&format!("no token from {host}: "));
+                *asks = Some((asker.now() + TOKEN_RETRY, failure.clone()));
+                Err(failure)
+            }
+        }
+    }
+
+    /// Servers have to take the client's secret in a header, and some take it in the body alone.
+    async fn ask(&self, asker: Asker<'_>) -> Result<Token, Failure> {
+        let in_body = self.in_body.load(Ordering::Relaxed);
+        let first = self.ask_once(in_body, asker).await;
+        let is_refused = |failure: &Failure| matches!(failure.code, FailureCode::Http(400 | 401));
+        match first {
+            Err(failure) if is_refused(&failure) => match self.ask_once(!in_body, asker).await {
+                Ok(token) => {
+                    self.in_body.store(!in_body, Ordering::Relaxed);
+                    Ok(token)
+                }
+                Err(_) => Err(failure),
+            },
+            other => other,
+        }
+    }
+
+    async fn ask_once(&self, in_body: bool, asker: Asker<'_>) -> Result<Token, Failure> {
+        let OAuth2 { token_url, client_id, client_secret, .. } = &self.oauth2;
+        let (clock, limit) = (&asker.shared.clock, asker.feed.timeout);
+        let mut request = asker.shared.client.within(limit)?.post(token_url.clone());
+        if !in_body {
+            let encoded = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
+            request = request.basic_auth(encoded(client_id), Some(encoded(client_secret.reveal())));
+        }
+        let request = request
+            .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded")
+            .header(header::ACCEPT, "application/json")
+            .body(self.form(in_body));
+        let _turn = asker.shared.turn_at(asker.feed, token_url).await;
+        let began = asker.now();
+        let mut response = within(clock, limit, "the answer", client::send(request)).await??;
+        let status = response.status();
+        let body = read(&mut response, (clock, limit)).await?;
+        if status != StatusCode::OK {
+            return Err(refusal(status, &body));
+        }
+        token(&body, began)
+    }
+
+    fn form(&self, in_body: bool) -> String {
+        let OAuth2 { client_id, client_secret, scope, audience, .. } = &self.oauth2;
+        let mut form = Serializer::new(String::new());
+        form.append_pair("grant_type", "client_credentials");
+        for (name, value) in [("scope", scope), ("audience", audience)] {
+            if let Some(value) = value {
+                form.append_pair(name, value);
+            }
+        }
+        if in_body {
+            form.append_pair("client_id", client_id);
+            form.append_pair("client_secret", client_secret.reveal());
+        }
+        form.finish()
+    }
+}
+
+async fn read(
+    response: &mut Response,
+    (clock, limit): (&Arc<dyn Clock>, Duration),
+) -> Result<Vec<u8>, Failure> {
+    let mut body = Vec::new();
+    loop {
+        let piece = within(clock, limit, "more of the answer", response.chunk()).await?;
+        let Ok(piece) = piece else {
+            return Err(Failure::new(FailureCode::Truncated, "the answer broke off"));
+        };
+        let Some(piece) = piece else { return Ok(body) };
+        if body.len() + piece.len() > TOKEN_BYTES_MAX {
+            return Err(Failure::too_large(TOKEN_BYTES_MAX as u64));
+        }
+        body.extend_from_slice(&piece);
+    }
+}
+
+/// What stands in an answer. Never printed.
+#[derive(Deserialize)]
+struct Granted {
+    access_token: String,
+    token_type: Option<String>,
+    expires_in: Option<Seconds>,
+}
+
+/// Some write the number as text.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Seconds {
+    Number(f64),
+    Text(String),
+}
+
+fn token(body: &[u8], now: Duration) -> Result<Token, Failure> {
+    let refuse = |why: &str| Failure::new(FailureCode::Decode, why);
+    let granted: Granted = serde_json::from_slice(body)
+        .map_err(|_| refuse("the answer has no access_token as it should"))?;
+    if granted.token_type.is_some_and(|kind| !kind.eq_ignore_ascii_case("bearer")) {
+        return Err(refuse("the token is not one for bearers"));
+    }
+    let header = HeaderValue::try_from(format!("Bearer {}", granted.access_token));
+    let mut header = header.map_err(|_| refuse("the token holds what no header can carry"))?;
+    header.set_sensitive(true);
+    let seconds = match granted.expires_in {
+        Some(Seconds::Number(seconds)) => Some(seconds),
+        Some(Seconds::Text(text)) => text.trim().parse().ok(),
+        None => None,
+    };
+    let life = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    let life = life.unwrap_or(TOKEN_LIFE_USUAL);
+    let renew_before = (life / RENEW_BEFORE_PART).min(TOKEN_RENEW_BEFORE_MAX);
+    let until = now.saturating_add(life - renew_before);
+    Ok(Token { header, text: Secret::new(granted.access_token), until })
+}
+
+fn refusal(status: StatusCode, body: &[u8]) -> Failure {
+    #[derive(Deserialize)]
+    struct Refused {
+        error: String,
+    }
+    let said = serde_json::from_slice::<Refused>(body).ok().map(|refused| refused.error);
+    let is_word = |word: &String| {
+        word.len() <= WORD_CHARS_MAX
+            && word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
+    };
+    let words = match said.filter(is_word) {
+        Some(word) => format!("the answer was {status}, {word}"),
+        None => format!("the answer was {status}"),
+    };
+    Failure::new(FailureCode::Http(status.as_u16()), words).in_phase(Phase::Wait)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn until(body: &str) -> Result<u64, String> {
+        let token = token(body.as_bytes(), Duration::from_secs(1_000));
+        token.map(|token| token.until.as_secs()).map_err(|failure| failure.detail)
+    }
+
+    #[test]
+    fn a_token_is_renewed_before_it_expires() {
+        let granted = |expires: &str| format!("{{\"access_token\":\"abc\"{expires}}}");
+        assert_eq!(until(&granted(",\"expires_in\":3600,\"token_type\":\"Bearer\"")), Ok(4_540));
+        assert_eq!(until(&granted(",\"expires_in\":\"100\"")), Ok(1_090));
+        assert_eq!(until(&granted("")), Ok(1_000 + 270));
+        assert_eq!(until(&granted(",\"expires_in\":-1")), Ok(1_000 + 270));
+        assert_eq!(until(&granted(",\"expires_in\":1e300")), Ok(1_000 + 270));
+    }
+
+    #[test]
+    fn what_is_no_token_is_refused_without_showing_it() {
+        for (body, says) in [
+            ("", "no access_token"),
+            ("{\"token\":\"s3cret\"}", "no access_token"),
+            ("{\"access_token\":\"s3cret\\n\"}", "no header"),
+            ("{\"access_token\":\"s3cret\",\"token_type\":\"mac\"}", "bearers"),
+        ] {
+            let error = until(body).unwrap_err();
+            assert!(error.contains(says) && !error.contains("s3cret"), "{body}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_is_told_in_the_servers_word_if_it_is_one() {
+        let said = |body: &str| refusal(StatusCode::UNAUTHORIZED, body.as_bytes()).detail;
+        assert!(
+            said("{\"error\":\"invalid_client\"}").ends_with("401 Unauthorized, invalid_client")
+        );
+        for body in ["", "{\"error\":\"Your secret s3cret is bad\"}", "<html>"] {
+            assert!(said(body).ends_with("401 Unauthorized"), "{}", said(body));
+        }
+    }
+}
