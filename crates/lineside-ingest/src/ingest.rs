@@ -17,6 +17,7 @@ use tokio::sync::Semaphore;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
+    archive::Archive,
     budget::Budgets,
     channels::Channels,
     config::{FeedConfig, FeedId},
@@ -48,6 +49,8 @@ pub struct Options {
     pub hub: HubConfig,
     /// The `User-Agent` that producers see.
     pub client_name: String,
+    /// Where polls and states are remembered.
+    pub archive: Arc<dyn Archive>,
 }
 
 /// The running feeds. Dropping it stops them.
@@ -64,6 +67,7 @@ pub struct Ingest {
     /// The networks' writers, once they have ended; in the order of the networks.
     ended: Vec<Arc<OnceLock<NetworkWriter>>>,
     times: StageTimes,
+    archive: Arc<dyn Archive>,
 }
 
 /// A network with its feeds' configurations, the one that names it first.
@@ -80,7 +84,7 @@ impl Ingest {
     ///
     /// What was kept must not be given to a start once more: clients would take another past for theirs.
     pub fn start_from(options: Options, kept: Option<Kept>) -> Arc<Ingest> {
-        let Options { feeds, clock, seed, hub, client_name } = options;
+        let Options { feeds, clock, seed, hub, client_name, archive } = options;
         let mut rng = fastrand::Rng::with_seed(seed);
         let keys = rng.u64(..);
         let configs = unique(feeds);
@@ -98,6 +102,7 @@ impl Ingest {
             clock: Arc::clone(&clock),
             loads: Arc::new(Semaphore::new(LOADS_AT_ONCE)),
             spread: Arc::new(Spread::new(configs.iter().map(|config| &**config), &mut rng)),
+            archive: Arc::clone(&archive),
         };
         let mut started: HashMap<FeedId, Arc<Feed>> = HashMap::new();
         let mut begun = Vec::new();
@@ -131,6 +136,7 @@ impl Ingest {
             tasks,
             ended,
             times,
+            archive,
         })
     }
 
@@ -157,6 +163,11 @@ impl Ingest {
     /// The network that a feed belongs to.
     pub fn network_of(&self, feed: &str) -> Option<Arc<Network>> {
         Some(self.feed(feed)?.network())
+    }
+
+    /// What is remembered of polling.
+    pub fn archive(&self) -> &Arc<dyn Archive> {
+        &self.archive
     }
 
     /// Whether each feed was tried once, or long enough was waited for it.

@@ -7,6 +7,7 @@
 //! - [`Network`], [`NetworkState`], [`Record`]: what is known, as immutable values that are swapped
 //! - [`NetworkWriter`]: the pure heart, from a message to changes and publications
 //! - [`departures()`], [`exports`], [`geojson`], [`search`](StopQuery): what is derived from a state
+//! - [`Archive`], [`Availability`]: what is remembered of polling, and what it shows
 //! - [`Kept`], [`KeptWriter`]: what one process leaves to the next
 //!
 //! # What it promises
@@ -15,6 +16,7 @@
 //! Time and chance are handed in.
 
 mod budget;
+mod archive;
 mod change;
 mod channels;
 mod config;
@@ -41,6 +43,10 @@ mod source;
 mod stages;
 mod status;
 
+pub use archive::{
+    Archive, ArchiveError, Availability, Bin, Incident, Life, MemoryArchive, Poll, PollQuery,
+    Serving, ServingState, SourceState, Span, Stretch,
+};
 pub use budget::{BadRate, Rate};
 pub use change::{Change, Why};
 pub use channels::Channels;

@@ -93,3 +93,9 @@ pub const KEPT_BYTES_MAX: u64 = 4 << 30;
 pub const KEPT_RINGS_BYTES_MAX: usize = 64 << 20;
 /// Records are written to it in pieces of about this size.
 pub(crate) const KEPT_CHUNK_BYTES: usize = 1 << 20;
+/// Pieces of time that all feeds together are remembered by where there is no disk: about 100 MB.
+pub(crate) const MEMORY_BINS_MAX: usize = 2_000_000;
+/// Polls of one feed that are remembered one by one where there is no disk; as many failed ones.
+pub(crate) const MEMORY_POLLS_MAX: usize = 200;
+/// States of one feed that are remembered where there is no disk.
+pub(crate) const MEMORY_INCIDENTS_MAX: usize = 200;

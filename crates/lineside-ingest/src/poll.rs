@@ -10,6 +10,7 @@ use tokio::sync::{Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    archive::{Archive, Ledger},
     budget::{Booking, Place, Turn},
     dataset::Dataset,
     feed::Feed,
@@ -46,6 +47,7 @@ pub(crate) struct Poller {
     loads: Arc<Semaphore>,
     status: FeedStatus,
     expired: bool,
+    ledger: Ledger,
 }
 
 /// What all pollers share.
@@ -55,6 +57,7 @@ pub(crate) struct Shared {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) loads: Arc<Semaphore>,
     pub(crate) spread: Arc<Spread>,
+    pub(crate) archive: Arc<dyn Archive>,
 }
 
 impl Poller {
@@ -79,6 +82,7 @@ impl Poller {
             place,
             // What was taken back because it was too old comes again with the same bytes.
             expired: feed.is_empty_message(),
+            ledger: Ledger::new(&shared.archive, &shared.clock, feed.id()),
             number,
             queue,
             feed,
@@ -95,6 +99,7 @@ impl Poller {
     }
 
     async fn poll_for_ever(&mut self) {
+        self.ledger.judged(&self.status);
         loop {
             self.rest().await;
             let turn = self.take_turn().await;
@@ -145,7 +150,9 @@ impl Poller {
         self.status.last_attempt = Some(self.clock.wall());
         let network = self.feed.network();
         let began = network.begin();
+        let mut asked = self.ledger.asked(&self.status);
         let fetched = self.fetcher.fetch(turn).await;
+        self.ledger.answered(&mut asked);
         network.finish(Stage::Fetch, began);
         if let Some(replay) = self.fetcher.replay_clock() {
             network.follow(replay);
@@ -171,8 +178,12 @@ impl Poller {
             Ok(outcome) => {
                 self.status.count(outcome);
                 self.judge().await;
+                self.ledger.ended(asked, outcome, &self.feed, &self.status);
             }
-            Err(failure) => self.fail(failure).await,
+            Err(failure) => {
+                self.fail(failure).await;
+                self.ledger.ended(asked, "", &self.feed, &self.status);
+            }
         }
     }
 
@@ -316,6 +327,7 @@ impl Poller {
         let before = FeedRecord::of(&self.feed.status());
         let data_now = self.data_now();
         self.status.judge(now, data_now, &self.rules);
+        self.ledger.judged(&self.status);
         let record = FeedRecord::of(&self.status);
         if let Some(input) = self.expiry(now, &record) {
             // A network that is gone needs no word of it.

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use http::{HeaderMap, header};
 use lineside_hub::Hub;
 use lineside_ingest::Ingest;
+use lineside_store::Store;
 use lineside_sync::{Clock, UnixMillis};
 use lineside_wire::partition::Partitions;
 
@@ -40,6 +41,8 @@ pub(crate) struct Parts {
     pub(crate) started: UnixMillis,
     /// Whether and how the server is stopping.
     pub(crate) shutdown: Shutdown,
+    /// What is remembered on the disk, where there is one. It is closed before the demo takes its folder away.
+    pub(crate) store: Option<Arc<Store>>,
     /// The simulated city, when this is the demo.
     pub(crate) demo: Option<Arc<Demo>>,
     /// Land, water and streets to draw under everything, as GeoJSON.
@@ -201,6 +204,11 @@ impl App {
     #[must_use]
     pub fn connections(&self) -> usize {
         self.0.connections
+    }
+
+    /// What is remembered on the disk, where there is one.
+    pub(crate) fn store(&self) -> Option<&Arc<Store>> {
+        self.0.store.as_ref()
     }
 
     /// The threads that own the sockets of sessions.

@@ -95,7 +95,7 @@ mod tests {
 
     use bytes::Bytes;
     use lineside_hub::{Channel, Extras, HistoryRequest, HubConfig, Namespace};
-    use lineside_ingest::Options;
+    use lineside_ingest::{MemoryArchive, Options};
     use lineside_sync::RealClock;
 
     use super::*;
@@ -110,6 +110,7 @@ mod tests {
             seed: fastrand::u64(..),
             hub: HubConfig { namespaces: vec![namespace], ..HubConfig::default() },
             client_name: String::new(),
+            archive: Arc::new(MemoryArchive::new(Arc::new(RealClock::new()))),
         };
         Ingest::start_from(options, kept)
     }

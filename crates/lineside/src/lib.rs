@@ -21,6 +21,7 @@ mod gate;
 mod http;
 mod json;
 mod latencies;
+mod ledger;
 mod metrics;
 mod pages;
 mod patience;

@@ -12,6 +12,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::StatusCode;
 use lineside_ingest::Stage;
+use lineside_store::Figures;
 use lineside_sync::counter;
 use lineside_sync::histogram::Histogram;
 use lineside_wire::partition::Closed;
@@ -120,6 +121,9 @@ fn registry(app: &App) -> Registry {
     hub(&mut registry, &app.hub().metrics());
     latencies(&mut registry, app);
     feeds(&mut registry, app);
+    if let Some(store) = app.store() {
+        remembered(&mut registry, store.figures());
+    }
     registry
 }
 
@@ -243,6 +247,23 @@ fn latencies(registry: &mut Registry, app: &App) {
     let of = |stage: Stage| (StageLabel { stage: stage.name() }, app.ingest().stage_times(stage));
     let stages = Latencies::labeled(Stage::ALL.map(of).into());
     registry.register("ingest_stage_seconds", "Durations of the stages of polls", stages);
+}
+
+fn remembered(registry: &mut Registry, figures: Figures) {
+    let counters = [
+        ("store_writes", "Polls and states of feeds that were written", figures.written),
+        ("store_lost", "Polls and states of feeds that were not, and will not be", figures.lost),
+        ("store_failures", "Times that the file could not be written", figures.failures),
+    ];
+    for (name, help, value) in counters {
+        registry.register(name, help, counter(value));
+    }
+    let failing: Gauge = Gauge::default();
+    failing.set(i64::from(figures.is_failing));
+    registry.register("store_failing", "1 while the file cannot be written", failing);
+    let bytes: Gauge = Gauge::default();
+    bytes.set(i64::try_from(figures.bytes).unwrap_or(i64::MAX));
+    registry.register("store_bytes", "Size of the file", bytes);
 }
 
 fn counter(value: u64) -> Counter {

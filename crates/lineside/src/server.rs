@@ -9,6 +9,7 @@ use anyhow::Context as _;
 use bytes::Bytes;
 use lineside_hub::{Hub, HubConfig, SessionLimits};
 use lineside_ingest::{Ingest, Options};
+use lineside_store::Store;
 use lineside_sync::{Clock, RealClock};
 use lineside_wire::centrifuge::{ClientLimits, Service};
 use lineside_wire::partition::{self, Partitions};
@@ -23,6 +24,7 @@ use crate::descriptors;
 use crate::gate::Gate;
 use crate::http;
 use crate::kept_file::{self, Keeping};
+use crate::ledger::Ledger;
 use crate::metrics::Metrics;
 use crate::patience::within;
 use crate::shutdown::Shutdown;
@@ -86,12 +88,14 @@ pub async fn start(start: Start) -> anyhow::Result<Running> {
     let shutdown = Shutdown::new(config.server.drain);
     // A simulated city begins anew, at another time than the one that it ended at.
     let keeps = config.server.data_dir.clone().filter(|_| demo.is_none());
+    let ledger = Ledger::open(&config, &clock).await?;
     let options = Options {
         feeds: config.feeds.clone(),
         clock: Arc::clone(&clock),
         seed,
         hub: hub_config(&config),
         client_name: config.server.client_name.clone(),
+        archive: ledger.archive,
     };
     let ingest = start_ingest(options, keeps.clone()).await?;
     let gate = Arc::new(Gate::new(config.token.as_ref(), ingest.hub(), &clock));
@@ -111,6 +115,7 @@ pub async fn start(start: Start) -> anyhow::Result<Running> {
         admission: Arc::new(http::Admission::new(limits)),
         partitions,
         connections: limits.total,
+        store: ledger.store,
     });
     let router = http::router(&app);
     tokio::spawn(sweep(app.clone()));
@@ -270,6 +275,9 @@ impl Running {
             let ingest = Arc::clone(self.app.ingest());
             keep(move || keeping.finish(&ingest)).await;
         }
+        if let Some(store) = self.app.store() {
+            remember(Arc::clone(store)).await;
+        }
         if let Some(demo) = self.app.demo() {
             demo.stop().await;
         }
@@ -285,6 +293,14 @@ impl Running {
         }
         let (folder, now) = (self.keeps.clone()?, self.app.now());
         keep(move || Keeping::begin(folder, &ingest, now)).await
+    }
+}
+
+/// Waits until what was told of the last polls is on the disk.
+async fn remember(store: Arc<Store>) {
+    let flush = tokio::task::spawn_blocking(move || store.flush());
+    if let Ok(Err(error)) = flush.await {
+        tracing::warn!(%error, "the last polls may not be remembered");
     }
 }
 

@@ -60,6 +60,12 @@ static ROOMS: &[Room] = &[
         never: &["axum", "hyper", "hyper-util", "tower", "tower-http"],
     },
     Room {
+        name: "lineside-store",
+        sees: &["lineside-ingest", "lineside-sync"],
+        rule: "the store remembers for those who ask it; it knows no sockets, and blocks by itself",
+        never: &["axum", "hyper", "mio", "reqwest", "tokio", "tower", "tower-http"],
+    },
+    Room {
         name: "lineside-sim",
         sees: &["lineside-formats", "lineside-sync"],
         rule: "the simulated city makes feeds; it does not know the server that reads them",
@@ -76,6 +82,7 @@ static ROOMS: &[Room] = &[
         sees: &[
             "lineside-load",
             "lineside-sim",
+            "lineside-store",
             "lineside-wire",
             "lineside-ingest",
             "lineside-hub",

@@ -5,7 +5,8 @@ use std::{fmt, io::Write as _, sync::Arc, time::Duration};
 use flate2::{Compression, write::GzEncoder};
 use lineside_hub::HubConfig;
 use lineside_ingest::{
-    FailureCode, Feed, FeedConfig, FeedState, Ingest, Location, Options, Phase, Secret, Stage,
+    FailureCode, Feed, FeedConfig, FeedState, Ingest, Location, MemoryArchive, Options, Phase,
+    PollQuery, Secret, Serving, Stage,
 };
 use lineside_sync::{Clock, RealClock, UnixMillis};
 
@@ -30,8 +31,9 @@ fn config(id: &str, url: &str) -> FeedConfig {
 
 pub(crate) fn start(feeds: Vec<FeedConfig>) -> Arc<Ingest> {
     let clock: Arc<dyn Clock> = Arc::new(RealClock::new());
-    let client_name = "test-client/1".to_owned();
-    Ingest::start(Options { feeds, clock, seed: 9, hub: HubConfig::default(), client_name })
+    let archive = Arc::new(MemoryArchive::new(Arc::clone(&clock)));
+    let (hub, client_name) = (HubConfig::default(), "test-client/1".to_owned());
+    Ingest::start(Options { feeds, clock, seed: 9, hub, client_name, archive })
 }
 
 /// Waits for what must come; the deadline only ends a test that fails.
@@ -72,6 +74,40 @@ async fn every_stage_of_a_poll_is_timed_where_it_happens() {
         assert_eq!(times(stage).count(), 1, "only one poll brought something: {}", stage.name());
     }
     assert!(times(Stage::Fetch).min() > Some(0) && times(Stage::Decode).min() > Some(0));
+}
+
+#[tokio::test]
+async fn each_poll_is_remembered_with_how_it_ended_and_what_was_served() {
+    let good = http("200 OK", &["etag: \"one\""], &body(48.87));
+    let upstream = Upstream::start(Answer::Bytes(http("404 Not Found", &[], b"no"))).await;
+    let ingest = start(vec![config("f", &upstream.url("/vp.pb"))]);
+    let feed = ingest.feed("f").unwrap();
+    until_failed(&feed, FailureCode::Http(404)).await;
+    upstream.set(Answer::Conditional("\"one\"", good.clone()));
+    until("it is not modified", || feed.status().outcomes.iter().any(|it| it.0 == "not_modified"))
+        .await;
+    upstream.set(Answer::Bytes(http("500 Internal Server Error", &[], b"")));
+    until_failed(&feed, FailureCode::Http(500)).await;
+    ingest.shut_down().await;
+    let all = PollQuery { from: UnixMillis(0), only_failed: false, offset: 0, limit: 1_000 };
+    let mut polls = ingest.archive().list_polls(feed.id(), all).unwrap();
+    polls.reverse();
+    assert_eq!(polls.len() as u64, feed.status().fetches);
+    assert!(polls.windows(2).all(|pair| pair[0].at <= pair[1].at));
+    let of = |outcome: &str| polls.iter().find(|poll| poll.outcome == outcome).unwrap();
+    assert_eq!((of("http_404").serving, of("http_404").status()), (Serving::Nothing, Some(404)));
+    assert!(of("http_404").failure.as_ref().is_some_and(|words| words.contains("404")));
+    assert_eq!((of("new").serving, of("new").bytes), (Serving::Fresh, body(48.87).len() as u64));
+    assert_eq!((of("not_modified").serving, of("not_modified").bytes), (Serving::Fresh, 0));
+    assert_eq!(of("http_500").serving, Serving::Stale);
+    assert!(polls.iter().all(|poll| poll.took > Duration::ZERO));
+    let mut incidents = ingest.archive().list_incidents(feed.id(), UnixMillis(0), 100).unwrap();
+    incidents.reverse();
+    let states: Vec<_> = incidents.iter().map(|incident| incident.state).collect();
+    let expect = [FeedState::Unknown, FeedState::Failing, FeedState::Ok, FeedState::Stale];
+    assert_eq!(states, expect);
+    assert!(incidents.windows(2).all(|pair| pair[0].ended == Some(pair[1].began)));
+    assert!(incidents[3].reason.contains("http_500"));
 }
 
 #[tokio::test]

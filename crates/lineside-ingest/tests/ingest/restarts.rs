@@ -7,7 +7,7 @@ use lineside_formats::gtfs_rt::proto::{FeedHeader, FeedMessage, feed_header::Inc
 use lineside_hub::{Channel, Extras, Hub, HubConfig, Position, Session, SessionLimits};
 use lineside_ingest::{
     Channels, Dataset, FeedConfig, FeedState, Ingest, Kept, KeptError, KeptWriter, Location,
-    Network, NetworkWriter, Options,
+    MemoryArchive, Network, NetworkWriter, Options,
 };
 use lineside_sync::{Clock, RealClock};
 use prost::Message as _;
@@ -180,6 +180,7 @@ impl Process {
             seed: fastrand::u64(..),
             hub: HubConfig::default(),
             client_name: "test-client/1".to_owned(),
+            archive: Arc::new(MemoryArchive::new(Arc::new(RealClock::new()))),
         };
         let kept = kept.map(|file| Kept::read(Cursor::new(file)).unwrap());
         Process { ingest: Ingest::start_from(options, kept) }

@@ -4,7 +4,8 @@ use std::{fs, sync::Arc, time::Duration};
 
 use lineside_hub::HubConfig;
 use lineside_ingest::{
-    BoundingBox, CatalogHitKind, FeedConfig, Ingest, Location, Options, StopHit, StopQuery,
+    BoundingBox, CatalogHitKind, FeedConfig, Ingest, Location, MemoryArchive, Options, StopHit,
+    StopQuery,
 };
 use lineside_sync::{Clock, RealClock};
 
@@ -26,6 +27,7 @@ async fn ingest() -> (Arc<Ingest>, tempfile::TempDir) {
         seed: 1,
         hub: HubConfig::default(),
         client_name: String::new(),
+        archive: Arc::new(MemoryArchive::new(Arc::clone(&clock))),
     };
     let ingest = Ingest::start(options);
     for _ in 0..1000 {

@@ -20,18 +20,20 @@ pub(super) struct File {
     pub(super) token: Option<Spanned<TokenTable>>,
     pub(super) api: ApiTable,
     pub(super) namespace: Vec<NamespaceTable>,
+    pub(super) keep: KeepTable,
     pub(super) map: MapTable,
     pub(super) import: ImportTable,
     pub(super) feed: Vec<FeedTable>,
 }
 
 /// The tables that a file may have, and whether there may be several of one.
-const TABLES: [(&str, bool); 8] = [
+const TABLES: [(&str, bool); 9] = [
     ("server", false),
     ("limits", false),
     ("token", false),
     ("api", false),
     ("namespace", true),
+    ("keep", false),
     ("map", false),
     ("import", false),
     ("feed", true),
@@ -105,6 +107,12 @@ pub(super) enum WhoText {
     Anyone,
     Users,
     Nobody,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct KeepTable {
+    pub(super) availability: Option<Spanned<DurationText>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -436,7 +444,7 @@ mod tests {
         check_refused(
             "[smtp]\nhost = \"x\"\n",
             "lineside.toml line 1, smtp: unknown field `smtp`, expected one of `server`, `limits`, \
-             `token`, `api`, `namespace`, `map`, `import`, `feed`",
+             `token`, `api`, `namespace`, `keep`, `map`, `import`, `feed`",
         );
     }
 

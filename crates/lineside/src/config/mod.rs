@@ -50,6 +50,9 @@ const CHANNELS_PER_SESSION_DEFAULT: usize = 512;
 /// The largest message from a client, unless configured: all its channels may stand in one.
 const FRAME_DEFAULT: usize = 256 * 1024;
 
+/// How long polls and states of feeds are remembered, unless configured: as far back as pages show.
+const AVAILABILITY_DEFAULT: Duration = Duration::from_secs(30 * 86_400);
+
 /// A configuration that was checked and resolved.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -63,6 +66,8 @@ pub struct Config {
     pub api: Api,
     /// What holds for `app/…`, in the order of the file.
     pub namespaces: Vec<Namespace>,
+    /// What is remembered, and how long.
+    pub keep: Keep,
     /// What lies under the map.
     pub map: Map,
     /// The feeds, in the order of the file.
@@ -153,6 +158,13 @@ pub struct Api {
     pub key: Option<Secret>,
 }
 
+/// `[keep]`.
+#[derive(Debug, Clone)]
+pub struct Keep {
+    /// How long failed polls, states of feeds and what polls came to by the hour are remembered.
+    pub availability: Duration,
+}
+
 /// `[map]`: at most one of a style and an archive is set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Map {
@@ -225,6 +237,7 @@ impl Default for Config {
             token: None,
             api: Api::default(),
             namespaces: Vec::new(),
+            keep: Keep { availability: AVAILABILITY_DEFAULT },
             map: Map::default(),
             feeds: Vec::new(),
         }

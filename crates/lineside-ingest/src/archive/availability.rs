@@ -1,0 +1,302 @@
+//! Two strips of time: whether the source answered, and what we served meanwhile. They show whose fault an outage was.
+
+use lineside_sync::UnixMillis;
+
+use super::{Archive, ArchiveError, Bin, Life, Serving, Span};
+use crate::config::FeedId;
+
+/// How a source was in a piece of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SourceState {
+    /// It answered, with something that could be used.
+    Answered,
+    /// It did and it did not.
+    Mixed,
+    /// It did not.
+    Failed,
+    /// It was not asked: this server did not run.
+    Off,
+    /// It was not asked yet.
+    Unknown,
+}
+
+impl SourceState {
+    /// The word for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            SourceState::Answered => "answered",
+            SourceState::Mixed => "mixed",
+            SourceState::Failed => "failed",
+            SourceState::Off => "off",
+            SourceState::Unknown => "unknown",
+        }
+    }
+}
+
+/// What clients were given in a piece of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ServingState {
+    /// What the source said last.
+    Fresh,
+    /// The last good bytes, for a while or all the time.
+    Stale,
+    /// For a while nothing, and then something, or the other way round.
+    Mixed,
+    /// Nothing.
+    Nothing,
+    /// This server did not run.
+    Off,
+    /// Nothing was asked for yet.
+    Unknown,
+}
+
+impl ServingState {
+    /// The word for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            ServingState::Fresh => "fresh",
+            ServingState::Stale => "stale",
+            ServingState::Mixed => "mixed",
+            ServingState::Nothing => "nothing",
+            ServingState::Off => "off",
+            ServingState::Unknown => "unknown",
+        }
+    }
+}
+
+/// A stretch of time that was the same throughout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stretch<S> {
+    /// Where it begins.
+    pub from: UnixMillis,
+    /// Where it ends.
+    pub until: UnixMillis,
+    /// How it was.
+    pub state: S,
+    /// Polls that began in it.
+    pub polls: u64,
+    /// Of these, how many failed.
+    pub failed: u64,
+}
+
+/// A feed's strips over a span.
+#[derive(Clone, Debug)]
+pub struct Availability {
+    /// How far back they go.
+    pub span: Span,
+    /// Where they begin.
+    pub from: UnixMillis,
+    /// Where they end: the present.
+    pub until: UnixMillis,
+    /// Whether the source answered; without gaps, in order.
+    pub source: Vec<Stretch<SourceState>>,
+    /// What clients were given; without gaps, in order.
+    pub serving: Vec<Stretch<ServingState>>,
+    /// Each piece of time in which the source was asked, in order.
+    pub bins: Vec<Bin>,
+}
+
+impl Availability {
+    /// Reads a feed's strips as they are at `now`. May take its time.
+    ///
+    /// # Errors
+    /// If what is remembered cannot be read.
+    pub fn read(
+        archive: &dyn Archive,
+        feed: &FeedId,
+        span: Span,
+        now: UnixMillis,
+    ) -> Result<Availability, ArchiveError> {
+        let from = span.begin(now);
+        let bins = archive.list_bins(feed, span, from)?;
+        let lives = archive.list_lives(from)?;
+        Ok(Availability::of(bins, &lives, span, now))
+    }
+
+    /// The strips of bins in their order, of which the first may lie before the span.
+    fn of(bins: Vec<Bin>, lives: &[Life], span: Span, now: UnixMillis) -> Availability {
+        let from = span.begin(now);
+        let before = bins.iter().rfind(|bin| bin.start < from);
+        let mut known = before.map(|bin| (after_source(bin), after_serving(bin)));
+        let mut inside = bins.iter().skip_while(|bin| bin.start < from).peekable();
+        let (mut source, mut serving) = (Vec::new(), Vec::new());
+        let bin_ms = span.bin_s() * 1_000;
+        for n in 0..span.n_bins() as i64 {
+            let start = UnixMillis(from.0 + n * bin_ms);
+            let end = UnixMillis(start.0 + bin_ms);
+            let bin = inside.next_if(|bin| bin.start == start);
+            if let Some(bin) = bin {
+                known = Some((after_source(bin), after_serving(bin)));
+            } else if !lives.iter().any(|life| life.began < end && life.seen >= start) {
+                // What was known does not hold for the server that runs next.
+                known = None;
+                extend(&mut source, start, end.min(now), SourceState::Off, None);
+                extend(&mut serving, start, end.min(now), ServingState::Off, None);
+                continue;
+            }
+            let usual = known.unwrap_or((SourceState::Unknown, ServingState::Unknown));
+            let (of_source, of_serving) = bin.map_or(usual, |bin| (bin.source(), bin.serving()));
+            extend(&mut source, start, end.min(now), of_source, bin);
+            extend(&mut serving, start, end.min(now), of_serving, bin);
+        }
+        let bins = bins.into_iter().filter(|bin| bin.start >= from).collect();
+        Availability { span, from, until: now, source, serving, bins }
+    }
+}
+
+/// Appends a piece of time; what goes on as it was is one stretch.
+fn extend<S: PartialEq>(
+    strip: &mut Vec<Stretch<S>>,
+    from: UnixMillis,
+    until: UnixMillis,
+    state: S,
+    bin: Option<&Bin>,
+) {
+    let polls = bin.map_or(0, |bin| u64::from(bin.polls));
+    let failed = bin.map_or(0, |bin| u64::from(bin.failed));
+    match strip.last_mut() {
+        Some(last) if last.state == state => {
+            last.until = until;
+            last.polls += polls;
+            last.failed += failed;
+        }
+        _ => strip.push(Stretch { from, until, state, polls, failed }),
+    }
+}
+
+/// How it was from a bin on, until it is asked again.
+fn after_source(bin: &Bin) -> SourceState {
+    if bin.last_failed { SourceState::Failed } else { SourceState::Answered }
+}
+
+fn after_serving(bin: &Bin) -> ServingState {
+    match bin.last_serving {
+        Serving::Fresh => ServingState::Fresh,
+        Serving::Stale => ServingState::Stale,
+        Serving::Nothing => ServingState::Nothing,
+    }
+}
+
+impl Bin {
+    /// How the source was in it.
+    pub fn source(&self) -> SourceState {
+        match self.failed {
+            0 => SourceState::Answered,
+            failed if failed == self.polls => SourceState::Failed,
+            _ => SourceState::Mixed,
+        }
+    }
+
+    /// What was served in it.
+    pub fn serving(&self) -> ServingState {
+        match (self.nothing, self.stale) {
+            (0, 0) => ServingState::Fresh,
+            (0, _) => ServingState::Stale,
+            (nothing, _) if nothing == self.polls => ServingState::Nothing,
+            _ => ServingState::Mixed,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::archive::Poll;
+
+    const NOW: UnixMillis = UnixMillis(1_772_607_600_000 + 90_000);
+
+    fn minute(n: i64) -> UnixMillis {
+        UnixMillis(Span::Day.begin(NOW).0 + n * 60_000)
+    }
+
+    fn bin(at: UnixMillis, failures: &[bool]) -> Bin {
+        let polls = failures.iter().map(|failed| {
+            let poll = Poll {
+                at,
+                took: Duration::from_millis(10),
+                bytes: 3,
+                outcome: if *failed { "http_500".into() } else { "new".into() },
+                failure: failed.then(|| "the answer was 500".to_owned()),
+                serving: if *failed { Serving::Stale } else { Serving::Fresh },
+            };
+            Bin::of(&poll, Span::Day)
+        });
+        let sum = polls.reduce(|mut sum, later| {
+            sum.add(&later);
+            sum
+        });
+        sum.unwrap()
+    }
+
+    fn check(bins: &[Bin], lives: &[Life], source: &[(i64, &str)], serving: &[(i64, &str)]) {
+        let strips = Availability::of(bins.to_vec(), lives, Span::Day, NOW);
+        let words: Vec<_> =
+            strips.source.iter().map(|stretch| (stretch.from, stretch.state.as_str())).collect();
+        let expect: Vec<_> = source.iter().map(|(n, word)| (minute(*n), *word)).collect();
+        assert_eq!(words, expect);
+        let words: Vec<_> =
+            strips.serving.iter().map(|stretch| (stretch.from, stretch.state.as_str())).collect();
+        let expect: Vec<_> = serving.iter().map(|(n, word)| (minute(*n), *word)).collect();
+        assert_eq!(words, expect);
+        // Without gaps, from the beginning to the present.
+        assert_eq!(strips.source[0].from, Span::Day.begin(NOW));
+        assert_eq!(strips.source.last().unwrap().until, NOW);
+        for pair in strips.source.windows(2) {
+            assert_eq!(pair[0].until, pair[1].from);
+        }
+    }
+
+    #[test]
+    fn what_a_poll_said_holds_until_the_next_one() {
+        let lives = [Life { began: minute(0), seen: NOW }];
+        let bins =
+            [bin(minute(10), &[false]), bin(minute(70), &[true]), bin(minute(130), &[false])];
+        check(
+            &bins,
+            &lives,
+            &[(0, "unknown"), (10, "answered"), (70, "failed"), (130, "answered")],
+            &[(0, "unknown"), (10, "fresh"), (70, "stale"), (130, "fresh")],
+        );
+    }
+
+    #[test]
+    fn a_single_failed_poll_is_seen() {
+        let lives = [Life { began: minute(0), seen: NOW }];
+        let bins = [bin(minute(-3), &[false]), bin(minute(5), &[false, true, false])];
+        check(
+            &bins,
+            &lives,
+            &[(0, "answered"), (5, "mixed"), (6, "answered")],
+            &[(0, "fresh"), (5, "stale"), (6, "fresh")],
+        );
+    }
+
+    #[test]
+    fn a_server_that_did_not_run_is_told_apart_from_a_source_that_failed() {
+        let lives = [
+            Life { began: minute(-90), seen: UnixMillis(minute(20).0 + 5_000) },
+            Life { began: minute(40), seen: NOW },
+        ];
+        let bins = [bin(minute(-1), &[true]), bin(minute(41), &[false])];
+        check(
+            &bins,
+            &lives,
+            &[(0, "failed"), (21, "off"), (40, "unknown"), (41, "answered")],
+            &[(0, "stale"), (21, "off"), (40, "unknown"), (41, "fresh")],
+        );
+        check(&[], &[], &[(0, "off")], &[(0, "off")]);
+    }
+
+    #[test]
+    fn polls_are_counted_by_stretch() {
+        let lives = [Life { began: minute(0), seen: NOW }];
+        let bins =
+            vec![bin(minute(0), &[true, true]), bin(minute(1), &[true]), bin(minute(2), &[false])];
+        let strips = Availability::of(bins, &lives, Span::Day, NOW);
+        let counts: Vec<_> =
+            strips.source.iter().map(|stretch| (stretch.polls, stretch.failed)).collect();
+        assert_eq!(counts, [(3, 3), (1, 0)]);
+    }
+}

@@ -1,0 +1,87 @@
+//! What one feed's task tells the archive.
+
+use std::{sync::Arc, time::Duration};
+
+use lineside_sync::{Clock, UnixMillis};
+use smol_str::ToSmolStr as _;
+
+use super::{Archive, Poll, Serving};
+use crate::{
+    config::FeedId,
+    feed::Feed,
+    status::{FeedState, FeedStatus},
+};
+
+/// A feed's way to the archive.
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    archive: Arc<dyn Archive>,
+    clock: Arc<dyn Clock>,
+    feed: FeedId,
+    /// The state that was told last.
+    told: Option<FeedState>,
+}
+
+/// A poll under way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked {
+    at: UnixMillis,
+    began: Duration,
+    /// Until the answer was there, whole, or had failed.
+    took: Duration,
+    /// Bytes that had come before it.
+    bytes: u64,
+}
+
+impl Ledger {
+    pub(crate) fn new(archive: &Arc<dyn Archive>, clock: &Arc<dyn Clock>, feed: &FeedId) -> Ledger {
+        let (archive, clock) = (Arc::clone(archive), Arc::clone(clock));
+        Ledger { archive, clock, feed: feed.clone(), told: None }
+    }
+
+    /// The source is being asked.
+    pub(crate) fn asked(&self, status: &FeedStatus) -> Asked {
+        let (at, began) = (self.clock.wall(), self.clock.monotonic());
+        Asked { at, began, took: Duration::ZERO, bytes: status.bytes }
+    }
+
+    /// It has answered, or failed to.
+    pub(crate) fn answered(&self, asked: &mut Asked) {
+        asked.took = self.clock.monotonic().saturating_sub(asked.began);
+    }
+
+    /// The poll has ended as the status says: as `outcome`, or else by its last error.
+    pub(crate) fn ended(&self, asked: Asked, outcome: &str, feed: &Feed, status: &FeedStatus) {
+        let failure = status.last_error.as_ref();
+        let poll = Poll {
+            at: asked.at,
+            took: asked.took,
+            bytes: status.bytes.saturating_sub(asked.bytes),
+            outcome: failure.map_or_else(|| outcome.into(), |failure| failure.code.to_smolstr()),
+            failure: failure.map(|failure| failure.detail.clone()),
+            serving: serving(feed, status, self.clock.wall()),
+        };
+        self.archive.record_poll(&self.feed, poll);
+    }
+
+    /// How the feed is; told only when that is another state than before.
+    pub(crate) fn judged(&mut self, status: &FeedStatus) {
+        if self.told != Some(status.state) {
+            self.told = Some(status.state);
+            self.archive.begin_state(&self.feed, status.state, &status.reason, status.since);
+        }
+    }
+}
+
+/// What clients are given, as the status says.
+fn serving(feed: &Feed, status: &FeedStatus, now: UnixMillis) -> Serving {
+    let Some(snapshot) = feed.snapshot() else { return Serving::Nothing };
+    let age = now.since(status.last_success.unwrap_or(snapshot.fetched_at));
+    if feed.config().max_age.is_some_and(|max_age| age > max_age) {
+        Serving::Nothing
+    } else if status.last_error.is_some() {
+        Serving::Stale
+    } else {
+        Serving::Fresh
+    }
+}

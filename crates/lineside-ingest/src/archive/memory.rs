@@ -1,0 +1,205 @@
+//! What is remembered as long as the process runs.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use lineside_sync::{Clock, UnixMillis};
+
+use super::{Archive, ArchiveError, Bin, Incident, Life, Poll, PollQuery, Span};
+use crate::{
+    config::FeedId,
+    limits::{MEMORY_BINS_MAX, MEMORY_INCIDENTS_MAX, MEMORY_POLLS_MAX},
+    status::FeedState,
+};
+
+/// An [`Archive`] without a disk: bounded, and gone with the process.
+///
+/// Of each feed it has the bins of both spans, and the last few polls, failed polls and states.
+#[derive(Debug)]
+pub struct MemoryArchive {
+    clock: Arc<dyn Clock>,
+    began: UnixMillis,
+    feeds: Mutex<HashMap<FeedId, Remembered>>,
+}
+
+#[derive(Debug, Default)]
+struct Remembered {
+    /// In order; as [`Span::ALL`].
+    bins: [VecDeque<Bin>; Span::ALL.len()],
+    polls: VecDeque<Poll>,
+    failed: VecDeque<Poll>,
+    incidents: VecDeque<Incident>,
+}
+
+impl MemoryArchive {
+    /// One that remembers nothing yet.
+    pub fn new(clock: Arc<dyn Clock>) -> MemoryArchive {
+        let began = clock.wall();
+        MemoryArchive { clock, began, feeds: Mutex::default() }
+    }
+
+    fn feeds(&self) -> MutexGuard<'_, HashMap<FeedId, Remembered>> {
+        // What a writer that broke left is at worst one poll short.
+        self.feeds.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn with<T>(&self, feed: &FeedId, read: impl FnOnce(&Remembered) -> T) -> Option<T> {
+        self.feeds().get(feed).map(read)
+    }
+}
+
+/// Appends, and drops what is oldest beyond `most`.
+fn push<T>(list: &mut VecDeque<T>, new: T, most: usize) {
+    if list.len() >= most {
+        list.pop_front();
+    }
+    list.push_back(new);
+}
+
+impl Archive for MemoryArchive {
+    fn record_poll(&self, feed: &FeedId, poll: Poll) {
+        let mut feeds = self.feeds();
+        // With very many feeds each remembers less, so that all of them have their bound.
+        let fair = MEMORY_BINS_MAX / (feeds.len() + 1);
+        let remembered = feeds.entry(feed.clone()).or_default();
+        for (span, bins) in Span::ALL.into_iter().zip(&mut remembered.bins) {
+            let new = Bin::of(&poll, span);
+            match bins.back_mut() {
+                // A wall clock that stepped back adds to the last one: they stay in order.
+                Some(last) if last.start >= new.start => last.add(&new),
+                _ => push(bins, new, span.n_bins().min(fair).max(1)),
+            }
+        }
+        if poll.has_failed() {
+            push(&mut remembered.failed, poll.clone(), MEMORY_POLLS_MAX);
+        }
+        push(&mut remembered.polls, poll, MEMORY_POLLS_MAX);
+    }
+
+    fn begin_state(&self, feed: &FeedId, state: FeedState, reason: &str, since: UnixMillis) {
+        let mut feeds = self.feeds();
+        let incidents = &mut feeds.entry(feed.clone()).or_default().incidents;
+        if let Some(last) = incidents.back_mut() {
+            last.ended = Some(since.max(last.began));
+        }
+        let new = Incident { state, reason: reason.to_owned(), began: since, ended: None };
+        push(incidents, new, MEMORY_INCIDENTS_MAX);
+    }
+
+    fn list_bins(
+        &self,
+        feed: &FeedId,
+        span: Span,
+        from: UnixMillis,
+    ) -> Result<Vec<Bin>, ArchiveError> {
+        let read = |remembered: &Remembered| {
+            let bins = &remembered.bins[span as usize];
+            let first = bins.partition_point(|bin| bin.start < from);
+            bins.iter().skip(first.saturating_sub(1)).copied().collect()
+        };
+        Ok(self.with(feed, read).unwrap_or_default())
+    }
+
+    fn list_polls(&self, feed: &FeedId, query: PollQuery) -> Result<Vec<Poll>, ArchiveError> {
+        let read = |remembered: &Remembered| {
+            let polls = if query.only_failed { &remembered.failed } else { &remembered.polls };
+            let asked = polls.iter().rev().filter(|poll| poll.at >= query.from);
+            asked.skip(query.offset).take(query.limit).cloned().collect()
+        };
+        Ok(self.with(feed, read).unwrap_or_default())
+    }
+
+    fn list_incidents(
+        &self,
+        feed: &FeedId,
+        from: UnixMillis,
+        limit: usize,
+    ) -> Result<Vec<Incident>, ArchiveError> {
+        let read = |remembered: &Remembered| {
+            let incidents = remembered.incidents.iter().rev();
+            let asked = incidents.filter(|incident| incident.ended.is_none_or(|end| end >= from));
+            asked.take(limit).cloned().collect()
+        };
+        Ok(self.with(feed, read).unwrap_or_default())
+    }
+
+    fn list_lives(&self, _from: UnixMillis) -> Result<Vec<Life>, ArchiveError> {
+        Ok(vec![Life { began: self.began, seen: self.clock.wall() }])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use lineside_sync::SimulatedClock;
+
+    use super::*;
+    use crate::archive::Serving;
+
+    fn archive() -> MemoryArchive {
+        MemoryArchive::new(Arc::new(SimulatedClock::new(UnixMillis(0))))
+    }
+
+    fn feed() -> FeedId {
+        FeedId::new("city").unwrap()
+    }
+
+    fn poll(at_s: i64, failed: bool) -> Poll {
+        Poll {
+            at: UnixMillis::from_seconds(at_s),
+            took: Duration::from_millis(5),
+            bytes: 10,
+            outcome: if failed { "http_503".into() } else { "new".into() },
+            failure: failed.then(|| "the answer was 503".to_owned()),
+            serving: Serving::Fresh,
+        }
+    }
+
+    #[test]
+    fn memory_has_its_bounds_and_keeps_the_newest() {
+        let archive = archive();
+        for n in 0..3_000 {
+            archive.record_poll(&feed(), poll(n * 60, n % 2 == 0));
+        }
+        let all = PollQuery { from: UnixMillis(0), only_failed: false, offset: 0, limit: 9_999 };
+        let polls = archive.list_polls(&feed(), all).unwrap();
+        assert_eq!(polls.len(), MEMORY_POLLS_MAX);
+        assert_eq!(polls[0].at, UnixMillis::from_seconds(2_999 * 60));
+        let failed = PollQuery { only_failed: true, offset: 1, limit: 1, ..all };
+        let failed = archive.list_polls(&feed(), failed).unwrap();
+        assert_eq!((failed.len(), failed[0].status()), (1, Some(503)));
+        assert_eq!(failed[0].at, UnixMillis::from_seconds(2_996 * 60));
+        let bins = archive.list_bins(&feed(), Span::Day, UnixMillis(0)).unwrap();
+        assert_eq!(bins.len(), Span::Day.n_bins());
+        let hours = archive.list_bins(&feed(), Span::Month, UnixMillis(0)).unwrap();
+        assert_eq!((hours.len(), hours[0].polls, hours[0].failed), (50, 60, 30));
+    }
+
+    #[test]
+    fn the_bin_before_is_there_too() {
+        let archive = archive();
+        for at in [0, 600, 1_200] {
+            archive.record_poll(&feed(), poll(at, false));
+        }
+        let from = UnixMillis::from_seconds(700);
+        let starts: Vec<_> = archive.list_bins(&feed(), Span::Day, from).unwrap();
+        let starts: Vec<_> = starts.iter().map(|bin| bin.start.seconds()).collect();
+        assert_eq!(starts, [600, 1_200]);
+    }
+
+    #[test]
+    fn a_state_ends_when_another_begins() {
+        let archive = archive();
+        let at = UnixMillis::from_seconds;
+        archive.begin_state(&feed(), FeedState::Ok, "answers", at(10));
+        archive.begin_state(&feed(), FeedState::Stale, "http_500", at(20));
+        let incidents = archive.list_incidents(&feed(), at(0), 10).unwrap();
+        assert_eq!(incidents[0].state, FeedState::Stale);
+        assert_eq!(incidents[0].ended, None);
+        assert_eq!((incidents[1].began, incidents[1].ended), (at(10), Some(at(20))));
+        assert_eq!(archive.list_incidents(&feed(), at(21), 10).unwrap().len(), 1);
+    }
+}

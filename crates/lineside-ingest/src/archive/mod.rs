@@ -1,0 +1,136 @@
+//! What is remembered of polling: every poll, how each feed was, when this server ran.
+//!
+//! Tasks of feeds tell an [`Archive`] what happened and never wait for it. Whoever shows it asks in the same words,
+//! whether it lies in memory ([`MemoryArchive`]) or on a disk, which ingest does not know.
+
+mod availability;
+mod bin;
+mod ledger;
+mod memory;
+
+use std::{fmt, time::Duration};
+
+use lineside_sync::UnixMillis;
+use smol_str::SmolStr;
+
+use crate::{config::FeedId, status::FeedState};
+
+pub use availability::{Availability, ServingState, SourceState, Stretch};
+pub use bin::{Bin, Serving, Span};
+pub(crate) use ledger::Ledger;
+pub use memory::MemoryArchive;
+
+/// One poll that has ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Poll {
+    /// When the source was asked.
+    pub at: UnixMillis,
+    /// How long it took to answer in full, or to fail.
+    pub took: Duration,
+    /// Bytes that came in the body.
+    pub bytes: u64,
+    /// `new`, `same`, `not_modified`, or the code of the failure.
+    pub outcome: SmolStr,
+    /// What happened, in words, if it failed; shows no secret.
+    pub failure: Option<String>,
+    /// What clients were given once it had ended.
+    pub serving: Serving,
+}
+
+impl Poll {
+    /// Whether it brought nothing that could be used.
+    pub fn has_failed(&self) -> bool {
+        self.failure.is_some()
+    }
+
+    /// The status of the answer that was a failure.
+    pub fn status(&self) -> Option<u16> {
+        self.outcome.strip_prefix("http_").and_then(|status| status.parse().ok())
+    }
+}
+
+/// A time during which a feed was in one state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Incident {
+    /// The state.
+    pub state: FeedState,
+    /// Why, as it was said when it began.
+    pub reason: String,
+    /// When it began.
+    pub began: UnixMillis,
+    /// When another state came, or the server was last known to run; none while it lasts.
+    pub ended: Option<UnixMillis>,
+}
+
+/// A time during which this server ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Life {
+    /// When it started.
+    pub began: UnixMillis,
+    /// When it was last known to run.
+    pub seen: UnixMillis,
+}
+
+/// Which polls of a feed are asked for, newest first.
+#[derive(Clone, Copy, Debug)]
+pub struct PollQuery {
+    /// None before this.
+    pub from: UnixMillis,
+    /// Only those that failed.
+    pub only_failed: bool,
+    /// How many to leave out.
+    pub offset: usize,
+    /// How many at most.
+    pub limit: usize,
+}
+
+/// What is remembered cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("what is remembered cannot be read: {0}")]
+pub struct ArchiveError(pub String);
+
+/// Where it is remembered.
+///
+/// Telling returns at once, whatever becomes of it: polling never waits for a disk, and never fails with one. Reading may
+/// take its time and is to be done where that blocks nobody.
+pub trait Archive: Send + Sync + fmt::Debug + 'static {
+    /// A poll has ended.
+    fn record_poll(&self, feed: &FeedId, poll: Poll);
+
+    /// A feed is in another state than before, which ends there.
+    fn begin_state(&self, feed: &FeedId, state: FeedState, reason: &str, since: UnixMillis);
+
+    /// The bins of a span from `from` on, in their order, and the last one before if there is any.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    fn list_bins(
+        &self,
+        feed: &FeedId,
+        span: Span,
+        from: UnixMillis,
+    ) -> Result<Vec<Bin>, ArchiveError>;
+
+    /// Polls, newest first.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    fn list_polls(&self, feed: &FeedId, query: PollQuery) -> Result<Vec<Poll>, ArchiveError>;
+
+    /// The states that a feed was in at `from` or later, newest first, at most `limit`.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    fn list_incidents(
+        &self,
+        feed: &FeedId,
+        from: UnixMillis,
+        limit: usize,
+    ) -> Result<Vec<Incident>, ArchiveError>;
+
+    /// When this server ran, at `from` or later, in order.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    fn list_lives(&self, from: UnixMillis) -> Result<Vec<Life>, ArchiveError>;
+}

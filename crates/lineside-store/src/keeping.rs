@@ -1,0 +1,132 @@
+//! What is let go of: detail after a day, the rest after as long as the operator says, and whatever is beyond its bound.
+
+use std::time::Duration;
+
+use lineside_ingest::Span;
+use lineside_sync::UnixMillis;
+use rusqlite::{Connection, OptionalExtension as _, params};
+
+use crate::limits::{DETAIL, FAILED_MAX, INCIDENTS_MAX, LIVES_MAX, POLLS_MAX, PURGE_ROWS_MAX};
+
+/// Rows of one kind that grow old.
+struct Kind {
+    /// The time of the row that is beyond the bound, the newest of those.
+    beyond: &'static str,
+    most: i64,
+    /// Deletes rows before a time, at most so many.
+    delete: &'static str,
+}
+
+const GOOD_POLLS: Kind = Kind {
+    beyond: "SELECT at FROM poll WHERE words IS NULL ORDER BY at DESC LIMIT 1 OFFSET ?1",
+    most: POLLS_MAX,
+    delete: "DELETE FROM poll WHERE id IN \
+             (SELECT id FROM poll WHERE words IS NULL AND at < ?1 ORDER BY at LIMIT ?2)",
+};
+const FAILED_POLLS: Kind = Kind {
+    beyond: "SELECT at FROM poll WHERE words IS NOT NULL ORDER BY at DESC LIMIT 1 OFFSET ?1",
+    most: FAILED_MAX,
+    delete: "DELETE FROM poll WHERE id IN \
+             (SELECT id FROM poll WHERE words IS NOT NULL AND at < ?1 ORDER BY at LIMIT ?2)",
+};
+const INCIDENTS: Kind = Kind {
+    beyond: "SELECT ended FROM incident WHERE ended IS NOT NULL ORDER BY ended DESC LIMIT 1 OFFSET ?1",
+    most: INCIDENTS_MAX,
+    delete: "DELETE FROM incident WHERE id IN \
+             (SELECT id FROM incident WHERE ended IS NOT NULL AND ended < ?1 ORDER BY ended LIMIT ?2)",
+};
+const LIVES: Kind = Kind {
+    beyond: "SELECT seen FROM life ORDER BY seen DESC LIMIT 1 OFFSET ?1",
+    most: LIVES_MAX,
+    delete: "DELETE FROM life WHERE id IN (SELECT id FROM life WHERE seen < ?1 ORDER BY seen LIMIT ?2)",
+};
+
+/// Lets go of what is too old at `now`. Tells whether that was all of it.
+pub(crate) fn purge(
+    connection: &mut Connection,
+    now: UnixMillis,
+    keep: Duration,
+) -> rusqlite::Result<bool> {
+    let transaction = connection.transaction()?;
+    let mut is_all = true;
+    let kinds =
+        [(GOOD_POLLS, keep.min(DETAIL)), (FAILED_POLLS, keep), (INCIDENTS, keep), (LIVES, keep)];
+    for (kind, age) in kinds {
+        is_all &= purge_kind(&transaction, &kind, now - age)?;
+    }
+    purge_bins(&transaction, now, keep)?;
+    transaction.commit()?;
+    Ok(is_all)
+}
+
+fn purge_kind(connection: &Connection, kind: &Kind, old: UnixMillis) -> rusqlite::Result<bool> {
+    let beyond: Option<i64> = connection
+        .prepare_cached(kind.beyond)?
+        .query_row([kind.most], |row| row.get(0))
+        .optional()?;
+    let before = beyond.map_or(old.0, |at| old.0.max(at.saturating_add(1)));
+    let deleted =
+        connection.prepare_cached(kind.delete)?.execute(params![before, PURGE_ROWS_MAX])?;
+    Ok(i64::try_from(deleted).is_ok_and(|deleted| deleted < PURGE_ROWS_MAX))
+}
+
+/// The newest bin of each feed that is too old stays: what it says holds until the next poll.
+fn purge_bins(connection: &Connection, now: UnixMillis, keep: Duration) -> rusqlite::Result<()> {
+    let mut feeds = connection.prepare_cached("SELECT id FROM feed")?;
+    let feeds: Vec<i64> =
+        feeds.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+    let mut delete = connection.prepare_cached(
+        "DELETE FROM bin WHERE feed = ?1 AND width = ?2 AND start < \
+         (SELECT MAX(start) FROM bin WHERE feed = ?1 AND width = ?2 AND start < ?3)",
+    )?;
+    for feed in feeds {
+        for span in Span::ALL {
+            let age = match span {
+                Span::Day => keep.min(DETAIL),
+                Span::Month => keep,
+            };
+            delete.execute(params![feed, span.bin_s(), (now - age).0])?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema;
+
+    #[test]
+    fn what_is_beyond_its_bound_goes_first_what_is_oldest() {
+        let folder = tempfile::tempdir().unwrap();
+        let connection = schema::open(&folder.path().join("lineside.db")).unwrap();
+        for at in 1..=10 {
+            let insert = "INSERT INTO life (began, seen) VALUES (?1, ?1)";
+            connection.execute(insert, [at]).unwrap();
+        }
+        let few = Kind { most: 3, ..LIVES };
+        assert!(purge_kind(&connection, &few, UnixMillis(0)).unwrap());
+        let left: Vec<i64> = connection
+            .prepare("SELECT seen FROM life ORDER BY seen")
+            .unwrap()
+            .query_map([], |row| row.get(0))
+            .unwrap()
+            .map(Result::unwrap)
+            .collect();
+        assert_eq!(left, [8, 9, 10]);
+    }
+
+    #[test]
+    fn every_kind_is_let_go_of_by_an_index() {
+        let folder = tempfile::tempdir().unwrap();
+        let connection = schema::open(&folder.path().join("lineside.db")).unwrap();
+        for kind in [GOOD_POLLS, FAILED_POLLS, INCIDENTS] {
+            let plan = format!("EXPLAIN QUERY PLAN {}", kind.delete);
+            let mut plan = connection.prepare(&plan).unwrap();
+            let steps = plan.query_map(params![0, 1], |row| row.get::<_, String>(3)).unwrap();
+            let steps: Vec<String> = steps.map(Result::unwrap).collect();
+            let text = steps.join("; ");
+            assert!(text.contains("INDEX") && !text.contains("TEMP B-TREE"), "{text}");
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! What is remembered on the disk: one SQLite file in the data folder.
+//!
+//! # Layout
+//! - [`Store`]: the file, open; it is an [`Archive`](lineside_ingest::Archive) for those who poll and those who ask
+//! - `schema`: the tables, and how an older file comes to have them
+//! - `writer`: the one thread that writes, many things in one transaction
+//! - `readers`: a few connections that read, and never wait for the writer
+//! - `keeping`: what is let go of, and when
+//!
+//! # What it promises
+//! Telling never waits: a bounded queue takes it, and what does not fit is counted. What [`Store::flush`] has
+//! acknowledged is there after the process is killed, or the power is cut. A disk that fails is told of, tried again, and
+//! stops nothing else. A file that cannot be used is left as it is, and the error says what to do.
+//!
+//! It knows nothing of HTTP, and does not decide what is worth remembering. Reading and flushing block: they are not for
+//! threads that serve sockets.
+
+mod error;
+mod keeping;
+pub mod limits;
+mod readers;
+mod schema;
+mod store;
+mod writer;
+
+pub use error::StoreError;
+pub use store::{Figures, Store};

@@ -1,0 +1,32 @@
+//! Every bound of this crate, named once.
+
+use std::time::Duration;
+
+/// Things told that wait for the writer: at 500 feeds polled every 10 s, what comes in three minutes.
+pub const QUEUE_MAX: usize = 10_000;
+/// Things written in one transaction.
+pub(crate) const BATCH_MAX: usize = 1_000;
+/// How often the writer notes that the server runs; after a crash it is known this closely how long it did.
+pub(crate) const HEARTBEAT: Duration = Duration::from_secs(10);
+/// How long the writer waits after a failure before it tries the same again.
+pub(crate) const RETRY: Duration = Duration::from_secs(1);
+/// How long a writer waits for another process that has locked the file, as a copying tool does.
+pub(crate) const BUSY: Duration = Duration::from_millis(250);
+/// Connections that read.
+pub(crate) const READERS_MAX: usize = 4;
+/// How long polls that brought something are kept one by one: as long as what is shown by the minute, and a little.
+pub(crate) const DETAIL: Duration = Duration::from_secs(25 * 60 * 60);
+/// Polls that brought something, beyond which the oldest go early.
+pub(crate) const POLLS_MAX: i64 = 4_000_000;
+/// Failed polls, beyond which the oldest go early.
+pub(crate) const FAILED_MAX: i64 = 1_000_000;
+/// States of feeds, beyond which the oldest go early.
+pub(crate) const INCIDENTS_MAX: i64 = 200_000;
+/// Starts of the server, beyond which the oldest go early.
+pub(crate) const LIVES_MAX: i64 = 10_000;
+/// How often old rows are looked for.
+pub(crate) const PURGE_INTERVAL: Duration = Duration::from_secs(10 * 60);
+/// Rows of one kind that go at once: more would keep what is told waiting.
+pub(crate) const PURGE_ROWS_MAX: i64 = 10_000;
+/// How long [`flush`](crate::Store::flush) waits.
+pub const FLUSH_MAX: Duration = Duration::from_secs(10);

@@ -1,0 +1,120 @@
+//! The tables, and the steps that bring an older file to them.
+//!
+//! A step is never changed once it was released: the next one is appended. Each is done whole or not at all.
+
+use std::{fs::OpenOptions, os::unix::fs::OpenOptionsExt as _, path::Path};
+
+use rusqlite::{Connection, OpenFlags};
+
+use crate::{error::StoreError, limits::BUSY};
+
+/// Its owner's alone, as everything in the data folder that is not for everybody.
+const MODE: u32 = 0o600;
+
+/// What each version adds to the one before. Times are milliseconds since 1970, durations milliseconds.
+const STEPS: &[&str] = &["
+    CREATE TABLE feed (
+        id INTEGER PRIMARY KEY,
+        name TEXT NOT NULL UNIQUE
+    ) STRICT;
+
+    -- Each poll of each feed. `words` says why it failed, and stands in no other.
+    CREATE TABLE poll (
+        id INTEGER PRIMARY KEY,
+        feed INTEGER NOT NULL REFERENCES feed (id),
+        at INTEGER NOT NULL,
+        took INTEGER NOT NULL,
+        bytes INTEGER NOT NULL,
+        outcome TEXT NOT NULL,
+        words TEXT,
+        serving INTEGER NOT NULL
+    ) STRICT;
+    CREATE INDEX poll_of_feed ON poll (feed, at);
+    CREATE INDEX poll_failed_of_feed ON poll (feed, at) WHERE words IS NOT NULL;
+    CREATE INDEX poll_good ON poll (at) WHERE words IS NULL;
+    CREATE INDEX poll_failed ON poll (at) WHERE words IS NOT NULL;
+
+    -- What the polls that began in a piece of time came to; `width` in seconds, `start` in milliseconds.
+    CREATE TABLE bin (
+        feed INTEGER NOT NULL REFERENCES feed (id),
+        width INTEGER NOT NULL,
+        start INTEGER NOT NULL,
+        polls INTEGER NOT NULL,
+        failed INTEGER NOT NULL,
+        stale INTEGER NOT NULL,
+        unserved INTEGER NOT NULL,
+        bytes INTEGER NOT NULL,
+        took INTEGER NOT NULL,
+        last_failed INTEGER NOT NULL,
+        last_serving INTEGER NOT NULL,
+        PRIMARY KEY (feed, width, start)
+    ) STRICT, WITHOUT ROWID;
+
+    -- The states that a feed was in, one after another.
+    CREATE TABLE incident (
+        id INTEGER PRIMARY KEY,
+        feed INTEGER NOT NULL REFERENCES feed (id),
+        state TEXT NOT NULL,
+        reason TEXT NOT NULL,
+        began INTEGER NOT NULL,
+        ended INTEGER
+    ) STRICT;
+    CREATE INDEX incident_of_feed ON incident (feed, id);
+    CREATE INDEX incident_open ON incident (feed) WHERE ended IS NULL;
+    CREATE INDEX incident_ended ON incident (ended) WHERE ended IS NOT NULL;
+
+    -- When the server ran.
+    CREATE TABLE life (
+        id INTEGER PRIMARY KEY,
+        began INTEGER NOT NULL,
+        seen INTEGER NOT NULL
+    ) STRICT;
+"];
+
+/// The latest version of the tables.
+pub(crate) fn latest() -> i64 {
+    i64::try_from(STEPS.len()).unwrap_or(i64::MAX)
+}
+
+/// Opens the file for writing, makes it if it is absent, and brings its tables to the latest version.
+///
+/// # Errors
+/// If it is damaged, newer, or not to be had.
+pub(crate) fn open(path: &Path) -> Result<Connection, StoreError> {
+    // SQLite would make it readable for everybody; what it puts beside it is as the file is.
+    let made = OpenOptions::new().create(true).append(true).mode(MODE).open(path);
+    made.map_err(|error| StoreError::unusable(path, &error))?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let fails = |error: rusqlite::Error| StoreError::of(path, &error);
+    let mut connection = Connection::open_with_flags(path, flags).map_err(fails)?;
+    connection.busy_timeout(BUSY).map_err(fails)?;
+    let found = version(&connection).map_err(fails)?;
+    // Before anything is changed: whoever wrote it may come back.
+    if found > latest() {
+        return Err(StoreError::Newer { path: path.to_owned(), found, known: latest() });
+    }
+    connection.pragma_update(None, "journal_mode", "WAL").map_err(fails)?;
+    migrate(&mut connection, found).map_err(fails)?;
+    Ok(connection)
+}
+
+/// Opens the file for reading only.
+pub(crate) fn open_reader(path: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    Connection::open_with_flags(path, flags)
+}
+
+fn version(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.query_row("PRAGMA user_version", [], |row| row.get(0))
+}
+
+fn migrate(connection: &mut Connection, from: i64) -> rusqlite::Result<()> {
+    let done = usize::try_from(from).unwrap_or(0);
+    for (step, sql) in STEPS.iter().enumerate().skip(done) {
+        let transaction = connection.transaction()?;
+        transaction.execute_batch(sql)?;
+        transaction.pragma_update(None, "user_version", i64::try_from(step).unwrap_or(0) + 1)?;
+        transaction.commit()?;
+    }
+    Ok(())
+}

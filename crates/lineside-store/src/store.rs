@@ -1,0 +1,265 @@
+//! The file, open.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::Ordering,
+        mpsc::{Receiver, SyncSender, sync_channel},
+    },
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+
+use lineside_ingest::{
+    Archive, ArchiveError, Bin, FeedId, FeedState, Incident, Life, Poll, PollQuery, Serving, Span,
+};
+use lineside_sync::{Clock, UnixMillis};
+use rusqlite::{Connection, Row, params};
+
+use crate::{
+    error::StoreError,
+    limits::{FLUSH_MAX, QUEUE_MAX},
+    readers::Readers,
+    schema,
+    writer::{Counts, Told, Writer},
+};
+
+/// What is remembered, in one file. Dropping it writes what is left.
+#[derive(Debug)]
+pub struct Store {
+    path: PathBuf,
+    clock: Arc<dyn Clock>,
+    readers: Readers,
+    counts: Arc<Counts>,
+    /// The row of this start of the server.
+    life: i64,
+    /// None once it is being dropped, which ends the writer.
+    queue: Option<SyncSender<Told>>,
+    writing: Option<JoinHandle<()>>,
+}
+
+/// What a store counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Figures {
+    /// Things told that are written.
+    pub written: u64,
+    /// Things told that are not, and will not be.
+    pub lost: u64,
+    /// Times that writing failed.
+    pub failures: u64,
+    /// Whether it failed the last time.
+    pub is_failing: bool,
+    /// Size of the file.
+    pub bytes: u64,
+}
+
+impl Store {
+    /// Opens the file, makes it if it is absent, and begins to write. What is older than `keep` is let go of.
+    ///
+    /// A file has one store at a time; whoever opens it sees to that.
+    ///
+    /// # Errors
+    /// If the file is damaged, newer, or not to be had.
+    pub fn open(path: &Path, clock: Arc<dyn Clock>, keep: Duration) -> Result<Store, StoreError> {
+        let connection = schema::open(path)?;
+        let counts = Arc::new(Counts::default());
+        let (writing_clock, writing_counts) = (Arc::clone(&clock), Arc::clone(&counts));
+        let writer =
+            Writer::begin(connection, path.to_owned(), writing_clock, keep, writing_counts)
+                .map_err(|error| StoreError::of(path, &error))?;
+        let life = writer.life();
+        let (queue, told): (_, Receiver<Told>) = sync_channel(QUEUE_MAX);
+        let writing = thread::Builder::new()
+            .name("store".to_owned())
+            .spawn(move || writer.run(&told))
+            .map_err(|error| StoreError::unusable(path, &error))?;
+        Ok(Store {
+            path: path.to_owned(),
+            clock,
+            readers: Readers::new(path),
+            counts,
+            life,
+            queue: Some(queue),
+            writing: Some(writing),
+        })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Waits until all that was told before is on the disk. Then neither a crash nor a power cut loses it.
+    ///
+    /// # Errors
+    /// If the disk does not take it in time.
+    pub fn flush(&self) -> Result<(), StoreError> {
+        let (reply, done) = sync_channel(1);
+        let sent =
+            self.queue.as_ref().is_some_and(|queue| queue.try_send(Told::Flush(reply)).is_ok());
+        match done.recv_timeout(FLUSH_MAX) {
+            Ok(()) if sent => Ok(()),
+            _ => Err(StoreError::NotWritten { path: self.path.clone() }),
+        }
+    }
+
+    /// What it counts.
+    pub fn figures(&self) -> Figures {
+        Figures {
+            written: self.counts.written.load(Ordering::Relaxed),
+            lost: self.counts.lost.load(Ordering::Relaxed),
+            failures: self.counts.failures.load(Ordering::Relaxed),
+            is_failing: self.counts.is_failing.load(Ordering::Relaxed),
+            bytes: self.counts.bytes.load(Ordering::Relaxed),
+        }
+    }
+
+    fn tell(&self, told: Told) {
+        let is_taken = self.queue.as_ref().is_some_and(|queue| queue.try_send(told).is_ok());
+        if !is_taken {
+            self.counts.lost.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn read<T>(
+        &self,
+        read: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, ArchiveError> {
+        self.readers
+            .with(read)
+            .map_err(|error| ArchiveError(StoreError::of(&self.path, &error).to_string()))
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        self.counts.is_closing.store(true, Ordering::Relaxed);
+        drop(self.queue.take());
+        if let Some(writing) = self.writing.take() {
+            // It may be waiting to try again.
+            writing.thread().unpark();
+            if writing.join().is_err() {
+                tracing::error!(file = %self.path.display(), "the writer broke");
+            }
+        }
+    }
+}
+
+impl Archive for Store {
+    fn record_poll(&self, feed: &FeedId, poll: Poll) {
+        self.tell(Told::Poll { feed: feed.clone(), poll });
+    }
+
+    fn begin_state(&self, feed: &FeedId, state: FeedState, reason: &str, since: UnixMillis) {
+        self.tell(Told::State { feed: feed.clone(), state, reason: reason.to_owned(), since });
+    }
+
+    fn list_bins(
+        &self,
+        feed: &FeedId,
+        span: Span,
+        from: UnixMillis,
+    ) -> Result<Vec<Bin>, ArchiveError> {
+        self.read(|connection| {
+            let mut bins = connection.prepare_cached(
+                "WITH mine AS (SELECT * FROM bin WHERE feed = (SELECT id FROM feed WHERE name = ?1) AND width = ?2) \
+                 SELECT start, polls, failed, stale, unserved, bytes, took, last_failed, last_serving FROM mine \
+                 WHERE start >= COALESCE((SELECT MAX(start) FROM mine WHERE start < ?3), ?3) ORDER BY start",
+            )?;
+            bins.query_map(params![feed.as_str(), span.bin_s(), from.0], bin)?.collect()
+        })
+    }
+
+    fn list_polls(&self, feed: &FeedId, query: PollQuery) -> Result<Vec<Poll>, ArchiveError> {
+        let filter = if query.only_failed { "AND words IS NOT NULL" } else { "" };
+        let sql = format!(
+            "SELECT at, took, bytes, outcome, words, serving FROM poll \
+             WHERE feed = (SELECT id FROM feed WHERE name = ?1) AND at >= ?2 {filter} \
+             ORDER BY at DESC, id DESC LIMIT ?3 OFFSET ?4"
+        );
+        let (limit, offset) = (whole(query.limit), whole(query.offset));
+        self.read(|connection| {
+            let mut polls = connection.prepare_cached(&sql)?;
+            polls.query_map(params![feed.as_str(), query.from.0, limit, offset], poll)?.collect()
+        })
+    }
+
+    fn list_incidents(
+        &self,
+        feed: &FeedId,
+        from: UnixMillis,
+        limit: usize,
+    ) -> Result<Vec<Incident>, ArchiveError> {
+        self.read(|connection| {
+            let mut incidents = connection.prepare_cached(
+                "SELECT state, reason, began, ended FROM incident \
+                 WHERE feed = (SELECT id FROM feed WHERE name = ?1) AND (ended IS NULL OR ended >= ?2) \
+                 ORDER BY id DESC LIMIT ?3",
+            )?;
+            incidents.query_map(params![feed.as_str(), from.0, whole(limit)], incident)?.collect()
+        })
+    }
+
+    fn list_lives(&self, from: UnixMillis) -> Result<Vec<Life>, ArchiveError> {
+        let now = self.clock.wall();
+        self.read(|connection| {
+            let mut lives = connection.prepare_cached(
+                "SELECT began, CASE id WHEN ?1 THEN MAX(seen, ?2) ELSE seen END AS known FROM life \
+                 WHERE known >= ?3 ORDER BY id",
+            )?;
+            let life = |row: &Row<'_>| {
+                Ok(Life { began: UnixMillis(row.get(0)?), seen: UnixMillis(row.get(1)?) })
+            };
+            lives.query_map(params![self.life, now.0, from.0], life)?.collect()
+        })
+    }
+}
+
+fn bin(row: &Row<'_>) -> rusqlite::Result<Bin> {
+    Ok(Bin {
+        start: UnixMillis(row.get(0)?),
+        polls: row.get(1)?,
+        failed: row.get(2)?,
+        stale: row.get(3)?,
+        nothing: row.get(4)?,
+        bytes: row.get::<_, i64>(5)?.unsigned_abs(),
+        took: duration(row.get(6)?),
+        last_failed: row.get(7)?,
+        last_serving: serving(row.get(8)?),
+    })
+}
+
+fn poll(row: &Row<'_>) -> rusqlite::Result<Poll> {
+    Ok(Poll {
+        at: UnixMillis(row.get(0)?),
+        took: duration(row.get(1)?),
+        bytes: row.get::<_, i64>(2)?.unsigned_abs(),
+        outcome: row.get::<_, String>(3)?.into(),
+        failure: row.get(4)?,
+        serving: serving(row.get(5)?),
+    })
+}
+
+fn incident(row: &Row<'_>) -> rusqlite::Result<Incident> {
+    let state: String = row.get(0)?;
+    Ok(Incident {
+        state: FeedState::parse(&state).unwrap_or_default(),
+        reason: row.get(1)?,
+        began: UnixMillis(row.get(2)?),
+        ended: row.get::<_, Option<i64>>(3)?.map(UnixMillis),
+    })
+}
+
+/// What the file says, which only we write; nothing is promised of anything else.
+fn serving(number: i64) -> Serving {
+    Serving::of_number(number).unwrap_or(Serving::Nothing)
+}
+
+fn duration(millis: i64) -> Duration {
+    Duration::from_millis(u64::try_from(millis).unwrap_or(0))
+}
+
+fn whole(number: usize) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}

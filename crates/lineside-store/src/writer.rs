@@ -1,0 +1,325 @@
+//! The one thread that writes: it takes what was told, many things at a time, and puts them on the disk in one
+//! transaction.
+
+use std::{
+    collections::HashMap,
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+        mpsc::{Receiver, RecvTimeoutError, SyncSender},
+    },
+    thread,
+    time::Duration,
+};
+
+use lineside_ingest::{Bin, FeedId, FeedState, Poll, Span};
+use lineside_sync::{Clock, UnixMillis};
+use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
+
+use crate::{
+    error::may_pass,
+    keeping::purge,
+    limits::{BATCH_MAX, HEARTBEAT, PURGE_INTERVAL, RETRY},
+};
+
+/// Something told.
+#[derive(Debug)]
+pub(crate) enum Told {
+    /// A poll has ended.
+    Poll { feed: FeedId, poll: Poll },
+    /// A feed is in another state.
+    State { feed: FeedId, state: FeedState, reason: String, since: UnixMillis },
+    /// Somebody waits until all before this is on the disk.
+    Flush(SyncSender<()>),
+}
+
+impl Told {
+    /// Whether it has to outlive a power cut, and not only the process.
+    fn must_last(&self) -> bool {
+        matches!(self, Told::State { .. } | Told::Flush(_))
+    }
+}
+
+/// What the writer counts.
+#[derive(Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) written: AtomicU64,
+    /// Of what was told, how much is lost.
+    pub(crate) lost: AtomicU64,
+    pub(crate) failures: AtomicU64,
+    pub(crate) is_failing: AtomicBool,
+    pub(crate) bytes: AtomicU64,
+    /// Nothing is tried again any more.
+    pub(crate) is_closing: AtomicBool,
+}
+
+/// The writer's thread, as a value.
+#[derive(Debug)]
+pub(crate) struct Writer {
+    connection: Connection,
+    path: PathBuf,
+    clock: Arc<dyn Clock>,
+    keep: Duration,
+    counts: Arc<Counts>,
+    /// The numbers of feeds in the file.
+    feeds: HashMap<FeedId, i64>,
+    /// The row of this start of the server.
+    life: i64,
+    /// When it was last noted that the server runs.
+    seen: UnixMillis,
+    /// When old rows were last looked for; none while some are left.
+    purged: Option<UnixMillis>,
+}
+
+impl Writer {
+    /// Begins this start of the server in the file, and ends what the last one had left open.
+    pub(crate) fn begin(
+        mut connection: Connection,
+        path: PathBuf,
+        clock: Arc<dyn Clock>,
+        keep: Duration,
+        counts: Arc<Counts>,
+    ) -> rusqlite::Result<Writer> {
+        let now = clock.wall();
+        let transaction = connection.transaction()?;
+        let seen: Option<i64> = transaction
+            .query_row("SELECT seen FROM life ORDER BY id DESC LIMIT 1", [], |row| row.get(0))
+            .optional()?;
+        // Nobody knows how a feed was while nobody asked.
+        let end = "UPDATE incident SET ended = MAX(began, ?1) WHERE ended IS NULL";
+        transaction.execute(end, [seen.unwrap_or(now.0)])?;
+        transaction.execute("INSERT INTO life (began, seen) VALUES (?1, ?1)", [now.0])?;
+        let life = transaction.last_insert_rowid();
+        transaction.commit()?;
+        let feeds = HashMap::new();
+        Ok(Writer { connection, path, clock, keep, counts, feeds, life, seen: now, purged: None })
+    }
+
+    /// The row of this start of the server.
+    pub(crate) fn life(&self) -> i64 {
+        self.life
+    }
+
+    /// Writes until nobody can tell it anything any more, and then what is left.
+    pub(crate) fn run(mut self, told: &Receiver<Told>) {
+        let mut batch = Vec::new();
+        loop {
+            let is_end = gather(told, &mut batch);
+            let now = self.clock.wall();
+            let is_due = is_end || now.since(self.seen) >= HEARTBEAT;
+            if batch.is_empty() && !is_due {
+                self.purge(now);
+            } else if self.write(&mut batch, now) {
+                if is_end {
+                    return;
+                }
+                self.purge(now);
+            } else if is_end || self.counts.is_closing.load(Ordering::Relaxed) {
+                self.lose(&mut batch);
+                return;
+            } else {
+                thread::park_timeout(RETRY);
+            }
+        }
+    }
+
+    /// Writes the batch, which is empty afterwards unless the same may succeed later. Tells whether it did succeed.
+    fn write(&mut self, batch: &mut Vec<Told>, now: UnixMillis) -> bool {
+        match self.commit(batch, now) {
+            Ok(()) => {
+                self.seen = now;
+                self.counts.written.fetch_add(to_write(batch), Ordering::Relaxed);
+                self.note_size();
+                if self.counts.is_failing.swap(false, Ordering::Relaxed) {
+                    tracing::info!(file = %self.path.display(), "can be written again");
+                }
+                for told in batch.drain(..) {
+                    if let Told::Flush(reply) = told {
+                        // Who asked may have given up.
+                        let _ = reply.try_send(());
+                    }
+                }
+                true
+            }
+            Err(error) => {
+                // What the transaction would have made is not there.
+                self.feeds.clear();
+                self.counts.failures.fetch_add(1, Ordering::Relaxed);
+                if !self.counts.is_failing.swap(true, Ordering::Relaxed) {
+                    tracing::warn!(
+                        file = %self.path.display(), %error,
+                        "cannot be written: polling and serving go on, and what happens meanwhile may not be remembered"
+                    );
+                }
+                if !may_pass(&error) {
+                    self.lose(batch);
+                }
+                false
+            }
+        }
+    }
+
+    fn lose(&self, batch: &mut Vec<Told>) {
+        self.counts.lost.fetch_add(to_write(batch), Ordering::Relaxed);
+        batch.clear();
+    }
+
+    fn commit(&mut self, batch: &[Told], now: UnixMillis) -> rusqlite::Result<()> {
+        let synchronous = if batch.iter().any(Told::must_last) { "FULL" } else { "NORMAL" };
+        self.connection.pragma_update(None, "synchronous", synchronous)?;
+        let transaction = self.connection.transaction()?;
+        for told in batch {
+            match told {
+                Told::Poll { feed, poll } => {
+                    let feed = number(&transaction, &mut self.feeds, feed)?;
+                    insert_poll(&transaction, feed, poll)?;
+                    for span in Span::ALL {
+                        insert_bin(&transaction, feed, span, &Bin::of(poll, span))?;
+                    }
+                }
+                Told::State { feed, state, reason, since } => {
+                    let feed = number(&transaction, &mut self.feeds, feed)?;
+                    insert_incident(&transaction, feed, *state, reason, *since)?;
+                }
+                Told::Flush(_) => {}
+            }
+        }
+        transaction
+            .prepare_cached("UPDATE life SET seen = MAX(seen, ?1) WHERE id = ?2")?
+            .execute(params![now.0, self.life])?;
+        transaction.commit()
+    }
+
+    fn note_size(&self) {
+        if let Ok(file) = std::fs::metadata(&self.path) {
+            self.counts.bytes.store(file.len(), Ordering::Relaxed);
+        }
+    }
+
+    fn purge(&mut self, now: UnixMillis) {
+        if self.purged.is_some_and(|at| now.since(at) < PURGE_INTERVAL) {
+            return;
+        }
+        match purge(&mut self.connection, now, self.keep) {
+            Ok(is_all) => self.purged = is_all.then_some(now),
+            Err(error) => {
+                // Later: whether the disk fails shows when something is to be written.
+                self.purged = Some(now);
+                tracing::warn!(file = %self.path.display(), %error, "old rows cannot be let go of");
+            }
+        }
+    }
+}
+
+/// How many things of a batch are rows.
+fn to_write(batch: &[Told]) -> u64 {
+    batch.iter().filter(|told| !matches!(told, Told::Flush(_))).count() as u64
+}
+
+/// Waits for something told, and takes what is there besides. Tells whether nothing can come any more.
+fn gather(told: &Receiver<Told>, batch: &mut Vec<Told>) -> bool {
+    let mut patience = if batch.is_empty() { HEARTBEAT } else { Duration::ZERO };
+    while batch.len() < BATCH_MAX {
+        match told.recv_timeout(patience) {
+            Ok(next) => batch.push(next),
+            Err(RecvTimeoutError::Timeout) => return false,
+            Err(RecvTimeoutError::Disconnected) => return true,
+        }
+        patience = Duration::ZERO;
+    }
+    false
+}
+
+fn number(
+    transaction: &Transaction<'_>,
+    feeds: &mut HashMap<FeedId, i64>,
+    feed: &FeedId,
+) -> rusqlite::Result<i64> {
+    if let Some(number) = feeds.get(feed) {
+        return Ok(*number);
+    }
+    transaction
+        .prepare_cached("INSERT INTO feed (name) VALUES (?1) ON CONFLICT (name) DO NOTHING")?
+        .execute([feed.as_str()])?;
+    let number = transaction
+        .prepare_cached("SELECT id FROM feed WHERE name = ?1")?
+        .query_row([feed.as_str()], |row| row.get(0))?;
+    feeds.insert(feed.clone(), number);
+    Ok(number)
+}
+
+fn insert_poll(transaction: &Transaction<'_>, feed: i64, poll: &Poll) -> rusqlite::Result<()> {
+    let mut insert = transaction.prepare_cached(
+        "INSERT INTO poll (feed, at, took, bytes, outcome, words, serving) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+    )?;
+    insert.execute(params![
+        feed,
+        poll.at.0,
+        millis(poll.took),
+        whole(poll.bytes),
+        poll.outcome.as_str(),
+        poll.failure,
+        poll.serving.number(),
+    ])?;
+    Ok(())
+}
+
+fn insert_bin(
+    transaction: &Transaction<'_>,
+    feed: i64,
+    span: Span,
+    bin: &Bin,
+) -> rusqlite::Result<()> {
+    let mut insert = transaction.prepare_cached(
+        "INSERT INTO bin (feed, width, start, polls, failed, stale, unserved, bytes, took, last_failed, last_serving) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) \
+         ON CONFLICT (feed, width, start) DO UPDATE SET \
+         polls = polls + excluded.polls, failed = failed + excluded.failed, stale = stale + excluded.stale, \
+         unserved = unserved + excluded.unserved, bytes = bytes + excluded.bytes, took = took + excluded.took, \
+         last_failed = excluded.last_failed, last_serving = excluded.last_serving",
+    )?;
+    insert.execute(params![
+        feed,
+        span.bin_s(),
+        bin.start.0,
+        bin.polls,
+        bin.failed,
+        bin.stale,
+        bin.nothing,
+        whole(bin.bytes),
+        millis(bin.took),
+        bin.last_failed,
+        bin.last_serving.number(),
+    ])?;
+    Ok(())
+}
+
+fn insert_incident(
+    transaction: &Transaction<'_>,
+    feed: i64,
+    state: FeedState,
+    reason: &str,
+    since: UnixMillis,
+) -> rusqlite::Result<()> {
+    transaction
+        .prepare_cached(
+            "UPDATE incident SET ended = MAX(began, ?2) WHERE feed = ?1 AND ended IS NULL",
+        )?
+        .execute(params![feed, since.0])?;
+    transaction
+        .prepare_cached(
+            "INSERT INTO incident (feed, state, reason, began) VALUES (?1, ?2, ?3, ?4)",
+        )?
+        .execute(params![feed, state.as_str(), reason, since.0])?;
+    Ok(())
+}
+
+fn millis(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}
+
+fn whole(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,151 @@
+//! A process that writes is killed, many times, and nothing that it had acknowledged is lost.
+//!
+//! This program is both: asked to `write`, it tells a store one thing after another and says on its standard output what
+//! the store has acknowledged; else it starts such a process again and again, kills it, and looks at the file.
+
+use std::{
+    env,
+    io::{BufRead as _, BufReader, Write as _},
+    path::Path,
+    process::{Command, Stdio},
+    sync::Arc,
+    time::Duration,
+};
+
+use lineside_ingest::{Archive as _, FeedId, FeedState, Poll, PollQuery, Serving, Span};
+use lineside_store::Store;
+use lineside_sync::{SimulatedClock, UnixMillis};
+use rusqlite::Connection;
+
+const ROUNDS: usize = 40;
+/// A writer is killed after it acknowledged as many times as this, at most.
+const ACKNOWLEDGED_MAX: usize = 12;
+/// Things told between two times that the writer waits for the disk, at most.
+const BETWEEN_MAX: u64 = 60;
+const SEED: u64 = 4;
+const KEEP: Duration = Duration::from_secs(30 * 86_400);
+/// The polls of this test are numbered by their time, a second apart, from here.
+const START: UnixMillis = UnixMillis(1_772_607_600_000);
+const EVERYTHING: PollQuery =
+    PollQuery { from: UnixMillis(0), only_failed: false, offset: 0, limit: 1_000_000 };
+
+fn main() {
+    let arguments: Vec<String> = env::args().collect();
+    match &arguments[1..] {
+        [write, file, next] if write == "write" => {
+            let next = next.parse().expect("a number");
+            write_for_ever(Path::new(file), next);
+        }
+        _ => kill_and_look(),
+    }
+}
+
+fn feed() -> FeedId {
+    FeedId::new("city").expect("a plain name")
+}
+
+fn open(file: &Path) -> Store {
+    let clock = Arc::new(SimulatedClock::new(START));
+    Store::open(file, clock, KEEP).expect("a file that a killed process left can be opened")
+}
+
+fn poll(n: u64) -> Poll {
+    let failed = n.is_multiple_of(3);
+    Poll {
+        at: START + Duration::from_secs(n),
+        took: Duration::from_millis(n % 100),
+        bytes: n,
+        outcome: if failed { "timeout".into() } else { "new".into() },
+        failure: failed.then(|| "no answer within 15 s".to_owned()),
+        serving: if failed { Serving::Stale } else { Serving::Fresh },
+    }
+}
+
+/// Tells polls from number `next` on, and after some of them says how many the store has acknowledged.
+fn write_for_ever(file: &Path, mut next: u64) {
+    let store = open(file);
+    let mut rng = fastrand::Rng::with_seed(SEED ^ next);
+    let mut output = std::io::stdout().lock();
+    loop {
+        for _ in 0..rng.u64(1..=BETWEEN_MAX) {
+            store.record_poll(&feed(), poll(next));
+            next += 1;
+        }
+        let state = FeedState::ALL[rng.usize(..FeedState::ALL.len())];
+        store.begin_state(&feed(), state, "told", START + Duration::from_secs(next));
+        store.flush().expect("the disk takes it");
+        // Whoever killed this process no longer listens.
+        let said = writeln!(output, "{next}").and_then(|()| output.flush());
+        if said.is_err() {
+            return;
+        }
+    }
+}
+
+fn kill_and_look() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("lineside.db");
+    let mut rng = fastrand::Rng::with_seed(SEED);
+    let mut known = 0;
+    for round in 0..ROUNDS {
+        let acknowledged = run_and_kill(&file, known, rng.usize(..ACKNOWLEDGED_MAX), &mut rng);
+        known = look(&file, acknowledged.unwrap_or(known), round);
+    }
+    assert!(known > 0, "the writers were killed before they wrote anything");
+}
+
+/// Starts a writer and kills it after it acknowledged so many times. Returns what it acknowledged last.
+fn run_and_kill(file: &Path, next: u64, times: usize, rng: &mut fastrand::Rng) -> Option<u64> {
+    let mut writer = Command::new(env::current_exe().expect("this program has a path"))
+        .arg("write")
+        .arg(file)
+        .arg(next.to_string())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("a process can be started");
+    let output = writer.stdout.take().expect("its output was asked for");
+    let mut lines = BufReader::new(output).lines();
+    let mut last = None;
+    for _ in 0..times {
+        let line = lines.next().expect("it writes until it is killed").expect("a line");
+        last = Some(line.parse().expect("a number"));
+    }
+    // Somewhere between two acknowledgements.
+    for _ in 0..rng.u32(..20_000) {
+        std::hint::spin_loop();
+    }
+    writer.kill().expect("it runs");
+    writer.wait().expect("it has ended");
+    // What it said before it was killed counts too; its last line may be cut off.
+    let rest = lines.map_while(Result::ok).filter_map(|line| line.parse().ok());
+    rest.chain(last).max()
+}
+
+/// Checks that the file is whole and has all that was acknowledged. Returns how many polls it has.
+fn look(file: &Path, acknowledged: u64, round: usize) -> u64 {
+    let store = open(file);
+    let mut polls = store.list_polls(&feed(), EVERYTHING).expect("polls can be read");
+    polls.reverse();
+    let n_polls = polls.len() as u64;
+    assert!(n_polls >= acknowledged, "round {round}: {n_polls} polls, {acknowledged} acknowledged");
+    for (n, found) in (0..).zip(&polls) {
+        assert_eq!(*found, poll(n), "round {round}");
+    }
+    // A transaction is there whole or not at all: what is counted by hours and minutes is what there is.
+    for span in Span::ALL {
+        let bins = store.list_bins(&feed(), span, UnixMillis(0)).expect("bins can be read");
+        let counted: u64 = bins.iter().map(|bin| u64::from(bin.polls)).sum();
+        let failed: u64 = bins.iter().map(|bin| u64::from(bin.failed)).sum();
+        assert_eq!((counted, failed), (n_polls, n_polls.div_ceil(3)), "round {round}");
+    }
+    let incidents =
+        store.list_incidents(&feed(), UnixMillis(0), usize::MAX).expect("states can be read");
+    assert!(incidents.iter().all(|incident| incident.ended.is_some()), "round {round}");
+    assert!(acknowledged == 0 || !incidents.is_empty(), "round {round}");
+    drop(store);
+    let connection = Connection::open(file).expect("the file is there");
+    let verdict: String =
+        connection.query_row("PRAGMA integrity_check", [], |row| row.get(0)).expect("a verdict");
+    assert_eq!(verdict, "ok", "round {round}");
+    n_polls
+}

@@ -1,0 +1,62 @@
+//! Files that are older, newer, damaged or not to be had.
+
+use std::{fs, os::unix::fs::PermissionsExt as _};
+
+use lineside_store::StoreError;
+
+use super::*;
+
+fn refused(place: &Place) -> StoreError {
+    Store::open(&place.file(), Arc::<SimulatedClock>::clone(&place.clock), KEEP).unwrap_err()
+}
+
+#[test]
+fn a_newer_file_is_refused_and_left_as_it_is() {
+    let place = Place::new();
+    drop(place.open());
+    let connection = rusqlite::Connection::open(place.file()).unwrap();
+    connection.pragma_update(None, "user_version", 1_000).unwrap();
+    drop(connection);
+    let before = fs::read(place.file()).unwrap();
+    let error = refused(&place);
+    assert!(matches!(error, StoreError::Newer { found: 1_000, .. }), "{error:?}");
+    let words = error.to_string();
+    assert!(words.contains("lineside.db was written by a newer Lineside"), "{words}");
+    assert!(words.contains("start that version, or move the file away"), "{words}");
+    assert_eq!(fs::read(place.file()).unwrap(), before);
+}
+
+#[test]
+fn a_damaged_file_is_told_of_with_its_name_and_what_to_do() {
+    let place = Place::new();
+    fs::write(place.file(), "this is a text, and long enough for the head of a file. ".repeat(40))
+        .unwrap();
+    let before = fs::read(place.file()).unwrap();
+    let error = refused(&place);
+    assert!(matches!(error, StoreError::Damaged { .. }), "{error:?}");
+    let words = error.to_string();
+    assert!(words.contains("lineside.db is damaged"), "{words}");
+    assert!(words.contains("move it away"), "{words}");
+    assert_eq!(fs::read(place.file()).unwrap(), before);
+}
+
+#[test]
+fn a_place_that_is_not_to_be_had_is_told_of() {
+    let place = Place::new();
+    fs::create_dir(place.file()).unwrap();
+    let error = refused(&place);
+    assert!(matches!(error, StoreError::Unusable { .. }), "{error:?}");
+    assert!(error.to_string().contains("lineside.db cannot be used"), "{error}");
+}
+
+#[test]
+fn the_file_is_its_owners_alone() {
+    let place = Place::new();
+    let store = place.open();
+    store.record_poll(&feed("city"), poll(EIGHT, false));
+    store.flush().unwrap();
+    for file in fs::read_dir(place.folder.path()).unwrap().map(Result::unwrap) {
+        let mode = file.metadata().unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode, 0o600, "{:?}", file.file_name());
+    }
+}

@@ -1,0 +1,72 @@
+//! What a store promises to those who tell it things and to those who ask.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod files;
+mod remembering;
+mod trouble;
+
+use std::{path::PathBuf, sync::Arc, thread, time::Duration};
+
+use lineside_ingest::{Archive as _, FeedId, Poll, PollQuery, Serving};
+use lineside_store::Store;
+use lineside_sync::{SimulatedClock, UnixMillis};
+use tempfile::TempDir;
+
+/// Wednesday 4 March 2026, 08:00 in Paris.
+const EIGHT: UnixMillis = UnixMillis(1_772_607_600_000);
+const KEEP: Duration = Duration::from_secs(30 * 86_400);
+const EVERYTHING: PollQuery =
+    PollQuery { from: UnixMillis(0), only_failed: false, offset: 0, limit: 1_000_000 };
+
+/// A folder, and the time in it.
+struct Place {
+    folder: TempDir,
+    clock: Arc<SimulatedClock>,
+}
+
+impl Place {
+    fn new() -> Place {
+        let folder = tempfile::tempdir().unwrap();
+        Place { folder, clock: Arc::new(SimulatedClock::new(EIGHT)) }
+    }
+
+    fn file(&self) -> PathBuf {
+        self.folder.path().join("lineside.db")
+    }
+
+    fn open(&self) -> Store {
+        Store::open(&self.file(), Arc::<SimulatedClock>::clone(&self.clock), KEEP).unwrap()
+    }
+}
+
+fn feed(id: &str) -> FeedId {
+    FeedId::new(id).unwrap()
+}
+
+fn poll(at: UnixMillis, failed: bool) -> Poll {
+    Poll {
+        at,
+        took: Duration::from_millis(120),
+        bytes: 2_000,
+        outcome: if failed { "http_500".into() } else { "new".into() },
+        failure: failed.then(|| "the answer was 500 Internal Server Error".to_owned()),
+        serving: if failed { Serving::Stale } else { Serving::Fresh },
+    }
+}
+
+fn n_polls(store: &Store) -> usize {
+    store.list_polls(&feed("city"), EVERYTHING).unwrap().len()
+}
+
+/// Waits until something holds, as long as a busy machine may take.
+#[track_caller]
+fn wait_until(what: &str, holds: impl Fn() -> bool) {
+    for _ in 0..2_000 {
+        if holds() {
+            return;
+        }
+        thread::park_timeout(Duration::from_millis(10));
+    }
+    panic!("in 20 s it did not come that {what}");
+}

@@ -1,0 +1,104 @@
+//! What was told is there, after a restart too, and goes when its time has come.
+
+use std::time::Duration;
+
+use lineside_ingest::{Archive, Availability, FeedState, MemoryArchive, PollQuery, Span};
+
+use super::*;
+
+/// Tells two hours of polls by the minute, every tenth of them failed, and the states with them.
+fn tell(archive: &dyn Archive) {
+    archive.begin_state(&feed("city"), FeedState::Unknown, "has not been polled yet", EIGHT);
+    for minute in 0..120 {
+        let at = EIGHT + Duration::from_secs(minute * 60);
+        let failed = minute % 10 == 9;
+        archive.record_poll(&feed("city"), poll(at, failed));
+        match minute % 10 {
+            0 => archive.begin_state(&feed("city"), FeedState::Ok, "answers, with fresh data", at),
+            9 => archive.begin_state(&feed("city"), FeedState::Stale, "http_500: no", at),
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn a_store_and_memory_say_the_same() {
+    let place = Place::new();
+    let store = place.open();
+    let memory = MemoryArchive::new(Arc::<SimulatedClock>::clone(&place.clock));
+    tell(&store);
+    tell(&memory);
+    store.flush().unwrap();
+    place.clock.advance(Duration::from_secs(2 * 3600));
+    let now = EIGHT + Duration::from_secs(2 * 3600);
+    for span in Span::ALL {
+        let of =
+            |archive: &dyn Archive| Availability::read(archive, &feed("city"), span, now).unwrap();
+        let (kept, remembered) = (of(&store), of(&memory));
+        assert_eq!(kept.source, remembered.source);
+        assert_eq!(kept.serving, remembered.serving);
+        assert_eq!(kept.bins, remembered.bins);
+        assert!(kept.source.iter().any(|stretch| stretch.failed > 0));
+        let later = now.0 - 30 * 60_000;
+        let bins = |archive: &dyn Archive| {
+            archive.list_bins(&feed("city"), span, lineside_sync::UnixMillis(later)).unwrap()
+        };
+        assert_eq!(bins(&store), bins(&memory));
+    }
+    for query in [
+        EVERYTHING,
+        PollQuery { only_failed: true, offset: 2, limit: 5, ..EVERYTHING },
+        PollQuery { from: EIGHT + Duration::from_secs(3_600), ..EVERYTHING },
+    ] {
+        let of = |archive: &dyn Archive| archive.list_polls(&feed("city"), query).unwrap();
+        assert_eq!(of(&store), of(&memory));
+        assert!(!of(&store).is_empty());
+    }
+    let of = |archive: &dyn Archive| archive.list_incidents(&feed("city"), EIGHT, 7).unwrap();
+    assert_eq!(of(&store), of(&memory));
+    assert_eq!(of(&store).len(), 7);
+    assert!(store.list_polls(&feed("elsewhere"), EVERYTHING).unwrap().is_empty());
+}
+
+#[test]
+fn a_restart_loses_nothing_and_shows_when_the_server_was_away() {
+    let place = Place::new();
+    let store = place.open();
+    tell(&store);
+    place.clock.advance(Duration::from_secs(2 * 3600));
+    drop(store);
+    place.clock.advance(Duration::from_secs(3 * 3600));
+    let store = place.open();
+    assert_eq!(n_polls(&store), 120);
+    let now = EIGHT + Duration::from_secs(5 * 3600);
+    let strips = Availability::read(&store, &feed("city"), Span::Day, now).unwrap();
+    let last = strips.source.last().unwrap();
+    let words: Vec<_> = strips.source.iter().map(|stretch| stretch.state.as_str()).collect();
+    assert_eq!(words[words.len() - 2..], ["off", "unknown"]);
+    assert_eq!(last.until, now);
+    // What was open when it ended is no longer.
+    let incidents = store.list_incidents(&feed("city"), EIGHT, 100).unwrap();
+    assert_eq!(incidents[0].ended, Some(EIGHT + Duration::from_secs(2 * 3600)));
+    assert_eq!(store.list_lives(EIGHT).unwrap().len(), 2);
+}
+
+#[test]
+fn detail_goes_after_a_day_and_the_rest_after_what_is_configured() {
+    let place = Place::new();
+    let store = place.open();
+    tell(&store);
+    store.flush().unwrap();
+    place.clock.advance(Duration::from_secs(2 * 86_400));
+    // Old rows are looked for when something is written.
+    store.record_poll(&feed("other"), poll(EIGHT + Duration::from_secs(2 * 86_400), false));
+    wait_until("only failed polls are left", || n_polls(&store) == 12);
+    let bins = |span: Span| store.list_bins(&feed("city"), span, EIGHT).unwrap();
+    assert_eq!(bins(Span::Day).len(), 1, "the newest one of them stays");
+    assert_eq!(bins(Span::Month).iter().map(|bin| bin.polls).sum::<u32>(), 120);
+    place.clock.advance(KEEP);
+    store.record_poll(&feed("other"), poll(EIGHT + KEEP, false));
+    wait_until("nothing is left", || n_polls(&store) == 0);
+    assert_eq!(bins(Span::Month).len(), 1);
+    let incidents = store.list_incidents(&feed("city"), EIGHT, 100).unwrap();
+    assert!(incidents.iter().all(|incident| incident.ended.is_none()), "{incidents:?}");
+}

@@ -1,0 +1,54 @@
+//! A disk that does not take what is written.
+
+use lineside_store::limits::QUEUE_MAX;
+use rusqlite::{Connection, TransactionBehavior};
+
+use super::*;
+
+#[test]
+fn what_could_not_be_written_is_written_when_it_can_be_again() {
+    let place = Place::new();
+    let store = place.open();
+    let mut other = Connection::open(place.file()).unwrap();
+    let locked = other.transaction_with_behavior(TransactionBehavior::Immediate).unwrap();
+    store.record_poll(&feed("city"), poll(EIGHT, false));
+    wait_until("writing fails", || store.figures().is_failing);
+    store.record_poll(&feed("city"), poll(EIGHT + Duration::from_secs(1), true));
+    // Readers do not notice.
+    assert_eq!(n_polls(&store), 0);
+    drop(locked);
+    wait_until("both are written", || n_polls(&store) == 2);
+    wait_until("all is well", || !store.figures().is_failing);
+    let figures = store.figures();
+    assert!(figures.failures >= 1 && figures.lost == 0 && figures.bytes > 0, "{figures:?}");
+}
+
+#[test]
+fn telling_never_waits_and_what_does_not_fit_is_counted() {
+    let place = Place::new();
+    let store = place.open();
+    let mut other = Connection::open(place.file()).unwrap();
+    let locked = other.transaction_with_behavior(TransactionBehavior::Immediate).unwrap();
+    let n_told = 2 * QUEUE_MAX as u64;
+    for n in 0..n_told {
+        store.record_poll(&feed("city"), poll(EIGHT + Duration::from_millis(n), false));
+    }
+    assert!(store.figures().lost > 0);
+    drop(locked);
+    let all = || store.figures().written + store.figures().lost;
+    wait_until("each is written or counted", || all() == n_told);
+    assert_eq!(n_polls(&store) as u64, store.figures().written);
+}
+
+#[test]
+fn a_store_that_is_closed_while_the_disk_fails_does_end() {
+    let place = Place::new();
+    let store = place.open();
+    let mut other = Connection::open(place.file()).unwrap();
+    let locked = other.transaction_with_behavior(TransactionBehavior::Immediate).unwrap();
+    store.record_poll(&feed("city"), poll(EIGHT, false));
+    wait_until("writing fails", || store.figures().is_failing);
+    drop(store);
+    drop(locked);
+    assert_eq!(n_polls(&place.open()), 0);
+}

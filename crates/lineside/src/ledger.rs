@@ -1,0 +1,96 @@
+//! Where polls and states of feeds are remembered: in the data folder if there is one, else in memory.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use lineside_ingest::{Archive, MemoryArchive};
+use lineside_store::{Store, StoreError};
+use lineside_sync::Clock;
+
+use crate::config::Config;
+
+/// The file, in the data folder.
+const FILE: &str = "lineside.db";
+
+/// What remembers.
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    /// For those who tell it and ask it.
+    pub(crate) archive: Arc<dyn Archive>,
+    /// The same, if it is on the disk.
+    pub(crate) store: Option<Arc<Store>>,
+}
+
+impl Ledger {
+    /// Opens the file, or does without: what is served matters more than what is remembered.
+    ///
+    /// # Errors
+    /// If a newer version of the program wrote the file. Whoever went back to an older one stands beside it, and would
+    /// look for it in vain later.
+    pub(crate) async fn open(config: &Config, clock: &Arc<dyn Clock>) -> anyhow::Result<Self> {
+        let Some(folder) = config.server.data_dir.clone() else {
+            return Ok(Self::in_memory(clock));
+        };
+        let (keep, own_clock) = (config.keep.availability, Arc::clone(clock));
+        let open = move || open_file(&folder, own_clock, keep);
+        match tokio::task::spawn_blocking(open).await.context("the start broke off")? {
+            Ok(store) => {
+                let store = Arc::new(store);
+                let archive = Arc::<Store>::clone(&store);
+                Ok(Self { archive, store: Some(store) })
+            }
+            Err(error @ StoreError::Newer { .. }) => Err(error.into()),
+            Err(error) => {
+                tracing::error!(
+                    "{error}. Until the next start polls are remembered in memory only; feeds are polled and served as ever"
+                );
+                Ok(Self::in_memory(clock))
+            }
+        }
+    }
+
+    fn in_memory(clock: &Arc<dyn Clock>) -> Self {
+        Self { archive: Arc::new(MemoryArchive::new(Arc::clone(clock))), store: None }
+    }
+}
+
+fn open_file(folder: &Path, clock: Arc<dyn Clock>, keep: Duration) -> Result<Store, StoreError> {
+    Store::open(&folder.join(FILE), clock, keep)
+}
+
+#[cfg(test)]
+mod tests {
+    use lineside_sync::RealClock;
+
+    use super::*;
+
+    fn config(folder: Option<&Path>) -> Config {
+        let mut config = Config::default();
+        config.server.data_dir = folder.map(Path::to_owned);
+        config
+    }
+
+    fn clock() -> Arc<dyn Clock> {
+        Arc::new(RealClock::new())
+    }
+
+    #[tokio::test]
+    async fn without_a_folder_it_is_in_memory_and_with_one_in_a_file() {
+        assert!(Ledger::open(&config(None), &clock()).await.unwrap().store.is_none());
+        let folder = tempfile::tempdir().unwrap();
+        let ledger = Ledger::open(&config(Some(folder.path())), &clock()).await.unwrap();
+        assert_eq!(ledger.store.unwrap().path(), folder.path().join(FILE));
+    }
+
+    #[tokio::test]
+    async fn a_damaged_file_stops_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join(FILE);
+        std::fs::write(&file, "no database at all, and long enough to tell. ".repeat(99)).unwrap();
+        let ledger = Ledger::open(&config(Some(folder.path())), &clock()).await.unwrap();
+        assert!(ledger.store.is_none());
+        assert!(file.exists());
+    }
+}
