@@ -3,7 +3,7 @@
 use super::errors::Refusal;
 
 /// Runs `work` where it may take its time.
-pub(super) async fn aside<T, F>(work: F) -> Result<T, Refusal>
+pub(crate) async fn aside<T, F>(work: F) -> Result<T, Refusal>
 where
     T: Send + 'static,
     F: FnOnce() -> T + Send + 'static,

@@ -68,6 +68,8 @@ pub(crate) enum Refusal {
         /// The bytes of the whole body.
         length: usize,
     },
+    /// What is remembered cannot be read at the moment.
+    NotReadable,
     /// The request does not open a WebSocket.
     Handshake(HandshakeError),
     /// The path and query are too long.
@@ -123,6 +125,7 @@ impl Refusal {
             Self::NotText => (StatusCode::BAD_REQUEST, "bad_address"),
             Self::NoData { .. } => (StatusCode::SERVICE_UNAVAILABLE, "no_data"),
             Self::TooOld { .. } => (StatusCode::SERVICE_UNAVAILABLE, "too_old"),
+            Self::NotReadable => (StatusCode::SERVICE_UNAVAILABLE, "not_readable"),
             Self::NoKey => (StatusCode::UNAUTHORIZED, "no_key"),
             Self::Denied(Denied::Unauthorized) => (StatusCode::UNAUTHORIZED, "unauthorized"),
             Self::Denied(Denied::Expired) => (StatusCode::UNAUTHORIZED, "token_expired"),
@@ -146,6 +149,7 @@ impl Refusal {
             Self::NoData { feed, reason } => format!("feed {feed} has no data yet: {reason}"),
             Self::TooOld { feed, reason } => format!("feed {feed} is past its max_age: {reason}"),
             Self::BadRange { length } => format!("there are {length} bytes, none where Range asks"),
+            Self::NotReadable => "what is remembered cannot be read at the moment".to_owned(),
             Self::Handshake(error) => error.to_string(),
             Self::UriTooLong => "the address is too long".to_owned(),
             Self::NotText => "the address is not UTF-8 once it is decoded".to_owned(),

@@ -41,6 +41,7 @@ use maud::html;
 use utoipa_axum::router::OpenApiRouter;
 
 pub(crate) use admission::{Admission, ConnectionLimits};
+pub(crate) use aside::aside;
 pub(crate) use encoding::Compressed;
 pub(crate) use errors::Refusal;
 pub(crate) use layers::represent_pages;

@@ -14,9 +14,11 @@ use lineside_sync::UnixMillis;
 use maud::{Markup, html};
 use serde_json::json;
 
+use super::availability::{self, Past};
 use super::layout::{self, Page, Section};
 use super::{assets, catalog, map, recipes, states, words};
 use crate::app::App;
+use crate::http::aside;
 
 /// The source of the bundle, as the bundler's manifest calls it.
 const BUNDLE: &str = "map/feed.js";
@@ -31,7 +33,8 @@ pub(super) async fn page(
     let (Some(feed), Some(network)) = (app.ingest().feed(&id), app.ingest().network_of(&id)) else {
         return layout::not_found("No feed has this name.");
     };
-    let shown = Shown::of(&app, feed, network, &headers);
+    let past = past(&app, &feed).await;
+    let shown = Shown { past, ..Shown::of(&app, feed, network, &headers) };
     let map_data = map::feed_map_data(&app, &shown.feed, &shown.network);
     let name = shown.feed.config().display_name().to_owned();
     let mut page = Page::new(&name, Section::Catalog);
@@ -44,6 +47,13 @@ pub(super) async fn page(
     )
 }
 
+/// What is remembered of it, unless that cannot be read now.
+async fn past(app: &App, feed: &Arc<Feed>) -> Option<Past> {
+    let (archive, feed, now) = (Arc::clone(app.ingest().archive()), Arc::clone(feed), app.now());
+    let read = aside(move || Past::read(&*archive, feed.id(), now)).await.ok()?;
+    read.inspect_err(|error| tracing::warn!(%error, "a page does without what is remembered")).ok()
+}
+
 /// A feed with everything that its page says, taken once.
 struct Shown {
     feed: Arc<Feed>,
@@ -51,6 +61,7 @@ struct Shown {
     status: Arc<FeedStatus>,
     snapshot: Option<Arc<Snapshot>>,
     timetable: Option<Arc<Timetable>>,
+    past: Option<Past>,
     now: UnixMillis,
     base: String,
 }
@@ -62,6 +73,7 @@ impl Shown {
         Self {
             timetable: network.timetable().filter(|_| is_schedule),
             snapshot: feed.snapshot(),
+            past: None,
             status,
             now: app.now(),
             base: app.base_url(headers),
@@ -85,6 +97,7 @@ impl Shown {
                 div.feed-grid {
                     div.stack {
                         (self.take())
+                        (availability::card(self.id(), self.past.as_ref(), &self.zone()))
                         (self.problems())
                         (self.addresses())
                         (self.channels())
@@ -123,11 +136,14 @@ impl Shown {
         }
     }
 
+    /// The zone of the network's times.
+    fn zone(&self) -> TimeZone {
+        let timetable = self.network.timetable();
+        timetable.map_or(TimeZone::UTC, |timetable| timetable.timezone().clone())
+    }
+
     fn moment(&self, at: UnixMillis) -> Markup {
-        let zone = self
-            .network
-            .timetable()
-            .map_or(TimeZone::UTC, |timetable| timetable.timezone().clone());
+        let zone = self.zone();
         let seconds = at.0.div_euclid(1000);
         html! { time datetime=(words::rfc3339(seconds, &zone)) { (words::moment(seconds, &zone)) } }
     }
@@ -332,6 +348,7 @@ impl Shown {
         let mut paths = vec![
             ("The producer's bytes", format!("/proxy/{id}")),
             ("This feed as JSON", format!("/api/v1/feeds/{id}")),
+            ("Its past as JSON", format!("/api/v1/feeds/{id}/availability")),
             ("Its state as JSON", format!("/api/v1/state?channel=feed/{id}")),
         ];
         match self.format() {

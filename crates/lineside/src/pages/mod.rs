@@ -5,6 +5,7 @@
 
 mod alerts;
 mod assets;
+mod availability;
 mod badge;
 mod board;
 mod catalog;

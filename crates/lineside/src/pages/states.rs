@@ -34,6 +34,11 @@ pub(super) fn label(feed: &str, state: FeedState) -> Markup {
     html! { span.state.filled data-state-of=(feed) data-state=(state) { (inside(state)) } }
 }
 
+/// The sign of a state that stays as it is.
+pub(super) fn mark(state: FeedState) -> Markup {
+    html! { span.state data-state=(state) { (inside(state)) } }
+}
+
 /// The signs for the page's script to choose from.
 pub(super) fn templates() -> Markup {
     html! {

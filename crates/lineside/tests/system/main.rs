@@ -9,6 +9,7 @@ mod support;
 mod tls;
 
 mod addresses;
+mod availability;
 mod commands;
 mod documents;
 mod endurance;

@@ -261,6 +261,7 @@ fn links(
         ("page", format!("{base}/feeds/{id}")),
         ("proxy", format!("{base}/proxy/{id}")),
         ("state", format!("{base}/api/v1/feeds/{id}/state")),
+        ("availability", format!("{base}/api/v1/feeds/{id}/availability")),
         ("events", format!("{base}/events?channel=feed/{id}")),
     ]);
     if format == Some(Format::Gtfs) {

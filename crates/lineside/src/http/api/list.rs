@@ -68,6 +68,13 @@ impl Page {
         let next = items.next().map(|_| link.at(self.offset + self.limit));
         List { items: page, next }
     }
+
+    /// The same, of items that begin with this page's first and go on behind its last.
+    pub(super) fn cut_begun<T>(self, mut items: Vec<T>, link: &Link) -> List<T> {
+        let next = (items.len() > self.limit).then(|| link.at(self.offset + self.limit));
+        items.truncate(self.limit);
+        List { items, next }
+    }
 }
 
 /// The address of a list, without its place in it.
@@ -129,5 +136,9 @@ mod tests {
         assert_eq!((last.items, last.next), (vec![3], None));
         let exact = Page { offset: 0, limit: 3 }.cut(1..=3, &link);
         assert_eq!(exact.next, None);
+        let begun = Page { offset: 4, limit: 2 }.cut_begun(vec![5, 6, 7], &link);
+        assert_eq!(begun.items, [5, 6]);
+        assert_eq!(begun.next.as_deref(), Some("http://x/list?q=a+b&offset=6"));
+        assert_eq!(Page { offset: 4, limit: 2 }.cut_begun(vec![5, 6], &link).next, None);
     }
 }

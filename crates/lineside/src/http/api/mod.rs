@@ -1,5 +1,6 @@
-//! `/api/v1`: the catalog, the state, stops and vehicles as JSON.
+//! `/api/v1`: the catalog, what is remembered, the state, stops and vehicles as JSON.
 
+mod availability;
 mod departures;
 mod feeds;
 mod list;
@@ -14,6 +15,7 @@ use crate::app::App;
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .merge(feeds::routes())
+        .merge(availability::routes())
         .merge(state::routes())
         .merge(stops::routes())
         .merge(departures::routes())

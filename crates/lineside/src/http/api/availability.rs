@@ -1,0 +1,254 @@
+//! What is remembered of a feed: `/api/v1/feeds/{id}/availability` and `/feeds/{feed}/availability.csv`.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::response::Response;
+use http::{HeaderValue, header};
+use lineside_ingest::{Availability, Bin, FeedId, Incident, Poll, PollQuery, Span, Stretch};
+use lineside_sync::UnixMillis;
+use serde::Serialize;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::list::{Listing, Page};
+use crate::app::App;
+use crate::http::aside::aside;
+use crate::http::errors::{Problem, Refusal};
+use crate::http::found;
+use crate::http::parameters::Parameters;
+use crate::http::reply::{Representation, Wants};
+use crate::http::times::rfc3339;
+
+/// States of a feed that one reply tells, the newest.
+const INCIDENTS_MAX: usize = 100;
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(availability)).routes(routes!(table))
+}
+
+/// Whether a feed's source answered, and what clients were given meanwhile.
+#[derive(Debug, Serialize, ToSchema)]
+struct AvailabilityItem {
+    /// The feed's id.
+    feed: String,
+    /// `24h` by the minute, or `30d` by the hour.
+    span: &'static str,
+    /// Where the strips begin.
+    from: Option<String>,
+    /// Where they end.
+    until: Option<String>,
+    /// Whether the source answered: `answered`, `mixed`, `failed`, `off` while this server did not run, `unknown`
+    /// before it was asked. Without gaps, in order.
+    source: Vec<StretchItem>,
+    /// What clients were given: `fresh`, `stale` for the last good bytes, `mixed` for nothing at times, `nothing`, `off`,
+    /// `unknown`. Without gaps, in order.
+    serving: Vec<StretchItem>,
+    /// The states that the feed was in, newest first.
+    incidents: Vec<IncidentItem>,
+    /// Polls, newest first: those that failed, or all with `outcome=all`.
+    items: Vec<PollItem>,
+    /// The next page of polls; null on the last.
+    next: Option<String>,
+}
+
+/// A time that was the same throughout.
+#[derive(Debug, Serialize, ToSchema)]
+struct StretchItem {
+    from: Option<String>,
+    until: Option<String>,
+    /// How it was.
+    state: &'static str,
+    /// Polls that began in it.
+    polls: u64,
+    /// Of these, how many failed.
+    failed: u64,
+}
+
+/// A time during which a feed was in one state.
+#[derive(Debug, Serialize, ToSchema)]
+struct IncidentItem {
+    /// As in the catalog.
+    state: &'static str,
+    /// Why, as it was said when it began.
+    reason: String,
+    began: Option<String>,
+    /// Null while it lasts.
+    ended: Option<String>,
+}
+
+/// One poll.
+#[derive(Debug, Serialize, ToSchema)]
+struct PollItem {
+    /// When the source was asked.
+    at: Option<String>,
+    /// `new`, `same`, `not_modified` or `failed`.
+    outcome: String,
+    /// The code of the failure, as in `Lineside-Status`.
+    code: Option<String>,
+    /// The HTTP status that was the failure.
+    status: Option<u16>,
+    /// What happened, in words.
+    words: Option<String>,
+    /// Until the source had answered in full or failed, in seconds.
+    duration: f64,
+    /// Bytes of the body.
+    bytes: u64,
+    /// What clients were given once it had ended: `fresh`, `stale` or `nothing`.
+    serving: &'static str,
+}
+
+/// What is remembered of a feed: whose fault was it?
+///
+/// Two strips of time, the states that the feed was in, and its polls.
+#[utoipa::path(
+    get, path = "/api/v1/feeds/{id}/availability", tag = "catalog",
+    params(
+        ("id" = String, Path, description = "The feed's id"),
+        ("span" = Option<String>, Query, description = "`24h` by the minute, or `30d` by the hour; `24h` if not said"),
+        ("outcome" = Option<String>, Query, description = "Which polls: `failed`, or `all` that are remembered one by one; `failed` if not said"),
+        ("limit" = Option<usize>, Query, description = "Polls per page, at most 500; 50 if not said"),
+        ("offset" = Option<usize>, Query, description = "Polls to leave out; `next` has it")
+    ),
+    responses(
+        (status = 200, description = "What is remembered", body = AvailabilityItem),
+        (status = 400, description = "`bad_parameter`", body = Problem),
+        (status = 404, description = "`unknown_feed`", body = Problem),
+        (status = 503, description = "`not_readable`", body = Problem)
+    )
+)]
+async fn availability(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    Listing { parameters, link, .. }: Listing,
+    wants: Wants,
+) -> Result<Response, Refusal> {
+    let feed = found::feed(&app, &id)?.id().clone();
+    let (span, page) = (span(&parameters)?, Page::of(&parameters)?);
+    let outcomes = [("failed", true), ("all", false)];
+    let only_failed = parameters.choice("outcome", outcomes)?.unwrap_or(true);
+    let from = span.begin(app.now());
+    // One more than is shown tells whether there is a next page.
+    let query = PollQuery { from, only_failed, offset: page.offset, limit: page.limit + 1 };
+    let (archive, now, asked) = (Arc::clone(app.ingest().archive()), app.now(), feed.clone());
+    let read = aside(move || {
+        let strips = Availability::read(&*archive, &asked, span, now)?;
+        let incidents = archive.list_incidents(&asked, from, INCIDENTS_MAX)?;
+        Ok((strips, incidents, archive.list_polls(&asked, query)?))
+    });
+    let (strips, incidents, polls) = read.await?.map_err(|error| not_readable(&error))?;
+    let polls = page.cut_begun(polls.into_iter().map(poll_item).collect(), &link);
+    let item = AvailabilityItem {
+        feed: feed.to_string(),
+        span: span.as_str(),
+        from: rfc3339(strips.from),
+        until: rfc3339(strips.until),
+        source: strips.source.iter().map(|it| stretch_item(it, it.state.as_str())).collect(),
+        serving: strips.serving.iter().map(|it| stretch_item(it, it.state.as_str())).collect(),
+        incidents: incidents.into_iter().map(incident_item).collect(),
+        items: polls.items,
+        next: polls.next,
+    };
+    Ok(Representation::json(&item).modified(Some(now), now).reply(&wants, &app).await)
+}
+
+/// The strips of a feed as CSV
+///
+/// A line for each minute or hour in which its source was asked; without `span` the last 24 hours by the minute.
+#[utoipa::path(
+    get, path = "/feeds/{feed}/availability.csv", tag = "catalog",
+    params(
+        ("feed" = String, Path, description = "The feed's id"),
+        ("span" = Option<String>, Query, description = "`24h` by the minute, or `30d` by the hour; `24h` if not said")
+    ),
+    responses(
+        (status = 200, description = "The table", body = String, content_type = "text/csv"),
+        (status = 400, description = "`bad_parameter`", body = Problem),
+        (status = 404, description = "`unknown_feed`", body = Problem),
+        (status = 503, description = "`not_readable`", body = Problem)
+    )
+)]
+async fn table(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    parameters: Parameters,
+    wants: Wants,
+) -> Result<Response, Refusal> {
+    let feed = found::feed(&app, &id)?.id().clone();
+    let (span, now) = (span(&parameters)?, app.now());
+    let (archive, asked) = (Arc::clone(app.ingest().archive()), feed.clone());
+    let read = aside(move || Availability::read(&*archive, &asked, span, now));
+    let strips = read.await?.map_err(|error| not_readable(&error))?;
+    let kind = HeaderValue::from_static("text/csv; charset=utf-8; header=present");
+    let reply = Representation::new(kind, csv(&strips)).modified(Some(now), now);
+    Ok(reply.header(header::CONTENT_DISPOSITION, file_name(&feed)).reply(&wants, &app).await)
+}
+
+fn span(parameters: &Parameters) -> Result<Span, Refusal> {
+    let spans = Span::ALL.map(|span| (span.as_str(), span));
+    Ok(parameters.choice("span", spans)?.unwrap_or(Span::Day))
+}
+
+fn not_readable(error: &lineside_ingest::ArchiveError) -> Refusal {
+    tracing::warn!(%error, "a request for what is remembered was refused");
+    Refusal::NotReadable
+}
+
+fn stretch_item<S>(stretch: &Stretch<S>, state: &'static str) -> StretchItem {
+    StretchItem {
+        from: rfc3339(stretch.from),
+        until: rfc3339(stretch.until),
+        state,
+        polls: stretch.polls,
+        failed: stretch.failed,
+    }
+}
+
+fn incident_item(incident: Incident) -> IncidentItem {
+    IncidentItem {
+        state: incident.state.as_str(),
+        reason: incident.reason,
+        began: rfc3339(incident.began),
+        ended: incident.ended.and_then(rfc3339),
+    }
+}
+
+fn poll_item(poll: Poll) -> PollItem {
+    let failed = poll.has_failed();
+    PollItem {
+        at: rfc3339(poll.at),
+        status: poll.status(),
+        outcome: if failed { "failed".to_owned() } else { poll.outcome.to_string() },
+        code: failed.then(|| poll.outcome.to_string()),
+        words: poll.failure,
+        duration: poll.took.as_secs_f64(),
+        bytes: poll.bytes,
+        serving: poll.serving.as_str(),
+    }
+}
+
+/// Each bin a line. All its texts are numbers, times and words of ours, so none needs quotes.
+fn csv(strips: &Availability) -> String {
+    let mut text = String::from("from,until,source,serving,polls,failed,bytes,mean_seconds\n");
+    for bin in &strips.bins {
+        line(&mut text, bin, strips.span, strips.until);
+    }
+    text
+}
+
+fn line(text: &mut String, bin: &Bin, span: Span, now: UnixMillis) {
+    let end = UnixMillis(bin.start.0 + span.bin_s() * 1_000).min(now);
+    let mean = bin.took.as_secs_f64() / f64::from(bin.polls.max(1));
+    let (from, until) = (rfc3339(bin.start).unwrap_or_default(), rfc3339(end).unwrap_or_default());
+    let (source, serving) = (bin.source().as_str(), bin.serving().as_str());
+    let Bin { polls, failed, bytes, .. } = bin;
+    writeln!(text, "{from},{until},{source},{serving},{polls},{failed},{bytes},{mean:.3}")
+        .expect("writing to memory does not fail");
+}
+
+fn file_name(feed: &FeedId) -> HeaderValue {
+    HeaderValue::try_from(format!("attachment; filename=\"{feed}-availability.csv\""))
+        .expect("a feed's id is letters, digits and a few signs")
+}

@@ -1,0 +1,296 @@
+//! Whose fault was it? Two strips of time on a feed's page, one for its source and one for what we served, over a day and
+//! over 30 days, with the polls that failed and the states that the feed was in.
+//!
+//! A stretch is as high as things were good, and named below: colour only repeats it.
+
+use jiff::tz::TimeZone;
+use lineside_ingest::{
+    Archive, ArchiveError, Availability, FeedId, Incident, Poll, PollQuery, ServingState,
+    SourceState, Span, Stretch,
+};
+use lineside_sync::UnixMillis;
+use maud::{Markup, html};
+
+use super::{states, words};
+
+/// Failed polls that the page lists; the API has all of them.
+const FAILED_SHOWN_MAX: usize = 10;
+/// States that the page lists.
+const INCIDENTS_SHOWN_MAX: usize = 10;
+/// The height of a strip, in its own units.
+const HEIGHT: u32 = 12;
+/// How many parts of a strip's width trouble is drawn at least, so that it is seen.
+const VISIBLE_PARTS: i64 = 300;
+
+/// What a feed's page shows of the past.
+#[derive(Debug)]
+pub(super) struct Past {
+    spans: Vec<Availability>,
+    failed: Vec<Poll>,
+    incidents: Vec<Incident>,
+}
+
+impl Past {
+    /// Reads it; may take its time.
+    pub(super) fn read(
+        archive: &dyn Archive,
+        feed: &FeedId,
+        now: UnixMillis,
+    ) -> Result<Self, ArchiveError> {
+        let from = Span::Month.begin(now);
+        let failed = PollQuery { from, only_failed: true, offset: 0, limit: FAILED_SHOWN_MAX };
+        let spans = Span::ALL.map(|span| Availability::read(archive, feed, span, now));
+        Ok(Self {
+            spans: spans.into_iter().collect::<Result<_, _>>()?,
+            failed: archive.list_polls(feed, failed)?,
+            incidents: archive.list_incidents(feed, from, INCIDENTS_SHOWN_MAX)?,
+        })
+    }
+}
+
+/// The card of a feed's past; none if it cannot be read now.
+pub(super) fn card(id: &str, past: Option<&Past>, zone: &TimeZone) -> Markup {
+    html! {
+        section.card #availability aria-labelledby="availability-title" {
+            div.card-head {
+                h2 #availability-title { "Availability" }
+                span.small {
+                    a href=(format!("/api/v1/feeds/{id}/availability")) { "JSON" } " · "
+                    a href=(format!("/feeds/{id}/availability.csv")) { "CSV" }
+                }
+            }
+            @match past {
+                None => p.card-body.soft { "What is remembered cannot be read at the moment. The feed is polled and served all the same." },
+                Some(past) => {
+                    div.card-body.stack {
+                        @for span in &past.spans { (of_span(span, zone)) }
+                        (legend())
+                    }
+                    (incidents(&past.incidents, zone))
+                    (failed_polls(&past.failed, zone))
+                }
+            }
+        }
+    }
+}
+
+fn of_span(shown: &Availability, zone: &TimeZone) -> Markup {
+    let title = match shown.span {
+        Span::Day => "The last 24 hours",
+        Span::Month => "The last 30 days",
+    };
+    html! {
+        div.strips {
+            h3 { (title) }
+            (strip("Source", shown, &shown.source, source_sign, &source_words(shown)))
+            (strip("Served", shown, &shown.serving, serving_sign, &serving_words(shown)))
+            p.strip-ends.soft.small { (moment(shown.from, zone)) span { "now" } }
+        }
+    }
+}
+
+/// A strip, what it shows in words, and the same words for who does not see it.
+fn strip<S: Copy>(
+    name: &str,
+    shown: &Availability,
+    stretches: &[Stretch<S>],
+    sign: fn(S) -> (&'static str, u32),
+    said: &str,
+) -> Markup {
+    let length = shown.until.0 - shown.from.0;
+    let least = length / VISIBLE_PARTS;
+    // What is good first, so that trouble, drawn wider than it was, lies above it.
+    let mut drawn: Vec<_> = stretches.iter().collect();
+    drawn.sort_by_key(|stretch| std::cmp::Reverse(sign(stretch.state).1));
+    html! {
+        div.strip-row {
+            span.strip-name { (name) }
+            svg.strip viewBox=(format!("0 0 {length} {HEIGHT}")) preserveAspectRatio="none" role="img"
+                aria-label=(format!("{name}: {said}")) {
+                @for stretch in drawn {
+                    @let (class, height) = sign(stretch.state);
+                    @let is_good = height == HEIGHT;
+                    @let width = (stretch.until.0 - stretch.from.0).max(if is_good { 0 } else { least });
+                    @let x = (stretch.from.0 - shown.from.0).min(length - width).max(0);
+                    // Nothing good lies behind trouble.
+                    @if !is_good { rect.strip-ground x=(x) y="0" width=(width) height=(HEIGHT) {} }
+                    rect class=(format!("strip-{class}")) x=(x) y=(HEIGHT - height) width=(width) height=(height) {}
+                }
+            }
+            span.strip-said.small { (said) }
+        }
+    }
+}
+
+/// How a stretch looks: its class, and how high it is.
+fn source_sign(state: SourceState) -> (&'static str, u32) {
+    match state {
+        SourceState::Answered => ("good", HEIGHT),
+        SourceState::Mixed => ("warn", 8),
+        SourceState::Failed => ("bad", 4),
+        SourceState::Off => ("off", 1),
+        SourceState::Unknown => ("unknown", 1),
+    }
+}
+
+fn serving_sign(state: ServingState) -> (&'static str, u32) {
+    match state {
+        ServingState::Fresh => ("good", HEIGHT),
+        ServingState::Stale => ("warn", 8),
+        ServingState::Mixed => ("bad", 5),
+        ServingState::Nothing => ("bad", 3),
+        ServingState::Off => ("off", 1),
+        ServingState::Unknown => ("unknown", 1),
+    }
+}
+
+fn source_words(shown: &Availability) -> String {
+    let polls: u64 = shown.source.iter().map(|stretch| stretch.polls).sum();
+    let failed: u64 = shown.source.iter().map(|stretch| stretch.failed).sum();
+    let asked = match (polls, failed) {
+        (0, _) => "not asked".to_owned(),
+        (_, 0) => format!("answered each of {}", words::count(polls, "poll", "polls")),
+        _ => {
+            format!("{} of {} failed", words::number(failed), words::count(polls, "poll", "polls"))
+        }
+    };
+    let off = time_in(&shown.source, |state| state == SourceState::Off);
+    if off == 0 {
+        asked
+    } else {
+        format!("{asked}; this server did not run for {}", words::span(off))
+    }
+}
+
+fn serving_words(shown: &Availability) -> String {
+    let kinds = [
+        ("fresh", ServingState::Fresh),
+        ("last good bytes", ServingState::Stale),
+        ("nothing at times", ServingState::Mixed),
+        ("nothing", ServingState::Nothing),
+    ];
+    let parts = kinds.into_iter().filter_map(|(word, kind)| {
+        let seconds = time_in(&shown.serving, |state| state == kind);
+        (seconds > 0).then(|| format!("{word} for {}", words::span(seconds)))
+    });
+    let parts: Vec<String> = parts.collect();
+    if parts.is_empty() { "nothing yet".to_owned() } else { parts.join(", ") }
+}
+
+/// Seconds of the stretches that are so.
+fn time_in<S: Copy>(stretches: &[Stretch<S>], is_so: impl Fn(S) -> bool) -> u64 {
+    let lengths = stretches.iter().filter(|stretch| is_so(stretch.state));
+    lengths.map(|stretch| stretch.until.since(stretch.from).as_secs()).sum()
+}
+
+fn legend() -> Markup {
+    let signs = [
+        ("good", HEIGHT, "answered; served fresh"),
+        ("warn", 8, "answered at times; last good bytes served"),
+        ("bad", 4, "failed; nothing served"),
+        ("off", 1, "this server did not run, or had not asked yet"),
+    ];
+    html! {
+        ul.strip-legend.small {
+            @for (class, height, means) in signs {
+                li {
+                    svg viewBox=(format!("0 0 {HEIGHT} {HEIGHT}")) aria-hidden="true" {
+                        rect class=(format!("strip-{class}")) x="0" y=(HEIGHT - height) width=(HEIGHT) height=(height) {}
+                    }
+                    (means)
+                }
+            }
+        }
+    }
+}
+
+fn incidents(incidents: &[Incident], zone: &TimeZone) -> Markup {
+    html! {
+        @if !incidents.is_empty() {
+            details.past {
+                summary { "States it was in" }
+                ul {
+                    @for incident in incidents {
+                        li {
+                            (states::mark(incident.state)) " "
+                            (moment(incident.began, zone)) " to "
+                            @match incident.ended {
+                                Some(ended) => (moment(ended, zone)),
+                                None => "now",
+                            }
+                            ": " (incident.reason)
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn failed_polls(polls: &[Poll], zone: &TimeZone) -> Markup {
+    html! {
+        @if !polls.is_empty() {
+            details.past {
+                summary { "Polls that failed last" }
+                ul {
+                    @for poll in polls {
+                        li {
+                            (moment(poll.at, zone)) " " strong { (poll.outcome) } ": "
+                            (poll.failure.as_deref().unwrap_or_default())
+                            span.soft { " (after " (format!("{:.1} s", poll.took.as_secs_f64())) ")" }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn moment(at: UnixMillis, zone: &TimeZone) -> Markup {
+    let seconds = at.seconds();
+    html! { time datetime=(words::rfc3339(seconds, zone)) { (words::moment(seconds, zone)) } }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use lineside_ingest::{FeedState, MemoryArchive, Serving};
+    use lineside_sync::{Clock as _, SimulatedClock};
+
+    use super::*;
+
+    #[test]
+    fn an_outage_is_told_in_words_and_drawn_with_its_height() {
+        let clock = Arc::new(SimulatedClock::new(UnixMillis(1_772_607_600_000)));
+        let archive = MemoryArchive::new(Arc::<SimulatedClock>::clone(&clock));
+        let feed = FeedId::new("city").unwrap();
+        for minute in 0..10 {
+            let failed = minute == 4;
+            let poll = Poll {
+                at: clock.wall(),
+                took: Duration::from_millis(1_500),
+                bytes: 9,
+                outcome: if failed { "http_502".into() } else { "new".into() },
+                failure: failed.then(|| "the answer was <502>".to_owned()),
+                serving: if failed { Serving::Stale } else { Serving::Fresh },
+            };
+            archive.record_poll(&feed, poll);
+            clock.advance(Duration::from_secs(60));
+        }
+        archive.begin_state(&feed, FeedState::Stale, "http_502", clock.wall());
+        let past = Past::read(&archive, &feed, clock.wall()).unwrap();
+        let text = card("city", Some(&past), &TimeZone::UTC).into_string();
+        assert!(
+            text.contains("aria-label=\"Source: 1 of 10 polls failed; this server did not run for")
+        );
+        assert!(text.contains("last good bytes for 60 seconds"), "{text}");
+        // One sign of each in the legend; the failed minute, and the hours of both strips in which it was.
+        let n_drawn = |class: &str| text.matches(&format!("class=\"strip-{class}\"")).count();
+        assert_eq!((n_drawn("bad"), n_drawn("warn")), (2, 4), "{text}");
+        assert!(text.contains("<strong>http_502</strong>: the answer was &lt;502&gt;"), "{text}");
+        assert!(text.contains("(after 1.5 s)") && text.contains("data-state=\"stale\""));
+        assert!(card("city", None, &TimeZone::UTC).into_string().contains("cannot be read"));
+    }
+}
