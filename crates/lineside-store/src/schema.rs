@@ -18,7 +18,8 @@ const STEPS: &[&str] = &["
         name TEXT NOT NULL UNIQUE
     ) STRICT;
 
-    -- Each poll of each feed. `words` says why it failed, and stands in no other.
+    -- Each poll of each feed. `words` says why it failed, and stands in no other; `phase` how far it came, `head` how the
+    -- reply began.
     CREATE TABLE poll (
         id INTEGER PRIMARY KEY,
         feed INTEGER NOT NULL REFERENCES feed (id),
@@ -27,6 +28,9 @@ const STEPS: &[&str] = &["
         bytes INTEGER NOT NULL,
         outcome TEXT NOT NULL,
         words TEXT,
+        phase TEXT,
+        status INTEGER,
+        head TEXT,
         serving INTEGER NOT NULL
     ) STRICT;
     CREATE INDEX poll_of_feed ON poll (feed, at);

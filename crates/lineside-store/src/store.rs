@@ -12,7 +12,8 @@ use std::{
 };
 
 use lineside_ingest::{
-    Archive, ArchiveError, Bin, FeedId, FeedState, Incident, Life, Poll, PollQuery, Serving, Span,
+    Archive, ArchiveError, Bin, FeedId, FeedState, Incident, Life, Phase, Poll, PollFailure,
+    PollQuery, Serving, Span,
 };
 use lineside_sync::{Clock, UnixMillis};
 use rusqlite::{Connection, Row, params};
@@ -174,7 +175,7 @@ impl Archive for Store {
     fn list_polls(&self, feed: &FeedId, query: PollQuery) -> Result<Vec<Poll>, ArchiveError> {
         let filter = if query.only_failed { "AND words IS NOT NULL" } else { "" };
         let sql = format!(
-            "SELECT at, took, bytes, outcome, words, serving FROM poll \
+            "SELECT at, took, bytes, outcome, serving, words, phase, status, head FROM poll \
              WHERE feed = (SELECT id FROM feed WHERE name = ?1) AND at >= ?2 {filter} \
              ORDER BY at DESC, id DESC LIMIT ?3 OFFSET ?4"
         );
@@ -236,9 +237,16 @@ fn poll(row: &Row<'_>) -> rusqlite::Result<Poll> {
         took: duration(row.get(1)?),
         bytes: row.get::<_, i64>(2)?.unsigned_abs(),
         outcome: row.get::<_, String>(3)?.into(),
-        failure: row.get(4)?,
-        serving: serving(row.get(5)?),
+        serving: serving(row.get(4)?),
+        failure: failure(row)?,
     })
+}
+
+fn failure(row: &Row<'_>) -> rusqlite::Result<Option<PollFailure>> {
+    let Some(words) = row.get(5)? else { return Ok(None) };
+    let phase: Option<String> = row.get(6)?;
+    let phase = phase.and_then(|phase| Phase::parse(&phase));
+    Ok(Some(PollFailure { words, phase, status: row.get(7)?, head: row.get(8)? }))
 }
 
 fn incident(row: &Row<'_>) -> rusqlite::Result<Incident> {

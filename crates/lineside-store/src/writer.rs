@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use lineside_ingest::{Bin, FeedId, FeedState, Poll, Span};
+use lineside_ingest::{Bin, FeedId, FeedState, Phase, Poll, Span};
 use lineside_sync::{Clock, UnixMillis};
 use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
 
@@ -251,17 +251,21 @@ fn number(
 
 fn insert_poll(transaction: &Transaction<'_>, feed: i64, poll: &Poll) -> rusqlite::Result<()> {
     let mut insert = transaction.prepare_cached(
-        "INSERT INTO poll (feed, at, took, bytes, outcome, words, serving) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        "INSERT INTO poll (feed, at, took, bytes, outcome, serving, words, phase, status, head) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
     )?;
+    let failure = poll.failure.as_ref();
     insert.execute(params![
         feed,
         poll.at.0,
         millis(poll.took),
         whole(poll.bytes),
         poll.outcome.as_str(),
-        poll.failure,
         poll.serving.number(),
+        failure.map(|failure| failure.words.as_str()),
+        failure.and_then(|failure| failure.phase).map(Phase::as_str),
+        failure.and_then(|failure| failure.status),
+        failure.and_then(|failure| failure.head.as_deref()),
     ])?;
     Ok(())
 }

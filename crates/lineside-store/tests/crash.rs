@@ -12,7 +12,9 @@ use std::{
     time::Duration,
 };
 
-use lineside_ingest::{Archive as _, FeedId, FeedState, Poll, PollQuery, Serving, Span};
+use lineside_ingest::{
+    Archive as _, FeedId, FeedState, Phase, Poll, PollFailure, PollQuery, Serving, Span,
+};
 use lineside_store::Store;
 use lineside_sync::{SimulatedClock, UnixMillis};
 use rusqlite::Connection;
@@ -56,7 +58,12 @@ fn poll(n: u64) -> Poll {
         took: Duration::from_millis(n % 100),
         bytes: n,
         outcome: if failed { "timeout".into() } else { "new".into() },
-        failure: failed.then(|| "no answer within 15 s".to_owned()),
+        failure: failed.then(|| PollFailure {
+            words: "no answer within 15 s".to_owned(),
+            phase: Some(Phase::Wait),
+            status: None,
+            head: None,
+        }),
         serving: if failed { Serving::Stale } else { Serving::Fresh },
     }
 }

@@ -203,7 +203,10 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::archive::Poll;
+    use crate::{
+        archive::{Poll, PollFailure},
+        fetch::Phase,
+    };
 
     const NOW: UnixMillis = UnixMillis(1_772_607_600_000 + 90_000);
 
@@ -218,7 +221,12 @@ mod tests {
                 took: Duration::from_millis(10),
                 bytes: 3,
                 outcome: if *failed { "http_500".into() } else { "new".into() },
-                failure: failed.then(|| "the answer was 500".to_owned()),
+                failure: failed.then(|| PollFailure {
+                    words: "the answer was 500".to_owned(),
+                    phase: Some(Phase::Wait),
+                    status: Some(500),
+                    head: None,
+                }),
                 serving: if *failed { Serving::Stale } else { Serving::Fresh },
             };
             Bin::of(&poll, Span::Day)

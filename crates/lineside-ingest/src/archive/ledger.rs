@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use lineside_sync::{Clock, UnixMillis};
 use smol_str::ToSmolStr as _;
 
-use super::{Archive, Poll, Serving};
+use super::{Archive, Poll, PollFailure, Serving};
 use crate::{
     config::FeedId,
     feed::Feed,
@@ -53,12 +53,13 @@ impl Ledger {
     /// The poll has ended as the status says: as `outcome`, or else by its last error.
     pub(crate) fn ended(&self, asked: Asked, outcome: &str, feed: &Feed, status: &FeedStatus) {
         let failure = status.last_error.as_ref();
+        let bytes = status.bytes.saturating_sub(asked.bytes);
         let poll = Poll {
             at: asked.at,
             took: asked.took,
-            bytes: status.bytes.saturating_sub(asked.bytes),
+            bytes: bytes.max(failure.map_or(0, |failure| failure.bytes)),
             outcome: failure.map_or_else(|| outcome.into(), |failure| failure.code.to_smolstr()),
-            failure: failure.map(|failure| failure.detail.clone()),
+            failure: failure.map(PollFailure::from),
             serving: serving(feed, status, self.clock.wall()),
         };
         self.archive.record_poll(&self.feed, poll);

@@ -137,7 +137,10 @@ mod tests {
     use lineside_sync::SimulatedClock;
 
     use super::*;
-    use crate::archive::Serving;
+    use crate::{
+        archive::{PollFailure, Serving},
+        fetch::Phase,
+    };
 
     fn archive() -> MemoryArchive {
         MemoryArchive::new(Arc::new(SimulatedClock::new(UnixMillis(0))))
@@ -153,7 +156,12 @@ mod tests {
             took: Duration::from_millis(5),
             bytes: 10,
             outcome: if failed { "http_503".into() } else { "new".into() },
-            failure: failed.then(|| "the answer was 503".to_owned()),
+            failure: failed.then(|| PollFailure {
+                words: "the answer was 503".to_owned(),
+                phase: Some(Phase::Wait),
+                status: Some(503),
+                head: None,
+            }),
             serving: Serving::Fresh,
         }
     }
@@ -170,7 +178,7 @@ mod tests {
         assert_eq!(polls[0].at, UnixMillis::from_seconds(2_999 * 60));
         let failed = PollQuery { only_failed: true, offset: 1, limit: 1, ..all };
         let failed = archive.list_polls(&feed(), failed).unwrap();
-        assert_eq!((failed.len(), failed[0].status()), (1, Some(503)));
+        assert_eq!((failed.len(), failed[0].outcome.as_str()), (1, "http_503"));
         assert_eq!(failed[0].at, UnixMillis::from_seconds(2_996 * 60));
         let bins = archive.list_bins(&feed(), Span::Day, UnixMillis(0)).unwrap();
         assert_eq!(bins.len(), Span::Day.n_bins());

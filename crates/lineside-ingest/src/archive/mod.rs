@@ -13,7 +13,11 @@ use std::{fmt, time::Duration};
 use lineside_sync::UnixMillis;
 use smol_str::SmolStr;
 
-use crate::{config::FeedId, status::FeedState};
+use crate::{
+    config::FeedId,
+    fetch::{FetchFailure, Phase},
+    status::FeedState,
+};
 
 pub use availability::{Availability, ServingState, SourceState, Stretch};
 pub use bin::{Bin, Serving, Span};
@@ -31,8 +35,8 @@ pub struct Poll {
     pub bytes: u64,
     /// `new`, `same`, `not_modified`, or the code of the failure.
     pub outcome: SmolStr,
-    /// What happened, in words, if it failed; shows no secret.
-    pub failure: Option<String>,
+    /// What went wrong, if it failed.
+    pub failure: Option<PollFailure>,
     /// What clients were given once it had ended.
     pub serving: Serving,
 }
@@ -42,10 +46,29 @@ impl Poll {
     pub fn has_failed(&self) -> bool {
         self.failure.is_some()
     }
+}
 
-    /// The status of the answer that was a failure.
-    pub fn status(&self) -> Option<u16> {
-        self.outcome.strip_prefix("http_").and_then(|status| status.parse().ok())
+/// What is remembered of a failure; its code is the poll's outcome.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PollFailure {
+    /// What happened, in words; shows no secret.
+    pub words: String,
+    /// How far the poll came; none for what lies on a disk.
+    pub phase: Option<Phase>,
+    /// The status of the reply, if one came over HTTP.
+    pub status: Option<u16>,
+    /// How the reply's body began, as it is safe to show.
+    pub head: Option<String>,
+}
+
+impl From<&FetchFailure> for PollFailure {
+    fn from(failure: &FetchFailure) -> PollFailure {
+        PollFailure {
+            words: failure.detail.clone(),
+            phase: failure.phase,
+            status: failure.status,
+            head: failure.head.clone(),
+        }
     }
 }
 

@@ -87,6 +87,15 @@ pub enum Phase {
 }
 
 impl Phase {
+    /// The phases in their order.
+    pub const ALL: [Phase; 6] =
+        [Phase::Dns, Phase::Connect, Phase::Tls, Phase::Wait, Phase::Body, Phase::Decode];
+
+    /// The phase that a word means.
+    pub fn parse(word: &str) -> Option<Phase> {
+        Phase::ALL.into_iter().find(|phase| phase.as_str() == word)
+    }
+
     /// The word for it, in messages and pages.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -8,7 +8,7 @@ mod trouble;
 
 use std::{path::PathBuf, sync::Arc, thread, time::Duration};
 
-use lineside_ingest::{Archive as _, FeedId, Poll, PollQuery, Serving};
+use lineside_ingest::{Archive as _, FeedId, Phase, Poll, PollFailure, PollQuery, Serving};
 use lineside_store::Store;
 use lineside_sync::{SimulatedClock, UnixMillis};
 use tempfile::TempDir;
@@ -50,7 +50,12 @@ fn poll(at: UnixMillis, failed: bool) -> Poll {
         took: Duration::from_millis(120),
         bytes: 2_000,
         outcome: if failed { "http_500".into() } else { "new".into() },
-        failure: failed.then(|| "the answer was 500 Internal Server Error".to_owned()),
+        failure: failed.then(|| PollFailure {
+            words: "the answer was 500 Internal Server Error".to_owned(),
+            phase: Some(Phase::Wait),
+            status: Some(500),
+            head: Some("<h1>Oops</h1>".to_owned()),
+        }),
         serving: if failed { Serving::Stale } else { Serving::Fresh },
     }
 }

@@ -5,8 +5,8 @@
 
 use jiff::tz::TimeZone;
 use lineside_ingest::{
-    Archive, ArchiveError, Availability, FeedId, Incident, Poll, PollQuery, ServingState,
-    SourceState, Span, Stretch,
+    Archive, ArchiveError, Availability, FeedId, Incident, Poll, PollFailure, PollQuery,
+    ServingState, SourceState, Span, Stretch,
 };
 use lineside_sync::UnixMillis;
 use maud::{Markup, html};
@@ -236,14 +236,29 @@ fn failed_polls(polls: &[Poll], zone: &TimeZone) -> Markup {
                     @for poll in polls {
                         li {
                             (moment(poll.at, zone)) " " strong { (poll.outcome) } ": "
-                            (poll.failure.as_deref().unwrap_or_default())
-                            span.soft { " (after " (format!("{:.1} s", poll.took.as_secs_f64())) ")" }
+                            @if let Some(failure) = &poll.failure {
+                                (failure.words)
+                                span.soft { " (" (how_far(poll, failure)) ")" }
+                                @if let Some(head) = &failure.head {
+                                    details { summary { "The reply began" } pre.mono.small { (head) } }
+                                }
+                            }
                         }
                     }
                 }
             }
         }
     }
+}
+
+/// How far a failed poll came, how long that took, and what had come.
+fn how_far(poll: &Poll, failure: &PollFailure) -> String {
+    let mut told = failure.phase.map(|phase| format!("{phase}, ")).unwrap_or_default();
+    told += &format!("after {:.1} s", poll.took.as_secs_f64());
+    if poll.bytes > 0 {
+        told += &format!(", {} had come", words::bytes(poll.bytes));
+    }
+    told
 }
 
 fn moment(at: UnixMillis, zone: &TimeZone) -> Markup {
@@ -256,7 +271,7 @@ mod tests {
     use std::sync::Arc;
     use std::time::Duration;
 
-    use lineside_ingest::{FeedState, MemoryArchive, Serving};
+    use lineside_ingest::{FeedState, MemoryArchive, Phase, Serving};
     use lineside_sync::{Clock as _, SimulatedClock};
 
     use super::*;
@@ -273,7 +288,12 @@ mod tests {
                 took: Duration::from_millis(1_500),
                 bytes: 9,
                 outcome: if failed { "http_502".into() } else { "new".into() },
-                failure: failed.then(|| "the answer was <502>".to_owned()),
+                failure: failed.then(|| PollFailure {
+                    words: "the answer was <502>".to_owned(),
+                    phase: Some(Phase::Wait),
+                    status: Some(502),
+                    head: Some("<h1>Bad</h1>".to_owned()),
+                }),
                 serving: if failed { Serving::Stale } else { Serving::Fresh },
             };
             archive.record_poll(&feed, poll);
@@ -290,7 +310,11 @@ mod tests {
         let n_drawn = |class: &str| text.matches(&format!("class=\"strip-{class}\"")).count();
         assert_eq!((n_drawn("bad"), n_drawn("warn")), (2, 4), "{text}");
         assert!(text.contains("<strong>http_502</strong>: the answer was &lt;502&gt;"), "{text}");
-        assert!(text.contains("(after 1.5 s)") && text.contains("data-state=\"stale\""));
+        assert!(
+            text.contains("(wait, after 1.5 s, 9 bytes had come)")
+                && text.contains("&lt;h1&gt;Bad")
+                && text.contains("data-state=\"stale\"")
+        );
         assert!(card("city", None, &TimeZone::UTC).into_string().contains("cannot be read"));
     }
 }

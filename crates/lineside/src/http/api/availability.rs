@@ -6,7 +6,9 @@ use std::sync::Arc;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use http::{HeaderValue, header};
-use lineside_ingest::{Availability, Bin, FeedId, Incident, Poll, PollQuery, Span, Stretch};
+use lineside_ingest::{
+    Availability, Bin, FeedId, Incident, Phase, Poll, PollFailure, PollQuery, Span, Stretch,
+};
 use lineside_sync::UnixMillis;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -24,6 +26,12 @@ use crate::http::times::rfc3339;
 
 /// States of a feed that one reply tells, the newest.
 const INCIDENTS_MAX: usize = 100;
+
+/// Polls that one table lists, the newest.
+const POLL_LINES_MAX: usize = 10_000;
+
+/// Which polls are listed; `true` for those that failed only.
+const OUTCOMES: [(&str, bool); 2] = [("failed", true), ("all", false)];
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(availability)).routes(routes!(table))
@@ -88,10 +96,14 @@ struct PollItem {
     outcome: String,
     /// The code of the failure, as in `Lineside-Status`.
     code: Option<String>,
-    /// The HTTP status that was the failure.
+    /// How far the failed poll came: `dns`, `connect`, `tls`, `wait`, `body` or `decode`.
+    phase: Option<&'static str>,
+    /// The HTTP status of the failed poll's reply.
     status: Option<u16>,
     /// What happened, in words.
     words: Option<String>,
+    /// How the body of the failed poll's reply began.
+    first_bytes: Option<String>,
     /// Until the source had answered in full or failed, in seconds.
     duration: f64,
     /// Bytes of the body.
@@ -127,8 +139,7 @@ async fn availability(
 ) -> Result<Response, Refusal> {
     let feed = found::feed(&app, &id)?.id().clone();
     let (span, page) = (span(&parameters)?, Page::of(&parameters)?);
-    let outcomes = [("failed", true), ("all", false)];
-    let only_failed = parameters.choice("outcome", outcomes)?.unwrap_or(true);
+    let only_failed = parameters.choice("outcome", OUTCOMES)?.unwrap_or(true);
     let from = span.begin(app.now());
     // One more than is shown tells whether there is a next page.
     let query = PollQuery { from, only_failed, offset: page.offset, limit: page.limit + 1 };
@@ -156,12 +167,13 @@ async fn availability(
 
 /// The strips of a feed as CSV
 ///
-/// A line for each minute or hour in which its source was asked; without `span` the last 24 hours by the minute.
+/// A line for each minute or hour in which its source was asked; with `outcome` a line for each poll.
 #[utoipa::path(
     get, path = "/feeds/{feed}/availability.csv", tag = "catalog",
     params(
         ("feed" = String, Path, description = "The feed's id"),
-        ("span" = Option<String>, Query, description = "`24h` by the minute, or `30d` by the hour; `24h` if not said")
+        ("span" = Option<String>, Query, description = "`24h` by the minute, or `30d` by the hour; `24h` if not said"),
+        ("outcome" = Option<String>, Query, description = "Polls instead of minutes or hours: `failed`, or `all` that are remembered one by one")
     ),
     responses(
         (status = 200, description = "The table", body = String, content_type = "text/csv"),
@@ -178,11 +190,19 @@ async fn table(
 ) -> Result<Response, Refusal> {
     let feed = found::feed(&app, &id)?.id().clone();
     let (span, now) = (span(&parameters)?, app.now());
+    let polls = parameters.choice("outcome", OUTCOMES)?;
     let (archive, asked) = (Arc::clone(app.ingest().archive()), feed.clone());
-    let read = aside(move || Availability::read(&*archive, &asked, span, now));
-    let strips = read.await?.map_err(|error| not_readable(&error))?;
+    let read = aside(move || match polls {
+        None => Ok(strips_table(&Availability::read(&*archive, &asked, span, now)?)),
+        Some(only_failed) => {
+            let (from, limit) = (span.begin(now), POLL_LINES_MAX);
+            let query = PollQuery { from, only_failed, offset: 0, limit };
+            Ok(polls_table(&archive.list_polls(&asked, query)?))
+        }
+    });
+    let text = read.await?.map_err(|error| not_readable(&error))?;
     let kind = HeaderValue::from_static("text/csv; charset=utf-8; header=present");
-    let reply = Representation::new(kind, csv(&strips)).modified(Some(now), now);
+    let reply = Representation::new(kind, text).modified(Some(now), now);
     Ok(reply.header(header::CONTENT_DISPOSITION, file_name(&feed)).reply(&wants, &app).await)
 }
 
@@ -217,12 +237,15 @@ fn incident_item(incident: Incident) -> IncidentItem {
 
 fn poll_item(poll: Poll) -> PollItem {
     let failed = poll.has_failed();
+    let failure = poll.failure;
     PollItem {
         at: rfc3339(poll.at),
-        status: poll.status(),
+        phase: failure.as_ref().and_then(|failure| failure.phase).map(Phase::as_str),
+        status: failure.as_ref().and_then(|failure| failure.status),
         outcome: if failed { "failed".to_owned() } else { poll.outcome.to_string() },
         code: failed.then(|| poll.outcome.to_string()),
-        words: poll.failure,
+        first_bytes: failure.as_ref().and_then(|failure| failure.head.clone()),
+        words: failure.map(|failure| failure.words),
         duration: poll.took.as_secs_f64(),
         bytes: poll.bytes,
         serving: poll.serving.as_str(),
@@ -230,7 +253,7 @@ fn poll_item(poll: Poll) -> PollItem {
 }
 
 /// Each bin a line. All its texts are numbers, times and words of ours, so none needs quotes.
-fn csv(strips: &Availability) -> String {
+fn strips_table(strips: &Availability) -> String {
     let mut text = String::from("from,until,source,serving,polls,failed,bytes,mean_seconds\n");
     for bin in &strips.bins {
         line(&mut text, bin, strips.span, strips.until);
@@ -246,6 +269,36 @@ fn line(text: &mut String, bin: &Bin, span: Span, now: UnixMillis) {
     let Bin { polls, failed, bytes, .. } = bin;
     writeln!(text, "{from},{until},{source},{serving},{polls},{failed},{bytes},{mean:.3}")
         .expect("writing to memory does not fail");
+}
+
+/// Each poll a line.
+fn polls_table(polls: &[Poll]) -> String {
+    let heads = "at,outcome,phase,status,words,first_bytes,seconds,bytes,serving\n";
+    let mut text = String::from(heads);
+    for poll in polls {
+        let Poll { at, outcome, failure, bytes, serving, .. } = poll;
+        let (at, took) = (rfc3339(*at).unwrap_or_default(), poll.took.as_secs_f64());
+        let told = |of: fn(&PollFailure) -> Option<String>| {
+            failure.as_ref().and_then(of).unwrap_or_default()
+        };
+        let phase = told(|failure| failure.phase.map(|phase| phase.to_string()));
+        let status = told(|failure| failure.status.map(|status| status.to_string()));
+        let words = quoted(&told(|failure| Some(failure.words.clone())));
+        let head = quoted(&told(|failure| failure.head.clone()));
+        let serving = serving.as_str();
+        writeln!(
+            text,
+            "{at},{outcome},{phase},{status},{words},{head},{took:.3},{bytes},{serving}"
+        )
+        .expect("writing to memory does not fail");
+    }
+    text
+}
+
+/// A cell of somebody else's text: within quotes, and no formula to a program for tables.
+fn quoted(text: &str) -> String {
+    let guard = if text.starts_with(['=', '+', '-', '@', '\t', '\r']) { "'" } else { "" };
+    format!("\"{guard}{}\"", text.replace('"', "\"\""))
 }
 
 fn file_name(feed: &FeedId) -> HeaderValue {
