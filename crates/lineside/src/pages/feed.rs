@@ -6,8 +6,8 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use jiff::tz::TimeZone;
+use lineside_formats::Format;
 use lineside_formats::gtfs::Timetable;
-use lineside_formats::{Format, Problem};
 use lineside_hub::encode_segment;
 use lineside_ingest::{Feed, FeedStatus, FetchFailure, Network, Snapshot};
 use lineside_sync::UnixMillis;
@@ -16,14 +16,12 @@ use serde_json::json;
 
 use super::availability::{self, Past};
 use super::layout::{self, Page, Section};
-use super::{assets, catalog, map, recipes, states, words};
+use super::{assets, catalog, map, problems, recipes, states, words};
 use crate::app::App;
 use crate::http::aside;
 
 /// The source of the bundle, as the bundler's manifest calls it.
 const BUNDLE: &str = "map/feed.js";
-/// Problems of one kind that are listed one by one.
-const PROBLEMS_SHOWN_MAX: usize = 10;
 
 pub(super) async fn page(
     State(app): State<App>,
@@ -98,7 +96,7 @@ impl Shown {
                     div.stack {
                         (self.take())
                         (availability::card(self.id(), self.past.as_ref(), &self.zone()))
-                        (self.problems())
+                        (problems::card(&self.status.problems, self.snapshot.is_some()))
                         (self.addresses())
                         (self.channels())
                     }
@@ -171,29 +169,6 @@ impl Shown {
                                 code tabindex="0" data-recipe=(recipe.name) { (recipe.line) }
                                 button.button.plain.compact type="button" data-copy hidden { "Copy" }
                             }
-                        }
-                    }
-                }
-            }
-        }
-    }
-
-    fn problems(&self) -> Markup {
-        let problems = &self.status.problems;
-        html! {
-            section.card #problems aria-labelledby="problems-title" {
-                div.card-head {
-                    h2 #problems-title { "Problems" }
-                    span.soft.small { (words::count(problems.total(), "problem", "problems")) " in the data served" }
-                }
-                @if self.snapshot.is_none() {
-                    p.card-body.soft { "Nothing has come yet that could be read." }
-                } @else if problems.is_empty() {
-                    p.card-body.soft { "Everything in this feed could be read." }
-                } @else {
-                    ul.problem-list {
-                        @for (file, code, count) in problems.counts() {
-                            (problem_kind(file, code, count, problems.kept()))
                         }
                     }
                 }
@@ -437,36 +412,6 @@ fn schedule_rows(timetable: &Timetable) -> Markup {
         }
         dt { "Time zone" } dd { (timetable.timezone_name()) }
         @if let Some(version) = timetable.feed_info().and_then(|info| info.version.as_deref()) { dt { "Version" } dd { (version) } }
-    }
-}
-
-/// The problems of one kind in one file: how many, and the first few with their lines.
-fn problem_kind(file: &str, code: &str, count: u64, kept: &[Problem]) -> Markup {
-    let shown: Vec<&Problem> = kept
-        .iter()
-        .filter(|problem| &*problem.file == file && problem.code == code)
-        .take(PROBLEMS_SHOWN_MAX)
-        .collect();
-    let more = count - u64::try_from(shown.len()).unwrap_or(count).min(count);
-    html! {
-        li {
-            details open[count <= 3] {
-                summary { strong { (file) } " " span.mono { (code) } span.tag { (words::number(count)) } }
-                ul {
-                    @for problem in shown { li { (problem_line(problem)) } }
-                    @if more > 0 { li.soft { "and " (words::number(more)) " more" } }
-                }
-            }
-        }
-    }
-}
-
-fn problem_line(problem: &Problem) -> Markup {
-    html! {
-        @if let Some(line) = problem.line { span.problem-line.numeric { "line " (line) } }
-        @if let Some(field) = &problem.field { code { (field) } " " }
-        (problem.detail)
-        @if let Some(value) = &problem.value { ": " q { (value) } }
     }
 }
 

@@ -14,6 +14,7 @@ mod found_names;
 mod icons;
 mod layout;
 mod map;
+mod problems;
 mod query;
 mod recipes;
 mod states;
