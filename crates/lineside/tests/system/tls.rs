@@ -67,8 +67,8 @@ async fn sessions_over_it_lose_nothing() {
             .env("SSL_CERT_FILE", folder.path().join("cert.pem"))
             .output()
             .unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(0), "{transport}: {said}");
+        let [said, report] = [&output.stderr, &output.stdout].map(|it| String::from_utf8_lossy(it));
+        assert_eq!(output.status.code(), Some(0), "{transport}, {size} bytes: {said}{report}");
     }
 }
 
