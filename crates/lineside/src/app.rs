@@ -10,10 +10,11 @@ use lineside_store::Store;
 use lineside_sync::{Clock, UnixMillis};
 use lineside_wire::partition::Partitions;
 
+use crate::admin::Admin;
 use crate::config::{Config, MapSource};
 use crate::demo::Demo;
 use crate::gate::Gate;
-use crate::http::{Admission, Compressed, Published};
+use crate::http::{Admission, Compressed, Proxies, Published};
 use crate::metrics::Metrics;
 use crate::shutdown::Shutdown;
 
@@ -51,6 +52,10 @@ pub(crate) struct Parts {
     pub(crate) metrics: Metrics,
     /// Who may what.
     pub(crate) gate: Arc<Gate>,
+    /// Who may change how the server runs.
+    pub(crate) admin: Admin,
+    /// Whose word on a client's address is taken.
+    pub(crate) proxies: Proxies,
     /// What the server API was asked to publish once.
     pub(crate) published: Published,
     /// Compressed replies, kept for the next client.
@@ -188,6 +193,16 @@ impl App {
     /// Who may what.
     pub(crate) fn gate(&self) -> &Arc<Gate> {
         &self.0.gate
+    }
+
+    /// Who may change how the server runs.
+    pub(crate) fn admin(&self) -> &Admin {
+        &self.0.admin
+    }
+
+    /// Whose word on a client's address is taken.
+    pub(crate) fn proxies(&self) -> &Proxies {
+        &self.0.proxies
     }
 
     /// What the server API was asked to publish once.

@@ -6,10 +6,12 @@
 //! - `server`: wiring, start to stop. `app`: the handle that handlers share.
 //! - `http`: the public addresses, their replies and refusals, the accept loop.
 //! - `pages`: what people see. `demo`: the simulated city's own door and its faults.
+//! - `admin`: who may change how the server runs.
 //! - `token`: who clients are, by what the operator's back end has signed. `gate`: what they may.
 //! - `watch`: the terminal's client. `metrics`, `latencies`, `shutdown`, `data_dir`, `kept_file`,
 //!   `patience`: as named.
 
+mod admin;
 mod app;
 pub mod cli;
 mod config;
@@ -33,8 +35,8 @@ mod watch;
 pub use app::{App, BASE_MAP_PATH, MAP_STYLE_PATH, MAP_TILES_PATH, MapLinks};
 pub use config::feeds_from_arguments;
 pub use config::{
-    Api, Config, ConfigError, ConfigErrors, FeedArgument, Limits, Map, MapSource, Server, Token,
-    TokenKey,
+    Admin, Api, Config, ConfigError, ConfigErrors, FeedArgument, Limits, Map, MapSource, Server,
+    Token, TokenKey,
 };
 pub use demo::{Demo, DemoOptions, start_demo};
 pub use server::{Running, Start, start};

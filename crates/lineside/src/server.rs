@@ -16,6 +16,7 @@ use lineside_wire::partition::{self, Partitions};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
+use crate::admin::Admin;
 use crate::app::{App, Parts};
 use crate::config::Config;
 use crate::data_dir::Claim;
@@ -102,6 +103,8 @@ pub async fn start(start: Start) -> anyhow::Result<Running> {
     let partitions = Arc::new(partitions(ingest.hub(), &gate, &config, seed)?);
     let app = App::new(Parts {
         gate,
+        admin: Admin::new(&config.admin, Arc::new(RealClock::new())),
+        proxies: http::Proxies::new(config.server.trusted_proxies.clone()),
         published: http::Published::default(),
         ingest,
         config,
@@ -124,7 +127,7 @@ pub async fn start(start: Start) -> anyhow::Result<Running> {
     let sessions = http::Sessions {
         partitions: Arc::clone(app.partitions()),
         tls,
-        proxies: http::Proxies::new(app.config().server.trusted_proxies.clone()),
+        proxies: app.proxies().clone(),
     };
     if let Some(tls) = &sessions.tls {
         tokio::spawn(reload(Arc::clone(tls), shutdown.clone()));

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
+use crate::pages::LOGIN;
 use crate::server::Running;
 
 /// For `serve`.
@@ -17,11 +18,11 @@ pub(crate) fn serving(running: &Running) -> String {
     let try_next = match feeds.first() {
         Some(feed) => format!("feed/{}", feed.config().id),
         None => {
-            return text
-                + "\nNo feed is configured yet: add a [[feed]] with an id and a url.\nStop with Ctrl-C.";
+            let advice = "\nNo feed is configured yet: add a [[feed]] with an id and a url.\n";
+            return text + advice + &line_for_admins(running, &url) + "Stop with Ctrl-C.";
         }
     };
-    text + &lines_to_try(&url, &try_next) + "\nStop with Ctrl-C."
+    text + &lines_to_try(&url, &try_next) + &line_for_admins(running, &url) + "\nStop with Ctrl-C."
 }
 
 /// For `demo`.
@@ -29,11 +30,20 @@ pub(crate) fn demo(running: &Running) -> String {
     let url = url_of(running.app().config().server.scheme(), running.address());
     let mut text = format!("Lineside's demo city runs at {url}/\n");
     text += &lines_to_try(&url, "feed/city");
+    text += &line_for_admins(running, &url);
     _ = writeln!(text, "  Break a producer   {url}/demo/faults");
     if let Some(demo) = running.app().demo() {
         _ = writeln!(text, "  Its own feeds      http://{}/gtfs.zip and more", demo.address());
     }
     text + "\nStop with Ctrl-C."
+}
+
+/// Where admins log in. A token that was made at the start is shown here and nowhere else.
+fn line_for_admins(running: &Running, url: &str) -> String {
+    match running.app().admin().made_token() {
+        Some(token) => format!("  For admins         {url}{LOGIN}?token={}\n", token.reveal()),
+        None => format!("  For admins         {url}{LOGIN}\n"),
+    }
 }
 
 fn lines_to_try(url: &str, channel: &str) -> String {

@@ -49,6 +49,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     let clock: Arc<dyn Clock> = Arc::new(RealClock::new());
     attach_only_schedule(&mut added, &clock).await;
     config.feeds.extend(added);
+    config.admin.or_from_environment();
     let start = Start { config, clock, seed: fastrand::u64(..), demo: None, base_map: None };
     let running = server::start(start).await.map_err(|error| Failure::unfinished(&error))?;
     print::say(&greeting::serving(&running));

@@ -10,6 +10,7 @@ use toml::de::{DeArray, DeTable, DeValue};
 
 use super::error::ConfigError;
 use super::manners::{BasicTable, OAuth2Table};
+use super::sessions::{AdminTable, ApiTable, NamespaceTable, TokenTable};
 use super::value::{AddressText, CountText, DurationText, SecretText, SizeText};
 
 #[derive(Debug, Default, Deserialize)]
@@ -19,6 +20,7 @@ pub(super) struct File {
     pub(super) limits: LimitsTable,
     pub(super) token: Option<Spanned<TokenTable>>,
     pub(super) api: ApiTable,
+    pub(super) admin: AdminTable,
     pub(super) namespace: Vec<NamespaceTable>,
     pub(super) keep: KeepTable,
     pub(super) map: MapTable,
@@ -27,11 +29,12 @@ pub(super) struct File {
 }
 
 /// The tables that a file may have, and whether there may be several of one.
-const TABLES: [(&str, bool); 9] = [
+const TABLES: [(&str, bool); 10] = [
     ("server", false),
     ("limits", false),
     ("token", false),
     ("api", false),
+    ("admin", false),
     ("namespace", true),
     ("keep", false),
     ("map", false),
@@ -68,45 +71,6 @@ pub(super) struct LimitsTable {
     pub(super) total_bytes: Option<Spanned<SizeText>>,
     pub(super) channels_per_session: Option<Spanned<CountText>>,
     pub(super) frame: Option<Spanned<SizeText>>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(super) struct TokenTable {
-    pub(super) hmac: Option<Spanned<SecretText>>,
-    pub(super) public_key: Option<Spanned<SecretText>>,
-    pub(super) issuer: Option<Spanned<String>>,
-    pub(super) audience: Option<Spanned<String>>,
-    pub(super) anonymous: bool,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(super) struct ApiTable {
-    pub(super) key: Option<Spanned<SecretText>>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a [[namespace]] table")]
-pub(super) struct NamespaceTable {
-    pub(super) prefix: Spanned<String>,
-    pub(super) history_size: Option<Spanned<CountText>>,
-    pub(super) history_ttl: Option<Spanned<DurationText>>,
-    #[serde(default)]
-    pub(super) presence: bool,
-    #[serde(default)]
-    pub(super) join_leave: bool,
-    pub(super) subscribe: Option<WhoText>,
-    pub(super) publish: Option<WhoText>,
-}
-
-/// Who may do something without a token for the channel.
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum WhoText {
-    Anyone,
-    Users,
-    Nobody,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -444,7 +408,7 @@ mod tests {
         check_refused(
             "[smtp]\nhost = \"x\"\n",
             "lineside.toml line 1, smtp: unknown field `smtp`, expected one of `server`, `limits`, \
-             `token`, `api`, `namespace`, `keep`, `map`, `import`, `feed`",
+             `token`, `api`, `admin`, `namespace`, `keep`, `map`, `import`, `feed`",
         );
     }
 

@@ -53,6 +53,9 @@ const FRAME_DEFAULT: usize = 256 * 1024;
 /// How long polls and states of feeds are remembered, unless configured: as far back as pages show.
 const AVAILABILITY_DEFAULT: Duration = Duration::from_secs(30 * 86_400);
 
+/// Where an admin's token is looked for when the file has none.
+pub(crate) const ADMIN_TOKEN_VARIABLE: &str = "LINESIDE_ADMIN_TOKEN";
+
 /// A configuration that was checked and resolved.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -64,6 +67,8 @@ pub struct Config {
     pub token: Option<Token>,
     /// The server API.
     pub api: Api,
+    /// Who may change how the server runs.
+    pub admin: Admin,
     /// What holds for `app/…`, in the order of the file.
     pub namespaces: Vec<Namespace>,
     /// What is remembered, and how long.
@@ -158,6 +163,21 @@ pub struct Api {
     pub key: Option<Secret>,
 }
 
+/// `[admin]`.
+#[derive(Debug, Clone, Default)]
+pub struct Admin {
+    /// What an admin shows; without it a random one is made at start.
+    pub token: Option<Secret>,
+}
+
+impl Admin {
+    /// Takes the token of the environment where the file has none.
+    pub(crate) fn or_from_environment(&mut self) {
+        let token = std::env::var(ADMIN_TOKEN_VARIABLE).ok().filter(|token| !token.is_empty());
+        self.token = self.token.take().or_else(|| token.map(Secret::new));
+    }
+}
+
 /// `[keep]`.
 #[derive(Debug, Clone)]
 pub struct Keep {
@@ -236,6 +256,7 @@ impl Default for Config {
             },
             token: None,
             api: Api::default(),
+            admin: Admin::default(),
             namespaces: Vec::new(),
             keep: Keep { availability: AVAILABILITY_DEFAULT },
             map: Map::default(),

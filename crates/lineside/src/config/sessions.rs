@@ -1,4 +1,4 @@
-//! `[token]`, `[api]` and `[[namespace]]`: who clients are, and what they may.
+//! `[token]`, `[api]`, `[admin]` and `[[namespace]]`: who clients are, and what they may.
 
 use std::collections::HashSet;
 use std::ops::RangeInclusive;
@@ -8,12 +8,12 @@ use lineside_hub::{
     APP_PREFIX, CHANNEL_BYTES_MAX, HISTORY_SIZE_MAX, HistoryOptions, Namespace, Who,
 };
 use lineside_ingest::Secret;
+use serde::Deserialize;
 use toml::Spanned;
 
-use super::file::{ApiTable, NamespaceTable, TokenTable, WhoText};
 use super::resolve::{Checker, expected};
-use super::value::SecretText;
-use super::{Api, Token, TokenKey};
+use super::value::{CountText, DurationText, SecretText};
+use super::{Admin, Api, Token, TokenKey};
 use crate::token::Keys;
 
 /// Namespaces of one server: each is compared with a channel's name.
@@ -25,6 +25,51 @@ const HISTORY_SIZE: RangeInclusive<u64> = 1..=HISTORY_SIZE_MAX as u64;
 const HISTORY_TTL_DEFAULT: Duration = Duration::from_secs(300);
 /// How much a namespace with a time keeps, unless it says so.
 const HISTORY_SIZE_DEFAULT: usize = 100;
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct TokenTable {
+    pub(super) hmac: Option<Spanned<SecretText>>,
+    pub(super) public_key: Option<Spanned<SecretText>>,
+    pub(super) issuer: Option<Spanned<String>>,
+    pub(super) audience: Option<Spanned<String>>,
+    pub(super) anonymous: bool,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct ApiTable {
+    pub(super) key: Option<Spanned<SecretText>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct AdminTable {
+    pub(super) token: Option<Spanned<SecretText>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a [[namespace]] table")]
+pub(super) struct NamespaceTable {
+    pub(super) prefix: Spanned<String>,
+    pub(super) history_size: Option<Spanned<CountText>>,
+    pub(super) history_ttl: Option<Spanned<DurationText>>,
+    #[serde(default)]
+    pub(super) presence: bool,
+    #[serde(default)]
+    pub(super) join_leave: bool,
+    pub(super) subscribe: Option<WhoText>,
+    pub(super) publish: Option<WhoText>,
+}
+
+/// Who may do something without a token for the channel.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum WhoText {
+    Anyone,
+    Users,
+    Nobody,
+}
 
 impl Checker<'_> {
     pub(super) fn token(&mut self, table: Spanned<TokenTable>) -> Option<Token> {
@@ -60,6 +105,10 @@ impl Checker<'_> {
 
     pub(super) fn api(&mut self, table: ApiTable) -> Api {
         Api { key: table.key.and_then(|key| self.secret("api.key", &key)) }
+    }
+
+    pub(super) fn admin(&mut self, table: AdminTable) -> Admin {
+        Admin { token: table.token.and_then(|token| self.secret("admin.token", &token)) }
     }
 
     pub(super) fn secret(&mut self, key: &str, text: &Spanned<SecretText>) -> Option<Secret> {

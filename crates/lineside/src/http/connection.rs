@@ -25,7 +25,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tower::ServiceExt as _;
 
 use super::admission::{Admission, Place};
-use super::proxies::Proxies;
+use super::proxies::{Peer, Proxies};
 use super::takeover::{self, Connection, Door, Leaving, Watched};
 use crate::shutdown::Shutdown;
 
@@ -36,6 +36,7 @@ pub(super) struct Http1 {
     pub(super) partitions: Option<Arc<Partitions>>,
     pub(super) refusal: Bytes,
     pub(super) shutdown: Shutdown,
+    pub(super) peer: Peer,
     pub(super) client: Option<Behind>,
 }
 
@@ -48,12 +49,13 @@ pub(super) struct Behind {
 
 impl Http1 {
     pub(super) async fn drive(self, socket: impl Connection, place: Place) {
-        let Self { builder, router, partitions, refusal, shutdown, client } = self;
+        let Self { builder, router, partitions, refusal, shutdown, peer, client } = self;
         let place = Arc::new(Mutex::new(place));
         let client = client.map(|client| (Arc::new(client), Arc::clone(&place)));
         let door = Door::new();
         let opened = door.clone();
-        let service = service_fn(move |request: http::Request<Incoming>| {
+        let service = service_fn(move |mut request: http::Request<Incoming>| {
+            request.extensions_mut().insert(peer);
             let (router, door) = (router.clone(), opened.clone());
             let client = client.clone().map(|(behind, place)| {
                 (behind.proxies.client(behind.proxy, request.headers()), behind, place)
@@ -104,6 +106,7 @@ impl Http1 {
 pub(super) struct Http2 {
     pub(super) builder: auto::Builder<TokioExecutor>,
     pub(super) watcher: Watcher,
+    pub(super) peer: Peer,
 }
 
 impl Http2 {
@@ -113,10 +116,14 @@ impl Http2 {
         router: Router,
         place: Place,
     ) {
-        let service = router.map_request(|request: http::Request<Incoming>| request.map(Body::new));
+        let Self { builder, watcher, peer } = self;
+        let service = router.map_request(move |mut request: http::Request<Incoming>| {
+            request.extensions_mut().insert(peer);
+            request.map(Body::new)
+        });
         let service = TowerToHyperService::new(service);
-        let connection = self.builder.serve_connection(TokioIo::new(socket), service);
-        tell_of_end(self.watcher.watch(connection.into_owned()).await.err());
+        let connection = builder.serve_connection(TokioIo::new(socket), service);
+        tell_of_end(watcher.watch(connection.into_owned()).await.err());
         drop(place);
     }
 }

@@ -2,6 +2,7 @@
 //! with a `code` that programs can rely on.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
@@ -80,6 +81,12 @@ pub(crate) enum Refusal {
     NoKey,
     /// A channel is not for this client.
     Denied(Denied),
+    /// This is for admins.
+    NotAdmin,
+    /// A page of another origin would have an admin's browser do this.
+    OtherOrigin,
+    /// This address was wrong too often, and has to wait so long.
+    TooManyAttempts(Duration),
     /// The server is stopping.
     ShuttingDown,
     /// Our fault.
@@ -130,6 +137,9 @@ impl Refusal {
             Self::Denied(Denied::Unauthorized) => (StatusCode::UNAUTHORIZED, "unauthorized"),
             Self::Denied(Denied::Expired) => (StatusCode::UNAUTHORIZED, "token_expired"),
             Self::Denied(Denied::Forbidden) => (StatusCode::FORBIDDEN, "permission_denied"),
+            Self::NotAdmin => (StatusCode::UNAUTHORIZED, "not_admin"),
+            Self::OtherOrigin => (StatusCode::FORBIDDEN, "other_origin"),
+            Self::TooManyAttempts(_) => (StatusCode::TOO_MANY_REQUESTS, "too_many_attempts"),
             Self::ShuttingDown => (StatusCode::SERVICE_UNAVAILABLE, "shutting_down"),
             Self::Internal => (StatusCode::INTERNAL_SERVER_ERROR, "internal"),
         }
@@ -155,6 +165,16 @@ impl Refusal {
             Self::NotText => "the address is not UTF-8 once it is decoded".to_owned(),
             Self::NoKey => "X-API-Key has to hold the key of [api]".to_owned(),
             Self::Denied(why) => why.to_string(),
+            Self::NotAdmin => {
+                "this needs the admin's token in Authorization: Bearer, or a session of /login"
+                    .to_owned()
+            }
+            Self::OtherOrigin => {
+                "with a session, only pages of this server may ask for this".to_owned()
+            }
+            Self::TooManyAttempts(wait) => {
+                format!("too many wrong tokens: try again in {} s", whole_seconds(*wait))
+            }
             Self::ShuttingDown => "this server is stopping".to_owned(),
             Self::Internal => "this is our fault, and it was logged".to_owned(),
         }
@@ -184,8 +204,13 @@ impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
         let (status, problem) = self.problem();
         let code = problem.code;
-        let whole = match self {
-            Self::BadRange { length } => HeaderValue::try_from(format!("bytes */{length}")).ok(),
+        let own = match self {
+            Self::BadRange { length } => HeaderValue::try_from(format!("bytes */{length}"))
+                .ok()
+                .map(|length| (header::CONTENT_RANGE, length)),
+            Self::TooManyAttempts(wait) => {
+                Some((header::RETRY_AFTER, HeaderValue::from(whole_seconds(wait))))
+            }
             _ => None,
         };
         let body = serde_json::to_vec(&problem).expect("texts and a number always serialize");
@@ -194,7 +219,7 @@ impl IntoResponse for Refusal {
         let kind = HeaderValue::from_static("application/problem+json");
         headers.insert(header::CONTENT_TYPE, kind);
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        headers.extend(whole.map(|length| (header::CONTENT_RANGE, length)));
+        headers.extend(own);
         if status == StatusCode::UPGRADE_REQUIRED {
             headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
             headers.insert(header::SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"));
@@ -208,6 +233,11 @@ impl IntoResponse for Refusal {
         }
         response
     }
+}
+
+/// A wait as `Retry-After` says it: never shorter than it is.
+fn whole_seconds(wait: Duration) -> u64 {
+    wait.as_secs() + u64::from(wait.subsec_nanos() > 0)
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use tower_http::catch_panic::CatchPanicLayer;
 
+use super::admin;
 use super::errors::Refusal;
 use super::limits;
 use super::reply::{Representation, Wants};
@@ -63,19 +64,22 @@ fn check_address(uri: &Uri) -> Result<(), Refusal> {
 
 async fn add_headers(State(app): State<App>, request: Request, next: Next) -> Response {
     let host = request.headers().get(header::HOST).cloned();
+    let is_public = !admin::is_for_admins(request.uri().path());
     let preflight = request.method() == Method::OPTIONS
         && request.headers().contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);
     let mut response =
         if preflight { StatusCode::NO_CONTENT.into_response() } else { next.run(request).await };
     let is_page = is_page(response.headers());
     let headers = response.headers_mut();
-    if preflight {
-        set(headers, header::ACCESS_CONTROL_ALLOW_METHODS, "GET, HEAD, OPTIONS");
-        set(headers, header::ACCESS_CONTROL_ALLOW_HEADERS, "*");
-        set(headers, header::ACCESS_CONTROL_MAX_AGE, "86400");
+    if is_public {
+        if preflight {
+            set(headers, header::ACCESS_CONTROL_ALLOW_METHODS, "GET, HEAD, OPTIONS");
+            set(headers, header::ACCESS_CONTROL_ALLOW_HEADERS, "*");
+            set(headers, header::ACCESS_CONTROL_MAX_AGE, "86400");
+        }
+        set(headers, header::ACCESS_CONTROL_ALLOW_ORIGIN, "*");
+        set(headers, header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
     }
-    set(headers, header::ACCESS_CONTROL_ALLOW_ORIGIN, "*");
-    set(headers, header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
     set(headers, header::X_CONTENT_TYPE_OPTIONS, "nosniff");
     set(headers, header::REFERRER_POLICY, "strict-origin-when-cross-origin");
     if is_page {

@@ -3,6 +3,7 @@
 //! Handlers ask the network's state and answer; none of them waits for a producer. `errors` alone
 //! knows how a refusal looks, `reply` alone how a representation does.
 
+pub(crate) mod admin;
 mod admission;
 mod api;
 mod aside;
@@ -58,7 +59,7 @@ use crate::pages;
 
 /// Everything that the server answers: the API, the streams, the map's files and the pages.
 pub(crate) fn router(app: &App) -> Router {
-    let (api, document) = documented_routes().split_for_parts();
+    let (api, document) = documented_routes(app).split_for_parts();
     let router = api
         .merge(openapi::router(document))
         .merge(map_files::router())
@@ -71,7 +72,7 @@ pub(crate) fn router(app: &App) -> Router {
 }
 
 /// The routes that openapi.json describes.
-fn documented_routes() -> OpenApiRouter<App> {
+fn documented_routes(app: &App) -> OpenApiRouter<App> {
     OpenApiRouter::with_openapi(openapi::frame())
         .merge(health::routes())
         .merge(proxy::routes())
@@ -82,6 +83,7 @@ fn documented_routes() -> OpenApiRouter<App> {
         .merge(websocket::routes())
         .merge(api::routes())
         .merge(server_api::routes())
+        .merge(admin::routes(app))
 }
 
 async fn unknown_path(headers: HeaderMap) -> Response {

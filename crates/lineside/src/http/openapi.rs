@@ -5,7 +5,8 @@ use axum::extract::State;
 use axum::routing::get;
 use bytes::Bytes;
 use http::HeaderValue;
-use utoipa::openapi::{InfoBuilder, LicenseBuilder, OpenApi, OpenApiBuilder};
+use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
+use utoipa::openapi::{ComponentsBuilder, InfoBuilder, LicenseBuilder, OpenApi, OpenApiBuilder};
 
 use super::reply::{Representation, Wants};
 use crate::app::App;
@@ -26,7 +27,12 @@ pub(super) fn frame() -> OpenApi {
         ))
         .license(Some(licence))
         .build();
-    OpenApiBuilder::new().info(info).build()
+    let token = Http::builder().scheme(HttpAuthScheme::Bearer);
+    let token =
+        token.description(Some("The token of `[admin]`; a browser shows its session instead"));
+    let admin = SecurityScheme::Http(token.build());
+    let components = ComponentsBuilder::new().security_scheme("admin", admin).build();
+    OpenApiBuilder::new().info(info).components(Some(components)).build()
 }
 
 /// Serves the finished description.

@@ -9,6 +9,11 @@ use http::{HeaderMap, HeaderName};
 use ipnet::IpNet;
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
+
+/// In a request's extensions: who is at the other end of its connection, a client or a proxy.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Peer(pub(crate) IpAddr);
 
 /// The proxies whose word is taken.
 #[derive(Debug, Clone, Default)]
@@ -38,6 +43,18 @@ impl Proxies {
             }
         }
         client
+    }
+
+    /// The client of a request, whoever brought it.
+    pub(crate) fn client_of(&self, Peer(peer): Peer, headers: &HeaderMap) -> IpAddr {
+        if self.trusts(peer) { self.client(peer, headers) } else { peer.to_canonical() }
+    }
+
+    /// Whether a proxy that is trusted says that its client speaks TLS with it.
+    pub(crate) fn says_https(&self, Peer(peer): Peer, headers: &HeaderMap) -> bool {
+        let said = headers.get_all(FORWARDED_PROTO).iter().next_back();
+        let said = said.and_then(|line| line.to_str().ok()?.split(',').next_back());
+        self.trusts(peer) && said.is_some_and(|said| said.trim().eq_ignore_ascii_case("https"))
     }
 }
 
@@ -69,6 +86,23 @@ mod tests {
         assert_eq!(client(&["192.0.2.7:4711"]), "192.0.2.7");
         assert_eq!(client(&["2001:db8::1"]), "2001:db8::1");
         assert_eq!(client(&["::ffff:192.0.2.7"]), "192.0.2.7");
+    }
+
+    #[test]
+    fn only_a_trusted_proxy_says_who_its_client_is_and_that_it_speaks_tls() {
+        let proxies = Proxies::new(vec!["10.0.0.0/8".parse().unwrap()]);
+        let mut headers = HeaderMap::new();
+        headers.insert(FORWARDED_FOR, "192.0.2.7".parse().unwrap());
+        headers.insert(FORWARDED_PROTO, "https".parse().unwrap());
+        for (peer, client, is_https) in
+            [("10.0.0.1", "192.0.2.7", true), ("198.51.100.1", "198.51.100.1", false)]
+        {
+            let peer = Peer(peer.parse().unwrap());
+            assert_eq!(proxies.client_of(peer, &headers).to_string(), client);
+            assert_eq!(proxies.says_https(peer, &headers), is_https);
+        }
+        headers.insert(FORWARDED_PROTO, "https, http".parse().unwrap());
+        assert!(!proxies.says_https(Peer("10.0.0.1".parse().unwrap()), &headers));
     }
 
     #[test]

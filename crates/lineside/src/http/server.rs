@@ -22,7 +22,7 @@ use tokio_util::task::TaskTracker;
 use super::admission::{Admission, Place};
 use super::connection::{Behind, Http1, Http2, tell_of_end};
 use super::limits;
-use super::proxies::Proxies;
+use super::proxies::{Peer, Proxies};
 use super::takeover;
 use super::tls::Tls;
 use crate::patience::{pause, within};
@@ -191,7 +191,9 @@ impl Server {
         if let Err(error) = socket.set_nodelay(true) {
             tracing::debug!(%error, "a socket without TCP_NODELAY");
         }
+        let peer = Peer(peer.ip());
         let http1 = Http1 {
+            peer,
             builder: self.http1.clone(),
             router: self.router.clone(),
             partitions: self.partitions.clone(),
@@ -203,7 +205,7 @@ impl Server {
                 admission: Arc::clone(&self.admission),
             }),
         };
-        let http2 = Http2 { builder: self.http2.clone(), watcher: graceful.watcher() };
+        let http2 = Http2 { builder: self.http2.clone(), watcher: graceful.watcher(), peer };
         let served = self.serve(socket, place, http1, http2);
         let cut = self.cut.clone();
         connections.spawn(async move { cut.run_until_cancelled(served).await });

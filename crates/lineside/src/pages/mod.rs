@@ -1,7 +1,7 @@
 //! What people see: pages made on the server, readable without scripts, and alive with them.
 //!
 //! `layout` frames every page, `assets` serves the style and the scripts, and each page is a file:
-//! `catalog`, `feed`, `board`, `map`. They ask the state of the moment and wait for nobody.
+//! `catalog`, `feed`, `board`, `map`, `login`. They ask the state of the moment and wait for nobody.
 
 mod alerts;
 mod assets;
@@ -13,6 +13,7 @@ mod feed;
 mod found_names;
 mod icons;
 mod layout;
+mod login;
 mod map;
 mod problems;
 mod query;
@@ -27,6 +28,8 @@ use axum::{Router, middleware};
 use crate::app::App;
 use crate::http::represent_pages;
 
+pub(crate) use login::LOGIN;
+
 /// The pages and what they load.
 pub(crate) fn router(app: App) -> Router {
     Router::new()
@@ -37,6 +40,7 @@ pub(crate) fn router(app: App) -> Router {
         .route("/map/stop", get(map::stop))
         .route("/map/trip", get(trip::sheet))
         .layer(middleware::from_fn_with_state(app.clone(), represent_pages))
+        .merge(login::router())
         .merge(assets::router())
         .with_state(app)
 }

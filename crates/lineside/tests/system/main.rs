@@ -9,6 +9,7 @@ mod support;
 mod tls;
 
 mod addresses;
+mod admin;
 mod availability;
 mod commands;
 mod documents;

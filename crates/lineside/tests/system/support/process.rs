@@ -7,7 +7,11 @@ use std::time::{Duration, Instant};
 /// A command of the built program.
 pub(crate) fn lineside(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lineside"));
-    command.args(arguments).env_remove("RUST_LOG").stdin(Stdio::null());
+    command
+        .args(arguments)
+        .env_remove("RUST_LOG")
+        .env_remove("LINESIDE_ADMIN_TOKEN")
+        .stdin(Stdio::null());
     command
 }
 
@@ -23,7 +27,11 @@ pub(crate) struct ServerProcess {
 impl ServerProcess {
     /// Starts it and waits until it has said where it listens.
     pub(crate) fn start(arguments: &[&str]) -> Self {
-        let mut command = lineside(arguments);
+        Self::of(lineside(arguments))
+    }
+
+    /// The same for a command with an environment of its own.
+    pub(crate) fn of(mut command: Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut greeting = String::new();
         let mut url = None;

@@ -1,0 +1,117 @@
+//! How often an address may show a token that is none.
+//!
+//! Ten at once, then one every six seconds. An address is remembered until what it owes is forgiven, and no more
+//! addresses than a bound; neighbours in one IPv6 network count as one.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv6Addr};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+/// What a failed attempt costs.
+const PAUSE: Duration = Duration::from_secs(6);
+/// Failed attempts that an address has before it waits.
+const ATTEMPTS_MAX: u32 = 10;
+/// Addresses remembered at once; beyond it, the one that owes least is forgiven.
+const ADDRESSES_MAX: usize = 4_096;
+/// The network part of an IPv6 address: what one subscriber is usually given.
+const NETWORK_BITS: u32 = 64;
+
+/// The failed attempts of all addresses.
+#[derive(Debug, Default)]
+pub(super) struct Attempts(Mutex<HashMap<IpAddr, Duration>>);
+
+impl Attempts {
+    /// Lets an address try at `now`, on a monotonic clock.
+    ///
+    /// # Errors
+    /// How long it has to wait.
+    pub(super) fn check(&self, address: IpAddr, now: Duration) -> Result<(), Duration> {
+        let forgiven = self.0.lock().get(&whose(address)).copied().unwrap_or_default();
+        let owed = forgiven.saturating_sub(now) + PAUSE;
+        match owed.checked_sub(PAUSE * ATTEMPTS_MAX).filter(|wait| !wait.is_zero()) {
+            Some(wait) => Err(wait),
+            None => Ok(()),
+        }
+    }
+
+    /// Counts a failed attempt.
+    pub(super) fn count(&self, address: IpAddr, now: Duration) {
+        let mut addresses = self.0.lock();
+        let address = whose(address);
+        if addresses.len() >= ADDRESSES_MAX && !addresses.contains_key(&address) {
+            addresses.retain(|_, forgiven| *forgiven > now);
+            let least = addresses.iter().min_by_key(|(_, forgiven)| **forgiven);
+            let least = least.filter(|_| addresses.len() >= ADDRESSES_MAX).map(|(it, _)| *it);
+            least.map(|least| addresses.remove(&least));
+        }
+        let forgiven = addresses.entry(address).or_default();
+        *forgiven = now.max(*forgiven) + PAUSE;
+    }
+}
+
+fn whose(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => {
+            let network = address.to_bits() & (u128::MAX << (128 - NETWORK_BITS));
+            Ipv6Addr::from_bits(network).into()
+        }
+        address => address,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Duration = Duration::from_secs(1_000);
+
+    fn address(text: &str) -> IpAddr {
+        text.parse().unwrap()
+    }
+
+    /// Attempts that fail until the address has to wait.
+    fn failures(attempts: &Attempts, from: IpAddr, now: Duration) -> u32 {
+        let mut failed = 0;
+        while attempts.check(from, now).is_ok() {
+            attempts.count(from, now);
+            failed += 1;
+            assert!(failed < 1_000, "nothing ends it");
+        }
+        failed
+    }
+
+    #[test]
+    fn who_fails_too_often_waits_and_others_do_not() {
+        let attempts = Attempts::default();
+        let (one, other) = (address("192.0.2.1"), address("192.0.2.2"));
+        assert_eq!(failures(&attempts, one, NOW), ATTEMPTS_MAX);
+        assert_eq!(attempts.check(one, NOW), Err(PAUSE));
+        assert_eq!(attempts.check(other, NOW), Ok(()));
+        assert_eq!(failures(&attempts, one, NOW + PAUSE), 1);
+        assert_eq!(failures(&attempts, one, NOW + PAUSE * 1_000), ATTEMPTS_MAX);
+    }
+
+    #[test]
+    fn neighbours_in_one_network_count_as_one() {
+        let attempts = Attempts::default();
+        assert_eq!(failures(&attempts, address("2001:db8::1"), NOW), ATTEMPTS_MAX);
+        assert!(attempts.check(address("2001:db8::ffff:2"), NOW).is_err());
+        assert!(attempts.check(address("2001:db8:0:1::1"), NOW).is_ok());
+        assert_eq!(failures(&attempts, address("192.0.2.1"), NOW), ATTEMPTS_MAX);
+        assert!(attempts.check(address("::ffff:192.0.2.1"), NOW).is_err());
+    }
+
+    #[test]
+    fn whoever_comes_no_more_addresses_are_remembered_than_the_bound() {
+        let attempts = Attempts::default();
+        let blocked = address("192.0.2.1");
+        failures(&attempts, blocked, NOW);
+        for n in 0..2 * ADDRESSES_MAX as u32 {
+            attempts.count(IpAddr::V4((0x0A00_0000 + n).into()), NOW);
+        }
+        assert_eq!(attempts.0.lock().len(), ADDRESSES_MAX);
+        assert!(attempts.check(blocked, NOW).is_err(), "who owes most is remembered longest");
+    }
+}

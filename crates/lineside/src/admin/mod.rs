@@ -1,0 +1,176 @@
+//! Who may change how the server runs: whoever shows the token, by itself or once, for a session.
+//!
+//! It knows tokens, sessions and how often each address may be wrong; requests and replies it leaves to the HTTP
+//! room.
+
+mod attempts;
+mod secrets;
+mod sessions;
+
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lineside_ingest::Secret;
+use lineside_sync::Clock;
+use subtle::ConstantTimeEq as _;
+
+use self::attempts::Attempts;
+use self::secrets::{Fingerprint, fingerprint};
+use self::sessions::Sessions;
+use crate::config;
+
+pub(crate) use self::sessions::LIFETIME;
+
+/// A token shorter than this can be tried out: the operator is told.
+const TOKEN_CHARS_MIN: usize = 16;
+
+/// What an admin is known by.
+pub(crate) struct Admin {
+    /// The token, where it is our own and may be printed.
+    made: Option<Secret>,
+    fingerprint: Fingerprint,
+    sessions: Sessions,
+    attempts: Attempts,
+    /// Real time, also where the data's runs faster.
+    clock: Arc<dyn Clock>,
+}
+
+/// How an admin showed who asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum By {
+    /// With the token itself.
+    Token,
+    /// With a session that ends so long from now.
+    Session(Duration),
+}
+
+/// Why a token is not taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NotTaken {
+    /// It is another one.
+    Wrong,
+    /// Its address has been wrong too often, and has to wait so long.
+    TooOften(Duration),
+}
+
+impl Admin {
+    /// Takes the configured token, or makes one.
+    pub(crate) fn new(config: &config::Admin, clock: Arc<dyn Clock>) -> Self {
+        let (token, made) = match &config.token {
+            Some(token) => (token.clone(), None),
+            None => {
+                let token = Secret::new(secrets::random());
+                (token.clone(), Some(token))
+            }
+        };
+        if token.reveal().chars().count() < TOKEN_CHARS_MIN {
+            tracing::warn!(
+                "the admin's token is short: {TOKEN_CHARS_MIN} characters of chance cannot be tried out"
+            );
+        }
+        let fingerprint = fingerprint(token.reveal());
+        let (sessions, attempts) = (Sessions::default(), Attempts::default());
+        Self { made, fingerprint, sessions, attempts, clock }
+    }
+
+    /// The token, where nobody has configured one: it is printed at start, in a link that logs in.
+    pub(crate) fn made_token(&self) -> Option<&Secret> {
+        self.made.as_ref()
+    }
+
+    /// Whether this is the token. An address that is wrong too often is not asked any more for a while, not even for the
+    /// right one.
+    ///
+    /// # Errors
+    /// When it is another one, or was not looked at.
+    pub(crate) fn check_token(&self, shown: &str, address: IpAddr) -> Result<(), NotTaken> {
+        let now = self.clock.monotonic();
+        self.attempts.check(address, now).map_err(NotTaken::TooOften)?;
+        if fingerprint(shown).ct_eq(&self.fingerprint).into() {
+            return Ok(());
+        }
+        self.attempts.count(address, now);
+        tracing::warn!(%address, "somebody showed a token that is not the admin's");
+        Err(NotTaken::Wrong)
+    }
+
+    /// Begins a session for who has shown the token; gives what the browser is to keep.
+    pub(crate) fn begin_session(&self, address: IpAddr) -> String {
+        tracing::info!(%address, "an admin logged in");
+        self.sessions.begin(self.clock.monotonic())
+    }
+
+    /// The session with this id, while it lasts.
+    pub(crate) fn find_session(&self, id: &str) -> Option<By> {
+        let now = self.clock.monotonic();
+        self.sessions.find(id, now).map(|ends| By::Session(ends.saturating_sub(now)))
+    }
+
+    pub(crate) fn end_session(&self, id: &str) {
+        self.sessions.end(id);
+    }
+}
+
+impl fmt::Debug for Admin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Admin").field("made", &self.made).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lineside_sync::{SimulatedClock, UnixMillis};
+
+    use super::*;
+
+    const ADDRESS: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1));
+
+    fn admin(token: Option<&str>) -> (Admin, Arc<SimulatedClock>) {
+        let clock = Arc::new(SimulatedClock::new(UnixMillis(0)));
+        let config = config::Admin { token: token.map(Secret::new) };
+        (Admin::new(&config, Arc::<SimulatedClock>::clone(&clock)), clock)
+    }
+
+    #[test]
+    fn only_the_token_is_taken() {
+        let (admin, _) = admin(Some("a token of the tests"));
+        assert_eq!(admin.check_token("a token of the tests", ADDRESS), Ok(()));
+        for wrong in ["", "a token of the test", "a token of the tests!", "A token of the tests"] {
+            assert_eq!(admin.check_token(wrong, ADDRESS), Err(NotTaken::Wrong), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_token_that_nobody_configured_is_random() {
+        let ((one, _), (other, _)) = (admin(None), admin(None));
+        let token = one.made_token().unwrap();
+        assert_eq!(one.check_token(token.reveal(), ADDRESS), Ok(()));
+        assert_eq!(other.check_token(token.reveal(), ADDRESS), Err(NotTaken::Wrong));
+        assert_eq!(one.check_token("", ADDRESS), Err(NotTaken::Wrong));
+        assert!(!format!("{one:?}").contains(token.reveal()));
+        assert!(admin(Some("x")).0.made_token().is_none());
+    }
+
+    #[test]
+    fn who_is_wrong_too_often_is_not_asked_for_a_while() {
+        let (admin, clock) = admin(Some("a token of the tests"));
+        let last = std::iter::repeat_with(|| admin.check_token("x", ADDRESS)).take(100).last();
+        let Some(Err(NotTaken::TooOften(wait))) = last else { panic!("{last:?}") };
+        assert_eq!(admin.check_token("a token of the tests", ADDRESS), last.unwrap());
+        clock.advance(wait);
+        assert_eq!(admin.check_token("a token of the tests", ADDRESS), Ok(()));
+    }
+
+    #[test]
+    fn a_session_lasts_its_time() {
+        let (admin, clock) = admin(None);
+        let id = admin.begin_session(ADDRESS);
+        clock.advance(Duration::from_secs(60));
+        let left = LIFETIME.saturating_sub(Duration::from_secs(60));
+        assert_eq!(admin.find_session(&id), Some(By::Session(left)));
+        clock.advance(LIFETIME);
+        assert_eq!(admin.find_session(&id), None);
+    }
+}

@@ -1,0 +1,23 @@
+//! Random texts, and what is kept to know one again.
+
+use aws_lc_rs::{digest, rand};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
+/// Bytes of chance in a token or a session's id.
+const RANDOM_BYTES: usize = 32;
+
+/// A hash of a secret. Two are compared in a time that tells nothing of either, not even how long the texts were.
+pub(super) type Fingerprint = [u8; digest::SHA256_OUTPUT_LEN];
+
+pub(super) fn fingerprint(secret: &str) -> Fingerprint {
+    let hash = digest::digest(&digest::SHA256, secret.as_bytes());
+    hash.as_ref().try_into().expect("SHA-256 has as many bytes as it says")
+}
+
+/// A text that nobody can guess, of letters, digits, `-` and `_`.
+pub(super) fn random() -> String {
+    let mut bytes = [0; RANDOM_BYTES];
+    rand::fill(&mut bytes).expect("the system gives random bytes once it has started");
+    URL_SAFE_NO_PAD.encode(bytes)
+}

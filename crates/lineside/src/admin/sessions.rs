@@ -1,0 +1,78 @@
+//! The browsers that have logged in. They live in memory: a restart logs everybody out.
+
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use subtle::ConstantTimeEq as _;
+
+use super::secrets::{Fingerprint, fingerprint, random};
+
+/// How long a session lasts, whatever is done in it.
+pub(crate) const LIFETIME: Duration = Duration::from_secs(12 * 3_600);
+/// Sessions at once; one more ends the oldest.
+const SESSIONS_MAX: usize = 64;
+
+/// In the order in which they began, and so end.
+#[derive(Debug, Default)]
+pub(super) struct Sessions(Mutex<Vec<Session>>);
+
+#[derive(Debug)]
+struct Session {
+    /// Of what the browser holds, which is nowhere here.
+    fingerprint: Fingerprint,
+    ends: Duration,
+}
+
+impl Sessions {
+    /// Begins one; gives what the browser is to keep.
+    pub(super) fn begin(&self, now: Duration) -> String {
+        let id = random();
+        let mut sessions = self.0.lock();
+        sessions.retain(|session| session.ends > now);
+        if sessions.len() >= SESSIONS_MAX {
+            sessions.remove(0);
+        }
+        sessions.push(Session { fingerprint: fingerprint(&id), ends: now + LIFETIME });
+        id
+    }
+
+    /// When a session ends, on the clock that it began by; `None` when there is none with this id.
+    pub(super) fn find(&self, id: &str, now: Duration) -> Option<Duration> {
+        let shown = fingerprint(id);
+        let sessions = self.0.lock();
+        let found = sessions.iter().find(|session| shown.ct_eq(&session.fingerprint).into());
+        found.map(|session| session.ends).filter(|ends| *ends > now)
+    }
+
+    /// Ends one, if there is such.
+    pub(super) fn end(&self, id: &str) {
+        let shown = fingerprint(id);
+        self.0.lock().retain(|session| !bool::from(shown.ct_eq(&session.fingerprint)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_ends_by_time_or_by_hand() {
+        let (sessions, start) = (Sessions::default(), Duration::from_secs(5));
+        let (one, other) = (sessions.begin(start), sessions.begin(start));
+        assert_ne!(one, other);
+        assert_eq!(sessions.find(&one, start), Some(start + LIFETIME));
+        assert_eq!(sessions.find(&one, start + LIFETIME), None);
+        sessions.end(&one);
+        assert_eq!(sessions.find(&one, start), None);
+        assert!(sessions.find(&other, start).is_some());
+        assert_eq!(sessions.find("", start), None);
+    }
+
+    #[test]
+    fn one_too_many_ends_the_oldest() {
+        let (sessions, now) = (Sessions::default(), Duration::ZERO);
+        let ids: Vec<String> = (0..=SESSIONS_MAX).map(|_| sessions.begin(now)).collect();
+        assert_eq!(sessions.find(&ids[0], now), None);
+        assert!(ids[1..].iter().all(|id| sessions.find(id, now).is_some()));
+    }
+}

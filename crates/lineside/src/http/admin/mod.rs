@@ -1,0 +1,31 @@
+//! `/api/v1/admin/…`: what only admins may ask for.
+//!
+//! To add an address, merge its routes in [`routes`]: everything there is behind the guard, which refuses others with
+//! 401, 403 or 429 before a handler runs or a body is read. A handler that wants to know how the admin came takes a
+//! [`By`](crate::admin::By) as an argument. The same argument guards a handler elsewhere, and `Option<By>` tells a page
+//! whether an admin looks at it. What it answers is not kept by caches unless it says so.
+
+mod guard;
+mod session;
+
+use axum::middleware;
+use utoipa_axum::router::OpenApiRouter;
+
+pub(crate) use self::guard::{client, cookie, is_own_page, session_id};
+
+use crate::app::App;
+use crate::pages;
+
+/// How the addresses begin.
+const PREFIX: &str = "/api/v1/admin";
+
+/// Whether pages of other origins have no business with an address.
+pub(super) fn is_for_admins(path: &str) -> bool {
+    path.starts_with(PREFIX) || path == pages::LOGIN
+}
+
+pub(super) fn routes(app: &App) -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .merge(session::routes())
+        .layer(middleware::from_fn_with_state(app.clone(), guard::admins_only))
+}

@@ -1,0 +1,241 @@
+//! `/login` and `/logout`: a session for who has the admin's token.
+//!
+//! The forms work without scripts. A page of another origin cannot send them: the browser says where a form comes from
+//! (see `http::admin`). Where one goes on afterwards is always an address of this server.
+
+use std::net::IpAddr;
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse, Redirect, Response};
+use axum::routing::{get, post};
+use http::request::Parts;
+use http::{HeaderValue, StatusCode, header};
+use maud::{Markup, html};
+use url::Url;
+
+use super::layout::{self, Page, Section};
+use crate::admin::{By, NotTaken};
+use crate::app::App;
+use crate::config::ADMIN_TOKEN_VARIABLE;
+use crate::http::{Parameters, Refusal, admin, limits};
+use crate::patience::within;
+
+pub(crate) const LOGIN: &str = "/login";
+const LOGOUT: &str = "/logout";
+/// Where one goes on when nothing else was asked for.
+const NEXT_DEFAULT: &str = "/";
+/// A longer address to go on at is none of ours.
+const NEXT_BYTES_MAX: usize = 2_048;
+
+/// Neither is kept by caches, nor compressed: what they answer depends on a secret.
+pub(super) fn router() -> Router<App> {
+    Router::new().route(LOGIN, get(show).post(log_in)).route(LOGOUT, post(log_out))
+}
+
+/// Why nobody was logged in.
+#[derive(Debug, Clone, Copy)]
+enum Failed {
+    NotTaken(NotTaken),
+    OtherOrigin,
+}
+
+async fn show(State(app): State<App>, by: Option<By>, request: Request) -> Response {
+    let (parts, _) = request.into_parts();
+    let parameters = Parameters::parse(parts.uri.query().unwrap_or_default());
+    let next = own_address(parameters.one("next"));
+    // The link that the start prints. A token of the operator's own never stands in an address.
+    let linked = parameters.one("token").filter(|_| app.admin().made_token().is_some());
+    if let Some(token) = linked {
+        return enter(&app, &parts, token, &next);
+    }
+    let main = match by {
+        Some(_) => farewell(),
+        None => form(&next, None),
+    };
+    page(StatusCode::OK, &main)
+}
+
+async fn log_in(State(app): State<App>, request: Request) -> Result<Response, Refusal> {
+    let (parts, form) = read_form(request).await?;
+    let next = own_address(form.one("next"));
+    if admin::is_own_page(&app, &parts.headers) == Some(false) {
+        return Ok(refused(&next, Failed::OtherOrigin));
+    }
+    Ok(enter(&app, &parts, form.one("token").unwrap_or_default(), &next))
+}
+
+async fn log_out(State(app): State<App>, request: Request) -> Result<Response, Refusal> {
+    let (parts, _) = request.into_parts();
+    if admin::is_own_page(&app, &parts.headers) == Some(false) {
+        return Err(Refusal::OtherOrigin);
+    }
+    if let Some(id) = admin::session_id(&parts.headers) {
+        app.admin().end_session(id);
+    }
+    Ok(go_on(&app, &parts, None, LOGIN))
+}
+
+/// The form's fields; a browser that stops in the middle is not waited for.
+async fn read_form(request: Request) -> Result<(Parts, Parameters), Refusal> {
+    let (parts, body) = request.into_parts();
+    let read = axum::body::to_bytes(body, limits::REQUEST_BODY_BYTES_MAX);
+    let read: Option<Bytes> = within(limits::CALL_TIMEOUT, read).await.and_then(Result::ok);
+    let body = read.ok_or_else(|| crate::http::bad("body", "is too large or did not come"))?;
+    let text = String::from_utf8_lossy(&body);
+    Ok((parts, Parameters::parse(&text)))
+}
+
+/// Begins a session for who shows the token, in the place of the one that the browser had.
+fn enter(app: &App, parts: &Parts, token: &str, next: &str) -> Response {
+    let address: IpAddr = admin::client(app, &parts.headers, &parts.extensions);
+    if let Err(why) = app.admin().check_token(token, address) {
+        return refused(next, Failed::NotTaken(why));
+    }
+    if let Some(id) = admin::session_id(&parts.headers) {
+        app.admin().end_session(id);
+    }
+    let id = app.admin().begin_session(address);
+    go_on(app, parts, Some(&id), next)
+}
+
+/// Another address, and a session to keep or none.
+fn go_on(app: &App, parts: &Parts, session: Option<&str>, next: &str) -> Response {
+    let cookie = admin::cookie(app, &parts.headers, &parts.extensions, session);
+    let no_store = HeaderValue::from_static("no-store");
+    let headers = [(header::SET_COOKIE, cookie), (header::CACHE_CONTROL, no_store)];
+    (headers, Redirect::to(next)).into_response()
+}
+
+fn refused(next: &str, why: Failed) -> Response {
+    // Status, headers and code are those of the refusal that a program gets.
+    let refusal = match why {
+        Failed::NotTaken(why) => Refusal::from(why),
+        Failed::OtherOrigin => Refusal::OtherOrigin,
+    };
+    let (told, _) = refusal.into_response().into_parts();
+    let mut response = page(told.status, &form(next, Some(why)));
+    for name in [header::RETRY_AFTER, header::WWW_AUTHENTICATE] {
+        let value = told.headers.get(&name).cloned();
+        response.headers_mut().extend(value.map(|value| (name, value)));
+    }
+    response
+}
+
+/// What `next` says, if it is an address of this server and not of the login itself.
+///
+/// What a browser would make of it counts, so it is read as one reads it: with dots, backslashes and
+/// control characters resolved.
+fn own_address(next: Option<&str>) -> String {
+    let base = Url::parse("http://lineside.invalid/").expect("a constant that is a URL");
+    let next = next.filter(|next| next.len() <= NEXT_BYTES_MAX && next.starts_with('/'));
+    let url = next.and_then(|next| base.join(next).ok());
+    let url = url.filter(|url| url.origin() == base.origin() && !url.path().starts_with("//"));
+    match url.filter(|url| ![LOGIN, LOGOUT].contains(&url.path())) {
+        Some(url) => url[url::Position::BeforePath..].to_owned(),
+        None => NEXT_DEFAULT.to_owned(),
+    }
+}
+
+fn page(status: StatusCode, main: &Markup) -> Response {
+    let page = Page::new("Log in", Section::Other).render(&html! { div.page { (main) } });
+    let mut response = layout::reply(status, page);
+    let no_store = HeaderValue::from_static("no-store");
+    response.headers_mut().insert(header::CACHE_CONTROL, no_store);
+    response
+}
+
+fn form(next: &str, failed: Option<Failed>) -> Markup {
+    html! {
+        div.page-head {
+            h1 { "Log in" }
+            p {
+                "For the admins of this server. The token is the one of " code { "[admin]" } " in its "
+                "configuration, or of " code { (ADMIN_TOKEN_VARIABLE) } "; without either the server "
+                "printed one when it started."
+            }
+        }
+        form.card.card-body.stack.login method="post" action=(LOGIN) {
+            @if let Some(why) = failed {
+                p.note #why role="alert" { (words(why)) }
+            }
+            input type="hidden" name="next" value=(next);
+            // Password managers keep a token under a name.
+            input type="text" name="username" value="admin" autocomplete="username" hidden;
+            div.field {
+                label for="token" { "Token" }
+                input.input #token type="password" name="token" autocomplete="current-password" required
+                    autofocus aria-invalid=[failed.map(|_| "true")] aria-describedby=[failed.map(|_| "why")];
+            }
+            div { button.button type="submit" { "Log in" } }
+        }
+    }
+}
+
+fn words(why: Failed) -> String {
+    match why {
+        Failed::NotTaken(NotTaken::Wrong) => "That is not the token.".to_owned(),
+        Failed::NotTaken(NotTaken::TooOften(wait)) => {
+            let seconds = wait.as_secs() + 1;
+            format!("Too many wrong tokens came from your address. Try again in {seconds} s.")
+        }
+        Failed::OtherOrigin => {
+            "The form came from a page that is not of this server. Send this one.".to_owned()
+        }
+    }
+}
+
+fn farewell() -> Markup {
+    html! {
+        div.page-head {
+            h1 { "You are logged in" }
+            p { "The session ends by itself after some hours, and when the server restarts." }
+        }
+        form method="post" action=(LOGOUT) { button.button type="submit" { "Log out" } }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_goes_on_at_an_address_of_this_server() {
+        for (next, expect) in [
+            ("/ops", "/ops"),
+            ("/ops?state=late&sort=lag#top", "/ops?state=late&sort=lag#top"),
+            ("/feeds/a%2Fb", "/feeds/a%2Fb"),
+            ("/a/../b", "/b"),
+            ("/x?next=//example.org", "/x?next=//example.org"),
+        ] {
+            assert_eq!(own_address(Some(next)), expect, "{next}");
+        }
+    }
+
+    #[test]
+    fn one_goes_on_nowhere_else() {
+        for next in [
+            "",
+            "ops",
+            "https://example.org/",
+            "//example.org",
+            "///example.org",
+            "/\\example.org",
+            "\\\\example.org",
+            "/\t/example.org",
+            "/\n/example.org",
+            "/.//example.org",
+            "/%2e//example.org",
+            "/a/..//example.org",
+            "javascript:alert(1)",
+            "/login",
+            "/login?next=/login",
+            "/logout",
+        ] {
+            assert_eq!(own_address(Some(next)), NEXT_DEFAULT, "{next:?}");
+        }
+        assert_eq!(own_address(Some(&format!("/{}", "x".repeat(NEXT_BYTES_MAX)))), NEXT_DEFAULT);
+        assert_eq!(own_address(None), NEXT_DEFAULT);
+    }
+}
