@@ -77,6 +77,11 @@ impl<'a> Batch<'a> {
         self.note_reach(room, Some(at));
     }
 
+    /// Ends the room for good.
+    pub(crate) fn end(&mut self, room: &Arc<Room>) {
+        self.rooms.change(room, |room| (room.end(), ()));
+    }
+
     /// Says that this batch, with those before, carries everything of the group up to `position`, even
     /// if no room heard of it. So quiet channels keep up, and a later resume still finds them covered.
     pub fn reach(&mut self, group: u32, position: Position) {

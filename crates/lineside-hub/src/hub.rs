@@ -24,7 +24,7 @@ pub struct Hub {
     clock: Arc<dyn Clock>,
     /// Bound: `HubConfig::rooms_max`.
     rooms: papaya::HashMap<RoomKey, Arc<Room>>,
-    /// Bound: the source's networks. A group once seen stays.
+    /// Bound: the source's networks. A group once seen stays until it has [ended](Hub::end_group).
     groups: papaya::HashMap<u32, Arc<Interest>>,
     rng: Mutex<fastrand::Rng>,
     namespaces: Namespaces,
@@ -128,6 +128,28 @@ impl Hub {
         self.namespaces.of(channel)
     }
 
+    /// Ends a group: its rooms are closed, and each subscription there [is over](crate::Ended::Over). For a source
+    /// whose sequence is no more, or goes on under another group's number; a number is not used twice.
+    ///
+    /// To be called once the source neither resolves a channel to this group nor has a position for it: who enters
+    /// meanwhile is either found here, or sees that and is refused.
+    pub fn end_group(&self, group: u32) {
+        let mut batch = self.batch();
+        let interest = self.group(group);
+        let mut rooms = interest.lock_rooms();
+        interest.end();
+        let all: Vec<Arc<Room>> = rooms.values().cloned().collect();
+        for room in &all {
+            batch.end(room);
+            interest.remove(&mut rooms, room, || {
+                self.rooms.pin().remove(&room.key());
+            });
+            self.counters.rooms.fetch_sub(1, Ordering::Relaxed);
+        }
+        drop(rooms);
+        batch.finish();
+    }
+
     /// Drops old ring entries and unused states, closes rooms after their linger, and keeps to the
     /// node's byte limit. To be called about once a second; takes time for each living room.
     pub fn sweep(&self) {
@@ -138,6 +160,7 @@ impl Hub {
                 self.close_if_quiet(&group, &room);
             }
         }
+        self.groups.pin().retain(|_, group| !group.is_spent());
         self.shrink();
     }
 
@@ -212,7 +235,7 @@ impl Hub {
         self.groups.pin().get_or_insert_with(group, Arc::default).clone()
     }
 
-    /// The room of a channel, made if there is none. `None` when there are too many.
+    /// The room of a channel, made if there is none. `None` when there are too many, or its group has ended.
     pub(crate) fn enter(&self, channel: &Channel, key: RoomKey) -> Option<Arc<Room>> {
         if let Some(room) = self.find_room(key) {
             return Some(room);
@@ -221,6 +244,9 @@ impl Hub {
         let mut rooms = group.lock_rooms();
         if let Some(room) = self.find_room(key) {
             return Some(room);
+        }
+        if group.is_over() {
+            return None;
         }
         if self.counters.rooms.fetch_add(1, Ordering::Relaxed) >= self.config.rooms_max {
             self.counters.rooms.fetch_sub(1, Ordering::Relaxed);

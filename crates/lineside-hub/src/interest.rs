@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Bound::Included;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use lineside_sync::fanout::{self, Reached};
 use parking_lot::{Mutex, MutexGuard};
@@ -24,6 +25,8 @@ pub struct Interest {
     /// How far the group's sequence has been appended to all its rooms; its lives are epochs. One writer,
     /// the group's publisher.
     reached: Reached,
+    /// Nothing is published here any more.
+    over: AtomicBool,
 }
 
 impl Interest {
@@ -35,6 +38,21 @@ impl Interest {
     /// How many rooms of this kind live.
     pub fn count(&self, kind: u8) -> usize {
         self.kinds.count(usize::from(kind)) as usize
+    }
+
+    /// Says that nothing is published here any more.
+    pub(crate) fn end(&self) {
+        self.over.store(true, Ordering::Release);
+    }
+
+    /// Whether nothing is published here any more, so that no room is added.
+    pub(crate) fn is_over(&self) -> bool {
+        self.over.load(Ordering::Acquire)
+    }
+
+    /// Whether nothing is published here any more and no room lives.
+    pub(crate) fn is_spent(&self) -> bool {
+        self.is_over() && self.rooms.lock().is_empty()
     }
 
     pub(crate) fn lock_rooms(&self) -> MutexGuard<'_, GroupRooms> {

@@ -43,6 +43,8 @@ pub struct Metrics {
     pub refused_rooms_total: u64,
     /// Subscriptions to channels without a state that ended because the ring had overtaken the reader.
     pub ended_lost_total: u64,
+    /// Subscriptions that ended with their channel's group.
+    pub ended_over_total: u64,
     /// Subscribers counted as present, in all channels.
     pub present: usize,
     /// Comings and goings told.
@@ -74,6 +76,7 @@ pub(crate) struct Counters {
     pub(crate) ended_slow: Counter,
     pub(crate) refused_rooms: Counter,
     pub(crate) ended_lost: Counter,
+    pub(crate) ended_over: Counter,
     pub(crate) member_changes: Counter,
     pub(crate) member_changes_dropped: Counter,
     pub(crate) refused_presence: Counter,
@@ -105,6 +108,7 @@ impl Counters {
             ended_slow_total: self.ended_slow.get(),
             refused_rooms_total: self.refused_rooms.get(),
             ended_lost_total: self.ended_lost.get(),
+            ended_over_total: self.ended_over.get(),
             present,
             member_changes_total: self.member_changes.get(),
             member_changes_dropped_total: self.member_changes_dropped.get(),

@@ -74,7 +74,7 @@ pub struct BadFeedId {
 }
 
 /// One feed as configured. Only the id and the address are needed; see [`FeedConfig::new`].
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct FeedConfig {
     /// Its name, unique in the catalog.
     pub id: FeedId,
@@ -119,6 +119,8 @@ pub struct FeedConfig {
     pub late_after: Duration,
     /// Headers of replies with its bytes, beside or instead of the usual ones.
     pub reply_headers: Vec<(http::HeaderName, http::HeaderValue)>,
+    /// Whether its source is left alone until further notice; what came of it goes on being served.
+    pub paused: bool,
 }
 
 impl FeedConfig {
@@ -146,7 +148,13 @@ impl FeedConfig {
             max_age: None,
             late_after: Duration::from_secs(5 * 60),
             reply_headers: Vec::new(),
+            paused: false,
         }
+    }
+
+    /// Whether it is asked for the same bytes as `other` says.
+    pub(crate) fn has_source_of(&self, other: &FeedConfig) -> bool {
+        self.url == other.url && self.query == other.query
     }
 
     /// The name for people: the configured one, else the id.

@@ -10,22 +10,35 @@ use std::{
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use lineside_formats::Format;
+use tokio::sync::mpsc;
 
 use crate::{
     config::{FeedConfig, FeedId, SharedConfig},
     network::Network,
+    poll::Ask,
     snapshot::Snapshot,
     status::FeedStatus,
 };
 
 /// One feed of the catalog. Its task writes, everybody reads; no reader waits.
+///
+/// Its configuration and its network do not change: when the operator changes them, another one takes its place in the
+/// catalog that shares everything else with it.
 #[derive(Debug)]
 pub struct Feed {
     config: SharedConfig,
     network: Arc<Network>,
+    shown: Arc<Shown>,
+}
+
+/// How a feed is doing and what it has, whatever its configuration is.
+#[derive(Debug)]
+struct Shown {
     status: ArcSwap<FeedStatus>,
     held: ArcSwapOption<Held>,
     tried: AtomicBool,
+    /// The way to its task, once it has one.
+    asks: ArcSwapOption<mpsc::Sender<Ask>>,
 }
 
 impl Feed {
@@ -34,13 +47,18 @@ impl Feed {
         let reason = "has not been polled yet".to_owned();
         let status =
             FeedStatus { format: config.format, since: now, reason, ..FeedStatus::default() };
-        Feed {
-            config,
-            network,
+        let shown = Shown {
             status: ArcSwap::from_pointee(status),
             held: ArcSwapOption::empty(),
             tried: AtomicBool::new(false),
-        }
+            asks: ArcSwapOption::empty(),
+        };
+        Feed { config, network, shown: Arc::new(shown) }
+    }
+
+    /// The same feed, configured otherwise or in another network.
+    pub(crate) fn changed(&self, config: SharedConfig, network: Arc<Network>) -> Feed {
+        Feed { config, network, shown: Arc::clone(&self.shown) }
     }
 
     /// As it is configured.
@@ -55,22 +73,22 @@ impl Feed {
 
     /// How it is doing.
     pub fn status(&self) -> Arc<FeedStatus> {
-        self.status.load_full()
+        self.shown.status.load_full()
     }
 
     /// What it is: as configured, else as its content shows; `None` before the first good bytes.
     pub fn format(&self) -> Option<Format> {
-        self.config.format.or(self.status.load().format)
+        self.config.format.or(self.shown.status.load().format)
     }
 
     /// The last good bytes.
     pub fn snapshot(&self) -> Option<Arc<Snapshot>> {
-        self.held.load().as_ref().map(|held| Arc::clone(&held.snapshot))
+        self.shown.held.load().as_ref().map(|held| Arc::clone(&held.snapshot))
     }
 
     /// The last good bytes, with what was made ready of them.
     pub fn held(&self) -> Option<Arc<Held>> {
-        self.held.load_full()
+        self.shown.held.load_full()
     }
 
     /// The network that it belongs to.
@@ -85,14 +103,14 @@ impl Feed {
 
     /// Whether its source was asked at least once.
     pub fn was_tried(&self) -> bool {
-        self.tried.load(Ordering::Acquire)
+        self.shown.tried.load(Ordering::Acquire)
     }
 
     /// Whether it has good bytes of real time and nothing of them is served.
     pub(crate) fn is_empty_message(&self) -> bool {
-        let status = self.status.load();
+        let status = self.shown.status.load();
         let is_message = status.format == Some(Format::GtfsRt) && status.entities == 0;
-        is_message && self.held.load().is_some()
+        is_message && self.shown.held.load().is_some()
     }
 
     pub(crate) fn shared_config(&self) -> &SharedConfig {
@@ -100,16 +118,25 @@ impl Feed {
     }
 
     pub(crate) fn set_status(&self, status: FeedStatus) {
-        self.status.store(Arc::new(status));
+        self.shown.status.store(Arc::new(status));
     }
 
     pub(crate) fn set_snapshot(&self, snapshot: Snapshot) {
         let held = Held { snapshot: Arc::new(snapshot), ready: OnceLock::new() };
-        self.held.store(Some(Arc::new(held)));
+        self.shown.held.store(Some(Arc::new(held)));
+    }
+
+    /// The way to its task.
+    pub(crate) fn asks(&self) -> Option<Arc<mpsc::Sender<Ask>>> {
+        self.shown.asks.load_full()
+    }
+
+    pub(crate) fn set_asks(&self, asks: mpsc::Sender<Ask>) {
+        self.shown.asks.store(Some(Arc::new(asks)));
     }
 
     pub(crate) fn set_tried(&self) {
-        self.tried.store(true, Ordering::Release);
+        self.shown.tried.store(true, Ordering::Release);
     }
 }
 

@@ -1,39 +1,44 @@
 //! All of it running: the catalog's feeds, their networks, the hub that their changes go to.
 
+mod change;
+mod groups;
 mod restart;
+mod running;
 
-use std::{
-    collections::HashMap,
-    fmt,
-    sync::{Arc, OnceLock},
-    time::Duration,
-};
+use std::{fmt, sync::Arc, time::Duration};
 
+use arc_swap::ArcSwap;
 use lineside_hub::{
     Channel, Epoch, Hub, HubConfig, Position, ResolveError, RoomKey, State, StateSource,
 };
 use lineside_sync::{Clock, histogram};
-use tokio::sync::Semaphore;
+use tokio::sync::{Mutex, Semaphore};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     archive::Archive,
     budget::Budgets,
+    catalog::{Catalog, SharedCatalog},
     channels::Channels,
-    config::{FeedConfig, FeedId},
+    config::FeedConfig,
     feed::Feed,
     fetch::Sources,
     kept::Kept,
     limits::{LOADS_AT_ONCE, READY_AFTER, SEARCH_LIMIT_MAX},
-    network::{Network, NetworkQueue, NetworkWriter, run},
+    network::{Network, NetworkWriter},
     poll::{Poller, Shared},
     schedule::Spread,
     search::{CatalogHit, StopHit, StopQuery, catalog, stops},
     stages::{Stage, StageTimes},
 };
 
+pub use self::change::{Changed, PollRefused, Stopping};
 pub use self::restart::KeptNetworks;
-use self::restart::Restart;
+use self::{
+    groups::{catalog_of, group, unique},
+    restart::Restart,
+    running::{Running, RunningNetwork, Tasks},
+};
 
 /// What an [`Ingest`] starts from.
 #[derive(Debug)]
@@ -55,19 +60,15 @@ pub struct Options {
 
 /// The running feeds. Dropping it stops them.
 pub struct Ingest {
-    feeds: Vec<Arc<Feed>>,
-    by_id: HashMap<String, usize>,
-    networks: Vec<Arc<Network>>,
+    catalog: SharedCatalog,
     hub: Arc<Hub>,
     channels: Arc<Channels>,
-    clock: Arc<dyn Clock>,
     started: Duration,
-    stop: CancellationToken,
-    tasks: TaskTracker,
-    /// The networks' writers, once they have ended; in the order of the networks.
-    ended: Vec<Arc<OnceLock<NetworkWriter>>>,
+    tasks: Tasks,
+    /// Held by whoever changes them, and by nobody who only reads.
+    running: Mutex<Running>,
+    shared: Shared,
     times: StageTimes,
-    archive: Arc<dyn Archive>,
 }
 
 /// A network with its feeds' configurations, the one that names it first.
@@ -92,19 +93,20 @@ impl Ingest {
         let times = StageTimes::default();
         let mut restart = Restart::new(kept, &groups, keys, clock.wall());
         let networks = networks_of(&groups, &restart, &clock, &times, &mut rng);
-        let channels = Arc::new(Channels::new(networks.clone(), keys, Arc::clone(&clock)));
+        let catalog: SharedCatalog =
+            Arc::new(ArcSwap::from_pointee(Catalog::new(Vec::new(), networks.clone())));
+        let channels = Arc::new(Channels::of(Arc::clone(&catalog), keys, Arc::clone(&clock)));
         let source = Arc::clone(&channels) as Arc<dyn StateSource>;
         let hub = Hub::new(hub, source, Arc::clone(&clock), rng.u64(..));
-        let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
+        let tasks = Tasks { stop: CancellationToken::new(), tracker: TaskTracker::new() };
         let budgets = Budgets::new(configs.iter().map(|config| &**config));
         let shared = Shared {
             sources: Sources::new(&client_name, Arc::clone(&clock), Arc::new(budgets)),
             clock: Arc::clone(&clock),
             loads: Arc::new(Semaphore::new(LOADS_AT_ONCE)),
             spread: Arc::new(Spread::new(configs.iter().map(|config| &**config), &mut rng)),
-            archive: Arc::clone(&archive),
+            archive,
         };
-        let mut started: HashMap<FeedId, Arc<Feed>> = HashMap::new();
         let mut begun = Vec::new();
         for (at, (network, members)) in networks.iter().zip(&groups).enumerate() {
             let mut writer = NetworkWriter::new(Arc::clone(network), Some(Arc::clone(&hub)), keys);
@@ -113,31 +115,25 @@ impl Ingest {
         }
         // Before anything is published: a log that is put back ends where its network is.
         restart.restore_rooms(&hub, &channels);
-        let mut ended = Vec::new();
+        let next_group = groups.len() as u32 + 1;
+        let mut running = Running { networks: Vec::new(), rng, keys, next_group };
         for (writer, feeds) in begun {
-            ended.push(run_network(writer, &feeds, &shared, &mut rng, (&tasks, &stop)));
-            started.extend(feeds.into_iter().map(|feed| (feed.id().clone(), feed)));
+            let mut network = RunningNetwork::start(writer, &shared.clock, &tasks);
+            for (number, feed) in feeds.into_iter().enumerate() {
+                let (queue, seed) = (network.queue.clone(), running.rng.u64(..));
+                let poller = Poller::new(Arc::clone(&feed), number, queue, &shared, seed);
+                network.feeds.push(tasks.poll(feed, poller));
+            }
+            running.networks.push(network);
         }
-        tasks.close();
-        let feeds: Vec<Arc<Feed>> =
-            configs.iter().filter_map(|config| started.get(&config.id).cloned()).collect();
-        let by_id =
-            feeds.iter().enumerate().map(|(at, feed)| (feed.id().to_string(), at)).collect();
+        tasks.tracker.close();
+        catalog.store(Arc::new(catalog_of(
+            &configs,
+            running.networks.iter().map(|it| (&it.network, it.feeds.iter().map(|it| &it.feed))),
+        )));
         let started = clock.monotonic();
-        Arc::new(Ingest {
-            feeds,
-            by_id,
-            networks,
-            hub,
-            channels,
-            clock,
-            started,
-            stop,
-            tasks,
-            ended,
-            times,
-            archive,
-        })
+        let running = Mutex::new(running);
+        Arc::new(Ingest { catalog, hub, channels, started, tasks, running, shared, times })
     }
 
     /// The rooms that changes are published to.
@@ -147,17 +143,17 @@ impl Ingest {
 
     /// The feeds, in the order of the configuration.
     pub fn feeds(&self) -> Vec<Arc<Feed>> {
-        self.feeds.clone()
+        self.catalog.load().feeds.clone()
     }
 
     /// The feed of that id.
     pub fn feed(&self, id: &str) -> Option<Arc<Feed>> {
-        self.by_id.get(id).and_then(|&at| self.feeds.get(at)).cloned()
+        self.catalog.load().feed(id).cloned()
     }
 
     /// The networks, in the order in which the configuration first names them.
-    pub fn networks(&self) -> &[Arc<Network>] {
-        &self.networks
+    pub fn networks(&self) -> Vec<Arc<Network>> {
+        self.catalog.load().networks.clone()
     }
 
     /// The network that a feed belongs to.
@@ -167,13 +163,14 @@ impl Ingest {
 
     /// What is remembered of polling.
     pub fn archive(&self) -> &Arc<dyn Archive> {
-        &self.archive
+        &self.shared.archive
     }
 
     /// Whether each feed was tried once, or long enough was waited for it.
     pub fn ready(&self) -> bool {
-        let waited = self.clock.monotonic().saturating_sub(self.started);
-        waited >= READY_AFTER || self.feeds.iter().all(|feed| feed.was_tried())
+        let waited = self.shared.clock.monotonic().saturating_sub(self.started);
+        let is_there = |feed: &Arc<Feed>| feed.was_tried() || feed.config().paused;
+        waited >= READY_AFTER || self.catalog.load().feeds.iter().all(is_there)
     }
 
     /// How long a stage of polls has taken, over all feeds, in nanoseconds of the clock.
@@ -183,30 +180,32 @@ impl Ingest {
 
     /// Stops polling; returns when every task has ended. What is known stays readable.
     pub async fn shut_down(&self) {
-        self.stop.cancel();
-        self.tasks.wait().await;
+        self.tasks.stop.cancel();
+        self.tasks.tracker.wait().await;
     }
 
     /// Finds stops in all networks.
     pub fn stops_search(&self, query: &StopQuery) -> Vec<StopHit> {
-        stops(&self.networks, query)
+        stops(&self.catalog.load().networks, query)
     }
 
     /// Finds feeds, routes and stops by their names.
     pub fn catalog_search(&self, query: &str) -> Vec<CatalogHit> {
-        catalog(&self.feeds, &self.networks, query, SEARCH_LIMIT_MAX)
+        let known = self.catalog.load();
+        catalog(&known.feeds, &known.networks, query, SEARCH_LIMIT_MAX)
     }
 }
 
 impl Drop for Ingest {
     fn drop(&mut self) {
-        self.stop.cancel();
+        self.tasks.stop.cancel();
     }
 }
 
 impl fmt::Debug for Ingest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Ingest").field("feeds", &self.feeds.len()).finish_non_exhaustive()
+        let feeds = self.catalog.load().feeds.len();
+        f.debug_struct("Ingest").field("feeds", &feeds).finish_non_exhaustive()
     }
 }
 
@@ -227,36 +226,6 @@ impl StateSource for Ingest {
     fn read_state(&self, channel: &Channel, key: RoomKey) -> State {
         self.channels.read_state(channel, key)
     }
-}
-
-fn unique(feeds: Vec<FeedConfig>) -> Members {
-    let mut unique: Members = Vec::new();
-    for config in feeds {
-        if unique.iter().all(|known| known.id != config.id) {
-            unique.push(Arc::new(config));
-        }
-    }
-    unique
-}
-
-/// Puts real-time feeds to the schedule that they name. A feed that names none, or one that is not there or belongs to
-/// another itself, is a network of its own.
-fn group(configs: &Members) -> Vec<Members> {
-    let owner_of = |config: &Arc<FeedConfig>| {
-        let named = config.static_feed.as_ref()?;
-        let owner = configs.iter().find(|other| other.id == *named)?;
-        (owner.static_feed.is_none() && owner.id != config.id).then(|| owner.id.clone())
-    };
-    let first = configs.iter().filter(|config| owner_of(config).is_none());
-    let mut groups: Vec<Members> = first.map(|config| vec![Arc::clone(config)]).collect();
-    let by_id: HashMap<FeedId, usize> =
-        groups.iter().enumerate().map(|(at, members)| (members[0].id.clone(), at)).collect();
-    for config in configs {
-        if let Some(&at) = owner_of(config).and_then(|owner| by_id.get(&owner)) {
-            groups[at].push(Arc::clone(config));
-        }
-    }
-    groups
 }
 
 fn networks_of(
@@ -291,28 +260,4 @@ fn feeds_of(
     }
     network.set_feeds(feeds.iter().map(Arc::downgrade).collect());
     feeds
-}
-
-/// Starts a network's task and those of its feeds. The writer is found in what is given back, once it has ended.
-fn run_network(
-    writer: NetworkWriter,
-    feeds: &[Arc<Feed>],
-    shared: &Shared,
-    rng: &mut fastrand::Rng,
-    (tasks, stop): (&TaskTracker, &CancellationToken),
-) -> Arc<OnceLock<NetworkWriter>> {
-    let (queue, inputs) = NetworkQueue::new(&shared.clock);
-    let ended = Arc::new(OnceLock::new());
-    let running = run(writer, inputs, Arc::clone(&shared.clock), stop.clone());
-    let end = Arc::clone(&ended);
-    tasks.spawn(async move {
-        if let Some(writer) = running.await {
-            end.get_or_init(|| writer);
-        }
-    });
-    for (number, feed) in feeds.iter().enumerate() {
-        let poller = Poller::new(Arc::clone(feed), number, queue.clone(), shared, rng.u64(..));
-        tasks.spawn(poller.run(stop.clone()));
-    }
-    ended
 }

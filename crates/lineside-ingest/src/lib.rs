@@ -17,6 +17,7 @@
 
 mod budget;
 mod archive;
+mod catalog;
 mod change;
 mod channels;
 mod config;
@@ -56,7 +57,7 @@ pub use departures::departures;
 pub use feed::{Feed, Held};
 pub use fetch::{FailureCode, FetchFailure, Phase, probe};
 pub use geohash::{CELL_CHARS, Cell};
-pub use ingest::{Ingest, KeptNetworks, Options};
+pub use ingest::{Changed, Ingest, KeptNetworks, Options, PollRefused, Stopping};
 pub use kept::{Kept, KeptError, KeptNetwork, KeptWriter};
 pub use network::{Applied, BoundingBox, Continued, Network, NetworkState, NetworkWriter};
 pub use record::{Body, DatasetRecord, Departure, DepartureStatus, FeedRecord, Join, Kind, Record};

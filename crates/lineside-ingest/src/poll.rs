@@ -1,14 +1,17 @@
 //! The task of a feed: asks its source again and again, and brings what is good to its network.
 
+mod go_on;
+
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use lineside_formats::{Format, Problems, gtfs_rt, looks_like_html, sniff};
 use lineside_sync::{Clock, UnixMillis};
 use smol_str::ToSmolStr;
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
+use self::go_on::answer;
 use crate::{
     archive::{Archive, Ledger},
     budget::{Booking, Place, Turn},
@@ -27,6 +30,11 @@ use crate::{
 
 /// How often a waiting feed looks whether its data have become old.
 const JUDGE_INTERVAL: Duration = Duration::from_secs(1);
+/// Wishes for a poll at once that wait for the feed's task; one is as good as many.
+const ASKS_MAX: usize = 1;
+
+/// A wish for a poll at once. The answer says, where the budget of the source leaves no room, how long that lasts.
+pub(crate) type Ask = oneshot::Sender<Result<(), Duration>>;
 
 /// One feed's polling.
 #[derive(Debug)]
@@ -42,6 +50,15 @@ pub(crate) struct Poller {
     place: Place,
     /// The next of them.
     next: Booking,
+    /// When it was wanted first.
+    due: Duration,
+    /// When the last one ended.
+    ended_at: Option<Duration>,
+    asks: mpsc::Receiver<Ask>,
+    /// Keeps the way open for as long as there is somebody to answer.
+    _asked_by: mpsc::Sender<Ask>,
+    /// What comes next is of another source or another format than what is there.
+    anew: bool,
     rules: Rules,
     /// How many schedules may be decoded at once.
     loads: Arc<Semaphore>,
@@ -71,14 +88,22 @@ impl Poller {
         let config = feed.shared_config();
         let place = shared.sources.place_of(config);
         let now = shared.clock.monotonic();
+        let due = now + shared.spread.of(&config.id);
+        let (asked_by, asks) = mpsc::channel(ASKS_MAX);
+        feed.set_asks(asked_by.clone());
         Poller {
             fetcher: Fetcher::new(config, &shared.sources),
-            rules: Rules { late_after: config.late_after, max_age: config.max_age },
+            rules: Rules::of(config),
             status: FeedStatus::clone(&feed.status()),
             clock: Arc::clone(&shared.clock),
             loads: Arc::clone(&shared.loads),
             rng: fastrand::Rng::with_seed(seed),
-            next: place.book(now + shared.spread.of(&config.id), now),
+            next: place.book(due, now),
+            due,
+            ended_at: None,
+            asks,
+            _asked_by: asked_by,
+            anew: false,
             place,
             // What was taken back because it was too old comes again with the same bytes.
             expired: feed.is_empty_message(),
@@ -89,38 +114,72 @@ impl Poller {
         }
     }
 
-    /// Polls until `stop`.
-    pub(crate) async fn run(mut self, stop: CancellationToken) {
-        tokio::select! {
+    /// Polls until `stop`, or until `retire`: then it can [go on](Poller::go_on) as something else. What has been fetched
+    /// by then is taken first.
+    pub(crate) async fn run(
+        mut self,
+        stop: CancellationToken,
+        retire: CancellationToken,
+    ) -> Option<Poller> {
+        let retired = tokio::select! {
             biased;
-            () = stop.cancelled() => {}
-            () = self.poll_for_ever() => {}
+            () = stop.cancelled() => false,
+            () = self.poll_until(&retire) => true,
+        };
+        retired.then_some(self)
+    }
+
+    async fn poll_until(&mut self, retire: &CancellationToken) {
+        self.ledger.judged(&self.status);
+        loop {
+            let turn = tokio::select! {
+                biased;
+                () = retire.cancelled() => return,
+                turn = self.wait_for_turn() => turn,
+            };
+            if !self.poll(turn, retire).await {
+                return;
+            }
+            self.feed.set_tried();
+            let now = self.clock.monotonic();
+            self.ended_at = Some(now);
+            self.due = now + self.wait();
+            self.next = self.place.book(self.due, now);
         }
     }
 
-    async fn poll_for_ever(&mut self) {
-        self.ledger.judged(&self.status);
-        loop {
-            self.rest().await;
-            let turn = self.take_turn().await;
-            self.poll(turn).await;
-            self.feed.set_tried();
-            let (wait, now) = (self.wait(), self.clock.monotonic());
-            self.next = self.place.book(now + wait, now);
+    async fn wait_for_turn(&mut self) -> Turn {
+        if self.feed.config().paused {
+            self.pause().await;
         }
+        self.rest().await;
+        self.take_turn().await
     }
 
     /// Says when the next poll is, and waits for it.
     async fn rest(&mut self) {
-        let until = self.next.at();
-        let left = until.saturating_sub(self.clock.monotonic());
-        self.status.next_poll = Some(self.clock.wall() + left);
-        self.feed.set_status(self.status.clone());
+        loop {
+            let until = self.next.at();
+            let left = until.saturating_sub(self.clock.monotonic());
+            self.status.next_poll = Some(self.clock.wall() + left);
+            self.feed.set_status(self.status.clone());
+            let Some(ask) = self.wait_until(until).await else { return };
+            self.hurry(ask);
+        }
+    }
+
+    /// Waits, unless it is asked to poll at once.
+    async fn wait_until(&mut self, until: Duration) -> Option<Ask> {
         while self.clock.monotonic() < until {
             let look = (self.clock.monotonic() + JUDGE_INTERVAL).min(until);
-            self.clock.sleep_until(look).await;
+            tokio::select! {
+                biased;
+                Some(ask) = self.asks.recv() => return Some(ask),
+                () = self.clock.sleep_until(look) => {}
+            }
             self.look().await;
         }
+        None
     }
 
     /// Takes the turn whose time has come; others may still be at it.
@@ -132,6 +191,8 @@ impl Poller {
             tokio::select! {
                 biased;
                 turn = &mut turn => return turn,
+                // It will poll as soon as it may.
+                Some(ask) = self.asks.recv() => answer(ask, Ok(())),
                 () = look => {}
             }
             self.look().await;
@@ -145,13 +206,13 @@ impl Poller {
         }
     }
 
-    /// Asks the source once.
-    async fn poll(&mut self, turn: Turn) {
+    /// Asks the source once. False when it was told to retire before there was an answer.
+    async fn poll(&mut self, turn: Turn, retire: &CancellationToken) -> bool {
         self.status.last_attempt = Some(self.clock.wall());
         let network = self.feed.network();
         let began = network.begin();
         let mut asked = self.ledger.asked(&self.status);
-        let fetched = self.fetcher.fetch(turn).await;
+        let Some(fetched) = self.fetch(turn, retire).await else { return false };
         self.ledger.answered(&mut asked);
         network.finish(Stage::Fetch, began);
         if let Some(replay) = self.fetcher.replay_clock() {
@@ -185,6 +246,23 @@ impl Poller {
                 self.ledger.ended(asked, "", &self.feed, &self.status);
             }
         }
+        true
+    }
+
+    async fn fetch(
+        &mut self,
+        turn: Turn,
+        retire: &CancellationToken,
+    ) -> Option<Result<Fetched, Failure>> {
+        let mut fetched = std::pin::pin!(self.fetcher.fetch(turn));
+        loop {
+            tokio::select! {
+                biased;
+                () = retire.cancelled() => return None,
+                fetched = &mut fetched => return Some(fetched),
+                Some(ask) = self.asks.recv() => answer(ask, Ok(())),
+            }
+        }
     }
 
     async fn fail(&mut self, failure: Failure) {
@@ -212,7 +290,9 @@ impl Poller {
         let format = self.format_of(&body.bytes)?;
         let hash = Snapshot::hash_of(&body.bytes);
         let known = self.feed.snapshot();
-        if known.is_some_and(|known| known.hash == hash) && !self.expired {
+        let is_known = |known: Arc<Snapshot>| known.hash == hash && known.format == format;
+        if known.is_some_and(is_known) && !self.expired {
+            self.anew = false;
             self.succeed();
             return Ok("same");
         }
@@ -221,10 +301,12 @@ impl Poller {
             Format::Gtfs => self.take_schedule(body.bytes.clone(), now).await?,
             Format::GtfsRt => self.take_message(body.bytes.clone(), now).await?,
             Format::Raw => {
+                self.make_way(format, now).await?;
                 self.succeed();
                 self.status.entities = 0;
             }
         }
+        self.anew = false;
         self.status.format = Some(format);
         let id = self.feed.id().as_str();
         self.feed.set_snapshot(Snapshot {
@@ -256,8 +338,8 @@ impl Poller {
         };
         match self.status.format {
             // Once its format is known, the decoder says what is wrong with bytes that no longer look like it.
-            Some(known) => Ok(known),
-            None => Ok(format),
+            Some(known) if !self.anew => Ok(known),
+            _ => Ok(format),
         }
     }
 
@@ -279,6 +361,7 @@ impl Poller {
             Err(_) => return Err(broken()),
         };
         drop(permit);
+        self.make_way(Format::Gtfs, now).await?;
         self.succeed();
         self.status.format = Some(Format::Gtfs);
         self.status.entities = dataset.timetable.trips().len() as u64;
@@ -300,6 +383,7 @@ impl Poller {
         network.finish(Stage::Decode, began);
         let (message, problems) = decoded?;
         // From here on the message is good; its judge sees the status that it brings about.
+        self.make_way(Format::GtfsRt, now).await?;
         self.succeed();
         self.status.format = Some(Format::GtfsRt);
         self.status.data_time = seconds(message.header.timestamp).map(UnixMillis::from_seconds);
@@ -332,6 +416,7 @@ impl Poller {
         if let Some(input) = self.expiry(now, &record) {
             // A network that is gone needs no word of it.
             let _ = self.queue.send(input).await;
+            self.expired = true;
         } else if record != before {
             let _ = self.queue.send(Input::Status { number: self.number, record, now }).await;
         } else {
@@ -355,7 +440,6 @@ impl Poller {
         if self.expired || !too_old || self.status.format != Some(Format::GtfsRt) {
             return None;
         }
-        self.expired = true;
         self.status.entities = 0;
         self.fetcher.forget();
         Some(Input::Expire { number: self.number, record: record.clone(), now })

@@ -6,7 +6,7 @@ use lineside_formats::{Format, Problems};
 use lineside_sync::UnixMillis;
 use smol_str::SmolStr;
 
-use crate::fetch::FetchFailure;
+use crate::{config::FeedConfig, fetch::FetchFailure};
 
 /// The six states of a feed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -114,7 +114,10 @@ impl FeedStatus {
     ///
     /// `data_now` is the present on the clock of the data, which in a replay is the recorded one.
     pub(crate) fn judge(&mut self, now: UnixMillis, data_now: UnixMillis, rules: &Rules) {
-        let (state, reason) = self.judgement(now, data_now, rules);
+        let (state, mut reason) = self.judgement(now, data_now, rules);
+        if rules.paused {
+            reason.insert_str(0, PAUSED);
+        }
         if state != self.state || self.since == UnixMillis::default() {
             self.since = now;
         }
@@ -165,11 +168,23 @@ impl FeedStatus {
     }
 }
 
-/// What a feed's configuration says about age.
+/// How the reason of a feed begins whose source is left alone.
+const PAUSED: &str = "paused, its source is not asked; before that: ";
+
+/// What a feed's configuration says about how it is judged.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rules {
     pub(crate) late_after: Duration,
     pub(crate) max_age: Option<Duration>,
+    /// Its source is left alone.
+    pub(crate) paused: bool,
+}
+
+impl Rules {
+    pub(crate) fn of(config: &FeedConfig) -> Rules {
+        let FeedConfig { late_after, max_age, paused, .. } = *config;
+        Rules { late_after, max_age, paused }
+    }
 }
 
 /// A duration as people say it: `5 min`, `90 s`, `2 h`.
@@ -187,7 +202,8 @@ mod tests {
     use super::*;
     use crate::fetch::{Failure, FailureCode};
 
-    const RULES: Rules = Rules { late_after: Duration::from_secs(300), max_age: None };
+    const RULES: Rules =
+        Rules { late_after: Duration::from_secs(300), max_age: None, paused: false };
 
     fn good(at: i64) -> FeedStatus {
         FeedStatus {

@@ -223,6 +223,7 @@ fn hub(registry: &mut Registry, hub: &lineside_hub::Metrics) {
             "Subscriptions without a state that ended because the reader was overtaken",
             hub.ended_lost_total,
         ),
+        ("hub_over", "Subscriptions that ended with their feed or network", hub.ended_over_total),
         ("hub_shrunk", "Publications dropped early for the byte limit", hub.shrunk_total),
     ];
     for (name, help, value) in counters {

@@ -9,7 +9,7 @@ mod log;
 mod state;
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -32,6 +32,8 @@ pub struct Room {
     key: RoomKey,
     channel: Channel,
     log: Shared<Log>,
+    /// Its group has ended. Set before the log's version rises, so whoever sees that sees this.
+    over: AtomicBool,
     counters: Arc<Counters>,
 }
 
@@ -67,7 +69,7 @@ impl Room {
         counters: Arc<Counters>,
     ) -> Arc<Self> {
         let log = Shared::new(Log::new(epoch, keeps, now));
-        Arc::new(Self { key, channel, log, counters })
+        Arc::new(Self { key, channel, log, over: AtomicBool::new(false), counters })
     }
 
     /// How publishers find it.
@@ -148,6 +150,21 @@ impl Room {
             }
             quiet
         })
+    }
+
+    /// Ends the room for good: who listens is to be told, and nobody else comes in. Says whether it was open.
+    pub(crate) fn end(&self) -> bool {
+        self.over.store(true, Ordering::Release);
+        self.change(|log| {
+            let was_open = !log.closed;
+            log.close();
+            was_open
+        })
+    }
+
+    /// Whether its group has ended.
+    pub(crate) fn is_over(&self) -> bool {
+        self.over.load(Ordering::Acquire)
     }
 
     /// Takes a publication: at its network's position, or at the room's own next offset. Says whether it

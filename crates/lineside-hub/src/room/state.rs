@@ -163,7 +163,8 @@ impl Room {
             let state = EncodedState::new(position, state);
             log.state_bytes_last = state.bytes();
             let covered = log.epoch == Some(position.epoch) && log.ring.covers(position.offset);
-            if covered || last == Last::Kept {
+            // Nobody would let go of it in a room that is closed.
+            if (covered || last == Last::Kept) && !log.closed {
                 log.state = Some(state.clone());
                 log.state_used = now;
             }

@@ -44,6 +44,8 @@ pub enum Ended {
     Slow,
     /// The reader of a channel without a state was overtaken: what it missed is not to be had any more.
     Lost,
+    /// The channel's group has [ended](crate::Hub::end_group): under its name there is another sequence now, or none.
+    Over,
 }
 
 /// One thing to send.

@@ -29,6 +29,14 @@ use crate::listener::Signal;
 use crate::room::Claim;
 use crate::{Channel, Epoch, Hub, Listener, Position, ResolveError, Room, RoomKey, SessionLimits};
 
+/// A room that a session sits in.
+struct Entered {
+    room: Arc<Room>,
+    chair: Option<Chair>,
+    /// Where its sequence is; `None` where it counts by itself.
+    now: Option<Position>,
+}
+
 /// A client's subscriptions. Dropping it leaves all rooms.
 pub struct Session {
     hub: Arc<Hub>,
@@ -91,14 +99,8 @@ impl Session {
         }
         let free = self.subscriptions.iter().position(Option::is_none);
         let number = free.unwrap_or(self.subscriptions.len());
-        let (room, chair) = self.enter(channel, key, number as u32)?;
-        let now = match self.settle(&room) {
-            Ok(now) => now,
-            Err(error) => {
-                self.side.leave(&room, chair, &self.hub);
-                return Err(error);
-            }
-        };
+        let Entered { room, chair, now } = self.enter_settled(channel, key, number as u32)?;
+        let key = room.key();
         let now_is_enough = !key.has_state();
         // Whoever holds nothing misses nothing; where there is no state, nothing is the beginning.
         let from = from.filter(|from| from.offset > 0 || now_is_enough);
@@ -258,12 +260,49 @@ impl Session {
         number: u32,
     ) -> Result<(Arc<Room>, Option<Chair>), SubscribeError> {
         loop {
-            let room = self.hub.enter(channel, key).ok_or(SubscribeError::TooManyRooms)?;
+            let room = self.hub.enter(channel, key).ok_or_else(|| {
+                let is_over = !key.counts_by_itself() && self.hub.group(key.group).is_over();
+                if is_over {
+                    ResolveError::UnknownFeed.into()
+                } else {
+                    SubscribeError::TooManyRooms
+                }
+            })?;
             if room.channel() != channel {
                 return Err(SubscribeError::KeyTaken);
             }
             if let Some(chair) = self.side.join(&room, number) {
                 return Ok((room, chair));
+            }
+        }
+    }
+
+    /// Enters the channel's room and tells it where its sequence is. A sequence that has just ended may go on under
+    /// another group's number.
+    fn enter_settled(
+        &self,
+        channel: &Channel,
+        key: RoomKey,
+        number: u32,
+    ) -> Result<Entered, SubscribeError> {
+        let mut key = key;
+        loop {
+            let entered = self.enter(channel, key, number).and_then(|(room, chair)| {
+                let now = self.settle(&room);
+                if now.is_err() {
+                    self.side.leave(&room, chair, &self.hub);
+                }
+                Ok(Entered { now: now?, room, chair })
+            });
+            match entered {
+                Err(error @ SubscribeError::Unresolved(_)) => {
+                    let again = self.hub.resolve(channel)?;
+                    if again == key {
+                        return Err(error);
+                    }
+                    key = again;
+                }
+                done => return done,
             }
         }
     }

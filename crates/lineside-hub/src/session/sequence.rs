@@ -54,6 +54,15 @@ impl Sequences {
             let sequence = &mut self.0[index];
             sequence.channels += 1;
             sequence.changed = true;
+            let same = match (&sequence.interest, &interest) {
+                (Some(known), Some(new)) => Arc::ptr_eq(known, new),
+                (known, new) => known.is_none() && new.is_none(),
+            };
+            if !same {
+                // What this name stood for has ended, and its channels here are about to.
+                sequence.interest = interest;
+                sequence.mark = None;
+            }
             if sequence.held != claim {
                 sequence.held = None;
             }

@@ -141,15 +141,27 @@ impl Subscription {
             if seen == Some(self.room.version()) {
                 return Step::Nothing;
             }
+            if self.room.is_over() {
+                return self.over(hub);
+            }
             match self.follow(hub) {
                 Follow::Step(step) => return step,
                 Follow::NeedsState => self.phase = Phase::Wanting,
             }
         }
+        if self.room.is_over() {
+            return self.over(hub);
+        }
         if let Some(end) = self.want_state(hub, side) {
             return end;
         }
         self.next_part()
+    }
+
+    /// What it waits for, or was just given, will not be gone on with.
+    fn over(&self, hub: &Hub) -> Step {
+        hub.counters().ended_over.increment();
+        Step::End(Ended::Over)
     }
 
     fn follow(&mut self, hub: &Hub) -> Follow {

@@ -285,7 +285,7 @@ impl Holding {
                     return Err(format!("called slow after {} gaps", self.gaps));
                 }
             }
-            Delivery::Ended { why: Ended::Lost, .. }
+            Delivery::Ended { why: Ended::Lost | Ended::Over, .. }
             | Delivery::Member { .. }
             | Delivery::Disconnect { .. } => {
                 return Err(format!("{} on a channel with a state", tell(delivery)));

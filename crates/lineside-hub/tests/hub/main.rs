@@ -15,3 +15,4 @@ mod property;
 mod app;
 mod presence;
 mod race;
+mod ending;

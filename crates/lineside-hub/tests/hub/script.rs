@@ -24,6 +24,8 @@ type Hook = Box<dyn FnOnce() + Send>;
 
 pub(crate) struct Script {
     now: Mutex<Position>,
+    /// The group of the routes; none once there are no routes any more.
+    pub(crate) group: Mutex<Option<u32>>,
     part_bytes: Mutex<Vec<usize>>,
     /// Run once each, after the position was read and before it is told.
     pub(crate) in_position: Mutex<VecDeque<Hook>>,
@@ -44,7 +46,10 @@ impl StateSource for Script {
         let segments: Vec<_> = channel.segments().collect();
         let id = segments[1].parse().map_err(|_| ResolveError::UnknownFeed)?;
         match &*segments[0] {
-            "route" | "twin" => Ok(route(id)),
+            "route" | "twin" => {
+                let group = self.group.lock().ok_or(ResolveError::UnknownFeed)?;
+                Ok(RoomKey { group, ..route(id) })
+            }
             "area" => Ok(RoomKey { group: 0, kind: AREA, id }),
             _ => Err(BadChannel::UnknownForm.into()),
         }
@@ -54,11 +59,12 @@ impl StateSource for Script {
         if key.counts_by_itself() { channel.to_string() } else { "city".into() }
     }
 
-    fn position(&self, _: &Channel, _: RoomKey) -> Option<Position> {
+    fn position(&self, _: &Channel, key: RoomKey) -> Option<Position> {
         let now = *self.now.lock();
         let hook = self.in_position.lock().pop_front();
         hook.into_iter().for_each(|hook| hook());
-        Some(now)
+        let is_known = key.counts_by_itself() || Some(key.group) == *self.group.lock();
+        is_known.then_some(now)
     }
 
     fn read_state(&self, _: &Channel, _: RoomKey) -> State {
@@ -108,6 +114,7 @@ pub(crate) fn stage_with(config: HubConfig) -> Stage {
 fn stage_by(config: HubConfig, clock: SimulatedClock, shown: Arc<dyn Clock>) -> Stage {
     let source = Arc::new(Script {
         now: Mutex::new(at(10)),
+        group: Mutex::new(Some(GROUP)),
         part_bytes: Mutex::new(vec![5]),
         in_position: Mutex::default(),
         in_read: Mutex::default(),
@@ -202,7 +209,7 @@ pub(crate) fn name(channel: &str) -> Channel {
 
 /// All that a session has to deliver, each in a few letters: `s12` a last part of a state at 12, `g12`
 /// of one with a gap, `s.` or `g.` another part, `12` a publication, `+a` and `-a` that a came and went, `x3000` a
-/// disconnect, `slow` or `lost` the end.
+/// disconnect, `slow`, `lost` or `over` the end.
 pub(crate) fn drain(session: &mut Session) -> String {
     let all: Vec<String> =
         std::iter::from_fn(|| session.next_delivery()).map(|it| brief(&it)).collect();
@@ -220,6 +227,7 @@ pub(crate) fn brief(delivery: &Delivery) -> String {
         Delivery::Disconnect { order, .. } => format!("x{}", order.code),
         Delivery::Ended { why: Ended::Slow, .. } => "slow".into(),
         Delivery::Ended { why: Ended::Lost, .. } => "lost".into(),
+        Delivery::Ended { why: Ended::Over, .. } => "over".into(),
     }
 }
 

@@ -13,6 +13,7 @@ mod window;
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
+use arc_swap::ArcSwap;
 use lineside_sync::Clock;
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -25,7 +26,7 @@ use crate::config::{FeedConfig, FeedId};
 /// The budgets of all hosts. Hosts of which no feed has a `rate` or is `serial` have none.
 #[derive(Debug, Default)]
 pub(crate) struct Budgets {
-    hosts: HashMap<String, Host>,
+    hosts: ArcSwap<HashMap<String, Host>>,
 }
 
 #[derive(Debug)]
@@ -47,6 +48,14 @@ struct Book {
 
 impl Budgets {
     pub(crate) fn new<'a>(feeds: impl Iterator<Item = &'a FeedConfig>) -> Budgets {
+        let budgets = Budgets::default();
+        budgets.change(feeds);
+        budgets
+    }
+
+    /// The same for other feeds. What was sent stays counted: feeds that are counted together now have sent all that any of
+    /// them was counted with before.
+    pub(crate) fn change<'a>(&self, feeds: impl Iterator<Item = &'a FeedConfig>) {
         let mut by_host: HashMap<String, Vec<&FeedConfig>> = HashMap::new();
         for feed in feeds {
             if let Some(host) = feed.url.host() {
@@ -54,13 +63,18 @@ impl Budgets {
             }
         }
         by_host.retain(|_, feeds| feeds.iter().any(|feed| feed.serial || feed.rate.is_some()));
-        let hosts = by_host.into_iter().map(|(host, feeds)| (host, Host::new(&feeds)));
-        Budgets { hosts: hosts.collect() }
+        let before = self.hosts.load();
+        let hosts = by_host.into_iter().map(|(host, feeds)| {
+            let known = before.get(&host);
+            (host, Host::new(&feeds, known))
+        });
+        self.hosts.store(Arc::new(hosts.collect()));
     }
 
     /// Where a feed's requests to `host` are counted. At a host that is not its own it shows no credential.
     pub(crate) fn place(&self, feed: &FeedConfig, host: Option<&str>) -> Place {
-        let Some(found) = host.and_then(|host| self.hosts.get(host)) else {
+        let hosts = self.hosts.load();
+        let Some(found) = host.and_then(|host| hosts.get(host)) else {
             return Place::default();
         };
         let is_own = feed.url.host().as_deref() == host;
@@ -70,22 +84,54 @@ impl Budgets {
 }
 
 impl Host {
-    fn new(feeds: &[&FeedConfig]) -> Host {
-        let serial = feeds.iter().any(|feed| feed.serial).then(|| Arc::new(Semaphore::new(1)));
-        let (mut by_feed, mut anonymous) = (HashMap::new(), None);
+    fn new(feeds: &[&FeedConfig], known: Option<&Host>) -> Host {
+        let serial = feeds.iter().any(|feed| feed.serial).then(|| {
+            let known = known.and_then(|known| known.serial.clone());
+            known.unwrap_or_else(|| Arc::new(Semaphore::new(1)))
+        });
+        let (mut by_feed, mut anonymous) = (HashMap::<FeedId, Arc<Book>>::new(), None);
         for group in credential::groups(feeds) {
             let rates: Vec<Rate> = group.iter().filter_map(|feed| feed.rate).collect();
             if rates.is_empty() {
                 continue;
             }
-            let window = Mutex::new(Window::new(rates));
-            let book = Arc::new(Book { window, door: Arc::new(Semaphore::new(1)) });
+            let window = Window::new(rates);
+            let books = known.map(|known| known.books_of(&group)).unwrap_or_default();
+            // Feeds that parted are not counted together any more.
+            let is_free = |book| !by_feed.values().any(|taken| Arc::ptr_eq(taken, book));
+            let book = match &books[..] {
+                [only] if is_free(only) && only.window.lock().has_rates_of(&window) => {
+                    Arc::clone(only)
+                }
+                _ => Arc::new(Book::after(window, &books)),
+            };
             if group.iter().any(|feed| credential::is_anonymous(feed)) {
                 anonymous = Some(Arc::clone(&book));
             }
             by_feed.extend(group.iter().map(|feed| (feed.id.clone(), Arc::clone(&book))));
         }
         Host { serial, by_feed, anonymous }
+    }
+
+    /// The books that any of these feeds is counted in, each once.
+    fn books_of(&self, feeds: &[&FeedConfig]) -> Vec<Arc<Book>> {
+        let mut books: Vec<Arc<Book>> = Vec::new();
+        let own = feeds.iter().filter_map(|feed| self.by_feed.get(&feed.id));
+        let is_anonymous = feeds.iter().any(|feed| credential::is_anonymous(feed));
+        for book in own.chain(self.anonymous.iter().filter(|_| is_anonymous)) {
+            if !books.iter().any(|known| Arc::ptr_eq(known, book)) {
+                books.push(Arc::clone(book));
+            }
+        }
+        books
+    }
+}
+
+impl Book {
+    /// One that counts what was sent by these.
+    fn after(mut window: Window, books: &[Arc<Book>]) -> Book {
+        books.iter().for_each(|book| window.count_sent(&book.window.lock()));
+        Book { window: Mutex::new(window), door: Arc::new(Semaphore::new(1)) }
     }
 }
 
@@ -97,6 +143,17 @@ pub(crate) struct Place {
 }
 
 impl Place {
+    /// Whether requests are counted there, too, and nowhere else.
+    pub(crate) fn is(&self, other: &Place) -> bool {
+        fn same<T>(one: &Option<Arc<T>>, other: &Option<Arc<T>>) -> bool {
+            match (one, other) {
+                (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+                (one, other) => one.is_none() && other.is_none(),
+            }
+        }
+        same(&self.book, &other.book) && same(&self.serial, &other.serial)
+    }
+
     /// Books the first free moment from `from` on.
     pub(crate) fn book(&self, from: Duration, now: Duration) -> Booking {
         let booked = self.book.as_ref().map(|book| {

@@ -3,7 +3,7 @@
 use std::{
     cell::{Cell, RefCell},
     collections::BTreeMap,
-    pin::Pin,
+    pin::{Pin, pin},
     rc::Rc,
     task::{Context, Waker},
 };
@@ -257,4 +257,43 @@ fn what_a_redirect_leads_to_is_counted_there() {
     let _booked = hop.book(Duration::ZERO, Duration::ZERO);
     let own = budgets.place(&feeds[1], Some("1.example"));
     assert_eq!(own.book(Duration::ZERO, Duration::ZERO).at(), Duration::from_secs(60));
+}
+
+#[test]
+fn other_rates_do_not_forget_what_was_sent() {
+    let limited = polite(0, Some((1, true)), 1);
+    let feeds = [limited.feed(0), polite(0, None, 1).feed(1)];
+    let budgets = Budgets::new(feeds.iter());
+    let place = |feed: &FeedConfig| budgets.place(feed, feed.url.host().as_deref());
+    let clock = SimulatedClock::new(UnixMillis(0));
+    let before = place(&feeds[0]);
+    let turn = pin!(before.book(Duration::ZERO, Duration::ZERO).turn(Arc::new(clock)));
+    assert!(turn.poll(&mut Context::from_waker(Waker::noop())).is_ready());
+    // The same again is the same book; another rate is another one, which knows what was sent.
+    budgets.change(feeds.iter());
+    assert!(place(&feeds[0]).is(&before));
+    let stricter =
+        [feeds[0].clone(), FeedConfig { rate: Rate::parse("2/h").ok(), ..feeds[1].clone() }];
+    budgets.change(stricter.iter());
+    assert!(!place(&feeds[0]).is(&before));
+    let book = |from: u64| place(&feeds[1]).book(Duration::from_secs(from), Duration::from_secs(1));
+    let second = book(1);
+    assert_eq!(second.at(), Duration::from_secs(60));
+    assert_eq!(book(1).at(), Duration::from_secs(3_600));
+    drop(second);
+    budgets.change(std::iter::empty());
+    assert!(place(&feeds[0]).is(&Place::default()));
+}
+
+#[test]
+fn feeds_that_part_are_counted_apart() {
+    let shared = polite(0, Some((1, true)), 1);
+    let feeds = [shared.feed(0), shared.feed(1)];
+    let budgets = Budgets::new(feeds.iter());
+    let place = |feed: &FeedConfig| budgets.place(feed, feed.url.host().as_deref());
+    assert!(place(&feeds[0]).is(&place(&feeds[1])));
+    let mut parted = feeds.clone();
+    parted[1].headers.push(("x-key".to_owned(), crate::source::Secret::new("hunter2")));
+    budgets.change(parted.iter());
+    assert!(!place(&parted[0]).is(&place(&parted[1])));
 }

@@ -35,6 +35,21 @@ impl Window {
         Window { rates: strict, sent, booked, next_ticket: 0 }
     }
 
+    /// Whether it leaves the same free as `other` would.
+    pub(super) fn has_rates_of(&self, other: &Window) -> bool {
+        let all_in =
+            |some: &Window, all: &Window| some.rates.iter().all(|it| all.rates.contains(it));
+        all_in(self, other) && all_in(other, self)
+    }
+
+    /// Counts what was sent by another one as sent here.
+    pub(super) fn count_sent(&mut self, other: &Window) {
+        let mut sent: Vec<Duration> = self.sent.iter().chain(&other.sent).copied().collect();
+        sent.sort_unstable();
+        let surplus = sent.len().saturating_sub(self.count_max());
+        self.sent = sent.split_off(surplus).into();
+    }
+
     /// Books the first free moment from `from` on.
     pub(super) fn book(&mut self, from: Duration, now: Duration) -> (u64, Duration) {
         let mut times: Vec<Duration> = self.sent.iter().copied().collect();
@@ -71,10 +86,14 @@ impl Window {
     /// Counts a request that is sent now.
     pub(super) fn start(&mut self, now: Duration) {
         self.sent.push_back(now);
-        let most = self.rates.iter().map(|rate| rate.count()).max().unwrap_or(0);
+        let most = self.count_max();
         while self.sent.len() > most {
             self.sent.pop_front();
         }
+    }
+
+    fn count_max(&self) -> usize {
+        self.rates.iter().map(|rate| rate.count()).max().unwrap_or(0)
     }
 }
 

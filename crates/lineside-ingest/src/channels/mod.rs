@@ -2,14 +2,16 @@
 
 pub(crate) mod kinds;
 
-use std::{borrow::Cow, collections::HashMap, sync::Arc};
+use std::{borrow::Cow, sync::Arc};
 
+use arc_swap::ArcSwap;
 use bytes::Bytes;
 use lineside_hub::{BadChannel, Channel, Position, ResolveError, RoomKey, State, StateSource};
 use lineside_sync::{Clock, UnixMillis};
 
 use self::kinds::{GROUP_ALONE, RoomKind, WHOLE_NETWORK};
 use crate::{
+    catalog::{Catalog, SharedCatalog},
     departures::board,
     geohash::{CELL_CHARS, Cell},
     hashing::Seeded,
@@ -21,10 +23,7 @@ use crate::{
 /// Reads the state of channels from the networks: what a hub takes as its source.
 #[derive(Debug)]
 pub struct Channels {
-    /// In the order of their groups, which count from 1.
-    networks: Vec<Arc<Network>>,
-    /// The network of a feed, and the feed's number in it.
-    by_feed: HashMap<String, (usize, usize)>,
+    catalog: SharedCatalog,
     seed: Seeded,
     clock: Arc<dyn Clock>,
 }
@@ -39,22 +38,15 @@ struct Name<'a> {
 }
 
 impl Channels {
-    /// `networks` in the order of their groups; `seed` is the one of their writers, who find the rooms by the same
-    /// keys.
+    /// `networks` stay what they are; `seed` is the one of their writers, who find the rooms by the same keys.
     pub fn new(networks: Vec<Arc<Network>>, seed: u64, clock: Arc<dyn Clock>) -> Channels {
-        let by_feed = networks.iter().enumerate().flat_map(|(network, it)| {
-            it.feed_ids().iter().enumerate().map(move |(at, id)| (id.to_string(), (network, at)))
-        });
-        Channels { by_feed: by_feed.collect(), networks, seed: Seeded(seed), clock }
+        let catalog = Catalog::new(Vec::new(), networks);
+        Channels::of(Arc::new(ArcSwap::from_pointee(catalog)), seed, clock)
     }
 
-    fn network_of(&self, feed: &str) -> Option<(&Arc<Network>, usize)> {
-        let &(network, number) = self.by_feed.get(feed)?;
-        Some((self.networks.get(network)?, number))
-    }
-
-    fn network_of_group(&self, group: u32) -> Option<&Arc<Network>> {
-        self.networks.get((group as usize).checked_sub(1)?)
+    /// The same, of networks that come and go.
+    pub(crate) fn of(catalog: SharedCatalog, seed: u64, clock: Arc<dyn Clock>) -> Channels {
+        Channels { catalog, seed: Seeded(seed), clock }
     }
 
     fn records(
@@ -100,7 +92,7 @@ impl Channels {
     fn area_state(&self, cell: Cell) -> State {
         let mut records: Vec<Arc<Record>> = Vec::new();
         let mut at = None;
-        for network in &self.networks {
+        for network in &self.catalog.load().networks {
             let state = network.state();
             at = at.max(Some(state.at));
             for slice in &state.feeds {
@@ -164,7 +156,9 @@ impl StateSource for Channels {
         if name.kind == RoomKind::Area {
             return Ok(kinds::key(GROUP_ALONE, RoomKind::Area, kinds::of_cell(name.cell()?)));
         }
-        let (network, number) = self.network_of(&name.first).ok_or(ResolveError::UnknownFeed)?;
+        let catalog = self.catalog.load();
+        let found = catalog.network_of(&name.first);
+        let (network, number) = found.ok_or(ResolveError::UnknownFeed)?;
         let whole = number == 0;
         let id = match name.kind {
             RoomKind::Feed if whole => WHOLE_NETWORK,
@@ -176,14 +170,14 @@ impl StateSource for Channels {
     }
 
     fn sequence_name(&self, channel: &Channel, key: RoomKey) -> String {
-        match self.network_of_group(key.group) {
+        match self.catalog.load().network_of_group(key.group) {
             Some(network) => network.id().to_string(),
             None => channel.as_str().to_owned(),
         }
     }
 
     fn position(&self, _channel: &Channel, key: RoomKey) -> Option<Position> {
-        Some(self.network_of_group(key.group)?.position())
+        Some(self.catalog.load().network_of_group(key.group)?.position())
     }
 
     fn read_state(&self, channel: &Channel, key: RoomKey) -> State {
@@ -193,7 +187,9 @@ impl StateSource for Channels {
         {
             return self.area_state(cell);
         }
-        let Some((network, _)) = self.network_of(&name.first) else { return self.no_state() };
+        let catalog = self.catalog.load();
+        // A room of a network that is gone is about to end, whatever is there now under its name.
+        let Some(network) = catalog.network_of_group(key.group) else { return self.no_state() };
         let state = network.state();
         let records = self.records(&name, network, &state);
         let position = Position { epoch: network.epoch(), offset: state.revision };

@@ -16,7 +16,7 @@ use super::{Body, Failure, Fetched, blocking};
 #[derive(Debug)]
 pub(crate) struct FileFetcher {
     path: PathBuf,
-    max: u64,
+    pub(super) max: u64,
     seen: Option<Stamp>,
 }
 

@@ -21,7 +21,7 @@ const FILES_MAX: usize = 500;
 #[derive(Debug)]
 pub(crate) struct FolderFetcher {
     path: PathBuf,
-    max: u64,
+    pub(super) max: u64,
     seen: Option<Vec<(String, Stamp)>>,
 }
 

@@ -53,6 +53,12 @@ impl HttpFetcher {
         HttpFetcher { url, config, shared, tokens, etag, last_modified, advice }
     }
 
+    /// The same address under another configuration.
+    pub(super) fn go_on(&mut self, config: SharedConfig, shared: &Sources) {
+        self.tokens = config.oauth2.as_ref().map(|oauth2| shared.tokens.of(oauth2));
+        self.config = config;
+    }
+
     pub(super) fn advice(&self) -> Advice {
         self.advice
     }

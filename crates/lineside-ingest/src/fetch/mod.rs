@@ -69,6 +69,11 @@ impl Sources {
         Sources { client: HttpClient::new(client_name), clock, budgets, tokens: Arc::default() }
     }
 
+    /// How much producers are asked.
+    pub(crate) fn budgets(&self) -> &Budgets {
+        &self.budgets
+    }
+
     /// Where a feed's requests to its own host are counted.
     pub(crate) fn place_of(&self, feed: &FeedConfig) -> Place {
         self.budgets.place(feed, feed.url.host().as_deref())
@@ -109,6 +114,17 @@ impl Fetcher {
                 let (dir, clock) = (dir.clone(), Arc::clone(&shared.clock));
                 Fetcher::Replay(replay::ReplayFetcher::new(dir, *speed, max, clock))
             }
+        }
+    }
+
+    /// Goes on with the same source under another configuration; the validators stay.
+    pub(crate) fn go_on(&mut self, config: &SharedConfig, shared: &Sources) {
+        let max = config.max_bytes;
+        match self {
+            Fetcher::Http(fetcher) => fetcher.go_on(Arc::clone(config), shared),
+            Fetcher::File(fetcher) => fetcher.max = max,
+            Fetcher::Folder(fetcher) => fetcher.max = max,
+            Fetcher::Replay(fetcher) => fetcher.max = max,
         }
     }
 

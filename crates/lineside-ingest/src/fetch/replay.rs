@@ -27,7 +27,7 @@ const HOLE_MAX: Duration = Duration::from_secs(10 * 60);
 pub(crate) struct ReplayFetcher {
     dir: PathBuf,
     speed: f64,
-    max: u64,
+    pub(super) max: u64,
     clock: Arc<dyn Clock>,
     tape: OnceLock<ReplayClock>,
     /// How many frames were played.

@@ -55,6 +55,8 @@ impl Tokens {
     /// The source that all feeds with this client share.
     pub(super) fn of(&self, oauth2: &OAuth2) -> Arc<TokenSource> {
         let mut sources = self.0.lock();
+        // Of feeds that are gone, or have another client now.
+        sources.retain(|known| known.oauth2 == *oauth2 || Arc::strong_count(known) > 1);
         if let Some(known) = sources.iter().find(|known| known.oauth2 == *oauth2) {
             return Arc::clone(known);
         }

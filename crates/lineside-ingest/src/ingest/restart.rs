@@ -12,7 +12,7 @@ use lineside_formats::Format;
 use lineside_hub::{Channel, Hub, KINDS_OF_HUB, KeptRoom, RoomKey, StateSource};
 use lineside_sync::UnixMillis;
 
-use super::{Ingest, Members};
+use super::{Ingest, Members, RunningNetwork};
 use crate::{
     channels::{
         Channels,
@@ -41,8 +41,12 @@ impl Ingest {
     /// What the writer says.
     pub fn keep_networks<W: Write>(&self, into: &mut KeptWriter<W>) -> io::Result<KeptNetworks> {
         let mut kept = Vec::new();
-        for (network, ended) in self.networks.iter().zip(&self.ended) {
-            match may_be_kept(network, ended.get()) {
+        let Ok(running) = self.running.try_lock() else {
+            tracing::warn!("feeds were just being changed: no network is kept for the next start");
+            return Ok(KeptNetworks(kept));
+        };
+        for RunningNetwork { network, ended, .. } in &running.networks {
+            match may_be_kept(network, ended.lock().as_ref()) {
                 Ok(writer) => {
                     writer.keep(into)?;
                     kept.push(network.group());
@@ -66,7 +70,7 @@ impl Ingest {
         into: &mut KeptWriter<W>,
     ) -> io::Result<()> {
         self.hub.seal();
-        let all = networks.0.len() == self.networks.len();
+        let all = networks.0.len() == self.catalog.load().networks.len();
         let is_kept = |_: &Channel, key: RoomKey| match key.group {
             // A cell holds vehicles of every network.
             GROUP_ALONE => key.kind >= KINDS_OF_HUB || all,

@@ -11,7 +11,7 @@ mod working;
 mod writer;
 
 use std::{
-    sync::{Arc, OnceLock, Weak},
+    sync::{Arc, Weak},
     time::Duration,
 };
 
@@ -23,6 +23,7 @@ use lineside_sync::{Clock, UnixMillis};
 pub use state::{BoundingBox, NetworkState};
 pub(crate) use state::{FeedSlice, PerPart};
 pub(crate) use task::{Input, NetworkQueue, run};
+pub(crate) use writer::Inherited;
 pub use writer::{Applied, Continued, NetworkWriter};
 
 use crate::{
@@ -46,8 +47,8 @@ pub struct Network {
     epoch: Epoch,
     feed_ids: Vec<FeedId>,
     state: ArcSwap<NetworkState>,
-    /// Set once when everything is put together; weak, because a feed holds its network.
-    feeds: OnceLock<Vec<Weak<Feed>>>,
+    /// In the order of their ids, and set before anybody sees the network; weak, because a feed holds its network.
+    feeds: ArcSwap<Vec<Weak<Feed>>>,
     clock: Arc<dyn Clock>,
     replay: ArcSwapOption<ReplayClock>,
     times: StageTimes,
@@ -83,7 +84,7 @@ impl Network {
             epoch,
             feed_ids,
             state: ArcSwap::from_pointee(state),
-            feeds: OnceLock::new(),
+            feeds: ArcSwap::default(),
             clock,
             replay: ArcSwapOption::empty(),
             times: StageTimes::default(),
@@ -132,12 +133,12 @@ impl Network {
 
     /// Its feeds, the one that names it first.
     pub fn feeds(&self) -> Vec<Arc<Feed>> {
-        self.feeds.get().into_iter().flatten().filter_map(Weak::upgrade).collect()
+        self.feeds.load().iter().filter_map(Weak::upgrade).collect()
     }
 
     /// The feed whose dataset is in use, else the one that names the network if it is a schedule.
     pub fn schedule_feed(&self) -> Option<Arc<Feed>> {
-        let first = self.feeds.get()?.first()?.upgrade()?;
+        let first = self.feeds.load().first()?.upgrade()?;
         let is_schedule = self.state.load().dataset.is_some() || first.is_schedule();
         is_schedule.then_some(first)
     }
@@ -168,7 +169,12 @@ impl Network {
     }
 
     pub(crate) fn set_feeds(&self, feeds: Vec<Weak<Feed>>) {
-        self.feeds.get_or_init(|| feeds);
+        self.feeds.store(Arc::new(feeds));
+    }
+
+    /// The recording that gives it its time.
+    pub(crate) fn replay(&self) -> Option<ReplayClock> {
+        self.replay.load().as_deref().cloned()
     }
 
     /// The first recording that plays in a network gives it its time.

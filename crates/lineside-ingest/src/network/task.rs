@@ -90,6 +90,8 @@ pub(crate) enum Input {
     Status { number: usize, record: FeedRecord, now: UnixMillis },
     /// What a feed said is too old.
     Expire { number: usize, record: FeedRecord, now: UnixMillis },
+    /// What a feed said was of another kind than what comes next.
+    Clear { number: usize, now: UnixMillis },
 }
 
 /// Runs a network until `stop`, and gives its writer back. None when its work was lost with the runtime.
@@ -160,6 +162,7 @@ fn take(writer: &mut NetworkWriter, input: Input) {
         }
         Input::Status { number, record, now } => writer.apply_feed_record(number, record, now),
         Input::Expire { number, record, now } => writer.expire(number, record, now),
+        Input::Clear { number, now } => writer.clear(number, now),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The one writer of a network: takes messages, datasets and feed states, makes the next state, publishes the
 //! difference. A plain value: it runs the same in a task, a test and a benchmark.
 
+mod anew;
 mod kept;
 
 use std::{ops::Range, sync::Arc};
@@ -8,18 +9,18 @@ use std::{ops::Range, sync::Arc};
 use bytes::Bytes;
 use lineside_formats::{
     Error, Problems,
-    gtfs_rt::{Limits, Shallow, decode_shallow, encode_feed, proto::FeedHeader},
+    gtfs_rt::{Limits, Shallow, decode_shallow, proto::FeedHeader},
 };
 use lineside_hub::Hub;
 use lineside_sync::UnixMillis;
 
+pub(crate) use anew::Inherited;
 pub use kept::Continued;
 
 use super::{
     Network, NetworkState,
     links::Links,
     state::FeedSlice,
-    table::difference,
     working::{Poll, Working},
 };
 use crate::{
@@ -181,23 +182,13 @@ impl NetworkWriter {
             }
             return applied;
         }
-        let mut feeds = self.decode_anew(&before, &dataset, &mut applied);
+        let mut feeds = self.decode_anew(&before, Some(&dataset), &mut applied);
         if let Some((number, record)) = record {
             let mut slice = clone_slice(&feeds[number]);
             applied.changes.extend(feed_change(&mut slice, record));
             feeds[number] = Arc::new(slice);
         }
-        let next = Arc::new(NetworkState {
-            revision: before.revision + 1,
-            at: before.at.max(now),
-            board_at: self.network.now().seconds(),
-            dataset_record: Some(Arc::new(dataset.record())),
-            dataset: Some(dataset),
-            timestamp: self.later_network_timestamp(&before, &feeds),
-            feeds,
-            cache: Default::default(),
-        });
-        self.network.state.store(Arc::clone(&next));
+        let next = self.swap_dataset(&before, Some(dataset), feeds, now);
         self.network.finish(Stage::Apply, began);
         if let Some(publisher) = &mut self.publisher {
             publisher.restate(&before, &next, &applied.changes);
@@ -323,45 +314,6 @@ impl NetworkWriter {
         let same = feeds.iter().zip(&before.feeds).all(|(new, old)| Arc::ptr_eq(new, old));
         let now = u64::try_from(self.network.now().seconds()).unwrap_or(0);
         if same { before.timestamp } else { before.timestamp.max(now) }
-    }
-
-    /// Decodes every known entity again, because dates and joins come from the new schedule.
-    fn decode_anew(
-        &mut self,
-        before: &NetworkState,
-        dataset: &Dataset,
-        applied: &mut Applied,
-    ) -> Vec<Arc<FeedSlice>> {
-        self.links = Links::new(self.seed);
-        for (number, slice) in before.feeds.iter().enumerate() {
-            let Some(header) = slice.header.clone() else { continue };
-            let full = FeedHeader { incrementality: None, ..header };
-            let body = encode_feed(&full, self.workings[number].raw_entities());
-            let limits = Limits { body_bytes: usize::MAX, ..Limits::default() };
-            let Ok((message, _)) = decode_shallow(body, &limits) else { continue };
-            self.workings[number] = Working::new(slice.id.clone(), number as u16, self.seed);
-            let mut anew = Applied::default();
-            self.take_message(number, &message, Some(dataset), &mut anew);
-            applied.decoded += anew.decoded;
-        }
-        // A vehicle may have been joined before the trip update of its run was there.
-        for working in &mut self.workings {
-            let timetable = Some(&*dataset.timetable);
-            let context = Context { timetable, message_time: working.message_time };
-            working.rejoin_vehicles(context, &self.links);
-        }
-        let slices = self.workings.iter_mut().zip(&before.feeds).map(|(working, slice)| {
-            let mut next = clone_slice(slice);
-            next.tables = working.tables(&slice.tables);
-            if let Some(others) = working.changed_others() {
-                next.others = others;
-            }
-            for (old, new) in slice.tables.all().into_iter().zip(next.tables.all()) {
-                difference(old, new, &mut applied.changes);
-            }
-            Arc::new(next)
-        });
-        slices.collect()
     }
 
     /// The feeds' slices with the tables that the workings hold now.

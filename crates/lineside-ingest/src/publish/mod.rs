@@ -276,6 +276,19 @@ impl Publisher {
         }
     }
 
+    /// Tells cells what changed, where nobody else hears of it.
+    pub(crate) fn tell_areas(
+        &mut self,
+        before: &NetworkState,
+        next: &NetworkState,
+        changes: &[Change],
+    ) {
+        let hub = Arc::clone(&self.hub);
+        let mut batch = hub.batch();
+        self.publish_areas(&mut batch, before, next, changes);
+        batch.finish();
+    }
+
     fn publish_areas(
         &mut self,
         batch: &mut Batch<'_>,

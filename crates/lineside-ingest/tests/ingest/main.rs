@@ -4,6 +4,7 @@
 #![expect(clippy::print_stderr, reason = "what is skipped is said")]
 
 mod arbitrary;
+mod changes;
 mod convergence;
 mod departures;
 mod exports;

@@ -16,12 +16,12 @@ use crate::{
 };
 
 /// A real-time message of one vehicle whose time is the present.
-fn body(lat: f32) -> Vec<u8> {
+pub(crate) fn body(lat: f32) -> Vec<u8> {
     let now = RealClock::new().wall().seconds();
     message(now, vec![vehicle("1", None, lat, 2.34, now)]).to_vec()
 }
 
-fn config(id: &str, url: &str) -> FeedConfig {
+pub(crate) fn config(id: &str, url: &str) -> FeedConfig {
     let mut config = FeedConfig::new(feed(id), Location::parse(url).unwrap());
     config.poll = Some(Duration::from_millis(50));
     config.timeout = Duration::from_millis(300);

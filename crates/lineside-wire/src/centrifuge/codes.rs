@@ -85,6 +85,7 @@ table! { DISCONNECTS: Disconnect {
 table! { UNSUBSCRIBES: Unsubscribe {
     INSUFFICIENT_STATE = 2500 "insufficient state", "publications of a channel without state were missed";
     SUBSCRIPTION_EXPIRED = 2501 "subscription expired", "the subscription's token has expired and was not refreshed";
+    FEED_CHANGED = 2502 "feed changed", "the operator removed the feed, or feeds came to its network or left it";
 }}
 
 /// The tables of docs/protocol/websocket.md.

@@ -21,13 +21,15 @@ pub enum Closed {
     Expired,
     /// It was told to go: by the operator's back end, or because it may not be here.
     Disconnected,
+    /// A feed that it listened to was removed, or its network was put together anew.
+    Changed,
     /// The server made a mistake, and told of it in its log.
     Fault,
 }
 
 impl Closed {
     /// Each reason once.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Client,
         Self::Shutdown,
         Self::Slow,
@@ -36,6 +38,7 @@ impl Closed {
         Self::Flood,
         Self::Expired,
         Self::Disconnected,
+        Self::Changed,
         Self::Fault,
     ];
 
@@ -50,6 +53,7 @@ impl Closed {
             Self::Flood => "flood",
             Self::Expired => "expired",
             Self::Disconnected => "disconnected",
+            Self::Changed => "changed",
             Self::Fault => "fault",
         }
     }

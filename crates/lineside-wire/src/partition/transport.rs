@@ -186,6 +186,6 @@ fn disconnect(why: Closed) -> &'static Disconnect {
         Closed::Flood => &codes::FLOOD,
         Closed::Expired => &codes::EXPIRED,
         Closed::Protocol => &codes::BAD_MESSAGE,
-        Closed::Disconnected | Closed::Fault => &codes::CONNECTION_CLOSED,
+        Closed::Disconnected | Closed::Changed | Closed::Fault => &codes::CONNECTION_CLOSED,
     }
 }

@@ -42,6 +42,10 @@ pub(super) fn end(delivery: &Delivery) -> Option<(Closed, Bytes)> {
             let said = b": lost: what was missed is no longer kept\n\n";
             Some((Closed::Slow, Bytes::from_static(said)))
         }
+        Delivery::Ended { why: Ended::Over, .. } => {
+            let said = b": changed: the operator changed which feeds there are\n\n";
+            Some((Closed::Changed, Bytes::from_static(said)))
+        }
         // A stream has no id by which it could be named or spared.
         Delivery::Disconnect { order, .. } if order.concerns("") => {
             let reason = order.reason.replace(['\n', '\r'], " ");

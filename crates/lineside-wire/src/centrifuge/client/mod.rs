@@ -259,9 +259,13 @@ impl Client {
                 self.closing = Some(Close::from(&codes::SLOW));
                 None
             }
-            Delivery::Ended { channel, why: Ended::Lost } => {
+            Delivery::Ended { channel, why: why @ (Ended::Lost | Ended::Over) } => {
                 self.forget(channel);
-                let end = push::unsubscribe(channel, &codes::INSUFFICIENT_STATE, self.format);
+                let code = match why {
+                    Ended::Over => &codes::FEED_CHANGED,
+                    _ => &codes::INSUFFICIENT_STATE,
+                };
+                let end = push::unsubscribe(channel, code, self.format);
                 Some([end, Bytes::new(), Bytes::new()])
             }
             Delivery::Disconnect { order, .. } => {

@@ -80,7 +80,8 @@ async fn find(
         hits.iter().map(|hit| item(hit, &base)).collect::<Vec<_>>()
     });
     let items = found.await?;
-    let loaded = app.ingest().networks().iter().filter_map(|network| network.dataset());
+    let networks = app.ingest().networks();
+    let loaded = networks.iter().filter_map(|network| network.dataset());
     let modified = loaded.map(|dataset| dataset.fetched_at).max().or(Some(app.started()));
     let reply = Representation::json(&page.cut(items, &link)).modified(modified, app.now());
     Ok(reply.reply(&wants, &app).await)

@@ -1,0 +1,104 @@
+//! Groups that end: whoever listens there is told, and nobody comes in any more.
+
+use std::sync::Arc;
+
+use lineside_hub::{Position, ResolveError, SubscribeError};
+
+use crate::script::{GROUP, OTHER_EPOCH, at, drain, held, name, stage};
+
+const NEXT_GROUP: u32 = 2;
+
+fn there(offset: u64) -> Position {
+    Position { epoch: OTHER_EPOCH, offset }
+}
+
+#[test]
+fn every_subscription_of_a_group_that_ends_is_over() {
+    let stage = stage();
+    let (mut following, signals) = stage.on("route/1", None);
+    assert_eq!(drain(&mut following), "s10");
+    let (mut waiting, _) = stage.on("route/2", None);
+    let (mut elsewhere, _) = stage.on("area/1", None);
+    assert_eq!(drain(&mut elsewhere), "s0");
+    stage.publish([11], &[1]);
+    assert_eq!(drain(&mut following), "11");
+    signals.take();
+    *stage.source.group.lock() = None;
+    stage.hub.end_group(GROUP);
+    assert_eq!(signals.take(), 1);
+    assert_eq!(drain(&mut following), "over");
+    assert_eq!(drain(&mut waiting), "over");
+    assert_eq!(drain(&mut elsewhere), "");
+    assert_eq!((following.subscriptions(), elsewhere.subscriptions()), (0, 1));
+    let metrics = stage.hub.metrics();
+    assert_eq!((metrics.ended_over_total, metrics.rooms), (2, 1));
+    assert_eq!((metrics.ring_bytes, metrics.state_bytes), (0, 5));
+    assert_eq!(
+        following.subscribe(&name("route/1"), None),
+        Err(SubscribeError::Unresolved(ResolveError::UnknownFeed))
+    );
+}
+
+#[test]
+fn who_subscribes_while_its_group_ends_is_refused_or_comes_to_the_next_one() {
+    for next in [None, Some(NEXT_GROUP)] {
+        let stage = stage();
+        let (source, hub) = (stage.source.clone(), stage.hub.clone());
+        stage.source.in_position.lock().push_back(Box::new(move || {
+            *source.group.lock() = next;
+            hub.end_group(GROUP);
+        }));
+        stage.swap(there(3));
+        let (mut session, _) = stage.session();
+        let subscribed = session.subscribe(&name("route/1"), None);
+        match next {
+            None => {
+                assert!(subscribed.is_err());
+                assert_eq!(session.subscriptions(), 0);
+            }
+            Some(_) => {
+                assert_eq!(subscribed.map(|it| it.position), Ok(there(0)));
+                assert_eq!(drain(&mut session), "s3");
+            }
+        }
+    }
+}
+
+#[test]
+fn who_held_a_place_in_a_group_that_ended_gets_a_gap_in_the_next_one() {
+    let stage = stage();
+    let (mut session, _) = stage.on("route/1", None);
+    let _ = session.subscribe(&name("route/2"), None);
+    assert_eq!(drain(&mut session), "s10 s10");
+    *stage.source.group.lock() = Some(NEXT_GROUP);
+    stage.swap(there(3));
+    stage.hub.end_group(GROUP);
+    // Comes back on one channel before the end of the other one has reached it.
+    let first = session.next_delivery();
+    assert!(first.is_some_and(|it| it.channel() == &name("route/1")));
+    let again = session.subscribe(&name("route/1"), Some(at(10)));
+    assert_eq!(again.map(|it| (it.recovered, it.position)), Ok((false, there(0))));
+    assert_eq!(drain(&mut session), "over g3");
+    // The quiet channel goes on with its new group.
+    let mut batch = stage.hub.batch();
+    batch.reach(NEXT_GROUP, there(7));
+    batch.finish();
+    assert_eq!(drain(&mut session), "");
+    assert_eq!(held(&mut session), ["city@7"]);
+}
+
+#[test]
+fn what_is_left_of_a_group_that_ended_is_swept_away() {
+    let stage = stage();
+    let (mut session, _) = stage.on("route/1", None);
+    assert_eq!(drain(&mut session), "s10");
+    let before = stage.hub.interest(GROUP);
+    stage.hub.sweep();
+    assert!(Arc::ptr_eq(&before, &stage.hub.interest(GROUP)));
+    *stage.source.group.lock() = None;
+    stage.hub.end_group(GROUP);
+    assert_eq!(drain(&mut session), "over");
+    drop(session);
+    stage.hub.sweep();
+    assert!(!Arc::ptr_eq(&before, &stage.hub.interest(GROUP)));
+}

@@ -1,0 +1,407 @@
+//! Feeds that come, go and change while everything runs.
+//!
+//! What stays is not touched: its tasks go on, its rooms live, readers find it all the time. A feed whose configuration
+//! changed keeps what it has, and only its polling goes on by other rules. A network whose feeds are others now is put
+//! together beside the old one out of what that knew, and takes its place with a new epoch; the rooms of the old one end.
+
+use std::{
+    collections::{HashMap, HashSet},
+    mem,
+    sync::Arc,
+    time::Duration,
+};
+
+use lineside_hub::Epoch;
+use tokio::sync::{mpsc::error::TrySendError, oneshot};
+
+use super::{
+    Ingest, Members, catalog_of, group,
+    running::{Running, RunningNetwork},
+    unique,
+};
+use crate::{
+    catalog::Catalog,
+    config::{FeedConfig, FeedId},
+    feed::Feed,
+    network::{Inherited, Network, NetworkWriter},
+    poll::{Poller, Shared},
+    record::FeedRecord,
+    schedule::Spread,
+};
+
+/// What another list of feeds comes to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Changed {
+    /// Feeds that were not there before.
+    pub added: Vec<FeedId>,
+    /// Feeds that are no more.
+    pub removed: Vec<FeedId>,
+    /// Feeds that are configured otherwise.
+    pub changed: Vec<FeedId>,
+    /// Networks that are put together anew, by the feed that names them: their subscribers subscribe again.
+    pub networks: Vec<FeedId>,
+}
+
+impl Changed {
+    /// Whether everything stays as it is.
+    pub fn is_nothing(&self) -> bool {
+        *self == Changed::default()
+    }
+
+    fn between(before: &Catalog, configs: &Members, groups: &[Members]) -> Changed {
+        let now: HashSet<&FeedId> = configs.iter().map(|config| &config.id).collect();
+        let mut changed = Changed::default();
+        for config in configs {
+            match before.feed(config.id.as_str()) {
+                None => changed.added.push(config.id.clone()),
+                Some(feed) if feed.config() != &**config => changed.changed.push(config.id.clone()),
+                Some(_) => {}
+            }
+        }
+        let gone = before.feeds.iter().map(|feed| feed.id()).filter(|id| !now.contains(id));
+        changed.removed.extend(gone.cloned());
+        let others = groups
+            .iter()
+            .filter(|members| before.networks.iter().all(|network| !has_members(network, members)));
+        changed.networks.extend(others.map(|members| members[0].id.clone()));
+        changed
+    }
+}
+
+/// Polling has ended for good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the server is stopping")]
+pub struct Stopping;
+
+/// Why a source is not asked at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PollRefused {
+    /// There is no such feed.
+    #[error("there is no such feed")]
+    UnknownFeed,
+    /// The feed is paused.
+    #[error("the feed is paused")]
+    Paused,
+    /// `rate` leaves no room for so long.
+    #[error("the rate of its source leaves no room for {} s", .0.as_secs_f64().ceil())]
+    NoRoom(Duration),
+    /// The server is stopping, or the feed was just being changed.
+    #[error("the feed is not polled now")]
+    NotNow,
+}
+
+impl Ingest {
+    /// What [`change`](Ingest::change) would come to.
+    pub fn preview(&self, feeds: Vec<FeedConfig>) -> Changed {
+        let configs = unique(feeds);
+        Changed::between(&self.catalog.load(), &configs, &group(&configs))
+    }
+
+    /// Goes on with these feeds, and returns once readers find them. One change at a time; one that was begun ends, also if
+    /// nobody waits for it.
+    ///
+    /// # Errors
+    /// If polling has ended.
+    pub async fn change(self: &Arc<Self>, feeds: Vec<FeedConfig>) -> Result<Changed, Stopping> {
+        let this = Arc::clone(self);
+        let work = self.tasks.tracker.spawn(async move { this.change_to(unique(feeds)).await });
+        work.await.map_err(|_| Stopping)?
+    }
+
+    /// Asks a feed's source at once, within its `rate` and its host's turn.
+    ///
+    /// # Errors
+    /// Why it is not asked.
+    pub async fn poll_now(&self, id: &str) -> Result<(), PollRefused> {
+        let feed = self.feed(id).ok_or(PollRefused::UnknownFeed)?;
+        if feed.config().paused {
+            return Err(PollRefused::Paused);
+        }
+        let asks = feed.asks().ok_or(PollRefused::NotNow)?;
+        let (ask, answer) = oneshot::channel();
+        match asks.try_send(ask) {
+            Ok(()) => {}
+            // Another one has just asked for the same.
+            Err(TrySendError::Full(_)) => return Ok(()),
+            Err(TrySendError::Closed(_)) => return Err(PollRefused::NotNow),
+        }
+        match answer.await {
+            Ok(said) => said.map_err(PollRefused::NoRoom),
+            Err(_) => Err(PollRefused::NotNow),
+        }
+    }
+
+    async fn change_to(&self, configs: Members) -> Result<Changed, Stopping> {
+        let mut running = self.running.lock().await;
+        let before = self.catalog.load_full();
+        let groups = group(&configs);
+        let changed = Changed::between(&before, &configs, &groups);
+        self.shared.sources.budgets().change(configs.iter().map(|config| &**config));
+        let by_id = configs.iter().map(|config| (config.id.clone(), Arc::clone(config))).collect();
+        let stays = staying(&running, &groups);
+        let mut retired = self.retire_feeds(&mut running, &by_id, &stays).await?;
+        let old = self.retire_networks(&mut running, &stays).await?;
+        // From here on nothing fails: what was ended has to go on.
+        let ending = old_groups(&running, &stays);
+        let mut next = self.next_networks(&mut running, groups, &stays, &before, &by_id);
+        let made = self.write_anew(&next, old, by_id, running.keys).await;
+        if made.is_none() {
+            retired.pollers.values_mut().for_each(Poller::forget);
+        }
+        self.show(&configs, &mut next, &ending, made);
+        let keys = running.keys;
+        running.networks = self.go_on(next, retired, &changed, (&mut running.rng, keys));
+        tracing::info!(?changed, "the feeds are others now");
+        Ok(changed)
+    }
+
+    /// Ends the polling of feeds that are gone, configured otherwise, counted elsewhere, or in a network that ends.
+    async fn retire_feeds(
+        &self,
+        running: &mut Running,
+        configs: &Configs,
+        stays: &[Option<usize>],
+    ) -> Result<Retired, Stopping> {
+        let mut retiring = Vec::new();
+        for (at, network) in running.networks.iter_mut().enumerate() {
+            let network_stays = stays.contains(&Some(at));
+            for feed in &mut network.feeds {
+                let goes_on = configs.get(feed.feed.id()).is_some_and(|config| {
+                    feed.feed.config() == &**config
+                        && self.shared.sources.place_of(config).is(&feed.place)
+                        && !feed.task.is_finished()
+                });
+                if !(network_stays && goes_on) {
+                    feed.retire.cancel();
+                    retiring.push(feed);
+                }
+            }
+        }
+        let mut retired = Retired::default();
+        for feed in retiring {
+            let id = feed.feed.id().clone();
+            match (&mut feed.task).await {
+                Ok(Some(poller)) => drop(retired.pollers.insert(id.clone(), poller)),
+                Ok(None) => return Err(Stopping),
+                // Its task broke; it gets another one.
+                Err(_) => {}
+            }
+            retired.ids.insert(id);
+        }
+        Ok(retired)
+    }
+
+    /// Ends the writers of networks that do not stay as they are.
+    async fn retire_networks(
+        &self,
+        running: &mut Running,
+        stays: &[Option<usize>],
+    ) -> Result<Vec<NetworkWriter>, Stopping> {
+        let mut ending: Vec<&mut RunningNetwork> = Vec::new();
+        for (at, network) in running.networks.iter_mut().enumerate() {
+            if !stays.contains(&Some(at)) {
+                network.retire.cancel();
+                ending.push(network);
+            }
+        }
+        for network in &mut ending {
+            // One whose task broke has left no writer.
+            let _ = (&mut network.task).await;
+        }
+        // The writers of a server that stops stay where they are kept from.
+        if self.tasks.stop.is_cancelled() {
+            return Err(Stopping);
+        }
+        Ok(ending.iter().filter_map(|network| network.ended.lock().take()).collect())
+    }
+
+    fn next_networks(
+        &self,
+        running: &mut Running,
+        groups: Vec<Members>,
+        stays: &[Option<usize>],
+        before: &Catalog,
+        configs: &Configs,
+    ) -> Vec<Next> {
+        let were = mem::take(&mut running.networks);
+        let mut were: Vec<Option<RunningNetwork>> = were.into_iter().map(Some).collect();
+        let next = groups.into_iter().zip(stays).map(|(members, stays)| {
+            let same = stays.and_then(|at| were.get_mut(at)?.take());
+            let network = match &same {
+                Some(same) => Arc::clone(&same.network),
+                None => self.new_network(running, &members),
+            };
+            let ids: Vec<FeedId> = network.feed_ids().to_vec();
+            let feeds: Vec<Arc<Feed>> = ids
+                .iter()
+                .filter_map(|id| Some(as_configured(configs.get(id)?, before, &network)))
+                .collect();
+            network.set_feeds(feeds.iter().map(Arc::downgrade).collect());
+            Next { network, feeds, same, writer: None }
+        });
+        next.collect()
+    }
+
+    fn new_network(&self, running: &mut Running, members: &Members) -> Arc<Network> {
+        let group = running.next_group;
+        running.next_group += 1;
+        let epoch = Epoch::random(&mut running.rng);
+        let (first, others) = (&members[0], &members[1..]);
+        let others = others.iter().map(|config| config.id.clone());
+        let clock = Arc::clone(&self.shared.clock);
+        let network = Network::new(first.id.clone(), others, group, epoch, clock);
+        Arc::new(network.timed_by(&self.times))
+    }
+
+    /// Makes the writers of new networks, with what the `old` ones knew. None where that broke for a fault of our own:
+    /// they then know nothing.
+    async fn write_anew(
+        &self,
+        next: &[Next],
+        old: Vec<NetworkWriter>,
+        configs: Configs,
+        keys: u64,
+    ) -> Option<Made> {
+        let (hub, now) = (Arc::clone(&self.hub), self.shared.clock.wall());
+        let new = next.iter().filter(|next| next.same.is_none());
+        let new: Vec<(Arc<Network>, Vec<FeedRecord>)> = new
+            .map(|next| {
+                let doing = next.feeds.iter().map(|feed| FeedRecord::of(&feed.status()));
+                (Arc::clone(&next.network), doing.collect())
+            })
+            .collect();
+        let work = tokio::task::spawn_blocking(move || {
+            let mut old = old;
+            for writer in &mut old {
+                let ids = writer.network().feed_ids().to_vec();
+                for (number, id) in ids.iter().enumerate() {
+                    if !configs.contains_key(id) {
+                        writer.clear(number, now);
+                    }
+                }
+            }
+            let made = new.into_iter().map(|(network, doing)| {
+                let mut writer = NetworkWriter::new(network, Some(Arc::clone(&hub)), keys);
+                let inherited = writer.inherit(&old, doing, now);
+                (writer, inherited)
+            });
+            made.collect()
+        });
+        match work.await {
+            Ok(made) => Some(made),
+            Err(error) => {
+                tracing::error!(%error, "putting networks together broke off; they begin anew");
+                None
+            }
+        }
+    }
+
+    /// From here on readers find the next networks, and what listened to the old ones is told that they have ended.
+    fn show(&self, configs: &Members, next: &mut [Next], ending: &[u32], made: Option<Made>) {
+        self.catalog.store(Arc::new(catalog_of(
+            configs,
+            next.iter().map(|next| (&next.network, next.feeds.iter())),
+        )));
+        ending.iter().for_each(|group| self.hub.end_group(*group));
+        let new = next.iter_mut().filter(|next| next.same.is_none());
+        for (next, (mut writer, inherited)) in new.zip(made.into_iter().flatten()) {
+            writer.tell_areas(&inherited);
+            next.writer = Some(writer);
+        }
+    }
+
+    /// Starts what does not run already.
+    fn go_on(
+        &self,
+        next: Vec<Next>,
+        mut retired: Retired,
+        changed: &Changed,
+        (rng, keys): (&mut fastrand::Rng, u64),
+    ) -> Vec<RunningNetwork> {
+        let catalog = self.catalog.load();
+        let added = changed.added.iter().filter_map(|id| catalog.feed(id.as_str()));
+        let spread = Arc::new(Spread::new(added.map(|feed| feed.config()), rng));
+        let shared = Shared { spread, ..self.shared.clone() };
+        let mut networks = Vec::new();
+        for Next { network, feeds, same, writer } in next {
+            let mut running = same.unwrap_or_else(|| {
+                let new = || NetworkWriter::new(network, Some(Arc::clone(&self.hub)), keys);
+                RunningNetwork::start(writer.unwrap_or_else(new), &shared.clock, &self.tasks)
+            });
+            for (number, feed) in feeds.into_iter().enumerate() {
+                let is_new = number >= running.feeds.len();
+                if !is_new && !retired.ids.contains(feed.id()) {
+                    continue;
+                }
+                let queue = running.queue.clone();
+                let poller = match retired.pollers.remove(feed.id()) {
+                    Some(poller) => poller.go_on(Arc::clone(&feed), number, queue, &shared),
+                    None => Poller::new(Arc::clone(&feed), number, queue, &shared, rng.u64(..)),
+                };
+                let polls = self.tasks.poll(feed, poller);
+                match running.feeds.get_mut(number) {
+                    Some(place) => *place = polls,
+                    None => running.feeds.push(polls),
+                }
+            }
+            networks.push(running);
+        }
+        networks
+    }
+}
+
+/// The configurations by the ids of their feeds.
+type Configs = HashMap<FeedId, Arc<FeedConfig>>;
+
+/// The writers of new networks, with what they took over.
+type Made = Vec<(NetworkWriter, Inherited)>;
+
+/// Feeds that are not polled any more.
+#[derive(Debug, Default)]
+struct Retired {
+    ids: HashSet<FeedId>,
+    /// What goes on. One whose task broke is missing.
+    pollers: HashMap<FeedId, Poller>,
+}
+
+/// A network on its way into the catalog.
+#[derive(Debug)]
+struct Next {
+    network: Arc<Network>,
+    /// In the order of its ids.
+    feeds: Vec<Arc<Feed>>,
+    /// It runs already.
+    same: Option<RunningNetwork>,
+    writer: Option<NetworkWriter>,
+}
+
+/// For each of the groups, which of the running networks it is.
+fn staying(running: &Running, groups: &[Members]) -> Vec<Option<usize>> {
+    let find = |members| running.networks.iter().position(|it| has_members(&it.network, members));
+    groups.iter().map(find).collect()
+}
+
+/// The groups of networks that do not stay.
+fn old_groups(running: &Running, stays: &[Option<usize>]) -> Vec<u32> {
+    let numbered = running.networks.iter().enumerate();
+    let ending = numbered.filter(|(at, _)| !stays.contains(&Some(*at)));
+    ending.map(|(_, it)| it.network.group()).collect()
+}
+
+/// Whether a network is of these feeds, in whatever order the others stand.
+fn has_members(network: &Network, members: &Members) -> bool {
+    let ids = network.feed_ids();
+    let is_there = |config: &Arc<FeedConfig>| ids.contains(&config.id);
+    ids.len() == members.len() && *network.id() == members[0].id && members.iter().all(is_there)
+}
+
+/// The feed as it is configured now: the known one, if nothing of it differs.
+fn as_configured(config: &Arc<FeedConfig>, before: &Catalog, network: &Arc<Network>) -> Arc<Feed> {
+    match before.feed(config.id.as_str()) {
+        Some(known) if known.config() == &**config && Arc::ptr_eq(&known.network(), network) => {
+            Arc::clone(known)
+        }
+        Some(known) => Arc::new(known.changed(Arc::clone(config), Arc::clone(network))),
+        None => Arc::new(Feed::new(Arc::clone(config), Arc::clone(network))),
+    }
+}

@@ -1,0 +1,56 @@
+//! Which feeds belong together.
+
+use std::{collections::HashMap, sync::Arc};
+
+use super::Members;
+use crate::{
+    catalog::Catalog,
+    config::{FeedConfig, FeedId},
+    feed::Feed,
+    network::Network,
+};
+
+/// Of two feeds with one id the first counts.
+pub(super) fn unique(feeds: Vec<FeedConfig>) -> Members {
+    let mut unique: Members = Vec::new();
+    for config in feeds {
+        if unique.iter().all(|known| known.id != config.id) {
+            unique.push(Arc::new(config));
+        }
+    }
+    unique
+}
+
+/// Puts real-time feeds to the schedule that they name. A feed that names none, or one that is not there or belongs to
+/// another itself, is a network of its own.
+pub(super) fn group(configs: &Members) -> Vec<Members> {
+    let owner_of = |config: &Arc<FeedConfig>| {
+        let named = config.static_feed.as_ref()?;
+        let owner = configs.iter().find(|other| other.id == *named)?;
+        (owner.static_feed.is_none() && owner.id != config.id).then(|| owner.id.clone())
+    };
+    let first = configs.iter().filter(|config| owner_of(config).is_none());
+    let mut groups: Vec<Members> = first.map(|config| vec![Arc::clone(config)]).collect();
+    let by_id: HashMap<FeedId, usize> =
+        groups.iter().enumerate().map(|(at, members)| (members[0].id.clone(), at)).collect();
+    for config in configs {
+        if let Some(&at) = owner_of(config).and_then(|owner| by_id.get(&owner)) {
+            groups[at].push(Arc::clone(config));
+        }
+    }
+    groups
+}
+
+/// The catalog of these networks with their feeds, which stand there in the order of the configurations.
+pub(super) fn catalog_of<'a, F: Iterator<Item = &'a Arc<Feed>>>(
+    configs: &Members,
+    networks: impl Iterator<Item = (&'a Arc<Network>, F)>,
+) -> Catalog {
+    let (mut by_id, mut all) = (HashMap::new(), Vec::new());
+    for (network, feeds) in networks {
+        all.push(Arc::clone(network));
+        by_id.extend(feeds.map(|feed| (feed.id().clone(), Arc::clone(feed))));
+    }
+    let feeds = configs.iter().filter_map(|config| by_id.remove(&config.id));
+    Catalog::new(feeds.collect(), all)
+}

@@ -1,0 +1,284 @@
+//! Feeds that come, go and change while everything runs.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use lineside_hub::{
+    Channel, Delivery, Ended, ResolveError, Session, SessionLimits, SubscribeError,
+};
+use lineside_ingest::{
+    Changed, FeedConfig, FeedState, Ingest, PollRefused, Rate, Secret, Stopping,
+};
+use lineside_sync::{Clock as _, RealClock};
+
+use crate::{
+    polling::{body, config, start, until, zip},
+    support::*,
+    upstream::{Answer, Upstream, http},
+};
+
+/// A producer of one vehicle that answers conditionally.
+async fn producer(lat: f32) -> Upstream {
+    let good = http("200 OK", &["etag: \"one\""], &body(lat));
+    Upstream::start(Answer::Conditional("\"one\"", good)).await
+}
+
+async fn until_ok(ingest: &Ingest, ids: &[&str]) {
+    for id in ids {
+        let is_ok = || ingest.feed(id).is_some_and(|it| it.status().state == FeedState::Ok);
+        until(format_args!("{id} is well"), is_ok).await;
+    }
+}
+
+fn subscribe(ingest: &Ingest, channel: &str) -> Result<Session, SubscribeError> {
+    let mut session = ingest.hub().session(Arc::new(Deaf), SessionLimits::default());
+    session.subscribe(&Channel::parse(channel).unwrap(), None)?;
+    Ok(session)
+}
+
+/// Applies all there is; whether the subscription ended.
+fn pull(session: &mut Session, held: &mut Held) -> Option<Ended> {
+    while let Some(delivery) = session.next_delivery() {
+        match delivery {
+            Delivery::Ended { why, .. } => return Some(why),
+            other => drop(held.apply(other.payload().unwrap().data())),
+        }
+    }
+    None
+}
+
+fn ids(names: &[&str]) -> Vec<lineside_ingest::FeedId> {
+    names.iter().map(|name| feed(name)).collect()
+}
+
+#[tokio::test]
+async fn a_feed_that_is_configured_otherwise_keeps_what_it_has() {
+    let upstream = producer(48.87).await;
+    let before = config("f", &upstream.url("/vp.pb"));
+    let ingest = start(vec![before.clone()]);
+    until_ok(&ingest, &["f"]).await;
+    let (was, position) = (ingest.feed("f").unwrap(), ingest.networks()[0].position());
+    let (mut session, mut held) = (subscribe(&ingest, "feed/f").unwrap(), Held::default());
+    let asked = upstream.requests().len();
+    let after = FeedConfig {
+        name: Some("Buses".to_owned()),
+        headers: vec![("x-key".to_owned(), Secret::new("two"))],
+        max_bytes: 1 << 19,
+        ..before
+    };
+    assert_eq!(ingest.preview(vec![after.clone()]).changed, ids(&["f"]));
+    let changed = ingest.change(vec![after.clone()]).await.unwrap();
+    assert_eq!(changed, Changed { changed: ids(&["f"]), ..Changed::default() });
+    let is = ingest.feed("f").unwrap();
+    assert_eq!(is.config().display_name(), "Buses");
+    assert!(Arc::ptr_eq(&was.snapshot().unwrap(), &is.snapshot().unwrap()));
+    assert!(Arc::ptr_eq(&was.network(), &is.network()));
+    until("it was asked again", || upstream.requests().len() > asked + 1).await;
+    let last = upstream.requests().pop().unwrap();
+    assert!(last.contains("x-key: two") && last.contains("if-none-match: \"one\""), "{last}");
+    assert_eq!(ingest.networks()[0].position().epoch, position.epoch);
+    assert_eq!(pull(&mut session, &mut held), None);
+    assert_eq!(held.ids("vehicle"), ["1"]);
+    assert!(ingest.change(vec![after]).await.unwrap().is_nothing());
+    ingest.shut_down().await;
+    assert_eq!(ingest.change(Vec::new()).await, Err(Stopping));
+}
+
+/// Readers of a feed that nobody touches, while others come and go.
+fn hammer(ingest: &Arc<Ingest>, stop: &Arc<AtomicBool>, reads: &Arc<AtomicU64>) {
+    let (ingest, stop, reads) = (Arc::clone(ingest), Arc::clone(stop), Arc::clone(reads));
+    std::thread::spawn(move || {
+        while !stop.load(Ordering::Acquire) {
+            let feed = ingest.feed("stays").expect("it is there all the time");
+            assert!(feed.snapshot().is_some_and(|it| !it.bytes.is_empty()));
+            assert_eq!(feed.network().state().vehicles().count(), 1);
+            assert!(ingest.feeds().iter().any(|feed| feed.id().as_str() == "stays"));
+            let mut session = subscribe(&ingest, "feed/stays").expect("it takes subscribers");
+            let mut held = Held::default();
+            assert_eq!(pull(&mut session, &mut held), None);
+            assert_eq!(held.ids("vehicle"), ["1"]);
+            reads.fetch_add(1, Ordering::AcqRel);
+        }
+    });
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn feeds_come_and_go_and_the_others_are_served_all_the_time() {
+    const ROUNDS: u64 = 12;
+    let upstream = producer(48.87).await;
+    let one = |id: &str| config(id, &upstream.url(&format!("/{id}.pb")));
+    let mut schedule = one("city");
+    schedule.format = Some(lineside_formats::Format::Raw);
+    let member = |id: &str| FeedConfig { static_feed: Some(feed("city")), ..one(id) };
+    let ingest = start(vec![one("stays"), schedule.clone()]);
+    until_ok(&ingest, &["stays", "city"]).await;
+    let (mut session, mut held) = (subscribe(&ingest, "feed/stays").unwrap(), Held::default());
+    let position = ingest.network_of("stays").unwrap().position();
+    let (stop, reads) = (Arc::<AtomicBool>::default(), Arc::<AtomicU64>::default());
+    hammer(&ingest, &stop, &reads);
+    for round in 0..ROUNDS {
+        let seen = reads.load(Ordering::Acquire);
+        let mut feeds = vec![one("stays"), schedule.clone()];
+        if round % 2 == 0 {
+            feeds.extend([one("comes"), member("joins")]);
+        }
+        let changed = ingest.change(feeds).await.unwrap();
+        let expect = ids(&["comes", "joins"]);
+        if round % 2 == 0 {
+            assert_eq!((changed.added, changed.networks), (expect, ids(&["city", "comes"])));
+            until_ok(&ingest, &["comes", "joins"]).await;
+        } else {
+            assert_eq!((changed.removed, changed.networks), (expect, ids(&["city"])));
+            assert!(ingest.feed("comes").is_none() && ingest.network_of("joins").is_none());
+        }
+        until("it was read meanwhile", || reads.load(Ordering::Acquire) > seen + 1).await;
+    }
+    stop.store(true, Ordering::Release);
+    assert_eq!(ingest.network_of("stays").unwrap().position().epoch, position.epoch);
+    assert_eq!(pull(&mut session, &mut held), None);
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
+async fn whoever_listens_to_a_feed_that_goes_is_told() {
+    let upstream = producer(48.87).await;
+    let one = |id: &str| config(id, &upstream.url(&format!("/{id}.pb")));
+    let ingest = start(vec![one("a"), one("b")]);
+    until_ok(&ingest, &["a", "b"]).await;
+    let (mut on_a, mut on_b) =
+        (subscribe(&ingest, "feed/a").unwrap(), subscribe(&ingest, "vehicle/b/1").unwrap());
+    // Vehicles of both are in it.
+    let cell = "area/u09w";
+    let mut on_area = subscribe(&ingest, cell).unwrap();
+    let (mut held_a, mut held_b, mut area) = Default::default();
+    assert_eq!(pull(&mut on_area, &mut area), None);
+    assert_eq!(area.ids("vehicle").len(), 2, "{area:?}");
+    ingest.change(vec![one("a")]).await.unwrap();
+    assert_eq!(pull(&mut on_b, &mut held_b), Some(Ended::Over));
+    assert_eq!(pull(&mut on_a, &mut held_a), None);
+    assert_eq!(pull(&mut on_area, &mut area), None);
+    assert_eq!(area.records.keys().filter(|key| key.0 == "b").count(), 0, "{area:?}");
+    assert_eq!(area.ids("vehicle"), ["1"]);
+    let refused = subscribe(&ingest, "vehicle/b/1").err();
+    assert_eq!(refused, Some(SubscribeError::Unresolved(ResolveError::UnknownFeed)));
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
+async fn another_source_takes_over_once_it_brings_something() {
+    let (old, new) = (producer(48.87).await, Upstream::start(Answer::HangUp).await);
+    let ingest = start(vec![config("f", &old.url("/vp.pb"))]);
+    until_ok(&ingest, &["f"]).await;
+    let feed = || ingest.feed("f").unwrap();
+    let before = feed().snapshot().unwrap();
+    let epoch = ingest.networks()[0].epoch();
+    ingest.change(vec![config("f", &new.url("/other"))]).await.unwrap();
+    until("the new source failed twice", || new.requests().len() > 1).await;
+    assert!(Arc::ptr_eq(&before, &feed().snapshot().unwrap()));
+    assert_eq!(feed().network().state().vehicles().count(), 1);
+    assert!(!new.requests()[0].contains("if-none-match"), "validators are of one source");
+    // It turns out to be something else.
+    new.set(Answer::Bytes(http("200 OK", &[], &zip(0))));
+    until("the schedule is there", || ingest.networks()[0].timetable().is_some()).await;
+    until("its bytes are served", || feed().snapshot().unwrap().bytes == zip(0)).await;
+    assert_eq!(ingest.networks()[0].state().vehicles().count(), 0);
+    assert_eq!(ingest.networks()[0].epoch(), epoch);
+    // And back, by its format alone: the same bytes are only passed on.
+    let raw = Some(lineside_formats::Format::Raw);
+    let config = FeedConfig { format: raw, ..config("f", &new.url("/other")) };
+    ingest.change(vec![config]).await.unwrap();
+    until("the schedule is gone", || ingest.networks()[0].timetable().is_none()).await;
+    assert_eq!(feed().format(), raw);
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
+async fn networks_are_put_together_anew_out_of_what_is_known() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("city.zip");
+    std::fs::write(&path, zip(0)).unwrap();
+    let now = RealClock::new().wall().seconds();
+    let vehicles = message(now, vec![vehicle("1", Some("T18"), 48.87, 2.34, now)]);
+    let upstream = Upstream::start(Answer::Bytes(http("200 OK", &[], &vehicles))).await;
+    let (city, alone) =
+        (config("city", path.to_str().unwrap()), config("vehicles", &upstream.url("/v")));
+    let ingest = start(vec![city.clone(), alone.clone()]);
+    until_ok(&ingest, &["city", "vehicles"]).await;
+    let mut session = subscribe(&ingest, "vehicle/vehicles/1").unwrap();
+    let mut held = Held::default();
+    assert_eq!(pull(&mut session, &mut held), None);
+    assert!(held.find("vehicle", "1").unwrap()["lineside"].get("route_id").is_none());
+    let timetable = ingest.networks()[0].timetable().unwrap();
+    // From here on nothing new comes of it.
+    upstream.set(Answer::ThenHang(Vec::new()));
+    let joined = FeedConfig { static_feed: Some(feed("city")), ..alone.clone() };
+    let changed = ingest.change(vec![city.clone(), joined]).await.unwrap();
+    assert_eq!((changed.changed, changed.networks), (ids(&["vehicles"]), ids(&["city"])));
+    let network = ingest.network_of("vehicles").unwrap();
+    assert_eq!(network.id().as_str(), "city");
+    assert!(Arc::ptr_eq(&timetable, &network.timetable().unwrap()), "it is not loaded again");
+    assert_eq!(pull(&mut session, &mut held), Some(Ended::Over));
+    let mut session = subscribe(&ingest, "vehicle/vehicles/1").unwrap();
+    assert_eq!(pull(&mut session, &mut held), None);
+    assert_eq!(held.find("vehicle", "1").unwrap()["lineside"]["route_id"], "R1");
+    assert!(ingest.feed("vehicles").unwrap().snapshot().is_some());
+    // And apart again.
+    ingest.change(vec![alone, city]).await.unwrap();
+    assert_eq!(ingest.networks()[0].id().as_str(), "vehicles");
+    assert_eq!(ingest.networks()[0].state().vehicles().count(), 1);
+    assert_eq!(ingest.networks()[1].state().vehicles().count(), 0);
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_paused_feed_is_served_and_its_source_left_alone() {
+    let upstream = producer(48.87).await;
+    let other = producer(48.88).await;
+    let one = config("f", &upstream.url("/vp.pb"));
+    let ingest = start(vec![one.clone(), config("other", &other.url("/o"))]);
+    until_ok(&ingest, &["f", "other"]).await;
+    let paused = FeedConfig { paused: true, ..one.clone() };
+    ingest.change(vec![paused, config("other", &other.url("/o"))]).await.unwrap();
+    let (asked, meanwhile) = (upstream.requests().len(), other.requests().len());
+    let status = || ingest.feed("f").unwrap().status();
+    until("it says so", || status().reason.starts_with("paused")).await;
+    until("others were asked", || other.requests().len() > meanwhile + 5).await;
+    assert_eq!(upstream.requests().len(), asked);
+    assert_eq!(status().next_poll, None);
+    assert!(ingest.feed("f").unwrap().snapshot().is_some() && ingest.ready());
+    assert_eq!(ingest.poll_now("f").await, Err(PollRefused::Paused));
+    ingest.change(vec![one]).await.unwrap();
+    until("it is asked again", || upstream.requests().len() > asked).await;
+    until("it says nothing of it", || !status().reason.contains("paused")).await;
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_poll_at_once_keeps_to_the_rate() {
+    let upstream = producer(48.87).await;
+    let mut rare = config("f", &upstream.url("/vp.pb"));
+    rare.poll = Some(Duration::from_secs(3_600));
+    let mut limited = FeedConfig { id: feed("limited"), ..rare.clone() };
+    limited.url = lineside_ingest::Location::parse(&producer(1.0).await.url("/l")).unwrap();
+    limited.rate = Rate::parse("1/h").ok();
+    let ingest = start(vec![rare, limited]);
+    until_ok(&ingest, &["f", "limited"]).await;
+    let fetches = |id| ingest.feed(id).unwrap().status().fetches;
+    assert_eq!(ingest.poll_now("f").await, Ok(()));
+    until("it was asked", || fetches("f") == 2).await;
+    let next = ingest.feed("limited").unwrap().status().next_poll;
+    let Err(PollRefused::NoRoom(wait)) = ingest.poll_now("limited").await else {
+        panic!("the rate leaves no room");
+    };
+    assert!(wait > Duration::from_secs(3_000) && wait <= Duration::from_secs(3_600), "{wait:?}");
+    assert_eq!(fetches("limited"), 1);
+    assert!(next.is_some() && ingest.feed("limited").unwrap().status().next_poll.is_some());
+    assert_eq!(ingest.poll_now("none").await, Err(PollRefused::UnknownFeed));
+    ingest.shut_down().await;
+    assert_eq!(ingest.poll_now("f").await, Err(PollRefused::NotNow));
+}
