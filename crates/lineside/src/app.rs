@@ -16,6 +16,7 @@ use crate::demo::Demo;
 use crate::gate::Gate;
 use crate::http::{Admission, Compressed, Proxies, Published};
 use crate::metrics::Metrics;
+use crate::settings::Settings;
 use crate::shutdown::Shutdown;
 
 /// Where the program serves the map's own files.
@@ -34,8 +35,8 @@ pub struct App(Arc<Parts>);
 pub(crate) struct Parts {
     /// The feeds and what they hold.
     pub(crate) ingest: Arc<Ingest>,
-    /// The checked configuration.
-    pub(crate) config: Config,
+    /// The configuration in force.
+    pub(crate) settings: Settings,
     /// The time that city and server share; the wall clock unless a demo runs faster.
     pub(crate) clock: Arc<dyn Clock>,
     /// When the server started, on that clock.
@@ -97,10 +98,15 @@ impl App {
         self.0.ingest.hub()
     }
 
-    /// The checked configuration.
+    /// The configuration in force.
     #[must_use]
-    pub fn config(&self) -> &Config {
-        &self.0.config
+    pub fn config(&self) -> Arc<Config> {
+        self.0.settings.in_force()
+    }
+
+    /// The same, with how it came about.
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.0.settings
     }
 
     /// The time that the data follow.
@@ -140,7 +146,7 @@ impl App {
             MapSource::Url(url) => url.to_string(),
             MapSource::File(_) => path.to_owned(),
         };
-        let map = &self.0.config.map;
+        let map = &self.config().map;
         MapLinks {
             base_map: self.0.base_map.as_ref().map(|_| BASE_MAP_PATH.to_owned()),
             style: map.style.as_ref().map(|source| link(source, MAP_STYLE_PATH)),
@@ -151,14 +157,15 @@ impl App {
     /// The address under which a request's sender reaches us, without a slash at its end.
     #[must_use]
     pub fn base_url(&self, headers: &HeaderMap) -> String {
-        if let Some(url) = &self.0.config.server.public_url {
+        let server = &self.config().server;
+        if let Some(url) = &server.public_url {
             return url.as_str().trim_end_matches('/').to_owned();
         }
-        let scheme = self.0.config.server.scheme();
+        let scheme = server.scheme();
         let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
         match host.filter(|host| is_host(host)) {
             Some(host) => format!("{scheme}://{host}"),
-            None => format!("{scheme}://{}", self.0.config.server.listen),
+            None => format!("{scheme}://{}", server.listen),
         }
     }
 
@@ -172,7 +179,7 @@ impl App {
     /// name further hosts, and those again others, which only the browser comes to know. Plain HTTP is
     /// among them for tile servers inside a network; a page served over HTTPS blocks it by itself.
     pub(crate) fn map_origins(&self) -> Vec<String> {
-        let map = &self.0.config.map;
+        let map = &self.config().map;
         if map.style.is_some() && map.origins.is_empty() {
             return vec!["https:".to_owned(), "http:".to_owned()];
         }

@@ -3,7 +3,7 @@
 //! # Layout
 //! - `config`: the TOML file and `--feed` arguments, checked whole.
 //! - `cli`: one file per command; `main.rs` only calls it.
-//! - `server`: wiring, start to stop. `app`: the handle that handlers share.
+//! - `server`: wiring, start to stop. `app`: the handle that handlers share. `settings`: what is in force, read again.
 //! - `http`: the public addresses, their replies and refusals, the accept loop.
 //! - `pages`: what people see. `demo`: the simulated city's own door and its faults.
 //! - `admin`: who may change how the server runs.
@@ -28,6 +28,7 @@ mod metrics;
 mod pages;
 mod patience;
 mod server;
+mod settings;
 mod shutdown;
 mod token;
 mod watch;
@@ -36,7 +37,7 @@ pub use app::{App, BASE_MAP_PATH, MAP_STYLE_PATH, MAP_TILES_PATH, MapLinks};
 pub use config::feeds_from_arguments;
 pub use config::{
     Admin, Api, Config, ConfigError, ConfigErrors, FeedArgument, Limits, Map, MapSource, Server,
-    Token, TokenKey,
+    Source, Token, TokenKey,
 };
 pub use demo::{Demo, DemoOptions, start_demo};
 pub use server::{Running, Start, start};

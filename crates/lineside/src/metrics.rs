@@ -76,6 +76,11 @@ struct FeedStateLabels {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OutcomeLabel {
+    outcome: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct OutcomeLabels {
     feed: String,
     outcome: String,
@@ -121,6 +126,7 @@ fn registry(app: &App) -> Registry {
     hub(&mut registry, &app.hub().metrics());
     latencies(&mut registry, app);
     feeds(&mut registry, app);
+    settings(&mut registry, app);
     if let Some(store) = app.store() {
         remembered(&mut registry, store.figures());
     }
@@ -239,6 +245,26 @@ fn hub(registry: &mut Registry, hub: &lineside_hub::Metrics) {
         gaps.get_or_create(&ReasonLabel { reason }).inc_by(value);
     }
     registry.register("hub_gaps", "States that made up for missed changes, by reason", gaps);
+}
+
+fn settings(registry: &mut Registry, app: &App) {
+    let reads: Family<OutcomeLabel, Counter> = Family::default();
+    for (outcome, n) in app.settings().reads() {
+        reads.get_or_create(&OutcomeLabel { outcome }).inc_by(n);
+    }
+    registry.register("config_reads", "Times the configuration was read again", reads);
+    let state = app.settings().state();
+    let refused: Gauge = Gauge::default();
+    refused.set(i64::from(state.is_refused));
+    let help = "Whether the configuration's file is no good, and an older one in force";
+    registry.register("config_refused", help, refused);
+    let waiting: Gauge = Gauge::default();
+    waiting.set(i64::try_from(state.waiting.len()).unwrap_or(i64::MAX));
+    registry.register("config_waiting_keys", "Keys that wait for the next start", waiting);
+    let read = FloatGauge::default();
+    read.set(state.read_at.0 as f64 / 1000.0);
+    let help = "When the configuration in force was read, Unix seconds";
+    registry.register("config_read_time_seconds", help, read);
 }
 
 fn latencies(registry: &mut Registry, app: &App) {

@@ -28,6 +28,7 @@ use crate::kept_file::{self, Keeping};
 use crate::ledger::Ledger;
 use crate::metrics::Metrics;
 use crate::patience::within;
+use crate::settings::{self, Settings};
 use crate::shutdown::Shutdown;
 
 /// How often lingering rooms, old log entries and old compressed replies are looked for.
@@ -107,7 +108,7 @@ pub async fn start(start: Start) -> anyhow::Result<Running> {
         proxies: http::Proxies::new(config.server.trusted_proxies.clone()),
         published: http::Published::default(),
         ingest,
-        config,
+        settings: Settings::new(config, clock.wall()),
         started: clock.wall(),
         clock,
         shutdown: shutdown.clone(),
@@ -121,8 +122,7 @@ pub async fn start(start: Start) -> anyhow::Result<Running> {
         store: ledger.store,
     });
     let router = http::router(&app);
-    tokio::spawn(sweep(app.clone()));
-    tokio::spawn(tick(app.clone()));
+    begin_chores(&app);
     let admission = Arc::clone(app.admission());
     let sessions = http::Sessions {
         partitions: Arc::clone(app.partitions()),
@@ -134,6 +134,15 @@ pub async fn start(start: Start) -> anyhow::Result<Running> {
     }
     let serving = tokio::spawn(http::serve(listener, router, admission, Some(sessions), shutdown));
     Ok(Running { app, address, serving, keeps, _data_dir: data_dir })
+}
+
+/// What is done again and again until the server stops.
+fn begin_chores(app: &App) {
+    tokio::spawn(sweep(app.clone()));
+    tokio::spawn(tick(app.clone()));
+    if app.demo().is_none() {
+        tokio::spawn(settings::watch(app.clone()));
+    }
 }
 
 /// Goes on with what the last stop left, if it left something. Who connects meanwhile waits: the listener is there.

@@ -9,7 +9,7 @@ use lineside_wire::websocket::frame::{self, Opcode};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::network::Network;
+use crate::network::{GROUP, Network};
 use crate::peer::{FORMATS, Peer, Side};
 
 fn error(reply: &Reply) -> u32 {
@@ -392,5 +392,24 @@ proptest! {
             peer.connect("");
             peer.send(&message);
         }
+    }
+}
+
+#[test]
+fn who_listens_to_a_feed_that_goes_is_told_by_the_end_of_its_subscription() {
+    let network = Network::new(16);
+    for format in FORMATS {
+        let mut peer = Peer::new(&network.hub, format, false);
+        peer.connect("");
+        peer.subscribe("feed/city");
+        peer.pull(99);
+        network.hub.end_group(GROUP);
+        peer.pull(99);
+        let push = peer.pushes.pop().expect("an end");
+        let end = push.unsubscribe.expect("an end");
+        assert_eq!((push.channel.as_str(), end.code), ("feed/city", 2502));
+        assert_eq!(peer.closed, None);
+        // What is left of it makes room for the next one.
+        network.hub.sweep();
     }
 }

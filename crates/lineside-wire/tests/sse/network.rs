@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 pub(crate) const ROUTES: u64 = 3;
 pub(crate) const VEHICLES: u64 = 6;
 const RECORDS_PER_PART: usize = 2;
-const GROUP: u32 = 1;
+pub(crate) const GROUP: u32 = 1;
 const FEED: u8 = 1;
 const ROUTE: u8 = 2;
 const AREA: u8 = 3;

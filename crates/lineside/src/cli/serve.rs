@@ -48,6 +48,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     log::start();
     let clock: Arc<dyn Clock> = Arc::new(RealClock::new());
     attach_only_schedule(&mut added, &clock).await;
+    config.source.arguments.clone_from(&added);
     config.feeds.extend(added);
     config.admin.or_from_environment();
     let start = Start { config, clock, seed: fastrand::u64(..), demo: None, base_map: None };

@@ -57,7 +57,7 @@ const AVAILABILITY_DEFAULT: Duration = Duration::from_secs(30 * 86_400);
 pub(crate) const ADMIN_TOKEN_VARIABLE: &str = "LINESIDE_ADMIN_TOKEN";
 
 /// A configuration that was checked and resolved.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Config {
     /// Listener, public address, shutdown.
     pub server: Server,
@@ -77,10 +77,23 @@ pub struct Config {
     pub map: Map,
     /// The feeds, in the order of the file.
     pub feeds: Vec<FeedConfig>,
+    /// Where all this came from.
+    pub source: Source,
+}
+
+/// Where a configuration came from.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Source {
+    /// The file.
+    pub file: Option<PathBuf>,
+    /// The file that its `[import]` names.
+    pub import: Option<PathBuf>,
+    /// Feeds that the command line added to it.
+    pub arguments: Vec<FeedConfig>,
 }
 
 /// `[server]`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Server {
     /// The address to listen on; port 0 takes any free one.
     pub listen: SocketAddr,
@@ -108,7 +121,7 @@ impl Server {
 }
 
 /// `[server.tls]`: read again when one of the files changes.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tls {
     /// The certificate and those between it and a root, in PEM.
     pub cert: PathBuf,
@@ -117,7 +130,7 @@ pub struct Tls {
 }
 
 /// `[limits]`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
     /// Connections open at once; one more is answered 503.
     pub connections: usize,
@@ -135,7 +148,7 @@ pub struct Limits {
 }
 
 /// `[token]`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Token {
     /// What tokens are signed with.
     pub key: TokenKey,
@@ -148,7 +161,7 @@ pub struct Token {
 }
 
 /// How tokens are checked.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TokenKey {
     /// HS256, with the secret that signs them.
     Hmac(Secret),
@@ -157,14 +170,14 @@ pub enum TokenKey {
 }
 
 /// `[api]`.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Api {
     /// What the operator's back end shows; without it there is no server API.
     pub key: Option<Secret>,
 }
 
 /// `[admin]`.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Admin {
     /// What an admin shows; without it a random one is made at start.
     pub token: Option<Secret>,
@@ -179,7 +192,7 @@ impl Admin {
 }
 
 /// `[keep]`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Keep {
     /// How long failed polls, states of feeds and what polls came to by the hour are remembered.
     pub availability: Duration,
@@ -216,7 +229,9 @@ impl Config {
             .map_err(|error| ConfigErrors::one(ConfigError::unreadable(path, &error)))?;
         let text = str::from_utf8(&bytes)
             .map_err(|error| ConfigErrors::one(ConfigError::not_text(path, &bytes, error)))?;
-        Self::parse(path, text)
+        let mut config = Self::parse(path, text)?;
+        config.source.file = Some(path.to_owned());
+        Ok(config)
     }
 
     /// Checks the text of a configuration file that is, or would be, at `path`.
@@ -261,6 +276,7 @@ impl Default for Config {
             keep: Keep { availability: AVAILABILITY_DEFAULT },
             map: Map::default(),
             feeds: Vec::new(),
+            source: Source::default(),
         }
     }
 }

@@ -15,7 +15,7 @@ use url::Url;
 use super::error::{ConfigError, ConfigErrors};
 use super::file::{FeedTable, FormatText, KeepTable, LimitsTable, MapTable, Parsed, ServerTable};
 use super::value::{ADDRESS, COUNT, CountText, DurationText, SecretText, SizeText};
-use super::{Config, Keep, Limits, Map, MapSource, Server, Tls};
+use super::{Config, Keep, Limits, Map, MapSource, Server, Source, Tls};
 
 /// Texts such as a feed's name are shown on every page: they stay short.
 const TEXT_CHARS_MAX: usize = 500;
@@ -50,6 +50,7 @@ pub(super) fn resolve(path: &Path, text: &str, parsed: Parsed) -> Result<Config,
     let Parsed { file, errors, feed_numbers, namespace_numbers, has_all_feeds } = parsed;
     let mut checker = Checker::new(path, text);
     let defaults = Config::default();
+    let import = file.import.feeds.as_ref().map(|import| checker.base.join(import.get_ref()));
     let imported = checker.import(file.import.feeds)?;
     let mut config = Config {
         server: checker.server(file.server, defaults.server),
@@ -61,6 +62,7 @@ pub(super) fn resolve(path: &Path, text: &str, parsed: Parsed) -> Result<Config,
         keep: checker.keep(file.keep, defaults.keep),
         map: checker.map(file.map),
         feeds: checker.feeds(file.feed, &feed_numbers, has_all_feeds, &imported),
+        source: Source { import, ..Source::default() },
     };
     checker.errors.extend(errors);
     config.feeds.extend(imported);

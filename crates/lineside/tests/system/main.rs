@@ -24,6 +24,7 @@ mod pages;
 mod papers;
 mod promises;
 mod real_data;
+mod reload;
 mod representations;
 mod restarts;
 mod server_api;

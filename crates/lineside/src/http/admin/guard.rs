@@ -137,8 +137,8 @@ pub(crate) fn is_own_page(app: &App, headers: &HeaderMap) -> Option<bool> {
     let origin = headers.get(header::ORIGIN)?.to_str().ok()?;
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
     let is_host = origin.split_once("://").is_some_and(|(_, origin)| Some(origin) == host);
-    let public = app.config().server.public_url.as_ref();
-    let is_public = public.is_some_and(|url| url.origin().ascii_serialization() == origin);
+    let public = &app.config().server.public_url;
+    let is_public = public.as_ref().is_some_and(|url| url.origin().ascii_serialization() == origin);
     Some(is_host || is_public)
 }
 

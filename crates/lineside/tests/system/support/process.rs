@@ -31,8 +31,13 @@ impl ServerProcess {
     }
 
     /// The same for a command with an environment of its own.
-    pub(crate) fn of(mut command: Command) -> Self {
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    pub(crate) fn of(command: Command) -> Self {
+        Self::logging(command, Stdio::null())
+    }
+
+    /// The same, with a place for its log.
+    pub(crate) fn logging(mut command: Command, log: Stdio) -> Self {
+        let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().unwrap();
         let mut greeting = String::new();
         let mut url = None;
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -61,12 +66,17 @@ impl ServerProcess {
         Usage::of(self.child.id())
     }
 
-    /// Sends a signal and waits; gives how it ended and how long that took.
-    pub(crate) fn stop(mut self, signal: &str) -> (ExitStatus, Duration) {
-        let started = Instant::now();
+    /// Sends a signal.
+    pub(crate) fn signal(&self, signal: &str) {
         let id = self.child.id().to_string();
         let sent = Command::new("kill").args([signal, &id]).status().unwrap();
         assert!(sent.success());
+    }
+
+    /// Sends a signal and waits; gives how it ended and how long that took.
+    pub(crate) fn stop(mut self, signal: &str) -> (ExitStatus, Duration) {
+        let started = Instant::now();
+        self.signal(signal);
         let status = self.child.wait().unwrap();
         (status, started.elapsed())
     }

@@ -1,0 +1,122 @@
+//! Which keys apply at once, and which wait for the next start (docs/operate/configuration.md says it for each).
+
+use crate::config::{Api, Config, Keep, Limits, Map, Server};
+
+/// What is in force once `next` was read, and which of its keys wait for the next start.
+pub(super) fn in_force_after(now: &Config, next: Config) -> (Config, Vec<&'static str>) {
+    let waiting = waiting(now, &next);
+    let Config { server, api, map, feeds, source, .. } = next;
+    let in_force = Config {
+        server: Server { public_url: server.public_url, ..now.server.clone() },
+        api,
+        map,
+        feeds,
+        source,
+        ..now.clone()
+    };
+    (in_force, waiting)
+}
+
+fn waiting(now: &Config, next: &Config) -> Vec<&'static str> {
+    // Each field is named here, so that a new one is given a place.
+    let Config { server, limits, token, api, admin, namespaces, keep, map, feeds: _, source: _ } =
+        next;
+    let Server { listen, public_url: _, trusted_proxies, data_dir, drain, client_name, tls } =
+        server;
+    let Limits {
+        connections,
+        connections_per_address,
+        room_bytes,
+        total_bytes,
+        channels_per_session,
+        frame,
+    } = limits;
+    let Keep { availability } = keep;
+    // These apply at once, whole.
+    let (Api { key: _ }, Map { style: _, pmtiles: _, origins: _ }) = (api, map);
+    let is_other = [
+        ("server.listen", *listen != now.server.listen),
+        ("server.trusted_proxies", *trusted_proxies != now.server.trusted_proxies),
+        ("server.data_dir", *data_dir != now.server.data_dir),
+        ("server.drain", *drain != now.server.drain),
+        ("server.client_name", *client_name != now.server.client_name),
+        ("server.tls", *tls != now.server.tls),
+        ("limits.connections", *connections != now.limits.connections),
+        (
+            "limits.connections_per_address",
+            *connections_per_address != now.limits.connections_per_address,
+        ),
+        ("limits.room_bytes", *room_bytes != now.limits.room_bytes),
+        ("limits.total_bytes", *total_bytes != now.limits.total_bytes),
+        ("limits.channels_per_session", *channels_per_session != now.limits.channels_per_session),
+        ("limits.frame", *frame != now.limits.frame),
+        ("token", *token != now.token),
+        ("admin", *admin != now.admin),
+        ("namespace", *namespaces != now.namespaces),
+        ("keep.availability", *availability != now.keep.availability),
+    ];
+    is_other.into_iter().filter(|(_, is_other)| *is_other).map(|(key, _)| key).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn parse(text: &str) -> Config {
+        Config::parse(Path::new("lineside.toml"), text).unwrap()
+    }
+
+    const NOW: &str = "[server]\nlisten = \"127.0.0.1:1\"\n";
+
+    #[track_caller]
+    fn check(next: &str, waits: &[&str]) -> Config {
+        let (in_force, waiting) = in_force_after(&parse(NOW), parse(next));
+        assert_eq!(waiting, waits, "{next}");
+        in_force
+    }
+
+    #[test]
+    fn what_can_apply_at_once_does() {
+        let next = format!(
+            "{NOW}public_url = \"https://a.example\"\n[api]\nkey = \"k\"\n[map]\nstyle = \
+             \"https://a.example/style.json\"\n[[feed]]\nid = \"a\"\nurl = \"https://a.example/\"\n"
+        );
+        let in_force = check(&next, &[]);
+        assert!(in_force.server.public_url.is_some() && in_force.api.key.is_some());
+        assert!(in_force.map.style.is_some());
+        assert_eq!(in_force.feeds.len(), 1);
+    }
+
+    #[test]
+    fn what_waits_is_named_and_stays_as_it_is() {
+        let next = "[server]\nlisten = \"127.0.0.1:2\"\ndrain = \"1s\"\nclient_name = \"me\"\n\
+                    data_dir = \"d\"\ntrusted_proxies = [\"10.0.0.1\"]\n\
+                    tls = { cert = \"a\", key = \"b\" }\n\
+                    [limits]\nconnections = 1\nconnections_per_address = 1\nroom_bytes = 2048\n\
+                    total_bytes = 1048576\nchannels_per_session = 3\nframe = 4096\n\
+                    [token]\nhmac = \"s3cret\"\n[admin]\ntoken = \"another s3cret of an admin\"\n[[namespace]]\nprefix = \"app/\"\n\
+                    [keep]\navailability = \"2d\"\n";
+        let waits = [
+            "server.listen",
+            "server.trusted_proxies",
+            "server.data_dir",
+            "server.drain",
+            "server.client_name",
+            "server.tls",
+            "limits.connections",
+            "limits.connections_per_address",
+            "limits.room_bytes",
+            "limits.total_bytes",
+            "limits.channels_per_session",
+            "limits.frame",
+            "token",
+            "admin",
+            "namespace",
+            "keep.availability",
+        ];
+        assert_eq!(check(next, &waits), parse(NOW));
+        check(NOW, &[]);
+    }
+}

@@ -1,0 +1,124 @@
+//! What the server goes on by: the configuration in force, read again when its file changes.
+//!
+//! A file is taken whole or not at all: one that is no good is told of, and what was in force stays. Readers take the
+//! configuration of the moment and hold no lock; changes come one after another.
+
+mod keys;
+mod watch;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use arc_swap::ArcSwap;
+use lineside_sync::UnixMillis;
+use tokio::sync::Mutex;
+
+pub(crate) use self::watch::watch;
+
+use crate::app::App;
+use crate::config::{Config, ConfigErrors};
+
+/// The configuration in force, and how reading it again went.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    in_force: ArcSwap<Config>,
+    state: ArcSwap<SettingsState>,
+    /// Held while feeds or anything else is changed.
+    changing: Mutex<()>,
+    taken: AtomicU64,
+    refused: AtomicU64,
+}
+
+/// How the configuration's file and what is in force go together.
+#[derive(Debug, Clone)]
+pub(crate) struct SettingsState {
+    /// When the file was last read and was good.
+    pub(crate) read_at: UnixMillis,
+    /// Whether the file as it is now is no good, and something older in force.
+    pub(crate) is_refused: bool,
+    /// Keys that say something else in the file than what is in force until the next start.
+    pub(crate) waiting: Vec<&'static str>,
+}
+
+impl Settings {
+    /// What the server starts with.
+    pub(crate) fn new(config: Config, now: UnixMillis) -> Self {
+        let state = SettingsState { read_at: now, is_refused: false, waiting: Vec::new() };
+        Self {
+            in_force: ArcSwap::from_pointee(config),
+            state: ArcSwap::from_pointee(state),
+            changing: Mutex::new(()),
+            taken: AtomicU64::new(0),
+            refused: AtomicU64::new(0),
+        }
+    }
+
+    /// What is in force.
+    pub(crate) fn in_force(&self) -> Arc<Config> {
+        self.in_force.load_full()
+    }
+
+    /// How the file and that go together.
+    pub(crate) fn state(&self) -> Arc<SettingsState> {
+        self.state.load_full()
+    }
+
+    /// How often the file was read again and taken, and how often it was refused.
+    pub(crate) fn reads(&self) -> [(&'static str, u64); 2] {
+        let load = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        [("taken", load(&self.taken)), ("refused", load(&self.refused))]
+    }
+
+    /// Reads the file again, and goes on by it if it is good.
+    async fn read_again(&self, app: &App) {
+        let _only_one = self.changing.lock().await;
+        let before = self.in_force();
+        let Some(file) = before.source.file.clone() else {
+            tracing::info!("there is no configuration file to be read again");
+            return;
+        };
+        let read = tokio::task::spawn_blocking(move || Config::load(&file)).await;
+        match read {
+            Ok(Ok(config)) => self.take(app, &before, config).await,
+            Ok(Err(errors)) => self.refuse(&errors),
+            Err(error) => tracing::error!(%error, "reading the configuration broke off"),
+        }
+    }
+
+    async fn take(&self, app: &App, before: &Config, mut config: Config) {
+        config.source.arguments.clone_from(&before.source.arguments);
+        config.admin.or_from_environment();
+        config.feeds.extend(before.source.arguments.iter().cloned());
+        let (next, waiting) = keys::in_force_after(before, config);
+        let Ok(changed) = app.ingest().change(next.feeds.clone()).await else { return };
+        self.in_force.store(Arc::new(next));
+        let known = self.state();
+        if waiting != known.waiting && !waiting.is_empty() {
+            let keys = waiting.join(", ");
+            tracing::warn!(keys, "these keys of the configuration wait for the next start");
+        }
+        let [added, removed, others] =
+            [&changed.added, &changed.removed, &changed.changed].map(Vec::len);
+        tracing::info!(added, removed, changed = others, "the configuration was read again");
+        self.taken.fetch_add(1, Ordering::Relaxed);
+        let state = SettingsState { read_at: app.now(), is_refused: false, waiting };
+        self.state.store(Arc::new(state));
+    }
+
+    fn refuse(&self, errors: &ConfigErrors) {
+        for error in errors.iter() {
+            tracing::error!("{error}");
+        }
+        tracing::error!("the configuration stays as it was");
+        self.refused.fetch_add(1, Ordering::Relaxed);
+        let state = SettingsState::clone(&self.state());
+        self.state.store(Arc::new(SettingsState { is_refused: true, ..state }));
+    }
+
+    /// The files that the configuration came from, and would come from again.
+    fn files(&self) -> Vec<PathBuf> {
+        let source = &self.in_force().source;
+        source.file.iter().chain(&source.import).cloned().collect()
+    }
+}

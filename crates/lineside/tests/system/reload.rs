@@ -1,0 +1,179 @@
+//! The configuration read again by a running server: by change and by signal, taken or refused.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use crate::support::events::Stream;
+use crate::support::http::{client, get};
+use crate::support::process::{ServerProcess, lineside};
+use crate::support::until_ready;
+
+/// Waits until it is so; the deadline only ends a test that fails.
+async fn until<F: Future<Output = bool>>(what: &str, is_so: impl Fn() -> F) {
+    for _ in 0..400 {
+        if is_so().await {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("it never happened that {what}");
+}
+
+/// A server whose configuration lies in a folder of its own.
+struct Configured {
+    folder: tempfile::TempDir,
+    server: ServerProcess,
+}
+
+impl Configured {
+    async fn start(feeds: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for id in ["a", "b", "c"] {
+            std::fs::write(folder.path().join(format!("{id}.txt")), format!("this is {id}"))
+                .unwrap();
+        }
+        write(folder.path(), feeds);
+        let log = File::create(folder.path().join("log")).unwrap();
+        let config = folder.path().join("lineside.toml");
+        let arguments = ["serve", "--config", config.to_str().unwrap()];
+        let server = ServerProcess::logging(lineside(&arguments), Stdio::from(log));
+        until_ready(&server.url).await;
+        Self { folder, server }
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("{}{path}", self.server.url)
+    }
+
+    /// Writes the configuration beside the old one and puts it in its place.
+    fn replace(&self, feeds: &str) {
+        write(self.folder.path(), feeds);
+    }
+
+    fn log(&self) -> String {
+        std::fs::read_to_string(self.folder.path().join("log")).unwrap()
+    }
+
+    async fn serves(&self, id: &str) -> bool {
+        get(&self.url(&format!("/proxy/{id}"))).await.status() == 200
+    }
+
+    async fn until_served(&self, id: &str) {
+        until(&format!("{id} is served"), || self.serves(id)).await;
+    }
+
+    /// Waits for a line of the metrics.
+    async fn until_metric(&self, line: &str) {
+        until(line, || async {
+            let metrics = get(&self.url("/metrics")).await.text().await.unwrap();
+            metrics.lines().any(|it| it == line)
+        })
+        .await;
+    }
+}
+
+const SERVER: &str = "[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"0s\"\n";
+
+fn write(folder: &Path, rest: &str) -> PathBuf {
+    let (new, file) = (folder.join("new.toml"), folder.join("lineside.toml"));
+    std::fs::write(&new, format!("{SERVER}{rest}")).unwrap();
+    std::fs::rename(&new, &file).unwrap();
+    file
+}
+
+fn feed(id: &str) -> String {
+    format!("[[feed]]\nid = \"{id}\"\nurl = \"{id}.txt\"\nformat = \"raw\"\n")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn feeds_come_and_go_with_the_file_and_the_others_are_served_all_the_time() {
+    let it = Arc::new(Configured::start(&feed("a")).await);
+    it.until_served("a").await;
+    let (stop, reads) = (Arc::<AtomicBool>::default(), Arc::<AtomicU64>::default());
+    let (reader, ended, count) = (Arc::clone(&it), Arc::clone(&stop), Arc::clone(&reads));
+    let reading = tokio::spawn(async move {
+        let client = client();
+        while !ended.load(Ordering::Acquire) {
+            let reply = client.get(reader.url("/proxy/a")).send().await.unwrap();
+            assert_eq!(reply.status(), 200);
+            assert_eq!(reply.text().await.unwrap(), "this is a");
+            count.fetch_add(1, Ordering::AcqRel);
+        }
+    });
+    it.replace(&format!("{}{}", feed("a"), feed("b")));
+    it.until_served("b").await;
+    let mut stream = Stream::open(&it.server.url, "channel=feed/b").await;
+    assert!(stream.next_within(Duration::from_secs(20)).await.is_some());
+    it.replace(&feed("a"));
+    until("b is gone", || async { get(&it.url("/proxy/b")).await.status() == 404 }).await;
+    let ends = async { while stream.next().await.is_some() {} };
+    tokio::time::timeout(Duration::from_secs(20), ends).await.expect("its stream ends");
+    stop.store(true, Ordering::Release);
+    reading.await.unwrap();
+    assert!(reads.load(Ordering::Acquire) > 10);
+    // What another file names comes and goes in the same way.
+    let yaml = |id: &str| {
+        let file = it.folder.path().join(format!("{id}.txt"));
+        format!("feeds:\n  - identifier: {id}\n    target_url: file://{}\n", file.display())
+    };
+    std::fs::write(it.folder.path().join("proxy.yml"), yaml("b")).unwrap();
+    it.replace(&format!("{}[import]\nfeeds = \"proxy.yml\"\n", feed("a")));
+    it.until_served("b").await;
+    std::fs::write(it.folder.path().join("proxy.yml"), yaml("c")).unwrap();
+    it.until_served("c").await;
+    assert!(!it.serves("b").await && it.serves("a").await);
+}
+
+#[tokio::test]
+async fn the_file_is_read_at_once_when_the_process_is_sent_a_signal() {
+    let it = Configured::start(&feed("a")).await;
+    it.until_served("a").await;
+    it.server.signal("-HUP");
+    it.until_metric("lineside_config_reads_total{outcome=\"taken\"} 1").await;
+    it.replace(&format!("{}name = \"Something else\"\n", feed("a")));
+    it.server.signal("-HUP");
+    until("its name is another one", || async {
+        get(&it.url("/api/v1/feeds/a")).await.text().await.unwrap().contains("Something else")
+    })
+    .await;
+    assert!(it.serves("a").await);
+}
+
+#[tokio::test]
+async fn a_bad_file_is_refused_by_line_and_key_and_the_old_one_stays() {
+    let it = Configured::start(&feed("a")).await;
+    it.until_served("a").await;
+    it.replace(&format!("{}poll = \"soon\"\n{}", feed("a"), feed("b")));
+    it.until_metric("lineside_config_refused 1").await;
+    let log = it.log();
+    assert!(log.contains("lineside.toml line 8, feed[0].poll: invalid value"), "{log}");
+    assert!(log.contains("the configuration stays as it was"), "{log}");
+    assert!(it.serves("a").await && !it.serves("b").await);
+    // One that goes, as while an editor replaces it, is no reason to forget the feeds either.
+    std::fs::remove_file(it.folder.path().join("lineside.toml")).unwrap();
+    it.until_metric("lineside_config_reads_total{outcome=\"refused\"} 2").await;
+    assert!(it.serves("a").await);
+    it.replace(&feed("b"));
+    it.until_served("b").await;
+    it.until_metric("lineside_config_refused 0").await;
+    assert!(!it.serves("a").await);
+}
+
+#[tokio::test]
+async fn keys_that_wait_for_the_next_start_are_named() {
+    let it = Configured::start(&feed("a")).await;
+    it.until_served("a").await;
+    let limits = "[limits]\nframe = \"64KiB\"\n[token]\nhmac = \"s3cret\"\n";
+    it.replace(&format!("{limits}{}{}", feed("a"), feed("b")));
+    it.until_served("b").await;
+    it.until_metric("lineside_config_waiting_keys 2").await;
+    let log = it.log();
+    assert!(log.contains("limits.frame, token"), "{log}");
+    assert!(!log.contains("s3cret"), "{log}");
+    it.replace(&feed("a"));
+    it.until_metric("lineside_config_waiting_keys 0").await;
+}
