@@ -13,3 +13,16 @@ pub(crate) fn memory(process: &str, key: &str) -> anyhow::Result<f64> {
         line.and_then(|line| line.split_whitespace().next()).context("a figure in kB")?;
     Ok(kibibytes.parse::<f64>()? * 1_024.0)
 }
+
+/// What a process has used of processors, as Linux counts it: in hundredths of a second.
+pub(crate) fn cpu_seconds(process: &str) -> anyhow::Result<f64> {
+    const TICKS: f64 = 100.0;
+    let stat = fs::read_to_string(format!("/proc/{process}/stat"))?;
+    // The name before may hold anything, and ends with the last bracket.
+    let (_, rest) = stat.rsplit_once(')').context("a name in brackets")?;
+    let mut figures = rest.split_whitespace().skip(11).map(str::parse::<f64>);
+    let (Some(Ok(user)), Some(Ok(system))) = (figures.next(), figures.next()) else {
+        anyhow::bail!("/proc/{process}/stat is of another form");
+    };
+    Ok((user + system) / TICKS)
+}

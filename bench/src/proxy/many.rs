@@ -1,15 +1,14 @@
 //! Five hundred feeds: what asking for all of them costs, and whether each is asked in time.
 
-use std::fs;
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context as _, ensure};
+use anyhow::ensure;
 
 use super::Bench;
 use super::peers::{section, serve};
 use super::producer::{CHANGING, counts, reset};
-use crate::process::memory;
+use crate::process::{cpu_seconds, memory};
 use crate::report::Row;
 use crate::rounds::{Samples, timed};
 
@@ -56,17 +55,4 @@ pub(super) fn run(bench: &mut Bench) -> anyhow::Result<()> {
     bench.report.add(Row::new(format!("{all}: CPU"), samples.median("cpu"), "% of a core"));
     bench.report.add(Row::new(format!("{all}: memory"), samples.median("memory"), "MB"));
     Ok(())
-}
-
-/// What a process has used of processors, as Linux counts it: in hundredths of a second.
-fn cpu_seconds(process: &str) -> anyhow::Result<f64> {
-    const TICKS: f64 = 100.0;
-    let stat = fs::read_to_string(format!("/proc/{process}/stat"))?;
-    // The name before may hold anything, and ends with the last bracket.
-    let (_, rest) = stat.rsplit_once(')').context("a name in brackets")?;
-    let mut figures = rest.split_whitespace().skip(11).map(str::parse::<f64>);
-    let (Some(Ok(user)), Some(Ok(system))) = (figures.next(), figures.next()) else {
-        anyhow::bail!("/proc/{process}/stat is of another form");
-    };
-    Ok((user + system) / TICKS)
 }

@@ -10,6 +10,7 @@ mod crowd;
 mod many;
 mod peers;
 mod producer;
+mod profile;
 mod throughput;
 
 use anyhow::Context as _;
@@ -29,10 +30,10 @@ const PRODUCE: &str = "produce";
 type Measure = fn(&mut Bench) -> anyhow::Result<()>;
 
 static MODULES: [Measure; NAMES.len()] =
-    [throughput::run, calm::run, crowd::run, many::run, actor::run];
+    [throughput::run, calm::run, crowd::run, many::run, actor::run, profile::run];
 
 /// The modules in the order in which they are measured.
-pub(crate) const NAMES: &[&str] = &["throughput", "calm", "crowd", "many", "actor"];
+pub(crate) const NAMES: &[&str] = &["throughput", "calm", "crowd", "many", "actor", "profile"];
 
 /// What the modules measure with.
 struct Bench {

@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use lineside_formats::{Format, Problems, gtfs_rt, looks_like_html, sniff};
-use lineside_sync::{Clock, UnixMillis};
+use lineside_sync::{Clock, UnixMillis, stage};
 use smol_str::ToSmolStr;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -212,7 +212,8 @@ impl Poller {
         let network = self.feed.network();
         let began = network.begin();
         let mut asked = self.ledger.asked(&self.status);
-        let Some(fetched) = self.fetch(turn, retire).await else { return false };
+        let fetching = stage::within(Stage::Fetch.work(), self.fetch(turn, retire));
+        let Some(fetched) = fetching.await else { return false };
         self.ledger.answered(&mut asked);
         network.finish(Stage::Fetch, began);
         if let Some(replay) = self.fetcher.replay_clock() {
@@ -353,7 +354,11 @@ impl Poller {
         let permit = self.loads.clone().acquire_owned().await;
         let network = self.feed.network();
         let began = network.begin();
-        let load = tokio::task::spawn_blocking(move || Dataset::load(id, zip, now)).await;
+        let load = tokio::task::spawn_blocking(move || {
+            let _at = stage::enter(Stage::Decode.work());
+            Dataset::load(id, zip, now)
+        })
+        .await;
         network.finish(Stage::Decode, began);
         let dataset = match load {
             Ok(Ok(dataset)) => Arc::new(dataset),
@@ -379,7 +384,8 @@ impl Poller {
     async fn take_message(&mut self, body: Bytes, now: UnixMillis) -> Result<(), Failure> {
         let network = self.feed.network();
         let began = network.begin();
-        let decoded = decode(body, self.feed.config().max_bytes).await;
+        let decoding = decode(body, self.feed.config().max_bytes);
+        let decoded = stage::within(Stage::Decode.work(), decoding).await;
         network.finish(Stage::Decode, began);
         let (message, problems) = decoded?;
         // From here on the message is good; its judge sees the status that it brings about.
@@ -470,6 +476,7 @@ async fn decode(body: Bytes, max: u64) -> Result<(gtfs_rt::Shallow, Problems), F
         return gtfs_rt::decode_shallow(body, &limits).map_err(|error| Failure::refused(&error));
     }
     let decoded = tokio::task::spawn_blocking(move || {
+        let _at = stage::enter(Stage::Decode.work());
         let (message, problems) = gtfs_rt::decode_json(&body, &limits)?;
         Ok((gtfs_rt::Shallow::of_message(&message), problems))
     });

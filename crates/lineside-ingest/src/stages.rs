@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use lineside_sync::histogram::{Histogram, Snapshot};
+use lineside_sync::stage;
 
 /// What a poll goes through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +31,16 @@ impl Stage {
             Stage::Publish => "publish",
         }
     }
+
+    /// As a thread says it that is at it.
+    pub(crate) const fn work(self) -> stage::Stage {
+        match self {
+            Stage::Fetch => stage::Stage::Fetch,
+            Stage::Decode => stage::Stage::Decode,
+            Stage::Apply => stage::Stage::Apply,
+            Stage::Publish => stage::Stage::Publish,
+        }
+    }
 }
 
 /// The durations of all stages, in nanoseconds of the clock that was handed in; clones share them.
@@ -43,5 +54,17 @@ impl StageTimes {
 
     pub(crate) fn snapshot(&self, stage: Stage) -> Snapshot {
         self.0[stage as usize].snapshot()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_profile_and_the_histograms_name_stages_alike() {
+        for stage in Stage::ALL {
+            assert_eq!(stage.work().name(), stage.name());
+        }
     }
 }

@@ -8,6 +8,7 @@
 //! - `pages`: what people see. `demo`: the simulated city's own door and its faults.
 //! - `admin`: who may change how the server runs.
 //! - `token`: who clients are, by what the operator's back end has signed. `gate`: what they may.
+//! - `profile`: what the threads are at, and the flame graph of that.
 //! - `watch`: the terminal's client. `metrics`, `latencies`, `shutdown`, `data_dir`, `kept_file`,
 //!   `patience`: as named.
 
@@ -27,6 +28,7 @@ mod ledger;
 mod metrics;
 mod pages;
 mod patience;
+mod profile;
 mod server;
 mod settings;
 mod shutdown;

@@ -17,6 +17,7 @@ fn main() -> ExitCode {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .event_interval(TASKS_BETWEEN_LOOKS)
+        .thread_name("runtime")
         .build();
     match runtime {
         Ok(runtime) => {

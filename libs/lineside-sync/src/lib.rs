@@ -15,6 +15,7 @@ mod model;
 mod primitive;
 pub mod ring;
 pub mod semaphore;
+pub mod stage;
 pub mod table;
 
 #[cfg(feature = "tokio")]

@@ -12,7 +12,7 @@ use lineside_formats::{
     gtfs_rt::{Limits, Shallow, decode_shallow, proto::FeedHeader},
 };
 use lineside_hub::Hub;
-use lineside_sync::UnixMillis;
+use lineside_sync::{UnixMillis, stage};
 
 pub(crate) use anew::Inherited;
 pub use kept::Continued;
@@ -111,6 +111,7 @@ impl NetworkWriter {
         now: UnixMillis,
         judge: impl FnOnce(usize) -> Option<FeedRecord>,
     ) -> Applied {
+        let _at = stage::enter(Stage::Apply.work());
         let began = self.network.begin();
         let mut applied = Applied { problems, ..Applied::default() };
         let before = self.network.state();
@@ -173,6 +174,7 @@ impl NetworkWriter {
         dataset: Arc<Dataset>,
         now: UnixMillis,
     ) -> Applied {
+        let _at = stage::enter(Stage::Apply.work());
         let began = self.network.begin();
         let before = self.network.state();
         let mut applied = Applied::default();

@@ -12,7 +12,7 @@ mod targets;
 use std::{ops::Range, sync::Arc};
 
 use lineside_hub::{Batch, Hub, Position, Room};
-use lineside_sync::UnixMillis;
+use lineside_sync::{UnixMillis, stage};
 use smol_str::SmolStr;
 
 pub(crate) use message::{MESSAGE_OVERHEAD, state_parts};
@@ -93,6 +93,7 @@ impl Publisher {
         changes: &[Change],
         outcome: &Outcome,
     ) {
+        let _at = stage::enter(Stage::Publish.work());
         let began = self.network.begin();
         let hub = Arc::clone(&self.hub);
         let mut batch = hub.batch();
@@ -111,6 +112,7 @@ impl Publisher {
         next: &Arc<NetworkState>,
         changes: &[Change],
     ) {
+        let _at = stage::enter(Stage::Publish.work());
         let began = self.network.begin();
         let hub = Arc::clone(&self.hub);
         let mut batch = hub.batch();

@@ -12,6 +12,7 @@ use std::time::Duration;
 use lineside_hub::{Audience, Seat, SessionLimits, Workers as _};
 use lineside_sync::Clock;
 use lineside_sync::mailbox::Receiver;
+use lineside_sync::stage::{self, Stage};
 use mio::{Events, Poll};
 use slab::Slab;
 
@@ -148,7 +149,9 @@ impl Partition {
             }
             self.take_newcomers();
             let now = self.now();
+            let delivering = stage::enter(Stage::Deliver);
             self.write_news();
+            let receiving = stage::enter(Stage::Receive);
             for event in &events {
                 if event.token() != ALARM {
                     self.look_at(event, now);
@@ -156,8 +159,10 @@ impl Partition {
             }
             self.resume(now);
             self.read_on(now);
+            drop(receiving);
             self.write_on(now);
             self.give_states();
+            drop(delivering);
             self.look_at_due(now);
             self.let_go(now);
         }

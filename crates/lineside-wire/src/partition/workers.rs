@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::{io, thread};
 
 use lineside_hub::Workers;
+use lineside_sync::stage::{self, Stage};
 use parking_lot::{Condvar, Mutex};
 
 type Job = Box<dyn FnOnce() + Send>;
@@ -42,6 +43,7 @@ impl Pool {
 impl Shared {
     fn work(&self) {
         while let Some(job) = self.next() {
+            let _at = stage::enter(Stage::Assist);
             // A job that panics has been told of by the panic hook; the others must go on.
             _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(job));
         }

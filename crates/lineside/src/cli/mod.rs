@@ -7,12 +7,14 @@ mod greeting;
 mod load;
 mod log;
 mod print;
+mod profile;
 mod serve;
 mod watch;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use url::Url;
 
 /// One server between public-transport producers and everyone else.
 ///
@@ -38,6 +40,8 @@ enum Command {
     Serve(serve::Arguments),
     /// Follow channels of a running server in the terminal
     Watch(watch::Arguments),
+    /// Record what a running server's threads are at, and write it as a flame graph
+    Profile(profile::Arguments),
     /// Open thousands of sessions to a server and measure what they are sent
     Load(Box<load::Arguments>),
 }
@@ -59,12 +63,22 @@ impl Failure {
     }
 }
 
+/// The address of a server.
+fn web_url(text: &str) -> Result<Url, String> {
+    let url = Url::parse(text).map_err(|error| error.to_string())?;
+    match url.scheme() {
+        "http" | "https" => Ok(url),
+        _ => Err("a server's address begins with http:// or https://".to_owned()),
+    }
+}
+
 /// Runs the command that the process was started with.
 pub async fn run(cli: Cli) -> ExitCode {
     let done = match cli.command {
         Command::Demo(arguments) => demo::run(arguments).await,
         Command::Serve(arguments) => serve::run(arguments).await,
         Command::Watch(arguments) => watch::run(arguments).await,
+        Command::Profile(arguments) => profile::run(arguments).await,
         Command::Load(arguments) => load::run(*arguments),
     };
     match done {
@@ -110,6 +124,8 @@ mod tests {
             "lineside watch http://127.0.0.1:8080 feed/city alerts/city --json",
             "lineside load http://127.0.0.1:8080 --sessions 10000 --channel feed/city --transport sse",
             "lineside load http://h --sessions 9 --publish 10 --size 200 --duration 2m --ramp 500/s --processes 2",
+            "lineside profile http://127.0.0.1:8080 --output flame.html",
+            "lineside profile https://h --seconds 60 --output a/flame.pb",
             "lineside load wss://h --sessions 9 --format protobuf --json a.json --graph a.svg --server-pid 7",
         ] {
             if let Err(error) = Cli::try_parse_from(line.split(' ')) {

@@ -19,7 +19,7 @@ use crate::watch::{Ended, Show, Style, follow};
 )]
 pub(crate) struct Arguments {
     /// The server, such as http://127.0.0.1:8080
-    #[arg(value_name = "SERVER-URL", value_parser = web_url)]
+    #[arg(value_name = "SERVER-URL", value_parser = super::web_url)]
     server: Url,
     /// The channels to follow
     #[arg(value_name = "CHANNEL", required = true)]
@@ -27,14 +27,6 @@ pub(crate) struct Arguments {
     /// Print each event's data as it comes, one JSON object per line
     #[arg(long)]
     json: bool,
-}
-
-fn web_url(text: &str) -> Result<Url, String> {
-    let url = Url::parse(text).map_err(|error| error.to_string())?;
-    match url.scheme() {
-        "http" | "https" => Ok(url),
-        _ => Err("a server's address begins with http:// or https://".to_owned()),
-    }
 }
 
 pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {

@@ -87,6 +87,10 @@ pub(crate) enum Refusal {
     OtherOrigin,
     /// This address was wrong too often, and has to wait so long.
     TooManyAttempts(Duration),
+    /// A recording is under way, for so much longer.
+    ProfileRunning(Duration),
+    /// The system does not let us record.
+    CannotProfile(String),
     /// The server is stopping.
     ShuttingDown,
     /// Our fault.
@@ -140,6 +144,8 @@ impl Refusal {
             Self::NotAdmin => (StatusCode::UNAUTHORIZED, "not_admin"),
             Self::OtherOrigin => (StatusCode::FORBIDDEN, "other_origin"),
             Self::TooManyAttempts(_) => (StatusCode::TOO_MANY_REQUESTS, "too_many_attempts"),
+            Self::ProfileRunning(_) => (StatusCode::CONFLICT, "profile_running"),
+            Self::CannotProfile(_) => (StatusCode::NOT_IMPLEMENTED, "cannot_profile"),
             Self::ShuttingDown => (StatusCode::SERVICE_UNAVAILABLE, "shutting_down"),
             Self::Internal => (StatusCode::INTERNAL_SERVER_ERROR, "internal"),
         }
@@ -175,6 +181,10 @@ impl Refusal {
             Self::TooManyAttempts(wait) => {
                 format!("too many wrong tokens: try again in {} s", whole_seconds(*wait))
             }
+            Self::ProfileRunning(wait) => {
+                format!("another recording is under way for {} s more", whole_seconds(*wait))
+            }
+            Self::CannotProfile(reason) => format!("nothing can be recorded here: {reason}"),
             Self::ShuttingDown => "this server is stopping".to_owned(),
             Self::Internal => "this is our fault, and it was logged".to_owned(),
         }
@@ -208,7 +218,7 @@ impl IntoResponse for Refusal {
             Self::BadRange { length } => HeaderValue::try_from(format!("bytes */{length}"))
                 .ok()
                 .map(|length| (header::CONTENT_RANGE, length)),
-            Self::TooManyAttempts(wait) => {
+            Self::TooManyAttempts(wait) | Self::ProfileRunning(wait) => {
                 Some((header::RETRY_AFTER, HeaderValue::from(whole_seconds(wait))))
             }
             _ => None,

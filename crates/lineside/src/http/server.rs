@@ -13,6 +13,7 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::GracefulShutdown;
+use lineside_sync::stage::{self, Stage};
 use lineside_wire::partition::Partitions;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -208,7 +209,8 @@ impl Server {
         let http2 = Http2 { builder: self.http2.clone(), watcher: graceful.watcher(), peer };
         let served = self.serve(socket, place, http1, http2);
         let cut = self.cut.clone();
-        connections.spawn(async move { cut.run_until_cancelled(served).await });
+        let served = async move { cut.run_until_cancelled(served).await };
+        connections.spawn(stage::within(Stage::Http, served));
     }
 
     /// Serves a connection in the version of HTTP that it speaks, encrypted or not.
@@ -232,7 +234,7 @@ impl Server {
                 };
             };
             // Shaking hands takes much more memory than what comes after it.
-            let accepting = Box::pin(acceptor.accept(socket));
+            let accepting = Box::pin(stage::within(Stage::Handshake, acceptor.accept(socket)));
             let socket = match within(limits::HEAD_TIMEOUT, accepting).await {
                 Some(Ok(socket)) => Box::new(socket),
                 Some(Err(error)) => return tell_of_end(Some(error)),

@@ -26,7 +26,7 @@ fn repository() -> String {
 #[test]
 fn help_names_every_command_and_option_of_the_contract() {
     let help = check(&["--help"], 0);
-    for word in ["demo", "serve", "watch"] {
+    for word in ["demo", "serve", "watch", "load", "profile"] {
         assert!(help.contains(word), "{word}: {help}");
     }
     let demo = check(&["demo", "--help"], 0);
@@ -38,6 +38,10 @@ fn help_names_every_command_and_option_of_the_contract() {
         assert!(serve.contains(option), "{option}: {serve}");
     }
     assert!(check(&["watch", "--help"], 0).contains("--json"));
+    let profile = check(&["profile", "--help"], 0);
+    for option in ["--seconds", "--output"] {
+        assert!(profile.contains(option), "{option}: {profile}");
+    }
     assert!(check(&["--version"], 0).starts_with("lineside "));
 }
 

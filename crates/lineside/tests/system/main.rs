@@ -22,6 +22,7 @@ mod metrics;
 mod own_feeds;
 mod pages;
 mod papers;
+mod profile;
 mod promises;
 mod real_data;
 mod reload;

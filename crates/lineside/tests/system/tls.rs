@@ -8,7 +8,7 @@ use crate::support::process::{ServerProcess, lineside};
 const API_KEY: &str = "a key for tests";
 
 /// Writes a certificate for this machine that signs itself, and its key.
-fn certify(folder: &Path) {
+pub(crate) fn certify(folder: &Path) {
     let names = ["localhost".to_owned(), "127.0.0.1".to_owned()];
     let made = rcgen::generate_simple_self_signed(names).unwrap();
     std::fs::write(folder.join("cert.pem"), made.cert.pem()).unwrap();
@@ -28,7 +28,7 @@ fn start(folder: &Path) -> ServerProcess {
 }
 
 /// A client that trusts what the folder holds now, and no other certificate.
-fn client(folder: &Path, only_http1: bool) -> reqwest::Client {
+pub(crate) fn client(folder: &Path, only_http1: bool) -> reqwest::Client {
     let pem = std::fs::read(folder.join("cert.pem")).unwrap();
     let trusted = [reqwest::Certificate::from_pem(&pem).unwrap()];
     let builder = reqwest::Client::builder().tls_certs_only(trusted);

@@ -6,6 +6,7 @@
 //! whether an admin looks at it. What it answers is not kept by caches unless it says so.
 
 mod guard;
+mod profile;
 mod session;
 
 use axum::middleware;
@@ -26,6 +27,7 @@ pub(super) fn is_for_admins(path: &str) -> bool {
 
 pub(super) fn routes(app: &App) -> OpenApiRouter<App> {
     OpenApiRouter::new()
+        .merge(profile::routes())
         .merge(session::routes())
         .layer(middleware::from_fn_with_state(app.clone(), guard::admins_only))
 }

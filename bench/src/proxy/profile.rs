@@ -1,0 +1,75 @@
+//! What a recording costs: answers of one server, while it is recorded and while it is not.
+//!
+//! Counted for each second of processor time, which the server is given no more and no less of than it uses.
+
+use std::io::BufReader;
+use std::thread;
+
+use anyhow::{Context as _, anyhow};
+
+use super::Bench;
+use super::client::Plan;
+use super::peers::{feed, serve, until_there};
+use super::producer::SMALL;
+use crate::http::{connect, get};
+use crate::process::cpu_seconds;
+use crate::report::Row;
+use crate::rounds::Samples;
+use crate::servers::Server;
+
+const CONNECTIONS: usize = 64;
+const SECONDS: f64 = 3.0;
+const SECONDS_QUICK: f64 = 0.5;
+/// Of a server that nobody else reaches.
+const TOKEN: &str = "the token of a benchmark";
+
+pub(super) fn run(bench: &mut Bench) -> anyhow::Result<()> {
+    let seconds = if bench.effort.is_quick { SECONDS_QUICK } else { SECONDS };
+    let mut samples = Samples::default();
+    let small = feed(&bench.producer, &SMALL, "1h");
+    let server = serve(&bench.place, &format!("[admin]\ntoken = \"{TOKEN}\"\n{small}"))?;
+    // The first recording also makes what all others use.
+    record(&server, seconds)?;
+    for _ in 0..bench.effort.rounds {
+        samples.add("quiet", ask(&server, seconds)?);
+        samples.add("recorded", record(&server, seconds)?);
+    }
+    let row =
+        Row::new("2 kB while it is recorded", samples.median("recorded"), "requests/s of CPU");
+    let row = row.beside("not recorded", samples.median("quiet"));
+    bench.report.add(row.at_least_times(1.0, "not recorded"));
+    Ok(())
+}
+
+/// Asks while the server is recorded, from before the first request until after the last.
+fn record(server: &Server, seconds: f64) -> anyhow::Result<f64> {
+    let length = seconds.ceil() as u64 + 1;
+    let path = format!("/api/v1/admin/profile?seconds={length}&format=folded");
+    let headers = format!("Authorization: Bearer {TOKEN}\r\n");
+    let port = server.port;
+    let recording =
+        thread::spawn(move || get(&mut BufReader::new(connect(port)?), &path, &headers));
+    let asked = ask(server, seconds);
+    let recorded = recording.join().map_err(|_| anyhow!("the recording's thread failed"))?;
+    recorded.context("no recording")?;
+    asked
+}
+
+/// Answers for each second of the server's processor time.
+fn ask(server: &Server, seconds: f64) -> anyhow::Result<f64> {
+    let path = format!("/proxy/{}", SMALL.id);
+    until_there(server, &path, "")?;
+    let plan = Plan {
+        port: server.port,
+        path,
+        headers: String::new(),
+        status: "200".to_owned(),
+        connections: CONNECTIONS,
+        warm_seconds: 0.0,
+        seconds,
+    };
+    let id = server.id().to_string();
+    let before = cpu_seconds(&id)?;
+    let answers = plan.run()?.answers;
+    Ok(answers as f64 / (cpu_seconds(&id)? - before))
+}

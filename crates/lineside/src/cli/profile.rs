@@ -1,0 +1,126 @@
+//! `lineside profile`: what a running server is at.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use reqwest::StatusCode;
+use url::Url;
+
+use super::{Failure, print};
+use crate::config::ADMIN_TOKEN_VARIABLE as TOKEN_VARIABLE;
+use crate::patience::within;
+use crate::profile::{Form, SECONDS, SECONDS_USUAL};
+
+/// How long the server may take beyond the recording itself: the first one looks up every name.
+const BEYOND_MAX: Duration = Duration::from_secs(60);
+
+/// Record what a running server's threads are at, and write it as a flame graph
+///
+/// The server takes samples for some seconds while it goes on with its work. Each stack begins with the thread and
+/// what it was at: fetch, decode, apply, publish, deliver, http. One recording runs at a time.
+#[derive(Debug, Args)]
+#[command(after_help = "The end of the file's name says what is written:
+  .html    a page to look into, in one file: zoom, search, keys
+  .svg     the same graph as a picture
+  .folded  a line for each stack, for other tools
+  .pb      gzip-compressed as pprof reads it: go tool pprof flame.pb
+
+The server's admin token is read from LINESIDE_ADMIN_TOKEN.
+Example: LINESIDE_ADMIN_TOKEN=… lineside profile http://127.0.0.1:8080 --seconds 10 --output flame.html")]
+pub(crate) struct Arguments {
+    /// The server, such as http://127.0.0.1:8080
+    #[arg(value_name = "SERVER-URL", value_parser = super::web_url)]
+    server: Url,
+    /// How long to record, from 1 to 60
+    #[arg(long, value_name = "N", default_value_t = SECONDS_USUAL,
+        value_parser = clap::value_parser!(u64).range(SECONDS))]
+    seconds: u64,
+    /// The file to write: .html, .svg, .folded or .pb
+    #[arg(long, value_name = "FILE", value_parser = output)]
+    output: (PathBuf, Form),
+}
+
+/// A file, and what its name says is to be in it.
+fn output(text: &str) -> Result<(PathBuf, Form), String> {
+    let file = Path::new(text);
+    let ending = file.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    let form = Form::ALL.into_iter().find(|form| form.name() == ending);
+    let form = form.ok_or("its name must end with .html, .svg, .folded or .pb")?;
+    Ok((file.to_owned(), form))
+}
+
+pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
+    let Arguments { server, seconds, output: (file, form) } = arguments;
+    let token = env::var(TOKEN_VARIABLE).ok().filter(|token| !token.is_empty());
+    let token = token.ok_or_else(|| {
+        Failure::Usage(format!(
+            "recording is for admins: put the server's token into {TOKEN_VARIABLE}"
+        ))
+    })?;
+    print::note(&format!("recording {server} for {seconds} s"));
+    let patience = Duration::from_secs(seconds) + BEYOND_MAX;
+    let answer = within(patience, ask(&server, &token, seconds, form)).await;
+    let body = answer.unwrap_or_else(|| {
+        Err(Failure::Unfinished(format!("{server}: no answer within {} s", patience.as_secs())))
+    })?;
+    std::fs::write(&file, &body).map_err(|error| {
+        Failure::Unfinished(format!(
+            "{} cannot be written: {error}; name another file",
+            file.display()
+        ))
+    })?;
+    print::say(&format!("{}: {} bytes", file.display(), body.len()));
+    Ok(())
+}
+
+async fn ask(server: &Url, token: &str, seconds: u64, form: Form) -> Result<Vec<u8>, Failure> {
+    let unreachable = |error: reqwest::Error| {
+        Failure::unfinished(&anyhow::Error::from(error.without_url()).context(server.to_string()))
+    };
+    let mut url = server.clone();
+    url.set_path("/api/v1/admin/profile");
+    url.query_pairs_mut()
+        .clear()
+        .append_pair("seconds", &seconds.to_string())
+        .append_pair("format", form.name());
+    // A token goes to the server that was named and to no other.
+    let client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build();
+    let request = client.map_err(unreachable)?.get(url).bearer_auth(token);
+    let response = request.send().await.map_err(unreachable)?;
+    let status = response.status();
+    let body = response.bytes().await.map_err(unreachable)?;
+    if status == StatusCode::OK {
+        return Ok(body.into());
+    }
+    let problem: Option<serde_json::Value> = serde_json::from_slice(&body).ok();
+    let detail = problem.as_ref().and_then(|problem| problem["detail"].as_str());
+    let detail = detail.unwrap_or("is there a Lineside at this address?");
+    let said = format!("{server} answered {status}: {detail}");
+    Err(if status == StatusCode::UNAUTHORIZED {
+        Failure::Usage(said)
+    } else {
+        Failure::Unfinished(said)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_the_file_says_what_is_in_it() {
+        for (name, form) in [
+            ("flame.html", Form::Html),
+            ("a/b/flame.svg", Form::Svg),
+            ("x.y.folded", Form::Folded),
+            ("flame.pb", Form::Pprof),
+        ] {
+            assert_eq!(output(name), Ok((name.into(), form)));
+        }
+        assert!(
+            ["flame", "flame.", ".html", "flame.json"].iter().all(|name| output(name).is_err())
+        );
+    }
+}

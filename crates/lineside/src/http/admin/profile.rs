@@ -1,0 +1,92 @@
+//! `/api/v1/admin/profile`: what the server's threads are at, for some seconds.
+
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use http::{HeaderValue, header};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::app::App;
+use crate::http::aside::aside;
+use crate::http::errors::{Problem, Refusal};
+use crate::http::parameters::{Parameters, bad};
+use crate::profile::{self, Form, NotRecorded, Recorded};
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(record))
+}
+
+impl From<NotRecorded> for Refusal {
+    fn from(why: NotRecorded) -> Self {
+        match why {
+            // It may be over by the time that this is read.
+            NotRecorded::Busy(left) => Self::ProfileRunning(left.max(Duration::from_secs(1))),
+            NotRecorded::Unable(error) => Self::CannotProfile(error.to_string()),
+        }
+    }
+}
+
+/// Records what the server's threads are at
+///
+/// The answer comes when the recording has ended. Samples are taken 99 times in each second that a thread has a processor;
+/// a stack's root is the thread's name, then the stage that it was at.
+#[utoipa::path(
+    get, path = "/api/v1/admin/profile", tag = "admin", security(("admin" = [])),
+    params(
+        ("seconds" = Option<u64>, Query, description = "How long, 1 to 60; 10 unless given"),
+        ("format" = Option<String>, Query, description = "`html`, a flame graph to look into (unless given); `svg`, the \
+            same as a picture; `folded` stacks; `pb`, gzip-compressed as pprof reads it")
+    ),
+    responses(
+        (status = 200, description = "What was seen", content(
+            (String = "text/html"), (String = "image/svg+xml"), (String = "text/plain"), (Vec<u8> = "application/octet-stream")
+        )),
+        (status = 400, description = "`bad_parameter`", body = Problem),
+        (status = 401, description = "`not_admin`", body = Problem),
+        (status = 409, description = "`profile_running`: another recording; `Retry-After` says how long", body = Problem),
+        (status = 429, description = "`too_many_attempts`", body = Problem),
+        (status = 501, description = "`cannot_profile`: the system does not allow it", body = Problem)
+    )
+)]
+async fn record(State(app): State<App>, parameters: Parameters) -> Result<Response, Refusal> {
+    let choices = Form::ALL.into_iter().map(|form| (form.name(), form));
+    let form = parameters.choice("format", choices)?.unwrap_or(Form::Html);
+    let recorded = recorded(&app, &parameters).await?;
+    let written = aside(move || recorded.written(form)).await?.map_err(|error| {
+        tracing::error!(%error, "a recording could not be written");
+        Refusal::Internal
+    })?;
+    Ok(reply(form, written))
+}
+
+/// What is seen in as many seconds as a request asks for.
+pub(crate) async fn recorded(app: &App, parameters: &Parameters) -> Result<Recorded, Refusal> {
+    let seconds = match parameters.one("seconds") {
+        None => profile::SECONDS_USUAL,
+        Some(text) => {
+            text.parse().ok().filter(|n| profile::SECONDS.contains(n)).ok_or_else(|| {
+                let (least, most) = (profile::SECONDS.start(), profile::SECONDS.end());
+                bad("seconds", format!("expected a number from {least} to {most}"))
+            })?
+        }
+    };
+    let seen = profile::record(Duration::from_secs(seconds), app.now()).await?;
+    aside(|| seen.look_up()).await
+}
+
+fn reply(form: Form, written: Vec<u8>) -> Response {
+    let headers = [(header::CONTENT_TYPE, HeaderValue::from_static(form.content_type()))];
+    let mut response = (headers, written).into_response();
+    let headers = response.headers_mut();
+    if let Form::Html | Form::Svg = form {
+        let policy = HeaderValue::try_from(profile::policy()).expect("hashes are of base 64");
+        headers.insert(header::CONTENT_SECURITY_POLICY, policy);
+    }
+    if let Form::Pprof = form {
+        let disposition = HeaderValue::from_static("attachment; filename=\"profile.pb.gz\"");
+        headers.insert(header::CONTENT_DISPOSITION, disposition);
+    }
+    response
+}

@@ -1,0 +1,98 @@
+//! The flame graph: stacks that begin alike as one frame, as wide as the time spent in it.
+//!
+//! The root is on top and calls grow downwards, so that a page opens where one begins to read. The picture is made
+//! here; the page's script only moves what is there, so it reads without scripts, too.
+
+mod page;
+mod picture;
+
+use std::sync::Arc;
+
+pub(crate) use page::{page, policy};
+pub(crate) use picture::svg;
+
+use super::recorded::Recorded;
+
+/// What is narrower than one part of so many is left out: not to be seen, and many thousand elements.
+const PARTS: u64 = 4_000;
+
+/// A function, or a thread or a stage, in one place of the graph.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Frame {
+    name: Arc<str>,
+    /// How many are above it.
+    depth: usize,
+    /// Samples to the left of it.
+    start: u64,
+    /// Samples in it and in what it called.
+    count: u64,
+    /// Samples in itself.
+    own: u64,
+}
+
+/// All frames that are wide enough to be seen, from the root down, from left to right.
+fn frames(recorded: &Recorded) -> Vec<Frame> {
+    let mut frames: Vec<Frame> = Vec::new();
+    // The frames that the stack before is in, by their depth.
+    let mut open: Vec<usize> = Vec::new();
+    let mut start = 0;
+    // Sorted: those that begin alike follow one another.
+    for (stack, &count) in &recorded.stacks {
+        let alike =
+            open.iter().zip(stack).take_while(|(frame, name)| frames[**frame].name == **name);
+        open.truncate(alike.count());
+        for (depth, name) in stack.iter().enumerate().skip(open.len()) {
+            open.push(frames.len());
+            frames.push(Frame { name: Arc::clone(name), depth, start, count: 0, own: 0 });
+        }
+        open.iter().for_each(|frame| frames[*frame].count += count);
+        if let Some(frame) = open.last() {
+            frames[*frame].own += count;
+        }
+        start += count;
+    }
+    frames.retain(|frame| frame.count.saturating_mul(PARTS) >= start);
+    frames
+}
+
+/// A share as people read it.
+fn percent(count: u64, of: u64) -> String {
+    format!("{:.1} %", count as f64 * 100.0 / of.max(1) as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::recorded::tests::recorded;
+    use super::*;
+
+    #[test]
+    fn stacks_that_begin_alike_share_their_frames() {
+        let frames = frames(&recorded());
+        let seen: Vec<(&str, usize, u64, u64, u64)> =
+            frames.iter().map(|it| (&*it.name, it.depth, it.start, it.count, it.own)).collect();
+        assert_eq!(
+            seen,
+            [
+                ("partition-0", 0, 0, 7, 0),
+                ("deliver", 1, 0, 7, 0),
+                ("work", 2, 0, 7, 1),
+                ("flush", 3, 1, 6, 6),
+                ("runtime", 0, 7, 3, 0),
+                ("http", 1, 7, 3, 0),
+                ("poll", 2, 7, 3, 0),
+                ("a<b;c", 3, 7, 3, 3),
+            ]
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_seen_is_left_out() {
+        let mut recorded = recorded();
+        recorded.stacks.insert(vec!["worker-0".into(), "assist".into()], 2 * PARTS);
+        recorded.stacks.insert(vec!["a".into(), "b".into()], 1);
+        let names: Vec<Arc<str>> = frames(&recorded).into_iter().map(|frame| frame.name).collect();
+        assert!(names.contains(&"worker-0".into()) && !names.contains(&"a".into()), "{names:?}");
+        recorded.stacks.clear();
+        assert_eq!(frames(&recorded), []);
+    }
+}

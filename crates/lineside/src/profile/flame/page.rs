@@ -1,0 +1,180 @@
+//! The page around the graph, in one file that needs no network.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use aws_lc_rs::digest::{SHA256, digest};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use jiff::Timestamp;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use super::super::recorded::Recorded;
+use super::percent;
+use super::picture::graph;
+
+const SCRIPT: &str = include_str!("flame.js");
+const STYLE: &str = concat!(include_str!("page.css"), include_str!("picture.css"));
+/// Functions in the list of those that most time is spent in.
+const HOTTEST: usize = 25;
+
+/// The whole page.
+pub(crate) fn page(recorded: &Recorded) -> String {
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta http-equiv="Content-Security-Policy" content=(embedded_policy());
+                title { "Lineside: where the time goes" }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                main {
+                    h1 { "Where the time goes" }
+                    (facts(recorded))
+                    div #bar hidden {
+                        label for="search" { "Search" }
+                        input #search type="search" autocomplete="off";
+                        button #whole type="button" { "Show all" }
+                        span {
+                            "Click or " kbd { "Enter" } " to look closer, " kbd { "Esc" } " for all, arrows to move, "
+                            kbd { "/" } " to search."
+                        }
+                    }
+                    p #said aria-live="polite" {}
+                    (graph(recorded, None))
+                    (by_thread_and_stage(recorded))
+                    (hottest(recorded))
+                }
+                script { (PreEscaped(SCRIPT)) }
+            }
+        }
+    };
+    page.into_string()
+}
+
+/// The policy for the page: its own style and script, by what they say, and nothing else.
+pub(crate) fn policy() -> String {
+    format!("{}; frame-ancestors 'none'", embedded_policy())
+}
+
+/// As far as a page can say it of itself.
+fn embedded_policy() -> String {
+    let hash =
+        |text: &str| format!("'sha256-{}'", STANDARD.encode(digest(&SHA256, text.as_bytes())));
+    format!(
+        "default-src 'none'; style-src {}; script-src {}; base-uri 'none'; form-action 'none'",
+        hash(STYLE),
+        hash(SCRIPT)
+    )
+}
+
+fn facts(recorded: &Recorded) -> Markup {
+    let began = Timestamp::from_millisecond(recorded.began.0).unwrap_or_default();
+    html! {
+        p {
+            (recorded.samples()) " samples in " (format!("{:.1}", recorded.length.as_secs_f64())) " s from "
+            (began.strftime("%Y-%m-%d %H:%M:%S UTC")) ", " (recorded.hertz)
+            " for each second that a thread had a processor. What waits is not seen."
+            @if recorded.lost > 0 {
+                " " (recorded.lost) " more found no place and are missing."
+            }
+        }
+        p {
+            "A thread is on top, under it the stage that it was at, then who called whom. As wide as the time spent in it."
+        }
+    }
+}
+
+/// How much of the time each stage took on each thread.
+fn by_thread_and_stage(recorded: &Recorded) -> Markup {
+    let mut counts: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+    for (stack, count) in &recorded.stacks {
+        if let [thread, stage, ..] = stack.as_slice() {
+            *counts.entry((thread, stage)).or_default() += count;
+        }
+    }
+    let samples = recorded.samples();
+    html! {
+        h2 { "By thread and stage" }
+        div.wide { table {
+            thead { tr { th.n { "Share" } th.n { "Samples" } th { "Thread" } th { "Stage" } } }
+            tbody {
+                @for ((thread, stage), count) in counts {
+                    tr {
+                        td.n { (percent(count, samples)) } td.n { (count) }
+                        td { (thread) } td { (stage) }
+                    }
+                }
+            }
+        } }
+    }
+}
+
+/// The functions that most time is spent in, without what they call.
+fn hottest(recorded: &Recorded) -> Markup {
+    let mut own: HashMap<&Arc<str>, u64> = HashMap::new();
+    for (stack, count) in &recorded.stacks {
+        if let Some(innermost) = stack.get(2..).and_then(<[_]>::last) {
+            *own.entry(innermost).or_default() += count;
+        }
+    }
+    let mut own: Vec<_> = own.into_iter().collect();
+    own.sort_unstable_by_key(|(name, count)| (u64::MAX - count, *name));
+    let samples = recorded.samples();
+    html! {
+        h2 { "In the function itself" }
+        div.wide { table {
+            thead { tr { th.n { "Share" } th.n { "Samples" } th { "Function" } } }
+            tbody {
+                @for (name, count) in own.into_iter().take(HOTTEST) {
+                    tr { td.n { (percent(count, samples)) } td.n { (count) } td { (name) } }
+                }
+            }
+        } }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::recorded::tests::recorded;
+    use super::*;
+
+    #[test]
+    fn the_page_needs_nothing_but_itself() {
+        let page = page(&recorded());
+        for outside in ["src=", "href=", "url(", "@import", "fetch(", "import("] {
+            assert!(!page.contains(outside), "{outside}");
+        }
+        assert_eq!(page.matches("<script>").count(), 1);
+        assert_eq!(page.matches("<style>").count(), 1);
+        assert!(page.contains("10 samples in 2.0 s from 2023-11-14 22:13:20 UTC"), "{page}");
+        assert!(page.contains("1 more found no place"), "{page}");
+    }
+
+    #[test]
+    fn what_is_in_the_page_is_what_its_policy_allows() {
+        let page = page(&recorded());
+        let inside = |tag: &str| {
+            let text = page.split_once(&format!("<{tag}>")).unwrap().1;
+            text.split_once(&format!("</{tag}>")).unwrap().0.to_owned()
+        };
+        for (tag, directive) in [("style", "style-src"), ("script", "script-src")] {
+            let hash = STANDARD.encode(digest(&SHA256, inside(tag).as_bytes()));
+            assert!(policy().contains(&format!("{directive} 'sha256-{hash}'")), "{tag}");
+        }
+        assert!(!policy().contains("unsafe"));
+    }
+
+    #[test]
+    fn tables_say_it_without_the_graph() {
+        let page = page(&recorded());
+        let row = "<tr><td class=\"n\">70.0 %</td><td class=\"n\">7</td><td>partition-0</td><td>deliver</td></tr>";
+        assert!(page.contains(row), "{page}");
+        let row = "<tr><td class=\"n\">60.0 %</td><td class=\"n\">6</td><td>flush</td></tr>";
+        assert!(page.contains(row), "{page}");
+        assert!(page.contains("<td>a&lt;b;c</td>"), "{page}");
+    }
+}

@@ -1,0 +1,103 @@
+//! The graph as SVG: one element per frame, which clips its own name and says the rest when pointed at.
+
+use maud::{Markup, PreEscaped, html};
+
+use super::super::recorded::Recorded;
+use super::{Frame, frames, percent};
+
+/// How high a frame is, in pixels.
+const FRAME_HEIGHT: usize = 17;
+/// How wide the picture is where nothing says how wide it may be.
+const WIDTH: usize = 1_200;
+/// Kinds of color, as in `flame.css`.
+const COLORS: u64 = 6;
+
+/// The picture by itself.
+pub(crate) fn svg(recorded: &Recorded) -> String {
+    let style = include_str!("picture.css");
+    let graph = graph(recorded, Some(style));
+    format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{}\n", graph.into_string())
+}
+
+/// The picture, with its style in it if it is to stand alone.
+pub(super) fn graph(recorded: &Recorded, style: Option<&str>) -> Markup {
+    let frames = frames(recorded);
+    let samples = recorded.samples();
+    let rows = frames.iter().map(|frame| frame.depth + 1).max().unwrap_or(1);
+    let height = rows * FRAME_HEIGHT;
+    html! {
+        svg id="chart" xmlns="http://www.w3.org/2000/svg" width=[style.map(|_| WIDTH)] height=(height)
+            data-samples=(samples) role="group" aria-label="Flame graph, the root on top" {
+            @if let Some(style) = style {
+                style { (PreEscaped(style)) }
+            }
+            @for frame in &frames {
+                (element(frame, samples))
+            }
+        }
+    }
+}
+
+fn element(frame: &Frame, samples: u64) -> Markup {
+    let share = |n: u64| format!("{:.3}%", n as f64 * 100.0 / samples.max(1) as f64);
+    html! {
+        svg.f x=(share(frame.start)) y=(frame.depth * FRAME_HEIGHT) width=(share(frame.count))
+            height=(FRAME_HEIGHT - 1) data-s=(frame.start) data-n=(frame.count) data-d=(frame.depth) {
+            title { (words(frame, samples)) }
+            rect.{ "c" (color(frame)) } width="100%" height="100%" {}
+            text x="3" y="12" { (frame.name) }
+        }
+    }
+}
+
+/// What is said of a frame when it is pointed at.
+fn words(frame: &Frame, samples: u64) -> String {
+    let Frame { name, count, own, .. } = frame;
+    let all = percent(*count, samples);
+    match own {
+        0 => format!("{name}: {count} samples, {all}"),
+        own => {
+            format!("{name}: {count} samples, {all}; {own} in itself, {}", percent(*own, samples))
+        }
+    }
+}
+
+/// Threads and stages have a color each; functions one by the package that they are from.
+fn color(frame: &Frame) -> String {
+    match frame.depth {
+        0 => "t".to_owned(),
+        1 => "s".to_owned(),
+        _ => {
+            let package = frame.name.trim_start_matches(['<', '&']);
+            let package = package.split(':').next().unwrap_or_default();
+            (xxhash_rust::xxh3::xxh3_64(package.as_bytes()) % COLORS).to_string()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::recorded::tests::recorded;
+    use super::*;
+
+    #[test]
+    fn every_frame_is_drawn_as_wide_as_its_share_with_its_name_escaped() {
+        let svg = svg(&recorded());
+        assert_eq!(svg.matches("class=\"f\"").count(), 8);
+        assert!(svg.contains("x=\"0.000%\" y=\"34\" width=\"70.000%\""), "{svg}");
+        assert!(
+            svg.contains("<title>work: 7 samples, 70.0 %; 1 in itself, 10.0 %</title>"),
+            "{svg}"
+        );
+        assert!(svg.contains("a&lt;b;c</text>") && !svg.contains("a<b"), "{svg}");
+        assert!(svg.contains("@media (prefers-color-scheme: dark)"));
+    }
+
+    #[test]
+    fn nothing_recorded_is_a_picture_too() {
+        let mut recorded = recorded();
+        recorded.stacks.clear();
+        let svg = svg(&recorded);
+        assert!(svg.contains("height=\"17\"") && !svg.contains("class=\"f\""), "{svg}");
+    }
+}

@@ -1,0 +1,202 @@
+//! The clock that interrupts threads, and what they then do: note where they are.
+//!
+//! The kernel sends SIGPROF to the thread that runs whenever the process has used so much more time of its processors. The
+//! handler stays installed for ever, because a signal may still be under way when the clock has been stopped; then
+//! it does nothing. All that is not safe to write is in this file.
+#![expect(unsafe_code, reason = "a signal handler, its timer and the registers it is given")]
+
+use std::io::{self, IoSliceMut};
+use std::ops::Range;
+use std::path::Path;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::{fs, ptr};
+
+use lineside_sync::stage;
+use nix::errno::Errno;
+use nix::libc::{self, c_int, c_void, siginfo_t, ucontext_t};
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
+use nix::sys::uio::{RemoteIoVec, process_vm_readv};
+use nix::unistd::Pid;
+
+use super::slots::{DEPTH_MAX, NAME_BYTES, Slots};
+use super::walk::{Registers, walk};
+
+/// What is read of a stack at once: no page is smaller, so either all of it is there or nothing.
+const PAGE_BYTES: usize = 4_096;
+const WORD: usize = size_of::<usize>();
+
+/// Where handlers leave their samples. It stays once it is there: a handler may hold it at any time.
+static SLOTS: OnceLock<Slots> = OnceLock::new();
+/// Where the program's own code lies.
+static TEXT: OnceLock<Range<usize>> = OnceLock::new();
+static IS_RUNNING: AtomicBool = AtomicBool::new(false);
+
+/// Has threads interrupted `hertz` times per second of processor time, from here until [`stop`], and gives what they leave.
+///
+/// # Errors
+/// Where the system has no such clock, or does not let a process read its own memory.
+pub(super) fn start(hertz: u32) -> io::Result<&'static Slots> {
+    // What cannot be read here cannot be read in a handler either.
+    let here = 0_usize;
+    Stack::new().word(ptr::from_ref(&here).addr()).ok_or_else(|| {
+        io::Error::other("the system does not let the process read its own stack")
+    })?;
+    if TEXT.get().is_none() {
+        let found =
+            text(&fs::read_to_string("/proc/self/maps")?, &fs::read_link("/proc/self/exe")?);
+        _ = TEXT.set(found.ok_or_else(|| io::Error::other("the program's own code is not found"))?);
+    }
+    let slots = SLOTS.get_or_init(Slots::new);
+    slots.take(drop);
+    slots.take_lost();
+    install()?;
+    IS_RUNNING.store(true, Ordering::Release);
+    if let Err(error) = set_timer(1_000_000 / i64::from(hertz.max(1))) {
+        stop();
+        return Err(error);
+    }
+    Ok(slots)
+}
+
+/// Ends the interruptions.
+pub(super) fn stop() {
+    // Nothing can be wrong with a clock that is to stand still.
+    _ = set_timer(0);
+    IS_RUNNING.store(false, Ordering::Release);
+}
+
+/// From the beginning to the end of what can be executed of a program, as the system's table of mappings has it.
+fn text(maps: &str, program: &Path) -> Option<Range<usize>> {
+    let code = maps.lines().filter_map(|line| {
+        let mut words = line.split_whitespace();
+        let (range, rights) = (words.next()?, words.next()?);
+        let is_ours = rights.contains('x') && Path::new(words.nth(3)?) == program;
+        let (start, end) = range.split_once('-').filter(|_| is_ours)?;
+        let number = |text| usize::from_str_radix(text, 16).ok();
+        Some(number(start)?..number(end)?)
+    });
+    code.reduce(|all, part| all.start.min(part.start)..all.end.max(part.end))
+}
+
+fn install() -> io::Result<()> {
+    let handler = SigHandler::SigAction(interrupted);
+    // System calls go on afterwards, where the kernel can see to that.
+    let flags = SaFlags::SA_SIGINFO | SaFlags::SA_RESTART;
+    let action = SigAction::new(handler, flags, SigSet::empty());
+    // SAFETY: the handler does only what may be done in one: atomics, system calls, memory of its own.
+    unsafe { sigaction(Signal::SIGPROF, &action) }?;
+    Ok(())
+}
+
+fn set_timer(micros: i64) -> io::Result<()> {
+    let every = libc::timeval { tv_sec: micros / 1_000_000, tv_usec: micros % 1_000_000 };
+    let timer = libc::itimerval { it_interval: every, it_value: every };
+    // SAFETY: both pointers are to what the call asks for, and it keeps neither.
+    let done = unsafe { libc::setitimer(libc::ITIMER_PROF, &raw const timer, ptr::null_mut()) };
+    Errno::result(done)?;
+    Ok(())
+}
+
+/// Notes where the thread is that was interrupted, and leaves it as it was.
+extern "C" fn interrupted(_: c_int, _: *mut siginfo_t, context: *mut c_void) {
+    if !IS_RUNNING.load(Ordering::Acquire) {
+        return;
+    }
+    let errno = Errno::last_raw();
+    // SAFETY: a handler with SA_SIGINFO is given the context, which lives until it returns.
+    let context = unsafe { context.cast::<ucontext_t>().as_ref() };
+    if let (Some(slots), Some(text), Some(context)) = (SLOTS.get(), TEXT.get(), context) {
+        let mut stack = Stack::new();
+        let mut calls = [0; DEPTH_MAX];
+        let depth = walk(registers(context), text, |address| stack.word(address), &mut calls);
+        slots.put(thread_name(), stage::here(), calls.get(..depth).unwrap_or_default());
+    }
+    Errno::set_raw(errno);
+}
+
+#[cfg(target_arch = "x86_64")]
+fn registers(context: &ucontext_t) -> Registers {
+    let registers = &context.uc_mcontext.gregs;
+    let register = |number: c_int| registers[number as usize].cast_unsigned() as usize;
+    Registers {
+        instruction: register(libc::REG_RIP),
+        stack: register(libc::REG_RSP),
+        frame: register(libc::REG_RBP),
+    }
+}
+
+#[cfg(target_arch = "aarch64")]
+fn registers(context: &ucontext_t) -> Registers {
+    let context = &context.uc_mcontext;
+    Registers {
+        instruction: context.pc as usize,
+        stack: context.sp as usize,
+        frame: context.regs[29] as usize,
+    }
+}
+
+fn thread_name() -> [u8; NAME_BYTES] {
+    let mut name = [0; NAME_BYTES];
+    // SAFETY: the kernel writes as many bytes as the name has, its zero among them, and keeps nothing.
+    unsafe { libc::prctl(libc::PR_GET_NAME, name.as_mut_ptr()) };
+    name
+}
+
+/// The stack of the calling thread, read by a system call: an address where nothing is gives no word, instead of a fault.
+struct Stack {
+    bytes: [u8; PAGE_BYTES],
+    /// Where they begin, once there are any.
+    page: Option<usize>,
+}
+
+impl Stack {
+    fn new() -> Self {
+        Self { bytes: [0; PAGE_BYTES], page: None }
+    }
+
+    fn word(&mut self, address: usize) -> Option<usize> {
+        let page = address & !(PAGE_BYTES - 1);
+        if self.page != Some(page) {
+            let remote = [RemoteIoVec { base: page, len: PAGE_BYTES }];
+            self.page = None;
+            let read =
+                process_vm_readv(Pid::this(), &mut [IoSliceMut::new(&mut self.bytes)], &remote);
+            if read != Ok(PAGE_BYTES) {
+                return None;
+            }
+            self.page = Some(page);
+        }
+        let bytes = self.bytes.get(address - page..)?.first_chunk::<WORD>()?;
+        Some(usize::from_ne_bytes(*bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_programs_own_code_is_told_from_that_of_libraries() {
+        let maps = "\
+            55d0-55e0 r--p 00000000 fe:01 1 /bin/lineside\n\
+            55e0-5600 r-xp 00010000 fe:01 1 /bin/lineside\n\
+            5600-5620 r-xp 00030000 fe:01 1 /bin/lineside\n\
+            5620-5630 rw-p 00050000 fe:01 1 /bin/lineside\n\
+            7f00-7f10 r-xp 00000000 fe:01 2 /lib/libc.so.6\n\
+            7fff-8000 r-xp 00000000 00:00 0 [vdso]\n";
+        assert_eq!(text(maps, Path::new("/bin/lineside")), Some(0x55e0..0x5620));
+        assert_eq!(text(maps, Path::new("/bin/another")), None);
+    }
+
+    #[test]
+    fn memory_is_read_as_it_is_and_where_none_is_nothing_is_read() {
+        let here = [0x1234_usize, 0x5678];
+        let mut stack = Stack::new();
+        assert_eq!(stack.word(ptr::from_ref(&here[1]).addr()), Some(0x5678));
+        for nowhere in [0, 8, usize::MAX & !7, usize::MAX] {
+            assert_eq!(stack.word(nowhere), None);
+        }
+        assert_eq!(stack.word(ptr::from_ref(&here[0]).addr()), Some(0x1234));
+    }
+}

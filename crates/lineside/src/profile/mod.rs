@@ -1,0 +1,236 @@
+//! What the running server's threads are at: samples over some seconds, and what is made of them.
+//!
+//! A clock that counts processor time interrupts whoever runs (`interrupt`), who notes its name, its stage and its calls
+//! (`walk`) where they are taken up from (`slots`). Names are found afterwards (`symbols`), and what was seen goes
+//! out in four forms (`recorded`, `messages`, `flame`). The clock is the process's, so there is one recording at a time.
+
+mod flame;
+mod form;
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod interrupt;
+#[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
+#[path = "elsewhere.rs"]
+mod interrupt;
+mod messages;
+mod recorded;
+mod slots;
+mod symbols;
+mod walk;
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lineside_sync::UnixMillis;
+use parking_lot::Mutex;
+
+use self::slots::{Sample, Slots};
+use self::symbols::Symbols;
+use crate::patience::{Stopwatch, pause};
+
+pub(crate) use self::flame::policy;
+pub(crate) use self::form::Form;
+pub(crate) use self::recorded::Recorded;
+
+/// How long a recording may take, in seconds.
+pub(crate) const SECONDS: RangeInclusive<u64> = 1..=60;
+/// How long one takes that nothing is said of.
+pub(crate) const SECONDS_USUAL: u64 = 10;
+
+/// Samples per second of processor time. Not a round number, so that what the server does every so often is not always, or
+/// never, met.
+const HERTZ: u32 = 99;
+/// How often samples are taken up.
+const TAKE_INTERVAL: Duration = Duration::from_millis(100);
+/// Different stacks that one recording keeps; samples in further ones count as lost.
+const STACKS_MAX: usize = 200_000;
+
+/// The recording that is under way: since when, and how long it is to take.
+static UNDER_WAY: Mutex<Option<(Stopwatch, Duration)>> = Mutex::new(None);
+
+/// Why nothing is recorded.
+#[derive(Debug)]
+pub(crate) enum NotRecorded {
+    /// Another recording is under way, for so much longer.
+    Busy(Duration),
+    /// The system does not have what it takes.
+    Unable(std::io::Error),
+}
+
+/// Records what all threads are at for `length`.
+///
+/// Cancel safety: dropped, it ends the recording, and another can begin.
+///
+/// # Errors
+/// If another recording is under way, or the system does not have what it takes.
+pub(crate) async fn record(length: Duration, now: UnixMillis) -> Result<Seen, NotRecorded> {
+    let recording = Recording::begin(length)?;
+    let mut seen = Seen { began: now, length, lost: 0, stacks: HashMap::new() };
+    loop {
+        let left = length.saturating_sub(recording.since.elapsed());
+        if left.is_zero() {
+            break;
+        }
+        pause(left.min(TAKE_INTERVAL)).await;
+        recording.slots.take(|sample| seen.add(sample));
+    }
+    interrupt::stop();
+    seen.length = recording.since.elapsed();
+    recording.slots.take(|sample| seen.add(sample));
+    seen.lost += recording.slots.take_lost();
+    Ok(seen)
+}
+
+/// A recording under way. Dropped, it ends.
+struct Recording {
+    since: Stopwatch,
+    slots: &'static Slots,
+}
+
+impl Recording {
+    fn begin(length: Duration) -> Result<Self, NotRecorded> {
+        let mut under_way = UNDER_WAY.lock();
+        if let Some((since, length)) = *under_way {
+            return Err(NotRecorded::Busy(length.saturating_sub(since.elapsed())));
+        }
+        let slots = interrupt::start(HERTZ).map_err(NotRecorded::Unable)?;
+        let since = Stopwatch::start();
+        *under_way = Some((since, length));
+        Ok(Self { since, slots })
+    }
+}
+
+impl Drop for Recording {
+    fn drop(&mut self) {
+        let mut under_way = UNDER_WAY.lock();
+        interrupt::stop();
+        *under_way = None;
+    }
+}
+
+/// Samples, their addresses not yet looked up.
+#[derive(Debug)]
+pub(crate) struct Seen {
+    began: UnixMillis,
+    length: Duration,
+    lost: u64,
+    stacks: HashMap<Sample, u64>,
+}
+
+impl Seen {
+    fn add(&mut self, sample: Sample) {
+        let is_full = self.stacks.len() >= STACKS_MAX;
+        match self.stacks.get_mut(&sample) {
+            Some(count) => *count += 1,
+            None if is_full => self.lost += 1,
+            None => _ = self.stacks.insert(sample, 1),
+        }
+    }
+
+    /// Looks all names up, which takes a second: not for a thread that serves sockets.
+    pub(crate) fn look_up(self) -> Recorded {
+        let mut symbols = Symbols::default();
+        let mut stacks: BTreeMap<Vec<Arc<str>>, u64> = BTreeMap::new();
+        for (sample, count) in self.stacks {
+            let root = [Arc::from(&*sample.thread), Arc::from(sample.stage.name())];
+            let stack = root.into_iter().chain(symbols.names(&sample.stack)).collect();
+            *stacks.entry(stack).or_default() += count;
+        }
+        // What was read of the program for that is more than all that a small server holds.
+        backtrace::clear_symbol_cache();
+        let Self { began, length, lost, .. } = self;
+        Recorded { began, length, hertz: HERTZ, lost, stacks }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::hint::black_box;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use lineside_sync::stage::{self, Stage};
+
+    use super::*;
+
+    const LENGTH: Duration = Duration::from_secs(1);
+    /// Recordings that may find the machine too busy to let the threads run.
+    const ATTEMPTS: usize = 20;
+
+    #[inline(never)]
+    fn innermost(mut x: u64) -> u64 {
+        for n in 0..100_000_u64 {
+            x = black_box(x.wrapping_mul(31).wrapping_add(n));
+        }
+        x
+    }
+
+    #[inline(never)]
+    fn outer(x: u64) -> u64 {
+        black_box(innermost(x)) + 1
+    }
+
+    /// Whether a stack is of this thread and stage, and has these functions in it, the outermost first.
+    fn is(stack: &[Arc<str>], thread: &str, stage: &str, functions: &[&str]) -> bool {
+        let mut names = stack.iter();
+        names.next().is_some_and(|it| **it == *thread)
+            && names.next().is_some_and(|it| **it == *stage)
+            && functions.iter().all(|function| names.any(|name| name.ends_with(function)))
+    }
+
+    async fn recorded() -> Recorded {
+        let seen = record(LENGTH, UnixMillis(0)).await.expect("nothing else records here");
+        seen.look_up()
+    }
+
+    // One test: the clock is the process's.
+    #[tokio::test]
+    async fn who_works_is_seen_at_its_stage_in_its_function_and_one_recording_at_a_time() {
+        static ENOUGH: AtomicBool = AtomicBool::new(false);
+        let work = |stage: Stage| {
+            move || {
+                let _at = stage::enter(stage);
+                while !ENOUGH.load(Ordering::Relaxed) {
+                    black_box(outer(7));
+                }
+            }
+        };
+        for (name, stage) in [("a-decoder", Stage::Decode), ("a-publisher", Stage::Publish)] {
+            std::thread::Builder::new().name(name.to_owned()).spawn(work(stage)).unwrap();
+        }
+        let mut seen = false;
+        for _ in 0..ATTEMPTS {
+            let (recorded, other) = tokio::join!(recorded(), record(LENGTH, UnixMillis(0)));
+            let Err(NotRecorded::Busy(left)) = other else { panic!("two recordings: {other:?}") };
+            assert!(left <= LENGTH);
+            assert!(recorded.length >= LENGTH);
+            seen = [("a-decoder", "decode"), ("a-publisher", "publish")].iter().all(
+                |(thread, stage)| {
+                    recorded
+                        .stacks
+                        .keys()
+                        .any(|stack| is(stack, thread, stage, &["outer", "innermost"]))
+                },
+            );
+            if seen {
+                break;
+            }
+        }
+        // One that is given up leaves its place.
+        drop(Recording::begin(LENGTH).expect("a place"));
+        drop(Recording::begin(LENGTH).expect("a place"));
+        ENOUGH.store(true, Ordering::Relaxed);
+        assert!(seen, "a function that always runs was never found in its thread");
+    }
+
+    #[test]
+    fn stacks_beyond_the_bound_are_lost_and_counted() {
+        let sample =
+            |n: usize| Sample { thread: "t".into(), stage: Stage::Other, stack: [n].into() };
+        let stacks = (0..STACKS_MAX).map(|n| (sample(n), 1)).collect();
+        let mut seen = Seen { began: UnixMillis(0), length: LENGTH, lost: 0, stacks };
+        seen.add(sample(0));
+        seen.add(sample(STACKS_MAX));
+        assert_eq!((seen.stacks[&sample(0)], seen.lost, seen.stacks.len()), (2, 1, STACKS_MAX));
+    }
+}

@@ -1,0 +1,159 @@
+//! From addresses to the names of functions, those that the compiler has put into others among them.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::ptr;
+use std::sync::Arc;
+
+/// The longest name that is shown, in characters: types within types grow without end.
+const NAME_CHARS_MAX: usize = 160;
+/// What stands for an address without a name.
+const NAMELESS: &str = "(no name)";
+/// What every thread has above what it was started for, and every task above its own work.
+const STARTS: [&str; 2] = ["__rust_begin_short_backtrace", "tokio::runtime::task::core::poll"];
+/// What may stand between the start of a task and its work.
+const BETWEEN: [&str; 3] =
+    ["tokio::loom::", "tokio::runtime::task::core::", "tokio::runtime::blocking::task::"];
+/// Types between brackets that are longer than this hide more than they say.
+const TYPES_CHARS_MAX: usize = 40;
+
+/// Names that were looked up once.
+#[derive(Default)]
+pub(super) struct Symbols {
+    /// Of each address the functions that it is in, outermost first.
+    known: HashMap<usize, Arc<[Arc<str>]>>,
+    names: HashMap<String, Arc<str>>,
+}
+
+impl Symbols {
+    /// The functions that a stack is in, outermost first, without those that only start threads and tasks.
+    pub(super) fn names(&mut self, stack: &[usize]) -> Vec<Arc<str>> {
+        let mut names: Vec<Arc<str>> = Vec::new();
+        for address in stack.iter().rev() {
+            names.extend(self.at(*address).iter().cloned());
+        }
+        without_start(&names).to_vec()
+    }
+
+    fn at(&mut self, address: usize) -> Arc<[Arc<str>]> {
+        if let Some(known) = self.known.get(&address) {
+            return Arc::clone(known);
+        }
+        let mut found: Vec<Arc<str>> = Vec::new();
+        // It looks just before the address, where the call stands.
+        backtrace::resolve(ptr::without_provenance_mut(address), |symbol| {
+            let name = symbol.name().map(|name| format!("{name:#}"));
+            found.push(self.intern(readable(name.as_deref(), symbol.filename())));
+        });
+        if found.is_empty() {
+            found.push(self.intern(NAMELESS.to_owned()));
+        }
+        found.reverse();
+        let found: Arc<[Arc<str>]> = found.into();
+        self.known.insert(address, Arc::clone(&found));
+        found
+    }
+
+    fn intern(&mut self, name: String) -> Arc<str> {
+        let interned = self.names.entry(name).or_insert_with_key(|name| name.as_str().into());
+        Arc::clone(interned)
+    }
+}
+
+/// The names from where a thread's or a task's own work begins.
+fn without_start(names: &[Arc<str>]) -> &[Arc<str>] {
+    let is_start = |name: &Arc<str>| STARTS.iter().any(|start| name.contains(start));
+    let Some(start) = names.iter().rposition(is_start) else { return names };
+    let within = names.get(start + 1..).unwrap_or_default();
+    let is_between = |name: &Arc<str>| BETWEEN.iter().any(|between| name.starts_with(between));
+    let work = within.iter().position(|name| !is_between(name)).unwrap_or(within.len());
+    within.get(work..).unwrap_or_default()
+}
+
+/// A function's name with the path that it lies in, which the shorter form of the compiler's notes leaves out.
+fn readable(name: Option<&str>, file: Option<&Path>) -> String {
+    let Some(name) = name else { return NAMELESS.to_owned() };
+    let own = name.split('<').next().unwrap_or_default();
+    let module = if own.is_empty() || own.contains("::") { None } else { file.and_then(module) };
+    let types = name.strip_prefix(own).unwrap_or_default();
+    let is_long = types.ends_with('>') && types.chars().count() > TYPES_CHARS_MAX;
+    let name = if is_long && !own.is_empty() { format!("{own}<…>") } else { name.to_owned() };
+    let whole = match module {
+        Some(module) => format!("{module}::{name}"),
+        None => name,
+    };
+    whole.chars().filter(|char| !char.is_control()).take(NAME_CHARS_MAX).collect()
+}
+
+/// `lineside_wire::partition::row` for `…/lineside-wire/src/partition/row.rs`; none for what is no Rust.
+fn module(file: &Path) -> Option<String> {
+    let file = file.to_str()?.strip_suffix(".rs")?;
+    let (folder, within) = file.rsplit_once("/src/")?;
+    let package = folder.rsplit('/').next()?;
+    // A package of others lies in a folder with its version.
+    let package = match package.rsplit_once('-') {
+        Some((package, version)) if version.starts_with(|first: char| first.is_ascii_digit()) => {
+            package
+        }
+        _ => package,
+    };
+    let package = package.replace('-', "_");
+    let within = within.split('/').filter(|part| !["lib", "main", "mod"].contains(part));
+    Some(within.fold(package, |path, part| path + "::" + part))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_get_the_path_that_they_lack() {
+        let wire = Path::new("/home/a/lineside/crates/lineside-wire/src/partition/row.rs");
+        let tokio = Path::new("/registry/src/x-1/tokio-1.54.0/src/runtime/mod.rs");
+        let core = Path::new("/rustc/abc/library/core/src/ops/function.rs");
+        let c = Path::new("/registry/src/x-1/aws-lc-sys-0.30/aws-lc/crypto/rsa.c");
+        for (name, file, expect) in [
+            ("flush", Some(wire), "lineside_wire::partition::row::flush"),
+            ("{closure#0}", Some(wire), "lineside_wire::partition::row::{closure#0}"),
+            ("run<T::U>", Some(tokio), "tokio::runtime::run<T::U>"),
+            ("call_once<fn(), ()>", Some(core), "core::ops::function::call_once<fn(), ()>"),
+            ("a::poll<core::option::Option<core::result::Result<A, B>>>", None, "a::poll<…>"),
+            ("tokio::runtime::poll", Some(core), "tokio::runtime::poll"),
+            ("<A as B>::c", Some(core), "<A as B>::c"),
+            ("RSA_sign", Some(c), "RSA_sign"),
+            ("writev", None, "writev"),
+            ("a\nb;", None, "ab;"),
+        ] {
+            assert_eq!(readable(Some(name), file), expect);
+        }
+        assert_eq!(readable(None, Some(wire)), NAMELESS);
+        assert_eq!(readable(Some(&"x".repeat(9_999)), None).len(), NAME_CHARS_MAX);
+    }
+
+    #[test]
+    fn a_stack_begins_with_the_work_of_its_thread_or_task() {
+        let check = |names: &str, expect: &str| {
+            let names: Vec<Arc<str>> = names.split(' ').map(Into::into).collect();
+            assert_eq!(without_start(&names).join(" "), expect);
+        };
+        check("start __rust_begin_short_backtrace<…> a::work b::more", "a::work b::more");
+        let task = "tokio::runtime::task::core::poll<…> tokio::loom::std::with_mut \
+                    tokio::runtime::task::core::{closure#0}<…>";
+        check(
+            &format!("x {task} a::run {task} a::poll tokio::runtime::task::join::drop"),
+            "a::poll tokio::runtime::task::join::drop",
+        );
+        check("a b", "a b");
+        check(&format!("a {task}"), "");
+    }
+
+    #[test]
+    fn addresses_of_this_program_have_names_and_others_none() {
+        let mut symbols = Symbols::default();
+        let here = readable as fn(_, _) -> _ as usize + 1;
+        let names = symbols.names(&[here]);
+        assert!(names.last().unwrap().contains("readable"), "{names:?}");
+        assert_eq!(symbols.names(&[here]), names);
+        assert_eq!(*symbols.names(&[usize::MAX, 1])[0], *NAMELESS);
+    }
+}

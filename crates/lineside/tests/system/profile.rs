@@ -1,0 +1,185 @@
+//! A running server is recorded: by admins only, one at a time, while it does what it does.
+
+use std::io::Read as _;
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use reqwest::Response;
+
+use crate::support::http::{assert_problem, client, get_with, json, problem};
+use crate::support::process::{ServerProcess, lineside};
+use crate::support::until_ready;
+use crate::tls;
+
+const TOKEN: &str = "a token of the tests";
+const BEARER: (&str, &str) = ("authorization", "Bearer a token of the tests");
+const PROFILE: &str = "/api/v1/admin/profile";
+/// Recordings of a second each that may find the machine busy with something else.
+const ATTEMPTS: usize = 20;
+
+fn start(folder: &Path, more: &str) -> ServerProcess {
+    let config = folder.join("lineside.toml");
+    let text = format!(
+        "[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"0s\"\n[admin]\ntoken = \"{TOKEN}\"\n{more}"
+    );
+    std::fs::write(&config, text).unwrap();
+    ServerProcess::start(&["serve", "--config", config.to_str().unwrap()])
+}
+
+/// A process that ends with the test.
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        _ = self.0.kill();
+        _ = self.0.wait();
+    }
+}
+
+async fn refusal(response: Response) -> (u16, String, serde_json::Value) {
+    let kind = response.headers()["content-type"].to_str().unwrap().to_owned();
+    (response.status().as_u16(), kind, json(response).await)
+}
+
+/// Records until each of these roots was seen in a stack, and gives all lines.
+async fn recorded_with(roots: &[&str], mut record: impl AsyncFnMut() -> String) -> String {
+    let mut all = String::new();
+    for _ in 0..ATTEMPTS {
+        all += &record().await;
+        if roots.iter().all(|root| all.lines().any(|line| line.starts_with(root))) {
+            return all;
+        }
+    }
+    panic!("{roots:?} are not all in\n{all}");
+}
+
+#[tokio::test]
+async fn handshakes_go_on_while_they_are_recorded() {
+    let folder = tempfile::tempdir().unwrap();
+    tls::certify(folder.path());
+    let server = start(folder.path(), "[server.tls]\ncert = \"cert.pem\"\nkey = \"key.pem\"\n");
+    let strangers: Vec<_> = (0..4)
+        .map(|_| {
+            let (folder, url) = (folder.path().to_owned(), server.url.clone());
+            tokio::spawn(async move {
+                loop {
+                    // A client of its own: its first request shakes hands.
+                    let page = tls::client(&folder, true).get(&url).send().await.unwrap();
+                    assert_eq!(page.status(), 200);
+                }
+            })
+        })
+        .collect();
+    let admin = tls::client(folder.path(), false);
+    let url = format!("{}{PROFILE}?seconds=1&format=folded", server.url);
+    let lines = recorded_with(&["runtime;handshake;", "runtime;http;"], async || {
+        let response = admin.get(&url).bearer_auth(TOKEN).send().await.unwrap();
+        assert_eq!(response.status(), 200);
+        response.text().await.unwrap()
+    });
+    let lines = lines.await;
+    assert!(strangers.iter().all(|stranger| !stranger.is_finished()), "one of them failed");
+    strangers.iter().for_each(tokio::task::JoinHandle::abort);
+    for line in lines.lines() {
+        let (stack, count) = line.rsplit_once(' ').unwrap();
+        assert!(stack.split(';').count() >= 2 && count.parse::<u64>().unwrap() > 0, "{line}");
+    }
+    assert_eq!(admin.get(&server.url).send().await.unwrap().status(), 200);
+}
+
+#[tokio::test]
+async fn the_threads_of_a_city_with_listeners_are_seen_at_their_stages() {
+    let mut demo = lineside(&["demo", "--port", "0", "--speed", "10"]);
+    demo.env("LINESIDE_ADMIN_TOKEN", TOKEN);
+    let server = ServerProcess::of(demo);
+    until_ready(&server.url).await;
+    let mut load = lineside(&["load", &server.url, "--sessions", "200", "--channel", "feed/city"]);
+    let _load = Ended(load.args(["--duration", "10m"]).stderr(Stdio::null()).spawn().unwrap());
+    let url = format!("{}{PROFILE}?seconds=1&format=folded", server.url);
+    let roots = ["partition-0;deliver;", "runtime;apply;", "runtime;publish;"];
+    let lines = recorded_with(&roots, async || {
+        let response = get_with(&url, &[BEARER]).await;
+        assert_eq!(response.status(), 200);
+        response.text().await.unwrap()
+    });
+    let lines = lines.await;
+    let mut delivering = lines.lines().filter(|line| line.starts_with("partition-0;deliver;"));
+    assert!(delivering.any(|line| line.contains("lineside_wire::partition")), "{lines}");
+}
+
+#[tokio::test]
+async fn only_admins_record_one_at_a_time_and_not_for_long() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = start(folder.path(), "");
+    let url = format!("{}{PROFILE}", server.url);
+    assert_problem(401, "not_admin", problem(&url).await);
+    for wrong in ["seconds=0", "seconds=61", "seconds=-1", "seconds=x", "format=json"] {
+        let response = get_with(&format!("{url}?{wrong}"), &[BEARER]).await;
+        assert_problem(400, "bad_parameter", refusal(response).await);
+    }
+    let two = format!("{url}?seconds=2&format=folded");
+    let [one, other] =
+        <[Response; 2]>::from(tokio::join!(get_with(&two, &[BEARER]), get_with(&two, &[BEARER])));
+    let (recorded, refused) = if one.status() == 200 { (one, other) } else { (other, one) };
+    assert_eq!(recorded.status(), 200);
+    let wait: u64 = refused.headers()["retry-after"].to_str().unwrap().parse().unwrap();
+    assert!((1..=2).contains(&wait), "{wait}");
+    assert_problem(409, "profile_running", refusal(refused).await);
+
+    // Who goes away before the end leaves the place to others.
+    let long = client().get(format!("{url}?seconds=60")).bearer_auth(TOKEN);
+    let left = long.timeout(Duration::from_millis(300)).send().await;
+    assert!(left.unwrap_err().is_timeout());
+    for _ in 0..ATTEMPTS {
+        let response = get_with(&format!("{url}?seconds=1"), &[BEARER]).await;
+        if response.status() == 200 {
+            let policy = response.headers()["content-security-policy"].to_str().unwrap();
+            assert!(
+                policy.contains("default-src 'none'") && !policy.contains("unsafe"),
+                "{policy}"
+            );
+            assert_eq!(response.headers()["cache-control"], "no-store");
+            return;
+        }
+    }
+    panic!("a recording that nobody waits for goes on");
+}
+
+#[test]
+fn the_command_writes_what_the_name_of_the_file_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = start(folder.path(), "");
+    let run = |name: &str, token: &str| {
+        let file = folder.path().join(name);
+        let arguments = ["profile", &server.url, "--seconds", "1", "--output"];
+        let mut command = lineside(&arguments);
+        let output = command.arg(&file).env("LINESIDE_ADMIN_TOKEN", token).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.code(), said, std::fs::read(&file).unwrap_or_default())
+    };
+    for (name, beginning) in [
+        ("flame.html", "<!DOCTYPE html>"),
+        ("flame.svg", "<?xml version=\"1.0\""),
+        ("flame.folded", ""),
+        ("flame.pb", "\u{1f}"),
+    ] {
+        let (code, said, written) = run(name, TOKEN);
+        assert_eq!(code, Some(0), "{said}");
+        assert!(written.starts_with(beginning.as_bytes()), "{name}");
+    }
+    let packed = std::fs::read(folder.path().join("flame.pb")).unwrap();
+    let mut message = Vec::new();
+    flate2::read::GzDecoder::new(&*packed).read_to_end(&mut message).unwrap();
+    let holds = |text: &[u8]| message.windows(text.len()).any(|part| part == text);
+    assert!(holds(b"nanoseconds") && holds(b"samples"));
+
+    assert_eq!(run("flame.json", TOKEN).0, Some(2));
+    let (code, said, _) = run("flame.html", "");
+    assert!(code == Some(2) && said.contains("LINESIDE_ADMIN_TOKEN"), "{said}");
+    let (code, said, _) = run("flame.html", "another token");
+    assert!(code == Some(2) && said.contains("401"), "{said}");
+    let nowhere = ["profile", "http://127.0.0.1:1", "--seconds", "1", "--output", "x.svg"];
+    let output = lineside(&nowhere).env("LINESIDE_ADMIN_TOKEN", TOKEN).output().unwrap();
+    assert_eq!(output.status.code(), Some(3));
+}

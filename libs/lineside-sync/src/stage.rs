@@ -1,0 +1,183 @@
+//! What the calling thread is at, in one word: said by the rooms, read by a profiler in the middle of it.
+//!
+//! ```
+//! use lineside_sync::stage::{Stage, enter, here};
+//!
+//! let publishing = enter(Stage::Publish);
+//! assert_eq!(here(), Stage::Publish);
+//! drop(publishing);
+//! assert_eq!(here(), Stage::Other);
+//! ```
+//!
+//! It is a byte of the thread's own: saying it costs two stores and a load, and reading it from a signal handler
+//! that has interrupted the thread is sound.
+
+use std::cell::Cell;
+use std::future::poll_fn;
+use std::marker::PhantomData;
+use std::pin::pin;
+
+thread_local! {
+    /// Made with the thread and gone with it, without a destructor: a handler may come at any time.
+    static HERE: Cell<u8> = const { Cell::new(0) };
+}
+
+/// A part of the server's work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Stage {
+    /// Nothing that was said.
+    Other,
+    /// Asking a source.
+    Fetch,
+    /// From bytes to what they say.
+    Decode,
+    /// From what they say to a network's next state.
+    Apply,
+    /// From a state to the logs of rooms.
+    Publish,
+    /// From the logs to sockets.
+    Deliver,
+    /// What clients of sessions say.
+    Receive,
+    /// What partitions have done for them: states encoded, tokens checked.
+    Assist,
+    /// A connection of HTTP: requests, and their answers.
+    Http,
+    /// The beginning of TLS.
+    Handshake,
+}
+
+impl Stage {
+    /// All, in the order of their numbers.
+    pub const ALL: [Self; 10] = [
+        Self::Other,
+        Self::Fetch,
+        Self::Decode,
+        Self::Apply,
+        Self::Publish,
+        Self::Deliver,
+        Self::Receive,
+        Self::Assist,
+        Self::Http,
+        Self::Handshake,
+    ];
+
+    /// One word for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Other => "other",
+            Self::Fetch => "fetch",
+            Self::Decode => "decode",
+            Self::Apply => "apply",
+            Self::Publish => "publish",
+            Self::Deliver => "deliver",
+            Self::Receive => "receive",
+            Self::Assist => "assist",
+            Self::Http => "http",
+            Self::Handshake => "handshake",
+        }
+    }
+
+    /// The stage with this number; [`Other`](Self::Other) where there is none.
+    pub fn numbered(number: u8) -> Self {
+        Self::ALL.get(usize::from(number)).copied().unwrap_or(Self::Other)
+    }
+}
+
+/// What the calling thread is at.
+#[inline]
+pub fn here() -> Stage {
+    Stage::numbered(HERE.get())
+}
+
+/// The thread is at `stage` until what is returned is dropped; then again at what it was before.
+#[inline]
+#[must_use = "the stage ends when this is dropped"]
+pub fn enter(stage: Stage) -> Entered {
+    Entered { before: HERE.replace(stage as u8), thread: PhantomData }
+}
+
+/// Whoever polls `work` is at `stage` meanwhile, and between two polls at what it was before.
+///
+/// Cancel safety: that of `work`, which is dropped with this.
+pub async fn within<F: Future>(stage: Stage, work: F) -> F::Output {
+    let mut work = pin!(work);
+    poll_fn(|cx| {
+        let _entered = enter(stage);
+        work.as_mut().poll(cx)
+    })
+    .await
+}
+
+/// Ends a stage when it is dropped.
+#[derive(Debug)]
+pub struct Entered {
+    before: u8,
+    /// What it puts back belongs to the thread that it was made on.
+    thread: PhantomData<*const ()>,
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        HERE.set(self.before);
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use std::panic;
+    use std::task::{Context, Poll, Waker};
+
+    use super::*;
+
+    #[test]
+    fn a_stage_ends_where_it_began_also_after_a_panic() {
+        let outer = enter(Stage::Http);
+        let fell = panic::catch_unwind(|| {
+            let _inner = enter(Stage::Handshake);
+            panic!("on purpose, to see that the stage ends");
+        });
+        assert!(fell.is_err());
+        assert_eq!(here(), Stage::Http);
+        drop(outer);
+        assert_eq!(here(), Stage::Other);
+    }
+
+    #[test]
+    fn a_task_is_at_its_stage_only_while_it_is_polled() {
+        let mut polls = 0;
+        let mut work = pin!(within(
+            Stage::Fetch,
+            poll_fn(|_| {
+                assert_eq!(here(), Stage::Fetch);
+                polls += 1;
+                if polls == 2 { Poll::Ready(7) } else { Poll::Pending }
+            })
+        ));
+        let mut cx = Context::from_waker(Waker::noop());
+        assert_eq!(work.as_mut().poll(&mut cx), Poll::Pending);
+        assert_eq!(here(), Stage::Other);
+        assert_eq!(work.as_mut().poll(&mut cx), Poll::Ready(7));
+        assert_eq!(here(), Stage::Other);
+    }
+
+    #[test]
+    fn stages_are_numbered_as_they_stand_and_named_apart() {
+        for (number, stage) in Stage::ALL.into_iter().enumerate() {
+            assert_eq!(stage as usize, number);
+            assert_eq!(Stage::numbered(number as u8), stage);
+            assert!(Stage::ALL.iter().all(|it| *it == stage || it.name() != stage.name()));
+        }
+        assert_eq!(Stage::numbered(u8::MAX), Stage::Other);
+    }
+
+    #[test]
+    fn each_thread_has_its_own() {
+        let _entered = enter(Stage::Deliver);
+        std::thread::scope(|scope| {
+            scope.spawn(|| assert_eq!(here(), Stage::Other));
+        });
+        assert_eq!(here(), Stage::Deliver);
+    }
+}
