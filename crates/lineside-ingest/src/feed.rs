@@ -16,6 +16,7 @@ use crate::{
     config::{FeedConfig, FeedId, SharedConfig},
     network::Network,
     poll::Ask,
+    saved::SavedHead,
     snapshot::Snapshot,
     status::FeedStatus,
 };
@@ -39,6 +40,16 @@ struct Shown {
     tried: AtomicBool,
     /// The way to its task, once it has one.
     asks: ArcSwapOption<mpsc::Sender<Ask>>,
+    restored: OnceLock<Restored>,
+}
+
+/// What a feed's task finds of an earlier process.
+#[derive(Clone, Debug)]
+pub(crate) struct Restored {
+    /// What is known of the bytes that were kept.
+    pub(crate) head: SavedHead,
+    /// Whether what they say has still to be decoded.
+    pub(crate) is_to_decode: bool,
 }
 
 impl Feed {
@@ -52,6 +63,7 @@ impl Feed {
             held: ArcSwapOption::empty(),
             tried: AtomicBool::new(false),
             asks: ArcSwapOption::empty(),
+            restored: OnceLock::new(),
         };
         Feed { config, network, shown: Arc::new(shown) }
     }
@@ -124,6 +136,15 @@ impl Feed {
     pub(crate) fn set_snapshot(&self, snapshot: Snapshot) {
         let held = Held { snapshot: Arc::new(snapshot), ready: OnceLock::new() };
         self.shown.held.store(Some(Arc::new(held)));
+    }
+
+    /// What of an earlier process its task goes on with.
+    pub(crate) fn restored(&self) -> Option<&Restored> {
+        self.shown.restored.get()
+    }
+
+    pub(crate) fn set_restored(&self, restored: Restored) {
+        self.shown.restored.get_or_init(|| restored);
     }
 
     /// The way to its task.

@@ -3,6 +3,7 @@
 mod change;
 mod groups;
 mod restart;
+mod restore;
 mod running;
 
 use std::{fmt, sync::Arc, time::Duration};
@@ -27,6 +28,7 @@ use crate::{
     limits::{LOADS_AT_ONCE, READY_AFTER, SEARCH_LIMIT_MAX},
     network::{Network, NetworkWriter},
     poll::{Poller, Shared},
+    saved::Snapshots,
     schedule::Spread,
     search::{CatalogHit, StopHit, StopQuery, catalog, stops},
     stages::{Stage, StageTimes},
@@ -56,6 +58,8 @@ pub struct Options {
     pub client_name: String,
     /// Where polls and states are remembered.
     pub archive: Arc<dyn Archive>,
+    /// Where last good bytes are kept for the next process.
+    pub snapshots: Arc<dyn Snapshots>,
 }
 
 /// The running feeds. Dropping it stops them.
@@ -81,11 +85,12 @@ impl Ingest {
     }
 
     /// The same, going on with what an earlier process has kept, as far as it still holds. Decodes the schedules among
-    /// it, which may take seconds: to be called where that blocks nobody.
+    /// it and reads the last good bytes of the other networks, which may take seconds: to be called where that blocks
+    /// nobody.
     ///
     /// What was kept must not be given to a start once more: clients would take another past for theirs.
     pub fn start_from(options: Options, kept: Option<Kept>) -> Arc<Ingest> {
-        let Options { feeds, clock, seed, hub, client_name, archive } = options;
+        let Options { feeds, clock, seed, hub, client_name, archive, snapshots } = options;
         let mut rng = fastrand::Rng::with_seed(seed);
         let keys = rng.u64(..);
         let configs = unique(feeds);
@@ -106,12 +111,16 @@ impl Ingest {
             loads: Arc::new(Semaphore::new(LOADS_AT_ONCE)),
             spread: Arc::new(Spread::new(configs.iter().map(|config| &**config), &mut rng)),
             archive,
+            snapshots,
         };
+        restore::forget_others(&configs, &*shared.snapshots);
         let mut begun = Vec::new();
         for (at, (network, members)) in networks.iter().zip(&groups).enumerate() {
             let mut writer = NetworkWriter::new(Arc::clone(network), Some(Arc::clone(&hub)), keys);
             restart.take_over(at, &mut writer, &hub);
-            begun.push((writer, feeds_of(at, network, members, &mut restart)));
+            let feeds = feeds_of(at, network, members, &mut restart);
+            restore::give_back(&feeds, restart.epoch(at).is_some(), &shared);
+            begun.push((writer, feeds));
         }
         // Before anything is published: a log that is put back ends where its network is.
         restart.restore_rooms(&hub, &channels);

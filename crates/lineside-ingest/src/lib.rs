@@ -8,6 +8,7 @@
 //! - [`NetworkWriter`]: the pure heart, from a message to changes and publications
 //! - [`departures()`], [`exports`], [`geojson`], [`search`](StopQuery): what is derived from a state
 //! - [`Archive`], [`Availability`]: what is remembered of polling, and what it shows
+//! - [`Snapshots`]: where last good bytes outlive the process
 //! - [`Kept`], [`KeptWriter`]: what one process leaves to the next
 //!
 //! # What it promises
@@ -37,6 +38,7 @@ mod normalize;
 mod poll;
 mod publish;
 mod record;
+mod saved;
 mod schedule;
 mod search;
 mod snapshot;
@@ -61,6 +63,7 @@ pub use ingest::{Changed, Ingest, KeptNetworks, Options, PollRefused, Stopping};
 pub use kept::{Kept, KeptError, KeptNetwork, KeptWriter};
 pub use network::{Applied, BoundingBox, Continued, Network, NetworkState, NetworkWriter};
 pub use record::{Body, DatasetRecord, Departure, DepartureStatus, FeedRecord, Join, Kind, Record};
+pub use saved::{Done, MemorySnapshots, SavedHead, SnapshotKey, Snapshots, Validators};
 pub use search::{CatalogHit, CatalogHitKind, StopHit, StopQuery};
 pub use snapshot::Snapshot;
 pub use source::{BadLocation, Basic, Location, OAuth2, Secret};

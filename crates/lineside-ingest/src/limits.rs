@@ -99,3 +99,9 @@ pub(crate) const MEMORY_BINS_MAX: usize = 2_000_000;
 pub(crate) const MEMORY_POLLS_MAX: usize = 200;
 /// States of one feed that are remembered where there is no disk.
 pub(crate) const MEMORY_INCIDENTS_MAX: usize = 200;
+/// How long new bytes wait to be kept before they are served: a disk that is well takes milliseconds.
+pub(crate) const SAVE_TIME_MAX: Duration = Duration::from_secs(2);
+/// How much longer for each MiB of them.
+pub(crate) const SAVE_TIME_OF_BYTES: Duration = Duration::from_millis(100);
+/// How often it is kept that a source confirmed its bytes. After a crash they seem older by this at most.
+pub(crate) const CONFIRM_INTERVAL: Duration = Duration::from_secs(60);

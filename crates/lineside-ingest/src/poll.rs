@@ -1,6 +1,7 @@
 //! The task of a feed: asks its source again and again, and brings what is good to its network.
 
 mod go_on;
+mod keeping;
 
 use std::{sync::Arc, time::Duration};
 
@@ -22,6 +23,7 @@ use crate::{
     network::{Input, NetworkQueue},
     normalize::seconds,
     record::FeedRecord,
+    saved::{Keeper, SnapshotKey, Snapshots},
     schedule::{Asked, Spread},
     snapshot::{Snapshot, default_file_name, media_type},
     stages::Stage,
@@ -65,6 +67,9 @@ pub(crate) struct Poller {
     status: FeedStatus,
     expired: bool,
     ledger: Ledger,
+    keeper: Keeper,
+    /// Whether what an earlier process left has been looked at.
+    is_begun: bool,
 }
 
 /// What all pollers share.
@@ -75,6 +80,7 @@ pub(crate) struct Shared {
     pub(crate) loads: Arc<Semaphore>,
     pub(crate) spread: Arc<Spread>,
     pub(crate) archive: Arc<dyn Archive>,
+    pub(crate) snapshots: Arc<dyn Snapshots>,
 }
 
 impl Poller {
@@ -108,6 +114,13 @@ impl Poller {
             // What was taken back because it was too old comes again with the same bytes.
             expired: feed.is_empty_message(),
             ledger: Ledger::new(&shared.archive, &shared.clock, feed.id()),
+            keeper: Keeper::new(
+                &shared.snapshots,
+                &shared.clock,
+                SnapshotKey::of(feed.id()),
+                config,
+            ),
+            is_begun: false,
             number,
             queue,
             feed,
@@ -130,6 +143,7 @@ impl Poller {
     }
 
     async fn poll_until(&mut self, retire: &CancellationToken) {
+        self.restore().await;
         self.ledger.judged(&self.status);
         loop {
             let turn = tokio::select! {
@@ -209,6 +223,7 @@ impl Poller {
     /// Asks the source once. False when it was told to retire before there was an answer.
     async fn poll(&mut self, turn: Turn, retire: &CancellationToken) -> bool {
         self.status.last_attempt = Some(self.clock.wall());
+        self.status.is_restored = false;
         let network = self.feed.network();
         let began = network.begin();
         let mut asked = self.ledger.asked(&self.status);
@@ -221,7 +236,7 @@ impl Poller {
         }
         let outcome = match fetched {
             Ok(Fetched::NotModified) => {
-                self.succeed();
+                self.confirm();
                 Ok("not_modified")
             }
             Ok(Fetched::Body(body)) => {
@@ -294,7 +309,7 @@ impl Poller {
         let is_known = |known: Arc<Snapshot>| known.hash == hash && known.format == format;
         if known.is_some_and(is_known) && !self.expired {
             self.anew = false;
-            self.succeed();
+            self.confirm();
             return Ok("same");
         }
         let now = self.clock.wall();
@@ -310,7 +325,7 @@ impl Poller {
         self.anew = false;
         self.status.format = Some(format);
         let id = self.feed.id().as_str();
-        self.feed.set_snapshot(Snapshot {
+        let snapshot = Snapshot {
             hash,
             format,
             content_type: body.content_type.unwrap_or_else(|| media_type(format).to_owned()),
@@ -318,7 +333,8 @@ impl Poller {
             fetched_at: now,
             last_modified: body.last_modified,
             bytes: body.bytes,
-        });
+        };
+        self.keep_and_serve(snapshot, now).await;
         Ok("new")
     }
 

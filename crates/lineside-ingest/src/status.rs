@@ -98,6 +98,8 @@ pub struct FeedStatus {
     pub format: Option<Format>,
     /// Bytes that came in bodies.
     pub bytes: u64,
+    /// Whether all that is known of it comes from before this start: the source has not been asked since.
+    pub is_restored: bool,
 }
 
 impl FeedStatus {
@@ -149,6 +151,10 @@ impl FeedStatus {
         }
         if self.last_success.is_none() {
             return (FeedState::Unknown, "has not been polled yet".to_owned());
+        }
+        if self.is_restored {
+            let words = "has not been polled since the start; the last good data are served";
+            return (FeedState::Unknown, words.to_owned());
         }
         if self.entities == 0 && self.format != Some(Format::Raw) {
             return (FeedState::Empty, "answers, with nothing in it".to_owned());
@@ -245,6 +251,8 @@ mod tests {
             FeedState::Empty,
             "nothing in it",
         );
+        let restored = FeedStatus { is_restored: true, ..good(1000) };
+        check(restored, 9000, &RULES, FeedState::Unknown, "since the start; the last good data");
         let strict = Rules { max_age: Some(Duration::from_secs(60)), ..RULES };
         check(failed(good(1000), 1070), 1070, &strict, FeedState::Failing, "too old");
     }

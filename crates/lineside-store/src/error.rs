@@ -23,7 +23,8 @@ pub enum StoreError {
     /// It is no database, or no longer a whole one.
     #[error(
         "{} is damaged ({reason}): move it away, with the files beside it that begin with the same name, and a new one is \
-         begun; or put a copy from before in its place. No feed is in it, only what is remembered of polling", path.display()
+         begun; or put a copy from before in its place. No feed is in it, only what is remembered of polling and which of the last \
+         good bytes are whose", path.display()
     )]
     Damaged {
         /// The file.

@@ -1,10 +1,12 @@
-//! What is remembered on the disk: one SQLite file in the data folder.
+//! What is remembered on the disk: one SQLite file in the data folder, and a folder of bodies beside it.
 //!
 //! # Layout
 //! - [`Store`]: the file, open; it is an [`Archive`](lineside_ingest::Archive) for those who poll and those who ask
 //! - `schema`: the tables, and how an older file comes to have them
 //! - `writer`: the one thread that writes, many things in one transaction
 //! - `readers`: a few connections that read, and never wait for the writer
+//! - `blobs`: last good bytes, each in a file named by its hash, and the threads that keep them
+//! - `snapshots`: which of them is which feed's
 //! - `keeping`: what is let go of, and when
 //!
 //! # What it promises
@@ -15,13 +17,16 @@
 //! It knows nothing of HTTP, and does not decide what is worth remembering. Reading and flushing block: they are not for
 //! threads that serve sockets.
 
+mod blobs;
 mod error;
 mod keeping;
 pub mod limits;
 mod readers;
 mod schema;
+mod snapshots;
 mod store;
 mod writer;
 
+pub use blobs::BlobHash;
 pub use error::StoreError;
 pub use store::{Figures, Store};

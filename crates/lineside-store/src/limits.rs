@@ -30,3 +30,17 @@ pub(crate) const PURGE_INTERVAL: Duration = Duration::from_secs(10 * 60);
 pub(crate) const PURGE_ROWS_MAX: i64 = 10_000;
 /// How long [`flush`](crate::Store::flush) waits.
 pub const FLUSH_MAX: Duration = Duration::from_secs(10);
+/// Bytes of one body that are read back.
+pub(crate) const BLOB_BYTES_MAX: u64 = 4 << 30;
+/// Bodies that wait to be kept, of each of the two threads; a feed waits for its own, so this is for that many feeds.
+pub(crate) const SAVES_MAX: usize = 2_000;
+/// Bodies that are kept together,
+pub(crate) const SAVES_AT_ONCE: usize = 64;
+/// unless they are as large as this.
+pub(crate) const SAVES_BYTES_AT_ONCE: usize = 32 << 20;
+/// Bodies from this size on have a thread of their own.
+pub(crate) const LARGE_BYTES: usize = 8 << 20;
+/// How often kept bodies are looked for that nothing refers to.
+pub(crate) const SWEEP_INTERVAL: Duration = Duration::from_secs(10 * 60);
+/// How long the last good bytes of a feed stay that is no longer configured.
+pub(crate) const UNUSED: Duration = Duration::from_secs(30 * 86_400);

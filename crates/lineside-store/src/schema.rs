@@ -73,6 +73,27 @@ const STEPS: &[&str] = &["
         began INTEGER NOT NULL,
         seen INTEGER NOT NULL
     ) STRICT;
+", "
+    -- The last good bytes of each feed, or of each of its files: what is known of them. The bytes themselves are a file
+    -- beside this one, named by their SHA-256, which is `blob`; `hash` is what their entity tag is made of.
+    CREATE TABLE snapshot (
+        feed INTEGER NOT NULL REFERENCES feed (id),
+        file TEXT NOT NULL,
+        blob BLOB NOT NULL,
+        size INTEGER NOT NULL,
+        hash BLOB NOT NULL,
+        source TEXT NOT NULL,
+        format TEXT NOT NULL,
+        content_type TEXT NOT NULL,
+        file_name TEXT NOT NULL,
+        fetched INTEGER NOT NULL,
+        modified INTEGER,
+        etag BLOB,
+        last_modified BLOB,
+        confirmed INTEGER NOT NULL,
+        PRIMARY KEY (feed, file)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX snapshot_of_blob ON snapshot (blob);
 "];
 
 /// The latest version of the tables.

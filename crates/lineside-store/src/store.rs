@@ -11,28 +11,38 @@ use std::{
     time::Duration,
 };
 
+use bytes::Bytes;
 use lineside_ingest::{
-    Archive, ArchiveError, Bin, FeedId, FeedState, Incident, Life, Phase, Poll, PollFailure,
-    PollQuery, Serving, Span,
+    Archive, ArchiveError, Bin, Done, FeedId, FeedState, Incident, Life, Phase, Poll, PollFailure,
+    PollQuery, SavedHead, Serving, SnapshotKey, Snapshots, Span, Validators,
 };
 use lineside_sync::{Clock, UnixMillis};
 use rusqlite::{Connection, Row, params};
 
 use crate::{
+    blobs::{
+        BlobHash, Blobs,
+        saving::{Save, Saving, Shelf},
+    },
     error::StoreError,
     limits::{FLUSH_MAX, QUEUE_MAX},
     readers::Readers,
-    schema,
+    schema, snapshots,
     writer::{Counts, Told, Writer},
 };
 
-/// What is remembered, in one file. Dropping it writes what is left.
+/// Where bodies are, beside the file.
+const BLOBS: &str = "blobs";
+
+/// What is remembered, in one file and a folder beside it. Dropping it writes what is left.
 #[derive(Debug)]
 pub struct Store {
     path: PathBuf,
     clock: Arc<dyn Clock>,
-    readers: Readers,
+    readers: Arc<Readers>,
     counts: Arc<Counts>,
+    shelf: Arc<Shelf>,
+    saving: Saving,
     /// The row of this start of the server.
     life: i64,
     /// None once it is being dropped, which ends the writer.
@@ -53,6 +63,14 @@ pub struct Figures {
     pub is_failing: bool,
     /// Size of the file.
     pub bytes: u64,
+    /// Last good bytes that were kept.
+    pub snapshots: u64,
+    /// Last good bytes that could not be kept.
+    pub snapshots_failed: u64,
+    /// Whether the last ones could not.
+    pub snapshots_failing: bool,
+    /// Size of all bodies that are kept.
+    pub blob_bytes: u64,
 }
 
 impl Store {
@@ -75,11 +93,17 @@ impl Store {
             .name("store".to_owned())
             .spawn(move || writer.run(&told))
             .map_err(|error| StoreError::unusable(path, &error))?;
+        let readers = Arc::new(Readers::new(path));
+        let blobs = Blobs::open(path.with_file_name(BLOBS));
+        let shelf = Arc::new(Shelf::new(blobs, Arc::clone(&readers), &clock, queue.clone()));
+        let saving = Saving::begin(&shelf).map_err(|error| StoreError::unusable(path, &error))?;
         Ok(Store {
             path: path.to_owned(),
             clock,
-            readers: Readers::new(path),
+            readers,
             counts,
+            shelf,
+            saving,
             life,
             queue: Some(queue),
             writing: Some(writing),
@@ -96,11 +120,12 @@ impl Store {
     /// # Errors
     /// If the disk does not take it in time.
     pub fn flush(&self) -> Result<(), StoreError> {
+        let is_saved = self.saving.flush();
         let (reply, done) = sync_channel(1);
         let sent =
             self.queue.as_ref().is_some_and(|queue| queue.try_send(Told::Flush(reply)).is_ok());
         match done.recv_timeout(FLUSH_MAX) {
-            Ok(()) if sent => Ok(()),
+            Ok(()) if sent && is_saved => Ok(()),
             _ => Err(StoreError::NotWritten { path: self.path.clone() }),
         }
     }
@@ -113,6 +138,10 @@ impl Store {
             failures: self.counts.failures.load(Ordering::Relaxed),
             is_failing: self.counts.is_failing.load(Ordering::Relaxed),
             bytes: self.counts.bytes.load(Ordering::Relaxed),
+            snapshots: self.shelf.counts.saved.load(Ordering::Relaxed),
+            snapshots_failed: self.shelf.counts.failed.load(Ordering::Relaxed),
+            snapshots_failing: self.shelf.counts.is_failing.load(Ordering::Relaxed),
+            blob_bytes: self.shelf.blobs.n_bytes(),
         }
     }
 
@@ -135,6 +164,8 @@ impl Store {
 
 impl Drop for Store {
     fn drop(&mut self) {
+        self.saving.end();
+        self.shelf.close();
         self.counts.is_closing.store(true, Ordering::Relaxed);
         drop(self.queue.take());
         if let Some(writing) = self.writing.take() {
@@ -142,6 +173,53 @@ impl Drop for Store {
             writing.thread().unpark();
             if writing.join().is_err() {
                 tracing::error!(file = %self.path.display(), "the writer broke");
+            }
+        }
+    }
+}
+
+impl Snapshots for Store {
+    fn save(&self, key: &SnapshotKey, head: SavedHead, bytes: Bytes, done: Done) {
+        let save = Save { key: key.clone(), head, bytes, done };
+        self.saving.tell(save, &self.shelf.counts);
+    }
+
+    fn confirm(&self, key: &SnapshotKey, at: UnixMillis, validators: Validators) {
+        self.tell(Told::Confirmed { key: key.clone(), at, validators });
+    }
+
+    fn find(&self, key: &SnapshotKey) -> Option<SavedHead> {
+        self.find_blob(key).map(|(head, _)| head)
+    }
+
+    fn read(&self, key: &SnapshotKey) -> Option<(SavedHead, Bytes)> {
+        let (head, hash) = self.find_blob(key)?;
+        match self.shelf.blobs.read(&hash) {
+            Ok(bytes) => Some((head, bytes)),
+            Err(error) => {
+                tracing::warn!(
+                    feed = %key.feed, file = %self.shelf.blobs.path_of(&hash).display(), %error,
+                    "the last good bytes of the feed are not used: it begins without them"
+                );
+                // So that the same bytes are written anew when they come again.
+                let _ = self.shelf.blobs.remove(&hash);
+                None
+            }
+        }
+    }
+
+    fn retain(&self, feeds: &[FeedId]) {
+        self.tell(Told::Feeds(feeds.to_vec()));
+    }
+}
+
+impl Store {
+    fn find_blob(&self, key: &SnapshotKey) -> Option<(SavedHead, BlobHash)> {
+        match self.readers.with(|tables| snapshots::find(tables, key)) {
+            Ok(found) => found,
+            Err(error) => {
+                tracing::warn!(feed = %key.feed, %error, "what is known of its last good bytes cannot be read");
+                None
             }
         }
     }

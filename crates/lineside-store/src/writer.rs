@@ -2,7 +2,7 @@
 //! transaction.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, VecDeque},
     path::PathBuf,
     sync::{
         Arc,
@@ -13,14 +13,16 @@ use std::{
     time::Duration,
 };
 
-use lineside_ingest::{Bin, FeedId, FeedState, Phase, Poll, Span};
+use lineside_ingest::{Bin, FeedId, FeedState, Phase, Poll, SnapshotKey, Span, Validators};
 use lineside_sync::{Clock, UnixMillis};
 use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
 
 use crate::{
+    blobs::BlobHash,
     error::may_pass,
     keeping::purge,
     limits::{BATCH_MAX, HEARTBEAT, PURGE_INTERVAL, RETRY},
+    snapshots::{self, SnapshotRow},
 };
 
 /// Something told.
@@ -30,6 +32,13 @@ pub(crate) enum Told {
     Poll { feed: FeedId, poll: Poll },
     /// A feed is in another state.
     State { feed: FeedId, state: FeedState, reason: String, since: UnixMillis },
+    /// Last good bytes lie on the disk and are these feeds' now. Whoever waits is told the blobs that were before; what
+    /// fails is not tried again, because newer bytes may come meanwhile.
+    Snapshots { rows: Vec<SnapshotRow>, reply: SyncSender<Result<Vec<BlobHash>, String>> },
+    /// A source has confirmed the last good bytes.
+    Confirmed { key: SnapshotKey, at: UnixMillis, validators: Validators },
+    /// These are all feeds.
+    Feeds(Vec<FeedId>),
     /// Somebody waits until all before this is on the disk.
     Flush(SyncSender<()>),
 }
@@ -37,7 +46,7 @@ pub(crate) enum Told {
 impl Told {
     /// Whether it has to outlive a power cut, and not only the process.
     fn must_last(&self) -> bool {
-        matches!(self, Told::State { .. } | Told::Flush(_))
+        matches!(self, Told::State { .. } | Told::Snapshots { .. } | Told::Flush(_))
     }
 }
 
@@ -127,7 +136,7 @@ impl Writer {
     /// Writes the batch, which is empty afterwards unless the same may succeed later. Tells whether it did succeed.
     fn write(&mut self, batch: &mut Vec<Told>, now: UnixMillis) -> bool {
         match self.commit(batch, now) {
-            Ok(()) => {
+            Ok(mut before) => {
                 self.seen = now;
                 self.counts.written.fetch_add(to_write(batch), Ordering::Relaxed);
                 self.note_size();
@@ -135,9 +144,13 @@ impl Writer {
                     tracing::info!(file = %self.path.display(), "can be written again");
                 }
                 for told in batch.drain(..) {
-                    if let Told::Flush(reply) = told {
-                        // Who asked may have given up.
-                        let _ = reply.try_send(());
+                    // Who asked may have given up.
+                    match told {
+                        Told::Flush(reply) => drop(reply.try_send(())),
+                        Told::Snapshots { reply, .. } => {
+                            drop(reply.try_send(Ok(before.pop_front().unwrap_or_default())));
+                        }
+                        _ => {}
                     }
                 }
                 true
@@ -152,6 +165,7 @@ impl Writer {
                         "cannot be written: polling and serving go on, and what happens meanwhile may not be remembered"
                     );
                 }
+                refuse_snapshots(batch, &error);
                 if !may_pass(&error) {
                     self.lose(batch);
                 }
@@ -165,7 +179,13 @@ impl Writer {
         batch.clear();
     }
 
-    fn commit(&mut self, batch: &[Told], now: UnixMillis) -> rusqlite::Result<()> {
+    /// Writes all in one transaction. Gives, for each [`Told::Snapshots`], the blobs that were before.
+    fn commit(
+        &mut self,
+        batch: &[Told],
+        now: UnixMillis,
+    ) -> rusqlite::Result<VecDeque<Vec<BlobHash>>> {
+        let mut before = VecDeque::new();
         let synchronous = if batch.iter().any(Told::must_last) { "FULL" } else { "NORMAL" };
         self.connection.pragma_update(None, "synchronous", synchronous)?;
         let transaction = self.connection.transaction()?;
@@ -182,13 +202,27 @@ impl Writer {
                     let feed = number(&transaction, &mut self.feeds, feed)?;
                     insert_incident(&transaction, feed, *state, reason, *since)?;
                 }
+                Told::Snapshots { rows, .. } => {
+                    let mut replaced = Vec::new();
+                    for row in rows {
+                        let feed = number(&transaction, &mut self.feeds, &row.key.feed)?;
+                        replaced.extend(snapshots::put(&transaction, feed, row)?);
+                    }
+                    before.push_back(replaced);
+                }
+                Told::Confirmed { key, at, validators } => {
+                    let feed = number(&transaction, &mut self.feeds, &key.feed)?;
+                    snapshots::confirm(&transaction, feed, key, *at, validators)?;
+                }
+                Told::Feeds(feeds) => snapshots::retain(&transaction, feeds, now)?,
                 Told::Flush(_) => {}
             }
         }
         transaction
             .prepare_cached("UPDATE life SET seen = MAX(seen, ?1) WHERE id = ?2")?
             .execute(params![now.0, self.life])?;
-        transaction.commit()
+        transaction.commit()?;
+        Ok(before)
     }
 
     fn note_size(&self) {
@@ -212,9 +246,20 @@ impl Writer {
     }
 }
 
-/// How many things of a batch are rows.
+/// How many things of a batch are polls and states.
 fn to_write(batch: &[Told]) -> u64 {
-    batch.iter().filter(|told| !matches!(told, Told::Flush(_))).count() as u64
+    batch.iter().filter(|told| matches!(told, Told::Poll { .. } | Told::State { .. })).count() as u64
+}
+
+/// Takes the snapshots out of a batch that could not be written, and says so to those who wait.
+fn refuse_snapshots(batch: &mut Vec<Told>, error: &rusqlite::Error) {
+    batch.retain(|told| match told {
+        Told::Snapshots { reply, .. } => {
+            drop(reply.try_send(Err(format!("the file lineside.db cannot be written: {error}"))));
+            false
+        }
+        _ => true,
+    });
 }
 
 /// Waits for something told, and takes what is there besides. Tells whether nothing can come any more.

@@ -111,6 +111,7 @@ mod tests {
             hub: HubConfig { namespaces: vec![namespace], ..HubConfig::default() },
             client_name: String::new(),
             archive: Arc::new(MemoryArchive::new(Arc::new(RealClock::new()))),
+            snapshots: Arc::new(lineside_ingest::MemorySnapshots::default()),
         };
         Ingest::start_from(options, kept)
     }

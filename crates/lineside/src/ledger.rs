@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use lineside_ingest::{Archive, MemoryArchive};
+use lineside_ingest::{Archive, MemoryArchive, MemorySnapshots, Snapshots};
 use lineside_store::{Store, StoreError};
 use lineside_sync::Clock;
 
@@ -19,6 +19,8 @@ const FILE: &str = "lineside.db";
 pub(crate) struct Ledger {
     /// For those who tell it and ask it.
     pub(crate) archive: Arc<dyn Archive>,
+    /// For feeds' last good bytes.
+    pub(crate) snapshots: Arc<dyn Snapshots>,
     /// The same, if it is on the disk.
     pub(crate) store: Option<Arc<Store>>,
 }
@@ -39,12 +41,13 @@ impl Ledger {
             Ok(store) => {
                 let store = Arc::new(store);
                 let archive = Arc::<Store>::clone(&store);
-                Ok(Self { archive, store: Some(store) })
+                let snapshots = Arc::<Store>::clone(&store);
+                Ok(Self { archive, snapshots, store: Some(store) })
             }
             Err(error @ StoreError::Newer { .. }) => Err(error.into()),
             Err(error) => {
                 tracing::error!(
-                    "{error}. Until the next start polls are remembered in memory only; feeds are polled and served as ever"
+                    "{error}. Until the next start polls are remembered in memory only, and last good bytes are not kept; feeds are polled and served as ever"
                 );
                 Ok(Self::in_memory(clock))
             }
@@ -52,7 +55,11 @@ impl Ledger {
     }
 
     fn in_memory(clock: &Arc<dyn Clock>) -> Self {
-        Self { archive: Arc::new(MemoryArchive::new(Arc::clone(clock))), store: None }
+        Self {
+            archive: Arc::new(MemoryArchive::new(Arc::clone(clock))),
+            snapshots: Arc::new(MemorySnapshots::default()),
+            store: None,
+        }
     }
 }
 

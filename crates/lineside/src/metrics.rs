@@ -281,16 +281,32 @@ fn remembered(registry: &mut Registry, figures: Figures) {
         ("store_writes", "Polls and states of feeds that were written", figures.written),
         ("store_lost", "Polls and states of feeds that were not, and will not be", figures.lost),
         ("store_failures", "Times that the file could not be written", figures.failures),
+        ("store_snapshots", "Last good bytes of feeds that were kept", figures.snapshots),
+        (
+            "store_snapshot_failures",
+            "Last good bytes of feeds that could not be kept",
+            figures.snapshots_failed,
+        ),
     ];
     for (name, help, value) in counters {
         registry.register(name, help, counter(value));
     }
-    let failing: Gauge = Gauge::default();
-    failing.set(i64::from(figures.is_failing));
-    registry.register("store_failing", "1 while the file cannot be written", failing);
-    let bytes: Gauge = Gauge::default();
-    bytes.set(i64::try_from(figures.bytes).unwrap_or(i64::MAX));
-    registry.register("store_bytes", "Size of the file", bytes);
+    let whole = |bytes| i64::try_from(bytes).unwrap_or(i64::MAX);
+    let gauges = [
+        ("store_failing", "1 while the file cannot be written", i64::from(figures.is_failing)),
+        ("store_bytes", "Size of the file", whole(figures.bytes)),
+        (
+            "store_snapshots_failing",
+            "1 while last good bytes cannot be kept",
+            i64::from(figures.snapshots_failing),
+        ),
+        ("store_blob_bytes", "Size of all bodies that are kept", whole(figures.blob_bytes)),
+    ];
+    for (name, help, value) in gauges {
+        let gauge: Gauge = Gauge::default();
+        gauge.set(value);
+        registry.register(name, help, gauge);
+    }
 }
 
 fn counter(value: u64) -> Counter {

@@ -98,6 +98,7 @@ pub async fn start(start: Start) -> anyhow::Result<Running> {
         hub: hub_config(&config),
         client_name: config.server.client_name.clone(),
         archive: ledger.archive,
+        snapshots: ledger.snapshots,
     };
     let ingest = start_ingest(options, keeps.clone()).await?;
     let gate = Arc::new(Gate::new(config.token.as_ref(), ingest.hub(), &clock));

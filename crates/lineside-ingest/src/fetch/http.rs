@@ -24,6 +24,7 @@ use crate::{
     budget::Turn,
     config::SharedConfig,
     limits::{FETCH_TIME_MAX, REDIRECTS_MAX, REPLY_HEAD_TIME_MAX},
+    saved::Validators,
     schedule::Advice,
 };
 
@@ -66,6 +67,17 @@ impl HttpFetcher {
     pub(super) fn forget(&mut self) {
         self.etag = None;
         self.last_modified = None;
+    }
+
+    pub(super) fn validators(&self) -> Validators {
+        let bytes = |value: &Option<HeaderValue>| value.as_ref().map(|it| it.as_bytes().to_vec());
+        Validators { etag: bytes(&self.etag), last_modified: bytes(&self.last_modified) }
+    }
+
+    pub(super) fn remember(&mut self, validators: &Validators) {
+        let header = |bytes: &Option<Vec<u8>>| HeaderValue::from_bytes(bytes.as_deref()?).ok();
+        self.etag = header(&validators.etag);
+        self.last_modified = header(&validators.last_modified);
     }
 
     /// The first bytes of a reply, without what the feed sends along.

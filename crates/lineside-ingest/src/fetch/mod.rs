@@ -30,6 +30,7 @@ use self::{client::HttpClient, token::Tokens};
 use crate::{
     budget::{Budgets, Place, Turn},
     config::{FeedConfig, SharedConfig},
+    saved::Validators,
     schedule::Advice,
     source::{Location, host_of},
 };
@@ -145,6 +146,21 @@ impl Fetcher {
             Fetcher::File(fetcher) => fetcher.forget(),
             Fetcher::Folder(fetcher) => fetcher.forget(),
             Fetcher::Replay(_) => {}
+        }
+    }
+
+    /// What the source said of the last body, for whoever keeps it.
+    pub(crate) fn validators(&self) -> Validators {
+        match self {
+            Fetcher::Http(fetcher) => fetcher.validators(),
+            _ => Validators::default(),
+        }
+    }
+
+    /// Goes on as after the body that these belong to.
+    pub(crate) fn remember(&mut self, validators: &Validators) {
+        if let Fetcher::Http(fetcher) = self {
+            fetcher.remember(validators);
         }
     }
 

@@ -319,6 +319,7 @@ fn status_of(form: &form::Feed) -> FeedStatus {
         data_time: form.data_time.map(UnixMillis),
         entities: form.entities,
         format: form.format.as_deref().and_then(Format::parse),
+        is_restored: true,
         ..FeedStatus::default()
     }
 }

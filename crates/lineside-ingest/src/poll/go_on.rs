@@ -11,6 +11,7 @@ use crate::{
     feed::Feed,
     fetch::{Failure, Fetcher},
     network::{Input, NetworkQueue},
+    saved::{Keeper, SnapshotKey},
     status::Rules,
 };
 
@@ -40,6 +41,8 @@ impl Poller {
         let is_other_format = config.format.is_some_and(|it| self.status.format != Some(it));
         if !config.has_source_of(&before) {
             self.fetcher = Fetcher::new(&config, &shared.sources);
+            let key = SnapshotKey::of(self.feed.id());
+            self.keeper = Keeper::new(&shared.snapshots, &shared.clock, key, &config);
             self.anew = true;
             self.due = now;
         } else {

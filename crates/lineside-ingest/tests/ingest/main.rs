@@ -14,6 +14,7 @@ mod polling;
 mod real_feeds;
 mod replay;
 mod restarts;
+mod restored;
 mod search;
 mod support;
 mod upstream;

@@ -5,7 +5,7 @@ use std::{fmt, io::Write as _, sync::Arc, time::Duration};
 use flate2::{Compression, write::GzEncoder};
 use lineside_hub::HubConfig;
 use lineside_ingest::{
-    FailureCode, Feed, FeedConfig, FeedState, Ingest, Location, MemoryArchive, Options, Phase,
+    FailureCode, Feed, FeedConfig, FeedState, Ingest, Location, MemoryArchive, MemorySnapshots, Options, Phase,
     PollQuery, Secret, Serving, Stage,
 };
 use lineside_sync::{Clock, RealClock, UnixMillis};
@@ -30,10 +30,18 @@ pub(crate) fn config(id: &str, url: &str) -> FeedConfig {
 }
 
 pub(crate) fn start(feeds: Vec<FeedConfig>) -> Arc<Ingest> {
+    start_with(feeds, Arc::new(MemorySnapshots::default()))
+}
+
+/// The same, with last good bytes that an earlier server may have kept.
+pub(crate) fn start_with(
+    feeds: Vec<FeedConfig>,
+    snapshots: Arc<MemorySnapshots>,
+) -> Arc<Ingest> {
     let clock: Arc<dyn Clock> = Arc::new(RealClock::new());
     let archive = Arc::new(MemoryArchive::new(Arc::clone(&clock)));
     let (hub, client_name) = (HubConfig::default(), "test-client/1".to_owned());
-    Ingest::start(Options { feeds, clock, seed: 9, hub, client_name, archive })
+    Ingest::start(Options { feeds, clock, seed: 9, hub, client_name, archive, snapshots })
 }
 
 /// Waits for what must come; the deadline only ends a test that fails.

@@ -181,6 +181,7 @@ impl Process {
             hub: HubConfig::default(),
             client_name: "test-client/1".to_owned(),
             archive: Arc::new(MemoryArchive::new(Arc::new(RealClock::new()))),
+            snapshots: Arc::new(lineside_ingest::MemorySnapshots::default()),
         };
         let kept = kept.map(|file| Kept::read(Cursor::new(file)).unwrap());
         Process { ingest: Ingest::start_from(options, kept) }

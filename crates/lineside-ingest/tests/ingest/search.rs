@@ -28,6 +28,7 @@ async fn ingest() -> (Arc<Ingest>, tempfile::TempDir) {
         hub: HubConfig::default(),
         client_name: String::new(),
         archive: Arc::new(MemoryArchive::new(Arc::clone(&clock))),
+        snapshots: Arc::new(lineside_ingest::MemorySnapshots::default()),
     };
     let ingest = Ingest::start(options);
     for _ in 0..1000 {

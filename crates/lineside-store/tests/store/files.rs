@@ -55,7 +55,8 @@ fn the_file_is_its_owners_alone() {
     let store = place.open();
     store.record_poll(&feed("city"), poll(EIGHT, false));
     store.flush().unwrap();
-    for file in fs::read_dir(place.folder.path()).unwrap().map(Result::unwrap) {
+    let all = fs::read_dir(place.folder.path()).unwrap().map(Result::unwrap);
+    for file in all.filter(|file| file.metadata().unwrap().is_file()) {
         let mode = file.metadata().unwrap().permissions().mode() & 0o777;
         assert_eq!(mode, 0o600, "{:?}", file.file_name());
     }

@@ -4,6 +4,7 @@
 
 mod files;
 mod remembering;
+mod snapshots;
 mod trouble;
 
 use std::{path::PathBuf, sync::Arc, thread, time::Duration};

@@ -94,12 +94,20 @@ fn freshness(app: &App, feed: &Feed, status: &FeedStatus, snapshot: &Snapshot) -
     };
     let fresh_for = found::fresh_for(app, status).min(good_for);
     headers.insert(header::CACHE_CONTROL, cache_control(fresh_for, good_for));
-    let Some(failure) = &status.last_error else {
-        headers.insert(STATUS, HeaderValue::from_static("fresh"));
-        return headers;
+    let (reason, since) = match &status.last_error {
+        Some(failure) => (failure.code.to_string(), status.failing_since.unwrap_or(failure.at)),
+        // Of bytes from before the start it is not known whether the producer still gives them.
+        None if status.is_restored && age > feed.config().poll_interval(status.format) => {
+            let confirmed_at = status.last_success.unwrap_or(snapshot.fetched_at);
+            ("restart".to_owned(), confirmed_at)
+        }
+        None => {
+            headers.insert(STATUS, HeaderValue::from_static("fresh"));
+            return headers;
+        }
     };
-    let since = rfc3339(status.failing_since.unwrap_or(failure.at)).unwrap_or_default();
-    let words = format!("stale; reason={}; since={since}", failure.code);
+    let since = rfc3339(since).unwrap_or_default();
+    let words = format!("stale; reason={reason}; since={since}");
     let words = HeaderValue::try_from(words).expect("a code and a time are a header value");
     headers.insert(STATUS, words);
     headers.insert(header::AGE, HeaderValue::from(age.as_secs()));

@@ -29,4 +29,5 @@ mod reload;
 mod representations;
 mod restarts;
 mod server_api;
+mod snapshots;
 mod stopping;

@@ -1,0 +1,90 @@
+//! Last good bytes on their way to the disk and back: kept before they are served, and taken in again by the next process
+//! before its first poll.
+
+use lineside_formats::Format;
+use lineside_sync::UnixMillis;
+
+use super::{Failure, Feed, Poller, Snapshot};
+
+/// Gives new bytes to readers, also when polling is stopped while they are on their way to the disk.
+struct Swap<'a> {
+    feed: &'a Feed,
+    snapshot: Option<Snapshot>,
+}
+
+impl Drop for Swap<'_> {
+    fn drop(&mut self) {
+        if let Some(snapshot) = self.snapshot.take() {
+            self.feed.set_snapshot(snapshot);
+        }
+    }
+}
+
+impl Poller {
+    /// Has new bytes kept, and then gives them to readers: what a client was given has to be there after a crash.
+    pub(super) async fn keep_and_serve(&mut self, snapshot: Snapshot, now: UnixMillis) {
+        let validators = self.fetcher.validators();
+        let swap = Swap { feed: &self.feed, snapshot: Some(snapshot.clone()) };
+        self.keeper.save(&snapshot, validators, now).await;
+        drop(swap);
+    }
+
+    /// The source has confirmed what is held.
+    pub(super) fn confirm(&mut self) {
+        self.succeed();
+        if let Some(snapshot) = self.feed.snapshot() {
+            self.keeper.confirm(&snapshot, self.fetcher.validators(), self.clock.wall());
+        }
+    }
+
+    /// Takes in the bytes that an earlier process kept, as if they had just come. Its source is asked next, with what it
+    /// said of them.
+    pub(super) async fn restore(&mut self) {
+        if std::mem::replace(&mut self.is_begun, true) {
+            return;
+        }
+        let Some(restored) = self.feed.restored().cloned() else { return };
+        let head = restored.head;
+        let Some(snapshot) = self.feed.snapshot().filter(|it| it.hash == head.hash) else { return };
+        self.keeper.is_saved(head.hash);
+        if restored.is_to_decode {
+            let taken = self.take_again(&snapshot, head.confirmed_at).await;
+            self.status.last_success = Some(head.confirmed_at);
+            let now = self.clock.wall();
+            self.status.judge(now, now, &self.rules);
+            self.feed.set_status(self.status.clone());
+            if let Err(failure) = taken {
+                tracing::warn!(
+                    feed = %self.feed.id(), code = %failure.code, detail = failure.detail,
+                    "the kept bytes are served as they are, but can no longer be read"
+                );
+                // The same bytes are to be looked at again, and not passed over.
+                self.expired = true;
+            }
+        }
+        if !self.expired {
+            self.fetcher.remember(&head.validators);
+        }
+    }
+
+    async fn take_again(
+        &mut self,
+        snapshot: &Snapshot,
+        confirmed_at: UnixMillis,
+    ) -> Result<(), Failure> {
+        let (bytes, now) = (snapshot.bytes.clone(), self.clock.wall());
+        let max_age = self.rules.max_age;
+        match snapshot.format {
+            Format::Gtfs => self.take_schedule(bytes, snapshot.fetched_at).await,
+            Format::GtfsRt if max_age.is_some_and(|max| now.since(confirmed_at) > max) => {
+                self.expired = true;
+                Ok(())
+            }
+            Format::GtfsRt => self.take_message(bytes, now).await,
+            Format::Raw => {
+                self.succeed();
+                Ok(())
+            }
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! What a version of a schedule says of itself, as far as it is kept beside its bytes.
+
+use jiff::civil::Date;
+use lineside_formats::gtfs::Timetable;
+
+use crate::limits::VERSION_CHARS_MAX;
+
+/// What is told of a dataset in a list of versions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DatasetFacts {
+    /// What its publisher calls this version: `feed_version`.
+    pub publisher_version: Option<String>,
+    /// The first day that it is good for, as `2026-03-04`: the publisher's word, else the first day of service.
+    pub valid_from: Option<String>,
+    /// The last one.
+    pub valid_until: Option<String>,
+    /// Its lines.
+    pub routes: u64,
+    /// Its stops, stations among them.
+    pub stops: u64,
+    /// Its trips.
+    pub trips: u64,
+}
+
+impl DatasetFacts {
+    /// Those of a timetable.
+    pub fn of(timetable: &Timetable) -> DatasetFacts {
+        let info = timetable.feed_info();
+        let (first, last) = timetable.service_range().unzip();
+        let day = |said: Option<Date>, else_by: Option<Date>| Some(said.or(else_by)?.to_string());
+        let version = info.and_then(|info| info.version.as_deref());
+        DatasetFacts {
+            publisher_version: version.map(|it| it.chars().take(VERSION_CHARS_MAX).collect()),
+            valid_from: day(info.and_then(|info| info.start_date), first),
+            valid_until: day(info.and_then(|info| info.end_date), last),
+            routes: timetable.routes().len() as u64,
+            stops: timetable.stops().len() as u64,
+            trips: timetable.trips().len() as u64,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lineside_formats::gtfs::{self, TextFiles};
+
+    use super::*;
+
+    fn facts(feed_info: &str) -> DatasetFacts {
+        let text = format!(
+            "# agency.txt
+            agency_name,agency_url,agency_timezone
+            Agency,https://a.example,Europe/Paris
+            # routes.txt
+            route_id,route_short_name,route_type
+            R,1,3
+            # calendar.txt
+            service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date
+            s,1,1,1,1,1,1,1,20260105,20261227
+            # stops.txt
+            stop_id,stop_name,stop_lat,stop_lon
+            A,A,48.8,2.3
+            # trips.txt
+            route_id,service_id,trip_id
+            R,s,T
+            # stop_times.txt
+            trip_id,arrival_time,departure_time,stop_id,stop_sequence
+            T,08:00:00,08:00:00,A,1
+            {feed_info}"
+        );
+        let limits = gtfs::Limits::default();
+        DatasetFacts::of(&gtfs::load(&mut TextFiles::parse(&text), &limits).unwrap().0)
+    }
+
+    #[test]
+    fn validity_is_what_the_publisher_says_else_what_the_calendar_has() {
+        let plain = facts("");
+        assert_eq!(plain.valid_from.as_deref(), Some("2026-01-05"));
+        assert_eq!(plain.valid_until.as_deref(), Some("2026-12-27"));
+        assert_eq!((plain.routes, plain.stops, plain.trips), (1, 1, 1));
+        assert_eq!(plain.publisher_version, None);
+        let said = facts(
+            "# feed_info.txt
+            feed_publisher_name,feed_publisher_url,feed_lang,feed_end_date,feed_version
+            P,https://p.example,fr,20261130,2026-44b",
+        );
+        assert_eq!(said.valid_from.as_deref(), Some("2026-01-05"));
+        assert_eq!(said.valid_until.as_deref(), Some("2026-11-30"));
+        assert_eq!(said.publisher_version.as_deref(), Some("2026-44b"));
+    }
+}

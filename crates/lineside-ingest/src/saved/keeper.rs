@@ -1,0 +1,330 @@
+//! One feed's way to whoever keeps its last good bytes: they are kept before they are given out.
+//!
+//! The feed's task waits for that, but not for ever: a disk that hangs must not keep new bytes from clients. Then they
+//! are served before they are kept, the log says so once, and the next poll tries again.
+
+use std::{sync::Arc, time::Duration};
+
+use lineside_sync::{Clock, UnixMillis};
+use tokio::sync::oneshot;
+
+use super::{SavedHead, SnapshotKey, Snapshots, Validators};
+use crate::{
+    config::FeedConfig,
+    limits::{CONFIRM_INTERVAL, SAVE_TIME_MAX, SAVE_TIME_OF_BYTES},
+    snapshot::Snapshot,
+    source::Location,
+};
+
+/// Keeps the bytes of one key.
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    snapshots: Arc<dyn Snapshots>,
+    clock: Arc<dyn Clock>,
+    key: SnapshotKey,
+    source: String,
+    /// A recording plays from its beginning at each start: nothing of it is kept.
+    is_kept: bool,
+    /// The hash of what is kept.
+    saved: Option<u128>,
+    /// What is on its way, and who says what became of it.
+    saving: Option<(u128, oneshot::Receiver<bool>)>,
+    /// When it was last told that the source confirmed the bytes.
+    confirmed: Option<Duration>,
+    /// Whether the last bytes were served before they were kept.
+    is_late: bool,
+}
+
+impl Keeper {
+    pub(crate) fn new(
+        snapshots: &Arc<dyn Snapshots>,
+        clock: &Arc<dyn Clock>,
+        key: SnapshotKey,
+        config: &FeedConfig,
+    ) -> Keeper {
+        Keeper {
+            snapshots: Arc::clone(snapshots),
+            clock: Arc::clone(clock),
+            key,
+            source: source_of(config),
+            is_kept: !matches!(config.url, Location::Replay { .. }),
+            saved: None,
+            saving: None,
+            confirmed: None,
+            is_late: false,
+        }
+    }
+
+    /// These bytes were kept by an earlier process.
+    pub(crate) fn is_saved(&mut self, hash: u128) {
+        self.saved = Some(hash);
+    }
+
+    /// Has the bytes kept, and waits for that as long as it may take. Cancel safety: they are kept all the same.
+    pub(crate) async fn save(
+        &mut self,
+        snapshot: &Snapshot,
+        validators: Validators,
+        now: UnixMillis,
+    ) {
+        if !self.is_kept {
+            return;
+        }
+        self.settle();
+        if self.saving.is_none() {
+            self.begin(snapshot, validators, now);
+            self.wait(snapshot.bytes.len()).await;
+        }
+        let is_late = self.saving.is_some();
+        if is_late && !self.is_late {
+            tracing::warn!(
+                feed = %self.key.feed,
+                "the disk is slow: bytes of the feed are served before they are kept, and a crash may lose them"
+            );
+        } else if self.is_late && !is_late {
+            tracing::info!(feed = %self.key.feed, "bytes of the feed are kept before they are served again");
+        }
+        self.is_late = is_late;
+    }
+
+    /// The source has confirmed the bytes. What could not be kept before is tried again.
+    pub(crate) fn confirm(
+        &mut self,
+        snapshot: &Snapshot,
+        validators: Validators,
+        now: UnixMillis,
+    ) {
+        self.settle();
+        if !self.is_kept || self.saving.is_some() {
+            return;
+        }
+        if self.saved != Some(snapshot.hash) {
+            self.begin(snapshot, validators, now);
+            return;
+        }
+        let moment = self.clock.monotonic();
+        if self.confirmed.is_none_or(|at| moment.saturating_sub(at) >= CONFIRM_INTERVAL) {
+            self.confirmed = Some(moment);
+            self.snapshots.confirm(&self.key, now, validators);
+        }
+    }
+
+    fn begin(&mut self, snapshot: &Snapshot, validators: Validators, now: UnixMillis) {
+        let head = SavedHead {
+            source: self.source.clone(),
+            hash: snapshot.hash,
+            format: snapshot.format,
+            content_type: snapshot.content_type.clone(),
+            file_name: snapshot.file_name.clone(),
+            fetched_at: snapshot.fetched_at,
+            last_modified: snapshot.last_modified,
+            validators,
+            confirmed_at: now,
+        };
+        let (reply, saved) = oneshot::channel();
+        self.saving = Some((snapshot.hash, saved));
+        self.confirmed = Some(self.clock.monotonic());
+        let done = Box::new(move |is_saved| {
+            // The feed's task may be gone.
+            let _ = reply.send(is_saved);
+        });
+        self.snapshots.save(&self.key, head, snapshot.bytes.clone(), done);
+    }
+
+    async fn wait(&mut self, n_bytes: usize) {
+        let Some((hash, saved)) = &mut self.saving else { return };
+        let hash = *hash;
+        let more = SAVE_TIME_OF_BYTES.mul_f64(n_bytes as f64 / f64::from(1 << 20));
+        let limit = self.clock.sleep(SAVE_TIME_MAX + more);
+        tokio::select! {
+            biased;
+            is_saved = saved => self.ended(hash, is_saved.unwrap_or(false)),
+            () = limit => {}
+        }
+    }
+
+    /// Takes note of what became of bytes that were on their way.
+    fn settle(&mut self) {
+        let Some((hash, saved)) = &mut self.saving else { return };
+        let hash = *hash;
+        match saved.try_recv() {
+            Ok(is_saved) => self.ended(hash, is_saved),
+            Err(oneshot::error::TryRecvError::Closed) => self.ended(hash, false),
+            Err(oneshot::error::TryRecvError::Empty) => {}
+        }
+    }
+
+    fn ended(&mut self, hash: u128, is_saved: bool) {
+        self.saving = None;
+        if is_saved {
+            self.saved = Some(hash);
+        }
+    }
+}
+
+/// The address that a feed's bytes come from, as it may be shown.
+pub(crate) fn source_of(config: &FeedConfig) -> String {
+    config.url.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use lineside_formats::Format;
+    use lineside_sync::SimulatedClock;
+    use parking_lot::Mutex;
+
+    use super::*;
+    use crate::{FeedConfig, FeedId, saved::Done};
+
+    /// A disk that answers when it is told to.
+    #[derive(Debug, Default)]
+    struct Disk {
+        waiting: Mutex<Vec<Waiting>>,
+        confirmed: Mutex<Vec<UnixMillis>>,
+    }
+
+    struct Waiting(Bytes, Done);
+
+    impl std::fmt::Debug for Waiting {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.debug_tuple("Waiting").field(&self.0).finish()
+        }
+    }
+
+    impl Disk {
+        fn answer(&self, is_saved: bool) -> Bytes {
+            let Waiting(bytes, done) = self.waiting.lock().pop().expect("something is to be saved");
+            done(is_saved);
+            bytes
+        }
+    }
+
+    impl Snapshots for Disk {
+        fn save(&self, _: &SnapshotKey, _: SavedHead, bytes: Bytes, done: Done) {
+            self.waiting.lock().push(Waiting(bytes, done));
+        }
+
+        fn confirm(&self, _: &SnapshotKey, at: UnixMillis, _: Validators) {
+            self.confirmed.lock().push(at);
+        }
+
+        fn find(&self, _: &SnapshotKey) -> Option<SavedHead> {
+            None
+        }
+
+        fn read(&self, _: &SnapshotKey) -> Option<(SavedHead, Bytes)> {
+            None
+        }
+
+        fn retain(&self, _: &[FeedId]) {}
+    }
+
+    struct Bench {
+        disk: Arc<Disk>,
+        clock: Arc<SimulatedClock>,
+        keeper: Keeper,
+    }
+
+    fn bench(url: &str) -> Bench {
+        let disk = Arc::new(Disk::default());
+        let clock = Arc::new(SimulatedClock::new(UnixMillis(0)));
+        let id = FeedId::new("city").unwrap();
+        let config = FeedConfig::new(id.clone(), Location::parse(url).unwrap());
+        let snapshots = Arc::<Disk>::clone(&disk) as Arc<dyn Snapshots>;
+        let its_clock = Arc::<SimulatedClock>::clone(&clock) as Arc<dyn Clock>;
+        let keeper = Keeper::new(&snapshots, &its_clock, SnapshotKey::of(&id), &config);
+        Bench { disk, clock, keeper }
+    }
+
+    fn snapshot(text: &'static str) -> Snapshot {
+        Snapshot {
+            bytes: Bytes::from_static(text.as_bytes()),
+            hash: Snapshot::hash_of(text.as_bytes()),
+            format: Format::Raw,
+            content_type: String::new(),
+            file_name: String::new(),
+            fetched_at: UnixMillis(0),
+            last_modified: None,
+        }
+    }
+
+    /// Polls once.
+    fn poll(future: impl Future<Output = ()>) -> bool {
+        let mut future = std::pin::pin!(future);
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        future.as_mut().poll(&mut context).is_ready()
+    }
+
+    fn save(bench: &mut Bench, text: &'static str) -> bool {
+        poll(bench.keeper.save(&snapshot(text), Validators::default(), UnixMillis(0)))
+    }
+
+    #[test]
+    fn bytes_wait_until_they_are_kept() {
+        let mut bench = bench("https://example.org/a");
+        let snapshot = snapshot("a");
+        let mut saving =
+            Box::pin(bench.keeper.save(&snapshot, Validators::default(), UnixMillis(0)));
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        assert!(saving.as_mut().poll(&mut context).is_pending());
+        assert_eq!(bench.disk.answer(true), "a");
+        assert!(saving.as_mut().poll(&mut context).is_ready());
+        drop(saving);
+        assert_eq!(bench.keeper.saved, Some(snapshot.hash));
+    }
+
+    #[test]
+    fn a_disk_that_hangs_holds_up_one_poll_for_a_bounded_time_and_no_other() {
+        let mut bench = bench("https://example.org/a");
+        let snapshot = snapshot("a");
+        let mut saving =
+            Box::pin(bench.keeper.save(&snapshot, Validators::default(), UnixMillis(0)));
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        assert!(saving.as_mut().poll(&mut context).is_pending());
+        bench.clock.advance(SAVE_TIME_MAX + Duration::from_millis(1));
+        assert!(saving.as_mut().poll(&mut context).is_ready());
+        drop(saving);
+        assert!(save(&mut bench, "b"), "what comes next does not wait");
+        assert_eq!(bench.disk.waiting.lock().len(), 1, "and is not put behind it");
+        assert_eq!(bench.disk.answer(true), "a");
+        // What was served meanwhile is kept as soon as that is possible.
+        let b = self::snapshot("b");
+        bench.keeper.confirm(&b, Validators::default(), UnixMillis(9));
+        assert_eq!(bench.disk.answer(true), "b");
+        bench.keeper.confirm(&b, Validators::default(), UnixMillis(10));
+        assert!(bench.disk.waiting.lock().is_empty());
+        assert!(bench.keeper.saving.is_none() && bench.keeper.saved == Some(b.hash));
+    }
+
+    #[test]
+    fn what_could_not_be_kept_is_tried_again_at_the_next_poll() {
+        let mut bench = bench("https://example.org/a");
+        assert!(!save(&mut bench, "a"));
+        bench.disk.answer(false);
+        bench.keeper.confirm(&snapshot("a"), Validators::default(), UnixMillis(5));
+        assert_eq!(bench.disk.answer(true), "a");
+        assert!(bench.disk.confirmed.lock().is_empty());
+    }
+
+    #[test]
+    fn confirmations_are_told_once_in_a_while() {
+        let mut bench = bench("https://example.org/a");
+        bench.keeper.is_saved(snapshot("a").hash);
+        for _ in 0..10 {
+            bench.clock.advance(CONFIRM_INTERVAL / 4);
+            let now = bench.clock.wall();
+            bench.keeper.confirm(&snapshot("a"), Validators::default(), now);
+        }
+        assert_eq!(bench.disk.confirmed.lock().len(), 3);
+        assert!(bench.disk.waiting.lock().is_empty());
+    }
+
+    #[test]
+    fn nothing_of_a_recording_is_kept() {
+        let mut bench = bench("replay:///recorded");
+        assert!(save(&mut bench, "a"));
+        bench.keeper.confirm(&snapshot("a"), Validators::default(), UnixMillis(0));
+        assert!(bench.disk.waiting.lock().is_empty());
+    }
+}

@@ -1,0 +1,144 @@
+//! A start with the last good bytes of an earlier process, which crashed.
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use lineside_formats::Format;
+use lineside_ingest::{
+    FeedConfig, FeedState, Ingest, MemorySnapshots, SnapshotKey, Snapshots as _,
+};
+use lineside_sync::{Clock, RealClock};
+
+use crate::{
+    polling::{body, config, start_with, until, zip},
+    support::*,
+    upstream::{Answer, Upstream, http},
+};
+
+/// What stays of a process that crashed after its feeds were well.
+async fn left_by(feeds: &[FeedConfig]) -> Arc<MemorySnapshots> {
+    let snapshots = Arc::new(MemorySnapshots::default());
+    let ingest = start_with(feeds.to_vec(), Arc::clone(&snapshots));
+    for feed in ingest.feeds() {
+        let id = feed.id();
+        until(format_args!("{id} is well"), || feed.status().state == FeedState::Ok).await;
+    }
+    ingest.shut_down().await;
+    snapshots
+}
+
+fn n_vehicles(ingest: &Ingest) -> usize {
+    ingest.networks()[0].state().vehicles().count()
+}
+
+#[tokio::test]
+async fn a_server_that_starts_while_its_producer_is_down_has_what_was_good() {
+    let schedule = http("200 OK", &["etag: \"s\""], &zip(0));
+    let vehicles = http("200 OK", &["etag: \"v\""], &body(48.87));
+    let (city, cars) = (
+        Upstream::start(Answer::Conditional("\"s\"", schedule)).await,
+        Upstream::start(Answer::Conditional("\"v\"", vehicles)).await,
+    );
+    let mut second = config("vehicles", &cars.url("/vp.pb"));
+    second.static_feed = Some(feed("city"));
+    let feeds = [config("city", &city.url("/city.zip")), second];
+    let snapshots = left_by(&feeds).await;
+    for producer in [&city, &cars] {
+        producer.set(Answer::HangUp);
+    }
+    let n_asked = cars.requests().len();
+    let ingest = start_with(feeds.to_vec(), Arc::clone(&snapshots));
+    // At once: no task of a feed has run yet.
+    let held = ingest.feed("vehicles").unwrap();
+    assert_eq!(held.snapshot().unwrap().bytes, body_of(&snapshots, "vehicles"));
+    let status = held.status();
+    assert!(status.is_restored && status.last_success.is_some());
+    assert_eq!(status.state, FeedState::Unknown);
+    assert!(status.reason.contains("since the start"), "{}", status.reason);
+    until("what they say is there", || {
+        ingest.networks()[0].timetable().is_some() && n_vehicles(&ingest) == 1
+    })
+    .await;
+    for feed in ingest.feeds() {
+        until("the first poll failed", || feed.status().state == FeedState::Stale).await;
+        assert!(!feed.status().is_restored);
+    }
+    assert!(cars.requests()[n_asked].contains("if-none-match: \"v\""), "the first poll asks so");
+    ingest.shut_down().await;
+}
+
+fn body_of(snapshots: &MemorySnapshots, id: &str) -> Bytes {
+    snapshots.read(&SnapshotKey::of(&feed(id))).unwrap().1
+}
+
+#[tokio::test]
+async fn bytes_that_are_confirmed_after_a_start_are_as_good_as_new() {
+    let vehicles = http("200 OK", &["etag: \"v\""], &body(48.87));
+    let cars = Upstream::start(Answer::Conditional("\"v\"", vehicles)).await;
+    let feeds = [config("vehicles", &cars.url("/vp.pb"))];
+    let snapshots = left_by(&feeds).await;
+    let ingest = start_with(feeds.to_vec(), snapshots);
+    let held = ingest.feed("vehicles").unwrap();
+    until("it is well", || held.status().state == FeedState::Ok).await;
+    let outcomes = held.status().outcomes.clone();
+    assert!(outcomes.iter().all(|(outcome, _)| outcome == "not_modified"), "{outcomes:?}");
+    assert_eq!((held.status().entities, n_vehicles(&ingest)), (1, 1));
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
+async fn what_is_too_old_is_held_back_until_its_source_gives_it_again() {
+    let cars = Upstream::start(Answer::Bytes(http("200 OK", &["etag: \"v\""], &body(48.87)))).await;
+    let mut its = config("vehicles", &cars.url("/vp.pb"));
+    let snapshots = left_by(std::slice::from_ref(&its)).await;
+    let key = SnapshotKey::of(&its.id);
+    let (mut head, bytes) = snapshots.read(&key).unwrap();
+    head.confirmed_at = head.confirmed_at - Duration::from_secs(3_600);
+    snapshots.save(&key, head, bytes, Box::new(drop));
+    its.max_age = Some(Duration::from_secs(60));
+    cars.set(Answer::HangUp);
+    let ingest = start_with(vec![its], snapshots);
+    let held = ingest.feed("vehicles").unwrap();
+    until("the first poll failed", || held.status().failures > 0).await;
+    assert_eq!((held.status().state, n_vehicles(&ingest)), (FeedState::Failing, 0));
+    cars.set(Answer::Conditional("\"v\"", http("200 OK", &[], &body(48.87))));
+    until("the same bytes are taken in", || n_vehicles(&ingest) == 1).await;
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
+async fn bytes_of_another_address_or_format_are_not_used() {
+    let cars = Upstream::start(Answer::Bytes(http("200 OK", &[], &body(48.87)))).await;
+    let its = config("vehicles", &cars.url("/vp.pb"));
+    let snapshots = left_by(std::slice::from_ref(&its)).await;
+    cars.set(Answer::HangUp);
+    let elsewhere = config("vehicles", &cars.url("/other.pb"));
+    let mut other = its.clone();
+    other.format = Some(Format::Raw);
+    let mut same = its;
+    same.query = vec![("key".to_owned(), lineside_ingest::Secret::new("another key"))];
+    for (config, is_used) in [(elsewhere, false), (other, false), (same, true)] {
+        let ingest = start_with(vec![config], Arc::clone(&snapshots));
+        assert_eq!(ingest.feed("vehicles").unwrap().snapshot().is_some(), is_used);
+        ingest.shut_down().await;
+    }
+}
+
+#[tokio::test]
+async fn kept_bytes_that_can_no_longer_be_read_are_served_and_looked_at_again() {
+    let cars = Upstream::start(Answer::Bytes(http("200 OK", &["etag: \"v\""], &body(48.87)))).await;
+    let its = config("vehicles", &cars.url("/vp.pb"));
+    let snapshots = left_by(std::slice::from_ref(&its)).await;
+    let key = SnapshotKey::of(&its.id);
+    let (head, _) = snapshots.read(&key).unwrap();
+    let bad = Bytes::from_static(b"\xFF\xFF no message");
+    snapshots.save(&key, head, bad.clone(), Box::new(drop));
+    let good = http("200 OK", &[], &body(48.88));
+    cars.set(Answer::Conditional("\"v\"", good));
+    let ingest = start_with(vec![its], snapshots);
+    let held = ingest.feed("vehicles").unwrap();
+    assert_eq!(held.snapshot().unwrap().bytes, bad);
+    until("the source was asked for all", || n_vehicles(&ingest) == 1).await;
+    assert!(RealClock::new().wall() >= held.snapshot().unwrap().fetched_at);
+    ingest.shut_down().await;
+}

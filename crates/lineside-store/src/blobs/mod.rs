@@ -1,0 +1,320 @@
+//! Bodies in a folder, each under its own SHA-256: written whole or not at all, and never changed.
+//!
+//! `ab/cdef…` is the blob whose hash begins with `ab`. Who refers to a blob stands elsewhere; here it is only known how
+//! one is written, read, and taken away.
+
+pub(crate) mod saving;
+
+use std::{
+    fmt,
+    fs::{self, DirBuilder, File, OpenOptions},
+    io::{self, Read as _, Write as _},
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+use aws_lc_rs::digest::{SHA256, digest};
+use bytes::Bytes;
+
+use crate::limits::BLOB_BYTES_MAX;
+
+/// Its owner's alone, as everything in the data folder.
+const FILE_MODE: u32 = 0o600;
+const FOLDER_MODE: u32 = 0o700;
+/// Where blobs are that are being written.
+const UNFINISHED: &str = "tmp";
+const HASH_BYTES: usize = 32;
+
+/// The SHA-256 of a body.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct BlobHash([u8; HASH_BYTES]);
+
+impl BlobHash {
+    /// The hash of these bytes.
+    pub fn of(bytes: &[u8]) -> BlobHash {
+        let mut hash = [0; HASH_BYTES];
+        hash.copy_from_slice(digest(&SHA256, bytes).as_ref());
+        BlobHash(hash)
+    }
+
+    /// Reads 64 hexadecimal digits in lower case, as [`Display`](fmt::Display) writes them.
+    pub fn parse(text: &str) -> Option<BlobHash> {
+        let digits = text.as_bytes();
+        if digits.len() != 2 * HASH_BYTES {
+            return None;
+        }
+        let mut hash = [0; HASH_BYTES];
+        for (byte, pair) in hash.iter_mut().zip(digits.chunks_exact(2)) {
+            *byte = nibble(pair[0])? << 4 | nibble(pair[1])?;
+        }
+        Some(BlobHash(hash))
+    }
+
+    /// As it stands in the tables.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    pub(crate) fn of_bytes(bytes: &[u8]) -> Option<BlobHash> {
+        bytes.try_into().ok().map(BlobHash)
+    }
+}
+
+fn nibble(digit: u8) -> Option<u8> {
+    match digit {
+        b'0'..=b'9' => Some(digit - b'0'),
+        b'a'..=b'f' => Some(digit - b'a' + 10),
+        _ => None,
+    }
+}
+
+impl fmt::Display for BlobHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for BlobHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// The folder.
+#[derive(Debug)]
+pub(crate) struct Blobs {
+    folder: PathBuf,
+    n_begun: AtomicU64,
+    /// Bytes of all blobs, as far as they are known.
+    bytes: AtomicU64,
+}
+
+/// A blob that is not in its place yet.
+#[derive(Debug)]
+pub(crate) struct Unfinished {
+    pub(crate) hash: BlobHash,
+    size: u64,
+    /// None if the same is there already.
+    file: Option<(PathBuf, File)>,
+}
+
+/// Why a blob is of no use.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum BadBlob {
+    #[error("it cannot be read: {0}")]
+    Unreadable(#[from] io::Error),
+    #[error("it is damaged: its hash is another one")]
+    Damaged,
+}
+
+impl Blobs {
+    /// The folder, which comes with its first blob. What was not finished in it by an earlier process goes.
+    pub(crate) fn open(folder: PathBuf) -> Blobs {
+        // If that cannot be done it shows, and is told of, when something is to be written.
+        let _ = fs::remove_dir_all(folder.join(UNFINISHED));
+        Blobs { folder, n_begun: AtomicU64::new(0), bytes: AtomicU64::new(0) }
+    }
+
+    /// Bytes of all blobs.
+    pub(crate) fn n_bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Where a blob is.
+    pub(crate) fn path_of(&self, hash: &BlobHash) -> PathBuf {
+        let digits = hash.to_string();
+        let (first, rest) = digits.split_at(2);
+        self.folder.join(first).join(rest)
+    }
+
+    /// Writes the bytes beside their place. They are not certain to be on the disk yet.
+    pub(crate) fn begin(&self, bytes: &[u8]) -> io::Result<Unfinished> {
+        let (hash, size) = (BlobHash::of(bytes), bytes.len() as u64);
+        if fs::metadata(self.path_of(&hash)).is_ok_and(|known| known.len() == size) {
+            return Ok(Unfinished { hash, size, file: None });
+        }
+        let folder = self.folder.join(UNFINISHED);
+        make_folder(&folder)?;
+        let number = self.n_begun.fetch_add(1, Ordering::Relaxed);
+        let path = folder.join(number.to_string());
+        let file = OpenOptions::new().write(true).create_new(true).mode(FILE_MODE).open(&path)?;
+        let mut unfinished = Unfinished { hash, size, file: Some((path, file)) };
+        match unfinished.file.as_mut().map_or(Ok(()), |(_, file)| file.write_all(bytes)) {
+            Ok(()) => Ok(unfinished),
+            Err(error) => {
+                unfinished.drop_it();
+                Err(error)
+            }
+        }
+    }
+
+    /// Puts a blob in its place, once it is on the disk. The name is certain after [`sync`](Blobs::sync).
+    pub(crate) fn finish(&self, unfinished: Unfinished) -> io::Result<BlobHash> {
+        let Unfinished { hash, size, file } = unfinished;
+        let Some((from, file)) = file else { return Ok(hash) };
+        let to = self.path_of(&hash);
+        let placed = file.sync_all().and_then(|()| {
+            make_folder(to.parent().unwrap_or(&self.folder))?;
+            fs::rename(&from, &to)
+        });
+        if let Err(error) = placed {
+            // What cannot be taken away now goes at the next start.
+            let _ = fs::remove_file(&from);
+            return Err(error);
+        }
+        self.bytes.fetch_add(size, Ordering::Relaxed);
+        Ok(hash)
+    }
+
+    /// Makes the names of these blobs certain.
+    pub(crate) fn sync(&self, hashes: impl Iterator<Item = BlobHash>) -> io::Result<()> {
+        let mut folders: Vec<PathBuf> =
+            hashes.filter_map(|hash| Some(self.path_of(&hash).parent()?.to_owned())).collect();
+        folders.sort_unstable();
+        folders.dedup();
+        for folder in &folders {
+            sync_folder(folder)?;
+        }
+        // A folder that is new has a name too.
+        if folders.is_empty() { Ok(()) } else { sync_folder(&self.folder) }
+    }
+
+    /// The whole blob, looked through before any of it is believed.
+    pub(crate) fn read(&self, hash: &BlobHash) -> Result<Bytes, BadBlob> {
+        let file = File::open(self.path_of(hash))?;
+        let mut bytes = Vec::new();
+        let size = file.metadata()?.len().min(BLOB_BYTES_MAX);
+        bytes.reserve_exact(usize::try_from(size).unwrap_or(0));
+        file.take(BLOB_BYTES_MAX).read_to_end(&mut bytes)?;
+        if BlobHash::of(&bytes) == *hash { Ok(bytes.into()) } else { Err(BadBlob::Damaged) }
+    }
+
+    /// Takes a blob away.
+    pub(crate) fn remove(&self, hash: &BlobHash) -> io::Result<()> {
+        let path = self.path_of(hash);
+        let size = fs::metadata(&path)?.len();
+        fs::remove_file(&path)?;
+        self.lose(size);
+        Ok(())
+    }
+
+    fn lose(&self, size: u64) {
+        let fewer = |bytes: u64| Some(bytes.saturating_sub(size));
+        let _ = self.bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fewer);
+    }
+
+    /// All blobs with their sizes.
+    pub(crate) fn list(&self) -> io::Result<Vec<(BlobHash, u64)>> {
+        let mut all = Vec::new();
+        let folders = match fs::read_dir(&self.folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(all),
+            folders => folders?,
+        };
+        for folder in folders {
+            let folder = folder?;
+            let name = folder.file_name();
+            let Some(first) = name.to_str().filter(|name| name.len() == 2) else { continue };
+            for file in fs::read_dir(folder.path())? {
+                let file = file?;
+                let rest = file.file_name();
+                let hash = rest.to_str().and_then(|rest| BlobHash::parse(&format!("{first}{rest}")));
+                if let (Some(hash), Ok(known)) = (hash, file.metadata()) {
+                    all.push((hash, known.len()));
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    /// The bytes of all blobs are these.
+    pub(crate) fn count(&self, bytes: u64) {
+        self.bytes.store(bytes, Ordering::Relaxed);
+    }
+}
+
+impl Unfinished {
+    /// Takes it away: it will not be finished.
+    pub(crate) fn drop_it(self) {
+        if let Some((path, _)) = self.file {
+            // What cannot be taken away now goes at the next start.
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+fn make_folder(folder: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(FOLDER_MODE).create(folder)
+}
+
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    fn put(blobs: &Blobs, text: &str) -> BlobHash {
+        let hash = blobs.finish(blobs.begin(text.as_bytes()).unwrap()).unwrap();
+        blobs.sync([hash].into_iter()).unwrap();
+        hash
+    }
+
+    #[test]
+    fn a_blob_lies_under_its_hash_and_is_its_owners_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let blobs = Blobs::open(folder.path().join("blobs"));
+        let hash = put(&blobs, "abc");
+        // The first test vector of FIPS 180-4.
+        let expect = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        assert_eq!(hash.to_string(), expect);
+        assert_eq!(BlobHash::parse(expect), Some(hash));
+        let path = folder.path().join("blobs/ba").join(&expect[2..]);
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        let above = path.parent().unwrap();
+        assert_eq!(fs::metadata(above).unwrap().permissions().mode() & 0o777, 0o700);
+        assert_eq!(blobs.read(&hash).unwrap(), "abc");
+        assert_eq!((blobs.n_bytes(), blobs.list().unwrap()), (3, vec![(hash, 3)]));
+        // The same again is not written again.
+        assert!(blobs.begin(b"abc").unwrap().file.is_none());
+        blobs.remove(&hash).unwrap();
+        assert_eq!((blobs.n_bytes(), blobs.list().unwrap()), (0, vec![]));
+    }
+
+    #[test]
+    fn a_damaged_blob_is_not_believed() {
+        let folder = tempfile::tempdir().unwrap();
+        let blobs = Blobs::open(folder.path().to_owned());
+        let hash = put(&blobs, "abc");
+        fs::write(blobs.path_of(&hash), "abd").unwrap();
+        assert!(matches!(blobs.read(&hash), Err(BadBlob::Damaged)));
+        // One that was cut is put there anew.
+        fs::write(blobs.path_of(&hash), "ab").unwrap();
+        put(&blobs, "abc");
+        assert_eq!(blobs.read(&hash).unwrap(), "abc");
+        fs::remove_file(blobs.path_of(&hash)).unwrap();
+        assert!(matches!(blobs.read(&hash), Err(BadBlob::Unreadable(_))));
+    }
+
+    #[test]
+    fn what_was_not_finished_is_no_blob_and_goes_at_the_next_start() {
+        let folder = tempfile::tempdir().unwrap();
+        let blobs = Blobs::open(folder.path().to_owned());
+        let unfinished = blobs.begin(b"half").unwrap();
+        assert!(blobs.list().unwrap().is_empty());
+        assert!(unfinished.file.as_ref().unwrap().0.exists());
+        let again = Blobs::open(folder.path().to_owned());
+        assert!(!unfinished.file.as_ref().unwrap().0.exists());
+        assert!(again.list().unwrap().is_empty());
+    }
+
+    #[test]
+    fn only_digits_are_a_hash() {
+        for bad in ["", "ab", &"g".repeat(64), &"A".repeat(64), &"é".repeat(32), &"0".repeat(65)] {
+            assert_eq!(BlobHash::parse(bad), None, "{bad}");
+        }
+    }
+}

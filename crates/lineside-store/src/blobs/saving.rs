@@ -1,0 +1,330 @@
+//! The threads that put last good bytes on the disk, and take away what nothing refers to any more.
+//!
+//! The order is what makes it hold: a blob is whole and on the disk, with its name, before the tables say that it is a
+//! feed's; and the blob before goes only once they no longer say so. Small bytes and large ones have a thread each, so
+//! that real time does not wait for a schedule. What waits for one is done together: several bodies for the price of
+//! hardly more than one.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+        mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync_channel},
+    },
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use lineside_ingest::{Done, SavedHead, SnapshotKey};
+use lineside_sync::Clock;
+use parking_lot::Mutex;
+
+use super::{BlobHash, Blobs, Unfinished};
+use crate::{
+    limits::{
+        FLUSH_MAX, LARGE_BYTES, SAVES_BYTES_AT_ONCE, SAVES_AT_ONCE, SAVES_MAX, SWEEP_INTERVAL,
+    },
+    readers::Readers,
+    snapshots::{SnapshotRow, is_referenced, referenced},
+    writer::Told,
+};
+
+/// What is to be saved.
+pub(crate) struct Save {
+    pub(crate) key: SnapshotKey,
+    pub(crate) head: SavedHead,
+    pub(crate) bytes: Bytes,
+    pub(crate) done: Done,
+}
+
+enum Job {
+    Save(Box<Save>),
+    /// Somebody waits until all before this has ended.
+    Flush(SyncSender<()>),
+}
+
+/// What is counted of it.
+#[derive(Debug, Default)]
+pub(crate) struct SaveCounts {
+    pub(crate) saved: AtomicU64,
+    pub(crate) failed: AtomicU64,
+    pub(crate) is_failing: AtomicBool,
+}
+
+/// What both threads share.
+#[derive(Debug)]
+pub(crate) struct Shelf {
+    pub(crate) blobs: Blobs,
+    pub(crate) readers: Arc<Readers>,
+    pub(crate) counts: SaveCounts,
+    clock: Arc<dyn Clock>,
+    /// Blobs on their way into the tables, with how many saves of each there are: none of them goes meanwhile.
+    on_their_way: Mutex<HashMap<BlobHash, usize>>,
+    /// None once nothing more is to be written.
+    tables: Mutex<Option<SyncSender<Told>>>,
+}
+
+/// The two threads.
+#[derive(Debug)]
+pub(crate) struct Saving {
+    /// For small bodies and for large ones; none once it is being dropped.
+    lanes: [Option<Lane>; 2],
+}
+
+#[derive(Debug)]
+struct Lane {
+    jobs: SyncSender<Job>,
+    running: JoinHandle<()>,
+}
+
+impl Shelf {
+    pub(crate) fn new(
+        blobs: Blobs,
+        readers: Arc<Readers>,
+        clock: &Arc<dyn Clock>,
+        tables: SyncSender<Told>,
+    ) -> Shelf {
+        Shelf {
+            blobs,
+            readers,
+            counts: SaveCounts::default(),
+            clock: Arc::clone(clock),
+            on_their_way: Mutex::default(),
+            tables: Mutex::new(Some(tables)),
+        }
+    }
+
+    /// Lets go of the tables: nothing is saved any more.
+    pub(crate) fn close(&self) {
+        self.tables.lock().take();
+    }
+
+    /// Saves what was gathered, and says of each what became of it.
+    fn save(&self, saves: Vec<Save>) {
+        let mut begun: Vec<(Save, Unfinished)> = Vec::with_capacity(saves.len());
+        for save in saves {
+            match self.blobs.begin(&save.bytes) {
+                Ok(unfinished) => {
+                    *self.on_their_way.lock().entry(unfinished.hash).or_default() += 1;
+                    begun.push((save, unfinished));
+                }
+                Err(error) => self.failed(save, &error),
+            }
+        }
+        let mut placed = Vec::with_capacity(begun.len());
+        for (save, unfinished) in begun {
+            let hash = unfinished.hash;
+            match self.blobs.finish(unfinished) {
+                Ok(hash) => placed.push((save, hash)),
+                Err(error) => {
+                    self.arrived(&hash);
+                    self.failed(save, &error);
+                }
+            }
+        }
+        if placed.is_empty() {
+            return;
+        }
+        let rows = placed.iter().map(|(save, hash)| SnapshotRow {
+            key: save.key.clone(),
+            head: save.head.clone(),
+            blob: *hash,
+            size: save.bytes.len() as u64,
+        });
+        let written = self
+            .blobs
+            .sync(placed.iter().map(|(_, hash)| *hash))
+            .map_err(|error| error.to_string())
+            .and_then(|()| self.write(rows.collect()));
+        for (save, hash) in placed {
+            self.arrived(&hash);
+            match &written {
+                Ok(_) => self.succeeded(save),
+                // Whether the tables say it now is not certain; the next sweep sees.
+                Err(error) => self.failed(save, error),
+            }
+        }
+        for before in written.unwrap_or_default() {
+            self.let_go(&before);
+        }
+    }
+
+    /// Has the tables say what is each feed's now. Gives the blobs that were before.
+    fn write(&self, rows: Vec<SnapshotRow>) -> Result<Vec<BlobHash>, String> {
+        let (reply, written) = sync_channel(1);
+        let told = Told::Snapshots { rows, reply };
+        let tables = self.tables.lock().clone();
+        if tables.is_none_or(|tables| tables.try_send(told).is_err()) {
+            return Err("the file lineside.db takes nothing more at the moment".to_owned());
+        }
+        match written.recv_timeout(FLUSH_MAX) {
+            Ok(before) => before,
+            Err(_) => Err("the file lineside.db could not be written in time".to_owned()),
+        }
+    }
+
+    /// A blob is in the tables, or will not be.
+    fn arrived(&self, hash: &BlobHash) {
+        let mut on_their_way = self.on_their_way.lock();
+        if let Some(count) = on_their_way.get_mut(hash) {
+            *count -= 1;
+            if *count == 0 {
+                on_their_way.remove(hash);
+            }
+        }
+    }
+
+    fn succeeded(&self, save: Save) {
+        self.counts.saved.fetch_add(1, Ordering::Relaxed);
+        if self.counts.is_failing.swap(false, Ordering::Relaxed) {
+            tracing::info!("last good bytes can be kept again");
+        }
+        (save.done)(true);
+    }
+
+    fn failed(&self, save: Save, error: &dyn std::fmt::Display) {
+        self.counts.failed.fetch_add(1, Ordering::Relaxed);
+        if !self.counts.is_failing.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                feed = %save.key.feed, %error,
+                "last good bytes cannot be kept: polling and serving go on, and a restart would not have them"
+            );
+        }
+        (save.done)(false);
+    }
+
+    /// Takes a blob away unless something refers to it.
+    fn let_go(&self, hash: &BlobHash) {
+        let on_their_way = self.on_their_way.lock();
+        let is_free = !on_their_way.contains_key(hash)
+            && self.readers.with(|tables| is_referenced(tables, hash)).is_ok_and(|is| !is);
+        // What cannot be taken away now goes with a later sweep.
+        let removed = is_free.then(|| self.blobs.remove(hash));
+        drop(on_their_way);
+        if let Some(Err(error)) = removed {
+            tracing::debug!(%hash, %error, "a blob was not taken away");
+        }
+    }
+
+    /// Takes away all blobs that nothing refers to.
+    pub(crate) fn sweep(&self) {
+        let (listed, known) = (self.blobs.list(), self.readers.with(referenced));
+        let (listed, known) = match (listed, known) {
+            (Ok(listed), Ok(known)) => (listed, known),
+            (Err(error), _) => return tracing::warn!(%error, "kept bytes cannot be looked through"),
+            (_, Err(error)) => return tracing::warn!(%error, "kept bytes cannot be looked through"),
+        };
+        self.blobs.count(listed.iter().map(|(_, size)| size).sum());
+        let unknown = listed.iter().filter(|(hash, _)| !known.contains(hash));
+        let mut n_gone = 0_usize;
+        for (hash, _) in unknown {
+            self.let_go(hash);
+            n_gone += 1;
+        }
+        if n_gone > 0 {
+            tracing::info!(blobs = n_gone, "kept bytes that nothing refers to were taken away");
+        }
+    }
+
+    fn run(&self, jobs: &Receiver<Job>, sweeps: bool) {
+        let mut swept: Option<Duration> = None;
+        loop {
+            let now = self.clock.monotonic();
+            if sweeps && swept.is_none_or(|at| now.saturating_sub(at) >= SWEEP_INTERVAL) {
+                swept = Some(now);
+                self.sweep();
+            }
+            match jobs.recv_timeout(SWEEP_INTERVAL) {
+                Ok(job) => self.take(job, jobs),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    }
+
+    /// Does a job, and with it what waits besides.
+    fn take(&self, job: Job, jobs: &Receiver<Job>) {
+        let (mut next, mut saves) = (Some(job), Vec::new());
+        let (mut n_bytes, mut flush) = (0, None);
+        while let Some(job) = next.take() {
+            match job {
+                Job::Save(save) => {
+                    n_bytes += save.bytes.len();
+                    saves.push(*save);
+                }
+                Job::Flush(reply) => {
+                    flush = Some(reply);
+                    break;
+                }
+            }
+            if saves.len() < SAVES_AT_ONCE && n_bytes < SAVES_BYTES_AT_ONCE {
+                next = match jobs.try_recv() {
+                    Ok(job) => Some(job),
+                    Err(TryRecvError::Empty | TryRecvError::Disconnected) => None,
+                };
+            }
+        }
+        self.save(saves);
+        if let Some(reply) = flush {
+            // Who asked may have given up.
+            let _ = reply.try_send(());
+        }
+    }
+}
+
+impl Saving {
+    pub(crate) fn begin(shelf: &Arc<Shelf>) -> std::io::Result<Saving> {
+        let lane = |name: &str, sweeps| {
+            let shelf = Arc::clone(shelf);
+            let (jobs, waiting) = sync_channel(SAVES_MAX);
+            let thread = thread::Builder::new().name(name.to_owned());
+            let running = thread.spawn(move || shelf.run(&waiting, sweeps))?;
+            std::io::Result::Ok(Some(Lane { jobs, running }))
+        };
+        Ok(Saving { lanes: [lane("save", true)?, lane("save-large", false)?] })
+    }
+
+    /// Has it saved as soon as its thread comes to it.
+    pub(crate) fn tell(&self, save: Save, counts: &SaveCounts) {
+        let lane = &self.lanes[usize::from(save.bytes.len() >= LARGE_BYTES)];
+        let Some(lane) = lane else { return (save.done)(false) };
+        if let Err(back) = lane.jobs.try_send(Job::Save(Box::new(save))) {
+            counts.failed.fetch_add(1, Ordering::Relaxed);
+            let (std::sync::mpsc::TrySendError::Full(job)
+            | std::sync::mpsc::TrySendError::Disconnected(job)) = back;
+            if let Job::Save(save) = job {
+                (save.done)(false);
+            }
+        }
+    }
+
+    /// Waits until what was told before has ended. Tells whether it did in time.
+    pub(crate) fn flush(&self) -> bool {
+        let waiting: Vec<_> = self
+            .lanes
+            .iter()
+            .flatten()
+            .map(|lane| {
+                let (reply, done) = sync_channel(1);
+                lane.jobs.try_send(Job::Flush(reply)).is_ok().then_some(done)
+            })
+            .collect();
+        let is_done = |done: Option<Receiver<()>>| {
+            done.is_some_and(|done| done.recv_timeout(FLUSH_MAX).is_ok())
+        };
+        waiting.into_iter().all(is_done)
+    }
+
+    /// Ends the threads, after what was told.
+    pub(crate) fn end(&mut self) {
+        for lane in &mut self.lanes {
+            let Some(Lane { jobs, running }) = lane.take() else { continue };
+            drop(jobs);
+            if running.join().is_err() {
+                tracing::error!("a thread that keeps last good bytes broke");
+            }
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Last good bytes in the tables: which blob is which feed's, and what is known of it.
+
+use std::collections::HashSet;
+
+use lineside_ingest::{FeedId, SavedHead, SnapshotKey, Validators};
+use lineside_sync::UnixMillis;
+use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, params};
+
+use crate::{blobs::BlobHash, limits::UNUSED};
+
+/// One feed's bytes, or those of one of its files.
+#[derive(Clone, Debug)]
+pub(crate) struct SnapshotRow {
+    pub(crate) key: SnapshotKey,
+    pub(crate) head: SavedHead,
+    pub(crate) blob: BlobHash,
+    pub(crate) size: u64,
+}
+
+/// Puts it in place of what was before. Gives the blob of that, if it is another.
+pub(crate) fn put(
+    transaction: &Transaction<'_>,
+    feed: i64,
+    row: &SnapshotRow,
+) -> rusqlite::Result<Option<BlobHash>> {
+    let before: Option<Vec<u8>> = transaction
+        .prepare_cached("SELECT blob FROM snapshot WHERE feed = ?1 AND file = ?2")?
+        .query_row(params![feed, row.key.file.as_str()], |row| row.get(0))
+        .optional()?;
+    let head = &row.head;
+    transaction
+        .prepare_cached(
+            "INSERT OR REPLACE INTO snapshot (feed, file, blob, size, hash, source, format, content_type, file_name, \
+             fetched, modified, etag, last_modified, confirmed) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+        )?
+        .execute(params![
+            feed,
+            row.key.file.as_str(),
+            row.blob.bytes(),
+            i64::try_from(row.size).unwrap_or(i64::MAX),
+            head.hash.to_be_bytes(),
+            head.source,
+            head.format.as_str(),
+            head.content_type,
+            head.file_name,
+            head.fetched_at.0,
+            head.last_modified.map(|at| at.0),
+            head.validators.etag,
+            head.validators.last_modified,
+            head.confirmed_at.0,
+        ])?;
+    Ok(before.and_then(|bytes| BlobHash::of_bytes(&bytes)).filter(|before| *before != row.blob))
+}
+
+/// The source has confirmed the bytes.
+pub(crate) fn confirm(
+    transaction: &Transaction<'_>,
+    feed: i64,
+    key: &SnapshotKey,
+    at: UnixMillis,
+    validators: &Validators,
+) -> rusqlite::Result<()> {
+    transaction
+        .prepare_cached(
+            "UPDATE snapshot SET confirmed = MAX(confirmed, ?3), etag = ?4, last_modified = ?5 \
+             WHERE feed = ?1 AND file = ?2",
+        )?
+        .execute(params![feed, key.file.as_str(), at.0, validators.etag, validators.last_modified])?;
+    Ok(())
+}
+
+/// Lets go of feeds that are no longer there, once nobody has confirmed their bytes for long.
+pub(crate) fn retain(
+    transaction: &Transaction<'_>,
+    feeds: &[FeedId],
+    now: UnixMillis,
+) -> rusqlite::Result<()> {
+    let mut list = transaction.prepare_cached(
+        "SELECT DISTINCT feed.id, feed.name FROM snapshot JOIN feed ON feed.id = snapshot.feed WHERE confirmed < ?1",
+    )?;
+    let named = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?));
+    let old: Vec<(i64, String)> =
+        list.query_map([(now - UNUSED).0], named)?.collect::<rusqlite::Result<_>>()?;
+    let known: HashSet<&str> = feeds.iter().map(FeedId::as_str).collect();
+    for (number, _) in old.iter().filter(|(_, name)| !known.contains(name.as_str())) {
+        transaction.prepare_cached("DELETE FROM snapshot WHERE feed = ?1")?.execute([number])?;
+    }
+    Ok(())
+}
+
+/// What is known of a feed's bytes, and their blob.
+pub(crate) fn find(
+    connection: &Connection,
+    key: &SnapshotKey,
+) -> rusqlite::Result<Option<(SavedHead, BlobHash)>> {
+    let found = connection
+        .prepare_cached(
+            "SELECT blob, hash, source, format, content_type, file_name, fetched, modified, etag, last_modified, \
+             confirmed FROM snapshot WHERE feed = (SELECT id FROM feed WHERE name = ?1) AND file = ?2",
+        )?
+        .query_row(params![key.feed.as_str(), key.file.as_str()], head)
+        .optional()?;
+    Ok(found.flatten())
+}
+
+/// What we never write is as if it were not there.
+fn head(row: &Row<'_>) -> rusqlite::Result<Option<(SavedHead, BlobHash)>> {
+    let blob: Vec<u8> = row.get(0)?;
+    let format: String = row.get(3)?;
+    let Some((blob, format)) = BlobHash::of_bytes(&blob).zip(SavedHead::parse_format(&format)) else {
+        return Ok(None);
+    };
+    let head = SavedHead {
+        hash: u128::from_be_bytes(row.get(1)?),
+        source: row.get(2)?,
+        format,
+        content_type: row.get(4)?,
+        file_name: row.get(5)?,
+        fetched_at: UnixMillis(row.get(6)?),
+        last_modified: row.get::<_, Option<i64>>(7)?.map(UnixMillis),
+        validators: Validators { etag: row.get(8)?, last_modified: row.get(9)? },
+        confirmed_at: UnixMillis(row.get(10)?),
+    };
+    Ok(Some((head, blob)))
+}
+
+/// Whether anything refers to a blob.
+pub(crate) fn is_referenced(connection: &Connection, hash: &BlobHash) -> rusqlite::Result<bool> {
+    connection
+        .prepare_cached("SELECT EXISTS (SELECT 1 FROM snapshot WHERE blob = ?1)")?
+        .query_row([hash.bytes()], |row| row.get(0))
+}
+
+/// All blobs that something refers to.
+pub(crate) fn referenced(connection: &Connection) -> rusqlite::Result<HashSet<BlobHash>> {
+    let mut blobs = connection.prepare_cached("SELECT blob FROM snapshot")?;
+    let blobs = blobs.query_map([], |row| row.get::<_, Vec<u8>>(0))?;
+    let mut hashes = HashSet::new();
+    for blob in blobs {
+        hashes.extend(BlobHash::of_bytes(&blob?));
+    }
+    Ok(hashes)
+}

@@ -1,0 +1,151 @@
+//! Versions of schedules in the tables: what each was, and from when until when it came from its source.
+
+use lineside_ingest::DatasetFacts;
+use lineside_sync::UnixMillis;
+use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, params};
+
+use crate::{Keep, blobs::BlobHash, snapshots::SnapshotRow};
+
+/// One version of a feed's schedule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Version {
+    /// The SHA-256 of its bytes.
+    pub hash: BlobHash,
+    /// How many there are.
+    pub size: u64,
+    /// When it first came.
+    pub first_seen: UnixMillis,
+    /// When its source last gave or confirmed it.
+    pub last_seen: UnixMillis,
+    /// Whether it is the one that is served.
+    pub is_current: bool,
+    /// What it says of itself.
+    pub facts: DatasetFacts,
+}
+
+const COLUMNS: &str = "blob, size, first_seen, last_seen, \
+    blob IS (SELECT blob FROM snapshot WHERE snapshot.feed = version.feed AND file = '') AS is_current, \
+    label, valid_from, valid_until, routes, stops, trips";
+
+/// This version is the feed's now. It may have been there before.
+pub(crate) fn put(
+    transaction: &Transaction<'_>,
+    feed: i64,
+    row: &SnapshotRow,
+    facts: &DatasetFacts,
+) -> rusqlite::Result<()> {
+    let whole = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+    transaction
+        .prepare_cached(
+            "INSERT INTO version (feed, blob, size, first_seen, last_seen, label, valid_from, valid_until, routes, stops, trips) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) \
+             ON CONFLICT (feed, blob) DO UPDATE SET last_seen = MAX(last_seen, excluded.last_seen)",
+        )?
+        .execute(params![
+            feed,
+            row.blob.bytes(),
+            whole(row.size),
+            row.head.fetched_at.0,
+            row.head.confirmed_at.0,
+            facts.publisher_version,
+            facts.valid_from,
+            facts.valid_until,
+            whole(facts.routes),
+            whole(facts.stops),
+            whole(facts.trips),
+        ])?;
+    Ok(())
+}
+
+/// The source has confirmed the version that is served.
+pub(crate) fn confirm(
+    transaction: &Transaction<'_>,
+    feed: i64,
+    at: UnixMillis,
+) -> rusqlite::Result<()> {
+    transaction
+        .prepare_cached(
+            "UPDATE version SET last_seen = MAX(last_seen, ?2) WHERE feed = ?1 AND blob = \
+             (SELECT blob FROM snapshot WHERE feed = ?1 AND file = '')",
+        )?
+        .execute(params![feed, at.0])?;
+    Ok(())
+}
+
+/// Lets go of versions that are too old or too many. The one that is served stays.
+pub(crate) fn trim(
+    transaction: &Transaction<'_>,
+    keep: &Keep,
+    now: UnixMillis,
+) -> rusqlite::Result<()> {
+    transaction
+        .prepare_cached(
+            "DELETE FROM version WHERE id IN (SELECT id FROM (SELECT id, last_seen, \
+             blob IS (SELECT blob FROM snapshot WHERE snapshot.feed = version.feed AND file = '') AS is_current, \
+             ROW_NUMBER() OVER (PARTITION BY feed ORDER BY last_seen DESC, id DESC) AS place FROM version) \
+             WHERE NOT is_current AND (last_seen < ?1 OR place > ?2))",
+        )?
+        .execute(params![
+            (now - keep.versions_age).0,
+            i64::try_from(keep.versions).unwrap_or(i64::MAX)
+        ])?;
+    Ok(())
+}
+
+/// Lets go of all of a feed.
+pub(crate) fn forget(transaction: &Transaction<'_>, feed: i64) -> rusqlite::Result<()> {
+    transaction.prepare_cached("DELETE FROM version WHERE feed = ?1")?.execute([feed])?;
+    Ok(())
+}
+
+/// Versions of a feed, the one seen last first.
+pub(crate) fn list(
+    connection: &Connection,
+    feed: &str,
+    offset: usize,
+    limit: usize,
+) -> rusqlite::Result<Vec<Version>> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM version WHERE feed = (SELECT id FROM feed WHERE name = ?1) \
+         ORDER BY is_current DESC, last_seen DESC, id DESC LIMIT ?2 OFFSET ?3"
+    );
+    let whole = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
+    let mut versions = connection.prepare_cached(&sql)?;
+    let found = versions.query_map(params![feed, whole(limit), whole(offset)], version)?;
+    found.filter_map(Result::transpose).collect()
+}
+
+/// One of them.
+pub(crate) fn find(
+    connection: &Connection,
+    feed: &str,
+    hash: &BlobHash,
+) -> rusqlite::Result<Option<Version>> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM version WHERE feed = (SELECT id FROM feed WHERE name = ?1) AND blob = ?2"
+    );
+    let mut found = connection.prepare_cached(&sql)?;
+    Ok(found.query_row(params![feed, hash.bytes()], version).optional()?.flatten())
+}
+
+/// What we never write is as if it were not there.
+fn version(row: &Row<'_>) -> rusqlite::Result<Option<Version>> {
+    let blob: Vec<u8> = row.get(0)?;
+    let Some(hash) = BlobHash::of_bytes(&blob) else { return Ok(None) };
+    let count = |at: usize| row.get::<_, i64>(at).map(i64::unsigned_abs);
+    Ok(Some(Version {
+        hash,
+        size: count(1)?,
+        first_seen: UnixMillis(row.get(2)?),
+        last_seen: UnixMillis(row.get(3)?),
+        is_current: row.get(4)?,
+        facts: DatasetFacts {
+            publisher_version: row.get(5)?,
+            valid_from: row.get(6)?,
+            valid_until: row.get(7)?,
+            routes: count(8)?,
+            stops: count(9)?,
+            trips: count(10)?,
+        },
+    }))
+}

@@ -1,0 +1,175 @@
+//! A process that keeps last good bytes is killed, many times: what it said to be kept is there, whole, and nothing else
+//! is left lying around.
+//!
+//! This program is both: asked to `save`, it keeps bodies of several feeds, one after another, and says on its standard
+//! output what is kept; else it starts such a process again and again, kills it, and looks at the folder.
+
+use std::{
+    env, fs,
+    io::{BufRead as _, BufReader, Write as _},
+    path::Path,
+    process::{Command, Stdio},
+    sync::{Arc, mpsc::sync_channel},
+    thread,
+    time::Duration,
+};
+
+use bytes::Bytes;
+use lineside_ingest::{FeedId, SavedHead, SnapshotKey, Snapshots as _, Validators};
+use lineside_store::Store;
+use lineside_sync::{SimulatedClock, UnixMillis};
+
+const ROUNDS: usize = 40;
+/// Bodies that a process says to be kept before it is killed, at most.
+const KEPT_MAX: usize = 30;
+const FEEDS: usize = 3;
+/// Sizes of bodies: below and above what has a thread of its own.
+const SIZES: [usize; FEEDS] = [2_000, 200_000, 9 << 20];
+const SEED: u64 = 5;
+const KEEP: Duration = Duration::from_secs(30 * 86_400);
+
+fn main() {
+    let arguments: Vec<String> = env::args().collect();
+    match &arguments[1..] {
+        [save, file, next] if save == "save" => {
+            save_for_ever(Path::new(file), next.parse().expect("a number"));
+        }
+        _ => kill_and_look(),
+    }
+}
+
+fn open(file: &Path) -> Store {
+    let clock = Arc::new(SimulatedClock::new(UnixMillis(1_772_607_600_000)));
+    Store::open(file, clock, KEEP).expect("a file that a killed process left can be opened")
+}
+
+fn key(feed: usize) -> SnapshotKey {
+    SnapshotKey::of(&FeedId::new(&format!("feed{feed}")).expect("a plain name"))
+}
+
+/// A body that shows its number, and whether it is whole.
+fn body(feed: usize, number: u64) -> Bytes {
+    let mut body = number.to_le_bytes().repeat(SIZES[feed] / 8);
+    body.push(feed as u8);
+    body.into()
+}
+
+fn head(number: u64) -> SavedHead {
+    SavedHead {
+        source: "https://example.org/a".to_owned(),
+        hash: u128::from(number),
+        format: SavedHead::parse_format("raw").expect("a format"),
+        content_type: String::new(),
+        file_name: number.to_string(),
+        fetched_at: UnixMillis(1),
+        last_modified: None,
+        validators: Validators::default(),
+        confirmed_at: UnixMillis(1),
+    }
+}
+
+/// Keeps bodies of all feeds, from number `next` on. Of each feed one is on its way at a time.
+fn save_for_ever(file: &Path, next: u64) {
+    let store = Arc::new(open(file));
+    let savers: Vec<_> = (0..FEEDS)
+        .map(|feed| {
+            let store = Arc::clone(&store);
+            thread::spawn(move || save_one_feed(&store, feed, next))
+        })
+        .collect();
+    for saver in savers {
+        saver.join().expect("a thread that saves");
+    }
+}
+
+fn save_one_feed(store: &Store, feed: usize, next: u64) {
+    for number in next.. {
+        let (reply, done) = sync_channel(1);
+        let told = Box::new(move |is_saved| reply.send(is_saved).expect("somebody waits"));
+        store.save(&key(feed), head(number), body(feed, number), told);
+        assert!(done.recv().expect("an answer"), "the disk takes it");
+        // Whoever killed this process no longer listens.
+        let mut output = std::io::stdout().lock();
+        if writeln!(output, "{feed} {number}").and_then(|()| output.flush()).is_err() {
+            return;
+        }
+    }
+}
+
+fn kill_and_look() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("lineside.db");
+    let mut rng = fastrand::Rng::with_seed(SEED);
+    let mut next = 1;
+    let mut n_kept = 0;
+    for round in 0..ROUNDS {
+        let kept = run_and_kill(&file, next, rng.usize(..KEPT_MAX), &mut rng);
+        n_kept += kept.iter().filter(|number| **number >= next).count();
+        next = look(&file, kept, round) + 1;
+    }
+    assert!(n_kept >= ROUNDS, "the processes were killed before they kept anything");
+}
+
+/// Starts a process and kills it after it said so many bodies to be kept. Returns the last one of each feed.
+fn run_and_kill(file: &Path, next: u64, times: usize, rng: &mut fastrand::Rng) -> [u64; FEEDS] {
+    let mut saver = Command::new(env::current_exe().expect("this program has a path"))
+        .args(["save".as_ref(), file.as_os_str(), next.to_string().as_ref()])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("a process can be started");
+    let output = saver.stdout.take().expect("its output was asked for");
+    let mut lines = BufReader::new(output).lines();
+    let mut kept = [0; FEEDS];
+    let mut note = |line: String| {
+        let (feed, number) = line.split_once(' ')?;
+        let (feed, number) = (feed.parse::<usize>().ok()?, number.parse().ok()?);
+        kept[feed] = number;
+        Some(())
+    };
+    for _ in 0..times {
+        let line = lines.next().expect("it saves until it is killed").expect("a line");
+        note(line).expect("two numbers");
+    }
+    // Somewhere between two of them.
+    for _ in 0..rng.u32(..200_000) {
+        std::hint::spin_loop();
+    }
+    saver.kill().expect("it runs");
+    saver.wait().expect("it has ended");
+    // What it said before it was killed counts too, as far as a line is whole.
+    for line in lines.map_while(Result::ok) {
+        note(line);
+    }
+    kept
+}
+
+/// Checks that all that was kept is there and whole, and nothing else for long. Returns the highest number there is.
+fn look(file: &Path, kept: [u64; FEEDS], round: usize) -> u64 {
+    let store = open(file);
+    let mut highest = 0;
+    let mut bytes = 0;
+    for (feed, kept) in kept.into_iter().enumerate() {
+        let Some((head, found)) = store.read(&key(feed)) else {
+            assert_eq!(kept, 0, "round {round}: feed {feed} is gone");
+            continue;
+        };
+        let number: u64 = head.file_name.parse().expect("a number");
+        assert!(number >= kept, "round {round}: feed {feed} has {number}, and {kept} was kept");
+        assert!(found == body(feed, number), "round {round}: feed {feed} is not whole");
+        highest = highest.max(number);
+        bytes += found.len() as u64;
+    }
+    for _ in 0..2_000 {
+        if on_disk(&file.with_file_name("blobs")) == bytes {
+            return highest;
+        }
+        thread::park_timeout(Duration::from_millis(10));
+    }
+    panic!("round {round}: something is left that nothing refers to");
+}
+
+fn on_disk(folder: &Path) -> u64 {
+    let Ok(entries) = fs::read_dir(folder) else { return 0 };
+    let of = |path: &Path| if path.is_dir() { on_disk(path) } else { fs::metadata(path).map_or(0, |it| it.len()) };
+    entries.filter_map(Result::ok).map(|entry| of(&entry.path())).sum()
+}

@@ -1,0 +1,182 @@
+//! Last good bytes are kept, given back whole, and let go of when nothing refers to them.
+
+use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf, sync::mpsc::sync_channel};
+
+use bytes::Bytes;
+use lineside_ingest::{SavedHead, SnapshotKey, Snapshots as _, Validators};
+
+use super::*;
+
+fn head(file_name: &str) -> SavedHead {
+    SavedHead {
+        source: "https://example.org/a".to_owned(),
+        hash: u128::MAX - 7,
+        format: SavedHead::parse_format("gtfs-rt").unwrap(),
+        content_type: "application/x-protobuf".to_owned(),
+        file_name: file_name.to_owned(),
+        fetched_at: EIGHT,
+        last_modified: Some(EIGHT - Duration::from_secs(60)),
+        validators: Validators { etag: Some(b"\"\xE9\"".to_vec()), last_modified: None },
+        confirmed_at: EIGHT,
+    }
+}
+
+fn key(id: &str) -> SnapshotKey {
+    SnapshotKey::of(&feed(id))
+}
+
+/// Saves and waits for what came of it.
+fn save(store: &Store, id: &str, bytes: impl Into<Bytes>) -> bool {
+    let (reply, done) = sync_channel(1);
+    let told = Box::new(move |is_saved| reply.send(is_saved).unwrap());
+    store.save(&key(id), head("a.pb"), bytes.into(), told);
+    done.recv_timeout(Duration::from_secs(20)).unwrap()
+}
+
+fn blobs(place: &Place) -> Vec<PathBuf> {
+    let Ok(folders) = fs::read_dir(place.folder.path().join("blobs")) else { return Vec::new() };
+    let folders = folders.map(|folder| folder.unwrap()).filter(|it| it.file_name() != "tmp");
+    let mut files: Vec<PathBuf> = folders
+        .flat_map(|folder| fs::read_dir(folder.path()).unwrap().map(|file| file.unwrap().path()))
+        .collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn bytes_come_back_as_they_were_with_all_that_is_known_of_them() {
+    let place = Place::new();
+    let store = place.open();
+    assert_eq!(store.find(&key("city")), None);
+    assert!(save(&store, "city", "one"));
+    assert!(save(&store, "other", vec![7_u8; 9 << 20]), "large ones go another way");
+    let file = SnapshotKey { file: "station_status".into(), ..key("city") };
+    store.save(&file, head("b.json"), Bytes::from_static(b"{}"), Box::new(drop));
+    drop(store);
+    let store = place.open();
+    assert_eq!(store.read(&key("city")), Some((head("a.pb"), Bytes::from_static(b"one"))));
+    assert_eq!(store.read(&key("other")).unwrap().1.len(), 9 << 20);
+    assert_eq!(store.read(&file), Some((head("b.json"), Bytes::from_static(b"{}"))));
+    let later = Validators { etag: None, last_modified: Some(b"yesterday".to_vec()) };
+    store.confirm(&key("city"), EIGHT + Duration::from_secs(9), later.clone());
+    store.flush().unwrap();
+    let known = store.find(&key("city")).unwrap();
+    assert_eq!((known.confirmed_at, known.validators), (EIGHT + Duration::from_secs(9), later));
+    let figures = store.figures();
+    assert_eq!((figures.snapshots, figures.snapshots_failed), (0, 0), "in this life");
+    wait_until("all bodies are counted", || store.figures().blob_bytes == (9 << 20) + 5);
+}
+
+#[test]
+fn what_is_replaced_goes_unless_another_feed_has_the_same() {
+    let place = Place::new();
+    let store = place.open();
+    assert!(save(&store, "city", "one") && save(&store, "other", "one"));
+    assert_eq!(blobs(&place).len(), 1);
+    assert!(save(&store, "city", "two"));
+    wait_until("both are there", || blobs(&place).len() == 2);
+    assert!(save(&store, "other", "two"));
+    wait_until("one is gone", || blobs(&place).len() == 1);
+    assert_eq!(store.read(&key("other")).unwrap().1, "two");
+    assert!(save(&store, "other", "two"), "the same again is as good");
+    assert_eq!(store.read(&key("city")).unwrap().1, "two");
+}
+
+#[test]
+fn a_damaged_body_is_passed_over_and_written_anew_when_it_comes_again() {
+    let place = Place::new();
+    let store = place.open();
+    assert!(save(&store, "city", "one") && save(&store, "other", "three"));
+    drop(store);
+    let damaged = blobs(&place).into_iter().find(|path| fs::read(path).unwrap() == b"one").unwrap();
+    fs::write(damaged, "onE").unwrap();
+    let store = place.open();
+    assert_eq!(store.read(&key("city")), None);
+    assert_eq!(store.read(&key("other")).unwrap().1, "three");
+    assert!(save(&store, "city", "one"));
+    assert_eq!(store.read(&key("city")).unwrap().1, "one");
+}
+
+#[test]
+fn what_nothing_refers_to_goes_at_the_start() {
+    let place = Place::new();
+    let store = place.open();
+    assert!(save(&store, "city", "one"));
+    drop(store);
+    let orphan = place.folder.path().join("blobs/00").join("0".repeat(62));
+    fs::create_dir_all(orphan.parent().unwrap()).unwrap();
+    fs::write(&orphan, "left by a process that was killed").unwrap();
+    let half = place.folder.path().join("blobs/tmp/0");
+    fs::create_dir_all(half.parent().unwrap()).unwrap();
+    fs::write(&half, "ha").unwrap();
+    let foreign = place.folder.path().join("blobs/00/readme");
+    fs::write(&foreign, "not ours").unwrap();
+    let store = place.open();
+    wait_until("it is gone", || !orphan.exists());
+    assert!(!half.exists() && foreign.exists());
+    assert_eq!(store.read(&key("city")).unwrap().1, "one");
+}
+
+#[test]
+fn feeds_that_are_gone_are_forgotten_after_a_month() {
+    let place = Place::new();
+    let store = place.open();
+    assert!(save(&store, "city", "one") && save(&store, "other", "two"));
+    let all = [feed("other")];
+    store.retain(&all);
+    store.flush().unwrap();
+    assert!(store.find(&key("city")).is_some(), "it may come back");
+    place.clock.advance(Duration::from_secs(31 * 86_400));
+    store.retain(&all);
+    store.flush().unwrap();
+    assert!(store.find(&key("city")).is_none());
+    assert!(store.find(&key("other")).is_some(), "its producer may be down as long as it likes");
+    drop(store);
+    let store = place.open();
+    wait_until("its bytes went too", || blobs(&place).len() == 1);
+    drop(store);
+}
+
+#[test]
+fn a_disk_that_takes_nothing_is_told_of_and_the_bytes_before_stay() {
+    let place = Place::new();
+    let store = place.open();
+    assert!(save(&store, "city", "one"));
+    // A file where a folder has to be: no disk, however full, takes less.
+    let tmp = place.folder.path().join("blobs/tmp");
+    fs::remove_dir_all(&tmp).unwrap();
+    fs::write(&tmp, "in the way").unwrap();
+    assert!(!save(&store, "city", "two"));
+    assert!(store.figures().snapshots_failing);
+    assert_eq!(store.figures().snapshots_failed, 1);
+    assert_eq!(store.read(&key("city")).unwrap().1, "one");
+    fs::remove_file(&tmp).unwrap();
+    assert!(save(&store, "city", "two"));
+    assert!(!store.figures().snapshots_failing);
+}
+
+#[test]
+fn tables_that_cannot_be_written_leave_the_bytes_before() {
+    let place = Place::new();
+    let store = place.open();
+    assert!(save(&store, "city", "one"));
+    let mut other = rusqlite::Connection::open(place.file()).unwrap();
+    let locked =
+        other.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate).unwrap();
+    assert!(!save(&store, "city", "two"));
+    drop(locked);
+    assert_eq!(store.read(&key("city")).unwrap().1, "one");
+    wait_until("it can be kept again", || save(&store, "city", "three"));
+    assert_eq!(store.read(&key("city")).unwrap().1, "three");
+}
+
+#[test]
+fn bodies_are_their_owners_alone() {
+    let place = Place::new();
+    let store = place.open();
+    assert!(save(&store, "city", "one"));
+    let mode = fs::metadata(&blobs(&place)[0]).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode, 0o600);
+    let folder = fs::metadata(place.folder.path().join("blobs")).unwrap().permissions().mode();
+    assert_eq!(folder & 0o777, 0o700);
+}

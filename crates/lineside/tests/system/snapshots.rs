@@ -1,0 +1,219 @@
+//! Last good bytes of a real program whose process is killed, stopped, or has a disk that takes nothing.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::support::http::{client, get};
+use crate::support::process::ServerProcess;
+use crate::support::producer::{Answer, Producer, answer};
+use crate::support::until_ready;
+
+const KILLS: usize = 5;
+/// Bodies that clients see for the first time before the process is killed.
+const SEEN_MIN: usize = 20;
+/// Feeds, by the size of their bodies.
+const SIZES: [usize; 8] = [300, 2_000, 2_000, 20_000, 20_000, 200_000, 200_000, 2_000_000];
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Something new at every request, until it fails.
+#[derive(Clone, Debug, Default)]
+struct News {
+    number: Arc<AtomicU64>,
+    is_down: Arc<AtomicBool>,
+}
+
+impl News {
+    async fn start(&self) -> String {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let news = self.clone();
+        tokio::spawn(async move {
+            while let Ok((socket, _)) = listener.accept().await {
+                let news = news.clone();
+                tokio::spawn(async move { news.answer(socket).await });
+            }
+        });
+        url
+    }
+
+    async fn answer(&self, mut socket: TcpStream) {
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            match socket.read_u8().await {
+                Ok(byte) => head.push(byte),
+                Err(_) => return,
+            }
+        }
+        let head = String::from_utf8(head).unwrap();
+        let feed: usize = head.trim_start_matches("GET /").split(' ').next().unwrap().parse().unwrap();
+        let reply = if self.is_down.load(Ordering::Relaxed) {
+            answer("500 Internal Server Error", &[], b"")
+        } else {
+            answer("200 OK", &[], &body(feed, self.number.fetch_add(1, Ordering::Relaxed)))
+        };
+        // A process that was killed reads no answer.
+        _ = socket.write_all(&reply).await;
+    }
+}
+
+/// A body that shows its number, and whether it is whole.
+fn body(feed: usize, number: u64) -> Vec<u8> {
+    let mut body = format!("{number:020}\n").into_bytes().repeat(SIZES[feed] / 21);
+    body.push(feed as u8);
+    body
+}
+
+fn number_of(feed: usize, bytes: &[u8]) -> u64 {
+    let number = std::str::from_utf8(&bytes[..20]).unwrap().parse().unwrap();
+    assert!(bytes == body(feed, number), "the bytes of feed {feed} are not whole");
+    number
+}
+
+fn configure(folder: &Path, producer: &str) -> String {
+    let mut config =
+        "[server]\nlisten = \"127.0.0.1:0\"\ndata_dir = \"data\"\ndrain = \"0s\"\n".to_owned();
+    for feed in 0..SIZES.len() {
+        let feed = format!(
+            "[[feed]]\nid = \"f{feed}\"\nurl = \"{producer}/{feed}\"\nformat = \"raw\"\npoll = \"1s\"\n"
+        );
+        config.write_str(&feed).unwrap();
+    }
+    let path = folder.join("lineside.toml");
+    std::fs::write(&path, config).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+/// The newest body of each feed that a client was given.
+type Seen = Arc<Mutex<HashMap<usize, u64>>>;
+
+/// Reads a feed over and over, until the server is gone.
+async fn read(url: String, feed: usize, seen: Seen, n_seen: Arc<AtomicU64>) {
+    let client = client();
+    while let Ok(response) = client.get(format!("{url}/proxy/f{feed}")).send().await {
+        if response.status() != 200 {
+            continue;
+        }
+        let Ok(bytes) = response.bytes().await else { return };
+        let number = number_of(feed, &bytes);
+        if seen.lock().unwrap().insert(feed, number) != Some(number) {
+            n_seen.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_client_was_given_is_there_after_the_process_was_killed() {
+    let folder = tempfile::tempdir().unwrap();
+    let news = News::default();
+    let config = configure(folder.path(), &news.start().await);
+    let seen = Seen::default();
+    let mut rng = fastrand::Rng::with_seed(7);
+    for _ in 0..KILLS {
+        news.is_down.store(false, Ordering::Relaxed);
+        let server = ServerProcess::start(&["serve", "--config", &config]);
+        let n_seen = Arc::new(AtomicU64::new(0));
+        let readers: Vec<_> = (0..SIZES.len())
+            .map(|feed| {
+                let (url, seen, n_seen) = (server.url.clone(), Arc::clone(&seen), Arc::clone(&n_seen));
+                tokio::spawn(read(url, feed, seen, n_seen))
+            })
+            .collect();
+        let is_enough = || n_seen.load(Ordering::Relaxed) >= (SEEN_MIN + rng.usize(..10)) as u64;
+        until("clients have seen news", is_enough).await;
+        server.stop("-KILL");
+        for reader in readers {
+            reader.await.unwrap();
+        }
+        news.is_down.store(true, Ordering::Relaxed);
+        let server = ServerProcess::start(&["serve", "--config", &config]);
+        // At once, before the producer has been asked.
+        for (feed, number) in seen.lock().unwrap().clone() {
+            let response = get(&format!("{}/proxy/f{feed}", server.url)).await;
+            assert_eq!(response.status(), 200);
+            let found = number_of(feed, &response.bytes().await.unwrap());
+            assert!(found >= number, "feed {feed}: {found} is older than {number}, which was served");
+        }
+        until_ready(&server.url).await;
+        for feed in 0..SIZES.len() {
+            let response = get(&format!("{}/proxy/f{feed}", server.url)).await;
+            let status = response.headers()["lineside-status"].to_str().unwrap();
+            assert!(status.starts_with("stale; reason=http_500; since="), "{status}");
+            assert!(response.headers().contains_key("age"));
+        }
+        server.stop("-KILL");
+    }
+}
+
+/// Waits for what must come.
+async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let until = tokio::time::Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(tokio::time::Instant::now() < until, "it never happened that {what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+fn one_feed(folder: &Path, url: &str) -> String {
+    let path = folder.join("lineside.toml");
+    let config = format!(
+        "[server]\nlisten = \"127.0.0.1:0\"\ndata_dir = \"data\"\ndrain = \"0s\"\n\
+         [[feed]]\nid = \"a\"\nurl = \"{url}\"\nformat = \"raw\"\npoll = \"1s\"\n"
+    );
+    std::fs::write(&path, config).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn after_a_stop_and_after_a_crash_the_first_request_is_conditional() {
+    let modified = "last-modified: Wed, 04 Mar 2026 07:00:00 GMT";
+    let good = answer("200 OK", &["etag: \"one\"", modified], b"a body");
+    let producer = Producer::start(Answer::Conditional("\"one\"", good)).await;
+    let folder = tempfile::tempdir().unwrap();
+    let config = one_feed(folder.path(), &producer.url("/a"));
+    for signal in ["-TERM", "-KILL", "-TERM"] {
+        let server = ServerProcess::start(&["serve", "--config", &config]);
+        until_ready(&server.url).await;
+        let response = get(&format!("{}/proxy/a", server.url)).await;
+        assert_eq!(response.headers()["last-modified"], "Wed, 04 Mar 2026 07:00:00 GMT");
+        assert_eq!(response.headers()["lineside-status"], "fresh");
+        assert_eq!(response.text().await.unwrap(), "a body");
+        server.stop(signal);
+    }
+    let requests = producer.requests();
+    assert!(!requests[0].contains("if-none-match"));
+    let later = &requests[1..];
+    assert!(later.len() >= 2 && later.iter().all(|it| it.contains("if-none-match: \"one\"")));
+    assert!(later.iter().all(|it| it.contains("if-modified-since: wed, 04 mar 2026")));
+}
+
+#[tokio::test]
+async fn a_disk_that_takes_nothing_stops_neither_polling_nor_serving() {
+    let producer = Producer::start(Answer::Bytes(answer("200 OK", &[], b"one"))).await;
+    let folder = tempfile::tempdir().unwrap();
+    let config = one_feed(folder.path(), &producer.url("/a"));
+    std::fs::create_dir(folder.path().join("data")).unwrap();
+    // A file where a folder has to be.
+    std::fs::write(folder.path().join("data/blobs"), "in the way").unwrap();
+    let server = ServerProcess::start(&["serve", "--config", &config]);
+    until_ready(&server.url).await;
+    producer.set(Answer::Bytes(answer("200 OK", &[], b"two")));
+    let mut text = String::new();
+    for _ in 0..400 {
+        text = get(&format!("{}/proxy/a", server.url)).await.text().await.unwrap();
+        if text == "two" {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(text, "two");
+    let metrics = get(&format!("{}/metrics", server.url)).await.text().await.unwrap();
+    assert!(metrics.contains("lineside_store_snapshots_failing 1"), "{metrics}");
+    server.stop("-TERM");
+}
