@@ -63,7 +63,9 @@ pub use ingest::{Changed, Ingest, KeptNetworks, Options, PollRefused, Stopping};
 pub use kept::{Kept, KeptError, KeptNetwork, KeptWriter};
 pub use network::{Applied, BoundingBox, Continued, Network, NetworkState, NetworkWriter};
 pub use record::{Body, DatasetRecord, Departure, DepartureStatus, FeedRecord, Join, Kind, Record};
-pub use saved::{Done, MemorySnapshots, SavedHead, SnapshotKey, Snapshots, Validators};
+pub use saved::{
+    DatasetFacts, Done, MemorySnapshots, SavedHead, SnapshotKey, Snapshots, Validators,
+};
 pub use search::{CatalogHit, CatalogHitKind, StopHit, StopQuery};
 pub use snapshot::Snapshot;
 pub use source::{BadLocation, Basic, Location, OAuth2, Secret};

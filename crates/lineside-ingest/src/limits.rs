@@ -105,3 +105,5 @@ pub(crate) const SAVE_TIME_MAX: Duration = Duration::from_secs(2);
 pub(crate) const SAVE_TIME_OF_BYTES: Duration = Duration::from_millis(100);
 /// How often it is kept that a source confirmed its bytes. After a crash they seem older by this at most.
 pub(crate) const CONFIRM_INTERVAL: Duration = Duration::from_secs(60);
+/// Characters of a publisher's name for a version that are kept.
+pub(crate) const VERSION_CHARS_MAX: usize = 200;

@@ -1,18 +1,19 @@
 //! The task of a feed: asks its source again and again, and brings what is good to its network.
 
+mod decoding;
 mod go_on;
 mod keeping;
 
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use lineside_formats::{Format, Problems, gtfs_rt, looks_like_html, sniff};
+use lineside_formats::{Format, looks_like_html, sniff};
 use lineside_sync::{Clock, UnixMillis, stage};
 use smol_str::ToSmolStr;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use self::go_on::answer;
+use self::{decoding::decode, go_on::answer};
 use crate::{
     archive::{Archive, Ledger},
     budget::{Booking, Place, Turn},
@@ -480,25 +481,6 @@ impl Poller {
             advice: self.fetcher.advice(),
         };
         asked.wait(&mut self.rng)
-    }
-}
-
-/// Takes a message apart: protobuf, or its JSON twin.
-async fn decode(body: Bytes, max: u64) -> Result<(gtfs_rt::Shallow, Problems), Failure> {
-    let body_bytes = usize::try_from(max).unwrap_or(usize::MAX);
-    let usual = gtfs_rt::Limits::default();
-    let limits = gtfs_rt::Limits { body_bytes: body_bytes.min(usual.body_bytes), ..usual };
-    if !body.trim_ascii_start().starts_with(b"{") {
-        return gtfs_rt::decode_shallow(body, &limits).map_err(|error| Failure::refused(&error));
-    }
-    let decoded = tokio::task::spawn_blocking(move || {
-        let _at = stage::enter(Stage::Decode.work());
-        let (message, problems) = gtfs_rt::decode_json(&body, &limits)?;
-        Ok((gtfs_rt::Shallow::of_message(&message), problems))
-    });
-    match decoded.await {
-        Ok(result) => result.map_err(|error| Failure::refused(&error)),
-        Err(_) => Err(broken()),
     }
 }
 

@@ -9,20 +9,27 @@ use std::{env, path::PathBuf, sync::Arc, sync::mpsc::channel, time::Duration, ti
 
 use bytes::Bytes;
 use lineside_ingest::{FeedId, SavedHead, SnapshotKey, Snapshots as _, Validators};
-use lineside_store::Store;
+use lineside_store::{Keep, Store};
 use lineside_sync::{RealClock, UnixMillis};
 
 /// Sizes of bodies, with how many feeds bring one at the same moment.
 const CASES: [(usize, usize); 6] =
     [(2_000, 1), (200_000, 1), (4_000_000, 1), (2_000, 50), (200_000, 50), (4_000_000, 8)];
 const ROUNDS: u64 = 40;
-const KEEP: Duration = Duration::from_secs(86_400);
+const KEEP: Keep = Keep {
+    availability: Duration::from_secs(86_400),
+    versions: 1,
+    versions_age: Duration::from_secs(86_400),
+};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let parent = env::args().nth(1).map_or_else(env::temp_dir, PathBuf::from);
     let folder = tempfile::tempdir_in(parent)?;
     let store = Store::open(&folder.path().join("lineside.db"), Arc::new(RealClock::new()), KEEP)?;
-    println!("{:>10} {:>6} {:>10} {:>10} {:>10}", "bytes", "feeds", "median ms", "worst ms", "MB/s");
+    println!(
+        "{:>10} {:>6} {:>10} {:>10} {:>10}",
+        "bytes", "feeds", "median ms", "worst ms", "MB/s"
+    );
     for (size, n_feeds) in CASES {
         let mut waits = Vec::new();
         let began = Instant::now();
@@ -58,7 +65,7 @@ fn save(
             // Whoever measures waits for all of them.
             let _ = told.send((is_saved, began.elapsed()));
         });
-        store.save(&key, head(), body, done);
+        store.save(&key, head(), body, None, done);
     }
     drop(told);
     let ended: Vec<(bool, Duration)> = ended.iter().collect();

@@ -7,6 +7,7 @@ use lineside_sync::UnixMillis;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use crate::limits::{DETAIL, FAILED_MAX, INCIDENTS_MAX, LIVES_MAX, POLLS_MAX, PURGE_ROWS_MAX};
+use crate::{Keep, versions};
 
 /// Rows of one kind that grow old.
 struct Kind {
@@ -45,9 +46,11 @@ const LIVES: Kind = Kind {
 pub(crate) fn purge(
     connection: &mut Connection,
     now: UnixMillis,
-    keep: Duration,
+    keep: &Keep,
 ) -> rusqlite::Result<bool> {
     let transaction = connection.transaction()?;
+    versions::trim(&transaction, keep, now)?;
+    let keep = keep.availability;
     let mut is_all = true;
     let kinds =
         [(GOOD_POLLS, keep.min(DETAIL)), (FAILED_POLLS, keep), (INCIDENTS, keep), (LIVES, keep)];

@@ -7,6 +7,7 @@
 //! - `readers`: a few connections that read, and never wait for the writer
 //! - `blobs`: last good bytes, each in a file named by its hash, and the threads that keep them
 //! - `snapshots`: which of them is which feed's
+//! - `versions`: what schedules were, and when
 //! - `keeping`: what is let go of, and when
 //!
 //! # What it promises
@@ -25,8 +26,10 @@ mod readers;
 mod schema;
 mod snapshots;
 mod store;
+mod versions;
 mod writer;
 
 pub use blobs::BlobHash;
 pub use error::StoreError;
-pub use store::{Figures, Store};
+pub use store::{Figures, Keep, Store};
+pub use versions::Version;

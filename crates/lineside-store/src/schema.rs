@@ -94,6 +94,24 @@ const STEPS: &[&str] = &["
         PRIMARY KEY (feed, file)
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX snapshot_of_blob ON snapshot (blob);
+", "
+    -- The versions of schedules that came from each feed. `label` is the publisher's, days are as 2026-03-04.
+    CREATE TABLE version (
+        id INTEGER PRIMARY KEY,
+        feed INTEGER NOT NULL REFERENCES feed (id),
+        blob BLOB NOT NULL,
+        size INTEGER NOT NULL,
+        first_seen INTEGER NOT NULL,
+        last_seen INTEGER NOT NULL,
+        label TEXT,
+        valid_from TEXT,
+        valid_until TEXT,
+        routes INTEGER NOT NULL,
+        stops INTEGER NOT NULL,
+        trips INTEGER NOT NULL,
+        UNIQUE (feed, blob)
+    ) STRICT;
+    CREATE INDEX version_of_blob ON version (blob);
 "];
 
 /// The latest version of the tables.

@@ -2,11 +2,11 @@
 
 use std::collections::HashSet;
 
-use lineside_ingest::{FeedId, SavedHead, SnapshotKey, Validators};
+use lineside_ingest::{DatasetFacts, FeedId, SavedHead, SnapshotKey, Validators};
 use lineside_sync::UnixMillis;
 use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, params};
 
-use crate::{blobs::BlobHash, limits::UNUSED};
+use crate::{blobs::BlobHash, limits::UNUSED, versions};
 
 /// One feed's bytes, or those of one of its files.
 #[derive(Clone, Debug)]
@@ -15,6 +15,8 @@ pub(crate) struct SnapshotRow {
     pub(crate) head: SavedHead,
     pub(crate) blob: BlobHash,
     pub(crate) size: u64,
+    /// What it says of itself, if it is a version of a schedule.
+    pub(crate) facts: Option<DatasetFacts>,
 }
 
 /// Puts it in place of what was before. Gives the blob of that, if it is another.
@@ -50,6 +52,9 @@ pub(crate) fn put(
             head.validators.last_modified,
             head.confirmed_at.0,
         ])?;
+    if let Some(facts) = &row.facts {
+        versions::put(transaction, feed, row, facts)?;
+    }
     Ok(before.and_then(|bytes| BlobHash::of_bytes(&bytes)).filter(|before| *before != row.blob))
 }
 
@@ -66,8 +71,14 @@ pub(crate) fn confirm(
             "UPDATE snapshot SET confirmed = MAX(confirmed, ?3), etag = ?4, last_modified = ?5 \
              WHERE feed = ?1 AND file = ?2",
         )?
-        .execute(params![feed, key.file.as_str(), at.0, validators.etag, validators.last_modified])?;
-    Ok(())
+        .execute(params![
+            feed,
+            key.file.as_str(),
+            at.0,
+            validators.etag,
+            validators.last_modified
+        ])?;
+    if key.file.is_empty() { versions::confirm(transaction, feed, at) } else { Ok(()) }
 }
 
 /// Lets go of feeds that are no longer there, once nobody has confirmed their bytes for long.
@@ -85,6 +96,7 @@ pub(crate) fn retain(
     let known: HashSet<&str> = feeds.iter().map(FeedId::as_str).collect();
     for (number, _) in old.iter().filter(|(_, name)| !known.contains(name.as_str())) {
         transaction.prepare_cached("DELETE FROM snapshot WHERE feed = ?1")?.execute([number])?;
+        versions::forget(transaction, *number)?;
     }
     Ok(())
 }
@@ -108,7 +120,8 @@ pub(crate) fn find(
 fn head(row: &Row<'_>) -> rusqlite::Result<Option<(SavedHead, BlobHash)>> {
     let blob: Vec<u8> = row.get(0)?;
     let format: String = row.get(3)?;
-    let Some((blob, format)) = BlobHash::of_bytes(&blob).zip(SavedHead::parse_format(&format)) else {
+    let Some((blob, format)) = BlobHash::of_bytes(&blob).zip(SavedHead::parse_format(&format))
+    else {
         return Ok(None);
     };
     let head = SavedHead {
@@ -128,13 +141,16 @@ fn head(row: &Row<'_>) -> rusqlite::Result<Option<(SavedHead, BlobHash)>> {
 /// Whether anything refers to a blob.
 pub(crate) fn is_referenced(connection: &Connection, hash: &BlobHash) -> rusqlite::Result<bool> {
     connection
-        .prepare_cached("SELECT EXISTS (SELECT 1 FROM snapshot WHERE blob = ?1)")?
+        .prepare_cached(
+            "SELECT EXISTS (SELECT 1 FROM snapshot WHERE blob = ?1) OR EXISTS (SELECT 1 FROM version WHERE blob = ?1)",
+        )?
         .query_row([hash.bytes()], |row| row.get(0))
 }
 
 /// All blobs that something refers to.
 pub(crate) fn referenced(connection: &Connection) -> rusqlite::Result<HashSet<BlobHash>> {
-    let mut blobs = connection.prepare_cached("SELECT blob FROM snapshot")?;
+    let mut blobs =
+        connection.prepare_cached("SELECT blob FROM snapshot UNION SELECT blob FROM version")?;
     let blobs = blobs.query_map([], |row| row.get::<_, Vec<u8>>(0))?;
     let mut hashes = HashSet::new();
     for blob in blobs {

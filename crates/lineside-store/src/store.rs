@@ -13,8 +13,8 @@ use std::{
 
 use bytes::Bytes;
 use lineside_ingest::{
-    Archive, ArchiveError, Bin, Done, FeedId, FeedState, Incident, Life, Phase, Poll, PollFailure,
-    PollQuery, SavedHead, Serving, SnapshotKey, Snapshots, Span, Validators,
+    Archive, ArchiveError, Bin, DatasetFacts, Done, FeedId, FeedState, Incident, Life, Phase, Poll,
+    PollFailure, PollQuery, SavedHead, Serving, SnapshotKey, Snapshots, Span, Validators,
 };
 use lineside_sync::{Clock, UnixMillis};
 use rusqlite::{Connection, Row, params};
@@ -28,6 +28,7 @@ use crate::{
     limits::{FLUSH_MAX, QUEUE_MAX},
     readers::Readers,
     schema, snapshots,
+    versions::{self, Version},
     writer::{Counts, Told, Writer},
 };
 
@@ -48,6 +49,17 @@ pub struct Store {
     /// None once it is being dropped, which ends the writer.
     queue: Option<SyncSender<Told>>,
     writing: Option<JoinHandle<()>>,
+}
+
+/// What is kept for how long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Keep {
+    /// Failed polls, states of feeds and what polls came to by the hour.
+    pub availability: Duration,
+    /// Versions of each schedule, the one that is served among them.
+    pub versions: usize,
+    /// Versions that are no longer served, since they were last seen.
+    pub versions_age: Duration,
 }
 
 /// What a store counts.
@@ -74,13 +86,13 @@ pub struct Figures {
 }
 
 impl Store {
-    /// Opens the file, makes it if it is absent, and begins to write. What is older than `keep` is let go of.
+    /// Opens the file, makes it if it is absent, and begins to write. What is beyond `keep` is let go of.
     ///
     /// A file has one store at a time; whoever opens it sees to that.
     ///
     /// # Errors
     /// If the file is damaged, newer, or not to be had.
-    pub fn open(path: &Path, clock: Arc<dyn Clock>, keep: Duration) -> Result<Store, StoreError> {
+    pub fn open(path: &Path, clock: Arc<dyn Clock>, keep: Keep) -> Result<Store, StoreError> {
         let connection = schema::open(path)?;
         let counts = Arc::new(Counts::default());
         let (writing_clock, writing_counts) = (Arc::clone(&clock), Arc::clone(&counts));
@@ -179,8 +191,15 @@ impl Drop for Store {
 }
 
 impl Snapshots for Store {
-    fn save(&self, key: &SnapshotKey, head: SavedHead, bytes: Bytes, done: Done) {
-        let save = Save { key: key.clone(), head, bytes, done };
+    fn save(
+        &self,
+        key: &SnapshotKey,
+        head: SavedHead,
+        bytes: Bytes,
+        facts: Option<DatasetFacts>,
+        done: Done,
+    ) {
+        let save = Save { key: key.clone(), head, bytes, facts, done };
         self.saving.tell(save, &self.shelf.counts);
     }
 
@@ -214,6 +233,36 @@ impl Snapshots for Store {
 }
 
 impl Store {
+    /// Versions of a feed's schedule: the one that is served, then those seen last.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub fn list_versions(
+        &self,
+        feed: &FeedId,
+        offset: usize,
+        limit: usize,
+    ) -> Result<Vec<Version>, ArchiveError> {
+        self.read(|connection| versions::list(connection, feed.as_str(), offset, limit))
+    }
+
+    /// One of them.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn find_version(
+        &self,
+        feed: &FeedId,
+        hash: &BlobHash,
+    ) -> Result<Option<Version>, ArchiveError> {
+        self.read(|connection| versions::find(connection, feed.as_str(), hash))
+    }
+
+    /// Where the bytes with this hash are, if they are kept.
+    pub fn blob_path(&self, hash: &BlobHash) -> PathBuf {
+        self.shelf.blobs.path_of(hash)
+    }
+
     fn find_blob(&self, key: &SnapshotKey) -> Option<(SavedHead, BlobHash)> {
         match self.readers.with(|tables| snapshots::find(tables, key)) {
             Ok(found) => found,

@@ -18,6 +18,7 @@ use lineside_sync::{Clock, UnixMillis};
 use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
 
 use crate::{
+    Keep,
     blobs::BlobHash,
     error::may_pass,
     keeping::purge,
@@ -69,7 +70,7 @@ pub(crate) struct Writer {
     connection: Connection,
     path: PathBuf,
     clock: Arc<dyn Clock>,
-    keep: Duration,
+    keep: Keep,
     counts: Arc<Counts>,
     /// The numbers of feeds in the file.
     feeds: HashMap<FeedId, i64>,
@@ -87,7 +88,7 @@ impl Writer {
         mut connection: Connection,
         path: PathBuf,
         clock: Arc<dyn Clock>,
-        keep: Duration,
+        keep: Keep,
         counts: Arc<Counts>,
     ) -> rusqlite::Result<Writer> {
         let now = clock.wall();
@@ -204,6 +205,8 @@ impl Writer {
                 }
                 Told::Snapshots { rows, .. } => {
                     let mut replaced = Vec::new();
+                    // A version more may be one too many.
+                    self.purged = self.purged.filter(|_| rows.iter().all(|it| it.facts.is_none()));
                     for row in rows {
                         let feed = number(&transaction, &mut self.feeds, &row.key.feed)?;
                         replaced.extend(snapshots::put(&transaction, feed, row)?);
@@ -235,7 +238,7 @@ impl Writer {
         if self.purged.is_some_and(|at| now.since(at) < PURGE_INTERVAL) {
             return;
         }
-        match purge(&mut self.connection, now, self.keep) {
+        match purge(&mut self.connection, now, &self.keep) {
             Ok(is_all) => self.purged = is_all.then_some(now),
             Err(error) => {
                 // Later: whether the disk fails shows when something is to be written.
@@ -248,7 +251,8 @@ impl Writer {
 
 /// How many things of a batch are polls and states.
 fn to_write(batch: &[Told]) -> u64 {
-    batch.iter().filter(|told| matches!(told, Told::Poll { .. } | Told::State { .. })).count() as u64
+    batch.iter().filter(|told| matches!(told, Told::Poll { .. } | Told::State { .. })).count()
+        as u64
 }
 
 /// Takes the snapshots out of a batch that could not be written, and says so to those who wait.

@@ -15,7 +15,7 @@ use std::{
 use lineside_ingest::{
     Archive as _, FeedId, FeedState, Phase, Poll, PollFailure, PollQuery, Serving, Span,
 };
-use lineside_store::Store;
+use lineside_store::{Keep, Store};
 use lineside_sync::{SimulatedClock, UnixMillis};
 use rusqlite::Connection;
 
@@ -25,7 +25,11 @@ const ACKNOWLEDGED_MAX: usize = 12;
 /// Things told between two times that the writer waits for the disk, at most.
 const BETWEEN_MAX: u64 = 60;
 const SEED: u64 = 4;
-const KEEP: Duration = Duration::from_secs(30 * 86_400);
+const KEEP: Keep = Keep {
+    availability: Duration::from_secs(30 * 86_400),
+    versions: 3,
+    versions_age: Duration::from_secs(90 * 86_400),
+};
 /// The polls of this test are numbered by their time, a second apart, from here.
 const START: UnixMillis = UnixMillis(1_772_607_600_000);
 const EVERYTHING: PollQuery =

@@ -16,7 +16,7 @@ use std::{
 
 use bytes::Bytes;
 use lineside_ingest::{FeedId, SavedHead, SnapshotKey, Snapshots as _, Validators};
-use lineside_store::Store;
+use lineside_store::{Keep, Store};
 use lineside_sync::{SimulatedClock, UnixMillis};
 
 const ROUNDS: usize = 40;
@@ -26,7 +26,11 @@ const FEEDS: usize = 3;
 /// Sizes of bodies: below and above what has a thread of its own.
 const SIZES: [usize; FEEDS] = [2_000, 200_000, 9 << 20];
 const SEED: u64 = 5;
-const KEEP: Duration = Duration::from_secs(30 * 86_400);
+const KEEP: Keep = Keep {
+    availability: Duration::from_secs(30 * 86_400),
+    versions: 3,
+    versions_age: Duration::from_secs(90 * 86_400),
+};
 
 fn main() {
     let arguments: Vec<String> = env::args().collect();
@@ -86,7 +90,7 @@ fn save_one_feed(store: &Store, feed: usize, next: u64) {
     for number in next.. {
         let (reply, done) = sync_channel(1);
         let told = Box::new(move |is_saved| reply.send(is_saved).expect("somebody waits"));
-        store.save(&key(feed), head(number), body(feed, number), told);
+        store.save(&key(feed), head(number), body(feed, number), None, told);
         assert!(done.recv().expect("an answer"), "the disk takes it");
         // Whoever killed this process no longer listens.
         let mut output = std::io::stdout().lock();
@@ -170,6 +174,8 @@ fn look(file: &Path, kept: [u64; FEEDS], round: usize) -> u64 {
 
 fn on_disk(folder: &Path) -> u64 {
     let Ok(entries) = fs::read_dir(folder) else { return 0 };
-    let of = |path: &Path| if path.is_dir() { on_disk(path) } else { fs::metadata(path).map_or(0, |it| it.len()) };
+    let of = |path: &Path| {
+        if path.is_dir() { on_disk(path) } else { fs::metadata(path).map_or(0, |it| it.len()) }
+    };
     entries.filter_map(Result::ok).map(|entry| of(&entry.path())).sum()
 }

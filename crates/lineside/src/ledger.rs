@@ -2,11 +2,10 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::Context as _;
 use lineside_ingest::{Archive, MemoryArchive, MemorySnapshots, Snapshots};
-use lineside_store::{Store, StoreError};
+use lineside_store::{Keep, Store, StoreError};
 use lineside_sync::Clock;
 
 use crate::config::Config;
@@ -35,7 +34,12 @@ impl Ledger {
         let Some(folder) = config.server.data_dir.clone() else {
             return Ok(Self::in_memory(clock));
         };
-        let (keep, own_clock) = (config.keep.availability, Arc::clone(clock));
+        let keep = Keep {
+            availability: config.keep.availability,
+            versions: config.keep.versions,
+            versions_age: config.keep.versions_age,
+        };
+        let own_clock = Arc::clone(clock);
         let open = move || open_file(&folder, own_clock, keep);
         match tokio::task::spawn_blocking(open).await.context("the start broke off")? {
             Ok(store) => {
@@ -63,7 +67,7 @@ impl Ledger {
     }
 }
 
-fn open_file(folder: &Path, clock: Arc<dyn Clock>, keep: Duration) -> Result<Store, StoreError> {
+fn open_file(folder: &Path, clock: Arc<dyn Clock>, keep: Keep) -> Result<Store, StoreError> {
     Store::open(&folder.join(FILE), clock, keep)
 }
 

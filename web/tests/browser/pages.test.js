@@ -387,7 +387,7 @@ describe("for everyone", () => {
 
   test("axe finds nothing and nothing is too wide, light and dark, on a desk and on a phone", async () => {
     const stop = encodeURIComponent(station.id);
-    const pages = ["/", `/?q=${encodeURIComponent(station.name)}`, "/feeds/city", "/feeds/city-trips", boardAddress(), `/map?stop=city:${stop}`, "/map?show=list"];
+    const pages = ["/", `/?q=${encodeURIComponent(station.name)}`, "/feeds/city", "/feeds/city-trips", "/feeds/city/versions", boardAddress(), `/map?stop=city:${stop}`, "/map?show=list"];
     for (const address of pages) {
       await visit(address, { bypassCSP: true, reducedMotion: "reduce" }, async (page) => {
         if (address.startsWith("/map")) await mapIsDrawn(page);

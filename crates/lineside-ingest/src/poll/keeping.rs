@@ -5,6 +5,7 @@ use lineside_formats::Format;
 use lineside_sync::UnixMillis;
 
 use super::{Failure, Feed, Poller, Snapshot};
+use crate::saved::{DatasetFacts, Said};
 
 /// Gives new bytes to readers, also when polling is stopped while they are on their way to the disk.
 struct Swap<'a> {
@@ -23,17 +24,28 @@ impl Drop for Swap<'_> {
 impl Poller {
     /// Has new bytes kept, and then gives them to readers: what a client was given has to be there after a crash.
     pub(super) async fn keep_and_serve(&mut self, snapshot: Snapshot, now: UnixMillis) {
-        let validators = self.fetcher.validators();
+        let said = self.said(&snapshot);
         let swap = Swap { feed: &self.feed, snapshot: Some(snapshot.clone()) };
-        self.keeper.save(&snapshot, validators, now).await;
+        self.keeper.save(&snapshot, said, now).await;
         drop(swap);
+    }
+
+    /// What is kept beside bytes that have been taken in.
+    fn said(&self, snapshot: &Snapshot) -> Said {
+        let dataset = self.feed.network().dataset().filter(|dataset| dataset.is_of(snapshot.hash));
+        let is_schedule = snapshot.format == Format::Gtfs;
+        Said {
+            validators: self.fetcher.validators(),
+            facts: dataset.filter(|_| is_schedule).map(|it| DatasetFacts::of(&it.timetable)),
+        }
     }
 
     /// The source has confirmed what is held.
     pub(super) fn confirm(&mut self) {
         self.succeed();
         if let Some(snapshot) = self.feed.snapshot() {
-            self.keeper.confirm(&snapshot, self.fetcher.validators(), self.clock.wall());
+            let said = self.said(&snapshot);
+            self.keeper.confirm(&snapshot, said, self.clock.wall());
         }
     }
 

@@ -8,13 +8,22 @@ use std::{sync::Arc, time::Duration};
 use lineside_sync::{Clock, UnixMillis};
 use tokio::sync::oneshot;
 
-use super::{SavedHead, SnapshotKey, Snapshots, Validators};
+use super::{DatasetFacts, SavedHead, SnapshotKey, Snapshots, Validators};
 use crate::{
     config::FeedConfig,
     limits::{CONFIRM_INTERVAL, SAVE_TIME_MAX, SAVE_TIME_OF_BYTES},
     snapshot::Snapshot,
     source::Location,
 };
+
+/// What is kept beside bytes.
+#[derive(Debug, Default)]
+pub(crate) struct Said {
+    /// What their source said of them.
+    pub(crate) validators: Validators,
+    /// What they say of themselves, if they are a schedule.
+    pub(crate) facts: Option<DatasetFacts>,
+}
 
 /// Keeps the bytes of one key.
 #[derive(Debug)]
@@ -61,18 +70,13 @@ impl Keeper {
     }
 
     /// Has the bytes kept, and waits for that as long as it may take. Cancel safety: they are kept all the same.
-    pub(crate) async fn save(
-        &mut self,
-        snapshot: &Snapshot,
-        validators: Validators,
-        now: UnixMillis,
-    ) {
+    pub(crate) async fn save(&mut self, snapshot: &Snapshot, said: Said, now: UnixMillis) {
         if !self.is_kept {
             return;
         }
         self.settle();
         if self.saving.is_none() {
-            self.begin(snapshot, validators, now);
+            self.begin(snapshot, said, now);
             self.wait(snapshot.bytes.len()).await;
         }
         let is_late = self.saving.is_some();
@@ -88,28 +92,23 @@ impl Keeper {
     }
 
     /// The source has confirmed the bytes. What could not be kept before is tried again.
-    pub(crate) fn confirm(
-        &mut self,
-        snapshot: &Snapshot,
-        validators: Validators,
-        now: UnixMillis,
-    ) {
+    pub(crate) fn confirm(&mut self, snapshot: &Snapshot, said: Said, now: UnixMillis) {
         self.settle();
         if !self.is_kept || self.saving.is_some() {
             return;
         }
         if self.saved != Some(snapshot.hash) {
-            self.begin(snapshot, validators, now);
+            self.begin(snapshot, said, now);
             return;
         }
         let moment = self.clock.monotonic();
         if self.confirmed.is_none_or(|at| moment.saturating_sub(at) >= CONFIRM_INTERVAL) {
             self.confirmed = Some(moment);
-            self.snapshots.confirm(&self.key, now, validators);
+            self.snapshots.confirm(&self.key, now, said.validators);
         }
     }
 
-    fn begin(&mut self, snapshot: &Snapshot, validators: Validators, now: UnixMillis) {
+    fn begin(&mut self, snapshot: &Snapshot, said: Said, now: UnixMillis) {
         let head = SavedHead {
             source: self.source.clone(),
             hash: snapshot.hash,
@@ -118,7 +117,7 @@ impl Keeper {
             file_name: snapshot.file_name.clone(),
             fetched_at: snapshot.fetched_at,
             last_modified: snapshot.last_modified,
-            validators,
+            validators: said.validators,
             confirmed_at: now,
         };
         let (reply, saved) = oneshot::channel();
@@ -128,7 +127,7 @@ impl Keeper {
             // The feed's task may be gone.
             let _ = reply.send(is_saved);
         });
-        self.snapshots.save(&self.key, head, snapshot.bytes.clone(), done);
+        self.snapshots.save(&self.key, head, snapshot.bytes.clone(), said.facts, done);
     }
 
     async fn wait(&mut self, n_bytes: usize) {
@@ -201,7 +200,14 @@ mod tests {
     }
 
     impl Snapshots for Disk {
-        fn save(&self, _: &SnapshotKey, _: SavedHead, bytes: Bytes, done: Done) {
+        fn save(
+            &self,
+            _: &SnapshotKey,
+            _: SavedHead,
+            bytes: Bytes,
+            _: Option<DatasetFacts>,
+            done: Done,
+        ) {
             self.waiting.lock().push(Waiting(bytes, done));
         }
 
@@ -257,15 +263,14 @@ mod tests {
     }
 
     fn save(bench: &mut Bench, text: &'static str) -> bool {
-        poll(bench.keeper.save(&snapshot(text), Validators::default(), UnixMillis(0)))
+        poll(bench.keeper.save(&snapshot(text), Said::default(), UnixMillis(0)))
     }
 
     #[test]
     fn bytes_wait_until_they_are_kept() {
         let mut bench = bench("https://example.org/a");
         let snapshot = snapshot("a");
-        let mut saving =
-            Box::pin(bench.keeper.save(&snapshot, Validators::default(), UnixMillis(0)));
+        let mut saving = Box::pin(bench.keeper.save(&snapshot, Said::default(), UnixMillis(0)));
         let mut context = std::task::Context::from_waker(std::task::Waker::noop());
         assert!(saving.as_mut().poll(&mut context).is_pending());
         assert_eq!(bench.disk.answer(true), "a");
@@ -278,8 +283,7 @@ mod tests {
     fn a_disk_that_hangs_holds_up_one_poll_for_a_bounded_time_and_no_other() {
         let mut bench = bench("https://example.org/a");
         let snapshot = snapshot("a");
-        let mut saving =
-            Box::pin(bench.keeper.save(&snapshot, Validators::default(), UnixMillis(0)));
+        let mut saving = Box::pin(bench.keeper.save(&snapshot, Said::default(), UnixMillis(0)));
         let mut context = std::task::Context::from_waker(std::task::Waker::noop());
         assert!(saving.as_mut().poll(&mut context).is_pending());
         bench.clock.advance(SAVE_TIME_MAX + Duration::from_millis(1));
@@ -290,9 +294,9 @@ mod tests {
         assert_eq!(bench.disk.answer(true), "a");
         // What was served meanwhile is kept as soon as that is possible.
         let b = self::snapshot("b");
-        bench.keeper.confirm(&b, Validators::default(), UnixMillis(9));
+        bench.keeper.confirm(&b, Said::default(), UnixMillis(9));
         assert_eq!(bench.disk.answer(true), "b");
-        bench.keeper.confirm(&b, Validators::default(), UnixMillis(10));
+        bench.keeper.confirm(&b, Said::default(), UnixMillis(10));
         assert!(bench.disk.waiting.lock().is_empty());
         assert!(bench.keeper.saving.is_none() && bench.keeper.saved == Some(b.hash));
     }
@@ -302,7 +306,7 @@ mod tests {
         let mut bench = bench("https://example.org/a");
         assert!(!save(&mut bench, "a"));
         bench.disk.answer(false);
-        bench.keeper.confirm(&snapshot("a"), Validators::default(), UnixMillis(5));
+        bench.keeper.confirm(&snapshot("a"), Said::default(), UnixMillis(5));
         assert_eq!(bench.disk.answer(true), "a");
         assert!(bench.disk.confirmed.lock().is_empty());
     }
@@ -314,7 +318,7 @@ mod tests {
         for _ in 0..10 {
             bench.clock.advance(CONFIRM_INTERVAL / 4);
             let now = bench.clock.wall();
-            bench.keeper.confirm(&snapshot("a"), Validators::default(), now);
+            bench.keeper.confirm(&snapshot("a"), Said::default(), now);
         }
         assert_eq!(bench.disk.confirmed.lock().len(), 3);
         assert!(bench.disk.waiting.lock().is_empty());
@@ -324,7 +328,7 @@ mod tests {
     fn nothing_of_a_recording_is_kept() {
         let mut bench = bench("replay:///recorded");
         assert!(save(&mut bench, "a"));
-        bench.keeper.confirm(&snapshot("a"), Validators::default(), UnixMillis(0));
+        bench.keeper.confirm(&snapshot("a"), Said::default(), UnixMillis(0));
         assert!(bench.disk.waiting.lock().is_empty());
     }
 }

@@ -8,10 +8,10 @@ use std::{
 use bytes::Bytes;
 use lineside_sync::UnixMillis;
 
-use super::{Done, SavedHead, SnapshotKey, Snapshots, Validators};
+use super::{DatasetFacts, Done, SavedHead, SnapshotKey, Snapshots, Validators};
 use crate::config::FeedId;
 
-/// [`Snapshots`] without a disk. It shares the bytes that feeds hold anyhow.
+/// [`Snapshots`] without a disk. It shares the bytes that feeds hold anyhow, and has no versions but the last.
 #[derive(Debug, Default)]
 pub struct MemorySnapshots(Mutex<HashMap<SnapshotKey, (SavedHead, Bytes)>>);
 
@@ -23,7 +23,14 @@ impl MemorySnapshots {
 }
 
 impl Snapshots for MemorySnapshots {
-    fn save(&self, key: &SnapshotKey, head: SavedHead, bytes: Bytes, done: Done) {
+    fn save(
+        &self,
+        key: &SnapshotKey,
+        head: SavedHead,
+        bytes: Bytes,
+        _: Option<DatasetFacts>,
+        done: Done,
+    ) {
         self.held().insert(key.clone(), (head, bytes));
         done(true);
     }

@@ -3,6 +3,7 @@
 //! A feed's task has its bytes kept before it gives them out ([`Keeper`]). Where they lie, on a disk or in memory
 //! ([`MemorySnapshots`]), ingest does not know.
 
+mod facts;
 mod keeper;
 mod memory;
 
@@ -15,7 +16,8 @@ use smol_str::SmolStr;
 
 use crate::{config::FeedId, snapshot::Snapshot};
 
-pub(crate) use keeper::{Keeper, source_of};
+pub use facts::DatasetFacts;
+pub(crate) use keeper::{Keeper, Said, source_of};
 pub use memory::MemorySnapshots;
 
 /// Whose bytes they are.
@@ -95,8 +97,16 @@ pub type Done = Box<dyn FnOnce(bool) + Send>;
 /// save before has not ended. Reading may take its time and is to be done where that blocks nobody.
 pub trait Snapshots: Send + Sync + fmt::Debug + 'static {
     /// Keeps these bytes in place of those before. `done` hears of it once they outlive a crash and a power cut, or will
-    /// not be kept; until then the ones before are.
-    fn save(&self, key: &SnapshotKey, head: SavedHead, bytes: Bytes, done: Done);
+    /// not be kept; until then the ones before are. With `facts` they are a version of a schedule, which may stay when
+    /// the next one comes.
+    fn save(
+        &self,
+        key: &SnapshotKey,
+        head: SavedHead,
+        bytes: Bytes,
+        facts: Option<DatasetFacts>,
+        done: Done,
+    );
 
     /// The source has confirmed the kept bytes.
     fn confirm(&self, key: &SnapshotKey, at: UnixMillis, validators: Validators);

@@ -5,8 +5,8 @@ use std::{fmt, io::Write as _, sync::Arc, time::Duration};
 use flate2::{Compression, write::GzEncoder};
 use lineside_hub::HubConfig;
 use lineside_ingest::{
-    FailureCode, Feed, FeedConfig, FeedState, Ingest, Location, MemoryArchive, MemorySnapshots, Options, Phase,
-    PollQuery, Secret, Serving, Stage,
+    FailureCode, Feed, FeedConfig, FeedState, Ingest, Location, MemoryArchive, MemorySnapshots,
+    Options, Phase, PollQuery, Secret, Serving, Stage,
 };
 use lineside_sync::{Clock, RealClock, UnixMillis};
 
@@ -34,10 +34,7 @@ pub(crate) fn start(feeds: Vec<FeedConfig>) -> Arc<Ingest> {
 }
 
 /// The same, with last good bytes that an earlier server may have kept.
-pub(crate) fn start_with(
-    feeds: Vec<FeedConfig>,
-    snapshots: Arc<MemorySnapshots>,
-) -> Arc<Ingest> {
+pub(crate) fn start_with(feeds: Vec<FeedConfig>, snapshots: Arc<MemorySnapshots>) -> Arc<Ingest> {
     let clock: Arc<dyn Clock> = Arc::new(RealClock::new());
     let archive = Arc::new(MemoryArchive::new(Arc::clone(&clock)));
     let (hub, client_name) = (HubConfig::default(), "test-client/1".to_owned());

@@ -94,7 +94,7 @@ async fn what_is_too_old_is_held_back_until_its_source_gives_it_again() {
     let key = SnapshotKey::of(&its.id);
     let (mut head, bytes) = snapshots.read(&key).unwrap();
     head.confirmed_at = head.confirmed_at - Duration::from_secs(3_600);
-    snapshots.save(&key, head, bytes, Box::new(drop));
+    snapshots.save(&key, head, bytes, None, Box::new(drop));
     its.max_age = Some(Duration::from_secs(60));
     cars.set(Answer::HangUp);
     let ingest = start_with(vec![its], snapshots);
@@ -132,7 +132,7 @@ async fn kept_bytes_that_can_no_longer_be_read_are_served_and_looked_at_again() 
     let key = SnapshotKey::of(&its.id);
     let (head, _) = snapshots.read(&key).unwrap();
     let bad = Bytes::from_static(b"\xFF\xFF no message");
-    snapshots.save(&key, head, bad.clone(), Box::new(drop));
+    snapshots.save(&key, head, bad.clone(), None, Box::new(drop));
     let good = http("200 OK", &[], &body(48.88));
     cars.set(Answer::Conditional("\"v\"", good));
     let ingest = start_with(vec![its], snapshots);

@@ -218,7 +218,8 @@ impl Blobs {
             for file in fs::read_dir(folder.path())? {
                 let file = file?;
                 let rest = file.file_name();
-                let hash = rest.to_str().and_then(|rest| BlobHash::parse(&format!("{first}{rest}")));
+                let hash =
+                    rest.to_str().and_then(|rest| BlobHash::parse(&format!("{first}{rest}")));
                 if let (Some(hash), Ok(known)) = (hash, file.metadata()) {
                     all.push((hash, known.len()));
                 }

@@ -2,29 +2,29 @@
 //!
 //! The order is what makes it hold: a blob is whole and on the disk, with its name, before the tables say that it is a
 //! feed's; and the blob before goes only once they no longer say so. Small bytes and large ones have a thread each, so
-//! that real time does not wait for a schedule. What waits for one is done together: several bodies for the price of
-//! hardly more than one.
+//! that real time does not wait for a schedule. What waits for one is done together, with fewer syncs than each by
+//! itself.
 
 use std::{
     collections::HashMap,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
-        mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync_channel},
+        mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel},
     },
     thread::{self, JoinHandle},
     time::Duration,
 };
 
 use bytes::Bytes;
-use lineside_ingest::{Done, SavedHead, SnapshotKey};
+use lineside_ingest::{DatasetFacts, Done, SavedHead, SnapshotKey};
 use lineside_sync::Clock;
 use parking_lot::Mutex;
 
 use super::{BlobHash, Blobs, Unfinished};
 use crate::{
     limits::{
-        FLUSH_MAX, LARGE_BYTES, SAVES_BYTES_AT_ONCE, SAVES_AT_ONCE, SAVES_MAX, SWEEP_INTERVAL,
+        FLUSH_MAX, LARGE_BYTES, SAVES_AT_ONCE, SAVES_BYTES_AT_ONCE, SAVES_MAX, SWEEP_INTERVAL,
     },
     readers::Readers,
     snapshots::{SnapshotRow, is_referenced, referenced},
@@ -36,6 +36,7 @@ pub(crate) struct Save {
     pub(crate) key: SnapshotKey,
     pub(crate) head: SavedHead,
     pub(crate) bytes: Bytes,
+    pub(crate) facts: Option<DatasetFacts>,
     pub(crate) done: Done,
 }
 
@@ -132,6 +133,7 @@ impl Shelf {
             head: save.head.clone(),
             blob: *hash,
             size: save.bytes.len() as u64,
+            facts: save.facts.clone(),
         });
         let written = self
             .blobs
@@ -260,10 +262,7 @@ impl Shelf {
                 }
             }
             if saves.len() < SAVES_AT_ONCE && n_bytes < SAVES_BYTES_AT_ONCE {
-                next = match jobs.try_recv() {
-                    Ok(job) => Some(job),
-                    Err(TryRecvError::Empty | TryRecvError::Disconnected) => None,
-                };
+                next = jobs.try_recv().ok();
             }
         }
         self.save(saves);
@@ -292,8 +291,7 @@ impl Saving {
         let Some(lane) = lane else { return (save.done)(false) };
         if let Err(back) = lane.jobs.try_send(Job::Save(Box::new(save))) {
             counts.failed.fetch_add(1, Ordering::Relaxed);
-            let (std::sync::mpsc::TrySendError::Full(job)
-            | std::sync::mpsc::TrySendError::Disconnected(job)) = back;
+            let (TrySendError::Full(job) | TrySendError::Disconnected(job)) = back;
             if let Job::Save(save) = job {
                 (save.done)(false);
             }

@@ -6,17 +6,22 @@ mod files;
 mod remembering;
 mod snapshots;
 mod trouble;
+mod versions;
 
 use std::{path::PathBuf, sync::Arc, thread, time::Duration};
 
 use lineside_ingest::{Archive as _, FeedId, Phase, Poll, PollFailure, PollQuery, Serving};
-use lineside_store::Store;
+use lineside_store::{Keep, Store};
 use lineside_sync::{SimulatedClock, UnixMillis};
 use tempfile::TempDir;
 
 /// Wednesday 4 March 2026, 08:00 in Paris.
 const EIGHT: UnixMillis = UnixMillis(1_772_607_600_000);
-const KEEP: Duration = Duration::from_secs(30 * 86_400);
+const KEEP: Keep = Keep {
+    availability: Duration::from_secs(30 * 86_400),
+    versions: 3,
+    versions_age: Duration::from_secs(90 * 86_400),
+};
 const EVERYTHING: PollQuery =
     PollQuery { from: UnixMillis(0), only_failed: false, offset: 0, limit: 1_000_000 };
 

@@ -95,8 +95,8 @@ fn detail_goes_after_a_day_and_the_rest_after_what_is_configured() {
     let bins = |span: Span| store.list_bins(&feed("city"), span, EIGHT).unwrap();
     assert_eq!(bins(Span::Day).len(), 1, "the newest one of them stays");
     assert_eq!(bins(Span::Month).iter().map(|bin| bin.polls).sum::<u32>(), 120);
-    place.clock.advance(KEEP);
-    store.record_poll(&feed("other"), poll(EIGHT + KEEP, false));
+    place.clock.advance(KEEP.availability);
+    store.record_poll(&feed("other"), poll(EIGHT + KEEP.availability, false));
     wait_until("nothing is left", || n_polls(&store) == 0);
     assert_eq!(bins(Span::Month).len(), 1);
     let incidents = store.list_incidents(&feed("city"), EIGHT, 100).unwrap();

@@ -29,7 +29,7 @@ fn key(id: &str) -> SnapshotKey {
 fn save(store: &Store, id: &str, bytes: impl Into<Bytes>) -> bool {
     let (reply, done) = sync_channel(1);
     let told = Box::new(move |is_saved| reply.send(is_saved).unwrap());
-    store.save(&key(id), head("a.pb"), bytes.into(), told);
+    store.save(&key(id), head("a.pb"), bytes.into(), None, told);
     done.recv_timeout(Duration::from_secs(20)).unwrap()
 }
 
@@ -51,7 +51,7 @@ fn bytes_come_back_as_they_were_with_all_that_is_known_of_them() {
     assert!(save(&store, "city", "one"));
     assert!(save(&store, "other", vec![7_u8; 9 << 20]), "large ones go another way");
     let file = SnapshotKey { file: "station_status".into(), ..key("city") };
-    store.save(&file, head("b.json"), Bytes::from_static(b"{}"), Box::new(drop));
+    store.save(&file, head("b.json"), Bytes::from_static(b"{}"), None, Box::new(drop));
     drop(store);
     let store = place.open();
     assert_eq!(store.read(&key("city")), Some((head("a.pb"), Bytes::from_static(b"one"))));
@@ -161,8 +161,7 @@ fn tables_that_cannot_be_written_leave_the_bytes_before() {
     let store = place.open();
     assert!(save(&store, "city", "one"));
     let mut other = rusqlite::Connection::open(place.file()).unwrap();
-    let locked =
-        other.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate).unwrap();
+    let locked = other.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate).unwrap();
     assert!(!save(&store, "city", "two"));
     drop(locked);
     assert_eq!(store.read(&key("city")).unwrap().1, "one");

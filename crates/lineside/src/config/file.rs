@@ -77,6 +77,8 @@ pub(super) struct LimitsTable {
 #[serde(deny_unknown_fields, default)]
 pub(super) struct KeepTable {
     pub(super) availability: Option<Spanned<DurationText>>,
+    pub(super) versions: Option<Spanned<CountText>>,
+    pub(super) versions_age: Option<Spanned<DurationText>>,
 }
 
 #[derive(Debug, Default, Deserialize)]

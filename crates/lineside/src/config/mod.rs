@@ -8,6 +8,7 @@
 mod error;
 mod feed_argument;
 mod file;
+mod keep;
 mod manners;
 mod only_schedule;
 mod proxy_yaml;
@@ -52,6 +53,9 @@ const FRAME_DEFAULT: usize = 256 * 1024;
 
 /// How long polls and states of feeds are remembered, unless configured: as far back as pages show.
 const AVAILABILITY_DEFAULT: Duration = Duration::from_secs(30 * 86_400);
+/// Versions of a schedule: as many as a daily one has in a month.
+const VERSIONS_DEFAULT: usize = 30;
+const VERSIONS_AGE_DEFAULT: Duration = Duration::from_secs(365 * 86_400);
 
 /// Where an admin's token is looked for when the file has none.
 pub(crate) const ADMIN_TOKEN_VARIABLE: &str = "LINESIDE_ADMIN_TOKEN";
@@ -196,6 +200,10 @@ impl Admin {
 pub struct Keep {
     /// How long failed polls, states of feeds and what polls came to by the hour are remembered.
     pub availability: Duration,
+    /// Versions of each schedule that are kept, the one that is served among them.
+    pub versions: usize,
+    /// How long a version is kept that is no longer served, since it was last seen.
+    pub versions_age: Duration,
 }
 
 /// `[map]`: at most one of a style and an archive is set.
@@ -273,7 +281,11 @@ impl Default for Config {
             api: Api::default(),
             admin: Admin::default(),
             namespaces: Vec::new(),
-            keep: Keep { availability: AVAILABILITY_DEFAULT },
+            keep: Keep {
+                availability: AVAILABILITY_DEFAULT,
+                versions: VERSIONS_DEFAULT,
+                versions_age: VERSIONS_AGE_DEFAULT,
+            },
             map: Map::default(),
             feeds: Vec::new(),
             source: Source::default(),

@@ -13,9 +13,9 @@ use toml::Spanned;
 use url::Url;
 
 use super::error::{ConfigError, ConfigErrors};
-use super::file::{FeedTable, FormatText, KeepTable, LimitsTable, MapTable, Parsed, ServerTable};
+use super::file::{FeedTable, FormatText, LimitsTable, MapTable, Parsed, ServerTable};
 use super::value::{ADDRESS, COUNT, CountText, DurationText, SecretText, SizeText};
-use super::{Config, Keep, Limits, Map, MapSource, Server, Source, Tls};
+use super::{Config, Limits, Map, MapSource, Server, Source, Tls};
 
 /// Texts such as a feed's name are shown on every page: they stay short.
 const TEXT_CHARS_MAX: usize = 500;
@@ -32,8 +32,6 @@ const DRAIN: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_secs(4);
 const POLL: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(7 * 86_400);
 const TIMEOUT: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(600);
 const AGE: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(366 * 86_400);
-const KEPT: RangeInclusive<Duration> =
-    Duration::from_secs(86_400)..=Duration::from_secs(366 * 86_400);
 const BODY_BYTES: RangeInclusive<u64> = 1024..=(4 << 30);
 const ROOM_BYTES: RangeInclusive<u64> = 1024..=(1 << 30);
 const TOTAL_BYTES: RangeInclusive<u64> = (1 << 20)..=(1 << 40);
@@ -153,11 +151,6 @@ impl<'a> Checker<'a> {
             channels_per_session,
             frame: self.memory("limits.frame", &table.frame, FRAME).unwrap_or(defaults.frame),
         }
-    }
-
-    fn keep(&mut self, table: KeepTable, defaults: Keep) -> Keep {
-        let availability = self.duration("keep.availability", table.availability, KEPT);
-        Keep { availability: availability.unwrap_or(defaults.availability) }
     }
 
     fn map(&mut self, table: MapTable) -> Map {

@@ -42,6 +42,7 @@ use maud::html;
 use utoipa_axum::router::OpenApiRouter;
 
 pub(crate) use admission::{Admission, ConnectionLimits};
+pub(crate) use api::versions::read as read_versions;
 pub(crate) use aside::aside;
 pub(crate) use encoding::Compressed;
 pub(crate) use errors::Refusal;

@@ -16,7 +16,7 @@ use serde_json::json;
 
 use super::availability::{self, Past};
 use super::layout::{self, Page, Section};
-use super::{assets, catalog, map, problems, recipes, states, words};
+use super::{addresses, assets, catalog, map, problems, recipes, states, words};
 use crate::app::App;
 use crate::http::aside;
 
@@ -97,7 +97,7 @@ impl Shown {
                         (self.take())
                         (availability::card(self.id(), self.past.as_ref(), &self.zone()))
                         (problems::card(&self.status.problems, self.snapshot.is_some()))
-                        (self.addresses())
+                        (addresses::card(self.id(), self.format()))
                         (self.channels())
                     }
                     div.stack {
@@ -298,51 +298,11 @@ impl Shown {
                         (how_far(failure))
                     }
                     @if let Some(snapshot) = &self.snapshot {
-                        dt { "Last good bytes" } dd { (words::bytes(u64::try_from(snapshot.bytes.len()).unwrap_or(u64::MAX))) ", " (snapshot.content_type) }
+                        dt { "Last good bytes" } dd { a href=(format!("/proxy/{}", self.id())) { (words::bytes(u64::try_from(snapshot.bytes.len()).unwrap_or(u64::MAX))) } ", " (snapshot.content_type) }
                     }
                 }
             }
         }
-    }
-
-    fn addresses(&self) -> Markup {
-        html! {
-            section.card aria-labelledby="addresses-title" {
-                h2 #addresses-title { "Addresses" }
-                ul.links.card-body {
-                    @for (what, path) in self.paths() {
-                        li { span.soft.small { (what) } a.mono href=(path) { (path) } }
-                    }
-                }
-            }
-        }
-    }
-
-    fn paths(&self) -> Vec<(&'static str, String)> {
-        let id = self.id();
-        let mut paths = vec![
-            ("The producer's bytes", format!("/proxy/{id}")),
-            ("This feed as JSON", format!("/api/v1/feeds/{id}")),
-            ("Its past as JSON", format!("/api/v1/feeds/{id}/availability")),
-            ("Its state as JSON", format!("/api/v1/state?channel=feed/{id}")),
-        ];
-        match self.format() {
-            Some(Format::Gtfs) => paths.extend([
-                ("The schedule", format!("/gtfs/{id}.zip")),
-                ("Stops as GeoJSON", format!("/geojson/{id}/stops.geojson")),
-                ("Lines as GeoJSON", format!("/geojson/{id}/routes.geojson")),
-            ]),
-            Some(Format::GtfsRt) => paths.extend([
-                ("All as GTFS-Realtime", format!("/gtfs-rt/{id}.pb")),
-                ("All as JSON", format!("/gtfs-rt/{id}.json")),
-                ("Vehicle positions", format!("/gtfs-rt/{id}/vehicle-positions.pb")),
-                ("Trip updates", format!("/gtfs-rt/{id}/trip-updates.pb")),
-                ("Alerts", format!("/gtfs-rt/{id}/alerts.pb")),
-                ("Vehicles as GeoJSON", format!("/geojson/{id}/vehicles.geojson")),
-            ]),
-            Some(Format::Raw) | None => {}
-        }
-        paths
     }
 
     fn channels(&self) -> Markup {

@@ -1,8 +1,9 @@
 //! What people see: pages made on the server, readable without scripts, and alive with them.
 //!
 //! `layout` frames every page, `assets` serves the style and the scripts, and each page is a file:
-//! `catalog`, `feed`, `board`, `map`, `login`. They ask the state of the moment and wait for nobody.
+//! `catalog`, `feed`, `versions`, `board`, `map`, `login`. They ask the state of the moment and wait for nobody.
 
+mod addresses;
 mod alerts;
 mod assets;
 mod availability;
@@ -20,6 +21,7 @@ mod query;
 mod recipes;
 mod states;
 mod trip;
+mod versions;
 mod words;
 
 use axum::routing::get;
@@ -35,6 +37,7 @@ pub(crate) fn router(app: App) -> Router {
     Router::new()
         .route("/", get(catalog::page))
         .route("/feeds/{feed}", get(feed::page))
+        .route("/feeds/{feed}/versions", get(versions::page))
         .route("/stops/{feed}/{stop_id}", get(board::page))
         .route("/map", get(map::page))
         .route("/map/stop", get(map::stop))

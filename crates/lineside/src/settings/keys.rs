@@ -31,7 +31,7 @@ fn waiting(now: &Config, next: &Config) -> Vec<&'static str> {
         channels_per_session,
         frame,
     } = limits;
-    let Keep { availability } = keep;
+    let Keep { availability, versions, versions_age } = keep;
     // These apply at once, whole.
     let (Api { key: _ }, Map { style: _, pmtiles: _, origins: _ }) = (api, map);
     let is_other = [
@@ -54,6 +54,8 @@ fn waiting(now: &Config, next: &Config) -> Vec<&'static str> {
         ("admin", *admin != now.admin),
         ("namespace", *namespaces != now.namespaces),
         ("keep.availability", *availability != now.keep.availability),
+        ("keep.versions", *versions != now.keep.versions),
+        ("keep.versions_age", *versions_age != now.keep.versions_age),
     ];
     is_other.into_iter().filter(|(_, is_other)| *is_other).map(|(key, _)| key).collect()
 }
@@ -97,7 +99,7 @@ mod tests {
                     [limits]\nconnections = 1\nconnections_per_address = 1\nroom_bytes = 2048\n\
                     total_bytes = 1048576\nchannels_per_session = 3\nframe = 4096\n\
                     [token]\nhmac = \"s3cret\"\n[admin]\ntoken = \"another s3cret of an admin\"\n[[namespace]]\nprefix = \"app/\"\n\
-                    [keep]\navailability = \"2d\"\n";
+                    [keep]\navailability = \"2d\"\nversions = 3\nversions_age = \"9d\"\n";
         let waits = [
             "server.listen",
             "server.trusted_proxies",
@@ -115,6 +117,8 @@ mod tests {
             "admin",
             "namespace",
             "keep.availability",
+            "keep.versions",
+            "keep.versions_age",
         ];
         assert_eq!(check(next, &waits), parse(NOW));
         check(NOW, &[]);

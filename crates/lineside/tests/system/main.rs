@@ -31,3 +31,4 @@ mod restarts;
 mod server_api;
 mod snapshots;
 mod stopping;
+mod versions;

@@ -16,7 +16,7 @@ const CHANNELS: [&str; 5] =
     ["feed/city", "feed/vehicles", "route/city/R", "vehicle/vehicles/bus", "app/kept/x"];
 const KEY: &str = "a key of the tests";
 
-const SCHEDULE: &[(&str, &str)] = &[
+pub(crate) const SCHEDULE: &[(&str, &str)] = &[
     (
         "agency.txt",
         "agency_id,agency_name,agency_url,agency_timezone\nA,Lines,https://example.org,Europe/Oslo\n",

@@ -52,7 +52,8 @@ impl News {
             }
         }
         let head = String::from_utf8(head).unwrap();
-        let feed: usize = head.trim_start_matches("GET /").split(' ').next().unwrap().parse().unwrap();
+        let feed: usize =
+            head.trim_start_matches("GET /").split(' ').next().unwrap().parse().unwrap();
         let reply = if self.is_down.load(Ordering::Relaxed) {
             answer("500 Internal Server Error", &[], b"")
         } else {
@@ -121,7 +122,8 @@ async fn what_a_client_was_given_is_there_after_the_process_was_killed() {
         let n_seen = Arc::new(AtomicU64::new(0));
         let readers: Vec<_> = (0..SIZES.len())
             .map(|feed| {
-                let (url, seen, n_seen) = (server.url.clone(), Arc::clone(&seen), Arc::clone(&n_seen));
+                let (url, seen, n_seen) =
+                    (server.url.clone(), Arc::clone(&seen), Arc::clone(&n_seen));
                 tokio::spawn(read(url, feed, seen, n_seen))
             })
             .collect();
@@ -134,11 +136,15 @@ async fn what_a_client_was_given_is_there_after_the_process_was_killed() {
         news.is_down.store(true, Ordering::Relaxed);
         let server = ServerProcess::start(&["serve", "--config", &config]);
         // At once, before the producer has been asked.
-        for (feed, number) in seen.lock().unwrap().clone() {
+        let given = seen.lock().unwrap().clone();
+        for (feed, number) in given {
             let response = get(&format!("{}/proxy/f{feed}", server.url)).await;
             assert_eq!(response.status(), 200);
             let found = number_of(feed, &response.bytes().await.unwrap());
-            assert!(found >= number, "feed {feed}: {found} is older than {number}, which was served");
+            assert!(
+                found >= number,
+                "feed {feed}: {found} is older than {number}, which was served"
+            );
         }
         until_ready(&server.url).await;
         for feed in 0..SIZES.len() {

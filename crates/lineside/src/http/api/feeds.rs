@@ -266,6 +266,7 @@ fn links(
     ]);
     if format == Some(Format::Gtfs) {
         links.insert("gtfs", format!("{base}/gtfs/{id}.zip"));
+        links.insert("versions", format!("{base}/api/v1/feeds/{id}/versions"));
     }
     if format == Some(Format::Gtfs) && app.ingest().network_of(id.as_str()).is_some() {
         links.insert("stops", format!("{base}/geojson/{id}/stops.geojson"));

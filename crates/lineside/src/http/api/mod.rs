@@ -1,4 +1,4 @@
-//! `/api/v1`: the catalog, what is remembered, the state, stops and vehicles as JSON.
+//! `/api/v1`: the catalog, what is remembered, versions, the state, stops and vehicles as JSON.
 
 mod availability;
 mod departures;
@@ -7,6 +7,7 @@ mod list;
 mod state;
 mod stops;
 mod vehicles;
+pub(super) mod versions;
 
 use utoipa_axum::router::OpenApiRouter;
 
@@ -20,4 +21,5 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .merge(stops::routes())
         .merge(departures::routes())
         .merge(vehicles::routes())
+        .merge(versions::routes())
 }

@@ -1,0 +1,109 @@
+//! Versions of a schedule stay beside the one that is served, as many and as long as the operator says.
+
+use std::sync::mpsc::sync_channel;
+
+use bytes::Bytes;
+use lineside_ingest::{DatasetFacts, SavedHead, SnapshotKey, Snapshots as _, Validators};
+use lineside_store::{BlobHash, Version};
+use lineside_sync::Clock as _;
+
+use super::*;
+
+fn facts(label: &str) -> DatasetFacts {
+    DatasetFacts {
+        publisher_version: Some(label.to_owned()),
+        valid_from: Some("2026-03-01".to_owned()),
+        valid_until: None,
+        routes: 1,
+        stops: 2,
+        trips: 3,
+    }
+}
+
+/// A version comes, now.
+fn come(place: &Place, store: &Store, id: &str, text: &'static str) {
+    let now = place.clock.wall();
+    let head = SavedHead {
+        source: "https://example.org/a.zip".to_owned(),
+        hash: 1,
+        format: SavedHead::parse_format("gtfs").unwrap(),
+        content_type: "application/zip".to_owned(),
+        file_name: "a.zip".to_owned(),
+        fetched_at: now,
+        last_modified: None,
+        validators: Validators::default(),
+        confirmed_at: now,
+    };
+    let (reply, done) = sync_channel(1);
+    let told = Box::new(move |is_saved| reply.send(is_saved).unwrap());
+    let (key, bytes) = (SnapshotKey::of(&feed(id)), Bytes::from_static(text.as_bytes()));
+    store.save(&key, head, bytes, Some(facts(text)), told);
+    assert!(done.recv_timeout(Duration::from_secs(20)).unwrap());
+}
+
+fn labels(store: &Store, id: &str) -> Vec<String> {
+    let versions = store.list_versions(&feed(id), 0, 100).unwrap();
+    versions.into_iter().map(|it| it.facts.publisher_version.unwrap()).collect()
+}
+
+const HOUR: Duration = Duration::from_secs(3_600);
+
+#[test]
+fn each_version_is_told_with_when_it_was_there() {
+    let place = Place::new();
+    let store = place.open();
+    come(&place, &store, "city", "one");
+    place.clock.advance(HOUR);
+    let key = SnapshotKey::of(&feed("city"));
+    store.confirm(&key, place.clock.wall(), Validators::default());
+    place.clock.advance(HOUR);
+    come(&place, &store, "city", "two");
+    come(&place, &store, "other", "two");
+    let versions = store.list_versions(&feed("city"), 0, 100).unwrap();
+    let expect = |text: &str, first: UnixMillis, last: UnixMillis, is_current: bool| Version {
+        hash: BlobHash::of(text.as_bytes()),
+        size: 3,
+        first_seen: first,
+        last_seen: last,
+        is_current,
+        facts: facts(text),
+    };
+    let (two, one) = (
+        expect("two", EIGHT + 2 * HOUR, EIGHT + 2 * HOUR, true),
+        expect("one", EIGHT, EIGHT + HOUR, false),
+    );
+    assert_eq!(versions.as_slice(), &[two, one.clone()]);
+    assert_eq!(store.list_versions(&feed("city"), 1, 100).unwrap().as_slice(), &versions[1..]);
+    assert_eq!(store.find_version(&feed("city"), &one.hash).unwrap(), Some(one.clone()));
+    assert_eq!(store.find_version(&feed("other"), &one.hash).unwrap(), None);
+    assert_eq!(std::fs::read(store.blob_path(&one.hash)).unwrap(), b"one");
+    // A publisher that goes back to a version has not made another.
+    come(&place, &store, "city", "one");
+    assert_eq!(labels(&store, "city"), ["one", "two"]);
+    let again = store.find_version(&feed("city"), &one.hash).unwrap().unwrap();
+    assert_eq!((again.first_seen, again.last_seen), (EIGHT, EIGHT + 2 * HOUR));
+    assert!(again.is_current);
+}
+
+#[test]
+fn beyond_their_number_and_their_age_versions_go_but_never_the_one_that_is_served() {
+    let place = Place::new();
+    let store = place.open();
+    for text in ["one", "two", "six", "ten"] {
+        place.clock.advance(HOUR);
+        come(&place, &store, "city", text);
+    }
+    come(&place, &store, "other", "one");
+    wait_until("only three are left", || labels(&store, "city") == ["ten", "six", "two"]);
+    assert_eq!(labels(&store, "other"), ["one"], "each feed has its own");
+    place.clock.advance(KEEP.versions_age + HOUR);
+    // What is too old is looked for when something is written.
+    store.retain(&[feed("city"), feed("other")]);
+    wait_until("only what is served is left", || labels(&store, "city") == ["ten"]);
+    assert_eq!(labels(&store, "other"), ["one"]);
+    drop(store);
+    let store = place.open();
+    let gone = store.blob_path(&BlobHash::of(b"six"));
+    wait_until("its bytes went too", || !gone.exists());
+    assert!(store.blob_path(&BlobHash::of(b"one")).exists());
+}

@@ -1,0 +1,291 @@
+//! Versions of a schedule: the list `/api/v1/feeds/{id}/versions`, and each as it came, `/feeds/{feed}/versions/{hash}.zip`.
+
+use std::io::{self, SeekFrom};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::get;
+use bytes::Bytes;
+use futures_util::stream;
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use jiff::Timestamp;
+use lineside_ingest::{ArchiveError, FeedId};
+use lineside_store::{BlobHash, Store, Version};
+use serde::Serialize;
+use tokio::fs::File;
+use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _};
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::list::{List, Listing, Page};
+use crate::app::App;
+use crate::http::aside::aside;
+use crate::http::documented::ending;
+use crate::http::errors::{Problem, Refusal};
+use crate::http::found;
+use crate::http::layers::producer_policy;
+use crate::http::ranges::{self, Asked};
+use crate::http::reply::{Representation, Wants, http_date};
+use crate::http::times::rfc3339;
+
+/// As much of a file is read at a time, and held in memory, for one client.
+const PIECE_BYTES: usize = 128 << 10;
+/// How long a cache may keep a version: its address has its hash, so it never changes.
+const FRESH_FOR: Duration = Duration::from_secs(365 * 86_400);
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(list)).merge(ending(
+        "/feeds/{feed}/versions/{file}",
+        get(file),
+        [routes!(version)],
+    ))
+}
+
+/// One version of a feed's schedule.
+#[derive(Debug, Serialize, ToSchema)]
+struct VersionItem {
+    /// The SHA-256 of its bytes.
+    hash: String,
+    /// How many there are.
+    size: u64,
+    /// Whether it is the one that is served.
+    current: bool,
+    /// When it first came.
+    first_seen: Option<String>,
+    /// When its source last gave or confirmed it, give or take a minute.
+    last_seen: Option<String>,
+    /// What its publisher calls it: `feed_version`.
+    feed_version: Option<String>,
+    /// The first day that it is good for: the publisher's word, else the first day of service.
+    valid_from: Option<String>,
+    /// The last one.
+    valid_until: Option<String>,
+    routes: u64,
+    stops: u64,
+    trips: u64,
+    /// Where its bytes are.
+    url: String,
+}
+
+/// The versions of a feed's schedule that are kept
+///
+/// The one that is served first, then those seen last. Without a `data_dir`, and of feeds of real time, there are none.
+#[utoipa::path(
+    get, path = "/api/v1/feeds/{id}/versions", tag = "catalog",
+    params(
+        ("id" = String, Path, description = "The feed's id"),
+        ("limit" = Option<usize>, Query, description = "Items per page, at most 500; 50 if not said"),
+        ("offset" = Option<usize>, Query, description = "Items to leave out; `next` has it")
+    ),
+    responses(
+        (status = 200, description = "A page of versions", body = List<VersionItem>),
+        (status = 400, description = "`bad_parameter`", body = Problem),
+        (status = 404, description = "`unknown_feed`", body = Problem),
+        (status = 503, description = "`not_readable`", body = Problem)
+    )
+)]
+async fn list(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    Listing { parameters, link, base }: Listing,
+    wants: Wants,
+) -> Result<Response, Refusal> {
+    let feed = found::feed(&app, &id)?.id().clone();
+    let page = Page::of(&parameters)?;
+    // One more than is shown tells whether there is a next page.
+    let versions = read(&app, &feed, page.offset, page.limit + 1).await?;
+    let items = versions.into_iter().map(|version| item(&feed, version, &base)).collect();
+    let list = page.cut_begun(items, &link);
+    Ok(Representation::json(&list).modified(Some(app.now()), app.now()).reply(&wants, &app).await)
+}
+
+/// Versions of a feed, for whoever shows them.
+pub(crate) async fn read(
+    app: &App,
+    feed: &FeedId,
+    offset: usize,
+    limit: usize,
+) -> Result<Vec<Version>, Refusal> {
+    let Some(store) = app.store().map(Arc::clone) else { return Ok(Vec::new()) };
+    let feed = feed.clone();
+    let found = aside(move || store.list_versions(&feed, offset, limit)).await?;
+    found.map_err(|error| not_readable(&error))
+}
+
+fn item(feed: &FeedId, version: Version, base: &str) -> VersionItem {
+    let facts = version.facts;
+    VersionItem {
+        url: format!("{base}/feeds/{feed}/versions/{}.zip", version.hash),
+        hash: version.hash.to_string(),
+        size: version.size,
+        current: version.is_current,
+        first_seen: rfc3339(version.first_seen),
+        last_seen: rfc3339(version.last_seen),
+        feed_version: facts.publisher_version,
+        valid_from: facts.valid_from,
+        valid_until: facts.valid_until,
+        routes: facts.routes,
+        stops: facts.stops,
+        trips: facts.trips,
+    }
+}
+
+fn not_readable(error: &ArchiveError) -> Refusal {
+    tracing::warn!(%error, "a request for versions of a schedule was refused");
+    Refusal::NotReadable
+}
+
+async fn file(
+    state: State<App>,
+    Path((feed, file)): Path<(String, String)>,
+    wants: Wants,
+) -> Result<Response, Refusal> {
+    let hash = file.strip_suffix(".zip").ok_or(Refusal::UnknownPath)?.to_owned();
+    version(state, Path((feed, hash)), wants).await
+}
+
+/// A version of a feed's schedule, as it came
+///
+/// What is at this address never changes; it may go, by `[keep] versions` and `versions_age`.
+#[utoipa::path(
+    get, path = "/feeds/{feed}/versions/{hash}.zip", tag = "bytes",
+    params(
+        ("feed" = String, Path, description = "The feed's id"),
+        ("hash" = String, Path, description = "The SHA-256 of its bytes, from the list of versions")
+    ),
+    responses(
+        (status = 200, description = "The zip", content_type = "application/zip"),
+        (status = 206, description = "The part that `Range` asks for"),
+        (status = 304, description = "The client has it already"),
+        (status = 404, description = "`unknown_feed` or `not_found`", body = Problem),
+        (status = 416, description = "`bad_range`", body = Problem),
+        (status = 503, description = "`not_readable`", body = Problem)
+    )
+)]
+async fn version(
+    State(app): State<App>,
+    Path((id, hash)): Path<(String, String)>,
+    wants: Wants,
+) -> Result<Response, Refusal> {
+    let feed = found::feed(&app, &id)?.id().clone();
+    let hash = BlobHash::parse(&hash).ok_or(Refusal::UnknownPath)?;
+    let store = app.store().map(Arc::clone).ok_or(Refusal::UnknownPath)?;
+    let (asked, of) = (Arc::clone(&store), feed.clone());
+    let found = aside(move || asked.find_version(&of, &hash)).await?;
+    let found = found.map_err(|error| not_readable(&error))?.ok_or(Refusal::UnknownPath)?;
+    reply(&store, &feed, &found, &wants).await
+}
+
+async fn reply(
+    store: &Store,
+    feed: &FeedId,
+    version: &Version,
+    wants: &Wants,
+) -> Result<Response, Refusal> {
+    let headers = headers(feed, version);
+    let tag = headers[header::ETAG].clone();
+    if wants.held([&tag, &tag], Some(version.first_seen)).is_some() {
+        return Ok((StatusCode::NOT_MODIFIED, headers).into_response());
+    }
+    let path = store.blob_path(&version.hash);
+    let unreadable = |error: io::Error| {
+        tracing::warn!(file = %path.display(), %error, "a version of a schedule cannot be read");
+        Refusal::NotReadable
+    };
+    let file = File::open(&path).await.map_err(unreadable)?;
+    // What lies there is what is sent, also while it is being taken away.
+    let length = file.metadata().await.map_err(unreadable)?.len();
+    if length != version.size {
+        return Err(unreadable(io::Error::other("it has another length than it had")));
+    }
+    let length = usize::try_from(length).map_err(|_| Refusal::Internal)?;
+    let is_on_condition = wants.if_range().is_none_or(|condition| *condition == tag);
+    let range = wants.range().filter(|_| is_on_condition);
+    let (first, last) = match range.map_or(Asked::Whole, |range| ranges::asked(range, length)) {
+        Asked::Beyond => return Err(Refusal::BadRange { length }),
+        Asked::Part { first, last } => {
+            let body = piece(file, first, last - first + 1).await.map_err(unreadable)?;
+            let place = HeaderValue::try_from(format!("bytes {first}-{last}/{length}"));
+            let place = place.expect("numbers are a header value");
+            let part = [
+                (header::CONTENT_RANGE, place),
+                (header::CONTENT_LENGTH, HeaderValue::from(last - first + 1)),
+            ];
+            return Ok((StatusCode::PARTIAL_CONTENT, headers, part, body).into_response());
+        }
+        Asked::Whole => (0, length),
+    };
+    let body = piece(file, first, last).await.map_err(unreadable)?;
+    let whole = [(header::CONTENT_LENGTH, HeaderValue::from(length))];
+    Ok((headers, whole, body).into_response())
+}
+
+fn headers(feed: &FeedId, version: &Version) -> HeaderMap {
+    let cache = format!("public, max-age={}, immutable", FRESH_FOR.as_secs());
+    let name = format!("attachment; filename=\"{}\"", file_name(feed, version));
+    let text = |text: String| HeaderValue::try_from(text).expect("letters, digits and quotes");
+    let (policy, nothing) = producer_policy();
+    let mut headers = HeaderMap::from_iter([
+        (header::CONTENT_TYPE, HeaderValue::from_static("application/zip")),
+        (header::ETAG, text(format!("\"{}\"", version.hash))),
+        (header::CACHE_CONTROL, text(cache)),
+        (header::CONTENT_DISPOSITION, text(name)),
+        (header::ACCEPT_RANGES, HeaderValue::from_static("bytes")),
+        (policy, nothing),
+    ]);
+    headers.extend(http_date(version.first_seen).map(|date| (header::LAST_MODIFIED, date)));
+    headers
+}
+
+/// The feed, the day that the version came, and enough of its hash to tell it from others of that day.
+fn file_name(feed: &FeedId, version: &Version) -> String {
+    const DIGITS: usize = 8;
+    let day = Timestamp::from_millisecond(version.first_seen.0).unwrap_or_default();
+    let day = day.strftime("%Y-%m-%d").to_string();
+    let hash = version.hash.to_string();
+    format!("{feed}_{day}_{}.zip", &hash[..DIGITS])
+}
+
+/// A part of a file as a body, which is read while it is sent.
+async fn piece(mut file: File, first: usize, length: usize) -> io::Result<Body> {
+    file.seek(SeekFrom::Start(first as u64)).await?;
+    let pieces = stream::try_unfold((file, length), |(mut file, left)| async move {
+        if left == 0 {
+            return io::Result::Ok(None);
+        }
+        let mut piece = vec![0; left.min(PIECE_BYTES)];
+        let n = file.read(&mut piece).await?;
+        if n == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        piece.truncate(n);
+        Ok(Some((Bytes::from(piece), (file, left - n))))
+    });
+    Ok(Body::from_stream(pieces))
+}
+
+#[cfg(test)]
+mod tests {
+    use lineside_ingest::DatasetFacts;
+    use lineside_sync::UnixMillis;
+
+    use super::*;
+
+    #[test]
+    fn a_saved_version_is_told_from_others_by_its_name() {
+        let version = Version {
+            hash: BlobHash::parse(&"0123456789abcdef".repeat(4)).unwrap(),
+            size: 1,
+            first_seen: UnixMillis(1_772_607_600_000),
+            last_seen: UnixMillis(1_772_607_600_000),
+            is_current: true,
+            facts: DatasetFacts::default(),
+        };
+        let feed = FeedId::new("city").unwrap();
+        assert_eq!(file_name(&feed, &version), "city_2026-03-04_01234567.zip");
+    }
+}

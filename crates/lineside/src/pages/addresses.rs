@@ -1,0 +1,45 @@
+//! The addresses of a feed, on its page.
+
+use lineside_formats::Format;
+use maud::{Markup, html};
+
+/// The card with all addresses that have something of the feed.
+pub(super) fn card(id: &str, format: Option<Format>) -> Markup {
+    html! {
+        section.card aria-labelledby="addresses-title" {
+            h2 #addresses-title { "Addresses" }
+            ul.links.card-body {
+                @for (what, path) in paths(id, format) {
+                    li { span.soft.small { (what) } a.mono href=(path) { (path) } }
+                }
+            }
+        }
+    }
+}
+
+fn paths(id: &str, format: Option<Format>) -> Vec<(&'static str, String)> {
+    let mut paths = vec![
+        ("The last good reply, as it came", format!("/proxy/{id}")),
+        ("This feed as JSON", format!("/api/v1/feeds/{id}")),
+        ("Its past as JSON", format!("/api/v1/feeds/{id}/availability")),
+        ("Its state as JSON", format!("/api/v1/state?channel=feed/{id}")),
+    ];
+    match format {
+        Some(Format::Gtfs) => paths.extend([
+            ("The schedule", format!("/gtfs/{id}.zip")),
+            ("Its versions", format!("/feeds/{id}/versions")),
+            ("Stops as GeoJSON", format!("/geojson/{id}/stops.geojson")),
+            ("Lines as GeoJSON", format!("/geojson/{id}/routes.geojson")),
+        ]),
+        Some(Format::GtfsRt) => paths.extend([
+            ("All as GTFS-Realtime", format!("/gtfs-rt/{id}.pb")),
+            ("All as JSON", format!("/gtfs-rt/{id}.json")),
+            ("Vehicle positions", format!("/gtfs-rt/{id}/vehicle-positions.pb")),
+            ("Trip updates", format!("/gtfs-rt/{id}/trip-updates.pb")),
+            ("Alerts", format!("/gtfs-rt/{id}/alerts.pb")),
+            ("Vehicles as GeoJSON", format!("/geojson/{id}/vehicles.geojson")),
+        ]),
+        Some(Format::Raw) | None => {}
+    }
+    paths
+}

@@ -1,0 +1,165 @@
+//! `/feeds/<feed>/versions`: what the schedule of a feed was, and when, each version to be downloaded.
+
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse as _, Response};
+use jiff::tz::TimeZone;
+use lineside_formats::Format;
+use lineside_ingest::{Feed, FeedId};
+use lineside_store::Version;
+use lineside_sync::UnixMillis;
+use maud::{Markup, html};
+
+use super::layout::{self, Page, Section};
+use super::words;
+use crate::app::App;
+use crate::http::{Parameters, Refusal, read_versions};
+
+/// Versions on one page.
+const SHOWN: usize = 50;
+/// The furthest that can be paged.
+const OFFSET_MAX: usize = 1_000_000;
+/// Digits of a hash that are shown: enough to tell one from another.
+const DIGITS: usize = 12;
+
+pub(super) async fn page(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    parameters: Parameters,
+) -> Response {
+    let Some(feed) = app.ingest().feed(&id) else {
+        return layout::not_found("No feed has this name.");
+    };
+    let offset = match parameters.number("offset", OFFSET_MAX) {
+        Ok(offset) => offset.unwrap_or(0),
+        Err(refusal) => return refusal.into_response(),
+    };
+    let versions = match read_versions(&app, feed.id(), offset, SHOWN + 1).await {
+        Ok(versions) => Some(versions),
+        Err(Refusal::NotReadable) => None,
+        Err(refusal) => return refusal.into_response(),
+    };
+    let title = format!("Versions of {}", feed.config().display_name());
+    let mut page = Page::new(&title, Section::Catalog);
+    page.alternates.push(("application/json", format!("/api/v1/feeds/{id}/versions")));
+    let timetable = feed.network().timetable();
+    let zone = timetable.map_or(TimeZone::UTC, |timetable| timetable.timezone().clone());
+    let shown = Shown { feed: &feed, versions, offset, zone, is_kept: app.store().is_some() };
+    layout::reply(StatusCode::OK, page.render(&shown.markup()))
+}
+
+struct Shown<'a> {
+    feed: &'a Feed,
+    /// None if they cannot be read now. One more than is shown, if there is one.
+    versions: Option<Vec<Version>>,
+    offset: usize,
+    zone: TimeZone,
+    /// Whether versions are kept here at all.
+    is_kept: bool,
+}
+
+impl Shown<'_> {
+    fn id(&self) -> &FeedId {
+        self.feed.id()
+    }
+
+    fn markup(&self) -> Markup {
+        let config = self.feed.config();
+        html! {
+            div.page {
+                div.page-head {
+                    p.crumbs {
+                        a href="/" { "Feeds" } " / "
+                        a href=(format!("/feeds/{}", config.id)) { (config.display_name()) }
+                    }
+                    h1 { "Versions" }
+                }
+                section.card #versions aria-labelledby="versions-title" {
+                    div.card-head {
+                        h2 #versions-title { "What its source gave" }
+                        span.small { a href=(format!("/api/v1/feeds/{}/versions", config.id)) { "JSON" } }
+                    }
+                    (self.body())
+                }
+            }
+        }
+    }
+
+    fn body(&self) -> Markup {
+        let Some(versions) = &self.versions else {
+            return html! { p.card-body.soft { "What is kept cannot be read at the moment. The feed is polled and served all the same." } };
+        };
+        if versions.is_empty() {
+            return html! { p.card-body.soft { (self.why_none()) } };
+        }
+        html! {
+            div.scroll {
+                table.list-table {
+                    thead { tr {
+                        th scope="col" { "First seen" }
+                        th scope="col" { "Last seen" }
+                        th scope="col" { "Good for" }
+                        th scope="col" { "Publisher's version" }
+                        th scope="col" { "Lines, stops, trips" }
+                        th scope="col" { "Bytes" }
+                    } }
+                    tbody { @for version in versions.iter().take(SHOWN) { (self.row(version)) } }
+                }
+            }
+            (self.pager(versions.len() > SHOWN))
+        }
+    }
+
+    fn why_none(&self) -> &'static str {
+        match self.feed.format() {
+            _ if self.offset > 0 => "There are no more versions.",
+            Some(format) if format != Format::Gtfs => {
+                "Versions are kept of schedules. Of this feed there are the last good bytes."
+            }
+            _ if !self.is_kept => "Versions are kept where the server has a data_dir.",
+            _ => "Nothing has come yet that could be read.",
+        }
+    }
+
+    fn row(&self, version: &Version) -> Markup {
+        let facts = &version.facts;
+        let hash = version.hash.to_string();
+        let day = |said: &Option<String>| said.clone().unwrap_or_else(|| "not said".to_owned());
+        html! {
+            tr {
+                td.nowrap { (self.moment(version.first_seen)) }
+                td.nowrap {
+                    (self.moment(version.last_seen))
+                    @if version.is_current { br; strong { "served now" } }
+                }
+                td.numeric.nowrap { (day(&facts.valid_from)) " to" br; (day(&facts.valid_until)) }
+                td { (facts.publisher_version.as_deref().unwrap_or("not said")) }
+                td.numeric { (words::number(facts.routes)) ", " (words::number(facts.stops)) ", " (words::number(facts.trips)) }
+                td.nowrap {
+                    a href=(format!("/feeds/{}/versions/{hash}.zip", self.id())) download { (words::bytes(version.size)) }
+                    br;
+                    span.mono.soft.small title=(format!("SHA-256 {hash}")) { (&hash[..DIGITS]) }
+                }
+            }
+        }
+    }
+
+    fn moment(&self, at: UnixMillis) -> Markup {
+        let seconds = at.seconds();
+        html! {
+            time datetime=(words::rfc3339(seconds, &self.zone)) { (words::moment(seconds, &self.zone)) }
+        }
+    }
+
+    fn pager(&self, has_more: bool) -> Markup {
+        let at = |offset: usize| format!("/feeds/{}/versions?offset={offset}", self.id());
+        html! {
+            @if self.offset > 0 || has_more {
+                nav.pager aria-label="Pages of versions" {
+                    @if self.offset > 0 { a href=(at(self.offset.saturating_sub(SHOWN))) { "Newer" } }
+                    @if has_more { a href=(at(self.offset + SHOWN)) { "Older" } }
+                }
+            }
+        }
+    }
+}

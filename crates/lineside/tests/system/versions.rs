@@ -1,0 +1,187 @@
+//! Versions of a schedule: listed, shown, and downloaded as they came.
+
+use std::io::{Cursor, Write as _};
+use std::time::{Duration, Instant};
+
+use http::Method;
+use serde_json::Value;
+use zip::write::SimpleFileOptions;
+
+use crate::restarts::SCHEDULE;
+use crate::support::http::{assert_problem, get, get_json, get_with, problem, send};
+use crate::support::process::ServerProcess;
+use crate::support::producer::{Answer, Producer, answer};
+use crate::support::until_ready;
+
+const PATIENCE: Duration = Duration::from_secs(20);
+/// What must never come out as markup.
+const EVIL: &str = "<script>alert(1)</script>";
+
+/// A schedule that its publisher calls `label`.
+fn schedule(label: &str) -> Vec<u8> {
+    let mut archive = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    let info = format!(
+        "feed_publisher_name,feed_publisher_url,feed_lang,feed_end_date,feed_version\nP,https://example.org,en,20261231,{label}\n"
+    );
+    let info = [("feed_info.txt", info.as_str())];
+    for (name, text) in SCHEDULE.iter().copied().chain(info) {
+        archive.start_file(name, SimpleFileOptions::default()).unwrap();
+        archive.write_all(text.as_bytes()).unwrap();
+    }
+    archive.finish().unwrap().into_inner()
+}
+
+async fn until(url: &str, is_so: impl Fn(&Value) -> bool) -> Value {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let found = get_json(url).await;
+        if is_so(&found) {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "{url}: {found}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+fn labels(found: &Value) -> Vec<&str> {
+    let items = found["items"].as_array().unwrap();
+    items.iter().map(|item| item["feed_version"].as_str().unwrap()).collect()
+}
+
+struct House {
+    folder: tempfile::TempDir,
+    producer: Producer,
+}
+
+impl House {
+    async fn new() -> Self {
+        let producer = Producer::start(Answer::Bytes(Vec::new())).await;
+        let house = Self { folder: tempfile::tempdir().unwrap(), producer };
+        let config = format!(
+            "[server]\nlisten = \"127.0.0.1:0\"\ndata_dir = \"data\"\ndrain = \"0s\"\n[keep]\nversions = 3\nversions_age = \"90d\"\n\
+             [[feed]]\nid = \"city\"\nurl = \"{}\"\npoll = \"1s\"\n",
+            house.producer.url("/city.zip")
+        );
+        std::fs::write(house.folder.path().join("lineside.toml"), config).unwrap();
+        house
+    }
+
+    fn give(&self, label: &str) -> Vec<u8> {
+        let zip = schedule(label);
+        self.producer.set(Answer::Bytes(answer("200 OK", &[], &zip)));
+        zip
+    }
+
+    async fn start(&self) -> ServerProcess {
+        let config = self.folder.path().join("lineside.toml");
+        let server = ServerProcess::start(&["serve", "--config", config.to_str().unwrap()]);
+        until_ready(&server.url).await;
+        server
+    }
+}
+
+#[tokio::test]
+async fn every_version_of_a_schedule_stays_to_be_downloaded() {
+    let house = House::new().await;
+    let first = house.give("one");
+    let server = house.start().await;
+    let list = |server: &ServerProcess| format!("{}/api/v1/feeds/city/versions", server.url);
+    let found = until(&list(&server), |found| labels(found) == ["one"]).await;
+    let item = &found["items"][0];
+    assert_eq!(
+        (item["current"].as_bool(), item["size"].as_u64()),
+        (Some(true), Some(first.len() as u64))
+    );
+    assert_eq!(
+        (item["valid_from"].as_str(), item["valid_until"].as_str()),
+        (Some("2020-01-01"), Some("2026-12-31"))
+    );
+    assert_eq!(
+        (item["routes"].as_u64(), item["stops"].as_u64(), item["trips"].as_u64()),
+        (Some(1), Some(2), Some(1))
+    );
+    assert!(item["first_seen"].is_string() && item["last_seen"].is_string());
+    house.give(EVIL);
+    until(&list(&server), |found| labels(found) == [EVIL, "one"]).await;
+    let page = get(&format!("{}/feeds/city/versions", server.url)).await.text().await.unwrap();
+    assert!(page.contains("&lt;script&gt;") && !page.contains(EVIL), "{page}");
+    assert!(page.contains(&format!("/feeds/city/versions/{}.zip", item["hash"].as_str().unwrap())));
+    let feed = get(&format!("{}/feeds/city", server.url)).await.text().await.unwrap();
+    assert!(
+        feed.contains("href=\"/feeds/city/versions\"") && feed.contains("href=\"/proxy/city\"")
+    );
+    // Neither a crash nor a producer that is down takes any of them.
+    server.stop("-KILL");
+    house.producer.set(Answer::Bytes(answer("500 Internal Server Error", &[], b"")));
+    let server = house.start().await;
+    let found = get_json(&list(&server)).await;
+    assert_eq!(labels(&found), [EVIL, "one"]);
+    let page = get_json(&format!("{}?limit=1", list(&server))).await;
+    assert_eq!(labels(&page), [EVIL]);
+    assert_eq!(labels(&get_json(page["next"].as_str().unwrap()).await), ["one"]);
+    downloads(found["items"][1]["url"].as_str().unwrap(), &first).await;
+    refusals(&server.url).await;
+    server.stop("-TERM");
+}
+
+async fn downloads(url: &str, zip: &[u8]) {
+    let whole = get(url).await;
+    let headers = whole.headers().clone();
+    assert_eq!(whole.status(), 200);
+    assert_eq!(headers["content-type"], "application/zip");
+    assert_eq!(headers["cache-control"], "public, max-age=31536000, immutable");
+    let name = headers["content-disposition"].to_str().unwrap();
+    let hash = url.rsplit('/').next().unwrap().trim_end_matches(".zip");
+    assert!(
+        name.starts_with("attachment; filename=\"city_20")
+            && name.ends_with(&format!("_{}.zip\"", &hash[..8])),
+        "{name}"
+    );
+    let tag = headers["etag"].to_str().unwrap();
+    assert_eq!(tag, format!("\"{hash}\""));
+    assert_eq!(whole.bytes().await.unwrap(), zip);
+    let part = get_with(url, &[("range", "bytes=10-19"), ("if-range", tag)]).await;
+    assert_eq!(part.status(), 206);
+    assert_eq!(part.headers()["content-range"], format!("bytes 10-19/{}", zip.len()));
+    assert_eq!(part.bytes().await.unwrap(), &zip[10..20]);
+    let other = get_with(url, &[("range", "bytes=10-19"), ("if-range", "\"other\"")]).await;
+    assert_eq!((other.status().as_u16(), other.bytes().await.unwrap().len()), (200, zip.len()));
+    let end = get_with(url, &[("range", "bytes=-5")]).await;
+    assert_eq!(end.bytes().await.unwrap(), &zip[zip.len() - 5..]);
+    let beyond = get_with(url, &[("range", "bytes=99999999-")]).await;
+    assert_eq!(beyond.status(), 416);
+    assert_eq!(beyond.headers()["content-range"], format!("bytes */{}", zip.len()));
+    let known = get_with(url, &[("if-none-match", tag)]).await;
+    assert_eq!((known.status().as_u16(), known.bytes().await.unwrap().len()), (304, 0));
+    let head = send(Method::HEAD, url, &[]).await;
+    assert_eq!(head.headers()["content-length"], zip.len().to_string());
+    assert!(head.bytes().await.unwrap().is_empty());
+}
+
+async fn refusals(url: &str) {
+    let none = "0".repeat(64);
+    for (path, code) in [
+        (format!("/feeds/city/versions/{none}.zip"), "not_found"),
+        (format!("/feeds/city/versions/{none}"), "not_found"),
+        ("/feeds/city/versions/..%2F..%2Flineside.db.zip".to_owned(), "not_found"),
+        (format!("/feeds/nothing/versions/{none}.zip"), "unknown_feed"),
+        ("/api/v1/feeds/nothing/versions".to_owned(), "unknown_feed"),
+    ] {
+        assert_problem(404, code, problem(&format!("{url}{path}")).await);
+    }
+}
+
+#[tokio::test]
+async fn versions_beyond_their_number_go() {
+    let house = House::new().await;
+    let labels_of = ["a", "b", "c", "d", "e"];
+    house.give(labels_of[0]);
+    let server = house.start().await;
+    let list = format!("{}/api/v1/feeds/city/versions", server.url);
+    for label in labels_of {
+        house.give(label);
+        until(&list, |found| labels(found).first() == Some(&label)).await;
+    }
+    until(&list, |found| labels(found) == ["e", "d", "c"]).await;
+    server.stop("-TERM");
+}
