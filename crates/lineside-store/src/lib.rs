@@ -8,6 +8,7 @@
 //! - `blobs`: last good bytes, each in a file named by its hash, and the threads that keep them
 //! - `snapshots`: which of them is which feed's
 //! - `versions`: what schedules were, and when
+//! - `edits`: what the operator changes, committed one by one
 //! - `keeping`: what is let go of, and when
 //!
 //! # What it promises
@@ -19,6 +20,7 @@
 //! threads that serve sockets.
 
 mod blobs;
+mod edits;
 mod error;
 mod keeping;
 pub mod limits;
@@ -30,6 +32,7 @@ mod versions;
 mod writer;
 
 pub use blobs::BlobHash;
+pub use edits::{Edit, NumberedEdit};
 pub use error::StoreError;
 pub use store::{Figures, Keep, Store};
 pub use versions::Version;

@@ -28,6 +28,10 @@ pub(crate) const LIVES_MAX: i64 = 10_000;
 pub(crate) const PURGE_INTERVAL: Duration = Duration::from_secs(10 * 60);
 /// Rows of one kind that go at once: more would keep what is told waiting.
 pub(crate) const PURGE_ROWS_MAX: i64 = 10_000;
+/// How long an edit waits for its turn to be written; other writing takes milliseconds.
+pub(crate) const EDIT_WAIT: Duration = Duration::from_secs(5);
+/// Edits of the operator's, beyond which the oldest go.
+pub(crate) const EDITS_MAX: i64 = 10_000;
 /// How long [`flush`](crate::Store::flush) waits.
 pub const FLUSH_MAX: Duration = Duration::from_secs(10);
 /// Bytes of one body that are read back.

@@ -2,7 +2,7 @@
 //!
 //! A step is never changed once it was released: the next one is appended. Each is done whole or not at all.
 
-use std::{fs::OpenOptions, os::unix::fs::OpenOptionsExt as _, path::Path};
+use std::{fs::OpenOptions, os::unix::fs::OpenOptionsExt as _, path::Path, time::Duration};
 
 use rusqlite::{Connection, OpenFlags};
 
@@ -112,6 +112,25 @@ const STEPS: &[&str] = &["
         UNIQUE (feed, blob)
     ) STRICT;
     CREATE INDEX version_of_blob ON version (blob);
+", "
+    -- What the operator laid over the configuration's file, by feed.
+    CREATE TABLE laid_over (
+        feed TEXT PRIMARY KEY,
+        body TEXT NOT NULL
+    ) STRICT, WITHOUT ROWID;
+
+    -- How it came to that. Numbers are not given twice.
+    CREATE TABLE edit (
+        n INTEGER PRIMARY KEY AUTOINCREMENT,
+        feed TEXT NOT NULL,
+        at INTEGER NOT NULL,
+        who TEXT NOT NULL,
+        what TEXT NOT NULL,
+        before TEXT,
+        after TEXT,
+        undoes INTEGER
+    ) STRICT;
+    CREATE INDEX edit_of_feed ON edit (feed, n);
 "];
 
 /// The latest version of the tables.
@@ -127,10 +146,8 @@ pub(crate) fn open(path: &Path) -> Result<Connection, StoreError> {
     // SQLite would make it readable for everybody; what it puts beside it is as the file is.
     let made = OpenOptions::new().create(true).append(true).mode(MODE).open(path);
     made.map_err(|error| StoreError::unusable(path, &error))?;
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let fails = |error: rusqlite::Error| StoreError::of(path, &error);
-    let mut connection = Connection::open_with_flags(path, flags).map_err(fails)?;
-    connection.busy_timeout(BUSY).map_err(fails)?;
+    let mut connection = open_writer(path, BUSY).map_err(fails)?;
     let found = version(&connection).map_err(fails)?;
     // Before anything is changed: whoever wrote it may come back.
     if found > latest() {
@@ -138,6 +155,14 @@ pub(crate) fn open(path: &Path) -> Result<Connection, StoreError> {
     }
     connection.pragma_update(None, "journal_mode", "WAL").map_err(fails)?;
     migrate(&mut connection, found).map_err(fails)?;
+    Ok(connection)
+}
+
+/// Opens the file for writing, as it is. Whoever else writes is waited for so long.
+pub(crate) fn open_writer(path: &Path, busy: Duration) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(busy)?;
     Ok(connection)
 }
 

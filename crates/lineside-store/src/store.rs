@@ -164,7 +164,7 @@ impl Store {
         }
     }
 
-    fn read<T>(
+    pub(crate) fn read<T>(
         &self,
         read: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T, ArchiveError> {

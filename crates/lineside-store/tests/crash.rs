@@ -13,9 +13,9 @@ use std::{
 };
 
 use lineside_ingest::{
-    Archive as _, FeedId, FeedState, Phase, Poll, PollFailure, PollQuery, Serving, Span,
+    Archive as _, FeedId, FeedState, Phase, Poll, PollFailure, PollQuery, Secret, Serving, Span,
 };
-use lineside_store::{Keep, Store};
+use lineside_store::{Edit, Keep, Store};
 use lineside_sync::{SimulatedClock, UnixMillis};
 use rusqlite::Connection;
 
@@ -72,6 +72,38 @@ fn poll(n: u64) -> Poll {
     }
 }
 
+/// What is laid over the feed, which is a number here.
+fn laid_over(store: &Store) -> Option<Secret> {
+    let all = store.list_laid_over().expect("it can be read");
+    all.into_iter().next().map(|(_, body)| body)
+}
+
+/// Lays the number over the feed.
+fn edit(store: &Store, next: u64) {
+    let edit = Edit {
+        feed: feed(),
+        at: START + Duration::from_secs(next),
+        who: "admin".to_owned(),
+        what: "change".to_owned(),
+        before: laid_over(store),
+        after: Some(Secret::new(next.to_string())),
+        undoes: None,
+    };
+    store.record_edit(&edit).expect("the disk takes it");
+}
+
+/// Checks that the edits are one chain that ends in what is laid over, and that none that was acknowledged is missing.
+fn look_at_edits(store: &Store, acknowledged: u64, round: usize) {
+    let edits = store.list_edits(&feed(), usize::MAX).expect("edits can be read");
+    let now = laid_over(store);
+    assert_eq!(edits.first().and_then(|(_, it)| it.after.clone()), now, "round {round}");
+    let number = now.map_or(0, |now| now.reveal().parse::<u64>().expect("a number"));
+    assert!(number >= acknowledged, "round {round}: {number}, {acknowledged} acknowledged");
+    for pair in edits.windows(2) {
+        assert!(pair[0].0 > pair[1].0 && pair[0].1.before == pair[1].1.after, "round {round}");
+    }
+}
+
 /// Tells polls from number `next` on, and after some of them says how many the store has acknowledged.
 fn write_for_ever(file: &Path, mut next: u64) {
     let store = open(file);
@@ -85,6 +117,7 @@ fn write_for_ever(file: &Path, mut next: u64) {
         let state = FeedState::ALL[rng.usize(..FeedState::ALL.len())];
         store.begin_state(&feed(), state, "told", START + Duration::from_secs(next));
         store.flush().expect("the disk takes it");
+        edit(&store, next);
         // Whoever killed this process no longer listens.
         let said = writeln!(output, "{next}").and_then(|()| output.flush());
         if said.is_err() {
@@ -97,10 +130,11 @@ fn kill_and_look() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("lineside.db");
     let mut rng = fastrand::Rng::with_seed(SEED);
-    let mut known = 0;
+    let (mut known, mut edited) = (0, 0);
     for round in 0..ROUNDS {
         let acknowledged = run_and_kill(&file, known, rng.usize(..ACKNOWLEDGED_MAX), &mut rng);
-        known = look(&file, acknowledged.unwrap_or(known), round);
+        edited = acknowledged.unwrap_or(edited);
+        known = look(&file, acknowledged.unwrap_or(known), edited, round);
     }
     assert!(known > 0, "the writers were killed before they wrote anything");
 }
@@ -133,7 +167,7 @@ fn run_and_kill(file: &Path, next: u64, times: usize, rng: &mut fastrand::Rng) -
 }
 
 /// Checks that the file is whole and has all that was acknowledged. Returns how many polls it has.
-fn look(file: &Path, acknowledged: u64, round: usize) -> u64 {
+fn look(file: &Path, acknowledged: u64, edited: u64, round: usize) -> u64 {
     let store = open(file);
     let mut polls = store.list_polls(&feed(), EVERYTHING).expect("polls can be read");
     polls.reverse();
@@ -153,6 +187,7 @@ fn look(file: &Path, acknowledged: u64, round: usize) -> u64 {
         store.list_incidents(&feed(), UnixMillis(0), usize::MAX).expect("states can be read");
     assert!(incidents.iter().all(|incident| incident.ended.is_some()), "round {round}");
     assert!(acknowledged == 0 || !incidents.is_empty(), "round {round}");
+    look_at_edits(&store, edited, round);
     drop(store);
     let connection = Connection::open(file).expect("the file is there");
     let verdict: String =

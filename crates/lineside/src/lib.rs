@@ -4,6 +4,7 @@
 //! - `config`: the TOML file and `--feed` arguments, checked whole.
 //! - `cli`: one file per command; `main.rs` only calls it.
 //! - `server`: wiring, start to stop. `app`: the handle that handlers share. `settings`: what is in force, read again.
+//!   `overrides`: what admins lay over it.
 //! - `http`: the public addresses, their replies and refusals, the accept loop.
 //! - `pages`: what people see. `demo`: the simulated city's own door and its faults.
 //! - `admin`: who may change how the server runs.
@@ -26,6 +27,7 @@ mod json;
 mod latencies;
 mod ledger;
 mod metrics;
+mod overrides;
 mod pages;
 mod patience;
 mod profile;

@@ -255,7 +255,7 @@ fn settings(registry: &mut Registry, app: &App) {
     registry.register("config_reads", "Times the configuration was read again", reads);
     let state = app.settings().state();
     let refused: Gauge = Gauge::default();
-    refused.set(i64::from(state.is_refused));
+    refused.set(i64::from(state.refused.is_some()));
     let help = "Whether the configuration's file is no good, and an older one in force";
     registry.register("config_refused", help, refused);
     let waiting: Gauge = Gauge::default();

@@ -91,8 +91,9 @@ pub async fn start(start: Start) -> anyhow::Result<Running> {
     // A simulated city begins anew, at another time than the one that it ended at.
     let keeps = config.server.data_dir.clone().filter(|_| demo.is_none());
     let ledger = Ledger::open(&config, &clock).await?;
+    let settings = Settings::open(config.clone(), ledger.store.as_ref(), clock.wall()).await?;
     let options = Options {
-        feeds: config.feeds.clone(),
+        feeds: settings.feeds(),
         clock: Arc::clone(&clock),
         seed,
         hub: hub_config(&config),
@@ -109,7 +110,7 @@ pub async fn start(start: Start) -> anyhow::Result<Running> {
         proxies: http::Proxies::new(config.server.trusted_proxies.clone()),
         published: http::Published::default(),
         ingest,
-        settings: Settings::new(config, clock.wall()),
+        settings,
         started: clock.wall(),
         clock,
         shutdown: shutdown.clone(),

@@ -91,6 +91,17 @@ pub(crate) enum Refusal {
     ProfileRunning(Duration),
     /// The system does not let us record.
     CannotProfile(String),
+    /// What an admin wanted was not done.
+    NotEdited {
+        /// The HTTP status.
+        status: StatusCode,
+        /// The code.
+        code: &'static str,
+        /// Why, in words.
+        why: String,
+    },
+    /// The rate of a source leaves no room to ask it for so long.
+    NoRoom(Duration),
     /// The server is stopping.
     ShuttingDown,
     /// Our fault.
@@ -146,6 +157,8 @@ impl Refusal {
             Self::TooManyAttempts(_) => (StatusCode::TOO_MANY_REQUESTS, "too_many_attempts"),
             Self::ProfileRunning(_) => (StatusCode::CONFLICT, "profile_running"),
             Self::CannotProfile(_) => (StatusCode::NOT_IMPLEMENTED, "cannot_profile"),
+            Self::NotEdited { status, code, .. } => (*status, code),
+            Self::NoRoom(_) => (StatusCode::TOO_MANY_REQUESTS, "no_room"),
             Self::ShuttingDown => (StatusCode::SERVICE_UNAVAILABLE, "shutting_down"),
             Self::Internal => (StatusCode::INTERNAL_SERVER_ERROR, "internal"),
         }
@@ -185,6 +198,10 @@ impl Refusal {
                 format!("another recording is under way for {} s more", whole_seconds(*wait))
             }
             Self::CannotProfile(reason) => format!("nothing can be recorded here: {reason}"),
+            Self::NotEdited { why, .. } => why.clone(),
+            Self::NoRoom(wait) => {
+                format!("the rate of its source leaves no room for {} s", whole_seconds(*wait))
+            }
             Self::ShuttingDown => "this server is stopping".to_owned(),
             Self::Internal => "this is our fault, and it was logged".to_owned(),
         }
@@ -218,7 +235,7 @@ impl IntoResponse for Refusal {
             Self::BadRange { length } => HeaderValue::try_from(format!("bytes */{length}"))
                 .ok()
                 .map(|length| (header::CONTENT_RANGE, length)),
-            Self::TooManyAttempts(wait) | Self::ProfileRunning(wait) => {
+            Self::TooManyAttempts(wait) | Self::ProfileRunning(wait) | Self::NoRoom(wait) => {
                 Some((header::RETRY_AFTER, HeaderValue::from(whole_seconds(wait))))
             }
             _ => None,

@@ -3,6 +3,7 @@
 //! A file is taken whole or not at all: one that is no good is told of, and what was in force stays. Readers take the
 //! configuration of the moment and hold no lock; changes come one after another.
 
+mod edit;
 mod keys;
 mod watch;
 
@@ -10,20 +11,28 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use anyhow::Context as _;
 use arc_swap::ArcSwap;
+use lineside_ingest::FeedConfig;
+use lineside_store::Store;
 use lineside_sync::UnixMillis;
 use tokio::sync::Mutex;
 
+pub(crate) use self::edit::{Edited, NotEdited, What};
 pub(crate) use self::watch::watch;
 
 use crate::app::App;
 use crate::config::{Config, ConfigErrors};
+use crate::overrides::{EditLog, Overrides, lay_over};
 
 /// The configuration in force, and how reading it again went.
 #[derive(Debug)]
 pub(crate) struct Settings {
     in_force: ArcSwap<Config>,
     state: ArcSwap<SettingsState>,
+    /// What is laid over the feeds of the file.
+    overrides: ArcSwap<Overrides>,
+    log: EditLog,
     /// Held while feeds or anything else is changed.
     changing: Mutex<()>,
     taken: AtomicU64,
@@ -35,23 +44,50 @@ pub(crate) struct Settings {
 pub(crate) struct SettingsState {
     /// When the file was last read and was good.
     pub(crate) read_at: UnixMillis,
-    /// Whether the file as it is now is no good, and something older in force.
-    pub(crate) is_refused: bool,
+    /// What is wrong with the file as it is now, and since when; then something older is in force.
+    pub(crate) refused: Option<Refused>,
     /// Keys that say something else in the file than what is in force until the next start.
     pub(crate) waiting: Vec<&'static str>,
 }
 
+/// A file that was no good.
+#[derive(Debug, Clone)]
+pub(crate) struct Refused {
+    /// When it was read.
+    pub(crate) at: UnixMillis,
+    /// All that is wrong with it: file, line, key and reason.
+    pub(crate) errors: Vec<String>,
+}
+
 impl Settings {
-    /// What the server starts with.
-    pub(crate) fn new(config: Config, now: UnixMillis) -> Self {
-        let state = SettingsState { read_at: now, is_refused: false, waiting: Vec::new() };
-        Self {
+    /// What the server starts with, and what was laid over its feeds when it last ran.
+    ///
+    /// # Errors
+    /// If that cannot be read: without it paused feeds would be polled.
+    pub(crate) async fn open(
+        config: Config,
+        store: Option<&Arc<Store>>,
+        now: UnixMillis,
+    ) -> anyhow::Result<Self> {
+        let log = EditLog::new(store);
+        let load = move || log.load().map(|overrides| (log, overrides));
+        let loaded = tokio::task::spawn_blocking(load).await.context("the start broke off")?;
+        let (log, overrides) = loaded.context("what was laid over feeds cannot be read")?;
+        let state = SettingsState { read_at: now, refused: None, waiting: Vec::new() };
+        Ok(Self {
             in_force: ArcSwap::from_pointee(config),
             state: ArcSwap::from_pointee(state),
+            overrides: ArcSwap::from_pointee(overrides),
+            log,
             changing: Mutex::new(()),
             taken: AtomicU64::new(0),
             refused: AtomicU64::new(0),
-        }
+        })
+    }
+
+    /// The feeds of the file with what is laid over them.
+    pub(crate) fn feeds(&self) -> Vec<FeedConfig> {
+        lay_over(&self.in_force().feeds, &self.overrides.load())
     }
 
     /// What is in force.
@@ -81,7 +117,7 @@ impl Settings {
         let read = tokio::task::spawn_blocking(move || Config::load(&file)).await;
         match read {
             Ok(Ok(config)) => self.take(app, &before, config).await,
-            Ok(Err(errors)) => self.refuse(&errors),
+            Ok(Err(errors)) => self.refuse(&errors, app.now()),
             Err(error) => tracing::error!(%error, "reading the configuration broke off"),
         }
     }
@@ -91,7 +127,8 @@ impl Settings {
         config.admin.or_from_environment();
         config.feeds.extend(before.source.arguments.iter().cloned());
         let (next, waiting) = keys::in_force_after(before, config);
-        let Ok(changed) = app.ingest().change(next.feeds.clone()).await else { return };
+        let feeds = lay_over(&next.feeds, &self.overrides.load());
+        let Ok(changed) = app.ingest().change(feeds).await else { return };
         self.in_force.store(Arc::new(next));
         let known = self.state();
         if waiting != known.waiting && !waiting.is_empty() {
@@ -102,18 +139,20 @@ impl Settings {
             [&changed.added, &changed.removed, &changed.changed].map(Vec::len);
         tracing::info!(added, removed, changed = others, "the configuration was read again");
         self.taken.fetch_add(1, Ordering::Relaxed);
-        let state = SettingsState { read_at: app.now(), is_refused: false, waiting };
+        let state = SettingsState { read_at: app.now(), refused: None, waiting };
         self.state.store(Arc::new(state));
     }
 
-    fn refuse(&self, errors: &ConfigErrors) {
-        for error in errors.iter() {
+    fn refuse(&self, errors: &ConfigErrors, at: UnixMillis) {
+        let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        for error in &errors {
             tracing::error!("{error}");
         }
         tracing::error!("the configuration stays as it was");
         self.refused.fetch_add(1, Ordering::Relaxed);
         let state = SettingsState::clone(&self.state());
-        self.state.store(Arc::new(SettingsState { is_refused: true, ..state }));
+        let refused = Some(Refused { at, errors });
+        self.state.store(Arc::new(SettingsState { refused, ..state }));
     }
 
     /// The files that the configuration came from, and would come from again.

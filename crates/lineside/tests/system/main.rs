@@ -11,6 +11,7 @@ mod tls;
 mod addresses;
 mod admin;
 mod availability;
+mod changing;
 mod commands;
 mod documents;
 mod endurance;

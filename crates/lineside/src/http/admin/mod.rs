@@ -5,6 +5,7 @@
 //! [`By`](crate::admin::By) as an argument. The same argument guards a handler elsewhere, and `Option<By>` tells a page
 //! whether an admin looks at it. What it answers is not kept by caches unless it says so.
 
+mod feeds;
 mod guard;
 mod profile;
 mod session;
@@ -29,5 +30,6 @@ pub(super) fn routes(app: &App) -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .merge(profile::routes())
         .merge(session::routes())
+        .merge(feeds::routes())
         .layer(middleware::from_fn_with_state(app.clone(), guard::admins_only))
 }

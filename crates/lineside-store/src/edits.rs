@@ -1,0 +1,144 @@
+//! What the operator changes while the server runs: what is laid over the configuration's file, and its history.
+//!
+//! An edit is committed by itself, with the disk's word for it, before it is answered; nothing else waits for it.
+
+use lineside_ingest::{ArchiveError, FeedId, Secret};
+use lineside_sync::UnixMillis;
+use rusqlite::{OptionalExtension as _, Row, TransactionBehavior, params};
+
+use crate::{
+    error::StoreError,
+    limits::{EDIT_WAIT, EDITS_MAX},
+    schema,
+    store::Store,
+};
+
+/// One change of what is laid over one feed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edit {
+    /// The feed.
+    pub feed: FeedId,
+    /// When.
+    pub at: UnixMillis,
+    /// Who did it.
+    pub who: String,
+    /// What it was, in a word.
+    pub what: String,
+    /// What was laid over the feed before, as its owner writes it; none where nothing was. There may be keys in it.
+    pub before: Option<Secret>,
+    /// The same afterwards.
+    pub after: Option<Secret>,
+    /// The edit that this one takes back.
+    pub undoes: Option<i64>,
+}
+
+/// An edit of the history, with its number: they rise, and none is given twice.
+pub type NumberedEdit = (i64, Edit);
+
+impl Store {
+    /// Puts an edit into the history and what it leads to in force; returns its number once neither a crash nor a power cut
+    /// can lose it.
+    ///
+    /// # Errors
+    /// If the disk does not take it: then nothing has changed.
+    pub fn record_edit(&self, edit: &Edit) -> Result<i64, StoreError> {
+        let write = || -> rusqlite::Result<i64> {
+            let mut connection = schema::open_writer(self.path(), EDIT_WAIT)?;
+            connection.pragma_update(None, "synchronous", "FULL")?;
+            let transaction =
+                connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            transaction.execute(
+                "INSERT INTO edit (feed, at, who, what, before, after, undoes) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                params![
+                    edit.feed.as_str(),
+                    edit.at.0,
+                    edit.who,
+                    edit.what,
+                    edit.before.as_ref().map(Secret::reveal),
+                    edit.after.as_ref().map(Secret::reveal),
+                    edit.undoes
+                ],
+            )?;
+            let number = transaction.last_insert_rowid();
+            match &edit.after {
+                Some(body) => transaction.execute(
+                    "INSERT INTO laid_over (feed, body) VALUES (?1, ?2) \
+                     ON CONFLICT (feed) DO UPDATE SET body = excluded.body",
+                    params![edit.feed.as_str(), body.reveal()],
+                )?,
+                None => transaction
+                    .execute("DELETE FROM laid_over WHERE feed = ?1", [edit.feed.as_str()])?,
+            };
+            transaction.execute("DELETE FROM edit WHERE n <= ?1", [number - EDITS_MAX])?;
+            transaction.commit()?;
+            Ok(number)
+        };
+        write().map_err(|error| StoreError::of(self.path(), &error))
+    }
+
+    /// What is laid over each feed.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn list_laid_over(&self) -> Result<Vec<(FeedId, Secret)>, ArchiveError> {
+        let rows: Vec<(String, String)> = self.read(|connection| {
+            let mut rows = connection.prepare_cached("SELECT feed, body FROM laid_over")?;
+            rows.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+        })?;
+        // Only we write it, so each is a feed's id.
+        let read = |(id, body): (String, String)| Some((FeedId::new(&id).ok()?, Secret::new(body)));
+        Ok(rows.into_iter().filter_map(read).collect())
+    }
+
+    /// The newest edits of a feed, at most `limit`.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub fn list_edits(
+        &self,
+        feed: &FeedId,
+        limit: usize,
+    ) -> Result<Vec<NumberedEdit>, ArchiveError> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        self.read(|connection| {
+            let mut rows = connection.prepare_cached(
+                "SELECT n, at, who, what, before, after, undoes FROM edit \
+                 WHERE feed = ?1 ORDER BY n DESC LIMIT ?2",
+            )?;
+            let edit = |row: &Row<'_>| edit_of(feed, row);
+            rows.query_map(params![feed.as_str(), limit], edit)?.collect()
+        })
+    }
+
+    /// One edit of a feed.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn find_edit(
+        &self,
+        feed: &FeedId,
+        number: i64,
+    ) -> Result<Option<NumberedEdit>, ArchiveError> {
+        self.read(|connection| {
+            let mut row = connection.prepare_cached(
+                "SELECT n, at, who, what, before, after, undoes FROM edit \
+                 WHERE feed = ?1 AND n = ?2",
+            )?;
+            row.query_row(params![feed.as_str(), number], |row| edit_of(feed, row)).optional()
+        })
+    }
+}
+
+fn edit_of(feed: &FeedId, row: &Row<'_>) -> rusqlite::Result<NumberedEdit> {
+    let edit = Edit {
+        feed: feed.clone(),
+        at: UnixMillis(row.get(1)?),
+        who: row.get(2)?,
+        what: row.get(3)?,
+        before: row.get::<_, Option<String>>(4)?.map(Secret::new),
+        after: row.get::<_, Option<String>>(5)?.map(Secret::new),
+        undoes: row.get(6)?,
+    };
+    Ok((row.get(0)?, edit))
+}

@@ -1,0 +1,340 @@
+//! Keys that are laid over a feed: checked as those of the file are, shown without their secrets.
+
+use std::fmt;
+use std::path::Path;
+
+use lineside_ingest::{FeedConfig, FeedId, Location};
+use serde_json::{Map, Value};
+
+use super::Keys;
+use crate::config::Config;
+
+/// What stands for a secret wherever keys are shown. Sent back, it means that the secret stays what it is.
+const HIDDEN: &str = "***";
+/// Keys whose values are tables of secrets.
+const SECRET_TABLES: [&str; 2] = ["headers", "query"];
+/// Keys whose values are tables with one secret in them.
+const SECRETS_IN: [(&str, &str); 2] = [("basic", "password"), ("oauth2", "client_secret")];
+
+/// One thing wrong with what was to be laid over a feed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct BadKey {
+    /// The key, such as `headers.X-Key`.
+    pub(crate) key: String,
+    /// What is wrong, and what is expected.
+    pub(crate) reason: String,
+}
+
+impl fmt::Display for BadKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &*self.key {
+            "" => f.write_str(&self.reason),
+            key => write!(f, "{key}: {}", self.reason),
+        }
+    }
+}
+
+fn bad(key: &str, reason: impl Into<String>) -> BadKey {
+    BadKey { key: key.to_owned(), reason: reason.into() }
+}
+
+/// Puts the keys into a feed's configuration.
+///
+/// # Errors
+/// All that is wrong with them; then nothing was put.
+pub(super) fn apply(feed: &mut FeedConfig, keys: &Keys) -> Result<(), Vec<BadKey>> {
+    let mut errors: Vec<BadKey> = faults_of_addresses(keys).into_iter().collect();
+    errors.extend(faults_of_secrets(keys));
+    if keys.contains_key("id") {
+        errors.push(bad("id", "a feed keeps its id: add another one instead"));
+    }
+    let static_feed = match keys.get("static") {
+        None => None,
+        Some(Value::String(id)) => match FeedId::new(id) {
+            Ok(id) => Some(id),
+            Err(error) => {
+                errors.push(bad("static", error.to_string()));
+                None
+            }
+        },
+        Some(_) => {
+            errors.push(bad("static", "expected the id of a schedule feed"));
+            None
+        }
+    };
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    let read = read(&feed.id, keys)?;
+    let mut next = feed.clone();
+    for key in keys.keys() {
+        put(&mut next, key, &read);
+    }
+    next.static_feed = static_feed.or(next.static_feed);
+    // Each may be good by itself, beside what the file says not.
+    let is_authorization = |(name, _): &(String, _)| name.eq_ignore_ascii_case("authorization");
+    let credentials =
+        [next.basic.is_some(), next.oauth2.is_some(), next.headers.iter().any(is_authorization)];
+    if credentials.into_iter().filter(|it| *it).count() > 1 {
+        let reason = "a feed has one of basic, oauth2 and a header Authorization";
+        return Err(vec![bad("", reason)]);
+    }
+    *feed = next;
+    Ok(())
+}
+
+/// The keys as those of a feed in a file, read by whoever reads the file.
+fn read(id: &FeedId, keys: &Keys) -> Result<FeedConfig, Vec<BadKey>> {
+    // Whether the schedule is there, only the whole catalog knows.
+    let mut keys = keys.clone();
+    keys.remove("static");
+    keys.entry("url").or_insert_with(|| Value::from("https://feed.invalid/"));
+    let text = toml_of(id, &keys).map_err(|reason| vec![bad("", reason)])?;
+    let config = Config::parse(Path::new("feed"), &text).map_err(|errors| {
+        let key = |key: &str| {
+            key.strip_prefix("feed[0]").unwrap_or(key).trim_start_matches('.').to_owned()
+        };
+        errors.iter().map(|error| bad(&key(error.key()), error.reason())).collect::<Vec<_>>()
+    })?;
+    config.feeds.into_iter().next().ok_or_else(|| vec![bad("", "expected the keys of a feed")])
+}
+
+/// A feed as it would stand in the file.
+///
+/// # Errors
+/// In words, where a value is none that a file could hold.
+pub(crate) fn toml_of(id: &FeedId, keys: &Keys) -> Result<String, String> {
+    let mut feed = Map::new();
+    feed.insert("id".to_owned(), Value::from(id.as_str()));
+    feed.extend(keys.clone());
+    let file = Map::from_iter([("feed".to_owned(), Value::from(vec![Value::Object(feed)]))]);
+    toml::to_string(&file).map_err(|error| error.to_string())
+}
+
+/// Over the network a feed is an address there: a path would make the server show its own files.
+fn faults_of_addresses(keys: &Keys) -> Option<BadKey> {
+    let url = keys.get("url")?;
+    let reason = match url.as_str().map(Location::parse) {
+        Some(Ok(Location::Http(_))) => return None,
+        Some(Err(error)) => error.to_string(),
+        Some(Ok(_)) | None => {
+            "expected an http(s) URL: files can only be named in the configuration".to_owned()
+        }
+    };
+    Some(bad("url", reason))
+}
+
+/// A secret is given as it is: what the server's environment and files hold is not for who asks from outside.
+fn faults_of_secrets(keys: &Keys) -> Vec<BadKey> {
+    let mut faults = Vec::new();
+    let mut check = |key: String, value: &Value| match value {
+        Value::String(text) if text == HIDDEN => {
+            faults.push(BadKey { key, reason: "there is no secret that could stay".to_owned() });
+        }
+        Value::Null => faults.push(BadKey { key, reason: "expected text".to_owned() }),
+        Value::Object(_) => {
+            let reason = "expected text: { env } and { file } can only stand in the configuration";
+            faults.push(BadKey { key, reason: reason.to_owned() });
+        }
+        _ => {}
+    };
+    for (key, name, value) in secrets_of(keys) {
+        check(format!("{key}.{name}"), value);
+    }
+    faults
+}
+
+fn secrets_of(keys: &Keys) -> impl Iterator<Item = (&str, &str, &Value)> {
+    let tables = SECRET_TABLES.into_iter().flat_map(move |key| {
+        let table = keys.get(key).and_then(Value::as_object).into_iter().flatten();
+        table.map(move |(name, value)| (key, name.as_str(), value))
+    });
+    let single = SECRETS_IN.into_iter().filter_map(move |(key, name)| {
+        let value = keys.get(key)?.get(name)?;
+        Some((key, name, value))
+    });
+    tables.chain(single)
+}
+
+/// The keys as they may be shown.
+pub(crate) fn redacted(keys: &Keys) -> Keys {
+    let mut shown = keys.clone();
+    for key in SECRET_TABLES {
+        if let Some(Value::Object(table)) = shown.get_mut(key) {
+            table.values_mut().for_each(|value| *value = Value::from(HIDDEN));
+        }
+    }
+    for (key, name) in SECRETS_IN {
+        if let Some(value) = shown.get_mut(key).and_then(|table| table.get_mut(name)) {
+            *value = Value::from(HIDDEN);
+        }
+    }
+    for (table, key) in [(None, "url"), (Some("oauth2"), "token_url")] {
+        let place = match table {
+            None => shown.get_mut(key),
+            Some(table) => shown.get_mut(table).and_then(|table| table.get_mut(key)),
+        };
+        if let Some(place) = place {
+            let text = place.as_str().and_then(|text| Location::parse(text).ok());
+            *place = text.map_or(Value::from(HIDDEN), |text| Value::from(text.to_string()));
+        }
+    }
+    shown
+}
+
+/// Puts the secrets that a feed has where the keys say that they stay, so that what was shown can be sent back.
+pub(crate) fn keep_secrets(keys: &mut Keys, known: &FeedConfig) {
+    let held = |value: &Value| value.as_str() == Some(HIDDEN);
+    for (key, pairs) in [("headers", &known.headers), ("query", &known.query)] {
+        let Some(Value::Object(table)) = keys.get_mut(key) else { continue };
+        for (name, value) in table.iter_mut().filter(|(_, value)| held(value)) {
+            let secret = pairs.iter().find(|(known, _)| known == name);
+            if let Some((_, secret)) = secret {
+                *value = Value::from(secret.reveal());
+            }
+        }
+    }
+    let single = [
+        ("basic", "password", known.basic.as_ref().map(|it| it.password.reveal())),
+        ("oauth2", "client_secret", known.oauth2.as_ref().map(|it| it.client_secret.reveal())),
+    ];
+    for (key, name, secret) in single {
+        if let Some(value) = keys.get_mut(key).and_then(|table| table.get_mut(name))
+            && let Some(secret) = secret.filter(|_| held(value))
+        {
+            *value = Value::from(secret);
+        }
+    }
+    if let (Some(value), Location::Http(url)) = (keys.get_mut("url"), &known.url)
+        && value.as_str() == Some(known.url.to_string().as_str())
+    {
+        *value = Value::from(url.as_str());
+    }
+}
+
+/// Takes one key from what was read.
+fn put(feed: &mut FeedConfig, key: &str, read: &FeedConfig) {
+    let from = read.clone();
+    match key {
+        "url" => feed.url = from.url,
+        "format" => feed.format = from.format,
+        "name" => feed.name = from.name,
+        "publisher" => feed.publisher = from.publisher,
+        "licence" => feed.licence = from.licence,
+        "theme" => feed.theme = from.theme,
+        "headers" => feed.headers = from.headers,
+        "query" => feed.query = from.query,
+        "basic" => feed.basic = from.basic,
+        "oauth2" => feed.oauth2 = from.oauth2,
+        "poll" => feed.poll = from.poll,
+        "ttl" => feed.ttl = from.ttl,
+        "rate" => feed.rate = from.rate,
+        "serial" => feed.serial = from.serial,
+        "timeout" => feed.timeout = from.timeout,
+        "max_bytes" => feed.max_bytes = from.max_bytes,
+        "max_age" => feed.max_age = from.max_age,
+        "late_after" => feed.late_after = from.late_after,
+        // The schedule is put by who called; whatever else there is was refused when it was read.
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn feed() -> FeedConfig {
+        let url = Location::parse("https://me:pw@a.example/x?key=hunter2").unwrap();
+        FeedConfig::new(FeedId::new("a").unwrap(), url)
+    }
+
+    fn keys(value: Value) -> Keys {
+        value.as_object().unwrap().clone()
+    }
+
+    #[track_caller]
+    fn check_refused(value: Value, says: &[&str]) {
+        let mut feed = feed();
+        let errors = apply(&mut feed, &keys(value)).unwrap_err();
+        let said: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        assert_eq!(said.len(), says.len(), "{said:?}");
+        for (said, says) in said.iter().zip(says) {
+            assert!(said.starts_with(says), "{said}");
+        }
+        assert_eq!(feed, self::feed());
+    }
+
+    /// Each key that a file's feed may have, but its id.
+    fn all_keys() -> Value {
+        json!({
+            "url": "https://b.example/y", "format": "gtfs-rt", "name": "B", "publisher": "P",
+            "licence": "L", "theme": "bus", "static": "city", "headers": {"X-Key": "hunter2"},
+            "query": {"q": "hunter2"}, "basic": {"user": "me", "password": "hunter2"},
+            "poll": "30s", "ttl": "20s", "rate": "4/min", "serial": true, "timeout": "5s",
+            "max_bytes": "1MiB", "max_age": "1h", "late_after": "2m"
+        })
+    }
+
+    #[test]
+    fn every_key_of_the_file_can_be_laid_over() {
+        let mut over = feed();
+        apply(&mut over, &keys(all_keys())).unwrap();
+        let text = toml_of(&over.id, &keys(all_keys())).unwrap();
+        let mut file = Config::parse(
+            Path::new("lineside.toml"),
+            &format!("{text}[[feed]]\nid = \"city\"\nurl = \"https://c.example/\"\n"),
+        )
+        .unwrap();
+        assert_eq!(file.feeds.remove(0), over);
+        let client = json!({"oauth2": {"token_url": "https://t.example/", "client_id": "me", "client_secret": "s"}});
+        let mut other = feed();
+        apply(&mut other, &keys(client)).unwrap();
+        assert!(other.oauth2.is_some());
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_by_key() {
+        check_refused(json!({"poll": "soon"}), &["poll: invalid value"]);
+        check_refused(json!({"poll": "1ms", "rate": "x"}), &["poll: 1ms is out", "rate: expected"]);
+        check_refused(json!({"pol": "1s"}), &["pol: unknown field `pol`"]);
+        check_refused(json!({"id": "b"}), &["id: "]);
+        check_refused(json!({"url": "/etc/passwd"}), &["url: expected an http(s) URL"]);
+        check_refused(json!({"url": "replay://x"}), &["url: expected an http(s) URL"]);
+        check_refused(json!({"static": "a b"}), &["static: the feed id"]);
+        check_refused(json!({"headers": {"a": {"env": "HOME"}}}), &["headers.a: expected text"]);
+        check_refused(json!({"headers": {"a": "***"}}), &["headers.a: there is no secret"]);
+        check_refused(
+            json!({"basic": {"user": "a", "password": {"file": "/etc/passwd"}}}),
+            &["basic.password: expected text"],
+        );
+        check_refused(json!({"headers": {"a": null}}), &["headers.a: expected text"]);
+    }
+
+    #[test]
+    fn a_credential_does_not_come_beside_that_of_the_file() {
+        let mut known = feed();
+        apply(&mut known, &keys(json!({"headers": {"Authorization": "hunter2"}}))).unwrap();
+        let basic = keys(json!({"basic": {"user": "me", "password": "hunter2"}}));
+        let errors = apply(&mut known, &basic).unwrap_err();
+        assert!(errors[0].reason.contains("one of basic"), "{errors:?}");
+        assert!(known.basic.is_none());
+    }
+
+    #[test]
+    fn secrets_are_hidden_and_can_be_sent_back() {
+        let mut known = feed();
+        let given = keys(json!({
+            "url": "https://me:pw@a.example/x?key=hunter2", "headers": {"X-Key": "hunter2"},
+            "query": {"q": "hunter2"}, "basic": {"user": "me", "password": "hunter2"}, "poll": "30s"
+        }));
+        apply(&mut known, &given).unwrap();
+        let shown = redacted(&given);
+        let text = serde_json::to_string(&shown).unwrap();
+        assert!(!text.contains("hunter2") && !text.contains("pw"), "{text}");
+        let mut back = shown;
+        keep_secrets(&mut back, &known);
+        assert_eq!(back, given);
+    }
+}

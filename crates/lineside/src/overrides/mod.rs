@@ -1,0 +1,211 @@
+//! What an admin lays over the configuration's file while the server runs: feeds that are added, removed, paused, and
+//! keys that are others than in the file.
+//!
+//! The file is never written. What is laid over a feed wins over the file for the keys that it names; all else is the
+//! file's. A feed that is gone from the file is gone, whatever was laid over it.
+
+mod keys;
+mod log;
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+
+use lineside_ingest::{FeedConfig, FeedId, Location};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+pub(crate) use self::keys::{BadKey, keep_secrets, redacted, toml_of};
+pub(crate) use self::log::EditLog;
+
+/// Keys of a feed, as the configuration calls them, with their values in JSON.
+pub(crate) type Keys = Map<String, Value>;
+
+/// What is laid over each feed.
+pub(crate) type Overrides = BTreeMap<FeedId, Override>;
+
+/// What is laid over one feed.
+#[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Override {
+    /// The feed is not in the file: all of it stands here.
+    pub(crate) added: bool,
+    /// The feed of the file is left out.
+    pub(crate) removed: bool,
+    /// Its source is left alone.
+    pub(crate) paused: bool,
+    /// What is other than in the file.
+    pub(crate) keys: Keys,
+}
+
+/// Values may be secrets.
+impl fmt::Debug for Override {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { added, removed, paused, keys } = self;
+        let keys: Vec<_> = keys.keys().collect();
+        write!(
+            f,
+            "Override {{ added: {added}, removed: {removed}, paused: {paused}, keys: {keys:?} }}"
+        )
+    }
+}
+
+impl Override {
+    /// As it is stored.
+    pub(crate) fn to_text(&self) -> String {
+        serde_json::to_string(self).expect("texts and truths serialize")
+    }
+
+    /// Reads what was stored.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        serde_json::from_str(text).ok()
+    }
+
+    /// None where it changes nothing.
+    pub(crate) fn if_any(self) -> Option<Self> {
+        (self != Self::default()).then_some(self)
+    }
+}
+
+/// The feed as it is with what is laid over it; none where that takes it away.
+///
+/// # Errors
+/// What is wrong with the keys.
+pub(crate) fn lay_over_one(
+    id: &FeedId,
+    base: Option<&FeedConfig>,
+    over: &Override,
+) -> Result<Option<FeedConfig>, Vec<BadKey>> {
+    let mut feed = match base {
+        _ if over.removed => return Ok(None),
+        Some(base) => base.clone(),
+        None if over.added => FeedConfig::new(id.clone(), Location::File("/".into())),
+        None => return Ok(None),
+    };
+    keys::apply(&mut feed, &over.keys)?;
+    feed.paused = over.paused;
+    Ok(Some(feed))
+}
+
+/// The feeds of the file with what is laid over them, then those that were added. What no longer fits is told of and left
+/// out: the file's feeds are served all the same.
+pub(crate) fn lay_over(base: &[FeedConfig], overrides: &Overrides) -> Vec<FeedConfig> {
+    let in_file: HashMap<&FeedId, &FeedConfig> = base.iter().map(|feed| (&feed.id, feed)).collect();
+    let laid = |id: &FeedId, known: Option<&FeedConfig>, over: &Override| {
+        lay_over_one(id, known, over).unwrap_or_else(|errors| {
+            for error in errors {
+                tracing::warn!(feed = %id, "what was laid over the feed no longer fits: {error}");
+            }
+            known.cloned()
+        })
+    };
+    let mut feeds: Vec<FeedConfig> = base
+        .iter()
+        .filter_map(|feed| match overrides.get(&feed.id) {
+            Some(over) => laid(&feed.id, Some(feed), over),
+            None => Some(feed.clone()),
+        })
+        .collect();
+    let added = overrides.iter().filter(|(id, _)| !in_file.contains_key(id));
+    feeds.extend(added.filter_map(|(id, over)| laid(id, None, over)));
+    feeds
+}
+
+/// What is wrong with the schedules that feeds name, as far as it concerns `id`.
+///
+/// # Errors
+/// In words.
+pub(crate) fn check_schedules(feeds: &[FeedConfig], id: &FeedId) -> Result<(), BadKey> {
+    let bad = |reason: String| Err(BadKey { key: "static".to_owned(), reason });
+    let own = feeds.iter().find(|feed| feed.id == *id);
+    let named_by = feeds.iter().find(|feed| feed.static_feed.as_ref() == Some(id));
+    let named = own.and_then(|feed| feed.static_feed.as_ref());
+    match (own, named, named_by) {
+        (None, _, Some(other)) => bad(format!("feed {} names it as its schedule", other.id)),
+        (_, Some(named), _) if named == id => bad("a feed cannot be its own schedule".to_owned()),
+        (_, Some(_), Some(other)) => {
+            bad(format!("feed {} names this one as its schedule, so it has none", other.id))
+        }
+        (_, Some(named), None) => match feeds.iter().find(|feed| feed.id == *named) {
+            None => bad(format!("there is no feed {named}")),
+            Some(target) if target.static_feed.is_some() => {
+                bad(format!("feed {named} has a schedule itself, so it is none"))
+            }
+            Some(_) => Ok(()),
+        },
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn named(id: &str, static_feed: Option<&str>) -> FeedConfig {
+        let id_of = |id: &str| FeedId::new(id).unwrap();
+        let url = Location::parse("https://a.example/x").unwrap();
+        let static_feed = static_feed.map(id_of);
+        FeedConfig { static_feed, name: Some("File".to_owned()), ..FeedConfig::new(id_of(id), url) }
+    }
+
+    fn over(value: Value) -> Override {
+        serde_json::from_value(value).unwrap()
+    }
+
+    fn overrides(all: &[(&str, Value)]) -> Overrides {
+        let one = |(id, value): &(&str, Value)| (FeedId::new(id).unwrap(), over(value.clone()));
+        all.iter().map(one).collect()
+    }
+
+    #[test]
+    fn what_is_laid_over_wins_for_its_keys_and_the_file_for_the_others() {
+        let file = [named("a", None), named("b", None), named("c", None)];
+        let laid = overrides(&[
+            ("a", json!({"keys": {"poll": "30s", "headers": {"x-key": "hunter2"}}})),
+            ("b", json!({"removed": true})),
+            ("c", json!({"paused": true})),
+            ("d", json!({"added": true, "keys": {"url": "https://d.example/", "name": "D"}})),
+            ("gone", json!({"keys": {"poll": "30s"}})),
+            ("broken", json!({"added": true, "keys": {"url": "https://d.example/", "poll": 3}})),
+        ]);
+        let feeds = lay_over(&file, &laid);
+        let ids: Vec<&str> = feeds.iter().map(|feed| feed.id.as_str()).collect();
+        assert_eq!(ids, ["a", "c", "d"]);
+        assert_eq!(feeds[0].poll, Some(std::time::Duration::from_secs(30)));
+        assert_eq!(feeds[0].name.as_deref(), Some("File"));
+        assert_eq!(feeds[0].headers[0].1.reveal(), "hunter2");
+        assert!(feeds[1].paused && !feeds[0].paused);
+        assert_eq!(feeds[2].name.as_deref(), Some("D"));
+        assert!(!format!("{laid:?}").contains("hunter2"));
+    }
+
+    #[test]
+    fn what_is_stored_is_what_was_laid() {
+        let one = over(json!({"paused": true, "keys": {"poll": "30s"}}));
+        assert_eq!(Override::parse(&one.to_text()), Some(one));
+        assert_eq!(Override::parse("nothing"), None);
+        assert_eq!(Override::default().if_any(), None);
+    }
+
+    #[track_caller]
+    fn check(feeds: &[FeedConfig], id: &str, says: Option<&str>) {
+        let found = check_schedules(feeds, &FeedId::new(id).unwrap());
+        let reason = found.err().map(|bad| bad.reason);
+        assert_eq!(reason.is_some(), says.is_some(), "{reason:?}");
+        assert!(reason.unwrap_or_default().contains(says.unwrap_or_default()));
+    }
+
+    #[test]
+    fn a_schedule_has_to_be_there_and_to_be_one() {
+        let city = named("city", None);
+        check(&[city.clone(), named("v", Some("city"))], "v", None);
+        check(&[city.clone(), named("v", Some("city"))], "city", None);
+        check(&[named("v", Some("city"))], "v", Some("no feed city"));
+        check(&[named("v", Some("city"))], "city", Some("feed v names it"));
+        check(&[named("v", Some("v"))], "v", Some("its own schedule"));
+        check(&[named("w", Some("v")), named("v", Some("city")), city], "v", Some("feed w names"));
+        let two = [named("a", Some("b")), named("b", Some("c")), named("c", None)];
+        check(&two, "a", Some("has a schedule itself"));
+    }
+}

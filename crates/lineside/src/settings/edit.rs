@@ -1,0 +1,280 @@
+//! What an admin changes of feeds while the server runs: checked, recorded, then in force.
+
+use std::sync::Arc;
+
+use lineside_ingest::{Changed, FeedConfig, FeedId, Secret, Stopping};
+use lineside_store::{Edit, NumberedEdit};
+
+use super::Settings;
+use crate::app::App;
+use crate::overrides::{
+    BadKey, Keys, Override, Overrides, check_schedules, keep_secrets, lay_over, lay_over_one,
+};
+
+/// Feeds that may be laid over: each is looked at whenever the configuration is read.
+const OVERRIDES_MAX: usize = 10_000;
+/// Edits of a feed that are shown.
+const HISTORY_SHOWN: usize = 100;
+
+/// What is to be done with a feed.
+#[derive(Clone)]
+pub(crate) enum What {
+    /// A feed that the file does not have.
+    Add(Keys),
+    /// Keys that are others than in the file; with `null` they are the file's again.
+    Change(Keys),
+    /// The feed goes, whether it is the file's or was added.
+    Remove,
+    /// The feed is as the file says.
+    Revert,
+    /// Its source is left alone.
+    Pause,
+    /// Its source is asked again.
+    Resume,
+    /// An edit is taken back.
+    Undo(i64),
+}
+
+impl What {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Add(_) => "add",
+            Self::Change(_) => "change",
+            Self::Remove => "remove",
+            Self::Revert => "revert",
+            Self::Pause => "pause",
+            Self::Resume => "resume",
+            Self::Undo(_) => "undo",
+        }
+    }
+}
+
+/// What came of it, or would.
+#[derive(Debug)]
+pub(crate) struct Edited {
+    /// Its number in the history; none where it was only tried.
+    pub(crate) number: Option<i64>,
+    /// What it means for what runs.
+    pub(crate) changed: Changed,
+    /// What is then laid over the feed.
+    pub(crate) over: Option<Override>,
+    /// Whether the file has the feed.
+    pub(crate) in_file: bool,
+}
+
+/// Why nothing was changed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum NotEdited {
+    #[error("there is no such feed")]
+    UnknownFeed,
+    #[error("there is a feed of that id, or the file has one that was removed here: undo that")]
+    Exists,
+    #[error("feed {0} names it as its schedule")]
+    InUse(FeedId),
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    BadKeys(Vec<BadKey>),
+    #[error("there is no such edit of this feed")]
+    UnknownEdit,
+    #[error("the feed was changed again after this edit: undo the later one first")]
+    ChangedSince,
+    #[error("more feeds than can be laid over")]
+    TooMany,
+    #[error("it could not be recorded, and nothing was changed")]
+    NotRecorded,
+    #[error("the server is stopping")]
+    Stopping,
+}
+
+impl Settings {
+    /// Changes what is laid over a feed, or only says what that would come to. What it answers has been recorded, and is in
+    /// force. Once begun it ends, also if nobody waits for it.
+    ///
+    /// # Errors
+    /// Why nothing was changed.
+    pub(crate) async fn edit(
+        app: &App,
+        id: FeedId,
+        what: What,
+        only_try: bool,
+    ) -> Result<Edited, NotEdited> {
+        let app = app.clone();
+        let work = tokio::spawn(async move {
+            let this = app.settings();
+            let _only_one = this.changing.lock().await;
+            let planned = this.plan(&app, &id, &what).await?;
+            if only_try {
+                Ok(planned.tried())
+            } else {
+                this.carry_out(&app, id, what, planned).await
+            }
+        });
+        work.await.map_err(|_| NotEdited::NotRecorded)?
+    }
+
+    /// What is laid over a feed, and whether the file has it.
+    pub(crate) fn find_override(&self, id: &FeedId) -> (Option<Override>, bool) {
+        let in_file = self.in_force().feeds.iter().any(|feed| feed.id == *id);
+        (self.overrides.load().get(id).cloned(), in_file)
+    }
+
+    /// Whether what is laid over feeds outlives the process.
+    pub(crate) fn keeps_edits(&self) -> bool {
+        self.log.is_kept()
+    }
+
+    /// The newest edits of a feed.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub(crate) async fn history(app: &App, id: FeedId) -> Result<Vec<NumberedEdit>, NotEdited> {
+        let app = app.clone();
+        let read = move || app.settings().log.list(&id, HISTORY_SHOWN);
+        let read = tokio::task::spawn_blocking(read).await;
+        read.ok().and_then(Result::ok).ok_or(NotEdited::NotRecorded)
+    }
+
+    async fn plan(&self, app: &App, id: &FeedId, what: &What) -> Result<Plan, NotEdited> {
+        let overrides = self.overrides.load_full();
+        let before = overrides.get(id).cloned();
+        let file = self.in_force();
+        let base = file.feeds.iter().find(|feed| feed.id == *id);
+        let known = app.ingest().feed(id.as_str());
+        let after = match what {
+            What::Undo(number) => self.undone(app, id, *number, before.as_ref()).await?,
+            _ => after(what, before.as_ref(), base, known.as_ref().map(|feed| feed.config()))?,
+        };
+        let mut next = Overrides::clone(&overrides);
+        match &after {
+            Some(over) => drop(next.insert(id.clone(), over.clone())),
+            None => drop(next.remove(id)),
+        }
+        if next.len() > OVERRIDES_MAX {
+            return Err(NotEdited::TooMany);
+        }
+        if let Some(over) = &after {
+            lay_over_one(id, base, over).map_err(NotEdited::BadKeys)?;
+        }
+        let feeds = lay_over(&file.feeds, &next);
+        check_schedules(&feeds, id).map_err(|fault| {
+            let by = feeds.iter().find(|feed| feed.static_feed.as_ref() == Some(id));
+            match by.filter(|_| feeds.iter().all(|feed| feed.id != *id)) {
+                Some(by) => NotEdited::InUse(by.id.clone()),
+                None => NotEdited::BadKeys(vec![fault]),
+            }
+        })?;
+        let changed = app.ingest().preview(feeds.clone());
+        Ok(Plan { before, after, next, feeds, changed, in_file: base.is_some() })
+    }
+
+    /// What was laid over the feed before an edit, if nothing was changed since.
+    async fn undone(
+        &self,
+        app: &App,
+        id: &FeedId,
+        number: i64,
+        now: Option<&Override>,
+    ) -> Result<Option<Override>, NotEdited> {
+        let (app, id) = (app.clone(), id.clone());
+        let read = move || app.settings().log.find(&id, number);
+        let found = tokio::task::spawn_blocking(read).await;
+        let found = found.ok().and_then(Result::ok).ok_or(NotEdited::NotRecorded)?;
+        let (_, edit) = found.ok_or(NotEdited::UnknownEdit)?;
+        let parse = |text: &Secret| Override::parse(text.reveal());
+        if edit.after.as_ref().and_then(parse).as_ref() != now {
+            return Err(NotEdited::ChangedSince);
+        }
+        Ok(edit.before.as_ref().and_then(parse))
+    }
+
+    async fn carry_out(
+        &self,
+        app: &App,
+        id: FeedId,
+        what: What,
+        plan: Plan,
+    ) -> Result<Edited, NotEdited> {
+        let text = |over: &Option<Override>| over.as_ref().map(|over| Secret::new(over.to_text()));
+        let edit = Edit {
+            feed: id.clone(),
+            at: app.now(),
+            who: "admin".to_owned(),
+            what: what.name().to_owned(),
+            before: text(&plan.before),
+            after: text(&plan.after),
+            undoes: if let What::Undo(number) = what { Some(number) } else { None },
+        };
+        let recording = app.clone();
+        let record = move || recording.settings().log.record(edit);
+        let number = match tokio::task::spawn_blocking(record).await {
+            Ok(Ok(number)) => number,
+            Ok(Err(error)) => {
+                tracing::error!(feed = %id, %error, "an edit could not be recorded, and is not done");
+                return Err(NotEdited::NotRecorded);
+            }
+            Err(_) => return Err(NotEdited::NotRecorded),
+        };
+        self.overrides.store(Arc::new(plan.next));
+        tracing::info!(feed = %id, what = what.name(), number, "an admin changed a feed");
+        let changed =
+            app.ingest().change(plan.feeds).await.map_err(|Stopping| NotEdited::Stopping)?;
+        Ok(Edited { number: Some(number), changed, over: plan.after, in_file: plan.in_file })
+    }
+}
+
+/// An edit that can be carried out.
+struct Plan {
+    before: Option<Override>,
+    after: Option<Override>,
+    next: Overrides,
+    feeds: Vec<FeedConfig>,
+    changed: Changed,
+    in_file: bool,
+}
+
+impl Plan {
+    fn tried(self) -> Edited {
+        let Self { changed, after, in_file, .. } = self;
+        Edited { number: None, changed, over: after, in_file }
+    }
+}
+
+/// What is then laid over a feed: `base` is how the file has it, `known` how it is now.
+fn after(
+    what: &What,
+    before: Option<&Override>,
+    base: Option<&FeedConfig>,
+    known: Option<&FeedConfig>,
+) -> Result<Option<Override>, NotEdited> {
+    let mut over = before.cloned().unwrap_or_default();
+    match (what, known) {
+        (What::Add(_), Some(_)) => return Err(NotEdited::Exists),
+        (What::Add(keys), None) if base.is_none() => {
+            if !keys.contains_key("url") {
+                let reason = "expected an http(s) URL".to_owned();
+                return Err(NotEdited::BadKeys(vec![BadKey { key: "url".to_owned(), reason }]));
+            }
+            return Ok(Some(Override { added: true, keys: keys.clone(), ..Override::default() }));
+        }
+        // The file has it, and it was removed here: that is to be undone.
+        (What::Add(_), None) => return Err(NotEdited::Exists),
+        (What::Revert, _) if before.is_some() => return Ok(None),
+        (_, None) => return Err(NotEdited::UnknownFeed),
+        (What::Revert, Some(_)) => {}
+        (What::Change(keys), Some(known)) => {
+            let mut keys = keys.clone();
+            keep_secrets(&mut keys, known);
+            for (key, value) in keys {
+                match value.is_null() {
+                    true => drop(over.keys.remove(&key)),
+                    false => drop(over.keys.insert(key, value)),
+                }
+            }
+        }
+        (What::Remove, Some(_)) if base.is_some() => over.removed = true,
+        (What::Remove, Some(_)) => return Ok(None),
+        (What::Pause, Some(_)) => over.paused = true,
+        (What::Resume, Some(_)) => over.paused = false,
+        (What::Undo(_), Some(_)) => {}
+    }
+    Ok(over.if_any())
+}

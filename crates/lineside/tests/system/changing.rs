@@ -1,0 +1,209 @@
+//! Feeds that an admin changes while the server runs, as programs do it, over crashes and restarts.
+
+use std::path::Path;
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::support::http::{client, get, get_json};
+use crate::support::process::ServerProcess;
+use crate::support::producer::{Answer, Producer, answer};
+use crate::support::until_ready;
+
+const TOKEN: &str = "a token for tests, and long enough";
+
+/// Waits until it is so; the deadline only ends a test that fails.
+async fn until(what: &str, is_so: impl AsyncFn() -> bool) {
+    for _ in 0..400 {
+        if is_so().await {
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    panic!("it never happened that {what}");
+}
+
+/// A server with the feed `a` in its file, and an admin.
+struct Server {
+    process: ServerProcess,
+    producer: Producer,
+}
+
+async fn producer() -> Producer {
+    Producer::start(Answer::Conditional("\"1\"", answer("200 OK", &["etag: \"1\""], b"bytes")))
+        .await
+}
+
+fn configure(folder: &Path, producer: &Producer, keeps: bool) {
+    let data = if keeps { "data_dir = \"data\"\n" } else { "" };
+    let url = producer.url("/a");
+    let text = format!(
+        "[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"0s\"\n{data}[admin]\ntoken = \"{TOKEN}\"\n\
+         [[feed]]\nid = \"a\"\nurl = \"{url}\"\nformat = \"raw\"\npoll = \"1s\"\n"
+    );
+    std::fs::write(folder.join("lineside.toml"), text).unwrap();
+}
+
+impl Server {
+    async fn start(folder: &Path, producer: Producer) -> Self {
+        let config = folder.join("lineside.toml");
+        let process = ServerProcess::start(&["serve", "--config", config.to_str().unwrap()]);
+        until_ready(&process.url).await;
+        Self { process, producer }
+    }
+
+    /// Asks as the admin; gives the status and the body.
+    async fn ask(&self, method: Method, path: &str, body: Option<Value>) -> (u16, Value) {
+        let url = format!("{}/api/v1/admin/{path}", self.process.url);
+        let mut request = client().request(method, url).bearer_auth(TOKEN);
+        if let Some(body) = body {
+            request = request.body(body.to_string());
+        }
+        let reply = request.send().await.unwrap();
+        let status = reply.status().as_u16();
+        let text = reply.text().await.unwrap();
+        (status, serde_json::from_str(&text).unwrap_or(Value::Null))
+    }
+
+    async fn post(&self, path: &str) -> (u16, Value) {
+        self.ask(Method::POST, path, None).await
+    }
+
+    async fn feed(&self, id: &str) -> Value {
+        get_json(&format!("{}/api/v1/feeds/{id}", self.process.url)).await
+    }
+
+    async fn status_of(&self, id: &str) -> u16 {
+        get(&format!("{}/proxy/{id}", self.process.url)).await.status().as_u16()
+    }
+
+    async fn until_served(&self, id: &str) {
+        until("it is served", async || self.status_of(id).await == 200).await;
+    }
+
+    async fn until_paused(&self, id: &str) {
+        let is_paused = async || {
+            let feed = self.feed(id).await;
+            feed["reason"].as_str().unwrap().starts_with("paused")
+        };
+        until("it is paused", is_paused).await;
+    }
+}
+
+#[tokio::test]
+async fn a_feed_is_added_changed_and_removed_and_each_step_can_be_undone() {
+    let folder = tempfile::tempdir().unwrap();
+    let producer = producer().await;
+    configure(folder.path(), &producer, true);
+    let server = Server::start(folder.path(), producer).await;
+    server.until_served("a").await;
+    let url = server.producer.url("/b?key=hunter2");
+    let keys = json!({"id": "b", "url": url, "format": "raw", "headers": {"X-Key": "hunter3"}});
+    let (status, tried) = server.ask(Method::POST, "feeds?dry_run=true", Some(keys.clone())).await;
+    assert_eq!((status, &tried["dry_run"], &tried["edit"]), (200, &json!(true), &Value::Null));
+    assert_eq!(tried["changes"]["added"], json!(["b"]));
+    assert_eq!(server.status_of("b").await, 404);
+    let (status, added) = server.ask(Method::POST, "feeds", Some(keys.clone())).await;
+    assert_eq!((status, &added["feed"]["kept"]), (201, &json!(true)), "{added}");
+    server.until_served("b").await;
+    assert!(server.producer.requests().iter().any(|it| it.contains("x-key: hunter3")));
+    assert_eq!(server.ask(Method::POST, "feeds", Some(keys)).await.0, 409);
+    let patch = json!({"name": "B", "headers": {"X-Key": "***", "X-More": "hunter4"}});
+    let (status, changed) = server.ask(Method::PATCH, "feeds/b", Some(patch)).await;
+    assert_eq!((status, &changed["changes"]["changed"]), (200, &json!(["b"])), "{changed}");
+    assert_eq!(server.feed("b").await["name"], "B");
+    let (status, gone) = server.ask(Method::DELETE, "feeds/b", None).await;
+    assert_eq!((status, server.status_of("b").await), (200, 404), "{gone}");
+    let (_, history) = server.ask(Method::GET, "feeds/b/history", None).await;
+    let what: Vec<&str> = history["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["what"].as_str().unwrap())
+        .collect();
+    assert_eq!(what, ["remove", "change", "add"]);
+    let shown = [&tried, &added, &changed, &gone, &history].map(ToString::to_string).concat();
+    assert!(!shown.contains("hunter") && shown.contains("***"), "{shown}");
+    // Back, one by one, the last one first.
+    let n = |at: usize| history["items"][at]["n"].as_i64().unwrap();
+    let undo = |n: i64| format!("feeds/b/history/{n}/undo");
+    assert_eq!(server.post(&undo(n(1))).await.1["code"], "changed_since");
+    assert_eq!(server.post(&undo(n(0))).await.0, 200);
+    server.until_served("b").await;
+    assert_eq!(server.feed("b").await["name"], "B");
+    assert_eq!(server.post(&undo(n(1))).await.0, 200);
+    assert_eq!(server.feed("b").await["name"], "b");
+    assert_eq!(server.post(&undo(n(2))).await.0, 200);
+    assert_eq!(server.status_of("b").await, 404);
+    assert_eq!(server.post(&undo(999)).await.0, 404);
+}
+
+#[tokio::test]
+async fn what_was_answered_is_there_after_the_process_is_killed() {
+    let folder = tempfile::tempdir().unwrap();
+    let producer = producer().await;
+    configure(folder.path(), &producer, true);
+    let mut name = String::new();
+    for round in 0..3 {
+        let server = Server::start(folder.path(), producer.clone()).await;
+        if round > 0 {
+            server.until_paused("a").await;
+            assert_eq!(server.feed("a").await["name"], name, "round {round}");
+            assert_eq!(server.post("feeds/a/poll").await.1["code"], "feed_paused");
+            assert_eq!(server.post("feeds/a/resume").await.0, 200);
+        }
+        server.until_served("a").await;
+        name = format!("in round {round}");
+        let patch = json!({"name": name});
+        let (status, changed) = server.ask(Method::PATCH, "feeds/a", Some(patch)).await;
+        assert_eq!((status, &changed["feed"]["in_file"]), (200, &json!(true)), "{changed}");
+        assert_eq!(server.post("feeds/a/pause").await.0, 200);
+        server.process.stop("-KILL");
+    }
+    let server = Server::start(folder.path(), producer).await;
+    let (status, reverted) = server.ask(Method::DELETE, "feeds/a/override", None).await;
+    assert_eq!((status, &reverted["feed"]["toml"]), (200, &Value::Null), "{reverted}");
+    assert_eq!(server.feed("a").await["name"], "a");
+}
+
+#[tokio::test]
+async fn what_is_wrong_is_told_by_key_and_changes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let producer = producer().await;
+    configure(folder.path(), &producer, false);
+    let server = Server::start(folder.path(), producer).await;
+    server.until_served("a").await;
+    let refused = async |method, path: &str, body: Value, code: &str, says: &str| {
+        let (_, problem) = server.ask(method, path, Some(body)).await;
+        assert_eq!(problem["code"], code, "{problem}");
+        assert!(problem["detail"].as_str().unwrap().contains(says), "{problem}");
+    };
+    refused(Method::PATCH, "feeds/a", json!({"poll": "soon"}), "bad_feed", "poll: ").await;
+    refused(Method::PATCH, "feeds/a", json!({"static": "b"}), "bad_feed", "no feed b").await;
+    refused(Method::PATCH, "feeds/none", json!({}), "unknown_feed", "").await;
+    refused(Method::PATCH, "feeds/a", json!([]), "bad_parameter", "object").await;
+    let file = json!({"id": "b", "url": "/etc/passwd"});
+    refused(Method::POST, "feeds", file, "bad_feed", "http(s) URL").await;
+    let env = json!({"headers": {"X": {"env": "HOME"}}});
+    refused(Method::PATCH, "feeds/a", env, "bad_feed", "headers.X").await;
+    refused(Method::POST, "feeds", json!({"url": "http://a/"}), "bad_feed", "id").await;
+    // Another feed needs it.
+    // Of a host of its own: a rate counts all that a host is asked.
+    let url = self::producer().await.url("/c");
+    let c = json!({"id": "c", "url": url, "static": "a", "rate": "1/h", "format": "raw"});
+    let (status, added) = server.ask(Method::POST, "feeds", Some(c)).await;
+    assert_eq!((status, &added["feed"]["kept"]), (201, &json!(false)), "{added}");
+    refused(Method::DELETE, "feeds/a", Value::Null, "feed_in_use", "feed c").await;
+    server.until_served("c").await;
+    let request = client().post(format!("{}/api/v1/admin/feeds/c/poll", server.process.url));
+    let reply = request.bearer_auth(TOKEN).send().await.unwrap();
+    assert_eq!(reply.status(), 429);
+    let wait: u64 = reply.headers()["retry-after"].to_str().unwrap().parse().unwrap();
+    assert!((3_000..=3_600).contains(&wait), "{wait}");
+    assert_eq!(server.post("feeds/a/poll").await.0, 202);
+    let strangers = client().delete(format!("{}/api/v1/admin/feeds/a", server.process.url));
+    assert_eq!(strangers.send().await.unwrap().status(), 401);
+    assert_eq!(server.status_of("a").await, 200);
+    let (_, state) = server.ask(Method::GET, "config", None).await;
+    assert_eq!((&state["errors"], &state["waiting"]), (&json!([]), &json!([])), "{state}");
+}
