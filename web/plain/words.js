@@ -41,6 +41,31 @@ export function ageWords(seconds) {
   return `${Math.floor(seconds / 86_400)} days ago`;
 }
 
+/** A short time, as figures show it. @param {number} seconds @returns {string} */
+export function durationWords(seconds) {
+  if (seconds === 0) return "0 s";
+  if (seconds < 0.001) return "< 1 ms";
+  if (seconds < 1) return `${Math.floor(seconds * 1_000)} ms`;
+  if (seconds < 10 && !Number.isInteger(seconds)) return `${(Math.floor(seconds * 10) / 10).toFixed(1)} s`;
+  if (seconds < 120) return `${Math.floor(seconds)} s`;
+  if (seconds < 7_200) return `${Math.floor(seconds / 60)} min`;
+  return `${Math.floor(seconds / 3_600)} h`;
+}
+
+/** @param {number} value @returns {string} */
+export function bytesWords(value) {
+  if (value < 2 ** 10) return `${value} bytes`;
+  if (value < 2 ** 20) return `${(value / 2 ** 10).toFixed(1)} KiB`;
+  if (value < 2 ** 30) return `${(value / 2 ** 20).toFixed(1)} MiB`;
+  return `${(value / 2 ** 30).toFixed(1)} GiB`;
+}
+
+/** A share of one in percent. @param {number} value @returns {string} */
+export const shareWords = (value) => `${Math.floor(value * 100)} %`;
+
+/** A whole number with thin spaces between thousands. @param {number} value @returns {string} */
+export const numberWords = (value) => String(value).replace(/\B(?=(\d{3})+$)/g, "\u202f");
+
 /** A moment of the API (RFC 3339, or seconds since 1970) in seconds. @param {string|number|null|undefined} value */
 export function seconds(value) {
   if (typeof value === "number") return value;

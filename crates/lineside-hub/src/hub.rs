@@ -164,6 +164,16 @@ impl Hub {
         self.shrink();
     }
 
+    /// Tells of each living room how many subscribe to it. Takes time for each, as [`sweep`](Self::sweep) does, and no
+    /// room's lock.
+    pub fn for_each_room(&self, mut tell: impl FnMut(&Channel, usize)) {
+        for room in self.all_rooms() {
+            if !room.key().is_hidden() {
+                tell(room.channel(), room.subscribers());
+            }
+        }
+    }
+
     /// What it has done and holds.
     pub fn metrics(&self) -> Metrics {
         self.counters.read(self.presence.present())

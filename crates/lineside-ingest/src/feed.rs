@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 
 use crate::{
     config::{FeedConfig, FeedId, SharedConfig},
+    figures::FeedFigures,
     network::Network,
     poll::Ask,
     saved::SavedHead,
@@ -36,6 +37,7 @@ pub struct Feed {
 #[derive(Debug)]
 struct Shown {
     status: ArcSwap<FeedStatus>,
+    figures: FeedFigures,
     held: ArcSwapOption<Held>,
     tried: AtomicBool,
     /// The way to its task, once it has one.
@@ -60,6 +62,7 @@ impl Feed {
             FeedStatus { format: config.format, since: now, reason, ..FeedStatus::default() };
         let shown = Shown {
             status: ArcSwap::from_pointee(status),
+            figures: FeedFigures::default(),
             held: ArcSwapOption::empty(),
             tried: AtomicBool::new(false),
             asks: ArcSwapOption::empty(),
@@ -86,6 +89,11 @@ impl Feed {
     /// How it is doing.
     pub fn status(&self) -> Arc<FeedStatus> {
         self.shown.status.load_full()
+    }
+
+    /// What is counted of it.
+    pub fn figures(&self) -> &FeedFigures {
+        &self.shown.figures
     }
 
     /// What it is: as configured, else as its content shows; `None` before the first good bytes.
@@ -174,6 +182,11 @@ impl Held {
         &self.snapshot
     }
 
+    /// What was made ready of the bytes, if it was.
+    pub fn find_ready<T: Any + Send + Sync>(&self) -> Option<&T> {
+        self.ready.get()?.downcast_ref()
+    }
+
     /// What `make` makes ready of the bytes, once for all readers; none if another kind of thing was made of them
     /// before. `make` must be quick: readers that come meanwhile wait for it.
     pub fn ready<T: Any + Send + Sync>(
@@ -205,6 +218,8 @@ mod tests {
         let again = held.ready(|_| Arc::new(2_u128)).cloned();
         assert_eq!((made.as_deref(), again.as_deref()), (Some(&1), Some(&1)));
         assert!(held.ready(|_| "of another kind").is_none());
+        assert_eq!(held.find_ready::<Arc<u128>>(), made.as_ref());
+        assert_eq!(held.find_ready::<&str>(), None);
         let made = Arc::downgrade(&made.unwrap());
         drop((again, held));
         assert!(made.upgrade().is_none());

@@ -20,7 +20,7 @@ use crate::{
     archive::Archive,
     budget::Budgets,
     catalog::{Catalog, SharedCatalog},
-    channels::Channels,
+    channels::{Beside, Channels},
     config::FeedConfig,
     feed::Feed,
     fetch::Sources,
@@ -60,6 +60,8 @@ pub struct Options {
     pub archive: Arc<dyn Archive>,
     /// Where last good bytes are kept for the next process.
     pub snapshots: Arc<dyn Snapshots>,
+    /// Channels that no network has and the program fills itself.
+    pub beside: Option<Beside>,
 }
 
 /// The running feeds. Dropping it stops them.
@@ -90,7 +92,7 @@ impl Ingest {
     ///
     /// What was kept must not be given to a start once more: clients would take another past for theirs.
     pub fn start_from(options: Options, kept: Option<Kept>) -> Arc<Ingest> {
-        let Options { feeds, clock, seed, hub, client_name, archive, snapshots } = options;
+        let Options { feeds, clock, seed, hub, client_name, archive, snapshots, beside } = options;
         let mut rng = fastrand::Rng::with_seed(seed);
         let keys = rng.u64(..);
         let configs = unique(feeds);
@@ -100,7 +102,8 @@ impl Ingest {
         let networks = networks_of(&groups, &restart, &clock, &times, &mut rng);
         let catalog: SharedCatalog =
             Arc::new(ArcSwap::from_pointee(Catalog::new(Vec::new(), networks.clone())));
-        let channels = Arc::new(Channels::of(Arc::clone(&catalog), keys, Arc::clone(&clock)));
+        let channels = Channels::of(Arc::clone(&catalog), keys, Arc::clone(&clock));
+        let channels = Arc::new(channels.beside(beside));
         let source = Arc::clone(&channels) as Arc<dyn StateSource>;
         let hub = Hub::new(hub, source, Arc::clone(&clock), rng.u64(..));
         let tasks = Tasks { stop: CancellationToken::new(), tracker: TaskTracker::new() };

@@ -26,6 +26,7 @@ mod dataset;
 mod departures;
 pub mod exports;
 mod feed;
+mod figures;
 mod fetch;
 pub mod geojson;
 mod geohash;
@@ -52,16 +53,18 @@ pub use archive::{
 };
 pub use budget::{BadRate, Rate};
 pub use change::{Change, Why};
-pub use channels::Channels;
+pub use channels::{Beside, Channels, kinds::KIND_BESIDE};
 pub use config::{BadFeedId, FeedConfig, FeedId};
 pub use dataset::Dataset;
 pub use departures::departures;
 pub use feed::{Feed, Held};
 pub use fetch::{FailureCode, FetchFailure, Phase, probe};
+pub use figures::FeedFigures;
 pub use geohash::{CELL_CHARS, Cell};
 pub use ingest::{Changed, Ingest, KeptNetworks, Options, PollRefused, Stopping};
 pub use kept::{Kept, KeptError, KeptNetwork, KeptWriter};
 pub use network::{Applied, BoundingBox, Continued, Network, NetworkState, NetworkWriter};
+pub use publish::messages;
 pub use record::{Body, DatasetRecord, Departure, DepartureStatus, FeedRecord, Join, Kind, Record};
 pub use saved::{
     DatasetFacts, Done, MemorySnapshots, SavedHead, SnapshotKey, Snapshots, Validators,

@@ -107,3 +107,5 @@ pub(crate) const SAVE_TIME_OF_BYTES: Duration = Duration::from_millis(100);
 pub(crate) const CONFIRM_INTERVAL: Duration = Duration::from_secs(60);
 /// Characters of a publisher's name for a version that are kept.
 pub(crate) const VERSION_CHARS_MAX: usize = 200;
+/// Fetches of a feed whose durations are remembered for who watches it.
+pub const FETCH_TIMES_MAX: usize = 256;

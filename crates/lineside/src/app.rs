@@ -16,6 +16,7 @@ use crate::demo::Demo;
 use crate::gate::Gate;
 use crate::http::{Admission, Compressed, Proxies, Published};
 use crate::metrics::Metrics;
+use crate::ops::Ops;
 use crate::settings::Settings;
 use crate::shutdown::Shutdown;
 
@@ -57,6 +58,8 @@ pub(crate) struct Parts {
     pub(crate) admin: Admin,
     /// Whose word on a client's address is taken.
     pub(crate) proxies: Proxies,
+    /// How everything is doing, for who watches.
+    pub(crate) ops: Arc<Ops>,
     /// What the server API was asked to publish once.
     pub(crate) published: Published,
     /// Compressed replies, kept for the next client.
@@ -205,6 +208,11 @@ impl App {
     /// Who may change how the server runs.
     pub(crate) fn admin(&self) -> &Admin {
         &self.0.admin
+    }
+
+    /// How everything is doing, for who watches.
+    pub(crate) fn ops(&self) -> &Arc<Ops> {
+        &self.0.ops
     }
 
     /// Whose word on a client's address is taken.

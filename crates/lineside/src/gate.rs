@@ -1,6 +1,6 @@
 //! What clients may: who they are by their tokens, and what the namespaces let them do.
 //!
-//! Transit channels are open to every connection. In `app/…` the namespace decides, or a token: one for the
+//! Transit channels are open to every connection, `ops/…` to admins unless all may look. In `app/…` the namespace decides, or a token: one for the
 //! connection that lists the channel, or one for the channel.
 
 use std::sync::Arc;
@@ -12,6 +12,7 @@ use lineside_wire::centrifuge::codes;
 use lineside_wire::gate::{self, Grant, Identity, Refusal};
 
 use crate::config;
+use crate::ops::is_ops;
 use crate::token::{TokenError, Verifier};
 
 /// Why a client may not.
@@ -45,19 +46,19 @@ pub(crate) struct Gate {
     /// Without it nobody is asked who they are.
     verifier: Option<Verifier>,
     anonymous: bool,
+    /// Whether `ops/…` is for everybody.
+    public_ops: bool,
 }
 
 impl Gate {
-    pub(crate) fn new(
-        config: Option<&config::Token>,
-        hub: &Arc<Hub>,
-        clock: &Arc<dyn Clock>,
-    ) -> Self {
+    pub(crate) fn new(config: &config::Config, hub: &Arc<Hub>, clock: &Arc<dyn Clock>) -> Self {
+        let token = config.token.as_ref();
         Self {
             hub: Arc::clone(hub),
             clock: Arc::clone(clock),
-            verifier: config.and_then(Verifier::new),
-            anonymous: config.is_none_or(|config| config.anonymous),
+            verifier: token.and_then(Verifier::new),
+            anonymous: token.is_none_or(|token| token.anonymous),
+            public_ops: config.admin.public_ops,
         }
     }
 
@@ -96,7 +97,7 @@ impl Gate {
         channel: &Channel,
         token: Option<&str>,
     ) -> Result<Grant, Denied> {
-        let Some(namespace) = self.hub.namespace(channel) else { return Ok(Grant::default()) };
+        let Some(subscribe) = self.subscribers(channel) else { return Ok(Grant::default()) };
         if let (Some(verifier), Some(token)) = (&self.verifier, token.filter(|it| !it.is_empty())) {
             let claims = verifier.verify(token, self.now())?;
             if claims.channel.as_deref() != Some(channel.as_str()) || claims.user != who.user {
@@ -104,10 +105,18 @@ impl Gate {
             }
             return Ok(Grant { expires: claims.expires, info: claims.info.clone() });
         }
-        if who.channels.contains(channel) || namespace.subscribe.includes(&who.user) {
+        if who.channels.contains(channel) || subscribe.includes(&who.user) {
             return Ok(Grant::default());
         }
-        Err(self.denied(namespace.subscribe, who))
+        Err(self.denied(subscribe, who))
+    }
+
+    /// Who may subscribe without a token for the channel; `None` where nobody is asked.
+    fn subscribers(&self, channel: &Channel) -> Option<Who> {
+        if is_ops(channel) {
+            return (!self.public_ops).then_some(Who::Nobody);
+        }
+        self.hub.namespace(channel).map(|namespace| namespace.subscribe)
     }
 
     /// Whether a client may publish.

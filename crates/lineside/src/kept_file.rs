@@ -112,6 +112,7 @@ mod tests {
             client_name: String::new(),
             archive: Arc::new(MemoryArchive::new(Arc::new(RealClock::new()))),
             snapshots: Arc::new(lineside_ingest::MemorySnapshots::default()),
+            beside: None,
         };
         Ingest::start_from(options, kept)
     }

@@ -9,6 +9,7 @@
 //! - `pages`: what people see. `demo`: the simulated city's own door and its faults.
 //! - `admin`: who may change how the server runs.
 //! - `token`: who clients are, by what the operator's back end has signed. `gate`: what they may.
+//! - `ops`: how the feeds and the node are doing, for who watches them.
 //! - `profile`: what the threads are at, and the flame graph of that.
 //! - `watch`: the terminal's client. `metrics`, `latencies`, `shutdown`, `data_dir`, `kept_file`,
 //!   `patience`: as named.
@@ -28,6 +29,7 @@ mod latencies;
 mod ledger;
 mod metrics;
 mod overrides;
+mod ops;
 mod pages;
 mod patience;
 mod profile;

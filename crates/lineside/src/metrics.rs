@@ -96,6 +96,11 @@ impl Metrics {
         self.request_times[asked as usize].record_duration(took);
     }
 
+    /// Requests answered, whatever the answer.
+    pub(crate) fn requests(&self) -> u64 {
+        self.requests.iter().map(counter::Counter::get).sum()
+    }
+
     /// Counts a stream that ended, by why.
     pub(crate) fn count_closed(&self, why: Closed) {
         self.closed[why as usize].increment();
@@ -162,6 +167,11 @@ fn partitions(registry: &mut Registry, app: &App) {
     registry.register("wire_closed", "Sessions that ended, by reason", closed);
     let gauges = [
         ("wire_connections", "Connections of sessions, HTTP/2 aside", partitions.connections()),
+        (
+            "wire_newcomers_waiting",
+            "Connections in the mailboxes of those who will own them",
+            partitions.newcomers_waiting(),
+        ),
         (
             "wire_states_waiting",
             "Sessions that wait for their turn to be given a state",
@@ -322,6 +332,7 @@ fn feeds(registry: &mut Registry, app: &App) {
     let problems: Family<FeedLabel, Gauge> = Family::default();
     let bytes: Family<FeedLabel, Counter> = Family::default();
     let states: Family<FeedStateLabels, Gauge> = Family::default();
+    let served: [Family<FeedLabel, Counter>; 3] = Default::default();
     for feed in app.ingest().feeds() {
         let status = feed.status();
         let id = feed.config().id.as_str().to_owned();
@@ -336,6 +347,11 @@ fn feeds(registry: &mut Registry, app: &App) {
         entities.get_or_create(&label).set(status.entities.cast_signed());
         problems.get_or_create(&label).set(status.problems.total().cast_signed());
         bytes.get_or_create(&label).inc_by(status.bytes);
+        let figures = feed.figures();
+        let counted = [figures.requests(), figures.not_modified(), figures.bytes()];
+        for (family, n) in served.iter().zip(counted) {
+            family.get_or_create(&label).inc_by(n);
+        }
         let labels = FeedStateLabels { feed: id, state: status.state.as_str() };
         states.get_or_create(&labels).set(1);
     }
@@ -349,5 +365,10 @@ fn feeds(registry: &mut Registry, app: &App) {
     );
     registry.register("ingest_problems", "Complaints about the data that are served", problems);
     registry.register("ingest_bytes", "Bytes received in bodies", bytes);
+    let [requests, not_modified, out] = served;
+    registry.register("http_served", "Requests for a feed's data answered", requests);
+    let help = "Of these, those of readers that had the data already";
+    registry.register("http_served_not_modified", help, not_modified);
+    registry.register("http_served_bytes", "Bytes of the bodies that readers were given", out);
     registry.register("ingest_feed_state", "The state that a feed is in", states);
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use bytes::Bytes;
 use lineside_hub::{Hub, HubConfig, SessionLimits};
-use lineside_ingest::{Ingest, Options};
+use lineside_ingest::{Beside, Ingest, Options};
 use lineside_store::Store;
 use lineside_sync::{Clock, RealClock};
 use lineside_wire::centrifuge::{ClientLimits, Service};
@@ -27,6 +27,7 @@ use crate::http;
 use crate::kept_file::{self, Keeping};
 use crate::ledger::Ledger;
 use crate::metrics::Metrics;
+use crate::ops::{self, Ops};
 use crate::patience::within;
 use crate::settings::{self, Settings};
 use crate::shutdown::Shutdown;
@@ -92,6 +93,7 @@ pub async fn start(start: Start) -> anyhow::Result<Running> {
     let keeps = config.server.data_dir.clone().filter(|_| demo.is_none());
     let ledger = Ledger::open(&config, &clock).await?;
     let settings = Settings::open(config.clone(), ledger.store.as_ref(), clock.wall()).await?;
+    let ops = Arc::new(Ops::default());
     let options = Options {
         feeds: settings.feeds(),
         clock: Arc::clone(&clock),
@@ -100,12 +102,14 @@ pub async fn start(start: Start) -> anyhow::Result<Running> {
         client_name: config.server.client_name.clone(),
         archive: ledger.archive,
         snapshots: ledger.snapshots,
+        beside: Some(Beside(Arc::<Ops>::clone(&ops))),
     };
     let ingest = start_ingest(options, keeps.clone()).await?;
-    let gate = Arc::new(Gate::new(config.token.as_ref(), ingest.hub(), &clock));
+    let gate = Arc::new(Gate::new(&config, ingest.hub(), &clock));
     let partitions = Arc::new(partitions(ingest.hub(), &gate, &config, seed)?);
     let app = App::new(Parts {
         gate,
+        ops,
         admin: Admin::new(&config.admin, Arc::new(RealClock::new())),
         proxies: http::Proxies::new(config.server.trusted_proxies.clone()),
         published: http::Published::default(),
@@ -124,24 +128,25 @@ pub async fn start(start: Start) -> anyhow::Result<Running> {
         store: ledger.store,
     });
     let router = http::router(&app);
-    begin_chores(&app);
     let admission = Arc::clone(app.admission());
     let sessions = http::Sessions {
         partitions: Arc::clone(app.partitions()),
         tls,
         proxies: app.proxies().clone(),
     };
-    if let Some(tls) = &sessions.tls {
-        tokio::spawn(reload(Arc::clone(tls), shutdown.clone()));
-    }
+    begin_chores(&app, sessions.tls.as_ref());
     let serving = tokio::spawn(http::serve(listener, router, admission, Some(sessions), shutdown));
     Ok(Running { app, address, serving, keeps, _data_dir: data_dir })
 }
 
 /// What is done again and again until the server stops.
-fn begin_chores(app: &App) {
+fn begin_chores(app: &App, tls: Option<&Arc<http::Tls>>) {
     tokio::spawn(sweep(app.clone()));
     tokio::spawn(tick(app.clone()));
+    tokio::spawn(ops::run(app.clone()));
+    if let Some(tls) = tls {
+        tokio::spawn(reload(Arc::clone(tls), app.shutdown().clone()));
+    }
     if app.demo().is_none() {
         tokio::spawn(settings::watch(app.clone()));
     }

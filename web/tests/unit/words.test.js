@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { badgeColors } from "../../plain/badge.js";
-import { ageWords, clock, delayWords, dueWords, seconds } from "../../plain/words.js";
+import { ageWords, bytesWords, clock, delayWords, dueWords, durationWords, numberWords, seconds, shareWords } from "../../plain/words.js";
 
 /** The cases that the server's own words (crates/lineside/src/pages) are tested with too. */
 const cases = JSON.parse(readFileSync(new URL("../words.json", import.meta.url), "utf8"));
@@ -16,6 +16,13 @@ test("delays are said as the server says them", () => {
 test("due times and ages are said as the server says them", () => {
   for (const [value, words] of cases.due) assert.equal(dueWords(value), words, `due in ${value} s`);
   for (const [value, words] of cases.age) assert.equal(ageWords(value), words, `${value} s ago`);
+});
+
+test("figures are said as the server says them", () => {
+  for (const [value, words] of cases.duration) assert.equal(durationWords(value), words, `${value} s`);
+  for (const [value, words] of cases.bytes) assert.equal(bytesWords(value), words, `${value} bytes`);
+  for (const [value, words] of cases.share) assert.equal(shareWords(value), words, `a share of ${value}`);
+  for (const [value, words] of cases.number) assert.equal(numberWords(value), words, `the number ${value}`);
 });
 
 test("a badge's label can always be read", () => {

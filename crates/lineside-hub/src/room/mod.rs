@@ -9,7 +9,7 @@ mod log;
 mod state;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -34,6 +34,8 @@ pub struct Room {
     log: Shared<Log>,
     /// Its group has ended. Set before the log's version rises, so whoever sees that sees this.
     over: AtomicBool,
+    /// Subscriptions of all sessions; several may stand behind one listener.
+    subscribers: AtomicUsize,
     counters: Arc<Counters>,
 }
 
@@ -69,7 +71,8 @@ impl Room {
         counters: Arc<Counters>,
     ) -> Arc<Self> {
         let log = Shared::new(Log::new(epoch, keeps, now));
-        Arc::new(Self { key, channel, log, over: AtomicBool::new(false), counters })
+        let (over, subscribers) = (AtomicBool::new(false), AtomicUsize::new(0));
+        Arc::new(Self { key, channel, log, over, subscribers, counters })
     }
 
     /// How publishers find it.
@@ -91,6 +94,19 @@ impl Room {
     /// How many listen: sessions by themselves, and partitions with sessions here.
     pub fn listeners(&self) -> usize {
         self.log.lock().listeners.len()
+    }
+
+    /// How many subscribe, without waiting for anybody.
+    pub fn subscribers(&self) -> usize {
+        self.subscribers.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn count_subscriber(&self) {
+        self.subscribers.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn discount_subscriber(&self) {
+        self.subscribers.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Bytes in its ring and its encoded state, frames not counted.

@@ -121,6 +121,7 @@ impl Session {
         };
         let recovered = matches!(from, From::Covered(_));
         let since = self.hub.clock().monotonic();
+        room.count_subscriber();
         let subscription = Subscription::new(room, chair, sequence, since, from);
         match self.subscriptions.get_mut(number) {
             Some(free) => *free = Some(subscription),
@@ -395,6 +396,7 @@ impl Session {
         self.sequences.leave(subscription.sequence);
         self.side.leave(&subscription.room, subscription.chair, &self.hub);
         self.hub.counters().subscriptions.subtract(1);
+        subscription.room.discount_subscriber();
         Some(subscription)
     }
 }

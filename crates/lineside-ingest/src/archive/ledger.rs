@@ -52,6 +52,7 @@ impl Ledger {
 
     /// The poll has ended as the status says: as `outcome`, or else by its last error.
     pub(crate) fn ended(&self, asked: Asked, outcome: &str, feed: &Feed, status: &FeedStatus) {
+        feed.figures().record_fetch(asked.took);
         let failure = status.last_error.as_ref();
         let bytes = status.bytes.saturating_sub(asked.bytes);
         let poll = Poll {

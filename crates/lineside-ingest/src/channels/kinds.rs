@@ -18,6 +18,9 @@ pub(crate) enum RoomKind {
     Area = 8,
 }
 
+/// The kind of rooms whose channels the program fills itself; they count by themselves.
+pub const KIND_BESIDE: u8 = 9;
+
 impl RoomKind {
     /// The kinds that belong to a network.
     pub(crate) const OF_NETWORK: [RoomKind; 7] = [

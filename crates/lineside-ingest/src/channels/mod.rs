@@ -1,5 +1,6 @@
 //! Channels: which room a public name is, and how things are in it (docs/protocol/channels.md).
 
+mod beside;
 pub(crate) mod kinds;
 
 use std::{borrow::Cow, sync::Arc};
@@ -9,7 +10,8 @@ use bytes::Bytes;
 use lineside_hub::{BadChannel, Channel, Position, ResolveError, RoomKey, State, StateSource};
 use lineside_sync::{Clock, UnixMillis};
 
-use self::kinds::{GROUP_ALONE, RoomKind, WHOLE_NETWORK};
+pub use self::beside::Beside;
+use self::kinds::{GROUP_ALONE, KIND_BESIDE, RoomKind, WHOLE_NETWORK};
 use crate::{
     catalog::{Catalog, SharedCatalog},
     departures::board,
@@ -26,6 +28,8 @@ pub struct Channels {
     catalog: SharedCatalog,
     seed: Seeded,
     clock: Arc<dyn Clock>,
+    /// What the program fills itself; its rooms are of [`KIND_BESIDE`].
+    beside: Option<Beside>,
 }
 
 /// A public name, taken apart.
@@ -44,9 +48,19 @@ impl Channels {
         Channels::of(Arc::new(ArcSwap::from_pointee(catalog)), seed, clock)
     }
 
+    /// The same, and the channels that only `source` knows.
+    pub(crate) fn beside(self, source: Option<Beside>) -> Channels {
+        Channels { beside: source, ..self }
+    }
+
+    fn room_beside(&self, channel: &Channel, key: RoomKey) -> Option<State> {
+        let source = self.beside.as_ref().filter(|_| key.kind == KIND_BESIDE)?;
+        Some(source.0.read_state(channel, key))
+    }
+
     /// The same, of networks that come and go.
     pub(crate) fn of(catalog: SharedCatalog, seed: u64, clock: Arc<dyn Clock>) -> Channels {
-        Channels { catalog, seed: Seeded(seed), clock }
+        Channels { catalog, seed: Seeded(seed), clock, beside: None }
     }
 
     fn records(
@@ -152,7 +166,11 @@ impl<'a> Name<'a> {
 
 impl StateSource for Channels {
     fn resolve(&self, channel: &Channel) -> Result<RoomKey, ResolveError> {
-        let name = Name::of(channel)?;
+        let name = match (Name::of(channel), &self.beside) {
+            (Ok(name), _) => name,
+            (Err(BadChannel::UnknownForm), Some(source)) => return source.0.resolve(channel),
+            (Err(error), _) => return Err(error.into()),
+        };
         if name.kind == RoomKind::Area {
             return Ok(kinds::key(GROUP_ALONE, RoomKind::Area, kinds::of_cell(name.cell()?)));
         }
@@ -181,6 +199,9 @@ impl StateSource for Channels {
     }
 
     fn read_state(&self, channel: &Channel, key: RoomKey) -> State {
+        if let Some(state) = self.room_beside(channel, key) {
+            return state;
+        }
         let Ok(name) = Name::of(channel) else { return self.no_state() };
         if let Ok(cell) = name.cell()
             && key.group == GROUP_ALONE

@@ -68,10 +68,7 @@ impl Changes {
 }
 
 /// The parts of a state made of these changes; at least one.
-pub(crate) fn state_parts<'a>(
-    at: UnixMillis,
-    upserts: impl IntoIterator<Item = &'a Bytes>,
-) -> Vec<Bytes> {
+pub fn state_parts<'a>(at: UnixMillis, upserts: impl IntoIterator<Item = &'a Bytes>) -> Vec<Bytes> {
     let mut parts = vec![Changes::default()];
     for upsert in upserts {
         if parts.last().is_some_and(|part| part.is_full_for(upsert.len() + 1)) {
@@ -83,6 +80,21 @@ pub(crate) fn state_parts<'a>(
     }
     let n_parts = parts.len();
     parts.iter().zip(1..).map(|(part, number)| part.state_part(at, number, n_parts)).collect()
+}
+
+/// The publications that tell of these changes, in their order; none if there are none.
+pub fn publications(at: UnixMillis, items: &[Bytes]) -> Vec<Bytes> {
+    let (mut messages, mut changes) = (Vec::new(), Changes::default());
+    for item in items {
+        if changes.is_full_for(item.len() + 1) {
+            messages.push(changes.take_message(at));
+        }
+        changes.push(item);
+    }
+    if !changes.is_empty() {
+        messages.push(changes.take_message(at));
+    }
+    messages
 }
 
 #[cfg(test)]
@@ -109,6 +121,15 @@ mod tests {
             state_parts(AT, []),
             ["{\"at\":1700000000123,\"state\":{\"part\":1,\"parts\":1},\"changes\":[]}"]
         );
+    }
+
+    #[test]
+    fn many_changes_become_several_publications() {
+        let change = Bytes::from(format!("{{\"id\":\"{}\"}}", "x".repeat(50_000)));
+        let messages = publications(AT, &[change.clone(), change.clone(), change]);
+        assert_eq!(messages.len(), 2);
+        assert!(messages.iter().all(|message| message.len() <= MESSAGE_BYTES_MAX));
+        assert!(publications(AT, &[]).is_empty());
     }
 
     #[test]

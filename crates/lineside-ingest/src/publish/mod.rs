@@ -17,6 +17,11 @@ use smol_str::SmolStr;
 
 pub(crate) use message::{MESSAGE_OVERHEAD, state_parts};
 
+/// Messages of channels beside those of the networks, put together as theirs are.
+pub mod messages {
+    pub use super::message::{publications, state_parts};
+}
+
 use self::{
     area::Areas,
     board::{ToldBoards, Touched},

@@ -38,7 +38,16 @@ pub(crate) fn start_with(feeds: Vec<FeedConfig>, snapshots: Arc<MemorySnapshots>
     let clock: Arc<dyn Clock> = Arc::new(RealClock::new());
     let archive = Arc::new(MemoryArchive::new(Arc::clone(&clock)));
     let (hub, client_name) = (HubConfig::default(), "test-client/1".to_owned());
-    Ingest::start(Options { feeds, clock, seed: 9, hub, client_name, archive, snapshots })
+    Ingest::start(Options {
+        feeds,
+        clock,
+        seed: 9,
+        hub,
+        client_name,
+        archive,
+        snapshots,
+        beside: None,
+    })
 }
 
 /// Waits for what must come; the deadline only ends a test that fails.

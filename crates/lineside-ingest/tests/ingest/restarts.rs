@@ -182,6 +182,7 @@ impl Process {
             client_name: "test-client/1".to_owned(),
             archive: Arc::new(MemoryArchive::new(Arc::new(RealClock::new()))),
             snapshots: Arc::new(lineside_ingest::MemorySnapshots::default()),
+            beside: None,
         };
         let kept = kept.map(|file| Kept::read(Cursor::new(file)).unwrap());
         Process { ingest: Ingest::start_from(options, kept) }

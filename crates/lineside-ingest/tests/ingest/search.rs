@@ -29,6 +29,7 @@ async fn ingest() -> (Arc<Ingest>, tempfile::TempDir) {
         client_name: String::new(),
         archive: Arc::new(MemoryArchive::new(Arc::clone(&clock))),
         snapshots: Arc::new(lineside_ingest::MemorySnapshots::default()),
+        beside: None,
     };
     let ingest = Ingest::start(options);
     for _ in 0..1000 {

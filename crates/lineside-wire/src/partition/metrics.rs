@@ -66,6 +66,7 @@ pub struct Metrics {
     pub(super) closed: [Counter; Closed::ALL.len()],
     pub(super) blocked: Counter,
     pub(super) states_waiting: Gauge,
+    pub(super) newcomers_waiting: Gauge,
 }
 
 impl Metrics {
@@ -82,6 +83,11 @@ impl Metrics {
     /// How often a socket took less than it was given.
     pub fn blocked(&self) -> u64 {
         self.blocked.get()
+    }
+
+    /// Connections in the partitions' mailboxes.
+    pub fn newcomers_waiting(&self) -> i64 {
+        self.newcomers_waiting.get()
     }
 
     /// Connections that wait for a place among those that are given a state.

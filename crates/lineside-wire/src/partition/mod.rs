@@ -152,7 +152,9 @@ impl Partitions {
     /// The connection again, when its partition has more newcomers than it can take in, or has ended.
     pub fn adopt(&self, newcomer: Box<Newcomer>) -> Result<(), Box<Newcomer>> {
         let turn = self.next.fetch_add(1, Ordering::Relaxed) % self.inboxes.len();
-        self.inboxes[turn].try_send(newcomer).map_err(TrySendError::into_message)
+        self.inboxes[turn].try_send(newcomer).map_err(TrySendError::into_message)?;
+        self.metrics.newcomers_waiting.add(1);
+        Ok(())
     }
 
     /// Lets all connections go, evenly over this time, and takes no new ones. Only the first call counts.

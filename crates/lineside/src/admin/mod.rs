@@ -129,7 +129,7 @@ mod tests {
 
     fn admin(token: Option<&str>) -> (Admin, Arc<SimulatedClock>) {
         let clock = Arc::new(SimulatedClock::new(UnixMillis(0)));
-        let config = config::Admin { token: token.map(Secret::new) };
+        let config = config::Admin { token: token.map(Secret::new), public_ops: false };
         (Admin::new(&config, Arc::<SimulatedClock>::clone(&clock)), clock)
     }
 

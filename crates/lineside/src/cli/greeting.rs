@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use crate::pages::LOGIN;
+use crate::pages::{LOGIN, OPS};
 use crate::server::Running;
 
 /// For `serve`.
@@ -30,6 +30,7 @@ pub(crate) fn demo(running: &Running) -> String {
     let url = url_of(running.app().config().server.scheme(), running.address());
     let mut text = format!("Lineside's demo city runs at {url}/\n");
     text += &lines_to_try(&url, "feed/city");
+    _ = writeln!(text, "  How it is doing    {url}{OPS}");
     text += &line_for_admins(running, &url);
     _ = writeln!(text, "  Break a producer   {url}/demo/faults");
     if let Some(demo) = running.app().demo() {

@@ -185,6 +185,8 @@ pub struct Api {
 pub struct Admin {
     /// What an admin shows; without it a random one is made at start.
     pub token: Option<Secret>,
+    /// Whether anybody may see how the feeds and the node are doing.
+    pub public_ops: bool,
 }
 
 impl Admin {

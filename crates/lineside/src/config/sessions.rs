@@ -46,6 +46,7 @@ pub(super) struct ApiTable {
 #[serde(deny_unknown_fields, default)]
 pub(super) struct AdminTable {
     pub(super) token: Option<Spanned<SecretText>>,
+    pub(super) public_ops: bool,
 }
 
 #[derive(Debug, Deserialize)]
@@ -108,7 +109,10 @@ impl Checker<'_> {
     }
 
     pub(super) fn admin(&mut self, table: AdminTable) -> Admin {
-        Admin { token: table.token.and_then(|token| self.secret("admin.token", &token)) }
+        Admin {
+            token: table.token.and_then(|token| self.secret("admin.token", &token)),
+            public_ops: table.public_ops,
+        }
     }
 
     pub(super) fn secret(&mut self, key: &str, text: &Spanned<SecretText>) -> Option<Secret> {

@@ -86,6 +86,7 @@ pub async fn start_demo(options: DemoOptions) -> anyhow::Result<Running> {
     config.server.drain = DRAIN;
     config.feeds = demo.feeds();
     config.admin.or_from_environment();
+    config.admin.public_ops = true;
     let seed = fastrand::u64(..);
     let demo = Some(Arc::new(demo));
     server::start(Start { config, clock, seed, demo, base_map: Some(base_map) }).await

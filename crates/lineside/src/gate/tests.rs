@@ -12,7 +12,7 @@ use lineside_wire::gate::Gate as _;
 use serde_json::{Value, json};
 
 use super::{Denied, Gate, Identity};
-use crate::config::{Token, TokenKey};
+use crate::config::{self, Token, TokenKey};
 
 const NOW_S: i64 = 1_800_000_000;
 
@@ -38,6 +38,10 @@ impl StateSource for Nothing {
 }
 
 fn gate(token: Option<bool>) -> Gate {
+    gate_where(token, false)
+}
+
+fn gate_where(token: Option<bool>, public_ops: bool) -> Gate {
     let namespace = |prefix: &str, subscribe, publish| Namespace {
         prefix: prefix.to_owned(),
         subscribe,
@@ -56,7 +60,9 @@ fn gate(token: Option<bool>) -> Gate {
         let key = TokenKey::Hmac(Secret::new("secret"));
         Token { key, issuer: None, audience: None, anonymous }
     });
-    Gate::new(token.as_ref(), &hub, &clock)
+    let admin = config::Admin { token: None, public_ops };
+    let config = config::Config { token, admin, ..config::Config::default() };
+    Gate::new(&config, &hub, &clock)
 }
 
 fn sign(claims: &Value) -> String {
@@ -114,6 +120,25 @@ fn the_namespace_decides_who_subscribes() {
     ] {
         assert_eq!(may(&who, name), expect, "{who:?} {name}");
     }
+}
+
+#[test]
+fn what_is_for_admins_wants_a_token_that_lists_it() {
+    let listed = Identity { channels: vec![channel("ops/node")], ..user("42") };
+    for (public_ops, who, name, expect) in [
+        (false, user(""), "ops/node", Err(Denied::Forbidden)),
+        (false, user("42"), "ops/node", Err(Denied::Forbidden)),
+        (false, listed.clone(), "ops/node", Ok(())),
+        (false, listed, "ops/feeds", Err(Denied::Forbidden)),
+        (true, user(""), "ops/node", Ok(())),
+    ] {
+        let gate = gate_where(Some(true), public_ops);
+        let may = gate.may_subscribe(&who, &channel(name), None).map(drop);
+        assert_eq!(may, expect, "{who:?} {name}");
+    }
+    let gate = gate_where(Some(true), false);
+    let token = sign(&json!({"sub": "42", "channel": "ops/node"}));
+    assert!(gate.may_subscribe(&user("42"), &channel("ops/node"), Some(&token)).is_ok());
 }
 
 #[test]

@@ -22,6 +22,7 @@ use utoipa_axum::routes;
 
 use super::errors::{Problem, Refusal};
 use super::parameters::Parameters;
+use super::proxies::Peer;
 use super::readers;
 use super::takeover::Takeover;
 use crate::app::App;
@@ -51,9 +52,10 @@ pub(super) fn routes() -> OpenApiRouter<App> {
     responses(
         (status = 200, description = "A stream without end", content_type = "text/event-stream", body = String),
         (status = 400, description = "`bad_channel` or `too_many_channels`", body = Problem),
-        (status = 401, description = "`unauthorized` or `token_expired`", body = Problem),
+        (status = 401, description = "`unauthorized`, `token_expired` or `not_admin`", body = Problem),
         (status = 403, description = "`permission_denied`", body = Problem),
         (status = 404, description = "`unknown_feed`", body = Problem),
+        (status = 429, description = "`too_many_attempts`", body = Problem),
         (status = 503, description = "`overloaded` or `shutting_down`", body = Problem)
     )
 )]
@@ -62,13 +64,14 @@ async fn events(
     method: Method,
     version: Version,
     headers: HeaderMap,
+    peer: Peer,
     parameters: Parameters,
 ) -> Result<Response, Refusal> {
     if app.shutdown().is_draining() {
         return Err(Refusal::ShuttingDown);
     }
     let channels: Vec<&str> = parameters.all("channel").collect();
-    let reader = readers::check(&app, &headers, &parameters, &channels)?;
+    let reader = readers::check(&app, &headers, peer, &parameters, &channels)?;
     // A browser that reconnects sends the header along with the address it began with: the header is newer.
     let resumed = headers.get(LAST_EVENT_ID).and_then(|id| id.to_str().ok());
     let resumed = resumed.or_else(|| parameters.one("last_event_id"));

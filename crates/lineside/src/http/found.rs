@@ -3,11 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::response::Response;
+use http::StatusCode;
+use http_body::Body as _;
 use lineside_formats::Format;
 use lineside_ingest::{Dataset, Feed, FeedStatus, Held, Network, NetworkState, Snapshot};
 
 use super::aside::aside;
 use super::errors::Refusal;
+use super::reply::Wants;
 use crate::app::App;
 
 /// The feed with this id.
@@ -32,6 +36,19 @@ pub(super) fn held(app: &App, feed: &Feed, status: &FeedStatus) -> Result<Arc<He
         }
         _ => Ok(held),
     }
+}
+
+/// Counts what a reader of this feed was given.
+pub(super) fn counted(
+    feed: &Feed,
+    wants: &Wants,
+    reply: Result<Response, Refusal>,
+) -> Result<Response, Refusal> {
+    let status = reply.as_ref().ok().map(Response::status);
+    let length = reply.as_ref().ok().and_then(|reply| reply.body().size_hint().exact());
+    let bytes = length.filter(|_| wants.takes_body()).unwrap_or_default();
+    feed.figures().count_reply(bytes, status == Some(StatusCode::NOT_MODIFIED));
+    reply
 }
 
 /// How long ago the producer last gave the bytes or confirmed them.

@@ -49,10 +49,12 @@ pub(crate) use errors::Refusal;
 pub(crate) use layers::represent_pages;
 pub(crate) use parameters::Parameters;
 pub(crate) use parameters::bad;
+pub(crate) use prepared::prepared_bytes;
 pub(crate) use proxies::Proxies;
 pub(crate) use reply::{Representation, Wants};
 pub(crate) use server::{Sessions, serve};
 pub(crate) use server_api::Published;
+pub(crate) use times::rfc3339;
 pub(crate) use tls::Tls;
 
 use crate::app::App;

@@ -198,6 +198,13 @@ impl Prepared {
     }
 }
 
+/// How many codings of a feed's last good bytes have been made, besides the plain one, and their bytes.
+pub(crate) fn prepared_bytes(held: &Held) -> (usize, usize) {
+    let ready = held.find_ready::<Arc<Prepared>>();
+    let bodies = ready.into_iter().flat_map(|ready| ready.bodies.iter().filter_map(OnceCell::get));
+    bodies.fold((0, 0), |(n, bytes), body| (n + 1, bytes + body.len()))
+}
+
 /// How long a cache may keep the bytes, and how long it may give them out while we are not there.
 pub(super) fn cache_control(fresh_for: Duration, good_for: Duration) -> HeaderValue {
     let (fresh, good) = (fresh_for.as_secs(), good_for.as_secs());

@@ -3,9 +3,12 @@
 //! Each proxy adds the address that it was reached from at the end of `X-Forwarded-For`. Those that are trusted are
 //! passed over from the end; what stands before is the client, or at least the first whom nobody vouches for.
 
-use std::net::IpAddr;
+use std::convert::Infallible;
+use std::net::{IpAddr, Ipv4Addr};
 
-use http::{HeaderMap, HeaderName};
+use axum::extract::FromRequestParts;
+use http::request::Parts;
+use http::{Extensions, HeaderMap, HeaderName};
 use ipnet::IpNet;
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
@@ -14,6 +17,21 @@ const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto")
 /// In a request's extensions: who is at the other end of its connection, a client or a proxy.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Peer(pub(crate) IpAddr);
+
+impl Peer {
+    /// Every connection tells; what came without one shares an address that nobody has.
+    pub(super) fn of(extensions: &Extensions) -> Self {
+        extensions.get().copied().unwrap_or(Self(Ipv4Addr::UNSPECIFIED.into()))
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Peer {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        Ok(Self::of(&parts.extensions))
+    }
+}
 
 /// The proxies whose word is taken.
 #[derive(Debug, Clone, Default)]

@@ -78,10 +78,13 @@ pub(super) async fn as_sent(
     wants: &Wants,
     view: View,
 ) -> Result<Response, Refusal> {
-    let status = feed.status();
-    let held = found::held(app, feed, &status)?;
-    let freshness = freshness(app, feed, &status, held.snapshot());
-    Prepared::of(&held, feed.config())?.reply(view, wants, freshness).await
+    let reply = async {
+        let status = feed.status();
+        let held = found::held(app, feed, &status)?;
+        let freshness = freshness(app, feed, &status, held.snapshot());
+        Prepared::of(&held, feed.config())?.reply(view, wants, freshness).await
+    };
+    found::counted(feed, wants, reply.await)
 }
 
 /// What holds only now: for how long, and `Lineside-Status`, with `Age` when the bytes are not the producer's latest.

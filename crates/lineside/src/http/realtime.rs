@@ -4,6 +4,7 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 use axum::routing::get;
 use http::HeaderValue;
+use lineside_ingest::Feed;
 use lineside_ingest::exports::{self, Part};
 use lineside_sync::UnixMillis;
 use utoipa_axum::router::OpenApiRouter;
@@ -151,10 +152,22 @@ async fn message(
     wants: &Wants,
 ) -> Result<Response, Refusal> {
     let feed = found::decoded_feed(app, id, "real-time data")?;
+    let reply = made(app, id, &feed, part, encoding, wants);
+    found::counted(&feed, wants, reply.await)
+}
+
+async fn made(
+    app: &App,
+    id: &str,
+    feed: &Feed,
+    part: Part,
+    encoding: Encoding,
+    wants: &Wants,
+) -> Result<Response, Refusal> {
     let network = feed.network();
     // What a schedule's id stands for is its whole network, of which any feed may have data.
     if !feed.is_schedule() && network.feeds().len() == 1 {
-        found::held(app, &feed, &feed.status())?;
+        found::held(app, feed, &feed.status())?;
     }
     let state = network.state();
     let export = found::export(&state, id, move |state, asked| match encoding {

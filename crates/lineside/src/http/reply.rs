@@ -25,6 +25,8 @@ pub(crate) struct Wants {
     if_modified_since: Option<UnixMillis>,
     range: Option<HeaderValue>,
     if_range: Option<HeaderValue>,
+    /// It asked for more than the head.
+    takes_body: bool,
 }
 
 impl Wants {
@@ -38,7 +40,13 @@ impl Wants {
             if_modified_since: since.and_then(parse_http_date),
             if_range: headers.get(header::IF_RANGE).filter(|_| range.is_some()).cloned(),
             range,
+            takes_body: method != Method::HEAD,
         }
+    }
+
+    /// Whether the body goes out.
+    pub(super) fn takes_body(&self) -> bool {
+        self.takes_body
     }
 
     /// The coding that is liked best.

@@ -12,6 +12,7 @@ use super::{assets, icons};
 pub(super) enum Section {
     Catalog,
     Map,
+    Operation,
     Other,
 }
 
@@ -22,6 +23,8 @@ pub(super) struct Page<'a> {
     pub(super) section: Section,
     /// Further classes of the body.
     pub(super) class: &'a str,
+    /// Style sheets of `web/plain` besides the one that every page has.
+    pub(super) styles: &'a [&'a str],
     /// Modules of `web/plain` to load.
     pub(super) scripts: &'a [&'a str],
     /// A bundled part, when this binary has it.
@@ -32,7 +35,15 @@ pub(super) struct Page<'a> {
 
 impl<'a> Page<'a> {
     pub(super) fn new(title: &'a str, section: Section) -> Self {
-        Self { title, section, class: "", scripts: &[], bundle: None, alternates: Vec::new() }
+        Self {
+            title,
+            section,
+            class: "",
+            styles: &[],
+            scripts: &[],
+            bundle: None,
+            alternates: Vec::new(),
+        }
     }
 
     /// The whole document.
@@ -63,6 +74,9 @@ impl<'a> Page<'a> {
                     link rel="stylesheet" href=(style);
                 }
                 link rel="stylesheet" href=(assets::plain("lineside.css"));
+                @for style in self.styles {
+                    link rel="stylesheet" href=(assets::plain(style));
+                }
                 @for (kind, address) in &self.alternates {
                     link rel="alternate" type=(kind) href=(address);
                 }
@@ -85,6 +99,7 @@ impl<'a> Page<'a> {
                     nav.nav aria-label="Pages" {
                         a href="/" aria-current=[current(Section::Catalog)] { "Feeds" }
                         a href="/map" aria-current=[current(Section::Map)] { "Map" }
+                        a href="/ops" aria-current=[current(Section::Operation)] { "Operation" }
                     }
                 }
             }

@@ -23,9 +23,9 @@ use crate::http::{Parameters, Refusal, admin, limits};
 use crate::patience::within;
 
 pub(crate) const LOGIN: &str = "/login";
-const LOGOUT: &str = "/logout";
+pub(super) const LOGOUT: &str = "/logout";
 /// Where one goes on when nothing else was asked for.
-const NEXT_DEFAULT: &str = "/";
+const NEXT_DEFAULT: &str = super::OPS;
 /// A longer address to go on at is none of ours.
 const NEXT_BYTES_MAX: usize = 2_048;
 
@@ -138,6 +138,14 @@ fn own_address(next: Option<&str>) -> String {
     }
 }
 
+/// Where a page sends who has to log in first.
+pub(super) fn to_login(from: &http::Uri) -> Response {
+    let from = from.path_and_query().map_or(NEXT_DEFAULT, http::uri::PathAndQuery::as_str);
+    let next: String = url::form_urlencoded::byte_serialize(from.as_bytes()).collect();
+    let no_store = [(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))];
+    (no_store, Redirect::to(&format!("{LOGIN}?next={next}"))).into_response()
+}
+
 fn page(status: StatusCode, main: &Markup) -> Response {
     let page = Page::new("Log in", Section::Other).render(&html! { div.page { (main) } });
     let mut response = layout::reply(status, page);
@@ -192,6 +200,7 @@ fn farewell() -> Markup {
             h1 { "You are logged in" }
             p { "The session ends by itself after some hours, and when the server restarts." }
         }
+        p { a href=(super::OPS) { "How the server is doing" } }
         form method="post" action=(LOGOUT) { button.button type="submit" { "Log out" } }
     }
 }

@@ -1,7 +1,7 @@
 //! What people see: pages made on the server, readable without scripts, and alive with them.
 //!
 //! `layout` frames every page, `assets` serves the style and the scripts, and each page is a file:
-//! `catalog`, `feed`, `versions`, `board`, `map`, `login`. They ask the state of the moment and wait for nobody.
+//! `catalog`, `feed`, `versions`, `board`, `map`, `ops`, `login`. They ask the state of the moment and wait for nobody.
 
 mod addresses;
 mod alerts;
@@ -16,6 +16,7 @@ mod icons;
 mod layout;
 mod login;
 mod map;
+mod ops;
 mod problems;
 mod query;
 mod recipes;
@@ -32,6 +33,9 @@ use crate::http::represent_pages;
 
 pub(crate) use login::LOGIN;
 
+/// How the addresses of the dashboard begin.
+pub(crate) const OPS: &str = "/ops";
+
 /// The pages and what they load.
 pub(crate) fn router(app: App) -> Router {
     Router::new()
@@ -42,6 +46,8 @@ pub(crate) fn router(app: App) -> Router {
         .route("/map", get(map::page))
         .route("/map/stop", get(map::stop))
         .route("/map/trip", get(trip::sheet))
+        .route(OPS, get(ops::page))
+        .route("/ops/feeds/{feed}", get(ops::feed))
         .layer(middleware::from_fn_with_state(app.clone(), represent_pages))
         .merge(login::router())
         .merge(assets::router())

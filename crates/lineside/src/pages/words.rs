@@ -109,14 +109,40 @@ pub(super) fn number(value: u64) -> String {
     spaced
 }
 
+/// A short time, as figures show it.
+pub(super) fn duration(seconds: f64) -> String {
+    if seconds == 0.0 {
+        "0 s".to_owned()
+    } else if seconds < 0.001 {
+        "< 1 ms".to_owned()
+    } else if seconds < 1.0 {
+        format!("{} ms", (seconds * 1_000.0).floor())
+    } else if seconds < 10.0 && seconds.fract() != 0.0 {
+        format!("{:.1} s", (seconds * 10.0).floor() / 10.0)
+    } else if seconds < 120.0 {
+        format!("{} s", seconds.floor())
+    } else if seconds < 7_200.0 {
+        format!("{} min", (seconds / 60.0).floor())
+    } else {
+        format!("{} h", (seconds / 3_600.0).floor())
+    }
+}
+
+/// A share of one in percent.
+pub(super) fn share(value: f64) -> String {
+    format!("{} %", (value * 100.0).floor())
+}
+
 /// A number of bytes in words.
 pub(super) fn bytes(value: u64) -> String {
     const KIB: u64 = 1 << 10;
     const MIB: u64 = 1 << 20;
+    const GIB: u64 = 1 << 30;
     match value {
         0..KIB => format!("{value} bytes"),
         KIB..MIB => format!("{:.1} KiB", value as f64 / KIB as f64),
-        _ => format!("{:.1} MiB", value as f64 / MIB as f64),
+        MIB..GIB => format!("{:.1} MiB", value as f64 / MIB as f64),
+        _ => format!("{:.1} GiB", value as f64 / GIB as f64),
     }
 }
 
@@ -157,6 +183,24 @@ pub(super) mod tests {
         }
         for case in list(&cases(), "age").iter().filter(|case| case[0].is_i64()) {
             assert_eq!(Some(age(case[0].as_i64().expect("seconds")).as_str()), case[1].as_str());
+        }
+    }
+
+    #[test]
+    fn figures_are_said_as_the_browser_says_them() {
+        let (cases, said) =
+            (cases(), |case: &serde_json::Value| case[1].as_str().map(str::to_owned));
+        for case in list(&cases, "duration") {
+            assert_eq!(Some(duration(case[0].as_f64().expect("seconds"))), said(case));
+        }
+        for case in list(&cases, "share") {
+            assert_eq!(Some(share(case[0].as_f64().expect("a share"))), said(case));
+        }
+        for case in list(&cases, "bytes") {
+            assert_eq!(Some(bytes(case[0].as_u64().expect("bytes"))), said(case));
+        }
+        for case in list(&cases, "number") {
+            assert_eq!(Some(number(case[0].as_u64().expect("a number"))), said(case));
         }
     }
 

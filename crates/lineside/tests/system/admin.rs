@@ -143,7 +143,11 @@ async fn login_leads_to_no_other_server() {
     let (_running, server) = server("").await;
     for next in ["https://example.org/", "//example.org", "/\\example.org", "/%2e//example.org"] {
         let entered = log_in(&server, TOKEN, next, &[]).await;
-        assert_eq!((entered.status().as_u16(), header(&entered, "location")), (303, "/"), "{next}");
+        assert_eq!(
+            (entered.status().as_u16(), header(&entered, "location")),
+            (303, "/ops"),
+            "{next}"
+        );
     }
 }
 
@@ -194,7 +198,7 @@ async fn without_a_token_the_start_prints_a_link_that_logs_in() {
     let mut words = process.greeting.split_whitespace();
     let link = words.find(|word| word.contains("/login?token=")).expect("a link").to_owned();
     let entered = get(&link).await;
-    assert_eq!((entered.status().as_u16(), header(&entered, "location")), (303, "/"));
+    assert_eq!((entered.status().as_u16(), header(&entered, "location")), (303, "/ops"));
     let (url, cookie_kept) = (format!("{}{SESSION}", process.url), cookie(&entered));
     assert_eq!(get_with(&url, &[("cookie", &cookie_kept)]).await.status(), 200);
     let wrong = get(&format!("{}/login?token=another", process.url)).await;

@@ -20,6 +20,7 @@ mod faults;
 mod load;
 mod manners;
 mod metrics;
+mod ops;
 mod own_feeds;
 mod pages;
 mod papers;

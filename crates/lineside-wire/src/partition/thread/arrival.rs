@@ -19,6 +19,7 @@ impl Partition {
     pub(super) fn take_newcomers(&mut self) {
         // Some at a time, so that those who are here are not kept waiting.
         let newcomers: Vec<_> = self.inbox.drain().take(NEWCOMERS_PER_TURN).collect();
+        self.metrics.newcomers_waiting.subtract(newcomers.len() as u64);
         let now = self.now();
         for newcomer in newcomers {
             self.take_in(*newcomer, now);

@@ -4,7 +4,7 @@
 //! only from our own pages, by the browser's own word: `Sec-Fetch-Site`, or `Origin` where it does not send that.
 
 use std::convert::Infallible;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 
 use axum::extract::{FromRequestParts, OptionalFromRequestParts, Request, State};
 use axum::middleware::Next;
@@ -38,7 +38,8 @@ pub(super) async fn admins_only(
     mut request: Request,
     next: Next,
 ) -> Result<Response, Refusal> {
-    let by = identify(&app, request.method(), request.headers(), request.extensions())?;
+    let peer = Peer::of(request.extensions());
+    let by = identify(&app, request.method(), request.headers(), peer)?;
     request.extensions_mut().insert(by);
     let mut response = next.run(request).await;
     let headers = response.headers_mut();
@@ -56,7 +57,7 @@ impl FromRequestParts<App> for By {
         if let Some(by) = parts.extensions.get::<Self>() {
             return Ok(*by);
         }
-        identify(app, &parts.method, &parts.headers, &parts.extensions)
+        identify(app, &parts.method, &parts.headers, Peer::of(&parts.extensions))
     }
 }
 
@@ -71,14 +72,14 @@ impl OptionalFromRequestParts<App> for By {
     }
 }
 
-fn identify(
-    app: &App,
-    method: &Method,
-    headers: &HeaderMap,
-    extensions: &Extensions,
-) -> Result<By, Refusal> {
+/// The admin who would only read.
+pub(crate) fn identify_reader(app: &App, headers: &HeaderMap, peer: Peer) -> Result<By, Refusal> {
+    identify(app, &Method::GET, headers, peer)
+}
+
+fn identify(app: &App, method: &Method, headers: &HeaderMap, peer: Peer) -> Result<By, Refusal> {
     if let Some(token) = bearer(headers) {
-        app.admin().check_token(token, client(app, headers, extensions))?;
+        app.admin().check_token(token, app.proxies().client_of(peer, headers))?;
         return Ok(By::Token);
     }
     let id = session_id(headers).ok_or(Refusal::NotAdmin)?;
@@ -125,7 +126,7 @@ pub(crate) fn cookie(
 fn is_encrypted(app: &App, headers: &HeaderMap, extensions: &Extensions) -> bool {
     let server = &app.config().server;
     let is_public = server.public_url.as_ref().is_some_and(|url| url.scheme() == "https");
-    let is_forwarded = || app.proxies().says_https(peer(extensions), headers);
+    let is_forwarded = || app.proxies().says_https(Peer::of(extensions), headers);
     server.tls.is_some() || is_public || is_forwarded()
 }
 
@@ -144,10 +145,5 @@ pub(crate) fn is_own_page(app: &App, headers: &HeaderMap) -> Option<bool> {
 
 /// Where a request comes from.
 pub(crate) fn client(app: &App, headers: &HeaderMap, extensions: &Extensions) -> IpAddr {
-    app.proxies().client_of(peer(extensions), headers)
-}
-
-fn peer(extensions: &Extensions) -> Peer {
-    // Every connection tells; who came without one shares an address that nobody has.
-    extensions.get().copied().unwrap_or(Peer(Ipv4Addr::UNSPECIFIED.into()))
+    app.proxies().client_of(Peer::of(extensions), headers)
 }

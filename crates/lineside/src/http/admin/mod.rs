@@ -13,6 +13,7 @@ mod session;
 use axum::middleware;
 use utoipa_axum::router::OpenApiRouter;
 
+pub(super) use self::guard::identify_reader;
 pub(crate) use self::guard::{client, cookie, is_own_page, session_id};
 
 use crate::app::App;
@@ -23,7 +24,7 @@ const PREFIX: &str = "/api/v1/admin";
 
 /// Whether pages of other origins have no business with an address.
 pub(super) fn is_for_admins(path: &str) -> bool {
-    path.starts_with(PREFIX) || path == pages::LOGIN
+    [PREFIX, pages::OPS].iter().any(|begin| path.starts_with(begin)) || path == pages::LOGIN
 }
 
 pub(super) fn routes(app: &App) -> OpenApiRouter<App> {

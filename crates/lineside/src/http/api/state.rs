@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use bytes::Bytes;
-use http::{HeaderName, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue};
 use lineside_hub::{Channel, ResolveError, StateSource as _};
 use lineside_sync::UnixMillis;
 use lineside_wire::sse::OpenError;
@@ -20,7 +20,10 @@ use crate::http::aside::aside;
 use crate::http::errors::{Problem, Refusal};
 use crate::http::found;
 use crate::http::parameters::Parameters;
+use crate::http::proxies::Peer;
+use crate::http::readers;
 use crate::http::reply::{Representation, Wants};
+use crate::ops::is_ops;
 
 /// From where one can subscribe after having read a state.
 const POSITION: HeaderName = HeaderName::from_static("lineside-position");
@@ -74,15 +77,21 @@ struct Part<'a> {
     responses(
         (status = 200, description = "The state", body = ChannelState),
         (status = 400, description = "`bad_channel`", body = Problem),
+        (status = 401, description = "`not_admin`, for a channel of `ops/`", body = Problem),
         (status = 404, description = "`unknown_feed`", body = Problem)
     )
 )]
 async fn of_channel(
     State(app): State<App>,
+    headers: HeaderMap,
+    peer: Peer,
     parameters: Parameters,
     wants: Wants,
 ) -> Result<Response, Refusal> {
     let name = parameters.one("channel").ok_or(OpenError::NoChannel)?;
+    if Channel::parse(name).is_ok_and(|channel| is_ops(&channel)) {
+        readers::check(&app, &headers, peer, &parameters, &[name])?;
+    }
     state(&app, name, &wants).await
 }
 

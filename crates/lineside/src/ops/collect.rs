@@ -1,0 +1,133 @@
+//! One look at everything: what the rooms count, as it is now and as it has changed since the last look.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lineside_hub::Hub;
+use lineside_ingest::Feed;
+use lineside_sync::{Clock, RealClock};
+
+use super::board::Board;
+use super::feeds::{FeedFigures, Seen, rounded};
+use super::node::{NodeFigures, Sample, States};
+use super::process;
+use super::quantiles::Window;
+use crate::app::App;
+use crate::http::rfc3339;
+
+/// What only grows, as it was at the last look.
+#[derive(Debug)]
+pub(super) struct Collector {
+    /// Real time, also where the data's runs faster: CPU and requests are spent in it.
+    clock: RealClock,
+    before: Option<Before>,
+    delivery_times: Window,
+}
+
+#[derive(Debug)]
+struct Before {
+    at: Duration,
+    /// By feed.
+    requests: HashMap<String, u64>,
+    deliveries: u64,
+    answered: u64,
+    cpu: Option<Duration>,
+}
+
+impl Collector {
+    pub(super) fn new() -> Self {
+        let (clock, delivery_times) = (RealClock::new(), Window::default());
+        Self { clock, before: None, delivery_times }
+    }
+
+    /// The board after `before`, as everything is now.
+    pub(super) fn look(&mut self, app: &App, before: &Board) -> Board {
+        let now = self.clock.monotonic();
+        let feeds = app.ingest().feeds();
+        let figures = self.feeds(&feeds, app.hub(), now);
+        let node = NodeFigures {
+            version: env!("CARGO_PKG_VERSION"),
+            started: rfc3339(app.started()),
+            connections_max: app.connections(),
+            feeds: States::of(&figures),
+        };
+        let requests =
+            feeds.iter().map(|feed| (feed.id().to_string(), feed.figures().requests())).collect();
+        let counted = Before {
+            at: now,
+            requests,
+            deliveries: app.hub().metrics().deliveries_total,
+            answered: app.metrics().requests(),
+            cpu: process::cpu(),
+        };
+        let sample = self.sample(app, &counted, &figures);
+        self.before = Some(counted);
+        Board::next(before, sample.at, figures, node, sample)
+    }
+
+    fn feeds(&self, feeds: &[Arc<Feed>], hub: &Hub, now: Duration) -> Vec<FeedFigures> {
+        let subscribers = subscribers(hub);
+        let figures = feeds.iter().map(|feed| {
+            let requests = self.before.as_ref().and_then(|it| it.requests.get(feed.id().as_str()));
+            let passed = self.passed(now).unwrap_or_default();
+            let seen = Seen { requests: requests.copied(), passed, subscribers: &subscribers };
+            FeedFigures::of(feed, &seen)
+        });
+        figures.collect()
+    }
+
+    fn passed(&self, now: Duration) -> Option<Duration> {
+        self.before.as_ref().map(|before| now.saturating_sub(before.at))
+    }
+
+    fn sample(&mut self, app: &App, counted: &Before, feeds: &[FeedFigures]) -> Sample {
+        let delivery = self.delivery_times.look(&app.hub().delivery_time(), [0.5, 0.99]);
+        let before = self.before.as_ref();
+        let seconds = self.passed(counted.at).map(|passed| passed.as_secs_f64());
+        let rate = |now: u64, before: Option<u64>| match (before, seconds) {
+            (Some(before), Some(seconds)) if seconds > 0.0 => {
+                rounded(now.saturating_sub(before) as f64 / seconds, 10.0)
+            }
+            _ => 0.0,
+        };
+        let cpu = || {
+            let used = counted.cpu?.saturating_sub(before?.cpu?).as_secs_f64();
+            seconds.filter(|seconds| *seconds > 0.0).map(|seconds| rounded(used / seconds, 1_000.0))
+        };
+        let hub = app.hub().metrics();
+        let in_seconds = |time: Duration| time.as_secs_f64();
+        Sample {
+            at: app.now(),
+            connections: u64::from(app.admission().n_open()),
+            sessions: hub.sessions,
+            subscriptions: hub.subscriptions,
+            rooms: hub.rooms,
+            deliveries: rate(counted.deliveries, before.map(|it| it.deliveries)),
+            requests: rate(counted.answered, before.map(|it| it.answered)),
+            delivery_p50: delivery.map(|[p50, _]| in_seconds(p50)),
+            delivery_p99: delivery.map(|[_, p99]| in_seconds(p99)),
+            memory: process::resident_bytes(),
+            cpu: cpu(),
+            mailboxes: app.partitions().metrics().newcomers_waiting().try_into().unwrap_or(0),
+            cache: feeds.iter().map(|feed| feed.cache.bytes).sum(),
+        }
+    }
+}
+
+/// Who subscribes to any channel of a feed. The second word of a transit channel's name is its feed.
+fn subscribers(hub: &Hub) -> HashMap<String, u64> {
+    let mut subscribers: HashMap<String, u64> = HashMap::new();
+    hub.for_each_room(|channel, n| {
+        let mut words = channel.segments();
+        if let (Some(kind), Some(feed)) = (words.next(), words.next())
+            && OF_FEEDS.contains(&&*kind)
+        {
+            *subscribers.entry(feed.into_owned()).or_default() += n as u64;
+        }
+    });
+    subscribers
+}
+
+/// How the names of channels begin that belong to a feed.
+const OF_FEEDS: [&str; 7] = ["feed", "vehicle", "trip", "alerts", "route", "stop", "station"];

@@ -1,0 +1,233 @@
+//! One feed's figures, from what its task and its readers have counted.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use lineside_ingest::{Feed, FeedId, FeedState, FeedStatus};
+use lineside_sync::UnixMillis;
+use serde::{Serialize, Serializer};
+
+use crate::http::{prepared_bytes, rfc3339};
+
+/// Where the bars of fetch latencies end, in milliseconds; one more has no end.
+pub(crate) const FETCH_BOUNDS_MS: [u64; 11] =
+    [5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 15_000];
+
+/// How a feed is doing, and what it costs its producer and us.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct FeedFigures {
+    #[serde(skip)]
+    pub(crate) id: FeedId,
+    pub(crate) name: Option<String>,
+    pub(crate) format: Option<&'static str>,
+    #[serde(serialize_with = "as_word")]
+    pub(crate) state: FeedState,
+    pub(crate) reason: String,
+    #[serde(serialize_with = "as_time")]
+    pub(crate) since: Option<UnixMillis>,
+    #[serde(serialize_with = "as_time")]
+    pub(crate) last_success: Option<UnixMillis>,
+    /// The time that the data give themselves.
+    #[serde(serialize_with = "as_time")]
+    pub(crate) data_time: Option<UnixMillis>,
+    #[serde(serialize_with = "as_time")]
+    pub(crate) next_poll: Option<UnixMillis>,
+    pub(crate) entities: u64,
+    pub(crate) problems: u64,
+    pub(crate) fetches: Fetches,
+    pub(crate) served: Served,
+    /// Requests of readers for each of ours; `None` before the first of ours.
+    pub(crate) amplification: Option<f64>,
+    pub(crate) cache: Cache,
+    /// To all channels of the feed.
+    pub(crate) subscribers: u64,
+}
+
+/// What was asked of the source.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Fetches {
+    pub(crate) total: u64,
+    pub(crate) failed: u64,
+    pub(crate) not_modified: u64,
+    pub(crate) bytes: u64,
+    /// Of the last fetches, how many took up to each of [`FETCH_BOUNDS_MS`], and how many longer.
+    pub(crate) histogram: [u64; FETCH_BOUNDS_MS.len() + 1],
+    pub(crate) took: Option<Took>,
+}
+
+/// Of the last fetches, in seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub(crate) struct Took {
+    pub(crate) p50: f64,
+    pub(crate) p90: f64,
+    pub(crate) p99: f64,
+    pub(crate) max: f64,
+}
+
+/// What readers asked of us.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Served {
+    pub(crate) total: u64,
+    pub(crate) not_modified: u64,
+    pub(crate) bytes: u64,
+    /// Requests per second, since the last look.
+    pub(crate) rate: f64,
+}
+
+/// What is held ready to be sent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Cache {
+    /// The last good bytes, once for each coding that somebody has asked for.
+    pub(crate) representations: usize,
+    pub(crate) bytes: usize,
+}
+
+/// What is needed beside the feed itself.
+pub(super) struct Seen<'a> {
+    /// Its requests at the last look.
+    pub(super) requests: Option<u64>,
+    /// How long ago that was.
+    pub(super) passed: Duration,
+    /// Subscribers by feed.
+    pub(super) subscribers: &'a HashMap<String, u64>,
+}
+
+impl FeedFigures {
+    pub(super) fn of(feed: &Feed, seen: &Seen<'_>) -> Self {
+        let (status, config) = (feed.status(), feed.config());
+        let served = served(feed, seen);
+        let fetches = fetches(feed, &status);
+        let ratio = || served.total as f64 / fetches.total as f64;
+        Self {
+            name: config.name.clone(),
+            format: feed.format().map(|format| format.as_str()),
+            state: status.state,
+            reason: status.reason.clone(),
+            since: Some(status.since),
+            last_success: status.last_success,
+            data_time: status.data_time,
+            next_poll: status.next_poll,
+            entities: status.entities,
+            problems: status.problems.total(),
+            amplification: (fetches.total > 0).then(|| rounded(ratio(), 100.0)),
+            fetches,
+            served,
+            cache: cache(feed),
+            subscribers: seen.subscribers.get(config.id.as_str()).copied().unwrap_or_default(),
+            id: config.id.clone(),
+        }
+    }
+}
+
+fn fetches(feed: &Feed, status: &FeedStatus) -> Fetches {
+    let count = |name: &str| status.outcomes.iter().find(|(it, _)| it == name).map(|(_, n)| *n);
+    let mut times = feed.figures().fetch_times();
+    let mut histogram = [0; FETCH_BOUNDS_MS.len() + 1];
+    for time in &times {
+        let fits = |bound: &u64| *time <= Duration::from_millis(*bound);
+        let bar = FETCH_BOUNDS_MS.iter().position(fits).unwrap_or(FETCH_BOUNDS_MS.len());
+        histogram[bar] += 1;
+    }
+    times.sort_unstable();
+    Fetches {
+        total: status.fetches,
+        failed: status.failures,
+        not_modified: count("not_modified").unwrap_or_default(),
+        bytes: status.bytes,
+        histogram,
+        took: Took::of(&times),
+    }
+}
+
+impl Took {
+    /// Of durations in their order.
+    fn of(sorted: &[Duration]) -> Option<Self> {
+        let at = |share: f64| {
+            let rank = (sorted.len() as f64 * share).ceil() as usize;
+            let time = sorted.get(rank.max(1) - 1)?;
+            Some(rounded(time.as_secs_f64(), 10_000.0))
+        };
+        Some(Self { p50: at(0.5)?, p90: at(0.9)?, p99: at(0.99)?, max: at(1.0)? })
+    }
+}
+
+fn served(feed: &Feed, seen: &Seen<'_>) -> Served {
+    let figures = feed.figures();
+    let total = figures.requests();
+    let new = seen.requests.map_or(0, |before| total.saturating_sub(before));
+    let seconds = seen.passed.as_secs_f64().max(f64::MIN_POSITIVE);
+    Served {
+        total,
+        not_modified: figures.not_modified(),
+        bytes: figures.bytes(),
+        rate: rounded(new as f64 / seconds, 10.0),
+    }
+}
+
+fn cache(feed: &Feed) -> Cache {
+    let Some(held) = feed.held() else { return Cache::default() };
+    let plain = held.snapshot().bytes.len();
+    let (representations, bytes) = prepared_bytes(&held);
+    Cache { representations: representations + 1, bytes: bytes + plain }
+}
+
+/// Fewer digits than there are: nobody reads them, and each would be a change.
+pub(super) fn rounded(value: f64, digits: f64) -> f64 {
+    (value * digits).round() / digits
+}
+
+fn as_word<S: Serializer>(state: &FeedState, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(state.as_str())
+}
+
+fn as_time<S: Serializer>(at: &Option<UnixMillis>, serializer: S) -> Result<S::Ok, S::Error> {
+    at.and_then(rfc3339).serialize(serializer)
+}
+
+#[cfg(test)]
+impl FeedFigures {
+    /// Those of a feed that nobody has asked for or looked at.
+    pub(super) fn nothing(id: FeedId) -> Self {
+        let fetches = Fetches {
+            total: 0,
+            failed: 0,
+            not_modified: 0,
+            bytes: 0,
+            histogram: [0; FETCH_BOUNDS_MS.len() + 1],
+            took: None,
+        };
+        Self {
+            id,
+            name: None,
+            format: None,
+            state: FeedState::Unknown,
+            reason: String::new(),
+            since: None,
+            last_success: None,
+            data_time: None,
+            next_poll: None,
+            entities: 0,
+            problems: 0,
+            fetches,
+            served: Served { total: 0, not_modified: 0, bytes: 0, rate: 0.0 },
+            amplification: None,
+            cache: Cache::default(),
+            subscribers: 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_durations_that_were() {
+        assert_eq!(Took::of(&[]), None);
+        let millis: Vec<Duration> = (1..=200).map(Duration::from_millis).collect();
+        let took = Took::of(&millis).unwrap();
+        assert_eq!((took.p50, took.p90, took.p99, took.max), (0.1, 0.18, 0.198, 0.2));
+        let one = Took::of(&millis[..1]).unwrap();
+        assert_eq!((one.p50, one.max), (0.001, 0.001));
+    }
+}

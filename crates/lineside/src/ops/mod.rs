@@ -1,0 +1,124 @@
+//! How each feed and the node are doing, for who watches them: computed once for all, by one task.
+//!
+//! It looks at figures that the rooms keep anyway, each second while somebody watches and now and then otherwise, so that
+//! who comes sees the last minutes at once. It swaps in a new board, which `/ops` and the channels `ops/feeds` and
+//! `ops/node` show, and then publishes what differs from the one before. No reader of a feed waits for it.
+
+mod board;
+mod collect;
+mod feeds;
+mod message;
+mod node;
+mod process;
+mod quantiles;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use lineside_hub::{BadChannel, Channel, Hub, Position, ResolveError, RoomKey, State, StateSource};
+use lineside_ingest::KIND_BESIDE;
+use lineside_ingest::messages::state_parts;
+
+pub(crate) use self::board::Board;
+pub(crate) use self::feeds::{FETCH_BOUNDS_MS, FeedFigures};
+pub(crate) use self::node::Sample;
+
+use self::collect::Collector;
+use crate::app::App;
+use crate::patience::pause;
+
+/// How the names of these channels begin.
+const PREFIX: &str = "ops/";
+/// Health and load of each feed.
+pub(crate) const FEEDS: &str = "ops/feeds";
+/// Load of the node, now and in the last minutes.
+pub(crate) const NODE: &str = "ops/node";
+
+/// How often it is looked while somebody watches.
+const WATCHED_INTERVAL: Duration = Duration::from_secs(1);
+/// How many of these pass between two looks while nobody does.
+const UNWATCHED_EVERY: u32 = 10;
+
+/// Whether a channel is one of those for admins.
+pub(crate) fn is_ops(channel: &Channel) -> bool {
+    channel.as_str().starts_with(PREFIX)
+}
+
+/// The board of the moment, and how its channels are read.
+#[derive(Debug, Default)]
+pub(crate) struct Ops {
+    board: ArcSwap<Board>,
+}
+
+impl Ops {
+    /// How it was when it was last looked.
+    pub(crate) fn board(&self) -> Arc<Board> {
+        self.board.load_full()
+    }
+
+    /// Swaps a board in, then tells who watches what is different.
+    fn show(&self, hub: &Hub, board: Board) {
+        let board = Arc::new(board);
+        let before = self.board.swap(Arc::clone(&board));
+        let mut batch = hub.batch();
+        for (key, changes) in
+            [(FEEDS_KEY, board.feed_changes(&before)), (NODE_KEY, board.node_changes(&before))]
+        {
+            let Some(room) = hub.find_room(key) else { continue };
+            for message in lineside_ingest::messages::publications(board.at, &changes) {
+                batch.append(&room, None, message);
+            }
+        }
+        batch.finish();
+    }
+}
+
+const FEEDS_KEY: RoomKey = RoomKey { group: 0, kind: KIND_BESIDE, id: 0 };
+const NODE_KEY: RoomKey = RoomKey { group: 0, kind: KIND_BESIDE, id: 1 };
+
+impl StateSource for Ops {
+    fn resolve(&self, channel: &Channel) -> Result<RoomKey, ResolveError> {
+        match channel.as_str() {
+            FEEDS => Ok(FEEDS_KEY),
+            NODE => Ok(NODE_KEY),
+            _ => Err(BadChannel::UnknownForm.into()),
+        }
+    }
+
+    fn sequence_name(&self, channel: &Channel, _: RoomKey) -> String {
+        channel.as_str().to_owned()
+    }
+
+    fn position(&self, _: &Channel, _: RoomKey) -> Option<Position> {
+        None
+    }
+
+    fn read_state(&self, _: &Channel, key: RoomKey) -> State {
+        let board = self.board();
+        let upserts = if key == FEEDS_KEY { board.feed_upserts() } else { board.node_upserts() };
+        State { position: None, parts: state_parts(board.at, &upserts) }
+    }
+}
+
+/// Keeps the board as it is now, until the server stops.
+pub(crate) async fn run(app: App) {
+    let mut collector = Collector::new();
+    let mut passed = UNWATCHED_EVERY;
+    while !app.shutdown().is_draining() {
+        passed += 1;
+        let is_watched = [FEEDS_KEY, NODE_KEY].map(|key| app.hub().find_room(key).is_some());
+        if is_watched.contains(&true) || passed >= UNWATCHED_EVERY {
+            passed = 0;
+            let board = collector.look(&app, &app.ops().board());
+            app.ops().show(app.hub(), board);
+        }
+        tokio::select! {
+            () = pause(WATCHED_INTERVAL) => {}
+            () = app.shutdown().draining() => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

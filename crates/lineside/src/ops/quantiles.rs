@@ -1,0 +1,69 @@
+//! Quantiles of what was recorded between two looks at a histogram that only grows.
+
+use std::time::Duration;
+
+use lineside_sync::histogram::Snapshot;
+
+/// Bounds a sixteenth apart, from 1 µs to beyond a minute: a quantile is at most that much above the true one.
+const BOUNDS: [u64; 300] = {
+    let mut bounds = [1_000_u64; 300];
+    let mut n = 1;
+    while n < bounds.len() {
+        bounds[n] = bounds[n - 1] + bounds[n - 1].div_ceil(16);
+        n += 1;
+    }
+    bounds
+};
+
+/// What a histogram of nanoseconds held at the last look.
+#[derive(Debug, Default)]
+pub(super) struct Window {
+    before: Vec<u64>,
+}
+
+impl Window {
+    /// The quantiles of what was recorded since the last look; `None` when nothing was.
+    pub(super) fn look<const N: usize>(
+        &mut self,
+        snapshot: &Snapshot,
+        quantiles: [f64; N],
+    ) -> Option<[Duration; N]> {
+        let mut now = snapshot.cumulative(&BOUNDS);
+        now.push(snapshot.count());
+        let before = std::mem::replace(&mut self.before, now);
+        let new =
+            |n: usize| self.before[n].saturating_sub(before.get(n).copied().unwrap_or_default());
+        let count = new(BOUNDS.len());
+        let bound_of = |quantile: f64| {
+            let rank = ((count as f64 * quantile).ceil() as u64).max(1);
+            let bucket = (0..BOUNDS.len()).find(|&n| new(n) >= rank);
+            Duration::from_nanos(BOUNDS[bucket.unwrap_or(BOUNDS.len() - 1)])
+        };
+        (count > 0).then(|| quantiles.map(bound_of))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lineside_sync::histogram::Histogram;
+
+    use super::*;
+
+    #[test]
+    fn only_what_came_since_the_last_look_counts() {
+        let (histogram, mut window) = (Histogram::new(), Window::default());
+        assert_eq!(window.look(&histogram.snapshot(), [0.5]), None);
+        (0..100).for_each(|_| histogram.record_duration(Duration::from_secs(1)));
+        let [median] = window.look(&histogram.snapshot(), [0.5]).unwrap();
+        assert!(median >= Duration::from_secs(1), "{median:?}");
+        for millis in 1..=100 {
+            histogram.record_duration(Duration::from_millis(millis));
+        }
+        let quantiles = window.look(&histogram.snapshot(), [0.5, 0.99]).unwrap();
+        for (quantile, millis) in quantiles.into_iter().zip([50, 99]) {
+            let true_one = Duration::from_millis(millis);
+            assert!((true_one..true_one.mul_f64(1.12)).contains(&quantile), "{quantile:?}");
+        }
+        assert_eq!(window.look(&histogram.snapshot(), [0.5]), None);
+    }
+}

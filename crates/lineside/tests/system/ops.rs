@@ -1,0 +1,197 @@
+//! How the feeds and the node are doing, as who may look is told.
+
+use std::time::{Duration, Instant};
+
+use lineside::{Config, Running};
+use reqwest::{Method, Response};
+use serde_json::Value;
+
+use crate::support::caller::Socket;
+use crate::support::events::{Held, Stream};
+use crate::support::http::{assert_problem, client, get, get_json, get_with, problem, send};
+use crate::support::producer::{Answer, Producer};
+use crate::support::{serve, shared_demo};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+const TOKEN: &str = "a token of the tests";
+const BEARER: (&str, &str) = ("authorization", "Bearer a token of the tests");
+const BODY: &[u8] = b"a body of the tests";
+
+/// A server with one feed, whose producer says that nothing is new once it has been asked.
+async fn server(more: &str) -> (Running, Producer, String) {
+    let mut reply =
+        format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\netag: \"1\"\r\n\r\n", BODY.len());
+    reply.push_str(std::str::from_utf8(BODY).unwrap());
+    let producer = Producer::start(Answer::Conditional("\"1\"", reply.into_bytes())).await;
+    let text = format!(
+        "[server]\nlisten = \"127.0.0.1:0\"\n[admin]\ntoken = \"{TOKEN}\"\n{more}\n\
+         [[feed]]\nid = \"a\"\nname = \"A feed <of> the tests\"\nformat = \"raw\"\npoll = \"1s\"\nurl = \"{}\"\n",
+        producer.url("/a")
+    );
+    let config = Config::parse(std::path::Path::new("lineside.toml"), &text).unwrap();
+    let running = serve(config).await;
+    let url = format!("http://{}", running.address());
+    (running, producer, url)
+}
+
+/// Follows a stream of one channel until what is held is so.
+async fn until(stream: &mut Stream, held: &mut Held, is_so: impl Fn(&Held) -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !(held.whole && is_so(held)) {
+        let event = stream.next_within(PATIENCE).await.expect("a message");
+        held.apply(&event.data);
+        assert!(Instant::now() < deadline, "{:?}", held.records);
+    }
+}
+
+fn record<'a>(held: &'a Held, feed: &str, kind: &str, id: &str) -> &'a Value {
+    let key = (feed.to_owned(), kind.to_owned(), id.to_owned());
+    held.records.get(&key).unwrap_or(&Value::Null)
+}
+
+/// The cookie of a browser that has logged in.
+async fn log_in(server: &str) -> String {
+    let body = format!("token={}", TOKEN.replace(' ', "+"));
+    let request = client().post(format!("{server}/login")).body(body);
+    let entered = request.send().await.unwrap();
+    let kept = entered.headers()["set-cookie"].to_str().unwrap();
+    kept.split(';').next().unwrap().to_owned()
+}
+
+fn location(response: &Response) -> &str {
+    response.headers().get("location").map_or("", |address| address.to_str().unwrap())
+}
+
+#[tokio::test]
+async fn only_admins_look_unless_all_may() {
+    let (_running, _producer, server) = server("").await;
+    let led = get(&format!("{server}/ops?state=late&sort=-lag")).await;
+    assert_eq!(led.status(), 303);
+    assert_eq!(location(&led), "/login?next=%2Fops%3Fstate%3Dlate%26sort%3D-lag");
+    for channel in ["ops/feeds", "ops/node"] {
+        for address in ["/events", "/api/v1/state"] {
+            let url = format!("{server}{address}?channel={channel}");
+            assert_problem(401, "not_admin", problem(&url).await);
+            let wrong = get_with(&url, &[("authorization", "Bearer another")]).await;
+            assert_eq!(wrong.status(), 401, "{url}");
+            assert_eq!(get_with(&url, &[BEARER]).await.status(), 200, "{url}");
+        }
+    }
+    assert_eq!(get(&format!("{server}/ops/feeds/a")).await.status(), 401);
+    let mixed = format!("{server}/events?channel=feed/a&channel=ops/node");
+    assert_eq!(get(&mixed).await.status(), 401, "one of the two is not for everybody");
+    let cookie = log_in(&server).await;
+    for address in ["/ops", "/ops/feeds/a", "/events?channel=ops/feeds"] {
+        let seen = get_with(&format!("{server}{address}"), &[("cookie", &cookie)]).await;
+        assert_eq!(seen.status(), 200, "{address}");
+        assert_eq!(seen.headers()["cache-control"], "no-store", "{address}");
+    }
+}
+
+#[tokio::test]
+async fn where_all_may_look_nobody_is_asked() {
+    let (_running, _producer, server) = server("public_ops = true").await;
+    assert_eq!(get(&format!("{server}/ops")).await.status(), 200);
+    let mut socket = tokio::task::spawn_blocking({
+        let server = server.clone();
+        move || {
+            let mut socket = Socket::open(&server);
+            socket.subscribe("ops/node", None);
+            socket
+        }
+    })
+    .await
+    .unwrap();
+    let told = tokio::task::spawn_blocking(move || socket.publication("ops/node")).await.unwrap();
+    assert!(told["data"]["changes"].is_array(), "{told}");
+    let state = get_json(&format!("{server}/api/v1/state?channel=ops/feeds")).await;
+    assert_eq!(state["changes"][0]["id"], "a", "{state}");
+    let unknown = problem(&format!("{server}/events?channel=ops/other")).await;
+    assert_problem(400, "bad_channel", unknown);
+}
+
+#[tokio::test]
+async fn a_feed_shows_what_it_costs_its_producer_and_what_its_readers_get() {
+    let (_running, producer, server) = server("public_ops = true").await;
+    let mut stream = Stream::open(&server, "channel=ops/feeds").await;
+    let mut held = Held::default();
+    until(&mut stream, &mut held, |held| record(held, "a", "feed", "a")["state"] == "ok").await;
+    let url = format!("{server}/proxy/a");
+    let first = get(&url).await;
+    let tag = first.headers()["etag"].to_str().unwrap().to_owned();
+    get(&url).await;
+    send(Method::HEAD, &url, &[]).await;
+    assert_eq!(get_with(&url, &[("if-none-match", &tag)]).await.status(), 304);
+    let _listener = Stream::open(&server, "channel=feed/a").await;
+    until(&mut stream, &mut held, |held| {
+        let feed = record(held, "a", "feed", "a");
+        let fetches = &feed["fetches"];
+        feed["served"]["total"] == 4
+            && feed["subscribers"] == 1
+            && fetches["not_modified"].as_u64().is_some_and(|n| n > 0)
+    })
+    .await;
+    let feed = record(&held, "a", "feed", "a");
+    assert_eq!(feed["name"], "A feed <of> the tests");
+    assert_eq!(feed["served"]["not_modified"], 1, "{feed}");
+    assert_eq!(feed["served"]["bytes"], 2 * BODY.len(), "one had it, one wanted the head alone");
+    assert_eq!(feed["cache"]["bytes"], BODY.len());
+    assert_eq!(feed["fetches"]["bytes"], BODY.len(), "304 brings none");
+    let fetches = feed["fetches"]["total"].as_u64().unwrap();
+    assert!((2..=producer.requests().len() as u64).contains(&fetches), "{feed}");
+    let times = feed["fetches"]["histogram"].as_array().unwrap().iter();
+    assert_eq!(times.map(|n| n.as_u64().unwrap()).sum::<u64>(), fetches, "{feed}");
+    let ratio = feed["amplification"].as_f64().unwrap();
+    assert!((ratio - 4.0 / fetches as f64).abs() < 0.01, "{feed}");
+}
+
+#[tokio::test]
+async fn who_comes_sees_the_last_minutes_and_then_each_second() {
+    let (_running, _producer, server) = server("public_ops = true").await;
+    let mut stream = Stream::open(&server, "channel=ops/node").await;
+    let mut held = Held::default();
+    until(&mut stream, &mut held, |held| held.publications >= 3).await;
+    let samples = |held: &Held| {
+        let of = |(_, kind, _): &&(String, String, String)| kind == "sample";
+        held.records.keys().filter(of).map(|(_, _, id)| id.clone()).collect::<Vec<_>>()
+    };
+    assert!(samples(&held).len() >= 3, "{:?}", held.records);
+    let now = record(&held, "", "node", "now");
+    assert_eq!(now["feeds"]["ok"], 1, "{now}");
+    let last = samples(&held).pop().unwrap();
+    let sample = record(&held, "", "sample", &last);
+    assert!(sample["connections"].as_u64().is_some_and(|n| n >= 1), "{sample}");
+    assert!(sample["memory"].as_u64().is_some_and(|bytes| bytes > 1 << 20), "{sample}");
+    assert!(sample["cpu"].as_f64().is_some_and(|cores| cores >= 0.0), "{sample}");
+    // Another one is given what the first one has seen.
+    let mut later = Stream::open(&server, "channel=ops/node").await;
+    let mut all = Held::default();
+    let seen = samples(&held);
+    until(&mut later, &mut all, |all| seen.iter().all(|id| samples(all).contains(id))).await;
+}
+
+#[tokio::test]
+async fn the_page_reads_without_scripts() {
+    let server = shared_demo();
+    let page = async |query: &str| get(&format!("{server}/ops{query}")).await.text().await.unwrap();
+    let all = page("").await;
+    for id in ["city", "city-vehicles", "city-trips", "city-alerts"] {
+        assert!(all.contains(&format!("id=\"feed-{id}\"")), "no row of {id}");
+    }
+    let found = page("?q=alerts").await;
+    assert!(found.contains("id=\"feed-city-alerts\"") && !found.contains("id=\"feed-city-trips\""));
+    let ids = |page: &str| -> Vec<String> {
+        let rows = page.split("data-feed=\"").skip(1);
+        rows.map(|row| row.split('"').next().unwrap().to_owned()).collect()
+    };
+    let (up, mut down) = (ids(&page("?sort=name").await), ids(&page("?sort=-name").await));
+    down.reverse();
+    assert_eq!((up.len(), up), (4, down));
+    let opened = page("?open=city-trips").await;
+    for words in ["How long the last", "representation", "problems"] {
+        assert!(opened.contains(words), "no {words:?} in what the row opens to");
+    }
+    assert!(page("?state=failing").await.contains("No feed is like that."));
+    let odd = page("?q=%3Cscript%3E&sort=size&state=good&open=nothing").await;
+    assert!(!odd.contains("<script>"), "what is asked for is text");
+}

@@ -1,0 +1,167 @@
+/** The dashboard as a person meets it, and the door before it. */
+import assert from "node:assert/strict";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { after, before, describe, test } from "node:test";
+import { launch, openPage, phone, startDemo, startServer, until } from "./support.js";
+
+const axeSource = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const TOKEN = "a token of the tests";
+/** By their names: alerts, schedule, trip updates, vehicle positions. */
+const CITY = ["city-alerts", "city", "city-trips", "city-vehicles"];
+
+/** @type {Awaited<ReturnType<typeof startDemo>>} */
+let demo;
+/** @type {import("playwright-core").Browser} */
+let browser;
+
+before(async () => {
+  [demo, browser] = await Promise.all([startDemo(), launch()]);
+});
+after(async () => {
+  await browser?.close();
+  await demo?.stop();
+});
+
+/** Opens a page, hands it over, and sees that it complained of nothing. */
+async function visit(address, options, look) {
+  const { page, context, faults } = await openPage(browser, options);
+  try {
+    await page.goto(`${demo.base}${address}`, { waitUntil: "load" });
+    await look(page);
+    assert.deepEqual(faults, [], `console of ${address}`);
+  } finally {
+    await context.close();
+  }
+}
+
+const isLive = (page) => page.waitForSelector('#live[data-status="live"]', { timeout: 20_000 });
+const ids = (page) => page.locator("#ops-rows tr[data-feed]").evaluateAll((rows) => rows.map((row) => row.dataset.feed));
+const cell = (page, feed, column) => page.locator(`#feed-${feed} [data-col="${column}"]`);
+
+describe("the dashboard", () => {
+  test("what readers fetch shows a moment later", async () => {
+    await visit("/ops", {}, async (page) => {
+      await isLive(page);
+      const before = await cell(page, "city-alerts", "out").innerText();
+      for (let n = 0; n < 3; n += 1) assert.equal((await fetch(`${demo.base}/proxy/city-alerts`)).status, 200);
+      await page.waitForFunction((was) => document.querySelector('#feed-city-alerts [data-col="out"]')?.textContent !== was, before, { timeout: 20_000 });
+      assert.match(await cell(page, "city-alerts", "amplification").innerText(), /^\d+\.\d ×$/);
+      // The node's figures move too, and their lines get longer.
+      const points = () => page.locator('[data-gauge="connections"] polyline').getAttribute("points");
+      const first = await points();
+      await until(async () => (await points()) !== first, "the line of connections to move", 20_000);
+    });
+  });
+
+  test("search, filter, order and what is open stand in the address", async () => {
+    await visit("/ops", {}, async (page) => {
+      await isLive(page);
+      await page.click('[data-sort="name"] a');
+      assert.deepEqual(await ids(page), CITY);
+      await page.click('[data-sort="name"] a');
+      assert.deepEqual(await ids(page), [...CITY].reverse());
+      assert.equal(await page.locator('[data-sort="name"]').getAttribute("aria-sort"), "descending");
+      await page.fill("#q", "alerts");
+      assert.deepEqual(await ids(page), ["city-alerts"]);
+      // By keyboard alone.
+      await page.locator("#feed-city-alerts .ops-more").focus();
+      await page.keyboard.press("Enter");
+      await page.waitForSelector("[data-detail='city-alerts'] .bars");
+      assert.equal(await page.locator("#feed-city-alerts .ops-more").getAttribute("aria-expanded"), "true");
+      const said = new URL(page.url()).searchParams;
+      assert.deepEqual([said.get("sort"), said.get("q"), said.get("open")], ["-name", "alerts", "city-alerts"]);
+      await page.reload({ waitUntil: "load" });
+      await isLive(page);
+      assert.deepEqual(await ids(page), ["city-alerts"]);
+      assert.ok(await page.locator("[data-detail='city-alerts'] .bars").isVisible());
+      assert.equal(await page.inputValue("#q"), "alerts");
+      await page.fill("#q", "");
+      await page.waitForFunction(() => document.querySelectorAll("#ops-rows tr[data-feed]").length === 4);
+      await page.selectOption("#state", "failing");
+      await page.waitForSelector("#none:not([hidden])");
+    });
+  });
+
+  test("what is typed stays while figures move", async () => {
+    await visit("/ops", {}, async (page) => {
+      await isLive(page);
+      const link = page.locator("#feed-city .feed-name");
+      await link.focus();
+      const moment = () => page.locator('[data-gauge="cpu"] polyline').getAttribute("points");
+      const first = await moment();
+      await until(async () => (await moment()) !== first, "another second", 20_000);
+      assert.ok(await link.evaluate((it) => it === document.activeElement), "the focus stays where it was");
+    });
+  });
+
+  test("axe finds nothing and nothing is too wide, light and dark, on a desk and on a phone", async () => {
+    for (const address of ["/ops?open=city", "/login"]) {
+      await visit(address, { bypassCSP: true, reducedMotion: "reduce" }, async (page) => {
+        if (address !== "/login") await isLive(page);
+        await page.evaluate(axeSource);
+        for (const colorScheme of /** @type {const} */ (["light", "dark"])) {
+          for (const size of [{ width: 1280, height: 800 }, phone.viewport]) {
+            await page.emulateMedia({ colorScheme });
+            await page.setViewportSize(size);
+            const { violations } = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));
+            const found = violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).slice(0, 3).join(" ; ")}`);
+            assert.deepEqual(found, [], `${address}, ${colorScheme}, ${size.width} wide`);
+            const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+            assert.ok(over <= 0, `${address} is ${over} px too wide for ${size.width}`);
+          }
+        }
+      });
+    }
+  });
+});
+
+describe("the door", () => {
+  /** @type {string} */
+  let folder;
+  /** @type {Awaited<ReturnType<typeof startServer>>} */
+  let server;
+  before(async () => {
+    folder = await mkdtemp(path.join(tmpdir(), "lineside-"));
+    await writeFile(path.join(folder, "a.txt"), "a feed");
+    const feed = '[[feed]]\nid = "a"\nurl = "a.txt"\nformat = "raw"\npoll = "1s"\n';
+    server = await startServer(folder, `[admin]\ntoken = "${TOKEN}"\n${feed}`);
+  });
+  after(async () => {
+    await server?.stop();
+    if (folder) await rm(folder, { recursive: true });
+  });
+
+  for (const javaScriptEnabled of [false, true]) {
+    test(`an admin comes in and goes out again, ${javaScriptEnabled ? "with" : "without"} scripts`, async () => {
+      const { page, context, faults } = await openPage(browser, { javaScriptEnabled });
+      try {
+        await page.goto(`${server.base}/ops?sort=name`, { waitUntil: "load" });
+        assert.equal(new URL(page.url()).pathname, "/login");
+        await page.fill("#token", "another token");
+        await page.click("main form button");
+        assert.match(await page.locator("[role=alert]").innerText(), /not the token/);
+        // The browser tells of the refusal by itself.
+        faults.splice(0).forEach((fault) => assert.match(fault, /401/));
+        await page.fill("#token", TOKEN);
+        await page.keyboard.press("Enter");
+        await page.waitForURL("**/ops?sort=name");
+        assert.equal(await page.locator("#feed-a").count(), 1);
+        if (javaScriptEnabled) {
+          await isLive(page);
+          await page.click("#feed-a .ops-more");
+          await page.waitForSelector("[data-detail='a'] .bars");
+        }
+        await page.click("text=Log out");
+        await page.waitForURL("**/login");
+        await page.goto(`${server.base}/ops`, { waitUntil: "load" });
+        assert.equal(new URL(page.url()).pathname, "/login");
+        assert.deepEqual(faults, []);
+      } finally {
+        await context.close();
+      }
+    });
+  }
+});
