@@ -37,6 +37,7 @@ pub mod limits;
 mod network;
 mod normalize;
 mod poll;
+mod public_only;
 mod publish;
 mod record;
 mod saved;
@@ -64,6 +65,7 @@ pub use geohash::{CELL_CHARS, Cell};
 pub use ingest::{Changed, Ingest, KeptNetworks, Options, PollRefused, Stopping};
 pub use kept::{Kept, KeptError, KeptNetwork, KeptWriter};
 pub use network::{Applied, BoundingBox, Continued, Network, NetworkState, NetworkWriter};
+pub use public_only::{NotPublic, PublicOnly, is_public};
 pub use publish::messages;
 pub use record::{Body, DatasetRecord, Departure, DepartureStatus, FeedRecord, Join, Kind, Record};
 pub use saved::{

@@ -1,0 +1,140 @@
+//! Requests to addresses that strangers name: only to hosts that anybody on the internet may reach.
+//!
+//! A name is looked up for each connection, and what it leads to is judged then and connected to as it was judged: no
+//! second answer can lead elsewhere. Redirects are judged as the first address is. No proxy of the environment is
+//! used, for it would look up names itself.
+
+mod ranges;
+
+use std::{
+    future::Future,
+    io,
+    net::{IpAddr, SocketAddr},
+    pin::Pin,
+    sync::Arc,
+};
+
+use reqwest::{
+    Client, ClientBuilder, RequestBuilder,
+    dns::{Addrs, Name, Resolve, Resolving},
+    redirect::{Attempt, Policy},
+};
+use url::{Host, Url};
+
+pub use self::ranges::is_public;
+use crate::limits::REDIRECTS_MAX;
+
+/// A client that reaches public addresses only.
+#[derive(Clone, Debug)]
+pub struct PublicOnly(Client);
+
+/// Why an address is not asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotPublic {
+    /// Neither `http:` nor `https:`.
+    #[error("only http and https addresses are fetched")]
+    Scheme,
+    /// It names a user or a password: what a stranger names is asked as nobody.
+    #[error("an address with a user or a password is not fetched")]
+    Credentials,
+    /// Its host is, or leads to, an address that is not public.
+    #[error("the host is not on the public internet")]
+    Host,
+    /// It leads from one address to the next.
+    #[error("more than {REDIRECTS_MAX} redirects")]
+    Redirects,
+}
+
+/// How names become addresses; the system's way, except in tests.
+type Lookup =
+    dyn Fn(String) -> Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>> + Send + Sync;
+
+/// Which addresses may be reached.
+#[derive(Clone)]
+struct Judge {
+    is_allowed: fn(IpAddr) -> bool,
+    lookup: Arc<Lookup>,
+}
+
+impl PublicOnly {
+    /// Completes a client that is otherwise as `builder` says.
+    ///
+    /// # Errors
+    /// If the client cannot be set up.
+    pub fn new(builder: ClientBuilder) -> reqwest::Result<PublicOnly> {
+        let lookup: Arc<Lookup> = Arc::new(|name| Box::pin(by_the_system(name)));
+        PublicOnly::judged_by(Judge { is_allowed: is_public, lookup }, builder)
+    }
+
+    fn judged_by(judge: Judge, builder: ClientBuilder) -> reqwest::Result<PublicOnly> {
+        let is_allowed = judge.is_allowed;
+        let follow = move |attempt: Attempt<'_>| {
+            if attempt.previous().len() > REDIRECTS_MAX {
+                return attempt.error(NotPublic::Redirects);
+            }
+            match check(attempt.url(), is_allowed) {
+                Ok(()) => attempt.follow(),
+                Err(why) => attempt.error(why),
+            }
+        };
+        let builder = builder.no_proxy().redirect(Policy::custom(follow));
+        builder.dns_resolver(Arc::new(judge)).build().map(PublicOnly)
+    }
+
+    /// Begins a request; names are judged when it is sent, with [`NotPublic`] among the causes of its failure.
+    ///
+    /// # Errors
+    /// If the address itself cannot be one of the internet's.
+    pub fn get(&self, url: &Url) -> Result<RequestBuilder, NotPublic> {
+        self.get_if(url, is_public)
+    }
+
+    fn get_if(
+        &self,
+        url: &Url,
+        is_allowed: fn(IpAddr) -> bool,
+    ) -> Result<RequestBuilder, NotPublic> {
+        check(url, is_allowed)?;
+        Ok(self.0.get(url.clone()))
+    }
+}
+
+/// Judges what the address itself says; one of numbers is never looked up.
+fn check(url: &Url, is_allowed: fn(IpAddr) -> bool) -> Result<(), NotPublic> {
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(NotPublic::Scheme);
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(NotPublic::Credentials);
+    }
+    let address = match url.host() {
+        Some(Host::Ipv4(address)) => Some(IpAddr::V4(address)),
+        Some(Host::Ipv6(address)) => Some(IpAddr::V6(address)),
+        Some(Host::Domain(_)) => None,
+        None => return Err(NotPublic::Host),
+    };
+    if address.is_none_or(is_allowed) { Ok(()) } else { Err(NotPublic::Host) }
+}
+
+async fn by_the_system(name: String) -> io::Result<Vec<IpAddr>> {
+    let found = tokio::net::lookup_host((name, 0)).await?;
+    Ok(found.map(|address| address.ip()).collect())
+}
+
+impl Resolve for Judge {
+    fn resolve(&self, name: Name) -> Resolving {
+        let Judge { is_allowed, lookup } = self.clone();
+        Box::pin(async move {
+            let found = lookup(name.as_str().to_owned()).await?;
+            // One that leads to both is a trick, or a mistake that would fail now and then.
+            if found.is_empty() || !found.iter().all(|address| is_allowed(*address)) {
+                return Err(NotPublic::Host.into());
+            }
+            let found: Vec<_> = found.into_iter().map(|it| SocketAddr::new(it, 0)).collect();
+            Ok(Box::new(found.into_iter()) as Addrs)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

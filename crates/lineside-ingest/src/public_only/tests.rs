@@ -1,0 +1,147 @@
+//! Nothing but what is allowed is ever connected to, whatever names and redirects lead to.
+
+use std::{
+    error::Error,
+    net::Ipv4Addr,
+    sync::atomic::{AtomicUsize, Ordering},
+};
+
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpListener,
+};
+
+use super::*;
+
+/// The one address that the tests allow, and its neighbour.
+const ALLOWED: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 1);
+const FORBIDDEN: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
+
+fn is_allowed(address: IpAddr) -> bool {
+    address == IpAddr::V4(ALLOWED)
+}
+
+/// A client whose names lead to `answers`, one after the other, and then to the last of them for ever.
+fn client(answers: &'static [&'static [Ipv4Addr]]) -> PublicOnly {
+    let asked = AtomicUsize::new(0);
+    let lookup: Arc<Lookup> = Arc::new(move |_| {
+        let n = asked.fetch_add(1, Ordering::Relaxed).min(answers.len() - 1);
+        let found = answers[n].iter().map(|address| IpAddr::V4(*address)).collect();
+        Box::pin(async move { Ok(found) })
+    });
+    // Each request looks a name up anew.
+    let builder = Client::builder().pool_max_idle_per_host(0);
+    PublicOnly::judged_by(Judge { is_allowed, lookup }, builder).expect("a client")
+}
+
+/// A server on one address that answers everything with this, and its port.
+async fn server(address: Ipv4Addr, reply: String) -> u16 {
+    let listener = TcpListener::bind((address, 0)).await.expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    tokio::spawn(async move {
+        while let Ok((mut socket, _)) = listener.accept().await {
+            let mut request = [0; 4_096];
+            _ = socket.read(&mut request).await;
+            _ = socket.write_all(reply.as_bytes()).await;
+        }
+    });
+    port
+}
+
+fn reply(status: &str, location: Option<&str>) -> String {
+    let location = location.map(|to| format!("location: {to}\r\n")).unwrap_or_default();
+    format!("HTTP/1.1 {status}\r\n{location}content-length: 0\r\nconnection: close\r\n\r\n")
+}
+
+/// The status, or why nothing was asked.
+async fn ask(client: &PublicOnly, url: &str) -> Result<u16, NotPublic> {
+    let url = Url::parse(url).expect("an address");
+    match client.get_if(&url, is_allowed)?.send().await {
+        Ok(response) => Ok(response.status().as_u16()),
+        Err(error) => Err(cause(&error)),
+    }
+}
+
+fn cause(error: &(dyn Error + 'static)) -> NotPublic {
+    if let Some(why) = error.downcast_ref::<NotPublic>() {
+        return *why;
+    }
+    let wrapped = error.downcast_ref::<io::Error>().and_then(|error| error.get_ref());
+    match wrapped.map(|error| error as &(dyn Error + 'static)).or_else(|| error.source()) {
+        Some(source) => cause(source),
+        None => panic!("another failure: {error}"),
+    }
+}
+
+#[test]
+fn what_cannot_be_on_the_internet_is_refused_before_anything_is_asked() {
+    let client = PublicOnly::new(Client::builder()).expect("a client");
+    for (url, why) in [
+        ("ftp://example.org/", NotPublic::Scheme),
+        ("file:///etc/passwd", NotPublic::Scheme),
+        ("http://user@example.org/", NotPublic::Credentials),
+        ("http://:secret@example.org/", NotPublic::Credentials),
+        ("http://127.0.0.1/", NotPublic::Host),
+        ("http://[::1]:8080/", NotPublic::Host),
+        ("http://[::ffff:10.0.0.1]/", NotPublic::Host),
+        // Other ways to write 127.0.0.1 and 169.254.169.254.
+        ("http://2130706433/", NotPublic::Host),
+        ("http://0x7f.1/", NotPublic::Host),
+        ("http://0251.0376.0251.0376/", NotPublic::Host),
+    ] {
+        let refused = client.get(&Url::parse(url).expect("an address")).map(drop);
+        assert_eq!(refused, Err(why), "{url}");
+    }
+    for url in ["https://example.org/", "http://1.1.1.1:8080/a?b"] {
+        assert!(client.get(&Url::parse(url).expect("an address")).is_ok(), "{url}");
+    }
+}
+
+#[tokio::test]
+async fn the_systems_own_names_lead_nowhere() {
+    let client = PublicOnly::new(Client::builder()).expect("a client");
+    let port = server(ALLOWED, reply("200 OK", None)).await;
+    let url = Url::parse(&format!("http://localhost:{port}/")).expect("an address");
+    let error = client.get(&url).expect("a name").send().await.expect_err("not public");
+    assert_eq!(cause(&error), NotPublic::Host);
+}
+
+#[tokio::test]
+async fn a_name_is_judged_by_where_it_leads() {
+    let port = server(ALLOWED, reply("200 OK", None)).await;
+    let url = format!("http://example.test:{port}/");
+    assert_eq!(ask(&client(&[&[ALLOWED]]), &url).await, Ok(200));
+    assert_eq!(ask(&client(&[&[FORBIDDEN]]), &url).await, Err(NotPublic::Host));
+    assert_eq!(ask(&client(&[&[ALLOWED, FORBIDDEN]]), &url).await, Err(NotPublic::Host));
+    assert_eq!(ask(&client(&[&[]]), &url).await, Err(NotPublic::Host));
+}
+
+#[tokio::test]
+async fn a_name_that_leads_elsewhere_the_next_time_is_judged_again() {
+    let port = server(ALLOWED, reply("200 OK", None)).await;
+    let client = client(&[&[ALLOWED], &[FORBIDDEN]]);
+    let url = format!("http://example.test:{port}/");
+    assert_eq!(ask(&client, &url).await, Ok(200));
+    assert_eq!(ask(&client, &url).await, Err(NotPublic::Host));
+}
+
+#[tokio::test]
+async fn a_redirect_is_judged_as_the_first_address_was() {
+    let hidden = server(FORBIDDEN, reply("200 OK", None)).await;
+    let to = format!("http://{FORBIDDEN}:{hidden}/");
+    let port = server(ALLOWED, reply("302 Found", Some(&to))).await;
+    let found = ask(&client(&[&[ALLOWED]]), &format!("http://{ALLOWED}:{port}/")).await;
+    assert_eq!(found, Err(NotPublic::Host), "its address is another one");
+    let port =
+        server(ALLOWED, reply("302 Found", Some(&format!("http://other.test:{hidden}/")))).await;
+    let client = client(&[&[ALLOWED], &[FORBIDDEN]]);
+    let found = ask(&client, &format!("http://example.test:{port}/")).await;
+    assert_eq!(found, Err(NotPublic::Host), "its name leads elsewhere");
+}
+
+#[tokio::test]
+async fn redirects_end() {
+    let port = server(ALLOWED, reply("302 Found", Some("/again"))).await;
+    let found = ask(&client(&[&[ALLOWED]]), &format!("http://{ALLOWED}:{port}/")).await;
+    assert_eq!(found, Err(NotPublic::Redirects));
+}
