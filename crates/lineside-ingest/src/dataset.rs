@@ -11,6 +11,7 @@ use lineside_formats::{
     gtfs::{self, Timetable, ZipFiles},
 };
 use lineside_sync::UnixMillis;
+use parking_lot::Mutex;
 use smol_str::{SmolStr, format_smolstr};
 
 use crate::{
@@ -36,6 +37,8 @@ pub struct Dataset {
     pub(crate) search: StopIndex,
     pub(crate) stops_geojson: OnceLock<Bytes>,
     pub(crate) routes_geojson: OnceLock<Bytes>,
+    /// The minute for which it was counted last how many trips are under way, and how many those were.
+    under_way: Mutex<Option<(i64, u32)>>,
 }
 
 impl Dataset {
@@ -68,7 +71,23 @@ impl Dataset {
             problems: Arc::new(problems),
             stops_geojson: OnceLock::new(),
             routes_geojson: OnceLock::new(),
+            under_way: Mutex::default(),
         }
+    }
+
+    /// How many trips are under way in the minute of a moment, if that was counted.
+    pub(crate) fn known_under_way(&self, at: UnixMillis) -> Option<u32> {
+        let minute = at.seconds().div_euclid(60);
+        self.under_way.lock().filter(|(known, _)| *known == minute).map(|(_, count)| count)
+    }
+
+    /// The same, counted: it takes up to some tens of milliseconds for a large timetable.
+    pub(crate) fn count_under_way(&self, at: UnixMillis) -> u32 {
+        let minute = at.seconds().div_euclid(60);
+        let count = self.timetable.trip_instances_at(minute * 60).len();
+        let count = u32::try_from(count).unwrap_or(u32::MAX);
+        *self.under_way.lock() = Some((minute, count));
+        count
     }
 
     /// Whether it was decoded from the bytes with this hash.

@@ -30,6 +30,7 @@ mod figures;
 mod fetch;
 pub mod geojson;
 mod geohash;
+mod health;
 mod hashing;
 mod ingest;
 mod kept;

@@ -2,6 +2,7 @@
 
 mod decoding;
 mod go_on;
+mod judging;
 mod keeping;
 
 use std::{sync::Arc, time::Duration};
@@ -20,6 +21,7 @@ use crate::{
     dataset::Dataset,
     feed::Feed,
     fetch::{Body, Failure, FailureCode, Fetched, Fetcher, Sources},
+    health::Health,
     limits::POLL_MIN,
     network::{Input, NetworkQueue},
     normalize::seconds,
@@ -63,6 +65,7 @@ pub(crate) struct Poller {
     /// What comes next is of another source or another format than what is there.
     anew: bool,
     rules: Rules,
+    health: Health,
     /// How many schedules may be decoded at once.
     loads: Arc<Semaphore>,
     status: FeedStatus,
@@ -101,6 +104,7 @@ impl Poller {
         Poller {
             fetcher: Fetcher::new(config, &shared.sources),
             rules: Rules::of(config),
+            health: Health::default(),
             status: FeedStatus::clone(&feed.status()),
             clock: Arc::clone(&shared.clock),
             loads: Arc::clone(&shared.loads),
@@ -410,6 +414,9 @@ impl Poller {
         self.succeed();
         self.status.format = Some(Format::GtfsRt);
         self.status.data_time = seconds(message.header.timestamp).map(UnixMillis::from_seconds);
+        let under_way = self.under_way().await;
+        self.health.heard(&message, under_way, now);
+        self.rules.expectation = self.health.expectation(under_way, now);
         let (reply, judged) = oneshot::channel();
         let input = Input::Message {
             number: self.number,
@@ -428,44 +435,12 @@ impl Poller {
         Ok(())
     }
 
-    /// Judges the state anew and tells the network if it changed.
-    async fn judge(&mut self) {
-        let now = self.clock.wall();
-        let before = FeedRecord::of(&self.feed.status());
-        let data_now = self.data_now();
-        self.status.judge(now, data_now, &self.rules);
-        self.ledger.judged(&self.status);
-        let record = FeedRecord::of(&self.status);
-        if let Some(input) = self.expiry(now, &record) {
-            // A network that is gone needs no word of it.
-            let _ = self.queue.send(input).await;
-            self.expired = true;
-        } else if record != before {
-            let _ = self.queue.send(Input::Status { number: self.number, record, now }).await;
-        } else {
-            return;
-        }
-        self.feed.set_status(self.status.clone());
-    }
-
     /// The present on the clock of this feed's data, which in a recording is the recorded one.
     fn data_now(&self) -> UnixMillis {
         match self.fetcher.replay_clock() {
             Some(replay) => replay.at(self.clock.monotonic()),
             None => self.clock.wall(),
         }
-    }
-
-    /// Takes back what the feed said once it is older than the operator allows.
-    fn expiry(&mut self, now: UnixMillis, record: &FeedRecord) -> Option<Input> {
-        let max_age = self.rules.max_age?;
-        let too_old = self.status.last_success.is_some_and(|at| now.since(at) > max_age);
-        if self.expired || !too_old || self.status.format != Some(Format::GtfsRt) {
-            return None;
-        }
-        self.status.entities = 0;
-        self.fetcher.forget();
-        Some(Input::Expire { number: self.number, record: record.clone(), now })
     }
 
     /// How long until the next poll.

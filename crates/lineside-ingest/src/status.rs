@@ -6,7 +6,7 @@ use lineside_formats::{Format, Problems};
 use lineside_sync::UnixMillis;
 use smol_str::SmolStr;
 
-use crate::{config::FeedConfig, fetch::FetchFailure};
+use crate::{config::FeedConfig, fetch::FetchFailure, health::Expectation};
 
 /// The six states of a feed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -36,6 +36,11 @@ impl FeedState {
         FeedState::Empty,
         FeedState::Unknown,
     ];
+
+    /// Whether somebody should look after the feed.
+    pub fn is_trouble(self) -> bool {
+        !matches!(self, FeedState::Ok | FeedState::Unknown)
+    }
 
     /// The word for it, in messages and pages.
     pub fn as_str(self) -> &'static str {
@@ -157,7 +162,17 @@ impl FeedStatus {
             return (FeedState::Unknown, words.to_owned());
         }
         if self.entities == 0 && self.format != Some(Format::Raw) {
-            return (FeedState::Empty, "answers, with nothing in it".to_owned());
+            return match rules.expectation.under_way {
+                Some(0) => {
+                    let words = "answers, with nothing in it, as no trip is under way";
+                    (FeedState::Ok, words.to_owned())
+                }
+                _ => (FeedState::Empty, "answers, with nothing in it".to_owned()),
+            };
+        }
+        if rules.expectation.is_too_little() {
+            let words = "tells of less than half of the trips and vehicles that are usual for as many as are under way";
+            return (FeedState::Empty, words.to_owned());
         }
         match self.data_time {
             Some(at) if data_now.since(at) > late_after => {
@@ -169,6 +184,13 @@ impl FeedStatus {
                     format!("answers, with data dated more than {} ahead", spoken(late_after));
                 (FeedState::Late, words)
             }
+            _ if rules.expectation.is_frozen(late_after) => {
+                let words = format!(
+                    "answers with new times, but has said the same of all trips and vehicles for more than {}",
+                    spoken(late_after)
+                );
+                (FeedState::Late, words)
+            }
             _ => (FeedState::Ok, "answers, with fresh data".to_owned()),
         }
     }
@@ -177,19 +199,21 @@ impl FeedStatus {
 /// How the reason of a feed begins whose source is left alone.
 const PAUSED: &str = "paused, its source is not asked; before that: ";
 
-/// What a feed's configuration says about how it is judged.
+/// What a feed is judged by: what its configuration says about age, and what it should be saying.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rules {
     pub(crate) late_after: Duration,
     pub(crate) max_age: Option<Duration>,
     /// Its source is left alone.
     pub(crate) paused: bool,
+    /// What it should be saying.
+    pub(crate) expectation: Expectation,
 }
 
 impl Rules {
     pub(crate) fn of(config: &FeedConfig) -> Rules {
         let FeedConfig { late_after, max_age, paused, .. } = *config;
-        Rules { late_after, max_age, paused }
+        Rules { late_after, max_age, paused, expectation: Expectation::default() }
     }
 }
 
@@ -208,8 +232,18 @@ mod tests {
     use super::*;
     use crate::fetch::{Failure, FailureCode};
 
-    const RULES: Rules =
-        Rules { late_after: Duration::from_secs(300), max_age: None, paused: false };
+    const RULES: Rules = Rules {
+        late_after: Duration::from_secs(300),
+        max_age: None,
+        paused: false,
+        expectation: Expectation {
+            under_way: None,
+            usual: None,
+            told: 0,
+            heard_at: UnixMillis(0),
+            unchanged_since: UnixMillis(0),
+        },
+    };
 
     fn good(at: i64) -> FeedStatus {
         FeedStatus {
@@ -255,6 +289,28 @@ mod tests {
         check(restored, 9000, &RULES, FeedState::Unknown, "since the start; the last good data");
         let strict = Rules { max_age: Some(Duration::from_secs(60)), ..RULES };
         check(failed(good(1000), 1070), 1070, &strict, FeedState::Failing, "too old");
+    }
+
+    #[test]
+    fn what_is_too_little_depends_on_what_should_be_under_way() {
+        let expecting = |under_way, told, unchanged_since| Rules {
+            expectation: Expectation {
+                under_way: Some(under_way),
+                usual: Some(f64::from(under_way) * 0.9),
+                told,
+                heard_at: UnixMillis::from_seconds(1000),
+                unchanged_since: UnixMillis::from_seconds(unchanged_since),
+            },
+            ..RULES
+        };
+        let nothing = FeedStatus { entities: 0, ..good(1000) };
+        check(nothing.clone(), 1000, &expecting(0, 0, 0), FeedState::Ok, "no trip is under way");
+        check(nothing, 1000, &expecting(50, 0, 0), FeedState::Empty, "nothing in it");
+        let morning = expecting(50, 10, 1000);
+        check(good(1000), 1000, &morning, FeedState::Empty, "less than half");
+        check(good(1000), 1000, &expecting(50, 40, 1000), FeedState::Ok, "fresh");
+        check(good(1000), 1000, &expecting(50, 40, 600), FeedState::Late, "said the same");
+        check(good(1000), 1000, &expecting(5, 40, 600), FeedState::Ok, "fresh");
     }
 
     #[test]

@@ -10,6 +10,7 @@ use crate::{
     budget::{Booking, Place},
     feed::Feed,
     fetch::{Failure, Fetcher},
+    health::Health,
     network::{Input, NetworkQueue},
     saved::{Keeper, SnapshotKey},
     status::Rules,
@@ -44,6 +45,8 @@ impl Poller {
             let key = SnapshotKey::of(self.feed.id());
             self.keeper = Keeper::new(&shared.snapshots, &shared.clock, key, &config);
             self.anew = true;
+            // Another source may usually tell of more, or of less.
+            self.health = Health::default();
             self.due = now;
         } else {
             self.fetcher.go_on(&config, &shared.sources);
