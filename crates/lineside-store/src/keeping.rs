@@ -6,7 +6,9 @@ use lineside_ingest::Span;
 use lineside_sync::UnixMillis;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-use crate::limits::{DETAIL, FAILED_MAX, INCIDENTS_MAX, LIVES_MAX, POLLS_MAX, PURGE_ROWS_MAX};
+use crate::limits::{
+    DETAIL, FAILED_MAX, INCIDENTS_MAX, LIVES_MAX, NOTICES, POLLS_MAX, PURGE_ROWS_MAX,
+};
 use crate::{Keep, versions};
 
 /// Rows of one kind that grow old.
@@ -58,6 +60,8 @@ pub(crate) fn purge(
         is_all &= purge_kind(&transaction, &kind, now - age)?;
     }
     purge_bins(&transaction, now, keep)?;
+    // There are few: one for each feed and target.
+    transaction.execute("DELETE FROM notice WHERE at < ?1", [(now - NOTICES).0])?;
     transaction.commit()?;
     Ok(is_all)
 }

@@ -131,6 +131,17 @@ const STEPS: &[&str] = &["
         undoes INTEGER
     ) STRICT;
     CREATE INDEX edit_of_feed ON edit (feed, n);
+", "
+    -- What a target of notices was told last of a feed: `word` says it in short, `pending` is what it has not taken yet.
+    CREATE TABLE notice (
+        target TEXT NOT NULL,
+        feed INTEGER NOT NULL REFERENCES feed (id),
+        kind TEXT NOT NULL,
+        word TEXT NOT NULL,
+        at INTEGER NOT NULL,
+        pending TEXT,
+        PRIMARY KEY (target, feed, kind)
+    ) STRICT, WITHOUT ROWID;
 "];
 
 /// The latest version of the tables.

@@ -26,6 +26,7 @@ use crate::{
     },
     error::StoreError,
     limits::{FLUSH_MAX, QUEUE_MAX},
+    notice::{self, NoticeRow},
     readers::Readers,
     schema, snapshots,
     versions::{self, Version},
@@ -140,6 +141,23 @@ impl Store {
             Ok(()) if sent && is_saved => Ok(()),
             _ => Err(StoreError::NotWritten { path: self.path.clone() }),
         }
+    }
+
+    /// Notes what a target of notices was told, or that it has taken it.
+    pub fn keep_notice(&self, row: NoticeRow) {
+        self.tell(Told::Notice(row));
+    }
+
+    /// What targets were told, the latest last.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn list_notices(&self) -> Result<Vec<NoticeRow>, ArchiveError> {
+        self.read(|connection| {
+            let mut rows = connection.prepare_cached(notice::LIST)?;
+            let read = rows.query_map([], notice::read)?.collect::<rusqlite::Result<Vec<_>>>()?;
+            Ok(read.into_iter().flatten().collect())
+        })
     }
 
     /// What it counts.
@@ -326,6 +344,25 @@ impl Archive for Store {
                  ORDER BY id DESC LIMIT ?3",
             )?;
             incidents.query_map(params![feed.as_str(), from.0, whole(limit)], incident)?.collect()
+        })
+    }
+
+    fn list_troubles(
+        &self,
+        from: UnixMillis,
+        limit: usize,
+    ) -> Result<Vec<(FeedId, Incident)>, ArchiveError> {
+        let (well, unknown) = (FeedState::Ok.as_str(), FeedState::Unknown.as_str());
+        self.read(|connection| {
+            let mut troubles = connection.prepare_cached(
+                "SELECT state, reason, began, ended, name FROM incident JOIN feed ON feed.id = incident.feed \
+                 WHERE (ended IS NULL OR ended >= ?1) AND state NOT IN (?3, ?4) ORDER BY incident.id DESC LIMIT ?2",
+            )?;
+            let read = |row: &Row<'_>| Ok((row.get::<_, String>(4)?, incident(row)?));
+            let rows = troubles.query_map(params![from.0, whole(limit), well, unknown], read)?;
+            let rows = rows.collect::<rusqlite::Result<Vec<_>>>()?;
+            let named = rows.into_iter().filter_map(|(name, it)| Some((FeedId::new(&name).ok()?, it)));
+            Ok(named.collect())
         })
     }
 

@@ -23,6 +23,7 @@ use crate::{
     error::may_pass,
     keeping::purge,
     limits::{BATCH_MAX, HEARTBEAT, PURGE_INTERVAL, RETRY},
+    notice::{self, NoticeRow},
     snapshots::{self, SnapshotRow},
 };
 
@@ -40,6 +41,8 @@ pub(crate) enum Told {
     Confirmed { key: SnapshotKey, at: UnixMillis, validators: Validators },
     /// These are all feeds.
     Feeds(Vec<FeedId>),
+    /// A target was told something, or has taken it.
+    Notice(NoticeRow),
     /// Somebody waits until all before this is on the disk.
     Flush(SyncSender<()>),
 }
@@ -47,7 +50,10 @@ pub(crate) enum Told {
 impl Told {
     /// Whether it has to outlive a power cut, and not only the process.
     fn must_last(&self) -> bool {
-        matches!(self, Told::State { .. } | Told::Snapshots { .. } | Told::Flush(_))
+        matches!(
+            self,
+            Told::State { .. } | Told::Snapshots { .. } | Told::Notice(_) | Told::Flush(_)
+        )
     }
 }
 
@@ -218,6 +224,10 @@ impl Writer {
                     snapshots::confirm(&transaction, feed, key, *at, validators)?;
                 }
                 Told::Feeds(feeds) => snapshots::retain(&transaction, feeds, now)?,
+                Told::Notice(row) => {
+                    let feed = number(&transaction, &mut self.feeds, &row.feed)?;
+                    notice::write(&transaction, feed, row)?;
+                }
                 Told::Flush(_) => {}
             }
         }

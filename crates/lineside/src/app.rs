@@ -16,6 +16,7 @@ use crate::demo::Demo;
 use crate::gate::Gate;
 use crate::http::{Admission, Compressed, Proxies, Published};
 use crate::metrics::Metrics;
+use crate::notices;
 use crate::ops::Ops;
 use crate::settings::Settings;
 use crate::shutdown::Shutdown;
@@ -52,6 +53,8 @@ pub(crate) struct Parts {
     pub(crate) base_map: Option<Bytes>,
     /// Counters of the HTTP room.
     pub(crate) metrics: Metrics,
+    /// What was said to those who are told of trouble.
+    pub(crate) notices: Arc<notices::Counts>,
     /// Who may what.
     pub(crate) gate: Arc<Gate>,
     /// Who may change how the server runs.
@@ -198,6 +201,11 @@ impl App {
     /// Counters of the HTTP room.
     pub(crate) fn metrics(&self) -> &Metrics {
         &self.0.metrics
+    }
+
+    /// What was said to those who are told of trouble.
+    pub(crate) fn notices(&self) -> &Arc<notices::Counts> {
+        &self.0.notices
     }
 
     /// Who may what.

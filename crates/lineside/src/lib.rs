@@ -30,6 +30,7 @@ mod ledger;
 mod metrics;
 mod overrides;
 mod ops;
+mod notices;
 mod pages;
 mod patience;
 mod profile;

@@ -6,7 +6,7 @@
 mod addresses;
 mod form;
 
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -26,6 +26,7 @@ use prometheus_client::registry::Registry;
 use crate::app::App;
 use crate::http::Admission;
 use crate::latencies::Latencies;
+use crate::notices;
 
 pub(crate) use self::addresses::Addresses;
 pub(crate) use self::form::Form;
@@ -132,6 +133,7 @@ fn registry(app: &App) -> Registry {
     latencies(&mut registry, app);
     feeds(&mut registry, app);
     settings(&mut registry, app);
+    notices(&mut registry, app.notices());
     if let Some(store) = app.store() {
         remembered(&mut registry, store.figures());
     }
@@ -317,6 +319,20 @@ fn remembered(registry: &mut Registry, figures: Figures) {
         gauge.set(value);
         registry.register(name, help, gauge);
     }
+}
+
+fn notices(registry: &mut Registry, counts: &notices::Counts) {
+    let counters = [
+        ("notices_sent", "Notices that targets have taken", &counts.sent),
+        ("notices_failures", "Attempts to send notices that failed", &counts.failed),
+        ("notices_lost", "Notices that were given up", &counts.lost),
+    ];
+    for (name, help, value) in counters {
+        registry.register(name, help, counter(value.load(Ordering::Relaxed)));
+    }
+    let pending: Gauge = Gauge::default();
+    pending.set(i64::try_from(counts.pending.load(Ordering::Relaxed)).unwrap_or(i64::MAX));
+    registry.register("notices_pending", "Notices that wait to be taken", pending);
 }
 
 fn counter(value: u64) -> Counter {

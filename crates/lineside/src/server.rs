@@ -27,6 +27,7 @@ use crate::http;
 use crate::kept_file::{self, Keeping};
 use crate::ledger::Ledger;
 use crate::metrics::Metrics;
+use crate::notices;
 use crate::ops::{self, Ops};
 use crate::patience::within;
 use crate::settings::{self, Settings};
@@ -121,6 +122,7 @@ pub async fn start(start: Start) -> anyhow::Result<Running> {
         demo,
         base_map,
         metrics: Metrics::default(),
+        notices: Arc::default(),
         compressed: http::Compressed::default(),
         admission: Arc::new(http::Admission::new(limits)),
         partitions,
@@ -144,6 +146,7 @@ fn begin_chores(app: &App, tls: Option<&Arc<http::Tls>>) {
     tokio::spawn(sweep(app.clone()));
     tokio::spawn(tick(app.clone()));
     tokio::spawn(ops::run(app.clone()));
+    tokio::spawn(notices::watch(app.clone()));
     if let Some(tls) = tls {
         tokio::spawn(reload(Arc::clone(tls), app.shutdown().clone()));
     }

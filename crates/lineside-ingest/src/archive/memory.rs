@@ -125,6 +125,23 @@ impl Archive for MemoryArchive {
         Ok(self.with(feed, read).unwrap_or_default())
     }
 
+    fn list_troubles(
+        &self,
+        from: UnixMillis,
+        limit: usize,
+    ) -> Result<Vec<(FeedId, Incident)>, ArchiveError> {
+        let mut found: Vec<(FeedId, Incident)> = Vec::new();
+        for (feed, remembered) in &*self.feeds() {
+            let asked = remembered.incidents.iter().filter(|incident| {
+                incident.state.is_trouble() && incident.ended.is_none_or(|end| end >= from)
+            });
+            found.extend(asked.map(|incident| (feed.clone(), incident.clone())));
+        }
+        found.sort_by_key(|(_, incident)| std::cmp::Reverse(incident.began));
+        found.truncate(limit);
+        Ok(found)
+    }
+
     fn list_lives(&self, _from: UnixMillis) -> Result<Vec<Life>, ArchiveError> {
         Ok(vec![Life { began: self.began, seen: self.clock.wall() }])
     }

@@ -151,6 +151,16 @@ pub trait Archive: Send + Sync + fmt::Debug + 'static {
         limit: usize,
     ) -> Result<Vec<Incident>, ArchiveError>;
 
+    /// The states in which any feed was in trouble at `from` or later, newest first, at most `limit`.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    fn list_troubles(
+        &self,
+        from: UnixMillis,
+        limit: usize,
+    ) -> Result<Vec<(FeedId, Incident)>, ArchiveError>;
+
     /// When this server ran, at `from` or later, in order.
     ///
     /// # Errors

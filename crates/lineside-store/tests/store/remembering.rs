@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use lineside_ingest::{Archive, Availability, FeedState, MemoryArchive, PollQuery, Span};
 
+use lineside_store::NoticeRow;
+
 use super::*;
 
 /// Tells two hours of polls by the minute, every tenth of them failed, and the states with them.
@@ -101,4 +103,38 @@ fn detail_goes_after_a_day_and_the_rest_after_what_is_configured() {
     assert_eq!(bins(Span::Month).len(), 1);
     let incidents = store.list_incidents(&feed("city"), EIGHT, 100).unwrap();
     assert!(incidents.iter().all(|incident| incident.ended.is_none()), "{incidents:?}");
+}
+
+#[test]
+fn what_a_target_was_told_is_known_after_a_restart_until_it_is_old() {
+    let place = Place::new();
+    let store = place.open();
+    let row = NoticeRow {
+        target: "a1".to_owned(),
+        feed: feed("city"),
+        kind: "state".to_owned(),
+        word: "failing".to_owned(),
+        at: EIGHT,
+        pending: Some("{}".to_owned()),
+    };
+    let other = NoticeRow { kind: "expiry".to_owned(), pending: None, ..row.clone() };
+    store.keep_notice(row.clone());
+    store.keep_notice(other.clone());
+    store.flush().unwrap();
+    drop(store);
+    let store = place.open();
+    assert_eq!(store.list_notices().unwrap().len(), 2);
+    let taken = NoticeRow { pending: None, at: EIGHT + Duration::from_secs(9), ..row };
+    store.keep_notice(taken.clone());
+    store.flush().unwrap();
+    assert_eq!(
+        store.list_notices().unwrap(),
+        [other, taken],
+        "in the place of what was told before"
+    );
+    drop(store);
+    place.clock.advance(Duration::from_secs(400 * 86_400));
+    let store = place.open();
+    store.flush().unwrap();
+    wait_until("what is old is let go of", || store.list_notices().unwrap().is_empty());
 }

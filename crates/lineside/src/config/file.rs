@@ -8,6 +8,7 @@ use serde_path_to_error::Segment;
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
+use super::alerts::{AlertTable, SmtpTable};
 use super::error::ConfigError;
 use super::manners::{BasicTable, OAuth2Table};
 use super::sessions::{AdminTable, ApiTable, NamespaceTable, TokenTable};
@@ -26,10 +27,12 @@ pub(super) struct File {
     pub(super) map: MapTable,
     pub(super) import: ImportTable,
     pub(super) feed: Vec<FeedTable>,
+    pub(super) alert: Vec<AlertTable>,
+    pub(super) smtp: Option<SmtpTable>,
 }
 
 /// The tables that a file may have, and whether there may be several of one.
-const TABLES: [(&str, bool); 10] = [
+const TABLES: [(&str, bool); 12] = [
     ("server", false),
     ("limits", false),
     ("token", false),
@@ -40,6 +43,8 @@ const TABLES: [(&str, bool); 10] = [
     ("map", false),
     ("import", false),
     ("feed", true),
+    ("alert", true),
+    ("smtp", false),
 ];
 
 #[derive(Debug, Default, Deserialize)]
@@ -175,6 +180,8 @@ pub(super) struct Parsed {
     pub(super) feed_numbers: Vec<usize>,
     /// The same for namespaces.
     pub(super) namespace_numbers: Vec<usize>,
+    /// The same for alerts.
+    pub(super) alert_numbers: Vec<usize>,
     /// Whether all feeds were kept: without one, others seem to name a schedule that is not there.
     pub(super) has_all_feeds: bool,
 }
@@ -235,11 +242,13 @@ impl<'a> Reader<'a> {
                     let Self { errors, mut lists, has_all_feeds, .. } = self;
                     let mut numbers = |list| lists.remove(list).unwrap_or_default();
                     let (feed_numbers, namespace_numbers) = (numbers("feed"), numbers("namespace"));
+                    let alert_numbers = numbers("alert");
                     return Ok(Parsed {
                         file,
                         errors,
                         feed_numbers,
                         namespace_numbers,
+                        alert_numbers,
                         has_all_feeds,
                     });
                 }
@@ -408,9 +417,10 @@ mod tests {
              `style`, `pmtiles`, `origins`",
         );
         check_refused(
-            "[smtp]\nhost = \"x\"\n",
-            "lineside.toml line 1, smtp: unknown field `smtp`, expected one of `server`, `limits`, \
-             `token`, `api`, `admin`, `namespace`, `keep`, `map`, `import`, `feed`",
+            "[validator]\nto = \"x\"\n",
+            "lineside.toml line 1, validator: unknown field `validator`, expected one of `server`, `limits`, \
+             `token`, `api`, `admin`, `namespace`, `keep`, `map`, `import`, `feed`, \
+             `alert`, `smtp`",
         );
     }
 

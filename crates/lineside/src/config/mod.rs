@@ -5,6 +5,7 @@
 //! data: no secret is left to look up and no path is relative. Every complaint names the file, the
 //! line, the key and what was expected instead.
 
+mod alerts;
 mod error;
 mod feed_argument;
 mod file;
@@ -12,6 +13,7 @@ mod keep;
 mod manners;
 mod only_schedule;
 mod proxy_yaml;
+mod reply_headers;
 mod resolve;
 mod sessions;
 mod value;
@@ -25,6 +27,7 @@ use lineside_hub::Namespace;
 use lineside_ingest::{FeedConfig, Secret};
 use url::Url;
 
+pub(crate) use alerts::{Alert, Security, Smtp, Target};
 pub use error::{ConfigError, ConfigErrors};
 pub use feed_argument::{FeedArgument, feeds_from_arguments};
 pub(crate) use only_schedule::attach_only_schedule;
@@ -81,6 +84,10 @@ pub struct Config {
     pub map: Map,
     /// The feeds, in the order of the file.
     pub feeds: Vec<FeedConfig>,
+    /// Who is told of trouble, in the order of the file.
+    pub alerts: Vec<Alert>,
+    /// The server that takes mail.
+    pub smtp: Option<Smtp>,
     /// Where all this came from.
     pub source: Source,
 }
@@ -291,6 +298,8 @@ impl Default for Config {
             map: Map::default(),
             feeds: Vec::new(),
             source: Source::default(),
+            alerts: Vec::new(),
+            smtp: None,
         }
     }
 }

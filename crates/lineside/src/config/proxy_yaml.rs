@@ -78,7 +78,8 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Parsed, Vec<ConfigError>>
     let has_all_feeds = feed.len() == entries.len();
     let file = File { feed, ..File::default() };
     let (errors, namespace_numbers) = (reader.errors, Vec::new());
-    Ok(Parsed { file, errors, feed_numbers, namespace_numbers, has_all_feeds })
+    let alert_numbers = Vec::new();
+    Ok(Parsed { file, errors, feed_numbers, namespace_numbers, alert_numbers, has_all_feeds })
 }
 
 /// The same complaints in the words of that file.

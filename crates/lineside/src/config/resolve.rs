@@ -26,7 +26,7 @@ const ORIGINS_MAX: usize = 32;
 /// Trusted proxies: each request's address is compared with them.
 const PROXIES_MAX: usize = 256;
 /// Headers and query parameters of one feed.
-const PAIRS_MAX: usize = 64;
+pub(super) const PAIRS_MAX: usize = 64;
 
 const DRAIN: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_secs(4);
 const POLL: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(7 * 86_400);
@@ -45,7 +45,8 @@ const FRAME: RangeInclusive<u64> = 1024..=(1 << 20);
 /// # Errors
 /// All that is wrong, in the order of the file.
 pub(super) fn resolve(path: &Path, text: &str, parsed: Parsed) -> Result<Config, ConfigErrors> {
-    let Parsed { file, errors, feed_numbers, namespace_numbers, has_all_feeds } = parsed;
+    let Parsed { file, errors, feed_numbers, namespace_numbers, alert_numbers, has_all_feeds } =
+        parsed;
     let mut checker = Checker::new(path, text);
     let defaults = Config::default();
     let import = file.import.feeds.as_ref().map(|import| checker.base.join(import.get_ref()));
@@ -61,9 +62,14 @@ pub(super) fn resolve(path: &Path, text: &str, parsed: Parsed) -> Result<Config,
         map: checker.map(file.map),
         feeds: checker.feeds(file.feed, &feed_numbers, has_all_feeds, &imported),
         source: Source { import, ..Source::default() },
+        smtp: None,
+        alerts: Vec::new(),
     };
-    checker.errors.extend(errors);
     config.feeds.extend(imported);
+    let (has_smtp, known) = (file.smtp.is_some(), has_all_feeds.then_some(&*config.feeds));
+    config.alerts = checker.alerts(file.alert, &alert_numbers, has_smtp, known);
+    config.smtp = file.smtp.and_then(|table| checker.smtp(table));
+    checker.errors.extend(errors);
     ConfigErrors::check(checker.errors)?;
     Ok(config)
 }
@@ -355,29 +361,6 @@ impl<'a> Checker<'a> {
         self.secrets(key, pairs)
     }
 
-    fn reply_headers(
-        &mut self,
-        key: &str,
-        pairs: Vec<(Spanned<String>, String)>,
-    ) -> Vec<(http::HeaderName, http::HeaderValue)> {
-        if let Some((extra, _)) = pairs.get(PAIRS_MAX) {
-            self.complain(extra, key, format!("more than {PAIRS_MAX} entries"));
-        }
-        let mut headers = Vec::with_capacity(pairs.len());
-        for (name, value) in pairs {
-            let key = format!("{key}.{}", name.get_ref());
-            let parsed = http::HeaderName::try_from(name.get_ref().as_str());
-            match (parsed, http::HeaderValue::try_from(value)) {
-                (Ok(header), Ok(value)) if may_reply(&header) => headers.push((header, value)),
-                (Ok(header), Ok(_)) if !may_reply(&header) => {
-                    self.complain(&name, &key, "the server says that itself");
-                }
-                _ => self.complain(&name, &key, "no header that HTTP can carry"),
-            }
-        }
-        headers
-    }
-
     fn secrets(
         &mut self,
         key: &str,
@@ -460,32 +443,6 @@ fn from_base(base: &Path, location: Location) -> Location {
         Location::Replay { dir, speed } => Location::Replay { dir: base.join(dir), speed },
         web @ Location::Http(_) => web,
     }
-}
-
-/// Whether a header of a reply is the operator's to choose: what concerns caching, codings, ranges and the connection
-/// has to agree with what the server does.
-fn may_reply(header: &http::HeaderName) -> bool {
-    let name = header.as_str();
-    let chosen = ["content-type", "content-disposition", "content-language", "content-location"];
-    let is_ours = name.starts_with("content-") && !chosen.contains(&name);
-    let others = [
-        "accept-ranges",
-        "age",
-        "cache-control",
-        "connection",
-        "date",
-        "etag",
-        "expires",
-        "keep-alive",
-        "last-modified",
-        "lineside-status",
-        "location",
-        "trailer",
-        "transfer-encoding",
-        "upgrade",
-        "vary",
-    ];
-    !is_ours && !others.contains(&name) && !name.starts_with("access-control-")
 }
 
 pub(super) fn expected(what: &str, instead_of: &str) -> String {

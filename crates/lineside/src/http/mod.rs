@@ -15,6 +15,7 @@ mod events;
 mod found;
 mod geojson;
 mod health;
+mod incidents;
 mod layers;
 pub(crate) mod limits;
 mod map_files;
@@ -82,6 +83,7 @@ fn documented_routes(app: &App) -> OpenApiRouter<App> {
         .merge(schedule::routes())
         .merge(realtime::routes())
         .merge(geojson::routes())
+        .merge(incidents::routes())
         .merge(events::routes())
         .merge(websocket::routes())
         .merge(api::routes())

@@ -5,12 +5,14 @@ use crate::config::{Api, Config, Keep, Limits, Map, Server};
 /// What is in force once `next` was read, and which of its keys wait for the next start.
 pub(super) fn in_force_after(now: &Config, next: Config) -> (Config, Vec<&'static str>) {
     let waiting = waiting(now, &next);
-    let Config { server, api, map, feeds, source, .. } = next;
+    let Config { server, api, map, feeds, alerts, smtp, source, .. } = next;
     let in_force = Config {
         server: Server { public_url: server.public_url, ..now.server.clone() },
         api,
         map,
         feeds,
+        alerts,
+        smtp,
         source,
         ..now.clone()
     };
@@ -19,8 +21,20 @@ pub(super) fn in_force_after(now: &Config, next: Config) -> (Config, Vec<&'stati
 
 fn waiting(now: &Config, next: &Config) -> Vec<&'static str> {
     // Each field is named here, so that a new one is given a place.
-    let Config { server, limits, token, api, admin, namespaces, keep, map, feeds: _, source: _ } =
-        next;
+    let Config {
+        server,
+        limits,
+        token,
+        api,
+        admin,
+        namespaces,
+        keep,
+        map,
+        feeds: _,
+        alerts: _,
+        smtp: _,
+        source: _,
+    } = next;
     let Server { listen, public_url: _, trusted_proxies, data_dir, drain, client_name, tls } =
         server;
     let Limits {

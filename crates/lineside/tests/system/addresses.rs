@@ -35,6 +35,8 @@ const ADDRESSES: &[(&str, &str)] = &[
     ("/feeds/city/availability.csv", "text/csv"),
     ("/api/v1/feeds/city/versions", "application/json"),
     ("/feeds/city/versions", "text/html"),
+    ("/feeds/city/incidents.atom", "application/atom+xml"),
+    ("/incidents.atom", "application/atom+xml"),
     ("/api/v1/state?channel=feed/city", "application/json"),
     ("/api/v1/stops", "application/json"),
     ("/api/v1/vehicles", "application/json"),

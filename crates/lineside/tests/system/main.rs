@@ -21,6 +21,7 @@ mod load;
 mod manners;
 mod metrics;
 mod ops;
+mod notices;
 mod own_feeds;
 mod pages;
 mod papers;

@@ -1,0 +1,376 @@
+//! `[[alert]]` and `[smtp]`: whom to tell what becomes of feeds.
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use lettre::message::Mailbox;
+use lineside_ingest::{FeedConfig, Secret};
+use serde::Deserialize;
+use toml::Spanned;
+use url::Url;
+
+use super::resolve::{Checker, expected};
+use super::value::{CountText, DurationText, SecretText};
+
+/// Targets of one server: each is looked at for each feed, every second.
+const ALERTS_MAX: usize = 64;
+/// Patterns of one alert.
+const PATTERNS_MAX: usize = 1_000;
+/// A longer quiet would hide what happens in a day.
+const QUIET: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_secs(86_400);
+const QUIET_DEFAULT: Duration = Duration::from_secs(15 * 60);
+/// With what sending may take, a change is told within two minutes.
+const AFTER: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_secs(90);
+const AFTER_DEFAULT: Duration = Duration::from_secs(30);
+const PORT: RangeInclusive<u64> = 1..=65_535;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "an [[alert]] table")]
+pub(super) struct AlertTable {
+    to: Spanned<SecretText>,
+    feeds: Option<Vec<Spanned<String>>>,
+    on: Option<Vec<Spanned<OnText>>>,
+    quiet: Option<Spanned<DurationText>>,
+    after: Option<Spanned<DurationText>>,
+    secret: Option<Spanned<SecretText>>,
+}
+
+/// What a target is told of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum OnText {
+    State,
+    Expiry,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "an [smtp] table")]
+pub(super) struct SmtpTable {
+    host: Spanned<String>,
+    port: Option<Spanned<CountText>>,
+    security: Option<SecurityText>,
+    user: Option<Spanned<String>>,
+    password: Option<Spanned<SecretText>>,
+    from: Spanned<String>,
+}
+
+/// How the way to the mail server is encrypted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum SecurityText {
+    Starttls,
+    Tls,
+    None,
+}
+
+/// `[[alert]]`: who is told of which feeds, and how often.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Alert {
+    /// Whom.
+    pub target: Target,
+    /// Which feeds: ids, in which `*` stands for anything. Empty means all.
+    pub feeds: Vec<String>,
+    /// Whether of changes of a feed's state.
+    pub on_state: bool,
+    /// Whether of schedules that run out.
+    pub on_expiry: bool,
+    /// How long after a message no further trouble of the same feed is told.
+    pub quiet: Duration,
+    /// How long a state has to hold before it is told.
+    pub after: Duration,
+}
+
+/// Where messages go.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Target {
+    /// An address that takes JSON by POST. It often holds a secret itself.
+    Webhook {
+        /// The address.
+        url: Secret,
+        /// What messages are signed with.
+        secret: Option<Secret>,
+    },
+    /// A mailbox.
+    Mail(Mailbox),
+}
+
+/// `[smtp]`: the server that takes mail.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Smtp {
+    /// Its name.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+    /// How the way to it is encrypted.
+    pub security: Security,
+    /// Who sends, if it asks.
+    pub login: Option<(String, Secret)>,
+    /// What stands as the sender.
+    pub from: Mailbox,
+}
+
+/// How the way to a mail server is encrypted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Security {
+    /// Begun in the clear and encrypted before anything is said; refused where that is not to be had.
+    StartTls,
+    /// Encrypted from the first byte.
+    Tls,
+    /// Not at all: for a server on the same machine.
+    None,
+}
+
+impl Alert {
+    /// Whether it is about the feed of this id.
+    #[must_use]
+    pub fn is_about(&self, id: &str) -> bool {
+        self.feeds.is_empty() || self.feeds.iter().any(|pattern| fits(pattern, id))
+    }
+}
+
+/// Whether an id fits a pattern in which each `*` stands for any characters, or none.
+fn fits(pattern: &str, id: &str) -> bool {
+    let Some((head, rest)) = pattern.split_once('*') else { return pattern == id };
+    let Some(mut left) = id.strip_prefix(head) else { return false };
+    let mut parts = rest.split('*').peekable();
+    while let Some(part) = parts.next() {
+        if parts.peek().is_none() {
+            return left.ends_with(part);
+        }
+        let Some(at) = left.find(part) else { return false };
+        left = &left[at + part.len()..];
+    }
+    true
+}
+
+impl Checker<'_> {
+    pub(super) fn smtp(&mut self, table: SmtpTable) -> Option<Smtp> {
+        let security = match table.security {
+            None | Some(SecurityText::Starttls) => Security::StartTls,
+            Some(SecurityText::Tls) => Security::Tls,
+            Some(SecurityText::None) => Security::None,
+        };
+        let usual = match security {
+            Security::StartTls => 587,
+            Security::Tls => 465,
+            Security::None => 25,
+        };
+        let port = self.count("smtp.port", &table.port, PORT);
+        let password = table.password.and_then(|text| self.secret("smtp.password", &text));
+        let login = match (table.user, password) {
+            (Some(user), Some(password)) => {
+                Some((self.short("smtp.user", Some(user)).unwrap_or_default(), password))
+            }
+            (None, None) => None,
+            (Some(user), None) => {
+                self.complain(&user, "smtp.user", "a user needs a password beside it");
+                None
+            }
+            (None, Some(_)) => {
+                self.complain(&table.host, "smtp.password", "a password needs a user beside it");
+                None
+            }
+        };
+        if table.host.get_ref().is_empty() {
+            self.complain(&table.host, "smtp.host", expected("the name of a mail server", ""));
+        }
+        let from = self.mailbox("smtp.from", &table.from)?;
+        let host = self.short("smtp.host", Some(table.host))?;
+        let port = port.and_then(|port| u16::try_from(port).ok()).unwrap_or(usual);
+        Some(Smtp { host, port, security, login, from })
+    }
+
+    fn mailbox(&mut self, key: &str, text: &Spanned<String>) -> Option<Mailbox> {
+        let mailbox = text.get_ref().parse().ok();
+        if mailbox.is_none() {
+            let what = "an address such as \"Lineside <lineside@example.org>\"";
+            self.complain(text, key, expected(what, text.get_ref()));
+        }
+        mailbox
+    }
+
+    /// The targets. `smtp` says whether mail can be sent at all.
+    pub(super) fn alerts(
+        &mut self,
+        tables: Vec<AlertTable>,
+        numbers: &[usize],
+        has_smtp: bool,
+        feeds: Option<&[FeedConfig]>,
+    ) -> Vec<Alert> {
+        if let Some(extra) = tables.get(ALERTS_MAX) {
+            self.complain(&extra.to, "alert", format!("more than {ALERTS_MAX} alerts"));
+        }
+        let mut alerts = Vec::new();
+        for (number, table) in numbers.iter().zip(tables) {
+            let key = format!("alert[{number}]");
+            let secret_key = format!("{key}.secret");
+            let secret = table.secret.as_ref().and_then(|secret| self.secret(&secret_key, secret));
+            let target = self.target(&format!("{key}.to"), &table.to, secret, has_smtp);
+            if let (Some(secret), Some(Target::Mail(_))) = (&table.secret, &target) {
+                self.complain(secret, &secret_key, "mail is not signed with a secret");
+            }
+            let patterns = table.feeds.unwrap_or_default();
+            self.check_patterns(&format!("{key}.feeds"), &patterns, feeds);
+            let is_on = |what| {
+                let on = table.on.as_ref();
+                on.is_none_or(|on| on.iter().any(|text| *text.get_ref() == what))
+            };
+            let (on_state, on_expiry) = (is_on(OnText::State), is_on(OnText::Expiry));
+            let quiet = self.duration(&format!("{key}.quiet"), table.quiet, QUIET);
+            let after = self.duration(&format!("{key}.after"), table.after, AFTER);
+            alerts.extend(target.map(|target| Alert {
+                target,
+                feeds: patterns.into_iter().map(Spanned::into_inner).collect(),
+                on_state,
+                on_expiry,
+                quiet: quiet.unwrap_or(QUIET_DEFAULT),
+                after: after.unwrap_or(AFTER_DEFAULT),
+            }));
+        }
+        alerts
+    }
+
+    /// A misspelt id would tell nobody anything. Where not all feeds are known, none is missed.
+    fn check_patterns(
+        &mut self,
+        key: &str,
+        patterns: &[Spanned<String>],
+        feeds: Option<&[FeedConfig]>,
+    ) {
+        if let Some(extra) = patterns.get(PATTERNS_MAX) {
+            self.complain(extra, key, format!("more than {PATTERNS_MAX} feeds"));
+        }
+        let Some(feeds) = feeds else { return };
+        for pattern in patterns {
+            let is_id = !pattern.get_ref().contains('*');
+            if is_id && !feeds.iter().any(|feed| feed.id.as_str() == pattern.get_ref()) {
+                let reason = format!("there is no feed {:?}", pattern.get_ref());
+                self.complain(pattern, key, reason);
+            }
+        }
+    }
+
+    fn target(
+        &mut self,
+        key: &str,
+        text: &Spanned<SecretText>,
+        secret: Option<Secret>,
+        has_smtp: bool,
+    ) -> Option<Target> {
+        let url = self.secret(key, text)?;
+        if let Some(address) = url.reveal().strip_prefix("mailto:") {
+            let mailbox = address.parse().ok();
+            match (&mailbox, has_smtp) {
+                (None, _) => {
+                    let reason = "expected an address such as \"mailto:control@example.org\"";
+                    self.complain(text, key, reason);
+                }
+                (_, false) => {
+                    self.complain(text, key, "mail needs [smtp], the server to send it by")
+                }
+                _ => {}
+            }
+            return mailbox.map(Target::Mail);
+        }
+        let parsed = Url::parse(url.reveal()).ok();
+        let is_web = |url: &Url| matches!(url.scheme(), "http" | "https") && url.has_host();
+        if !parsed.as_ref().is_some_and(is_web) {
+            // Not what stands there: it may be half a secret.
+            self.complain(
+                text,
+                key,
+                "expected an address that begins with https://, http:// or mailto:",
+            );
+            return None;
+        }
+        Some(Target::Webhook { url, secret })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::super::Config;
+    use super::*;
+
+    fn parse(text: &str) -> Result<Config, String> {
+        Config::parse(Path::new("lineside.toml"), text).map_err(|errors| errors.to_string())
+    }
+
+    #[test]
+    fn targets_are_read_with_what_they_usually_have() {
+        let config = parse(
+            "[smtp]\nhost = \"mail.example.org\"\nfrom = \"Lineside <l@example.org>\"\n\
+             [[alert]]\nto = \"mailto:control@example.org\"\n\
+             [[alert]]\nto = \"https://hooks.example.org/T0/secret\"\nsecret = \"x\"\non = [\"expiry\"]\n\
+             quiet = \"1h\"\nafter = \"0s\"\nfeeds = [\"city-*\"]\n",
+        )
+        .unwrap();
+        let smtp = config.smtp.as_ref().unwrap();
+        assert_eq!(
+            (smtp.port, smtp.security, smtp.login.is_none()),
+            (587, Security::StartTls, true)
+        );
+        let [mail, hook] = config.alerts.as_slice() else { panic!("{:?}", config.alerts) };
+        assert!(
+            matches!(&mail.target, Target::Mail(to) if to.email.to_string() == "control@example.org")
+        );
+        assert_eq!((mail.on_state, mail.on_expiry, mail.quiet), (true, true, QUIET_DEFAULT));
+        assert!(matches!(&hook.target, Target::Webhook { secret: Some(_), .. }));
+        assert_eq!((hook.on_state, hook.on_expiry, hook.after), (false, true, Duration::ZERO));
+        assert!(hook.is_about("city-vehicles") && !hook.is_about("town"));
+        let shown = format!("{config:?}");
+        assert!(!shown.contains("hooks.example.org"), "an address may hold a secret: {shown}");
+    }
+
+    #[test]
+    fn patterns_stand_for_what_is_between_their_stars() {
+        for (pattern, id, is_so) in [
+            ("city", "city", true),
+            ("city", "city-2", false),
+            ("*", "anything", true),
+            ("city-*", "city-", true),
+            ("*-vehicles", "city-vehicles", true),
+            ("*-vehicles", "city-vehicles-2", false),
+            ("c*-v*s", "city-vehicles", true),
+            ("c*x*s", "city-vehicles", false),
+            ("ab*ba", "aba", false),
+        ] {
+            assert_eq!(fits(pattern, id), is_so, "{pattern} {id}");
+        }
+    }
+
+    #[track_caller]
+    fn check_refused(text: &str, says: &str) {
+        assert_eq!(parse(text).unwrap_err(), format!("lineside.toml {says}"), "{text}");
+    }
+
+    #[test]
+    fn what_could_not_be_told_is_refused_at_once() {
+        check_refused(
+            "[[alert]]\nto = \"mailto:a@example.org\"\n",
+            "line 2, alert[0].to: mail needs [smtp], the server to send it by",
+        );
+        check_refused(
+            "[[alert]]\nto = \"ftp://a.example/token\"\n",
+            "line 2, alert[0].to: expected an address that begins with https://, http:// or mailto:",
+        );
+        check_refused(
+            "[[alert]]\nto = \"https://a.example\"\nfeeds = [\"cit\"]\n",
+            "line 3, alert[0].feeds: there is no feed \"cit\"",
+        );
+        check_refused(
+            "[[alert]]\nto = \"https://a.example\"\nafter = \"1h\"\n",
+            "line 3, alert[0].after: 1h is out of range: expected 0s to 1m30s",
+        );
+        check_refused(
+            "[smtp]\nhost = \"mail\"\nfrom = \"nobody\"\n",
+            "line 3, smtp.from: expected an address such as \"Lineside <lineside@example.org>\", not \"nobody\"",
+        );
+        check_refused(
+            "[smtp]\nhost = \"mail\"\nfrom = \"a@example.org\"\nuser = \"a\"\n",
+            "line 4, smtp.user: a user needs a password beside it",
+        );
+    }
+}

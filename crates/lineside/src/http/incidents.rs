@@ -1,0 +1,191 @@
+//! `/incidents.atom` and `/feeds/{feed}/incidents.atom`: what went wrong, for whoever follows feeds with a reader.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{Path, State};
+use axum::response::Response;
+use http::{HeaderMap, HeaderValue};
+use lineside_ingest::{FeedId, Incident};
+use lineside_sync::UnixMillis;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::aside::aside;
+use super::errors::{Problem, Refusal};
+use super::found;
+use super::reply::{Representation, Wants};
+use super::times::rfc3339;
+use crate::app::App;
+
+/// Entries of one document, the newest.
+const ENTRIES_MAX: usize = 100;
+/// How far back they go.
+const SPAN: Duration = Duration::from_secs(30 * 86_400);
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(all)).routes(routes!(of_one))
+}
+
+/// What went wrong with feeds, as Atom
+///
+/// An entry for each time that a feed was late, stale, failing or empty in the last 30 days, the newest 100.
+#[utoipa::path(
+    get, path = "/incidents.atom", tag = "catalog",
+    responses(
+        (status = 200, description = "The document", body = String, content_type = "application/atom+xml"),
+        (status = 503, description = "`not_readable`", body = Problem)
+    )
+)]
+async fn all(
+    State(app): State<App>,
+    headers: HeaderMap,
+    wants: Wants,
+) -> Result<Response, Refusal> {
+    let (archive, from) = (Arc::clone(app.ingest().archive()), app.now() - SPAN);
+    let read = aside(move || archive.list_troubles(from, ENTRIES_MAX)).await?;
+    let troubles = read.map_err(|error| not_readable(&error))?;
+    let base = app.base_url(&headers);
+    Ok(reply(
+        &app,
+        &Document { base: &base, path: "/incidents.atom", of: "feeds" },
+        troubles,
+        &wants,
+    )
+    .await)
+}
+
+/// What went wrong with a feed, as Atom
+#[utoipa::path(
+    get, path = "/feeds/{feed}/incidents.atom", tag = "catalog",
+    params(("feed" = String, Path, description = "The feed's id")),
+    responses(
+        (status = 200, description = "The document", body = String, content_type = "application/atom+xml"),
+        (status = 404, description = "`unknown_feed`", body = Problem),
+        (status = 503, description = "`not_readable`", body = Problem)
+    )
+)]
+async fn of_one(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+    wants: Wants,
+) -> Result<Response, Refusal> {
+    let feed = found::feed(&app, &id)?;
+    let (archive, from, asked) =
+        (Arc::clone(app.ingest().archive()), app.now() - SPAN, feed.id().clone());
+    let read = aside(move || archive.list_incidents(&asked, from, ENTRIES_MAX)).await?;
+    let troubles = read.map_err(|error| not_readable(&error))?.into_iter();
+    let troubles = troubles.filter(|incident| incident.state.is_trouble());
+    let troubles = troubles.map(|incident| (feed.id().clone(), incident)).collect();
+    let (base, path) = (app.base_url(&headers), format!("/feeds/{}/incidents.atom", feed.id()));
+    let of = feed.config().display_name();
+    Ok(reply(&app, &Document { base: &base, path: &path, of }, troubles, &wants).await)
+}
+
+fn not_readable(error: &lineside_ingest::ArchiveError) -> Refusal {
+    tracing::warn!(%error, "a request for what went wrong was refused");
+    Refusal::NotReadable
+}
+
+/// What stands above the entries.
+struct Document<'a> {
+    base: &'a str,
+    path: &'a str,
+    of: &'a str,
+}
+
+async fn reply(
+    app: &App,
+    document: &Document<'_>,
+    troubles: Vec<(FeedId, Incident)>,
+    wants: &Wants,
+) -> Response {
+    let named: Vec<(FeedId, String, Incident)> = troubles
+        .into_iter()
+        .filter_map(|(id, incident)| {
+            let name = app.ingest().feed(id.as_str())?.config().display_name().to_owned();
+            Some((id, name, incident))
+        })
+        .collect();
+    let updated = named.iter().map(|(_, _, incident)| changed(incident)).max();
+    let text = atom(document, &named, updated.unwrap_or(app.started()));
+    let kind = HeaderValue::from_static("application/atom+xml; charset=utf-8");
+    Representation::new(kind, text).modified(updated, app.now()).reply(wants, app).await
+}
+
+/// When there was last something new about it.
+fn changed(incident: &Incident) -> UnixMillis {
+    incident.ended.unwrap_or(incident.began)
+}
+
+/// The document, as RFC 4287 has it.
+fn atom(
+    Document { base, path, of }: &Document<'_>,
+    troubles: &[(FeedId, String, Incident)],
+    updated: UnixMillis,
+) -> String {
+    let time = |at| rfc3339(at).unwrap_or_default();
+    let (base, of, updated) = (escaped(base), escaped(of), time(updated));
+    let mut text = format!(
+        "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<feed xmlns=\"http://www.w3.org/2005/Atom\">\n\
+         <id>{base}{path}</id>\n<title>Incidents of {of}</title>\n<updated>{updated}</updated>\n\
+         <author><name>Lineside</name></author>\n<link rel=\"self\" href=\"{base}{path}\"/>\n"
+    );
+    for (id, name, incident) in troubles {
+        let (name, state, reason) = (escaped(name), incident.state, escaped(&incident.reason));
+        let (began, changed) = (time(incident.began), time(changed(incident)));
+        let until =
+            incident.ended.map_or("It lasts.".to_owned(), |end| format!("Until {}.", time(end)));
+        let at = incident.began.0;
+        text += &format!(
+            "<entry>\n<id>{base}/feeds/{id}#{state}-{at}</id>\n<title>{name}: {state}</title>\n\
+             <published>{began}</published>\n<updated>{changed}</updated>\n\
+             <link href=\"{base}/feeds/{id}\"/>\n<content type=\"text\">{reason}. {until}</content>\n</entry>\n"
+        );
+    }
+    text + "</feed>\n"
+}
+
+/// As XML can carry it, in text and in attributes.
+fn escaped(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => safe += "&amp;",
+            '<' => safe += "&lt;",
+            '>' => safe += "&gt;",
+            '"' => safe += "&quot;",
+            '\t' | '\n' | '\r' => safe.push(' '),
+            // XML 1.0 has no way to write these.
+            '\0'..='\x1f' | '\u{fffe}' | '\u{ffff}' => safe.push('\u{fffd}'),
+            letter => safe.push(letter),
+        }
+    }
+    safe
+}
+
+#[cfg(test)]
+mod tests {
+    use lineside_ingest::FeedState;
+
+    use super::*;
+
+    #[test]
+    fn what_a_producer_says_is_text_and_no_markup() {
+        let incident = Incident {
+            state: FeedState::Stale,
+            reason: "http_500: <b>\u{1}\"&".to_owned(),
+            began: UnixMillis(0),
+            ended: Some(UnixMillis(1_000)),
+        };
+        let document = Document { base: "http://h", path: "/incidents.atom", of: "feeds" };
+        let troubles = [(FeedId::new("a").unwrap(), "A & B".to_owned(), incident)];
+        let text = atom(&document, &troubles, UnixMillis(1_000));
+        assert!(text.contains("<title>A &amp; B: stale</title>"), "{text}");
+        assert!(
+            text.contains("http_500: &lt;b&gt;\u{fffd}&quot;&amp;. Until 1970-01-01T00:00:01Z.")
+        );
+        assert!(text.contains("<id>http://h/feeds/a#stale-0</id>"));
+    }
+}

@@ -1,0 +1,85 @@
+//! Notices by mail.
+
+use lettre::message::header::{Header, HeaderName, HeaderValue};
+use lettre::message::{Mailbox, header::ContentType};
+use lettre::transport::smtp::authentication::Credentials;
+use lettre::{AsyncSmtpTransport, AsyncTransport as _, Message, Tokio1Executor};
+
+use super::notice::Notice;
+use super::outbox::SEND_MAX;
+use crate::config::{Security, Smtp};
+
+/// A way to one mailbox.
+#[derive(Debug)]
+pub(super) struct Mail {
+    to: Mailbox,
+    from: Mailbox,
+    server: AsyncSmtpTransport<Tokio1Executor>,
+}
+
+/// Says that no person wrote it: nobody's absence is to be answered (RFC 3834).
+#[derive(Clone)]
+struct AutoSubmitted;
+
+impl Header for AutoSubmitted {
+    fn name() -> HeaderName {
+        HeaderName::new_from_ascii_str("Auto-Submitted")
+    }
+
+    fn parse(_: &str) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
+        Ok(Self)
+    }
+
+    fn display(&self) -> HeaderValue {
+        HeaderValue::new(Self::name(), "auto-generated".to_owned())
+    }
+}
+
+impl Mail {
+    /// # Errors
+    /// If the server's name cannot be used.
+    pub(super) fn new(to: Mailbox, smtp: &Smtp) -> anyhow::Result<Self> {
+        type Transport = AsyncSmtpTransport<Tokio1Executor>;
+        let builder = match smtp.security {
+            Security::StartTls => Transport::starttls_relay(&smtp.host)?,
+            Security::Tls => Transport::relay(&smtp.host)?,
+            Security::None => Transport::builder_dangerous(&smtp.host),
+        };
+        let mut builder = builder.port(smtp.port).timeout(Some(SEND_MAX));
+        if let Some((user, password)) = &smtp.login {
+            let password = password.reveal().to_owned();
+            builder = builder.credentials(Credentials::new(user.clone(), password));
+        }
+        Ok(Self { to, from: smtp.from.clone(), server: builder.build() })
+    }
+
+    /// Sends them, as one mail.
+    ///
+    /// # Errors
+    /// Why it was not taken.
+    pub(super) async fn send(&self, notices: &[Notice]) -> Result<(), String> {
+        let mail = self.mail(notices).map_err(|error| error.to_string())?;
+        self.server.send(mail).await.map(drop).map_err(|error| error.to_string())
+    }
+
+    fn mail(&self, notices: &[Notice]) -> Result<Message, lettre::error::Error> {
+        let subject = match notices {
+            [only] => only.title.clone(),
+            many => format!("{} notices about feeds", many.len()),
+        };
+        let about = |notice: &Notice| {
+            format!(
+                "{}\n\n  {}\n  {}\n  {}\n",
+                notice.title, notice.reason, notice.at, notice.feed.url
+            )
+        };
+        let text: Vec<String> = notices.iter().map(about).collect();
+        Message::builder()
+            .from(self.from.clone())
+            .to(self.to.clone())
+            .subject(subject)
+            .header(AutoSubmitted)
+            .header(ContentType::TEXT_PLAIN)
+            .body(text.join("\n"))
+    }
+}

@@ -1,0 +1,240 @@
+//! What is to be said to one target, until it has taken it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use lineside_ingest::FeedId;
+use lineside_store::{NoticeRow, Store};
+use lineside_sync::{Clock, UnixMillis};
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::Counts;
+use super::mail::Mail;
+use super::notice::{Kind, Notice};
+use super::webhook::Webhook;
+use crate::config::{Smtp, Target};
+use crate::shutdown::Shutdown;
+
+/// How long a target may take to take a message.
+pub(super) const SEND_MAX: Duration = Duration::from_secs(15);
+/// What comes within this time goes into one message: where a host fails, all its feeds do.
+const GATHER: Duration = Duration::from_secs(5);
+/// Notices of one message.
+const BATCH_MAX: usize = 100;
+/// How long after the first failure it is tried again; twice as long after each further one.
+const RETRY_MIN: Duration = Duration::from_secs(5);
+const RETRY_MAX: Duration = Duration::from_secs(600);
+/// A notice that nobody took for so long is news no more.
+const GIVE_UP: Duration = Duration::from_secs(86_400);
+
+/// How a target is reached.
+#[derive(Debug)]
+enum Way {
+    Webhook(Box<Webhook>),
+    Mail(Box<Mail>),
+}
+
+/// A notice that waits.
+#[derive(Debug)]
+struct Pending {
+    notice: Notice,
+    /// Since when.
+    at: UnixMillis,
+    row: NoticeRow,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// At most two for each feed: what is newer takes the place of what is older.
+    pending: BTreeMap<(FeedId, Kind), Pending>,
+    failures: u32,
+    /// Nothing is sent before.
+    not_before: UnixMillis,
+}
+
+/// What one target is to be told.
+#[derive(Debug)]
+pub(super) struct Outbox {
+    /// By what it is known in the store, which does not tell where it is.
+    key: String,
+    /// What logs call it.
+    shown: String,
+    way: Way,
+    state: Mutex<State>,
+    wake: Notify,
+    clock: Arc<dyn Clock>,
+    store: Option<Arc<Store>>,
+    counts: Arc<Counts>,
+}
+
+impl Drop for Outbox {
+    /// What a target that is none any more was still to be told waits for nobody.
+    fn drop(&mut self) {
+        let left = self.state.get_mut().pending.len() as u64;
+        self.counts.pending.fetch_sub(left, Ordering::Relaxed);
+    }
+}
+
+impl Outbox {
+    /// # Errors
+    /// If the target cannot be reached by any means.
+    pub(super) fn new(
+        target: &Target,
+        number: usize,
+        smtp: Option<&Smtp>,
+        client_name: &str,
+        (clock, store, counts): (&Arc<dyn Clock>, Option<&Arc<Store>>, &Arc<Counts>),
+    ) -> anyhow::Result<Self> {
+        let (address, way) = match target {
+            Target::Webhook { url, secret } => {
+                let way = Webhook::new(url.clone(), secret.as_ref(), client_name)?;
+                (url.reveal().to_owned(), Way::Webhook(Box::new(way)))
+            }
+            Target::Mail(to) => {
+                let smtp = smtp.ok_or_else(|| anyhow::anyhow!("there is no [smtp]"))?;
+                (to.email.to_string(), Way::Mail(Box::new(Mail::new(to.clone(), smtp)?)))
+            }
+        };
+        Ok(Self {
+            key: format!("{:016x}", xxh3_64(address.as_bytes())),
+            shown: format!("alert[{number}]"),
+            way,
+            state: Mutex::default(),
+            wake: Notify::new(),
+            clock: Arc::clone(clock),
+            store: store.cloned(),
+            counts: Arc::clone(counts),
+        })
+    }
+
+    pub(super) fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// Notes what is said, and that it is still to be sent.
+    pub(super) fn put(&self, feed: &FeedId, kind: Kind, word: String, notice: Notice) {
+        let at = self.clock.wall();
+        let row = NoticeRow {
+            target: self.key.clone(),
+            feed: feed.clone(),
+            kind: kind.as_str().to_owned(),
+            word,
+            at,
+            pending: serde_json::to_string(&notice).ok(),
+        };
+        self.keep(row.clone());
+        self.take(feed.clone(), kind, Pending { notice, at, row });
+    }
+
+    /// Takes up what the last start of the server had still to send.
+    pub(super) fn restore(&self, kind: Kind, row: NoticeRow) {
+        let notice = row.pending.as_deref().and_then(|text| serde_json::from_str(text).ok());
+        if let Some(notice) = notice {
+            self.take(row.feed.clone(), kind, Pending { notice, at: row.at, row });
+        }
+    }
+
+    fn take(&self, feed: FeedId, kind: Kind, pending: Pending) {
+        if self.state.lock().pending.insert((feed, kind), pending).is_none() {
+            self.counts.pending.fetch_add(1, Ordering::Relaxed);
+        }
+        self.wake.notify_one();
+    }
+
+    fn keep(&self, row: NoticeRow) {
+        if let Some(store) = &self.store {
+            store.keep_notice(row);
+        }
+    }
+
+    /// Sends what is to be sent until the server stops.
+    pub(super) async fn run(self: Arc<Self>, shutdown: Shutdown) {
+        loop {
+            let Some(until) = self.next() else {
+                tokio::select! {
+                    () = self.wake.notified() => continue,
+                    () = shutdown.draining() => return,
+                }
+            };
+            let wait = until.since(self.clock.wall());
+            if !wait.is_zero() {
+                tokio::select! {
+                    () = self.clock.sleep(wait) => {}
+                    () = shutdown.draining() => return,
+                }
+            }
+            tokio::select! {
+                () = self.send() => {}
+                () = shutdown.draining() => return,
+            }
+        }
+    }
+
+    /// When something is to be sent.
+    fn next(&self) -> Option<UnixMillis> {
+        let state = self.state.lock();
+        let first = state.pending.values().map(|pending| pending.at).min()?;
+        Some((first + GATHER).max(state.not_before))
+    }
+
+    async fn send(&self) {
+        let now = self.clock.wall();
+        let notices: Vec<Notice> = {
+            let mut state = self.state.lock();
+            self.give_up(&mut state, now);
+            state.pending.values().take(BATCH_MAX).map(|pending| pending.notice.clone()).collect()
+        };
+        if notices.is_empty() {
+            return;
+        }
+        let sent = match &self.way {
+            Way::Webhook(webhook) => webhook.send(&notices, now.seconds()).await,
+            Way::Mail(mail) => mail.send(&notices).await,
+        };
+        match sent {
+            Ok(()) => self.sent(&notices),
+            Err(why) => self.failed(&why),
+        }
+    }
+
+    fn sent(&self, notices: &[Notice]) {
+        let mut state = self.state.lock();
+        state.failures = 0;
+        // What came meanwhile for the same feed stays.
+        let is_sent = |pending: &Pending| notices.iter().any(|it| it.id == pending.notice.id);
+        let gone: Vec<_> = state.pending.extract_if(.., |_, pending| is_sent(pending)).collect();
+        for (_, pending) in gone {
+            self.counts.pending.fetch_sub(1, Ordering::Relaxed);
+            self.counts.sent.fetch_add(1, Ordering::Relaxed);
+            self.keep(NoticeRow { pending: None, ..pending.row });
+        }
+    }
+
+    fn failed(&self, why: &str) {
+        self.counts.failed.fetch_add(1, Ordering::Relaxed);
+        let mut state = self.state.lock();
+        let wait = RETRY_MIN.saturating_mul(1 << state.failures.min(16)).min(RETRY_MAX);
+        state.failures = state.failures.saturating_add(1);
+        state.not_before = self.clock.wall() + wait;
+        tracing::warn!(target = self.shown, why, "notices were not taken; tried again in {wait:?}");
+    }
+
+    fn give_up(&self, state: &mut State, now: UnixMillis) {
+        let is_old = |pending: &Pending| now.since(pending.at) > GIVE_UP;
+        let old: Vec<_> = state.pending.extract_if(.., |_, pending| is_old(pending)).collect();
+        for (_, pending) in old {
+            self.counts.pending.fetch_sub(1, Ordering::Relaxed);
+            self.counts.lost.fetch_add(1, Ordering::Relaxed);
+            tracing::error!(
+                target = self.shown,
+                notice = pending.notice.title,
+                "given up after a day"
+            );
+            self.keep(NoticeRow { pending: None, ..pending.row });
+        }
+    }
+}

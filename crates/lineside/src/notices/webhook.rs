@@ -1,0 +1,117 @@
+//! Notices to an address that takes JSON.
+//!
+//! The body has a `text` that chats show as it is, and the notices. It is signed as Standard Webhooks
+//! (standardwebhooks.com, 1.0) says, if there is a secret.
+
+use aws_lc_rs::hmac;
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use lineside_ingest::Secret;
+use reqwest::redirect::Policy;
+use serde::Serialize;
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::notice::Notice;
+use super::outbox::SEND_MAX;
+
+/// How a secret in base64 begins there.
+const SECRET_PREFIX: &str = "whsec_";
+/// How much of a refusal's body is told.
+const REFUSAL_CHARS_MAX: usize = 200;
+
+/// A way to one address.
+#[derive(Debug)]
+pub(super) struct Webhook {
+    url: Secret,
+    key: Option<Key>,
+    client: reqwest::Client,
+}
+
+struct Key(hmac::Key);
+
+impl std::fmt::Debug for Key {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("***")
+    }
+}
+
+#[derive(Serialize)]
+struct Body<'a> {
+    text: String,
+    notices: &'a [Notice],
+}
+
+impl Webhook {
+    /// # Errors
+    /// If no client can be set up, for example without trusted certificates.
+    pub(super) fn new(
+        url: Secret,
+        secret: Option<&Secret>,
+        client_name: &str,
+    ) -> anyhow::Result<Self> {
+        // What is sent is for this address and for no other that it might name.
+        let client = reqwest::Client::builder()
+            .user_agent(client_name)
+            .redirect(Policy::none())
+            .timeout(SEND_MAX)
+            .build()?;
+        Ok(Self { url, key: secret.map(|secret| Key(key(secret))), client })
+    }
+
+    /// Sends them.
+    ///
+    /// # Errors
+    /// Why they were not taken, without the address.
+    pub(super) async fn send(&self, notices: &[Notice], unix_seconds: i64) -> Result<(), String> {
+        let text: Vec<String> = notices.iter().map(Notice::text).collect();
+        let body = serde_json::to_string(&Body { text: text.join("\n"), notices })
+            .map_err(|error| error.to_string())?;
+        let ids: Vec<&str> = notices.iter().map(|notice| notice.id.as_str()).collect();
+        let id = format!("{:032x}", xxh3_128(ids.join(" ").as_bytes()));
+        let mut request = self
+            .client
+            .post(self.url.reveal())
+            .header("content-type", "application/json")
+            .header("webhook-id", &id)
+            .header("webhook-timestamp", unix_seconds);
+        if let Some(Key(key)) = &self.key {
+            let tag = hmac::sign(key, format!("{id}.{unix_seconds}.{body}").as_bytes());
+            let signature = format!("v1,{}", BASE64_STANDARD.encode(tag));
+            request = request.header("webhook-signature", signature);
+        }
+        let reply = request.body(body).send().await;
+        let mut reply = reply.map_err(|error| error.without_url().to_string())?;
+        if reply.status().is_success() {
+            return Ok(());
+        }
+        let status = reply.status();
+        let said = reply.chunk().await.ok().flatten().unwrap_or_default();
+        let said: String = String::from_utf8_lossy(&said)
+            .chars()
+            .filter(|letter| !letter.is_control())
+            .take(REFUSAL_CHARS_MAX)
+            .collect();
+        Err(format!("the answer was {status}: {said:?}"))
+    }
+}
+
+fn key(secret: &Secret) -> hmac::Key {
+    let coded = secret.reveal().strip_prefix(SECRET_PREFIX);
+    let decoded = coded.and_then(|coded| BASE64_STANDARD.decode(coded).ok());
+    let bytes = decoded.unwrap_or_else(|| secret.reveal().as_bytes().to_vec());
+    hmac::Key::new(hmac::HMAC_SHA256, &bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_signature_is_that_of_the_standard() {
+        // The example of the standard's own reference.
+        let key = key(&Secret::new("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"));
+        let text = "msg_p5jXN8AQM9LWM0D4loKWxJek.1614265330.{\"test\": 2432232314}";
+        let tag = BASE64_STANDARD.encode(hmac::sign(&key, text.as_bytes()));
+        assert_eq!(tag, "g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
+    }
+}
