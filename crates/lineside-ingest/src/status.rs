@@ -161,6 +161,12 @@ impl FeedStatus {
             let words = "has not been polled since the start; the last good data are served";
             return (FeedState::Unknown, words.to_owned());
         }
+        self.judgement_of_data(data_now, rules)
+    }
+
+    /// How a feed is that answers: by what it says.
+    fn judgement_of_data(&self, data_now: UnixMillis, rules: &Rules) -> (FeedState, String) {
+        let late_after = rules.late_after;
         if self.entities == 0 && self.format != Some(Format::Raw) {
             return match rules.expectation.under_way {
                 Some(0) => {

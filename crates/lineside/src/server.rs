@@ -82,8 +82,7 @@ pub struct Running {
 pub async fn start(start: Start) -> anyhow::Result<Running> {
     let Start { config, clock, seed, demo, base_map } = start;
     let data_dir = config.server.data_dir.as_deref().map(Claim::take).transpose()?;
-    let tls = config.server.tls.clone().map(http::Tls::new).transpose();
-    let tls = tls.context("[server.tls]")?.map(Arc::new);
+    let tls = read_tls(&config)?;
     let listen = config.server.listen;
     let listener =
         TcpListener::bind(listen).await.with_context(|| format!("cannot listen on {listen}"))?;
@@ -139,6 +138,12 @@ pub async fn start(start: Start) -> anyhow::Result<Running> {
     begin_chores(&app, sessions.tls.as_ref());
     let serving = tokio::spawn(http::serve(listener, router, admission, Some(sessions), shutdown));
     Ok(Running { app, address, serving, keeps, _data_dir: data_dir })
+}
+
+/// What connections are encrypted with, if they are.
+fn read_tls(config: &Config) -> anyhow::Result<Option<Arc<http::Tls>>> {
+    let tls = config.server.tls.clone().map(http::Tls::new).transpose();
+    Ok(tls.context("[server.tls]")?.map(Arc::new))
 }
 
 /// What is done again and again until the server stops.
