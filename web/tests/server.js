@@ -36,12 +36,15 @@ export async function until(look, what, most = 30_000) {
   }
 }
 
-/** Starts `lineside demo`, and waits until its vehicles are known. @param {string[]} more arguments @param {number} [at] a port */
+/** Starts `lineside demo`, and waits until its vehicles are known and each of its feeds was asked. @param {string[]} more arguments @param {number} [at] a port */
 export async function startDemo(more = [], at) {
   const port = at ?? (await freePort());
   // Positions may come before the timetable that says which line they belong to.
   const isReady = async (reply) => (await reply.json()).features.some(({ properties }) => properties.route_short_name);
-  return start(port, ["demo", "--port", String(port), "--seed", "1", ...more], "/geojson/city/vehicles.geojson", isReady);
+  const demo = await start(port, ["demo", "--port", String(port), "--seed", "1", ...more], "/geojson/city/vehicles.geojson", isReady);
+  // Its feeds are not asked all at once, and what one says first is more than a log keeps.
+  await until(async () => (await fetch(`${demo.base}/readyz`)).ok, "each feed to have been asked");
+  return demo;
 }
 
 /**
