@@ -36,15 +36,12 @@ export async function until(look, what, most = 30_000) {
   }
 }
 
-/** Starts `lineside demo`, and waits until its vehicles are known and each of its feeds was asked. @param {string[]} more arguments @param {number} [at] a port */
+/** Starts `lineside demo`, and waits until its vehicles are known. @param {string[]} more arguments @param {number} [at] a port */
 export async function startDemo(more = [], at) {
   const port = at ?? (await freePort());
   // Positions may come before the timetable that says which line they belong to.
   const isReady = async (reply) => (await reply.json()).features.some(({ properties }) => properties.route_short_name);
-  const demo = await start(port, ["demo", "--port", String(port), "--seed", "1", ...more], "/geojson/city/vehicles.geojson", isReady);
-  // Its feeds are not asked all at once, and what one says first is more than a log keeps.
-  await until(async () => (await fetch(`${demo.base}/readyz`)).ok, "each feed to have been asked");
-  return demo;
+  return start(port, ["demo", "--port", String(port), "--seed", "1", ...more], "/geojson/city/vehicles.geojson", isReady);
 }
 
 /**
@@ -72,6 +69,8 @@ async function start(port, args, address, isGood, scheme = "http") {
     return reply?.ok && isGood(reply);
   };
   await until(isReady, `${args[0]} to answer ${address}`, START_MS_MAX);
+  // Feeds are not asked all at once, and what one says first is more than a log keeps.
+  await until(async () => (await fetch(`${base}/readyz`)).ok, "each feed to have been asked");
   const stop = async () => {
     if (child.exitCode !== null) return;
     child.kill("SIGTERM");
