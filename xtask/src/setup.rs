@@ -1,4 +1,4 @@
-//! The tools that a Rust toolchain does not bring: Node with npm, and Chromium for the browser tests.
+//! The tools that a Rust toolchain does not bring: Node with npm, Chromium for the browser tests, and cargo-deny.
 //!
 //! On Debian, as root, what is missing is installed; elsewhere one line says what to install. Where
 //! Debian's own Node is too old for the web part's bundler, a newer one comes as an npm package into
@@ -10,13 +10,16 @@ use std::process::Command;
 
 use anyhow::{Context as _, bail};
 
-use crate::command::{output, run};
+use crate::command::{cargo, output, run};
 use crate::tree::Tree;
 
 /// The Node release that is fetched as an npm package where the system's is too old.
 const NODE_PACKAGE_VERSION: &str = "22";
 /// The npm that goes with it.
 const NPM_PACKAGE_VERSION: &str = "11";
+
+/// The cargo-deny that is built where there is none.
+const CARGO_DENY_VERSION: &str = "0.20.2";
 
 /// A Node installation that can build and test the web part.
 pub(crate) struct Node {
@@ -120,6 +123,22 @@ pub(crate) fn test_programs() -> anyhow::Result<()> {
         bail!("the tests need {names}: {}", how_to_install(&names, &names));
     }
     apt_install(&packages)
+}
+
+/// Finds cargo-deny, or builds it from its source, without optimization: it runs for a second.
+pub(crate) fn cargo_deny(tree: &Tree) -> anyhow::Result<PathBuf> {
+    if let Some(found) = find_on_path(&["cargo-deny"]) {
+        return Ok(found);
+    }
+    let folder = tools(tree).join("cargo-deny");
+    let program = folder.join("bin/cargo-deny");
+    if !program.is_file() {
+        let mut install = cargo(&tree.root);
+        install.args(["install", "--locked", "--debug", "--version", CARGO_DENY_VERSION, "--root"]);
+        let settings = [("CARGO_PROFILE_DEV_DEBUG", "0"), ("CARGO_PROFILE_DEV_OPT_LEVEL", "0")];
+        run(install.arg(&folder).arg("cargo-deny").envs(settings))?;
+    }
+    Ok(program)
 }
 
 /// Finds Chromium, or installs it.

@@ -14,7 +14,7 @@ use crate::{Verb, models, setup, web};
 
 pub(crate) const VERB: Verb = Verb {
     name: "test",
-    arguments: "[--only fmt,tidy,web,clippy,models,rust,clients,browser]",
+    arguments: "[--only fmt,tidy,web,clippy,deny,models,rust,clients,browser]",
     does: "runs all that a change must pass, installing what is missing, and prints each step's seconds",
     run: |tree, arguments| {
         let only = only(arguments)?;
@@ -43,6 +43,7 @@ static STEPS: &[Step] = &[
     Step { name: "tidy", needs: &[], run: tidy },
     Step { name: "web", needs: &[], run: web::build },
     Step { name: "clippy", needs: &[], run: clippy },
+    Step { name: "deny", needs: &[], run: deny },
     Step { name: "models", needs: &[], run: |tree| models::loom(tree, &[], models::PREEMPTIONS) },
     Step { name: "rust", needs: &[], run: rust_tests },
     Step { name: "clients", needs: &["rust"], run: client_tests },
@@ -74,6 +75,15 @@ fn tidy(tree: &Tree) -> anyhow::Result<()> {
 
 fn clippy(tree: &Tree) -> anyhow::Result<()> {
     run(cargo_locked(tree, "clippy").args(["--workspace", "--all-targets", "--", "-D", "warnings"]))
+}
+
+/// Licences, forbidden crates and where crates come from, as `deny.toml` says. Reported weaknesses are not looked up here:
+/// their list comes from a host that a test machine need not reach.
+fn deny(tree: &Tree) -> anyhow::Result<()> {
+    let program = setup::cargo_deny(tree)?;
+    let mut check = Command::new(program);
+    check.current_dir(&tree.root).args(["--locked", "check", "--hide-inclusion-graph"]);
+    run(check.args(["licenses", "bans", "sources"]))
 }
 
 /// Unit, property and whole-system tests, doctests, and the replay of the fuzzers' seeds.
