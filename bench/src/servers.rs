@@ -22,6 +22,8 @@ pub(crate) const CLIENTS: &str = "1";
 const PROGRAM: &str = "LINESIDE_PROGRAM";
 /// How long a server may take to listen.
 const START_MAX: Duration = Duration::from_secs(10);
+/// How long it may take to end.
+const END_MAX: Duration = Duration::from_secs(2);
 /// Between two looks whether it does.
 const LOOK: Duration = Duration::from_millis(10);
 
@@ -126,7 +128,12 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // One that is gone already needs no end.
+        // Politely first: nginx's workers outlive a master that is killed. One that is gone already needs no end.
+        _ = Command::new("kill").arg(self.id().to_string()).status();
+        let start = Instant::now();
+        while start.elapsed() < END_MAX && matches!(self.process.try_wait(), Ok(None)) {
+            thread::sleep(LOOK);
+        }
         _ = self.process.kill();
         _ = self.process.wait();
     }
