@@ -18,6 +18,7 @@ use crate::{
     network::Network,
     poll::Ask,
     saved::SavedHead,
+    sealed::Sealed,
     snapshot::Snapshot,
     status::FeedStatus,
 };
@@ -142,7 +143,10 @@ impl Feed {
     }
 
     pub(crate) fn set_snapshot(&self, snapshot: Snapshot) {
-        let held = Held { snapshot: Arc::new(snapshot), ready: OnceLock::new() };
+        self.set_held(Held::new(snapshot));
+    }
+
+    pub(crate) fn set_held(&self, held: Held) {
         self.shown.held.store(Some(Arc::new(held)));
     }
 
@@ -173,13 +177,26 @@ impl Feed {
 #[derive(Debug)]
 pub struct Held {
     snapshot: Arc<Snapshot>,
+    sealed: Option<Arc<Sealed>>,
     ready: OnceLock<Box<dyn Any + Send + Sync>>,
 }
 
 impl Held {
+    /// The bytes, in a file in memory if they are many.
+    pub(crate) fn new(snapshot: Snapshot) -> Self {
+        let sealed = Sealed::new(&snapshot.bytes);
+        let bytes = sealed.as_ref().map_or_else(|| snapshot.bytes.clone(), Sealed::bytes);
+        Self { snapshot: Arc::new(Snapshot { bytes, ..snapshot }), sealed, ready: OnceLock::new() }
+    }
+
     /// The bytes.
     pub fn snapshot(&self) -> &Arc<Snapshot> {
         &self.snapshot
+    }
+
+    /// The file in memory that they lie in, if they lie in one.
+    pub fn sealed(&self) -> Option<&Arc<Sealed>> {
+        self.sealed.as_ref()
     }
 
     /// What was made ready of the bytes, if it was.
@@ -213,7 +230,7 @@ mod tests {
             fetched_at: lineside_sync::UnixMillis(0),
             last_modified: None,
         };
-        let held = Held { snapshot: Arc::new(snapshot), ready: OnceLock::new() };
+        let held = Held::new(snapshot);
         let made = held.ready(|snapshot| Arc::new(snapshot.hash)).cloned();
         let again = held.ready(|_| Arc::new(2_u128)).cloned();
         assert_eq!((made.as_deref(), again.as_deref()), (Some(&1), Some(&1)));

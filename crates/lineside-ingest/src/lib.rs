@@ -43,6 +43,11 @@ mod publish;
 mod record;
 mod saved;
 mod schedule;
+#[cfg(target_os = "linux")]
+mod sealed;
+#[cfg(not(target_os = "linux"))]
+#[path = "sealed_elsewhere.rs"]
+mod sealed;
 mod search;
 mod snapshot;
 mod source;
@@ -72,6 +77,7 @@ pub use record::{Body, DatasetRecord, Departure, DepartureStatus, FeedRecord, Jo
 pub use saved::{
     DatasetFacts, Done, MemorySnapshots, SavedHead, SnapshotKey, Snapshots, Validators,
 };
+pub use sealed::Sealed;
 pub use search::{CatalogHit, CatalogHitKind, StopHit, StopQuery};
 pub use snapshot::Snapshot;
 pub use source::{BadLocation, Basic, Location, OAuth2, Secret};

@@ -44,6 +44,8 @@ pub(crate) const RETRY_AFTER_LEAST_MAX: Duration = Duration::from_secs(60 * 60);
 pub(crate) const START_GAP_OF_HOST: Duration = Duration::from_millis(250);
 /// At a start all feeds together are asked this far apart.
 pub(crate) const START_GAP: Duration = Duration::from_millis(2);
+/// Bytes that are copied where they arrived; more of them elsewhere, because that takes over a millisecond.
+pub(crate) const COPY_INLINE_BYTES_MAX: usize = 2 << 20;
 /// Requests of one rate; as many times are remembered.
 pub const RATE_COUNT_MAX: u32 = 1_000;
 /// Nothing is polled more often than this.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use bytes::Bytes;
 use lineside_hub::{Hub, HubConfig, SessionLimits};
-use lineside_ingest::{Beside, Ingest, Options};
+use lineside_ingest::{Beside, Ingest, Options, Sealed};
 use lineside_store::Store;
 use lineside_sync::{Clock, RealClock};
 use lineside_wire::centrifuge::{ClientLimits, Service};
@@ -170,6 +170,7 @@ async fn start_ingest(options: Options, keeps: Option<PathBuf>) -> anyhow::Resul
 fn connection_limits(config: &Config) -> http::ConnectionLimits {
     let wanted = config.limits.connections;
     let descriptors = descriptors::raise();
+    Sealed::allow(descriptors::sealed(descriptors));
     let total = descriptors::connections(wanted, descriptors);
     if total < wanted {
         let descriptors = descriptors.unwrap_or_default();

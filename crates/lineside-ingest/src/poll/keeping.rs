@@ -1,32 +1,49 @@
 //! Last good bytes on their way to the disk and back: kept before they are served, and taken in again by the next process
 //! before its first poll.
 
+use std::sync::Arc;
+
 use lineside_formats::Format;
 use lineside_sync::UnixMillis;
 
 use super::{Failure, Feed, Poller, Snapshot};
+use crate::feed::Held;
+use crate::limits;
 use crate::saved::{DatasetFacts, Said};
 
 /// Gives new bytes to readers, also when polling is stopped while they are on their way to the disk.
 struct Swap<'a> {
     feed: &'a Feed,
     snapshot: Option<Snapshot>,
+    held: Option<Held>,
 }
 
 impl Drop for Swap<'_> {
     fn drop(&mut self) {
-        if let Some(snapshot) = self.snapshot.take() {
-            self.feed.set_snapshot(snapshot);
+        if let Some(held) = self.held.take().or_else(|| self.snapshot.take().map(Held::new)) {
+            self.feed.set_held(held);
         }
     }
+}
+
+/// Makes bytes ready to be given out, elsewhere where that takes long.
+async fn held(snapshot: Snapshot) -> Option<Held> {
+    if snapshot.bytes.len() <= limits::COPY_INLINE_BYTES_MAX {
+        return Some(Held::new(snapshot));
+    }
+    tokio::task::spawn_blocking(move || Held::new(snapshot)).await.ok()
 }
 
 impl Poller {
     /// Has new bytes kept, and then gives them to readers: what a client was given has to be there after a crash.
     pub(super) async fn keep_and_serve(&mut self, snapshot: Snapshot, now: UnixMillis) {
         let said = self.said(&snapshot);
-        let swap = Swap { feed: &self.feed, snapshot: Some(snapshot.clone()) };
-        self.keeper.save(&snapshot, said, now).await;
+        let mut swap = Swap { feed: &self.feed, snapshot: Some(snapshot.clone()), held: None };
+        swap.held = held(snapshot).await;
+        if let Some(held) = &swap.held {
+            swap.snapshot = None;
+            self.keeper.save(&Arc::clone(held.snapshot()), said, now).await;
+        }
         drop(swap);
     }
 

@@ -29,6 +29,11 @@ mod readers;
 mod realtime;
 mod reply;
 mod schedule;
+#[cfg(target_os = "linux")]
+mod sending;
+#[cfg(not(target_os = "linux"))]
+#[path = "sending_elsewhere.rs"]
+mod sending;
 mod server;
 mod server_api;
 mod takeover;

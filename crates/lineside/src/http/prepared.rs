@@ -9,7 +9,7 @@ use std::time::Duration;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
-use lineside_ingest::{FeedConfig, Held, Snapshot};
+use lineside_ingest::{FeedConfig, Held, Sealed, Snapshot};
 use tokio::sync::OnceCell;
 use url::Url;
 
@@ -18,6 +18,7 @@ use super::errors::Refusal;
 use super::layers::producer_policy;
 use super::ranges::{self, Asked};
 use super::reply::{Wants, http_date, tag};
+use super::sending::FromFile;
 
 /// Under which name and as what the bytes go out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,12 +35,39 @@ const VIEWS: usize = 2;
 #[derive(Debug)]
 pub(super) struct Prepared {
     snapshot: Arc<Snapshot>,
+    sealed: Option<Arc<Sealed>>,
     views: [Heads; VIEWS],
-    bodies: [OnceCell<Bytes>; Coding::COUNT],
+    bodies: [OnceCell<Body>; Coding::COUNT],
     tags: [HeaderValue; Coding::COUNT],
     modified: Option<HeaderValue>,
     /// Whether one who has the date surely has the bytes.
     is_date_strong: bool,
+}
+
+/// A body, and the file in memory that it lies in, if it does.
+#[derive(Debug, Clone)]
+struct Body {
+    bytes: Bytes,
+    sealed: Option<Arc<Sealed>>,
+}
+
+impl Body {
+    fn new(bytes: Bytes) -> Self {
+        match Sealed::new(&bytes) {
+            Some(sealed) => Self { bytes: sealed.bytes(), sealed: Some(sealed) },
+            None => Self { bytes, sealed: None },
+        }
+    }
+}
+
+impl IntoResponse for Body {
+    fn into_response(self) -> Response {
+        let mut response = self.bytes.into_response();
+        if let Some(sealed) = self.sealed {
+            response.extensions_mut().insert(FromFile(sealed));
+        }
+        response
+    }
 }
 
 /// The headers of one view.
@@ -55,14 +83,17 @@ struct Heads {
 impl Prepared {
     /// What is ready of a feed's bytes.
     pub(super) fn of(held: &Held, config: &FeedConfig) -> Result<Arc<Self>, Refusal> {
-        let ready = held.ready(|snapshot| Arc::new(Self::new(Arc::clone(snapshot), config)));
+        let make = |snapshot: &Arc<Snapshot>| {
+            Arc::new(Self::new(Arc::clone(snapshot), held.sealed().cloned(), config))
+        };
+        let ready = held.ready(make);
         ready.cloned().ok_or(Refusal::Internal)
     }
 
-    fn new(snapshot: Arc<Snapshot>, config: &FeedConfig) -> Self {
+    fn new(snapshot: Arc<Snapshot>, sealed: Option<Arc<Sealed>>, config: &FeedConfig) -> Self {
         let modified = snapshot.modified();
         let tags = Coding::ALL.map(|coding| tag(snapshot.hash, coding));
-        let bodies = <[OnceCell<Bytes>; Coding::COUNT]>::default();
+        let bodies = <[OnceCell<Body>; Coding::COUNT]>::default();
         let licence = config.licence.as_deref().and_then(licence_link);
         let modified_header = http_date(modified);
         let chosen = &config.reply_headers;
@@ -98,7 +129,7 @@ impl Prepared {
             heads(HeaderValue::from_static("application/zip"), zip),
         ];
         let is_date_strong = modified.seconds() < snapshot.fetched_at.seconds();
-        Self { views, bodies, tags, modified: modified_header, is_date_strong, snapshot }
+        Self { views, bodies, tags, modified: modified_header, is_date_strong, sealed, snapshot }
     }
 
     /// The reply to what a client wants. `freshness` is what holds only now.
@@ -128,7 +159,7 @@ impl Prepared {
             }
         }
         let body = self.body(coding).await?;
-        let mut headers = self.whole(heads, coding, body.len()).clone();
+        let mut headers = self.whole(heads, coding, body.bytes.len()).clone();
         headers.extend(freshness);
         Ok((headers, body).into_response())
     }
@@ -155,26 +186,27 @@ impl Prepared {
         freshness: HeaderMap,
     ) -> Response {
         let length = self.snapshot.bytes.len();
-        let part = self.snapshot.bytes.slice(first..=last);
+        let bytes = self.snapshot.bytes.slice(first..=last);
         let mut headers = self.whole(heads, Coding::Identity, length).clone();
         let place = HeaderValue::try_from(format!("bytes {first}-{last}/{length}"));
         headers.insert(header::CONTENT_RANGE, place.expect("numbers are a header value"));
-        headers.insert(header::CONTENT_LENGTH, HeaderValue::from(part.len()));
+        headers.insert(header::CONTENT_LENGTH, HeaderValue::from(bytes.len()));
         headers.extend(freshness);
+        let part = Body { bytes, sealed: self.sealed.clone() };
         (StatusCode::PARTIAL_CONTENT, headers, part).into_response()
     }
 
     /// The bytes in this coding. Who asks first has them made; that goes on for the others if the first goes away.
-    async fn body(self: &Arc<Self>, coding: Coding) -> Result<Bytes, Refusal> {
+    async fn body(self: &Arc<Self>, coding: Coding) -> Result<Body, Refusal> {
         if coding == Coding::Identity {
-            return Ok(self.snapshot.bytes.clone());
+            return Ok(Body { bytes: self.snapshot.bytes.clone(), sealed: self.sealed.clone() });
         }
         if let Some(body) = self.bodies[coding as usize].get() {
             return Ok(body.clone());
         }
         let all = Arc::clone(self);
         let making = tokio::spawn(async move {
-            let make = || encoding::encode(&all.snapshot.bytes, coding);
+            let make = async || Body::new(encoding::encode(&all.snapshot.bytes, coding).await);
             all.bodies[coding as usize].get_or_init(make).await.clone()
         });
         making.await.map_err(|error| {
@@ -202,7 +234,7 @@ impl Prepared {
 pub(crate) fn prepared_bytes(held: &Held) -> (usize, usize) {
     let ready = held.find_ready::<Arc<Prepared>>();
     let bodies = ready.into_iter().flat_map(|ready| ready.bodies.iter().filter_map(OnceCell::get));
-    bodies.fold((0, 0), |(n, bytes), body| (n + 1, bytes + body.len()))
+    bodies.fold((0, 0), |(n, bytes), body| (n + 1, bytes + body.bytes.len()))
 }
 
 /// How long a cache may keep the bytes, and how long it may give them out while we are not there.

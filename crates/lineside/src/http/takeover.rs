@@ -14,6 +14,7 @@ use axum::response::{IntoResponse, Response};
 use bytes::{BufMut as _, Bytes, BytesMut};
 use http::response::Parts;
 use http::{HeaderValue, header};
+use lineside_ingest::Sealed;
 use lineside_wire::partition::Asks;
 use lineside_wire::sse::OpenError;
 use parking_lot::Mutex;
@@ -24,6 +25,7 @@ use tokio_rustls::server::TlsStream;
 
 use super::errors::Refusal;
 use super::limits;
+use super::sending::{self, FromFile};
 
 /// In a response's extensions: what its connection becomes. Taken once.
 #[derive(Debug, Clone)]
@@ -64,11 +66,17 @@ struct Inside {
     leaving: Mutex<Option<Leaving>>,
     /// Everything that was written to the socket has been taken.
     is_flushed: AtomicBool,
+    /// What the reply under way is sent from, if that is a file.
+    file: Mutex<Option<Arc<Sealed>>>,
 }
 
 impl Door {
     pub(super) fn new() -> Self {
-        let inside = Inside { leaving: Mutex::new(None), is_flushed: AtomicBool::new(true) };
+        let inside = Inside {
+            leaving: Mutex::new(None),
+            is_flushed: AtomicBool::new(true),
+            file: Mutex::new(None),
+        };
         Self(Arc::new(inside))
     }
 
@@ -76,7 +84,10 @@ impl Door {
     pub(super) async fn pass(self, response: Response) -> Response {
         let (mut parts, body) = response.into_parts();
         let asks = parts.extensions.get::<Takeover>().and_then(|takeover| takeover.0.lock().take());
-        let Some(asks) = asks else { return Response::from_parts(parts, body) };
+        let Some(asks) = asks else {
+            *self.0.file.lock() = parts.extensions.remove::<FromFile>().map(|file| file.0);
+            return Response::from_parts(parts, body);
+        };
         // The router measured the body that there is not.
         parts.headers.remove(header::CONTENT_LENGTH);
         *self.0.leaving.lock() = Some(Leaving { head: head(&parts), asks });
@@ -139,11 +150,30 @@ pub(super) async fn refusal() -> Bytes {
 pub(super) trait Connection: AsyncRead + AsyncWrite + Unpin + Send {
     /// The socket, and what encrypts it.
     fn take_apart(self) -> io::Result<(std::net::TcpStream, Option<Box<ServerConnection>>)>;
+
+    /// Writes pieces of which some may lie in this file.
+    fn poll_write_from(
+        &mut self,
+        cx: &mut Context<'_>,
+        pieces: &[IoSlice<'_>],
+        _file: &Sealed,
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(self).poll_write_vectored(cx, pieces)
+    }
 }
 
 impl Connection for TcpStream {
     fn take_apart(self) -> io::Result<(std::net::TcpStream, Option<Box<ServerConnection>>)> {
         Ok((self.into_std()?, None))
+    }
+
+    fn poll_write_from(
+        &mut self,
+        cx: &mut Context<'_>,
+        pieces: &[IoSlice<'_>],
+        file: &Sealed,
+    ) -> Poll<io::Result<usize>> {
+        sending::poll_write(self, cx, pieces, file)
     }
 }
 
@@ -197,7 +227,11 @@ impl<C: Connection> AsyncWrite for Watched<C> {
         pieces: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         self.door.0.is_flushed.store(false, Relaxed);
-        Pin::new(&mut self.socket).poll_write_vectored(cx, pieces)
+        let this = &mut *self;
+        match &*this.door.0.file.lock() {
+            Some(file) => this.socket.poll_write_from(cx, pieces, file),
+            None => Pin::new(&mut this.socket).poll_write_vectored(cx, pieces),
+        }
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -209,6 +243,8 @@ impl<C: Connection> AsyncWrite for Watched<C> {
         // hyper flushes when its own buffer is empty.
         if flushed.is_ready() {
             self.door.0.is_flushed.store(true, Relaxed);
+            // A connection that is silent now must not hold bytes that are no longer the last.
+            self.door.0.file.lock().take();
         }
         flushed
     }

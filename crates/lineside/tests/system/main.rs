@@ -17,6 +17,7 @@ mod documents;
 mod endurance;
 mod events;
 mod faults;
+mod large_bodies;
 mod load;
 mod manners;
 mod metrics;
