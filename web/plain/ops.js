@@ -17,7 +17,7 @@ const DETAIL_MS = 2_000;
 const SPAN_MS = 300_000;
 const [WIDTH, HEIGHT] = [120, 30];
 
-/** @type {{now: number, channels: string[], rows: number}} */
+/** @type {{now: number, channels: string[], rows: number, done: Record<string, string>}} */
 const page = island("ops-data");
 const clock = new DataClock(page.now);
 const rows = byId("ops-rows");
@@ -136,13 +136,21 @@ function rowOf({ id, record }) {
   const more = /** @type {HTMLAnchorElement} */ (row.querySelector(".ops-more"));
   more.href = `/ops?open=${encodeURIComponent(id)}#feed-${id}`;
   more.setAttribute("aria-label", `More of ${id}`);
+  const edit = /** @type {HTMLAnchorElement|null} */ (row.querySelector(".ops-edit"));
+  if (edit) {
+    edit.href = `/ops/feeds/${encodeURIComponent(id)}`;
+    edit.setAttribute("aria-label", `Edit: ${id}`);
+  }
+  for (const form of /** @type {NodeListOf<HTMLFormElement>} */ (row.querySelectorAll("form.ops-act"))) makeAct(form, id, form.dataset.act ?? "");
   row.querySelector(".state")?.setAttribute("data-state-of", id);
   row.querySelector(".cell-state div")?.setAttribute("data-reason-of", id);
   return row;
 }
 
 /** @param {HTMLElement} row @param {Feed} feed */
-function fill(row, { record }) {
+function fill(row, { id, record }) {
+  const pause = /** @type {HTMLFormElement|null} */ (row.querySelector('form[data-act="pause"], form[data-act="resume"]'));
+  if (pause) makeAct(pause, id, record.paused ? "resume" : "pause");
   for (const cell of /** @type {NodeListOf<HTMLElement>} */ (row.querySelectorAll("[data-col]"))) {
     const words = COLUMNS[cell.dataset.col ?? ""]?.words?.(record);
     if (words !== undefined && cell.textContent !== words) cell.textContent = words;
@@ -172,7 +180,7 @@ function show() {
     showState(id, record);
     const reason = document.querySelector(`#${CSS.escape(`feed-${id}`)} .cell-state div`);
     if (reason instanceof HTMLElement) {
-      reason.hidden = record.state === "ok";
+      reason.hidden = record.state === "ok" && !record.paused;
       if (reason.textContent !== record.reason) reason.textContent = record.reason;
     }
   }
@@ -202,7 +210,7 @@ for (const row of /** @type {NodeListOf<HTMLElement>} */ (rows.querySelectorAll(
 
 /** @param {string} id */
 async function askFor(id) {
-  const reply = await fetch(`/ops/feeds/${encodeURIComponent(id)}`);
+  const reply = await fetch(`/ops/rows/${encodeURIComponent(id)}`);
   if (!reply.ok || !opened.has(id)) return;
   const text = await reply.text();
   let sheet = sheets.get(id);
@@ -231,6 +239,50 @@ function turn(id) {
   keepInAddress();
   show();
   if (isOpen) askFor(id).catch(() => {}); // the server is away, and the sign above says so
+}
+
+/* ---- what is done with a feed ----------------------------------------------------------------- */
+
+/** What is being done, so that it is not done twice. @type {Set<string>} */
+const underWay = new Set();
+
+/** What each button says. @type {Record<string, string>} */
+const ACTS = { poll: "Poll now", pause: "Pause", resume: "Resume" };
+
+/** Makes a button one that does this with this feed; the focus stays on it. @param {HTMLFormElement} form @param {string} id @param {string} act */
+function makeAct(form, id, act) {
+  const action = `/ops/feeds/${encodeURIComponent(id)}/${act}`;
+  if (form.getAttribute("action") === action) return;
+  form.setAttribute("action", action);
+  form.dataset.act = act;
+  const button = /** @type {HTMLElement} */ (form.querySelector("button"));
+  button.textContent = ACTS[act];
+  button.setAttribute("aria-label", `${ACTS[act]}: ${id}`);
+}
+
+/** @param {string} words */
+const say = (words) => (byId("said").textContent = words);
+
+/** Does it, and says what came of it; how the feed is then, comes by itself. @param {string} id @param {string} act */
+async function carryOut(id, act) {
+  const name = `${id}/${act}`;
+  if (underWay.has(name)) return;
+  underWay.add(name);
+  try {
+    const reply = await fetch(`/api/v1/admin/feeds/${encodeURIComponent(id)}/${act}`, { method: "POST" });
+    if (reply.status === 401) location.assign(`/login?next=${encodeURIComponent(location.pathname + location.search)}`);
+    else if (reply.ok) say(page.done[act].replace("{}", id));
+    else say(`${id}: ${(await reply.json()).detail}`);
+  } catch {
+    say(`${id}: the server did not answer.`);
+  } finally {
+    underWay.delete(name);
+  }
+}
+
+/** Says that a profile is being recorded, while the page waits for it. @param {HTMLFormElement} form */
+function sayRecording(form) {
+  say(`Recording for ${new FormData(form).get("seconds")} s. The flame graph comes then.`);
 }
 
 /* ---- the node --------------------------------------------------------------------------------- */
@@ -319,6 +371,14 @@ for (const field of [search, stateFilter]) {
     show();
   });
 }
+document.addEventListener("submit", (event) => {
+  const sent = /** @type {HTMLFormElement} */ (event.target);
+  const feed = /** @type {HTMLElement|null} */ (sent.closest("[data-feed]"))?.dataset.feed;
+  if (sent.id === "profile") sayRecording(sent);
+  if (!sent.dataset.act || !feed) return;
+  event.preventDefault();
+  carryOut(feed, sent.dataset.act);
+});
 document.addEventListener("click", (event) => {
   const link = event.target instanceof Element ? event.target.closest("a") : null;
   if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;

@@ -111,6 +111,31 @@ impl Store {
         })
     }
 
+    /// The newest edits of all feeds that came before the one of this number, at most `limit`.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub fn list_all_edits(
+        &self,
+        before: i64,
+        limit: usize,
+    ) -> Result<Vec<NumberedEdit>, ArchiveError> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let edits: Vec<Option<NumberedEdit>> = self.read(|connection| {
+            let mut rows = connection.prepare_cached(
+                "SELECT n, at, who, what, before, after, undoes, feed FROM edit \
+                 WHERE n < ?1 ORDER BY n DESC LIMIT ?2",
+            )?;
+            // Only we write it, so each is a feed's id.
+            let edit = |row: &Row<'_>| match FeedId::new(&row.get::<_, String>(7)?) {
+                Ok(feed) => edit_of(&feed, row).map(Some),
+                Err(_) => Ok(None),
+            };
+            rows.query_map(params![before, limit], edit)?.collect()
+        })?;
+        Ok(edits.into_iter().flatten().collect())
+    }
+
     /// One edit of a feed.
     ///
     /// # Errors

@@ -164,4 +164,145 @@ describe("the door", () => {
       }
     });
   }
+
+  for (const javaScriptEnabled of [false, true]) {
+    const how = `${javaScriptEnabled ? "with" : "without"} scripts`;
+
+    /** Opens the dashboard as an admin, hands it over, and sees that it complained of nothing. */
+    const asAdmin = async (look) => {
+      const { page, context, faults } = await openPage(browser, { javaScriptEnabled });
+      try {
+        await page.goto(`${server.base}/ops`, { waitUntil: "load" });
+        await page.fill("#token", TOKEN);
+        await page.keyboard.press("Enter");
+        await page.waitForURL("**/ops");
+        if (javaScriptEnabled) await isLive(page);
+        await look(page, faults);
+        assert.deepEqual(faults, []);
+      } finally {
+        await context.close();
+      }
+    };
+    const pressed = (page, word) => page.locator("#feed-a").getByRole("button", { name: `${word}: a` });
+
+    test(`a feed is paused and resumed from its row, ${how}`, async () => {
+      await asAdmin(async (page) => {
+        await pressed(page, "Pause").click();
+        await page.locator("#said", { hasText: "a is paused" }).waitFor();
+        await pressed(page, "Resume").waitFor();
+        assert.equal((await (await fetch(`${server.base}/api/v1/feeds/a`)).json()).reason.startsWith("paused"), true);
+        // By keyboard.
+        await pressed(page, "Resume").focus();
+        await page.keyboard.press("Enter");
+        await page.locator("#said", { hasText: "a is no longer paused" }).waitFor();
+        await pressed(page, "Pause").waitFor();
+        if (javaScriptEnabled) assert.equal(new URL(page.url()).search, "", "the page stayed where it was");
+        await pressed(page, "Poll now").click();
+        await page.locator("#said", { hasText: "is being asked" }).waitFor();
+      });
+    });
+
+    test(`an interval is changed, looked up in the history and taken back, ${how}`, async () => {
+      await asAdmin(async (page, faults) => {
+        await page.locator("#feed-a").getByRole("link", { name: "Edit: a" }).click();
+        await page.waitForURL("**/ops/feeds/a");
+        await page.getByLabel("Interval").fill("soon");
+        await page.getByRole("button", { name: "Preview" }).click();
+        await page.locator("#e-poll").waitFor();
+        assert.ok(await page.locator("#f-poll").evaluate((it) => it === document.activeElement), "the focus is where it is wrong");
+        faults.splice(0).forEach((fault) => assert.match(fault, /422/));
+        await page.getByLabel("Interval").fill("7s");
+        await page.keyboard.press("Enter");
+        await page.locator("#preview").waitFor();
+        assert.match(await page.locator(".preview .changes").innerText(), /poll\s+1s\s*→\s*7s/);
+        await page.locator(".preview").getByRole("button", { name: "Apply" }).click();
+        await page.waitForURL("**/ops/feeds/a?done=apply&feed=a");
+        assert.match(await page.locator("#said").innerText(), /a is changed/);
+        assert.equal(await page.getByLabel("Interval").inputValue(), "7s");
+        await page.getByRole("link", { name: "Of all feeds" }).click();
+        await page.waitForURL("**/ops/history");
+        const last = page.locator(".edits tbody tr").first();
+        assert.match(await last.innerText(), /Changed[^]*poll[^]*7s/);
+        await last.getByRole("button", { name: "Undo" }).click();
+        await page.waitForURL("**/ops/history?done=undo&feed=a");
+        await page.goto(`${server.base}/ops/feeds/a`, { waitUntil: "load" });
+        assert.equal(await page.getByLabel("Interval").inputValue(), "1s");
+      });
+    });
+  }
+
+  test("axe finds nothing on the pages that change feeds, and nothing is too wide", async () => {
+    const { page, context } = await openPage(browser, { bypassCSP: true, reducedMotion: "reduce" });
+    try {
+      await page.goto(`${server.base}/ops`, { waitUntil: "load" });
+      await page.fill("#token", TOKEN);
+      await page.keyboard.press("Enter");
+      await page.waitForURL("**/ops");
+      const preview = async (interval) => {
+        await page.goto(`${server.base}/ops/feeds/a`, { waitUntil: "load" });
+        await page.getByLabel("Interval").fill(interval);
+        await page.getByRole("button", { name: "Preview" }).click();
+        await page.locator(interval === "soon" ? "#e-poll" : "#preview").waitFor();
+      };
+      const at = (address) => () => page.goto(`${server.base}${address}`, { waitUntil: "load" });
+      const looks = {
+        list: at("/ops"),
+        form: at("/ops/feeds/a"),
+        preview: () => preview("9s"),
+        wrong: () => preview("soon"),
+        history: at("/ops/history"),
+        add: at("/ops/add"),
+        remove: at("/ops/feeds/a/remove"),
+      };
+      for (const [name, look] of Object.entries(looks)) {
+        await look();
+        await page.evaluate(axeSource);
+        for (const colorScheme of /** @type {const} */ (["light", "dark"])) {
+          for (const size of [{ width: 1280, height: 800 }, phone.viewport]) {
+            await page.emulateMedia({ colorScheme });
+            await page.setViewportSize(size);
+            const { violations } = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));
+            const found = violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).slice(0, 3).join(" ; ")}`);
+            assert.deepEqual(found, [], `${name}, ${colorScheme}, ${size.width} wide`);
+            const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+            assert.ok(over <= 0, `${name} is ${over} px too wide for ${size.width}`);
+          }
+        }
+      }
+    } finally {
+      await context.close();
+    }
+  });
+
+  test("a profile is recorded by a button, one at a time", async () => {
+    const { page, context } = await openPage(browser);
+    try {
+      await page.goto(`${server.base}/ops`, { waitUntil: "load" });
+      await page.fill("#token", TOKEN);
+      await page.keyboard.press("Enter");
+      await page.waitForURL("**/ops");
+      await isLive(page);
+      // Nothing of a page can be looked at from here while it waits for the next one.
+      await page.evaluate(() => {
+        const said = document.querySelector("#said");
+        new MutationObserver(() => sessionStorage.setItem("said", said?.textContent ?? "")).observe(/** @type {Node} */ (said), { childList: true });
+      });
+      const clicked = page.getByRole("button", { name: "Record a profile" }).click();
+      const other = await context.newPage();
+      await until(async () => {
+        await other.goto(`${server.base}/ops`, { waitUntil: "load" });
+        return (await other.locator("#profile").innerText()).includes("under way");
+      }, "the recording to have begun");
+      // A browser asks one address only once at a time.
+      await other.getByLabel("Length of the profile").selectOption("30");
+      await other.getByRole("button", { name: "Record a profile" }).click();
+      await other.locator("[role=alert]", { hasText: "Another recording is under way" }).waitFor();
+      await clicked;
+      await page.waitForURL("**/ops/profile?seconds=10", { timeout: 60_000 });
+      assert.match(await page.locator("p").first().innerText(), /samples? in/);
+      assert.match((await page.evaluate(() => sessionStorage.getItem("said"))) ?? "", /Recording for 10 s/);
+    } finally {
+      await context.close();
+    }
+  });
 });

@@ -25,7 +25,8 @@ fn what_is_laid_over_a_feed_is_what_its_last_edit_says() {
     let second = Edit { undoes: Some(1), ..edit("city", Some("one"), Some("two")) };
     let number = store.record_edit(&first).unwrap();
     assert_eq!(store.record_edit(&second).unwrap(), number + 1);
-    store.record_edit(&edit("other", None, Some("three"))).unwrap();
+    let other = edit("other", None, Some("three"));
+    store.record_edit(&other).unwrap();
     drop(store);
     let store = place.open();
     let mut all = store.list_laid_over().unwrap();
@@ -34,6 +35,10 @@ fn what_is_laid_over_a_feed_is_what_its_last_edit_says() {
     let history = [(number + 1, second), (number, first.clone())];
     assert_eq!(store.list_edits(&feed("city"), 10).unwrap(), history);
     assert_eq!(store.list_edits(&feed("city"), 1).unwrap(), history[..1]);
+    let of_all = [(number + 2, other), history[0].clone(), history[1].clone()];
+    assert_eq!(store.list_all_edits(i64::MAX, 10).unwrap(), of_all);
+    assert_eq!(store.list_all_edits(number + 2, 1).unwrap(), of_all[1..2]);
+    assert_eq!(store.list_all_edits(number, 10).unwrap(), []);
     assert_eq!(store.find_edit(&feed("city"), number).unwrap(), Some((number, first)));
     assert_eq!(store.find_edit(&feed("other"), number).unwrap(), None);
     assert!(!format!("{history:?}").contains("two"), "what was laid over may hold keys");

@@ -4,6 +4,7 @@
 //! room.
 
 mod attempts;
+mod drafts;
 mod secrets;
 mod sessions;
 
@@ -17,10 +18,12 @@ use lineside_sync::Clock;
 use subtle::ConstantTimeEq as _;
 
 use self::attempts::Attempts;
+use self::drafts::Drafts;
 use self::secrets::{Fingerprint, fingerprint};
 use self::sessions::Sessions;
 use crate::config;
 
+pub(crate) use self::drafts::Draft;
 pub(crate) use self::sessions::LIFETIME;
 
 /// A token shorter than this can be tried out: the operator is told.
@@ -33,6 +36,7 @@ pub(crate) struct Admin {
     fingerprint: Fingerprint,
     sessions: Sessions,
     attempts: Attempts,
+    drafts: Drafts,
     /// Real time, also where the data's runs faster.
     clock: Arc<dyn Clock>,
 }
@@ -72,7 +76,7 @@ impl Admin {
         }
         let fingerprint = fingerprint(token.reveal());
         let (sessions, attempts) = (Sessions::default(), Attempts::default());
-        Self { made, fingerprint, sessions, attempts, clock }
+        Self { made, fingerprint, sessions, attempts, drafts: Drafts::default(), clock }
     }
 
     /// The token, where nobody has configured one: it is printed at start, in a link that logs in.
@@ -106,6 +110,16 @@ impl Admin {
     pub(crate) fn find_session(&self, id: &str) -> Option<By> {
         let now = self.clock.monotonic();
         self.sessions.find(id, now).map(|ends| By::Session(ends.saturating_sub(now)))
+    }
+
+    /// Keeps the secrets of a form that is shown once more; gives the name that they are found by.
+    pub(crate) fn keep_draft(&self, draft: Draft) -> String {
+        self.drafts.keep(draft, self.clock.monotonic())
+    }
+
+    /// The secrets that were kept by this name, unless it is too long ago.
+    pub(crate) fn find_draft(&self, name: &str) -> Option<Draft> {
+        self.drafts.find(name, self.clock.monotonic())
     }
 
     pub(crate) fn end_session(&self, id: &str) {

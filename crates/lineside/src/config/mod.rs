@@ -31,6 +31,7 @@ pub(crate) use alerts::{Alert, Security, Smtp, Target};
 pub use error::{ConfigError, ConfigErrors};
 pub use feed_argument::{FeedArgument, feeds_from_arguments};
 pub(crate) use only_schedule::attach_only_schedule;
+pub(crate) use value::{duration_text, size_text};
 
 /// Where a server listens when nothing else is said.
 const LISTEN_DEFAULT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);

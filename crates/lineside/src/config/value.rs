@@ -69,6 +69,21 @@ const DURATION_UNITS: [(u128, &str); 7] = [
     (1, "ns"),
 ];
 
+/// A duration as it would stand in a file.
+pub(crate) fn duration_text(duration: Duration) -> String {
+    DurationText(duration).to_string()
+}
+
+/// A number of bytes as it would stand in a file, in the largest unit that says it whole.
+pub(crate) fn size_text(bytes: u64) -> String {
+    let units = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    let fits = |(factor, _): &&(u64, &str)| bytes > 0 && bytes.is_multiple_of(*factor);
+    match units.iter().find(fits) {
+        Some((factor, unit)) => format!("{}{unit}", bytes / factor),
+        None => bytes.to_string(),
+    }
+}
+
 /// An address to listen on, not yet parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct AddressText(pub(super) String);
@@ -294,6 +309,13 @@ mod tests {
             ["", "KiB", "-1", "1.5MiB", "5 apples", "99999999999999999999", "99999999999GiB"]
         {
             assert_eq!(parse_size(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn sizes_are_shown_as_they_can_be_read() {
+        for text in ["0", "1025", "64KiB", "512MiB", "4GiB"] {
+            assert_eq!(size_text(parse_size(text).unwrap()), text);
         }
     }
 

@@ -164,6 +164,16 @@ impl Refusal {
         }
     }
 
+    /// What went wrong, as a sentence on a page.
+    pub(crate) fn words(&self) -> String {
+        let detail = self.detail();
+        let mut letters = detail.chars();
+        match letters.next() {
+            Some(first) => format!("{}{}.", first.to_uppercase(), letters.as_str()),
+            None => detail,
+        }
+    }
+
     fn detail(&self) -> String {
         match self {
             Self::UnknownFeed(id) => format!("there is no feed {id:?}"),

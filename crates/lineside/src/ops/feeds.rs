@@ -23,6 +23,8 @@ pub(crate) struct FeedFigures {
     #[serde(serialize_with = "as_word")]
     pub(crate) state: FeedState,
     pub(crate) reason: String,
+    /// Whether its source is left alone.
+    pub(crate) paused: bool,
     #[serde(serialize_with = "as_time")]
     pub(crate) since: Option<UnixMillis>,
     #[serde(serialize_with = "as_time")]
@@ -103,6 +105,7 @@ impl FeedFigures {
             format: feed.format().map(|format| format.as_str()),
             state: status.state,
             reason: status.reason.clone(),
+            paused: config.paused,
             since: Some(status.since),
             last_success: status.last_success,
             data_time: status.data_time,
@@ -202,6 +205,7 @@ impl FeedFigures {
             format: None,
             state: FeedState::Unknown,
             reason: String::new(),
+            paused: false,
             since: None,
             last_success: None,
             data_time: None,

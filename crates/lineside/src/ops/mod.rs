@@ -13,12 +13,14 @@ mod process;
 mod quantiles;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use lineside_hub::{BadChannel, Channel, Hub, Position, ResolveError, RoomKey, State, StateSource};
 use lineside_ingest::KIND_BESIDE;
 use lineside_ingest::messages::state_parts;
+use tokio::sync::Notify;
 
 pub(crate) use self::board::Board;
 pub(crate) use self::feeds::{FETCH_BOUNDS_MS, FeedFigures};
@@ -26,7 +28,7 @@ pub(crate) use self::node::Sample;
 
 use self::collect::Collector;
 use crate::app::App;
-use crate::patience::pause;
+use crate::patience::{pause, within};
 
 /// How the names of these channels begin.
 const PREFIX: &str = "ops/";
@@ -45,16 +47,44 @@ pub(crate) fn is_ops(channel: &Channel) -> bool {
     channel.as_str().starts_with(PREFIX)
 }
 
+/// How long who wants to know how it is now waits for a look; they take milliseconds.
+const LOOK_MAX: Duration = Duration::from_secs(1);
+
 /// The board of the moment, and how its channels are read.
 #[derive(Debug, Default)]
 pub(crate) struct Ops {
     board: ArcSwap<Board>,
+    /// Looks that have begun, and the last of them whose board is shown.
+    begun: AtomicU64,
+    shown: AtomicU64,
+    /// Somebody wants to know how it is now.
+    asked: Notify,
+    looked: Notify,
 }
 
 impl Ops {
     /// How it was when it was last looked.
     pub(crate) fn board(&self) -> Arc<Board> {
         self.board.load_full()
+    }
+
+    /// How it is now, or was a moment ago if that takes too long.
+    pub(crate) async fn look(&self) -> Arc<Board> {
+        // A look under way may have passed by what the caller has just done.
+        let begun = self.begun.load(Ordering::Acquire);
+        let seen = async {
+            loop {
+                let looked = self.looked.notified();
+                if self.shown.load(Ordering::Acquire) > begun {
+                    break;
+                }
+                self.asked.notify_one();
+                looked.await;
+            }
+        };
+        // Without an answer in time the last board is what there is.
+        let _: Option<()> = within(LOOK_MAX, seen).await;
+        self.board()
     }
 
     /// Swaps a board in, then tells who watches what is different.
@@ -110,11 +140,16 @@ pub(crate) async fn run(app: App) {
         let is_watched = [FEEDS_KEY, NODE_KEY].map(|key| app.hub().find_room(key).is_some());
         if is_watched.contains(&true) || passed >= UNWATCHED_EVERY {
             passed = 0;
-            let board = collector.look(&app, &app.ops().board());
-            app.ops().show(app.hub(), board);
+            let ops = app.ops();
+            let number = ops.begun.fetch_add(1, Ordering::AcqRel) + 1;
+            let board = collector.look(&app, &ops.board());
+            ops.show(app.hub(), board);
+            ops.shown.store(number, Ordering::Release);
+            ops.looked.notify_waiters();
         }
         tokio::select! {
             () = pause(WATCHED_INTERVAL) => {}
+            () = app.ops().asked.notified() => passed = UNWATCHED_EVERY,
             () = app.shutdown().draining() => {}
         }
     }

@@ -10,7 +10,7 @@ use super::Keys;
 use crate::config::Config;
 
 /// What stands for a secret wherever keys are shown. Sent back, it means that the secret stays what it is.
-const HIDDEN: &str = "***";
+pub(crate) const HIDDEN: &str = "***";
 /// Keys whose values are tables of secrets.
 const SECRET_TABLES: [&str; 2] = ["headers", "query"];
 /// Keys whose values are tables with one secret in them.
@@ -115,6 +115,10 @@ pub(crate) fn toml_of(id: &FeedId, keys: &Keys) -> Result<String, String> {
 fn faults_of_addresses(keys: &Keys) -> Option<BadKey> {
     let url = keys.get("url")?;
     let reason = match url.as_str().map(Location::parse) {
+        // What is hidden of one address is not known in another.
+        Some(Ok(Location::Http(url))) if url.as_str().contains(HIDDEN) => {
+            format!("expected the whole address: its {HIDDEN} stands for what is not shown")
+        }
         Some(Ok(Location::Http(_))) => return None,
         Some(Err(error)) => error.to_string(),
         Some(Ok(_)) | None => {
@@ -301,6 +305,8 @@ mod tests {
         check_refused(json!({"pol": "1s"}), &["pol: unknown field `pol`"]);
         check_refused(json!({"id": "b"}), &["id: "]);
         check_refused(json!({"url": "/etc/passwd"}), &["url: expected an http(s) URL"]);
+        let hidden = "https://b.example/x?key=***";
+        check_refused(json!({"url": hidden}), &["url: expected the whole address"]);
         check_refused(json!({"url": "replay://x"}), &["url: expected an http(s) URL"]);
         check_refused(json!({"static": "a b"}), &["static: the feed id"]);
         check_refused(json!({"headers": {"a": {"env": "HOME"}}}), &["headers.a: expected text"]);

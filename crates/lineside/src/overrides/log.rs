@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lineside_ingest::FeedId;
+use lineside_ingest::{FeedId, Secret};
 use lineside_store::{Edit, NumberedEdit, Store};
 use parking_lot::Mutex;
 
@@ -24,6 +24,12 @@ pub(crate) enum EditLog {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct LogFailed(String);
+
+/// What was laid over the feed before an edit, and after it.
+pub(crate) fn before_and_after(edit: &Edit) -> (Option<Override>, Option<Override>) {
+    let read = |text: &Option<Secret>| Override::parse(text.as_ref()?.reveal());
+    (read(&edit.before), read(&edit.after))
+}
 
 impl EditLog {
     pub(crate) fn new(store: Option<&Arc<Store>>) -> Self {
@@ -88,6 +94,27 @@ impl EditLog {
                 let edits = edits.lock();
                 let newest = edits.iter().rev().filter(|(_, edit)| edit.feed == *feed);
                 Ok(newest.take(limit).cloned().collect())
+            }
+        }
+    }
+
+    /// The newest edits of all feeds that came before the one of this number. Blocks.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub(crate) fn list_all(
+        &self,
+        before: i64,
+        limit: usize,
+    ) -> Result<Vec<NumberedEdit>, LogFailed> {
+        match self {
+            Self::Stored(store) => {
+                store.list_all_edits(before, limit).map_err(|error| LogFailed(error.to_string()))
+            }
+            Self::InMemory(edits) => {
+                let edits = edits.lock();
+                let earlier = edits.iter().rev().filter(|(number, _)| *number < before);
+                Ok(earlier.take(limit).cloned().collect())
             }
         }
     }

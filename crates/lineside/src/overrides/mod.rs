@@ -4,8 +4,10 @@
 //! The file is never written. What is laid over a feed wins over the file for the keys that it names; all else is the
 //! file's. A feed that is gone from the file is gone, whatever was laid over it.
 
+mod differences;
 mod keys;
 mod log;
+mod shown;
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -14,8 +16,10 @@ use lineside_ingest::{FeedConfig, FeedId, Location};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-pub(crate) use self::keys::{BadKey, keep_secrets, redacted, toml_of};
-pub(crate) use self::log::EditLog;
+pub(crate) use self::differences::{Difference, differences, differences_of};
+pub(crate) use self::keys::{BadKey, HIDDEN, keep_secrets, redacted, toml_of};
+pub(crate) use self::log::{EditLog, before_and_after};
+pub(crate) use self::shown::keys_of;
 
 /// Keys of a feed, as the configuration calls them, with their values in JSON.
 pub(crate) type Keys = Map<String, Value>;

@@ -6,7 +6,6 @@
 use std::net::IpAddr;
 
 use axum::Router;
-use axum::body::Bytes;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
@@ -15,12 +14,12 @@ use http::{HeaderValue, StatusCode, header};
 use maud::{Markup, html};
 use url::Url;
 
+use super::forms::read_form;
 use super::layout::{self, Page, Section};
 use crate::admin::{By, NotTaken};
 use crate::app::App;
 use crate::config::ADMIN_TOKEN_VARIABLE;
 use crate::http::{Parameters, Refusal, admin, limits};
-use crate::patience::within;
 
 pub(crate) const LOGIN: &str = "/login";
 pub(super) const LOGOUT: &str = "/logout";
@@ -58,7 +57,7 @@ async fn show(State(app): State<App>, by: Option<By>, request: Request) -> Respo
 }
 
 async fn log_in(State(app): State<App>, request: Request) -> Result<Response, Refusal> {
-    let (parts, form) = read_form(request).await?;
+    let (parts, form) = read_form(request, limits::REQUEST_BODY_BYTES_MAX).await?;
     let next = own_address(form.one("next"));
     if admin::is_own_page(&app, &parts.headers) == Some(false) {
         return Ok(refused(&next, Failed::OtherOrigin));
@@ -75,16 +74,6 @@ async fn log_out(State(app): State<App>, request: Request) -> Result<Response, R
         app.admin().end_session(id);
     }
     Ok(go_on(&app, &parts, None, LOGIN))
-}
-
-/// The form's fields; a browser that stops in the middle is not waited for.
-async fn read_form(request: Request) -> Result<(Parts, Parameters), Refusal> {
-    let (parts, body) = request.into_parts();
-    let read = axum::body::to_bytes(body, limits::REQUEST_BODY_BYTES_MAX);
-    let read: Option<Bytes> = within(limits::CALL_TIMEOUT, read).await.and_then(Result::ok);
-    let body = read.ok_or_else(|| crate::http::bad("body", "is too large or did not come"))?;
-    let text = String::from_utf8_lossy(&body);
-    Ok((parts, Parameters::parse(&text)))
 }
 
 /// Begins a session for who shows the token, in the place of the one that the browser had.
@@ -127,7 +116,7 @@ fn refused(next: &str, why: Failed) -> Response {
 ///
 /// What a browser would make of it counts, so it is read as one reads it: with dots, backslashes and
 /// control characters resolved.
-fn own_address(next: Option<&str>) -> String {
+pub(super) fn own_address(next: Option<&str>) -> String {
     let base = Url::parse("http://lineside.invalid/").expect("a constant that is a URL");
     let next = next.filter(|next| next.len() <= NEXT_BYTES_MAX && next.starts_with('/'));
     let url = next.and_then(|next| base.join(next).ok());

@@ -11,6 +11,7 @@ mod badge;
 mod board;
 mod catalog;
 mod feed;
+mod forms;
 mod found_names;
 mod icons;
 mod layout;
@@ -46,8 +47,7 @@ pub(crate) fn router(app: App) -> Router {
         .route("/map", get(map::page))
         .route("/map/stop", get(map::stop))
         .route("/map/trip", get(trip::sheet))
-        .route(OPS, get(ops::page))
-        .route("/ops/feeds/{feed}", get(ops::feed))
+        .merge(ops::router())
         .layer(middleware::from_fn_with_state(app.clone(), represent_pages))
         .merge(login::router())
         .merge(assets::router())

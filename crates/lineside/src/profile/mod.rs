@@ -58,6 +58,11 @@ pub(crate) enum NotRecorded {
     Unable(std::io::Error),
 }
 
+/// How much longer the recording goes on that is under way, if one is.
+pub(crate) fn under_way() -> Option<Duration> {
+    UNDER_WAY.lock().map(|(since, length)| length.saturating_sub(since.elapsed()))
+}
+
 /// Records what all threads are at for `length`.
 ///
 /// Cancel safety: dropped, it ends the recording, and another can begin.

@@ -8,13 +8,14 @@ use lineside_store::{Edit, NumberedEdit};
 use super::Settings;
 use crate::app::App;
 use crate::overrides::{
-    BadKey, Keys, Override, Overrides, check_schedules, keep_secrets, lay_over, lay_over_one,
+    BadKey, Difference, Keys, Override, Overrides, before_and_after, check_schedules,
+    differences_of, keep_secrets, lay_over, lay_over_one,
 };
 
 /// Feeds that may be laid over: each is looked at whenever the configuration is read.
 const OVERRIDES_MAX: usize = 10_000;
 /// Edits of a feed that are shown.
-const HISTORY_SHOWN: usize = 100;
+pub(crate) const HISTORY_SHOWN: usize = 100;
 
 /// What is to be done with a feed.
 #[derive(Clone)]
@@ -60,6 +61,8 @@ pub(crate) struct Edited {
     pub(crate) over: Option<Override>,
     /// Whether the file has the feed.
     pub(crate) in_file: bool,
+    /// What is then another value than before, whichever of file and edits it comes from.
+    pub(crate) differences: Vec<Difference>,
 }
 
 /// Why nothing was changed.
@@ -133,6 +136,20 @@ impl Settings {
         read.ok().and_then(Result::ok).ok_or(NotEdited::NotRecorded)
     }
 
+    /// The newest edits of all feeds that came before the one of this number, at most [`HISTORY_SHOWN`].
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub(crate) async fn history_of_all(
+        app: &App,
+        before: i64,
+    ) -> Result<Vec<NumberedEdit>, NotEdited> {
+        let app = app.clone();
+        let read = move || app.settings().log.list_all(before, HISTORY_SHOWN);
+        let read = tokio::task::spawn_blocking(read).await;
+        read.ok().and_then(Result::ok).ok_or(NotEdited::NotRecorded)
+    }
+
     async fn plan(&self, app: &App, id: &FeedId, what: &What) -> Result<Plan, NotEdited> {
         let overrides = self.overrides.load_full();
         let before = overrides.get(id).cloned();
@@ -163,7 +180,10 @@ impl Settings {
             }
         })?;
         let changed = app.ingest().preview(feeds.clone());
-        Ok(Plan { before, after, next, feeds, changed, in_file: base.is_some() })
+        let becomes = feeds.iter().find(|feed| feed.id == *id);
+        let differences = differences_of(known.as_ref().map(|feed| feed.config()), becomes);
+        let in_file = base.is_some();
+        Ok(Plan { before, after, next, feeds, changed, in_file, differences })
     }
 
     /// What was laid over the feed before an edit, if nothing was changed since.
@@ -179,11 +199,11 @@ impl Settings {
         let found = tokio::task::spawn_blocking(read).await;
         let found = found.ok().and_then(Result::ok).ok_or(NotEdited::NotRecorded)?;
         let (_, edit) = found.ok_or(NotEdited::UnknownEdit)?;
-        let parse = |text: &Secret| Override::parse(text.reveal());
-        if edit.after.as_ref().and_then(parse).as_ref() != now {
+        let (before, after) = before_and_after(&edit);
+        if after.as_ref() != now {
             return Err(NotEdited::ChangedSince);
         }
-        Ok(edit.before.as_ref().and_then(parse))
+        Ok(before)
     }
 
     async fn carry_out(
@@ -191,7 +211,7 @@ impl Settings {
         app: &App,
         id: FeedId,
         what: What,
-        plan: Plan,
+        mut plan: Plan,
     ) -> Result<Edited, NotEdited> {
         let text = |over: &Option<Override>| over.as_ref().map(|over| Secret::new(over.to_text()));
         let edit = Edit {
@@ -213,11 +233,12 @@ impl Settings {
             }
             Err(_) => return Err(NotEdited::NotRecorded),
         };
-        self.overrides.store(Arc::new(plan.next));
+        self.overrides.store(Arc::new(std::mem::take(&mut plan.next)));
         tracing::info!(feed = %id, what = what.name(), number, "an admin changed a feed");
-        let changed =
-            app.ingest().change(plan.feeds).await.map_err(|Stopping| NotEdited::Stopping)?;
-        Ok(Edited { number: Some(number), changed, over: plan.after, in_file: plan.in_file })
+        let feeds = std::mem::take(&mut plan.feeds);
+        let changed = app.ingest().change(feeds).await.map_err(|Stopping| NotEdited::Stopping)?;
+        let Plan { after, in_file, differences, .. } = plan;
+        Ok(Edited { number: Some(number), changed, over: after, in_file, differences })
     }
 }
 
@@ -229,12 +250,13 @@ struct Plan {
     feeds: Vec<FeedConfig>,
     changed: Changed,
     in_file: bool,
+    differences: Vec<Difference>,
 }
 
 impl Plan {
     fn tried(self) -> Edited {
-        let Self { changed, after, in_file, .. } = self;
-        Edited { number: None, changed, over: after, in_file }
+        let Self { changed, after, in_file, differences, .. } = self;
+        Edited { number: None, changed, over: after, in_file, differences }
     }
 }
 

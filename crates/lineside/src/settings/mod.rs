@@ -18,7 +18,7 @@ use lineside_store::Store;
 use lineside_sync::UnixMillis;
 use tokio::sync::Mutex;
 
-pub(crate) use self::edit::{Edited, NotEdited, What};
+pub(crate) use self::edit::{Edited, HISTORY_SHOWN, NotEdited, What};
 pub(crate) use self::watch::watch;
 
 use crate::app::App;

@@ -111,6 +111,11 @@ async fn a_feed_is_added_changed_and_removed_and_each_step_can_be_undone() {
     let patch = json!({"name": "B", "headers": {"X-Key": "***", "X-More": "hunter4"}});
     let (status, changed) = server.ask(Method::PATCH, "feeds/b", Some(patch)).await;
     assert_eq!((status, &changed["changes"]["changed"]), (200, &json!(["b"])), "{changed}");
+    let differences = json!([
+        {"key": "headers.X-More", "old": null, "new": "***"},
+        {"key": "name", "old": null, "new": "B"}
+    ]);
+    assert_eq!(changed["differences"], differences, "a secret that stays is no change");
     assert_eq!(server.feed("b").await["name"], "B");
     let (status, gone) = server.ask(Method::DELETE, "feeds/b", None).await;
     assert_eq!((status, server.status_of("b").await), (200, 404), "{gone}");
@@ -122,6 +127,12 @@ async fn a_feed_is_added_changed_and_removed_and_each_step_can_be_undone() {
         .map(|it| it["what"].as_str().unwrap())
         .collect();
     assert_eq!(what, ["remove", "change", "add"]);
+    assert_eq!(history["items"][1]["differences"], differences);
+    let (_, all) = server.ask(Method::GET, "history", None).await;
+    assert_eq!((&all["items"], &all["next"]), (&history["items"], &Value::Null));
+    let before = format!("history?before={}", history["items"][1]["n"]);
+    let (_, earlier) = server.ask(Method::GET, &before, None).await;
+    assert_eq!(earlier["items"], json!([history["items"][2]]));
     let shown = [&tried, &added, &changed, &gone, &history].map(ToString::to_string).concat();
     assert!(!shown.contains("hunter") && shown.contains("***"), "{shown}");
     // Back, one by one, the last one first.

@@ -13,6 +13,7 @@ mod admin;
 mod availability;
 mod changing;
 mod commands;
+mod dashboard;
 mod documents;
 mod endurance;
 mod events;

@@ -77,11 +77,11 @@ async fn only_admins_look_unless_all_may() {
             assert_eq!(get_with(&url, &[BEARER]).await.status(), 200, "{url}");
         }
     }
-    assert_eq!(get(&format!("{server}/ops/feeds/a")).await.status(), 401);
+    assert_eq!(get(&format!("{server}/ops/rows/a")).await.status(), 401);
     let mixed = format!("{server}/events?channel=feed/a&channel=ops/node");
     assert_eq!(get(&mixed).await.status(), 401, "one of the two is not for everybody");
     let cookie = log_in(&server).await;
-    for address in ["/ops", "/ops/feeds/a", "/events?channel=ops/feeds"] {
+    for address in ["/ops", "/ops/rows/a", "/events?channel=ops/feeds"] {
         let seen = get_with(&format!("{server}{address}"), &[("cookie", &cookie)]).await;
         assert_eq!(seen.status(), 200, "{address}");
         assert_eq!(seen.headers()["cache-control"], "no-store", "{address}");

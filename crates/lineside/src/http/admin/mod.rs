@@ -5,6 +5,7 @@
 //! [`By`](crate::admin::By) as an argument. The same argument guards a handler elsewhere, and `Option<By>` tells a page
 //! whether an admin looks at it. What it answers is not kept by caches unless it says so.
 
+mod config;
 mod feeds;
 mod guard;
 mod profile;
@@ -13,8 +14,10 @@ mod session;
 use axum::middleware;
 use utoipa_axum::router::OpenApiRouter;
 
+pub(crate) use self::feeds::{BODY_BYTES_MAX, ask_now, before, edits_before};
 pub(super) use self::guard::identify_reader;
 pub(crate) use self::guard::{client, cookie, is_own_page, session_id};
+pub(crate) use self::profile::recording;
 
 use crate::app::App;
 use crate::pages;
@@ -32,5 +35,6 @@ pub(super) fn routes(app: &App) -> OpenApiRouter<App> {
         .merge(profile::routes())
         .merge(session::routes())
         .merge(feeds::routes())
+        .merge(config::routes())
         .layer(middleware::from_fn_with_state(app.clone(), guard::admins_only))
 }

@@ -51,9 +51,14 @@ impl From<NotRecorded> for Refusal {
     )
 )]
 async fn record(State(app): State<App>, parameters: Parameters) -> Result<Response, Refusal> {
+    recording(&app, &parameters).await
+}
+
+/// A recording as long and in the form that is asked for.
+pub(crate) async fn recording(app: &App, parameters: &Parameters) -> Result<Response, Refusal> {
     let choices = Form::ALL.into_iter().map(|form| (form.name(), form));
     let form = parameters.choice("format", choices)?.unwrap_or(Form::Html);
-    let recorded = recorded(&app, &parameters).await?;
+    let recorded = recorded(app, parameters).await?;
     let written = aside(move || recorded.written(form)).await?.map_err(|error| {
         tracing::error!(%error, "a recording could not be written");
         Refusal::Internal

@@ -3,17 +3,28 @@
 //! The tables are complete without scripts: search, filter, order and the row that is opened stand in the address. With
 //! them `web/plain/ops.js` keeps all of it as it is now, from the channels `ops/feeds` and `ops/node`; what a row opens
 //! to is drawn here alone.
+//!
+//! Admins change feeds from here: `acts` is what one button does, `settings` the form of a feed, `history` the way back. Each
+//! is a form that works without scripts.
 
+mod acts;
+mod admins;
 mod columns;
 mod detail;
+mod done;
+mod history;
 mod node;
+mod profile;
 mod query;
+mod settings;
 
 use std::sync::Arc;
 
+use axum::Router;
 use axum::extract::{Path, State};
 use axum::http::{HeaderValue, StatusCode, Uri, header};
 use axum::response::{Html, IntoResponse, Response};
+use axum::routing::{get, post};
 use lineside_ingest::FeedState;
 use lineside_sync::UnixMillis;
 use maud::{Markup, html};
@@ -22,7 +33,7 @@ use serde_json::json;
 use self::columns::Column;
 use self::query::Query;
 use super::layout::{self, Page, Section};
-use super::{login, states, words};
+use super::{OPS, login, states, words};
 use crate::admin::By;
 use crate::app::App;
 use crate::http::{Parameters, Refusal};
@@ -31,7 +42,7 @@ use crate::ops::{Board, FEEDS, FeedFigures, NODE};
 /// Rows of one page; a longer list is to be narrowed.
 const ROWS_MAX: usize = 500;
 
-pub(super) async fn page(
+async fn page(
     State(app): State<App>,
     by: Option<By>,
     uri: Uri,
@@ -41,7 +52,11 @@ pub(super) async fn page(
         return login::to_login(&uri);
     }
     let query = Query::read(&parameters);
-    let board = app.ops().board();
+    // Who changes something sees it at once; who only looks does not have it looked more often.
+    let board = match by {
+        Some(_) => app.ops().look().await,
+        None => app.ops().board(),
+    };
     let mut page = Page::new("Operation", Section::Operation);
     page.class = "ops-page";
     page.styles = &["ops.css"];
@@ -50,22 +65,38 @@ pub(super) async fn page(
         div.page.wide {
             (head(&board, by))
             (node::gauges(&board))
+            @if by.is_some() { (bar()) }
+            (done::said(&parameters))
             (search_form(&query))
-            (table(&app, &board, &query))
+            (table(&app, &board, &query, by.is_some()))
             (states::templates())
-            template #ops-row { (empty_row()) }
+            template #ops-row { (empty_row(by.is_some())) }
             (layout::data_island("ops-data", &json!({
                 "now": app.now().0,
                 "channels": [FEEDS, NODE],
                 "rows": ROWS_MAX,
+                "done": done::Done::in_the_list(),
             })))
         }
     };
     of_the_moment(layout::reply(StatusCode::OK, page.render(&main)))
 }
 
+/// The dashboard and what is done from it.
+pub(super) fn router() -> Router<App> {
+    Router::new()
+        .route(OPS, get(page))
+        .route("/ops/rows/{feed}", get(row_opened))
+        .route(settings::ADD, get(settings::show_empty).post(settings::take_new))
+        .route(history::ADDRESS, get(history::page))
+        .route(profile::ADDRESS, get(profile::record))
+        .route("/ops/feeds/{feed}", get(settings::show).post(settings::take))
+        .route("/ops/feeds/{feed}/{act}", get(acts::confirm).post(acts::act))
+        .route("/ops/feeds/{feed}/history/{n}/undo", post(acts::undo))
+}
+
 /// What a feed's row opens to, for the page's script.
-pub(super) async fn feed(
+async fn row_opened(
     State(app): State<App>,
     by: Option<By>,
     Path(id): Path<String>,
@@ -112,6 +143,17 @@ fn head(board: &Board, by: Option<By>) -> Markup {
     }
 }
 
+/// What an admin does that is not about one feed.
+fn bar() -> Markup {
+    html! {
+        div.ops-bar {
+            a.button.compact href=(settings::ADD) { "Add a feed" }
+            a.button.plain.compact href=(history::ADDRESS) { "History" }
+            (profile::button())
+        }
+    }
+}
+
 fn search_form(query: &Query) -> Markup {
     html! {
         form.search.ops-search role="search" action="/ops" {
@@ -134,7 +176,7 @@ fn search_form(query: &Query) -> Markup {
     }
 }
 
-fn table(app: &App, board: &Arc<Board>, query: &Query) -> Markup {
+fn table(app: &App, board: &Arc<Board>, query: &Query, is_admin: bool) -> Markup {
     let now = app.now();
     let found = query.pick(board, now);
     html! {
@@ -150,7 +192,7 @@ fn table(app: &App, board: &Arc<Board>, query: &Query) -> Markup {
                     }
                     tbody #ops-rows role="rowgroup" {
                         @for figures in found.iter().take(ROWS_MAX) {
-                            (row(figures, query, now))
+                            (row(figures, query, now, is_admin))
                             @if query.open.as_deref() == Some(figures.id.as_str()) {
                                 tr.ops-open role="row" {
                                     td role="cell" colspan=(Column::ALL.len()) { (detail::of(figures, now)) }
@@ -192,7 +234,7 @@ fn heading(column: Column, query: &Query) -> Markup {
     }
 }
 
-fn row(figures: &FeedFigures, query: &Query, now: UnixMillis) -> Markup {
+fn row(figures: &FeedFigures, query: &Query, now: UnixMillis, is_admin: bool) -> Markup {
     let id = figures.id.as_str();
     let is_open = query.open.as_deref() == Some(id);
     let more = if is_open { "Less" } else { "More" };
@@ -202,10 +244,11 @@ fn row(figures: &FeedFigures, query: &Query, now: UnixMillis) -> Markup {
                 a.feed-name href=(format!("/feeds/{id}")) { (figures.name.as_deref().unwrap_or(id)) }
                 " "
                 a.small.ops-more href=(query.opened(id, is_open)) aria-expanded=(is_open) aria-label={ (more) " of " (id) } { (more) }
+                @if is_admin { (change(id, figures.paused, Some(&query.address()))) }
             }
             td.cell-state role="cell" data-col="state" {
                 (states::sign(id, figures.state))
-                div.soft.small data-reason-of=(id) hidden[figures.state == FeedState::Ok] { (figures.reason) }
+                div.soft.small data-reason-of=(id) hidden[figures.state == FeedState::Ok && !figures.paused] { (figures.reason) }
             }
             @for column in Column::FIGURES {
                 td.end.numeric role="cell" data-col=(column.word()) data-label=(column.title()) { (column.words(figures, now)) }
@@ -214,12 +257,25 @@ fn row(figures: &FeedFigures, query: &Query, now: UnixMillis) -> Markup {
     }
 }
 
+/// What an admin can do with a feed from its row.
+fn change(id: &str, is_paused: bool, next: Option<&str>) -> Markup {
+    html! {
+        div.ops-acts {
+            (acts::button(id, "poll", "Poll now", next))
+            @if is_paused { (acts::button(id, "resume", "Resume", next)) }
+            @else { (acts::button(id, "pause", "Pause", next)) }
+            a.small.ops-edit href=(format!("/ops/feeds/{id}")) aria-label={ "Edit: " (id) } { "Edit" }
+        }
+    }
+}
+
 /// A row for the page's script to fill.
-fn empty_row() -> Markup {
+fn empty_row(is_admin: bool) -> Markup {
     html! {
         tr role="row" {
             td.cell-name role="cell" data-col="name" {
                 a.feed-name {} " " a.small.ops-more aria-expanded="false" { "More" }
+                @if is_admin { (change("", false, None)) }
             }
             td.cell-state role="cell" data-col="state" { span.state {} div.soft.small {} }
             @for column in Column::FIGURES {

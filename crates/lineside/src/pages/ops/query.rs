@@ -57,7 +57,8 @@ impl Query {
         format!("{}#feed-{feed}", Self { open, ..self.clone() }.address())
     }
 
-    fn address(&self) -> String {
+    /// The address of the list as it is.
+    pub(super) fn address(&self) -> String {
         let mut query = url::form_urlencoded::Serializer::new(String::new());
         let said = [
             ("q", Some(self.words.clone()).filter(|words| !words.is_empty())),

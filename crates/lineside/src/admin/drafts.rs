@@ -1,0 +1,77 @@
+//! Secrets that an admin has typed into a form and not yet applied. They stay here, so that no page has to show them for the
+//! browser to send them again.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use lineside_ingest::Secret;
+use parking_lot::Mutex;
+
+use super::secrets::random;
+
+/// How long a form may be looked at before it is sent again.
+const KEPT_FOR: Duration = Duration::from_secs(3_600);
+/// Forms at once; one more lets go of the oldest.
+const DRAFTS_MAX: usize = 64;
+
+/// Secrets by the names of their fields.
+pub(crate) type Draft = BTreeMap<String, Secret>;
+
+/// In the order in which they came.
+#[derive(Debug, Default)]
+pub(super) struct Drafts(Mutex<VecDeque<Kept>>);
+
+#[derive(Debug)]
+struct Kept {
+    id: Secret,
+    until: Duration,
+    draft: Draft,
+}
+
+impl Drafts {
+    /// Keeps the secrets of a form; gives the name that they are found by.
+    pub(super) fn keep(&self, draft: Draft, now: Duration) -> String {
+        let id = random();
+        let mut drafts = self.0.lock();
+        drafts.retain(|kept| kept.until > now);
+        if drafts.len() >= DRAFTS_MAX {
+            drafts.pop_front();
+        }
+        drafts.push_back(Kept { id: Secret::new(id.clone()), until: now + KEPT_FOR, draft });
+        id
+    }
+
+    /// The secrets of a form, unless it is too long ago.
+    pub(super) fn find(&self, id: &str, now: Duration) -> Option<Draft> {
+        let drafts = self.0.lock();
+        let found = drafts.iter().find(|kept| kept.id.reveal() == id && kept.until > now);
+        found.map(|kept| kept.draft.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn draft(text: &str) -> Draft {
+        Draft::from([("basic.password".to_owned(), Secret::new(text.to_owned()))])
+    }
+
+    #[test]
+    fn what_was_typed_is_found_again_for_a_while() {
+        let (drafts, start) = (Drafts::default(), Duration::from_secs(5));
+        let id = drafts.keep(draft("hunter2"), start);
+        assert_eq!(drafts.find(&id, start), Some(draft("hunter2")));
+        assert_eq!(drafts.find("", start), None);
+        assert_eq!(drafts.find(&id, start + KEPT_FOR), None);
+        assert!(!format!("{drafts:?}").contains("hunter2") && !format!("{drafts:?}").contains(&id));
+    }
+
+    #[test]
+    fn one_too_many_lets_go_of_the_oldest() {
+        let (drafts, now) = (Drafts::default(), Duration::ZERO);
+        let ids: Vec<String> = (0..=DRAFTS_MAX).map(|_| drafts.keep(draft("x"), now)).collect();
+        assert_eq!(drafts.find(&ids[0], now), None);
+        assert!(ids[1..].iter().all(|id| drafts.find(id, now).is_some()));
+    }
+}

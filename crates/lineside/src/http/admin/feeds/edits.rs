@@ -1,0 +1,192 @@
+//! What is laid over a feed: shown, changed, taken away.
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::response::Response;
+use bytes::Bytes;
+use http::StatusCode;
+use lineside_ingest::FeedId;
+use serde_json::Value;
+
+use super::shown::{EditReply, LaidOver};
+use super::{edit, id_of};
+use crate::app::App;
+use crate::http::errors::{Problem, Refusal};
+use crate::http::found;
+use crate::http::parameters::Parameters;
+use crate::overrides::Keys;
+use crate::settings::What;
+
+fn keys_of(body: &Bytes) -> Result<Keys, Refusal> {
+    serde_json::from_slice(body).map_err(|error| {
+        let reason = format!("expected a JSON object with keys of a feed: {error}");
+        Refusal::BadParameter { name: "body", reason: reason.into() }
+    })
+}
+
+/// Adds a feed
+///
+/// The body has its `id` and the keys that it would have in the configuration, durations and sizes as texts. Addresses are
+/// http(s) URLs, secrets are texts. It is polled at once.
+#[utoipa::path(
+    post, path = "/api/v1/admin/feeds", tag = "admin", security(("admin" = [])),
+    params(("dry_run" = Option<bool>, Query, description = "`true` only says what would change")),
+    request_body(content = Object, description = "`{\"id\": \"buses\", \"url\": \"https://…\", \"poll\": \"30s\"}`"),
+    responses(
+        (status = 201, description = "It is there, and recorded", body = EditReply),
+        (status = 200, description = "What would change", body = EditReply),
+        (status = 401, description = "`not_admin`", body = Problem),
+        (status = 409, description = "`feed_exists`", body = Problem),
+        (status = 422, description = "`bad_feed`: what is wrong, by key", body = Problem)
+    )
+)]
+pub(super) async fn add(
+    State(app): State<App>,
+    parameters: Parameters,
+    body: Bytes,
+) -> Result<Response, Refusal> {
+    let mut keys = keys_of(&body)?;
+    let id = keys.remove("id");
+    let bad = |reason: String| Refusal::NotEdited {
+        status: StatusCode::UNPROCESSABLE_ENTITY,
+        code: "bad_feed",
+        why: reason,
+    };
+    let id =
+        id.as_ref().and_then(Value::as_str).ok_or_else(|| bad("id: expected text".to_owned()))?;
+    let id = FeedId::new(id).map_err(|error| bad(format!("id: {error}")))?;
+    edit(&app, id, What::Add(keys), &parameters).await
+}
+
+/// What is laid over the configuration's file for a feed
+#[utoipa::path(
+    get, path = "/api/v1/admin/feeds/{id}", tag = "admin", security(("admin" = [])),
+    params(("id" = String, Path, description = "The feed's id")),
+    responses(
+        (status = 200, description = "It", body = LaidOver),
+        (status = 401, description = "`not_admin`", body = Problem),
+        (status = 404, description = "`unknown_feed`", body = Problem)
+    )
+)]
+pub(super) async fn one(
+    State(app): State<App>,
+    Path(id): Path<String>,
+) -> Result<Json<LaidOver>, Refusal> {
+    let known = id_of(&id)?;
+    let (over, in_file) = app.settings().find_override(&known);
+    if over.is_none() {
+        found::feed(&app, &id)?;
+    }
+    Ok(Json(LaidOver::of(&app, &known, over.as_ref(), in_file)))
+}
+
+/// Changes keys of a feed
+///
+/// The body has the keys that are to be others than in the file, as they would stand there; `null` gives one back to the
+/// file. Headers, parameters and credentials are replaced whole, but a secret given as `***` stays what it is.
+#[utoipa::path(
+    patch, path = "/api/v1/admin/feeds/{id}", tag = "admin", security(("admin" = [])),
+    params(
+        ("id" = String, Path, description = "The feed's id"),
+        ("dry_run" = Option<bool>, Query, description = "`true` only says what would change")
+    ),
+    request_body(content = Object, description = "`{\"poll\": \"30s\", \"name\": null}`"),
+    responses(
+        (status = 200, description = "It is in force, and recorded", body = EditReply),
+        (status = 401, description = "`not_admin`", body = Problem),
+        (status = 404, description = "`unknown_feed`", body = Problem),
+        (status = 422, description = "`bad_feed`: what is wrong, by key", body = Problem)
+    )
+)]
+pub(super) async fn change(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    parameters: Parameters,
+    body: Bytes,
+) -> Result<Response, Refusal> {
+    let keys = keys_of(&body)?;
+    edit(&app, id_of(&id)?, What::Change(keys), &parameters).await
+}
+
+/// Removes a feed
+///
+/// One of the file is left out until this is undone or reverted.
+#[utoipa::path(
+    delete, path = "/api/v1/admin/feeds/{id}", tag = "admin", security(("admin" = [])),
+    params(
+        ("id" = String, Path, description = "The feed's id"),
+        ("dry_run" = Option<bool>, Query, description = "`true` only says what would change")
+    ),
+    responses(
+        (status = 200, description = "It is gone, and that is recorded", body = EditReply),
+        (status = 401, description = "`not_admin`", body = Problem),
+        (status = 404, description = "`unknown_feed`", body = Problem),
+        (status = 409, description = "`feed_in_use`: another one names it as its schedule", body = Problem)
+    )
+)]
+pub(super) async fn remove(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    parameters: Parameters,
+) -> Result<Response, Refusal> {
+    edit(&app, id_of(&id)?, What::Remove, &parameters).await
+}
+
+/// Takes away all that is laid over a feed
+///
+/// It is then as the file says; one that was added is gone.
+#[utoipa::path(
+    delete, path = "/api/v1/admin/feeds/{id}/override", tag = "admin", security(("admin" = [])),
+    params(
+        ("id" = String, Path, description = "The feed's id"),
+        ("dry_run" = Option<bool>, Query, description = "`true` only says what would change")
+    ),
+    responses(
+        (status = 200, description = "Nothing is laid over it", body = EditReply),
+        (status = 401, description = "`not_admin`", body = Problem),
+        (status = 404, description = "`unknown_feed`", body = Problem)
+    )
+)]
+pub(super) async fn revert(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    parameters: Parameters,
+) -> Result<Response, Refusal> {
+    edit(&app, id_of(&id)?, What::Revert, &parameters).await
+}
+
+/// Leaves a feed's source alone
+///
+/// What came of it goes on being served. It stays paused over a restart.
+#[utoipa::path(
+    post, path = "/api/v1/admin/feeds/{id}/pause", tag = "admin", security(("admin" = [])),
+    params(("id" = String, Path, description = "The feed's id")),
+    responses(
+        (status = 200, description = "It is paused", body = EditReply),
+        (status = 401, description = "`not_admin`", body = Problem),
+        (status = 404, description = "`unknown_feed`", body = Problem)
+    )
+)]
+pub(super) async fn pause(
+    State(app): State<App>,
+    Path(id): Path<String>,
+) -> Result<Response, Refusal> {
+    edit(&app, id_of(&id)?, What::Pause, &Parameters::default()).await
+}
+
+/// Has a paused feed's source asked again
+#[utoipa::path(
+    post, path = "/api/v1/admin/feeds/{id}/resume", tag = "admin", security(("admin" = [])),
+    params(("id" = String, Path, description = "The feed's id")),
+    responses(
+        (status = 200, description = "It is polled", body = EditReply),
+        (status = 401, description = "`not_admin`", body = Problem),
+        (status = 404, description = "`unknown_feed`", body = Problem)
+    )
+)]
+pub(super) async fn resume(
+    State(app): State<App>,
+    Path(id): Path<String>,
+) -> Result<Response, Refusal> {
+    edit(&app, id_of(&id)?, What::Resume, &Parameters::default()).await
+}

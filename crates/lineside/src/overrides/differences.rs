@@ -1,0 +1,113 @@
+//! What differs between two ways in which a feed is configured: told apart by what its secrets are, and shown without them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use lineside_ingest::FeedConfig;
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use super::{Keys, keys_of, redacted};
+
+/// One key with another value than before.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub(crate) struct Difference {
+    /// The key, such as `poll` or `headers.X-Key`.
+    pub(crate) key: String,
+    /// What it was, a secret as `***`; null where nothing was said.
+    pub(crate) old: Value,
+    /// What it is then.
+    pub(crate) new: Value,
+}
+
+/// The keys whose values differ, in their order.
+pub(crate) fn differences(old: &Keys, new: &Keys) -> Vec<Difference> {
+    let (old_shown, new_shown) = (redacted(old), redacted(new));
+    let (old_shown, new_shown) = (flat(&old_shown), flat(&new_shown));
+    let (old, new) = (flat(old), flat(new));
+    let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+    let shown = |from: &BTreeMap<String, &Value>, name: &String| {
+        from.get(name).map(|value| (*value).clone()).unwrap_or_default()
+    };
+    let differ = names.into_iter().filter(|name| old.get(*name) != new.get(*name));
+    differ
+        .map(|name| Difference {
+            key: name.clone(),
+            old: shown(&old_shown, name),
+            new: shown(&new_shown, name),
+        })
+        .collect()
+}
+
+/// The same of a feed as it is and as it is to be; none where it goes.
+pub(crate) fn differences_of(
+    old: Option<&FeedConfig>,
+    new: Option<&FeedConfig>,
+) -> Vec<Difference> {
+    let Some(new) = new else { return Vec::new() };
+    let with_pause = |feed: &FeedConfig| {
+        let mut keys = keys_of(feed);
+        keys.insert("paused".to_owned(), Value::Bool(feed.paused));
+        keys
+    };
+    match old {
+        Some(old) => differences(&with_pause(old), &with_pause(new)),
+        None => differences(&Keys::new(), &keys_of(new)),
+    }
+}
+
+/// Each value by the name that its key has in messages: what stands in a table, by the names of both.
+fn flat(keys: &Keys) -> BTreeMap<String, &Value> {
+    let mut all = BTreeMap::new();
+    for (key, value) in keys {
+        match value {
+            Value::Object(table) => {
+                all.extend(table.iter().map(|(name, value)| (format!("{key}.{name}"), value)));
+            }
+            value => drop(all.insert(key.clone(), value)),
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(old: &Value, new: &Value, says: &Value) {
+        let found = differences(old.as_object().unwrap(), new.as_object().unwrap());
+        assert_eq!(serde_json::to_value(found).unwrap(), *says);
+    }
+
+    #[test]
+    fn what_differs_is_told_by_key() {
+        let same = json!({"poll": "15s", "headers": {"a": "hunter2"}});
+        check(&same, &same, &json!([]));
+        check(
+            &json!({"poll": "15s", "name": "A"}),
+            &json!({"poll": "30s", "rate": "4/min"}),
+            &json!([
+                {"key": "name", "old": "A", "new": null},
+                {"key": "poll", "old": "15s", "new": "30s"},
+                {"key": "rate", "old": null, "new": "4/min"}
+            ]),
+        );
+    }
+
+    #[test]
+    fn another_secret_is_another_one_and_neither_is_shown() {
+        check(
+            &json!({"headers": {"a": "hunter2", "b": "hunter3"}, "url": "https://a.example/?key=hunter4"}),
+            &json!({"headers": {"a": "hunter5", "c": "hunter6"}, "url": "https://a.example/?key=hunter7"}),
+            &json!([
+                {"key": "headers.a", "old": "***", "new": "***"},
+                {"key": "headers.b", "old": "***", "new": null},
+                {"key": "headers.c", "old": null, "new": "***"},
+                {"key": "url", "old": "https://a.example/?key=***", "new": "https://a.example/?key=***"}
+            ]),
+        );
+    }
+}

@@ -1,0 +1,113 @@
+//! A feed as it is in force, as the keys that would say so in a file. There are secrets among them.
+
+use std::time::Duration;
+
+use lineside_ingest::{FeedConfig, Location, Secret};
+use serde_json::{Map, Value};
+
+use super::Keys;
+use crate::config::{duration_text, size_text};
+
+/// All that is said of a feed but its id, defaults of sizes and times among it.
+pub(crate) fn keys_of(feed: &FeedConfig) -> Keys {
+    let mut keys = Keys::new();
+    let mut put = |key: &str, value: Option<Value>| {
+        if let Some(value) = value {
+            keys.insert(key.to_owned(), value);
+        }
+    };
+    let text = |text: &Option<String>| text.as_deref().map(Value::from);
+    let time = |time: Duration| Value::from(duration_text(time));
+    let url = match &feed.url {
+        Location::Http(url) => url.to_string(),
+        other => other.to_string(),
+    };
+    put("url", Some(Value::from(url)));
+    put("format", feed.format.map(|format| Value::from(format.as_str())));
+    put("name", text(&feed.name));
+    put("publisher", text(&feed.publisher));
+    put("licence", text(&feed.licence));
+    put("theme", text(&feed.theme));
+    put("static", feed.static_feed.as_ref().map(|id| Value::from(id.as_str())));
+    put("headers", pairs(&feed.headers));
+    put("query", pairs(&feed.query));
+    put(
+        "basic",
+        feed.basic.as_ref().map(|basic| {
+            table([
+                ("user", Some(basic.user.as_str())),
+                ("password", Some(basic.password.reveal())),
+            ])
+        }),
+    );
+    put(
+        "oauth2",
+        feed.oauth2.as_ref().map(|client| {
+            table([
+                ("token_url", Some(client.token_url.as_str())),
+                ("client_id", Some(client.client_id.as_str())),
+                ("client_secret", Some(client.client_secret.reveal())),
+                ("scope", client.scope.as_deref()),
+                ("audience", client.audience.as_deref()),
+            ])
+        }),
+    );
+    put("poll", feed.poll.map(time));
+    put("ttl", feed.ttl.map(time));
+    put("rate", feed.rate.map(|rate| Value::from(rate.to_string())));
+    put("serial", feed.serial.then_some(Value::Bool(true)));
+    put("timeout", Some(time(feed.timeout)));
+    put("max_bytes", Some(Value::from(size_text(feed.max_bytes))));
+    put("max_age", feed.max_age.map(time));
+    put("late_after", Some(time(feed.late_after)));
+    keys
+}
+
+fn pairs(pairs: &[(String, Secret)]) -> Option<Value> {
+    let table = pairs.iter().map(|(name, secret)| (name.clone(), Value::from(secret.reveal())));
+    (!pairs.is_empty()).then(|| Value::Object(table.collect()))
+}
+
+fn table<const N: usize>(members: [(&str, Option<&str>); N]) -> Value {
+    let said = members.into_iter().filter_map(|(name, value)| Some((name, value?)));
+    Value::Object(
+        said.map(|(name, value)| (name.to_owned(), Value::from(value))).collect::<Map<_, _>>(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use lineside_ingest::FeedId;
+    use serde_json::json;
+
+    use super::*;
+    use crate::overrides::{Override, lay_over_one};
+
+    #[test]
+    fn what_is_shown_of_a_feed_makes_the_same_feed() {
+        let said = json!({
+            "url": "https://me:pw@b.example/y?key=hunter2", "format": "gtfs-rt", "name": "B",
+            "publisher": "P", "licence": "L", "theme": "bus", "static": "city",
+            "headers": {"X-Key": "hunter2"}, "query": {"q": "hunter2"},
+            "oauth2": {"token_url": "https://t.example/", "client_id": "me", "client_secret": "s", "scope": "all"},
+            "poll": "1h30m", "ttl": "20s", "rate": "4/min", "serial": true, "timeout": "250ms",
+            "max_bytes": "1025", "max_age": "1h", "late_after": "2m"
+        });
+        let over =
+            |keys: &Keys| Override { added: true, keys: keys.clone(), ..Override::default() };
+        let id = FeedId::new("a").unwrap();
+        let feed = lay_over_one(&id, None, &over(said.as_object().unwrap())).unwrap().unwrap();
+        let shown = keys_of(&feed);
+        assert_eq!(Value::Object(shown.clone()), said);
+        assert_eq!(lay_over_one(&id, None, &over(&shown)).unwrap().unwrap(), feed);
+        let basic = json!({"url": "https://b.example/y", "basic": {"user": "me", "password": "s"}});
+        let feed = lay_over_one(&id, None, &over(basic.as_object().unwrap())).unwrap().unwrap();
+        let shown = keys_of(&feed);
+        assert_eq!((&shown["basic"], &shown["max_bytes"]), (&basic["basic"], &json!("512MiB")));
+        assert!(
+            !shown.contains_key("poll") && !shown.contains_key("headers"),
+            "{:?}",
+            shown.keys()
+        );
+    }
+}

@@ -1,0 +1,83 @@
+//! Who may change something from a page, and what a page says to who may not.
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, Method, Uri, header};
+use axum::response::{IntoResponse as _, Response};
+use maud::html;
+
+use crate::admin::By;
+use crate::app::App;
+use crate::http::Refusal;
+use crate::pages::layout::{self, Page, Section};
+use crate::pages::{OPS, login};
+
+/// An admin asks. Who is none is led to the login and back; what a page of another origin sends is refused.
+#[derive(Debug)]
+pub(super) struct Admin;
+
+impl FromRequestParts<App> for Admin {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Response> {
+        match <By as FromRequestParts<App>>::from_request_parts(parts, app).await {
+            Ok(_) => Ok(Self),
+            Err(Refusal::NotAdmin) => Err(login::to_login(&back(&parts.method, &parts.uri))),
+            Err(refusal) => Err(refused(refusal, OPS)),
+        }
+    }
+}
+
+/// Where one goes on after the login: where one was, or at the page that the form which was sent stands on.
+fn back(method: &Method, uri: &Uri) -> Uri {
+    if method.is_safe() {
+        return uri.clone();
+    }
+    let page: Vec<&str> = uri.path().split('/').take(PAGE_SEGMENTS).collect();
+    page.join("/").parse().unwrap_or_else(|_| Uri::from_static(OPS))
+}
+
+/// The parts of `/ops/feeds/{feed}`, the empty one before the first slash among them.
+const PAGE_SEGMENTS: usize = 4;
+
+/// A refusal in words, with the status and headers that a program gets.
+pub(super) fn refused(refusal: Refusal, back: &str) -> Response {
+    let words = refusal.words();
+    let (told, _) = refusal.into_response().into_parts();
+    let mut page = Page::new("Not done", Section::Operation);
+    page.class = "ops-page";
+    let main = html! {
+        div.page {
+            div.page-head {
+                h1 { "Not done" }
+                p role="alert" { (words) }
+            }
+            p { a href=(back) { "Back" } }
+        }
+    };
+    let mut response = layout::reply(told.status, page.render(&main));
+    for name in [header::RETRY_AFTER, header::WWW_AUTHENTICATE] {
+        let value = told.headers.get(&name).cloned();
+        response.headers_mut().extend(value.map(|value| (name, value)));
+    }
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(method: &Method, from: &'static str, to: &str) {
+        assert_eq!(back(method, &Uri::from_static(from)).to_string(), to);
+    }
+
+    #[test]
+    fn after_the_login_one_is_where_one_was() {
+        check(&Method::GET, "/ops/history?before=3", "/ops/history?before=3");
+        check(&Method::POST, "/ops/feeds/a", "/ops/feeds/a");
+        check(&Method::POST, "/ops/feeds/a/history/3/undo", "/ops/feeds/a");
+        check(&Method::POST, "/ops/add", "/ops/add");
+    }
+}

@@ -1,0 +1,324 @@
+//! What stands in a feed's form, and which keys that changes.
+//!
+//! Each field goes along with what it showed at first, so only what somebody has changed counts: two admins at work on one
+//! feed do not take back what the other did. A secret is never shown; a field that is left empty leaves it as it is.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use lineside_ingest::Secret;
+use serde_json::{Map, Value};
+
+use super::fields::{self, Kind, PAIRS, TABLES};
+use crate::admin::Draft;
+use crate::http::Parameters;
+use crate::overrides::{BadKey, HIDDEN, Keys, Override};
+
+/// Rows of a list that are read; more than a feed may have, so that too many are told of and not passed over.
+const ROWS_MAX: usize = 70;
+
+/// One row of a list: a name, and its secret.
+#[derive(Debug, Default)]
+pub(super) struct Pair {
+    pub(super) name: String,
+    /// The name that it showed at first.
+    pub(super) was: String,
+    pub(super) given: Option<Secret>,
+}
+
+/// What stands in the fields.
+#[derive(Debug, Default)]
+pub(super) struct Form {
+    /// The id of a feed that is to be added.
+    pub(super) id: String,
+    /// By the names of the fields; nothing is no entry.
+    values: BTreeMap<&'static str, String>,
+    /// What they showed at first.
+    were: BTreeMap<&'static str, String>,
+    /// Secrets that were given, but those of lists.
+    given: BTreeMap<&'static str, Secret>,
+    /// By their keys.
+    pairs: BTreeMap<&'static str, Vec<Pair>>,
+    /// Keys that are to be the file's again.
+    pub(super) back: BTreeSet<String>,
+}
+
+fn bad(key: impl Into<String>, reason: &str) -> BadKey {
+    BadKey { key: key.into(), reason: reason.to_owned() }
+}
+
+impl Form {
+    /// The form of a feed with these keys, whose secrets are hidden.
+    pub(super) fn of(keys: &Keys) -> Self {
+        let mut form = Self::default();
+        for field in fields::all() {
+            let mut value = keys.get(field.key());
+            if let Some((_, member)) = field.name.split_once('.') {
+                value = value.and_then(|table| table.get(member));
+            }
+            let text = match value {
+                Some(Value::String(text)) if field.kind != Kind::Secret => text.clone(),
+                Some(Value::Bool(true)) => "true".to_owned(),
+                _ => continue,
+            };
+            form.were.insert(field.name, text.clone());
+            form.values.insert(field.name, text);
+        }
+        for (key, _) in PAIRS {
+            let names = keys.get(key).and_then(Value::as_object).into_iter().flat_map(Map::keys);
+            let row = |name: &String| Pair { name: name.clone(), was: name.clone(), given: None };
+            form.pairs.insert(key, names.map(row).collect());
+        }
+        form
+    }
+
+    /// What a browser has sent; `draft` has the secrets that it sent before.
+    pub(super) fn read(sent: &Parameters, draft: &Draft) -> Self {
+        let text = |name: &str| sent.one(name).map(str::to_owned);
+        let secret = |name: &str| {
+            let given = sent.all(name).next().filter(|text| !text.is_empty());
+            given.map(Secret::new).or_else(|| draft.get(name).cloned())
+        };
+        let mut form = Self { id: text("id").unwrap_or_default(), ..Self::default() };
+        for field in fields::all() {
+            if field.kind == Kind::Secret {
+                form.given.extend(secret(field.name).map(|secret| (field.name, secret)));
+                continue;
+            }
+            form.values.extend(text(field.name).map(|text| (field.name, text)));
+            form.were.extend(text(&was(field.name)).map(|text| (field.name, text)));
+        }
+        for (key, _) in PAIRS {
+            let row = |n| Pair {
+                name: text(&name_of(key, n)).unwrap_or_default(),
+                was: text(&was(&name_of(key, n))).unwrap_or_default(),
+                given: secret(&value_of(key, n)),
+            };
+            let is_said =
+                |row: &Pair| !row.name.is_empty() || !row.was.is_empty() || row.given.is_some();
+            form.pairs.insert(key, (0..ROWS_MAX).map(row).filter(is_said).collect());
+        }
+        form.back = sent.all("back").map(str::to_owned).collect();
+        form
+    }
+
+    pub(super) fn value(&self, name: &str) -> Option<&str> {
+        self.values.get(name).map(String::as_str)
+    }
+
+    pub(super) fn was(&self, name: &str) -> Option<&str> {
+        self.were.get(name).map(String::as_str)
+    }
+
+    /// Whether a secret of this field was given, which is not one of a list.
+    pub(super) fn is_given(&self, name: &str) -> bool {
+        self.given.contains_key(name)
+    }
+
+    pub(super) fn pairs(&self, key: &str) -> &[Pair] {
+        self.pairs.get(key).map_or(&[], Vec::as_slice)
+    }
+
+    /// The secrets that were given, by the fields that they have when the form is shown again.
+    pub(super) fn draft(&self) -> Draft {
+        let single = self.given.iter().map(|(name, secret)| ((*name).to_owned(), secret.clone()));
+        let in_lists = self.pairs.iter().flat_map(|(key, rows)| {
+            let given = |(n, row): (usize, &Pair)| Some((value_of(key, n), row.given.clone()?));
+            rows.iter().enumerate().filter_map(given)
+        });
+        single.chain(in_lists).collect()
+    }
+
+    /// The keys that are to be others, where `over` is laid over the feed; `null` gives one back to the file.
+    ///
+    /// # Errors
+    /// What is wrong with them by itself; whether the values are good, is for others to say.
+    pub(super) fn keys(&self, over: Option<&Override>) -> Result<Keys, Vec<BadKey>> {
+        let is_over = |key: &str| over.is_some_and(|over| over.keys.contains_key(key));
+        let (mut keys, mut errors) = (Keys::new(), Vec::new());
+        let mut put = |key: &str, value: Result<Option<Value>, Vec<BadKey>>| match value {
+            Ok(Some(value)) => drop(keys.insert(key.to_owned(), value)),
+            Ok(None) => {}
+            Err(faults) => errors.extend(faults),
+        };
+        for field in fields::all().filter(|field| !field.name.contains('.')) {
+            put(field.name, self.changed(field, is_over(field.name)));
+        }
+        for table in TABLES {
+            put(table, self.table(table, is_over(table)));
+        }
+        for (key, _) in PAIRS {
+            put(key, self.list(key));
+        }
+        for key in self.back.iter().filter(|key| is_over(key)) {
+            put(key, Ok(Some(Value::Null)));
+        }
+        if errors.is_empty() { Ok(keys) } else { Err(errors) }
+    }
+
+    fn changed(&self, field: &fields::Field, is_over: bool) -> Result<Option<Value>, Vec<BadKey>> {
+        let (now, was) = (self.value(field.name), self.was(field.name));
+        match (now, field.kind) {
+            (now, _) if now == was => Ok(None),
+            (now, Kind::Check) => Ok(Some(Value::Bool(now.is_some()))),
+            (Some(now), _) => Ok(Some(Value::from(now))),
+            (None, _) => taken_away(field.name, is_over),
+        }
+    }
+
+    /// A table with a few members, one of which is a secret: replaced whole.
+    fn table(&self, key: &str, is_over: bool) -> Result<Option<Value>, Vec<BadKey>> {
+        let members = || fields::all().filter(|field| field.key() == key);
+        let is_touched = |field: &fields::Field| {
+            self.value(field.name) != self.was(field.name) || self.is_given(field.name)
+        };
+        if !members().any(is_touched) {
+            return Ok(None);
+        }
+        if members().all(|field| self.value(field.name).is_none() && !self.is_given(field.name)) {
+            return taken_away(key, is_over);
+        }
+        let had_secret = members().any(|field| self.was(field.name).is_some());
+        let mut table = Map::new();
+        for field in members() {
+            let name = field.name.split_once('.').map_or(field.name, |(_, member)| member);
+            let value = match (field.kind, self.given.get(field.name)) {
+                (Kind::Secret, Some(secret)) => Some(Value::from(secret.reveal())),
+                (Kind::Secret, None) if had_secret => Some(Value::from(HIDDEN)),
+                (Kind::Secret, None) => return Err(vec![bad(field.name, "it is needed")]),
+                _ => self.value(field.name).map(Value::from),
+            };
+            table.extend(value.map(|value| (name.to_owned(), value)));
+        }
+        Ok(Some(Value::Object(table)))
+    }
+
+    /// A list of names with their secrets: replaced whole.
+    fn list(&self, key: &str) -> Result<Option<Value>, Vec<BadKey>> {
+        let rows = self.pairs(key);
+        if !rows.iter().any(|row| row.name != row.was || row.given.is_some()) {
+            return Ok(None);
+        }
+        let (mut table, mut errors) = (Map::new(), Vec::new());
+        for row in rows {
+            let value = match &row.given {
+                _ if row.name.is_empty() && row.given.is_none() => continue,
+                Some(_) if row.name.is_empty() => {
+                    errors.push(bad(key, "a value has no name"));
+                    continue;
+                }
+                Some(secret) => secret.reveal(),
+                None if row.was.is_empty() => {
+                    errors.push(bad(format!("{key}.{}", row.name), "its value is needed"));
+                    continue;
+                }
+                None => HIDDEN,
+            };
+            if table.insert(row.name.clone(), Value::from(value)).is_some() {
+                errors.push(bad(format!("{key}.{}", row.name), "it stands there twice"));
+            }
+        }
+        if errors.is_empty() { Ok(Some(Value::Object(table))) } else { Err(errors) }
+    }
+}
+
+/// What becomes of a key that nothing is said of any more.
+fn taken_away(key: &str, is_over: bool) -> Result<Option<Value>, Vec<BadKey>> {
+    if is_over {
+        return Ok(Some(Value::Null));
+    }
+    Err(vec![bad(key, "what the file says can be replaced, and not be taken away")])
+}
+
+/// The field that says what another one showed at first.
+pub(super) fn was(name: &str) -> String {
+    format!("was.{name}")
+}
+
+/// The field of a name in a list.
+pub(super) fn name_of(key: &str, row: usize) -> String {
+    format!("{key}.name.{row}")
+}
+
+/// The field of the secret beside it.
+pub(super) fn value_of(key: &str, row: usize) -> String {
+    format!("{key}.value.{row}")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn over(keys: Value) -> Override {
+        Override { keys: keys.as_object().unwrap().clone(), ..Override::default() }
+    }
+
+    fn read(sent: &str) -> Form {
+        Form::read(&Parameters::parse(sent), &Draft::new())
+    }
+
+    #[track_caller]
+    fn check(sent: &str, laid: Value, says: Value) {
+        assert_eq!(read(sent).keys(Some(&over(laid))).map(Value::Object), Ok(says), "{sent}");
+    }
+
+    #[track_caller]
+    fn check_refused(sent: &str, key: &str) {
+        let errors = read(sent).keys(None).unwrap_err();
+        assert_eq!(errors.iter().map(|it| it.key.as_str()).collect::<Vec<_>>(), [key], "{sent}");
+    }
+
+    #[test]
+    fn what_nobody_touched_is_no_change() {
+        let keys = json!({
+            "url": "https://a.example/?key=***", "poll": "15s", "serial": true,
+            "headers": {"X-Key": "***"}, "basic": {"user": "me", "password": "***"}
+        });
+        let form = Form::of(keys.as_object().unwrap());
+        assert_eq!(form.keys(None), Ok(Keys::new()));
+        assert_eq!((form.value("poll"), form.value("serial")), (Some("15s"), Some("true")));
+        assert_eq!((form.pairs("headers").len(), form.value("basic.password")), (1, None));
+    }
+
+    #[test]
+    fn only_what_was_touched_is_changed() {
+        check("poll=15s&was.poll=15s&ttl=20s&was.ttl=", json!({}), json!({"ttl": "20s"}));
+        check("was.serial=true", json!({}), json!({"serial": false}));
+        check("serial=true", json!({}), json!({"serial": true}));
+        check("poll=&was.poll=15s", json!({"poll": "15s"}), json!({"poll": null}));
+        check("back=poll&back=ttl", json!({"poll": "15s"}), json!({"poll": null}));
+        check_refused("poll=&was.poll=15s", "poll");
+    }
+
+    #[test]
+    fn a_secret_that_is_not_given_stays() {
+        let row = "headers.name.0=X-Key&was.headers.name.0=X-Key&headers.value.0=";
+        check(row, json!({}), json!({}));
+        let more = format!("{row}&headers.name.1=X-More&headers.value.1=hunter2");
+        check(&more, json!({}), json!({"headers": {"X-Key": "***", "X-More": "hunter2"}}));
+        check("headers.name.0=&was.headers.name.0=X-Key", json!({}), json!({"headers": {}}));
+        let user = "basic.user=you&was.basic.user=me&basic.password=";
+        check(user, json!({}), json!({"basic": {"user": "you", "password": "***"}}));
+        let given = "basic.user=me&was.basic.user=me&basic.password=hunter2";
+        check(given, json!({}), json!({"basic": {"user": "me", "password": "hunter2"}}));
+        check("was.basic.user=me", json!({"basic": {}}), json!({"basic": null}));
+        check_refused("basic.user=me", "basic.password");
+        check_refused("headers.name.0=X-Key", "headers.X-Key");
+        check_refused("headers.value.0=hunter2", "headers");
+        let twice = "headers.name.0=a&headers.value.0=b&headers.name.1=a&headers.value.1=c";
+        check_refused(twice, "headers.a");
+    }
+
+    #[test]
+    fn a_secret_that_was_given_before_needs_not_be_given_again() {
+        let sent = "basic.user=me&basic.password=hunter2&query.name.1=key&query.value.1=hunter3";
+        let draft = read(sent).draft();
+        let again = "basic.user=me&query.name.0=key";
+        let form = Form::read(&Parameters::parse(again), &draft);
+        let keys = form.keys(None).map(Value::Object);
+        let basic = json!({"user": "me", "password": "hunter2"});
+        assert_eq!(keys, Ok(json!({"basic": basic, "query": {"key": "hunter3"}})));
+        assert!(!format!("{form:?}").contains("hunter"));
+    }
+}

@@ -1,0 +1,258 @@
+//! How a feed's form looks: each field with its label, what it takes, and what is wrong with it.
+
+use maud::{Markup, html};
+
+use super::fields::{Field, GROUPS, Kind, PAIRS};
+use super::form::{Form, name_of, value_of, was};
+use crate::overrides::{BadKey, Override};
+
+/// Empty rows after those of a list.
+const ROWS_MORE: usize = 2;
+/// Feeds that are offered where one is to be named.
+const OFFERED_MAX: usize = 200;
+
+/// The form, and what is to be said about it.
+pub(super) struct Shown<'a> {
+    pub(super) form: &'a Form,
+    /// What is laid over the feed.
+    pub(super) over: Option<&'a Override>,
+    pub(super) in_file: bool,
+    pub(super) errors: &'a [BadKey],
+    /// Where the secrets are kept that were given.
+    pub(super) draft: Option<&'a str>,
+    /// Ids of feeds that may be schedules.
+    pub(super) schedules: Vec<String>,
+    /// The interval of feeds of its format.
+    pub(super) poll: String,
+}
+
+impl Shown<'_> {
+    /// All fields, without the form around them.
+    pub(super) fn fields(&self, is_new: bool) -> Markup {
+        html! {
+            @if let Some(draft) = self.draft { input type="hidden" name="draft" value=(draft); }
+            @if is_new {
+                (self.around("id", "Id", "Its name in addresses and channels: A-Z a-z 0-9 . _ -", html! {
+                    (self.input("id", "text", &self.form.id, "", true))
+                }))
+            }
+            @for group in GROUPS {
+                fieldset.group {
+                    legend { (group.title) (self.mark_of(group.fields)) }
+                    div.fields { @for field in group.fields { (self.field(field)) } }
+                    @if let Some(field) = group.fields.first().filter(|field| field.name.contains('.')) {
+                        (self.give_back(field.key()))
+                    }
+                }
+            }
+            @for (key, title) in PAIRS { (self.list(key, title)) }
+            datalist #schedules {
+                @for id in self.schedules.iter().take(OFFERED_MAX) { option value=(id) {} }
+            }
+        }
+    }
+
+    /// All that is wrong, each with a link to its field.
+    pub(super) fn summary(&self) -> Markup {
+        html! {
+            @if !self.errors.is_empty() {
+                div.note.bad role="alert" {
+                    p { strong { "Nothing was changed." } }
+                    ul {
+                        @for error in self.errors {
+                            li {
+                                @match self.field_of(error) {
+                                    Some(name) => a href=(format!("#f-{name}")) { (error) },
+                                    None => (error),
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// The field that an error is told at.
+    fn field_of(&self, error: &BadKey) -> Option<String> {
+        let key = error.key.as_str();
+        let is_field = key == "id" || super::fields::all().any(|field| field.name == key);
+        if is_field {
+            return Some(key.to_owned());
+        }
+        let (table, name) = key.split_once('.').unwrap_or((key, ""));
+        if PAIRS.iter().any(|(key, _)| *key == table) {
+            let row = self.form.pairs(table).iter().position(|row| row.name == name);
+            return Some(name_of(table, row.unwrap_or(0)));
+        }
+        let member = super::fields::all().find(|field| field.key() == table)?;
+        Some(member.name.to_owned())
+    }
+
+    fn error_at(&self, name: &str) -> Option<&BadKey> {
+        self.errors.iter().find(|error| self.field_of(error).as_deref() == Some(name))
+    }
+
+    /// Whether the focus begins here: at the first thing that is wrong.
+    fn is_first(&self, name: &str) -> bool {
+        let first = self.errors.iter().find_map(|error| self.field_of(error));
+        first.as_deref() == Some(name)
+    }
+
+    fn is_over(&self, key: &str) -> bool {
+        self.over.is_some_and(|over| over.keys.contains_key(key))
+    }
+
+    fn mark_of(&self, fields: &[Field]) -> Markup {
+        let table = fields.first().filter(|field| field.name.contains('.'));
+        html! { @if let Some(field) = table { (self.mark(field.key())) } }
+    }
+
+    /// Says that a key is another one than in the file.
+    fn mark(&self, key: &str) -> Markup {
+        html! { @if self.in_file && self.is_over(key) { " " span.tag { "laid over the file" } } }
+    }
+
+    fn give_back(&self, key: &str) -> Markup {
+        html! {
+            @if self.in_file && self.is_over(key) {
+                label.check.small {
+                    input type="checkbox" name="back" value=(key) checked[self.form.back.contains(key)];
+                    span { "As in the file again" span.visually-hidden { ": " (key) } }
+                }
+            }
+        }
+    }
+
+    fn field(&self, field: &Field) -> Markup {
+        let name = field.name;
+        let value = self.form.value(name).unwrap_or_default();
+        let was_shown = html! {
+            @if let Some(text) = self.form.was(name) { input type="hidden" name=(was(name)) value=(text); }
+        };
+        let id = format!("f-{name}");
+        let inside = match field.kind {
+            Kind::Check => {
+                return html! {
+                    div.field.wide {
+                        label.check {
+                            input id=(id) type="checkbox" name=(name) value="true" checked[!value.is_empty()];
+                            span { (field.label) (self.mark(name)) }
+                        }
+                        (was_shown) (self.give_back(name))
+                    }
+                };
+            }
+            Kind::Choice(choices) => html! {
+                select.select id=(id) name=(name) {
+                    @for (word, words) in choices { option value=(word) selected[*word == value] { (words) } }
+                }
+            },
+            Kind::Secret => {
+                let kept = if self.form.is_given(name) {
+                    "The new one, not shown"
+                } else {
+                    "Kept as it is"
+                };
+                let has = self.form.is_given(name) || self.has_table(field.key());
+                self.input(name, "password", "", if has { kept } else { "" }, false)
+            }
+            Kind::Feed => self.input(name, "text", value, "", false),
+            Kind::Text if name == "poll" => self.input(name, "text", value, &self.poll, false),
+            Kind::Text => self.input(name, "text", value, "", name == "url"),
+        };
+        let whole = html! {
+            (inside) (was_shown)
+            @if !name.contains('.') { (self.give_back(name)) }
+        };
+        self.around(name, field.label, field.hint, whole)
+    }
+
+    /// Whether the feed has a table of this key.
+    fn has_table(&self, key: &str) -> bool {
+        super::fields::all().any(|field| field.key() == key && self.form.was(field.name).is_some())
+    }
+
+    /// A field with its label, its hint, and what is wrong with it.
+    fn around(&self, name: &str, label: &str, hint: &str, inside: Markup) -> Markup {
+        let mark = if name.contains('.') {
+            html! {}
+        } else {
+            self.mark(name)
+        };
+        html! {
+            div.field.wide[name == "url"] {
+                label for=(format!("f-{name}")) { (label) (mark) }
+                (inside)
+                @if !hint.is_empty() { p.hint id=(format!("h-{name}")) { (hint) } }
+                (self.fault(name))
+            }
+        }
+    }
+
+    fn fault(&self, name: &str) -> Markup {
+        html! {
+            @if let Some(error) = self.error_at(name) {
+                p.fault id=(format!("e-{name}")) { (error.reason) }
+            }
+        }
+    }
+
+    fn input(
+        &self,
+        name: &str,
+        kind: &str,
+        value: &str,
+        placeholder: &str,
+        is_needed: bool,
+    ) -> Markup {
+        let is_wrong = self.error_at(name).is_some();
+        let has_hint = name == "id"
+            || super::fields::all().any(|field| field.name == name && !field.hint.is_empty());
+        let mut described = Vec::new();
+        described.extend(is_wrong.then(|| format!("e-{name}")));
+        described.extend(has_hint.then(|| format!("h-{name}")));
+        let described = Some(described.join(" ")).filter(|ids| !ids.is_empty());
+        html! {
+            input.input id=(format!("f-{name}")) type=(kind) name=(name) value=[Some(value).filter(|_| kind != "password")]
+                placeholder=[Some(placeholder).filter(|text| !text.is_empty())] list=[(name == "static").then_some("schedules")]
+                autocomplete=(if kind == "password" { "new-password" } else { "off" }) spellcheck="false" required[is_needed]
+                aria-invalid=[is_wrong.then_some("true")] aria-describedby=[described] autofocus[self.is_first(name)];
+        }
+    }
+
+    /// Names with their secrets, and room for more.
+    fn list(&self, key: &str, title: &str) -> Markup {
+        let rows = self.form.pairs(key);
+        html! {
+            fieldset.group {
+                legend { (title) (self.mark(key)) }
+                p.hint { "A value is never shown, and stays what it is unless another one is given. Without its name a row is gone." }
+                @for n in 0..rows.len() + ROWS_MORE {
+                    @let row = rows.get(n);
+                    @let (name, value) = (name_of(key, n), value_of(key, n));
+                    @let placeholder = match row {
+                        Some(row) if row.given.is_some() => "The new one, not shown",
+                        Some(row) if !row.was.is_empty() => "Kept as it is",
+                        _ => "",
+                    };
+                    div.pair {
+                        div.field {
+                            label for=(format!("f-{name}")) { "Name" span.visually-hidden { " " (n + 1) ": " (title) } }
+                            (self.input(&name, "text", row.map_or("", |row| &row.name), "", false))
+                            @if let Some(row) = row.filter(|row| !row.was.is_empty()) {
+                                input type="hidden" name=(was(&name)) value=(row.was);
+                            }
+                            (self.fault(&name))
+                        }
+                        div.field {
+                            label for=(format!("f-{value}")) { "Value" span.visually-hidden { " " (n + 1) ": " (title) } }
+                            (self.input(&value, "password", "", placeholder, false))
+                        }
+                    }
+                }
+                (self.give_back(key))
+            }
+        }
+    }
+}

@@ -1,0 +1,301 @@
+//! What an admin does from the dashboard's pages, with forms alone, as a browser without scripts sends them.
+
+use std::path::Path;
+
+use reqwest::{Method, Response};
+use serde_json::Value;
+
+use crate::support::http::{client, get, get_json, get_with};
+use crate::support::process::ServerProcess;
+use crate::support::producer::{Answer, Producer, answer};
+use crate::support::until_ready;
+
+const TOKEN: &str = "a token for tests, and long enough";
+const OWN_PAGE: (&str, &str) = ("sec-fetch-site", "same-origin");
+
+fn configure(folder: &Path, producer: &Producer) {
+    let url = producer.url("/a?key=hunter2");
+    let text = format!(
+        "[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"0s\"\ndata_dir = \"data\"\n\
+         [admin]\ntoken = \"{TOKEN}\"\n\
+         [[feed]]\nid = \"a\"\nname = \"A <feed>\"\nurl = \"{url}\"\nformat = \"raw\"\npoll = \"1h\"\n\
+         headers = {{ X-Key = \"hunter3\" }}\n"
+    );
+    std::fs::write(folder.join("lineside.toml"), text).unwrap();
+}
+
+async fn producer() -> Producer {
+    let reply = answer("200 OK", &["etag: \"1\""], b"bytes");
+    Producer::start(Answer::Conditional("\"1\"", reply)).await
+}
+
+/// A server with the feed `a` in its file, and a browser that has logged in.
+struct Browser {
+    process: ServerProcess,
+    cookie: String,
+}
+
+impl Browser {
+    async fn start(folder: &Path) -> Self {
+        let config = folder.join("lineside.toml");
+        let process = ServerProcess::start(&["serve", "--config", config.to_str().unwrap()]);
+        until_ready(&process.url).await;
+        let form = url::form_urlencoded::Serializer::new(String::new())
+            .append_pair("token", TOKEN)
+            .finish();
+        let login = client().post(format!("{}/login", process.url)).body(form);
+        let entered = login.send().await.unwrap();
+        let cookie = entered.headers()["set-cookie"].to_str().unwrap();
+        let cookie = cookie.split(';').next().unwrap().to_owned();
+        Self { process, cookie }
+    }
+
+    /// A page's text.
+    async fn page(&self, path: &str) -> String {
+        let url = format!("{}{path}", self.process.url);
+        let page = get_with(&url, &[("cookie", &self.cookie)]).await;
+        assert_eq!(page.status(), 200, "{path}");
+        assert_eq!(page.headers()["cache-control"], "no-store", "{path}");
+        let text = page.text().await.unwrap();
+        assert!(!text.contains("hunter"), "{path} shows a secret");
+        text
+    }
+
+    /// Sends a form as a page of the server does.
+    async fn send(&self, path: &str, fields: &[(&str, &str)]) -> Response {
+        let headers = [("cookie", self.cookie.as_str()), OWN_PAGE];
+        send_with(&format!("{}{path}", self.process.url), fields, &headers).await
+    }
+
+    /// The same where it is done: gives the address that one goes on at.
+    async fn do_it(&self, path: &str, fields: &[(&str, &str)]) -> String {
+        let done = self.send(path, fields).await;
+        let status = done.status().as_u16();
+        let location = location(&done).to_owned();
+        assert_eq!(status, 303, "{path}: {}", done.text().await.unwrap());
+        location
+    }
+
+    async fn feed(&self, id: &str) -> Value {
+        get_json(&format!("{}/api/v1/feeds/{id}", self.process.url)).await
+    }
+
+    /// What is laid over the feed `a`.
+    async fn keys(&self) -> Value {
+        let url = format!("{}/api/v1/admin/feeds/a", self.process.url);
+        let reply = client().get(url).bearer_auth(TOKEN).send().await.unwrap();
+        let reply: Value = serde_json::from_str(&reply.text().await.unwrap()).unwrap();
+        reply["keys"].clone()
+    }
+}
+
+async fn send_with(url: &str, fields: &[(&str, &str)], headers: &[(&str, &str)]) -> Response {
+    let mut form = url::form_urlencoded::Serializer::new(String::new());
+    form.extend_pairs(fields);
+    let mut request = client().request(Method::POST, url).body(form.finish());
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    request.send().await.unwrap()
+}
+
+fn location(response: &Response) -> &str {
+    response.headers().get("location").map_or("", |address| address.to_str().unwrap())
+}
+
+/// Waits until it is so; the deadline only ends a test that fails.
+async fn until(what: &str, is_so: impl AsyncFn() -> bool) {
+    for _ in 0..400 {
+        if is_so().await {
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    panic!("it never happened that {what}");
+}
+
+/// What a page has as the value of a hidden field.
+fn hidden<'a>(page: &'a str, name: &str) -> Option<&'a str> {
+    let (_, rest) = page.split_once(&format!("name=\"{name}\" value=\""))?;
+    rest.split('"').next()
+}
+
+#[tokio::test]
+async fn only_an_admin_changes_a_feed_and_only_from_our_pages() {
+    let folder = tempfile::tempdir().unwrap();
+    configure(folder.path(), &producer().await);
+    let browser = Browser::start(folder.path()).await;
+    let server = &browser.process.url;
+    for (path, back) in [
+        ("/ops/feeds/a", "/login?next=%2Fops%2Ffeeds%2Fa"),
+        ("/ops/add", "/login?next=%2Fops%2Fadd"),
+        ("/ops/history?before=7", "/login?next=%2Fops%2Fhistory%3Fbefore%3D7"),
+        ("/ops/feeds/a/remove", "/login?next=%2Fops%2Ffeeds%2Fa%2Fremove"),
+        ("/ops/profile?seconds=1", "/login?next=%2Fops%2Fprofile%3Fseconds%3D1"),
+    ] {
+        let led = get(&format!("{server}{path}")).await;
+        assert_eq!((led.status().as_u16(), location(&led)), (303, back));
+    }
+    let forms = [
+        "/ops/feeds/a",
+        "/ops/feeds/a/poll",
+        "/ops/feeds/a/pause",
+        "/ops/feeds/a/remove",
+        "/ops/feeds/a/revert",
+        "/ops/feeds/a/history/1/undo",
+    ];
+    let fields = [("do", "apply"), ("name", "Another"), ("was.name", "A <feed>")];
+    for path in forms {
+        let url = format!("{server}{path}");
+        let led = send_with(&url, &fields, &[OWN_PAGE]).await;
+        let back = "/login?next=%2Fops%2Ffeeds%2Fa";
+        assert_eq!((led.status().as_u16(), location(&led)), (303, back), "{path}");
+        for elsewhere in [("sec-fetch-site", "cross-site"), ("origin", "https://example.org")] {
+            let headers = [("cookie", browser.cookie.as_str()), elsewhere];
+            let refused = send_with(&url, &fields, &headers).await;
+            assert_eq!(refused.status(), 403, "{path} {elsewhere:?}");
+            assert!(refused.text().await.unwrap().contains("only pages of this server"));
+        }
+    }
+    assert_eq!(browser.feed("a").await["name"], "A <feed>");
+    assert!(!browser.page("/ops/history").await.contains("Changed"), "nothing was done");
+}
+
+#[tokio::test]
+async fn a_change_is_tried_applied_and_taken_back() {
+    let folder = tempfile::tempdir().unwrap();
+    configure(folder.path(), &producer().await);
+    let browser = Browser::start(folder.path()).await;
+    let page = browser.page("/ops/feeds/a").await;
+    assert!(page.contains("A &lt;feed&gt;") && page.contains("Kept as it is"), "{page}");
+    assert_eq!(hidden(&page, "was.poll"), Some("1h"));
+    // Bad values are told at their fields, and nothing is changed.
+    let wrong = [("do", "apply"), ("poll", "soon"), ("was.poll", "1h"), ("rate", "often")];
+    let refused = browser.send("/ops/feeds/a", &wrong).await;
+    assert_eq!(refused.status(), 422);
+    let page = refused.text().await.unwrap();
+    for told in ["id=\"e-poll\"", "id=\"e-rate\"", "href=\"#f-poll\"", "value=\"soon\""] {
+        assert!(page.contains(told), "no {told} in {page}");
+    }
+    assert_eq!(page.matches(" autofocus").count(), 1, "the focus is at the first of them");
+    // Tried, it changes nothing.
+    let fields = [
+        ("poll", "30m"),
+        ("was.poll", "1h"),
+        ("headers.name.0", "X-Key"),
+        ("was.headers.name.0", "X-Key"),
+        ("headers.name.1", "X-More"),
+        ("headers.value.1", "hunter4"),
+    ];
+    let tried = browser.send("/ops/feeds/a", &[&[("do", "preview")], &fields[..]].concat()).await;
+    assert_eq!(tried.status(), 200);
+    let page = tried.text().await.unwrap();
+    for told in ["What would change", "<del>1h</del>", "<ins>30m</ins>", "headers.X-More"] {
+        assert!(page.contains(told), "no {told} in {page}");
+    }
+    assert!(!page.contains("hunter"), "a secret is not shown to who gave it either");
+    assert_eq!(browser.keys().await, serde_json::json!({}));
+    // The secret needs not be given again.
+    let draft = hidden(&page, "draft").expect("a name for the secrets that were given").to_owned();
+    let again = [&[("do", "apply"), ("draft", &draft)], &fields[..5]].concat();
+    let next = browser.do_it("/ops/feeds/a", &again).await;
+    assert_eq!(next, "/ops/feeds/a?done=apply&feed=a");
+    assert!(browser.page(&next).await.contains("a is changed."));
+    let keys = browser.keys().await;
+    let both = serde_json::json!({"X-Key": "***", "X-More": "***"});
+    assert_eq!((&keys["poll"], &keys["headers"]), (&Value::from("30m"), &both));
+    // It is there after a restart.
+    browser.process.stop("-TERM");
+    let browser = Browser::start(folder.path()).await;
+    assert_eq!(browser.keys().await["poll"], "30m");
+    let page = browser.page("/ops/feeds/a").await;
+    assert!(page.contains("laid over the file") && page.contains("poll = &quot;30m&quot;"));
+    // Back again: by the key, and by the edit.
+    let back = [("do", "apply"), ("poll", "30m"), ("was.poll", "30m"), ("back", "poll")];
+    browser.do_it("/ops/feeds/a", &back).await;
+    assert_eq!(browser.keys().await["poll"], Value::Null);
+    let history = browser.page("/ops/history").await;
+    assert_eq!(history.matches("/undo\"").count(), 1, "only the last edit can be taken back");
+    let path = history.split('"').find(|text| text.ends_with("/undo")).unwrap();
+    let next = browser.do_it(path, &[("next", "/ops/history")]).await;
+    assert_eq!(next, "/ops/history?done=undo&feed=a");
+    assert_eq!(browser.keys().await["poll"], "30m");
+    browser.do_it("/ops/feeds/a/revert", &[]).await;
+    assert_eq!(browser.keys().await, serde_json::json!({}));
+}
+
+#[tokio::test]
+async fn a_feed_is_added_paused_and_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let producer = producer().await;
+    configure(folder.path(), &producer);
+    let browser = Browser::start(folder.path()).await;
+    let url = producer.url("/b");
+    let refused = browser.send("/ops/add", &[("do", "apply"), ("id", "a b"), ("url", &url)]).await;
+    assert_eq!(refused.status(), 422);
+    assert!(refused.text().await.unwrap().contains("id=\"e-id\""));
+    let taken = browser.send("/ops/add", &[("do", "apply"), ("id", "a"), ("url", &url)]).await;
+    assert_eq!(taken.status(), 422);
+    let fields = [("id", "new"), ("url", &url), ("format", "raw"), ("poll", "1h")];
+    let tried = browser.send("/ops/add", &[&[("do", "preview")], &fields[..]].concat()).await;
+    assert!(tried.text().await.unwrap().contains("What would change"));
+    assert_eq!(get(&format!("{}/api/v1/feeds/new", browser.process.url)).await.status(), 404);
+    let next = browser.do_it("/ops/add", &[&[("do", "apply")], &fields[..]].concat()).await;
+    assert_eq!(next, "/ops/feeds/new?done=add&feed=new");
+    assert!(browser.page(&next).await.contains("new is added."));
+
+    let list = [("next", "/ops?sort=name")];
+    let next = browser.do_it("/ops/feeds/new/pause", &list).await;
+    assert_eq!(next, "/ops?sort=name&done=pause&feed=new");
+    assert!(browser.page(&next).await.contains("new is paused"));
+    assert!(
+        browser.page("/ops").await.contains("/ops/feeds/new/resume"),
+        "the list knows it at once"
+    );
+    let is_paused = async || {
+        let feed = browser.feed("new").await;
+        feed["reason"].as_str().unwrap().starts_with("paused")
+    };
+    until("it is paused", is_paused).await;
+    let refused = browser.send("/ops/feeds/new/poll", &list).await;
+    assert_eq!(refused.status(), 409, "a paused feed's source is left alone");
+    assert!(refused.text().await.unwrap().contains("role=\"alert\""));
+    browser.do_it("/ops/feeds/new/resume", &list).await;
+    let asked = producer.requests().len();
+    browser.do_it("/ops/feeds/new/poll", &list).await;
+    until("its source is asked", async || producer.requests().len() > asked).await;
+
+    assert!(browser.page("/ops/feeds/new/remove").await.contains("Remove new?"));
+    let next = browser.do_it("/ops/feeds/new/remove", &[]).await;
+    assert_eq!(get(&format!("{}/api/v1/feeds/new", browser.process.url)).await.status(), 404);
+    let page = browser.page(&next).await;
+    assert!(page.contains("new is removed.") && page.contains("not there any more"), "{page}");
+    let path = page.split('"').find(|text| text.ends_with("/undo")).unwrap();
+    browser.do_it(path, &[]).await;
+    assert_eq!(browser.feed("new").await["id"], "new");
+    let headers = [("cookie", browser.cookie.as_str())];
+    for nowhere in ["/ops/feeds/nothing", "/ops/feeds/new/polls", "/ops/feeds/nothing/remove"] {
+        let url = format!("{}{nowhere}", browser.process.url);
+        assert_eq!(get_with(&url, &headers).await.status(), 404, "{nowhere}");
+    }
+}
+
+#[tokio::test]
+async fn who_only_looks_is_shown_no_buttons() {
+    let folder = tempfile::tempdir().unwrap();
+    configure(folder.path(), &producer().await);
+    let file = folder.path().join("lineside.toml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text.replace("[admin]\n", "[admin]\npublic_ops = true\n")).unwrap();
+    let browser = Browser::start(folder.path()).await;
+    let seen = get(&format!("{}/ops", browser.process.url)).await;
+    assert_eq!(seen.status(), 200);
+    let seen = seen.text().await.unwrap();
+    assert!(!seen.contains("method=\"post\"") && !seen.contains("/ops/profile"), "{seen}");
+    let admins = browser.page("/ops").await;
+    for form in ["/ops/feeds/a/poll", "/ops/feeds/a/pause", "/ops/profile", "/ops/add"] {
+        assert!(admins.contains(&format!("\"{form}\"")), "no {form}");
+    }
+    let led = get(&format!("{}/ops/feeds/a", browser.process.url)).await;
+    assert_eq!(led.status(), 303, "how a feed is configured is for admins");
+}
