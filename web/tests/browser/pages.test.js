@@ -173,6 +173,17 @@ describe("a feed's page", () => {
       await page.waitForSelector(".mini-map canvas");
     });
   });
+
+  test("each strip of its past has the room beside its name, on a desk and on a phone", async () => {
+    for (const options of [{}, phone]) {
+      await visit("/feeds/city", options, async (page) => {
+        for (const strip of await page.locator("svg.strip").all()) {
+          const [own, whole] = await strip.evaluate((strip) => [strip, strip.closest(".strips")].map((element) => element.getBoundingClientRect().width));
+          assert.ok(own > whole * 0.7, `a strip is ${own} px wide of ${whole}`);
+        }
+      });
+    }
+  });
 });
 
 describe("the map", () => {

@@ -94,16 +94,16 @@ impl Shown<'_> {
         }
         html! {
             div.scroll {
-                table.list-table {
-                    thead { tr {
-                        th scope="col" { "First seen" }
-                        th scope="col" { "Last seen" }
-                        th scope="col" { "Good for" }
-                        th scope="col" { "Publisher's version" }
-                        th scope="col" { "Lines, stops, trips" }
-                        th scope="col" { "Bytes" }
+                table.list-table.stacked role="table" {
+                    thead role="rowgroup" { tr role="row" {
+                        th scope="col" role="columnheader" { "First seen" }
+                        th scope="col" role="columnheader" { "Last seen" }
+                        th scope="col" role="columnheader" { "Good for" }
+                        th scope="col" role="columnheader" { "Publisher's version" }
+                        th scope="col" role="columnheader" { "Lines, stops, trips" }
+                        th scope="col" role="columnheader" { "Bytes" }
                     } }
-                    tbody { @for version in versions.iter().take(SHOWN) { (self.row(version)) } }
+                    tbody role="rowgroup" { @for version in versions.iter().take(SHOWN) { (self.row(version)) } }
                 }
             }
             (self.pager(versions.len() > SHOWN))
@@ -126,16 +126,16 @@ impl Shown<'_> {
         let hash = version.hash.to_string();
         let day = |said: &Option<String>| said.clone().unwrap_or_else(|| "not said".to_owned());
         html! {
-            tr {
-                td.nowrap { (self.moment(version.first_seen)) }
-                td.nowrap {
+            tr role="row" {
+                td.nowrap role="cell" data-label="First seen" { (self.moment(version.first_seen)) }
+                td.nowrap role="cell" data-label="Last seen" {
                     (self.moment(version.last_seen))
                     @if version.is_current { br; strong { "served now" } }
                 }
-                td.numeric.nowrap { (day(&facts.valid_from)) " to" br; (day(&facts.valid_until)) }
-                td { (facts.publisher_version.as_deref().unwrap_or("not said")) }
-                td.numeric { (words::number(facts.routes)) ", " (words::number(facts.stops)) ", " (words::number(facts.trips)) }
-                td.nowrap {
+                td.numeric.nowrap role="cell" data-label="Good for" { (day(&facts.valid_from)) " to" br; (day(&facts.valid_until)) }
+                td role="cell" data-label="Publisher's version" { (facts.publisher_version.as_deref().unwrap_or("not said")) }
+                td.numeric role="cell" data-label="Lines, stops, trips" { (words::number(facts.routes)) ", " (words::number(facts.stops)) ", " (words::number(facts.trips)) }
+                td.nowrap role="cell" data-label="Bytes" {
                     a href=(format!("/feeds/{}/versions/{hash}.zip", self.id())) download { (words::bytes(version.size)) }
                     br;
                     span.mono.soft.small title=(format!("SHA-256 {hash}")) { (&hash[..DIGITS]) }
