@@ -29,6 +29,8 @@ const STILL_MIN: u32 = 10;
 pub(crate) struct Health {
     /// Trips and vehicles that the last message told of.
     told: u32,
+    /// Whether any message told of some. What never did may be about something else, such as alerts.
+    tells_of_trips: bool,
     /// A hash of what it said of them, whatever time the message gives itself.
     print: u64,
     /// When that was, and since when it says just that.
@@ -47,6 +49,8 @@ pub(crate) struct Expectation {
     pub(crate) usual: Option<f64>,
     /// Trips and vehicles that it does tell of.
     pub(crate) told: u32,
+    /// Whether it ever told of some.
+    pub(crate) tells_of_trips: bool,
     /// When it last told of them.
     pub(crate) heard_at: UnixMillis,
     /// Since when it says the same of them.
@@ -56,11 +60,6 @@ pub(crate) struct Expectation {
 impl Health {
     /// Notes what a message says, at a time when so many trips are under way.
     pub(crate) fn heard(&mut self, message: &Shallow, under_way: Option<u32>, now: UnixMillis) {
-        if message.is_differential() {
-            // It tells of what has changed, not of all that there is.
-            *self = Health::default();
-            return;
-        }
         let mut told = 0;
         let mut hashes = Vec::new();
         for entity in message.entities.iter().filter(|entity| !entity.is_deleted) {
@@ -71,6 +70,13 @@ impl Health {
                 hashes.extend_from_slice(&entity.hash.to_le_bytes());
             }
         }
+        let tells_of_trips = self.tells_of_trips || told > 0;
+        if message.is_differential() {
+            // It tells of what has changed, not of all that there is.
+            *self = Health { tells_of_trips, ..Health::default() };
+            return;
+        }
+        self.tells_of_trips = tells_of_trips;
         let print = xxh3_64(&hashes);
         if print != self.print || self.unchanged_since == UnixMillis::default() {
             self.unchanged_since = now;
@@ -100,8 +106,8 @@ impl Health {
         let share = self.share.filter(|(_, since)| now.since(*since) >= LEARN_TIME);
         let usual =
             share.zip(under_way).map(|((share, _), under_way)| share * f64::from(under_way));
-        let Health { told, heard_at, unchanged_since, .. } = *self;
-        Expectation { under_way, usual, told, heard_at, unchanged_since }
+        let Health { told, tells_of_trips, heard_at, unchanged_since, .. } = *self;
+        Expectation { under_way, usual, told, tells_of_trips, heard_at, unchanged_since }
     }
 }
 
@@ -187,7 +193,15 @@ mod tests {
         for poll in 0..=240 {
             alerts.heard(&message(0, 0), Some(100), at(poll * 15));
         }
-        assert_eq!(alerts.expectation(Some(100), at(3_600)).usual, None, "about something else");
+        let expectation = alerts.expectation(Some(100), at(3_600));
+        assert_eq!(
+            (expectation.usual, expectation.tells_of_trips),
+            (None, false),
+            "something else"
+        );
+        alerts.heard(&message(1, 0), Some(100), at(3_615));
+        alerts.heard(&message(0, 0), Some(100), at(3_630));
+        assert!(alerts.expectation(None, at(3_630)).tells_of_trips);
         assert!(!usual(80).expectation(None, at(3_600)).is_too_little(), "no timetable");
     }
 

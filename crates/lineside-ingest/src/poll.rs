@@ -244,6 +244,7 @@ impl Poller {
                 self.confirm();
                 Ok("not_modified")
             }
+            Ok(Fetched::Nothing(status)) => self.take_nothing(status),
             Ok(Fetched::Body(body)) => {
                 let (bytes, status) = (body.bytes.clone(), body.status);
                 let taken = self.take(body).await;
@@ -289,6 +290,7 @@ impl Poller {
     async fn fail(&mut self, failure: Failure) {
         tracing::warn!(feed = %self.feed.id(), code = %failure.code, detail = failure.detail, "the poll failed");
         self.status.count(&failure.code.to_smolstr());
+        self.status.nothing_since = None;
         self.status.failures += 1;
         self.status.failures_in_a_row = self.status.failures_in_a_row.saturating_add(1);
         let now = self.clock.wall();
@@ -302,7 +304,24 @@ impl Poller {
         self.status.last_error = None;
         self.status.failures_in_a_row = 0;
         self.status.failing_since = None;
+        self.status.nothing_since = None;
         self.expired = false;
+    }
+
+    /// Takes an answer without a body. Of real time that is no failure: some producers say so that no vehicle is out. Whether
+    /// it is to be so is judged like any other message with nothing in it; what is held stays as it is.
+    fn take_nothing(&mut self, status: u16) -> Result<&'static str, Failure> {
+        let known = self.status.format.filter(|_| !self.anew);
+        if self.feed.config().format.or(known) != Some(Format::GtfsRt) {
+            let failure = Failure::new(FailureCode::Empty, "the answer has nothing in its body");
+            return Err(failure.of_reply(Some(status), 0, None));
+        }
+        self.status.last_error = None;
+        self.status.failures_in_a_row = 0;
+        self.status.failing_since = None;
+        let now = self.clock.wall();
+        self.status.nothing_since.get_or_insert(now);
+        Ok("nothing")
     }
 
     /// Takes a body: what it is, whether it is new, what it says.

@@ -95,7 +95,9 @@ pub struct FeedStatus {
     pub failures_in_a_row: u32,
     /// When the first of these was.
     pub failing_since: Option<UnixMillis>,
-    /// How fetches ended: `new`, `same`, `not_modified`, or a failure's code.
+    /// Since when the source, of real time, answers with nothing in its body; none once something came.
+    pub nothing_since: Option<UnixMillis>,
+    /// How fetches ended: `new`, `same`, `not_modified`, `nothing`, or a failure's code.
     pub outcomes: Vec<(SmolStr, u64)>,
     /// The last failure, unless a success came after it.
     pub last_error: Option<FetchFailure>,
@@ -154,6 +156,9 @@ impl FeedStatus {
                 Some(_) => (FeedState::Stale, format!("{why}; the last good data are served")),
             };
         }
+        if self.nothing_since.is_some() {
+            return judgement_of_nothing(&rules.expectation);
+        }
         if self.last_success.is_none() {
             return (FeedState::Unknown, "has not been polled yet".to_owned());
         }
@@ -167,14 +172,14 @@ impl FeedStatus {
     /// How a feed is that answers: by what it says.
     fn judgement_of_data(&self, data_now: UnixMillis, rules: &Rules) -> (FeedState, String) {
         let late_after = rules.late_after;
-        if self.entities == 0 && self.format != Some(Format::Raw) {
-            return match rules.expectation.under_way {
-                Some(0) => {
-                    let words = "answers, with nothing in it, as no trip is under way";
-                    (FeedState::Ok, words.to_owned())
-                }
-                _ => (FeedState::Empty, "answers, with nothing in it".to_owned()),
-            };
+        match self.format {
+            Some(Format::GtfsRt) if self.entities == 0 => {
+                return judgement_of_nothing(&rules.expectation);
+            }
+            Some(Format::Gtfs) if self.entities == 0 => {
+                return (FeedState::Empty, NOTHING.to_owned());
+            }
+            _ => {}
         }
         if rules.expectation.is_too_little() {
             let words = "tells of less than half of the trips and vehicles that are usual for as many as are under way";
@@ -202,6 +207,20 @@ impl FeedStatus {
     }
 }
 
+/// How a feed of real time is that answers with nothing.
+fn judgement_of_nothing(expectation: &Expectation) -> (FeedState, String) {
+    if expectation.under_way == Some(0) {
+        return (FeedState::Ok, format!("{NOTHING}, as no trip is under way"));
+    }
+    if !expectation.tells_of_trips {
+        // Of alerts there may be none for weeks.
+        return (FeedState::Ok, format!("{NOTHING}, and has not told of trips or vehicles so far"));
+    }
+    (FeedState::Empty, NOTHING.to_owned())
+}
+
+/// The reason of a feed that says nothing.
+const NOTHING: &str = "answers, with nothing in it";
 /// How the reason of a feed begins whose source is left alone.
 const PAUSED: &str = "paused, its source is not asked; before that: ";
 
@@ -246,6 +265,7 @@ mod tests {
             under_way: None,
             usual: None,
             told: 0,
+            tells_of_trips: true,
             heard_at: UnixMillis(0),
             unchanged_since: UnixMillis(0),
         },
@@ -304,6 +324,7 @@ mod tests {
                 under_way: Some(under_way),
                 usual: Some(f64::from(under_way) * 0.9),
                 told,
+                tells_of_trips: true,
                 heard_at: UnixMillis::from_seconds(1000),
                 unchanged_since: UnixMillis::from_seconds(unchanged_since),
             },
@@ -317,6 +338,37 @@ mod tests {
         check(good(1000), 1000, &expecting(50, 40, 1000), FeedState::Ok, "fresh");
         check(good(1000), 1000, &expecting(50, 40, 600), FeedState::Late, "said the same");
         check(good(1000), 1000, &expecting(5, 40, 600), FeedState::Ok, "fresh");
+    }
+
+    #[test]
+    fn a_feed_that_never_told_of_trips_or_vehicles_may_have_nothing_to_say() {
+        let about_else = |under_way| Rules {
+            expectation: Expectation { tells_of_trips: false, under_way, ..RULES.expectation },
+            ..RULES
+        };
+        let nothing = FeedStatus { entities: 0, ..good(1000) };
+        for under_way in [None, Some(50)] {
+            check(nothing.clone(), 1000, &about_else(under_way), FeedState::Ok, "so far");
+        }
+        let schedule = FeedStatus { format: Some(Format::Gtfs), ..nothing };
+        check(schedule, 1000, &about_else(None), FeedState::Empty, "nothing in it");
+    }
+
+    #[test]
+    fn an_answer_without_a_body_is_judged_like_a_message_with_nothing_in_it() {
+        let under_way = |under_way| Rules {
+            expectation: Expectation { under_way, ..RULES.expectation },
+            ..RULES
+        };
+        let at = UnixMillis::from_seconds(9_000);
+        // The good data from before are old by now; that is not what it is judged by.
+        let nothing = FeedStatus { nothing_since: Some(at), ..good(1000) };
+        check(nothing.clone(), 9_000, &under_way(Some(0)), FeedState::Ok, "no trip is under way");
+        check(nothing.clone(), 9_000, &under_way(Some(50)), FeedState::Empty, "nothing in it");
+        check(nothing.clone(), 9_000, &under_way(None), FeedState::Empty, "nothing in it");
+        check(failed(nothing, 9_000), 9_000, &under_way(Some(0)), FeedState::Failing, "http_500");
+        let first = FeedStatus { nothing_since: Some(at), ..FeedStatus::default() };
+        check(first, 9_000, &under_way(Some(0)), FeedState::Ok, "no trip is under way");
     }
 
     #[test]

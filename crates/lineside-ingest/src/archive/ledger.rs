@@ -81,7 +81,7 @@ fn serving(feed: &Feed, status: &FeedStatus, now: UnixMillis) -> Serving {
     let age = now.since(status.last_success.unwrap_or(snapshot.fetched_at));
     if feed.config().max_age.is_some_and(|max_age| age > max_age) {
         Serving::Nothing
-    } else if status.last_error.is_some() {
+    } else if status.last_error.is_some() || status.nothing_since.is_some() {
         Serving::Stale
     } else {
         Serving::Fresh

@@ -111,14 +111,16 @@ impl HttpFetcher {
             return Ok(Fetched::NotModified);
         }
         if status == StatusCode::NO_CONTENT {
-            let failure = Failure::new(FailureCode::Empty, "the answer 204 has no body");
-            return Err(failure.of_reply(Some(status.as_u16()), 0, None));
+            return Ok(Fetched::Nothing(status.as_u16()));
         }
         if status != StatusCode::OK {
             return Err(self.refusal(response).await);
         }
         let headers = response.headers().clone();
         let bytes = self.read(response).await?;
+        if bytes.is_empty() {
+            return Ok(Fetched::Nothing(status.as_u16()));
+        }
         self.etag = headers.get(header::ETAG).cloned();
         self.last_modified = headers.get(header::LAST_MODIFIED).cloned();
         Ok(Fetched::Body(Body {

@@ -40,6 +40,8 @@ use crate::{
 pub(crate) enum Fetched {
     /// The source says that nothing changed since the last [`Fetched::Body`].
     NotModified,
+    /// The source answered with this status, and with nothing in the body.
+    Nothing(u16),
     /// A whole body.
     Body(Body),
 }

@@ -27,7 +27,7 @@ pub async fn probe(config: &FeedConfig, clock: Arc<dyn Clock>) -> Option<Format>
             let mut fetcher = Fetcher::new(&config, &Sources::new("", clock, Arc::default()));
             match fetcher.fetch(Turn::default()).await {
                 Ok(Fetched::Body(body)) => sniff(&body.bytes),
-                Ok(Fetched::NotModified) | Err(_) => None,
+                Ok(Fetched::NotModified | Fetched::Nothing(_)) | Err(_) => None,
             }
         }
     }

@@ -3,6 +3,7 @@
 use std::{fmt, io::Write as _, sync::Arc, time::Duration};
 
 use flate2::{Compression, write::GzEncoder};
+use lineside_formats::Format;
 use lineside_hub::HubConfig;
 use lineside_ingest::{
     FailureCode, Feed, FeedConfig, FeedState, Ingest, Location, MemoryArchive, MemorySnapshots,
@@ -61,6 +62,8 @@ pub(crate) async fn until(what: impl fmt::Display, is_so: impl Fn() -> bool) {
     }
     panic!("it never happened that {what}");
 }
+
+const NO_CONTENT: &[u8] = b"HTTP/1.1 204 No Content\r\n\r\n";
 
 async fn until_failed(feed: &Feed, code: FailureCode) {
     let error = || feed.status().last_error.clone();
@@ -185,8 +188,6 @@ async fn whatever_comes_instead_the_last_good_bytes_stay_and_recovery_is_seen() 
     let answers = [
         (Answer::Bytes(http("500 Internal Server Error", &[], b"oops")), FailureCode::Http(500)),
         (Answer::Bytes(http("404 Not Found", &[], b"")), FailureCode::Http(404)),
-        (Answer::Bytes(b"HTTP/1.1 204 No Content\r\n\r\n".to_vec()), FailureCode::Empty),
-        (ok(&[], b""), FailureCode::Empty),
         (ok(&["content-type: text/html"], b"<!doctype html><p>Soon</p>"), FailureCode::Html),
         (ok(&[], b"certainly no protobuf"), FailureCode::Decode),
         (ok(&[], &cut(first.clone(), 3)), FailureCode::Truncated),
@@ -372,6 +373,72 @@ async fn old_data_are_late_and_no_data_are_empty() {
 }
 
 #[tokio::test]
+async fn real_time_without_a_body_is_no_failure_and_the_last_good_bytes_stay() {
+    let first = body(48.87);
+    let upstream = Upstream::start(Answer::Bytes(NO_CONTENT.to_vec())).await;
+    let mut config = config("f", &upstream.url("/"));
+    config.format = Some(Format::GtfsRt);
+    let ingest = start(vec![config]);
+    let feed = ingest.feed("f").unwrap();
+    // Nothing has told so far of what is missing.
+    until("nothing is well", || feed.status().nothing_since.is_some()).await;
+    until("it is well", || feed.status().state == FeedState::Ok).await;
+    for nothing in [NO_CONTENT.to_vec(), http("200 OK", &["etag: \"none\""], b"")] {
+        upstream.set(Answer::Bytes(http("200 OK", &[], &first)));
+        until("it tells of a vehicle", || feed.status().entities == 1).await;
+        upstream.set(Answer::Bytes(nothing));
+        until("it tells of nothing", || feed.status().state == FeedState::Empty).await;
+        let status = feed.status();
+        assert_eq!((status.failures, status.last_error.clone()), (0, None));
+        assert_eq!(feed.snapshot().unwrap().bytes, first);
+    }
+    ingest.shut_down().await;
+    assert!(upstream.requests().iter().all(|request| !request.contains("if-none-match")));
+    let all = PollQuery { from: UnixMillis(0), only_failed: false, offset: 0, limit: 1_000 };
+    let polls = ingest.archive().list_polls(feed.id(), all).unwrap();
+    let with_nothing =
+        |serving| polls.iter().any(|poll| poll.outcome == "nothing" && poll.serving == serving);
+    assert!(with_nothing(Serving::Nothing) && with_nothing(Serving::Stale), "{polls:?}");
+    assert!(!with_nothing(Serving::Fresh));
+}
+
+#[tokio::test]
+async fn real_time_without_a_body_is_well_while_no_trip_is_under_way() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("city.zip");
+    // Its service ended long ago.
+    let over = city(0).replace("20301231", "20200102");
+    std::fs::write(&path, zip_of(&over)).unwrap();
+    let upstream = Upstream::start(Answer::Bytes(http("200 OK", &[], &body(48.87)))).await;
+    let mut vehicles = config("f", &upstream.url("/"));
+    vehicles.static_feed = Some(feed("city"));
+    let ingest = start(vec![config("city", path.to_str().unwrap()), vehicles]);
+    let feed = ingest.feed("f").unwrap();
+    until("the schedule is there", || feed.network().timetable().is_some()).await;
+    until("it tells of a vehicle", || feed.status().entities == 1).await;
+    upstream.set(Answer::Bytes(NO_CONTENT.to_vec()));
+    let reason = || feed.status().reason.clone();
+    until("nothing is well", || reason().contains("no trip is under way")).await;
+    assert_eq!(feed.status().state, FeedState::Ok);
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_schedule_without_a_body_is_a_failure() {
+    let upstream = Upstream::start(Answer::Bytes(http("200 OK", &[], &zip(0)))).await;
+    let ingest = start(vec![config("city", &upstream.url("/"))]);
+    let feed = ingest.feed("city").unwrap();
+    until("it is well", || feed.status().state == FeedState::Ok).await;
+    upstream.set(Answer::Bytes(NO_CONTENT.to_vec()));
+    until_failed(&feed, FailureCode::Empty).await;
+    let error = feed.status().last_error.clone().unwrap();
+    assert_eq!((error.phase, error.status), (Some(Phase::Body), Some(204)));
+    assert_eq!(feed.status().state, FeedState::Stale);
+    assert_eq!(feed.snapshot().unwrap().bytes, zip(0));
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
 async fn the_json_twin_is_a_feed_too() {
     let json = br#"{"header":{"gtfs_realtime_version":"2.0","timestamp":4000000000},
         "entity":[{"id":"1","vehicle":{"vehicle":{"id":"7"},"position":{"latitude":48.8,"longitude":2.3}}}]}"#;
@@ -397,8 +464,12 @@ async fn raw_feeds_are_kept_as_they_are() {
 
 /// The city as a zip.
 pub(crate) fn zip(version: u32) -> Vec<u8> {
+    zip_of(&city(version))
+}
+
+fn zip_of(sections: &str) -> Vec<u8> {
     let mut zip = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
-    for section in city(version).split("# ").skip(1) {
+    for section in sections.split("# ").skip(1) {
         let (name, rows) = section.split_once('\n').unwrap();
         let options = zip::write::SimpleFileOptions::default();
         let options = options.last_modified_time(zip::DateTime::default());

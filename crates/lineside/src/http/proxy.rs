@@ -3,7 +3,7 @@
 use axum::extract::{Path, State};
 use axum::response::Response;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
-use lineside_ingest::{Feed, FeedStatus, Snapshot};
+use lineside_ingest::{FailureCode, Feed, FeedStatus, Snapshot};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -99,6 +99,7 @@ fn freshness(app: &App, feed: &Feed, status: &FeedStatus, snapshot: &Snapshot) -
     headers.insert(header::CACHE_CONTROL, cache_control(fresh_for, good_for));
     let (reason, since) = match &status.last_error {
         Some(failure) => (failure.code.to_string(), status.failing_since.unwrap_or(failure.at)),
+        None if let Some(since) = status.nothing_since => (FailureCode::Empty.to_string(), since),
         // Of bytes from before the start it is not known whether the producer still gives them.
         None if status.is_restored && age > feed.config().poll_interval(status.format) => {
             let confirmed_at = status.last_success.unwrap_or(snapshot.fetched_at);

@@ -92,7 +92,7 @@ struct IncidentItem {
 struct PollItem {
     /// When the source was asked.
     at: Option<String>,
-    /// `new`, `same`, `not_modified` or `failed`.
+    /// `new`, `same`, `not_modified`, `nothing` or `failed`.
     outcome: String,
     /// The code of the failure, as in `Lineside-Status`.
     code: Option<String>,
