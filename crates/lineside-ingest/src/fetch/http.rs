@@ -26,6 +26,7 @@ use crate::{
     limits::{FETCH_TIME_MAX, REDIRECTS_MAX, REPLY_HEAD_TIME_MAX},
     saved::Validators,
     schedule::Advice,
+    source::Secret,
 };
 
 /// Fetches one address.
@@ -36,6 +37,8 @@ pub(crate) struct HttpFetcher {
     shared: Sources,
     /// Where its tokens come from.
     tokens: Option<Arc<TokenSource>>,
+    /// The tokens that it has shown in its last fetch: a producer may repeat them, also once they are renewed.
+    sent: Vec<Arc<Token>>,
     etag: Option<HeaderValue>,
     last_modified: Option<HeaderValue>,
     /// What the last reply said about the next request.
@@ -50,8 +53,8 @@ impl HttpFetcher {
             url.query_pairs_mut().extend_pairs(secrets);
         }
         let tokens = config.oauth2.as_ref().map(|oauth2| shared.tokens.of(oauth2));
-        let (etag, last_modified, advice) = (None, None, Advice::default());
-        HttpFetcher { url, config, shared, tokens, etag, last_modified, advice }
+        let (sent, etag, last_modified, advice) = (Vec::new(), None, None, Advice::default());
+        HttpFetcher { url, config, shared, tokens, sent, etag, last_modified, advice }
     }
 
     /// The same address under another configuration.
@@ -86,9 +89,8 @@ impl HttpFetcher {
     }
 
     fn hidden(&self) -> Hidden {
-        let now = self.shared.clock.monotonic();
-        let token = self.tokens.as_ref().and_then(|tokens| tokens.find_held(now));
-        Hidden::of(&self.config, token.as_ref().map(|token| token.text.reveal()))
+        let tokens: Vec<&Secret> = self.sent.iter().map(|token| &token.text).collect();
+        Hidden::of(&self.config, &tokens)
     }
 
     pub(super) async fn fetch(&mut self, turn: Turn) -> Result<Fetched, Failure> {
@@ -134,19 +136,22 @@ impl HttpFetcher {
 
     /// Sends the request with all that its producer wants to be shown, until an answer begins. A token that is refused
     /// is renewed once.
-    async fn send(&self, turn: Turn) -> Result<(Response, Turn), Failure> {
-        let Some(tokens) = &self.tokens else { return self.follow(turn, None).await };
+    async fn send(&mut self, turn: Turn) -> Result<(Response, Turn), Failure> {
+        self.sent.clear();
+        let Some(tokens) = self.tokens.clone() else { return self.follow(turn, None).await };
         let held = tokens.find_held(self.shared.clock.monotonic());
         let (token, turn) = match held {
             Some(token) => (token, turn),
-            None => self.renew(tokens, turn, None).await?,
+            None => self.renew(&tokens, turn, None).await?,
         };
+        self.sent.push(Arc::clone(&token));
         let (response, turn) = self.follow(turn, Some(&token)).await?;
         if response.status() != StatusCode::UNAUTHORIZED {
             return Ok((response, turn));
         }
         drop(response);
-        let (token, turn) = self.renew(tokens, turn, Some(&token)).await?;
+        let (token, turn) = self.renew(&tokens, turn, Some(&token)).await?;
+        self.sent.push(Arc::clone(&token));
         self.follow(turn, Some(&token)).await
     }
 

@@ -1,9 +1,14 @@
 //! The first bytes of a reply as text that is safe to show, without what the feed shows its producer.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+use percent_encoding::percent_decode_str;
 use url::form_urlencoded::byte_serialize;
 
-use crate::{config::FeedConfig, limits::REPLY_HEAD_BYTES, source::Location};
+use crate::{
+    config::FeedConfig,
+    limits::REPLY_HEAD_BYTES,
+    source::{Location, Secret},
+};
 
 /// A text that is shorter hides nothing and would be found everywhere.
 const SECRET_CHARS_MIN: usize = 4;
@@ -13,11 +18,14 @@ const SECRET_CHARS_MIN: usize = 4;
 pub(super) struct Hidden(Vec<String>);
 
 impl Hidden {
-    /// Everything secret that `feed` sends, and `token` if it has one.
-    pub(super) fn of(feed: &FeedConfig, token: Option<&str>) -> Hidden {
-        let pairs = feed.headers.iter().chain(&feed.query);
-        let mut plain: Vec<String> = pairs.map(|(_, value)| value.reveal().to_owned()).collect();
-        plain.extend(token.map(str::to_owned));
+    /// Everything secret that `feed` sends, with its tokens.
+    pub(super) fn of(feed: &FeedConfig, tokens: &[&Secret]) -> Hidden {
+        let mut plain: Vec<String> =
+            feed.query.iter().map(|(_, value)| value.reveal().to_owned()).collect();
+        for (_, value) in &feed.headers {
+            plain.extend(words(value.reveal()).map(str::to_owned));
+        }
+        plain.extend(tokens.iter().map(|token| token.reveal().to_owned()));
         if let Some(basic) = &feed.basic {
             plain.push(STANDARD.encode(format!("{}:{}", basic.user, basic.password.reveal())));
             plain.push(basic.password.reveal().to_owned());
@@ -25,8 +33,11 @@ impl Hidden {
         plain.extend(feed.oauth2.as_ref().map(|oauth2| oauth2.client_secret.reveal().to_owned()));
         if let Location::Http(url) = &feed.url {
             if let Some(password) = url.password() {
+                // It is sent decoded, and a producer may show the address as it stands.
                 plain.push(password.to_owned());
-                plain.push(STANDARD.encode(format!("{}:{password}", url.username())));
+                let (user, password) = (decoded(url.username()), decoded(password));
+                plain.push(STANDARD.encode(format!("{user}:{password}")));
+                plain.push(password);
             }
             let keys = url.query_pairs().filter(|(name, _)| Location::is_secret_parameter(name));
             plain.extend(keys.map(|(_, value)| value.into_owned()));
@@ -37,7 +48,7 @@ impl Hidden {
         hidden.extend(encoded);
         hidden.retain(|text| text.len() >= SECRET_CHARS_MIN);
         // The longest first, or a part of it would stay.
-        hidden.sort_unstable_by_key(|text| std::cmp::Reverse(text.len()));
+        hidden.sort_unstable_by(|one, other| (other.len(), one).cmp(&(one.len(), other)));
         hidden.dedup();
         Hidden(hidden)
     }
@@ -49,11 +60,19 @@ impl Hidden {
 
     /// The first of `bytes` as text: what is hidden replaced, and nothing in it that moves what stands around it.
     pub(super) fn show(&self, bytes: &[u8]) -> String {
-        let bytes = &bytes[..bytes.len().min(self.bytes_looked_at())];
-        let mut text = String::from_utf8_lossy(bytes).into_owned();
-        for secret in &self.0 {
-            text = text.replace(secret.as_str(), "***");
+        let mut kept = Vec::new();
+        let mut hidden_until = 0;
+        for (at, byte) in bytes.iter().enumerate().take(REPLY_HEAD_BYTES) {
+            let n_hidden = self.hidden_at(&bytes[at..]);
+            if n_hidden > 0 && at >= hidden_until {
+                kept.extend_from_slice(b"***");
+            }
+            hidden_until = hidden_until.max(at + n_hidden);
+            if at >= hidden_until {
+                kept.push(*byte);
+            }
         }
+        let text = String::from_utf8_lossy(&kept);
         let mut shown = String::new();
         for c in text.chars().filter(|c| *c != '\r') {
             let c = if is_harmless(c) { c } else { char::REPLACEMENT_CHARACTER };
@@ -64,6 +83,28 @@ impl Hidden {
         }
         shown
     }
+
+    /// How many of the first of `bytes` are of a secret that begins there, in letters of whatever case. What is there may
+    /// end within it.
+    fn hidden_at(&self, bytes: &[u8]) -> usize {
+        let begins = |secret: &&String| {
+            let n = secret.len().min(bytes.len());
+            n >= SECRET_CHARS_MIN && secret.as_bytes()[..n].eq_ignore_ascii_case(&bytes[..n])
+        };
+        // The longest is the first.
+        self.0.iter().find(begins).map_or(0, |secret| secret.len().min(bytes.len()))
+    }
+}
+
+/// A header's value and what it is put together of: producers repeat the key of `Bearer <key>` or `token="<key>"` alone.
+fn words(value: &str) -> impl Iterator<Item = &str> {
+    let spaced = value.split_whitespace();
+    let parts = value.split(|c: char| c.is_whitespace() || "=,;\"'".contains(c));
+    std::iter::once(value).chain(spaced).chain(parts)
+}
+
+fn decoded(text: &str) -> String {
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
 /// Neither a control character nor one that turns the direction of writing.
@@ -75,16 +116,18 @@ fn is_harmless(c: char) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
-    use crate::{
-        config::FeedId,
-        source::{Basic, Secret},
-    };
+    use crate::{config::FeedId, source::Basic};
 
     fn feed() -> FeedConfig {
-        let url = "https://me:p4ss@a.example/x?api_key=inurl1&line=4";
+        let url = "https://me:p4ss%2Fw0rd@a.example/x?api_key=inurl1&line=4";
         let mut feed = FeedConfig::new(FeedId::new("a").unwrap(), Location::parse(url).unwrap());
-        feed.headers = vec![("x-key".to_owned(), Secret::new("inheader"))];
+        feed.headers = vec![
+            ("x-key".to_owned(), Secret::new("inheader")),
+            ("authorization".to_owned(), Secret::new("Bearer kept=back")),
+        ];
         feed.query = vec![("token".to_owned(), Secret::new("in query/+"))];
         feed.basic = Some(Basic { user: "ann".to_owned(), password: Secret::new("inbasic") });
         feed
@@ -92,29 +135,79 @@ mod tests {
 
     #[test]
     fn what_a_producer_repeats_of_our_secrets_is_not_shown() {
-        let hidden = Hidden::of(&feed(), Some("t0ken"));
-        for secret in
-            ["p4ss", "inurl1", "inheader", "in query/+", "in+query%2F%2B", "inbasic", "t0ken"]
-        {
+        let hidden = Hidden::of(&feed(), &[&Secret::new("t0ken"), &Secret::new("before")]);
+        for secret in [
+            "p4ss/w0rd",
+            "p4ss%2Fw0rd",
+            "p4ss%2fw0rd",
+            "inurl1",
+            "inheader",
+            "INHEADER",
+            "Bearer kept=back",
+            "kept=back",
+            "back",
+            "in query/+",
+            "in+query%2F%2B",
+            "inbasic",
+            "t0ken",
+            "before",
+        ] {
             let text = format!("wrong key: {secret}!");
             assert_eq!(hidden.show(text.as_bytes()), "wrong key: ***!", "{secret}");
         }
-        let header = format!("authorization: Basic {}", STANDARD.encode("ann:inbasic"));
-        assert_eq!(hidden.show(header.as_bytes()), "authorization: Basic ***");
+        for pair in ["ann:inbasic", "me:p4ss/w0rd"] {
+            let header = format!("authorization: Basic {}", STANDARD.encode(pair));
+            assert_eq!(hidden.show(header.as_bytes()), "authorization: Basic ***");
+        }
+    }
+
+    #[test]
+    fn one_secret_within_another_or_across_its_end_is_hidden_with_it() {
+        let mut feed = feed();
+        feed.query = ["abcdef", "cdefgh", "cdef"]
+            .map(|value| ("key".to_owned(), Secret::new(value)))
+            .to_vec();
+        let hidden = Hidden::of(&feed, &[]);
+        assert_eq!(hidden.show(b"xabcdefghy"), "x***y");
+        assert_eq!(hidden.show(b"xcdefy abcdefcdef"), "x***y ******");
     }
 
     #[test]
     fn a_secret_at_the_end_is_not_cut_into_what_is_shown() {
-        let hidden = Hidden::of(&feed(), None);
+        let hidden = Hidden::of(&feed(), &[]);
         for at in REPLY_HEAD_BYTES - 12..REPLY_HEAD_BYTES + 2 {
             let text = format!("{}inheader and more", "x".repeat(at));
             assert!(!hidden.show(text.as_bytes()).contains("in"), "{at}");
+            // One before it makes what is shown shorter, and brings nothing into view that was beyond.
+            let twice = format!("inheader{}", &text[8..]);
+            assert!(!hidden.show(twice.as_bytes()).contains("in"), "{at}");
+        }
+    }
+
+    #[test]
+    fn a_secret_that_broke_off_is_hidden() {
+        let hidden = Hidden::of(&feed(), &[]);
+        assert_eq!(hidden.show(b"wrong key: inhea"), "wrong key: ***");
+        assert_eq!(hidden.show(b"wrong key: inh"), "wrong key: inh", "of any word");
+    }
+
+    proptest! {
+        #[test]
+        fn no_secret_is_ever_shown(
+            pieces in proptest::collection::vec(
+                prop_oneof!["[a-z ]{0,40}", Just("inheader".to_owned()), Just("s3cr3t".to_owned())],
+                0..60,
+            )
+        ) {
+            let shown = Hidden::of(&feed(), &[&Secret::new("s3cr3t")]).show(pieces.concat().as_bytes());
+            prop_assert!(!shown.contains("inheader") && !shown.contains("s3cr"), "{shown}");
+            prop_assert!(shown.len() <= REPLY_HEAD_BYTES);
         }
     }
 
     #[test]
     fn what_is_shown_is_short_and_does_no_harm() {
-        let hidden = Hidden::of(&feed(), None);
+        let hidden = Hidden::of(&feed(), &[]);
         assert_eq!(hidden.show(b"a\x00b\x1b[31m\r\n\tc"), "a\u{fffd}b\u{fffd}[31m\n\tc");
         assert_eq!(hidden.show("x\u{202e}y".as_bytes()), "x\u{fffd}y");
         assert_eq!(hidden.show(&[0xff; 4_000]).len() / 3, REPLY_HEAD_BYTES / 3);

@@ -7,21 +7,11 @@ use std::{
 
 use url::Url;
 
-/// Names of query parameters whose value is hidden when an address is shown.
-const SECRET_PARAMETERS: [&str; 12] = [
-    "key",
-    "apikey",
-    "api_key",
-    "api-key",
-    "token",
-    "access_token",
-    "auth",
-    "password",
-    "pass",
-    "secret",
-    "sig",
-    "signature",
-];
+/// The value of a query parameter is hidden when an address is shown if its name, but for case, is one of these,
+const SECRET_PARAMETERS: [&str; 5] = ["auth", "authorization", "jwt", "pass", "sig"];
+/// or ends with one of these, as `app_key`, `subscription-key` and `access_token` do.
+const SECRET_ENDS: [&str; 8] =
+    ["key", "token", "secret", "password", "passwd", "pwd", "credential", "signature"];
 
 /// Where a feed is polled.
 #[derive(Clone, PartialEq)]
@@ -97,7 +87,9 @@ impl Location {
 
     /// Whether the value of a parameter of that name is a key that is not to be shown.
     pub(crate) fn is_secret_parameter(name: &str) -> bool {
-        SECRET_PARAMETERS.contains(&name.to_ascii_lowercase().as_str())
+        let name = name.to_ascii_lowercase();
+        SECRET_PARAMETERS.contains(&name.as_str())
+            || SECRET_ENDS.iter().any(|end| name.ends_with(end))
     }
 
     /// The last segment of the address, as a file name for downloads.
@@ -221,5 +213,11 @@ mod tests {
         let shown = format!("{location} {location:?}");
         assert!(!shown.contains("pw@") && !shown.contains("s3cret") && !shown.contains("me:"));
         assert!(shown.contains("line=4") && shown.contains("a.example/tu.pb"));
+        for name in ["app_key", "Subscription-Key", "user_key", "KEY", "X-Amz-Signature", "auth"] {
+            assert!(Location::is_secret_parameter(name), "{name}");
+        }
+        for name in ["line", "keys_of", "author", "format", "sigma"] {
+            assert!(!Location::is_secret_parameter(name), "{name}");
+        }
     }
 }
