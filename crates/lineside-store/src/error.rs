@@ -23,8 +23,9 @@ pub enum StoreError {
     /// It is no database, or no longer a whole one.
     #[error(
         "{} is damaged ({reason}): move it away, with the files beside it that begin with the same name, and a new one is \
-         begun; or put a copy from before in its place. No feed is in it, only what is remembered of polling and which of the last \
-         good bytes are whose", path.display()
+         begun; or put a copy from before in its place. In it are the feeds that were added, changed, paused or removed while \
+         the server ran, which versions of schedules and which last good bytes are whose, and what is remembered of \
+         polling: a new one begins without them", path.display()
     )]
     Damaged {
         /// The file.

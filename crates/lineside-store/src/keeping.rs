@@ -106,7 +106,7 @@ mod tests {
     #[test]
     fn what_is_beyond_its_bound_goes_first_what_is_oldest() {
         let folder = tempfile::tempdir().unwrap();
-        let connection = schema::open(&folder.path().join("lineside.db")).unwrap();
+        let connection = schema::open(&folder.path().join("lineside.db"), || Ok(())).unwrap();
         for at in 1..=10 {
             let insert = "INSERT INTO life (began, seen) VALUES (?1, ?1)";
             connection.execute(insert, [at]).unwrap();
@@ -126,7 +126,7 @@ mod tests {
     #[test]
     fn every_kind_is_let_go_of_by_an_index() {
         let folder = tempfile::tempdir().unwrap();
-        let connection = schema::open(&folder.path().join("lineside.db")).unwrap();
+        let connection = schema::open(&folder.path().join("lineside.db"), || Ok(())).unwrap();
         for kind in [GOOD_POLLS, FAILED_POLLS, INCIDENTS] {
             let plan = format!("EXPLAIN QUERY PLAN {}", kind.delete);
             let mut plan = connection.prepare(&plan).unwrap();

@@ -149,11 +149,15 @@ pub(crate) fn latest() -> i64 {
     i64::try_from(STEPS.len()).unwrap_or(i64::MAX)
 }
 
-/// Opens the file for writing, makes it if it is absent, and brings its tables to the latest version.
+/// Opens the file for writing, makes it if it is absent, and brings its tables to the latest version. If it has none,
+/// `begin` is done before they are made.
 ///
 /// # Errors
-/// If it is damaged, newer, or not to be had.
-pub(crate) fn open(path: &Path) -> Result<Connection, StoreError> {
+/// If it is damaged, newer, or not to be had; or what `begin` says.
+pub(crate) fn open(
+    path: &Path,
+    begin: impl FnOnce() -> Result<(), StoreError>,
+) -> Result<Connection, StoreError> {
     // SQLite would make it readable for everybody; what it puts beside it is as the file is.
     let made = OpenOptions::new().create(true).append(true).mode(MODE).open(path);
     made.map_err(|error| StoreError::unusable(path, &error))?;
@@ -163,6 +167,9 @@ pub(crate) fn open(path: &Path) -> Result<Connection, StoreError> {
     // Before anything is changed: whoever wrote it may come back.
     if found > latest() {
         return Err(StoreError::Newer { path: path.to_owned(), found, known: latest() });
+    }
+    if found == 0 {
+        begin()?;
     }
     connection.pragma_update(None, "journal_mode", "WAL").map_err(fails)?;
     migrate(&mut connection, found).map_err(fails)?;

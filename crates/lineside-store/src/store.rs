@@ -94,7 +94,8 @@ impl Store {
     /// # Errors
     /// If the file is damaged, newer, or not to be had.
     pub fn open(path: &Path, clock: Arc<dyn Clock>, keep: Keep) -> Result<Store, StoreError> {
-        let connection = schema::open(path)?;
+        let folder = path.with_file_name(BLOBS);
+        let connection = schema::open(path, || set_aside(path, &folder))?;
         let counts = Arc::new(Counts::default());
         let (writing_clock, writing_counts) = (Arc::clone(&clock), Arc::clone(&counts));
         let writer =
@@ -107,7 +108,7 @@ impl Store {
             .spawn(move || writer.run(&told))
             .map_err(|error| StoreError::unusable(path, &error))?;
         let readers = Arc::new(Readers::new(path));
-        let blobs = Blobs::open(path.with_file_name(BLOBS));
+        let blobs = Blobs::open(folder);
         let shelf = Arc::new(Shelf::new(blobs, Arc::clone(&readers), &clock, queue.clone()));
         let saving = Saving::begin(&shelf).map_err(|error| StoreError::unusable(path, &error))?;
         Ok(Store {
@@ -290,6 +291,22 @@ impl Store {
             }
         }
     }
+}
+
+/// Moves away the bodies that a file from before referred to: nothing in a new one does, so they would be taken for what
+/// nobody needs. Whoever puts that file back has them.
+fn set_aside(path: &Path, folder: &Path) -> Result<(), StoreError> {
+    let aside = Blobs::set_aside(folder).map_err(|error| StoreError::unusable(folder, &error))?;
+    if let Some(aside) = aside {
+        tracing::warn!(
+            "{} is new, and {} holds bodies that belong to an earlier one: they are kept as {}. To have them back, put both in \
+             their places while the server does not run; otherwise the folder may be deleted",
+            path.display(),
+            folder.display(),
+            aside.display()
+        );
+    }
+    Ok(())
 }
 
 impl Archive for Store {

@@ -51,7 +51,7 @@ impl Ledger {
             Err(error @ StoreError::Newer { .. }) => Err(error.into()),
             Err(error) => {
                 tracing::error!(
-                    "{error}. Until the next start polls are remembered in memory only, and last good bytes are not kept; feeds are polled and served as ever"
+                    "{error}. Until the next start polls are remembered in memory only, and last good bytes are not kept; feeds are polled and served as the configuration's file says: what was changed while the server ran does not hold, so feeds that were removed are public, and sources that were paused are asked"
                 );
                 Ok(Self::in_memory(clock))
             }

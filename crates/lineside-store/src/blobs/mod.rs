@@ -116,6 +116,29 @@ impl Blobs {
         Blobs { folder, n_begun: AtomicU64::new(0), bytes: AtomicU64::new(0) }
     }
 
+    /// Moves the folder beside itself if there are blobs in it. Gives its new name.
+    pub(crate) fn set_aside(folder: &Path) -> io::Result<Option<PathBuf>> {
+        match Blobs::open(folder.to_owned()).list() {
+            Ok(blobs) if blobs.is_empty() => return Ok(None),
+            // There are none in what is no folder; that is told of when something is to be written.
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory => return Ok(None),
+            listed => drop(listed?),
+        }
+        let names = (1_u64..).map(|n| {
+            let mut name = folder.as_os_str().to_owned();
+            name.push(format!("-{n}"));
+            PathBuf::from(name)
+        });
+        for aside in names {
+            if !fs::exists(&aside)? {
+                fs::rename(folder, &aside)?;
+                sync_folder(folder.parent().unwrap_or(folder))?;
+                return Ok(Some(aside));
+            }
+        }
+        Ok(None)
+    }
+
     /// Bytes of all blobs.
     pub(crate) fn n_bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)

@@ -1,10 +1,14 @@
 //! Files that are older, newer, damaged or not to be had.
 
-use std::{fs, os::unix::fs::PermissionsExt as _};
+use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
 
+use lineside_ingest::Snapshots as _;
 use lineside_store::StoreError;
 
-use super::*;
+use super::{
+    snapshots::{blobs, key, save},
+    *,
+};
 
 fn refused(place: &Place) -> StoreError {
     Store::open(&place.file(), Arc::<SimulatedClock>::clone(&place.clock), KEEP).unwrap_err()
@@ -36,8 +40,46 @@ fn a_damaged_file_is_told_of_with_its_name_and_what_to_do() {
     assert!(matches!(error, StoreError::Damaged { .. }), "{error:?}");
     let words = error.to_string();
     assert!(words.contains("lineside.db is damaged"), "{words}");
-    assert!(words.contains("move it away"), "{words}");
+    assert!(words.contains("move it away") && words.contains("removed while"), "{words}");
     assert_eq!(fs::read(place.file()).unwrap(), before);
+}
+
+/// The file, with those beside it that begin with the same name.
+fn move_file(from: &Path, to: &Path) {
+    for file in fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let name = file.file_name();
+        if name.to_str().unwrap().starts_with("lineside.db") {
+            fs::rename(file.path(), to.join(name)).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_new_file_takes_no_bodies_of_the_one_before() {
+    let place = Place::new();
+    let (lost, found) = (place.folder.path().join("blobs"), place.folder.path().join("blobs-2"));
+    fs::create_dir(place.folder.path().join("blobs-1")).unwrap();
+    let store = place.open();
+    assert!(save(&store, "city", "one"));
+    drop(store);
+    let body = blobs(&place).pop().unwrap();
+    let before = tempfile::tempdir().unwrap();
+    move_file(place.folder.path(), before.path());
+    let store = place.open();
+    assert_eq!(store.find(&key("city")), None);
+    // After one of the same lane, what is done at the start is over.
+    assert!(save(&store, "city", "two"));
+    drop(store);
+    drop(place.open());
+    let aside = found.join(body.strip_prefix(&lost).unwrap());
+    assert_eq!(fs::read(&aside).unwrap(), b"one");
+    assert!(place.file().exists() && !body.exists());
+    // Both back in their places are as they were.
+    fs::remove_dir_all(&lost).unwrap();
+    fs::rename(&found, &lost).unwrap();
+    move_file(place.folder.path(), tempfile::tempdir().unwrap().path());
+    move_file(before.path(), place.folder.path());
+    assert_eq!(place.open().read(&key("city")).unwrap().1, "one");
 }
 
 #[test]

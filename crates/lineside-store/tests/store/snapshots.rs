@@ -21,19 +21,19 @@ fn head(file_name: &str) -> SavedHead {
     }
 }
 
-fn key(id: &str) -> SnapshotKey {
+pub(crate) fn key(id: &str) -> SnapshotKey {
     SnapshotKey::of(&feed(id))
 }
 
 /// Saves and waits for what came of it.
-fn save(store: &Store, id: &str, bytes: impl Into<Bytes>) -> bool {
+pub(crate) fn save(store: &Store, id: &str, bytes: impl Into<Bytes>) -> bool {
     let (reply, done) = sync_channel(1);
     let told = Box::new(move |is_saved| reply.send(is_saved).unwrap());
     store.save(&key(id), head("a.pb"), bytes.into(), None, told);
     done.recv_timeout(Duration::from_secs(20)).unwrap()
 }
 
-fn blobs(place: &Place) -> Vec<PathBuf> {
+pub(crate) fn blobs(place: &Place) -> Vec<PathBuf> {
     let Ok(folders) = fs::read_dir(place.folder.path().join("blobs")) else { return Vec::new() };
     let folders = folders.map(|folder| folder.unwrap()).filter(|it| it.file_name() != "tmp");
     let mut files: Vec<PathBuf> = folders
