@@ -157,6 +157,11 @@ impl FeedConfig {
         self.url == other.url && self.query == other.query
     }
 
+    /// Whether its bytes go out with the same headers as `other` says.
+    pub(crate) fn is_served_as(&self, other: &FeedConfig) -> bool {
+        self.licence == other.licence && self.reply_headers == other.reply_headers
+    }
+
     /// The name for people: the configured one, else the id.
     pub fn display_name(&self) -> &str {
         self.name.as_deref().unwrap_or_else(|| self.id.as_str())

@@ -74,6 +74,11 @@ impl Feed {
 
     /// The same feed, configured otherwise or in another network.
     pub(crate) fn changed(&self, config: SharedConfig, network: Arc<Network>) -> Feed {
+        if let Some(held) = self.held()
+            && !config.is_served_as(&self.config)
+        {
+            self.shown.held.store(Some(Arc::new(held.configured(Arc::clone(&config)))));
+        }
         Feed { config, network, shown: Arc::clone(&self.shown) }
     }
 
@@ -143,7 +148,7 @@ impl Feed {
     }
 
     pub(crate) fn set_snapshot(&self, snapshot: Snapshot) {
-        self.set_held(Held::new(snapshot));
+        self.set_held(Held::new(snapshot, Arc::clone(&self.config)));
     }
 
     pub(crate) fn set_held(&self, held: Held) {
@@ -178,15 +183,17 @@ impl Feed {
 pub struct Held {
     snapshot: Arc<Snapshot>,
     sealed: Option<Arc<Sealed>>,
+    config: SharedConfig,
     ready: OnceLock<Box<dyn Any + Send + Sync>>,
 }
 
 impl Held {
     /// The bytes, in a file in memory if they are many.
-    pub(crate) fn new(snapshot: Snapshot) -> Self {
+    pub(crate) fn new(snapshot: Snapshot, config: SharedConfig) -> Self {
         let sealed = Sealed::new(&snapshot.bytes);
         let bytes = sealed.as_ref().map_or_else(|| snapshot.bytes.clone(), Sealed::bytes);
-        Self { snapshot: Arc::new(Snapshot { bytes, ..snapshot }), sealed, ready: OnceLock::new() }
+        let snapshot = Arc::new(Snapshot { bytes, ..snapshot });
+        Self { snapshot, sealed, config, ready: OnceLock::new() }
     }
 
     /// The bytes.
@@ -197,6 +204,17 @@ impl Held {
     /// The file in memory that they lie in, if they lie in one.
     pub fn sealed(&self) -> Option<&Arc<Sealed>> {
         self.sealed.as_ref()
+    }
+
+    /// The configuration by which they are served.
+    pub fn config(&self) -> &FeedConfig {
+        &self.config
+    }
+
+    /// The same bytes, of which what was made ready by another configuration is not good any more.
+    fn configured(&self, config: SharedConfig) -> Held {
+        let (snapshot, sealed) = (Arc::clone(&self.snapshot), self.sealed.clone());
+        Held { snapshot, sealed, config, ready: OnceLock::new() }
     }
 
     /// What was made ready of the bytes, if it was.
@@ -217,20 +235,55 @@ impl Held {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::time::Duration;
 
-    #[test]
-    fn what_is_made_ready_is_made_once_and_goes_with_the_bytes() {
-        let snapshot = Snapshot {
+    use lineside_hub::Epoch;
+    use lineside_sync::{SimulatedClock, UnixMillis};
+
+    use super::*;
+    use crate::source::Location;
+
+    fn snapshot() -> Snapshot {
+        Snapshot {
             bytes: bytes::Bytes::from_static(b"a"),
             hash: 1,
             format: Format::Raw,
             content_type: "text/plain".to_owned(),
             file_name: "a.txt".to_owned(),
-            fetched_at: lineside_sync::UnixMillis(0),
+            fetched_at: UnixMillis(0),
             last_modified: None,
-        };
-        let held = Held::new(snapshot);
+        }
+    }
+
+    fn config() -> FeedConfig {
+        FeedConfig::new(FeedId::new("a").unwrap(), Location::parse("a.txt").unwrap())
+    }
+
+    #[test]
+    fn bytes_that_are_served_otherwise_are_made_ready_anew() {
+        let clock = Arc::new(SimulatedClock::new(UnixMillis(0)));
+        let id = FeedId::new("a").unwrap();
+        let network = Arc::new(Network::new(id, [], 1, Epoch::from_bits(1), clock));
+        let feed = Feed::new(Arc::new(config()), Arc::clone(&network));
+        feed.set_snapshot(snapshot());
+        let first = feed.held().unwrap();
+        first.ready(|_| "made").unwrap();
+        let polled = FeedConfig { poll: Some(Duration::from_secs(9)), ..config() };
+        let feed = feed.changed(Arc::new(polled), Arc::clone(&network));
+        assert!(Arc::ptr_eq(&feed.held().unwrap(), &first), "nothing of it is served");
+        let licensed = FeedConfig { licence: Some("CC0".to_owned()), ..config() };
+        let feed = feed.changed(Arc::new(licensed), network);
+        let next = feed.held().unwrap();
+        assert_eq!(
+            (next.find_ready::<&str>(), next.config().licence.as_deref()),
+            (None, Some("CC0"))
+        );
+        assert!(Arc::ptr_eq(next.snapshot(), first.snapshot()));
+    }
+
+    #[test]
+    fn what_is_made_ready_is_made_once_and_goes_with_the_bytes() {
+        let held = Held::new(snapshot(), Arc::new(config()));
         let made = held.ready(|snapshot| Arc::new(snapshot.hash)).cloned();
         let again = held.ready(|_| Arc::new(2_u128)).cloned();
         assert_eq!((made.as_deref(), again.as_deref()), (Some(&1), Some(&1)));

@@ -7,6 +7,7 @@ use lineside_formats::Format;
 use lineside_sync::UnixMillis;
 
 use super::{Failure, Feed, Poller, Snapshot};
+use crate::config::SharedConfig;
 use crate::feed::Held;
 use crate::limits;
 use crate::saved::{DatasetFacts, Said};
@@ -20,18 +21,20 @@ struct Swap<'a> {
 
 impl Drop for Swap<'_> {
     fn drop(&mut self) {
-        if let Some(held) = self.held.take().or_else(|| self.snapshot.take().map(Held::new)) {
+        if let Some(held) = self.held.take() {
             self.feed.set_held(held);
+        } else if let Some(snapshot) = self.snapshot.take() {
+            self.feed.set_snapshot(snapshot);
         }
     }
 }
 
 /// Makes bytes ready to be given out, elsewhere where that takes long.
-async fn held(snapshot: Snapshot) -> Option<Held> {
+async fn held(snapshot: Snapshot, config: SharedConfig) -> Option<Held> {
     if snapshot.bytes.len() <= limits::COPY_INLINE_BYTES_MAX {
-        return Some(Held::new(snapshot));
+        return Some(Held::new(snapshot, config));
     }
-    tokio::task::spawn_blocking(move || Held::new(snapshot)).await.ok()
+    tokio::task::spawn_blocking(move || Held::new(snapshot, config)).await.ok()
 }
 
 impl Poller {
@@ -39,7 +42,7 @@ impl Poller {
     pub(super) async fn keep_and_serve(&mut self, snapshot: Snapshot, now: UnixMillis) {
         let said = self.said(&snapshot);
         let mut swap = Swap { feed: &self.feed, snapshot: Some(snapshot.clone()), held: None };
-        swap.held = held(snapshot).await;
+        swap.held = held(snapshot, Arc::clone(self.feed.shared_config())).await;
         if let Some(held) = &swap.held {
             swap.snapshot = None;
             self.keeper.save(&Arc::clone(held.snapshot()), said, now).await;

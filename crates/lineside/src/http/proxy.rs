@@ -82,7 +82,7 @@ pub(super) async fn as_sent(
         let status = feed.status();
         let held = found::held(app, feed, &status)?;
         let freshness = freshness(app, feed, &status, held.snapshot());
-        Prepared::of(&held, feed.config())?.reply(view, wants, freshness).await
+        Prepared::of(&held, held.config())?.reply(view, wants, freshness).await
     };
     found::counted(feed, wants, reply.await)
 }

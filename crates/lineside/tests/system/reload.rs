@@ -90,6 +90,27 @@ fn feed(id: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn another_licence_goes_out_with_the_same_bytes() {
+    let it = Configured::start(&feed("a")).await;
+    it.until_served("a").await;
+    let before = get(&it.url("/proxy/a")).await;
+    assert!(!before.headers().contains_key("link"));
+    let licence = "licence = \"https://example.org/licence\"\n";
+    it.replace(&format!("{}{licence}", feed("a")));
+    until("it goes out", || async {
+        get(&it.url("/proxy/a")).await.headers().contains_key("link")
+    })
+    .await;
+    let after = get(&it.url("/proxy/a")).await;
+    assert_eq!(after.headers()["etag"], before.headers()["etag"]);
+    it.replace(&feed("a"));
+    until("it goes out no more", || async {
+        !get(&it.url("/proxy/a")).await.headers().contains_key("link")
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn feeds_come_and_go_with_the_file_and_the_others_are_served_all_the_time() {
     let it = Arc::new(Configured::start(&feed("a")).await);
     it.until_served("a").await;
