@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use lineside_ingest::Span;
+use lineside_ingest::{FeedId, Span};
 use lineside_sync::UnixMillis;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use crate::limits::{
     DETAIL, FAILED_MAX, INCIDENTS_MAX, LIVES_MAX, NOTICES, POLLS_MAX, PURGE_ROWS_MAX,
 };
-use crate::{Keep, versions};
+use crate::{Keep, snapshots, versions};
 
 /// Rows of one kind that grow old.
 struct Kind {
@@ -44,14 +44,18 @@ const LIVES: Kind = Kind {
     delete: "DELETE FROM life WHERE id IN (SELECT id FROM life WHERE seen < ?1 ORDER BY seen LIMIT ?2)",
 };
 
-/// Lets go of what is too old at `now`. Tells whether that was all of it.
+/// Lets go of what is too old at `now`; of bytes only if it is known which feeds there are. Tells whether that was all of it.
 pub(crate) fn purge(
     connection: &mut Connection,
     now: UnixMillis,
     keep: &Keep,
+    configured: Option<&[FeedId]>,
 ) -> rusqlite::Result<bool> {
     let transaction = connection.transaction()?;
     versions::trim(&transaction, keep, now)?;
+    if let Some(feeds) = configured {
+        snapshots::retain(&transaction, feeds, now)?;
+    }
     let keep = keep.availability;
     let mut is_all = true;
     let kinds =

@@ -4,7 +4,7 @@
 
 use std::{fs::OpenOptions, os::unix::fs::OpenOptionsExt as _, path::Path, time::Duration};
 
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use crate::{error::StoreError, limits::BUSY};
 
@@ -179,8 +179,10 @@ pub(crate) fn open(
 /// Opens the file for writing, as it is. Whoever else writes is waited for so long.
 pub(crate) fn open_writer(path: &Path, busy: Duration) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(path, flags)?;
+    let mut connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(busy)?;
+    // One that begins by reading would not wait for whoever else writes, but fail at its first write.
+    connection.set_transaction_behavior(TransactionBehavior::Immediate);
     Ok(connection)
 }
 

@@ -109,7 +109,8 @@ impl Store {
             .map_err(|error| StoreError::unusable(path, &error))?;
         let readers = Arc::new(Readers::new(path));
         let blobs = Blobs::open(folder);
-        let shelf = Arc::new(Shelf::new(blobs, Arc::clone(&readers), &clock, queue.clone()));
+        // It reads by itself: keeping must not wait for whoever looks at long lists.
+        let shelf = Arc::new(Shelf::new(blobs, Readers::new(path), &clock, queue.clone()));
         let saving = Saving::begin(&shelf).map_err(|error| StoreError::unusable(path, &error))?;
         Ok(Store {
             path: path.to_owned(),

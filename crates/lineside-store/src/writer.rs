@@ -82,6 +82,8 @@ pub(crate) struct Writer {
     feeds: HashMap<FeedId, i64>,
     /// The row of this start of the server.
     life: i64,
+    /// All feeds that there are, once that was told.
+    configured: Option<Vec<FeedId>>,
     /// When it was last noted that the server runs.
     seen: UnixMillis,
     /// When old rows were last looked for; none while some are left.
@@ -109,7 +111,18 @@ impl Writer {
         let life = transaction.last_insert_rowid();
         transaction.commit()?;
         let feeds = HashMap::new();
-        Ok(Writer { connection, path, clock, keep, counts, feeds, life, seen: now, purged: None })
+        Ok(Writer {
+            connection,
+            path,
+            clock,
+            keep,
+            counts,
+            feeds,
+            life,
+            configured: None,
+            seen: now,
+            purged: None,
+        })
     }
 
     /// The row of this start of the server.
@@ -223,7 +236,10 @@ impl Writer {
                     let feed = number(&transaction, &mut self.feeds, &key.feed)?;
                     snapshots::confirm(&transaction, feed, key, *at, validators)?;
                 }
-                Told::Feeds(feeds) => snapshots::retain(&transaction, feeds, now)?,
+                Told::Feeds(feeds) => {
+                    snapshots::retain(&transaction, feeds, now)?;
+                    self.configured = Some(feeds.clone());
+                }
                 Told::Notice(row) => {
                     let feed = number(&transaction, &mut self.feeds, &row.feed)?;
                     notice::write(&transaction, feed, row)?;
@@ -248,7 +264,7 @@ impl Writer {
         if self.purged.is_some_and(|at| now.since(at) < PURGE_INTERVAL) {
             return;
         }
-        match purge(&mut self.connection, now, &self.keep) {
+        match purge(&mut self.connection, now, &self.keep, self.configured.as_deref()) {
             Ok(is_all) => self.purged = is_all.then_some(now),
             Err(error) => {
                 // Later: whether the disk fails shows when something is to be written.

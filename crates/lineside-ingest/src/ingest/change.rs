@@ -16,6 +16,7 @@ use tokio::sync::{mpsc::error::TrySendError, oneshot};
 
 use super::{
     Ingest, Members, catalog_of, group,
+    restore::forget_others,
     running::{Running, RunningNetwork},
     unique,
 };
@@ -151,6 +152,7 @@ impl Ingest {
         self.show(&configs, &mut next, &ending, made);
         let keys = running.keys;
         running.networks = self.go_on(next, retired, &changed, (&mut running.rng, keys));
+        forget_others(&configs, &*self.shared.snapshots);
         tracing::info!(?changed, "the feeds are others now");
         Ok(changed)
     }

@@ -11,7 +11,7 @@ use std::{
     io::{self, Read as _, Write as _},
     os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
-    sync::atomic::{AtomicU64, Ordering},
+    sync::atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
 use aws_lc_rs::digest::{SHA256, digest};
@@ -86,6 +86,8 @@ impl fmt::Debug for BlobHash {
 pub(crate) struct Blobs {
     folder: PathBuf,
     n_begun: AtomicU64,
+    /// Whether its own name is certain to be on the disk.
+    is_named: AtomicBool,
     /// Bytes of all blobs, as far as they are known.
     bytes: AtomicU64,
 }
@@ -113,7 +115,12 @@ impl Blobs {
     pub(crate) fn open(folder: PathBuf) -> Blobs {
         // If that cannot be done it shows, and is told of, when something is to be written.
         let _ = fs::remove_dir_all(folder.join(UNFINISHED));
-        Blobs { folder, n_begun: AtomicU64::new(0), bytes: AtomicU64::new(0) }
+        Blobs {
+            folder,
+            n_begun: AtomicU64::new(0),
+            is_named: AtomicBool::new(false),
+            bytes: AtomicU64::new(0),
+        }
     }
 
     /// Moves the folder beside itself if there are blobs in it. Gives its new name.
@@ -151,9 +158,9 @@ impl Blobs {
         self.folder.join(first).join(rest)
     }
 
-    /// Writes the bytes beside their place. They are not certain to be on the disk yet.
-    pub(crate) fn begin(&self, bytes: &[u8]) -> io::Result<Unfinished> {
-        let (hash, size) = (BlobHash::of(bytes), bytes.len() as u64);
+    /// Writes the bytes with this hash beside their place. They are not certain to be on the disk yet.
+    pub(crate) fn begin(&self, hash: BlobHash, bytes: &[u8]) -> io::Result<Unfinished> {
+        let size = bytes.len() as u64;
         if fs::metadata(self.path_of(&hash)).is_ok_and(|known| known.len() == size) {
             return Ok(Unfinished { hash, size, file: None });
         }
@@ -199,8 +206,16 @@ impl Blobs {
         for folder in &folders {
             sync_folder(folder)?;
         }
-        // A folder that is new has a name too.
-        if folders.is_empty() { Ok(()) } else { sync_folder(&self.folder) }
+        if folders.is_empty() {
+            return Ok(());
+        }
+        // A folder that is new has a name too, and so has the one of all.
+        sync_folder(&self.folder)?;
+        if !self.is_named.load(Ordering::Relaxed) {
+            sync_folder(self.folder.parent().unwrap_or(&self.folder))?;
+            self.is_named.store(true, Ordering::Relaxed);
+        }
+        Ok(())
     }
 
     /// The whole blob, looked through before any of it is believed.
@@ -281,8 +296,12 @@ mod tests {
 
     use super::*;
 
+    fn begin(blobs: &Blobs, text: &str) -> Unfinished {
+        blobs.begin(BlobHash::of(text.as_bytes()), text.as_bytes()).unwrap()
+    }
+
     fn put(blobs: &Blobs, text: &str) -> BlobHash {
-        let hash = blobs.finish(blobs.begin(text.as_bytes()).unwrap()).unwrap();
+        let hash = blobs.finish(begin(blobs, text)).unwrap();
         blobs.sync([hash].into_iter()).unwrap();
         hash
     }
@@ -303,7 +322,7 @@ mod tests {
         assert_eq!(blobs.read(&hash).unwrap(), "abc");
         assert_eq!((blobs.n_bytes(), blobs.list().unwrap()), (3, vec![(hash, 3)]));
         // The same again is not written again.
-        assert!(blobs.begin(b"abc").unwrap().file.is_none());
+        assert!(begin(&blobs, "abc").file.is_none());
         blobs.remove(&hash).unwrap();
         assert_eq!((blobs.n_bytes(), blobs.list().unwrap()), (0, vec![]));
     }
@@ -327,7 +346,7 @@ mod tests {
     fn what_was_not_finished_is_no_blob_and_goes_at_the_next_start() {
         let folder = tempfile::tempdir().unwrap();
         let blobs = Blobs::open(folder.path().to_owned());
-        let unfinished = blobs.begin(b"half").unwrap();
+        let unfinished = begin(&blobs, "half");
         assert!(blobs.list().unwrap().is_empty());
         assert!(unfinished.file.as_ref().unwrap().0.exists());
         let again = Blobs::open(folder.path().to_owned());

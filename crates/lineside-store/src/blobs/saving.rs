@@ -58,7 +58,7 @@ pub(crate) struct SaveCounts {
 #[derive(Debug)]
 pub(crate) struct Shelf {
     pub(crate) blobs: Blobs,
-    pub(crate) readers: Arc<Readers>,
+    readers: Readers,
     pub(crate) counts: SaveCounts,
     clock: Arc<dyn Clock>,
     /// Blobs on their way into the tables, with how many saves of each there are: none of them goes meanwhile.
@@ -83,7 +83,7 @@ struct Lane {
 impl Shelf {
     pub(crate) fn new(
         blobs: Blobs,
-        readers: Arc<Readers>,
+        readers: Readers,
         clock: &Arc<dyn Clock>,
         tables: SyncSender<Told>,
     ) -> Shelf {
@@ -106,12 +106,15 @@ impl Shelf {
     fn save(&self, saves: Vec<Save>) {
         let mut begun: Vec<(Save, Unfinished)> = Vec::with_capacity(saves.len());
         for save in saves {
-            match self.blobs.begin(&save.bytes) {
-                Ok(unfinished) => {
-                    *self.on_their_way.lock().entry(unfinished.hash).or_default() += 1;
-                    begun.push((save, unfinished));
+            let hash = BlobHash::of(&save.bytes);
+            // Before it is looked for: one that is there must not go because nothing refers to it yet.
+            *self.on_their_way.lock().entry(hash).or_default() += 1;
+            match self.blobs.begin(hash, &save.bytes) {
+                Ok(unfinished) => begun.push((save, unfinished)),
+                Err(error) => {
+                    self.arrived(&hash);
+                    self.failed(save, &error);
                 }
-                Err(error) => self.failed(save, &error),
             }
         }
         let mut placed = Vec::with_capacity(begun.len());
