@@ -157,6 +157,11 @@ impl FeedConfig {
         self.url == other.url && self.query == other.query
     }
 
+    /// Whether it is a recording that is played.
+    pub(crate) fn is_recording(&self) -> bool {
+        matches!(self.url, Location::Replay { .. })
+    }
+
     /// Whether its bytes go out with the same headers as `other` says.
     pub(crate) fn is_served_as(&self, other: &FeedConfig) -> bool {
         self.licence == other.licence && self.reply_headers == other.reply_headers

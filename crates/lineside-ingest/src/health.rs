@@ -85,6 +85,13 @@ impl Health {
         self.learn(under_way, now);
     }
 
+    /// Notes that it says what it said last, in the same bytes.
+    pub(crate) fn heard_the_same(&mut self, now: UnixMillis) {
+        if self.heard_at != UnixMillis::default() {
+            self.heard_at = now;
+        }
+    }
+
     fn learn(&mut self, under_way: Option<u32>, now: UnixMillis) {
         let Some(under_way) = under_way.filter(|under_way| *under_way >= UNDER_WAY_MIN) else {
             return;
@@ -216,6 +223,9 @@ mod tests {
         health.heard(&message(80, 240), Some(100), at(3_915));
         assert!(health.expectation(Some(100), at(3_915)).is_frozen(limit));
         assert!(!health.expectation(Some(2), at(3_915)).is_frozen(limit), "at night");
+        let mut same = usual(80);
+        same.heard_the_same(at(3_915));
+        assert!(same.expectation(Some(100), at(3_915)).is_frozen(limit), "in the same bytes");
         health.heard(&message(80, 241), Some(100), at(3_930));
         assert!(!health.expectation(Some(100), at(3_930)).is_frozen(limit));
     }

@@ -32,6 +32,8 @@ pub(crate) const FAILURE_CHARS_MAX: usize = 300;
 pub(crate) const REPLAY_FILES_MAX: usize = 100_000;
 /// Bytes at the head of a body that are looked at to find its format.
 pub(crate) const PROBE_BYTES: usize = 4096;
+/// A larger body is not hashed between other work: this many bytes take some hundred microseconds.
+pub(crate) const HASHED_AT_ONCE_MAX: usize = 4 << 20;
 /// A feed in trouble is polled at least this often.
 pub(crate) const BACKOFF_MAX: Duration = Duration::from_secs(5 * 60);
 /// A producer that calls a reply fresh for long is obeyed for this many polls,

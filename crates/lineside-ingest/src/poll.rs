@@ -22,7 +22,7 @@ use crate::{
     feed::Feed,
     fetch::{Body, Failure, FailureCode, Fetched, Fetcher, Sources},
     health::Health,
-    limits::POLL_MIN,
+    limits::{HASHED_AT_ONCE_MAX, POLL_MIN},
     network::{Input, NetworkQueue},
     normalize::seconds,
     record::FeedRecord,
@@ -328,7 +328,7 @@ impl Poller {
     async fn take(&mut self, body: Body) -> Result<&'static str, Failure> {
         self.status.bytes += body.bytes.len() as u64;
         let format = self.format_of(&body.bytes)?;
-        let hash = Snapshot::hash_of(&body.bytes);
+        let hash = hash_of(&body.bytes).await;
         let known = self.feed.snapshot();
         let is_known = |known: Arc<Snapshot>| known.hash == hash && known.format == format;
         if known.is_some_and(is_known) && !self.expired {
@@ -344,6 +344,9 @@ impl Poller {
                 self.make_way(format, now).await?;
                 self.succeed();
                 self.status.entities = 0;
+                // It was something else before, which gave itself a time and may have had faults.
+                self.status.data_time = None;
+                self.status.problems = Arc::default();
             }
         }
         self.anew = false;
@@ -409,6 +412,7 @@ impl Poller {
         self.make_way(Format::Gtfs, now).await?;
         self.succeed();
         self.status.format = Some(Format::Gtfs);
+        self.status.data_time = None;
         self.status.entities = dataset.timetable.trips().len() as u64;
         self.status.problems = Arc::clone(&dataset.problems);
         self.status.judge(now, now, &self.rules);
@@ -476,6 +480,16 @@ impl Poller {
         };
         asked.wait(&mut self.rng)
     }
+}
+
+/// The hash of a body, counted where it blocks nobody if it is large.
+async fn hash_of(bytes: &Bytes) -> u128 {
+    if bytes.len() < HASHED_AT_ONCE_MAX {
+        return Snapshot::hash_of(bytes);
+    }
+    let shared = bytes.clone();
+    let hashed = tokio::task::spawn_blocking(move || Snapshot::hash_of(&shared)).await;
+    hashed.unwrap_or_else(|_| Snapshot::hash_of(bytes))
 }
 
 fn broken() -> Failure {

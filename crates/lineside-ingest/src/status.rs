@@ -197,7 +197,7 @@ impl FeedStatus {
             }
             _ if rules.expectation.is_frozen(late_after) => {
                 let words = format!(
-                    "answers with new times, but has said the same of all trips and vehicles for more than {}",
+                    "answers, but has said the same of all trips and vehicles for more than {}",
                     spoken(late_after)
                 );
                 (FeedState::Late, words)

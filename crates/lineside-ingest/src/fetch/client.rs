@@ -32,7 +32,7 @@ const CLIENT_NAME: HeaderName = HeaderName::from_static("et-client-name");
 #[derive(Clone, Debug)]
 pub(crate) struct HttpClient {
     name: HeaderValue,
-    /// Bound: one per timeout that feeds are configured with.
+    /// One for each timeout that feeds have had since the start.
     by_time: Arc<Mutex<BTreeMap<Duration, Client>>>,
 }
 

@@ -35,7 +35,7 @@ impl FolderFetcher {
     }
 
     pub(super) async fn fetch(&mut self) -> Result<Fetched, Failure> {
-        let (path, max, seen) = (self.path.clone(), self.max, self.seen.take());
+        let (path, max, seen) = (self.path.clone(), self.max, self.seen.clone());
         let (fetched, listing) = blocking(move || {
             let listing = list(&path)?;
             if seen.as_ref() == Some(&listing) {

@@ -196,8 +196,15 @@ impl HttpFetcher {
 
     async fn send_to(&self, url: &Url, token: Option<&Token>) -> Result<Response, Failure> {
         let client = self.shared.client.within(self.config.timeout)?;
-        let mut request = client.get(url.clone()).header(header::ACCEPT_ENCODING, "gzip");
-        if url.origin() == self.url.origin() {
+        let is_own = url.origin() == self.url.origin();
+        let mut url = url.clone();
+        if is_own && url.username().is_empty() && url.password().is_none() {
+            // An address to which the producer leads has no user of ours. Both fail only for one without a host.
+            let _ = url.set_username(self.url.username());
+            let _ = url.set_password(self.url.password());
+        }
+        let mut request = client.get(url).header(header::ACCEPT_ENCODING, "gzip");
+        if is_own {
             request = self.with_credentials(request, token)?;
         }
         if let Some(etag) = &self.etag {

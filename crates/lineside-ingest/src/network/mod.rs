@@ -170,6 +170,15 @@ impl Network {
 
     pub(crate) fn set_feeds(&self, feeds: Vec<Weak<Feed>>) {
         self.feeds.store(Arc::new(feeds));
+        if !self.plays() {
+            self.replay.store(None);
+        }
+    }
+
+    /// Whether any of its feeds is a recording.
+    pub(crate) fn plays(&self) -> bool {
+        let feeds = self.feeds.load();
+        feeds.iter().filter_map(Weak::upgrade).any(|feed| feed.config().is_recording())
     }
 
     /// The recording that gives it its time.

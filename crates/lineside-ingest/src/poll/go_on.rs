@@ -12,7 +12,6 @@ use crate::{
     fetch::{Failure, Fetcher},
     health::Health,
     network::{Input, NetworkQueue},
-    saved::{Keeper, SnapshotKey},
     status::Rules,
 };
 
@@ -42,8 +41,7 @@ impl Poller {
         let is_other_format = config.format.is_some_and(|it| self.status.format != Some(it));
         if !config.has_source_of(&before) {
             self.fetcher = Fetcher::new(&config, &shared.sources);
-            let key = SnapshotKey::of(self.feed.id());
-            self.keeper = Keeper::new(&shared.snapshots, &shared.clock, key, &config);
+            self.keeper.go_on(&config);
             self.anew = true;
             // Another source may usually tell of more, or of less.
             self.health = Health::default();

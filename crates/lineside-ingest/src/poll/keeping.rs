@@ -63,9 +63,11 @@ impl Poller {
     /// The source has confirmed what is held.
     pub(super) fn confirm(&mut self) {
         self.succeed();
+        let now = self.clock.wall();
+        self.health.heard_the_same(now);
         if let Some(snapshot) = self.feed.snapshot() {
             let said = self.said(&snapshot);
-            self.keeper.confirm(&snapshot, said, self.clock.wall());
+            self.keeper.confirm(&snapshot, said, now);
         }
     }
 

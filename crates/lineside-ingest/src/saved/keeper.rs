@@ -7,13 +7,14 @@ use std::{sync::Arc, time::Duration};
 
 use lineside_sync::{Clock, UnixMillis};
 use tokio::sync::oneshot;
+use xxhash_rust::xxh3::Xxh3Default;
 
 use super::{DatasetFacts, SavedHead, SnapshotKey, Snapshots, Validators};
 use crate::{
     config::FeedConfig,
     limits::{CONFIRM_INTERVAL, SAVE_TIME_MAX, SAVE_TIME_OF_BYTES},
     snapshot::Snapshot,
-    source::Location,
+    source::{Location, Secret},
 };
 
 /// What is kept beside bytes.
@@ -36,8 +37,8 @@ pub(crate) struct Keeper {
     is_kept: bool,
     /// The hash of what is kept.
     saved: Option<u128>,
-    /// What is on its way, and who says what became of it.
-    saving: Option<(u128, oneshot::Receiver<bool>)>,
+    /// What is on its way, and who says what became of it. Without a hash it is of another source.
+    saving: Option<(Option<u128>, oneshot::Receiver<bool>)>,
     /// When it was last told that the source confirmed the bytes.
     confirmed: Option<Duration>,
     /// Whether the last bytes were served before they were kept.
@@ -56,11 +57,22 @@ impl Keeper {
             clock: Arc::clone(clock),
             key,
             source: source_of(config),
-            is_kept: !matches!(config.url, Location::Replay { .. }),
+            is_kept: !config.is_recording(),
             saved: None,
             saving: None,
             confirmed: None,
             is_late: false,
+        }
+    }
+
+    /// Goes on with the bytes of another source. What is on its way is waited for as ever: of one key nothing is saved
+    /// while the save before has not ended.
+    pub(crate) fn go_on(&mut self, config: &FeedConfig) {
+        self.source = source_of(config);
+        self.is_kept = !config.is_recording();
+        (self.saved, self.confirmed) = (None, None);
+        if let Some((hash, _)) = &mut self.saving {
+            *hash = None;
         }
     }
 
@@ -80,15 +92,17 @@ impl Keeper {
             self.wait(snapshot.bytes.len()).await;
         }
         let is_late = self.saving.is_some();
+        let is_saved = self.saved == Some(snapshot.hash);
         if is_late && !self.is_late {
             tracing::warn!(
                 feed = %self.key.feed,
                 "the disk is slow: bytes of the feed are served before they are kept, and a crash may lose them"
             );
-        } else if self.is_late && !is_late {
+        } else if self.is_late && is_saved {
             tracing::info!(feed = %self.key.feed, "bytes of the feed are kept before they are served again");
         }
-        self.is_late = is_late;
+        // What failed at once after a disk hung is not kept either.
+        self.is_late = is_late || self.is_late && !is_saved;
     }
 
     /// The source has confirmed the bytes. What could not be kept before is tried again.
@@ -121,7 +135,7 @@ impl Keeper {
             confirmed_at: now,
         };
         let (reply, saved) = oneshot::channel();
-        self.saving = Some((snapshot.hash, saved));
+        self.saving = Some((Some(snapshot.hash), saved));
         self.confirmed = Some(self.clock.monotonic());
         let done = Box::new(move |is_saved| {
             // The feed's task may be gone.
@@ -153,17 +167,31 @@ impl Keeper {
         }
     }
 
-    fn ended(&mut self, hash: u128, is_saved: bool) {
+    fn ended(&mut self, hash: Option<u128>, is_saved: bool) {
         self.saving = None;
         if is_saved {
-            self.saved = Some(hash);
+            self.saved = hash;
         }
     }
 }
 
-/// The address that a feed's bytes come from, as it may be shown.
+/// The address that a feed's bytes come from, as it may be shown. Its own parameters, which are not, make another address of
+/// it: of these there is a short hash that gives none of them away. A key among them does not: it may be renewed.
 pub(crate) fn source_of(config: &FeedConfig) -> String {
-    config.url.to_string()
+    let is_part = |(name, _): &&(String, Secret)| !Location::is_secret_parameter(name);
+    let mut parts = config.query.iter().filter(is_part).peekable();
+    if parts.peek().is_none() {
+        return config.url.to_string();
+    }
+    let mut hasher = Xxh3Default::new();
+    for (name, value) in parts {
+        for text in [name, value.reveal()] {
+            hasher.update(&text.len().to_le_bytes());
+            hasher.update(text.as_bytes());
+        }
+    }
+    let short = hasher.digest() & u64::from(u32::MAX);
+    format!("{} query {short:08x}", config.url)
 }
 
 #[cfg(test)]
@@ -174,7 +202,7 @@ mod tests {
     use parking_lot::Mutex;
 
     use super::*;
-    use crate::{FeedConfig, FeedId, saved::Done};
+    use crate::{FeedId, saved::Done};
 
     /// A disk that answers when it is told to.
     #[derive(Debug, Default)]
@@ -299,6 +327,61 @@ mod tests {
         bench.keeper.confirm(&b, Said::default(), UnixMillis(10));
         assert!(bench.disk.waiting.lock().is_empty());
         assert!(bench.keeper.saving.is_none() && bench.keeper.saved == Some(b.hash));
+    }
+
+    #[test]
+    fn bytes_of_another_source_wait_for_those_that_are_on_their_way() {
+        let mut bench = bench("https://example.org/a");
+        assert!(!save(&mut bench, "a"));
+        let id = FeedId::new("city").unwrap();
+        let other = FeedConfig::new(id, Location::parse("https://example.org/b").unwrap());
+        bench.keeper.go_on(&other);
+        bench.keeper.confirm(&snapshot("a"), Said::default(), UnixMillis(0));
+        assert_eq!(bench.disk.waiting.lock().len(), 1, "one at a time");
+        bench.disk.answer(true);
+        bench.keeper.confirm(&snapshot("a"), Said::default(), UnixMillis(0));
+        assert_eq!(bench.disk.answer(true), "a", "as of the other source");
+        bench.keeper.settle();
+        assert_eq!(bench.keeper.saved, Some(snapshot("a").hash));
+    }
+
+    #[test]
+    fn a_disk_is_well_again_only_once_something_was_kept() {
+        let mut bench = bench("https://example.org/a");
+        bench.keeper.is_late = true;
+        assert!(!save(&mut bench, "a"));
+        bench.disk.answer(false);
+        assert!(!save(&mut bench, "b"));
+        bench.disk.answer(false);
+        bench.keeper.settle();
+        assert!(bench.keeper.is_late, "failing at once is no better");
+        let b = snapshot("b");
+        let mut saving = Box::pin(bench.keeper.save(&b, Said::default(), UnixMillis(0)));
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        assert!(saving.as_mut().poll(&mut context).is_pending());
+        bench.disk.answer(true);
+        assert!(saving.as_mut().poll(&mut context).is_ready());
+        drop(saving);
+        assert!(!bench.keeper.is_late);
+    }
+
+    #[test]
+    fn other_parameters_are_another_source_and_are_not_shown() {
+        let of = |query: &[(&str, &str)]| {
+            let id = FeedId::new("city").unwrap();
+            let mut config = FeedConfig::new(id, Location::parse("https://example.org/a").unwrap());
+            let secret = |(name, value): &(&str, &str)| ((*name).to_owned(), Secret::new(*value));
+            config.query = query.iter().map(secret).collect();
+            source_of(&config)
+        };
+        assert_eq!(of(&[]), "https://example.org/a");
+        assert_eq!(of(&[("api_key", "renewed")]), "https://example.org/a");
+        let four = of(&[("line", "4")]);
+        assert!(four.starts_with("https://example.org/a query ") && !four.contains("line"));
+        assert_eq!(four, of(&[("line", "4")]));
+        let all =
+            [four, of(&[]), of(&[("line", "5")]), of(&[("lin", "e4")]), of(&[("route", "4")])];
+        assert_eq!(all.iter().collect::<std::collections::HashSet<_>>().len(), all.len());
     }
 
     #[test]

@@ -293,6 +293,23 @@ async fn secrets_go_to_the_origin_that_was_named_and_to_no_other() {
 }
 
 #[tokio::test]
+async fn the_user_of_an_address_goes_along_where_the_same_host_leads() {
+    let upstream = Upstream::start(Answer::HangUp).await;
+    let location = format!("location: {}", upstream.url("/moved"));
+    upstream.set(Answer::Bytes(http("302 Found", &[&location], b"")));
+    let url = upstream.url("/").replace("http://", "http://me:p4ss%2F@");
+    let ingest = start(vec![config("f", &url)]);
+    until("it was led there", || upstream.requests().len() >= 2).await;
+    ingest.shut_down().await;
+    let requests = upstream.requests();
+    assert!(requests[1].starts_with("get /moved "), "{}", requests[1]);
+    for request in &requests[..2] {
+        // `me:p4ss/`, in the lower case of the heads that are remembered.
+        assert!(request.contains("authorization: basic bwu6cdrzcy8="), "{request}");
+    }
+}
+
+#[tokio::test]
 async fn redirects_end() {
     let upstream = Upstream::start(Answer::HangUp).await;
     upstream.set(Answer::Bytes(http("302 Found", &["location: /again"], b"")));
@@ -435,6 +452,79 @@ async fn a_schedule_without_a_body_is_a_failure() {
     assert_eq!((error.phase, error.status), (Some(Phase::Body), Some(204)));
     assert_eq!(feed.status().state, FeedState::Stale);
     assert_eq!(feed.snapshot().unwrap().bytes, zip(0));
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
+async fn vehicles_that_stand_still_are_seen_also_in_the_same_bytes() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("city.zip");
+    std::fs::write(&path, zip_of(&all_day())).unwrap();
+    let still = |lat| {
+        let of = |n: i32| vehicle(&n.to_string(), None, lat, 2.34, -1);
+        // Without a time of its own: whether it is old cannot be told by that.
+        http("200 OK", &[], &message(-1, (0..20).map(of).collect()))
+    };
+    let upstream = Upstream::start(Answer::Bytes(still(48.87))).await;
+    let mut vehicles = config("f", &upstream.url("/"));
+    vehicles.static_feed = Some(feed("city"));
+    vehicles.late_after = Duration::from_secs(1);
+    let ingest = start(vec![config("city", path.to_str().unwrap()), vehicles]);
+    let feed = ingest.feed("f").unwrap();
+    until("it is late", || feed.status().reason.contains("said the same")).await;
+    assert_eq!(feed.status().state, FeedState::Late);
+    upstream.set(Answer::Bytes(still(48.88)));
+    until("it is well", || feed.status().state == FeedState::Ok).await;
+    ingest.shut_down().await;
+}
+
+/// Twelve trips that are under way at every hour of every day.
+fn all_day() -> String {
+    let mut text = String::from(
+        "# agency.txt
+        agency_id,agency_name,agency_url,agency_timezone
+        a,Agency,https://a.example,UTC
+        # routes.txt
+        route_id,agency_id,route_short_name,route_type
+        R,a,1,3
+        # calendar.txt
+        service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date
+        daily,1,1,1,1,1,1,1,20200101,20991231
+        # stops.txt
+        stop_id,stop_name,stop_lat,stop_lon
+        A,Here,48.86,2.34
+        B,There,48.92,2.34
+        # trips.txt
+        route_id,service_id,trip_id
+",
+    );
+    for trip in 0..12 {
+        text.push_str(&format!("R,daily,T{trip}\n"));
+    }
+    text.push_str("# stop_times.txt\ntrip_id,arrival_time,departure_time,stop_id,stop_sequence\n");
+    for trip in 0..12 {
+        text.push_str(&format!("T{trip},00:00:00,00:00:00,A,1\nT{trip},24:00:00,24:00:00,B,2\n"));
+    }
+    text
+}
+
+#[tokio::test]
+async fn what_becomes_something_else_is_not_late_for_what_it_was() {
+    let old = RealClock::new().wall().seconds() - 3_600;
+    let late = message(old, vec![vehicle("1", None, 48.87, 2.34, old)]);
+    let upstream = Upstream::start(Answer::Bytes(http("200 OK", &[], &late))).await;
+    let ingest = start(vec![config("f", &upstream.url("/"))]);
+    let feed = ingest.feed("f").unwrap();
+    until("it is late", || feed.status().state == FeedState::Late).await;
+    for (path, body) in [("/list.csv", b"stop;name\n1;Here\n".to_vec()), ("/city.zip", zip(0))] {
+        upstream.set(Answer::Bytes(http("200 OK", &[], &body)));
+        ingest.change(vec![config("f", &upstream.url(path))]).await.unwrap();
+        let feed = ingest.feed("f").unwrap();
+        let has_come = || feed.snapshot().is_some_and(|it| it.bytes == body);
+        until(format!("{path} has come"), has_come).await;
+        until(format!("{path} is well"), || feed.status().state == FeedState::Ok).await;
+        assert_eq!(feed.status().data_time, None);
+    }
     ingest.shut_down().await;
 }
 

@@ -6,7 +6,7 @@ use lineside_ingest::{FeedConfig, FeedState, Location};
 use lineside_sync::{Clock, RealClock};
 
 use crate::{
-    polling::{start, until},
+    polling::{body, config, start, until, zip},
     support::*,
 };
 
@@ -69,5 +69,36 @@ async fn a_recording_that_is_over_becomes_late() {
     let ingest = start(vec![FeedConfig::new(feed("r"), Location::parse(&url).unwrap())]);
     let feed = ingest.feed("r").unwrap();
     until("it is late", || feed.status().state == FeedState::Late).await;
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
+async fn recorded_time_ends_with_the_recording() {
+    let dir = tempfile::tempdir().unwrap();
+    let frame = |lat| message(EIGHT, vec![vehicle("1", None, lat, 2.3, EIGHT)]);
+    fs::create_dir(dir.path().join("recorded")).unwrap();
+    for (name, bytes) in
+        [("recorded/1.pb", frame(48.9).to_vec()), ("live.pb", body(48.8)), ("city.zip", zip(0))]
+    {
+        fs::write(dir.path().join(name), bytes).unwrap();
+    }
+    let path = |name: &str| dir.path().join(name).display().to_string();
+    let vehicles = |url: &str| {
+        let static_feed = Some(feed("city"));
+        FeedConfig { static_feed, ..config("vehicles", url) }
+    };
+    let city = config("city", &path("city.zip"));
+    let recorded = vehicles(&format!("replay://{}?speed=1", path("recorded")));
+    let ingest = start(vec![city.clone(), recorded.clone()]);
+    let now = || ingest.network_of("city").unwrap().now();
+    let is_recorded = || now().seconds() < EIGHT + 1_000;
+    until("the recorded time passes", is_recorded).await;
+    // The network goes on with another source, and another one takes its place.
+    for feeds in [vec![city.clone(), vehicles(&path("live.pb"))], vec![city.clone()]] {
+        ingest.change(feeds).await.unwrap();
+        assert!(now().seconds().abs_diff(RealClock::new().wall().seconds()) < 100);
+        ingest.change(vec![city.clone(), recorded.clone()]).await.unwrap();
+        until("the recorded time passes again", is_recorded).await;
+    }
     ingest.shut_down().await;
 }

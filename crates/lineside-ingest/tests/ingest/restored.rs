@@ -117,7 +117,10 @@ async fn bytes_of_another_address_or_format_are_not_used() {
     other.format = Some(Format::Raw);
     let mut same = its;
     same.query = vec![("key".to_owned(), lineside_ingest::Secret::new("another key"))];
-    for (config, is_used) in [(elsewhere, false), (other, false), (same, true)] {
+    let mut another_line = same.clone();
+    another_line.query.push(("line".to_owned(), lineside_ingest::Secret::new("4")));
+    let all = [(elsewhere, false), (other, false), (same, true), (another_line, false)];
+    for (config, is_used) in all {
         let ingest = start_with(vec![config], Arc::clone(&snapshots));
         assert_eq!(ingest.feed("vehicles").unwrap().snapshot().is_some(), is_used);
         ingest.shut_down().await;

@@ -118,7 +118,9 @@ impl NetworkWriter {
         let network = Arc::clone(&self.network);
         let empty = network.state();
         let same_name = from.iter().find(|other| other.network.id() == network.id());
-        if let Some(replay) = same_name.and_then(|other| other.network.replay()) {
+        if let Some(replay) = same_name.and_then(|other| other.network.replay())
+            && network.plays()
+        {
             network.follow(replay);
         }
         let known = same_name.map(|other| other.network.state());
