@@ -24,7 +24,7 @@ pub(crate) const TOKEN_BYTES_MAX: usize = 64 << 10;
 pub(crate) const TOKEN_LIFE_USUAL: Duration = Duration::from_secs(5 * 60);
 /// A token is renewed at most this long before it expires.
 pub(crate) const TOKEN_RENEW_BEFORE_MAX: Duration = Duration::from_secs(60);
-/// Whoever gave no token is not asked again for this time, by whatever feeds.
+/// Whoever gave no token is not asked again for this time, by whatever feeds, and for longer if there is none again.
 pub(crate) const TOKEN_RETRY: Duration = Duration::from_secs(5);
 /// Longest text of one failure that is kept and shown, in characters.
 pub(crate) const FAILURE_CHARS_MAX: usize = 300;

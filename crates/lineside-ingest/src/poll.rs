@@ -234,8 +234,9 @@ impl Poller {
         let mut asked = self.ledger.asked(&self.status);
         let fetching = stage::within(Stage::Fetch.work(), self.fetch(turn, retire));
         let Some(fetched) = fetching.await else { return false };
-        self.ledger.answered(&mut asked);
-        network.finish(Stage::Fetch, began);
+        let waited = self.fetcher.waited();
+        self.ledger.answered(&mut asked, waited);
+        network.finish(Stage::Fetch, began + waited);
         if let Some(replay) = self.fetcher.replay_clock() {
             network.follow(replay);
         }

@@ -45,9 +45,10 @@ impl Ledger {
         Asked { at, began, took: Duration::ZERO, bytes: status.bytes }
     }
 
-    /// It has answered, or failed to.
-    pub(crate) fn answered(&self, asked: &mut Asked) {
-        asked.took = self.clock.monotonic().saturating_sub(asked.began);
+    /// It has answered, or failed to, after we had `waited` before we asked.
+    pub(crate) fn answered(&self, asked: &mut Asked, waited: Duration) {
+        let passed = self.clock.monotonic().saturating_sub(asked.began);
+        asked.took = passed.saturating_sub(waited);
     }
 
     /// The poll has ended as the status says: as `outcome`, or else by its last error.

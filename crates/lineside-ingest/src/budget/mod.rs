@@ -201,11 +201,13 @@ impl Booking {
             Some(serial) => serial.acquire_owned().await.ok(),
             None => None,
         };
-        if let Some(ticket) = ticket {
-            ticket.start(clock.monotonic());
-        }
+        let counted = ticket.map(|ticket| {
+            let (book, at) = (Arc::clone(&ticket.book), clock.monotonic());
+            ticket.start(at);
+            (book, at)
+        });
         drop(door);
-        Turn { _only: only }
+        Turn { _only: only, counted }
     }
 }
 
@@ -237,6 +239,17 @@ impl Drop for Ticket {
 #[derive(Debug, Default)]
 pub(crate) struct Turn {
     _only: Option<OwnedSemaphorePermit>,
+    /// Where it was counted, and when.
+    counted: Option<(Arc<Book>, Duration)>,
+}
+
+impl Turn {
+    /// Ends it without a request: it is as if it had not been.
+    pub(crate) fn give_back(self) {
+        if let Some((book, at)) = self.counted {
+            book.window.lock().take_back(at);
+        }
+    }
 }
 
 #[cfg(test)]

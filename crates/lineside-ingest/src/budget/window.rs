@@ -92,6 +92,13 @@ impl Window {
         }
     }
 
+    /// A request that was counted at this time was not sent. What it pushed out of the count was too old to matter then.
+    pub(super) fn take_back(&mut self, at: Duration) {
+        if let Some(place) = self.sent.iter().rposition(|sent| *sent == at) {
+            self.sent.remove(place);
+        }
+    }
+
     fn count_max(&self) -> usize {
         self.rates.iter().map(|rate| rate.count()).max().unwrap_or(0)
     }
@@ -177,6 +184,22 @@ mod tests {
         check(&[0, 100, 110], 2, 10, 10);
         check(&[0, 100, 110], 2, 45, 45);
         check(&[0, 100, 110], 2, 55, 160);
+    }
+
+    #[test]
+    fn what_was_not_sent_leaves_its_room() {
+        let mut window = Window::new([Rate::parse("2/min").unwrap()]);
+        for at in [0, 30, 60] {
+            let at = Duration::from_secs(at);
+            assert_eq!(window.may_start(at), Ok(()));
+            window.start(at);
+        }
+        assert_eq!(window.may_start(Duration::from_secs(61)), Err(Duration::from_secs(90)));
+        window.take_back(Duration::from_secs(60));
+        assert_eq!(window.may_start(Duration::from_secs(61)), Ok(()));
+        window.take_back(Duration::from_secs(7));
+        window.start(Duration::from_secs(61));
+        assert_eq!(window.may_start(Duration::from_secs(62)), Err(Duration::from_secs(90)));
     }
 
     fn holds(mut times: Vec<Duration>, rate: Rate) -> bool {

@@ -19,6 +19,7 @@ use super::{
     inflate::Collector,
     shown::Hidden,
     token::{Asker, Token, TokenSource},
+    waits::Waits,
 };
 use crate::{
     budget::Turn,
@@ -43,6 +44,8 @@ pub(crate) struct HttpFetcher {
     last_modified: Option<HeaderValue>,
     /// What the last reply said about the next request.
     advice: Advice,
+    /// What the last fetch waited for turns.
+    waits: Arc<Waits>,
 }
 
 impl HttpFetcher {
@@ -54,13 +57,18 @@ impl HttpFetcher {
         }
         let tokens = config.oauth2.as_ref().map(|oauth2| shared.tokens.of(oauth2));
         let (sent, etag, last_modified, advice) = (Vec::new(), None, None, Advice::default());
-        HttpFetcher { url, config, shared, tokens, sent, etag, last_modified, advice }
+        let waits = Arc::default();
+        HttpFetcher { url, config, shared, tokens, sent, etag, last_modified, advice, waits }
     }
 
     /// The same address under another configuration.
     pub(super) fn go_on(&mut self, config: SharedConfig, shared: &Sources) {
         self.tokens = config.oauth2.as_ref().map(|oauth2| shared.tokens.of(oauth2));
         self.config = config;
+    }
+
+    pub(super) fn waited(&self) -> Duration {
+        self.waits.until(self.shared.clock.monotonic())
     }
 
     pub(super) fn advice(&self) -> Advice {
@@ -95,9 +103,10 @@ impl HttpFetcher {
 
     pub(super) async fn fetch(&mut self, turn: Turn) -> Result<Fetched, Failure> {
         self.advice = Advice::default();
-        let clock = Arc::clone(&self.shared.clock);
-        let fetched =
-            within(&clock, FETCH_TIME_MAX, "the whole fetch", self.fetch_once(turn)).await;
+        let (clock, waits) = (Arc::clone(&self.shared.clock), Arc::new(Waits::default()));
+        self.waits = Arc::clone(&waits);
+        let fetching = self.fetch_once(turn);
+        let fetched = waits.within(&clock, FETCH_TIME_MAX, "the whole fetch", fetching).await;
         // Everything before the body ends sooner.
         fetched.map_err(|failure| failure.in_phase(Phase::Body))?
     }
@@ -142,31 +151,38 @@ impl HttpFetcher {
         let held = tokens.find_held(self.shared.clock.monotonic());
         let (token, turn) = match held {
             Some(token) => (token, turn),
-            None => self.renew(&tokens, turn, None).await?,
+            None => {
+                // Whoever gives it out may be the host of the turn.
+                turn.give_back();
+                self.renew(&tokens, None).await?
+            }
         };
         self.sent.push(Arc::clone(&token));
         let (response, turn) = self.follow(turn, Some(&token)).await?;
         if response.status() != StatusCode::UNAUTHORIZED {
             return Ok((response, turn));
         }
-        drop(response);
-        let (token, turn) = self.renew(&tokens, turn, Some(&token)).await?;
+        drop((response, turn));
+        let (token, turn) = self.renew(&tokens, Some(&token)).await?;
         self.sent.push(Arc::clone(&token));
         self.follow(turn, Some(&token)).await
     }
 
-    /// Gets a token. Whoever gives it out may be the host of the turn, so that ends before and begins anew.
+    /// Gets a token, and then a turn to show it in. There must be none before: whoever gives tokens out may be the same
+    /// host.
     async fn renew(
         &self,
         tokens: &TokenSource,
-        turn: Turn,
         refused: Option<&Arc<Token>>,
     ) -> Result<(Arc<Token>, Turn), Failure> {
-        drop(turn);
-        let asker = Asker { shared: &self.shared, feed: &self.config };
+        let asker = Asker { shared: &self.shared, feed: &self.config, waits: &self.waits };
         let token = tokens.get(refused, asker).await?;
-        let turn = self.shared.turn_at(&self.config, &self.url).await;
-        Ok((token, turn))
+        Ok((token, self.turn_at(&self.url).await))
+    }
+
+    async fn turn_at(&self, url: &Url) -> Turn {
+        let turn = self.shared.turn_at(&self.config, url);
+        self.waits.during(&*self.shared.clock, turn).await
     }
 
     /// Sends the request, following redirects.
@@ -186,7 +202,7 @@ impl HttpFetcher {
             }
             // Whoever is led to may be asked by others at this moment, so the turn here ends first.
             drop((response, turn));
-            turn = self.shared.turn_at(&self.config, &url).await;
+            turn = self.turn_at(&url).await;
         }
         Err(Failure::new(
             FailureCode::Http(StatusCode::FOUND.as_u16()),
@@ -322,11 +338,13 @@ pub(super) async fn within<T>(
     tokio::select! {
         biased;
         done = future => Ok(done),
-        () = deadline => {
-            let detail = format!("{what} did not come within {} s", limit.as_secs_f32());
-            Err(Failure::new(FailureCode::Timeout, detail))
-        }
+        () = deadline => Err(too_late(what, limit)),
     }
+}
+
+pub(super) fn too_late(what: &str, limit: Duration) -> Failure {
+    let detail = format!("{what} did not come within {} s", limit.as_secs_f32());
+    Failure::new(FailureCode::Timeout, detail)
 }
 
 fn is_gzip(response: &Response) -> Result<bool, Failure> {

@@ -14,6 +14,7 @@ mod probe;
 mod replay;
 mod shown;
 mod token;
+mod waits;
 
 use std::{sync::Arc, time::Duration};
 
@@ -128,6 +129,14 @@ impl Fetcher {
             Fetcher::File(fetcher) => fetcher.max = max,
             Fetcher::Folder(fetcher) => fetcher.max = max,
             Fetcher::Replay(fetcher) => fetcher.max = max,
+        }
+    }
+
+    /// How much of the last fetch went by while it waited for turns of ours.
+    pub(crate) fn waited(&self) -> Duration {
+        match self {
+            Fetcher::Http(fetcher) => fetcher.waited(),
+            _ => Duration::ZERO,
         }
     }
 

@@ -21,10 +21,14 @@ use serde::Deserialize;
 use tokio::sync::Mutex;
 use url::form_urlencoded::{Serializer, byte_serialize};
 
-use super::{Failure, FailureCode, Phase, Sources, client, http::within};
+use super::{
+    Failure, FailureCode, Phase, Sources, advice::advice as advice_of, client, http::within,
+    waits::Waits,
+};
 use crate::{
     config::FeedConfig,
     limits::{TOKEN_BYTES_MAX, TOKEN_LIFE_USUAL, TOKEN_RENEW_BEFORE_MAX, TOKEN_RETRY},
+    schedule::{Advice, retry_in},
     source::{OAuth2, Secret},
 };
 
@@ -63,7 +67,7 @@ impl Tokens {
         let source = Arc::new(TokenSource {
             oauth2: oauth2.clone(),
             held: ArcSwapOption::empty(),
-            asks: Mutex::new(None),
+            asks: Mutex::default(),
             in_body: AtomicBool::new(false),
         });
         sources.push(Arc::clone(&source));
@@ -76,10 +80,18 @@ impl Tokens {
 pub(crate) struct TokenSource {
     oauth2: OAuth2,
     held: ArcSwapOption<Token>,
-    /// Held by whoever asks: the last failure, and until when nobody asks again.
-    asks: Mutex<Option<(Duration, Failure)>>,
+    /// Held by whoever asks.
+    asks: Mutex<Failures>,
     /// Whether the server wants the client's secret in the body and not in a header.
     in_body: AtomicBool,
+}
+
+/// How often there was no token, one time after another.
+#[derive(Debug, Default)]
+struct Failures {
+    in_a_row: u32,
+    /// The last of them, and until when nobody asks again.
+    last: Option<(Duration, Failure)>,
 }
 
 /// What a request for a token is made with.
@@ -88,6 +100,8 @@ pub(super) struct Asker<'a> {
     pub(super) shared: &'a Sources,
     /// Whoever asks for its sake.
     pub(super) feed: &'a FeedConfig,
+    /// What that has waited for turns.
+    pub(super) waits: &'a Waits,
 }
 
 impl Asker<'_> {
@@ -111,19 +125,20 @@ impl TokenSource {
         refused: Option<&Arc<Token>>,
         asker: Asker<'_>,
     ) -> Result<Arc<Token>, Failure> {
-        let mut asks = self.asks.lock().await;
+        let mut asks = asker.waits.during(&*asker.shared.clock, self.asks.lock()).await;
         let held = self.find_held(asker.now());
         if let Some(held) = held.filter(|held| !refused.is_some_and(|it| Arc::ptr_eq(it, held))) {
             return Ok(held);
         }
-        if let Some((until, failure)) = asks.as_ref()
+        if let Some((until, failure)) = &asks.last
             && asker.now() < *until
         {
             return Err(failure.clone());
         }
-        match self.ask(asker).await {
+        let mut advice = Advice::default();
+        match self.ask(asker, asks.in_a_row, &mut advice).await {
             Ok(token) => {
-                *asks = None;
+                *asks = Failures::default();
                 let token = Arc::new(token);
                 self.held.store(Some(Arc::clone(&token)));
                 Ok(token)
@@ -132,30 +147,51 @@ impl TokenSource {
                 self.held.store(None);
                 let host = self.oauth2.token_url.host_str().unwrap_or_default();
                 let failure = failure.prefixed(&format!("no token from {host}: "));
-                *asks = Some((asker.now() + TOKEN_RETRY, failure.clone()));
+                asks.in_a_row = asks.in_a_row.saturating_add(1);
+                let wait = retry_in(TOKEN_RETRY, asks.in_a_row, advice);
+                asks.last = Some((asker.now() + wait, failure.clone()));
                 Err(failure)
             }
         }
     }
 
-    /// Servers have to take the client's secret in a header, and some take it in the body alone.
-    async fn ask(&self, asker: Asker<'_>) -> Result<Token, Failure> {
+    /// Servers have to take the client's secret in a header, and some take it in the body alone. One that has refused both is
+    /// asked once at a time, now so and now so.
+    async fn ask(
+        &self,
+        asker: Asker<'_>,
+        failures: u32,
+        advice: &mut Advice,
+    ) -> Result<Token, Failure> {
         let in_body = self.in_body.load(Ordering::Relaxed);
-        let first = self.ask_once(in_body, asker).await;
+        if failures > 0 {
+            let in_body = in_body ^ (failures % 2 == 1);
+            let token = self.ask_once(in_body, asker, advice).await?;
+            self.in_body.store(in_body, Ordering::Relaxed);
+            return Ok(token);
+        }
+        let first = self.ask_once(in_body, asker, advice).await;
         let is_refused = |failure: &Failure| matches!(failure.code, FailureCode::Http(400 | 401));
         match first {
-            Err(failure) if is_refused(&failure) => match self.ask_once(!in_body, asker).await {
-                Ok(token) => {
-                    self.in_body.store(!in_body, Ordering::Relaxed);
-                    Ok(token)
+            Err(failure) if is_refused(&failure) => {
+                match self.ask_once(!in_body, asker, advice).await {
+                    Ok(token) => {
+                        self.in_body.store(!in_body, Ordering::Relaxed);
+                        Ok(token)
+                    }
+                    Err(_) => Err(failure),
                 }
-                Err(_) => Err(failure),
-            },
+            }
             other => other,
         }
     }
 
-    async fn ask_once(&self, in_body: bool, asker: Asker<'_>) -> Result<Token, Failure> {
+    async fn ask_once(
+        &self,
+        in_body: bool,
+        asker: Asker<'_>,
+        advice: &mut Advice,
+    ) -> Result<Token, Failure> {
         let OAuth2 { token_url, client_id, client_secret, .. } = &self.oauth2;
         let (clock, limit) = (&asker.shared.clock, asker.feed.timeout);
         let mut request = asker.shared.client.within(limit)?.post(token_url.clone());
@@ -167,10 +203,12 @@ impl TokenSource {
             .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded")
             .header(header::ACCEPT, "application/json")
             .body(self.form(in_body));
-        let _turn = asker.shared.turn_at(asker.feed, token_url).await;
+        let turn = asker.shared.turn_at(asker.feed, token_url);
+        let _turn = asker.waits.during(&**clock, turn).await;
         let began = asker.now();
         let mut response = within(clock, limit, "the answer", client::send(request)).await??;
         let status = response.status();
+        *advice = advice_of(status, response.headers(), clock.wall());
         let body = read(&mut response, (clock, limit)).await?;
         if status != StatusCode::OK {
             return Err(refusal(status, &body));

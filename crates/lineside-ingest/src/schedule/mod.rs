@@ -66,6 +66,12 @@ impl Asked {
     }
 }
 
+/// How long to leave somebody in peace who gave nothing for so many times in a row.
+pub(crate) fn retry_in(first: Duration, failures_in_a_row: u32, advice: Advice) -> Duration {
+    let said = advice.retry_after.unwrap_or_default().min(RETRY_AFTER_LEAST_MAX);
+    backoff(first, failures_in_a_row.max(1)).max(said)
+}
+
 /// A producer may stretch a wait up to here: a slip of its pen must not silence a feed.
 fn longest_obeyed(interval: Duration) -> Duration {
     interval.saturating_mul(FRESH_POLLS_MAX).min(FRESH_TIME_MAX).max(interval)
@@ -111,6 +117,18 @@ mod tests {
 
     fn fresh(seconds: u64) -> Advice {
         Advice { fresh_for: Some(Duration::from_secs(seconds)), retry_after: None }
+    }
+
+    #[test]
+    fn who_gives_no_token_is_asked_more_and_more_rarely() {
+        let after = |times, said| retry_in(5 * SECOND, times, said).as_secs();
+        assert_eq!(
+            [1, 2, 3, 4, 5, 99].map(|n| after(n, Advice::default())),
+            [5, 10, 20, 40, 40, 40]
+        );
+        assert_eq!(after(1, refused(120)), 120);
+        assert_eq!(after(4, refused(7)), 40);
+        assert_eq!(after(1, refused(u64::MAX)), RETRY_AFTER_LEAST_MAX.as_secs());
     }
 
     fn refused(seconds: u64) -> Advice {
