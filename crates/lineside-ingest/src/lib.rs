@@ -55,8 +55,8 @@ mod stages;
 mod status;
 
 pub use archive::{
-    Archive, ArchiveError, Availability, Bin, Incident, Life, MemoryArchive, Poll, PollFailure,
-    PollQuery, Serving, ServingState, SourceState, Span, Stretch,
+    Archive, ArchiveError, Availability, Bin, Incident, Last, Life, MemoryArchive, Poll,
+    PollFailure, PollQuery, Serving, ServingState, SourceState, Span, Stretch,
 };
 pub use budget::{BadRate, Rate};
 pub use change::{Change, Why};

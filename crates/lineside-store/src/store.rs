@@ -13,7 +13,7 @@ use std::{
 
 use bytes::Bytes;
 use lineside_ingest::{
-    Archive, ArchiveError, Bin, DatasetFacts, Done, FeedId, FeedState, Incident, Life, Phase, Poll,
+    Archive, ArchiveError, Bin, DatasetFacts, Done, FeedId, FeedState, Incident, Last, Life, Phase, Poll,
     PollFailure, PollQuery, SavedHead, Serving, SnapshotKey, Snapshots, Span, Validators,
 };
 use lineside_sync::{Clock, UnixMillis};
@@ -315,6 +315,10 @@ impl Archive for Store {
         self.tell(Told::Poll { feed: feed.clone(), poll });
     }
 
+    fn record_pause(&self, feed: &FeedId, at: UnixMillis, serving: Serving) {
+        self.tell(Told::Pause { feed: feed.clone(), at, serving });
+    }
+
     fn begin_state(&self, feed: &FeedId, state: FeedState, reason: &str, since: UnixMillis) {
         self.tell(Told::State { feed: feed.clone(), state, reason: reason.to_owned(), since });
     }
@@ -408,7 +412,7 @@ fn bin(row: &Row<'_>) -> rusqlite::Result<Bin> {
         nothing: row.get(4)?,
         bytes: row.get::<_, i64>(5)?.unsigned_abs(),
         took: duration(row.get(6)?),
-        last_failed: row.get(7)?,
+        last: Last::of_number(row.get(7)?).unwrap_or(Last::Answered),
         last_serving: serving(row.get(8)?),
     })
 }

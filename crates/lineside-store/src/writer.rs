@@ -13,7 +13,9 @@ use std::{
     time::Duration,
 };
 
-use lineside_ingest::{Bin, FeedId, FeedState, Phase, Poll, SnapshotKey, Span, Validators};
+use lineside_ingest::{
+    Bin, FeedId, FeedState, Phase, Poll, Serving, SnapshotKey, Span, Validators,
+};
 use lineside_sync::{Clock, UnixMillis};
 use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
 
@@ -32,6 +34,8 @@ use crate::{
 pub(crate) enum Told {
     /// A poll has ended.
     Poll { feed: FeedId, poll: Poll },
+    /// A feed is paused, and this is served.
+    Pause { feed: FeedId, at: UnixMillis, serving: Serving },
     /// A feed is in another state.
     State { feed: FeedId, state: FeedState, reason: String, since: UnixMillis },
     /// Last good bytes lie on the disk and are these feeds' now. Whoever waits is told the blobs that were before; what
@@ -218,6 +222,12 @@ impl Writer {
                         insert_bin(&transaction, feed, span, &Bin::of(poll, span))?;
                     }
                 }
+                Told::Pause { feed, at, serving } => {
+                    let feed = number(&transaction, &mut self.feeds, feed)?;
+                    for span in Span::ALL {
+                        insert_bin(&transaction, feed, span, &Bin::of_pause(*at, *serving, span))?;
+                    }
+                }
                 Told::State { feed, state, reason, since } => {
                     let feed = number(&transaction, &mut self.feeds, feed)?;
                     insert_incident(&transaction, feed, *state, reason, *since)?;
@@ -345,6 +355,7 @@ fn insert_poll(transaction: &Transaction<'_>, feed: i64, poll: &Poll) -> rusqlit
     Ok(())
 }
 
+/// Adds to a bin. `last_failed` is the number of what came last in it, which for polls is whether they failed.
 fn insert_bin(
     transaction: &Transaction<'_>,
     feed: i64,
@@ -369,7 +380,7 @@ fn insert_bin(
         bin.nothing,
         whole(bin.bytes),
         millis(bin.took),
-        bin.last_failed,
+        bin.last.number(),
         bin.last_serving.number(),
     ])?;
     Ok(())

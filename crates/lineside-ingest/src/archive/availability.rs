@@ -2,7 +2,7 @@
 
 use lineside_sync::UnixMillis;
 
-use super::{Archive, ArchiveError, Bin, Life, Serving, Span};
+use super::{Archive, ArchiveError, Bin, Last, Life, Serving, Span};
 use crate::config::FeedId;
 
 /// How a source was in a piece of time.
@@ -14,6 +14,8 @@ pub enum SourceState {
     Mixed,
     /// It did not.
     Failed,
+    /// It was not asked: the feed was paused.
+    Paused,
     /// It was not asked: this server did not run.
     Off,
     /// It was not asked yet.
@@ -27,6 +29,7 @@ impl SourceState {
             SourceState::Answered => "answered",
             SourceState::Mixed => "mixed",
             SourceState::Failed => "failed",
+            SourceState::Paused => "paused",
             SourceState::Off => "off",
             SourceState::Unknown => "unknown",
         }
@@ -139,7 +142,7 @@ impl Availability {
             extend(&mut source, start, end.min(now), of_source, bin);
             extend(&mut serving, start, end.min(now), of_serving, bin);
         }
-        let bins = bins.into_iter().filter(|bin| bin.start >= from).collect();
+        let bins = bins.into_iter().filter(|bin| bin.start >= from && bin.polls > 0).collect();
         Availability { span, from, until: now, source, serving, bins }
     }
 }
@@ -166,7 +169,11 @@ fn extend<S: PartialEq>(
 
 /// How it was from a bin on, until it is asked again.
 fn after_source(bin: &Bin) -> SourceState {
-    if bin.last_failed { SourceState::Failed } else { SourceState::Answered }
+    match bin.last {
+        Last::Answered => SourceState::Answered,
+        Last::Failed => SourceState::Failed,
+        Last::Paused => SourceState::Paused,
+    }
 }
 
 fn after_serving(bin: &Bin) -> ServingState {
@@ -181,6 +188,7 @@ impl Bin {
     /// How the source was in it.
     pub fn source(&self) -> SourceState {
         match self.failed {
+            _ if self.polls == 0 => after_source(self),
             0 => SourceState::Answered,
             failed if failed == self.polls => SourceState::Failed,
             _ => SourceState::Mixed,
@@ -190,6 +198,7 @@ impl Bin {
     /// What was served in it.
     pub fn serving(&self) -> ServingState {
         match (self.nothing, self.stale) {
+            _ if self.polls == 0 => after_serving(self),
             (0, 0) => ServingState::Fresh,
             (0, _) => ServingState::Stale,
             (nothing, _) if nothing == self.polls => ServingState::Nothing,
@@ -295,6 +304,27 @@ mod tests {
             &[(0, "stale"), (21, "off"), (40, "unknown"), (41, "fresh")],
         );
         check(&[], &[], &[(0, "off")], &[(0, "off")]);
+    }
+
+    #[test]
+    fn a_pause_is_neither_an_answer_nor_a_failure_and_shows_what_was_served() {
+        let lives = [Life { began: minute(0), seen: NOW }];
+        let mut pausing = bin(minute(20), &[false]);
+        pausing.add(&Bin::of_pause(minute(20), Serving::Fresh, Span::Day));
+        let bins = [
+            bin(minute(10), &[false]),
+            pausing,
+            Bin::of_pause(minute(80), Serving::Nothing, Span::Day),
+            bin(minute(130), &[false]),
+        ];
+        check(
+            &bins,
+            &lives,
+            &[(0, "unknown"), (10, "answered"), (21, "paused"), (130, "answered")],
+            &[(0, "unknown"), (10, "fresh"), (80, "nothing"), (130, "fresh")],
+        );
+        let strips = Availability::of(bins.to_vec(), &lives, Span::Day, NOW);
+        assert_eq!(strips.bins.len(), 3, "in the others it was asked");
     }
 
     #[test]

@@ -113,10 +113,36 @@ pub struct Bin {
     pub bytes: u64,
     /// How long all of them took together.
     pub took: Duration,
-    /// Whether the last of them failed.
-    pub last_failed: bool,
-    /// What was served after the last of them.
+    /// What came last in it.
+    pub last: Last,
+    /// What was served after that.
     pub last_serving: Serving,
+}
+
+/// What holds from a bin on until the source is asked again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Last {
+    /// The source answered.
+    Answered,
+    /// It did not.
+    Failed,
+    /// It was not asked any more: the feed was paused.
+    Paused,
+}
+
+impl Last {
+    /// All, in the order of their numbers.
+    pub const ALL: [Last; 3] = [Last::Answered, Last::Failed, Last::Paused];
+
+    /// A number for it, where it is written down.
+    pub const fn number(self) -> i64 {
+        self as i64
+    }
+
+    /// What has that number.
+    pub fn of_number(number: i64) -> Option<Last> {
+        Last::ALL.into_iter().find(|last| last.number() == number)
+    }
 }
 
 impl Bin {
@@ -130,8 +156,23 @@ impl Bin {
             nothing: u32::from(poll.serving == Serving::Nothing),
             bytes: poll.bytes,
             took: poll.took,
-            last_failed: poll.has_failed(),
+            last: if poll.has_failed() { Last::Failed } else { Last::Answered },
             last_serving: poll.serving,
+        }
+    }
+
+    /// The bin of a pause in which this is served.
+    pub fn of_pause(at: UnixMillis, serving: Serving, span: Span) -> Bin {
+        Bin {
+            start: span.start_of(at),
+            polls: 0,
+            failed: 0,
+            stale: 0,
+            nothing: 0,
+            bytes: 0,
+            took: Duration::ZERO,
+            last: Last::Paused,
+            last_serving: serving,
         }
     }
 
@@ -143,7 +184,7 @@ impl Bin {
         self.nothing = self.nothing.saturating_add(later.nothing);
         self.bytes = self.bytes.saturating_add(later.bytes);
         self.took = self.took.saturating_add(later.took);
-        self.last_failed = later.last_failed;
+        self.last = later.last;
         self.last_serving = later.last_serving;
     }
 }
@@ -167,5 +208,9 @@ mod tests {
             assert_eq!(Serving::of_number(serving.number()), Some(serving));
         }
         assert_eq!(Serving::of_number(3), None);
+        for last in Last::ALL {
+            assert_eq!(Last::of_number(last.number()), Some(last));
+        }
+        assert_eq!(Last::of_number(3), None);
     }
 }

@@ -20,6 +20,8 @@ pub(crate) struct Ledger {
     feed: FeedId,
     /// The state that was told last.
     told: Option<FeedState>,
+    /// What was told last to be served in a pause.
+    paused: Option<Serving>,
 }
 
 /// A poll under way.
@@ -36,11 +38,22 @@ pub(crate) struct Asked {
 impl Ledger {
     pub(crate) fn new(archive: &Arc<dyn Archive>, clock: &Arc<dyn Clock>, feed: &FeedId) -> Ledger {
         let (archive, clock) = (Arc::clone(archive), Arc::clone(clock));
-        Ledger { archive, clock, feed: feed.clone(), told: None }
+        Ledger { archive, clock, feed: feed.clone(), told: None, paused: None }
+    }
+
+    /// The feed is paused; told when the pause begins, and when another thing is served.
+    pub(crate) fn paused(&mut self, feed: &Feed, status: &FeedStatus) {
+        let now = self.clock.wall();
+        let serving = serving(feed, status, now);
+        if self.paused != Some(serving) {
+            self.paused = Some(serving);
+            self.archive.record_pause(&self.feed, now, serving);
+        }
     }
 
     /// The source is being asked.
-    pub(crate) fn asked(&self, status: &FeedStatus) -> Asked {
+    pub(crate) fn asked(&mut self, status: &FeedStatus) -> Asked {
+        self.paused = None;
         let (at, began) = (self.clock.wall(), self.clock.monotonic());
         Asked { at, began, took: Duration::ZERO, bytes: status.bytes }
     }

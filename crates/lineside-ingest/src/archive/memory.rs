@@ -7,7 +7,7 @@ use std::{
 
 use lineside_sync::{Clock, UnixMillis};
 
-use super::{Archive, ArchiveError, Bin, Incident, Life, Poll, PollQuery, Span};
+use super::{Archive, ArchiveError, Bin, Incident, Life, Poll, PollQuery, Serving, Span};
 use crate::{
     config::FeedId,
     limits::{MEMORY_BINS_MAX, MEMORY_INCIDENTS_MAX, MEMORY_POLLS_MAX},
@@ -58,24 +58,38 @@ fn push<T>(list: &mut VecDeque<T>, new: T, most: usize) {
     list.push_back(new);
 }
 
+/// Adds to a feed's bins of each span.
+fn add_bins<'a>(
+    feeds: &'a mut HashMap<FeedId, Remembered>,
+    feed: &FeedId,
+    new: impl Fn(Span) -> Bin,
+) -> &'a mut Remembered {
+    // With very many feeds each remembers less, so that all of them have their bound.
+    let fair = MEMORY_BINS_MAX / (feeds.len() + 1);
+    let remembered = feeds.entry(feed.clone()).or_default();
+    for (span, bins) in Span::ALL.into_iter().zip(&mut remembered.bins) {
+        let new = new(span);
+        match bins.back_mut() {
+            // A wall clock that stepped back adds to the last one: they stay in order.
+            Some(last) if last.start >= new.start => last.add(&new),
+            _ => push(bins, new, span.n_bins().min(fair).max(1)),
+        }
+    }
+    remembered
+}
+
 impl Archive for MemoryArchive {
     fn record_poll(&self, feed: &FeedId, poll: Poll) {
         let mut feeds = self.feeds();
-        // With very many feeds each remembers less, so that all of them have their bound.
-        let fair = MEMORY_BINS_MAX / (feeds.len() + 1);
-        let remembered = feeds.entry(feed.clone()).or_default();
-        for (span, bins) in Span::ALL.into_iter().zip(&mut remembered.bins) {
-            let new = Bin::of(&poll, span);
-            match bins.back_mut() {
-                // A wall clock that stepped back adds to the last one: they stay in order.
-                Some(last) if last.start >= new.start => last.add(&new),
-                _ => push(bins, new, span.n_bins().min(fair).max(1)),
-            }
-        }
+        let remembered = add_bins(&mut feeds, feed, |span| Bin::of(&poll, span));
         if poll.has_failed() {
             push(&mut remembered.failed, poll.clone(), MEMORY_POLLS_MAX);
         }
         push(&mut remembered.polls, poll, MEMORY_POLLS_MAX);
+    }
+
+    fn record_pause(&self, feed: &FeedId, at: UnixMillis, serving: Serving) {
+        add_bins(&mut self.feeds(), feed, |span| Bin::of_pause(at, serving, span));
     }
 
     fn begin_state(&self, feed: &FeedId, state: FeedState, reason: &str, since: UnixMillis) {

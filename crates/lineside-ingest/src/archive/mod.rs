@@ -20,7 +20,7 @@ use crate::{
 };
 
 pub use availability::{Availability, ServingState, SourceState, Stretch};
-pub use bin::{Bin, Serving, Span};
+pub use bin::{Bin, Last, Serving, Span};
 pub(crate) use ledger::Ledger;
 pub use memory::MemoryArchive;
 
@@ -119,6 +119,9 @@ pub struct ArchiveError(pub String);
 pub trait Archive: Send + Sync + fmt::Debug + 'static {
     /// A poll has ended.
     fn record_poll(&self, feed: &FeedId, poll: Poll);
+
+    /// A feed's source is not asked any more until the next poll, while this is served; told again when that is another.
+    fn record_pause(&self, feed: &FeedId, at: UnixMillis, serving: Serving);
 
     /// A feed is in another state than before, which ends there.
     fn begin_state(&self, feed: &FeedId, state: FeedState, reason: &str, since: UnixMillis);

@@ -89,6 +89,7 @@ impl Poller {
         self.status.next_poll = None;
         loop {
             self.judge().await;
+            self.ledger.paused(&self.feed, &self.status);
             self.feed.set_status(self.status.clone());
             tokio::select! {
                 biased;

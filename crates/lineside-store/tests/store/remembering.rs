@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lineside_ingest::{Archive, Availability, FeedState, MemoryArchive, PollQuery, Span};
+use lineside_ingest::{Archive, Availability, FeedState, Last, MemoryArchive, PollQuery, Span};
 
 use lineside_store::NoticeRow;
 
@@ -21,6 +21,23 @@ fn tell(archive: &dyn Archive) {
             _ => {}
         }
     }
+}
+
+#[test]
+fn a_pause_is_remembered_after_what_came_before_it() {
+    let place = Place::new();
+    let store = place.open();
+    let city = feed("city");
+    store.record_poll(&city, poll(EIGHT, true));
+    store.record_pause(&city, EIGHT, Serving::Fresh);
+    let later = EIGHT + Duration::from_secs(3_600);
+    store.record_pause(&city, later, Serving::Nothing);
+    store.flush().unwrap();
+    drop(store);
+    let bins = place.open().list_bins(&city, Span::Day, EIGHT).unwrap();
+    let known = bins.iter().map(|bin| (bin.polls, bin.failed, bin.last, bin.last_serving));
+    let expect = [(1, 1, Last::Paused, Serving::Fresh), (0, 0, Last::Paused, Serving::Nothing)];
+    assert_eq!(known.collect::<Vec<_>>(), expect);
 }
 
 #[test]

@@ -128,7 +128,7 @@ fn source_sign(state: SourceState) -> (&'static str, u32) {
         SourceState::Answered => ("good", HEIGHT),
         SourceState::Mixed => ("warn", 8),
         SourceState::Failed => ("bad", 4),
-        SourceState::Off => ("off", 1),
+        SourceState::Paused | SourceState::Off => ("off", 1),
         SourceState::Unknown => ("unknown", 1),
     }
 }
@@ -154,12 +154,16 @@ fn source_words(shown: &Availability) -> String {
             format!("{} of {} failed", words::number(failed), words::count(polls, "poll", "polls"))
         }
     };
-    let off = time_in(&shown.source, |state| state == SourceState::Off);
-    if off == 0 {
-        asked
-    } else {
-        format!("{asked}; this server did not run for {}", words::span(off))
+    let not_asked =
+        [("paused", SourceState::Paused), ("this server did not run", SourceState::Off)];
+    let mut said = asked;
+    for (words, kind) in not_asked {
+        let seconds = time_in(&shown.source, |state| state == kind);
+        if seconds > 0 {
+            said = format!("{said}; {words} for {}", words::span(seconds));
+        }
     }
+    said
 }
 
 fn serving_words(shown: &Availability) -> String {
@@ -188,7 +192,7 @@ fn legend() -> Markup {
         ("good", HEIGHT, "answered; served fresh"),
         ("warn", 8, "answered at times; last good bytes served"),
         ("bad", 4, "failed; nothing served"),
-        ("off", 1, "this server did not run, or had not asked yet"),
+        ("off", 1, "paused; this server did not run, or had not asked yet"),
     ];
     html! {
         ul.strip-legend.small {

@@ -48,7 +48,7 @@ struct AvailabilityItem {
     from: Option<String>,
     /// Where they end.
     until: Option<String>,
-    /// Whether the source answered: `answered`, `mixed`, `failed`, `off` while this server did not run, `unknown`
+    /// Whether the source answered: `answered`, `mixed`, `failed`, `paused`, `off` while this server did not run, `unknown`
     /// before it was asked. Without gaps, in order.
     source: Vec<StretchItem>,
     /// What clients were given: `fresh`, `stale` for the last good bytes, `mixed` for nothing at times, `nothing`, `off`,
