@@ -25,9 +25,13 @@ pub(crate) fn body(lat: f32) -> Vec<u8> {
 pub(crate) fn config(id: &str, url: &str) -> FeedConfig {
     let mut config = FeedConfig::new(feed(id), Location::parse(url).unwrap());
     config.poll = Some(Duration::from_millis(50));
-    config.timeout = Duration::from_millis(300);
     config.max_bytes = 1 << 20;
     config
+}
+
+/// The same for a producer that hangs.
+fn impatient(id: &str, url: &str) -> FeedConfig {
+    FeedConfig { timeout: Duration::from_millis(300), ..config(id, url) }
 }
 
 pub(crate) fn start(feeds: Vec<FeedConfig>) -> Arc<Ingest> {
@@ -176,7 +180,7 @@ async fn whatever_comes_instead_the_last_good_bytes_stay_and_recovery_is_seen() 
     let first = body(48.87);
     let good = http("200 OK", &[], &first);
     let upstream = Upstream::start(Answer::Bytes(good.clone())).await;
-    let ingest = start(vec![config("f", &upstream.url("/"))]);
+    let ingest = start(vec![impatient("f", &upstream.url("/"))]);
     let feed = ingest.feed("f").unwrap();
     let bomb = gzip(&vec![0; 64 << 20]);
     let large = vec![7; 2 << 20];
@@ -221,7 +225,7 @@ async fn a_failure_knows_its_phase_and_what_came() {
     let good = http("200 OK", &[], &first);
     let head = good.len() - first.len();
     let upstream = Upstream::start(Answer::HangUp).await;
-    let ingest = start(vec![config("f", &upstream.url("/"))]);
+    let ingest = start(vec![impatient("f", &upstream.url("/"))]);
     let feed = ingest.feed("f").unwrap();
     let zipped = gzip(&[b'x'; 3_000]);
     let cut = http("200 OK", &["content-encoding: gzip"], &zipped[..zipped.len() - 9]);
@@ -332,12 +336,12 @@ async fn what_cannot_be_reached_is_told_apart() {
         }
     });
     let closed = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap();
-    let mut unnamed = config("dns", "http://no-such-host.invalid/");
-    unnamed.timeout = Duration::from_secs(30);
+    // No name may be as long as that, so nobody is asked for it.
+    let unnamed = format!("http://{}.invalid/", "x".repeat(64));
     let ingest = start(vec![
         config("connect", &format!("http://{closed}/")),
         config("tls", &format!("https://{talks_at}/")),
-        unnamed,
+        config("dns", &unnamed),
         config("file", "/no/such/file.pb"),
     ]);
     for (id, code, phase) in [
