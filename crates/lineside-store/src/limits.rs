@@ -34,6 +34,8 @@ pub(crate) const EDIT_WAIT: Duration = Duration::from_secs(5);
 pub(crate) const EDITS_MAX: i64 = 10_000;
 /// How long [`flush`](crate::Store::flush) waits.
 pub const FLUSH_MAX: Duration = Duration::from_secs(10);
+/// How often it is looked whether a thread has ended, which is waited for as long.
+pub(crate) const END_LOOK: Duration = Duration::from_millis(5);
 /// Bytes of one body that are read back.
 pub(crate) const BLOB_BYTES_MAX: u64 = 4 << 30;
 /// Bodies that wait to be kept, of each of the two threads; a feed waits for its own, so this is for that many feeds.

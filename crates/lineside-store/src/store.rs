@@ -13,8 +13,8 @@ use std::{
 
 use bytes::Bytes;
 use lineside_ingest::{
-    Archive, ArchiveError, Bin, DatasetFacts, Done, FeedId, FeedState, Incident, Last, Life, Phase, Poll,
-    PollFailure, PollQuery, SavedHead, Serving, SnapshotKey, Snapshots, Span, Validators,
+    Archive, ArchiveError, Bin, DatasetFacts, Done, FeedId, FeedState, Incident, Last, Life, Phase,
+    Poll, PollFailure, PollQuery, SavedHead, Serving, SnapshotKey, Snapshots, Span, Validators,
 };
 use lineside_sync::{Clock, UnixMillis};
 use rusqlite::{Connection, Row, params};
@@ -22,7 +22,7 @@ use rusqlite::{Connection, Row, params};
 use crate::{
     blobs::{
         BlobHash, Blobs,
-        saving::{Save, Saving, Shelf},
+        saving::{Save, Saving, Shelf, end},
     },
     error::StoreError,
     limits::{FLUSH_MAX, QUEUE_MAX},
@@ -203,9 +203,7 @@ impl Drop for Store {
         if let Some(writing) = self.writing.take() {
             // It may be waiting to try again.
             writing.thread().unpark();
-            if writing.join().is_err() {
-                tracing::error!(file = %self.path.display(), "the writer broke");
-            }
+            end(writing, "the thread that writes lineside.db");
         }
     }
 }

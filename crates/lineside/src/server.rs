@@ -327,9 +327,12 @@ impl Running {
 /// Waits until what was told of the last polls is on the disk.
 async fn remember(store: Arc<Store>) {
     let flush = tokio::task::spawn_blocking(move || store.flush());
-    if let Ok(Err(error)) = flush.await {
-        tracing::warn!(%error, "the last polls may not be remembered");
-    }
+    let failed = match within(KEEP_TIME_MAX, flush).await {
+        Some(Ok(Err(error))) => error.to_string(),
+        None => format!("it took longer than {} s", KEEP_TIME_MAX.as_secs()),
+        Some(_) => return,
+    };
+    tracing::warn!(error = %failed, "the last polls may not be remembered");
 }
 
 /// Does a part of what is kept for the next start.

@@ -24,7 +24,8 @@ use parking_lot::Mutex;
 use super::{BlobHash, Blobs, Unfinished};
 use crate::{
     limits::{
-        FLUSH_MAX, LARGE_BYTES, SAVES_AT_ONCE, SAVES_BYTES_AT_ONCE, SAVES_MAX, SWEEP_INTERVAL,
+        END_LOOK, FLUSH_MAX, LARGE_BYTES, SAVES_AT_ONCE, SAVES_BYTES_AT_ONCE, SAVES_MAX,
+        SWEEP_INTERVAL,
     },
     readers::Readers,
     snapshots::{SnapshotRow, is_referenced, referenced},
@@ -44,6 +45,17 @@ enum Job {
     Save(Box<Save>),
     /// Somebody waits until all before this has ended.
     Flush(SyncSender<()>),
+}
+
+/// Why the tables do not say what was to be saved.
+#[derive(Debug, thiserror::Error)]
+enum NotWritten {
+    /// And they will not.
+    #[error("{0}")]
+    Never(String),
+    /// They have not been written in time, and may be yet.
+    #[error("the file lineside.db could not be written in time")]
+    Perhaps,
 }
 
 /// What is counted of it.
@@ -141,13 +153,16 @@ impl Shelf {
         let written = self
             .blobs
             .sync(placed.iter().map(|(_, hash)| *hash))
-            .map_err(|error| error.to_string())
+            .map_err(|error| NotWritten::Never(error.to_string()))
             .and_then(|()| self.write(rows.collect()));
         for (save, hash) in placed {
-            self.arrived(&hash);
+            match &written {
+                // It waits in the queue: the tables may yet say it, and then the blob has to be there.
+                Err(NotWritten::Perhaps) => {}
+                _ => self.arrived(&hash),
+            }
             match &written {
                 Ok(_) => self.succeeded(save),
-                // Whether the tables say it now is not certain; the next sweep sees.
                 Err(error) => self.failed(save, error),
             }
         }
@@ -157,16 +172,20 @@ impl Shelf {
     }
 
     /// Has the tables say what is each feed's now. Gives the blobs that were before.
-    fn write(&self, rows: Vec<SnapshotRow>) -> Result<Vec<BlobHash>, String> {
+    fn write(&self, rows: Vec<SnapshotRow>) -> Result<Vec<BlobHash>, NotWritten> {
         let (reply, written) = sync_channel(1);
         let told = Told::Snapshots { rows, reply };
         let tables = self.tables.lock().clone();
         if tables.is_none_or(|tables| tables.try_send(told).is_err()) {
-            return Err("the file lineside.db takes nothing more at the moment".to_owned());
+            let words = "the file lineside.db takes nothing more at the moment";
+            return Err(NotWritten::Never(words.to_owned()));
         }
         match written.recv_timeout(FLUSH_MAX) {
-            Ok(before) => before,
-            Err(_) => Err("the file lineside.db could not be written in time".to_owned()),
+            Ok(before) => before.map_err(NotWritten::Never),
+            Err(RecvTimeoutError::Timeout) => Err(NotWritten::Perhaps),
+            Err(RecvTimeoutError::Disconnected) => {
+                Err(NotWritten::Never("the file lineside.db is written no more".to_owned()))
+            }
         }
     }
 
@@ -276,6 +295,20 @@ impl Shelf {
     }
 }
 
+/// Waits until a thread has ended, but not for ever: a disk that hangs must not keep the program from ending.
+pub(crate) fn end(running: JoinHandle<()>, what: &str) {
+    for _ in 0..FLUSH_MAX.as_millis() / END_LOOK.as_millis() {
+        if running.is_finished() {
+            if running.join().is_err() {
+                tracing::error!("{what} broke");
+            }
+            return;
+        }
+        thread::park_timeout(END_LOOK);
+    }
+    tracing::warn!("{what} did not end in time, and is left to itself");
+}
+
 impl Saving {
     pub(crate) fn begin(shelf: &Arc<Shelf>) -> std::io::Result<Saving> {
         let lane = |name: &str, sweeps| {
@@ -323,9 +356,7 @@ impl Saving {
         for lane in &mut self.lanes {
             let Some(Lane { jobs, running }) = lane.take() else { continue };
             drop(jobs);
-            if running.join().is_err() {
-                tracing::error!("a thread that keeps last good bytes broke");
-            }
+            end(running, "a thread that keeps last good bytes");
         }
     }
 }
