@@ -331,8 +331,8 @@ impl Poller {
         let format = self.format_of(&body.bytes)?;
         let hash = hash_of(&body.bytes).await;
         let known = self.feed.snapshot();
-        let is_known = |known: Arc<Snapshot>| known.hash == hash && known.format == format;
-        if known.is_some_and(is_known) && !self.expired {
+        let is_known = |known: &Arc<Snapshot>| known.hash == hash && known.format == format;
+        if known.as_ref().is_some_and(is_known) && !self.expired {
             self.anew = false;
             self.confirm();
             return Ok("same");
@@ -353,13 +353,14 @@ impl Poller {
         self.anew = false;
         self.status.format = Some(format);
         let id = self.feed.id().as_str();
+        let before = known.filter(|known| known.hash != hash);
         let snapshot = Snapshot {
             hash,
             format,
             content_type: body.content_type.unwrap_or_else(|| media_type(format).to_owned()),
             file_name: body.file_name.unwrap_or_else(|| default_file_name(id, format)),
             fetched_at: now,
-            last_modified: body.last_modified,
+            last_modified: Snapshot::changed_at(body.last_modified, now, before.as_deref()),
             bytes: body.bytes,
         };
         self.keep_and_serve(snapshot, now).await;

@@ -21,7 +21,7 @@ pub struct Snapshot {
     pub file_name: String,
     /// When these bytes first came.
     pub fetched_at: UnixMillis,
-    /// When the source says that they changed.
+    /// When the source says that they changed, where that can be: see [`changed_at`](Self::changed_at).
     pub last_modified: Option<UnixMillis>,
 }
 
@@ -34,6 +34,23 @@ impl Snapshot {
     /// A strong entity tag, in quotes.
     pub fn etag(&self) -> SmolStr {
         format_smolstr!("\"{:032x}\"", self.hash)
+    }
+
+    /// When bytes changed that came now, by what their source `said`; none stands for the moment at which they came.
+    ///
+    /// Who asks by date alone would be told that it has them, if they had no later one than other bytes `before` them, in
+    /// the whole seconds of HTTP: so a date that stands still, goes back or is of the future does not count.
+    pub(crate) fn changed_at(
+        said: Option<UnixMillis>,
+        now: UnixMillis,
+        before: Option<&Snapshot>,
+    ) -> Option<UnixMillis> {
+        let said = said.filter(|at| *at <= now);
+        let Some(before) = before else { return said };
+        let least = UnixMillis::from_seconds(before.modified().seconds() + 1);
+        let said = said.filter(|at| *at >= least);
+        // A clock that went back, or two versions within a second.
+        said.or((now < least).then_some(least))
     }
 
     /// When the content changed: by the source, else when it was first seen.
@@ -57,5 +74,50 @@ pub(crate) fn default_file_name(feed: &str, format: Format) -> String {
         Format::Gtfs => format!("{feed}.zip"),
         Format::GtfsRt => format!("{feed}.pb"),
         Format::Raw => feed.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: i64) -> UnixMillis {
+        UnixMillis::from_seconds(seconds)
+    }
+
+    fn snapshot(fetched_at: i64, last_modified: Option<i64>) -> Snapshot {
+        Snapshot {
+            bytes: Bytes::new(),
+            hash: 0,
+            format: Format::Raw,
+            content_type: String::new(),
+            file_name: String::new(),
+            fetched_at: at(fetched_at),
+            last_modified: last_modified.map(at),
+        }
+    }
+
+    #[track_caller]
+    fn check(said: Option<i64>, now: i64, before: Option<&Snapshot>, expect: Option<i64>) {
+        let changed = Snapshot::changed_at(said.map(at), at(now), before);
+        assert_eq!(changed, expect.map(at));
+        let (changed, before) = (changed.unwrap_or(at(now)), before.map(Snapshot::modified));
+        assert!(before.is_none_or(|before| before.seconds() < changed.seconds()));
+    }
+
+    #[test]
+    fn other_bytes_have_a_later_date() {
+        check(None, 100, None, None);
+        check(Some(50), 100, None, Some(50));
+        check(Some(150), 100, None, None);
+        let before = snapshot(60, Some(50));
+        check(Some(51), 100, Some(&before), Some(51));
+        check(Some(50), 100, Some(&before), None);
+        check(Some(49), 100, Some(&before), None);
+        check(Some(101), 100, Some(&before), None);
+        check(None, 100, Some(&before), None);
+        let before = snapshot(100, None);
+        check(Some(99), 100, Some(&before), Some(101));
+        check(None, 40, Some(&before), Some(101));
     }
 }
