@@ -164,14 +164,10 @@ impl App {
     #[must_use]
     pub fn base_url(&self, headers: &HeaderMap) -> String {
         let server = &self.config().server;
-        if let Some(url) = &server.public_url {
-            return url.as_str().trim_end_matches('/').to_owned();
-        }
-        let scheme = server.scheme();
         let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
-        match host.filter(|host| is_host(host)) {
-            Some(host) => format!("{scheme}://{host}"),
-            None => format!("{scheme}://{}", server.listen),
+        match host.filter(|host| server.public_url.is_none() && is_host(host)) {
+            Some(host) => format!("{}://{host}", server.scheme()),
+            None => server.base_url(),
         }
     }
 

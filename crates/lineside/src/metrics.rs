@@ -335,6 +335,12 @@ fn notices(registry: &mut Registry, counts: &notices::Counts) {
     registry.register("notices_pending", "Notices that wait to be taken", pending);
 }
 
+/// How a poll ended, as a label: each class of status is one, not each of some hundred that a producer may think of.
+fn outcome_label(outcome: &str) -> String {
+    let class = outcome.strip_prefix("http_").and_then(|status| status.chars().next());
+    class.map_or_else(|| outcome.to_owned(), |class| format!("http_{class}xx"))
+}
+
 fn counter(value: u64) -> Counter {
     let counter = Counter::default();
     counter.inc_by(value);
@@ -354,7 +360,7 @@ fn feeds(registry: &mut Registry, app: &App) {
         let id = feed.config().id.as_str().to_owned();
         let label = FeedLabel { feed: id.clone() };
         for (outcome, count) in &status.outcomes {
-            let labels = OutcomeLabels { feed: id.clone(), outcome: outcome.to_string() };
+            let labels = OutcomeLabels { feed: id.clone(), outcome: outcome_label(outcome) };
             fetches.get_or_create(&labels).inc_by(*count);
         }
         if let Some(at) = status.last_success {
@@ -387,4 +393,15 @@ fn feeds(registry: &mut Registry, app: &App) {
     registry.register("http_served_not_modified", help, not_modified);
     registry.register("http_served_bytes", "Bytes of the bodies that readers were given", out);
     registry.register("ingest_feed_state", "The state that a feed is in", states);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statuses_are_counted_by_their_class() {
+        let labels = ["new", "timeout", "http_404", "http_499", "http_503"].map(outcome_label);
+        assert_eq!(labels, ["new", "timeout", "http_4xx", "http_4xx", "http_5xx"]);
+    }
 }

@@ -89,6 +89,13 @@ fn checked(config: &Config, file: Option<&Path>) {
     for (id, path) in config.feeds.iter().filter_map(|feed| Some((&feed.id, missing(&feed.url)?))) {
         print::note(&format_args!("warning: feed {id}: there is no {}", path.display()));
     }
+    // Nor is this one: admins add feeds too.
+    let is_known = |id: &str| config.feeds.iter().any(|feed| feed.id.as_str() == id);
+    for (number, alert) in config.alerts.iter().enumerate() {
+        for id in alert.unknown(is_known) {
+            print::note(&format_args!("warning: alert[{number}].feeds: there is no feed {id:?}"));
+        }
+    }
 }
 
 /// The path of a source on this machine, unless something is there.

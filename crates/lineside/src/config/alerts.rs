@@ -1,10 +1,13 @@
 //! `[[alert]]` and `[smtp]`: whom to tell what becomes of feeds.
 
+use std::fmt;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use lettre::message::Mailbox;
-use lineside_ingest::{FeedConfig, Secret};
+use lineside_ingest::Secret;
 use serde::Deserialize;
 use toml::Spanned;
 use url::Url;
@@ -19,6 +22,8 @@ const PATTERNS_MAX: usize = 1_000;
 /// A longer quiet would hide what happens in a day.
 const QUIET: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_secs(86_400);
 const QUIET_DEFAULT: Duration = Duration::from_secs(15 * 60);
+/// How a secret in base64 begins (standardwebhooks.com, 1.0).
+const KEY_PREFIX: &str = "whsec_";
 /// With what sending may take, a change is told within two minutes.
 const AFTER: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_secs(90);
 const AFTER_DEFAULT: Duration = Duration::from_secs(30);
@@ -88,10 +93,36 @@ pub enum Target {
         /// The address.
         url: Secret,
         /// What messages are signed with.
-        secret: Option<Secret>,
+        key: Option<SigningKey>,
     },
     /// A mailbox.
     Mail(Mailbox),
+}
+
+/// What messages to a webhook are signed with.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SigningKey(Box<[u8]>);
+
+impl SigningKey {
+    /// The key that a secret stands for: what follows `whsec_` in base64, else the secret as it is. None where that is no
+    /// base64: signed with anything else, no message would be believed.
+    pub(crate) fn of(secret: &Secret) -> Option<Self> {
+        let bytes = match secret.reveal().strip_prefix(KEY_PREFIX) {
+            Some(coded) => BASE64_STANDARD.decode(coded).ok()?,
+            None => secret.reveal().as_bytes().to_vec(),
+        };
+        (!bytes.is_empty()).then(|| Self(bytes.into()))
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for SigningKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
 }
 
 /// `[smtp]`: the server that takes mail.
@@ -120,11 +151,29 @@ pub enum Security {
     None,
 }
 
+impl Target {
+    /// Whether both are one address, and messages to it are signed in two ways.
+    fn signs_otherwise(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Webhook { url, key }, Self::Webhook { url: same, key: other }) => {
+                url == same && key != other
+            }
+            _ => false,
+        }
+    }
+}
+
 impl Alert {
     /// Whether it is about the feed of this id.
     #[must_use]
     pub fn is_about(&self, id: &str) -> bool {
         self.feeds.is_empty() || self.feeds.iter().any(|pattern| fits(pattern, id))
+    }
+
+    /// The ids that it names and that no feed has.
+    pub(crate) fn unknown(&self, is_known: impl Fn(&str) -> bool) -> impl Iterator<Item = &str> {
+        let names = self.feeds.iter().map(String::as_str).filter(|pattern| !pattern.contains('*'));
+        names.filter(move |id| !is_known(id))
     }
 }
 
@@ -195,22 +244,30 @@ impl Checker<'_> {
         tables: Vec<AlertTable>,
         numbers: &[usize],
         has_smtp: bool,
-        feeds: Option<&[FeedConfig]>,
     ) -> Vec<Alert> {
         if let Some(extra) = tables.get(ALERTS_MAX) {
             self.complain(&extra.to, "alert", format!("more than {ALERTS_MAX} alerts"));
         }
-        let mut alerts = Vec::new();
+        let mut alerts: Vec<Alert> = Vec::new();
         for (number, table) in numbers.iter().zip(tables) {
             let key = format!("alert[{number}]");
             let secret_key = format!("{key}.secret");
-            let secret = table.secret.as_ref().and_then(|secret| self.secret(&secret_key, secret));
-            let target = self.target(&format!("{key}.to"), &table.to, secret, has_smtp);
+            let signing = table.secret.as_ref().and_then(|it| self.signing_key(&secret_key, it));
+            let target = self.target(&format!("{key}.to"), &table.to, signing, has_smtp);
             if let (Some(secret), Some(Target::Mail(_))) = (&table.secret, &target) {
                 self.complain(secret, &secret_key, "mail is not signed with a secret");
             }
+            let is_other =
+                |alert: &Alert| target.as_ref().is_some_and(|it| it.signs_otherwise(&alert.target));
+            if alerts.iter().any(is_other) {
+                let reason = "an alert before it signs otherwise for the same address";
+                self.complain(&table.to, &secret_key, reason);
+            }
             let patterns = table.feeds.unwrap_or_default();
-            self.check_patterns(&format!("{key}.feeds"), &patterns, feeds);
+            if let Some(extra) = patterns.get(PATTERNS_MAX) {
+                let reason = format!("more than {PATTERNS_MAX} feeds");
+                self.complain(extra, &format!("{key}.feeds"), reason);
+            }
             let is_on = |what| {
                 let on = table.on.as_ref();
                 on.is_none_or(|on| on.iter().any(|text| *text.get_ref() == what))
@@ -230,31 +287,22 @@ impl Checker<'_> {
         alerts
     }
 
-    /// A misspelt id would tell nobody anything. Where not all feeds are known, none is missed.
-    fn check_patterns(
-        &mut self,
-        key: &str,
-        patterns: &[Spanned<String>],
-        feeds: Option<&[FeedConfig]>,
-    ) {
-        if let Some(extra) = patterns.get(PATTERNS_MAX) {
-            self.complain(extra, key, format!("more than {PATTERNS_MAX} feeds"));
+    fn signing_key(&mut self, key: &str, text: &Spanned<SecretText>) -> Option<SigningKey> {
+        let secret = self.secret(key, text)?;
+        let signing = SigningKey::of(&secret);
+        if signing.is_none() {
+            // Not what stands there: it is a secret.
+            let reason = format!("expected base64 with its padding after {KEY_PREFIX}");
+            self.complain(text, key, reason);
         }
-        let Some(feeds) = feeds else { return };
-        for pattern in patterns {
-            let is_id = !pattern.get_ref().contains('*');
-            if is_id && !feeds.iter().any(|feed| feed.id.as_str() == pattern.get_ref()) {
-                let reason = format!("there is no feed {:?}", pattern.get_ref());
-                self.complain(pattern, key, reason);
-            }
-        }
+        signing
     }
 
     fn target(
         &mut self,
         key: &str,
         text: &Spanned<SecretText>,
-        secret: Option<Secret>,
+        signing: Option<SigningKey>,
         has_smtp: bool,
     ) -> Option<Target> {
         let url = self.secret(key, text)?;
@@ -283,7 +331,7 @@ impl Checker<'_> {
             );
             return None;
         }
-        Some(Target::Webhook { url, secret })
+        Some(Target::Webhook { url, key: signing })
     }
 }
 
@@ -317,7 +365,7 @@ mod tests {
             matches!(&mail.target, Target::Mail(to) if to.email.to_string() == "control@example.org")
         );
         assert_eq!((mail.on_state, mail.on_expiry, mail.quiet), (true, true, QUIET_DEFAULT));
-        assert!(matches!(&hook.target, Target::Webhook { secret: Some(_), .. }));
+        assert!(matches!(&hook.target, Target::Webhook { key: Some(_), .. }));
         assert_eq!((hook.on_state, hook.on_expiry, hook.after), (false, true, Duration::ZERO));
         assert!(hook.is_about("city-vehicles") && !hook.is_about("town"));
         let shown = format!("{config:?}");
@@ -341,6 +389,15 @@ mod tests {
         }
     }
 
+    #[test]
+    fn an_alert_may_name_feeds_that_come_later() {
+        let text =
+            "[[alert]]\nto = \"https://a.example\"\nfeeds = [\"city\", \"town\", \"rail-*\"]\n";
+        let config = parse(text).unwrap();
+        let unknown: Vec<&str> = config.alerts[0].unknown(|id| id == "city").collect();
+        assert_eq!(unknown, ["town"]);
+    }
+
     #[track_caller]
     fn check_refused(text: &str, says: &str) {
         assert_eq!(parse(text).unwrap_err(), format!("lineside.toml {says}"), "{text}");
@@ -356,9 +413,17 @@ mod tests {
             "[[alert]]\nto = \"ftp://a.example/token\"\n",
             "line 2, alert[0].to: expected an address that begins with https://, http:// or mailto:",
         );
+        for no_base64 in
+            ["whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw=", "whsec_a-_a", "whsec_YQ", "whsec_"]
+        {
+            check_refused(
+                &format!("[[alert]]\nto = \"https://a.example\"\nsecret = \"{no_base64}\"\n"),
+                "line 3, alert[0].secret: expected base64 with its padding after whsec_",
+            );
+        }
         check_refused(
-            "[[alert]]\nto = \"https://a.example\"\nfeeds = [\"cit\"]\n",
-            "line 3, alert[0].feeds: there is no feed \"cit\"",
+            "[[alert]]\nto = \"https://a.example\"\nsecret = \"x\"\n[[alert]]\nto = \"https://a.example\"\n",
+            "line 5, alert[1].secret: an alert before it signs otherwise for the same address",
         );
         check_refused(
             "[[alert]]\nto = \"https://a.example\"\nafter = \"1h\"\n",

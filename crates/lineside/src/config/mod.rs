@@ -16,6 +16,7 @@ mod proxy_yaml;
 mod reply_headers;
 mod resolve;
 mod sessions;
+mod stamp;
 mod value;
 
 use std::net::{Ipv4Addr, SocketAddr};
@@ -27,10 +28,11 @@ use lineside_hub::Namespace;
 use lineside_ingest::{FeedConfig, Secret};
 use url::Url;
 
-pub(crate) use alerts::{Alert, Security, Smtp, Target};
+pub(crate) use alerts::{Alert, Security, SigningKey, Smtp, Target};
 pub use error::{ConfigError, ConfigErrors};
 pub use feed_argument::{FeedArgument, feeds_from_arguments};
 pub(crate) use only_schedule::attach_only_schedule;
+pub(crate) use stamp::Stamp;
 pub(crate) use value::{duration_text, size_text};
 
 /// Where a server listens when nothing else is said.
@@ -98,8 +100,8 @@ pub struct Config {
 pub struct Source {
     /// The file.
     pub file: Option<PathBuf>,
-    /// The file that its `[import]` names.
-    pub import: Option<PathBuf>,
+    /// Each file that was read, it and those that it names, as it looked right before.
+    pub read: Vec<(PathBuf, Stamp)>,
     /// Feeds that the command line added to it.
     pub arguments: Vec<FeedConfig>,
 }
@@ -129,6 +131,15 @@ impl Server {
     #[must_use]
     pub fn scheme(&self) -> &'static str {
         if self.tls.is_some() { "https" } else { "http" }
+    }
+
+    /// The address under which the outside reaches it, as far as the configuration tells, without a slash at its end.
+    #[must_use]
+    pub fn base_url(&self) -> String {
+        match &self.public_url {
+            Some(url) => url.as_str().trim_end_matches('/').to_owned(),
+            None => format!("{}://{}", self.scheme(), self.listen),
+        }
     }
 }
 
@@ -243,12 +254,22 @@ impl Config {
     /// # Errors
     /// Everything that is wrong with it, unless it is no TOML: then the first thing.
     pub fn load(path: &Path) -> Result<Self, ConfigErrors> {
+        Self::load_beside(path, &[])
+    }
+
+    /// The same, beside feeds that were named elsewhere: the file may not have their ids.
+    ///
+    /// # Errors
+    /// As [`Config::load`].
+    pub(crate) fn load_beside(path: &Path, others: &[FeedConfig]) -> Result<Self, ConfigErrors> {
+        let stamp = Stamp::of(path);
         let bytes = std::fs::read(path)
             .map_err(|error| ConfigErrors::one(ConfigError::unreadable(path, &error)))?;
         let text = str::from_utf8(&bytes)
             .map_err(|error| ConfigErrors::one(ConfigError::not_text(path, &bytes, error)))?;
-        let mut config = Self::parse(path, text)?;
+        let mut config = Self::parse_beside(path, text, others)?;
         config.source.file = Some(path.to_owned());
+        config.source.read.insert(0, (path.to_owned(), stamp));
         Ok(config)
     }
 
@@ -257,13 +278,17 @@ impl Config {
     /// # Errors
     /// As [`Config::load`].
     pub fn parse(path: &Path, text: &str) -> Result<Self, ConfigErrors> {
+        Self::parse_beside(path, text, &[])
+    }
+
+    fn parse_beside(path: &Path, text: &str, others: &[FeedConfig]) -> Result<Self, ConfigErrors> {
         if proxy_yaml::is_one(path) {
             let read = proxy_yaml::parse(path, text).map_err(ConfigErrors::of);
-            let config = read.and_then(|parsed| resolve::resolve(path, text, parsed));
+            let config = read.and_then(|parsed| resolve::resolve(path, text, parsed, others));
             return config.map_err(proxy_yaml::in_its_words);
         }
         let parsed = file::parse(path, text).map_err(ConfigErrors::of)?;
-        resolve::resolve(path, text, parsed)
+        resolve::resolve(path, text, parsed, others)
     }
 }
 
@@ -302,5 +327,48 @@ impl Default for Config {
             alerts: Vec::new(),
             smtp: None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_changes_after_a_file_was_read_can_be_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, import) = (folder.path().join("lineside.toml"), folder.path().join("feeds.yml"));
+        std::fs::write(&file, "[import]\nfeeds = \"feeds.yml\"\n").unwrap();
+        std::fs::write(&import, "feeds: []\n").unwrap();
+        let read = Config::load(&file).unwrap().source.read;
+        let paths: Vec<_> = read.iter().map(|(path, _)| path.clone()).collect();
+        assert_eq!(paths, [file, import.clone()]);
+        assert!(read.iter().all(|(path, stamp)| Stamp::of(path) == *stamp));
+        std::fs::write(&import, "feeds: [] # none\n").unwrap();
+        assert_ne!(Stamp::of(&import), read[1].1);
+        std::fs::remove_file(&import).unwrap();
+        assert_ne!(Stamp::of(&import), read[1].1);
+    }
+
+    #[test]
+    fn a_file_has_no_feed_that_was_named_elsewhere() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("lineside.toml");
+        let feed = |id: &str| format!("[[feed]]\nid = \"{id}\"\nurl = \"https://a.example/\"\n");
+        std::fs::write(&file, feed("city") + &feed("town")).unwrap();
+        let named = Config::load(&file).unwrap().feeds.remove(1);
+        let refused = Config::load_beside(&file, std::slice::from_ref(&named)).unwrap_err().to_string();
+        assert!(
+            refused.ends_with("lineside.toml line 5, feed[1].id: \"town\" is the id of a --feed"),
+            "{refused}"
+        );
+        std::fs::write(
+            folder.path().join("feeds.yml"),
+            "feeds:\n- identifier: town\n  target_url: https://a.example/\n  type: generic-http\n",
+        )
+        .unwrap();
+        std::fs::write(&file, "[import]\nfeeds = \"feeds.yml\"\n").unwrap();
+        let refused = Config::load_beside(&file, std::slice::from_ref(&named)).unwrap_err().to_string();
+        assert!(refused.contains("feeds.yml") && refused.contains("--feed"), "{refused}");
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ipnet::IpNet;
@@ -14,6 +14,7 @@ use url::Url;
 
 use super::error::{ConfigError, ConfigErrors};
 use super::file::{FeedTable, FormatText, LimitsTable, MapTable, Parsed, ServerTable};
+use super::stamp::Stamp;
 use super::value::{ADDRESS, COUNT, CountText, DurationText, SecretText, SizeText};
 use super::{Config, Limits, Map, MapSource, Server, Source, Tls};
 
@@ -42,15 +43,21 @@ const FRAME: RangeInclusive<u64> = 1024..=(1 << 20);
 
 /// Checks everything that the shape alone cannot say.
 ///
+/// `others` are feeds that were named elsewhere: they keep their ids.
+///
 /// # Errors
 /// All that is wrong, in the order of the file.
-pub(super) fn resolve(path: &Path, text: &str, parsed: Parsed) -> Result<Config, ConfigErrors> {
+pub(super) fn resolve(
+    path: &Path,
+    text: &str,
+    parsed: Parsed,
+    others: &[FeedConfig],
+) -> Result<Config, ConfigErrors> {
     let Parsed { file, errors, feed_numbers, namespace_numbers, alert_numbers, has_all_feeds } =
         parsed;
-    let mut checker = Checker::new(path, text);
+    let mut checker = Checker { others, ..Checker::new(path, text) };
     let defaults = Config::default();
-    let import = file.import.feeds.as_ref().map(|import| checker.base.join(import.get_ref()));
-    let imported = checker.import(file.import.feeds)?;
+    let (imported, read) = checker.import(file.import.feeds)?;
     let mut config = Config {
         server: checker.server(file.server, defaults.server),
         limits: checker.limits(&file.limits, defaults.limits),
@@ -61,31 +68,35 @@ pub(super) fn resolve(path: &Path, text: &str, parsed: Parsed) -> Result<Config,
         keep: checker.keep(file.keep, defaults.keep),
         map: checker.map(file.map),
         feeds: checker.feeds(file.feed, &feed_numbers, has_all_feeds, &imported),
-        source: Source { import, ..Source::default() },
+        source: Source { read, ..Source::default() },
         smtp: None,
         alerts: Vec::new(),
     };
     config.feeds.extend(imported);
-    let (has_smtp, known) = (file.smtp.is_some(), has_all_feeds.then_some(&*config.feeds));
-    config.alerts = checker.alerts(file.alert, &alert_numbers, has_smtp, known);
+    config.alerts = checker.alerts(file.alert, &alert_numbers, file.smtp.is_some());
     config.smtp = file.smtp.and_then(|table| checker.smtp(table));
     checker.errors.extend(errors);
     ConfigErrors::check(checker.errors)?;
     Ok(config)
 }
 
+/// Feeds of another file, and how that looked when it was read.
+type Imported = (Vec<FeedConfig>, Vec<(PathBuf, Stamp)>);
+
 pub(super) struct Checker<'a> {
     path: &'a Path,
     text: &'a str,
     /// The folder of the configuration: relative paths start here.
     pub(super) base: &'a Path,
+    /// Feeds that were named elsewhere.
+    others: &'a [FeedConfig],
     errors: Vec<ConfigError>,
 }
 
 impl<'a> Checker<'a> {
     fn new(path: &'a Path, text: &'a str) -> Self {
         let base = path.parent().unwrap_or(Path::new(""));
-        Self { path, text, base, errors: Vec::new() }
+        Self { path, text, base, others: &[], errors: Vec::new() }
     }
 
     pub(super) fn complain<T>(&mut self, place: &Spanned<T>, key: &str, reason: impl Into<String>) {
@@ -229,24 +240,29 @@ impl<'a> Checker<'a> {
         feeds.filter_map(|(number, table)| self.feed(&format!("feed[{number}]"), table)).collect()
     }
 
-    /// The feeds of another file, whose faults are told in its own name.
-    fn import(&mut self, file: Option<Spanned<String>>) -> Result<Vec<FeedConfig>, ConfigErrors> {
-        let Some(file) = file else { return Ok(Vec::new()) };
+    /// The feeds of another file, whose faults are told in its own name, and how it looked.
+    fn import(&mut self, file: Option<Spanned<String>>) -> Result<Imported, ConfigErrors> {
+        let Some(file) = file else { return Ok(Imported::default()) };
         let path = self.base.join(file.get_ref());
         if !super::proxy_yaml::is_one(&path) {
             self.complain(&file, "import.feeds", expected("a .yml or .yaml file", file.get_ref()));
-            return Ok(Vec::new());
+            return Ok(Imported::default());
         }
-        Ok(Config::load(&path)?.feeds)
+        let config = Config::load_beside(&path, self.others)?;
+        Ok((config.feeds, config.source.read))
     }
 
     fn check_ids(&mut self, tables: &[FeedTable], numbers: &[usize], imported: &HashSet<&str>) {
         let mut seen = imported.clone();
         for (number, table) in numbers.iter().zip(tables) {
-            if !seen.insert(table.id.get_ref().as_str()) {
-                let reason = format!("{:?} is already the id of another feed", table.id.get_ref());
-                self.complain(&table.id, &format!("feed[{number}].id"), reason);
-            }
+            let id = table.id.get_ref().as_str();
+            let is_named = self.others.iter().any(|other| other.id.as_str() == id);
+            let reason = match seen.insert(id) {
+                _ if is_named => format!("{id:?} is the id of a --feed"),
+                false => format!("{id:?} is already the id of another feed"),
+                true => continue,
+            };
+            self.complain(&table.id, &format!("feed[{number}].id"), reason);
         }
     }
 

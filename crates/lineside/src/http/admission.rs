@@ -1,4 +1,5 @@
-//! Who gets a connection: so many in all, so many from one address, and everybody else is refused at once.
+//! Who gets a connection: so many in all, so many from one address, and everybody else is refused at once. So is who
+//! would read what is remembered while many do.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -26,6 +27,8 @@ pub(crate) struct Admission {
     addresses: Arc<Addresses>,
     /// Refused connections that are being told so.
     goodbyes: Arc<Semaphore>,
+    /// Requests that read what is remembered.
+    readers: Arc<Semaphore>,
 }
 
 impl Admission {
@@ -36,6 +39,7 @@ impl Admission {
             connections: Arc::new(Semaphore::new(limit(limits.total))),
             addresses: Arc::new(addresses),
             goodbyes: Arc::new(Semaphore::new(limits::REFUSALS_MAX)),
+            readers: Arc::new(Semaphore::new(limits::ARCHIVE_READERS_MAX)),
         }
     }
 
@@ -62,6 +66,11 @@ impl Admission {
     /// A place to tell a refused client why; without one it is closed without a word.
     pub(super) fn goodbye(&self) -> Option<OwnedPermit> {
         self.goodbyes.try_acquire_owned()
+    }
+
+    /// A place to read what is remembered, if there is one now.
+    pub(super) fn admit_reader(&self) -> Option<OwnedPermit> {
+        self.readers.try_acquire_owned()
     }
 
     /// Connections that are open.
@@ -148,6 +157,15 @@ mod tests {
         drop(first);
         assert!(admission.admit(address("192.0.2.7")).is_some());
         assert_eq!(admission.refused(), [("connections", 0), ("address", 1)]);
+    }
+
+    #[test]
+    fn so_many_read_what_is_remembered_and_no_more() {
+        let admission = admission(1, 1);
+        let places: Vec<_> = std::iter::from_fn(|| admission.admit_reader()).collect();
+        assert_eq!(places.len(), limits::ARCHIVE_READERS_MAX as usize);
+        drop(places);
+        assert!(admission.admit_reader().is_some());
     }
 
     #[test]

@@ -1,11 +1,12 @@
-//! The one place where a refusal becomes an HTTP reply: `application/problem+json` (RFC 9457)
-//! with a `code` that programs can rely on.
+//! Refusals, and the reply that each becomes: `application/problem+json` (RFC 9457) with a `code` that programs can rely
+//! on. Whoever has failures of its own says beside them which refusal each is.
 
 use std::borrow::Cow;
 use std::time::Duration;
 
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
+use lineside_ingest::ArchiveError;
 use lineside_wire::sse::OpenError;
 use lineside_wire::websocket::handshake::HandshakeError;
 use serde::Serialize;
@@ -222,6 +223,13 @@ impl Refusal {
         let title = status.canonical_reason().unwrap_or("Refused");
         let kind = "about:blank";
         (status, Problem { kind, title, status: status.as_u16(), code, detail: self.detail() })
+    }
+}
+
+impl From<ArchiveError> for Refusal {
+    fn from(error: ArchiveError) -> Self {
+        tracing::warn!(%error, "a request for what is remembered was refused");
+        Self::NotReadable
     }
 }
 

@@ -9,6 +9,8 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::aside::aside;
+use super::errors::Refusal;
 use crate::app::App;
 use crate::metrics::{self, Form};
 
@@ -70,10 +72,12 @@ async fn ready(State(app): State<App>) -> Response {
         )
     ))
 )]
-async fn figures(State(app): State<App>, headers: HeaderMap) -> Response {
+async fn figures(State(app): State<App>, headers: HeaderMap) -> Result<Response, Refusal> {
     let form = Form::accepted(&headers);
     let kind = (header::CONTENT_TYPE, HeaderValue::from_static(form.content_type()));
     let no_store = (header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     let vary = (header::VARY, HeaderValue::from_static("Accept"));
-    ([kind, no_store, vary], metrics::figures(&app, form)).into_response()
+    // Of thousands of feeds it takes milliseconds to write it out.
+    let figures = aside(move || metrics::figures(&app, form)).await?;
+    Ok(([kind, no_store, vary], figures).into_response())
 }

@@ -1,6 +1,5 @@
 //! `/incidents.atom` and `/feeds/{feed}/incidents.atom`: what went wrong, for whoever follows feeds with a reader.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{Path, State};
@@ -11,7 +10,7 @@ use lineside_sync::UnixMillis;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::aside::aside;
+use super::aside::remembered;
 use super::errors::{Problem, Refusal};
 use super::found;
 use super::reply::{Representation, Wants};
@@ -42,9 +41,8 @@ async fn all(
     headers: HeaderMap,
     wants: Wants,
 ) -> Result<Response, Refusal> {
-    let (archive, from) = (Arc::clone(app.ingest().archive()), app.now() - SPAN);
-    let read = aside(move || archive.list_troubles(from, ENTRIES_MAX)).await?;
-    let troubles = read.map_err(|error| not_readable(&error))?;
+    let from = app.now() - SPAN;
+    let troubles = remembered(&app, move |it| it.list_troubles(from, ENTRIES_MAX)).await?;
     let base = app.base_url(&headers);
     Ok(reply(
         &app,
@@ -72,20 +70,13 @@ async fn of_one(
     wants: Wants,
 ) -> Result<Response, Refusal> {
     let feed = found::feed(&app, &id)?;
-    let (archive, from, asked) =
-        (Arc::clone(app.ingest().archive()), app.now() - SPAN, feed.id().clone());
-    let read = aside(move || archive.list_incidents(&asked, from, ENTRIES_MAX)).await?;
-    let troubles = read.map_err(|error| not_readable(&error))?.into_iter();
-    let troubles = troubles.filter(|incident| incident.state.is_trouble());
+    let (from, asked) = (app.now() - SPAN, feed.id().clone());
+    let read = remembered(&app, move |it| it.list_incidents(&asked, from, ENTRIES_MAX)).await?;
+    let troubles = read.into_iter().filter(|incident| incident.state.is_trouble());
     let troubles = troubles.map(|incident| (feed.id().clone(), incident)).collect();
     let (base, path) = (app.base_url(&headers), format!("/feeds/{}/incidents.atom", feed.id()));
     let of = feed.config().display_name();
     Ok(reply(&app, &Document { base: &base, path: &path, of }, troubles, &wants).await)
-}
-
-fn not_readable(error: &lineside_ingest::ArchiveError) -> Refusal {
-    tracing::warn!(%error, "a request for what went wrong was refused");
-    Refusal::NotReadable
 }
 
 /// What stands above the entries.

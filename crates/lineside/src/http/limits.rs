@@ -35,6 +35,10 @@ pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// How long requests under way may go on once a stopping server has let go of its sessions.
 pub(crate) const CLOSE_TIMEOUT: Duration = Duration::from_millis(800);
 
+/// Readers of what is remembered, at once: some for each connection that reads the file.
+pub(crate) const ARCHIVE_READERS_MAX: u32 = 32;
+/// The furthest into a list that a request may ask to begin.
+pub(crate) const OFFSET_MAX: usize = 1_000_000;
 /// Characters of a search text.
 pub(crate) const SEARCH_CHARS_MAX: usize = 200;
 /// Items on one page of a list, and when the request does not say.

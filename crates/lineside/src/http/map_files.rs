@@ -16,6 +16,7 @@ use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _};
 
 use super::errors::Refusal;
 use super::parameters::bad;
+use super::ranges::{self, Asked};
 use super::reply::{Representation, Wants};
 use crate::app::{App, BASE_MAP_PATH, MAP_STYLE_PATH, MAP_TILES_PATH};
 use crate::config::MapSource;
@@ -23,7 +24,7 @@ use crate::config::MapSource;
 /// The largest map style that is served.
 const STYLE_BYTES_MAX: u64 = 8 << 20;
 /// The largest piece of an archive in one reply; readers ask for tiles and directories.
-const RANGE_BYTES_MAX: u64 = 4 << 20;
+const PIECE_BYTES_MAX: usize = 4 << 20;
 /// How long a browser may keep what lies under the map.
 const FRESH_FOR: Duration = Duration::from_secs(3600);
 
@@ -55,11 +56,12 @@ async fn tiles(State(app): State<App>, headers: HeaderMap) -> Result<Response, R
     let Some(MapSource::File(path)) = &app.config().map.pmtiles else {
         return Err(Refusal::UnknownPath);
     };
-    let range = headers.get(header::RANGE).and_then(|range| range.to_str().ok());
-    let Some(range) = range else {
-        return Err(bad("Range", "this archive is read in ranges"));
-    };
-    tiles_reply(path, range, &headers).await.map_err(|error| unreadable(path, &error))
+    let range = headers.get(header::RANGE).ok_or_else(not_whole)?;
+    tiles_reply(path, range, &headers).await.unwrap_or_else(|error| Err(unreadable(path, &error)))
+}
+
+fn not_whole() -> Refusal {
+    bad("Range", "this archive is read in ranges")
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> Refusal {
@@ -67,7 +69,11 @@ fn unreadable(path: &Path, error: &io::Error) -> Refusal {
     Refusal::UnknownPath
 }
 
-async fn tiles_reply(path: &Path, range: &str, headers: &HeaderMap) -> io::Result<Response> {
+async fn tiles_reply(
+    path: &Path,
+    range: &HeaderValue,
+    headers: &HeaderMap,
+) -> io::Result<Result<Response, Refusal>> {
     let metadata = tokio::fs::metadata(path).await?;
     let length = metadata.len();
     let modified = metadata.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -76,15 +82,15 @@ async fn tiles_reply(path: &Path, range: &str, headers: &HeaderMap) -> io::Resul
     let tag = format!("\"{:x}-{length:x}\"", modified.0);
     let tag = HeaderValue::try_from(tag).expect("hexadecimal digits are a header value");
     if headers.get(header::IF_NONE_MATCH) == Some(&tag) {
-        return Ok((StatusCode::NOT_MODIFIED, [(header::ETAG, tag)]).into_response());
+        return Ok(Ok((StatusCode::NOT_MODIFIED, [(header::ETAG, tag)]).into_response()));
     }
-    let Some((first, last)) = parse_range(range, length) else {
-        let total = format!("bytes */{length}");
-        let total = HeaderValue::try_from(total).expect("a number is a header value");
-        let headers = [(header::CONTENT_RANGE, total)];
-        return Ok((StatusCode::RANGE_NOT_SATISFIABLE, headers).into_response());
+    let length = usize::try_from(length).unwrap_or(usize::MAX);
+    let (first, last) = match piece(range, length) {
+        Asked::Part { first, last } => (first, last),
+        Asked::Beyond => return Ok(Err(Refusal::BadRange { length })),
+        Asked::Whole => return Ok(Err(not_whole())),
     };
-    let body = read_piece(path, first, last - first + 1).await?;
+    let body = read_piece(path, first as u64, (last - first + 1) as u64).await?;
     let place = format!("bytes {first}-{last}/{length}");
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("application/vnd.pmtiles")),
@@ -93,17 +99,17 @@ async fn tiles_reply(path: &Path, range: &str, headers: &HeaderMap) -> io::Resul
         (header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=3600")),
         (header::ETAG, tag),
     ];
-    Ok((StatusCode::PARTIAL_CONTENT, headers, body).into_response())
+    Ok(Ok((StatusCode::PARTIAL_CONTENT, headers, body).into_response()))
 }
 
-/// The first and last byte asked for: `bytes=0-16383`; cut to what one reply holds.
-fn parse_range(range: &str, length: u64) -> Option<(u64, u64)> {
-    let (first, last) = range.strip_prefix("bytes=")?.split_once('-')?;
-    let first: u64 = first.parse().ok()?;
-    let last: u64 = if last.is_empty() { u64::MAX } else { last.parse().ok()? };
-    let end = length.checked_sub(1)?;
-    let last = last.min(end).min(first.saturating_add(RANGE_BYTES_MAX - 1));
-    (first <= last).then_some((first, last))
+/// What is asked for, cut to what one reply holds.
+fn piece(range: &HeaderValue, length: usize) -> Asked {
+    match ranges::asked(range, length) {
+        Asked::Part { first, last } => {
+            Asked::Part { first, last: last.min(first.saturating_add(PIECE_BYTES_MAX - 1)) }
+        }
+        other => other,
+    }
 }
 
 async fn read_piece(path: &Path, start: u64, length: u64) -> io::Result<Bytes> {
@@ -119,14 +125,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges_stay_within_the_archive_and_the_bound() {
-        assert_eq!(parse_range("bytes=0-99", 1000), Some((0, 99)));
-        assert_eq!(parse_range("bytes=900-2000", 1000), Some((900, 999)));
-        assert_eq!(parse_range("bytes=900-", 1000), Some((900, 999)));
-        assert_eq!(parse_range("bytes=0-", u64::MAX), Some((0, RANGE_BYTES_MAX - 1)));
-        for wrong in ["bytes=1000-", "bytes=5-4", "bytes=-5", "bytes=a-b", "0-5", "bytes=0-1,3-4"] {
-            assert_eq!(parse_range(wrong, 1000), None, "{wrong}");
-        }
-        assert_eq!(parse_range("bytes=0-0", 0), None);
+    fn a_piece_stays_within_the_archive_and_the_bound() {
+        let check = |range, length, expect| {
+            assert_eq!(piece(&HeaderValue::from_static(range), length), expect, "{range}");
+        };
+        check("bytes=0-99", 1000, Asked::Part { first: 0, last: 99 });
+        check("bytes=900-", 1000, Asked::Part { first: 900, last: 999 });
+        check("bytes=-5", 1000, Asked::Part { first: 995, last: 999 });
+        check("bytes=7-", usize::MAX, Asked::Part { first: 7, last: 6 + PIECE_BYTES_MAX });
+        check("bytes=1000-", 1000, Asked::Beyond);
+        check("bytes=0-1,3-4", 1000, Asked::Whole);
     }
 }

@@ -49,7 +49,7 @@ use utoipa_axum::router::OpenApiRouter;
 
 pub(crate) use admission::{Admission, ConnectionLimits};
 pub(crate) use api::versions::read as read_versions;
-pub(crate) use aside::aside;
+pub(crate) use aside::remembered;
 pub(crate) use encoding::Compressed;
 pub(crate) use errors::Refusal;
 pub(crate) use layers::represent_pages;

@@ -237,10 +237,15 @@ pub(crate) fn prepared_bytes(held: &Held) -> (usize, usize) {
     bodies.fold((0, 0), |(n, bytes), body| (n + 1, bytes + body.bytes.len()))
 }
 
-/// How long a cache may keep the bytes, and how long it may give them out while we are not there.
-pub(super) fn cache_control(fresh_for: Duration, good_for: Duration) -> HeaderValue {
-    let (fresh, good) = (fresh_for.as_secs(), good_for.as_secs());
-    HeaderValue::try_from(format!("public, max-age={fresh}, stale-if-error={good}"))
+/// How long a cache may keep the bytes, and how long it may give them out while we are not there: `fresh_for` and
+/// `good_for` from now on, where the reply says that they are of `age`.
+///
+/// A cache counts from the age that it is told (RFC 9111 §4.2), and what may be used on an error from there on where they
+/// are no longer fresh (RFC 5861 §4).
+pub(super) fn cache_control(age: Duration, fresh_for: Duration, good_for: Duration) -> HeaderValue {
+    let fresh = fresh_for.as_secs();
+    let (until, beyond) = (age.as_secs() + fresh, good_for.as_secs().saturating_sub(fresh));
+    HeaderValue::try_from(format!("public, max-age={until}, stale-if-error={beyond}"))
         .expect("numbers are a header value")
 }
 
@@ -264,6 +269,21 @@ fn licence_link(licence: &str) -> Option<HeaderValue> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_cache_may_do_counts_from_the_age_that_it_is_told() {
+        let said = |age, fresh, good| {
+            let value = cache_control(
+                Duration::from_secs(age),
+                Duration::from_millis(fresh),
+                Duration::from_secs(good),
+            );
+            value.to_str().unwrap().to_owned()
+        };
+        assert_eq!(said(0, 10_900, 60), "public, max-age=10, stale-if-error=50");
+        assert_eq!(said(300, 10_000, 60), "public, max-age=310, stale-if-error=50");
+        assert_eq!(said(300, 0, 0), "public, max-age=300, stale-if-error=0");
+    }
 
     #[test]
     fn a_licence_is_linked_only_if_it_is_an_address() {

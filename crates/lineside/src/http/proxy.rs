@@ -1,5 +1,7 @@
 //! The last good bytes of a feed, as its producer sent them.
 
+use std::time::Duration;
+
 use axum::extract::{Path, State};
 use axum::response::Response;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
@@ -96,7 +98,7 @@ fn freshness(app: &App, feed: &Feed, status: &FeedStatus, snapshot: &Snapshot) -
         None => limits::STALE_IF_ERROR_MAX,
     };
     let fresh_for = found::fresh_for(app, status).min(good_for);
-    headers.insert(header::CACHE_CONTROL, cache_control(fresh_for, good_for));
+    let cache = |age| (header::CACHE_CONTROL, cache_control(age, fresh_for, good_for));
     let (reason, since) = match &status.last_error {
         Some(failure) => (failure.code.to_string(), status.failing_since.unwrap_or(failure.at)),
         None if let Some(since) = status.nothing_since => (FailureCode::Empty.to_string(), since),
@@ -107,6 +109,7 @@ fn freshness(app: &App, feed: &Feed, status: &FeedStatus, snapshot: &Snapshot) -
         }
         None => {
             headers.insert(STATUS, HeaderValue::from_static("fresh"));
+            headers.extend([cache(Duration::ZERO)]);
             return headers;
         }
     };
@@ -115,5 +118,6 @@ fn freshness(app: &App, feed: &Feed, status: &FeedStatus, snapshot: &Snapshot) -
     let words = HeaderValue::try_from(words).expect("a code and a time are a header value");
     headers.insert(STATUS, words);
     headers.insert(header::AGE, HeaderValue::from(age.as_secs()));
+    headers.extend([cache(age)]);
     headers
 }

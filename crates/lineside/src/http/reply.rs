@@ -1,7 +1,8 @@
 //! A representation and the reply it becomes: validators, freshness, coding, 304.
 //!
-//! Every public body goes through here, so that each has a strong `ETag` of its own bytes,
-//! `Last-Modified`, the time it stays fresh, and an answer to both validators.
+//! What the server makes itself goes through here: each body has a strong `ETag` of its own bytes, the time it stays
+//! fresh, `Last-Modified` where one is known, and an answer to both validators. Producers' last good bytes go through
+//! `prepared`, a map's archive through `map_files`.
 
 use std::convert::Infallible;
 use std::time::{Duration, UNIX_EPOCH};
@@ -101,6 +102,8 @@ pub(crate) struct Representation {
     hash: u128,
     modified: Option<UnixMillis>,
     fresh_for: Duration,
+    /// Whether it is for this client alone.
+    is_private: bool,
     /// Made for this reply: the next client will see another, so the coded body is not worth keeping.
     is_passing: bool,
     more: HeaderMap,
@@ -116,8 +119,9 @@ impl Representation {
 
     /// A body whose hash (XXH3, 128 bits) is known.
     pub(crate) fn hashed(content_type: HeaderValue, body: Bytes, hash: u128) -> Self {
+        let (is_private, is_passing) = (false, false);
         let (modified, fresh_for, more) = (None, Duration::ZERO, HeaderMap::new());
-        Self { content_type, body, hash, modified, fresh_for, is_passing: false, more }
+        Self { content_type, body, hash, modified, fresh_for, is_private, is_passing, more }
     }
 
     /// A value as JSON.
@@ -150,6 +154,12 @@ impl Representation {
     /// How long it need not be asked for again.
     pub(crate) fn fresh_for(mut self, fresh_for: Duration) -> Self {
         self.fresh_for = fresh_for;
+        self
+    }
+
+    /// For this client alone, as what only admins may see: no cache keeps it, the client's own included.
+    pub(crate) fn private(mut self) -> Self {
+        self.is_private = true;
         self
     }
 
@@ -202,8 +212,11 @@ impl Representation {
         let mut headers = self.more.clone();
         headers.insert(header::ETAG, tag);
         headers.insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
-        let cache = format!("public, max-age={}", self.fresh_for.as_secs());
-        let cache = HeaderValue::try_from(cache).expect("a number is a header value");
+        let cache = match self.is_private {
+            true => HeaderValue::from_static("no-store"),
+            false => HeaderValue::try_from(format!("public, max-age={}", self.fresh_for.as_secs()))
+                .expect("a number is a header value"),
+        };
         headers.insert(header::CACHE_CONTROL, cache);
         if let Some(modified) = self.modified.and_then(http_date) {
             headers.insert(header::LAST_MODIFIED, modified);

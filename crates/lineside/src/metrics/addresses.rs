@@ -17,6 +17,8 @@ pub(crate) enum Addresses {
     WebSocket,
     /// The API.
     Api,
+    /// Recordings, which take as long as they are asked to.
+    Profile,
     /// The server API.
     ServerApi,
     /// Health and figures.
@@ -37,6 +39,8 @@ const BEGINNINGS: &[(&str, Addresses)] = &[
     ("/map/", Addresses::GeoJson),
     ("/events", Addresses::Events),
     ("/connection/", Addresses::WebSocket),
+    ("/api/v1/admin/profile", Addresses::Profile),
+    ("/ops/profile", Addresses::Profile),
     ("/api/v1/", Addresses::Api),
     ("/api/", Addresses::ServerApi),
     ("/healthz", Addresses::Health),
@@ -47,7 +51,7 @@ const BEGINNINGS: &[(&str, Addresses)] = &[
 
 impl Addresses {
     /// All, in the order of their numbers.
-    pub(crate) const ALL: [Self; 11] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::Proxy,
         Self::Gtfs,
         Self::GtfsRt,
@@ -55,6 +59,7 @@ impl Addresses {
         Self::Events,
         Self::WebSocket,
         Self::Api,
+        Self::Profile,
         Self::ServerApi,
         Self::Health,
         Self::Pages,
@@ -78,6 +83,7 @@ impl Addresses {
             Self::Events => "events",
             Self::WebSocket => "websocket",
             Self::Api => "api",
+            Self::Profile => "profile",
             Self::ServerApi => "server_api",
             Self::Health => "health",
             Self::Pages => "pages",
@@ -103,6 +109,9 @@ mod tests {
             (Some("/events"), "events"),
             (Some("/connection/websocket"), "websocket"),
             (Some("/api/v1/feeds"), "api"),
+            (Some("/api/v1/admin/profile"), "profile"),
+            (Some("/ops/profile"), "profile"),
+            (Some("/api/v1/admin/feeds"), "api"),
             (Some("/api/publish"), "server_api"),
             (Some("/metrics"), "health"),
             (Some("/"), "pages"),

@@ -95,10 +95,18 @@ impl Notice {
         }
     }
 
-    /// A schedule runs out, or runs on.
-    pub(super) fn of_expiry(feed: About, last: Date, days_left: i64, now: UnixMillis) -> Notice {
+    /// A schedule runs out, or runs on after that was said.
+    pub(super) fn of_expiry(
+        feed: About,
+        (last, days_left): (Date, i64),
+        runs_on: bool,
+        now: UnixMillis,
+    ) -> Notice {
         let name = &feed.name;
         let (title, reason) = match days_left {
+            _ if runs_on => {
+                (format!("{name} runs on until {last}"), "a new version has come".to_owned())
+            }
             ..0 => (
                 format!("{name} has run out"),
                 format!("the last day of service was {last}: there are no departures any more"),
@@ -107,11 +115,10 @@ impl Notice {
             1 => {
                 (format!("{name} runs out tomorrow"), format!("the last day of service is {last}"))
             }
-            2..=30 => (
+            _ => (
                 format!("{name} runs out in {days_left} days"),
                 format!("the last day of service is {last}"),
             ),
-            _ => (format!("{name} runs on until {last}"), "a new version has come".to_owned()),
         };
         Notice {
             id: id(&feed.id, Kind::Expiry, &format!("{last} {days_left}")),
@@ -151,12 +158,15 @@ mod tests {
 
     #[test]
     fn an_expiry_says_how_long_it_is() {
-        let title = |days| Notice::of_expiry(about(), date(2026, 12, 1), days, UnixMillis(0)).title;
+        let notice = |days, runs_on| {
+            Notice::of_expiry(about(), (date(2026, 12, 1), days), runs_on, UnixMillis(0))
+        };
+        let title = |days| notice(days, false).title;
         assert_eq!(title(30), "City runs out in 30 days");
         assert_eq!(title(1), "City runs out tomorrow");
         assert_eq!(title(0), "City runs out today");
         assert_eq!(title(-3), "City has run out");
-        assert_eq!(title(200), "City runs on until 2026-12-01");
+        assert_eq!(notice(20, true).title, "City runs on until 2026-12-01");
     }
 
     #[test]

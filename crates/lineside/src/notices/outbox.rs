@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use lineside_ingest::FeedId;
 use lineside_store::{NoticeRow, Store};
 use lineside_sync::{Clock, UnixMillis};
@@ -33,9 +34,50 @@ const GIVE_UP: Duration = Duration::from_secs(86_400);
 
 /// How a target is reached.
 #[derive(Debug)]
-enum Way {
+pub(super) struct Way {
+    /// What logs call it.
+    shown: String,
+    by: By,
+}
+
+#[derive(Debug)]
+enum By {
     Webhook(Box<Webhook>),
     Mail(Box<Mail>),
+}
+
+impl Way {
+    /// The way to the target of `alert[number]`.
+    ///
+    /// # Errors
+    /// If the target cannot be reached by any means.
+    pub(super) fn new(
+        target: &Target,
+        number: usize,
+        smtp: Option<&Smtp>,
+        client_name: &str,
+    ) -> anyhow::Result<Self> {
+        let by = match target {
+            Target::Webhook { url, key } => {
+                let way = Webhook::new(url.clone(), key.as_ref(), client_name)?;
+                By::Webhook(Box::new(way))
+            }
+            Target::Mail(to) => {
+                let smtp = smtp.ok_or_else(|| anyhow::anyhow!("there is no [smtp]"))?;
+                By::Mail(Box::new(Mail::new(to.clone(), smtp)?))
+            }
+        };
+        Ok(Self { shown: format!("alert[{number}]"), by })
+    }
+}
+
+/// By what a target is known in the store, which does not tell where it is.
+pub(super) fn key_of(target: &Target) -> String {
+    let key = |address: &str| format!("{:016x}", xxh3_64(address.as_bytes()));
+    match target {
+        Target::Webhook { url, .. } => key(url.reveal()),
+        Target::Mail(to) => key(to.email.as_ref()),
+    }
 }
 
 /// A notice that waits.
@@ -59,11 +101,9 @@ struct State {
 /// What one target is to be told.
 #[derive(Debug)]
 pub(super) struct Outbox {
-    /// By what it is known in the store, which does not tell where it is.
+    /// As [`key_of`] has it.
     key: String,
-    /// What logs call it.
-    shown: String,
-    way: Way,
+    way: ArcSwap<Way>,
     state: Mutex<State>,
     wake: Notify,
     clock: Arc<dyn Clock>,
@@ -80,35 +120,28 @@ impl Drop for Outbox {
 }
 
 impl Outbox {
-    /// # Errors
-    /// If the target cannot be reached by any means.
     pub(super) fn new(
-        target: &Target,
-        number: usize,
-        smtp: Option<&Smtp>,
-        client_name: &str,
+        key: String,
+        way: Way,
         (clock, store, counts): (&Arc<dyn Clock>, Option<&Arc<Store>>, &Arc<Counts>),
-    ) -> anyhow::Result<Self> {
-        let (address, way) = match target {
-            Target::Webhook { url, secret } => {
-                let way = Webhook::new(url.clone(), secret.as_ref(), client_name)?;
-                (url.reveal().to_owned(), Way::Webhook(Box::new(way)))
-            }
-            Target::Mail(to) => {
-                let smtp = smtp.ok_or_else(|| anyhow::anyhow!("there is no [smtp]"))?;
-                (to.email.to_string(), Way::Mail(Box::new(Mail::new(to.clone(), smtp)?)))
-            }
-        };
-        Ok(Self {
-            key: format!("{:016x}", xxh3_64(address.as_bytes())),
-            shown: format!("alert[{number}]"),
-            way,
+    ) -> Self {
+        Self {
+            key,
+            way: ArcSwap::from_pointee(way),
             state: Mutex::default(),
             wake: Notify::new(),
             clock: Arc::clone(clock),
             store: store.cloned(),
             counts: Arc::clone(counts),
-        })
+        }
+    }
+
+    /// The target is reached another way from now on: what was not taken so far is sent at once.
+    pub(super) fn reach_by(&self, way: Way) {
+        self.way.store(Arc::new(way));
+        let mut state = self.state.lock();
+        (state.failures, state.not_before) = (0, UnixMillis::default());
+        self.wake.notify_one();
     }
 
     pub(super) fn key(&self) -> &str {
@@ -164,6 +197,7 @@ impl Outbox {
             if !wait.is_zero() {
                 tokio::select! {
                     () = self.clock.sleep(wait) => {}
+                    () = self.wake.notified() => continue,
                     () = shutdown.draining() => return,
                 }
             }
@@ -191,13 +225,14 @@ impl Outbox {
         if notices.is_empty() {
             return;
         }
-        let sent = match &self.way {
-            Way::Webhook(webhook) => webhook.send(&notices, now.seconds()).await,
-            Way::Mail(mail) => mail.send(&notices).await,
+        let way = self.way.load_full();
+        let sent = match &way.by {
+            By::Webhook(webhook) => webhook.send(&notices, now.seconds()).await,
+            By::Mail(mail) => mail.send(&notices).await,
         };
         match sent {
             Ok(()) => self.sent(&notices),
-            Err(why) => self.failed(&why),
+            Err(why) => self.failed(&way, &why),
         }
     }
 
@@ -214,23 +249,28 @@ impl Outbox {
         }
     }
 
-    fn failed(&self, why: &str) {
+    fn failed(&self, way: &Arc<Way>, why: &str) {
         self.counts.failed.fetch_add(1, Ordering::Relaxed);
         let mut state = self.state.lock();
+        // There is another way meanwhile: this says nothing of it.
+        if !Arc::ptr_eq(way, &self.way.load()) {
+            return;
+        }
         let wait = RETRY_MIN.saturating_mul(1 << state.failures.min(16)).min(RETRY_MAX);
         state.failures = state.failures.saturating_add(1);
         state.not_before = self.clock.wall() + wait;
-        tracing::warn!(target = self.shown, why, "notices were not taken; tried again in {wait:?}");
+        tracing::warn!(target = way.shown, why, "notices were not taken; tried again in {wait:?}");
     }
 
     fn give_up(&self, state: &mut State, now: UnixMillis) {
         let is_old = |pending: &Pending| now.since(pending.at) > GIVE_UP;
         let old: Vec<_> = state.pending.extract_if(.., |_, pending| is_old(pending)).collect();
+        let way = self.way.load();
         for (_, pending) in old {
             self.counts.pending.fetch_sub(1, Ordering::Relaxed);
             self.counts.lost.fetch_add(1, Ordering::Relaxed);
             tracing::error!(
-                target = self.shown,
+                target = way.shown,
                 notice = pending.notice.title,
                 "given up after a day"
             );

@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
-use jiff::civil::Date;
 use lineside_ingest::FeedState;
 use lineside_sync::UnixMillis;
 
 /// Days before the last day of service at which it is said that a schedule runs out.
 const EXPIRY_DAYS: [i64; 3] = [1, 7, 30];
+/// Days by which an end has to be further than was said for the schedule to run on: more than what rolling timetables move
+/// theirs by, most of which are made anew once a day or once a week.
+const ROLLING_DAYS: i64 = 7;
 
 /// How patient a target is.
 #[derive(Clone, Copy, Debug)]
@@ -43,18 +45,57 @@ pub(super) fn is_due(
     !state.is_trouble() || said.is_none_or(|said| now.since(said.at) >= patience.quiet)
 }
 
-/// The word by which it is remembered how far a schedule's end was when it was said, or none while it is far.
-pub(super) fn expiry_word(last: Date, days_left: i64) -> Option<String> {
-    if days_left < 0 {
-        return Some(format!("{last} over"));
+/// How far a schedule's end is, in steps; what is nearer is less.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum End {
+    /// The last day of service is past.
+    Over,
+    /// So many days are left at most: one of [`EXPIRY_DAYS`].
+    Within(i64),
+    /// Further than that.
+    Far,
+}
+
+impl End {
+    /// How far it is when so many days are left; fewer than none where it is past.
+    pub(super) fn of(days_left: i64) -> Self {
+        match EXPIRY_DAYS.into_iter().find(|days| days_left <= *days) {
+            _ if days_left < 0 => Self::Over,
+            Some(days) => Self::Within(days),
+            None => Self::Far,
+        }
     }
-    let step = EXPIRY_DAYS.into_iter().find(|days| days_left <= *days)?;
-    Some(format!("{last} {step}"))
+
+    /// The word by which it is remembered.
+    pub(super) fn word(self) -> String {
+        match self {
+            Self::Over => "over".to_owned(),
+            Self::Within(days) => days.to_string(),
+            Self::Far => String::new(),
+        }
+    }
+
+    /// What was remembered by that word.
+    pub(super) fn parse(word: &str) -> Self {
+        let all = EXPIRY_DAYS.map(Self::Within).into_iter().chain([Self::Over]);
+        all.into_iter().find(|end| end.word() == word).unwrap_or(Self::Far)
+    }
+
+    /// Whether it is to be said, where `said` was said before: it came nearer, or the schedule runs on.
+    ///
+    /// A timetable whose end each version moves on a little, again and again, neither comes nearer nor runs on.
+    pub(super) fn is_due(said: Self, days_left: i64) -> bool {
+        match said {
+            said if Self::of(days_left) < said => true,
+            Self::Over => days_left >= 0,
+            Self::Within(days) => days_left > days + ROLLING_DAYS,
+            Self::Far => false,
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use jiff::civil::date;
     use proptest::prelude::*;
 
     use super::*;
@@ -109,18 +150,45 @@ mod tests {
         assert_eq!(told[0], (30, Failing));
     }
 
+    /// What is said of an end that is so far on each day, and on which day.
+    fn ends_told(days_left: impl IntoIterator<Item = i64>) -> Vec<(usize, String)> {
+        let mut said = End::Far;
+        let mut told = Vec::new();
+        for (day, left) in days_left.into_iter().enumerate() {
+            if End::is_due(said, left) {
+                said = End::of(left);
+                told.push((day, said.word()));
+            }
+        }
+        told
+    }
+
     #[test]
-    fn an_end_is_said_at_each_step_and_anew_for_a_new_version() {
-        let word = |days| expiry_word(date(2026, 12, 1), days);
-        assert_eq!(word(31), None);
-        assert_eq!(word(30).as_deref(), Some("2026-12-01 30"));
-        assert_eq!(word(8), word(30));
-        assert_eq!(word(7).as_deref(), Some("2026-12-01 7"));
-        assert_eq!(word(0), word(1));
-        assert_eq!(word(-1).as_deref(), Some("2026-12-01 over"));
+    fn an_end_is_said_at_each_step_and_when_the_schedule_runs_on() {
+        let told = |days: &[i64]| -> Vec<String> {
+            ends_told(days.iter().copied()).into_iter().map(|(_, word)| word).collect()
+        };
+        assert_eq!(told(&[31, 30, 8, 7, 2, 1, 0, -1, -2]), ["30", "7", "1", "over"]);
+        assert_eq!(told(&[30, 200, 31]), ["30", ""], "a new version");
+        assert_eq!(told(&[1, 20, 7, 1]), ["1", "30", "7", "1"]);
+        assert_eq!(told(&[-1, 3]), ["over", "7"], "it runs again");
+        assert_eq!(told(&[-1, 90]), ["over", ""]);
+        assert_eq!(told(&[200, 300]), [""; 0]);
+        for end in [End::Over, End::Within(1), End::Within(7), End::Within(30), End::Far] {
+            assert_eq!(End::parse(&end.word()), end);
+        }
     }
 
     proptest! {
+        #[test]
+        fn a_timetable_that_rolls_on_is_told_of_once(period in 1_i64..=7, more in 0_i64..60) {
+            // On the last day of its first version the next one comes, and so on.
+            let days_left = (0..200).map(|day| more + period - 1 - day % period);
+            let told = ends_told(days_left);
+            prop_assert!(told.len() <= EXPIRY_DAYS.len(), "{:?}", told);
+            prop_assert!(told.iter().all(|(day, _)| *day < period as usize), "{:?}", told);
+        }
+
         #[test]
         fn what_is_said_is_true_and_never_said_twice_in_a_row(
             changes in proptest::collection::vec((0_i64..2_000, 0_usize..5), 0..40)

@@ -6,33 +6,35 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use lineside_ingest::{Feed, FeedId, FeedState};
+use lineside_store::NoticeRow;
 use lineside_sync::UnixMillis;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::notice::{About, Kind, Notice};
-use super::outbox::Outbox;
-use super::said::{self, Patience, Said};
+use super::outbox::{self, Outbox, Way};
+use super::said::{self, End, Patience, Said};
 use crate::app::App;
 use crate::config::{Alert, Config};
 
 /// How often feeds are looked at.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
+/// An address, whatever alerts name it: it is told of one thing once.
 struct Target {
-    alert: Alert,
+    alerts: Vec<Alert>,
     outbox: Arc<Outbox>,
     /// Ends its sending; none before that has begun.
     sending: Option<DropGuard>,
     /// What was said of states.
     states: HashMap<FeedId, Said>,
     /// What was said of ends.
-    ends: HashMap<FeedId, String>,
+    ends: HashMap<FeedId, End>,
 }
 
 /// How a feed is, beyond its status.
 struct Course {
     is_trouble: bool,
-    /// Since when it is so, whatever the states were.
+    /// Since when it is so, whatever the states were; while its source is left alone, it is no trouble.
     since: UnixMillis,
 }
 
@@ -58,25 +60,44 @@ pub(crate) async fn watch(app: App) {
         let config = app.config();
         if config.alerts != watch.config.alerts || config.smtp != watch.config.smtp {
             watch.take_targets();
+            watch.remember().await;
             watch.start_all();
         }
-        watch.look();
+        // With many feeds and alerts a look takes its time.
+        let look = move || {
+            watch.look();
+            watch
+        };
+        watch = match tokio::task::spawn_blocking(look).await {
+            Ok(watch) => watch,
+            Err(error) => {
+                tracing::error!(%error, "nobody is told of trouble any more");
+                return;
+            }
+        };
     }
 }
 
-fn restore(targets: &mut [Target], row: lineside_store::NoticeRow) {
+fn restore(targets: &mut [Target], row: NoticeRow) {
     let Some(kind) = Kind::ALL.into_iter().find(|kind| kind.as_str() == row.kind) else { return };
-    for target in targets.iter_mut().filter(|target| target.outbox.key() == row.target) {
-        match kind {
-            Kind::State => {
-                let state = FeedState::parse(&row.word).unwrap_or_default();
-                target.states.insert(row.feed.clone(), Said { state, at: row.at });
-            }
-            Kind::Expiry => {
-                target.ends.insert(row.feed.clone(), row.word.clone());
-            }
+    let is_it = |target: &&mut Target| target.is_new() && target.outbox.key() == row.target;
+    let Some(target) = targets.iter_mut().find(is_it) else { return };
+    match kind {
+        Kind::State => {
+            let state = FeedState::parse(&row.word).unwrap_or_default();
+            target.states.insert(row.feed.clone(), Said { state, at: row.at });
         }
-        target.outbox.restore(kind, row.clone());
+        Kind::Expiry => {
+            target.ends.insert(row.feed.clone(), End::parse(&row.word));
+        }
+    }
+    target.outbox.restore(kind, row);
+}
+
+impl Target {
+    /// Whether it has not been told anything yet by this process.
+    fn is_new(&self) -> bool {
+        self.sending.is_none()
     }
 }
 
@@ -85,45 +106,61 @@ impl Watch {
         Self { config: app.config(), app, targets: Vec::new(), courses: HashMap::new() }
     }
 
-    /// Has the targets that the configuration names now. Who was a target before goes on as one.
+    /// Has the targets that the configuration names now. Who was a target before goes on as one, with what it was told and
+    /// is still to be told, however it is reached now.
     fn take_targets(&mut self) {
         let config = self.app.config();
         let mut before = std::mem::take(&mut self.targets);
-        let is_same_way = config.smtp == self.config.smtp;
         for (number, alert) in config.alerts.iter().enumerate() {
-            let known = before.iter().position(|it| is_same_way && it.alert.target == alert.target);
-            let target = match known {
-                Some(known) => Some(Target { alert: alert.clone(), ..before.swap_remove(known) }),
-                None => self.new_target(number, alert, &config),
+            self.warn_of_unknown(number, alert);
+            let key = outbox::key_of(&alert.target);
+            let is_it = |target: &Target| target.outbox.key() == key;
+            if let Some(target) = self.targets.iter_mut().find(|target| is_it(target)) {
+                target.alerts.push(alert.clone());
+                continue;
+            }
+            let known = before.iter().position(is_it).map(|known| before.swap_remove(known));
+            let client_name = &config.server.client_name;
+            let way = Way::new(&alert.target, number, config.smtp.as_ref(), client_name);
+            let target = match (known, way) {
+                (known, Err(error)) => {
+                    tracing::error!("alert[{number}] cannot be reached as it says: {error:#}");
+                    known
+                }
+                (Some(known), Ok(way)) => {
+                    known.outbox.reach_by(way);
+                    Some(known)
+                }
+                (None, Ok(way)) => Some(self.new_target(key, way)),
             };
-            self.targets.extend(target);
+            self.targets
+                .extend(target.map(|known| Target { alerts: vec![alert.clone()], ..known }));
         }
         self.config = config;
     }
 
-    fn new_target(&self, number: usize, alert: &Alert, config: &Config) -> Option<Target> {
+    fn new_target(&self, key: String, way: Way) -> Target {
         let parts = (self.app.clock(), self.app.store(), self.app.notices());
-        let client_name = &config.server.client_name;
-        let outbox = Outbox::new(&alert.target, number, config.smtp.as_ref(), client_name, parts);
-        let outbox = outbox
-            .inspect_err(|error| {
-                tracing::error!("alert[{number}] will tell nobody anything: {error:#}");
-            })
-            .ok()?;
-        Some(Target {
-            alert: alert.clone(),
-            outbox: Arc::new(outbox),
+        Target {
+            alerts: Vec::new(),
+            outbox: Arc::new(Outbox::new(key, way, parts)),
             sending: None,
             states: HashMap::new(),
             ends: HashMap::new(),
-        })
+        }
     }
 
-    /// What the targets were told before this start.
+    /// A misspelt id would tell nobody anything. It is no fault of the file: admins and the command line add feeds too.
+    fn warn_of_unknown(&self, number: usize, alert: &Alert) {
+        for id in alert.unknown(|id| self.app.ingest().feed(id).is_some()) {
+            tracing::warn!("alert[{number}].feeds: there is no feed {id:?}");
+        }
+    }
+
+    /// What new targets were told when they last were targets.
     async fn remember(&mut self) {
-        let Some(store) = self.app.store().filter(|_| !self.targets.is_empty()).cloned() else {
-            return;
-        };
+        let has_new = self.targets.iter().any(Target::is_new);
+        let Some(store) = self.app.store().filter(|_| has_new).cloned() else { return };
         match tokio::task::spawn_blocking(move || store.list_notices()).await {
             Ok(Ok(rows)) => rows.into_iter().for_each(|row| restore(&mut self.targets, row)),
             Ok(Err(error)) => tracing::warn!(%error, "what was told before may be told again"),
@@ -133,7 +170,7 @@ impl Watch {
 
     /// Has those send that do not yet.
     fn start_all(&mut self) {
-        for target in self.targets.iter_mut().filter(|target| target.sending.is_none()) {
+        for target in self.targets.iter_mut().filter(|target| target.is_new()) {
             let stop = self.app.shutdown().clone();
             let ended = CancellationToken::new();
             let sending = Arc::clone(&target.outbox).run(stop);
@@ -150,7 +187,7 @@ impl Watch {
         }
         for feed in &feeds {
             self.look_at_state(feed, now);
-            if feed.is_schedule() {
+            if feed.is_schedule() && !feed.config().paused {
                 self.look_at_end(feed, now);
             }
         }
@@ -158,23 +195,31 @@ impl Watch {
 
     fn look_at_state(&mut self, feed: &Feed, now: UnixMillis) {
         let status = feed.status();
+        if feed.config().paused {
+            let paused = Course { is_trouble: false, since: now };
+            self.courses.insert(feed.id().clone(), paused);
+            return;
+        }
         if status.state == FeedState::Unknown {
             return;
         }
         let is_trouble = status.state.is_trouble();
-        let begin = || Course { is_trouble, since: status.since };
-        let course = self.courses.entry(feed.id().clone()).or_insert_with(begin);
+        let begin = |least: UnixMillis| Course { is_trouble, since: status.since.max(least) };
+        let courses = self.courses.entry(feed.id().clone());
+        let course = courses.or_insert_with(|| begin(UnixMillis::default()));
         if course.is_trouble != is_trouble {
-            *course = begin();
+            *course = begin(course.since);
         }
         let since = course.since;
-        for target in self.targets.iter_mut().filter(|target| target.alert.on_state) {
+        for target in &mut self.targets {
             let said = target.states.get(feed.id()).copied();
-            let Alert { after, quiet, .. } = target.alert;
-            let patience = Patience { after, quiet };
-            if !said::is_due(said, status.state, since, now, patience)
-                || !target.alert.is_about(feed.id().as_str())
-            {
+            let mut alerts = target.alerts.iter().filter(|alert| alert.on_state);
+            let is_due = alerts.any(|alert| {
+                let patience = Patience { after: alert.after, quiet: alert.quiet };
+                said::is_due(said, status.state, since, now, patience)
+                    && alert.is_about(feed.id().as_str())
+            });
+            if !is_due {
                 continue;
             }
             let previous = said.map_or(FeedState::Ok, |said| said.state);
@@ -191,31 +236,25 @@ impl Watch {
         let Ok(at) = Timestamp::from_millisecond(now.0) else { return };
         let today = at.to_zoned(timetable.timezone().clone()).date();
         let days_left = i64::from((last - today).get_days());
-        let word = said::expiry_word(last, days_left);
-        for target in self.targets.iter_mut().filter(|target| target.alert.on_expiry) {
-            // An empty word: it was said that it runs on.
-            let told = target.ends.get(feed.id()).map_or("", String::as_str);
-            let word = word.as_deref().unwrap_or_default();
-            if told == word || !target.alert.is_about(feed.id().as_str()) {
+        for target in &mut self.targets {
+            let said = target.ends.get(feed.id()).copied().unwrap_or(End::Far);
+            let mut alerts = target.alerts.iter().filter(|alert| alert.on_expiry);
+            if !End::is_due(said, days_left) || !alerts.any(|it| it.is_about(feed.id().as_str())) {
                 continue;
             }
-            let notice = Notice::of_expiry(about(&self.app, feed), last, days_left, now);
-            target.outbox.put(feed.id(), Kind::Expiry, word.to_owned(), notice);
-            target.ends.insert(feed.id().clone(), word.to_owned());
+            let end = End::of(days_left);
+            let about = about(&self.app, feed);
+            let notice = Notice::of_expiry(about, (last, days_left), end > said, now);
+            target.outbox.put(feed.id(), Kind::Expiry, end.word(), notice);
+            target.ends.insert(feed.id().clone(), end);
         }
     }
 }
 
 fn about(app: &App, feed: &Feed) -> About {
-    let config = app.config();
-    let server = &config.server;
-    let base = match &server.public_url {
-        Some(url) => url.as_str().trim_end_matches('/').to_owned(),
-        None => format!("{}://{}", server.scheme(), server.listen),
-    };
     About {
         id: feed.id().to_string(),
         name: feed.config().display_name().to_owned(),
-        url: format!("{base}/feeds/{}", feed.id()),
+        url: format!("{}/feeds/{}", app.config().server.base_url(), feed.id()),
     }
 }

@@ -13,9 +13,8 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::notice::Notice;
 use super::outbox::SEND_MAX;
+use crate::config::SigningKey;
 
-/// How a secret in base64 begins there.
-const SECRET_PREFIX: &str = "whsec_";
 /// How much of a refusal's body is told.
 const REFUSAL_CHARS_MAX: usize = 200;
 
@@ -46,7 +45,7 @@ impl Webhook {
     /// If no client can be set up, for example without trusted certificates.
     pub(super) fn new(
         url: Secret,
-        secret: Option<&Secret>,
+        key: Option<&SigningKey>,
         client_name: &str,
     ) -> anyhow::Result<Self> {
         // What is sent is for this address and for no other that it might name.
@@ -55,7 +54,8 @@ impl Webhook {
             .redirect(Policy::none())
             .timeout(SEND_MAX)
             .build()?;
-        Ok(Self { url, key: secret.map(|secret| Key(key(secret))), client })
+        let key = key.map(|key| Key(hmac::Key::new(hmac::HMAC_SHA256, key.bytes())));
+        Ok(Self { url, key, client })
     }
 
     /// Sends them.
@@ -95,13 +95,6 @@ impl Webhook {
     }
 }
 
-fn key(secret: &Secret) -> hmac::Key {
-    let coded = secret.reveal().strip_prefix(SECRET_PREFIX);
-    let decoded = coded.and_then(|coded| BASE64_STANDARD.decode(coded).ok());
-    let bytes = decoded.unwrap_or_else(|| secret.reveal().as_bytes().to_vec());
-    hmac::Key::new(hmac::HMAC_SHA256, &bytes)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -109,7 +102,8 @@ mod tests {
     #[test]
     fn the_signature_is_that_of_the_standard() {
         // The example of the standard's own reference.
-        let key = key(&Secret::new("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"));
+        let secret = Secret::new("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw");
+        let key = hmac::Key::new(hmac::HMAC_SHA256, SigningKey::of(&secret).unwrap().bytes());
         let text = "msg_p5jXN8AQM9LWM0D4loKWxJek.1614265330.{\"test\": 2432232314}";
         let tag = BASE64_STANDARD.encode(hmac::sign(&key, text.as_bytes()));
         assert_eq!(tag, "g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");

@@ -142,8 +142,7 @@ pub(crate) async fn run(app: App) {
             passed = 0;
             let ops = app.ops();
             let number = ops.begun.fetch_add(1, Ordering::AcqRel) + 1;
-            let board = collector.look(&app, &ops.board());
-            ops.show(app.hub(), board);
+            collector = look(&app, collector).await;
             ops.shown.store(number, Ordering::Release);
             ops.looked.notify_waiters();
         }
@@ -153,6 +152,20 @@ pub(crate) async fn run(app: App) {
             () = app.shutdown().draining() => {}
         }
     }
+}
+
+/// Looks once, away from the threads that serve sockets: with many feeds and rooms that takes its time.
+async fn look(app: &App, mut collector: Collector) -> Collector {
+    let app = app.clone();
+    let look = move || {
+        let board = collector.look(&app, &app.ops().board());
+        app.ops().show(app.hub(), board);
+        collector
+    };
+    tokio::task::spawn_blocking(look).await.unwrap_or_else(|error| {
+        tracing::error!(%error, "a look at feeds and node broke off");
+        Collector::new()
+    })
 }
 
 #[cfg(test)]

@@ -68,7 +68,7 @@ pub(crate) struct Sample {
     pub(crate) memory: Option<u64>,
     /// Cores in use: 1.5 is one and a half.
     pub(crate) cpu: Option<f64>,
-    /// What waits in the mailboxes of networks and partitions.
+    /// Connections that wait in the mailboxes of those who will own them.
     pub(crate) mailboxes: u64,
     /// Bytes held ready to be sent, of all feeds.
     pub(crate) cache: usize,

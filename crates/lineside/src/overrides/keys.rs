@@ -67,9 +67,7 @@ pub(super) fn apply(feed: &mut FeedConfig, keys: &Keys) -> Result<(), Vec<BadKey
     }
     let read = read(&feed.id, keys)?;
     let mut next = feed.clone();
-    for key in keys.keys() {
-        put(&mut next, key, &read);
-    }
+    put(&mut next, keys, read);
     next.static_feed = static_feed.or(next.static_feed);
     // Each may be good by itself, beside what the file says not.
     let is_authorization = |(name, _): &(String, _)| name.eq_ignore_ascii_case("authorization");
@@ -214,33 +212,68 @@ pub(crate) fn keep_secrets(keys: &mut Keys, known: &FeedConfig) {
     {
         *value = Value::from(url.as_str());
     }
+    if let Some(value) = keys.get_mut("oauth2").and_then(|table| table.get_mut("token_url"))
+        && let Some(url) = known.oauth2.as_ref().map(|it| &it.token_url)
+        && value.as_str() == Some(Location::Http(url.clone()).to_string().as_str())
+    {
+        *value = Value::from(url.as_str());
+    }
 }
 
-/// Takes one key from what was read.
-fn put(feed: &mut FeedConfig, key: &str, read: &FeedConfig) {
-    let from = read.clone();
-    match key {
-        "url" => feed.url = from.url,
-        "format" => feed.format = from.format,
-        "name" => feed.name = from.name,
-        "publisher" => feed.publisher = from.publisher,
-        "licence" => feed.licence = from.licence,
-        "theme" => feed.theme = from.theme,
-        "headers" => feed.headers = from.headers,
-        "query" => feed.query = from.query,
-        "basic" => feed.basic = from.basic,
-        "oauth2" => feed.oauth2 = from.oauth2,
-        "poll" => feed.poll = from.poll,
-        "ttl" => feed.ttl = from.ttl,
-        "rate" => feed.rate = from.rate,
-        "serial" => feed.serial = from.serial,
-        "timeout" => feed.timeout = from.timeout,
-        "max_bytes" => feed.max_bytes = from.max_bytes,
-        "max_age" => feed.max_age = from.max_age,
-        "late_after" => feed.late_after = from.late_after,
-        // The schedule is put by who called; whatever else there is was refused when it was read.
-        _ => {}
+/// Takes the keys from what was read.
+fn put(feed: &mut FeedConfig, keys: &Keys, read: FeedConfig) {
+    fn take<T>(keys: &Keys, key: &str, place: &mut T, value: T) {
+        if keys.contains_key(key) {
+            *place = value;
+        }
     }
+    // Each field is named here, so that a new one is given a key, or a reason why it has none.
+    let FeedConfig {
+        // A feed keeps its id.
+        id: _,
+        url,
+        format,
+        name,
+        publisher,
+        licence,
+        theme,
+        // The schedule is put by who called: whether it is there, only the whole catalog knows.
+        static_feed: _,
+        headers,
+        query,
+        basic,
+        oauth2,
+        poll,
+        ttl,
+        rate,
+        serial,
+        timeout,
+        max_bytes,
+        max_age,
+        late_after,
+        // No key of a feed here: the other kind of configuration has them.
+        reply_headers: _,
+        // Not a key, but an edit by itself.
+        paused: _,
+    } = read;
+    take(keys, "url", &mut feed.url, url);
+    take(keys, "format", &mut feed.format, format);
+    take(keys, "name", &mut feed.name, name);
+    take(keys, "publisher", &mut feed.publisher, publisher);
+    take(keys, "licence", &mut feed.licence, licence);
+    take(keys, "theme", &mut feed.theme, theme);
+    take(keys, "headers", &mut feed.headers, headers);
+    take(keys, "query", &mut feed.query, query);
+    take(keys, "basic", &mut feed.basic, basic);
+    take(keys, "oauth2", &mut feed.oauth2, oauth2);
+    take(keys, "poll", &mut feed.poll, poll);
+    take(keys, "ttl", &mut feed.ttl, ttl);
+    take(keys, "rate", &mut feed.rate, rate);
+    take(keys, "serial", &mut feed.serial, serial);
+    take(keys, "timeout", &mut feed.timeout, timeout);
+    take(keys, "max_bytes", &mut feed.max_bytes, max_bytes);
+    take(keys, "max_age", &mut feed.max_age, max_age);
+    take(keys, "late_after", &mut feed.late_after, late_after);
 }
 
 #[cfg(test)]
@@ -270,7 +303,7 @@ mod tests {
         assert_eq!(feed, self::feed());
     }
 
-    /// Each key that a file's feed may have, but its id.
+    /// Each key that a file's feed may have, but its id and what does not stand beside others.
     fn all_keys() -> Value {
         json!({
             "url": "https://b.example/y", "format": "gtfs-rt", "name": "B", "publisher": "P",
@@ -292,10 +325,72 @@ mod tests {
         )
         .unwrap();
         assert_eq!(file.feeds.remove(0), over);
-        let client = json!({"oauth2": {"token_url": "https://t.example/", "client_id": "me", "client_secret": "s"}});
         let mut other = feed();
-        apply(&mut other, &keys(client)).unwrap();
+        apply(&mut other, &keys(client())).unwrap();
         assert!(other.oauth2.is_some());
+    }
+
+    /// What stands in the place of `basic`.
+    fn client() -> Value {
+        json!({"oauth2": {
+            "token_url": "https://me:hunter2@t.example/?key=hunter2", "client_id": "me",
+            "client_secret": "hunter2", "scope": "s", "audience": "a"
+        }})
+    }
+
+    #[test]
+    fn no_key_of_the_file_is_missing_here() {
+        let mut feed = feed();
+        let unknown = apply(&mut feed, &keys(json!({"no such key": 1}))).unwrap_err();
+        let (_, known) = unknown[0].reason.split_once("expected one of ").unwrap();
+        let mut known: Vec<&str> = known.split(", ").map(|key| key.trim_matches('`')).collect();
+        let (one, other) = (keys(all_keys()), keys(client()));
+        let mut here: Vec<&str> = one.keys().chain(other.keys()).map(String::as_str).collect();
+        here.push("id");
+        known.sort_unstable();
+        here.sort_unstable();
+        assert_eq!(here, known);
+    }
+
+    /// All values in the keys: the table that holds each, if one does, and its name there.
+    fn places(keys: &Keys) -> Vec<(Option<String>, String)> {
+        let mut places = Vec::new();
+        for (key, value) in keys {
+            match value {
+                Value::Object(table) => {
+                    places.extend(table.keys().map(|name| (Some(key.clone()), name.clone())));
+                }
+                _ => places.push((None, key.clone())),
+            }
+        }
+        places
+    }
+
+    #[test]
+    fn whatever_the_file_takes_as_a_secret_is_hidden() {
+        let mut seen = 0;
+        for all in [keys(all_keys()), keys(client())] {
+            for (table, name) in places(&all) {
+                let at = |keys: &mut Keys, value: Value| match &table {
+                    Some(table) => keys[table][&name] = value,
+                    None => keys[&name] = value,
+                };
+                // Only a secret may stand in a file of its own.
+                let mut elsewhere = all.clone();
+                at(&mut elsewhere, json!({"file": "/dev/null/no such file"}));
+                let Err(errors) = read(&feed().id, &elsewhere) else { continue };
+                if !errors[0].reason.starts_with("cannot read /dev/null/") {
+                    continue;
+                }
+                seen += 1;
+                let mut known = all.clone();
+                at(&mut known, Value::from("hunter9"));
+                let shown = serde_json::to_string(&redacted(&known)).unwrap();
+                assert!(!shown.contains("hunter9"), "{table:?} {name}: {shown}");
+                assert_eq!(faults_of_secrets(&elsewhere).len(), 1, "{table:?} {name}");
+            }
+        }
+        assert_eq!(seen, 4, "a header, a parameter, a password and a client's secret");
     }
 
     #[test]
@@ -340,6 +435,13 @@ mod tests {
         let text = serde_json::to_string(&shown).unwrap();
         assert!(!text.contains("hunter2") && !text.contains("pw"), "{text}");
         let mut back = shown;
+        keep_secrets(&mut back, &known);
+        assert_eq!(back, given);
+
+        let (mut known, given) = (feed(), keys(client()));
+        apply(&mut known, &given).unwrap();
+        let mut back = redacted(&given);
+        assert!(!serde_json::to_string(&back).unwrap().contains("hunter"), "{back:?}");
         keep_secrets(&mut back, &known);
         assert_eq!(back, given);
     }

@@ -91,7 +91,7 @@ pub(crate) fn lay_over_one(
 }
 
 /// The feeds of the file with what is laid over them, then those that were added. What no longer fits is told of and left
-/// out: the file's feeds are served all the same.
+/// out: the file's feeds are served all the same, and those that are paused stay so.
 pub(crate) fn lay_over(base: &[FeedConfig], overrides: &Overrides) -> Vec<FeedConfig> {
     let in_file: HashMap<&FeedId, &FeedConfig> = base.iter().map(|feed| (&feed.id, feed)).collect();
     let laid = |id: &FeedId, known: Option<&FeedConfig>, over: &Override| {
@@ -99,7 +99,8 @@ pub(crate) fn lay_over(base: &[FeedConfig], overrides: &Overrides) -> Vec<FeedCo
             for error in errors {
                 tracing::warn!(feed = %id, "what was laid over the feed no longer fits: {error}");
             }
-            known.cloned()
+            // Whose source was to be left alone is not asked because of another key.
+            known.map(|known| FeedConfig { paused: over.paused, ..known.clone() })
         })
     };
     let mut feeds: Vec<FeedConfig> = base
@@ -182,6 +183,14 @@ mod tests {
         assert!(feeds[1].paused && !feeds[0].paused);
         assert_eq!(feeds[2].name.as_deref(), Some("D"));
         assert!(!format!("{laid:?}").contains("hunter2"));
+    }
+
+    #[test]
+    fn a_feed_stays_paused_whose_other_keys_no_longer_fit() {
+        let laid = overrides(&[("a", json!({"paused": true, "keys": {"poll": 3, "name": "B"}}))]);
+        let feeds = lay_over(&[named("a", None)], &laid);
+        assert!(feeds[0].paused);
+        assert_eq!(feeds[0].name.as_deref(), Some("File"));
     }
 
     #[test]

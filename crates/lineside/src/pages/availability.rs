@@ -84,7 +84,7 @@ fn of_span(shown: &Availability, zone: &TimeZone) -> Markup {
             h3 { (title) }
             (strip("Source", shown, &shown.source, source_sign, &source_words(shown)))
             (strip("Served", shown, &shown.serving, serving_sign, &serving_words(shown)))
-            p.strip-ends.soft.small { (moment(shown.from, zone)) span { "now" } }
+            p.strip-ends.soft.small { (words::time_at(shown.from, zone)) span { "now" } }
         }
     }
 }
@@ -217,9 +217,9 @@ fn incidents(incidents: &[Incident], zone: &TimeZone) -> Markup {
                     @for incident in incidents {
                         li {
                             (states::mark(incident.state)) " "
-                            (moment(incident.began, zone)) " to "
+                            (words::time_at(incident.began, zone)) " to "
                             @match incident.ended {
-                                Some(ended) => (moment(ended, zone)),
+                                Some(ended) => (words::time_at(ended, zone)),
                                 None => "now",
                             }
                             ": " (incident.reason)
@@ -239,7 +239,7 @@ fn failed_polls(polls: &[Poll], zone: &TimeZone) -> Markup {
                 ul {
                     @for poll in polls {
                         li {
-                            (moment(poll.at, zone)) " " strong { (poll.outcome) } ": "
+                            (words::time_at(poll.at, zone)) " " strong { (poll.outcome) } ": "
                             @if let Some(failure) = &poll.failure {
                                 (failure.words)
                                 span.soft { " (" (how_far(poll, failure)) ")" }
@@ -263,11 +263,6 @@ fn how_far(poll: &Poll, failure: &PollFailure) -> String {
         told += &format!(", {} had come", words::bytes(poll.bytes));
     }
     told
-}
-
-fn moment(at: UnixMillis, zone: &TimeZone) -> Markup {
-    let seconds = at.seconds();
-    html! { time datetime=(words::rfc3339(seconds, zone)) { (words::moment(seconds, zone)) } }
 }
 
 #[cfg(test)]

@@ -231,7 +231,7 @@ impl<'a> Board<'a> {
             @for feed in feeds.iter().filter(|feed| predicting.contains(feed.id().as_str())) {
                 @let status = feed.status();
                 @let id = feed.id().as_str();
-                div.alert.trouble data-trouble-of=(id) hidden[!states::is_trouble(status.state)] {
+                div.alert.trouble data-trouble-of=(id) hidden[!states::misleads_riders(status.state)] {
                     (icons::warning())
                     h2 { "Live times are not up to date: " (states::sign(id, status.state)) }
                     p { (feed.config().display_name()) ": " span data-reason-of=(id) { (status.reason) } }

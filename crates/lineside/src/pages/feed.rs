@@ -18,7 +18,7 @@ use super::availability::{self, Past};
 use super::layout::{self, Page, Section};
 use super::{addresses, assets, catalog, map, problems, recipes, states, words};
 use crate::app::App;
-use crate::http::aside;
+use crate::http::remembered;
 
 /// The source of the bundle, as the bundler's manifest calls it.
 const BUNDLE: &str = "map/feed.js";
@@ -47,9 +47,8 @@ pub(super) async fn page(
 
 /// What is remembered of it, unless that cannot be read now.
 async fn past(app: &App, feed: &Arc<Feed>) -> Option<Past> {
-    let (archive, feed, now) = (Arc::clone(app.ingest().archive()), Arc::clone(feed), app.now());
-    let read = aside(move || Past::read(&*archive, feed.id(), now)).await.ok()?;
-    read.inspect_err(|error| tracing::warn!(%error, "a page does without what is remembered")).ok()
+    let (feed, now) = (Arc::clone(feed), app.now());
+    remembered(app, move |archive| Past::read(archive, feed.id(), now)).await.ok()
 }
 
 /// A feed with everything that its page says, taken once.
@@ -136,14 +135,11 @@ impl Shown {
 
     /// The zone of the network's times.
     fn zone(&self) -> TimeZone {
-        let timetable = self.network.timetable();
-        timetable.map_or(TimeZone::UTC, |timetable| timetable.timezone().clone())
+        words::zone_of(&self.network)
     }
 
     fn moment(&self, at: UnixMillis) -> Markup {
-        let zone = self.zone();
-        let seconds = at.0.div_euclid(1000);
-        html! { time datetime=(words::rfc3339(seconds, &zone)) { (words::moment(seconds, &zone)) } }
+        words::time_at(at, &self.zone())
     }
 
     fn optional_moment(&self, at: Option<UnixMillis>) -> Markup {

@@ -19,8 +19,8 @@ fn inside(state: FeedState) -> Markup {
     html! { (icon) span { (word) } }
 }
 
-/// Whether people who rely on a feed should be told of its state.
-pub(super) fn is_trouble(state: FeedState) -> bool {
+/// Whether people who rely on a feed would be misled by what it says, or by its silence.
+pub(super) fn misleads_riders(state: FeedState) -> bool {
     matches!(state, FeedState::Late | FeedState::Stale | FeedState::Failing)
 }
 

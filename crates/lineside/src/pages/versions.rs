@@ -7,18 +7,15 @@ use jiff::tz::TimeZone;
 use lineside_formats::Format;
 use lineside_ingest::{Feed, FeedId};
 use lineside_store::Version;
-use lineside_sync::UnixMillis;
 use maud::{Markup, html};
 
 use super::layout::{self, Page, Section};
 use super::words;
 use crate::app::App;
-use crate::http::{Parameters, Refusal, read_versions};
+use crate::http::{Parameters, Refusal, limits, read_versions};
 
 /// Versions on one page.
 const SHOWN: usize = 50;
-/// The furthest that can be paged.
-const OFFSET_MAX: usize = 1_000_000;
 /// Digits of a hash that are shown: enough to tell one from another.
 const DIGITS: usize = 12;
 
@@ -30,7 +27,7 @@ pub(super) async fn page(
     let Some(feed) = app.ingest().feed(&id) else {
         return layout::not_found("No feed has this name.");
     };
-    let offset = match parameters.number("offset", OFFSET_MAX) {
+    let offset = match parameters.number("offset", limits::OFFSET_MAX) {
         Ok(offset) => offset.unwrap_or(0),
         Err(refusal) => return refusal.into_response(),
     };
@@ -42,8 +39,7 @@ pub(super) async fn page(
     let title = format!("Versions of {}", feed.config().display_name());
     let mut page = Page::new(&title, Section::Catalog);
     page.alternates.push(("application/json", format!("/api/v1/feeds/{id}/versions")));
-    let timetable = feed.network().timetable();
-    let zone = timetable.map_or(TimeZone::UTC, |timetable| timetable.timezone().clone());
+    let zone = words::zone_of(&feed.network());
     let shown = Shown { feed: &feed, versions, offset, zone, is_kept: app.store().is_some() };
     layout::reply(StatusCode::OK, page.render(&shown.markup()))
 }
@@ -127,9 +123,9 @@ impl Shown<'_> {
         let day = |said: &Option<String>| said.clone().unwrap_or_else(|| "not said".to_owned());
         html! {
             tr role="row" {
-                td.nowrap role="cell" data-label="First seen" { (self.moment(version.first_seen)) }
+                td.nowrap role="cell" data-label="First seen" { (words::time_at(version.first_seen, &self.zone)) }
                 td.nowrap role="cell" data-label="Last seen" {
-                    (self.moment(version.last_seen))
+                    (words::time_at(version.last_seen, &self.zone))
                     @if version.is_current { br; strong { "served now" } }
                 }
                 td.numeric.nowrap role="cell" data-label="Good for" { (day(&facts.valid_from)) " to" br; (day(&facts.valid_until)) }
@@ -141,13 +137,6 @@ impl Shown<'_> {
                     span.mono.soft.small title=(format!("SHA-256 {hash}")) { (&hash[..DIGITS]) }
                 }
             }
-        }
-    }
-
-    fn moment(&self, at: UnixMillis) -> Markup {
-        let seconds = at.seconds();
-        html! {
-            time datetime=(words::rfc3339(seconds, &self.zone)) { (words::moment(seconds, &self.zone)) }
         }
     }
 

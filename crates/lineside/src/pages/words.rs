@@ -2,6 +2,9 @@
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use lineside_ingest::Network;
+use lineside_sync::UnixMillis;
+use maud::{Markup, html};
 
 /// Below this many seconds a departure counts as on time.
 const ON_TIME_S: i64 = 60;
@@ -83,6 +86,17 @@ pub(super) fn clock_seconds(unix_seconds: i64, timezone: &TimeZone) -> String {
 /// Day and time at the place, with the zone's name.
 pub(super) fn moment(unix_seconds: i64, timezone: &TimeZone) -> String {
     format_at(unix_seconds, timezone, "%-d %b %Y, %H:%M:%S %Z")
+}
+
+/// The same, for people and machines.
+pub(super) fn time_at(at: UnixMillis, zone: &TimeZone) -> Markup {
+    let seconds = at.seconds();
+    html! { time datetime=(rfc3339(seconds, zone)) { (moment(seconds, zone)) } }
+}
+
+/// The zone that a network's times are told in: its timetable's, if it has one.
+pub(super) fn zone_of(network: &Network) -> TimeZone {
+    network.timetable().map_or(TimeZone::UTC, |timetable| timetable.timezone().clone())
 }
 
 /// A moment as machines read it.

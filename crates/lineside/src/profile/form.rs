@@ -40,6 +40,15 @@ impl Form {
             Self::Pprof => "application/octet-stream",
         }
     }
+
+    /// What it may load and run, where that is a question.
+    pub(crate) fn policy(self) -> Option<String> {
+        match self {
+            Self::Html => Some(flame::page_policy()),
+            Self::Svg => Some(flame::picture_policy()),
+            Self::Folded | Self::Pprof => None,
+        }
+    }
 }
 
 impl Recorded {

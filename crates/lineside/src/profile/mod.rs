@@ -29,7 +29,6 @@ use self::slots::{Sample, Slots};
 use self::symbols::Symbols;
 use crate::patience::{Stopwatch, pause};
 
-pub(crate) use self::flame::policy;
 pub(crate) use self::form::Form;
 pub(crate) use self::recorded::Recorded;
 

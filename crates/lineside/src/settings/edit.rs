@@ -65,7 +65,7 @@ pub(crate) struct Edited {
     pub(crate) differences: Vec<Difference>,
 }
 
-/// Why nothing was changed.
+/// Why nothing was changed, as far as what runs.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NotEdited {
     #[error("there is no such feed")]
@@ -86,6 +86,8 @@ pub(crate) enum NotEdited {
     NotRecorded,
     #[error("the server is stopping")]
     Stopping,
+    #[error("the server is stopping: edit {0} was recorded, and is in force after the next start")]
+    OnlyRecorded(i64),
 }
 
 impl Settings {
@@ -104,6 +106,9 @@ impl Settings {
         let work = tokio::spawn(async move {
             let this = app.settings();
             let _only_one = this.changing.lock().await;
+            if app.shutdown().is_draining() {
+                return Err(NotEdited::Stopping);
+            }
             let planned = this.plan(&app, &id, &what).await?;
             if only_try {
                 Ok(planned.tried())
@@ -236,7 +241,11 @@ impl Settings {
         self.overrides.store(Arc::new(std::mem::take(&mut plan.next)));
         tracing::info!(feed = %id, what = what.name(), number, "an admin changed a feed");
         let feeds = std::mem::take(&mut plan.feeds);
-        let changed = app.ingest().change(feeds).await.map_err(|Stopping| NotEdited::Stopping)?;
+        let changed = app.ingest().change(feeds).await;
+        let changed = changed.map_err(|Stopping| match self.keeps_edits() {
+            true => NotEdited::OnlyRecorded(number),
+            false => NotEdited::Stopping,
+        })?;
         let Plan { after, in_file, differences, .. } = plan;
         Ok(Edited { number: Some(number), changed, over: after, in_file, differences })
     }

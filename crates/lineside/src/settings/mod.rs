@@ -22,7 +22,7 @@ pub(crate) use self::edit::{Edited, HISTORY_SHOWN, NotEdited, What};
 pub(crate) use self::watch::watch;
 
 use crate::app::App;
-use crate::config::{Config, ConfigErrors};
+use crate::config::{Config, ConfigErrors, Stamp};
 use crate::overrides::{EditLog, Overrides, lay_over};
 
 /// The configuration in force, and how reading it again went.
@@ -114,7 +114,9 @@ impl Settings {
             tracing::info!("there is no configuration file to be read again");
             return;
         };
-        let read = tokio::task::spawn_blocking(move || Config::load(&file)).await;
+        let arguments = before.source.arguments.clone();
+        let read = move || Config::load_beside(&file, &arguments);
+        let read = tokio::task::spawn_blocking(read).await;
         match read {
             Ok(Ok(config)) => self.take(app, &before, config).await,
             Ok(Err(errors)) => self.refuse(&errors, app.now()),
@@ -155,9 +157,8 @@ impl Settings {
         self.state.store(Arc::new(SettingsState { refused, ..state }));
     }
 
-    /// The files that the configuration came from, and would come from again.
-    fn files(&self) -> Vec<PathBuf> {
-        let source = &self.in_force().source;
-        source.file.iter().chain(&source.import).cloned().collect()
+    /// The files that the configuration came from, and would come from again, as they looked when they were read.
+    fn files(&self) -> Vec<(PathBuf, Stamp)> {
+        self.in_force().source.read.clone()
     }
 }

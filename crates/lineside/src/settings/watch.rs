@@ -1,20 +1,16 @@
 //! Looks whether the configuration's files have changed, and listens for SIGHUP.
 
-use std::fs::Metadata;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::app::App;
+use crate::config::Stamp;
 use crate::patience::pause;
 
 /// How often the files are looked at.
 const INTERVAL: Duration = Duration::from_secs(1);
-
-/// What tells one version of a file from the next without reading it; none where there is no file.
-type Stamp = Option<(u64, u64, Option<SystemTime>)>;
 
 /// Has the configuration read again when its files have changed or the process is sent SIGHUP, until the server stops.
 ///
@@ -29,8 +25,9 @@ pub(crate) async fn watch(app: App) {
         }
     };
     let settings = app.settings();
-    let mut taken = stamps(settings.files()).await;
-    let mut seen = taken.clone();
+    // What changed while the server started is a change too.
+    let mut taken = settings.files();
+    let mut seen = stamps(taken.clone()).await;
     loop {
         let asked = tokio::select! {
             () = pause(INTERVAL) => false,
@@ -56,14 +53,14 @@ async fn told(hangup: &mut Option<Signal>) {
     }
 }
 
-async fn stamps(files: Vec<PathBuf>) -> Vec<(PathBuf, Stamp)> {
+/// How these files look now.
+async fn stamps(files: Vec<(PathBuf, Stamp)>) -> Vec<(PathBuf, Stamp)> {
     let look = move || {
-        let stamp = |it: Metadata| (it.ino(), it.len(), it.modified().ok());
-        let stamped = files.into_iter().map(|file| {
-            let stamp = std::fs::metadata(&file).ok().map(stamp);
+        let now = files.into_iter().map(|(file, _)| {
+            let stamp = Stamp::of(&file);
             (file, stamp)
         });
-        stamped.collect()
+        now.collect()
     };
     tokio::task::spawn_blocking(look).await.unwrap_or_default()
 }

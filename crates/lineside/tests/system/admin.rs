@@ -1,53 +1,26 @@
 //! Who may change how the server runs, and who is kept from it.
 
 use lineside::{Config, Running};
-use reqwest::{Method, Response};
+use reqwest::Method;
 use serde_json::json;
 
-use crate::support::http::{assert_problem, client, get, get_with, json as json_of, problem, send};
+use crate::support::admin::{self, BEARER, FROM_HERE, TOKEN, cookie, log_in};
+use crate::support::http::{
+    assert_problem, get, get_with, header, json as json_of, problem, refusal, send,
+};
 use crate::support::process::{ServerProcess, lineside};
 use crate::support::serve;
 
-const TOKEN: &str = "a token of the tests";
-const BEARER: (&str, &str) = ("authorization", "Bearer a token of the tests");
-const FROM_HERE: (&str, &str) = ("sec-fetch-site", "same-origin");
 const SESSION: &str = "/api/v1/admin/session";
 /// More wrong tokens than any address is granted.
 const MANY: usize = 100;
 
 async fn server(more: &str) -> (Running, String) {
-    let text =
-        format!("[server]\nlisten = \"127.0.0.1:0\"\n{more}\n[admin]\ntoken = \"{TOKEN}\"\n");
+    let text = format!("[server]\nlisten = \"127.0.0.1:0\"\n{more}\n{}", admin::table());
     let config = Config::parse(std::path::Path::new("lineside.toml"), &text).unwrap();
     let running = serve(config).await;
     let url = format!("http://{}", running.address());
     (running, url)
-}
-
-/// Sends the form of `/login`.
-async fn log_in(server: &str, token: &str, next: &str, headers: &[(&str, &str)]) -> Response {
-    let mut form = url::form_urlencoded::Serializer::new(String::new());
-    form.append_pair("token", token).append_pair("next", next);
-    let request = client().post(format!("{server}/login"));
-    let mut request = request.header("content-type", "application/x-www-form-urlencoded");
-    for (name, value) in headers {
-        request = request.header(*name, *value);
-    }
-    request.body(form.finish()).send().await.unwrap()
-}
-
-fn header<'a>(response: &'a Response, name: &str) -> &'a str {
-    response.headers().get(name).map_or("", |value| value.to_str().unwrap())
-}
-
-/// What a browser sends back of what it was told to keep.
-fn cookie(response: &Response) -> String {
-    header(response, "set-cookie").split(';').next().unwrap().to_owned()
-}
-
-async fn refusal(response: Response) -> (u16, String, serde_json::Value) {
-    let kind = header(&response, "content-type").to_owned();
-    (response.status().as_u16(), kind, json_of(response).await)
 }
 
 #[tokio::test]
@@ -130,7 +103,7 @@ async fn pages_of_other_origins_can_use_no_session() {
     assert_eq!(session.status(), 200, "and nobody else logged it out");
     for (name, value) in [FROM_HERE, ("origin", own_origin.as_str())] {
         let kept = log_in(&server, TOKEN, "/", &[]).await;
-        let cookie = crate::admin::cookie(&kept);
+        let cookie = admin::cookie(&kept);
         let headers = [("cookie", cookie.as_str()), (name, value)];
         assert_eq!(send(Method::DELETE, &url, &headers).await.status(), 204, "{name}");
         let ended = get_with(&url, &[("cookie", &cookie)]).await;

@@ -1,28 +1,12 @@
 //! Whose fault was it? What is remembered of polling, as an operator and a reader see it.
 
-use std::time::{Duration, Instant};
-
 use serde_json::Value;
 
 use crate::support::demo;
 use crate::support::http::{get, get_json};
 use crate::support::process::ServerProcess;
+use crate::support::until::until_json;
 use crate::support::until_ready;
-
-const PATIENCE: Duration = Duration::from_secs(30);
-
-/// Asks until what is remembered is so.
-async fn until(url: &str, is_so: impl Fn(&Value) -> bool) -> Value {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        let found = get_json(url).await;
-        if is_so(&found) {
-            return found;
-        }
-        assert!(Instant::now() < deadline, "{url}: {found}");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-}
 
 fn n_items(found: &Value) -> usize {
     found["items"].as_array().unwrap().len()
@@ -38,7 +22,7 @@ fn ends(strip: &Value) -> [&str; 2] {
 async fn an_outage_shows_on_whose_side_it_was() {
     let server = demo(4.0, &["city-vehicles:500@0s+86400s"]).await;
     let of = |feed: &str| format!("{}/api/v1/feeds/{feed}/availability", server.url());
-    let found = until(&of("city-vehicles"), |found| n_items(found) >= 3).await;
+    let found = until_json(&of("city-vehicles"), |found| n_items(found) >= 3).await;
     assert_eq!(ends(&found["source"]), ["off", "failed"]);
     assert_eq!(ends(&found["serving"]), ["off", "nothing"], "nothing good has ever come");
     let poll = &found["items"][0];
@@ -58,7 +42,7 @@ async fn an_outage_shows_on_whose_side_it_was() {
     assert!(second["items"][0]["at"].as_str() <= first["items"][0]["at"].as_str());
 
     let well = format!("{}?outcome=all", of("city-trips"));
-    let well = until(&well, |found| n_items(found) >= 3).await;
+    let well = until_json(&well, |found| n_items(found) >= 3).await;
     assert_eq!(ends(&well["source"]), ["off", "answered"]);
     assert_eq!(ends(&well["serving"]), ["off", "fresh"]);
     assert_eq!(n_items(&get_json(&of("city-trips")).await), 0, "none of them failed");
@@ -95,7 +79,7 @@ async fn what_is_remembered_outlives_a_kill_and_shows_it() {
     for _ in 0..3 {
         let server = start();
         until_ready(&server.url).await;
-        let found = until(&past(&server), |found| n_items(found) >= known + 2).await;
+        let found = until_json(&past(&server), |found| n_items(found) >= known + 2).await;
         known = n_items(&found);
         assert_eq!(found["items"][0]["code"], "file");
         server.stop("-KILL");
@@ -130,5 +114,5 @@ async fn a_damaged_file_stops_neither_polling_nor_serving() {
     let served = get(&format!("{}/proxy/text", server.url)).await.text().await.unwrap();
     assert_eq!(served, "what a producer says");
     let past = format!("{}/api/v1/feeds/text/availability?outcome=all", server.url);
-    until(&past, |found| n_items(found) >= 1).await;
+    until_json(&past, |found| n_items(found) >= 1).await;
 }

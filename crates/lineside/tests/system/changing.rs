@@ -5,23 +5,12 @@ use std::path::Path;
 use reqwest::Method;
 use serde_json::{Value, json};
 
+use crate::support::admin::{self, TOKEN};
 use crate::support::http::{client, get, get_json};
 use crate::support::process::ServerProcess;
 use crate::support::producer::{Answer, Producer, answer};
+use crate::support::until::until;
 use crate::support::until_ready;
-
-const TOKEN: &str = "a token for tests, and long enough";
-
-/// Waits until it is so; the deadline only ends a test that fails.
-async fn until(what: &str, is_so: impl AsyncFn() -> bool) {
-    for _ in 0..400 {
-        if is_so().await {
-            return;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-    }
-    panic!("it never happened that {what}");
-}
 
 /// A server with the feed `a` in its file, and an admin.
 struct Server {
@@ -38,8 +27,9 @@ fn configure(folder: &Path, producer: &Producer, keeps: bool) {
     let data = if keeps { "data_dir = \"data\"\n" } else { "" };
     let url = producer.url("/a");
     let text = format!(
-        "[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"0s\"\n{data}[admin]\ntoken = \"{TOKEN}\"\n\
-         [[feed]]\nid = \"a\"\nurl = \"{url}\"\nformat = \"raw\"\npoll = \"1s\"\n"
+        "[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"0s\"\n{data}{}\
+         [[feed]]\nid = \"a\"\nurl = \"{url}\"\nformat = \"raw\"\npoll = \"1s\"\n",
+        admin::table()
     );
     std::fs::write(folder.join("lineside.toml"), text).unwrap();
 }
@@ -106,7 +96,7 @@ async fn a_feed_is_added_changed_and_removed_and_each_step_can_be_undone() {
     let (status, added) = server.ask(Method::POST, "feeds", Some(keys.clone())).await;
     assert_eq!((status, &added["feed"]["kept"]), (201, &json!(true)), "{added}");
     server.until_served("b").await;
-    assert!(server.producer.requests().iter().any(|it| it.contains("x-key: hunter3")));
+    assert!(server.producer.heads().iter().any(|it| it.contains("x-key: hunter3")));
     assert_eq!(server.ask(Method::POST, "feeds", Some(keys)).await.0, 409);
     let patch = json!({"name": "B", "headers": {"X-Key": "***", "X-More": "hunter4"}});
     let (status, changed) = server.ask(Method::PATCH, "feeds/b", Some(patch)).await;

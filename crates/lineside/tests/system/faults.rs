@@ -2,26 +2,17 @@
 
 use std::time::{Duration, Instant};
 
-use crate::support::http::{get, get_json, json, send};
-use crate::support::{DemoServer, demo};
+use reqwest::Response;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+use crate::support::http::{get, get_json, header, json, send};
+use crate::support::until::until_reply;
+use crate::support::{DemoServer, demo};
 
 /// Waits until a feed's `Lineside-Status` begins with a word.
 async fn until_status(server: &str, feed: &str, word: &str) -> String {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        let response = get(&format!("{server}/proxy/{feed}")).await;
-        let status = response
-            .headers()
-            .get("lineside-status")
-            .map(|status| status.to_str().unwrap().to_owned());
-        match status {
-            Some(status) if status.starts_with(word) => return status,
-            other => assert!(Instant::now() < deadline, "{feed} is {other:?}, not {word}"),
-        }
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
+    let url = format!("{server}/proxy/{feed}");
+    let is_so = |reply: &Response| header(reply, "lineside-status").starts_with(word);
+    header(&until_reply(word, &url, is_so).await, "lineside-status").to_owned()
 }
 
 async fn switch(server: &DemoServer, feed: &str, fault: &str) {

@@ -74,14 +74,12 @@ fn who_listens_to_a_feed_before_its_first_poll_is_there_all_the_same() {
     // It takes connections and says nothing.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let config = folder.path().join("lineside.toml");
     let text = format!(
         "[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"0s\"\n\
          [[feed]]\nid = \"mute\"\nformat = \"gtfs-rt\"\nurl = \"http://{}/\"\ntimeout = \"60s\"\n",
         silent.local_addr().unwrap()
     );
-    std::fs::write(&config, text).unwrap();
-    let server = ServerProcess::start(&["serve", "--config", config.to_str().unwrap()]);
+    let server = ServerProcess::serving(folder.path(), text);
     for way in [
         &["--transport", "websocket"][..],
         &["--transport", "websocket", "--format", "protobuf"],

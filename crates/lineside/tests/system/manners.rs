@@ -3,16 +3,15 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use lineside::{Config, Running};
 use serde_json::Value;
 
-use crate::support::asked::{Producer, Reply};
-use crate::support::http::{get, get_json};
+use crate::support::http::get;
+use crate::support::producer::{Producer, Reply};
 use crate::support::serve;
-
-const PATIENCE: Duration = Duration::from_secs(20);
+use crate::support::until::{until, until_json};
 
 /// A server with these feeds, and its address.
 async fn server(toml: &str) -> (Running, String) {
@@ -29,16 +28,8 @@ fn feed(id: &str, url: &str, keys: &str) -> String {
 }
 
 /// The feed as soon as `is_so`.
-async fn until(url: &str, id: &str, is_so: impl Fn(&Value) -> bool) -> Value {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        let feed = get_json(&format!("{url}/api/v1/feeds/{id}")).await;
-        if is_so(&feed) {
-            return feed;
-        }
-        assert!(Instant::now() < deadline, "{id} stays as it is: {feed}");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+async fn until_feed(url: &str, id: &str, is_so: impl Fn(&Value) -> bool) -> Value {
+    until_json(&format!("{url}/api/v1/feeds/{id}"), is_so).await
 }
 
 /// Seconds from now until the feed is asked next, as the server says.
@@ -50,7 +41,7 @@ fn next_poll(feed: &Value) -> i64 {
 
 #[tokio::test]
 async fn what_a_producer_says_about_the_next_poll_is_obeyed_and_shown() {
-    let producer = Producer::start(|request| match request.split(' ').nth(1) {
+    let producer = Producer::answering(|request| match request.split(' ').nth(1) {
         Some("/busy") => Reply::refused("429 Too Many Requests", "").with("retry-after: 600"),
         Some("/fresh") => Reply::ok("a").with("cache-control: public, max-age=300"),
         _ => Reply::ok("b"),
@@ -74,7 +65,7 @@ async fn what_a_producer_says_about_the_next_poll_is_obeyed_and_shown() {
         ("kept", "ok", 100..=127),
     ] {
         let is_so = |feed: &Value| feed["state"] == state && waits.contains(&next_poll(feed));
-        until(&url, id, is_so).await;
+        until_feed(&url, id, is_so).await;
     }
     assert_eq!(producer.n_asked("/busy"), 1);
     assert_eq!(producer.n_asked("/kept"), 1);
@@ -83,7 +74,7 @@ async fn what_a_producer_says_about_the_next_poll_is_obeyed_and_shown() {
 
 #[tokio::test]
 async fn feeds_of_one_host_and_credential_share_the_strictest_rate() {
-    let producer = Producer::start(|_| Reply::ok("a")).await;
+    let producer = Producer::answering(|_| Reply::ok("a")).await;
     let (running, url) = server(
         &[
             feed("first", &producer.url("/first"), "rate = \"1/h\""),
@@ -94,15 +85,11 @@ async fn feeds_of_one_host_and_credential_share_the_strictest_rate() {
     )
     .await;
     let waits_long = |feed: &Value| next_poll(feed) > 3_000;
-    until(&url, "first", |feed| feed["state"] == "ok" && waits_long(feed)).await;
-    let second = until(&url, "second", waits_long).await;
+    until_feed(&url, "first", |feed| feed["state"] == "ok" && waits_long(feed)).await;
+    let second = until_feed(&url, "second", waits_long).await;
     assert_eq!(second["state"], "unknown", "its turn has not come: {second}");
     // Whoever shows another key is asked meanwhile, again and again.
-    let deadline = Instant::now() + PATIENCE;
-    while producer.n_asked("/other") < 3 {
-        assert!(Instant::now() < deadline, "{:?}", producer.requests());
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    until("the other is asked", async || producer.n_asked("/other") >= 3).await;
     assert_eq!((producer.n_asked("/first"), producer.n_asked("/second")), (1, 0));
     running.stop().await;
 }
@@ -117,24 +104,21 @@ async fn a_host_that_wants_it_is_never_asked_twice_at_a_time() {
         })
         .collect();
     let (running, _) = server(&feeds.concat()).await;
-    let deadline = Instant::now() + PATIENCE;
-    while (0..4).any(|number| producer.n_asked(&format!("/{number}")) < 2) {
-        assert!(Instant::now() < deadline, "{:?}", producer.requests());
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    let is_asked_twice = |number| producer.n_asked(&format!("/{number}")) >= 2;
+    until("each is asked twice", async || (0..4).all(is_asked_twice)).await;
     assert_eq!(producer.n_open_most(), 1);
     running.stop().await;
 }
 
 #[tokio::test]
 async fn producers_are_told_who_asks() {
-    let producer = Producer::start(|_| Reply::ok("a")).await;
+    let producer = Producer::answering(|_| Reply::ok("a")).await;
     let own = "headers = { ET-Client-Name = \"acme-buses\" }";
     let (running, url) =
         server(&[feed("a", &producer.url("/a"), ""), feed("b", &producer.url("/b"), own)].concat())
             .await;
-    until(&url, "a", |feed| feed["state"] == "ok").await;
-    until(&url, "b", |feed| feed["state"] == "ok").await;
+    until_feed(&url, "a", |feed| feed["state"] == "ok").await;
+    until_feed(&url, "b", |feed| feed["state"] == "ok").await;
     for request in producer.requests() {
         let request = request.to_ascii_lowercase();
         assert!(request.contains("user-agent: acme-lineside\r\n"), "{request}");
@@ -178,14 +162,14 @@ fn oauth2(producer: &Producer, secret: &str) -> String {
 #[tokio::test]
 async fn feeds_of_one_client_share_a_token_and_get_one_new_when_it_is_refused() {
     let n_given = Arc::new(AtomicUsize::new(0));
-    let producer = Producer::start(guarded(&n_given)).await;
+    let producer = Producer::answering(guarded(&n_given)).await;
     let keys = oauth2(&producer, "s3cret");
     let feeds: Vec<String> = (0..5)
         .map(|number| feed(&format!("f{number}"), &producer.url(&format!("/{number}")), &keys))
         .collect();
     let (running, url) = server(&feeds.concat()).await;
     for number in 0..5 {
-        until(&url, &format!("f{number}"), |feed| feed["state"] == "ok").await;
+        until_feed(&url, &format!("f{number}"), |feed| feed["state"] == "ok").await;
     }
     assert_eq!(producer.n_asked("/token"), 1);
     let asked = producer.requests().into_iter().find(|request| request.starts_with("POST"));
@@ -193,29 +177,25 @@ async fn feeds_of_one_client_share_a_token_and_get_one_new_when_it_is_refused() 
     assert!(asked.ends_with("grant_type=client_credentials&scope=read&audience=all"), "{asked}");
     // The producer forgets the token before it expires: one new one serves them all, and no poll fails.
     n_given.fetch_add(1, Ordering::SeqCst);
-    let deadline = Instant::now() + PATIENCE;
     let last = |number: usize| {
         let is_for = |request: &&String| request.starts_with(&format!("GET /{number} "));
         let requests = producer.requests();
         let last = requests.iter().rev().find(is_for).cloned().unwrap_or_default();
         last.to_ascii_lowercase().contains("bearer t0ken-3\r\n")
     };
-    while !(0..5).all(last) {
-        assert!(Instant::now() < deadline, "{:?}", producer.requests());
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    until("all show the new token", async || (0..5).all(last)).await;
     assert_eq!(producer.n_asked("/token"), 2);
-    let feed = until(&url, "f0", |feed| feed["state"] == "ok").await;
+    let feed = until_feed(&url, "f0", |feed| feed["state"] == "ok").await;
     assert_eq!(feed["last_error"], Value::Null);
     running.stop().await;
 }
 
 #[tokio::test]
 async fn a_client_that_gets_no_token_says_so_and_shows_no_secret() {
-    let producer = Producer::start(guarded(&Arc::default())).await;
+    let producer = Producer::answering(guarded(&Arc::default())).await;
     let (running, url) =
         server(&feed("f", &producer.url("/f"), &oauth2(&producer, "wr0ng-secret"))).await;
-    let feed = until(&url, "f", |feed| feed["state"] == "failing").await;
+    let feed = until_feed(&url, "f", |feed| feed["state"] == "failing").await;
     let told = "no token from 127.0.0.1: the answer was 401 Unauthorized, invalid_client";
     assert_eq!(feed["last_error"]["detail"], told, "{feed}");
     let page = get(&format!("{url}/feeds/f")).await.text().await.unwrap();
@@ -227,7 +207,7 @@ async fn a_client_that_gets_no_token_says_so_and_shows_no_secret() {
 
 #[tokio::test]
 async fn a_token_server_that_wants_the_secret_in_the_body_gets_it_there() {
-    let producer = Producer::start(|request| {
+    let producer = Producer::answering(|request| {
         if request.starts_with("POST") {
             return match request.contains("&client_id=me&client_secret=s3cret") {
                 true => Reply::ok(r#"{"access_token":"t0ken","token_type":"bearer"}"#),
@@ -239,7 +219,7 @@ async fn a_token_server_that_wants_the_secret_in_the_body_gets_it_there() {
     .await;
     let (running, url) =
         server(&feed("f", &producer.url("/f"), &oauth2(&producer, "s3cret"))).await;
-    until(&url, "f", |feed| feed["state"] == "ok").await;
+    until_feed(&url, "f", |feed| feed["state"] == "ok").await;
     assert_eq!(producer.n_asked("/token"), 2);
     running.stop().await;
 }
@@ -248,7 +228,7 @@ async fn a_token_server_that_wants_the_secret_in_the_body_gets_it_there() {
 async fn basic_authentication_is_sent_and_what_a_producer_repeats_of_it_is_hidden() {
     // "ann:s3cret".
     let header = "authorization: Basic YW5uOnMzY3JldA==\r\n";
-    let producer = Producer::start(move |request| {
+    let producer = Producer::answering(move |request| {
         let is_sent = request.contains(header);
         match request.split(' ').nth(1) {
             Some("/good") if is_sent => Reply::ok("a"),
@@ -260,8 +240,8 @@ async fn basic_authentication_is_sent_and_what_a_producer_repeats_of_it_is_hidde
     let feeds =
         [feed("good", &producer.url("/good"), keys), feed("bad", &producer.url("/bad"), keys)];
     let (running, url) = server(&feeds.concat()).await;
-    until(&url, "good", |feed| feed["state"] == "ok").await;
-    let bad = until(&url, "bad", |feed| feed["state"] == "failing").await;
+    until_feed(&url, "good", |feed| feed["state"] == "ok").await;
+    let bad = until_feed(&url, "bad", |feed| feed["state"] == "failing").await;
     let error = &bad["last_error"];
     assert_eq!((&error["phase"], &error["status"]), (&"wait".into(), &403.into()), "{bad}");
     let head = error["first_bytes"].as_str().unwrap();
@@ -277,7 +257,7 @@ async fn basic_authentication_is_sent_and_what_a_producer_repeats_of_it_is_hidde
 
 #[tokio::test]
 async fn a_failure_says_how_far_the_poll_came_and_what_came_instead() {
-    let producer = Producer::start(|request| match request.split(' ').nth(1) {
+    let producer = Producer::answering(|request| match request.split(' ').nth(1) {
         Some("/decode") => Reply::ok("certainly no protobuf"),
         Some("/html") => Reply::ok("<!doctype html><p>Soon</p>"),
         Some("/empty") => Reply::ok(""),
@@ -302,7 +282,7 @@ async fn a_failure_says_how_far_the_poll_came_and_what_came_instead() {
         ("broken", "http_500", "wait", Some(500), Some("the database is down")),
         ("connect", "connect", "connect", None, None),
     ] {
-        let feed = until(&url, id, |feed| feed["state"] == "failing").await;
+        let feed = until_feed(&url, id, |feed| feed["state"] == "failing").await;
         let error = &feed["last_error"];
         let expect = serde_json::json!({
             "code": code, "phase": phase, "status": status, "first_bytes": head,

@@ -1,25 +1,18 @@
 //! Who runs feeds is told of trouble: by webhook, by mail, and after a restart only of what is new.
 
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpListener;
 
-use crate::support::asked::{Producer, Reply};
-use crate::support::http::get;
+use crate::support::admin::{self, TOKEN};
+use crate::support::http::{client, get};
 use crate::support::process::ServerProcess;
-
-const PATIENCE: Duration = Duration::from_secs(30);
-
-async fn until(what: &str, is_so: impl Fn() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !is_so() {
-        assert!(Instant::now() < deadline, "it did not come that {what}");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-}
+use crate::support::producer::{Producer, Reply};
+use crate::support::until::{until, until_json};
 
 /// What a hook was sent: the notices of all messages that it took.
 fn notices(hook: &Producer) -> Vec<Value> {
@@ -34,32 +27,61 @@ fn notices(hook: &Producer) -> Vec<Value> {
         .collect()
 }
 
-fn told(hook: &Producer) -> Vec<String> {
-    notices(hook).iter().map(|notice| notice["state"].as_str().unwrap().to_owned()).collect()
+/// The feeds that it was told of, each with its state.
+fn told(hook: &Producer) -> Vec<(String, String)> {
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    notices(hook)
+        .iter()
+        .map(|notice| (text(&notice["feed"]["id"]), text(&notice["state"])))
+        .collect()
 }
 
-fn write_config(folder: &std::path::Path, keys: &str) -> String {
-    let text = format!(
-        "[server]\nlisten = \"127.0.0.1:0\"\ndata_dir = \"data\"\ndrain = \"0s\"\n\
-         [[feed]]\nid = \"city\"\nurl = \"city.txt\"\nformat = \"raw\"\npoll = \"1s\"\n{keys}"
-    );
-    let file = folder.join("lineside.toml");
-    std::fs::write(&file, text).unwrap();
+fn has_told(hook: &Producer, feed: &str, state: &str) -> bool {
+    told(hook).iter().any(|(of, is)| of == feed && is == state)
+}
+
+/// Two feeds, which are files beside it; puts it in the place of the one before.
+fn write_config(folder: &Path, keys: &str) -> String {
+    let feeds = ["city", "city-2"].map(|id| {
+        format!("[[feed]]\nid = \"{id}\"\nurl = \"{id}.txt\"\nformat = \"raw\"\npoll = \"1s\"\nlate_after = \"15s\"\n")
+    });
+    let server = "[server]\nlisten = \"127.0.0.1:0\"\ndata_dir = \"data\"\ndrain = \"0s\"\n";
+    let (new, file) = (folder.join("new.toml"), folder.join("lineside.toml"));
+    std::fs::write(&new, format!("{server}{}{keys}", feeds.concat())).unwrap();
+    std::fs::rename(&new, &file).unwrap();
     file.to_str().unwrap().to_owned()
+}
+
+fn write_data(folder: &Path, feed: &str) {
+    std::fs::write(folder.join(format!("{feed}.txt")), "what it says").unwrap();
+}
+
+fn start(config: &str) -> ServerProcess {
+    ServerProcess::start(&["serve", "--config", config])
+}
+
+async fn until_state(server: &ServerProcess, feed: &str, state: &str) {
+    let url = format!("{}/api/v1/feeds/{feed}", server.url);
+    until_json(&url, |found| found["state"] == state).await;
+}
+
+async fn until_metric(server: &ServerProcess, line: &str) {
+    let url = format!("{}/metrics", server.url);
+    let is_so = async || get(&url).await.text().await.unwrap().lines().any(|it| it == line);
+    until(line, is_so).await;
 }
 
 #[tokio::test]
 async fn trouble_is_told_once_and_its_end_also_across_restarts() {
     let folder = tempfile::tempdir().unwrap();
-    let data = folder.path().join("city.txt");
-    let hook = Producer::start(|_| Reply::ok("")).await;
+    write_data(folder.path(), "city-2");
+    let hook = Producer::answering(|_| Reply::ok("")).await;
     let to = hook.url("/taken");
     let keys = format!("[[alert]]\nto = {to:?}\nafter = \"0s\"\nquiet = \"0s\"\nsecret = \"s\"\n");
     let config = write_config(folder.path(), &keys);
-    let start = || ServerProcess::start(&["serve", "--config", &config]);
 
-    let server = start();
-    until("trouble is told", || told(&hook) == ["failing"]).await;
+    let server = start(&config);
+    until("trouble is told", async || has_told(&hook, "city", "failing")).await;
     let first = &notices(&hook)[0];
     assert_eq!((&first["kind"], &first["previous"]), (&"state".into(), &"ok".into()));
     assert!(first["reason"].as_str().unwrap().starts_with("file: "), "{first}");
@@ -68,19 +90,83 @@ async fn trouble_is_told_once_and_its_end_also_across_restarts() {
     assert!(request.contains("webhook-signature: v1,") && request.contains("webhook-id: "));
     let atom = get(&format!("{}/incidents.atom", server.url)).await.text().await.unwrap();
     assert!(atom.contains("<title>city: failing</title>"), "{atom}");
-    let metrics = format!("{}/metrics", server.url);
-    let deadline = Instant::now() + PATIENCE;
-    while !get(&metrics).await.text().await.unwrap().contains("lineside_notices_sent_total 1\n") {
-        assert!(Instant::now() < deadline, "it is not counted");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    until_metric(&server, "lineside_notices_sent_total 1").await;
+    until_state(&server, "city-2", "ok").await;
     server.stop("-TERM");
 
-    // The trouble goes on; it was told, and so was a restart of no interest to anybody.
-    let server = start();
-    std::fs::write(&data, "what the city says").unwrap();
-    until("the end is told", || told(&hook).len() > 1).await;
-    assert_eq!(told(&hook), ["failing", "ok"]);
+    // The trouble goes on. What is told of the other feed later would have this feed's trouble before it.
+    let server = start(&config);
+    until_state(&server, "city", "failing").await;
+    until_state(&server, "city-2", "ok").await;
+    std::fs::remove_file(folder.path().join("city-2.txt")).unwrap();
+    until("the other is told of", async || told(&hook).iter().any(|(of, _)| of == "city-2")).await;
+    assert_eq!(told(&hook).iter().filter(|(of, _)| of == "city").count(), 1, "{:?}", told(&hook));
+    write_data(folder.path(), "city");
+    until("the end is told", async || has_told(&hook, "city", "ok")).await;
+    server.stop("-TERM");
+}
+
+#[tokio::test]
+async fn a_target_that_is_reached_another_way_knows_what_it_was_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let takes = Arc::new(AtomicBool::new(true));
+    let asked = Arc::clone(&takes);
+    let hook = Producer::answering(move |_| match asked.load(Ordering::Acquire) {
+        true => Reply::ok(""),
+        false => Reply::refused("503 Service Unavailable", "later"),
+    })
+    .await;
+    let to = hook.url("/taken");
+    let alert = format!("[[alert]]\nto = {to:?}\nafter = \"0s\"\nquiet = \"0s\"\n");
+    let config = write_config(folder.path(), &alert);
+    let server = start(&config);
+    until("both are told of", async || {
+        has_told(&hook, "city", "failing") && has_told(&hook, "city-2", "failing")
+    })
+    .await;
+    let is_signed = |request: &String| request.to_lowercase().contains("webhook-signature: v1,");
+    assert!(!hook.requests().iter().any(is_signed));
+
+    // The end is refused, and then the target is reached another way.
+    let n_told = told(&hook).len();
+    takes.store(false, Ordering::Release);
+    write_data(folder.path(), "city");
+    until("the end is refused", async || told(&hook).len() > n_told).await;
+    let smtp = "[smtp]\nhost = \"127.0.0.1\"\nfrom = \"lineside@example.org\"\n";
+    write_config(folder.path(), &format!("{smtp}{alert}secret = \"s\"\n"));
+    until("it is told, signed", async || hook.requests().iter().any(is_signed)).await;
+    takes.store(true, Ordering::Release);
+    write_data(folder.path(), "city-2");
+    until("the other's end is told", async || has_told(&hook, "city-2", "ok")).await;
+    let signed: Vec<String> = hook.requests().into_iter().filter(is_signed).collect();
+    assert!(signed[0].contains("\"city\"") && signed[0].contains("\"ok\""), "{signed:?}");
+    let troubles = told(&hook).into_iter().filter(|(_, state)| state == "failing").count();
+    assert_eq!(troubles, 2, "what was told is not told again: {:?}", told(&hook));
+    server.stop("-TERM");
+}
+
+#[tokio::test]
+async fn what_becomes_of_a_feed_while_it_is_paused_is_not_told() {
+    let folder = tempfile::tempdir().unwrap();
+    write_data(folder.path(), "city");
+    write_data(folder.path(), "city-2");
+    let hook = Producer::answering(|_| Reply::ok("")).await;
+    let to = hook.url("/taken");
+    let alert = format!("[[alert]]\nto = {to:?}\nafter = \"0s\"\nquiet = \"0s\"\n");
+    let keys = format!("{}{alert}", admin::table());
+    let server = start(&write_config(folder.path(), &keys));
+    until_state(&server, "city", "ok").await;
+    until_state(&server, "city-2", "ok").await;
+    std::fs::remove_file(folder.path().join("city.txt")).unwrap();
+    until_state(&server, "city", "stale").await;
+    let pause = format!("{}/api/v1/admin/feeds/city/pause", server.url);
+    let paused = client().post(pause).bearer_auth(TOKEN).send().await.unwrap();
+    assert_eq!(paused.status(), 200);
+    // It is not asked any more, and so what it said grows old.
+    until_state(&server, "city", "failing").await;
+    std::fs::remove_file(folder.path().join("city-2.txt")).unwrap();
+    until("the other is told of", async || told(&hook).iter().any(|(of, _)| of == "city-2")).await;
+    assert!(!has_told(&hook, "city", "failing"), "{:?}", told(&hook));
     server.stop("-TERM");
 }
 
@@ -89,7 +175,7 @@ async fn what_a_hook_did_not_take_is_told_after_a_kill() {
     let folder = tempfile::tempdir().unwrap();
     let takes = Arc::new(Mutex::new(false));
     let asked = Arc::clone(&takes);
-    let hook = Producer::start(move |_| match *asked.lock().unwrap() {
+    let hook = Producer::answering(move |_| match *asked.lock().unwrap() {
         true => Reply::ok(""),
         false => Reply::refused("503 Service Unavailable", "later"),
     })
@@ -97,14 +183,17 @@ async fn what_a_hook_did_not_take_is_told_after_a_kill() {
     let to = hook.url("/taken");
     let keys = format!("[[alert]]\nto = {to:?}\nafter = \"0s\"\n");
     let config = write_config(folder.path(), &keys);
-    let server = ServerProcess::start(&["serve", "--config", &config]);
-    until("it is refused", || !hook.requests().is_empty()).await;
+    let server = start(&config);
+    until("it is refused", async || !notices(&hook).is_empty()).await;
     server.stop("-KILL");
     let refused = notices(&hook);
     *takes.lock().unwrap() = true;
-    let server = ServerProcess::start(&["serve", "--config", &config]);
-    until("it is told again", || notices(&hook).len() > refused.len()).await;
-    assert_eq!(notices(&hook).last().unwrap()["id"], refused[0]["id"], "known as the same");
+    let server = start(&config);
+    let again = async || {
+        let later = notices(&hook).split_off(refused.len());
+        later.iter().any(|notice| notice["id"] == refused[0]["id"])
+    };
+    until("it is told again, known as the same", again).await;
     server.stop("-TERM");
 }
 
@@ -155,13 +244,12 @@ async fn a_mailbox_gets_one_mail_about_all_that_failed_together() {
     let (port, mails) = mail_server().await;
     let folder = tempfile::tempdir().unwrap();
     let keys = format!(
-        "[[feed]]\nid = \"city-2\"\nurl = \"other.txt\"\nformat = \"raw\"\npoll = \"1s\"\n\
-         [smtp]\nhost = \"127.0.0.1\"\nport = {port}\nsecurity = \"none\"\nfrom = \"Lineside <lineside@example.org>\"\n\
+        "[smtp]\nhost = \"127.0.0.1\"\nport = {port}\nsecurity = \"none\"\nfrom = \"Lineside <lineside@example.org>\"\n\
          [[alert]]\nto = \"mailto:control@example.org\"\nafter = \"0s\"\non = [\"state\"]\n"
     );
     let config = write_config(folder.path(), &keys);
-    let server = ServerProcess::start(&["serve", "--config", &config]);
-    until("mail comes", || !mails.lock().unwrap().is_empty()).await;
+    let server = start(&config);
+    until("mail comes", async || !mails.lock().unwrap().is_empty()).await;
     let mail = mails.lock().unwrap()[0].clone();
     for words in [
         "From: Lineside <lineside@example.org>",

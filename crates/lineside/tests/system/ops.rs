@@ -3,18 +3,17 @@
 use std::time::{Duration, Instant};
 
 use lineside::{Config, Running};
-use reqwest::{Method, Response};
+use reqwest::Method;
 use serde_json::Value;
 
+use crate::support::admin::{self, BEARER};
 use crate::support::caller::Socket;
 use crate::support::events::{Held, Stream};
-use crate::support::http::{assert_problem, client, get, get_json, get_with, problem, send};
+use crate::support::http::{assert_problem, get, get_json, get_with, header, problem, send};
 use crate::support::producer::{Answer, Producer};
 use crate::support::{serve, shared_demo};
 
 const PATIENCE: Duration = Duration::from_secs(20);
-const TOKEN: &str = "a token of the tests";
-const BEARER: (&str, &str) = ("authorization", "Bearer a token of the tests");
 const BODY: &[u8] = b"a body of the tests";
 
 /// A server with one feed, whose producer says that nothing is new once it has been asked.
@@ -24,8 +23,9 @@ async fn server(more: &str) -> (Running, Producer, String) {
     reply.push_str(std::str::from_utf8(BODY).unwrap());
     let producer = Producer::start(Answer::Conditional("\"1\"", reply.into_bytes())).await;
     let text = format!(
-        "[server]\nlisten = \"127.0.0.1:0\"\n[admin]\ntoken = \"{TOKEN}\"\n{more}\n\
+        "[server]\nlisten = \"127.0.0.1:0\"\n{}{more}\n\
          [[feed]]\nid = \"a\"\nname = \"A feed <of> the tests\"\nformat = \"raw\"\npoll = \"1s\"\nurl = \"{}\"\n",
+        admin::table(),
         producer.url("/a")
     );
     let config = Config::parse(std::path::Path::new("lineside.toml"), &text).unwrap();
@@ -49,25 +49,12 @@ fn record<'a>(held: &'a Held, feed: &str, kind: &str, id: &str) -> &'a Value {
     held.records.get(&key).unwrap_or(&Value::Null)
 }
 
-/// The cookie of a browser that has logged in.
-async fn log_in(server: &str) -> String {
-    let body = format!("token={}", TOKEN.replace(' ', "+"));
-    let request = client().post(format!("{server}/login")).body(body);
-    let entered = request.send().await.unwrap();
-    let kept = entered.headers()["set-cookie"].to_str().unwrap();
-    kept.split(';').next().unwrap().to_owned()
-}
-
-fn location(response: &Response) -> &str {
-    response.headers().get("location").map_or("", |address| address.to_str().unwrap())
-}
-
 #[tokio::test]
 async fn only_admins_look_unless_all_may() {
     let (_running, _producer, server) = server("").await;
     let led = get(&format!("{server}/ops?state=late&sort=-lag")).await;
     assert_eq!(led.status(), 303);
-    assert_eq!(location(&led), "/login?next=%2Fops%3Fstate%3Dlate%26sort%3D-lag");
+    assert_eq!(header(&led, "location"), "/login?next=%2Fops%3Fstate%3Dlate%26sort%3D-lag");
     for channel in ["ops/feeds", "ops/node"] {
         for address in ["/events", "/api/v1/state"] {
             let url = format!("{server}{address}?channel={channel}");
@@ -80,8 +67,10 @@ async fn only_admins_look_unless_all_may() {
     assert_eq!(get(&format!("{server}/ops/rows/a")).await.status(), 401);
     let mixed = format!("{server}/events?channel=feed/a&channel=ops/node");
     assert_eq!(get(&mixed).await.status(), 401, "one of the two is not for everybody");
-    let cookie = log_in(&server).await;
-    for address in ["/ops", "/ops/rows/a", "/events?channel=ops/feeds"] {
+    let cookie = admin::session(&server).await;
+    for address in
+        ["/ops", "/ops/rows/a", "/events?channel=ops/feeds", "/api/v1/state?channel=ops/feeds"]
+    {
         let seen = get_with(&format!("{server}{address}"), &[("cookie", &cookie)]).await;
         assert_eq!(seen.status(), 200, "{address}");
         assert_eq!(seen.headers()["cache-control"], "no-store", "{address}");

@@ -204,10 +204,9 @@ async fn an_operators_own_map_is_served_and_allowed() {
     )
     .unwrap();
     std::fs::write(folder.path().join("style.json"), "{\"version\": 8}").unwrap();
-    let config = folder.path().join("lineside.toml");
     let listen = "[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"0s\"\n[map]\n";
-    std::fs::write(&config, format!("{listen}pmtiles = \"region.pmtiles\"\n")).unwrap();
-    let server = ServerProcess::start(&["serve", "--config", config.to_str().unwrap()]);
+    let server =
+        ServerProcess::serving(folder.path(), format!("{listen}pmtiles = \"region.pmtiles\"\n"));
     let tiles = format!("{}/map/tiles.pmtiles", server.url);
     let piece = get_with(&tiles, &[("range", "bytes=0-6")]).await;
     assert_eq!(piece.status(), 206);
@@ -218,8 +217,7 @@ async fn an_operators_own_map_is_served_and_allowed() {
     assert_eq!(get(&format!("{}/map/style.json", server.url)).await.status(), 404);
     assert!(server.stop("-TERM").0.success());
 
-    std::fs::write(&config, format!("{listen}style = \"style.json\"\n")).unwrap();
-    let server = ServerProcess::start(&["serve", "--config", config.to_str().unwrap()]);
+    let server = ServerProcess::serving(folder.path(), format!("{listen}style = \"style.json\"\n"));
     assert_eq!(get_json(&format!("{}/map/style.json", server.url)).await["version"], 8);
     let page = get(&format!("{}/map", server.url)).await;
     let policy = page.headers()["content-security-policy"].to_str().unwrap().to_owned();
@@ -230,8 +228,8 @@ async fn an_operators_own_map_is_served_and_allowed() {
     assert!(server.stop("-TERM").0.success());
 
     let origins = "origins = [\"http://tiles.lan:8081\"]\n";
-    std::fs::write(&config, format!("{listen}style = \"style.json\"\n{origins}")).unwrap();
-    let server = ServerProcess::start(&["serve", "--config", config.to_str().unwrap()]);
+    let server =
+        ServerProcess::serving(folder.path(), format!("{listen}style = \"style.json\"\n{origins}"));
     let page = get(&format!("{}/map", server.url)).await;
     let policy = page.headers()["content-security-policy"].to_str().unwrap().to_owned();
     assert!(policy.contains(" http://tiles.lan:8081; worker-src"), "{policy}");

@@ -29,10 +29,8 @@ fn write_evil_schedule(folder: &Path) {
 }
 
 async fn serve(folder: &Path, feeds: &str) -> ServerProcess {
-    let config = folder.join("lineside.toml");
     let text = format!("[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"0s\"\n{feeds}");
-    std::fs::write(&config, text).unwrap();
-    let server = ServerProcess::start(&["serve", "--config", config.to_str().unwrap()]);
+    let server = ServerProcess::serving(folder, text);
     until_ready(&server.url).await;
     server
 }

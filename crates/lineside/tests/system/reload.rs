@@ -10,18 +10,8 @@ use std::time::Duration;
 use crate::support::events::Stream;
 use crate::support::http::{client, get};
 use crate::support::process::{ServerProcess, lineside};
+use crate::support::until::{until, until_json};
 use crate::support::until_ready;
-
-/// Waits until it is so; the deadline only ends a test that fails.
-async fn until<F: Future<Output = bool>>(what: &str, is_so: impl Fn() -> F) {
-    for _ in 0..400 {
-        if is_so().await {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-    panic!("it never happened that {what}");
-}
 
 /// A server whose configuration lies in a folder of its own.
 struct Configured {
@@ -63,16 +53,16 @@ impl Configured {
     }
 
     async fn until_served(&self, id: &str) {
-        until(&format!("{id} is served"), || self.serves(id)).await;
+        until(format_args!("{id} is served"), async || self.serves(id).await).await;
     }
 
     /// Waits for a line of the metrics.
     async fn until_metric(&self, line: &str) {
-        until(line, || async {
+        let is_there = async || {
             let metrics = get(&self.url("/metrics")).await.text().await.unwrap();
             metrics.lines().any(|it| it == line)
-        })
-        .await;
+        };
+        until(line, is_there).await;
     }
 }
 
@@ -130,7 +120,7 @@ async fn feeds_come_and_go_with_the_file_and_the_others_are_served_all_the_time(
     let mut stream = Stream::open(&it.server.url, "channel=feed/b").await;
     assert!(stream.next_within(Duration::from_secs(20)).await.is_some());
     it.replace(&feed("a"));
-    until("b is gone", || async { get(&it.url("/proxy/b")).await.status() == 404 }).await;
+    until("b is gone", async || get(&it.url("/proxy/b")).await.status() == 404).await;
     let ends = async { while stream.next().await.is_some() {} };
     tokio::time::timeout(Duration::from_secs(20), ends).await.expect("its stream ends");
     stop.store(true, Ordering::Release);
@@ -157,10 +147,8 @@ async fn the_file_is_read_at_once_when_the_process_is_sent_a_signal() {
     it.until_metric("lineside_config_reads_total{outcome=\"taken\"} 1").await;
     it.replace(&format!("{}name = \"Something else\"\n", feed("a")));
     it.server.signal("-HUP");
-    until("its name is another one", || async {
-        get(&it.url("/api/v1/feeds/a")).await.text().await.unwrap().contains("Something else")
-    })
-    .await;
+    let about = it.url("/api/v1/feeds/a");
+    until_json(&about, |found| found["name"] == "Something else").await;
     assert!(it.serves("a").await);
 }
 

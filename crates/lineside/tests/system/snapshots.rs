@@ -13,6 +13,7 @@ use tokio::net::{TcpListener, TcpStream};
 use crate::support::http::{client, get};
 use crate::support::process::ServerProcess;
 use crate::support::producer::{Answer, Producer, answer};
+use crate::support::until::until;
 use crate::support::until_ready;
 
 const KILLS: usize = 5;
@@ -20,7 +21,6 @@ const KILLS: usize = 5;
 const SEEN_MIN: usize = 20;
 /// Feeds, by the size of their bodies.
 const SIZES: [usize; 8] = [300, 2_000, 2_000, 20_000, 20_000, 200_000, 200_000, 2_000_000];
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Something new at every request, until it fails.
 #[derive(Clone, Debug, Default)]
@@ -127,8 +127,8 @@ async fn what_a_client_was_given_is_there_after_the_process_was_killed() {
                 tokio::spawn(read(url, feed, seen, n_seen))
             })
             .collect();
-        let is_enough = || n_seen.load(Ordering::Relaxed) >= (SEEN_MIN + rng.usize(..10)) as u64;
-        until("clients have seen news", is_enough).await;
+        let enough = (SEEN_MIN + rng.usize(..10)) as u64;
+        until("clients have seen news", async || n_seen.load(Ordering::Relaxed) >= enough).await;
         server.stop("-KILL");
         for reader in readers {
             reader.await.unwrap();
@@ -154,15 +154,6 @@ async fn what_a_client_was_given_is_there_after_the_process_was_killed() {
             assert!(response.headers().contains_key("age"));
         }
         server.stop("-KILL");
-    }
-}
-
-/// Waits for what must come.
-async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let until = tokio::time::Instant::now() + PATIENCE;
-    while !is_so() {
-        assert!(tokio::time::Instant::now() < until, "it never happened that {what}");
-        tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
 
@@ -192,7 +183,7 @@ async fn after_a_stop_and_after_a_crash_the_first_request_is_conditional() {
         assert_eq!(response.text().await.unwrap(), "a body");
         server.stop(signal);
     }
-    let requests = producer.requests();
+    let requests = producer.heads();
     assert!(!requests[0].contains("if-none-match"));
     let later = &requests[1..];
     assert!(later.len() >= 2 && later.iter().all(|it| it.contains("if-none-match: \"one\"")));

@@ -34,10 +34,8 @@ async fn a_server_stops_cleanly_within_five_seconds() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_connection_too_many_is_told_so_at_once() {
     let folder = tempfile::tempdir().unwrap();
-    let config = folder.path().join("lineside.toml");
     let text = "[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"0s\"\n[limits]\nconnections = 3\n";
-    std::fs::write(&config, text).unwrap();
-    let server = ServerProcess::start(&["serve", "--config", config.to_str().unwrap()]);
+    let server = ServerProcess::serving(folder.path(), text);
     let address = server.url.trim_start_matches("http://").to_owned();
     let open = || std::net::TcpStream::connect(&address).unwrap();
     let mut taken = vec![open(), open(), open()];
@@ -65,9 +63,10 @@ async fn a_connection_too_many_is_told_so_at_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stopping_server_is_not_ready_and_opens_no_stream() {
     let folder = tempfile::tempdir().unwrap();
-    let config = folder.path().join("lineside.toml");
-    std::fs::write(&config, "[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"2s\"\n").unwrap();
-    let server = ServerProcess::start(&["serve", "--config", config.to_str().unwrap()]);
+    let server = ServerProcess::serving(
+        folder.path(),
+        "[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"2s\"\n",
+    );
     let url = server.url.clone();
     assert_eq!(get(&format!("{url}/readyz")).await.status(), 200);
     let stopping = tokio::task::spawn_blocking(move || server.stop("-TERM"));

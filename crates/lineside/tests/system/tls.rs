@@ -16,15 +16,13 @@ pub(crate) fn certify(folder: &Path) {
 }
 
 fn start(folder: &Path) -> ServerProcess {
-    let config = folder.join("lineside.toml");
     let text = format!(
         "[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"0s\"\n\
          [server.tls]\ncert = \"cert.pem\"\nkey = \"key.pem\"\n\
          [api]\nkey = \"{API_KEY}\"\n\
          [[namespace]]\nprefix = \"app/load/\"\nsubscribe = \"anyone\"\n"
     );
-    std::fs::write(&config, text).unwrap();
-    ServerProcess::start(&["serve", "--config", config.to_str().unwrap()])
+    ServerProcess::serving(folder, text)
 }
 
 /// A client that trusts what the folder holds now, and no other certificate.

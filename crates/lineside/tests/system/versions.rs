@@ -1,7 +1,6 @@
 //! Versions of a schedule: listed, shown, and downloaded as they came.
 
 use std::io::{Cursor, Write as _};
-use std::time::{Duration, Instant};
 
 use http::Method;
 use serde_json::Value;
@@ -11,9 +10,9 @@ use crate::restarts::SCHEDULE;
 use crate::support::http::{assert_problem, get, get_json, get_with, problem, send};
 use crate::support::process::ServerProcess;
 use crate::support::producer::{Answer, Producer, answer};
+use crate::support::until::until_json;
 use crate::support::until_ready;
 
-const PATIENCE: Duration = Duration::from_secs(20);
 /// What must never come out as markup.
 const EVIL: &str = "<script>alert(1)</script>";
 
@@ -29,18 +28,6 @@ fn schedule(label: &str) -> Vec<u8> {
         archive.write_all(text.as_bytes()).unwrap();
     }
     archive.finish().unwrap().into_inner()
-}
-
-async fn until(url: &str, is_so: impl Fn(&Value) -> bool) -> Value {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        let found = get_json(url).await;
-        if is_so(&found) {
-            return found;
-        }
-        assert!(Instant::now() < deadline, "{url}: {found}");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
 }
 
 fn labels(found: &Value) -> Vec<&str> {
@@ -86,7 +73,7 @@ async fn every_version_of_a_schedule_stays_to_be_downloaded() {
     let first = house.give("one");
     let server = house.start().await;
     let list = |server: &ServerProcess| format!("{}/api/v1/feeds/city/versions", server.url);
-    let found = until(&list(&server), |found| labels(found) == ["one"]).await;
+    let found = until_json(&list(&server), |found| labels(found) == ["one"]).await;
     let item = &found["items"][0];
     assert_eq!(
         (item["current"].as_bool(), item["size"].as_u64()),
@@ -102,7 +89,7 @@ async fn every_version_of_a_schedule_stays_to_be_downloaded() {
     );
     assert!(item["first_seen"].is_string() && item["last_seen"].is_string());
     house.give(EVIL);
-    until(&list(&server), |found| labels(found) == [EVIL, "one"]).await;
+    until_json(&list(&server), |found| labels(found) == [EVIL, "one"]).await;
     let page = get(&format!("{}/feeds/city/versions", server.url)).await.text().await.unwrap();
     assert!(page.contains("&lt;script&gt;") && !page.contains(EVIL), "{page}");
     assert!(page.contains(&format!("/feeds/city/versions/{}.zip", item["hash"].as_str().unwrap())));
@@ -180,8 +167,8 @@ async fn versions_beyond_their_number_go() {
     let list = format!("{}/api/v1/feeds/city/versions", server.url);
     for label in labels_of {
         house.give(label);
-        until(&list, |found| labels(found).first() == Some(&label)).await;
+        until_json(&list, |found| labels(found).first() == Some(&label)).await;
     }
-    until(&list, |found| labels(found) == ["e", "d", "c"]).await;
+    until_json(&list, |found| labels(found) == ["e", "d", "c"]).await;
     server.stop("-TERM");
 }

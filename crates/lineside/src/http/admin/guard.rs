@@ -143,6 +143,11 @@ pub(crate) fn is_own_page(app: &App, headers: &HeaderMap) -> Option<bool> {
     Some(is_host || is_public)
 }
 
+/// Whether an address was typed, or was a bookmark, by the browser's word: no page asked for it.
+pub(super) fn is_typed(headers: &HeaderMap) -> bool {
+    headers.get(FETCH_SITE).is_some_and(|site| site.as_bytes() == b"none")
+}
+
 /// Where a request comes from.
 pub(crate) fn client(app: &App, headers: &HeaderMap, extensions: &Extensions) -> IpAddr {
     app.proxies().client_of(Peer::of(extensions), headers)

@@ -17,7 +17,7 @@ use utoipa_axum::router::OpenApiRouter;
 pub(crate) use self::feeds::{BODY_BYTES_MAX, ask_now, before, edits_before};
 pub(super) use self::guard::identify_reader;
 pub(crate) use self::guard::{client, cookie, is_own_page, session_id};
-pub(crate) use self::profile::recording;
+pub(crate) use self::profile::{Meant, recording};
 
 use crate::app::App;
 use crate::pages;

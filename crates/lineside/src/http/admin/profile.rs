@@ -2,12 +2,15 @@
 
 use std::time::Duration;
 
-use axum::extract::State;
+use axum::extract::{FromRequestParts, State};
 use axum::response::{IntoResponse, Response};
-use http::{HeaderValue, header};
+use http::request::Parts;
+use http::{HeaderValue, Method, header};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::guard::{is_own_page, is_typed};
+use crate::admin::By;
 use crate::app::App;
 use crate::http::aside::aside;
 use crate::http::errors::{Problem, Refusal};
@@ -45,12 +48,17 @@ impl From<NotRecorded> for Refusal {
         )),
         (status = 400, description = "`bad_parameter`", body = Problem),
         (status = 401, description = "`not_admin`", body = Problem),
+        (status = 403, description = "`other_origin`: a session, and a link elsewhere", body = Problem),
         (status = 409, description = "`profile_running`: another recording; `Retry-After` says how long", body = Problem),
         (status = 429, description = "`too_many_attempts`", body = Problem),
         (status = 501, description = "`cannot_profile`: the system does not allow it", body = Problem)
     )
 )]
-async fn record(State(app): State<App>, parameters: Parameters) -> Result<Response, Refusal> {
+async fn record(
+    State(app): State<App>,
+    _: Meant,
+    parameters: Parameters,
+) -> Result<Response, Refusal> {
     recording(&app, &parameters).await
 }
 
@@ -64,6 +72,27 @@ pub(crate) async fn recording(app: &App, parameters: &Parameters) -> Result<Resp
         Refusal::Internal
     })?;
     Ok(reply(form, written))
+}
+
+/// A recording is asked for by GET, and does something all the same: it is refused where only the head is wanted, and to
+/// an admin's browser that was led here by a link elsewhere.
+pub(crate) struct Meant;
+
+impl FromRequestParts<App> for Meant {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Refusal> {
+        if parts.method == Method::HEAD {
+            return Err(Refusal::MethodNotAllowed);
+        }
+        let by = <By as FromRequestParts<App>>::from_request_parts(parts, app).await?;
+        let is_ours = || is_own_page(app, &parts.headers).unwrap_or(false);
+        if by == By::Token || is_typed(&parts.headers) || is_ours() {
+            Ok(Self)
+        } else {
+            Err(Refusal::OtherOrigin)
+        }
+    }
 }
 
 /// What is seen in as many seconds as a request asks for.
@@ -85,8 +114,8 @@ fn reply(form: Form, written: Vec<u8>) -> Response {
     let headers = [(header::CONTENT_TYPE, HeaderValue::from_static(form.content_type()))];
     let mut response = (headers, written).into_response();
     let headers = response.headers_mut();
-    if let Form::Html | Form::Svg = form {
-        let policy = HeaderValue::try_from(profile::policy()).expect("hashes are of base 64");
+    if let Some(policy) = form.policy() {
+        let policy = HeaderValue::try_from(policy).expect("hashes are of base 64");
         headers.insert(header::CONTENT_SECURITY_POLICY, policy);
     }
     if let Form::Pprof = form {

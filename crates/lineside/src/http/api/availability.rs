@@ -1,7 +1,6 @@
 //! What is remembered of a feed: `/api/v1/feeds/{id}/availability` and `/feeds/{feed}/availability.csv`.
 
 use std::fmt::Write as _;
-use std::sync::Arc;
 
 use axum::extract::{Path, State};
 use axum::response::Response;
@@ -17,7 +16,7 @@ use utoipa_axum::routes;
 
 use super::list::{Listing, Page};
 use crate::app::App;
-use crate::http::aside::aside;
+use crate::http::aside::remembered;
 use crate::http::errors::{Problem, Refusal};
 use crate::http::found;
 use crate::http::parameters::Parameters;
@@ -143,13 +142,13 @@ async fn availability(
     let from = span.begin(app.now());
     // One more than is shown tells whether there is a next page.
     let query = PollQuery { from, only_failed, offset: page.offset, limit: page.limit + 1 };
-    let (archive, now, asked) = (Arc::clone(app.ingest().archive()), app.now(), feed.clone());
-    let read = aside(move || {
-        let strips = Availability::read(&*archive, &asked, span, now)?;
+    let (now, asked) = (app.now(), feed.clone());
+    let read = remembered(&app, move |archive| {
+        let strips = Availability::read(archive, &asked, span, now)?;
         let incidents = archive.list_incidents(&asked, from, INCIDENTS_MAX)?;
         Ok((strips, incidents, archive.list_polls(&asked, query)?))
     });
-    let (strips, incidents, polls) = read.await?.map_err(|error| not_readable(&error))?;
+    let (strips, incidents, polls) = read.await?;
     let polls = page.cut_begun(polls.into_iter().map(poll_item).collect(), &link);
     let item = AvailabilityItem {
         feed: feed.to_string(),
@@ -191,16 +190,16 @@ async fn table(
     let feed = found::feed(&app, &id)?.id().clone();
     let (span, now) = (span(&parameters)?, app.now());
     let polls = parameters.choice("outcome", OUTCOMES)?;
-    let (archive, asked) = (Arc::clone(app.ingest().archive()), feed.clone());
-    let read = aside(move || match polls {
-        None => Ok(strips_table(&Availability::read(&*archive, &asked, span, now)?)),
+    let asked = feed.clone();
+    let read = remembered(&app, move |archive| match polls {
+        None => Ok(strips_table(&Availability::read(archive, &asked, span, now)?)),
         Some(only_failed) => {
             let (from, limit) = (span.begin(now), POLL_LINES_MAX);
             let query = PollQuery { from, only_failed, offset: 0, limit };
             Ok(polls_table(&archive.list_polls(&asked, query)?))
         }
     });
-    let text = read.await?.map_err(|error| not_readable(&error))?;
+    let text = read.await?;
     let kind = HeaderValue::from_static("text/csv; charset=utf-8; header=present");
     let reply = Representation::new(kind, text).modified(Some(now), now);
     Ok(reply.header(header::CONTENT_DISPOSITION, file_name(&feed)).reply(&wants, &app).await)
@@ -209,11 +208,6 @@ async fn table(
 fn span(parameters: &Parameters) -> Result<Span, Refusal> {
     let spans = Span::ALL.map(|span| (span.as_str(), span));
     Ok(parameters.choice("span", spans)?.unwrap_or(Span::Day))
-}
-
-fn not_readable(error: &lineside_ingest::ArchiveError) -> Refusal {
-    tracing::warn!(%error, "a request for what is remembered was refused");
-    Refusal::NotReadable
 }
 
 fn stretch_item<S>(stretch: &Stretch<S>, state: &'static str) -> StretchItem {

@@ -159,9 +159,7 @@ async fn list(
     let feeds = app.ingest().feeds().into_iter().filter(|feed| filter.fits(feed));
     let items = feeds.map(|feed| item(&app, &feed, &base));
     let list = page.cut(items, &link);
-    let attempts = app.ingest().feeds().into_iter().map(|feed| feed.status().last_attempt);
-    let modified = attempts.max().flatten().or(Some(app.started()));
-    Ok(Representation::json(&list).modified(modified, app.now()).reply(&wants, &app).await)
+    Ok(of_the_moment(Representation::json(&list), &app).reply(&wants, &app).await)
 }
 
 /// One feed, with what was found wrong in its data
@@ -181,8 +179,12 @@ async fn one(
 ) -> Result<Response, Refusal> {
     let feed = found::feed(&app, &id)?;
     let detail = detail(&app, &feed, &app.base_url(&headers));
-    let modified = feed.status().last_attempt.or(Some(app.started()));
-    Ok(Representation::json(&detail).modified(modified, app.now()).reply(&wants, &app).await)
+    Ok(of_the_moment(Representation::json(&detail), &app).reply(&wants, &app).await)
+}
+
+/// Polls change what is said of feeds, and so do edits and time alone: by a date no client can tell that it has the latest.
+fn of_the_moment(reply: Representation, app: &App) -> Representation {
+    reply.modified(Some(app.now()), app.now())
 }
 
 /// What a list's request narrows it down to.

@@ -36,9 +36,6 @@ pub(super) struct Page {
     pub(super) limit: usize,
 }
 
-/// The furthest that a list can be paged.
-const OFFSET_MAX: usize = 1_000_000;
-
 impl Page {
     /// The usual bounds.
     pub(super) fn of(parameters: &Parameters) -> Result<Self, Refusal> {
@@ -51,7 +48,7 @@ impl Page {
         default: usize,
         most: usize,
     ) -> Result<Self, Refusal> {
-        let offset = parameters.number("offset", OFFSET_MAX)?.unwrap_or(0);
+        let offset = parameters.number("offset", limits::OFFSET_MAX)?.unwrap_or(0);
         let limit = parameters.number("limit", most)?.filter(|limit| *limit > 0);
         Ok(Self { offset, limit: limit.unwrap_or(default) })
     }

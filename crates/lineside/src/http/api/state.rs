@@ -91,8 +91,9 @@ async fn of_channel(
     let name = parameters.one("channel").ok_or(OpenError::NoChannel)?;
     if Channel::parse(name).is_ok_and(|channel| is_ops(&channel)) {
         readers::check(&app, &headers, peer, &parameters, &[name])?;
+        return Ok(state(&app, name).await?.private().reply(&wants, &app).await);
     }
-    state(&app, name, &wants).await
+    Ok(state(&app, name).await?.reply(&wants, &app).await)
 }
 
 /// The state of a feed's own channel, `feed/<id>`
@@ -110,10 +111,11 @@ async fn of_feed(
     wants: Wants,
 ) -> Result<Response, Refusal> {
     let feed = found::feed(&app, &id)?;
-    state(&app, &format!("feed/{}", feed.config().id), &wants).await
+    let reply = state(&app, &format!("feed/{}", feed.config().id)).await?;
+    Ok(reply.reply(&wants, &app).await)
 }
 
-async fn state(app: &App, name: &str, wants: &Wants) -> Result<Response, Refusal> {
+async fn state(app: &App, name: &str) -> Result<Representation, Refusal> {
     let refused = |error: ResolveError| match error {
         ResolveError::BadChannel(why) => {
             OpenError::BadChannel { name: found::shortened(name).into(), why }
@@ -138,7 +140,7 @@ async fn state(app: &App, name: &str, wants: &Wants) -> Result<Response, Refusal
             reply = reply.header(POSITION, position);
         }
     }
-    Ok(reply.reply(wants, app).await)
+    Ok(reply)
 }
 
 fn in_one_piece<'a>(channel: &'a str, state: &'a lineside_hub::State) -> ChannelState<'a> {

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use futures_util::stream;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use jiff::Timestamp;
-use lineside_ingest::{ArchiveError, FeedId};
+use lineside_ingest::FeedId;
 use lineside_store::{BlobHash, Store, Version};
 use serde::Serialize;
 use tokio::fs::File;
@@ -23,7 +23,7 @@ use utoipa_axum::routes;
 
 use super::list::{List, Listing, Page};
 use crate::app::App;
-use crate::http::aside::aside;
+use crate::http::aside::remembered;
 use crate::http::documented::ending;
 use crate::http::errors::{Problem, Refusal};
 use crate::http::found;
@@ -112,8 +112,7 @@ pub(crate) async fn read(
 ) -> Result<Vec<Version>, Refusal> {
     let Some(store) = app.store().map(Arc::clone) else { return Ok(Vec::new()) };
     let feed = feed.clone();
-    let found = aside(move || store.list_versions(&feed, offset, limit)).await?;
-    found.map_err(|error| not_readable(&error))
+    remembered(app, move |_| store.list_versions(&feed, offset, limit)).await
 }
 
 fn item(feed: &FeedId, version: Version, base: &str) -> VersionItem {
@@ -132,11 +131,6 @@ fn item(feed: &FeedId, version: Version, base: &str) -> VersionItem {
         stops: facts.stops,
         trips: facts.trips,
     }
-}
-
-fn not_readable(error: &ArchiveError) -> Refusal {
-    tracing::warn!(%error, "a request for versions of a schedule was refused");
-    Refusal::NotReadable
 }
 
 async fn file(
@@ -175,8 +169,8 @@ async fn version(
     let hash = BlobHash::parse(&hash).ok_or(Refusal::UnknownPath)?;
     let store = app.store().map(Arc::clone).ok_or(Refusal::UnknownPath)?;
     let (asked, of) = (Arc::clone(&store), feed.clone());
-    let found = aside(move || asked.find_version(&of, &hash)).await?;
-    let found = found.map_err(|error| not_readable(&error))?.ok_or(Refusal::UnknownPath)?;
+    let found = remembered(&app, move |_| asked.find_version(&of, &hash)).await?;
+    let found = found.ok_or(Refusal::UnknownPath)?;
     reply(&store, &feed, &found, &wants).await
 }
 

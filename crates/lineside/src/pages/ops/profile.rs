@@ -16,7 +16,12 @@ pub(super) const ADDRESS: &str = "/ops/profile";
 const LENGTHS: [u64; 2] = [10, 30];
 
 /// Records, and answers with the flame graph, or in words why there is none.
-pub(super) async fn record(State(app): State<App>, _: Admin, parameters: Parameters) -> Response {
+pub(super) async fn record(
+    State(app): State<App>,
+    _: Admin,
+    _: admin::Meant,
+    parameters: Parameters,
+) -> Response {
     match admin::recording(&app, &parameters).await {
         Ok(graph) => graph,
         Err(refusal) => refused(refusal, OPS),

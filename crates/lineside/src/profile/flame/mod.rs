@@ -8,10 +8,19 @@ mod picture;
 
 use std::sync::Arc;
 
-pub(crate) use page::{page, policy};
-pub(crate) use picture::svg;
+pub(super) use page::{page, policy as page_policy};
+pub(super) use picture::{policy as picture_policy, svg};
+
+use aws_lc_rs::digest::{SHA256, digest};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 
 use super::recorded::Recorded;
+
+/// A style or a script as a policy allows it: by what it says.
+fn source(text: &str) -> String {
+    format!("'sha256-{}'", STANDARD.encode(digest(&SHA256, text.as_bytes())))
+}
 
 /// What is narrower than one part of so many is left out: not to be seen, and many thousand elements.
 const PARTS: u64 = 4_000;

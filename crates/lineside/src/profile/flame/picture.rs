@@ -3,7 +3,7 @@
 use maud::{Markup, PreEscaped, html};
 
 use super::super::recorded::Recorded;
-use super::{Frame, frames, percent};
+use super::{Frame, frames, percent, source};
 
 /// How high a frame is, in pixels.
 const FRAME_HEIGHT: usize = 17;
@@ -12,11 +12,17 @@ const WIDTH: usize = 1_200;
 /// Kinds of color, as in `flame.css`.
 const COLORS: u64 = 6;
 
+const STYLE: &str = include_str!("picture.css");
+
 /// The picture by itself.
 pub(crate) fn svg(recorded: &Recorded) -> String {
-    let style = include_str!("picture.css");
-    let graph = graph(recorded, Some(style));
+    let graph = graph(recorded, Some(STYLE));
     format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{}\n", graph.into_string())
+}
+
+/// The policy for the picture by itself: its own style, and nothing else.
+pub(crate) fn policy() -> String {
+    format!("default-src 'none'; style-src {}; frame-ancestors 'none'", source(STYLE))
 }
 
 /// The picture, with its style in it if it is to stand alone.
@@ -91,6 +97,16 @@ mod tests {
         );
         assert!(svg.contains("a&lt;b;c</text>") && !svg.contains("a<b"), "{svg}");
         assert!(svg.contains("@media (prefers-color-scheme: dark)"));
+    }
+
+    #[test]
+    fn what_is_in_the_picture_is_what_its_policy_allows() {
+        let svg = svg(&recorded());
+        let style = svg.split_once("<style>").unwrap().1.split_once("</style>").unwrap().0;
+        // Read as XML, it is what was written.
+        assert!(!style.contains(['&', '<']), "{style}");
+        assert!(policy().contains(&format!("style-src {};", source(style))));
+        assert!(!policy().contains("unsafe") && !svg.contains("<script"));
     }
 
     #[test]

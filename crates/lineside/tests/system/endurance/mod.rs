@@ -24,7 +24,6 @@ const TOKEN: &str =
 /// A server as a process of its own, whose logs hold so much in any case.
 fn start(folder: &Path, room_bytes: &str) -> ServerProcess {
     raise_descriptors();
-    let config = folder.join("lineside.toml");
     let text = format!(
         r#"
 [server]
@@ -50,8 +49,7 @@ join_leave = true
 publish = "anyone"
 "#
     );
-    std::fs::write(&config, text).unwrap();
-    ServerProcess::start(&["serve", "--config", config.to_str().unwrap()])
+    ServerProcess::serving(folder, text)
 }
 
 fn address_of(server: &ServerProcess) -> String {

@@ -48,9 +48,18 @@ pub(crate) async fn json(response: Response) -> Value {
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
+/// A header of a reply; nothing where there is none.
+pub(crate) fn header<'a>(response: &'a Response, name: &str) -> &'a str {
+    response.headers().get(name).map_or("", |value| value.to_str().unwrap())
+}
+
 /// Status, media type and JSON body of a reply.
-pub(crate) async fn problem(url: &str) -> (u16, String, Value) {
-    let response = get(url).await;
-    let kind = response.headers()["content-type"].to_str().unwrap().to_owned();
+pub(crate) async fn refusal(response: Response) -> (u16, String, Value) {
+    let kind = header(&response, "content-type").to_owned();
     (response.status().as_u16(), kind, json(response).await)
+}
+
+/// The same of what is at an address.
+pub(crate) async fn problem(url: &str) -> (u16, String, Value) {
+    refusal(get(url).await).await
 }

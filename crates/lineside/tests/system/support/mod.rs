@@ -1,11 +1,12 @@
 //! What the tests of the whole share.
 
-pub(crate) mod asked;
+pub(crate) mod admin;
 pub(crate) mod caller;
 pub(crate) mod events;
 pub(crate) mod http;
 pub(crate) mod process;
 pub(crate) mod producer;
+pub(crate) mod until;
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock, mpsc};

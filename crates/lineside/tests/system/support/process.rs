@@ -1,6 +1,7 @@
 //! The program as a process of its own, as an operator runs it.
 
 use std::io::{BufRead as _, BufReader};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -28,6 +29,13 @@ impl ServerProcess {
     /// Starts it and waits until it has said where it listens.
     pub(crate) fn start(arguments: &[&str]) -> Self {
         Self::of(lineside(arguments))
+    }
+
+    /// Starts it with this configuration, which lies in `folder` then.
+    pub(crate) fn serving(folder: &Path, configuration: impl AsRef<[u8]>) -> Self {
+        let file = folder.join("lineside.toml");
+        std::fs::write(&file, configuration).unwrap();
+        Self::start(&["serve", "--config", file.to_str().unwrap()])
     }
 
     /// The same for a command with an environment of its own.

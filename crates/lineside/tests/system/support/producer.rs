@@ -1,7 +1,8 @@
-//! A producer on a loopback socket that answers as it is told.
+//! A producer on a loopback socket that answers as a test wants, and remembers how it was asked.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -17,21 +18,78 @@ pub(crate) enum Answer {
     Conditional(&'static str, Vec<u8>),
 }
 
-/// A running producer.
+/// A whole answer, as its parts.
 #[derive(Clone, Debug)]
+pub(crate) struct Reply {
+    pub(crate) status: &'static str,
+    pub(crate) headers: Vec<&'static str>,
+    pub(crate) body: String,
+}
+
+impl Reply {
+    pub(crate) fn ok(body: &str) -> Self {
+        Self { status: "200 OK", headers: Vec::new(), body: body.to_owned() }
+    }
+
+    pub(crate) fn with(mut self, header: &'static str) -> Self {
+        self.headers.push(header);
+        self
+    }
+
+    pub(crate) fn refused(status: &'static str, body: &str) -> Self {
+        Self { status, ..Self::ok(body) }
+    }
+}
+
+impl From<Reply> for Answer {
+    fn from(reply: Reply) -> Self {
+        Self::Bytes(answer(reply.status, &reply.headers, reply.body.as_bytes()))
+    }
+}
+
+/// Answers a request, of which it sees all there is.
+type Answers = dyn Fn(&str) -> Answer + Send + Sync;
+
+/// A running producer.
+#[derive(Clone)]
 pub(crate) struct Producer {
     address: SocketAddr,
-    answer: Arc<Mutex<Answer>>,
-    /// The heads of the requests so far, in lower case.
-    requests: Arc<Mutex<Vec<String>>>,
+    answers: Arc<Mutex<Arc<Answers>>>,
+    /// How long it thinks about each request.
+    slowness: Duration,
+    seen: Arc<Mutex<Seen>>,
+}
+
+#[derive(Default)]
+struct Seen {
+    requests: Vec<String>,
+    n_open: usize,
+    n_open_most: usize,
 }
 
 impl Producer {
-    pub(crate) async fn start(answer: Answer) -> Producer {
+    /// One that answers every request so.
+    pub(crate) async fn start(answer: Answer) -> Self {
+        Self::slow(Duration::ZERO, move |_| answer.clone()).await
+    }
+
+    /// One that looks at the request.
+    pub(crate) async fn answering<A: Into<Answer>>(
+        answer: impl Fn(&str) -> A + Send + Sync + 'static,
+    ) -> Self {
+        Self::slow(Duration::ZERO, answer).await
+    }
+
+    /// The same, which thinks about it for a while.
+    pub(crate) async fn slow<A: Into<Answer>>(
+        slowness: Duration,
+        answer: impl Fn(&str) -> A + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
-        let producer =
-            Producer { address, answer: Arc::new(Mutex::new(answer)), requests: Arc::default() };
+        let answers: Arc<Answers> = Arc::new(move |request| answer(request).into());
+        let answers = Arc::new(Mutex::new(answers));
+        let producer = Self { address, answers, slowness, seen: Arc::default() };
         let serving = producer.clone();
         tokio::spawn(async move {
             while let Ok((socket, _)) = listener.accept().await {
@@ -42,30 +100,50 @@ impl Producer {
         producer
     }
 
+    /// Every request is answered so from now on.
+    pub(crate) fn set(&self, answer: Answer) {
+        *self.answers.lock().unwrap() = Arc::new(move |_| answer.clone());
+    }
+
     pub(crate) fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
     }
 
-    pub(crate) fn set(&self, answer: Answer) {
-        *self.answer.lock().unwrap() = answer;
+    /// Every request so far: line, head, and body where there is one.
+    pub(crate) fn requests(&self) -> Vec<String> {
+        self.seen.lock().unwrap().requests.clone()
     }
 
-    pub(crate) fn requests(&self) -> Vec<String> {
-        self.requests.lock().unwrap().clone()
+    /// The same in lower case, as names of headers are compared.
+    pub(crate) fn heads(&self) -> Vec<String> {
+        self.requests().iter().map(|request| request.to_lowercase()).collect()
+    }
+
+    /// How many requests so far were for this path.
+    pub(crate) fn n_asked(&self, path: &str) -> usize {
+        let is_for = |request: &&String| request.split(' ').nth(1) == Some(path);
+        self.seen.lock().unwrap().requests.iter().filter(is_for).count()
+    }
+
+    /// How many requests it had at once, at most.
+    pub(crate) fn n_open_most(&self) -> usize {
+        self.seen.lock().unwrap().n_open_most
     }
 
     async fn serve(&self, mut socket: TcpStream) {
-        let mut head = Vec::new();
-        while !head.ends_with(b"\r\n\r\n") {
-            match socket.read_u8().await {
-                Ok(byte) => head.push(byte),
-                Err(_) => return,
-            }
-        }
-        let head = String::from_utf8(head).unwrap().to_lowercase();
+        let Some(request) = read_request(&mut socket).await else { return };
         // Who asks has no answer before the request is counted.
-        let answer = self.answer.lock().unwrap().clone();
-        self.requests.lock().unwrap().push(head.clone());
+        let answers = Arc::clone(&self.answers.lock().unwrap());
+        {
+            let mut seen = self.seen.lock().unwrap();
+            seen.n_open += 1;
+            seen.n_open_most = seen.n_open_most.max(seen.n_open);
+            seen.requests.push(request.clone());
+        }
+        let answer = answers(&request);
+        tokio::time::sleep(self.slowness).await;
+        // Whoever has the reply may ask again before this goes on.
+        self.seen.lock().unwrap().n_open -= 1;
         // The server may have given up already; that is its right.
         match answer {
             Answer::Bytes(bytes) => {
@@ -76,13 +154,30 @@ impl Producer {
                 _ = socket.read_u8().await;
             }
             Answer::Conditional(tag, bytes) => {
-                let is_known = head.contains(&format!("if-none-match: {tag}"));
+                let condition = format!("if-none-match: {tag}");
+                let is_known = request.to_lowercase().contains(&condition);
                 let reply =
                     if is_known { b"HTTP/1.1 304 Not Modified\r\n\r\n".to_vec() } else { bytes };
                 _ = socket.write_all(&reply).await;
             }
         }
     }
+}
+
+async fn read_request(socket: &mut TcpStream) -> Option<String> {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(socket.read_u8().await.ok()?);
+    }
+    let mut request = String::from_utf8(head).unwrap();
+    let length = request
+        .to_ascii_lowercase()
+        .lines()
+        .find_map(|line| line.strip_prefix("content-length: ")?.parse().ok());
+    let mut body = vec![0; length.unwrap_or(0)];
+    socket.read_exact(&mut body).await.ok()?;
+    request.push_str(&String::from_utf8(body).unwrap());
+    Some(request)
 }
 
 /// A whole answer with its length, after which the connection ends.

@@ -53,6 +53,7 @@ impl From<NotEdited> for Refusal {
             NotEdited::TooMany => (StatusCode::UNPROCESSABLE_ENTITY, "too_many"),
             NotEdited::NotRecorded => (StatusCode::SERVICE_UNAVAILABLE, "not_recorded"),
             NotEdited::Stopping => return Self::ShuttingDown,
+            NotEdited::OnlyRecorded(_) => (StatusCode::SERVICE_UNAVAILABLE, "shutting_down"),
         };
         Self::NotEdited { status, code, why: why.to_string() }
     }

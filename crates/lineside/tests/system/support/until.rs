@@ -1,0 +1,57 @@
+//! Waiting for what must come. The deadline only ends a test that fails.
+
+use std::fmt::{Debug, Display};
+use std::time::{Duration, Instant};
+
+use reqwest::Response;
+use serde_json::Value;
+
+use super::http::{get, get_json};
+
+/// Longer than anything takes on a busy machine.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Waits until it is so.
+pub(crate) async fn until(what: impl Display, mut is_so: impl AsyncFnMut() -> bool) {
+    until_some(what, async || is_so().await.then_some(()).ok_or(())).await;
+}
+
+/// Waits until there is something, and gives it. What was there instead is told if it never comes.
+pub(crate) async fn until_some<T, E: Debug>(
+    what: impl Display,
+    mut look: impl AsyncFnMut() -> Result<T, E>,
+) -> T {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match look().await {
+            Ok(found) => return found,
+            Err(instead) => {
+                assert!(Instant::now() < deadline, "it never came that {what}: {instead:?}");
+            }
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// Asks until the reply is as wanted, and gives it.
+pub(crate) async fn until_reply(
+    what: impl Display,
+    url: &str,
+    is_so: impl Fn(&Response) -> bool,
+) -> Response {
+    let ask = async || {
+        let reply = get(url).await;
+        if is_so(&reply) { Ok(reply) } else { Err(reply) }
+    };
+    until_some(format_args!("{url} is {what}"), ask).await
+}
+
+/// Asks until the JSON is as wanted, and gives it.
+pub(crate) async fn until_json(url: &str, is_so: impl Fn(&Value) -> bool) -> Value {
+    let ask = async || {
+        let found = get_json(url).await;
+        if is_so(&found) { Ok(found) } else { Err(found) }
+    };
+    until_some(format_args!("{url} is as wanted"), ask).await
+}
