@@ -7,7 +7,7 @@ use lineside_sync::UnixMillis;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use crate::limits::{
-    DETAIL, FAILED_MAX, INCIDENTS_MAX, LIVES_MAX, NOTICES, POLLS_MAX, PURGE_ROWS_MAX,
+    DETAIL, FAILED_MAX, INCIDENTS_MAX, LIVES_MAX, NOTIFICATIONS, POLLS_MAX, PURGE_ROWS_MAX,
 };
 use crate::{Keep, snapshots, versions};
 
@@ -65,7 +65,7 @@ pub(crate) fn purge(
     }
     purge_bins(&transaction, now, keep)?;
     // There are few: one for each feed and target.
-    transaction.execute("DELETE FROM notice WHERE at < ?1", [(now - NOTICES).0])?;
+    transaction.execute("DELETE FROM notification WHERE at < ?1", [(now - NOTIFICATIONS).0])?;
     transaction.commit()?;
     Ok(is_all)
 }

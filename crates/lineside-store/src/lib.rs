@@ -9,7 +9,7 @@
 //! - `snapshots`: which of them is which feed's
 //! - `versions`: what schedules were, and when
 //! - `edits`: what the operator changes, committed one by one
-//! - `notice`: what targets of notices were told
+//! - `notification`: what targets of notifications were told
 //! - `keeping`: what is let go of, and when
 //!
 //! # What it promises
@@ -25,7 +25,7 @@ mod edits;
 mod error;
 mod keeping;
 pub mod limits;
-mod notice;
+mod notification;
 mod readers;
 mod schema;
 mod snapshots;
@@ -36,6 +36,6 @@ mod writer;
 pub use blobs::BlobHash;
 pub use edits::{Edit, NumberedEdit};
 pub use error::StoreError;
-pub use notice::NoticeRow;
+pub use notification::NotificationRow;
 pub use store::{Figures, Keep, Store};
 pub use versions::Version;

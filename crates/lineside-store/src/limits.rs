@@ -50,6 +50,6 @@ pub(crate) const LARGE_BYTES: usize = 8 << 20;
 pub(crate) const SWEEP_INTERVAL: Duration = Duration::from_secs(10 * 60);
 /// How long the last good bytes of a feed stay that is no longer configured.
 pub(crate) const UNUSED: Duration = Duration::from_secs(30 * 86_400);
-/// How long it is known what a target of notices was told: longer than a feed's trouble usually lasts, as else a restart
+/// How long it is known what a target of notifications was told: longer than a feed's trouble usually lasts, as else a restart
 /// would tell it anew.
-pub const NOTICES: Duration = Duration::from_secs(366 * 86_400);
+pub const NOTIFICATIONS: Duration = Duration::from_secs(366 * 86_400);

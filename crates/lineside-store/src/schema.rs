@@ -132,8 +132,8 @@ const STEPS: &[&str] = &["
     ) STRICT;
     CREATE INDEX edit_of_feed ON edit (feed, n);
 ", "
-    -- What a target of notices was told last of a feed: `word` says it in short, `pending` is what it has not taken yet.
-    CREATE TABLE notice (
+    -- What a target of notifications was told last of a feed: `word` says it in short, `pending` is what it has not taken yet.
+    CREATE TABLE notification (
         target TEXT NOT NULL,
         feed INTEGER NOT NULL REFERENCES feed (id),
         kind TEXT NOT NULL,

@@ -26,7 +26,7 @@ use crate::{
     },
     error::StoreError,
     limits::{FLUSH_MAX, QUEUE_MAX},
-    notice::{self, NoticeRow},
+    notification::{self, NotificationRow},
     readers::Readers,
     schema, snapshots,
     versions::{self, Version},
@@ -145,19 +145,20 @@ impl Store {
         }
     }
 
-    /// Notes what a target of notices was told, or that it has taken it.
-    pub fn keep_notice(&self, row: NoticeRow) {
-        self.tell(Told::Notice(row));
+    /// Notes what a target of notifications was told, or that it has taken it.
+    pub fn keep_notification(&self, row: NotificationRow) {
+        self.tell(Told::Notification(row));
     }
 
     /// What targets were told, the latest last.
     ///
     /// # Errors
     /// If it cannot be read.
-    pub fn list_notices(&self) -> Result<Vec<NoticeRow>, ArchiveError> {
+    pub fn list_notifications(&self) -> Result<Vec<NotificationRow>, ArchiveError> {
         self.read(|connection| {
-            let mut rows = connection.prepare_cached(notice::LIST)?;
-            let read = rows.query_map([], notice::read)?.collect::<rusqlite::Result<Vec<_>>>()?;
+            let mut rows = connection.prepare_cached(notification::LIST)?;
+            let read =
+                rows.query_map([], notification::read)?.collect::<rusqlite::Result<Vec<_>>>()?;
             Ok(read.into_iter().flatten().collect())
         })
     }

@@ -25,7 +25,7 @@ use crate::{
     error::may_pass,
     keeping::purge,
     limits::{BATCH_MAX, HEARTBEAT, PURGE_INTERVAL, RETRY},
-    notice::{self, NoticeRow},
+    notification::{self, NotificationRow},
     snapshots::{self, SnapshotRow},
 };
 
@@ -46,7 +46,7 @@ pub(crate) enum Told {
     /// These are all feeds.
     Feeds(Vec<FeedId>),
     /// A target was told something, or has taken it.
-    Notice(NoticeRow),
+    Notification(NotificationRow),
     /// Somebody waits until all before this is on the disk.
     Flush(SyncSender<()>),
 }
@@ -56,7 +56,7 @@ impl Told {
     fn must_last(&self) -> bool {
         matches!(
             self,
-            Told::State { .. } | Told::Snapshots { .. } | Told::Notice(_) | Told::Flush(_)
+            Told::State { .. } | Told::Snapshots { .. } | Told::Notification(_) | Told::Flush(_)
         )
     }
 }
@@ -250,9 +250,9 @@ impl Writer {
                     snapshots::retain(&transaction, feeds, now)?;
                     self.configured = Some(feeds.clone());
                 }
-                Told::Notice(row) => {
+                Told::Notification(row) => {
                     let feed = number(&transaction, &mut self.feeds, &row.feed)?;
-                    notice::write(&transaction, feed, row)?;
+                    notification::write(&transaction, feed, row)?;
                 }
                 Told::Flush(_) => {}
             }

@@ -16,7 +16,7 @@ use crate::demo::Demo;
 use crate::gate::Gate;
 use crate::http::{Admission, Compressed, Proxies, Published};
 use crate::metrics::Metrics;
-use crate::notices;
+use crate::notifications;
 use crate::ops::Ops;
 use crate::settings::Settings;
 use crate::shutdown::Shutdown;
@@ -54,7 +54,7 @@ pub(crate) struct Parts {
     /// Counters of the HTTP room.
     pub(crate) metrics: Metrics,
     /// What was said to those who are told of trouble.
-    pub(crate) notices: Arc<notices::Counts>,
+    pub(crate) notifications: Arc<notifications::Counts>,
     /// Who may what.
     pub(crate) gate: Arc<Gate>,
     /// Who may change how the server runs.
@@ -200,8 +200,8 @@ impl App {
     }
 
     /// What was said to those who are told of trouble.
-    pub(crate) fn notices(&self) -> &Arc<notices::Counts> {
-        &self.0.notices
+    pub(crate) fn notifications(&self) -> &Arc<notifications::Counts> {
+        &self.0.notifications
     }
 
     /// Who may what.

@@ -30,7 +30,7 @@ mod ledger;
 mod metrics;
 mod overrides;
 mod ops;
-mod notices;
+mod notifications;
 mod pages;
 mod patience;
 mod profile;

@@ -26,7 +26,7 @@ use prometheus_client::registry::Registry;
 use crate::app::App;
 use crate::http::Admission;
 use crate::latencies::Latencies;
-use crate::notices;
+use crate::notifications;
 
 pub(crate) use self::addresses::Addresses;
 pub(crate) use self::form::Form;
@@ -133,7 +133,7 @@ fn registry(app: &App) -> Registry {
     latencies(&mut registry, app);
     feeds(&mut registry, app);
     settings(&mut registry, app);
-    notices(&mut registry, app.notices());
+    notifications(&mut registry, app.notifications());
     if let Some(store) = app.store() {
         remembered(&mut registry, store.figures());
     }
@@ -321,18 +321,18 @@ fn remembered(registry: &mut Registry, figures: Figures) {
     }
 }
 
-fn notices(registry: &mut Registry, counts: &notices::Counts) {
+fn notifications(registry: &mut Registry, counts: &notifications::Counts) {
     let counters = [
-        ("notices_sent", "Notices that targets have taken", &counts.sent),
-        ("notices_failures", "Attempts to send notices that failed", &counts.failed),
-        ("notices_lost", "Notices that were given up", &counts.lost),
+        ("notifications_sent", "Notifications that targets have taken", &counts.sent),
+        ("notifications_failures", "Attempts to send notifications that failed", &counts.failed),
+        ("notifications_lost", "Notifications that were given up", &counts.lost),
     ];
     for (name, help, value) in counters {
         registry.register(name, help, counter(value.load(Ordering::Relaxed)));
     }
     let pending: Gauge = Gauge::default();
     pending.set(i64::try_from(counts.pending.load(Ordering::Relaxed)).unwrap_or(i64::MAX));
-    registry.register("notices_pending", "Notices that wait to be taken", pending);
+    registry.register("notifications_pending", "Notifications that wait to be taken", pending);
 }
 
 /// How a poll ended, as a label: each class of status is one, not each of some hundred that a producer may think of.

@@ -27,7 +27,7 @@ use crate::http;
 use crate::kept_file::{self, Keeping};
 use crate::ledger::Ledger;
 use crate::metrics::Metrics;
-use crate::notices;
+use crate::notifications;
 use crate::ops::{self, Ops};
 use crate::patience::within;
 use crate::settings::{self, Settings};
@@ -121,7 +121,7 @@ pub async fn start(start: Start) -> anyhow::Result<Running> {
         demo,
         base_map,
         metrics: Metrics::default(),
-        notices: Arc::default(),
+        notifications: Arc::default(),
         compressed: http::Compressed::default(),
         admission: Arc::new(http::Admission::new(limits)),
         partitions,
@@ -151,7 +151,7 @@ fn begin_chores(app: &App, tls: Option<&Arc<http::Tls>>) {
     tokio::spawn(sweep(app.clone()));
     tokio::spawn(tick(app.clone()));
     tokio::spawn(ops::run(app.clone()));
-    tokio::spawn(notices::watch(app.clone()));
+    tokio::spawn(notifications::watch(app.clone()));
     if let Some(tls) = tls {
         tokio::spawn(reload(Arc::clone(tls), app.shutdown().clone()));
     }

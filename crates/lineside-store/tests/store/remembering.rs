@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use lineside_ingest::{Archive, Availability, FeedState, Last, MemoryArchive, PollQuery, Span};
 
-use lineside_store::NoticeRow;
+use lineside_store::NotificationRow;
 
 use super::*;
 
@@ -126,7 +126,7 @@ fn detail_goes_after_a_day_and_the_rest_after_what_is_configured() {
 fn what_a_target_was_told_is_known_after_a_restart_until_it_is_old() {
     let place = Place::new();
     let store = place.open();
-    let row = NoticeRow {
+    let row = NotificationRow {
         target: "a1".to_owned(),
         feed: feed("city"),
         kind: "state".to_owned(),
@@ -134,18 +134,18 @@ fn what_a_target_was_told_is_known_after_a_restart_until_it_is_old() {
         at: EIGHT,
         pending: Some("{}".to_owned()),
     };
-    let other = NoticeRow { kind: "expiry".to_owned(), pending: None, ..row.clone() };
-    store.keep_notice(row.clone());
-    store.keep_notice(other.clone());
+    let other = NotificationRow { kind: "expiry".to_owned(), pending: None, ..row.clone() };
+    store.keep_notification(row.clone());
+    store.keep_notification(other.clone());
     store.flush().unwrap();
     drop(store);
     let store = place.open();
-    assert_eq!(store.list_notices().unwrap().len(), 2);
-    let taken = NoticeRow { pending: None, at: EIGHT + Duration::from_secs(9), ..row };
-    store.keep_notice(taken.clone());
+    assert_eq!(store.list_notifications().unwrap().len(), 2);
+    let taken = NotificationRow { pending: None, at: EIGHT + Duration::from_secs(9), ..row };
+    store.keep_notification(taken.clone());
     store.flush().unwrap();
     assert_eq!(
-        store.list_notices().unwrap(),
+        store.list_notifications().unwrap(),
         [other, taken],
         "in the place of what was told before"
     );
@@ -153,5 +153,5 @@ fn what_a_target_was_told_is_known_after_a_restart_until_it_is_old() {
     place.clock.advance(Duration::from_secs(400 * 86_400));
     let store = place.open();
     store.flush().unwrap();
-    wait_until("what is old is let go of", || store.list_notices().unwrap().is_empty());
+    wait_until("what is old is let go of", || store.list_notifications().unwrap().is_empty());
 }

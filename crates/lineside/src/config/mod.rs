@@ -357,7 +357,8 @@ mod tests {
         let feed = |id: &str| format!("[[feed]]\nid = \"{id}\"\nurl = \"https://a.example/\"\n");
         std::fs::write(&file, feed("city") + &feed("town")).unwrap();
         let named = Config::load(&file).unwrap().feeds.remove(1);
-        let refused = Config::load_beside(&file, std::slice::from_ref(&named)).unwrap_err().to_string();
+        let refused =
+            Config::load_beside(&file, std::slice::from_ref(&named)).unwrap_err().to_string();
         assert!(
             refused.ends_with("lineside.toml line 5, feed[1].id: \"town\" is the id of a --feed"),
             "{refused}"
@@ -368,7 +369,8 @@ mod tests {
         )
         .unwrap();
         std::fs::write(&file, "[import]\nfeeds = \"feeds.yml\"\n").unwrap();
-        let refused = Config::load_beside(&file, std::slice::from_ref(&named)).unwrap_err().to_string();
+        let refused =
+            Config::load_beside(&file, std::slice::from_ref(&named)).unwrap_err().to_string();
         assert!(refused.contains("feeds.yml") && refused.contains("--feed"), "{refused}");
     }
 }

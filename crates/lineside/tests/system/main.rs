@@ -23,7 +23,7 @@ mod load;
 mod manners;
 mod metrics;
 mod ops;
-mod notices;
+mod notifications;
 mod own_feeds;
 mod pages;
 mod papers;

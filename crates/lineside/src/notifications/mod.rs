@@ -1,14 +1,14 @@
-//! Notices: who runs feeds is told when one of them gets into trouble, is well again, or runs out of timetable.
+//! Notifications: who runs feeds is told when one of them gets into trouble, is well again, or runs out of timetable.
 //!
 //! Once a second the `watch` compares how each feed is with what each target was told of it last (`said` decides), and
 //! puts what is new into the target's `outbox`. That sends it, several at once where there are several, by `webhook` or
 //! `mail`, and tries again until it is taken. What was said, and what is still to be said, is in the store where there is
-//! one: a restart neither repeats nor forgets a notice.
+//! one: a restart neither repeats nor forgets a notification.
 //!
 //! Anything that has a feed, a kind and a reason can be said this way.
 
 mod mail;
-mod notice;
+mod notification;
 mod outbox;
 mod said;
 mod watch;
@@ -18,15 +18,15 @@ use std::sync::atomic::AtomicU64;
 
 pub(crate) use watch::watch;
 
-/// What the notices count.
+/// What the notifications count.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
-    /// Notices that a target has taken.
+    /// Notifications that a target has taken.
     pub(crate) sent: AtomicU64,
     /// Attempts to send that failed.
     pub(crate) failed: AtomicU64,
-    /// Notices that were given up.
+    /// Notifications that were given up.
     pub(crate) lost: AtomicU64,
-    /// Notices that wait.
+    /// Notifications that wait.
     pub(crate) pending: AtomicU64,
 }

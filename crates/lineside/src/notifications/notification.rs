@@ -1,4 +1,4 @@
-//! One notice, as a webhook gets it and as a mail says it.
+//! One notification, as a webhook gets it and as a mail says it.
 
 use jiff::civil::Date;
 use lineside_ingest::{FeedState, FeedStatus};
@@ -8,7 +8,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use crate::http::rfc3339;
 
-/// What a notice is about.
+/// What a notification is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Kind {
@@ -29,7 +29,7 @@ impl Kind {
     }
 }
 
-/// The feed that a notice is about.
+/// The feed that a notification is about.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct About {
     pub(crate) id: String,
@@ -38,9 +38,9 @@ pub(crate) struct About {
     pub(crate) url: String,
 }
 
-/// One notice. Who gets it twice knows it by its id.
+/// One notification. Who gets it twice knows it by its id.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Notice {
+pub(crate) struct Notification {
     pub(crate) id: String,
     pub(crate) kind: Kind,
     /// When it was made, RFC 3339.
@@ -67,20 +67,20 @@ pub(crate) struct Notice {
     pub(crate) reason: String,
 }
 
-impl Notice {
+impl Notification {
     /// A feed is in another state than was told.
     pub(super) fn of_state(
         feed: About,
         status: &FeedStatus,
         previous: FeedState,
         now: UnixMillis,
-    ) -> Notice {
+    ) -> Notification {
         let state = status.state;
         let title = match state {
             FeedState::Ok => format!("{} is well again", feed.name),
             _ => format!("{} is {state}", feed.name),
         };
-        Notice {
+        Notification {
             id: id(&feed.id, Kind::State, &format!("{state} {}", status.since.0)),
             kind: Kind::State,
             at: rfc3339(now).unwrap_or_default(),
@@ -101,7 +101,7 @@ impl Notice {
         (last, days_left): (Date, i64),
         runs_on: bool,
         now: UnixMillis,
-    ) -> Notice {
+    ) -> Notification {
         let name = &feed.name;
         let (title, reason) = match days_left {
             _ if runs_on => {
@@ -120,7 +120,7 @@ impl Notice {
                 format!("the last day of service is {last}"),
             ),
         };
-        Notice {
+        Notification {
             id: id(&feed.id, Kind::Expiry, &format!("{last} {days_left}")),
             kind: Kind::Expiry,
             at: rfc3339(now).unwrap_or_default(),
@@ -135,7 +135,7 @@ impl Notice {
         }
     }
 
-    /// The notice in plain text.
+    /// The notification in plain text.
     pub(super) fn text(&self) -> String {
         format!("{}: {}. {}", self.title, self.reason, self.feed.url)
     }
@@ -158,30 +158,30 @@ mod tests {
 
     #[test]
     fn an_expiry_says_how_long_it_is() {
-        let notice = |days, runs_on| {
-            Notice::of_expiry(about(), (date(2026, 12, 1), days), runs_on, UnixMillis(0))
+        let notification = |days, runs_on| {
+            Notification::of_expiry(about(), (date(2026, 12, 1), days), runs_on, UnixMillis(0))
         };
-        let title = |days| notice(days, false).title;
+        let title = |days| notification(days, false).title;
         assert_eq!(title(30), "City runs out in 30 days");
         assert_eq!(title(1), "City runs out tomorrow");
         assert_eq!(title(0), "City runs out today");
         assert_eq!(title(-3), "City has run out");
-        assert_eq!(notice(20, true).title, "City runs on until 2026-12-01");
+        assert_eq!(notification(20, true).title, "City runs on until 2026-12-01");
     }
 
     #[test]
-    fn a_notice_is_the_same_after_it_was_kept() {
+    fn a_notification_is_the_same_after_it_was_kept() {
         let status = FeedStatus {
             state: FeedState::Failing,
             reason: "http_500: \"no\"".to_owned(),
             ..FeedStatus::default()
         };
-        let notice = Notice::of_state(about(), &status, FeedState::Ok, UnixMillis(9));
-        let kept = serde_json::to_string(&notice).unwrap();
+        let notification = Notification::of_state(about(), &status, FeedState::Ok, UnixMillis(9));
+        let kept = serde_json::to_string(&notification).unwrap();
         assert!(!kept.contains("last_service"), "{kept}");
-        assert_eq!(serde_json::from_str::<Notice>(&kept).unwrap(), notice);
-        assert_eq!(notice.text(), "City is failing: http_500: \"no\". http://h/feeds/city");
-        let later = Notice::of_state(about(), &status, FeedState::Ok, UnixMillis(99));
-        assert_eq!(later.id, notice.id, "the same news");
+        assert_eq!(serde_json::from_str::<Notification>(&kept).unwrap(), notification);
+        assert_eq!(notification.text(), "City is failing: http_500: \"no\". http://h/feeds/city");
+        let later = Notification::of_state(about(), &status, FeedState::Ok, UnixMillis(99));
+        assert_eq!(later.id, notification.id, "the same news");
     }
 }

@@ -1,11 +1,11 @@
-//! Notices by mail.
+//! Notifications by mail.
 
 use lettre::message::header::{Header, HeaderName, HeaderValue};
 use lettre::message::{Mailbox, header::ContentType};
 use lettre::transport::smtp::authentication::Credentials;
 use lettre::{AsyncSmtpTransport, AsyncTransport as _, Message, Tokio1Executor};
 
-use super::notice::Notice;
+use super::notification::Notification;
 use super::outbox::SEND_MAX;
 use crate::config::{Security, Smtp};
 
@@ -57,23 +57,23 @@ impl Mail {
     ///
     /// # Errors
     /// Why it was not taken.
-    pub(super) async fn send(&self, notices: &[Notice]) -> Result<(), String> {
-        let mail = self.mail(notices).map_err(|error| error.to_string())?;
+    pub(super) async fn send(&self, notifications: &[Notification]) -> Result<(), String> {
+        let mail = self.mail(notifications).map_err(|error| error.to_string())?;
         self.server.send(mail).await.map(drop).map_err(|error| error.to_string())
     }
 
-    fn mail(&self, notices: &[Notice]) -> Result<Message, lettre::error::Error> {
-        let subject = match notices {
+    fn mail(&self, notifications: &[Notification]) -> Result<Message, lettre::error::Error> {
+        let subject = match notifications {
             [only] => only.title.clone(),
-            many => format!("{} notices about feeds", many.len()),
+            many => format!("{} notifications about feeds", many.len()),
         };
-        let about = |notice: &Notice| {
+        let about = |notification: &Notification| {
             format!(
                 "{}\n\n  {}\n  {}\n  {}\n",
-                notice.title, notice.reason, notice.at, notice.feed.url
+                notification.title, notification.reason, notification.at, notification.feed.url
             )
         };
-        let text: Vec<String> = notices.iter().map(about).collect();
+        let text: Vec<String> = notifications.iter().map(about).collect();
         Message::builder()
             .from(self.from.clone())
             .to(self.to.clone())

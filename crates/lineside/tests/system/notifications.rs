@@ -14,15 +14,15 @@ use crate::support::process::ServerProcess;
 use crate::support::producer::{Producer, Reply};
 use crate::support::until::{until, until_json};
 
-/// What a hook was sent: the notices of all messages that it took.
-fn notices(hook: &Producer) -> Vec<Value> {
+/// What a hook was sent: the notifications of all messages that it took.
+fn notifications(hook: &Producer) -> Vec<Value> {
     let bodies = hook.requests().into_iter().filter(|request| request.starts_with("POST /taken"));
     bodies
         .flat_map(|request| {
             let body = request.split_once("\r\n\r\n").unwrap().1;
             let message: Value = serde_json::from_str(body).unwrap();
             assert!(message["text"].as_str().unwrap().contains("city"), "{message}");
-            message["notices"].as_array().unwrap().clone()
+            message["notifications"].as_array().unwrap().clone()
         })
         .collect()
 }
@@ -30,9 +30,9 @@ fn notices(hook: &Producer) -> Vec<Value> {
 /// The feeds that it was told of, each with its state.
 fn told(hook: &Producer) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
-    notices(hook)
+    notifications(hook)
         .iter()
-        .map(|notice| (text(&notice["feed"]["id"]), text(&notice["state"])))
+        .map(|notification| (text(&notification["feed"]["id"]), text(&notification["state"])))
         .collect()
 }
 
@@ -82,7 +82,7 @@ async fn trouble_is_told_once_and_its_end_also_across_restarts() {
 
     let server = start(&config);
     until("trouble is told", async || has_told(&hook, "city", "failing")).await;
-    let first = &notices(&hook)[0];
+    let first = &notifications(&hook)[0];
     assert_eq!((&first["kind"], &first["previous"]), (&"state".into(), &"ok".into()));
     assert!(first["reason"].as_str().unwrap().starts_with("file: "), "{first}");
     assert!(first["feed"]["url"].as_str().unwrap().ends_with("/feeds/city"), "{first}");
@@ -90,7 +90,7 @@ async fn trouble_is_told_once_and_its_end_also_across_restarts() {
     assert!(request.contains("webhook-signature: v1,") && request.contains("webhook-id: "));
     let atom = get(&format!("{}/incidents.atom", server.url)).await.text().await.unwrap();
     assert!(atom.contains("<title>city: failing</title>"), "{atom}");
-    until_metric(&server, "lineside_notices_sent_total 1").await;
+    until_metric(&server, "lineside_notifications_sent_total 1").await;
     until_state(&server, "city-2", "ok").await;
     server.stop("-TERM");
 
@@ -184,14 +184,14 @@ async fn what_a_hook_did_not_take_is_told_after_a_kill() {
     let keys = format!("[[alert]]\nto = {to:?}\nafter = \"0s\"\n");
     let config = write_config(folder.path(), &keys);
     let server = start(&config);
-    until("it is refused", async || !notices(&hook).is_empty()).await;
+    until("it is refused", async || !notifications(&hook).is_empty()).await;
     server.stop("-KILL");
-    let refused = notices(&hook);
+    let refused = notifications(&hook);
     *takes.lock().unwrap() = true;
     let server = start(&config);
     let again = async || {
-        let later = notices(&hook).split_off(refused.len());
-        later.iter().any(|notice| notice["id"] == refused[0]["id"])
+        let later = notifications(&hook).split_off(refused.len());
+        later.iter().any(|notification| notification["id"] == refused[0]["id"])
     };
     until("it is told again, known as the same", again).await;
     server.stop("-TERM");
@@ -254,7 +254,7 @@ async fn a_mailbox_gets_one_mail_about_all_that_failed_together() {
     for words in [
         "From: Lineside <lineside@example.org>",
         "To: control@example.org",
-        "Subject: 2 notices about feeds",
+        "Subject: 2 notifications about feeds",
         "Auto-Submitted: auto-generated",
         "city is failing",
         "city-2 is failing",

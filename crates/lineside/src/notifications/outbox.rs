@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use lineside_ingest::FeedId;
-use lineside_store::{NoticeRow, Store};
+use lineside_store::{NotificationRow, Store};
 use lineside_sync::{Clock, UnixMillis};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
@@ -15,7 +15,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::Counts;
 use super::mail::Mail;
-use super::notice::{Kind, Notice};
+use super::notification::{Kind, Notification};
 use super::webhook::Webhook;
 use crate::config::{Smtp, Target};
 use crate::shutdown::Shutdown;
@@ -24,12 +24,12 @@ use crate::shutdown::Shutdown;
 pub(super) const SEND_MAX: Duration = Duration::from_secs(15);
 /// What comes within this time goes into one message: where a host fails, all its feeds do.
 const GATHER: Duration = Duration::from_secs(5);
-/// Notices of one message.
+/// Notifications of one message.
 const BATCH_MAX: usize = 100;
 /// How long after the first failure it is tried again; twice as long after each further one.
 const RETRY_MIN: Duration = Duration::from_secs(5);
 const RETRY_MAX: Duration = Duration::from_secs(600);
-/// A notice that nobody took for so long is news no more.
+/// A notification that nobody took for so long is news no more.
 const GIVE_UP: Duration = Duration::from_secs(86_400);
 
 /// How a target is reached.
@@ -80,13 +80,13 @@ pub(super) fn key_of(target: &Target) -> String {
     }
 }
 
-/// A notice that waits.
+/// A notification that waits.
 #[derive(Debug)]
 struct Pending {
-    notice: Notice,
+    notification: Notification,
     /// Since when.
     at: UnixMillis,
-    row: NoticeRow,
+    row: NotificationRow,
 }
 
 #[derive(Debug, Default)]
@@ -149,25 +149,25 @@ impl Outbox {
     }
 
     /// Notes what is said, and that it is still to be sent.
-    pub(super) fn put(&self, feed: &FeedId, kind: Kind, word: String, notice: Notice) {
+    pub(super) fn put(&self, feed: &FeedId, kind: Kind, word: String, notification: Notification) {
         let at = self.clock.wall();
-        let row = NoticeRow {
+        let row = NotificationRow {
             target: self.key.clone(),
             feed: feed.clone(),
             kind: kind.as_str().to_owned(),
             word,
             at,
-            pending: serde_json::to_string(&notice).ok(),
+            pending: serde_json::to_string(&notification).ok(),
         };
         self.keep(row.clone());
-        self.take(feed.clone(), kind, Pending { notice, at, row });
+        self.take(feed.clone(), kind, Pending { notification, at, row });
     }
 
     /// Takes up what the last start of the server had still to send.
-    pub(super) fn restore(&self, kind: Kind, row: NoticeRow) {
-        let notice = row.pending.as_deref().and_then(|text| serde_json::from_str(text).ok());
-        if let Some(notice) = notice {
-            self.take(row.feed.clone(), kind, Pending { notice, at: row.at, row });
+    pub(super) fn restore(&self, kind: Kind, row: NotificationRow) {
+        let notification = row.pending.as_deref().and_then(|text| serde_json::from_str(text).ok());
+        if let Some(notification) = notification {
+            self.take(row.feed.clone(), kind, Pending { notification, at: row.at, row });
         }
     }
 
@@ -178,9 +178,9 @@ impl Outbox {
         self.wake.notify_one();
     }
 
-    fn keep(&self, row: NoticeRow) {
+    fn keep(&self, row: NotificationRow) {
         if let Some(store) = &self.store {
-            store.keep_notice(row);
+            store.keep_notification(row);
         }
     }
 
@@ -217,35 +217,41 @@ impl Outbox {
 
     async fn send(&self) {
         let now = self.clock.wall();
-        let notices: Vec<Notice> = {
+        let notifications: Vec<Notification> = {
             let mut state = self.state.lock();
             self.give_up(&mut state, now);
-            state.pending.values().take(BATCH_MAX).map(|pending| pending.notice.clone()).collect()
+            state
+                .pending
+                .values()
+                .take(BATCH_MAX)
+                .map(|pending| pending.notification.clone())
+                .collect()
         };
-        if notices.is_empty() {
+        if notifications.is_empty() {
             return;
         }
         let way = self.way.load_full();
         let sent = match &way.by {
-            By::Webhook(webhook) => webhook.send(&notices, now.seconds()).await,
-            By::Mail(mail) => mail.send(&notices).await,
+            By::Webhook(webhook) => webhook.send(&notifications, now.seconds()).await,
+            By::Mail(mail) => mail.send(&notifications).await,
         };
         match sent {
-            Ok(()) => self.sent(&notices),
+            Ok(()) => self.sent(&notifications),
             Err(why) => self.failed(&way, &why),
         }
     }
 
-    fn sent(&self, notices: &[Notice]) {
+    fn sent(&self, notifications: &[Notification]) {
         let mut state = self.state.lock();
         state.failures = 0;
         // What came meanwhile for the same feed stays.
-        let is_sent = |pending: &Pending| notices.iter().any(|it| it.id == pending.notice.id);
+        let is_sent =
+            |pending: &Pending| notifications.iter().any(|it| it.id == pending.notification.id);
         let gone: Vec<_> = state.pending.extract_if(.., |_, pending| is_sent(pending)).collect();
         for (_, pending) in gone {
             self.counts.pending.fetch_sub(1, Ordering::Relaxed);
             self.counts.sent.fetch_add(1, Ordering::Relaxed);
-            self.keep(NoticeRow { pending: None, ..pending.row });
+            self.keep(NotificationRow { pending: None, ..pending.row });
         }
     }
 
@@ -259,7 +265,11 @@ impl Outbox {
         let wait = RETRY_MIN.saturating_mul(1 << state.failures.min(16)).min(RETRY_MAX);
         state.failures = state.failures.saturating_add(1);
         state.not_before = self.clock.wall() + wait;
-        tracing::warn!(target = way.shown, why, "notices were not taken; tried again in {wait:?}");
+        tracing::warn!(
+            target = way.shown,
+            why,
+            "notifications were not taken; tried again in {wait:?}"
+        );
     }
 
     fn give_up(&self, state: &mut State, now: UnixMillis) {
@@ -271,10 +281,10 @@ impl Outbox {
             self.counts.lost.fetch_add(1, Ordering::Relaxed);
             tracing::error!(
                 target = way.shown,
-                notice = pending.notice.title,
+                notification = pending.notification.title,
                 "given up after a day"
             );
-            self.keep(NoticeRow { pending: None, ..pending.row });
+            self.keep(NotificationRow { pending: None, ..pending.row });
         }
     }
 }

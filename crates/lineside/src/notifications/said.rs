@@ -16,7 +16,7 @@ const ROLLING_DAYS: i64 = 7;
 pub(super) struct Patience {
     /// How long a state has to hold.
     pub(super) after: Duration,
-    /// How long after the last notice further trouble waits.
+    /// How long after the last notification further trouble waits.
     pub(super) quiet: Duration,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct Said {
 /// Whether this state is to be said now. `since` is when the trouble began, whatever its states were, or ended.
 ///
 /// That a feed is well again is said as soon as that holds, but only where trouble was said. Trouble within the quiet
-/// time after the last notice waits for its end, and is then said if it is still there.
+/// time after the last notification waits for its end, and is then said if it is still there.
 pub(super) fn is_due(
     said: Option<Said>,
     state: FeedState,

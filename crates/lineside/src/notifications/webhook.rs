@@ -1,6 +1,6 @@
-//! Notices to an address that takes JSON.
+//! Notifications to an address that takes JSON.
 //!
-//! The body has a `text` that chats show as it is, and the notices. It is signed as Standard Webhooks
+//! The body has a `text` that chats show as it is, and the notifications. It is signed as Standard Webhooks
 //! (standardwebhooks.com, 1.0) says, if there is a secret.
 
 use aws_lc_rs::hmac;
@@ -11,7 +11,7 @@ use reqwest::redirect::Policy;
 use serde::Serialize;
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::notice::Notice;
+use super::notification::Notification;
 use super::outbox::SEND_MAX;
 use crate::config::SigningKey;
 
@@ -37,7 +37,7 @@ impl std::fmt::Debug for Key {
 #[derive(Serialize)]
 struct Body<'a> {
     text: String,
-    notices: &'a [Notice],
+    notifications: &'a [Notification],
 }
 
 impl Webhook {
@@ -62,11 +62,16 @@ impl Webhook {
     ///
     /// # Errors
     /// Why they were not taken, without the address.
-    pub(super) async fn send(&self, notices: &[Notice], unix_seconds: i64) -> Result<(), String> {
-        let text: Vec<String> = notices.iter().map(Notice::text).collect();
-        let body = serde_json::to_string(&Body { text: text.join("\n"), notices })
+    pub(super) async fn send(
+        &self,
+        notifications: &[Notification],
+        unix_seconds: i64,
+    ) -> Result<(), String> {
+        let text: Vec<String> = notifications.iter().map(Notification::text).collect();
+        let body = serde_json::to_string(&Body { text: text.join("\n"), notifications })
             .map_err(|error| error.to_string())?;
-        let ids: Vec<&str> = notices.iter().map(|notice| notice.id.as_str()).collect();
+        let ids: Vec<&str> =
+            notifications.iter().map(|notification| notification.id.as_str()).collect();
         let id = format!("{:032x}", xxh3_128(ids.join(" ").as_bytes()));
         let mut request = self
             .client

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use lineside_ingest::{Feed, FeedId, FeedState};
-use lineside_store::NoticeRow;
+use lineside_store::NotificationRow;
 use lineside_sync::UnixMillis;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::notice::{About, Kind, Notice};
+use super::notification::{About, Kind, Notification};
 use super::outbox::{self, Outbox, Way};
 use super::said::{self, End, Patience, Said};
 use crate::app::App;
@@ -78,7 +78,7 @@ pub(crate) async fn watch(app: App) {
     }
 }
 
-fn restore(targets: &mut [Target], row: NoticeRow) {
+fn restore(targets: &mut [Target], row: NotificationRow) {
     let Some(kind) = Kind::ALL.into_iter().find(|kind| kind.as_str() == row.kind) else { return };
     let is_it = |target: &&mut Target| target.is_new() && target.outbox.key() == row.target;
     let Some(target) = targets.iter_mut().find(is_it) else { return };
@@ -140,7 +140,7 @@ impl Watch {
     }
 
     fn new_target(&self, key: String, way: Way) -> Target {
-        let parts = (self.app.clock(), self.app.store(), self.app.notices());
+        let parts = (self.app.clock(), self.app.store(), self.app.notifications());
         Target {
             alerts: Vec::new(),
             outbox: Arc::new(Outbox::new(key, way, parts)),
@@ -161,7 +161,7 @@ impl Watch {
     async fn remember(&mut self) {
         let has_new = self.targets.iter().any(Target::is_new);
         let Some(store) = self.app.store().filter(|_| has_new).cloned() else { return };
-        match tokio::task::spawn_blocking(move || store.list_notices()).await {
+        match tokio::task::spawn_blocking(move || store.list_notifications()).await {
             Ok(Ok(rows)) => rows.into_iter().for_each(|row| restore(&mut self.targets, row)),
             Ok(Err(error)) => tracing::warn!(%error, "what was told before may be told again"),
             Err(error) => tracing::error!(%error, "reading what was told broke off"),
@@ -223,9 +223,10 @@ impl Watch {
                 continue;
             }
             let previous = said.map_or(FeedState::Ok, |said| said.state);
-            let notice = Notice::of_state(about(&self.app, feed), &status, previous, now);
+            let notification =
+                Notification::of_state(about(&self.app, feed), &status, previous, now);
             let state = status.state;
-            target.outbox.put(feed.id(), Kind::State, state.to_string(), notice);
+            target.outbox.put(feed.id(), Kind::State, state.to_string(), notification);
             target.states.insert(feed.id().clone(), Said { state, at: now });
         }
     }
@@ -244,8 +245,8 @@ impl Watch {
             }
             let end = End::of(days_left);
             let about = about(&self.app, feed);
-            let notice = Notice::of_expiry(about, (last, days_left), end > said, now);
-            target.outbox.put(feed.id(), Kind::Expiry, end.word(), notice);
+            let notification = Notification::of_expiry(about, (last, days_left), end > said, now);
+            target.outbox.put(feed.id(), Kind::Expiry, end.word(), notification);
             target.ends.insert(feed.id().clone(), end);
         }
     }
