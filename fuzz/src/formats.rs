@@ -3,7 +3,27 @@
 use std::io::Cursor;
 
 use bytes::Bytes;
-use lineside_formats::{gtfs, gtfs_rt};
+use lineside_formats::{gbfs, gtfs, gtfs_rt};
+
+/// A file that claims to be a system's discovery file. One that was read can be written, and lists the same then.
+///
+/// # Panics
+/// If it does not.
+pub fn gbfs(bytes: &[u8]) {
+    let limits = gbfs::Limits::default();
+    let _ = gbfs::ttl(bytes);
+    let Ok((discovery, _)) = gbfs::decode(bytes, &limits) else { return };
+    let same = gbfs::rewrite(bytes, &limits, |_| None).expect("it was read before");
+    assert_eq!(same, bytes);
+    let others = gbfs::rewrite(bytes, &limits, |entry| Some(format!("x:{}", entry.name)));
+    let others = others.expect("it was read before");
+    let (again, _) = gbfs::decode(&others, &limits).expect("it was only given other addresses");
+    assert_eq!(again.entries.len(), discovery.entries.len());
+    for (new, old) in again.entries.iter().zip(&discovery.entries) {
+        assert_eq!((&new.language, &new.name), (&old.language, &old.name));
+        assert_eq!(*new.url, *format!("x:{}", old.name));
+    }
+}
 
 /// A zip archive that claims to be a schedule.
 pub fn gtfs(bytes: &[u8]) {

@@ -7,7 +7,7 @@ use smol_str::SmolStr;
 
 use crate::{
     budget::Rate,
-    limits::{BODY_BYTES_MAX_DEFAULT, FEED_ID_CHARS_MAX},
+    limits::{BODY_BYTES_MAX_DEFAULT, FEED_ID_CHARS_MAX, GBFS_TTL_USUAL},
     source::{Basic, Location, OAuth2, Secret},
 };
 
@@ -121,6 +121,8 @@ pub struct FeedConfig {
     pub reply_headers: Vec<(http::HeaderName, http::HeaderValue)>,
     /// Whether its source is left alone until further notice; what came of it goes on being served.
     pub paused: bool,
+    /// Whether a stranger named its address: then nothing but hosts of the public internet is asked.
+    pub public_only: bool,
 }
 
 impl FeedConfig {
@@ -149,6 +151,7 @@ impl FeedConfig {
             late_after: Duration::from_secs(5 * 60),
             reply_headers: Vec::new(),
             paused: false,
+            public_only: false,
         }
     }
 
@@ -177,6 +180,8 @@ impl FeedConfig {
         self.poll.unwrap_or(match self.format.or(format) {
             Some(Format::Gtfs) => Duration::from_secs(60 * 60),
             Some(Format::GtfsRt) => Duration::from_secs(15),
+            // A file of a system asks by its own word.
+            Some(Format::Gbfs) => GBFS_TTL_USUAL,
             // Until its content tells, a feed is asked as often as one of real time.
             None => Duration::from_secs(15),
             Some(_) => Duration::from_secs(5 * 60),

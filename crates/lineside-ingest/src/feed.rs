@@ -9,18 +9,23 @@ use std::{
 };
 
 use arc_swap::{ArcSwap, ArcSwapOption};
+use bytes::Bytes;
 use lineside_formats::Format;
+use lineside_sync::UnixMillis;
+use smol_str::SmolStr;
 use tokio::sync::mpsc;
 
 use crate::{
     config::{FeedConfig, FeedId, SharedConfig},
+    fetch::tells_secret,
     figures::FeedFigures,
     network::Network,
+    parts::Part,
     poll::Ask,
-    saved::SavedHead,
+    saved::{SavedHead, SnapshotKey},
     sealed::Sealed,
     snapshot::Snapshot,
-    status::FeedStatus,
+    status::{FeedStatus, Rules},
 };
 
 /// One feed of the catalog. Its task writes, everybody reads; no reader waits.
@@ -32,18 +37,23 @@ pub struct Feed {
     config: SharedConfig,
     network: Arc<Network>,
     shown: Arc<Shown>,
+    /// Its name, if it is a file of a system.
+    file: SmolStr,
 }
 
 /// How a feed is doing and what it has, whatever its configuration is.
 #[derive(Debug)]
 struct Shown {
     status: ArcSwap<FeedStatus>,
-    figures: FeedFigures,
+    /// Those of a system's files are the system's.
+    figures: Arc<FeedFigures>,
     held: ArcSwapOption<Held>,
     tried: AtomicBool,
     /// The way to its task, once it has one.
     asks: ArcSwapOption<mpsc::Sender<Ask>>,
     restored: OnceLock<Restored>,
+    /// Of a system, the files that it has.
+    parts: ArcSwap<Vec<Part>>,
 }
 
 /// What a feed's task finds of an earlier process.
@@ -57,19 +67,24 @@ pub(crate) struct Restored {
 
 impl Feed {
     pub(crate) fn new(config: SharedConfig, network: Arc<Network>) -> Feed {
+        Feed::counted_by(config, network, Arc::default())
+    }
+
+    fn counted_by(config: SharedConfig, network: Arc<Network>, figures: Arc<FeedFigures>) -> Feed {
         let now = network.state().at;
         let reason = "has not been polled yet".to_owned();
         let status =
             FeedStatus { format: config.format, since: now, reason, ..FeedStatus::default() };
         let shown = Shown {
             status: ArcSwap::from_pointee(status),
-            figures: FeedFigures::default(),
+            figures,
             held: ArcSwapOption::empty(),
             tried: AtomicBool::new(false),
             asks: ArcSwapOption::empty(),
             restored: OnceLock::new(),
+            parts: ArcSwap::default(),
         };
-        Feed { config, network, shown: Arc::new(shown) }
+        Feed { config, network, shown: Arc::new(shown), file: SmolStr::default() }
     }
 
     /// The same feed, configured otherwise or in another network.
@@ -79,7 +94,53 @@ impl Feed {
         {
             self.shown.held.store(Some(Arc::new(held.configured(Arc::clone(&config)))));
         }
-        Feed { config, network, shown: Arc::clone(&self.shown) }
+        Feed { config, network, shown: Arc::clone(&self.shown), file: self.file.clone() }
+    }
+
+    /// A file of this system, which has a name in it.
+    pub(crate) fn part(&self, config: SharedConfig, file: SmolStr) -> Feed {
+        let figures = Arc::clone(&self.shown.figures);
+        Feed { file, ..Feed::counted_by(config, self.network(), figures) }
+    }
+
+    /// Its name in its system, if it is a file of one; else empty.
+    pub(crate) fn file(&self) -> &SmolStr {
+        &self.file
+    }
+
+    /// The files of a GBFS system, as its discovery file lists them; else none.
+    pub fn parts(&self) -> Arc<Vec<Part>> {
+        self.shown.parts.load_full()
+    }
+
+    /// Whether a text of its producer's holds what only the producer is to see.
+    pub fn tells_secret(&self, text: &str) -> bool {
+        tells_secret(&self.config, text)
+    }
+
+    /// Under what its bytes are kept.
+    pub(crate) fn key(&self) -> SnapshotKey {
+        SnapshotKey { feed: self.id().clone(), file: self.file.clone() }
+    }
+
+    pub(crate) fn set_parts(&self, parts: Vec<Part>) {
+        self.shown.parts.store(Arc::new(parts));
+    }
+
+    /// Has again what an earlier process kept; its task takes in what that says.
+    pub(crate) fn restore(&self, head: SavedHead, bytes: Bytes, now: UnixMillis) {
+        let snapshot = head.snapshot(bytes);
+        let mut status = FeedStatus {
+            last_success: Some(head.confirmed_at),
+            format: Some(head.format),
+            is_restored: true,
+            ..FeedStatus::clone(&self.status())
+        };
+        status.judge(now, now, &Rules::of(&self.config));
+        self.set_status(status);
+        let head = SavedHead { hash: snapshot.hash, ..head };
+        self.set_snapshot(snapshot);
+        self.set_restored(Restored { head, is_to_decode: true });
     }
 
     /// As it is configured.
@@ -153,6 +214,13 @@ impl Feed {
 
     pub(crate) fn set_held(&self, held: Held) {
         self.shown.held.store(Some(Arc::new(held)));
+    }
+
+    /// Has the bytes of another, as this one serves them.
+    pub(crate) fn set_held_of(&self, other: &Feed) {
+        if let Some(held) = other.held() {
+            self.set_held(held.configured(Arc::clone(&self.config)));
+        }
     }
 
     /// What of an earlier process its task goes on with.

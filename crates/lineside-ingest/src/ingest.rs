@@ -36,10 +36,11 @@ use crate::{
 
 pub use self::change::{Changed, PollRefused, Stopping};
 pub use self::restart::KeptNetworks;
+pub(crate) use self::running::Tasks;
 use self::{
     groups::{catalog_of, group, unique},
     restart::Restart,
-    running::{Running, RunningNetwork, Tasks},
+    running::{Running, RunningNetwork},
 };
 
 /// What an [`Ingest`] starts from.
@@ -115,6 +116,7 @@ impl Ingest {
             spread: Arc::new(Spread::new(configs.iter().map(|config| &**config), &mut rng)),
             archive,
             snapshots,
+            tasks: tasks.clone(),
         };
         restore::forget_others(&configs, &*shared.snapshots);
         let mut begun = Vec::new();

@@ -109,6 +109,16 @@ pub(crate) const SAVE_TIME_MAX: Duration = Duration::from_secs(2);
 pub(crate) const SAVE_TIME_OF_BYTES: Duration = Duration::from_millis(100);
 /// How often it is kept that a source confirmed its bytes. After a crash they seem older by this at most.
 pub(crate) const CONFIRM_INTERVAL: Duration = Duration::from_secs(60);
+/// A file of a GBFS system is asked for this often if it does not say how long it is good,
+pub(crate) const GBFS_TTL_USUAL: Duration = Duration::from_secs(60);
+/// and never more often than this by its own word,
+pub(crate) const GBFS_TTL_SHORTEST: Duration = Duration::from_secs(10);
+/// nor more rarely than this.
+pub(crate) const GBFS_TTL_LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+/// Bytes of each file of a system, also where its feed may have more.
+pub(crate) const GBFS_FILE_BYTES_MAX: u64 = 64 << 20;
+/// Hosts, besides that of its discovery file, from which files of a system are fetched.
+pub(crate) const GBFS_OTHER_HOSTS_MAX: usize = 4;
 /// Characters of a publisher's name for a version that are kept.
 pub(crate) const VERSION_CHARS_MAX: usize = 200;
 /// Fetches of a feed whose durations are remembered for who watches it.

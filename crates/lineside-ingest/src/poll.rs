@@ -4,8 +4,9 @@ mod decoding;
 mod go_on;
 mod judging;
 mod keeping;
+mod system;
 
-use std::{sync::Arc, time::Duration};
+use std::{pin::Pin, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use lineside_formats::{Format, looks_like_html, sniff};
@@ -14,7 +15,7 @@ use smol_str::ToSmolStr;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use self::{decoding::decode, go_on::answer};
+use self::{decoding::decode, go_on::answer, system::System};
 use crate::{
     archive::{Archive, Ledger},
     budget::{Booking, Place, Turn},
@@ -22,11 +23,12 @@ use crate::{
     feed::Feed,
     fetch::{Body, Failure, FailureCode, Fetched, Fetcher, Sources},
     health::Health,
+    ingest::Tasks,
     limits::{HASHED_AT_ONCE_MAX, POLL_MIN},
     network::{Input, NetworkQueue},
     normalize::seconds,
     record::FeedRecord,
-    saved::{Keeper, SnapshotKey, Snapshots},
+    saved::{Keeper, Snapshots},
     schedule::{Asked, Spread},
     snapshot::{Snapshot, default_file_name, media_type},
     stages::Stage,
@@ -48,7 +50,8 @@ pub(crate) struct Poller {
     /// The feed's place in its network.
     number: usize,
     fetcher: Fetcher,
-    queue: NetworkQueue,
+    /// The way to its network; a file of a system has none, and is not heard of there.
+    queue: Option<NetworkQueue>,
     clock: Arc<dyn Clock>,
     rng: fastrand::Rng,
     /// Where its requests are counted.
@@ -74,6 +77,10 @@ pub(crate) struct Poller {
     keeper: Keeper,
     /// Whether what an earlier process left has been looked at.
     is_begun: bool,
+    /// Of a system, who polls its other files.
+    system: Option<System>,
+    /// How long the last body is good, by its own word.
+    body_ttl: Option<Duration>,
 }
 
 /// What all pollers share.
@@ -85,6 +92,7 @@ pub(crate) struct Shared {
     pub(crate) spread: Arc<Spread>,
     pub(crate) archive: Arc<dyn Archive>,
     pub(crate) snapshots: Arc<dyn Snapshots>,
+    pub(crate) tasks: Tasks,
 }
 
 impl Poller {
@@ -95,10 +103,20 @@ impl Poller {
         shared: &Shared,
         seed: u64,
     ) -> Poller {
+        let first = shared.spread.of(feed.id());
+        let mut poller = Poller::begin(feed, shared, seed, first);
+        (poller.number, poller.queue) = (number, Some(queue));
+        let is_system = poller.feed.config().format == Some(Format::Gbfs);
+        poller.system = is_system.then(|| System::new(shared));
+        poller
+    }
+
+    /// One that is heard of nowhere, as that of a file of a system; it asks for the first time after `first`.
+    fn begin(feed: Arc<Feed>, shared: &Shared, seed: u64, first: Duration) -> Poller {
         let config = feed.shared_config();
         let place = shared.sources.place_of(config);
         let now = shared.clock.monotonic();
-        let due = now + shared.spread.of(&config.id);
+        let due = now + first;
         let (asked_by, asks) = mpsc::channel(ASKS_MAX);
         feed.set_asks(asked_by.clone());
         Poller {
@@ -119,15 +137,12 @@ impl Poller {
             // What was taken back because it was too old comes again with the same bytes.
             expired: feed.is_empty_message(),
             ledger: Ledger::new(&shared.archive, &shared.clock, feed.id()),
-            keeper: Keeper::new(
-                &shared.snapshots,
-                &shared.clock,
-                SnapshotKey::of(feed.id()),
-                config,
-            ),
+            keeper: Keeper::new(&shared.snapshots, &shared.clock, feed.key(), config),
             is_begun: false,
-            number,
-            queue,
+            number: 0,
+            queue: None,
+            system: None,
+            body_ttl: None,
             feed,
         }
     }
@@ -147,9 +162,15 @@ impl Poller {
         retired.then_some(self)
     }
 
+    /// The same, for a poller that starts others.
+    fn run_boxed(self, stop: CancellationToken) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        let run = self.run(stop, CancellationToken::new());
+        Box::pin(async move { drop(run.await) })
+    }
+
     async fn poll_until(&mut self, retire: &CancellationToken) {
         self.restore().await;
-        self.ledger.judged(&self.status);
+        self.tell_state();
         loop {
             let turn = tokio::select! {
                 biased;
@@ -289,7 +310,7 @@ impl Poller {
     }
 
     async fn fail(&mut self, failure: Failure) {
-        tracing::warn!(feed = %self.feed.id(), code = %failure.code, detail = failure.detail, "the poll failed");
+        tracing::warn!(feed = %self.feed.key(), code = %failure.code, detail = failure.detail, "the poll failed");
         self.status.count(&failure.code.to_smolstr());
         self.status.nothing_since = None;
         self.status.failures += 1;
@@ -332,7 +353,8 @@ impl Poller {
         let hash = hash_of(&body.bytes).await;
         let known = self.feed.snapshot();
         let is_known = |known: &Arc<Snapshot>| known.hash == hash && known.format == format;
-        if known.as_ref().is_some_and(is_known) && !self.expired {
+        let is_taken_in = !self.expired && self.system.as_ref().is_none_or(System::is_following);
+        if known.as_ref().is_some_and(is_known) && is_taken_in {
             self.anew = false;
             self.confirm();
             return Ok("same");
@@ -341,6 +363,7 @@ impl Poller {
         match format {
             Format::Gtfs => self.take_schedule(body.bytes.clone(), now).await?,
             Format::GtfsRt => self.take_message(body.bytes.clone(), now).await?,
+            Format::Gbfs => self.take_gbfs(&body.bytes).await?,
             Format::Raw => {
                 self.make_way(format, now).await?;
                 self.succeed();
@@ -421,7 +444,7 @@ impl Poller {
         let record = FeedRecord::of(&self.status);
         let (reply, done) = oneshot::channel();
         let input = Input::Dataset { number: self.number, dataset, record, now, reply };
-        if self.queue.send(input).await.is_err() || done.await.is_err() {
+        if self.send(input).await.is_err() || done.await.is_err() {
             return Err(broken());
         }
         Ok(())
@@ -453,19 +476,11 @@ impl Poller {
             data_now: self.data_now(),
             reply,
         };
-        if self.queue.send(input).await.is_err() {
+        if self.send(input).await.is_err() {
             return Err(broken());
         }
         self.status = judged.await.map_err(|_| broken())?;
         Ok(())
-    }
-
-    /// The present on the clock of this feed's data, which in a recording is the recorded one.
-    fn data_now(&self) -> UnixMillis {
-        match self.fetcher.replay_clock() {
-            Some(replay) => replay.at(self.clock.monotonic()),
-            None => self.clock.wall(),
-        }
     }
 
     /// How long until the next poll.
@@ -474,11 +489,14 @@ impl Poller {
             return due.max(POLL_MIN);
         }
         let config = self.feed.config();
+        let mut advice = self.fetcher.advice();
+        advice.fresh_for = advice.fresh_for.max(self.body_ttl);
+        let own = self.gbfs_interval().filter(|_| config.poll.is_none());
         let asked = Asked {
-            interval: config.poll_interval(self.status.format),
+            interval: own.unwrap_or_else(|| config.poll_interval(self.status.format)),
             ttl: config.ttl.unwrap_or_default(),
             failures_in_a_row: self.status.failures_in_a_row,
-            advice: self.fetcher.advice(),
+            advice,
         };
         asked.wait(&mut self.rng)
     }

@@ -107,6 +107,8 @@ pub struct FeedStatus {
     pub bytes: u64,
     /// Whether all that is known of it comes from before this start: the source has not been asked since.
     pub is_restored: bool,
+    /// Of a system, the worst state of its files with the reason, if any is in trouble.
+    pub of_parts: Option<(FeedState, String)>,
 }
 
 impl FeedStatus {
@@ -116,6 +118,19 @@ impl FeedStatus {
         match self.outcomes.iter_mut().find(|(name, _)| name == outcome) {
             Some((_, count)) => *count += 1,
             None => self.outcomes.push((SmolStr::new(outcome), 1)),
+        }
+    }
+
+    /// Adds the requests of another, and what came of them.
+    pub(crate) fn add_counts(&mut self, other: &FeedStatus) {
+        self.fetches += other.fetches;
+        self.failures += other.failures;
+        self.bytes += other.bytes;
+        for (outcome, more) in &other.outcomes {
+            match self.outcomes.iter_mut().find(|(name, _)| name == outcome) {
+                Some((_, count)) => *count += more,
+                None => self.outcomes.push((outcome.clone(), *more)),
+            }
         }
     }
 
@@ -166,7 +181,7 @@ impl FeedStatus {
             let words = "has not been polled since the start; the last good data are served";
             return (FeedState::Unknown, words.to_owned());
         }
-        self.judgement_of_data(data_now, rules)
+        self.of_parts.clone().unwrap_or_else(|| self.judgement_of_data(data_now, rules))
     }
 
     /// How a feed is that answers: by what it says.
@@ -176,7 +191,7 @@ impl FeedStatus {
             Some(Format::GtfsRt) if self.entities == 0 => {
                 return judgement_of_nothing(&rules.expectation);
             }
-            Some(Format::Gtfs) if self.entities == 0 => {
+            Some(Format::Gtfs | Format::Gbfs) if self.entities == 0 => {
                 return (FeedState::Empty, NOTHING.to_owned());
             }
             _ => {}

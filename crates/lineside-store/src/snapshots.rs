@@ -81,6 +81,14 @@ pub(crate) fn confirm(
     if key.file.is_empty() { versions::confirm(transaction, feed, at) } else { Ok(()) }
 }
 
+/// Lets go of the bytes of a file.
+pub(crate) fn forget(transaction: &Transaction<'_>, feed: i64, file: &str) -> rusqlite::Result<()> {
+    transaction
+        .prepare_cached("DELETE FROM snapshot WHERE feed = ?1 AND file = ?2")?
+        .execute(params![feed, file])?;
+    Ok(())
+}
+
 /// Lets go of feeds that are no longer there, once nobody has confirmed their bytes for long.
 pub(crate) fn retain(
     transaction: &Transaction<'_>,

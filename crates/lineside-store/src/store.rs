@@ -246,6 +246,10 @@ impl Snapshots for Store {
         }
     }
 
+    fn forget(&self, key: &SnapshotKey) {
+        self.tell(Told::Forgotten(key.clone()));
+    }
+
     fn retain(&self, feeds: &[FeedId]) {
         self.tell(Told::Feeds(feeds.to_vec()));
     }

@@ -43,6 +43,8 @@ pub(crate) enum Told {
     Snapshots { rows: Vec<SnapshotRow>, reply: SyncSender<Result<Vec<BlobHash>, String>> },
     /// A source has confirmed the last good bytes.
     Confirmed { key: SnapshotKey, at: UnixMillis, validators: Validators },
+    /// The bytes of a file that its system no longer has.
+    Forgotten(SnapshotKey),
     /// These are all feeds.
     Feeds(Vec<FeedId>),
     /// A target was told something, or has taken it.
@@ -245,6 +247,10 @@ impl Writer {
                 Told::Confirmed { key, at, validators } => {
                     let feed = number(&transaction, &mut self.feeds, &key.feed)?;
                     snapshots::confirm(&transaction, feed, key, *at, validators)?;
+                }
+                Told::Forgotten(key) => {
+                    let feed = number(&transaction, &mut self.feeds, &key.feed)?;
+                    snapshots::forget(&transaction, feed, &key.file)?;
                 }
                 Told::Feeds(feeds) => {
                     snapshots::retain(&transaction, feeds, now)?;

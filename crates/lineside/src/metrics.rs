@@ -356,7 +356,7 @@ fn feeds(registry: &mut Registry, app: &App) {
     let states: Family<FeedStateLabels, Gauge> = Family::default();
     let served: [Family<FeedLabel, Counter>; 3] = Default::default();
     for feed in app.ingest().feeds() {
-        let status = feed.status();
+        let status = feed.status_with_parts();
         let id = feed.config().id.as_str().to_owned();
         let label = FeedLabel { feed: id.clone() };
         for (outcome, count) in &status.outcomes {
@@ -382,7 +382,7 @@ fn feeds(registry: &mut Registry, app: &App) {
     registry.register("ingest_snapshot_age_seconds", help, ages);
     registry.register(
         "ingest_entities",
-        "Records, or trips of a schedule, that are served",
+        "Records, trips of a schedule, or files of a system, that are served",
         entities,
     );
     registry.register("ingest_problems", "Complaints about the data that are served", problems);

@@ -9,6 +9,8 @@
 mod error;
 mod problem;
 mod sniff;
+#[cfg(feature = "gbfs")]
+pub mod gbfs;
 #[cfg(feature = "gtfs")]
 pub mod gtfs;
 #[cfg(feature = "gtfs-rt")]

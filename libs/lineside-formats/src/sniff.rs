@@ -14,19 +14,22 @@ pub enum Format {
     Gtfs,
     /// GTFS-Realtime: a protobuf message or its JSON twin.
     GtfsRt,
+    /// A GBFS system: a discovery file and those that it lists, in JSON. Its content alone does not tell it.
+    Gbfs,
     /// Anything else: kept and served as it is.
     Raw,
 }
 
 impl Format {
     /// All formats.
-    pub const ALL: [Format; 3] = [Format::Gtfs, Format::GtfsRt, Format::Raw];
+    pub const ALL: [Format; 4] = [Format::Gtfs, Format::GtfsRt, Format::Gbfs, Format::Raw];
 
     /// The name used in configuration and in the API.
     pub fn as_str(self) -> &'static str {
         match self {
             Format::Gtfs => "gtfs",
             Format::GtfsRt => "gtfs-rt",
+            Format::Gbfs => "gbfs",
             Format::Raw => "raw",
         }
     }

@@ -1,5 +1,5 @@
 //! Every seed of the fuzzers through the checks that the fuzzers make, without a fuzzer: runs on stable.
-#![cfg(all(feature = "gtfs", feature = "gtfs-rt"))]
+#![cfg(all(feature = "gtfs", feature = "gtfs-rt", feature = "gbfs"))]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 #[path = "../../../fuzz/src/formats.rs"]
@@ -9,7 +9,8 @@ pub mod seeds;
 
 use self::seeds::{Check, check_that_none_is_forgotten};
 
-const CHECKS: [Check; 4] = [
+const CHECKS: [Check; 5] = [
+    ("gbfs", checks::gbfs),
     ("gtfs", checks::gtfs),
     ("gtfs_rt", checks::gtfs_rt),
     ("gtfs_rt_json", checks::gtfs_rt_json),
@@ -18,6 +19,11 @@ const CHECKS: [Check; 4] = [
 
 fn replay(target: &str) {
     seeds::replay(&CHECKS, target);
+}
+
+#[test]
+fn gbfs() {
+    replay("gbfs");
 }
 
 #[test]

@@ -74,7 +74,7 @@ impl Ledger {
             took: asked.took,
             bytes: bytes.max(failure.map_or(0, |failure| failure.bytes)),
             outcome: failure.map_or_else(|| outcome.into(), |failure| failure.code.to_smolstr()),
-            failure: failure.map(PollFailure::from),
+            failure: failure.map(|failure| of_file(feed.file(), failure.into())),
             serving: serving(feed, status, self.clock.wall()),
         };
         self.archive.record_poll(&self.feed, poll);
@@ -86,6 +86,14 @@ impl Ledger {
             self.told = Some(status.state);
             self.archive.begin_state(&self.feed, status.state, &status.reason, status.since);
         }
+    }
+}
+
+/// What failed, with the file of the system that it was, if it was one.
+fn of_file(file: &str, failure: PollFailure) -> PollFailure {
+    match file {
+        "" => failure,
+        file => PollFailure { words: format!("{file}: {}", failure.words), ..failure },
     }
 }
 

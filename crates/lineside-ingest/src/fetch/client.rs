@@ -14,26 +14,37 @@ use std::{
 use http::{HeaderMap, HeaderName, HeaderValue};
 use parking_lot::Mutex;
 use reqwest::{
-    RequestBuilder, Response,
+    ClientBuilder, RequestBuilder, Response,
     dns::{Addrs, Name, Resolve, Resolving},
     redirect::Policy,
 };
+use url::Url;
 
 use super::{Failure, FailureCode, Phase, failure::root_cause};
-use crate::limits::{CONNECT_SHARE, CONNECT_TIME_MAX};
+use crate::{
+    config::FeedConfig,
+    limits::{CONNECT_SHARE, CONNECT_TIME_MAX},
+    public_only::{Judge, NoAddress, NotPublic, PublicOnly},
+};
 
-/// What a request is sent by, or why there is nothing (for example no trusted certificates on this machine).
-type Client = Result<reqwest::Client, Arc<str>>;
+/// What requests are sent by, or why there is nothing (for example no trusted certificates on this machine); one for each
+/// time that connecting may take.
+///
+/// Bound: one per timeout that feeds are configured with.
+type Clients<C> = Arc<Mutex<BTreeMap<Duration, Result<C, Arc<str>>>>>;
 
 /// How Entur's and other services want to be told who asks.
 const CLIENT_NAME: HeaderName = HeaderName::from_static("et-client-name");
 
-/// The clients that all feeds share: one for each time that connecting may take.
+/// The clients that all feeds share.
 #[derive(Clone, Debug)]
 pub(crate) struct HttpClient {
     name: HeaderValue,
     /// One for each timeout that feeds have had since the start.
-    by_time: Arc<Mutex<BTreeMap<Duration, Client>>>,
+    by_time: Clients<reqwest::Client>,
+    /// For addresses that strangers named.
+    public_only: Clients<PublicOnly>,
+    judge: Judge,
 }
 
 impl HttpClient {
@@ -41,7 +52,32 @@ impl HttpClient {
     pub(crate) fn new(name: &str) -> HttpClient {
         let usual = HeaderValue::from_static(concat!("lineside/", env!("CARGO_PKG_VERSION")));
         let named = HeaderValue::from_str(name).ok().filter(|_| !name.is_empty());
-        HttpClient { name: named.unwrap_or(usual), by_time: Arc::default() }
+        HttpClient {
+            name: named.unwrap_or(usual),
+            by_time: Arc::default(),
+            public_only: Arc::default(),
+            judge: Judge::default(),
+        }
+    }
+
+    /// The same, where strangers may name other addresses than those of the internet.
+    #[cfg(test)]
+    pub(super) fn judged_by(self, judge: Judge) -> HttpClient {
+        HttpClient { judge, ..self }
+    }
+
+    /// Begins a request for a feed.
+    ///
+    /// # Errors
+    /// If there is no client, or the feed may not ask this address.
+    pub(super) fn get(&self, feed: &FeedConfig, url: &Url) -> Result<RequestBuilder, Failure> {
+        if !feed.public_only {
+            return Ok(self.within(feed.timeout)?.get(url.clone()));
+        }
+        let client = client(&self.public_only, feed.timeout, |connecting| {
+            PublicOnly::without_redirects(self.judge.clone(), self.builder(connecting))
+        })?;
+        client.get(url).map_err(not_public)
     }
 
     /// The client of feeds with this timeout. Connecting ends before it does, so that the one can be told from the
@@ -50,24 +86,37 @@ impl HttpClient {
     /// # Errors
     /// If there is none.
     pub(super) fn within(&self, timeout: Duration) -> Result<reqwest::Client, Failure> {
-        let connecting = CONNECT_TIME_MAX.min(timeout.mul_f64(CONNECT_SHARE));
-        let mut by_time = self.by_time.lock();
-        let client = by_time.entry(connecting).or_insert_with(|| self.build(connecting));
-        client.clone().map_err(|why| {
-            Failure::new(FailureCode::Tls, format!("no client could be set up: {why}"))
+        client(&self.by_time, timeout, |connecting| {
+            let builder = self.builder(connecting).redirect(Policy::none());
+            builder.dns_resolver(Arc::new(Resolver)).build()
         })
     }
 
-    fn build(&self, connecting: Duration) -> Client {
+    fn builder(&self, connecting: Duration) -> ClientBuilder {
         reqwest::Client::builder()
             .user_agent(self.name.clone())
             .default_headers(HeaderMap::from_iter([(CLIENT_NAME, self.name.clone())]))
-            .redirect(Policy::none())
             .connect_timeout(connecting)
-            .dns_resolver(Arc::new(Resolver))
-            .build()
-            .map_err(|error| root_cause(&error).into())
     }
+}
+
+/// The client for this timeout, built if there is none yet.
+fn client<C: Clone>(
+    clients: &Clients<C>,
+    timeout: Duration,
+    build: impl FnOnce(Duration) -> reqwest::Result<C>,
+) -> Result<C, Failure> {
+    let connecting = CONNECT_TIME_MAX.min(timeout.mul_f64(CONNECT_SHARE));
+    let mut clients = clients.lock();
+    let build = || build(connecting).map_err(|error| root_cause(&error).into());
+    let client = clients.entry(connecting).or_insert_with(build);
+    client
+        .clone()
+        .map_err(|why| Failure::new(FailureCode::Tls, format!("no client could be set up: {why}")))
+}
+
+fn not_public(why: NotPublic) -> Failure {
+    Failure::new(FailureCode::Connect, format!("not asked: {why}"))
 }
 
 tokio::task_local! {
@@ -129,9 +178,12 @@ fn classify(error: reqwest::Error, looks_up: bool) -> Failure {
 
 /// Looks for a cause that has a code of its own, layer by layer.
 fn known_cause(error: &(dyn Error + 'static)) -> Option<Failure> {
-    if error.is::<DnsFailure>() {
+    if error.is::<DnsFailure>() || error.is::<NoAddress>() {
         let detail = format!("the host has no address: {error}");
         return Some(Failure::new(FailureCode::Dns, detail));
+    }
+    if let Some(why) = error.downcast_ref::<NotPublic>() {
+        return Some(not_public(*why));
     }
     if error.is::<rustls::Error>() {
         return Some(Failure::new(FailureCode::Tls, format!("no trusted connection: {error}")));

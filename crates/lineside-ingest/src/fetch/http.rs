@@ -211,7 +211,6 @@ impl HttpFetcher {
     }
 
     async fn send_to(&self, url: &Url, token: Option<&Token>) -> Result<Response, Failure> {
-        let client = self.shared.client.within(self.config.timeout)?;
         let is_own = url.origin() == self.url.origin();
         let mut url = url.clone();
         if is_own && url.username().is_empty() && url.password().is_none() {
@@ -219,7 +218,8 @@ impl HttpFetcher {
             let _ = url.set_username(self.url.username());
             let _ = url.set_password(self.url.password());
         }
-        let mut request = client.get(url).header(header::ACCEPT_ENCODING, "gzip");
+        let request = self.shared.client.get(&self.config, &url)?;
+        let mut request = request.header(header::ACCEPT_ENCODING, "gzip");
         if is_own {
             request = self.with_credentials(request, token)?;
         }

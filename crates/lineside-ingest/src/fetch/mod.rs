@@ -13,6 +13,8 @@ mod inflate;
 mod probe;
 mod replay;
 mod shown;
+#[cfg(test)]
+mod strangers_tests;
 mod token;
 mod waits;
 
@@ -206,6 +208,11 @@ impl Fetcher {
             _ => None,
         }
     }
+}
+
+/// Whether a text holds what only a feed's producer is to see.
+pub(crate) fn tells_secret(feed: &FeedConfig, text: &str) -> bool {
+    shown::Hidden::of(feed, &[]).is_in(text)
 }
 
 /// Runs disk work where it may block. A panic there is a failure of this fetch alone.

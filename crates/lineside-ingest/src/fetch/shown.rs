@@ -53,6 +53,11 @@ impl Hidden {
         Hidden(hidden)
     }
 
+    /// Whether a text holds any of it.
+    pub(super) fn is_in(&self, text: &str) -> bool {
+        (0..text.len()).any(|at| self.hidden_at(&text.as_bytes()[at..]) > 0)
+    }
+
     /// How many bytes have to be looked at, so that no secret is cut in two at the end of those that are shown.
     pub(super) fn bytes_looked_at(&self) -> usize {
         REPLY_HEAD_BYTES + self.0.first().map_or(0, String::len)

@@ -6,15 +6,12 @@
 
 use std::sync::Arc;
 
-use lineside_sync::UnixMillis;
-
 use crate::{
     config::{FeedConfig, FeedId},
     feed::{Feed, Restored},
     poll::Shared,
-    saved::{SavedHead, SnapshotKey, Snapshots, source_of},
+    saved::{SavedHead, Snapshots, source_of},
     source::Location,
-    status::{FeedStatus, Rules},
 };
 
 /// What is kept of feeds that are no longer there may go in time.
@@ -27,18 +24,14 @@ pub(super) fn forget_others(configs: &[Arc<FeedConfig>], snapshots: &dyn Snapsho
 pub(super) fn give_back(feeds: &[Arc<Feed>], is_continued: bool, shared: &Shared) {
     let (snapshots, now) = (&shared.snapshots, shared.clock.wall());
     for feed in feeds {
-        let key = SnapshotKey::of(feed.id());
+        let key = feed.key();
         let Some(head) = snapshots.find(&key).filter(|head| is_of(feed, head)) else { continue };
         if is_continued {
             if feed.snapshot().is_some_and(|snapshot| snapshot.hash == head.hash) {
                 feed.set_restored(Restored { head, is_to_decode: false });
             }
         } else if let Some((head, bytes)) = snapshots.read(&key) {
-            let snapshot = head.snapshot(bytes);
-            feed.set_status(status_of(feed, &head, now));
-            let head = SavedHead { hash: snapshot.hash, ..head };
-            feed.set_snapshot(snapshot);
-            feed.set_restored(Restored { head, is_to_decode: true });
+            feed.restore(head, bytes, now);
         }
     }
 }
@@ -53,15 +46,4 @@ fn is_of(feed: &Feed, head: &SavedHead) -> bool {
         tracing::info!(feed = %feed.id(), "the kept bytes are of another address or format, and are not used");
     }
     is_same && !is_recording
-}
-
-fn status_of(feed: &Feed, head: &SavedHead, now: UnixMillis) -> FeedStatus {
-    let mut status = FeedStatus {
-        last_success: Some(head.confirmed_at),
-        format: Some(head.format),
-        is_restored: true,
-        ..FeedStatus::clone(&feed.status())
-    };
-    status.judge(now, now, &Rules::of(feed.config()));
-    status
 }

@@ -16,9 +16,9 @@ use crate::{
 
 /// Where tasks run, and what ends them all.
 #[derive(Clone, Debug)]
-pub(super) struct Tasks {
-    pub(super) stop: CancellationToken,
-    pub(super) tracker: TaskTracker,
+pub(crate) struct Tasks {
+    pub(crate) stop: CancellationToken,
+    pub(crate) tracker: TaskTracker,
 }
 
 impl Tasks {

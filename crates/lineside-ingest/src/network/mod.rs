@@ -22,7 +22,7 @@ use lineside_sync::{Clock, UnixMillis};
 
 pub use state::{BoundingBox, NetworkState};
 pub(crate) use state::{FeedSlice, PerPart};
-pub(crate) use task::{Input, NetworkQueue, run};
+pub(crate) use task::{Input, NetworkGone, NetworkQueue, run};
 pub(crate) use writer::Inherited;
 pub use writer::{Applied, Continued, NetworkWriter};
 

@@ -5,7 +5,7 @@ use std::{mem, sync::Arc, time::Duration};
 use lineside_formats::Format;
 use lineside_sync::UnixMillis;
 
-use super::{Ask, JUDGE_INTERVAL, Poller, Shared, broken};
+use super::{Ask, JUDGE_INTERVAL, Poller, Shared, System, broken};
 use crate::{
     budget::{Booking, Place},
     feed::Feed,
@@ -37,7 +37,7 @@ impl Poller {
         drop(mem::take(&mut self.next));
         self.place = shared.sources.place_of(&config);
         self.rules = Rules::of(&config);
-        (self.feed, self.number, self.queue) = (feed, number, queue);
+        (self.feed, self.number, self.queue) = (feed, number, Some(queue));
         let is_other_format = config.format.is_some_and(|it| self.status.format != Some(it));
         if !config.has_source_of(&before) {
             self.fetcher = Fetcher::new(&config, &shared.sources);
@@ -58,7 +58,23 @@ impl Poller {
             }
         }
         self.next = self.place.book(self.due, now);
+        self.begin_system_anew(shared);
         self
+    }
+
+    /// The files of a system are asked for as it is configured now, once its discovery file has been read again.
+    fn begin_system_anew(&mut self, shared: &Shared) {
+        let is_system = self.feed.config().format == Some(Format::Gbfs);
+        self.system = is_system.then(|| System::new(shared));
+        self.is_begun &= !is_system;
+        let (parts, now) = (self.feed.parts(), self.clock.wall());
+        if is_system {
+            parts.iter().for_each(|part| part.feed.leave_alone(now));
+        } else {
+            self.feed.set_parts(Vec::new());
+            self.status.of_parts = None;
+            parts.iter().for_each(|part| shared.snapshots.forget(&part.feed.key()));
+        }
     }
 
     /// What came before is not known any more: the same bytes are to come again, and to be taken.
@@ -74,6 +90,7 @@ impl Poller {
         let first = self.place.book(now, now);
         if first.at() <= now {
             self.next = first;
+            self.system.iter().for_each(System::hurry);
             return answer(ask, Ok(()));
         }
         let wait = first.at().saturating_sub(now);
@@ -107,7 +124,7 @@ impl Poller {
             return Ok(());
         }
         let clear = Input::Clear { number: self.number, now };
-        self.queue.send(clear).await.map_err(|_| broken())
+        self.send(clear).await.map_err(|_| broken())
     }
 }
 

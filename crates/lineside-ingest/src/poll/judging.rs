@@ -1,10 +1,14 @@
-//! How a feed is doing, judged between polls too: data grow old by themselves.
+//! What a feed's task says of how the feed is doing: to its network, to the archive, and to readers. It is judged between
+//! polls too: data grow old by themselves.
 
 use lineside_formats::Format;
 use lineside_sync::UnixMillis;
 
 use super::Poller;
-use crate::{network::Input, record::FeedRecord};
+use crate::{
+    network::{Input, NetworkGone},
+    record::FeedRecord,
+};
 
 impl Poller {
     /// Judges the state anew and tells the network if it changed.
@@ -15,15 +19,18 @@ impl Poller {
         if self.status.format == Some(Format::GtfsRt) {
             self.rules.expectation = self.health.expectation(self.under_way().await, now);
         }
+        if self.system.is_some() {
+            self.status.of_parts = self.feed.trouble_of_parts();
+        }
         self.status.judge(now, data_now, &self.rules);
-        self.ledger.judged(&self.status);
+        self.tell_state();
         let record = FeedRecord::of(&self.status);
         if let Some(input) = self.expiry(now, &record) {
             // A network that is gone needs no word of it.
-            let _ = self.queue.send(input).await;
+            let _ = self.send(input).await;
             self.expired = true;
         } else if record != before {
-            let _ = self.queue.send(Input::Status { number: self.number, record, now }).await;
+            let _ = self.send(Input::Status { number: self.number, record, now }).await;
         } else {
             return;
         }
@@ -37,6 +44,28 @@ impl Poller {
             return Some(known);
         }
         tokio::task::spawn_blocking(move || dataset.count_under_way(now)).await.ok()
+    }
+
+    /// Tells the archive how the feed is. What a file of a system is like is not said of the whole.
+    pub(super) fn tell_state(&mut self) {
+        if self.queue.is_some() {
+            self.ledger.judged(&self.status);
+        }
+    }
+
+    pub(super) async fn send(&self, input: Input) -> Result<(), NetworkGone> {
+        match &self.queue {
+            Some(queue) => queue.send(input).await,
+            None => Ok(()),
+        }
+    }
+
+    /// The present on the clock of this feed's data, which in a recording is the recorded one.
+    pub(super) fn data_now(&self) -> UnixMillis {
+        match self.fetcher.replay_clock() {
+            Some(replay) => replay.at(self.clock.monotonic()),
+            None => self.clock.wall(),
+        }
     }
 
     /// Takes back what the feed said once it is older than the operator allows.

@@ -10,7 +10,7 @@ use super::{Failure, Feed, Poller, Snapshot};
 use crate::config::SharedConfig;
 use crate::feed::Held;
 use crate::limits;
-use crate::saved::{DatasetFacts, Said};
+use crate::saved::{DatasetFacts, Said, SavedHead, source_of};
 
 /// Gives new bytes to readers, also when polling is stopped while they are on their way to the disk.
 struct Swap<'a> {
@@ -74,47 +74,63 @@ impl Poller {
     /// Takes in the bytes that an earlier process kept, as if they had just come. Its source is asked next, with what it
     /// said of them.
     pub(super) async fn restore(&mut self) {
-        if std::mem::replace(&mut self.is_begun, true) {
+        if std::mem::replace(&mut self.is_begun, true) || self.anew {
             return;
         }
-        let Some(restored) = self.feed.restored().cloned() else { return };
-        let head = restored.head;
-        let Some(snapshot) = self.feed.snapshot().filter(|it| it.hash == head.hash) else { return };
-        self.keeper.is_saved(head.hash);
-        if restored.is_to_decode {
-            let taken = self.take_again(&snapshot, head.confirmed_at).await;
-            self.status.last_success = Some(head.confirmed_at);
-            let now = self.clock.wall();
-            self.status.judge(now, now, &self.rules);
-            self.feed.set_status(self.status.clone());
-            if let Err(failure) = taken {
-                tracing::warn!(
-                    feed = %self.feed.id(), code = %failure.code, detail = failure.detail,
-                    "the kept bytes are served as they are, but can no longer be read"
-                );
-                // The same bytes are to be looked at again, and not passed over.
-                self.expired = true;
-            }
+        let Some(snapshot) = self.feed.snapshot() else { return };
+        let is_of = |head: &SavedHead| {
+            head.hash == snapshot.hash && head.source == source_of(self.feed.config())
+        };
+        let restored = self.feed.restored().filter(|it| is_of(&it.head)).cloned();
+        // What a system's files say of themselves, and which there are, they alone know, also where a network just goes on.
+        let is_gbfs = snapshot.format == Format::Gbfs;
+        if is_gbfs || restored.as_ref().is_some_and(|it| it.is_to_decode) {
+            self.take_again(&snapshot).await;
         }
+        let Some(head) = restored.map(|it| it.head) else { return };
+        self.keeper.is_saved(head.hash);
         if !self.expired {
             self.fetcher.remember(&head.validators);
         }
     }
 
-    async fn take_again(
+    async fn take_again(&mut self, snapshot: &Snapshot) {
+        let before = self.status.clone();
+        let taken = self.take_kept(snapshot, before.last_success).await;
+        // The source has not been asked for that.
+        self.status.last_success = before.last_success;
+        self.status.last_error = before.last_error;
+        self.status.failures_in_a_row = before.failures_in_a_row;
+        self.status.failing_since = before.failing_since;
+        let now = self.clock.wall();
+        self.status.judge(now, now, &self.rules);
+        self.feed.set_status(self.status.clone());
+        if let Err(failure) = taken {
+            tracing::warn!(
+                feed = %self.feed.key(), code = %failure.code, detail = failure.detail,
+                "the kept bytes are served as they are, but can no longer be read"
+            );
+            // The same bytes are to be looked at again, and not passed over.
+            self.expired = true;
+        }
+    }
+
+    async fn take_kept(
         &mut self,
         snapshot: &Snapshot,
-        confirmed_at: UnixMillis,
+        confirmed_at: Option<UnixMillis>,
     ) -> Result<(), Failure> {
         let (bytes, now) = (snapshot.bytes.clone(), self.clock.wall());
-        let max_age = self.rules.max_age;
+        let age = confirmed_at.map(|at| now.since(at));
+        let is_too_old = self.rules.max_age.zip(age).is_some_and(|(max, age)| age > max);
         match snapshot.format {
             Format::Gtfs => self.take_schedule(bytes, snapshot.fetched_at).await,
-            Format::GtfsRt if max_age.is_some_and(|max| now.since(confirmed_at) > max) => {
+            Format::GtfsRt if is_too_old => {
                 self.expired = true;
                 Ok(())
             }
             Format::GtfsRt => self.take_message(bytes, now).await,
+            Format::Gbfs => self.take_gbfs(&bytes).await,
             Format::Raw => {
                 self.succeed();
                 Ok(())

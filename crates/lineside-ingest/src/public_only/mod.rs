@@ -7,6 +7,7 @@
 mod ranges;
 
 use std::{
+    fmt,
     future::Future,
     io,
     net::{IpAddr, SocketAddr},
@@ -26,7 +27,10 @@ use crate::limits::REDIRECTS_MAX;
 
 /// A client that reaches public addresses only.
 #[derive(Clone, Debug)]
-pub struct PublicOnly(Client);
+pub struct PublicOnly {
+    client: Client,
+    is_allowed: fn(IpAddr) -> bool,
+}
 
 /// Why an address is not asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -45,13 +49,18 @@ pub enum NotPublic {
     Redirects,
 }
 
+/// A name that nobody knows.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct NoAddress(String);
+
 /// How names become addresses; the system's way, except in tests.
 type Lookup =
     dyn Fn(String) -> Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>> + Send + Sync;
 
 /// Which addresses may be reached.
 #[derive(Clone)]
-struct Judge {
+pub(crate) struct Judge {
     is_allowed: fn(IpAddr) -> bool,
     lookup: Arc<Lookup>,
 }
@@ -62,8 +71,16 @@ impl PublicOnly {
     /// # Errors
     /// If the client cannot be set up.
     pub fn new(builder: ClientBuilder) -> reqwest::Result<PublicOnly> {
-        let lookup: Arc<Lookup> = Arc::new(|name| Box::pin(by_the_system(name)));
-        PublicOnly::judged_by(Judge { is_allowed: is_public, lookup }, builder)
+        PublicOnly::judged_by(Judge::default(), builder)
+    }
+
+    /// Whether an address may be one of the internet's, by what it says itself; where its name leads is judged when it
+    /// is asked.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn check(url: &Url) -> Result<(), NotPublic> {
+        check(url, is_public)
     }
 
     fn judged_by(judge: Judge, builder: ClientBuilder) -> reqwest::Result<PublicOnly> {
@@ -77,8 +94,21 @@ impl PublicOnly {
                 Err(why) => attempt.error(why),
             }
         };
-        let builder = builder.no_proxy().redirect(Policy::custom(follow));
-        builder.dns_resolver(Arc::new(judge)).build().map(PublicOnly)
+        PublicOnly::led_by(Policy::custom(follow), judge, builder)
+    }
+
+    /// One that gives redirects back as they are: whoever follows them asks anew.
+    pub(crate) fn without_redirects(
+        judge: Judge,
+        builder: ClientBuilder,
+    ) -> reqwest::Result<PublicOnly> {
+        PublicOnly::led_by(Policy::none(), judge, builder)
+    }
+
+    fn led_by(policy: Policy, judge: Judge, builder: ClientBuilder) -> reqwest::Result<PublicOnly> {
+        let is_allowed = judge.is_allowed;
+        let builder = builder.no_proxy().redirect(policy).dns_resolver(Arc::new(judge));
+        builder.build().map(|client| PublicOnly { client, is_allowed })
     }
 
     /// Begins a request; names are judged when it is sent, with [`NotPublic`] among the causes of its failure.
@@ -86,16 +116,28 @@ impl PublicOnly {
     /// # Errors
     /// If the address itself cannot be one of the internet's.
     pub fn get(&self, url: &Url) -> Result<RequestBuilder, NotPublic> {
-        self.get_if(url, is_public)
+        check(url, self.is_allowed)?;
+        Ok(self.client.get(url.clone()))
     }
+}
 
-    fn get_if(
-        &self,
-        url: &Url,
-        is_allowed: fn(IpAddr) -> bool,
-    ) -> Result<RequestBuilder, NotPublic> {
-        check(url, is_allowed)?;
-        Ok(self.0.get(url.clone()))
+impl Default for Judge {
+    fn default() -> Judge {
+        Judge { is_allowed: is_public, lookup: Arc::new(|name| Box::pin(by_the_system(name))) }
+    }
+}
+
+#[cfg(test)]
+impl Judge {
+    /// One with other addresses than those of the internet.
+    pub(crate) fn of(is_allowed: fn(IpAddr) -> bool) -> Judge {
+        Judge { is_allowed, ..Judge::default() }
+    }
+}
+
+impl fmt::Debug for Judge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Judge")
     }
 }
 
@@ -125,7 +167,8 @@ impl Resolve for Judge {
     fn resolve(&self, name: Name) -> Resolving {
         let Judge { is_allowed, lookup } = self.clone();
         Box::pin(async move {
-            let found = lookup(name.as_str().to_owned()).await?;
+            let found = lookup(name.as_str().to_owned()).await;
+            let found = found.map_err(|error| NoAddress(error.to_string()))?;
             // One that leads to both is a trick, or a mistake that would fail now and then.
             if found.is_empty() || !found.iter().all(|address| is_allowed(*address)) {
                 return Err(NotPublic::Host.into());

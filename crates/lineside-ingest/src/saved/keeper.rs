@@ -251,6 +251,8 @@ mod tests {
             None
         }
 
+        fn forget(&self, _: &SnapshotKey) {}
+
         fn retain(&self, _: &[FeedId]) {}
     }
 

@@ -50,6 +50,10 @@ impl Snapshots for MemorySnapshots {
         self.held().get(key).cloned()
     }
 
+    fn forget(&self, key: &SnapshotKey) {
+        self.held().remove(key);
+    }
+
     fn retain(&self, feeds: &[FeedId]) {
         self.held().retain(|key, _| feeds.contains(&key.feed));
     }

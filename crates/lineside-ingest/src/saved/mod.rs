@@ -36,6 +36,15 @@ impl SnapshotKey {
     }
 }
 
+impl fmt::Display for SnapshotKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &*self.file {
+            "" => fmt::Display::fmt(&self.feed, f),
+            file => write!(f, "{}/{file}", self.feed),
+        }
+    }
+}
+
 /// What a source said by which it can tell later whether the bytes are still good, as it said it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Validators {
@@ -116,6 +125,9 @@ pub trait Snapshots: Send + Sync + fmt::Debug + 'static {
 
     /// The kept bytes, whole; none if they are damaged.
     fn read(&self, key: &SnapshotKey) -> Option<(SavedHead, Bytes)>;
+
+    /// These bytes are not wanted any more: their feed has no such file.
+    fn forget(&self, key: &SnapshotKey);
 
     /// These are all feeds that there are: what is kept of others may go in time.
     fn retain(&self, feeds: &[FeedId]);

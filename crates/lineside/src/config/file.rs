@@ -161,12 +161,13 @@ impl FeedTable {
     }
 }
 
-/// The formats that this server decodes, and `raw` for bytes that it only passes on.
+/// The formats that this server decodes, those that it only passes on, file by file or as one, among them.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum FormatText {
     Gtfs,
     GtfsRt,
+    Gbfs,
     Raw,
 }
 
@@ -440,7 +441,7 @@ mod tests {
         check_refused(
             &format!("{FEED}format = \"siri\"\n"),
             "lineside.toml line 4, feed[0].format: unknown variant `siri`, expected one of `gtfs`, \
-             `gtfs-rt`, `raw`",
+             `gtfs-rt`, `gbfs`, `raw`",
         );
         check_refused(
             "[limits]\nconnections = \"many\"\n",

@@ -3,7 +3,7 @@
 //!
 //! `identifier` is the feed's id, `target_url` its address, `ttl` (seconds) how often it is polled: 0, its default
 //! there, asks the producer at each request, which this server never does, so it means the usual interval here.
-//! `caching` says where that proxy keeps bytes and means nothing here.
+//! Of type `gbfs` the address is called `base_url`. `caching` says where that proxy keeps bytes and means nothing here.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -14,7 +14,7 @@ use saphyr::{LoadableYamlNode as _, MarkedYaml, Scalar, YamlData};
 use toml::Spanned;
 
 use super::error::{ConfigError, ConfigErrors};
-use super::file::{FeedTable, File, Parsed};
+use super::file::{FeedTable, File, FormatText, Parsed};
 use super::value::{DurationText, SecretText};
 
 /// Complaints after which no more are looked for.
@@ -35,7 +35,7 @@ const NAMES: [(&str, &str); 5] = [
 const TYPES: [(&str, Option<&str>); 5] = [
     ("gtfs-rt", None),
     ("generic-http", None),
-    ("gbfs", Some("GBFS systems are not proxied yet")),
+    ("gbfs", None),
     ("s3", Some("files in S3 are not read: publish them under an http(s) URL")),
     ("dynamic-irve-aggregate", Some("merged charging points are not offered")),
 ];
@@ -126,15 +126,15 @@ impl Reader<'_> {
             return None;
         };
         let before = self.errors.len();
-        let (mut id, mut url, mut poll) = (None, None, None);
+        let (mut id, mut url, mut poll, mut format) = (None, None, None, None);
         let (mut headers, mut reply_headers) = (BTreeMap::new(), Vec::new());
         for (name, value) in pairs {
             let name = text_of(name).unwrap_or_default();
             match name.as_str() {
                 "identifier" => id = self.text(value, &format!("{key}.id")),
-                "target_url" => url = self.text(value, &format!("{key}.url")),
+                "target_url" | "base_url" => url = self.text(value, &format!("{key}.url")),
                 "ttl" => poll = self.ttl(value, &format!("{key}.poll")),
-                "type" => self.check_type(value, &format!("{key}.type")),
+                "type" => format = self.format(value, &format!("{key}.type")),
                 "request_headers" => {
                     let pairs = self.pairs(value, &format!("{key}.headers"));
                     let secret = |(name, value)| (name, SecretText::Plain(value));
@@ -146,8 +146,8 @@ impl Reader<'_> {
                 "caching" => {}
                 other => {
                     let reason = format!(
-                        "unknown key `{other}`, expected one of `identifier`, `target_url`, `ttl`, \
-                         `type`, `request_headers`, `response_headers`, `caching`"
+                        "unknown key `{other}`, expected one of `identifier`, `target_url`, `base_url`, \
+                         `ttl`, `type`, `request_headers`, `response_headers`, `caching`"
                     );
                     self.complain(value, &format!("{key}.{other}"), reason);
                 }
@@ -161,7 +161,7 @@ impl Reader<'_> {
                 }
             }
         }
-        let table = FeedTable { poll, headers, reply_headers, ..FeedTable::of(id?, url?) };
+        let table = FeedTable { poll, format, headers, reply_headers, ..FeedTable::of(id?, url?) };
         (self.errors.len() == before).then_some(table)
     }
 
@@ -189,13 +189,19 @@ impl Reader<'_> {
         }
     }
 
+    /// What a type stands for; those that only say "bytes" are told by their content.
+    fn format(&mut self, value: &MarkedYaml<'_>, key: &str) -> Option<FormatText> {
+        self.check_type(value, key);
+        (text_of(value).as_deref() == Some("gbfs")).then_some(FormatText::Gbfs)
+    }
+
     fn check_type(&mut self, value: &MarkedYaml<'_>, key: &str) {
         let text = text_of(value).unwrap_or_default();
         match TYPES.iter().find(|(name, _)| *name == text) {
             Some((_, None)) => {}
             Some((name, Some(why))) => self.complain(value, key, format!("type {name}: {why}")),
             None => {
-                let reason = format!("expected `gtfs-rt` or `generic-http`, not {text:?}");
+                let reason = format!("expected `gtfs-rt`, `generic-http` or `gbfs`, not {text:?}");
                 self.complain(value, key, reason);
             }
         }
@@ -278,6 +284,17 @@ mod tests {
         assert!(!format!("{config:?}").contains("hunter2"));
     }
 
+    #[test]
+    fn a_system_has_its_own_word_for_its_address() {
+        let text = "feeds:\n  - identifier: bikes\n    type: gbfs\n    base_url: \
+                    https://example.com/bikes/gbfs.json\n    ttl: 30\n";
+        let config = read(text).unwrap();
+        let bikes = &config.feeds[0];
+        assert_eq!(bikes.url.to_string(), "https://example.com/bikes/gbfs.json");
+        assert_eq!(bikes.format, Some(lineside_formats::Format::Gbfs));
+        assert_eq!(bikes.poll, Some(Duration::from_secs(30)));
+    }
+
     #[track_caller]
     fn check_refused(text: &str, expect: &[&str]) {
         assert_eq!(read(text).unwrap_err().lines().collect::<Vec<_>>(), expect);
@@ -298,8 +315,8 @@ mod tests {
                  them under an http(s) URL",
                 "proxy-config.yml line 9, feeds[2].ttl: expected a whole number of seconds",
                 "proxy-config.yml line 11, feeds[3].bucket: unknown key `bucket`, expected one of \
-                 `identifier`, `target_url`, `ttl`, `type`, `request_headers`, `response_headers`, \
-                 `caching`",
+                 `identifier`, `target_url`, `base_url`, `ttl`, `type`, `request_headers`, \
+                 `response_headers`, `caching`",
                 "proxy-config.yml line 12, feeds[4]: missing key `target_url`",
                 "proxy-config.yml line 13, feeds[5]: expected the keys of a feed",
             ],

@@ -293,8 +293,13 @@ impl<'a> Checker<'a> {
         let format = table.format.map(|format| match format {
             FormatText::Gtfs => Format::Gtfs,
             FormatText::GtfsRt => Format::GtfsRt,
+            FormatText::Gbfs => Format::Gbfs,
             FormatText::Raw => Format::Raw,
         });
+        if format == Some(Format::Gbfs) && url.as_ref().is_some_and(Location::is_local) {
+            let reason = "a GBFS system is polled over http or https: the address of its gbfs.json";
+            self.complain(&table.url, &format!("{key}.url"), reason);
+        }
         let static_feed = match &table.static_feed {
             Some(schedule) => Some(self.feed_id(&format!("{key}.static"), schedule)?),
             None => None,

@@ -65,8 +65,8 @@ pub(super) fn decoded_feed(
 ) -> Result<Arc<Feed>, Refusal> {
     let feed = feed(app, id)?;
     match feed.format() {
-        Some(Format::Raw) => {
-            let is = Format::Raw.as_str();
+        Some(format @ (Format::Raw | Format::Gbfs)) => {
+            let is = format.as_str();
             Err(Refusal::OtherFormat { feed: shortened(id), is, wanted })
         }
         _ => Ok(feed),

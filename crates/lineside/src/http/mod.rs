@@ -13,6 +13,7 @@ mod encoding;
 mod errors;
 mod events;
 mod found;
+mod gbfs;
 mod geojson;
 mod health;
 mod incidents;
@@ -85,6 +86,7 @@ fn documented_routes(app: &App) -> OpenApiRouter<App> {
     OpenApiRouter::with_openapi(openapi::frame())
         .merge(health::routes())
         .merge(proxy::routes())
+        .merge(gbfs::routes())
         .merge(schedule::routes())
         .merge(realtime::routes())
         .merge(geojson::routes())

@@ -94,22 +94,16 @@ impl Prepared {
         let modified = snapshot.modified();
         let tags = Coding::ALL.map(|coding| tag(snapshot.hash, coding));
         let bodies = <[OnceCell<Body>; Coding::COUNT]>::default();
-        let licence = config.licence.as_deref().and_then(licence_link);
         let modified_header = http_date(modified);
         let chosen = &config.reply_headers;
         let its_kind = chosen.iter().find(|(name, _)| *name == header::CONTENT_TYPE);
         let heads = |usual: HeaderValue, disposition: HeaderValue| {
             let content_type = its_kind.map_or(usual, |(_, kind)| kind.clone());
             let mut common = HeaderMap::new();
-            let (policy, nothing) = producer_policy();
-            common.insert(policy, nothing);
             common.insert(header::CONTENT_DISPOSITION, disposition);
             common.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
-            common.extend(licence.clone().map(|link| (header::LINK, link)));
             common.extend(modified_header.clone().map(|date| (header::LAST_MODIFIED, date)));
-            for (name, value) in chosen.iter().filter(|(name, _)| *name != header::CONTENT_TYPE) {
-                common.insert(name.clone(), value.clone());
-            }
+            common.extend(of_producer(config));
             Heads {
                 is_worth_compressing: encoding::is_worth_compressing(
                     &content_type,
@@ -228,6 +222,20 @@ impl Prepared {
             headers
         })
     }
+}
+
+/// What goes along with a producer's bytes in any case: how little a browser may do with them, their licence, and what the
+/// operator has chosen besides their kind.
+pub(super) fn of_producer(config: &FeedConfig) -> HeaderMap {
+    let (policy, nothing) = producer_policy();
+    let mut headers = HeaderMap::from_iter([(policy, nothing)]);
+    let licence = config.licence.as_deref().and_then(licence_link);
+    headers.extend(licence.map(|link| (header::LINK, link)));
+    let chosen = config.reply_headers.iter().filter(|(name, _)| *name != header::CONTENT_TYPE);
+    for (name, value) in chosen {
+        headers.insert(name.clone(), value.clone());
+    }
+    headers
 }
 
 /// How many codings of a feed's last good bytes have been made, besides the plain one, and their bytes.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
+use lineside_formats::Format;
 use lineside_ingest::{FailureCode, Feed, FeedStatus, Snapshot};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -13,7 +14,7 @@ use super::errors::{Problem, Refusal};
 use super::prepared::{Prepared, View, cache_control};
 use super::reply::Wants;
 use super::times::rfc3339;
-use super::{found, limits};
+use super::{found, gbfs, limits};
 use crate::app::App;
 
 /// Says whether the bytes are what the producer sends now.
@@ -42,9 +43,10 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 async fn proxy(
     State(app): State<App>,
     Path(id): Path<String>,
+    headers: HeaderMap,
     wants: Wants,
 ) -> Result<Response, Refusal> {
-    last_good_bytes(&app, &id, &wants).await
+    last_good_bytes(&app, ("proxy", &id), &headers, &wants).await
 }
 
 /// The last good bytes of a feed, under another name
@@ -63,13 +65,22 @@ async fn proxy(
 async fn resource(
     State(app): State<App>,
     Path(id): Path<String>,
+    headers: HeaderMap,
     wants: Wants,
 ) -> Result<Response, Refusal> {
-    last_good_bytes(&app, &id, &wants).await
+    last_good_bytes(&app, ("resource", &id), &headers, &wants).await
 }
 
-async fn last_good_bytes(app: &App, id: &str, wants: &Wants) -> Result<Response, Refusal> {
+async fn last_good_bytes(
+    app: &App,
+    (door, id): (&'static str, &str),
+    headers: &HeaderMap,
+    wants: &Wants,
+) -> Result<Response, Refusal> {
     let feed = found::feed(app, id)?;
+    if feed.format() == Some(Format::Gbfs) {
+        return gbfs::discovery(app, &feed, door, headers, wants).await;
+    }
     as_sent(app, &feed, wants, View::AsSent).await
 }
 
@@ -90,7 +101,12 @@ pub(super) async fn as_sent(
 }
 
 /// What holds only now: for how long, and `Lineside-Status`, with `Age` when the bytes are not the producer's latest.
-fn freshness(app: &App, feed: &Feed, status: &FeedStatus, snapshot: &Snapshot) -> HeaderMap {
+pub(super) fn freshness(
+    app: &App,
+    feed: &Feed,
+    status: &FeedStatus,
+    snapshot: &Snapshot,
+) -> HeaderMap {
     let mut headers = HeaderMap::with_capacity(limits::REPLY_HEADERS);
     let age = found::age(app, status, snapshot);
     let good_for = match feed.config().max_age {

@@ -96,7 +96,7 @@ pub(super) struct Seen<'a> {
 
 impl FeedFigures {
     pub(super) fn of(feed: &Feed, seen: &Seen<'_>) -> Self {
-        let (status, config) = (feed.status(), feed.config());
+        let (status, config) = (feed.status_with_parts(), feed.config());
         let served = served(feed, seen);
         let fetches = fetches(feed, &status);
         let ratio = || served.total as f64 / fetches.total as f64;
@@ -168,6 +168,15 @@ fn served(feed: &Feed, seen: &Seen<'_>) -> Served {
 }
 
 fn cache(feed: &Feed) -> Cache {
+    let parts = feed.parts();
+    let all = parts.iter().map(|part| &*part.feed).chain([feed]).map(cache_of_file);
+    all.fold(Cache::default(), |sum, one| Cache {
+        representations: sum.representations + one.representations,
+        bytes: sum.bytes + one.bytes,
+    })
+}
+
+fn cache_of_file(feed: &Feed) -> Cache {
     let Some(held) = feed.held() else { return Cache::default() };
     let plain = held.snapshot().bytes.len();
     let (representations, bytes) = prepared_bytes(&held);

@@ -255,6 +255,8 @@ fn put(feed: &mut FeedConfig, keys: &Keys, read: FeedConfig) {
         reply_headers: _,
         // Not a key, but an edit by itself.
         paused: _,
+        // Of the files of a system, which nobody configures.
+        public_only: _,
     } = read;
     take(keys, "url", &mut feed.url, url);
     take(keys, "format", &mut feed.format, format);

@@ -18,8 +18,14 @@ pub(super) fn card(id: &str, format: Option<Format>) -> Markup {
 }
 
 fn paths(id: &str, format: Option<Format>) -> Vec<(&'static str, String)> {
+    let bytes = match format {
+        Some(Format::Gbfs) => {
+            ("The discovery file, which leads here", format!("/proxy/{id}/gbfs.json"))
+        }
+        _ => ("The last good reply, as it came", format!("/proxy/{id}")),
+    };
     let mut paths = vec![
-        ("The last good reply, as it came", format!("/proxy/{id}")),
+        bytes,
         ("This feed as JSON", format!("/api/v1/feeds/{id}")),
         ("Its past as JSON", format!("/api/v1/feeds/{id}/availability")),
         ("Its state as JSON", format!("/api/v1/state?channel=feed/{id}")),
@@ -39,7 +45,7 @@ fn paths(id: &str, format: Option<Format>) -> Vec<(&'static str, String)> {
             ("Alerts", format!("/gtfs-rt/{id}/alerts.pb")),
             ("Vehicles as GeoJSON", format!("/geojson/{id}/vehicles.geojson")),
         ]),
-        Some(Format::Raw) | None => {}
+        Some(Format::Gbfs | Format::Raw) | None => {}
     }
     paths
 }

@@ -287,6 +287,7 @@ fn holds(format: Option<Format>, entities: u64) -> String {
     match format {
         Some(Format::Gtfs) => words::count(entities, "trip", "trips"),
         Some(Format::GtfsRt) => words::count(entities, "record", "records"),
+        Some(Format::Gbfs) => words::count(entities, "file", "files"),
         Some(Format::Raw) | None => "–".to_owned(),
     }
 }
@@ -336,6 +337,6 @@ pub(super) fn state_channel(feed: &Feed, format: Option<Format>) -> String {
     match format {
         Some(Format::Gtfs) => format!("route/{id}/-"),
         Some(Format::GtfsRt) => format!("alerts/{id}"),
-        Some(Format::Raw) | None => format!("feed/{id}"),
+        Some(Format::Gbfs | Format::Raw) | None => format!("feed/{id}"),
     }
 }

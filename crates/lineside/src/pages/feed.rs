@@ -16,7 +16,7 @@ use serde_json::json;
 
 use super::availability::{self, Past};
 use super::layout::{self, Page, Section};
-use super::{addresses, assets, catalog, map, problems, recipes, states, words};
+use super::{addresses, assets, catalog, files, map, problems, recipes, states, words};
 use crate::app::App;
 use crate::http::remembered;
 
@@ -95,6 +95,7 @@ impl Shown {
                     div.stack {
                         (self.take())
                         (availability::card(self.id(), self.past.as_ref(), &self.zone()))
+                        (files::card(&self.feed, self.now))
                         (problems::card(&self.status.problems, self.snapshot.is_some()))
                         (addresses::card(self.id(), self.format()))
                         (self.channels())
@@ -236,6 +237,14 @@ impl Shown {
         }
     }
 
+    fn every(&self) -> String {
+        let config = self.feed.config();
+        match (self.format(), config.poll) {
+            (Some(Format::Gbfs), None) => "as often as each file's ttl says".to_owned(),
+            _ => words::span(config.poll_interval(self.format()).as_secs()),
+        }
+    }
+
     /// What its producer is asked at most.
     fn budget(&self) -> Markup {
         let config = self.feed.config();
@@ -277,7 +286,7 @@ impl Shown {
     }
 
     fn polling(&self) -> Markup {
-        let status = &self.status;
+        let (status, counted) = (&self.status, self.feed.status_with_parts());
         html! {
             section.card aria-labelledby="polling-title" {
                 h2 #polling-title { "Polling" }
@@ -287,8 +296,8 @@ impl Shown {
                     dt { "Last attempt" } dd { (self.optional_moment(status.last_attempt)) }
                     dt { "Next" } dd { (self.optional_moment(status.next_poll)) }
                     (self.budget())
-                    dt { "Every" } dd { (words::span(self.feed.config().poll_interval(self.format()).as_secs())) }
-                    dt { "Asked" } dd.numeric { (words::count(status.fetches, "time", "times")) ", " (words::number(status.failures)) " without success" }
+                    dt { "Every" } dd { (self.every()) }
+                    dt { "Asked" } dd.numeric { (words::count(counted.fetches, "time", "times")) ", " (words::number(counted.failures)) " without success" }
                     @if let Some(failure) = &status.last_error {
                         dt { "Last failure" } dd { strong { (failure.code) } ": " (failure.detail) }
                         (how_far(failure))
@@ -341,7 +350,7 @@ impl Shown {
                     true,
                 ),
             ]),
-            Some(Format::Raw) | None => {}
+            Some(Format::Gbfs | Format::Raw) | None => {}
         }
         names
     }

@@ -11,6 +11,7 @@ mod badge;
 mod board;
 mod catalog;
 mod feed;
+mod files;
 mod forms;
 mod found_names;
 mod icons;

@@ -15,7 +15,14 @@ pub(super) struct Recipe {
 /// What one can do with a feed. `base` is this server's address; a feed's id is safe in a shell, in
 /// a URL and in a script as it stands.
 pub(super) fn recipes(base: &str, feed: &str, format: Option<Format>) -> Vec<Recipe> {
-    let mut recipes = vec![
+    let mut recipes = streams(base, feed);
+    recipes.extend(files(base, feed, format));
+    recipes
+}
+
+/// Ways to follow it.
+fn streams(base: &str, feed: &str) -> Vec<Recipe> {
+    vec![
         Recipe {
             name: "curl-events",
             title: "Follow every change in a terminal",
@@ -38,7 +45,12 @@ pub(super) fn recipes(base: &str, feed: &str, format: Option<Format>) -> Vec<Rec
                  console.log(JSON.parse(event.data))"
             ),
         },
-    ];
+    ]
+}
+
+/// What one can take of it at once.
+fn files(base: &str, feed: &str, format: Option<Format>) -> Vec<Recipe> {
+    let mut recipes = Vec::new();
     let curl = |name, title, what, path: String| {
         let file = path.rsplit('/').next().unwrap_or(feed).to_owned();
         Recipe { name, title, what, line: format!("curl --compressed -o {file} {base}{path}") }
@@ -63,6 +75,15 @@ pub(super) fn recipes(base: &str, feed: &str, format: Option<Format>) -> Vec<Rec
                 what: "The same message with the specification's field names.",
                 line: format!("curl --compressed {base}/gtfs-rt/{feed}.json"),
             });
+        }
+        Some(Format::Gbfs) => {
+            recipes.push(Recipe {
+                name: "gbfs",
+                title: "Read the system",
+                what: "The discovery file: its addresses lead to the last good bytes of each file here.",
+                line: format!("curl --compressed {base}/proxy/{feed}/gbfs.json"),
+            });
+            return recipes;
         }
         Some(Format::Raw) | None => {}
     }
@@ -104,6 +125,7 @@ mod tests {
         let with = |more: &[&'static str]| [&streams, more].concat();
         assert_eq!(names(Some(Format::GtfsRt)), with(&["gtfs-rt", "gtfs-rt-json", "proxy"]));
         assert_eq!(names(Some(Format::Gtfs)), with(&["gtfs", "proxy"]));
+        assert_eq!(names(Some(Format::Gbfs)), with(&["gbfs"]));
         assert_eq!(names(Some(Format::Raw)), with(&["proxy"]));
     }
 

@@ -53,6 +53,7 @@ pub(super) fn format_name(format: Option<Format>) -> &'static str {
     match format {
         Some(Format::Gtfs) => "GTFS",
         Some(Format::GtfsRt) => "GTFS-Realtime",
+        Some(Format::Gbfs) => "GBFS",
         Some(Format::Raw) => "Raw",
         None => "not yet known",
     }

@@ -18,6 +18,8 @@ mod documents;
 mod endurance;
 mod events;
 mod faults;
+mod gbfs;
+mod gbfs_changes;
 mod large_bodies;
 mod load;
 mod manners;

@@ -13,6 +13,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::files::{self, FileItem};
 use super::list::{List, Listing, Page};
 use crate::app::App;
 use crate::http::errors::{Problem, Refusal};
@@ -36,7 +37,7 @@ pub(super) struct FeedItem {
     publisher: Option<String>,
     /// Under which licence.
     licence: Option<String>,
-    /// `gtfs`, `gtfs-rt` or `raw`; null until its content is known.
+    /// `gtfs`, `gtfs-rt`, `gbfs` or `raw`; null until its content is known.
     format: Option<&'static str>,
     /// What it is about, such as `bus`.
     theme: Option<String>,
@@ -55,7 +56,7 @@ pub(super) struct FeedItem {
     data_time: Option<String>,
     /// When it is asked next.
     next_poll: Option<String>,
-    /// Records, or trips of a schedule, that are served.
+    /// Records, trips of a schedule, or files of a system, that are served.
     entities: u64,
     /// Complaints about the data that are served.
     problems: u64,
@@ -76,6 +77,9 @@ struct FeedDetail {
     problem_counts: Vec<ProblemCount>,
     /// The first complaints of each kind.
     problem_samples: Vec<ProblemSample>,
+    /// The files of a GBFS system; else there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    files: Option<Vec<FileItem>>,
 }
 
 /// A poll that brought nothing.
@@ -137,7 +141,7 @@ struct ProblemSample {
     get, path = "/api/v1/feeds", tag = "catalog",
     params(
         ("q" = Option<String>, Query, description = "Words to search for"),
-        ("format" = Option<String>, Query, description = "`gtfs`, `gtfs-rt` or `raw`"),
+        ("format" = Option<String>, Query, description = "`gtfs`, `gtfs-rt`, `gbfs` or `raw`"),
         ("theme" = Option<String>, Query, description = "A theme, as written in the feed"),
         ("publisher" = Option<String>, Query, description = "A publisher, as written in the feed"),
         ("state" = Option<String>, Query, description = "`ok`, `late`, `stale`, `failing`, `empty` or `unknown`"),
@@ -274,7 +278,10 @@ fn links(
         links.insert("stops", format!("{base}/geojson/{id}/stops.geojson"));
         links.insert("routes", format!("{base}/geojson/{id}/routes.geojson"));
     }
-    if format != Some(Format::Raw) {
+    if format == Some(Format::Gbfs) {
+        links.insert("gbfs", format!("{base}/proxy/{id}/gbfs.json"));
+    }
+    if !matches!(format, Some(Format::Raw | Format::Gbfs)) {
         links.insert("gtfs_rt", format!("{base}/gtfs-rt/{id}.pb"));
         links.insert("gtfs_rt_json", format!("{base}/gtfs-rt/{id}.json"));
         links.insert("vehicles", format!("{base}/geojson/{id}/vehicles.geojson"));
@@ -303,5 +310,6 @@ fn detail(app: &App, feed: &Arc<Feed>, base: &str) -> FeedDetail {
         last_error: status.last_error.as_ref().map(LastError::of),
         problem_counts: counts.collect(),
         problem_samples: samples.collect(),
+        files: (feed.format() == Some(Format::Gbfs)).then(|| files::items(feed, base)),
     }
 }

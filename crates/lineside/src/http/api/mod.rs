@@ -3,6 +3,7 @@
 mod availability;
 mod departures;
 mod feeds;
+mod files;
 mod list;
 mod state;
 mod stops;

@@ -1,6 +1,7 @@
 //! What a feed's row opens to: why it is as it is, and how long its source took.
 
 use jiff::tz::TimeZone;
+use lineside_formats::Format;
 use lineside_sync::UnixMillis;
 use maud::{Markup, html};
 
@@ -23,12 +24,17 @@ pub(super) fn of(feed: &FeedFigures, now: UnixMillis) -> Markup {
 fn facts(feed: &FeedFigures, now: UnixMillis) -> Markup {
     let (fetches, served) = (&feed.fetches, &feed.served);
     let requests = words::count(served.total, "request", "requests");
+    let (one, many) = if feed.format == Some(Format::Gbfs.as_str()) {
+        ("file", "files")
+    } else {
+        ("record", "records")
+    };
     html! {
         dt { "State" } dd { (feed.reason) (since(feed.since, now)) }
         dt { "Last success" } dd { (moment(feed.last_success)) }
         dt { "Data of" } dd { (moment(feed.data_time)) }
         dt { "Next poll" } dd { (moment(feed.next_poll)) }
-        dt { "Holds" } dd { (words::count(feed.entities, "record", "records")) ", " (words::count(feed.problems, "problem", "problems")) }
+        dt { "Holds" } dd { (words::count(feed.entities, one, many)) ", " (words::count(feed.problems, "problem", "problems")) }
         dt { "Fetches" } dd {
             (words::number(fetches.total)) ", of these " (words::number(fetches.failed)) " failed and "
             (words::number(fetches.not_modified)) " brought nothing new; " (words::bytes(fetches.bytes))

@@ -6,6 +6,7 @@ pub(crate) mod events;
 pub(crate) mod http;
 pub(crate) mod process;
 pub(crate) mod producer;
+pub(crate) mod site;
 pub(crate) mod until;
 
 use std::path::PathBuf;

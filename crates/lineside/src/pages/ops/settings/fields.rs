@@ -46,6 +46,7 @@ const FORMATS: &[(&str, &str)] = &[
     ("", "Told from its bytes"),
     ("gtfs", "GTFS"),
     ("gtfs-rt", "GTFS-Realtime"),
+    ("gbfs", "GBFS: a system, file by file"),
     ("raw", "Raw: only passed on"),
 ];
 

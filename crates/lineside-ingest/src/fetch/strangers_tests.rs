@@ -1,0 +1,101 @@
+//! A feed whose address a stranger named: what it may reach, and as whom it asks.
+
+use std::{
+    net::{IpAddr, Ipv4Addr},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use lineside_sync::{Clock, RealClock};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpListener,
+};
+
+use super::{Failure, FailureCode, Fetched, Fetcher, Sources};
+use crate::{
+    config::{FeedConfig, FeedId},
+    limits::REDIRECTS_MAX,
+    public_only::Judge,
+    source::Location,
+};
+
+/// The one address that counts as public here, and its neighbour.
+const PUBLIC: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 1);
+const PRIVATE: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
+
+fn is_public(address: IpAddr) -> bool {
+    address == IpAddr::V4(PUBLIC)
+}
+
+/// A server that answers everything with this; its port, and how often it was asked.
+async fn server(address: Ipv4Addr, status: &str, headers: &str) -> (u16, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind((address, 0)).await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let asked = Arc::new(AtomicUsize::new(0));
+    let reply =
+        format!("HTTP/1.1 {status}\r\n{headers}content-length: 2\r\nconnection: close\r\n\r\n{{}}");
+    let count = Arc::clone(&asked);
+    tokio::spawn(async move {
+        while let Ok((mut socket, _)) = listener.accept().await {
+            count.fetch_add(1, Ordering::SeqCst);
+            let mut request = [0; 4_096];
+            _ = socket.read(&mut request).await;
+            _ = socket.write_all(reply.as_bytes()).await;
+        }
+    });
+    (port, asked)
+}
+
+async fn fetch(url: &str) -> Result<Fetched, Failure> {
+    let clock: Arc<dyn Clock> = Arc::new(RealClock::new());
+    let mut sources = Sources::new("", Arc::clone(&clock), Arc::default());
+    sources.client = sources.client.judged_by(Judge::of(is_public));
+    let url = Location::parse(url).unwrap();
+    let config =
+        FeedConfig { public_only: true, ..FeedConfig::new(FeedId::new("a").unwrap(), url) };
+    let now = clock.monotonic();
+    let turn = sources.place_of(&config).book(now, now).turn(clock).await;
+    Fetcher::new(&Arc::new(config), &sources).fetch(turn).await
+}
+
+#[track_caller]
+fn assert_refused(fetched: Result<Fetched, Failure>) {
+    let failure = fetched.unwrap_err();
+    assert_eq!(failure.code, FailureCode::Connect);
+    assert_eq!(failure.detail, "not asked: the host is not on the public internet");
+}
+
+#[tokio::test]
+async fn what_is_public_is_fetched() {
+    let (port, asked) = server(PUBLIC, "200 OK", "").await;
+    let fetched = fetch(&format!("http://{PUBLIC}:{port}/")).await.unwrap();
+    assert!(matches!(fetched, Fetched::Body(body) if body.bytes == "{}"));
+    assert_eq!(asked.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn what_is_not_is_never_connected_to() {
+    let (port, asked) = server(PRIVATE, "200 OK", "").await;
+    assert_refused(fetch(&format!("http://{PRIVATE}:{port}/")).await);
+    let to = format!("location: http://{PRIVATE}:{port}/\r\n");
+    let (public, led) = server(PUBLIC, "302 Found", &to).await;
+    assert_refused(fetch(&format!("http://{PUBLIC}:{public}/")).await);
+    assert_eq!((led.load(Ordering::SeqCst), asked.load(Ordering::SeqCst)), (1, 0));
+}
+
+#[tokio::test]
+async fn a_name_that_nobody_knows_is_told_as_such() {
+    let failure = fetch("http://nobody.invalid/").await.unwrap_err();
+    assert_eq!(failure.code, FailureCode::Dns, "{}", failure.detail);
+}
+
+#[tokio::test]
+async fn redirects_end_for_strangers_too() {
+    let (port, asked) = server(PUBLIC, "302 Found", "location: /again\r\n").await;
+    let failure = fetch(&format!("http://{PUBLIC}:{port}/")).await.unwrap_err();
+    assert!(failure.detail.contains("redirects"), "{}", failure.detail);
+    assert_eq!(asked.load(Ordering::SeqCst), REDIRECTS_MAX + 1);
+}

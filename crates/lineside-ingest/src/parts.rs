@@ -1,0 +1,87 @@
+//! The files of a GBFS system as readers see them: each is a feed of its own, found through the system's.
+
+use std::sync::Arc;
+
+use lineside_sync::UnixMillis;
+use smol_str::SmolStr;
+
+use crate::{
+    feed::Feed,
+    status::{FeedState, FeedStatus, Rules},
+};
+
+/// A file of a GBFS system.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// Its language, in versions that have them.
+    pub language: Option<SmolStr>,
+    /// Its name, without an ending.
+    pub name: SmolStr,
+    /// Its name in its address, without an ending, if that lies in the folder of the discovery file.
+    pub beside: Option<SmolStr>,
+    /// It, as a feed of its own: configured as its system is, with its own address, status and bytes.
+    pub feed: Arc<Feed>,
+}
+
+impl Part {
+    /// Its name, with its language before it: `en/station_status`.
+    pub fn path(&self) -> &str {
+        self.feed.file()
+    }
+}
+
+impl Feed {
+    /// The file of that name in that language; without one in the first language that has it.
+    pub fn find_part(&self, language: Option<&str>, name: &str) -> Option<Arc<Feed>> {
+        let parts = self.parts();
+        let fits = |part: &&Part| {
+            part.name == name
+                && language.is_none_or(|language| part.language.as_deref() == Some(language))
+        };
+        parts.iter().find(fits).map(|part| Arc::clone(&part.feed))
+    }
+
+    /// The file of that name in the folder of the discovery file, whatever that calls it.
+    pub fn find_part_beside(&self, name: &str) -> Option<Arc<Feed>> {
+        let parts = self.parts();
+        let found = parts.iter().find(|part| part.beside.as_deref() == Some(name));
+        found.map(|part| Arc::clone(&part.feed))
+    }
+
+    /// Its status, in which requests and bytes are also those of its files.
+    pub fn status_with_parts(&self) -> Arc<FeedStatus> {
+        let parts = self.parts();
+        let mut status = self.status();
+        for part in parts.iter() {
+            Arc::make_mut(&mut status).add_counts(&part.feed.status());
+        }
+        status
+    }
+
+    /// The worst state of its files with the reason, if any is in trouble.
+    pub(crate) fn trouble_of_parts(&self) -> Option<(FeedState, String)> {
+        let parts = self.parts();
+        let mut troubled: Vec<(&Part, Arc<FeedStatus>)> =
+            parts.iter().map(|part| (part, part.feed.status())).collect();
+        troubled.retain(|(_, status)| status.state.is_trouble());
+        let is_failing = |status: &FeedStatus| status.state == FeedState::Failing;
+        let (part, status) = troubled.iter().max_by_key(|(_, status)| is_failing(status))?;
+        let (n, of, file) = (troubled.len(), parts.len(), part.path());
+        Some((status.state, format!("{n} of {of} files: {file}: {}", status.reason)))
+    }
+
+    /// Goes on with what another had, whose place it takes.
+    pub(crate) fn take_over(&self, other: &Feed) {
+        self.set_status(FeedStatus::clone(&other.status()));
+        self.set_held_of(other);
+    }
+
+    /// Nobody asks for it until further notice: whether its bytes are still good is not known any more.
+    pub(crate) fn leave_alone(&self, now: UnixMillis) {
+        let status = self.status();
+        let mut status =
+            FeedStatus { is_restored: true, next_poll: None, ..FeedStatus::clone(&status) };
+        status.judge(now, now, &Rules::of(self.config()));
+        self.set_status(status);
+    }
+}

@@ -1,0 +1,353 @@
+//! A GBFS system: its discovery file is polled as any feed is, and says which other files there are. Each of those has a
+//! poller of its own, which asks by the file's own `ttl`; the budget of their host counts them all together.
+//!
+//! The operator has named the host of the discovery file and no other. Whoever writes that file could otherwise have
+//! this server ask any machine that it reaches, so files on other hosts are asked for as strangers' addresses are: of
+//! the public internet only, and as nobody.
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use lineside_formats::{Format, Problem, Problems, gbfs};
+use smol_str::{SmolStr, format_smolstr};
+use tokio::sync::oneshot;
+use tokio_util::sync::DropGuard;
+use url::Url;
+
+use super::{Failure, Poller, Shared};
+use crate::{
+    FeedConfig, PublicOnly,
+    feed::{Feed, Restored},
+    fetch::FailureCode,
+    limits::{
+        GBFS_FILE_BYTES_MAX, GBFS_OTHER_HOSTS_MAX, GBFS_TTL_LONGEST, GBFS_TTL_SHORTEST,
+        GBFS_TTL_USUAL, START_GAP_OF_HOST,
+    },
+    parts::Part,
+    saved::source_of,
+    source::{Location, host_of},
+    status::FeedStatus,
+};
+
+/// The pollers of a system's files.
+#[derive(Debug)]
+pub(super) struct System {
+    shared: Shared,
+    running: HashMap<SmolStr, Running>,
+    is_following: bool,
+}
+
+/// A file that is polled for as long as this is there.
+#[derive(Debug)]
+struct Running {
+    part: Part,
+    _stop: DropGuard,
+}
+
+/// A file as the discovery file has it.
+#[derive(Debug)]
+struct Wanted {
+    /// Its name with its language: no other file of the system has the same.
+    key: SmolStr,
+    language: Option<SmolStr>,
+    name: SmolStr,
+    url: Url,
+    /// It is not on the host that the operator named.
+    is_elsewhere: bool,
+}
+
+impl System {
+    pub(super) fn new(shared: &Shared) -> System {
+        System { shared: shared.clone(), running: HashMap::new(), is_following: false }
+    }
+
+    /// Whether it polls the files of a discovery file.
+    pub(super) fn is_following(&self) -> bool {
+        self.is_following
+    }
+
+    /// Has all files polled at once that the budget has room for.
+    pub(super) fn hurry(&self) {
+        for asks in self.running.values().filter_map(|running| running.part.feed.asks()) {
+            // One that is asked for already is.
+            let _ = asks.try_send(oneshot::channel().0);
+        }
+    }
+
+    /// Has the listed files polled, and no others any more. Adds what is wrong with the list, and to `status` the requests
+    /// for files that are gone.
+    async fn follow(
+        &mut self,
+        feed: &Arc<Feed>,
+        discovery: &gbfs::Discovery,
+        problems: &mut Problems,
+        (status, rng): (&mut FeedStatus, &mut fastrand::Rng),
+    ) {
+        let Location::Http(base) = &feed.config().url else { return };
+        let mut running = std::mem::take(&mut self.running);
+        // Those of the system as it was configured before are shown too, and not running any more.
+        let parts = feed.parts();
+        let mut shown: HashMap<&SmolStr, &Arc<Feed>> =
+            parts.iter().map(|part| (part.feed.file(), &part.feed)).collect();
+        let mut now = Vec::new();
+        for wanted in wanted(base, discovery, problems) {
+            let known = shown.remove(&wanted.key);
+            let running = running.remove(&wanted.key).filter(|it| it.is_at(&wanted.url));
+            let running = match running {
+                Some(running) => running,
+                None => self.begin(feed, base, &wanted, known, (now.len(), rng)).await,
+            };
+            now.push(running.part.clone());
+            self.running.insert(wanted.key, running);
+        }
+        feed.set_parts(now);
+        for gone in shown.into_values() {
+            status.add_counts(&gone.status());
+            self.shared.snapshots.forget(&gone.key());
+        }
+        self.is_following = true;
+    }
+
+    /// Begins to poll a file. One that is known keeps its last good bytes until there are others.
+    async fn begin(
+        &self,
+        feed: &Arc<Feed>,
+        base: &Url,
+        wanted: &Wanted,
+        known: Option<&Arc<Feed>>,
+        (number, rng): (usize, &mut fastrand::Rng),
+    ) -> Running {
+        let config = Arc::new(config_of(feed.config(), base, wanted));
+        let its = Arc::new(feed.part(config, wanted.key.clone()));
+        if let Some(known) = known {
+            its.take_over(known);
+        }
+        self.restore(&its).await;
+        let gap = START_GAP_OF_HOST.saturating_mul(u32::try_from(number).unwrap_or(u32::MAX));
+        let stop = self.shared.tasks.stop.child_token();
+        let poller = Poller::begin(Arc::clone(&its), &self.shared, rng.u64(..), gap);
+        self.shared.tasks.tracker.spawn(poller.run_boxed(stop.clone()));
+        let part = Part {
+            language: wanted.language.clone(),
+            name: wanted.name.clone(),
+            beside: beside(base, &wanted.url),
+            feed: its,
+        };
+        Running { part, _stop: stop.drop_guard() }
+    }
+
+    /// Gives a file back what is kept of it: all, or if it has its bytes, what their source said of them.
+    async fn restore(&self, part: &Feed) {
+        let (snapshots, key) = (Arc::clone(&self.shared.snapshots), part.key());
+        let read = tokio::task::spawn_blocking(move || snapshots.read(&key)).await;
+        let Ok(Some((head, bytes))) = read else { return };
+        if head.source != source_of(part.config()) || head.format != Format::Gbfs {
+            return;
+        }
+        match part.snapshot() {
+            None => part.restore(head, bytes, self.shared.clock.wall()),
+            Some(held) if held.hash == head.hash => {
+                part.set_restored(Restored { head, is_to_decode: true });
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+impl Running {
+    fn is_at(&self, url: &Url) -> bool {
+        matches!(&self.part.feed.config().url, Location::Http(its) if its == url)
+    }
+}
+
+/// The files that are to be polled; why others are not is a problem each.
+fn wanted(base: &Url, discovery: &gbfs::Discovery, problems: &mut Problems) -> Vec<Wanted> {
+    let mut all = Vec::new();
+    let mut others: Vec<Option<String>> = Vec::new();
+    for entry in discovery.entries.iter().filter(|entry| &*entry.name != "gbfs") {
+        let mut refuse = |code, why: &str| {
+            let detail = format!("the file is not fetched: {why}");
+            // Not with the address: the producer may have written into it what the operator keeps to itself.
+            problems.push(Problem::new(&*entry.name, code, detail));
+        };
+        let Ok(url) = base.join(&entry.url) else {
+            refuse("bad_url", "this is no address");
+            continue;
+        };
+        let host = host_of(&url);
+        let is_elsewhere =
+            host != host_of(base) || !matches!(url.scheme(), "http" | "https") || host.is_none();
+        if is_elsewhere {
+            if let Err(why) = PublicOnly::check(&url) {
+                refuse("not_public", &why.to_string());
+                continue;
+            }
+            if !others.contains(&host) {
+                if others.len() >= GBFS_OTHER_HOSTS_MAX {
+                    let why = format!("files lie on more than {GBFS_OTHER_HOSTS_MAX} other hosts");
+                    refuse("too_many_hosts", &why);
+                    continue;
+                }
+                others.push(host);
+            }
+        }
+        let language = entry.language.as_deref().map(SmolStr::new);
+        let name = SmolStr::new(&entry.name);
+        let key = match &language {
+            Some(language) => format_smolstr!("{language}/{name}"),
+            None => name.clone(),
+        };
+        all.push(Wanted { key, language, name, url, is_elsewhere });
+    }
+    all
+}
+
+/// A file is asked for as its system is; what is secret goes to the origin that the operator named and to no other.
+fn config_of(system: &FeedConfig, base: &Url, wanted: &Wanted) -> FeedConfig {
+    let mut config = FeedConfig {
+        url: Location::Http(wanted.url.clone()),
+        static_feed: None,
+        public_only: system.public_only || wanted.is_elsewhere,
+        max_bytes: system.max_bytes.min(GBFS_FILE_BYTES_MAX),
+        ..system.clone()
+    };
+    if wanted.url.origin() != base.origin() {
+        config.headers.clear();
+        config.query.clear();
+        (config.basic, config.oauth2) = (None, None);
+    }
+    config
+}
+
+/// A file's name in its address, if it lies in the folder of the discovery file.
+fn beside(base: &Url, url: &Url) -> Option<SmolStr> {
+    let (folder, _) = base.path().rsplit_once('/')?;
+    let (its_folder, name) = url.path().rsplit_once('/')?;
+    let is_beside = base.origin() == url.origin() && folder == its_folder && !name.is_empty();
+    is_beside.then(|| SmolStr::new(name.strip_suffix(".json").unwrap_or(name)))
+}
+
+impl Poller {
+    /// Takes in a file of a system: the discovery file, or one that it lists.
+    pub(super) async fn take_gbfs(&mut self, body: &[u8]) -> Result<(), Failure> {
+        let refused = |error: lineside_formats::Error| Failure::refused(&error);
+        self.body_ttl = gbfs::ttl(body).map_err(refused)?;
+        let Some(system) = &mut self.system else {
+            self.succeed();
+            self.status.entities = 1;
+            return Ok(());
+        };
+        if self.feed.config().url.is_local() {
+            let detail = "a system is polled over http or https";
+            return Err(Failure::new(FailureCode::Decode, detail));
+        }
+        let (discovery, mut problems) =
+            gbfs::decode(body, &gbfs::Limits::default()).map_err(refused)?;
+        let own = (&mut self.status, &mut self.rng);
+        system.follow(&self.feed, &discovery, &mut problems, own).await;
+        self.status.entities = self.feed.parts().len() as u64;
+        self.status.problems = Arc::new(problems);
+        self.succeed();
+        Ok(())
+    }
+
+    /// How often a file is asked for unless the operator says: as long as it is good by its own word, within bounds.
+    pub(super) fn gbfs_interval(&self) -> Option<Duration> {
+        let is_gbfs = self.feed.config().format == Some(Format::Gbfs);
+        let ttl = self.body_ttl.unwrap_or(GBFS_TTL_USUAL);
+        is_gbfs.then(|| ttl.clamp(GBFS_TTL_SHORTEST, GBFS_TTL_LONGEST))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BASE: &str = "https://bikes.example/v2/gbfs.json?key=1";
+
+    /// The files that are polled of a list of such addresses, and what is said of the others.
+    fn listed(urls: &[&str]) -> (Vec<Wanted>, Vec<(&'static str, String)>) {
+        let entry = |(n, url): (usize, &&str)| gbfs::Entry {
+            language: None,
+            name: format!("f{n}").into(),
+            url: (*url).into(),
+        };
+        let entries = urls.iter().enumerate().map(entry).collect();
+        let mut problems = Problems::new();
+        let all = wanted(&url(BASE), &gbfs::Discovery { entries }, &mut problems);
+        let said = problems.kept().iter().map(|it| (it.code, it.detail.to_string()));
+        (all, said.collect())
+    }
+
+    fn url(text: &str) -> Url {
+        Url::parse(text).unwrap()
+    }
+
+    #[test]
+    fn a_file_of_a_private_place_is_refused_with_the_reason() {
+        for private in [
+            "http://127.0.0.1/latest",
+            "http://169.254.169.254/latest/meta-data",
+            "http://[::1]/",
+            "http://[::ffff:10.0.0.1]/",
+            "http://2130706433/",
+            "http://bikes.example:8080@192.168.0.1/",
+        ] {
+            let (all, said) = listed(&[private]);
+            assert!(all.is_empty(), "{private}");
+            assert_eq!(said[0].0, "not_public", "{private}");
+        }
+        let (all, said) = listed(&["file:///etc/passwd", "ftp://bikes.example/f", "http://["]);
+        assert!(all.is_empty());
+        let codes: Vec<_> = said.iter().map(|(code, _)| *code).collect();
+        assert_eq!(codes, ["not_public", "not_public", "bad_url"]);
+        assert!(said[0].1.contains("only http and https"), "{said:?}");
+    }
+
+    #[test]
+    fn where_the_discovery_file_lies_the_operator_has_said_that_files_may() {
+        let base = url("http://127.0.0.1:8080/gbfs.json");
+        let entry = |url: &str| gbfs::Entry { language: None, name: url.into(), url: url.into() };
+        let entries =
+            ["http://127.0.0.1:8080/a", "b", "http://127.0.0.1:22/", "http://127.0.0.2:8080/c"]
+                .map(entry);
+        let discovery = gbfs::Discovery { entries: entries.into() };
+        let all = wanted(&base, &discovery, &mut Problems::new());
+        let paths: Vec<_> = all.iter().map(|it| (it.url.path(), it.is_elsewhere)).collect();
+        assert_eq!(paths, [("/a", false), ("/b", false)]);
+    }
+
+    #[test]
+    fn a_public_file_elsewhere_is_asked_for_as_nobody() {
+        let (all, said) = listed(&["https://cdn.example/status.json", "status.json"]);
+        assert!(said.is_empty(), "{said:?}");
+        let mut system =
+            FeedConfig::new(crate::FeedId::new("bikes").unwrap(), Location::parse(BASE).unwrap());
+        system.headers = vec![("key".to_owned(), crate::Secret::new("s3cret"))];
+        let configs: Vec<FeedConfig> =
+            all.iter().map(|it| config_of(&system, &url(BASE), it)).collect();
+        assert_eq!((configs[0].public_only, configs[0].headers.len()), (true, 0));
+        assert_eq!((configs[1].public_only, configs[1].headers.len()), (false, 1));
+        assert_eq!(configs[0].max_bytes, GBFS_FILE_BYTES_MAX);
+    }
+
+    #[test]
+    fn other_hosts_are_few() {
+        let urls: Vec<String> =
+            (0..20).map(|n| format!("https://h{}.example/{n}", n % 10)).collect();
+        let urls: Vec<&str> = urls.iter().map(String::as_str).collect();
+        let (all, said) = listed(&urls);
+        assert_eq!(all.len(), 2 * GBFS_OTHER_HOSTS_MAX);
+        assert!(said.iter().all(|(code, _)| *code == "too_many_hosts"), "{said:?}");
+    }
+
+    #[test]
+    fn a_file_beside_the_discovery_file_has_a_name_there() {
+        let base = url(BASE);
+        let name = |text: &str| beside(&base, &base.join(text).unwrap());
+        assert_eq!(name("free_bikes.json?x=1").as_deref(), Some("free_bikes"));
+        assert_eq!(name("/v2/bikes").as_deref(), Some("bikes"));
+        for elsewhere in ["fr/status.json", "/status.json", "https://cdn.example/v2/s.json", "./"] {
+            assert_eq!(name(elsewhere), None, "{elsewhere}");
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! The files of a GBFS system: each as it came, and the discovery file with our addresses in it.
+
+use axum::extract::{Path, State};
+use axum::response::Response;
+use http::{HeaderMap, HeaderValue, StatusCode};
+use lineside_formats::{Format, gbfs};
+use lineside_ingest::Feed;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::errors::{Problem, Refusal};
+use super::found;
+use super::prepared::{View, of_producer};
+use super::proxy::{as_sent, freshness};
+use super::reply::{Representation, Wants};
+use crate::app::App;
+
+/// The discovery file's name.
+const DISCOVERY: &str = "gbfs";
+/// How the addresses begin that another proxy has, too.
+const RESOURCE: &str = "resource";
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(file))
+        .routes(routes!(file_in_language))
+        .routes(routes!(resource_file))
+        .routes(routes!(resource_file_in_language))
+}
+
+/// A file of a GBFS system: its last good bytes
+///
+/// `gbfs.json` is the discovery file, whose addresses lead here; of the others there are those that it lists. Without a
+/// language it is the first one that has the file.
+#[utoipa::path(
+    get, path = "/proxy/{feed}/{file}", tag = "bytes",
+    params(
+        ("feed" = String, Path, description = "The system's id"),
+        ("file" = String, Path, description = "The file's name, with or without `.json`")
+    ),
+    responses(
+        (status = 200, description = "The file", content_type = "application/json"),
+        (status = 304, description = "The client has it already"),
+        (status = 404, description = "`unknown_feed` or `not_found`", body = Problem),
+        (status = 503, description = "`no_data` or `too_old`", body = Problem)
+    )
+)]
+async fn file(
+    State(app): State<App>,
+    Path((feed, file)): Path<(String, String)>,
+    headers: HeaderMap,
+    wants: Wants,
+) -> Result<Response, Refusal> {
+    reply(&app, Asked { door: "proxy", feed, language: None, file }, &headers, &wants).await
+}
+
+/// A file of a GBFS system in one of its languages
+#[utoipa::path(
+    get, path = "/proxy/{feed}/{language}/{file}", tag = "bytes",
+    params(
+        ("feed" = String, Path, description = "The system's id"),
+        ("language" = String, Path, description = "A language of the discovery file"),
+        ("file" = String, Path, description = "The file's name, with or without `.json`")
+    ),
+    responses(
+        (status = 200, description = "The file", content_type = "application/json"),
+        (status = 304, description = "The client has it already"),
+        (status = 404, description = "`unknown_feed` or `not_found`", body = Problem),
+        (status = 503, description = "`no_data` or `too_old`", body = Problem)
+    )
+)]
+async fn file_in_language(
+    State(app): State<App>,
+    Path((feed, language, file)): Path<(String, String, String)>,
+    headers: HeaderMap,
+    wants: Wants,
+) -> Result<Response, Refusal> {
+    let asked = Asked { door: "proxy", feed, language: Some(language), file };
+    reply(&app, asked, &headers, &wants).await
+}
+
+/// A file of a GBFS system, under another name
+#[utoipa::path(
+    get, path = "/resource/{feed}/{file}", tag = "bytes",
+    params(
+        ("feed" = String, Path, description = "The system's id"),
+        ("file" = String, Path, description = "The file's name, with or without `.json`")
+    ),
+    responses(
+        (status = 200, description = "The file", content_type = "application/json"),
+        (status = 304, description = "The client has it already"),
+        (status = 404, description = "`unknown_feed` or `not_found`", body = Problem),
+        (status = 503, description = "`no_data` or `too_old`", body = Problem)
+    )
+)]
+async fn resource_file(
+    State(app): State<App>,
+    Path((feed, file)): Path<(String, String)>,
+    headers: HeaderMap,
+    wants: Wants,
+) -> Result<Response, Refusal> {
+    reply(&app, Asked { door: RESOURCE, feed, language: None, file }, &headers, &wants).await
+}
+
+/// A file of a GBFS system in one of its languages, under another name
+#[utoipa::path(
+    get, path = "/resource/{feed}/{language}/{file}", tag = "bytes",
+    params(
+        ("feed" = String, Path, description = "The system's id"),
+        ("language" = String, Path, description = "A language of the discovery file"),
+        ("file" = String, Path, description = "The file's name, with or without `.json`")
+    ),
+    responses(
+        (status = 200, description = "The file", content_type = "application/json"),
+        (status = 304, description = "The client has it already"),
+        (status = 404, description = "`unknown_feed` or `not_found`", body = Problem),
+        (status = 503, description = "`no_data` or `too_old`", body = Problem)
+    )
+)]
+async fn resource_file_in_language(
+    State(app): State<App>,
+    Path((feed, language, file)): Path<(String, String, String)>,
+    headers: HeaderMap,
+    wants: Wants,
+) -> Result<Response, Refusal> {
+    let asked = Asked { door: RESOURCE, feed, language: Some(language), file };
+    reply(&app, asked, &headers, &wants).await
+}
+
+/// What an address names.
+struct Asked {
+    /// Its first segment, under which the discovery file's addresses stay.
+    door: &'static str,
+    feed: String,
+    language: Option<String>,
+    file: String,
+}
+
+async fn reply(
+    app: &App,
+    asked: Asked,
+    headers: &HeaderMap,
+    wants: &Wants,
+) -> Result<Response, Refusal> {
+    let feed = found::feed(app, &asked.feed)?;
+    if feed.format() != Some(Format::Gbfs) {
+        return Err(Refusal::UnknownPath);
+    }
+    let name = asked.file.strip_suffix(".json").unwrap_or(&asked.file);
+    let language = asked.language.as_deref();
+    if name == DISCOVERY && language.is_none() {
+        return discovery(app, &feed, asked.door, headers, wants).await;
+    }
+    let part = feed.find_part(language, name);
+    // Another proxy, whose addresses these are, puts the asked name in the place of `gbfs.json`.
+    let is_beside = asked.door == RESOURCE && language.is_none();
+    let beside = || feed.find_part_beside(name).filter(|_| is_beside);
+    let part = part.or_else(beside).ok_or(Refusal::UnknownPath)?;
+    as_sent(app, &part, wants, View::AsSent).await
+}
+
+/// The discovery file with our addresses in place of the producer's, for the files that are served here.
+pub(super) async fn discovery(
+    app: &App,
+    feed: &Feed,
+    door: &str,
+    headers: &HeaderMap,
+    wants: &Wants,
+) -> Result<Response, Refusal> {
+    let reply = async {
+        let status = feed.status();
+        let held = found::held(app, feed, &status)?;
+        let snapshot = held.snapshot();
+        let base = format!("{}/{door}/{}", app.base_url(headers), feed.id());
+        let kind = HeaderValue::from_static("application/json");
+        let reply = Representation::new(kind, led_here(feed, &snapshot.bytes, &base)?)
+            .modified_as_said(Some(snapshot.modified()))
+            .passing();
+        let mut reply = reply.reply(wants, app).await;
+        if reply.status() != StatusCode::NOT_MODIFIED {
+            reply.headers_mut().extend(of_producer(feed.config()));
+        }
+        reply.headers_mut().extend(freshness(app, feed, &status, snapshot));
+        Ok(reply)
+    };
+    found::counted(feed, wants, reply.await)
+}
+
+/// The discovery file with addresses under `base` for the files that are served.
+fn led_here(feed: &Feed, discovery: &[u8], base: &str) -> Result<Vec<u8>, Refusal> {
+    let parts = feed.parts();
+    let first = parts.first().and_then(|part| part.language.as_deref());
+    let is_single = parts.iter().all(|part| part.language.as_deref() == first);
+    let url_of = |entry: &gbfs::Entry| {
+        if &*entry.name == DISCOVERY {
+            return Some(format!("{base}/{DISCOVERY}.json"));
+        }
+        let language = entry.language.as_deref();
+        // An address that would show the feed's key leads nowhere instead.
+        if feed.find_part(language, &entry.name).is_none() && !feed.tells_secret(&entry.url) {
+            return None;
+        }
+        Some(match language.filter(|_| !is_single) {
+            Some(language) => format!("{base}/{language}/{}.json", entry.name),
+            None => format!("{base}/{}.json", entry.name),
+        })
+    };
+    gbfs::rewrite(discovery, &gbfs::Limits::default(), url_of).map_err(|error| {
+        tracing::error!(feed = %feed.id(), %error, "a discovery file that was good cannot be read");
+        Refusal::Internal
+    })
+}

@@ -1,0 +1,224 @@
+//! A GBFS system passed on: its files, their addresses, and a producer that means no good.
+
+use serde_json::{Value, json};
+
+use crate::support::http::{assert_problem, get, get_json, get_with, problem};
+use crate::support::site::{Site, serve, until, until_status};
+
+const INFORMATION: &str = r#"{"last_updated":1,"ttl":3600,"version":"2.3","data":{"x":1.5000}}"#;
+const STATUS: &str = r#"{"last_updated":1,"ttl":0,"version":"2.3","data":{"stations":[]}}"#;
+
+#[tokio::test]
+async fn a_system_is_passed_on_file_by_file_and_its_discovery_leads_here() {
+    let site = Site::default();
+    let producer = site.start().await;
+    // The text is kept but for the addresses, down to the digits of a number.
+    let discovery = format!(
+        r#"{{"ttl":60, "x": 1.50000000000000000000001,"data":{{"en":{{"feeds":[{{"name":"system_information","url":"{producer}/i?lang=en"}},{{"name":"station_status","url":"status"}}]}},"fr":{{"feeds":[{{"url":"{producer}/i?lang=fr","name":"system_information"}}]}}}}}}"#
+    );
+    for (path, page) in [
+        ("/gbfs.json", &*discovery),
+        ("/i?lang=en", INFORMATION),
+        ("/i?lang=fr", STATUS),
+        ("/status", STATUS),
+    ] {
+        site.put(path, page);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let feeds = format!(
+        "[[feed]]\nid = \"bikes\"\nurl = \"{producer}/gbfs.json\"\nformat = \"gbfs\"\npoll = \"1s\"\n"
+    );
+    let server = serve(folder.path(), &feeds).await;
+    let url = &server.url;
+    for (path, expect) in [
+        ("/proxy/bikes/system_information", INFORMATION),
+        ("/proxy/bikes/system_information.json", INFORMATION),
+        ("/proxy/bikes/en/system_information.json", INFORMATION),
+        ("/resource/bikes/fr/system_information", STATUS),
+        ("/resource/bikes/station_status", STATUS),
+    ] {
+        let response = until_status(&format!("{url}{path}"), 200).await;
+        let headers = response.headers().clone();
+        assert_eq!(headers["lineside-status"], "fresh", "{path}");
+        assert_eq!(headers["content-type"], "application/json");
+        let known = [("if-none-match", headers["etag"].to_str().unwrap())];
+        assert_eq!(get_with(&format!("{url}{path}"), &known).await.status(), 304);
+        assert_eq!(response.text().await.unwrap(), expect, "{path}");
+    }
+    for (door, address) in [
+        ("proxy", "/proxy/bikes"),
+        ("proxy", "/proxy/bikes/gbfs.json"),
+        ("resource", "/resource/bikes/gbfs"),
+    ] {
+        let found = get(&format!("{url}{address}")).await.text().await.unwrap();
+        let ours = discovery
+            .replace(
+                &format!("{producer}/i?lang=en"),
+                &format!("{url}/{door}/bikes/en/system_information.json"),
+            )
+            .replace(
+                &format!("{producer}/i?lang=fr"),
+                &format!("{url}/{door}/bikes/fr/system_information.json"),
+            )
+            .replace("\"status\"", &format!("\"{url}/{door}/bikes/en/station_status.json\""));
+        assert_eq!(found, ours, "{address}");
+    }
+    let page = get(&format!("{url}/feeds/bikes")).await.text().await.unwrap();
+    assert!(page.contains("/proxy/bikes/en/station_status.json"), "{page}");
+    let feed = get_json(&format!("{url}/api/v1/feeds/bikes")).await;
+    assert_eq!((feed["state"].as_str(), feed["entities"].as_u64()), (Some("ok"), Some(3)));
+    for path in [
+        "/proxy/bikes/vehicle_types",
+        "/proxy/bikes/de/system_information",
+        "/proxy/bikes/i",
+        "/proxy/bikes/en/gbfs",
+    ] {
+        assert_problem(404, "not_found", problem(&format!("{url}{path}")).await);
+    }
+    server.stop("-TERM");
+}
+
+#[tokio::test]
+async fn a_file_that_fails_is_served_as_it_was_and_one_that_is_no_longer_listed_is_gone() {
+    let site = Site::default();
+    let producer = site.start().await;
+    let list = |names: &[&str]| {
+        let file = |name: &&str| json!({"name": name, "url": format!("{producer}/{name}")});
+        let files: Vec<Value> = names.iter().map(file).collect();
+        json!({"version": "3.0", "ttl": 0, "data": {"feeds": files}}).to_string()
+    };
+    site.put("/gbfs.json", &list(&["status", "zones"]));
+    site.put("/status", STATUS);
+    site.put("/zones", INFORMATION);
+    let folder = tempfile::tempdir().unwrap();
+    let feeds = format!(
+        "[[feed]]\nid = \"bikes\"\nurl = \"{producer}/gbfs.json\"\nformat = \"gbfs\"\npoll = \"1s\"\nheaders = {{ key = \"s3cret\" }}\n"
+    );
+    let server = serve(folder.path(), &feeds).await;
+    until_status(&format!("{}/proxy/bikes/status", server.url), 200).await;
+    until_status(&format!("{}/proxy/bikes/zones", server.url), 200).await;
+    assert!(site.asked("/status").iter().all(|head| head.contains("key: s3cret")));
+    // What is no GBFS file, and what fails, leaves the last good bytes of that file alone.
+    site.put("/status", "<html>sorry</html>");
+    let stale = async || {
+        let response = get(&format!("{}/proxy/bikes/status", server.url)).await;
+        let status = response.headers()["lineside-status"].to_str().unwrap().to_owned();
+        status.starts_with("stale; reason=html").then_some(response)
+    };
+    let response = until("the file is stale", stale).await;
+    assert!(response.headers().contains_key("age"));
+    assert_eq!(response.text().await.unwrap(), STATUS);
+    let other = get(&format!("{}/proxy/bikes/zones", server.url)).await;
+    assert_eq!(other.headers()["lineside-status"], "fresh");
+    // All is there after a crash, while the producer is down.
+    server.stop("-KILL");
+    for path in ["/gbfs.json", "/status", "/zones"] {
+        site.take(path);
+    }
+    let server = serve(folder.path(), &feeds).await;
+    for (file, expect) in [("status", STATUS), ("zones", INFORMATION)] {
+        let response = until_status(&format!("{}/proxy/bikes/{file}.json", server.url), 200).await;
+        assert_eq!(response.text().await.unwrap(), expect);
+    }
+    site.put("/gbfs.json", &list(&["status"]));
+    until_status(&format!("{}/proxy/bikes/zones", server.url), 404).await;
+    // The list itself is kept before it is served.
+    let discovery = format!("{}/proxy/bikes/gbfs.json", server.url);
+    until("the list is the new one", async || {
+        let found = get(&discovery).await.text().await.unwrap();
+        (!found.contains("zones")).then_some(())
+    })
+    .await;
+    server.stop("-TERM");
+}
+
+#[tokio::test]
+async fn a_file_is_asked_for_as_often_as_it_wants_and_nothing_elsewhere() {
+    let (site, elsewhere) = (Site::default(), Site::default());
+    let (producer, other) = (site.start().await, elsewhere.start().await);
+    elsewhere.put("/secret", STATUS);
+    let file = |name: &str, url: &str| json!({"name": name, "url": url});
+    let mut files: Vec<Value> =
+        (0..1_000).map(|n| file(&format!("f{n}"), &format!("{producer}/none/{n}"))).collect();
+    files.splice(
+        0..0,
+        [
+            file("slow", &format!("{producer}/slow")),
+            file("quick", "/quick"),
+            file("elsewhere", &format!("{other}/secret")),
+            file("local", "file:///etc/passwd"),
+            file("quick", &format!("{producer}/twice")),
+            file("told", &format!("{other}/x?token=s3cret")),
+        ],
+    );
+    let body = json!({"ttl": 99_999_999_999_u64, "data": {"feeds": files}}).to_string();
+    site.put("/gbfs.json", &body);
+    site.put("/slow", INFORMATION);
+    site.put("/quick", STATUS);
+    let folder = tempfile::tempdir().unwrap();
+    let feeds = format!(
+        "[[feed]]\nid = \"bikes\"\nurl = \"{producer}/gbfs.json\"\nformat = \"gbfs\"\npoll = \"1s\"\nquery = {{ token = \"s3cret\" }}\n"
+    );
+    let server = serve(folder.path(), &feeds).await;
+    // A parameter of the operator's goes along, so these are the paths.
+    for (path, page) in [("/gbfs.json", &*body), ("/slow", INFORMATION), ("/quick", STATUS)] {
+        site.put(&format!("{path}?token=s3cret"), page);
+    }
+    until_status(&format!("{}/proxy/bikes/slow", server.url), 200).await;
+    until("the quick one is asked for again and again", async || {
+        (site.asked("/quick?token=s3cret").len() >= 4).then_some(())
+    })
+    .await;
+    let (n_slow, n_quick) =
+        (site.asked("/slow?token=s3cret").len(), site.asked("/quick?token=s3cret").len());
+    assert!(n_slow < n_quick, "asked {n_slow} times for what is good for an hour");
+    assert!(site.asked("/twice?token=s3cret").is_empty());
+    assert!(elsewhere.heads().is_empty());
+    for name in ["elsewhere", "local", "told", "f900"] {
+        let url = format!("{}/proxy/bikes/{name}", server.url);
+        assert_problem(404, "not_found", problem(&url).await);
+    }
+    let found = get(&format!("{}/proxy/bikes/gbfs.json", server.url)).await.text().await.unwrap();
+    assert!(found.contains(&format!("{other}/secret")), "what is elsewhere stays there");
+    assert!(!found.contains("s3cret"));
+    let feed = get_json(&format!("{}/api/v1/feeds/bikes", server.url)).await;
+    let codes: Vec<&str> = feed["problem_counts"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["code"].as_str().unwrap())
+        .collect();
+    for code in ["not_public", "duplicate_file", "too_many_files"] {
+        assert!(codes.contains(&code), "{codes:?}");
+    }
+    server.stop("-TERM");
+}
+
+#[tokio::test]
+async fn a_system_in_a_proxys_yaml_is_served_under_its_addresses() {
+    let site = Site::default();
+    let producer = site.start().await;
+    let list = json!({"version": "3.0", "data": {"feeds": [
+        {"name": "status", "url": format!("{producer}/v/status")},
+        {"name": "vehicle_status", "url": "free_bikes.json"},
+    ]}});
+    site.put("/v/gbfs.json", &list.to_string());
+    site.put("/v/status", STATUS);
+    site.put("/v/free_bikes.json", INFORMATION);
+    let folder = tempfile::tempdir().unwrap();
+    let yaml = format!(
+        "feeds:\n  - identifier: bikes\n    type: gbfs\n    base_url: {producer}/v/gbfs.json\n    ttl: 1\n"
+    );
+    std::fs::write(folder.path().join("proxy.yml"), yaml).unwrap();
+    let server = serve(folder.path(), "[import]\nfeeds = \"proxy.yml\"\n").await;
+    until_status(&format!("{}/resource/bikes/status.json", server.url), 200).await;
+    let found = get_json(&format!("{}/resource/bikes/gbfs.json", server.url)).await;
+    let address = format!("{}/resource/bikes/status.json", server.url);
+    assert_eq!(found["data"]["feeds"][0]["url"], address);
+    // Where clients of that proxy know a file by the name in its address, they find it there.
+    for name in ["vehicle_status.json", "free_bikes.json", "free_bikes"] {
+        let url = format!("{}/resource/bikes/{name}", server.url);
+        assert_eq!(until_status(&url, 200).await.text().await.unwrap(), INFORMATION, "{name}");
+    }
+    server.stop("-TERM");
+}

@@ -1,0 +1,272 @@
+//! A GBFS system while its configuration, its producer and its readers want something else of it.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::support::http::{assert_problem, get, get_json, get_with, problem, send};
+use crate::support::site::{Site, configure, serve, until, until_status};
+
+fn file(ttl: u64, says: &str) -> String {
+    json!({"last_updated": 1, "ttl": ttl, "version": "3.0", "data": {"says": says}}).to_string()
+}
+
+/// A discovery file of version 3 with such files, each beside it.
+fn list(names: &[&str]) -> String {
+    let file = |name: &&str| json!({"name": name, "url": name});
+    let files: Vec<Value> = names.iter().map(file).collect();
+    json!({"version": "3.0", "ttl": 0, "data": {"feeds": files}}).to_string()
+}
+
+fn bikes(url: &str, more: &str) -> String {
+    format!("[[feed]]\nid = \"bikes\"\nurl = \"{url}\"\nformat = \"gbfs\"\npoll = \"1s\"\n{more}")
+}
+
+async fn until_body(url: &str, expect: &str) {
+    let says = async || {
+        let response = get(url).await;
+        let is_fresh = response.headers().get("lineside-status").is_some_and(|it| it == "fresh");
+        (response.text().await.unwrap() == expect && is_fresh).then_some(())
+    };
+    until(&format!("{url} is {expect}"), says).await;
+}
+
+#[tokio::test]
+async fn a_system_that_is_configured_otherwise_is_followed_where_it_is_now() {
+    let site = Site::default();
+    let producer = site.start().await;
+    // The same discovery file in two places, whose files are others all the same.
+    for place in ["one", "two"] {
+        site.put(&format!("/{place}/gbfs.json"), &list(&["status", "zones"]));
+        site.put(&format!("/{place}/status"), &file(0, place));
+        site.put(&format!("/{place}/zones"), &file(0, place));
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let one = bikes(&format!("{producer}/one/gbfs.json"), "");
+    let server = serve(folder.path(), &one).await;
+    let (status, zones) =
+        (format!("{}/proxy/bikes/status", server.url), format!("{}/proxy/bikes/zones", server.url));
+    until_body(&status, &file(0, "one")).await;
+    until_body(&zones, &file(0, "one")).await;
+    configure(folder.path(), &bikes(&format!("{producer}/two/gbfs.json"), ""));
+    until_body(&status, &file(0, "two")).await;
+    until_body(&zones, &file(0, "two")).await;
+    let before = site.asked("/one/status").len();
+    let n_two = site.asked("/two/status").len();
+    until("the new place is asked again", async || {
+        (site.asked("/two/status").len() > n_two + 2).then_some(())
+    })
+    .await;
+    assert!(site.asked("/one/status").len() <= before + 1, "the old place is left alone");
+    // Another interval, and a bound on age: the files stay, and are asked for by the new rules.
+    let slow = bikes(&format!("{producer}/two/gbfs.json"), "ttl = \"1h\"\nmax_age = \"1d\"\n");
+    configure(folder.path(), &slow);
+    let far = async || {
+        let feed = get_json(&format!("{}/api/v1/feeds/bikes", server.url)).await;
+        let cached = get(&status).await.headers()["cache-control"].to_str().unwrap().to_owned();
+        let seconds: u64 = cached.split(['=', ',']).nth(2).unwrap().parse().unwrap();
+        (seconds > 1_000 && feed["state"] == "ok").then_some(())
+    };
+    until("the files are good for an hour", far).await;
+    // Removed, all of it is gone; added, it is there again.
+    configure(folder.path(), "");
+    until_status(&status, 404).await;
+    for path in ["gbfs.json", "status", "zones"] {
+        let url = format!("{}/proxy/bikes/{path}", server.url);
+        assert_problem(404, "unknown_feed", problem(&url).await);
+    }
+    configure(folder.path(), &one);
+    until_body(&status, &file(0, "one")).await;
+    // As something else it has no files.
+    let raw = one.replace("format = \"gbfs\"", "format = \"raw\"");
+    configure(folder.path(), &raw);
+    until_status(&status, 404).await;
+    assert_problem(404, "not_found", problem(&zones).await);
+    server.stop("-TERM");
+}
+
+#[tokio::test]
+async fn the_files_of_a_system_are_polled_at_once_and_left_alone_with_it() {
+    let site = Site::default();
+    let producer = site.start().await;
+    site.put("/gbfs.json", &list(&["status"]));
+    site.put("/status", &file(3_600, "x"));
+    let folder = tempfile::tempdir().unwrap();
+    let feeds = bikes(&format!("{producer}/gbfs.json"), "").replace("poll = \"1s\"\n", "");
+    let token = "a token of the tests";
+    let admin = format!("[admin]\ntoken = \"{token}\"\n");
+    let server = serve(folder.path(), &format!("{admin}{feeds}")).await;
+    let status = format!("{}/proxy/bikes/status", server.url);
+    until_body(&status, &file(3_600, "x")).await;
+    let bearer = format!("Bearer {token}");
+    let ask = async |what: &str| {
+        let url = format!("{}/api/v1/admin/feeds/bikes/{what}", server.url);
+        let reply = send(Method::POST, &url, &[("authorization", &bearer)]).await;
+        assert!(reply.status().is_success(), "{what}: {}", reply.status());
+    };
+    // The file is good for an hour by its own word.
+    assert_eq!(site.asked("/status").len(), 1);
+    ask("poll").await;
+    until("the file is asked for", async || (site.asked("/status").len() >= 2).then_some(())).await;
+    ask("pause").await;
+    let reason = async || {
+        let feed = get_json(&format!("{}/api/v1/feeds/bikes", server.url)).await;
+        feed["files"][0]["reason"].as_str()?.starts_with("paused").then_some(())
+    };
+    until("the file says that it is paused", reason).await;
+    let asked = site.heads().len();
+    let response = get(&status).await;
+    assert_eq!(
+        (response.status(), response.text().await.unwrap()),
+        (200.try_into().unwrap(), file(3_600, "x"))
+    );
+    assert!(site.heads().len() <= asked + 1, "one may have been on its way");
+    site.put("/status", &file(3_600, "y"));
+    ask("resume").await;
+    until_body(&status, &file(3_600, "y")).await;
+    server.stop("-TERM");
+}
+
+#[tokio::test]
+async fn what_fails_of_a_system_is_told_by_its_state_and_remembered() {
+    let site = Site::default();
+    let producer = site.start().await;
+    site.put("/gbfs.json", &list(&["status", "zones"]));
+    site.put("/status", &file(0, "good"));
+    site.put("/zones", &file(0, "zones"));
+    let folder = tempfile::tempdir().unwrap();
+    let feeds = bikes(&format!("{producer}/gbfs.json"), "");
+    let server = serve(folder.path(), &feeds).await;
+    let status = format!("{}/proxy/bikes/status", server.url);
+    until_body(&status, &file(0, "good")).await;
+    let catalog = format!("{}/api/v1/feeds/bikes", server.url);
+    site.take("/status");
+    let stale = async || {
+        let feed = get_json(&catalog).await;
+        (feed["state"] == "stale").then_some(feed)
+    };
+    let feed = until("the system is stale", stale).await;
+    let reason = feed["reason"].as_str().unwrap();
+    assert!(reason.starts_with("1 of 2 files: status: http_500: "), "{reason}");
+    let states: Vec<&Value> =
+        feed["files"].as_array().unwrap().iter().map(|file| &file["state"]).collect();
+    assert_eq!(states, ["stale", "ok"]);
+    let response = get(&status).await;
+    assert_eq!(response.text().await.unwrap(), file(0, "good"), "the last good bytes");
+    let zones = get(&format!("{}/proxy/bikes/zones", server.url)).await;
+    assert_eq!(zones.headers()["lineside-status"], "fresh");
+    let page = get(&format!("{}/feeds/bikes", server.url)).await.text().await.unwrap();
+    assert!(page.contains("1 of 2 files: status"), "{page}");
+    let past = async || {
+        let past = get_json(&format!("{catalog}/availability")).await.to_string();
+        let is_told = past.contains("status: the answer was 500") && past.contains("1 of 2 files");
+        is_told.then_some(())
+    };
+    until("the poll that failed is remembered with its file", past).await;
+    let metrics = get(&format!("{}/metrics", server.url)).await.text().await.unwrap();
+    let fetches = "lineside_ingest_fetches_total{feed=\"bikes\",outcome=\"http_500\"}";
+    assert!(metrics.contains(fetches), "{metrics}");
+    site.put("/status", &file(0, "again"));
+    until_body(&status, &file(0, "again")).await;
+    until("all is well", async || (get_json(&catalog).await["state"] == "ok").then_some(())).await;
+    server.stop("-TERM");
+}
+
+#[tokio::test]
+async fn every_file_takes_conditions_codings_and_heads() {
+    let site = Site::default();
+    let producer = site.start().await;
+    let long = file(0, &"station ".repeat(1_000));
+    let names: Vec<String> = (0..30).map(|n| format!("regions_{n}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).chain(["status"]).collect();
+    site.put("/gbfs.json", &list(&names));
+    site.put("/status", &long);
+    let folder = tempfile::tempdir().unwrap();
+    let more = "licence = \"https://example.org/licence\"\n";
+    let feeds = bikes(&format!("{producer}/gbfs.json"), more);
+    let server = serve(folder.path(), &feeds).await;
+    until_status(&format!("{}/proxy/bikes/status", server.url), 200).await;
+    for path in ["/proxy/bikes/gbfs.json", "/proxy/bikes/status.json", "/resource/bikes/status"] {
+        let url = format!("{}{path}", server.url);
+        let whole = get(&url).await;
+        let headers = whole.headers().clone();
+        assert_eq!(headers["access-control-allow-origin"], "*", "{path}");
+        assert_eq!(headers["link"], "<https://example.org/licence>; rel=\"license\"", "{path}");
+        assert!(headers["cache-control"].to_str().unwrap().contains("stale-if-error="), "{path}");
+        let head = send(Method::HEAD, &url, &[]).await;
+        assert_eq!(head.status(), 200, "{path}");
+        for name in ["etag", "content-type", "content-length", "last-modified", "link"] {
+            assert_eq!(head.headers()[name], headers[name], "{path} {name}");
+        }
+        let tag = headers["etag"].to_str().unwrap();
+        let date = headers["last-modified"].to_str().unwrap();
+        for condition in [("if-none-match", tag), ("if-modified-since", date)] {
+            let known = get_with(&url, &[condition]).await;
+            assert_eq!(known.status(), 304, "{path} {condition:?}");
+            assert!(known.headers().contains_key("lineside-status"), "{path}");
+        }
+        let plain = whole.bytes().await.unwrap();
+        for coding in ["gzip", "br", "zstd"] {
+            let coded = get_with(&url, &[("accept-encoding", coding)]).await;
+            assert_eq!(coded.headers()["vary"], "Accept-Encoding", "{path}");
+            assert_ne!(coded.headers()["etag"], headers["etag"], "{path} {coding}");
+            assert_eq!(coded.headers()["content-encoding"], coding, "{path}");
+            assert!(coded.bytes().await.unwrap().len() < plain.len(), "{path} {coding}");
+        }
+    }
+    // Upstream too only what is new comes.
+    until("the producer is asked with what it said", async || {
+        site.asked("/status").iter().any(|head| head.contains("if-none-match: ")).then_some(())
+    })
+    .await;
+    server.stop("-TERM");
+}
+
+#[tokio::test]
+async fn a_discovery_file_leads_nobody_into_a_private_network() {
+    let (site, inside) = (Site::default(), Site::default());
+    let (producer, hidden) = (site.start().await, inside.start().await);
+    inside.put("/secret", &file(0, "secret"));
+    let port = hidden.rsplit(':').next().unwrap();
+    let entry = |name: &str, url: &str| json!({"name": name, "url": url});
+    let files = [
+        entry("status", "status"),
+        entry("loopback", &format!("{hidden}/secret")),
+        entry("cloud", "http://169.254.169.254/latest/meta-data"),
+        entry("number", &format!("http://2130706433:{port}/secret")),
+        entry("mapped", &format!("http://[::ffff:127.0.0.1]:{port}/secret")),
+        entry("named", &format!("http://localhost:{port}/secret")),
+        entry("file", "file:///etc/passwd"),
+    ];
+    site.put(
+        "/gbfs.json",
+        &json!({"version": "3.0", "ttl": 0, "data": {"feeds": files}}).to_string(),
+    );
+    site.put("/status", &file(0, "x"));
+    let folder = tempfile::tempdir().unwrap();
+    let server = serve(folder.path(), &bikes(&format!("{producer}/gbfs.json"), "")).await;
+    // The host of the discovery file is loopback too, and was named by the operator.
+    until_body(&format!("{}/proxy/bikes/status", server.url), &file(0, "x")).await;
+    let catalog = format!("{}/api/v1/feeds/bikes", server.url);
+    let refused = async || {
+        let feed = get_json(&catalog).await;
+        feed["reason"].as_str()?.contains("named: connect: not asked").then_some(feed)
+    };
+    let feed = until("what a name leads to is refused with the reason", refused).await;
+    assert!(feed["reason"].as_str().unwrap().contains("not on the public internet"), "{feed}");
+    let mut told: Vec<&str> = feed["problem_samples"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|it| it["code"] == "not_public")
+        .map(|it| it["file"].as_str().unwrap())
+        .collect();
+    told.sort_unstable();
+    assert_eq!(told, ["cloud", "file", "loopback", "mapped", "number"]);
+    for name in told {
+        let url = format!("{}/proxy/bikes/{name}", server.url);
+        assert_problem(404, "not_found", problem(&url).await);
+    }
+    assert_problem(503, "no_data", problem(&format!("{}/proxy/bikes/named", server.url)).await);
+    assert!(inside.heads().is_empty());
+    server.stop("-TERM");
+}

@@ -1,0 +1,89 @@
+//! What every GBFS file has in common.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::{Error, ErrorKind};
+
+/// The longest `ttl` that is told: a year means as good as never.
+const TTL_MAX: Duration = Duration::from_secs(366 * 86_400);
+
+/// The frame of a file. Everything stays as text.
+#[derive(Deserialize)]
+struct Document<'a> {
+    #[serde(borrow)]
+    ttl: Option<&'a RawValue>,
+    #[serde(borrow)]
+    data: &'a RawValue,
+}
+
+/// How long a file stays good by its own `ttl`, in whole seconds, at most a year; `None` if it does not say.
+///
+/// # Errors
+/// If the body is no GBFS file: no JSON object with `data`.
+pub fn ttl(body: &[u8]) -> Result<Option<Duration>, Error> {
+    let document = read(body)?;
+    let Some(ttl) = document.ttl else { return Ok(None) };
+    // Some write the number as a text.
+    let Ok(seconds) = ttl.get().trim_matches('"').parse::<f64>() else { return Ok(None) };
+    Ok((seconds >= 0.0).then(|| Duration::from_secs(seconds as u64).min(TTL_MAX)))
+}
+
+/// The part of a file that is its own.
+pub(super) fn data(body: &[u8]) -> Result<&RawValue, Error> {
+    read(body).map(|document| document.data)
+}
+
+fn read(body: &[u8]) -> Result<Document<'_>, Error> {
+    let start = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body);
+    if start.iter().all(u8::is_ascii_whitespace) {
+        return Err(Error::new(ErrorKind::Empty, "the file has nothing in it"));
+    }
+    serde_json::from_slice(start).map_err(|error| refused(&error))
+}
+
+pub(super) fn refused(error: &serde_json::Error) -> Error {
+    let kind = if error.is_eof() { ErrorKind::Truncated } else { ErrorKind::Decode };
+    Error::new(kind, format!("this is no GBFS file: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(said: &str, expect: Option<u64>) {
+        let body =
+            format!("{{\"last_updated\":1,\"ttl\":{said},\"version\":\"2.3\",\"data\":{{}}}}");
+        assert_eq!(ttl(body.as_bytes()).unwrap(), expect.map(Duration::from_secs), "{said}");
+    }
+
+    #[test]
+    fn a_ttl_is_told_as_far_as_it_is_one() {
+        for (said, expect) in [("60", 60), ("0", 0), ("\"30\"", 30), ("2.9", 2), ("1e2", 100)] {
+            check(said, Some(expect));
+        }
+        for huge in ["99999999999999999999999", "1e300", "31622401"] {
+            check(huge, Some(366 * 86_400));
+        }
+        for odd in ["-1", "null", "true", "\"soon\"", "[60]", "\"NaN\""] {
+            check(odd, None);
+        }
+        assert_eq!(ttl(b"{\"data\":{}}").unwrap(), None);
+    }
+
+    #[test]
+    fn what_is_no_gbfs_file_is_refused() {
+        let kind = |body: &[u8]| ttl(body).unwrap_err().kind();
+        assert_eq!(kind(b" \n"), ErrorKind::Empty);
+        assert_eq!(kind(b"{\"data\":{\"stations\":[{\"a\":1"), ErrorKind::Truncated);
+        for body in
+            ["<html>", "[]", "{}", "{\"ttl\":1}", "{\"data\":1,\"data\":2}", "{\"data\":1}x"]
+        {
+            assert_eq!(kind(body.as_bytes()), ErrorKind::Decode, "{body}");
+        }
+        assert!(ttl(b"\xEF\xBB\xBF{\"data\":[]}").is_ok());
+    }
+}

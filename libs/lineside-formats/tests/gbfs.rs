@@ -1,0 +1,188 @@
+//! Discovery files of every version, and of those who mean no good.
+#![cfg(feature = "gbfs")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use lineside_formats::{
+    ErrorKind,
+    gbfs::{Discovery, Entry, Limits, decode, rewrite},
+};
+use proptest::prelude::*;
+
+const ONE: &str = r#"{
+  "last_updated": 1434054678,
+  "ttl": 0,
+  "data": {
+    "en": {"feeds": [
+      {"name": "system_information", "url": "https:\/\/www.example.com\/gbfs\/1\/en\/system_information"},
+      {"name": "station_information", "url": "https://www.example.com/gbfs/1/en/station_information"}
+    ]},
+    "fr" : {"feeds": [
+      {"name": "system_information", "url": "https://www.example.com/gbfs/1/fr/system_information"}
+    ]}
+  }
+}"#;
+
+const TWO: &str = r#"{"last_updated":1640887163,"ttl":3600,"version":"2.3","x":1.50000000000000000001,
+"data":{"nl":{"feeds":[{"name":"gbfs","url":"https://a.example/gbfs?x=1&y=?"},{"url":"https://a.example/status","name":"station_status","more":{"url":"https://stays.example"}}]}}}"#;
+
+const THREE: &str = r#"{"last_updated":"2023-07-17T13:34:13+02:00","ttl":0,"version":"3.0",
+"data":{"feeds":[{"name":"system_information","url":"https://a.example/3/system_information"},{"name":"vehicle_status.json","url":"https://a.example/3/vehicle_status.json"}]}}"#;
+
+fn read(body: &str) -> Discovery {
+    let (discovery, problems) = decode(body.as_bytes(), &Limits::default()).unwrap();
+    assert!(problems.is_empty(), "{:?}", problems.kept());
+    discovery
+}
+
+fn names(discovery: &Discovery) -> Vec<(Option<&str>, &str)> {
+    discovery.entries.iter().map(|entry| (entry.language.as_deref(), &*entry.name)).collect()
+}
+
+/// Puts `ours/<language>/<name>` into each place.
+fn ours(body: &str) -> String {
+    let url = |entry: &Entry| {
+        Some(format!("ours/{}/{}", entry.language.as_deref().unwrap_or("-"), entry.name))
+    };
+    String::from_utf8(rewrite(body.as_bytes(), &Limits::default(), url).unwrap()).unwrap()
+}
+
+#[test]
+fn version_one_has_files_by_language() {
+    let discovery = read(ONE);
+    let expect = [
+        (Some("en"), "system_information"),
+        (Some("en"), "station_information"),
+        (Some("fr"), "system_information"),
+    ];
+    assert_eq!(names(&discovery), expect);
+    assert_eq!(discovery.languages(), ["en", "fr"]);
+    assert_eq!(&*discovery.entries[0].url, "https://www.example.com/gbfs/1/en/system_information");
+    let of = |language, name| discovery.find(language, name).map(|entry| &*entry.url);
+    assert_eq!(of(None, "system_information"), Some(&*discovery.entries[0].url));
+    assert_eq!(of(Some("fr"), "system_information"), Some(&*discovery.entries[2].url));
+    assert_eq!(of(Some("fr"), "station_information"), None);
+    let expect = ONE
+        .replace(
+            r"https:\/\/www.example.com\/gbfs\/1\/en\/system_information",
+            "ours/en/system_information",
+        )
+        .replace(
+            "https://www.example.com/gbfs/1/en/station_information",
+            "ours/en/station_information",
+        )
+        .replace(
+            "https://www.example.com/gbfs/1/fr/system_information",
+            "ours/fr/system_information",
+        );
+    assert_eq!(ours(ONE), expect);
+}
+
+#[test]
+fn version_two_keeps_everything_but_the_addresses() {
+    let discovery = read(TWO);
+    assert_eq!(names(&discovery), [(Some("nl"), "gbfs"), (Some("nl"), "station_status")]);
+    let expect = TWO
+        .replace("https://a.example/gbfs?x=1&y=?", "ours/nl/gbfs")
+        .replace("https://a.example/status", "ours/nl/station_status");
+    assert_eq!(ours(TWO), expect);
+}
+
+#[test]
+fn version_three_has_no_languages() {
+    let discovery = read(THREE);
+    assert_eq!(names(&discovery), [(None, "system_information"), (None, "vehicle_status")]);
+    assert!(discovery.find(Some("en"), "system_information").is_none());
+    assert!(ours(THREE).contains(r#""name":"vehicle_status.json","url":"ours/-/vehicle_status""#));
+}
+
+#[test]
+fn a_file_that_is_not_ours_keeps_its_address() {
+    let body = rewrite(TWO.as_bytes(), &Limits::default(), |entry| {
+        (&*entry.name == "gbfs").then(|| "\"quoted\"\n".to_owned())
+    });
+    let body = String::from_utf8(body.unwrap()).unwrap();
+    assert_eq!(body, TWO.replace("https://a.example/gbfs?x=1&y=?", r#"\"quoted\"\n"#));
+}
+
+/// What is complained of in a discovery file whose list is `feeds`, and the names that are left.
+#[track_caller]
+fn check(feeds: &str, code: &str, left: &[&str]) {
+    let body = format!("{{\"data\":{{\"feeds\":[{feeds}]}}}}");
+    let (discovery, problems) = decode(body.as_bytes(), &Limits::default()).unwrap();
+    let codes: Vec<_> = problems.counts().map(|(_, code, _)| code).collect();
+    assert_eq!(codes, [code], "{feeds}");
+    assert_eq!(names(&discovery), left.iter().map(|name| (None, *name)).collect::<Vec<_>>());
+    // Whatever it is, it can be written again.
+    let written = rewrite(body.as_bytes(), &Limits::default(), |_| Some("x".to_owned())).unwrap();
+    serde_json::from_slice::<serde_json::Value>(&written).unwrap();
+}
+
+#[test]
+fn what_is_wrong_with_one_file_is_told_and_the_others_stay() {
+    let good = r#"{"name":"good","url":"https://a.example/good"}"#;
+    let with = |bad: &str| format!("{bad},{good}");
+    check(&with(r#"{"name":"a"}"#), "bad_file", &["good"]);
+    check(&with("7"), "bad_file", &["good"]);
+    check(&with(r#"{"name":"a","url":["https://a.example"]}"#), "bad_url", &["good"]);
+    for name in ["../x", "a/b", "", "..", "a b", "é", ".json"] {
+        let bad = format!(r#"{{"name":"{name}","url":"https://a.example"}}"#);
+        check(&with(&bad), "bad_name", &["good"]);
+    }
+    let long = format!(r#"{{"name":"a","url":"https://a.example/{}"}}"#, "x".repeat(5_000));
+    check(&with(&long), "long_url", &["good"]);
+    let twice = format!(r#"{good},{{"name":"good.json","url":"https://elsewhere.example"}}"#);
+    check(&twice, "duplicate_file", &["good"]);
+}
+
+#[test]
+fn too_many_files_are_left_out() {
+    let many: Vec<String> =
+        (0..1_000).map(|n| format!(r#"{{"name":"f{n}","url":"https://a.example/{n}"}}"#)).collect();
+    let body = format!("{{\"data\":{{\"feeds\":[{}]}}}}", many.join(","));
+    let (discovery, problems) = decode(body.as_bytes(), &Limits::default()).unwrap();
+    assert_eq!(discovery.entries.len(), Limits::default().files);
+    assert_eq!(problems.kept()[0].code, "too_many_files");
+}
+
+#[test]
+fn what_lists_nothing_is_refused() {
+    let kind = |body: &str| decode(body.as_bytes(), &Limits::default()).unwrap_err().kind();
+    assert_eq!(kind("  "), ErrorKind::Empty);
+    assert_eq!(kind(&ONE[..100]), ErrorKind::Truncated);
+    for body in [
+        "[]",
+        "{\"data\":[]}",
+        "{\"data\":{\"feeds\":7}}",
+        "{\"data\":{\"stations\":[]}}",
+        "{\"data\":{\"en\":{}}}",
+        "<html></html>",
+    ] {
+        assert_eq!(kind(body), ErrorKind::Decode, "{body}");
+    }
+    let small = Limits { body_bytes: 10, ..Limits::default() };
+    assert_eq!(decode(ONE.as_bytes(), &small).unwrap_err().kind(), ErrorKind::TooLarge);
+    // A system that has nothing yet is one.
+    assert!(read("{\"data\":{}}").entries.is_empty());
+    assert!(read("{\"data\":{\"en\":{\"feeds\":[]}}}").entries.is_empty());
+}
+
+#[test]
+fn a_depth_that_would_break_a_reader_is_refused() {
+    let deep = format!("{{\"data\":{}", "{\"a\":".repeat(100_000));
+    assert!(decode(deep.as_bytes(), &Limits::default()).is_err());
+    let deep = format!("{{\"data\":{}{}}}", "[".repeat(100_000), "]".repeat(100_000));
+    assert!(decode(deep.as_bytes(), &Limits::default()).is_err());
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        let _ = decode(&bytes, &Limits::default());
+        let _ = rewrite(&bytes, &Limits::default(), |_| Some("x".to_owned()));
+    }
+
+    #[test]
+    fn a_file_that_is_cut_anywhere_is_refused(at in 1..ONE.len()) {
+        prop_assert!(decode(&ONE.as_bytes()[..at], &Limits::default()).is_err());
+    }
+}
