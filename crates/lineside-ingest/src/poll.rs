@@ -5,32 +5,29 @@ mod go_on;
 mod judging;
 mod keeping;
 mod system;
+mod taking;
 
 use std::{pin::Pin, sync::Arc, time::Duration};
 
-use bytes::Bytes;
-use lineside_formats::{Format, looks_like_html, sniff};
-use lineside_sync::{Clock, UnixMillis, stage};
+use lineside_formats::Format;
+use lineside_sync::{Clock, stage};
 use smol_str::ToSmolStr;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use self::{decoding::decode, go_on::answer, system::System};
+use self::{go_on::answer, system::System};
 use crate::{
     archive::{Archive, Ledger},
     budget::{Booking, Place, Turn},
-    dataset::Dataset,
     feed::Feed,
-    fetch::{Body, Failure, FailureCode, Fetched, Fetcher, Sources},
+    fetch::{Failure, FailureCode, Fetched, Fetcher, Sources},
     health::Health,
     ingest::Tasks,
-    limits::{HASHED_AT_ONCE_MAX, POLL_MIN},
-    network::{Input, NetworkQueue},
-    normalize::seconds,
-    record::FeedRecord,
+    limits::POLL_MIN,
+    network::NetworkQueue,
     saved::{Keeper, Snapshots},
     schedule::{Asked, Spread},
-    snapshot::{Snapshot, default_file_name, media_type},
+    snapshot::Snapshot,
     stages::Stage,
     status::{FeedStatus, Rules},
 };
@@ -330,159 +327,6 @@ impl Poller {
         self.expired = false;
     }
 
-    /// Takes an answer without a body. Of real time that is no failure: some producers say so that no vehicle is out. Whether
-    /// it is to be so is judged like any other message with nothing in it; what is held stays as it is.
-    fn take_nothing(&mut self, status: u16) -> Result<&'static str, Failure> {
-        let known = self.status.format.filter(|_| !self.anew);
-        if self.feed.config().format.or(known) != Some(Format::GtfsRt) {
-            let failure = Failure::new(FailureCode::Empty, "the answer has nothing in its body");
-            return Err(failure.of_reply(Some(status), 0, None));
-        }
-        self.status.last_error = None;
-        self.status.failures_in_a_row = 0;
-        self.status.failing_since = None;
-        let now = self.clock.wall();
-        self.status.nothing_since.get_or_insert(now);
-        Ok("nothing")
-    }
-
-    /// Takes a body: what it is, whether it is new, what it says.
-    async fn take(&mut self, body: Body) -> Result<&'static str, Failure> {
-        self.status.bytes += body.bytes.len() as u64;
-        let format = self.format_of(&body.bytes)?;
-        let hash = hash_of(&body.bytes).await;
-        let known = self.feed.snapshot();
-        let is_known = |known: &Arc<Snapshot>| known.hash == hash && known.format == format;
-        let is_taken_in = !self.expired && self.system.as_ref().is_none_or(System::is_following);
-        if known.as_ref().is_some_and(is_known) && is_taken_in {
-            self.anew = false;
-            self.confirm();
-            return Ok("same");
-        }
-        let now = self.clock.wall();
-        match format {
-            Format::Gtfs => self.take_schedule(body.bytes.clone(), now).await?,
-            Format::GtfsRt => self.take_message(body.bytes.clone(), now).await?,
-            Format::Gbfs => self.take_gbfs(&body.bytes).await?,
-            Format::Raw => {
-                self.make_way(format, now).await?;
-                self.succeed();
-                self.status.entities = 0;
-                // It was something else before, which gave itself a time and may have had faults.
-                self.status.data_time = None;
-                self.status.problems = Arc::default();
-            }
-        }
-        self.anew = false;
-        self.status.format = Some(format);
-        let id = self.feed.id().as_str();
-        let before = known.filter(|known| known.hash != hash);
-        let snapshot = Snapshot {
-            hash,
-            format,
-            content_type: body.content_type.unwrap_or_else(|| media_type(format).to_owned()),
-            file_name: body.file_name.unwrap_or_else(|| default_file_name(id, format)),
-            fetched_at: now,
-            last_modified: Snapshot::changed_at(body.last_modified, now, before.as_deref()),
-            bytes: body.bytes,
-        };
-        self.keep_and_serve(snapshot, now).await;
-        Ok("new")
-    }
-
-    /// What the bytes are, unless they are not what they have to be.
-    fn format_of(&self, bytes: &Bytes) -> Result<Format, Failure> {
-        if bytes.is_empty() {
-            return Err(Failure::new(FailureCode::Empty, "the body is empty"));
-        }
-        let promised = self.feed.config().format;
-        if promised != Some(Format::Raw) && looks_like_html(bytes) {
-            return Err(Failure::new(FailureCode::Html, "a web page came instead of data"));
-        }
-        if let Some(format) = promised {
-            return Ok(format);
-        }
-        let Some(format) = sniff(bytes) else {
-            return Err(Failure::new(FailureCode::Empty, "the body has nothing in it"));
-        };
-        match self.status.format {
-            // Once its format is known, the decoder says what is wrong with bytes that no longer look like it.
-            Some(known) if !self.anew => Ok(known),
-            _ => Ok(format),
-        }
-    }
-
-    async fn take_schedule(&mut self, zip: Bytes, now: UnixMillis) -> Result<(), Failure> {
-        if self.number != 0 {
-            let owner = self.feed.network().id().clone();
-            let detail = format!("a schedule came, but the feed belongs to the schedule {owner}");
-            return Err(Failure::new(FailureCode::Decode, detail));
-        }
-        let id = self.feed.id().clone();
-        let permit = self.loads.clone().acquire_owned().await;
-        let network = self.feed.network();
-        let began = network.begin();
-        let load = tokio::task::spawn_blocking(move || {
-            let _at = stage::enter(Stage::Decode.work());
-            Dataset::load(id, zip, now)
-        })
-        .await;
-        network.finish(Stage::Decode, began);
-        let dataset = match load {
-            Ok(Ok(dataset)) => Arc::new(dataset),
-            Ok(Err(error)) => return Err(Failure::refused(&error)),
-            Err(_) => return Err(broken()),
-        };
-        drop(permit);
-        self.make_way(Format::Gtfs, now).await?;
-        self.succeed();
-        self.status.format = Some(Format::Gtfs);
-        self.status.data_time = None;
-        self.status.entities = dataset.timetable.trips().len() as u64;
-        self.status.problems = Arc::clone(&dataset.problems);
-        self.status.judge(now, now, &self.rules);
-        let record = FeedRecord::of(&self.status);
-        let (reply, done) = oneshot::channel();
-        let input = Input::Dataset { number: self.number, dataset, record, now, reply };
-        if self.send(input).await.is_err() || done.await.is_err() {
-            return Err(broken());
-        }
-        Ok(())
-    }
-
-    async fn take_message(&mut self, body: Bytes, now: UnixMillis) -> Result<(), Failure> {
-        let network = self.feed.network();
-        let began = network.begin();
-        let decoding = decode(body, self.feed.config().max_bytes);
-        let decoded = stage::within(Stage::Decode.work(), decoding).await;
-        network.finish(Stage::Decode, began);
-        let (message, problems) = decoded?;
-        // From here on the message is good; its judge sees the status that it brings about.
-        self.make_way(Format::GtfsRt, now).await?;
-        self.succeed();
-        self.status.format = Some(Format::GtfsRt);
-        self.status.data_time = seconds(message.header.timestamp).map(UnixMillis::from_seconds);
-        let under_way = self.under_way().await;
-        self.health.heard(&message, under_way, now);
-        self.rules.expectation = self.health.expectation(under_way, now);
-        let (reply, judged) = oneshot::channel();
-        let input = Input::Message {
-            number: self.number,
-            message: Box::new(message),
-            problems,
-            status: Box::new(self.status.clone()),
-            rules: self.rules,
-            now,
-            data_now: self.data_now(),
-            reply,
-        };
-        if self.send(input).await.is_err() {
-            return Err(broken());
-        }
-        self.status = judged.await.map_err(|_| broken())?;
-        Ok(())
-    }
-
     /// How long until the next poll.
     fn wait(&mut self) -> Duration {
         if let Some(due) = self.fetcher.due_in() {
@@ -500,16 +344,6 @@ impl Poller {
         };
         asked.wait(&mut self.rng)
     }
-}
-
-/// The hash of a body, counted where it blocks nobody if it is large.
-async fn hash_of(bytes: &Bytes) -> u128 {
-    if bytes.len() < HASHED_AT_ONCE_MAX {
-        return Snapshot::hash_of(bytes);
-    }
-    let shared = bytes.clone();
-    let hashed = tokio::task::spawn_blocking(move || Snapshot::hash_of(&shared)).await;
-    hashed.unwrap_or_else(|_| Snapshot::hash_of(bytes))
 }
 
 fn broken() -> Failure {

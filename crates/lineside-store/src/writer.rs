@@ -220,15 +220,11 @@ impl Writer {
                 Told::Poll { feed, poll } => {
                     let feed = number(&transaction, &mut self.feeds, feed)?;
                     insert_poll(&transaction, feed, poll)?;
-                    for span in Span::ALL {
-                        insert_bin(&transaction, feed, span, &Bin::of(poll, span))?;
-                    }
+                    insert_bins(&transaction, feed, |span| Bin::of(poll, span))?;
                 }
                 Told::Pause { feed, at, serving } => {
                     let feed = number(&transaction, &mut self.feeds, feed)?;
-                    for span in Span::ALL {
-                        insert_bin(&transaction, feed, span, &Bin::of_pause(*at, *serving, span))?;
-                    }
+                    insert_bins(&transaction, feed, |span| Bin::of_pause(*at, *serving, span))?;
                 }
                 Told::State { feed, state, reason, since } => {
                     let feed = number(&transaction, &mut self.feeds, feed)?;
@@ -359,6 +355,15 @@ fn insert_poll(transaction: &Transaction<'_>, feed: i64, poll: &Poll) -> rusqlit
         failure.and_then(|failure| failure.head.as_deref()),
     ])?;
     Ok(())
+}
+
+/// Adds to the bin of the moment in every span.
+fn insert_bins(
+    transaction: &Transaction<'_>,
+    feed: i64,
+    bin: impl Fn(Span) -> Bin,
+) -> rusqlite::Result<()> {
+    Span::ALL.into_iter().try_for_each(|span| insert_bin(transaction, feed, span, &bin(span)))
 }
 
 /// Adds to a bin. `last_failed` is the number of what came last in it, which for polls is whether they failed.
