@@ -209,8 +209,11 @@ impl Producer {
     }
 
     fn counts(&self) -> Counts {
+        let now = Instant::now();
         let asked = self.lock();
-        let longest = asked.values().map(|times| times.longest).max().unwrap_or_default();
+        // One that is not asked any more is late, too.
+        let longest = asked.values().map(|times| times.longest.max(now - times.last)).max();
+        let longest = longest.unwrap_or_default();
         Counts {
             requests: asked.values().map(|times| times.count).sum(),
             repeated: asked.values().filter(|times| times.count > 1).count(),

@@ -7,7 +7,7 @@ use anyhow::{Context as _, ensure};
 use super::Bench;
 use super::client::{Asked, Plan};
 use super::peers::lineside;
-use super::producer::{FILES, LARGE, SMALL, counts, reset};
+use super::producer::{FILES, File, LARGE, SMALL, counts, reset};
 use crate::http::{connect, head};
 use crate::report::Row;
 use crate::rounds::Samples;
@@ -24,7 +24,7 @@ const GZIP: &str = "Accept-Encoding: gzip\r\n";
 /// One kind of request.
 struct Kind {
     title: String,
-    file: &'static str,
+    file: &'static File,
     headers: &'static str,
     /// Whether the client has the file already.
     is_held: bool,
@@ -33,16 +33,16 @@ struct Kind {
 
 fn kinds() -> Vec<Kind> {
     let mut kinds = Vec::new();
-    for file in FILES {
+    for file in &FILES {
         let connections = if file.id == LARGE.id { CONNECTIONS_LARGE } else { CONNECTIONS };
         for (coding, headers) in [("identity", ""), ("gzip", GZIP)] {
             let title = format!("{}, {coding}", file.title);
-            kinds.push(Kind { title, file: file.id, headers, is_held: false, connections });
+            kinds.push(Kind { title, file, headers, is_held: false, connections });
         }
     }
     let title = "304".to_owned();
     let connections = CONNECTIONS;
-    kinds.push(Kind { title, file: SMALL.id, headers: "", is_held: true, connections });
+    kinds.push(Kind { title, file: &SMALL, headers: "", is_held: true, connections });
     kinds
 }
 
@@ -58,7 +58,6 @@ pub(super) fn run(bench: &mut Bench) -> anyhow::Result<()> {
         for kind in &kinds {
             let asked = kind.ask(&ours, "/proxy/", seconds)?;
             samples.add(format!("ours {}", kind.title), asked.rate());
-            samples.add(format!("bytes {}", kind.title), asked.bytes as f64 / asked.seconds);
             if let Some(nginx) = &nginx {
                 has_nginx = true;
                 let asked = kind.ask(nginx, "/", seconds)?;
@@ -78,7 +77,7 @@ pub(super) fn run(bench: &mut Bench) -> anyhow::Result<()> {
 
 impl Kind {
     fn ask(&self, server: &Server, folder: &str, seconds: f64) -> anyhow::Result<Asked> {
-        let path = format!("{folder}{}", self.file);
+        let path = format!("{folder}{}", self.file.id);
         let mut headers = self.headers.to_owned();
         if self.is_held {
             let head = head(&mut BufReader::new(connect(server.port)?), &path)?;
@@ -89,6 +88,13 @@ impl Kind {
         let status = if self.is_held { "304" } else { "200" }.to_owned();
         let (port, connections) = (server.port, self.connections);
         let warm_seconds = WARM_SECONDS;
-        Plan { port, path, headers, status, connections, warm_seconds, seconds }.run()
+        let plan = Plan { port, path, headers, status, connections, warm_seconds, seconds };
+        let asked = plan.run()?;
+        // In gzip each server has bytes of its own.
+        if self.headers.is_empty() && !self.is_held {
+            let expect = asked.answers * self.file.bytes as u64;
+            ensure!(asked.bytes == expect, "{}: {} bytes of {expect}", self.title, asked.bytes);
+        }
+        Ok(asked)
     }
 }
