@@ -163,7 +163,7 @@ async fn what_fails_of_a_system_is_told_by_its_state_and_remembered() {
     };
     until("the poll that failed is remembered with its file", past).await;
     let metrics = get(&format!("{}/metrics", server.url)).await.text().await.unwrap();
-    let fetches = "lineside_ingest_fetches_total{feed=\"bikes\",outcome=\"http_500\"}";
+    let fetches = "lineside_ingest_fetches_total{feed=\"bikes\",outcome=\"http_5xx\"}";
     assert!(metrics.contains(fetches), "{metrics}");
     site.put("/status", &file(0, "again"));
     until_body(&status, &file(0, "again")).await;
