@@ -3,7 +3,8 @@
 use std::io::Cursor;
 
 use bytes::Bytes;
-use lineside_formats::{gbfs, gtfs, gtfs_rt};
+use jiff::tz::TimeZone;
+use lineside_formats::{Error, Problems, gbfs, gtfs, gtfs_rt, siri};
 
 /// A file that claims to be a system's discovery file. One that was read can be written, and lists the same then.
 ///
@@ -127,10 +128,56 @@ pub fn gtfs_rt_json(bytes: &[u8]) {
     assert_eq!(again.entity.len(), message.entity.len(), "what was read once is read again");
 }
 
+/// A SIRI message in XML.
+pub fn siri_xml(bytes: &[u8]) {
+    siri_message(siri::decode_xml(bytes, &TimeZone::UTC, &small_siri()));
+}
+
+/// A SIRI message in JSON.
+pub fn siri_json(bytes: &[u8]) {
+    siri_message(siri::decode_json(bytes, &TimeZone::UTC, &small_siri()));
+}
+
+/// What was read once is written so that it is read again, and after that stays as it is. The first writing may lose what
+/// XML has no way to say.
+fn siri_message(decoded: Result<(siri::Message, Problems), Error>) {
+    let Ok((message, problems)) = decoded else { return };
+    assert!(
+        problems.total() >= problems.kept().len() as u64,
+        "more problems are kept than there were"
+    );
+    let in_envelope = |message: &siri::Message| siri::encode_soap(message, siri::Exchange::Answer);
+    let writers = [siri::encode_xml, siri::encode_json, in_envelope];
+    for write in writers {
+        let once = siri_again(&write(&message));
+        let n_records = |message: &siri::Message| -> usize {
+            let timetables = message.deliveries().flat_map(|it| &it.estimated_timetables);
+            timetables.map(|timetable| timetable.journeys().count()).sum()
+        };
+        let is_fault = |message: &siri::Message| {
+            message.payloads.iter().any(|it| matches!(it, siri::Payload::Fault(_)))
+        };
+        if !is_fault(&message) {
+            assert_eq!(n_records(&once), n_records(&message), "every journey is written");
+        }
+        let twice = siri_again(&write(&once));
+        assert_eq!(once, twice, "what was written and read stays as it is");
+    }
+}
+
+fn siri_again(text: &str) -> siri::Message {
+    let decoded = siri::decode(text.as_bytes(), &TimeZone::UTC, &siri::Limits::default());
+    decoded.expect("our own message is read").0
+}
+
 fn small_gtfs() -> gtfs::Limits {
     gtfs::Limits { total_bytes: 8 << 20, entry_bytes: 4 << 20, ..gtfs::Limits::default() }
 }
 
 fn small_gtfs_rt() -> gtfs_rt::Limits {
     gtfs_rt::Limits { body_bytes: 1 << 20, ..gtfs_rt::Limits::default() }
+}
+
+fn small_siri() -> siri::Limits {
+    siri::Limits { body_bytes: 1 << 20, record_bytes: 16 << 20, ..siri::Limits::default() }
 }

@@ -15,6 +15,10 @@ pub mod gbfs;
 pub mod gtfs;
 #[cfg(feature = "gtfs-rt")]
 pub mod gtfs_rt;
+#[cfg(feature = "siri")]
+pub mod siri;
+#[cfg(feature = "siri")]
+mod xml;
 
 pub use error::{Error, ErrorKind};
 pub use problem::{Problem, Problems};

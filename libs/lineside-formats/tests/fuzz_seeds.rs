@@ -1,5 +1,5 @@
 //! Every seed of the fuzzers through the checks that the fuzzers make, without a fuzzer: runs on stable.
-#![cfg(all(feature = "gtfs", feature = "gtfs-rt", feature = "gbfs"))]
+#![cfg(all(feature = "gtfs", feature = "gtfs-rt", feature = "gbfs", feature = "siri"))]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 #[path = "../../../fuzz/src/formats.rs"]
@@ -9,12 +9,14 @@ pub mod seeds;
 
 use self::seeds::{Check, check_that_none_is_forgotten};
 
-const CHECKS: [Check; 5] = [
+const CHECKS: [Check; 7] = [
     ("gbfs", checks::gbfs),
     ("gtfs", checks::gtfs),
     ("gtfs_rt", checks::gtfs_rt),
     ("gtfs_rt_json", checks::gtfs_rt_json),
     ("gtfs_text", checks::gtfs_text),
+    ("siri_json", checks::siri_json),
+    ("siri_xml", checks::siri_xml),
 ];
 
 fn replay(target: &str) {
@@ -44,6 +46,16 @@ fn gtfs_rt_json() {
 #[test]
 fn gtfs_text() {
     replay("gtfs_text");
+}
+
+#[test]
+fn siri_json() {
+    replay("siri_json");
+}
+
+#[test]
+fn siri_xml() {
+    replay("siri_xml");
 }
 
 #[test]

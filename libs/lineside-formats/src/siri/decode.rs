@@ -1,0 +1,331 @@
+//! Takes a message apart: the envelope, and in it what the message is sent for.
+
+use jiff::tz::TimeZone;
+use smol_str::SmolStr;
+
+use super::{
+    CheckStatusRequest, CheckStatusResponse, DataReadyNotification, Fault, HeartbeatNotification,
+    Limits, ServiceDelivery, ServiceRequest, SubscriptionRequest, SubscriptionResponse,
+    SubscriptionTerminatedNotification, TerminateSubscriptionRequest,
+    TerminateSubscriptionResponse,
+    json::Json,
+    reader::Reader,
+    record::{Element as _, Record},
+    source::Source,
+};
+use crate::{
+    Error, ErrorKind, Problems, looks_like_html,
+    sniff::looks_like_gzip,
+    xml::{self, Xml},
+};
+
+/// A message.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Message {
+    /// The version of SIRI that it says it is of.
+    pub version: Option<SmolStr>,
+    /// What it is sent for; nearly always one thing.
+    pub payloads: Vec<Payload>,
+}
+
+impl Message {
+    /// The deliveries in it.
+    pub fn deliveries(&self) -> impl Iterator<Item = &ServiceDelivery> {
+        self.payloads.iter().filter_map(|payload| match payload {
+            Payload::ServiceDelivery(delivery) => Some(delivery),
+            _ => None,
+        })
+    }
+
+    /// Whether a producer says that there is more to be asked for.
+    pub fn has_more_data(&self) -> bool {
+        self.deliveries().any(|delivery| {
+            let heads = delivery
+                .estimated_timetables
+                .iter()
+                .map(|it| &it.head)
+                .chain(delivery.vehicle_monitorings.iter().map(|it| &it.head))
+                .chain(delivery.stop_monitorings.iter().map(|it| &it.head))
+                .chain(delivery.situation_exchanges.iter().map(|it| &it.head));
+            delivery.more_data == Some(true)
+                || heads.into_iter().any(|head| head.more_data == Some(true))
+        })
+    }
+}
+
+/// What a message is sent for.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Payload {
+    /// News, as an answer or to a subscriber.
+    ServiceDelivery(ServiceDelivery),
+    /// Whether a producer is up.
+    CheckStatusResponse(CheckStatusResponse),
+    /// A producer says that it is up.
+    HeartbeatNotification(HeartbeatNotification),
+    /// How subscriptions went.
+    SubscriptionResponse(SubscriptionResponse),
+    /// How the end of subscriptions went.
+    TerminateSubscriptionResponse(TerminateSubscriptionResponse),
+    /// A producer has ended a subscription.
+    SubscriptionTerminatedNotification(SubscriptionTerminatedNotification),
+    /// There is something to be fetched.
+    DataReadyNotification(DataReadyNotification),
+    /// Asks whether a producer is up.
+    CheckStatusRequest(CheckStatusRequest),
+    /// Asks for news.
+    ServiceRequest(ServiceRequest),
+    /// Subscribes to news.
+    SubscriptionRequest(SubscriptionRequest),
+    /// Ends subscriptions.
+    TerminateSubscriptionRequest(TerminateSubscriptionRequest),
+    /// The envelope says no.
+    Fault(Fault),
+    /// Something else of SIRI, by the name of its element, such as a service that is not read.
+    Other(SmolStr),
+}
+
+/// Decodes a message, XML or JSON as its first byte shows. Moments that do not say their offset from UTC are taken in
+/// `zone`, each with a problem.
+///
+/// # Errors
+/// As [`decode_xml`] and [`decode_json`].
+pub fn decode(body: &[u8], zone: &TimeZone, limits: &Limits) -> Result<(Message, Problems), Error> {
+    let start = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body).trim_ascii_start();
+    match start.first() {
+        Some(b'{' | b'[') => decode_json(body, zone, limits),
+        _ => decode_xml(body, zone, limits),
+    }
+}
+
+/// Decodes a message in XML: plain, or in a SOAP envelope. What is wrong inside a record is a problem with the path of
+/// the element and the record's id, and costs no more than that element.
+///
+/// # Errors
+/// Refuses a body that is empty, larger than the limits, a web page, cut off, in an unknown or wrong encoding, not
+/// well-formed, with a document type or entities of its own, nested too deeply, or without SIRI in it.
+pub fn decode_xml(
+    body: &[u8],
+    zone: &TimeZone,
+    limits: &Limits,
+) -> Result<(Message, Problems), Error> {
+    refuse_at_sight(body, limits)?;
+    let text = xml::to_text(body)?;
+    let bounds = xml::Limits { depth: Limits::DEPTH, ..xml::Limits::default() };
+    read(Reader::new(Xml::new(&text, bounds), zone, limits), "XML")
+}
+
+/// Decodes a message in JSON, as SIRI Lite has it: the elements' names as keys, lists where an element is repeated,
+/// texts as they are or as `{"value": …, "lang": …}`.
+///
+/// # Errors
+/// Refuses a body that is empty, larger than the limits, a web page, cut off, no JSON in UTF-8, nested too deeply, or
+/// without SIRI in it.
+pub fn decode_json(
+    body: &[u8],
+    zone: &TimeZone,
+    limits: &Limits,
+) -> Result<(Message, Problems), Error> {
+    refuse_at_sight(body, limits)?;
+    let text = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body);
+    let text = std::str::from_utf8(text).map_err(|error| match error.error_len() {
+        None => Error::new(ErrorKind::Truncated, "the JSON ends too early, so it was cut off"),
+        Some(_) => Error::new(ErrorKind::Encoding, format!("the JSON is not UTF-8: {error}")),
+    })?;
+    read(Reader::new(Json::new(text), zone, limits), "JSON")
+}
+
+/// How much of a body is looked at for marks of SIRI.
+const LOOK_BYTES: usize = 4_096;
+
+/// Whether the beginning of a body shows SIRI: its namespace, or its names as keys of JSON.
+pub fn looks_like_siri(body: &[u8]) -> bool {
+    let start = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body).trim_ascii_start();
+    let look = start.get(..LOOK_BYTES).unwrap_or(start);
+    let marks: &[&[u8]] = match look.first() {
+        Some(b'<') => &[b"http://www.siri.org.uk", b"http://wsdl.siri.org.uk", b"<Siri"],
+        Some(b'{') => &[b"\"Siri\"", b"\"ServiceDelivery\""],
+        _ => &[],
+    };
+    marks.iter().any(|mark| memchr::memmem::find(look, mark).is_some())
+}
+
+fn refuse_at_sight(body: &[u8], limits: &Limits) -> Result<(), Error> {
+    let (kind, detail) = if body.is_empty() {
+        (ErrorKind::Empty, "the body is empty".to_owned())
+    } else if body.len() > limits.body_bytes {
+        let (found, most) = (body.len(), limits.body_bytes);
+        (ErrorKind::TooLarge, format!("the message has {found} bytes, more than {most}"))
+    } else if looks_like_html(body) {
+        (ErrorKind::Html, "a web page came where SIRI was expected".to_owned())
+    } else if looks_like_gzip(body) {
+        let detail = "the bytes are compressed with gzip, not SIRI; unpack them first";
+        (ErrorKind::Decode, detail.to_owned())
+    } else {
+        return Ok(());
+    };
+    Err(Error::new(kind, detail))
+}
+
+fn read<'a, S: Source<'a>>(
+    mut reader: Reader<'a, S>,
+    form: &str,
+) -> Result<(Message, Problems), Error> {
+    let mut message = Message::default();
+    let mut n_strange = 0;
+    read_level(&mut reader, &mut message, Level::Root, &mut n_strange)?;
+    if message.payloads.is_empty() && n_strange > 0 {
+        return Err(Error::new(ErrorKind::Decode, format!("the {form} has no SIRI in it")));
+    }
+    Ok((message, reader.into_problems()))
+}
+
+/// Where in the envelope something stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Level {
+    Root,
+    Inside,
+}
+
+/// Reads what stands at one level of the envelope. `n_strange` counts roots that are not SIRI's, and is 1 where there is
+/// none at all.
+fn read_level<'a, S: Source<'a>>(
+    reader: &mut Reader<'a, S>,
+    message: &mut Message,
+    level: Level,
+    n_strange: &mut u32,
+) -> Result<(), Error> {
+    let mut n_children = 0;
+    while let Some(name) = reader.source.next_child()? {
+        n_children += 1;
+        match name {
+            "Siri" => {
+                message.version = reader.attribute("version");
+                reader.check_namespace("Siri");
+                read_level(reader, message, Level::Inside, n_strange)?;
+            }
+            "Envelope" | "Body" => read_level(reader, message, Level::Inside, n_strange)?,
+            "version" | "Version" if level == Level::Inside => {
+                reader.read_leaf("version", &mut message.version)?;
+            }
+            "Header" => reader.source.skip()?,
+            _ => match read_payload(reader, name)? {
+                Some(payload) => message.payloads.push(payload),
+                None if level == Level::Inside || reader.is_in_namespace() => {
+                    message.payloads.push(Payload::Other(SmolStr::new(name)));
+                    reader.source.skip()?;
+                }
+                None => {
+                    *n_strange += 1;
+                    reader.source.skip()?;
+                }
+            },
+        }
+    }
+    *n_strange += u32::from(level == Level::Root && n_children == 0);
+    Ok(())
+}
+
+/// Reads the element that was opened last; `None` where it is nothing that is read, and stays open.
+fn read_payload<'a, S: Source<'a>>(
+    reader: &mut Reader<'a, S>,
+    name: &str,
+) -> Result<Option<Payload>, Error> {
+    Ok(Some(match name {
+        "ServiceDelivery" => Payload::ServiceDelivery(record(reader, "ServiceDelivery")?),
+        "CheckStatusResponse" => {
+            Payload::CheckStatusResponse(record(reader, "CheckStatusResponse")?)
+        }
+        "HeartbeatNotification" | "NotifyHeartbeat" => {
+            Payload::HeartbeatNotification(record(reader, "HeartbeatNotification")?)
+        }
+        "SubscriptionResponse" | "SubscribeResponse" => {
+            Payload::SubscriptionResponse(record(reader, "SubscriptionResponse")?)
+        }
+        "TerminateSubscriptionResponse" | "DeleteSubscriptionResponse" => {
+            let name = "TerminateSubscriptionResponse";
+            Payload::TerminateSubscriptionResponse(record(reader, name)?)
+        }
+        "SubscriptionTerminatedNotification" | "NotifySubscriptionTerminated" => {
+            let name = "SubscriptionTerminatedNotification";
+            Payload::SubscriptionTerminatedNotification(record(reader, name)?)
+        }
+        "DataReadyNotification" | "NotifyDataReady" => {
+            Payload::DataReadyNotification(record(reader, "DataReadyNotification")?)
+        }
+        "Fault" => Payload::Fault(record(reader, "Fault")?),
+        "CheckStatusRequest" | "CheckStatus" => {
+            Payload::CheckStatusRequest(record(reader, "CheckStatusRequest")?)
+        }
+        "SubscriptionRequest" | "Subscribe" => {
+            Payload::SubscriptionRequest(record(reader, "SubscriptionRequest")?)
+        }
+        "TerminateSubscriptionRequest" | "DeleteSubscription" => {
+            Payload::TerminateSubscriptionRequest(record(reader, "TerminateSubscriptionRequest")?)
+        }
+        "ServiceRequest" | "GetSiriService" => {
+            Payload::ServiceRequest(record(reader, "ServiceRequest")?)
+        }
+        "GetEstimatedTimetable"
+        | "GetVehicleMonitoring"
+        | "GetStopMonitoring"
+        | "GetSituationExchange" => Payload::ServiceRequest(single_request(reader, name)?),
+        _ if is_delivery(name) => Payload::ServiceDelivery(record(reader, "ServiceDelivery")?),
+        _ => return Ok(None),
+    }))
+}
+
+/// Reads what the French envelope has around the request for one service, whose fields stand in an element by itself.
+fn single_request<'a, S: Source<'a>>(
+    reader: &mut Reader<'a, S>,
+    name: &str,
+) -> Result<ServiceRequest, Error> {
+    let mut request = ServiceRequest::default();
+    while let Some(child) = reader.source.next_child()? {
+        match (child, name) {
+            ("ServiceRequestInfo", _) => reader.read_record("ServiceRequest", &mut request)?,
+            ("Request", "GetEstimatedTimetable") => {
+                request.estimated_timetables.read("EstimatedTimetableRequest", reader)?;
+            }
+            ("Request", "GetVehicleMonitoring") => {
+                request.vehicle_monitorings.read("VehicleMonitoringRequest", reader)?;
+            }
+            ("Request", "GetStopMonitoring") => {
+                request.stop_monitorings.read("StopMonitoringRequest", reader)?;
+            }
+            ("Request", "GetSituationExchange") => {
+                request.situation_exchanges.read("SituationExchangeRequest", reader)?;
+            }
+            _ => reader.source.skip()?,
+        }
+    }
+    Ok(request)
+}
+
+fn record<'a, S: Source<'a>, T: Record>(
+    reader: &mut Reader<'a, S>,
+    name: &'static str,
+) -> Result<T, Error> {
+    let mut record = T::default();
+    reader.read_record(name, &mut record)?;
+    Ok(record)
+}
+
+/// Whether an element of the French envelope holds a delivery: `GetStopMonitoringResponse`, `NotifyStopMonitoring`, and
+/// what Israel makes of it, `getStopMonitoringServiceResponse`.
+fn is_delivery(name: &str) -> bool {
+    let service = match name.strip_prefix("Get").or(name.strip_prefix("get")) {
+        Some(rest) => rest.strip_suffix("ServiceResponse").or(rest.strip_suffix("Response")),
+        None => name.strip_prefix("Notify"),
+    };
+    let services = [
+        "EstimatedTimetable",
+        "VehicleMonitoring",
+        "StopMonitoring",
+        "MultipleStopMonitoring",
+        "SituationExchange",
+        "Siri",
+        "SiriService",
+    ];
+    service.is_some_and(|service| services.contains(&service))
+}

@@ -1,0 +1,362 @@
+//! What messages are sent for: deliveries of each service, and the answers around requests and subscriptions.
+
+use smol_str::SmolStr;
+
+use super::{
+    MonitoredStopVisit, MonitoredStopVisitCancellation, PtSituationElement, Seconds, Text, Time,
+    VehicleActivity, VehicleActivityCancellation, VehicleJourney,
+    reader::Reader,
+    record::{Element as _, Record, elements, records},
+    sink::Sink,
+    source::Source,
+};
+use crate::Error;
+
+/// Why something was refused.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ErrorCondition {
+    /// The name of the error, such as `AccessNotAllowedError`.
+    pub kind: Option<SmolStr>,
+    /// Its number, where the producer has numbers.
+    pub number: Option<SmolStr>,
+    /// What the producer says about it.
+    pub text: Option<SmolStr>,
+    /// What else it says.
+    pub description: Option<SmolStr>,
+}
+
+impl Record for ErrorCondition {
+    fn read_child<'a, S: Source<'a>>(
+        &mut self,
+        name: &str,
+        reader: &mut Reader<'a, S>,
+    ) -> Result<bool, Error> {
+        match name {
+            "Description" | "ErrorDescription" => self.description.read("Description", reader)?,
+            "ErrorText" => self.text.read("ErrorText", reader)?,
+            "WSErrorConditionElement" | "ErrorInformation" => {
+                reader.read_record("ErrorInformation", self)?;
+            }
+            _ if is_error_name(name) => {
+                self.kind = Some(SmolStr::new(name));
+                self.number = reader.attribute("number");
+                while let Some(name) = reader.source.next_child()? {
+                    match name {
+                        "ErrorText" => self.text.read("ErrorText", reader)?,
+                        // In JSON the attribute is a child.
+                        "number" | "Number" => self.number.read("number", reader)?,
+                        _ => reader.source.skip()?,
+                    }
+                }
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn write_children<W: Sink>(&self, sink: &mut W) {
+        if self.kind.is_some() || self.number.is_some() || self.text.is_some() {
+            let kind = self.kind.as_deref().filter(|kind| is_error_name(kind)).unwrap_or(OTHER);
+            sink.begin(kind);
+            if let Some(number) = &self.number {
+                sink.attribute("number", number);
+            }
+            self.text.write("ErrorText", sink);
+            sink.end(kind);
+        }
+        self.description.write("Description", sink);
+    }
+
+    #[cfg(test)]
+    fn random(rng: &mut fastrand::Rng, fill: u8) -> ErrorCondition {
+        let names = ["AccessNotAllowedError", "OtherError"];
+        let mut text = || (rng.u8(..100) < fill).then(|| super::values::Leaf::random(rng));
+        let (text, description) = (text(), text());
+        let kind = Some(SmolStr::new_static(names[rng.usize(..2)]));
+        ErrorCondition { kind, number: Some(SmolStr::new_static("7")), text, description }
+    }
+}
+
+elements!(ErrorCondition, read_record);
+
+/// The name of an error that has no name of its own.
+const OTHER: &str = "OtherError";
+
+/// Whether an element is one of SIRI's errors; what is not spelled so could not be written again.
+fn is_error_name(name: &str) -> bool {
+    name.ends_with("Error") && name.len() <= 100 && name.bytes().all(|it| it.is_ascii_alphabetic())
+}
+
+/// A fault of the SOAP envelope, of version 1.1 or 1.2: an answer, though one that says no.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Fault {
+    /// Whose fault it is: a name that ends in `Client`, `Server`, `Sender` or `Receiver`.
+    pub code: Option<SmolStr>,
+    /// What is said about it.
+    pub reason: Option<SmolStr>,
+    /// What SIRI has to say about it.
+    pub error_condition: Option<ErrorCondition>,
+}
+
+impl Record for Fault {
+    fn read_child<'a, S: Source<'a>>(
+        &mut self,
+        name: &str,
+        reader: &mut Reader<'a, S>,
+    ) -> Result<bool, Error> {
+        match name {
+            "faultcode" => self.code.read("faultcode", reader)?,
+            "faultstring" => self.reason.read("faultstring", reader)?,
+            "Code" => {
+                reader.read_wrapped("Code", "Value", |reader| self.code.read("Value", reader))?;
+            }
+            "Reason" => {
+                reader.read_wrapped("Reason", "Text", |reader| self.reason.read("Text", reader))?;
+            }
+            "detail" | "Detail" => self.error_condition.read("detail", reader)?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn write_children<W: Sink>(&self, sink: &mut W) {
+        self.code.write("faultcode", sink);
+        self.reason.write("faultstring", sink);
+        self.error_condition.write("detail", sink);
+    }
+
+    #[cfg(test)]
+    fn random(rng: &mut fastrand::Rng, fill: u8) -> Fault {
+        use super::{record::Element, values::Leaf};
+        Fault {
+            code: Some(Leaf::random(rng)),
+            reason: Some(Leaf::random(rng)),
+            error_condition: Element::random(rng, fill),
+        }
+    }
+}
+
+records! {
+    /// What the deliveries of all services begin with.
+    pub struct DeliveryHead {
+        /// The version of SIRI, and of the profile.
+        version: Option<SmolStr> = "version" | "Version",
+        /// When it was made.
+        response_timestamp: Option<Time> = "ResponseTimestamp",
+        /// The request that it answers.
+        request_message_ref: Option<SmolStr> = "RequestMessageRef",
+        /// Who subscribed.
+        subscriber_ref: Option<SmolStr> = "SubscriberRef",
+        /// To what.
+        subscription_ref: Option<SmolStr> = "SubscriptionRef",
+        /// Whether all went well.
+        status: Option<bool> = "Status",
+        /// Why not.
+        error_condition: Option<ErrorCondition> = "ErrorCondition",
+        /// Until when it holds.
+        valid_until: Option<Time> = "ValidUntil",
+        /// How often there may be news.
+        shortest_possible_cycle: Option<Seconds> = "ShortestPossibleCycle",
+        /// The language of texts that do not say theirs.
+        default_language: Option<SmolStr> = "DefaultLanguage",
+        /// Whether there is more to be asked for.
+        more_data: Option<bool> = "MoreData",
+    }
+
+    /// Journeys of one version of the plan.
+    pub struct EstimatedJourneyVersionFrame {
+        /// When it was recorded.
+        recorded_at_time: Option<Time> = "RecordedAtTime",
+        /// The version.
+        version_ref: Option<SmolStr> = "VersionRef",
+        /// The journeys.
+        estimated_vehicle_journeys: Vec<VehicleJourney> = "EstimatedVehicleJourney",
+    }
+
+    /// Journeys with expected times.
+    pub struct EstimatedTimetableDelivery: delivery {
+        ..head: DeliveryHead,
+        /// The journeys, by version.
+        frames: Vec<EstimatedJourneyVersionFrame> = "EstimatedJourneyVersionFrame",
+    }
+
+    /// Vehicles and where they are.
+    pub struct VehicleMonitoringDelivery: delivery {
+        ..head: DeliveryHead,
+        /// The vehicles.
+        vehicle_activities: Vec<VehicleActivity> = "VehicleActivity",
+        /// What is taken back.
+        cancellations: Vec<VehicleActivityCancellation> = "VehicleActivityCancellation",
+        /// What there is to say.
+        notes: Vec<Text> = "VehicleActivityNote",
+    }
+
+    /// Calls at stops.
+    pub struct StopMonitoringDelivery: delivery {
+        ..head: DeliveryHead,
+        /// The stops that were asked for.
+        monitoring_refs: Vec<SmolStr> = "MonitoringRef",
+        /// The calls.
+        monitored_stop_visits: Vec<MonitoredStopVisit> = "MonitoredStopVisit",
+        /// What is taken back.
+        cancellations: Vec<MonitoredStopVisitCancellation> = "MonitoredStopVisitCancellation",
+        /// What there is to say.
+        notes: Vec<Text> = "Note",
+    }
+
+    /// Situations.
+    pub struct SituationExchangeDelivery: delivery {
+        ..head: DeliveryHead,
+        /// The situations.
+        situations: Vec<PtSituationElement> = "Situations" > "PtSituationElement",
+    }
+
+    /// News of any services, as an answer or to a subscriber.
+    pub struct ServiceDelivery: payload {
+        /// When it was made.
+        response_timestamp: Option<Time> = "ResponseTimestamp",
+        /// Who made it.
+        producer_ref: Option<SmolStr> = "ProducerRef",
+        /// Where it can be asked.
+        address: Option<SmolStr> = "Address",
+        /// Its name.
+        response_message_identifier: Option<SmolStr> = "ResponseMessageIdentifier",
+        /// The request that it answers.
+        request_message_ref: Option<SmolStr> = "RequestMessageRef",
+        /// Whether all went well.
+        status: Option<bool> = "Status",
+        /// Why not.
+        error_condition: Option<ErrorCondition> = "ErrorCondition",
+        /// Whether there is more to be asked for.
+        more_data: Option<bool> = "MoreData",
+        /// Journeys.
+        estimated_timetables: Vec<EstimatedTimetableDelivery> = "EstimatedTimetableDelivery",
+        /// Vehicles.
+        vehicle_monitorings: Vec<VehicleMonitoringDelivery> = "VehicleMonitoringDelivery",
+        /// Calls at stops.
+        stop_monitorings: Vec<StopMonitoringDelivery> = "StopMonitoringDelivery",
+        /// Situations.
+        situation_exchanges: Vec<SituationExchangeDelivery> = "SituationExchangeDelivery",
+    }
+
+    /// Whether a producer is up: the answer to a `CheckStatusRequest`.
+    pub struct CheckStatusResponse: payload {
+        /// When it was made.
+        response_timestamp: Option<Time> = "ResponseTimestamp",
+        /// Who made it.
+        producer_ref: Option<SmolStr> = "ProducerRef",
+        /// The request that it answers.
+        request_message_ref: Option<SmolStr> = "RequestMessageRef",
+        /// Whether the producer is up.
+        status: Option<bool> = "Status",
+        /// Whether its data are there.
+        data_ready: Option<bool> = "DataReady",
+        /// Why not.
+        error_condition: Option<ErrorCondition> = "ErrorCondition",
+        /// Until when this holds.
+        valid_until: Option<Time> = "ValidUntil",
+        /// How often there may be news.
+        shortest_possible_cycle: Option<Seconds> = "ShortestPossibleCycle",
+        /// Since when it is up; before, subscriptions were lost.
+        service_started_time: Option<Time> = "ServiceStartedTime",
+    }
+
+    /// A producer says that it is up.
+    pub struct HeartbeatNotification: payload {
+        /// When it was made.
+        request_timestamp: Option<Time> = "RequestTimestamp" | "ResponseTimestamp",
+        /// Who made it.
+        producer_ref: Option<SmolStr> = "ProducerRef",
+        /// Its name.
+        message_identifier: Option<SmolStr> = "MessageIdentifier" | "ResponseMessageIdentifier",
+        /// Whether the producer is up.
+        status: Option<bool> = "Status",
+        /// Why not.
+        error_condition: Option<ErrorCondition> = "ErrorCondition",
+        /// Until when this holds.
+        valid_until: Option<Time> = "ValidUntil",
+        /// How often there may be news.
+        shortest_possible_cycle: Option<Seconds> = "ShortestPossibleCycle",
+        /// Since when it is up; before, subscriptions were lost.
+        service_started_time: Option<Time> = "ServiceStartedTime",
+    }
+
+    /// How one subscription went.
+    pub struct ResponseStatus {
+        /// When this was said.
+        response_timestamp: Option<Time> = "ResponseTimestamp",
+        /// The request that it answers.
+        request_message_ref: Option<SmolStr> = "RequestMessageRef",
+        /// Who subscribed.
+        subscriber_ref: Option<SmolStr> = "SubscriberRef",
+        /// To what.
+        subscription_ref: Option<SmolStr> = "SubscriptionRef",
+        /// Whether it went well.
+        status: Option<bool> = "Status",
+        /// Why not.
+        error_condition: Option<ErrorCondition> = "ErrorCondition",
+        /// Until when it holds.
+        valid_until: Option<Time> = "ValidUntil",
+        /// How often there may be news.
+        shortest_possible_cycle: Option<Seconds> = "ShortestPossibleCycle",
+    }
+
+    /// How subscriptions went.
+    pub struct SubscriptionResponse: payload {
+        /// When it was made.
+        response_timestamp: Option<Time> = "ResponseTimestamp",
+        /// Who made it.
+        responder_ref: Option<SmolStr> = "ResponderRef",
+        /// The request that it answers.
+        request_message_ref: Option<SmolStr> = "RequestMessageRef",
+        /// How each went.
+        response_statuses: Vec<ResponseStatus> = "ResponseStatus",
+        /// Where subscriptions are managed.
+        subscription_manager_address: Option<SmolStr> = "SubscriptionManagerAddress",
+        /// Since when the producer is up.
+        service_started_time: Option<Time> = "ServiceStartedTime",
+    }
+
+    /// How the end of subscriptions went that the subscriber asked for.
+    pub struct TerminateSubscriptionResponse: payload {
+        /// When it was made.
+        response_timestamp: Option<Time> = "ResponseTimestamp",
+        /// Who made it.
+        responder_ref: Option<SmolStr> = "ResponderRef",
+        /// The request that it answers.
+        request_message_ref: Option<SmolStr> = "RequestMessageRef",
+        /// How each went.
+        termination_response_statuses: Vec<ResponseStatus> = "TerminationResponseStatus",
+    }
+
+    /// A producer has ended a subscription by itself.
+    pub struct SubscriptionTerminatedNotification: payload {
+        /// When it was made.
+        response_timestamp: Option<Time> = "ResponseTimestamp",
+        /// Who made it.
+        producer_ref: Option<SmolStr> = "ProducerRef",
+        /// Who subscribed.
+        subscriber_ref: Option<SmolStr> = "SubscriberRef",
+        /// To what.
+        subscription_refs: Vec<SmolStr> = "SubscriptionRef",
+        /// Why.
+        error_condition: Option<ErrorCondition> = "ErrorCondition",
+    }
+
+    /// There is something to be fetched.
+    pub struct DataReadyNotification: payload {
+        /// When it was made.
+        request_timestamp: Option<Time> = "RequestTimestamp",
+        /// Who made it.
+        producer_ref: Option<SmolStr> = "ProducerRef",
+        /// Its name.
+        message_identifier: Option<SmolStr> = "MessageIdentifier",
+    }
+}
+
+impl EstimatedTimetableDelivery {
+    /// The journeys of all versions.
+    pub fn journeys(&self) -> impl Iterator<Item = &VehicleJourney> {
+        self.frames.iter().flat_map(|frame| &frame.estimated_vehicle_journeys)
+    }
+}

@@ -1,0 +1,94 @@
+//! Whatever a record holds comes back as it was, through XML and through JSON. The records are made at random from their
+//! own tables, so no field can be forgotten.
+
+use jiff::tz::TimeZone;
+use proptest::prelude::*;
+
+use super::*;
+use crate::{
+    Problem,
+    siri::{Exchange, Limits, decode, encode_soap, record::Record},
+};
+
+fn random(seed: u64) -> Message {
+    let rng = &mut fastrand::Rng::with_seed(seed);
+    let fill = rng.u8(5..60);
+    let payload = match rng.u8(..12) {
+        0 => Payload::CheckStatusResponse(Record::random(rng, fill)),
+        1 => Payload::HeartbeatNotification(Record::random(rng, fill)),
+        2 => Payload::SubscriptionResponse(Record::random(rng, fill)),
+        3 => Payload::TerminateSubscriptionResponse(Record::random(rng, fill)),
+        4 => Payload::SubscriptionTerminatedNotification(Record::random(rng, fill)),
+        5 => Payload::DataReadyNotification(Record::random(rng, fill)),
+        6 => Payload::CheckStatusRequest(Record::random(rng, fill)),
+        7 => Payload::ServiceRequest(Record::random(rng, fill)),
+        8 => Payload::SubscriptionRequest(Record::random(rng, fill)),
+        9 => Payload::TerminateSubscriptionRequest(Record::random(rng, fill)),
+        _ => Payload::ServiceDelivery(Record::random(rng, fill)),
+    };
+    Message { version: Some("2.1".into()), payloads: vec![payload] }
+}
+
+/// Decodes; missing required fields are the only problem that records made at random may have.
+fn read(text: &str) -> Message {
+    let (message, problems) = decode(text.as_bytes(), &TimeZone::UTC, &Limits::default()).unwrap();
+    let others: Vec<&Problem> =
+        problems.kept().iter().filter(|it| it.code != "missing_required_field").collect();
+    assert!(others.is_empty(), "{others:?}");
+    message
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn what_was_written_as_xml_is_read_again(seed: u64) {
+        let message = random(seed);
+        prop_assert_eq!(read(&encode_xml(&message)), message);
+    }
+
+    #[test]
+    fn what_was_written_in_an_envelope_is_read_again(seed: u64) {
+        // An envelope does not say the version of what is in it.
+        let message = Message { version: None, ..random(seed) };
+        for exchange in [Exchange::Answer, Exchange::Notification] {
+            prop_assert_eq!(read(&encode_soap(&message, exchange)), message.clone());
+        }
+    }
+
+    #[test]
+    fn what_was_written_as_json_is_read_again(seed: u64) {
+        let message = random(seed);
+        let text = encode_json(&message);
+        prop_assert!(serde_json::from_str::<serde::de::IgnoredAny>(&text).is_ok(), "{}", text);
+        prop_assert_eq!(read(&text), message);
+    }
+
+    #[test]
+    fn a_message_that_was_cut_anywhere_is_refused(seed: u64, cut: prop::sample::Index) {
+        let message = random(seed);
+        for text in [encode_xml(&message), encode_json(&message)] {
+            let cut = text.floor_char_boundary(cut.index(text.len()));
+            let error = decode(&text.as_bytes()[..cut], &TimeZone::UTC, &Limits::default());
+            prop_assert!(error.is_err(), "{}", &text[..cut]);
+        }
+    }
+}
+
+#[test]
+fn a_fault_comes_in_its_envelope() {
+    let rng = &mut fastrand::Rng::with_seed(7);
+    let message =
+        Message { version: None, payloads: vec![Payload::Fault(Record::random(rng, 50))] };
+    assert_eq!(read(&encode_soap(&message, Exchange::Answer)), message);
+}
+
+#[test]
+fn texts_that_xml_has_no_way_to_write_are_left_out() {
+    let mut sink = XmlSink::default();
+    sink.leaf("a", "x\u{0}\u{B}y\r\n<&>\"'", false);
+    assert_eq!(sink.text, "<a>xy&#13;\n&lt;&amp;&gt;&quot;'</a>");
+    let mut sink = JsonSink::default();
+    sink.leaf("a", "x\u{0}\u{1F}\"\\\r\n\t", false);
+    assert_eq!(sink.text, r#""a":"x\u0000\u001f\"\\\r\n\t""#);
+}

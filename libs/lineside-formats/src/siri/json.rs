@@ -1,0 +1,260 @@
+//! JSON as named elements: keys are names, a list repeats its key, null is nothing, and a text may stand in an object
+//! with its language. serde_json reads what is small (texts, numbers, what is passed over); this follows objects and
+//! lists, so that no tree is built.
+
+use std::{borrow::Cow, fmt};
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{self, IgnoredAny, Visitor},
+};
+use serde_json::value::RawValue;
+
+use super::{Limits, source::Source};
+use crate::{Error, ErrorKind};
+
+/// A message that is being read.
+pub(super) struct Json<'a> {
+    text: &'a str,
+    at: usize,
+    /// The open elements, from the message itself on.
+    open: Vec<Open<'a>>,
+}
+
+/// An open element.
+struct Open<'a> {
+    value: Value,
+    /// The key whose list is being read.
+    list: Option<&'a str>,
+    /// Whether nothing was read yet of the list, or of the object where no list is open.
+    is_first: bool,
+}
+
+/// How far the value of an element is read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Value {
+    Unread,
+    Object,
+}
+
+const UNREAD: Open<'static> = Open { value: Value::Unread, list: None, is_first: true };
+
+impl<'a> Json<'a> {
+    pub(super) fn new(text: &'a str) -> Json<'a> {
+        Json { text, at: 0, open: vec![UNREAD] }
+    }
+
+    /// The next byte that is not white space.
+    fn peek(&mut self) -> Result<u8, Error> {
+        let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
+        let n_white = rest.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+        self.at += n_white;
+        rest.get(n_white).copied().ok_or_else(cut_off)
+    }
+
+    fn expect(&mut self, byte: u8) -> Result<(), Error> {
+        if self.peek()? != byte {
+            return Err(self.malformed(&format!("{:?} is expected", char::from(byte))));
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    /// Lets serde_json read one value.
+    fn value<T: Deserialize<'a>>(&mut self) -> Result<T, Error> {
+        let rest = self.text.get(self.at..).unwrap_or_default();
+        let mut values = serde_json::Deserializer::from_str(rest).into_iter::<T>();
+        match values.next() {
+            Some(Ok(value)) => {
+                self.at += values.byte_offset();
+                Ok(value)
+            }
+            Some(Err(error)) if !error.is_eof() => Err(self.malformed(&error.to_string())),
+            _ => Err(cut_off()),
+        }
+    }
+
+    #[cold]
+    fn malformed(&self, detail: &str) -> Error {
+        let before = self.text.as_bytes().get(..self.at).unwrap_or_default();
+        let line = 1 + before.iter().filter(|&&byte| byte == b'\n').count();
+        let detail = format!("the JSON is not well-formed after line {line}: {detail}");
+        Error::new(ErrorKind::Decode, detail)
+    }
+
+    fn open(&mut self, name: &'a str) -> Result<Option<&'a str>, Error> {
+        if self.open.len() > Limits::DEPTH {
+            let detail = format!("the JSON is nested more than {} deep", Limits::DEPTH);
+            return Err(Error::new(ErrorKind::TooLarge, detail));
+        }
+        self.open.push(UNREAD);
+        Ok(Some(name))
+    }
+
+    /// Whether there is another item before `end`, at which the cursor then stands.
+    fn has_next(&mut self, end: u8, is_first: bool) -> Result<bool, Error> {
+        if self.peek()? == end {
+            self.at += 1;
+            return Ok(false);
+        }
+        if !is_first {
+            self.expect(b',')?;
+        }
+        Ok(true)
+    }
+
+    /// The next item of the list, if a list is open and has one.
+    fn next_item(&mut self) -> Result<Option<&'a str>, Error> {
+        let Some(Open { list: Some(name), is_first, .. }) = self.open.last() else {
+            return Ok(None);
+        };
+        let (name, mut is_first) = (*name, *is_first);
+        while self.has_next(b']', is_first)? {
+            is_first = false;
+            if self.peek()? == b'n' {
+                self.value::<IgnoredAny>()?;
+                continue;
+            }
+            if let Some(top) = self.open.last_mut() {
+                top.is_first = false;
+            }
+            return self.open(name);
+        }
+        if let Some(top) = self.open.last_mut() {
+            (top.list, top.is_first) = (None, false);
+        }
+        Ok(None)
+    }
+
+    /// The next key of the object, or the first item of its list.
+    fn next_key(&mut self) -> Result<Option<&'a str>, Error> {
+        loop {
+            let is_first = self.open.last().is_some_and(|top| top.is_first);
+            if !self.has_next(b'}', is_first)? {
+                self.open.pop();
+                return Ok(None);
+            }
+            if let Some(top) = self.open.last_mut() {
+                top.is_first = false;
+            }
+            self.peek()?;
+            // No name of SIRI needs an escape, so a key with one is none that is known.
+            let name = match self.value::<Word<'a>>()?.0 {
+                Cow::Borrowed(name) => name,
+                Cow::Owned(_) => "",
+            };
+            self.expect(b':')?;
+            match self.peek()? {
+                b'[' => {
+                    self.at += 1;
+                    if let Some(top) = self.open.last_mut() {
+                        (top.list, top.is_first) = (Some(name), true);
+                    }
+                    if let Some(item) = self.next_item()? {
+                        return Ok(Some(item));
+                    }
+                }
+                b'n' => drop(self.value::<IgnoredAny>()?),
+                _ => return self.open(name),
+            }
+        }
+    }
+}
+
+impl<'a> Source<'a> for Json<'a> {
+    fn next_child(&mut self) -> Result<Option<&'a str>, Error> {
+        let Some(top) = self.open.last_mut() else { return Ok(None) };
+        if top.value == Value::Unread {
+            if self.peek()? != b'{' {
+                self.skip()?;
+                return Ok(None);
+            }
+            self.at += 1;
+            if let Some(top) = self.open.last_mut() {
+                top.value = Value::Object;
+            }
+        }
+        match self.next_item()? {
+            Some(name) => Ok(Some(name)),
+            None => self.next_key(),
+        }
+    }
+
+    fn text(&mut self) -> Result<Cow<'a, str>, Error> {
+        self.text_in_language().map(|(_, text)| text)
+    }
+
+    fn text_in_language(&mut self) -> Result<(Option<Cow<'a, str>>, Cow<'a, str>), Error> {
+        let text = match self.peek()? {
+            b'{' => {
+                let (mut language, mut text) = (None, Cow::Borrowed(""));
+                while let Some(name) = self.next_child()? {
+                    match name {
+                        "value" | "Value" => text = self.text()?,
+                        "lang" | "Lang" | "xml:lang" | "@lang" => language = Some(self.text()?),
+                        _ => self.skip()?,
+                    }
+                }
+                return Ok((language, text));
+            }
+            b'"' => self.value::<Word<'a>>()?.0,
+            b'[' => {
+                self.value::<IgnoredAny>()?;
+                Cow::Borrowed("")
+            }
+            _ => Cow::Borrowed(self.value::<&'a RawValue>()?.get()),
+        };
+        self.open.pop();
+        Ok((None, text))
+    }
+
+    fn skip(&mut self) -> Result<(), Error> {
+        self.peek()?;
+        self.value::<IgnoredAny>()?;
+        self.open.pop();
+        Ok(())
+    }
+
+    fn attribute(&self, _: &str) -> Option<Cow<'a, str>> {
+        None
+    }
+
+    fn namespace(&self) -> Option<&str> {
+        None
+    }
+
+    fn lone_ampersands(&self) -> u64 {
+        0
+    }
+}
+
+fn cut_off() -> Error {
+    Error::new(ErrorKind::Truncated, "the JSON ends too early, so it was cut off")
+}
+
+/// A text, borrowed where it has no escapes.
+struct Word<'a>(Cow<'a, str>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Word<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_str(WordVisitor).map(Word)
+    }
+}
+
+struct WordVisitor;
+
+impl<'de> Visitor<'de> for WordVisitor {
+    type Value = Cow<'de, str>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a text")
+    }
+
+    fn visit_borrowed_str<E: de::Error>(self, text: &'de str) -> Result<Self::Value, E> {
+        Ok(Cow::Borrowed(text))
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(Cow::Owned(text.to_owned()))
+    }
+}

@@ -1,0 +1,41 @@
+//! SIRI 2.0 and 2.1: estimated timetables, vehicle monitoring, situation exchange and stop monitoring, with the messages
+//! around them, in XML, in SOAP envelopes, and in the JSON of SIRI Lite.
+//!
+//! [`decode`] goes once over a message and makes records in SIRI's own terms. No tree is built; a message costs about
+//! what its records take. XML and JSON are one stream of named elements to the records, and one table per record says
+//! which element belongs to which field, so the two cannot come apart.
+//!
+//! What is wrong inside a record is a [`Problem`](crate::Problem) that names the path and the record's id; a message
+//! that is cut off is refused as a whole, because what is missing would count as gone. A SOAP fault and a delivery that
+//! reports an error are answers, not refusals.
+
+mod decode;
+mod deliveries;
+mod encode;
+mod journeys;
+mod json;
+mod limits;
+mod reader;
+mod record;
+mod requests;
+mod sink;
+mod soap;
+mod situations;
+mod source;
+mod time;
+mod values;
+
+pub use decode::{Message, Payload, decode, decode_json, decode_xml, looks_like_siri};
+pub use deliveries::*;
+pub use encode::{encode_json, encode_xml};
+pub use journeys::*;
+pub use limits::Limits;
+pub use record::Flag;
+pub use requests::*;
+pub use situations::*;
+pub use soap::{Exchange, encode_soap};
+pub use time::{Seconds, Time};
+pub use values::{
+    ArrivalBoardingActivity, CallStatus, DepartureBoardingActivity, Occupancy, Progress, Severity,
+    Text,
+};

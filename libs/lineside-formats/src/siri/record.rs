@@ -1,0 +1,387 @@
+//! The one place that says which element belongs to which field: a table per record, in the order in which SIRI's schema
+//! has the elements. XML and JSON are both read and written through it.
+
+use smol_str::SmolStr;
+
+use super::{
+    ArrivalBoardingActivity, CallStatus, DepartureBoardingActivity, Occupancy, Progress, Seconds,
+    Severity, Text, Time, reader::Reader, sink::Sink, source::Source, values::Leaf as _,
+};
+use crate::Error;
+
+/// What reading comes to; what is wrong with one element is a problem of the reader's and no error.
+pub(super) type Read<T> = Result<T, Error>;
+
+/// What holds named elements.
+pub(super) trait Record: Default {
+    /// Whether it is what a message is sent for, so that the elements of an envelope may stand around its fields.
+    const IS_PAYLOAD: bool = false;
+
+    /// Where the version goes that an attribute names.
+    fn version_mut(&mut self) -> Option<&mut Option<SmolStr>> {
+        None
+    }
+
+    /// Reads the child that was opened last, if the table has its name.
+    fn read_child<'a, S: Source<'a>>(&mut self, tag: &str, from: &mut Reader<'a, S>) -> Read<bool>;
+
+    /// Writes all fields, in the order of the table.
+    fn write_children<W: Sink>(&self, sink: &mut W);
+
+    /// A record with something in `fill` of 100 fields.
+    #[cfg(test)]
+    fn random(rng: &mut fastrand::Rng, fill: u8) -> Self;
+}
+
+/// A record that problems are told of by its id.
+pub(super) trait Named {
+    /// What its producer calls it.
+    fn id(&self) -> Option<&str>;
+
+    /// A field without which it means nothing, if it is missing.
+    fn missing(&self) -> Option<&'static str>;
+}
+
+/// A field: how one element is read into it, and how it is written.
+pub(super) trait Element: Default {
+    fn read<'a, S: Source<'a>>(&mut self, tag: &'static str, from: &mut Reader<'a, S>) -> Read<()>;
+
+    fn write<W: Sink>(&self, name: &'static str, sink: &mut W);
+
+    /// Whether there is nothing to write.
+    fn is_absent(&self) -> bool;
+
+    /// A field with something in it.
+    #[cfg(test)]
+    fn random(rng: &mut fastrand::Rng, fill: u8) -> Self;
+}
+
+macro_rules! leaves {
+    ($($Leaf:ty),+ $(,)?) => {
+        $(impl Element for Option<$Leaf> {
+            #[inline]
+            fn read<'a, S: Source<'a>>(
+                &mut self,
+                name: &'static str,
+                reader: &mut Reader<'a, S>,
+            ) -> Result<(), Error> {
+                reader.read_leaf(name, self)
+            }
+
+            fn write<W: Sink>(&self, name: &'static str, sink: &mut W) {
+                if let Some(value) = self {
+                    value.with_text(|text, is_bare| sink.leaf(name, text, is_bare));
+                }
+            }
+
+            fn is_absent(&self) -> bool {
+                self.is_none()
+            }
+
+            #[cfg(test)]
+            fn random(rng: &mut fastrand::Rng, _: u8) -> Self {
+                Some(super::values::Leaf::random(rng))
+            }
+        })+
+    };
+}
+
+leaves!(
+    SmolStr,
+    Time,
+    Seconds,
+    bool,
+    u32,
+    f64,
+    CallStatus,
+    Occupancy,
+    ArrivalBoardingActivity,
+    DepartureBoardingActivity,
+    Severity,
+    Progress,
+);
+
+impl Element for Vec<SmolStr> {
+    fn read<'a, S: Source<'a>>(
+        &mut self,
+        name: &'static str,
+        reader: &mut Reader<'a, S>,
+    ) -> Result<(), Error> {
+        reader.count_bytes(size_of::<SmolStr>())?;
+        let text = reader.source.text()?;
+        if let Some(value) = reader.leaf_of(name, &text) {
+            self.reserve_exact(usize::from(self.is_empty()));
+            self.push(value);
+        }
+        Ok(())
+    }
+
+    fn write<W: Sink>(&self, name: &'static str, sink: &mut W) {
+        sink.list(name, self, |sink, text| sink.leaf(name, text, false));
+    }
+
+    fn is_absent(&self) -> bool {
+        self.is_empty()
+    }
+
+    #[cfg(test)]
+    fn random(rng: &mut fastrand::Rng, _: u8) -> Self {
+        (0..rng.usize(1..3)).map(|_| super::values::Leaf::random(rng)).collect()
+    }
+}
+
+impl Element for Vec<Text> {
+    fn read<'a, S: Source<'a>>(
+        &mut self,
+        name: &'static str,
+        reader: &mut Reader<'a, S>,
+    ) -> Result<(), Error> {
+        reader.count_bytes(size_of::<Text>())?;
+        let (language, text) = reader.source.text_in_language()?;
+        if let Some(value) = reader.leaf_of(name, &text) {
+            // Nearly all texts come in one language.
+            self.reserve_exact(usize::from(self.is_empty()));
+            let lang = language.and_then(|language| reader.leaf_of(name, &language));
+            self.push(Text { lang, value });
+        }
+        Ok(())
+    }
+
+    fn write<W: Sink>(&self, name: &'static str, sink: &mut W) {
+        sink.list(name, self, |sink, text| {
+            sink.text_in_language(name, text.lang.as_deref(), &text.value);
+        });
+    }
+
+    fn is_absent(&self) -> bool {
+        self.is_empty()
+    }
+
+    #[cfg(test)]
+    fn random(rng: &mut fastrand::Rng, _: u8) -> Self {
+        let mut text = || {
+            let lang = rng.bool().then(|| SmolStr::new_static("nb"));
+            Text { lang, value: super::values::Leaf::random(rng) }
+        };
+        vec![text(), text()]
+    }
+}
+
+/// An element that says something by being there, whatever is in it; false is said by `false` alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flag(pub bool);
+
+impl Element for Flag {
+    fn read<'a, S: Source<'a>>(
+        &mut self,
+        _: &'static str,
+        reader: &mut Reader<'a, S>,
+    ) -> Result<(), Error> {
+        self.0 = reader.source.text()?.trim_ascii() != "false";
+        Ok(())
+    }
+
+    fn write<W: Sink>(&self, name: &'static str, sink: &mut W) {
+        if self.0 {
+            sink.flag(name);
+        }
+    }
+
+    fn is_absent(&self) -> bool {
+        !self.0
+    }
+
+    #[cfg(test)]
+    fn random(_: &mut fastrand::Rng, _: u8) -> Self {
+        Flag(true)
+    }
+}
+
+/// Makes a record a field: once, in a box, or as a list.
+macro_rules! elements {
+    ($Name:ty, $read:ident) => {
+        impl $crate::siri::record::Element for Option<$Name> {
+            fn read<'a, S: $crate::siri::source::Source<'a>>(
+                &mut self,
+                name: &'static str,
+                reader: &mut $crate::siri::reader::Reader<'a, S>,
+            ) -> Result<(), $crate::Error> {
+                reader.read_record(name, self.get_or_insert_default())
+            }
+
+            $crate::siri::record::elements!(@others $Name, |this| this.as_ref(), |record| Some(record));
+        }
+
+        impl $crate::siri::record::Element for Option<Box<$Name>> {
+            fn read<'a, S: $crate::siri::source::Source<'a>>(
+                &mut self,
+                name: &'static str,
+                reader: &mut $crate::siri::reader::Reader<'a, S>,
+            ) -> Result<(), $crate::Error> {
+                if self.is_none() {
+                    reader.count_bytes(size_of::<$Name>())?;
+                }
+                reader.read_record(name, &mut **self.get_or_insert_default())
+            }
+
+            $crate::siri::record::elements!(@others $Name, |this| this.as_deref(), |record| Some(Box::new(record)));
+        }
+
+        impl $crate::siri::record::Element for Vec<$Name> {
+            fn read<'a, S: $crate::siri::source::Source<'a>>(
+                &mut self,
+                name: &'static str,
+                reader: &mut $crate::siri::reader::Reader<'a, S>,
+            ) -> Result<(), $crate::Error> {
+                reader.count_bytes(size_of::<$Name>())?;
+                // Records are large, so they are filled where they stay.
+                self.push(<$Name>::default());
+                match self.last_mut() {
+                    Some(record) => reader.$read(name, record),
+                    None => Ok(()),
+                }
+            }
+
+            fn write<W: $crate::siri::sink::Sink>(&self, name: &'static str, sink: &mut W) {
+                sink.list(name, self, |sink, record| sink.record(name, record));
+            }
+
+            fn is_absent(&self) -> bool {
+                self.is_empty()
+            }
+
+            #[cfg(test)]
+            fn random(rng: &mut fastrand::Rng, fill: u8) -> Self {
+                let n = rng.usize(1..3);
+                (0..n).map(|_| $crate::siri::record::Record::random(rng, fill)).collect()
+            }
+        }
+    };
+    (@others $Name:ty, |$this:ident| $as_ref:expr, |$record:ident| $wrapped:expr) => {
+        fn write<W: $crate::siri::sink::Sink>(&self, name: &'static str, sink: &mut W) {
+            let $this = self;
+            if let Some(record) = $as_ref {
+                let record: &$Name = record;
+                sink.record(name, record);
+            }
+        }
+
+        fn is_absent(&self) -> bool {
+            self.is_none()
+        }
+
+        #[cfg(test)]
+        fn random(rng: &mut fastrand::Rng, fill: u8) -> Self {
+            let $record: $Name = $crate::siri::record::Record::random(rng, fill);
+            $wrapped
+        }
+    };
+}
+
+/// Declares records with the names of their elements: `field: Type = "Element"`, or `= "List" > "Element"` where a list
+/// has an element of its own around it. After the name of the record: `payload`, `delivery` (it has a head, with
+/// version), `versioned` or `named`; `..head: Type` takes what the table does not name.
+macro_rules! records {
+    ($(
+        $(#[$about:meta])*
+        pub struct $Name:ident $(: $kind:ident)? {
+            $(..$base:ident: $Base:ty,)?
+            $($(#[$meaning:meta])* $field:ident: $Type:ty = $name:literal $(| $alias:literal)* $(> $inner:literal)?,)*
+        }
+    )+) => { $(
+        $(#[$about])*
+        #[derive(Clone, Debug, Default, PartialEq)]
+        pub struct $Name {
+            $(
+                /// What every such record begins with.
+                pub $base: $Base,
+            )?
+            $($(#[$meaning])* pub $field: $Type,)*
+        }
+
+        impl $crate::siri::record::Record for $Name {
+            $(records!(@properties $kind);)?
+
+            fn read_child<'a, S: $crate::siri::source::Source<'a>>(
+                &mut self,
+                name: &str,
+                reader: &mut $crate::siri::reader::Reader<'a, S>,
+            ) -> Result<bool, $crate::Error> {
+                match name {
+                    $($name $(| $alias)* => records!(@read self, $field, reader, $name $(> $inner)?),)*
+                    _ => return records!(@otherwise self, name, reader $(, $base)?),
+                }
+                Ok(true)
+            }
+
+            fn write_children<W: $crate::siri::sink::Sink>(&self, sink: &mut W) {
+                $($crate::siri::record::Record::write_children(&self.$base, sink);)?
+                $(records!(@write self, $field, sink, $name $(> $inner)?);)*
+            }
+
+            #[cfg(test)]
+            fn random(rng: &mut fastrand::Rng, fill: u8) -> Self {
+                $Name {
+                    $($base: <$Base as $crate::siri::record::Record>::random(rng, fill),)?
+                    $($field: if rng.u8(..100) < fill {
+                        $crate::siri::record::Element::random(rng, fill)
+                    } else {
+                        Default::default()
+                    },)*
+                }
+            }
+        }
+
+        records!(@elements $Name $(, $kind)?);
+    )+ };
+    (@properties payload) => { const IS_PAYLOAD: bool = true; };
+    (@properties delivery) => {
+        fn version_mut(&mut self) -> Option<&mut Option<smol_str::SmolStr>> {
+            Some(&mut self.head.version)
+        }
+    };
+    (@properties versioned) => {
+        fn version_mut(&mut self) -> Option<&mut Option<smol_str::SmolStr>> {
+            Some(&mut self.version)
+        }
+    };
+    (@properties named) => {};
+    (@read $self:ident, $field:ident, $reader:ident, $name:literal) => {
+        $crate::siri::record::Element::read(&mut $self.$field, $name, $reader)?
+    };
+    (@read $self:ident, $field:ident, $reader:ident, $name:literal > $inner:literal) => {
+        $reader.read_wrapped($name, $inner, |reader| {
+            $crate::siri::record::Element::read(&mut $self.$field, $inner, reader)
+        })?
+    };
+    (@write $self:ident, $field:ident, $sink:ident, $name:literal) => {
+        $crate::siri::record::Element::write(&$self.$field, $name, $sink)
+    };
+    (@write $self:ident, $field:ident, $sink:ident, $name:literal > $inner:literal) => {
+        if !$crate::siri::record::Element::is_absent(&$self.$field) {
+            $sink.begin($name);
+            $crate::siri::record::Element::write(&$self.$field, $inner, $sink);
+            $sink.end($name);
+        }
+    };
+    (@otherwise $self:ident, $child:ident, $reader:ident) => { Ok(false) };
+    (@otherwise $self:ident, $child:ident, $reader:ident, $base:ident) => {
+        $crate::siri::record::Record::read_child(&mut $self.$base, $child, $reader)
+    };
+    (@elements $Name:ident, named) => { $crate::siri::record::elements!($Name, read_named); };
+    (@elements $Name:ident $(, $kind:ident)?) => { $crate::siri::record::elements!($Name, read_record); };
+}
+
+pub(super) use {elements, records};
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Call, VehicleJourney};
+
+    /// A feed has hundreds of thousands of calls.
+    #[test]
+    fn records_are_compact() {
+        assert!(size_of::<Call>() <= 512, "{}", size_of::<Call>());
+        assert!(size_of::<VehicleJourney>() <= 1_600, "{}", size_of::<VehicleJourney>());
+    }
+}

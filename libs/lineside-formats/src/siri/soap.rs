@@ -1,0 +1,281 @@
+//! Messages in the SOAP envelope of the French profile: what is said about the message and what it says stand apart, each
+//! in an element of its own.
+
+use super::{
+    Message, Payload, ServiceDelivery, ServiceRequest,
+    encode::{DECLARATION, SIRI},
+    record::Record,
+    sink::{Sink, XmlSink},
+};
+
+const SOAP: &str = "http://schemas.xmlsoap.org/soap/envelope/";
+const WSDL: &str = "http://wsdl.siri.org.uk";
+
+/// What is said about a message; all else is what it says.
+const INFO: [&str; 10] = [
+    "RequestorRef",
+    "ConsumerAddress",
+    "ResponseTimestamp",
+    "RequestTimestamp",
+    "ProducerRef",
+    "ResponderRef",
+    "Address",
+    "ResponseMessageIdentifier",
+    "MessageIdentifier",
+    "RequestMessageRef",
+];
+
+/// Why a message is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exchange {
+    /// As an answer to a request.
+    Answer,
+    /// As news for a subscriber.
+    Notification,
+}
+
+/// The elements that stand around a payload.
+struct Frame {
+    name: &'static str,
+    info: &'static str,
+    body: &'static str,
+    extension: &'static str,
+}
+
+/// Encodes a message in a SOAP envelope. What is known by its name alone is left out.
+pub fn encode_soap(message: &Message, exchange: Exchange) -> String {
+    let mut sink = XmlSink::default();
+    sink.text.push_str(DECLARATION);
+    sink.set_prefix("S:");
+    sink.begin("Envelope");
+    sink.attribute("xmlns:S", SOAP);
+    sink.begin("Body");
+    for payload in &message.payloads {
+        write_payload(payload, exchange, &mut sink);
+    }
+    sink.set_prefix("S:");
+    sink.end("Body");
+    sink.end("Envelope");
+    sink.text
+}
+
+fn write_payload(payload: &Payload, exchange: Exchange, sink: &mut XmlSink) {
+    match payload {
+        Payload::ServiceDelivery(record) => {
+            let name = delivery_name(record, exchange);
+            let (body, extension) = match exchange {
+                Exchange::Answer => ("Answer", "AnswerExtension"),
+                Exchange::Notification => ("Notification", "NotificationExtension"),
+            };
+            let info = "ServiceDeliveryInfo";
+            write_frame(&Frame { name, info, body, extension }, record, sink);
+        }
+        Payload::CheckStatusResponse(record) => {
+            write_frame(&answer("CheckStatusResponse", "CheckStatusAnswerInfo"), record, sink);
+        }
+        Payload::SubscriptionResponse(record) => {
+            write_frame(&answer("SubscribeResponse", "SubscriptionAnswerInfo"), record, sink);
+        }
+        Payload::TerminateSubscriptionResponse(record) => {
+            let name = "DeleteSubscriptionResponse";
+            write_frame(&answer(name, "DeleteSubscriptionAnswerInfo"), record, sink);
+        }
+        Payload::HeartbeatNotification(record) => {
+            write_frame(&notification("NotifyHeartbeat", "HeartbeatNotifyInfo"), record, sink);
+        }
+        Payload::SubscriptionTerminatedNotification(record) => {
+            let name = "NotifySubscriptionTerminated";
+            write_frame(&notification(name, "SubscriptionTerminatedNotifyInfo"), record, sink);
+        }
+        Payload::DataReadyNotification(record) => {
+            write_frame(&notification("NotifyDataReady", "DataReadyNotifyInfo"), record, sink);
+        }
+        Payload::ServiceRequest(record) => write_service_request(record, sink),
+        Payload::SubscriptionRequest(record) => {
+            write_frame(&request("Subscribe", "SubscriptionRequestInfo"), record, sink);
+        }
+        Payload::TerminateSubscriptionRequest(record) => {
+            write_frame(&request("DeleteSubscription", "DeleteSubscriptionInfo"), record, sink);
+        }
+        Payload::CheckStatusRequest(record) => write_single("CheckStatus", None, record, sink),
+        Payload::Fault(record) => {
+            sink.set_prefix("S:");
+            sink.begin("Fault");
+            sink.set_prefix("");
+            record.write_children(sink);
+            sink.set_prefix("S:");
+            sink.end("Fault");
+        }
+        Payload::Other(_) => {}
+    }
+}
+
+fn answer(name: &'static str, info: &'static str) -> Frame {
+    Frame { name, info, body: "Answer", extension: "AnswerExtension" }
+}
+
+fn notification(name: &'static str, info: &'static str) -> Frame {
+    Frame { name, info, body: "Notification", extension: "NotificationExtension" }
+}
+
+fn request(name: &'static str, info: &'static str) -> Frame {
+    Frame { name, info, body: "Request", extension: "RequestExtension" }
+}
+
+/// A request for one service has its fields in the body; one for several has them in elements of their own.
+fn write_service_request(record: &ServiceRequest, sink: &mut XmlSink) {
+    let about = Some(record);
+    let services = (
+        &record.estimated_timetables[..],
+        &record.vehicle_monitorings[..],
+        &record.stop_monitorings[..],
+        &record.situation_exchanges[..],
+    );
+    match services {
+        ([one], [], [], []) => write_single("GetEstimatedTimetable", about, one, sink),
+        ([], [one], [], []) => write_single("GetVehicleMonitoring", about, one, sink),
+        ([], [], [one], []) => write_single("GetStopMonitoring", about, one, sink),
+        ([], [], [], [one]) => write_single("GetSituationExchange", about, one, sink),
+        _ => write_frame(&request("GetSiriService", "ServiceRequestInfo"), record, sink),
+    }
+}
+
+fn write_single<T: Record>(
+    name: &str,
+    about: Option<&ServiceRequest>,
+    inner: &T,
+    sink: &mut XmlSink,
+) {
+    begin_frame(name, sink);
+    if let Some(about) = about {
+        write_part("ServiceRequestInfo", true, about, sink);
+    }
+    sink.begin("Request");
+    sink.set_prefix("siri:");
+    inner.write_children(sink);
+    sink.set_prefix("");
+    sink.end("Request");
+    end_frame(name, "RequestExtension", sink);
+}
+
+/// The name of a delivery of one service, or of several.
+fn delivery_name(delivery: &ServiceDelivery, exchange: Exchange) -> &'static str {
+    let services = [
+        (
+            delivery.estimated_timetables.len(),
+            ["GetEstimatedTimetableResponse", "NotifyEstimatedTimetable"],
+        ),
+        (
+            delivery.vehicle_monitorings.len(),
+            ["GetVehicleMonitoringResponse", "NotifyVehicleMonitoring"],
+        ),
+        (delivery.stop_monitorings.len(), ["GetStopMonitoringResponse", "NotifyStopMonitoring"]),
+        (
+            delivery.situation_exchanges.len(),
+            ["GetSituationExchangeResponse", "NotifySituationExchange"],
+        ),
+    ];
+    let mut present = services.iter().filter(|(n, _)| *n > 0);
+    let names = match (present.next(), present.next()) {
+        (Some((_, names)), None) => *names,
+        _ => ["GetSiriServiceResponse", "NotifySiriService"],
+    };
+    names[usize::from(exchange == Exchange::Notification)]
+}
+
+fn write_frame<T: Record>(frame: &Frame, record: &T, sink: &mut XmlSink) {
+    begin_frame(frame.name, sink);
+    write_part(frame.info, true, record, sink);
+    write_part(frame.body, false, record, sink);
+    end_frame(frame.name, frame.extension, sink);
+}
+
+/// Opens the element of an exchange; what it holds has no prefix.
+fn begin_frame(name: &str, sink: &mut XmlSink) {
+    sink.set_prefix("sw:");
+    sink.begin(name);
+    sink.attribute("xmlns:sw", WSDL);
+    sink.attribute("xmlns:siri", SIRI);
+    sink.set_prefix("");
+}
+
+fn write_part<T: Record>(name: &str, is_info: bool, record: &T, sink: &mut XmlSink) {
+    sink.begin(name);
+    sink.set_prefix("siri:");
+    record.write_children(&mut Part { sink, is_info, depth: 0, is_left_out: false });
+    sink.set_prefix("");
+    sink.end(name);
+}
+
+/// Closes the element of an exchange after its empty extension.
+fn end_frame(name: &str, extension: &str, sink: &mut XmlSink) {
+    sink.begin(extension);
+    sink.end(extension);
+    sink.set_prefix("sw:");
+    sink.end(name);
+}
+
+/// Writes one half of a record's fields: what is said about the message, or the rest.
+struct Part<'s> {
+    sink: &'s mut XmlSink,
+    is_info: bool,
+    depth: usize,
+    /// Whether the open field is of the other half.
+    is_left_out: bool,
+}
+
+impl Part<'_> {
+    /// Whether something of that name is to be written here.
+    fn takes(&self, name: &str) -> bool {
+        if self.depth > 0 { !self.is_left_out } else { INFO.contains(&name) == self.is_info }
+    }
+}
+
+impl Sink for Part<'_> {
+    fn begin(&mut self, name: &str) {
+        self.is_left_out = !self.takes(name);
+        self.depth += 1;
+        if !self.is_left_out {
+            self.sink.begin(name);
+        }
+    }
+
+    fn end(&mut self, name: &str) {
+        self.depth -= 1;
+        if !self.is_left_out {
+            self.sink.end(name);
+        }
+    }
+
+    fn attribute(&mut self, name: &str, value: &str) {
+        if !self.is_left_out {
+            self.sink.attribute(name, value);
+        }
+    }
+
+    fn leaf(&mut self, name: &str, text: &str, is_bare: bool) {
+        if self.takes(name) {
+            self.sink.leaf(name, text, is_bare);
+        }
+    }
+
+    fn text_in_language(&mut self, name: &str, lang: Option<&str>, text: &str) {
+        if self.takes(name) {
+            self.sink.text_in_language(name, lang, text);
+        }
+    }
+
+    fn flag(&mut self, name: &str) {
+        if self.takes(name) {
+            self.sink.flag(name);
+        }
+    }
+
+    fn list<T>(&mut self, name: &str, items: &[T], mut write: impl FnMut(&mut Self, &T)) {
+        if self.takes(name) {
+            for item in items {
+                write(self, item);
+            }
+        }
+    }
+}

@@ -1,0 +1,363 @@
+//! Moments and spans as XML Schema writes them.
+
+use std::{fmt, num::NonZeroI64};
+
+use jiff::{Timestamp, tz::TimeZone};
+
+/// A moment with milliseconds, in 8 bytes also where it is optional. The offset in which it was written is not kept.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Time(NonZeroI64);
+
+/// What is added to the milliseconds since 1970, so that no moment from the year 1 on is zero inside.
+const BIAS: i64 = 70_000_000_000_000;
+
+/// How a text reads as a moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TimeText {
+    /// With its offset from UTC.
+    Exact(Time),
+    /// Without, so that it depends on the zone.
+    Local(Time),
+    /// It is no moment.
+    Invalid,
+}
+
+impl Time {
+    /// The moment so many milliseconds after the beginning of 1970 in UTC; `None` outside the years 1 to 9999.
+    pub fn from_millis(millis: i64) -> Option<Time> {
+        let in_range = (-62_135_596_800_000..=253_402_300_799_999).contains(&millis);
+        if in_range { NonZeroI64::new(millis + BIAS).map(Time) } else { None }
+    }
+
+    /// Milliseconds since the beginning of 1970 in UTC.
+    pub fn as_millis(self) -> i64 {
+        self.0.get() - BIAS
+    }
+
+    /// Whole seconds since the beginning of 1970 in UTC.
+    pub fn as_seconds(self) -> i64 {
+        self.as_millis().div_euclid(1_000)
+    }
+
+    /// Reads `2026-11-21T20:25:00.5+01:00` and its variants: any number of digits after the second, `Z`, an offset
+    /// without colon, a space for the `T`.
+    #[inline]
+    pub(crate) fn parse(text: &str) -> TimeText {
+        parse(text.as_bytes()).unwrap_or(TimeText::Invalid)
+    }
+
+    /// The moment at which a clock in `zone` shows what this one shows in UTC; the earlier one where there are two.
+    pub(crate) fn local_in(self, zone: &TimeZone) -> Option<Time> {
+        let shown = self.timestamp()?.to_zoned(TimeZone::UTC).datetime();
+        let moment = zone.to_ambiguous_timestamp(shown).compatible().ok()?;
+        Time::from_millis(moment.as_millisecond())
+    }
+
+    fn timestamp(self) -> Option<Timestamp> {
+        Timestamp::from_millisecond(self.as_millis()).ok()
+    }
+}
+
+impl fmt::Display for Time {
+    /// In UTC, as `2026-11-21T19:25:00.5Z`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.timestamp() {
+            Some(timestamp) => timestamp.fmt(f),
+            None => write!(f, "{} ms", self.as_millis()),
+        }
+    }
+}
+
+impl fmt::Debug for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+fn parse(text: &[u8]) -> Option<TimeText> {
+    let (date_time, rest) = text.split_first_chunk::<19>()?;
+    let &[
+        y1,
+        y2,
+        y3,
+        y4,
+        b'-',
+        m1,
+        m2,
+        b'-',
+        d1,
+        d2,
+        b'T' | b't' | b' ',
+        h1,
+        h2,
+        b':',
+        n1,
+        n2,
+        b':',
+        s1,
+        s2,
+    ] = date_time
+    else {
+        return None;
+    };
+    let year = i64::from(two(y1, y2)?) * 100 + i64::from(two(y3, y4)?);
+    let (month, day) = (two(m1, m2)?, two(d1, d2)?);
+    let (hour, minute, second) = (two(h1, h2)?, two(n1, n2)?, two(s1, s2)?);
+    let is_time = hour < 24 || (hour == 24 && minute == 0 && second == 0);
+    // 60 is a leap second.
+    if !is_time || minute > 59 || second > 60 || day == 0 || day > days_of(year, month)? {
+        return None;
+    }
+    let (millis, rest) = fraction(rest)?;
+    let seconds = i64::from(hour) * 3_600 + i64::from(minute) * 60 + i64::from(second);
+    let shown = (days_since_1970(year, month, day) * 86_400 + seconds) * 1_000 + millis;
+    match offset(rest)? {
+        Some(offset) => Time::from_millis(shown - i64::from(offset) * 60_000).map(TimeText::Exact),
+        None => Time::from_millis(shown).map(TimeText::Local),
+    }
+}
+
+/// Milliseconds after the second, and what follows.
+fn fraction(rest: &[u8]) -> Option<(i64, &[u8])> {
+    let Some((b'.' | b',', after)) = rest.split_first() else { return Some((0, rest)) };
+    let n = after.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    if n == 0 {
+        return None;
+    }
+    let (digits, rest) = after.split_at(n);
+    let digit = |i: usize| digits.get(i).map_or(0, |byte| i64::from(byte - b'0'));
+    Some((digit(0) * 100 + digit(1) * 10 + digit(2), rest))
+}
+
+/// Minutes east of UTC; `Some(None)` where nothing is said.
+fn offset(rest: &[u8]) -> Option<Option<i32>> {
+    let (sign, hours, minutes) = match *rest {
+        [] => return Some(None),
+        [b'Z' | b'z'] => return Some(Some(0)),
+        [sign, h1, h2, b':', m1, m2] | [sign, h1, h2, m1, m2] => (sign, two(h1, h2)?, two(m1, m2)?),
+        [sign, h1, h2] => (sign, two(h1, h2)?, 0),
+        _ => return None,
+    };
+    let minutes = i32::from(hours) * 60 + i32::from(minutes);
+    match sign {
+        b'+' if minutes <= OFFSET_MINUTES_MAX => Some(Some(minutes)),
+        b'-' if minutes <= OFFSET_MINUTES_MAX => Some(Some(-minutes)),
+        _ => None,
+    }
+}
+
+/// XML Schema's limit.
+const OFFSET_MINUTES_MAX: i32 = 14 * 60;
+
+#[inline]
+fn two(tens: u8, ones: u8) -> Option<u8> {
+    let (tens, ones) = (tens.wrapping_sub(b'0'), ones.wrapping_sub(b'0'));
+    if tens < 10 && ones < 10 { Some(tens * 10 + ones) } else { None }
+}
+
+fn days_of(year: i64, month: u8) -> Option<u8> {
+    let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    match month {
+        4 | 6 | 9 | 11 => Some(30),
+        2 => Some(if is_leap { 29 } else { 28 }),
+        1..=12 => Some(31),
+        _ => None,
+    }
+}
+
+/// Years counted from March, so that the leap day is the last of its year; five months in turn have 153 days.
+fn days_since_1970(year: i64, month: u8, day: u8) -> i64 {
+    let month = i64::from(month);
+    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let days_before = year * 365 + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
+    days_before + (month * 153 + 2) / 5 + i64::from(day) - 719_469
+}
+
+/// A span of time in whole seconds; negative is early.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Seconds(pub i32);
+
+impl Seconds {
+    /// Reads `PT1M30S` or `-PT30S`. A month counts as 30 days and a year as 365: only heartbeats have such spans.
+    pub(crate) fn parse(text: &str) -> Option<Seconds> {
+        let (is_negative, text) = match text.strip_prefix('-') {
+            Some(text) => (true, text),
+            None => (false, text),
+        };
+        let text = text.strip_prefix('P')?;
+        let (days, time) = text.split_once('T').unwrap_or((text, ""));
+        if days.is_empty() && time.is_empty() {
+            return None;
+        }
+        let units = [('Y', 365 * 86_400), ('M', 30 * 86_400), ('W', 7 * 86_400), ('D', 86_400)];
+        let time = span(time, &[('H', 3_600), ('M', 60), ('S', 1)])?;
+        let sum = span(days, &units)?.checked_add(time)?;
+        i32::try_from(if is_negative { -sum } else { sum }).ok().map(Seconds)
+    }
+}
+
+impl fmt::Display for Seconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = if self.0 < 0 { "-" } else { "" };
+        write!(f, "{sign}PT{}S", self.0.unsigned_abs())
+    }
+}
+
+/// The sum of numbers that each stand before their unit, in seconds.
+fn span(mut text: &str, units: &[(char, i64)]) -> Option<i64> {
+    let mut sum = 0_i64;
+    while !text.is_empty() {
+        let end = text.find(|it: char| !it.is_ascii_digit() && it != '.')?;
+        let unit = text[end..].chars().next()?;
+        let (_, seconds) = units.iter().find(|(name, _)| *name == unit)?;
+        let whole = text[..end].split('.').next().filter(|digits| !digits.is_empty())?;
+        sum = sum.checked_add(whole.parse::<i64>().ok()?.checked_mul(*seconds)?)?;
+        text = &text[end + unit.len_utf8()..];
+    }
+    Some(sum)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn check(text: &str, expected: &str) {
+        let found = match Time::parse(text) {
+            TimeText::Exact(time) => time.to_string(),
+            TimeText::Local(time) => format!("local {time}"),
+            TimeText::Invalid => "invalid".to_owned(),
+        };
+        assert_eq!(found, expected, "{text}");
+    }
+
+    #[test]
+    fn moments_are_read_in_the_ways_in_which_producers_write_them() {
+        check("2026-11-21T20:25:00+01:00", "2026-11-21T19:25:00Z");
+        check("2018-08-28T09:08:35.867+02:00", "2018-08-28T07:08:35.867Z");
+        check("2022-08-22T08:07:35.864742884+02:00", "2022-08-22T06:07:35.864Z");
+        check("2004-12-17T09:30:47-05:00", "2004-12-17T14:30:47Z");
+        check("2023-06-02T11:16:11.127Z", "2023-06-02T11:16:11.127Z");
+        check("2023-06-02t11:16:11,5z", "2023-06-02T11:16:11.5Z");
+        check("2023-06-02 11:16:11+0200", "2023-06-02T09:16:11Z");
+        check("2023-06-02T11:16:11+02", "2023-06-02T09:16:11Z");
+        check("2024-02-29T24:00:00Z", "2024-03-01T00:00:00Z");
+        check("2016-12-31T23:59:60Z", "2017-01-01T00:00:00Z");
+        check("2023-06-02T11:16:11", "local 2023-06-02T11:16:11Z");
+        check("2023-06-02T11:16:11.25", "local 2023-06-02T11:16:11.25Z");
+    }
+
+    #[test]
+    fn what_is_no_moment_is_not_taken_for_one() {
+        for text in [
+            "",
+            "soon",
+            "2023-06-02",
+            "22022-10-07T08:00:00+02:00",
+            "2023-02-29T00:00:00Z",
+            "2023-13-01T00:00:00Z",
+            "2023-00-01T00:00:00Z",
+            "2023-01-00T00:00:00Z",
+            "2023-01-01T24:00:01Z",
+            "2023-01-01T00:60:00Z",
+            "2023-01-01T00:00:61Z",
+            "2023-01-01T00:00:00.Z",
+            "2023-01-01T00:00:00+15:00",
+            "2023-01-01T00:00:00+1:00",
+            "2023-01-01T00:00:00Zulu",
+            "0000-01-01T00:00:00Z",
+            "zzzz-01-01T00:00:00Z",
+            "2023-01-01T~~:00:00Z",
+            "2023-01-01T00:00:00+zz:00",
+            "2023-01-01T00:00:0üZ",
+        ] {
+            check(text, "invalid");
+        }
+    }
+
+    #[test]
+    fn a_moment_without_zone_is_as_a_clock_there_shows() {
+        let oslo = TimeZone::get("Europe/Oslo").unwrap();
+        let local = |text: &str| match Time::parse(text) {
+            TimeText::Local(time) => time.local_in(&oslo).unwrap().to_string(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(local("2026-07-01T12:00:00"), "2026-07-01T10:00:00Z");
+        assert_eq!(local("2026-12-01T12:00:00"), "2026-12-01T11:00:00Z");
+        // The hour that there is twice, and the one that there is not.
+        assert_eq!(local("2026-10-25T02:30:00"), "2026-10-25T00:30:00Z");
+        assert_eq!(local("2026-03-29T02:30:00"), "2026-03-29T01:30:00Z");
+    }
+
+    #[test]
+    fn spans_are_whole_seconds() {
+        let check = |text: &str, expected: Option<i32>| {
+            assert_eq!(Seconds::parse(text), expected.map(Seconds), "{text}");
+        };
+        check("PT0S", Some(0));
+        check("PT1M30S", Some(90));
+        check("-PT2M", Some(-120));
+        check("P1DT1H", Some(90_000));
+        check("PT30.9S", Some(30));
+        check("P1Y2M3DT10H30M", Some(365 * 86_400 + 63 * 86_400 + 37_800));
+        check("P2W", Some(1_209_600));
+        for text in [
+            "",
+            "P",
+            "PT",
+            "90",
+            "1M",
+            "PT1X",
+            "PTS",
+            "PT-3S",
+            "P99999Y",
+            "PT1M2",
+            "P1H",
+            "P9999999999999999D",
+            "P100000000000000DT9000000000000000000S",
+        ] {
+            check(text, None);
+        }
+    }
+
+    #[test]
+    fn an_optional_moment_takes_no_more_than_a_moment() {
+        assert_eq!(size_of::<Option<Time>>(), 8);
+    }
+
+    proptest! {
+        #[test]
+        fn every_moment_is_written_so_that_it_is_read_again(millis in -62_135_596_800_000_i64..=253_402_300_799_999) {
+            let time = Time::from_millis(millis).unwrap();
+            prop_assert_eq!(time.as_millis(), millis);
+            prop_assert_eq!(Time::parse(&time.to_string()), TimeText::Exact(time));
+        }
+
+        #[test]
+        fn what_the_library_reads_is_read_alike(millis in 0_i64..4_102_444_800_000, offset in -14 * 60..=14 * 60) {
+            let (sign, minutes) = (if offset < 0 { '-' } else { '+' }, i32::abs(offset));
+            let shown = Timestamp::from_millisecond(millis).unwrap().to_zoned(TimeZone::UTC).datetime();
+            let text = format!("{shown}{sign}{:02}:{:02}", minutes / 60, minutes % 60);
+            let expected: Timestamp = text.parse().unwrap();
+            prop_assert_eq!(Time::parse(&text), TimeText::Exact(Time::from_millis(expected.as_millisecond()).unwrap()));
+        }
+
+        #[test]
+        fn any_text_is_a_moment_or_none(
+            text: String,
+            near in "[0-9z]{4}-[0-9~]{2}-[0-9 ]{2}[T ][0-9:]{8}[.,+Z0-9z:]{0,9}",
+            span in "-?P[0-9]{0,20}[YMWD]?T?[0-9.]{0,20}[HMS]?",
+        ) {
+            for text in [text, near, span] {
+                Time::parse(&text);
+                Seconds::parse(&text);
+            }
+        }
+
+        #[test]
+        fn spans_are_written_so_that_they_are_read_again(seconds: i32) {
+            prop_assert_eq!(Seconds::parse(&Seconds(seconds).to_string()), Some(Seconds(seconds)));
+        }
+    }
+}

@@ -1,0 +1,357 @@
+//! Texts to values: what each kind of element takes, and what is said about the rest.
+
+use jiff::tz::TimeZone;
+use smol_str::SmolStr;
+
+use super::{Seconds, Time, time::TimeText};
+
+/// What is wrong about a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Fault {
+    pub(super) code: &'static str,
+    pub(super) detail: &'static str,
+}
+
+/// A kind of value that one text holds.
+pub(super) trait Leaf: Sized {
+    /// The value of a text that is neither empty nor has white space around it, and what is to be said about it.
+    fn parse(text: &str, zone: &TimeZone) -> (Option<Self>, Option<&'static Fault>);
+
+    /// Hands on the text of the value, and whether JSON has it without quotes. What cannot be written is not handed on.
+    fn with_text(&self, write: impl FnOnce(&str, bool));
+
+    #[cfg(test)]
+    fn random(rng: &mut fastrand::Rng) -> Self;
+}
+
+static NOT_A_TIME: Fault = Fault {
+    code: "invalid_timestamp",
+    detail: "not a moment of the form 2026-11-21T20:25:00+01:00",
+};
+static NO_ZONE: Fault = Fault {
+    code: "timestamp_without_zone",
+    detail: "does not say its offset from UTC, so the feed's time zone is taken",
+};
+static NOT_A_SPAN: Fault =
+    Fault { code: "invalid_duration", detail: "not a span of the form PT1M30S" };
+static NOT_A_BOOLEAN: Fault = Fault { code: "invalid_boolean", detail: "neither true nor false" };
+static NOT_AN_INTEGER: Fault =
+    Fault { code: "invalid_integer", detail: "not a whole number of the field's range" };
+static NOT_A_NUMBER: Fault = Fault { code: "invalid_float", detail: "not a number" };
+/// What is said of a term that an enumeration does not have.
+pub(super) static NOT_IN_LIST: Fault =
+    Fault { code: "unexpected_enum_value", detail: "none of the values that SIRI lists" };
+
+fn parsed<T>(value: Option<T>, fault: &'static Fault) -> (Option<T>, Option<&'static Fault>) {
+    match value {
+        Some(value) => (Some(value), None),
+        None => (None, Some(fault)),
+    }
+}
+
+impl Leaf for SmolStr {
+    #[inline]
+    fn parse(text: &str, _: &TimeZone) -> (Option<SmolStr>, Option<&'static Fault>) {
+        (Some(SmolStr::new(text)), None)
+    }
+
+    fn with_text(&self, write: impl FnOnce(&str, bool)) {
+        write(self, false);
+    }
+
+    #[cfg(test)]
+    fn random(rng: &mut fastrand::Rng) -> SmolStr {
+        const TEXTS: [&str; 7] = [
+            "a",
+            "NSR:Quay:7",
+            "Zürich, Bahnhof",
+            "\"<A & B>' ]]> \\",
+            "x\n\ty",
+            "1/2 #3",
+            "\u{1F68B}",
+        ];
+        SmolStr::new(TEXTS[rng.usize(..TEXTS.len())])
+    }
+}
+
+impl Leaf for Time {
+    #[inline]
+    fn parse(text: &str, zone: &TimeZone) -> (Option<Time>, Option<&'static Fault>) {
+        match Time::parse(text) {
+            TimeText::Exact(time) => (Some(time), None),
+            TimeText::Local(time) => match time.local_in(zone) {
+                Some(time) => (Some(time), Some(&NO_ZONE)),
+                None => (None, Some(&NOT_A_TIME)),
+            },
+            TimeText::Invalid => (None, Some(&NOT_A_TIME)),
+        }
+    }
+
+    fn with_text(&self, write: impl FnOnce(&str, bool)) {
+        write(&self.to_string(), false);
+    }
+
+    #[cfg(test)]
+    fn random(rng: &mut fastrand::Rng) -> Time {
+        Time::from_millis(rng.i64(0..4_102_444_800_000)).expect("a moment of our time")
+    }
+}
+
+impl Leaf for Seconds {
+    fn parse(text: &str, _: &TimeZone) -> (Option<Seconds>, Option<&'static Fault>) {
+        parsed(Seconds::parse(text), &NOT_A_SPAN)
+    }
+
+    fn with_text(&self, write: impl FnOnce(&str, bool)) {
+        write(&self.to_string(), false);
+    }
+
+    #[cfg(test)]
+    fn random(rng: &mut fastrand::Rng) -> Seconds {
+        Seconds(rng.i32(..))
+    }
+}
+
+impl Leaf for bool {
+    #[inline]
+    fn parse(text: &str, _: &TimeZone) -> (Option<bool>, Option<&'static Fault>) {
+        let value = match text {
+            "true" | "1" => Some(true),
+            "false" | "0" => Some(false),
+            _ if text.eq_ignore_ascii_case("true") => Some(true),
+            _ if text.eq_ignore_ascii_case("false") => Some(false),
+            _ => None,
+        };
+        parsed(value, &NOT_A_BOOLEAN)
+    }
+
+    fn with_text(&self, write: impl FnOnce(&str, bool)) {
+        write(if *self { "true" } else { "false" }, true);
+    }
+
+    #[cfg(test)]
+    fn random(rng: &mut fastrand::Rng) -> bool {
+        rng.bool()
+    }
+}
+
+impl Leaf for u32 {
+    #[inline]
+    fn parse(text: &str, _: &TimeZone) -> (Option<u32>, Option<&'static Fault>) {
+        parsed(text.parse().ok(), &NOT_AN_INTEGER)
+    }
+
+    fn with_text(&self, write: impl FnOnce(&str, bool)) {
+        write(&self.to_string(), true);
+    }
+
+    #[cfg(test)]
+    fn random(rng: &mut fastrand::Rng) -> u32 {
+        rng.u32(..)
+    }
+}
+
+impl Leaf for f64 {
+    #[inline]
+    fn parse(text: &str, _: &TimeZone) -> (Option<f64>, Option<&'static Fault>) {
+        // `parse` also takes `inf` and `nan`.
+        parsed(text.parse().ok().filter(|number: &f64| number.is_finite()), &NOT_A_NUMBER)
+    }
+
+    fn with_text(&self, write: impl FnOnce(&str, bool)) {
+        if self.is_finite() {
+            write(&self.to_string(), true);
+        }
+    }
+
+    #[cfg(test)]
+    fn random(rng: &mut fastrand::Rng) -> f64 {
+        f64::from(rng.i32(..)) / 1e7
+    }
+}
+
+/// A text, with the language that it says it is in.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Text {
+    /// The language, as `xml:lang` has it; some producers write country codes.
+    pub lang: Option<SmolStr>,
+    /// The text.
+    pub value: SmolStr,
+}
+
+/// Declares enumerations of SIRI with the terms as they stand in messages.
+macro_rules! terms {
+    ($($(#[$about:meta])* pub enum $Name:ident { $($(#[$meaning:meta])* $Term:ident = $text:literal,)+ })+) => { $(
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum $Name { $($(#[$meaning])* $Term,)+ }
+
+        impl $Name {
+            /// All terms.
+            pub const ALL: &[$Name] = &[$($Name::$Term,)+];
+
+            /// The term as it stands in messages.
+            pub fn as_str(self) -> &'static str {
+                match self { $($Name::$Term => $text,)+ }
+            }
+
+            /// The term of that text; capitals and underscores do not matter.
+            pub fn parse(text: &str) -> Option<$Name> {
+                match text {
+                    $($text => Some($Name::$Term),)+
+                    _ => $Name::ALL.iter().copied().find(|term| is_alike(text, term.as_str())),
+                }
+            }
+        }
+
+        impl Leaf for $Name {
+            fn parse(text: &str, _: &TimeZone) -> (Option<$Name>, Option<&'static Fault>) {
+                parsed($Name::parse(text), &NOT_IN_LIST)
+            }
+
+            fn with_text(&self, write: impl FnOnce(&str, bool)) {
+                write(self.as_str(), false);
+            }
+
+            #[cfg(test)]
+            fn random(rng: &mut fastrand::Rng) -> $Name {
+                $Name::ALL[rng.usize(..$Name::ALL.len())]
+            }
+        }
+    )+ };
+}
+
+/// Whether two spellings are of one term: `ON_TIME` and `onTime`.
+fn is_alike(text: &str, term: &str) -> bool {
+    let letters = |text: &'_ str| {
+        let letters: Vec<u8> = text.bytes().filter(|&byte| byte != b'_' && byte != b'-').collect();
+        letters
+    };
+    text.len() <= 2 * term.len() && letters(text).eq_ignore_ascii_case(term.as_bytes())
+}
+
+terms! {
+    /// How a call stands (`CallStatusEnumeration`).
+    pub enum CallStatus {
+        /// As planned.
+        OnTime = "onTime",
+        /// Ahead of the plan.
+        Early = "early",
+        /// Behind the plan.
+        Delayed = "delayed",
+        /// It does not happen.
+        Cancelled = "cancelled",
+        /// The vehicle is there.
+        Arrived = "arrived",
+        /// The vehicle has left.
+        Departed = "departed",
+        /// The vehicle did not stop.
+        Missed = "missed",
+        /// Nothing is known.
+        NoReport = "noReport",
+        /// Nothing is expected.
+        NotExpected = "notExpected",
+    }
+
+    /// How full a vehicle is (`OccupancyEnumeration`, and what 2.1 adds).
+    pub enum Occupancy {
+        /// Nothing is known.
+        Unknown = "unknown",
+        /// Nothing is said.
+        Undefined = "undefined",
+        /// Nobody is in it.
+        Empty = "empty",
+        /// Many seats are free.
+        ManySeatsAvailable = "manySeatsAvailable",
+        /// Seats are free; the older, coarser term.
+        SeatsAvailable = "seatsAvailable",
+        /// Few seats are free.
+        FewSeatsAvailable = "fewSeatsAvailable",
+        /// There is room to stand; the older term.
+        StandingAvailable = "standingAvailable",
+        /// There is room to stand only.
+        StandingRoomOnly = "standingRoomOnly",
+        /// There is hardly room to stand.
+        CrushedStandingRoomOnly = "crushedStandingRoomOnly",
+        /// There is no room.
+        Full = "full",
+        /// Nobody is let in.
+        NotAcceptingPassengers = "notAcceptingPassengers",
+    }
+
+    /// What passengers can do at an arrival.
+    pub enum ArrivalBoardingActivity {
+        /// Get off.
+        Alighting = "alighting",
+        /// Not get off.
+        NoAlighting = "noAlighting",
+        /// The vehicle passes.
+        PassThru = "passThru",
+    }
+
+    /// What passengers can do at a departure.
+    pub enum DepartureBoardingActivity {
+        /// Get on.
+        Boarding = "boarding",
+        /// Not get on.
+        NoBoarding = "noBoarding",
+        /// The vehicle passes.
+        PassThru = "passThru",
+    }
+
+    /// How bad a situation or consequence is (`SeverityEnumeration`).
+    pub enum Severity {
+        /// Nothing is known.
+        Unknown = "unknown",
+        /// Nothing is said.
+        Undefined = "undefined",
+        /// Nobody is affected.
+        NoImpact = "noImpact",
+        /// Hardly anybody is affected.
+        VerySlight = "verySlight",
+        /// A little.
+        Slight = "slight",
+        /// As usual for a disruption.
+        Normal = "normal",
+        /// Much.
+        Severe = "severe",
+        /// As much as can be.
+        VerySevere = "verySevere",
+    }
+
+    /// How far the handling of a situation has come (`WorkflowStatusEnumeration`).
+    pub enum Progress {
+        /// It is being written.
+        Draft = "draft",
+        /// It waits for approval.
+        PendingApproval = "pendingApproval",
+        /// It is approved and not yet open.
+        ApprovedDraft = "approvedDraft",
+        /// It is open.
+        Open = "open",
+        /// It is open to the public.
+        Published = "published",
+        /// It is about to be over.
+        Closing = "closing",
+        /// It is over.
+        Closed = "closed",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn terms_are_known_in_the_spellings_of_other_libraries() {
+        for &status in CallStatus::ALL {
+            assert_eq!(CallStatus::parse(status.as_str()), Some(status));
+        }
+        assert_eq!(CallStatus::parse("ON_TIME"), Some(CallStatus::OnTime));
+        assert_eq!(Occupancy::parse("standing-room-only"), Some(Occupancy::StandingRoomOnly));
+        assert_eq!(Severity::parse("VerySevere"), Some(Severity::VerySevere));
+        assert_eq!(Severity::parse("awful"), None);
+        assert_eq!(Progress::parse(""), None);
+    }
+}

@@ -1,0 +1,65 @@
+//! Bytes of a document to its text, whatever they are encoded in.
+
+use std::{borrow::Cow, str::Utf8Error};
+
+use quick_xml::{
+    Reader,
+    encoding::{DetectedEncoding, decode, detect_encoding},
+    events::Event,
+};
+
+use super::cut_off;
+use crate::{Error, ErrorKind};
+
+/// The most bytes in which the declaration of the encoding is looked for.
+const DECLARATION_BYTES: usize = 1_024;
+
+/// The text of a document without its byte order mark: UTF-8 as it stands, UTF-16 and what the declaration names
+/// decoded. A declaration of UTF-16 in a document of single bytes is passed over; .NET writes such.
+///
+/// # Errors
+/// Refuses an encoding that is not known, and bytes that are not of the encoding that they claim.
+pub(crate) fn to_text(body: &[u8]) -> Result<Cow<'_, str>, Error> {
+    match detect_encoding(body) {
+        Some(DetectedEncoding::Utf8Bom) => utf_8(&body[3..]),
+        Some(
+            wide @ (DetectedEncoding::Utf16BeBom
+            | DetectedEncoding::Utf16LeBom
+            | DetectedEncoding::Utf16BeLike
+            | DetectedEncoding::Utf16LeLike),
+        ) => {
+            let content = &body[wide.bom_len()..];
+            decode(content, wide.encoding()).map_err(|_| wrong("UTF-16"))
+        }
+        Some(DetectedEncoding::AsciiCompatible) | None => declared(body),
+    }
+}
+
+fn declared(body: &[u8]) -> Result<Cow<'_, str>, Error> {
+    let head = body.get(..DECLARATION_BYTES).unwrap_or(body).trim_ascii_start();
+    let Ok(Event::Decl(declaration)) = Reader::from_reader(head).read_event() else {
+        return utf_8(body);
+    };
+    let Some(Ok(name)) = declaration.encoding() else { return utf_8(body) };
+    if ["utf-8", "utf8", "us-ascii", "utf-16"].iter().any(|it| name.eq_ignore_ascii_case(it)) {
+        return utf_8(body);
+    }
+    let encoding = declaration.encoder().ok_or_else(|| {
+        let short: String = name.chars().take(40).collect();
+        Error::new(ErrorKind::Encoding, format!("the XML is in {short}, which is not known"))
+    })?;
+    decode(body, encoding).map_err(|_| wrong(&name))
+}
+
+fn utf_8(body: &[u8]) -> Result<Cow<'_, str>, Error> {
+    std::str::from_utf8(body).map(Cow::Borrowed).map_err(|error: Utf8Error| {
+        match error.error_len() {
+            None => cut_off(),
+            Some(_) => wrong("UTF-8"),
+        }
+    })
+}
+
+fn wrong(encoding: &str) -> Error {
+    Error::new(ErrorKind::Encoding, format!("the XML is not in {encoding}, as it claims to be"))
+}

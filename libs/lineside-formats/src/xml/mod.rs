@@ -1,0 +1,314 @@
+//! XML as the decoders see it: elements, their texts and attributes, one after the other, never a tree.
+//!
+//! quick-xml finds the events; this puts bounds on them. Document types are refused, and entities but the five of XML
+//! and characters by number: nothing is ever expanded. Names are told without their prefix, because producers agree on
+//! namespaces less than on names; who wants to know asks for the [namespace](Xml::namespace).
+
+mod encoding;
+
+use std::{borrow::Cow, fmt};
+
+use memchr::memchr;
+use quick_xml::{
+    Reader,
+    errors::{Error as XmlError, IllFormedError},
+    events::{BytesRef, BytesStart, Event, attributes::Attributes},
+    name::{NamespaceResolver, QName, ResolveResult},
+};
+
+pub(crate) use encoding::to_text;
+
+use crate::{Error, ErrorKind};
+
+/// How much of a document is taken.
+#[derive(Clone, Debug)]
+pub(crate) struct Limits {
+    /// Deepest nesting of elements.
+    pub(crate) depth: usize,
+    /// Longest list of attributes of one element, in bytes.
+    pub(crate) attribute_bytes: usize,
+    /// Most attributes of one element.
+    pub(crate) attributes: usize,
+    /// Most namespaces that are declared at one place.
+    pub(crate) namespaces: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { depth: 100, attribute_bytes: 16 * 1_024, attributes: 64, namespaces: 64 }
+    }
+}
+
+/// What an event comes to that is neither a tag nor plain text.
+enum Other {
+    /// A comment and the like.
+    Nothing,
+    /// A character that was written by its name or number.
+    Character(char),
+    /// The document is over.
+    End,
+}
+
+/// Attributes shorter than this cannot be more than [`Limits::attributes`], so they are not counted.
+const UNCOUNTED_BYTES: usize = 256;
+
+/// A document that is being read. There is always one open element, at first the document itself.
+pub(crate) struct Xml<'a> {
+    text: &'a str,
+    reader: Reader<&'a [u8]>,
+    resolver: NamespaceResolver,
+    limits: Limits,
+    depth: usize,
+    /// Whether the open element is of the form `<name/>`, so that its end is no event.
+    is_empty: bool,
+    /// The name, with prefix, and the attributes of the element that was opened last.
+    tag: (&'a str, &'a str),
+    lone_ampersands: u64,
+}
+
+impl fmt::Debug for Xml<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let at = self.reader.buffer_position();
+        f.debug_struct("Xml").field("depth", &self.depth).field("at", &at).finish_non_exhaustive()
+    }
+}
+
+impl<'a> Xml<'a> {
+    /// Begins to read a document, which has no byte order mark any more.
+    pub(crate) fn new(text: &'a str, limits: Limits) -> Xml<'a> {
+        let mut reader = Reader::from_str(text);
+        // A lone ampersand is how names such as "A & B" come from careless producers.
+        reader.config_mut().allow_dangling_amp = true;
+        let mut resolver = NamespaceResolver::default();
+        resolver.set_max_namespace_bindings(limits.namespaces);
+        let (depth, is_empty, tag, lone_ampersands) = (0, false, ("", ""), 0);
+        Xml { text, reader, resolver, limits, depth, is_empty, tag, lone_ampersands }
+    }
+
+    /// Opens the next child of the open element and tells its name without prefix. `None`: there is none any more,
+    /// and the open element is closed.
+    pub(crate) fn next_child(&mut self) -> Result<Option<&'a str>, Error> {
+        if self.is_empty {
+            self.close();
+            return Ok(None);
+        }
+        loop {
+            match self.reader.read_event() {
+                Ok(Event::Start(start)) => return self.open(&start, false).map(Some),
+                Ok(Event::Empty(start)) => return self.open(&start, true).map(Some),
+                Ok(Event::End(_)) => {
+                    self.close();
+                    return Ok(None);
+                }
+                Ok(Event::Text(_)) => {}
+                other => match self.take_other(other)? {
+                    Other::Nothing | Other::Character(_) => {}
+                    Other::End => return Ok(None),
+                },
+            }
+        }
+    }
+
+    /// The text of the open element, which it closes. Elements inside it are passed over.
+    pub(crate) fn text(&mut self) -> Result<Cow<'a, str>, Error> {
+        if self.is_empty {
+            self.close();
+            return Ok(Cow::Borrowed(""));
+        }
+        let mut text = Cow::Borrowed("");
+        loop {
+            match self.reader.read_event() {
+                Ok(Event::Text(piece)) => {
+                    let piece = piece.xml10_content();
+                    self.lone_ampersands += u64::from(piece.starts_with('&'));
+                    append(&mut text, piece);
+                }
+                Ok(Event::End(_)) => {
+                    self.close();
+                    return Ok(text);
+                }
+                Ok(Event::CData(piece)) => append(&mut text, piece.xml10_content()),
+                Ok(Event::Start(start)) => {
+                    self.open(&start, false)?;
+                    self.skip()?;
+                }
+                Ok(Event::Empty(start)) => {
+                    self.open(&start, true)?;
+                    self.close();
+                }
+                other => match self.take_other(other)? {
+                    Other::Nothing => {}
+                    Other::Character(character) => text.to_mut().push(character),
+                    Other::End => return Ok(text),
+                },
+            }
+        }
+    }
+
+    /// Passes over what is in the open element, and closes it.
+    pub(crate) fn skip(&mut self) -> Result<(), Error> {
+        let outside = self.depth.saturating_sub(1);
+        if self.is_empty {
+            self.close();
+        }
+        while self.depth > outside {
+            match self.reader.read_event() {
+                Ok(Event::Start(start)) => drop(self.open(&start, false)?),
+                Ok(Event::Empty(start)) => {
+                    self.open(&start, true)?;
+                    self.close();
+                }
+                Ok(Event::End(_)) => self.close(),
+                Ok(Event::Text(_)) => {}
+                other => {
+                    self.take_other(other)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// An attribute of the element that was opened last, by its name without prefix.
+    pub(crate) fn attribute(&self, name: &str) -> Option<Cow<'a, str>> {
+        let (_, attributes) = self.tag;
+        if attributes.is_empty() {
+            return None;
+        }
+        let mut all = Attributes::new(attributes, 0);
+        let found =
+            all.with_checks(false).flatten().find(|it| it.key.local_name().as_ref() == name)?;
+        quick_xml::escape::unescape(&found.value).ok().map(|value| Cow::Owned(value.into_owned()))
+    }
+
+    /// The namespace of the element that was opened last; `None` where it has none.
+    pub(crate) fn namespace(&self) -> Option<&str> {
+        match self.resolver.resolve_element(QName(self.tag.0)).0 {
+            ResolveResult::Bound(namespace) => Some(namespace.0),
+            ResolveResult::Unbound | ResolveResult::Unknown(_) => None,
+        }
+    }
+
+    /// How many ampersands stood alone, so far as texts were read.
+    pub(crate) fn lone_ampersands(&self) -> u64 {
+        self.lone_ampersands
+    }
+
+    /// What most documents have little of. Events are large, so the frequent ones do not pass through here.
+    fn take_other(&self, event: Result<Event<'a>, XmlError>) -> Result<Other, Error> {
+        match event {
+            Ok(Event::GeneralRef(reference)) => character(&reference).map(Other::Character),
+            Ok(Event::Eof) if self.depth > 0 => Err(cut_off()),
+            Ok(Event::Eof) => Ok(Other::End),
+            Ok(Event::DocType(_)) => Err(Error::new(
+                ErrorKind::Decode,
+                "the XML declares a document type, which is not taken",
+            )),
+            Ok(_) => Ok(Other::Nothing),
+            Err(error) => Err(self.refusal(&error)),
+        }
+    }
+
+    fn open(&mut self, start: &BytesStart<'a>, is_empty: bool) -> Result<&'a str, Error> {
+        // The event only lends its name; the document itself has it for longer. What the event holds ends before
+        // `>` or `/>`.
+        let end = self.reader.buffer_position() as usize - 1 - usize::from(is_empty);
+        let tag = self.text.get(end - start.len()..end).unwrap_or_default();
+        let (name, attributes) = tag.split_at(start.name().as_ref().len());
+        self.depth += 1;
+        self.is_empty = is_empty;
+        self.tag = (name, attributes);
+        if self.depth > self.limits.depth {
+            let detail =
+                format!("elements are nested more than {} deep in the XML", self.limits.depth);
+            return Err(Error::new(ErrorKind::TooLarge, detail));
+        }
+        if !attributes.is_empty() {
+            self.take_attributes(start)?;
+        }
+        Ok(memchr(b':', name.as_bytes()).map_or(name, |colon| &name[colon + 1..]))
+    }
+
+    fn close(&mut self) {
+        self.depth = self.depth.saturating_sub(1);
+        self.is_empty = false;
+        // Most elements declare no namespace, so the resolver is told only of levels that do.
+        if usize::from(self.resolver.level()) > self.depth {
+            self.resolver.set_level(self.level());
+        }
+    }
+
+    /// How deep the open element is, as the resolver of namespaces counts.
+    fn level(&self) -> u16 {
+        u16::try_from(self.depth).unwrap_or(u16::MAX)
+    }
+
+    fn take_attributes(&mut self, start: &BytesStart<'a>) -> Result<(), Error> {
+        let (name, attributes) = self.tag;
+        if attributes.len() > UNCOUNTED_BYTES {
+            let too_long = attributes.len() > self.limits.attribute_bytes;
+            let mut all = start.attributes();
+            let n = all.with_checks(false).take(self.limits.attributes + 1).count();
+            if too_long || n > self.limits.attributes {
+                let detail = format!("<{name}> has more attributes than are taken");
+                return Err(Error::new(ErrorKind::TooLarge, detail));
+            }
+        }
+        if attributes.contains("xmlns") {
+            self.resolver.set_level(self.level() - 1);
+            self.resolver
+                .push(start)
+                .map_err(|error| Error::new(ErrorKind::Decode, format!("<{name}>: {error}")))?;
+        }
+        Ok(())
+    }
+
+    fn refusal(&self, error: &XmlError) -> Error {
+        match error {
+            // What quick-xml calls a fault of syntax is some markup whose end it did not find.
+            XmlError::Syntax(_) | XmlError::IllFormed(IllFormedError::MissingEndTag(_)) => {
+                cut_off()
+            }
+            XmlError::Encoding(error) => Error::new(ErrorKind::Encoding, format!("{error}")),
+            error => {
+                let at = self.reader.error_position() as usize;
+                let before = self.text.as_bytes().get(..at).unwrap_or_default();
+                let line = 1 + before.iter().filter(|&&byte| byte == b'\n').count();
+                let detail = format!("the XML is not well-formed at line {line}: {error}");
+                Error::new(ErrorKind::Decode, detail)
+            }
+        }
+    }
+}
+
+fn append<'a>(text: &mut Cow<'a, str>, piece: Cow<'a, str>) {
+    if text.is_empty() {
+        *text = piece;
+    } else if !piece.is_empty() {
+        text.to_mut().push_str(&piece);
+    }
+}
+
+/// The character that a reference stands for.
+fn character(reference: &BytesRef<'_>) -> Result<char, Error> {
+    let name: &str = reference.as_ref();
+    let character = match name {
+        "amp" => Some('&'),
+        "lt" => Some('<'),
+        "gt" => Some('>'),
+        "quot" => Some('"'),
+        "apos" => Some('\''),
+        _ => reference.resolve_char_ref().ok().flatten(),
+    };
+    character.ok_or_else(|| {
+        let short: String = name.chars().take(40).collect();
+        let detail = format!("the XML uses the entity &{short}; and only XML's own five are taken");
+        Error::new(ErrorKind::Decode, detail)
+    })
+}
+
+fn cut_off() -> Error {
+    Error::new(ErrorKind::Truncated, "the XML ends too early, so it was cut off")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,169 @@
+//! The bounds of the XML layer, by themselves.
+
+use super::*;
+
+/// The elements of a document as `name(text)`, children of one level in order.
+fn leaves(text: &str) -> Result<String, Error> {
+    let mut xml = Xml::new(text, Limits::default());
+    let mut all = String::new();
+    let root = xml.next_child()?.unwrap_or_default();
+    all.push_str(root);
+    while let Some(name) = xml.next_child()? {
+        let text = xml.text()?;
+        all.push_str(&format!(" {name}({text})"));
+    }
+    Ok(all)
+}
+
+fn check(text: &str, expected: &str) {
+    assert_eq!(leaves(text).unwrap(), expected, "{text}");
+}
+
+fn check_refused(text: &str, kind: ErrorKind, words: &str) {
+    let error = leaves(text).unwrap_err();
+    assert_eq!(error.kind(), kind, "{error}");
+    assert!(error.to_string().contains(words), "{error}");
+}
+
+#[test]
+fn elements_have_names_and_texts() {
+    check("<a><b>1</b><c/><d x='1'/><e></e></a>", "a b(1) c() d() e()");
+    check("<?xml version='1.0'?><!-- c --><x:a xmlns:x='u'><x:b>1</x:b></x:a>", "a b(1)");
+    check("<a> <b> 1 <!-- no --> 2 </b>\n</a>", "a b( 1  2 )");
+    check("<a><b>1<c>2<d/></c>3<e/></b></a>", "a b(13)");
+    check("<a><b><![CDATA[<&>]]></b></a>", "a b(<&>)");
+    check("<a><b>x\r\ny</b></a>", "a b(x\ny)");
+}
+
+#[test]
+fn the_five_entities_and_characters_by_number_are_texts() {
+    check("<a><b>&lt;&gt;&amp;&quot;&apos;&#233;&#x1F68B;</b></a>", "a b(<>&\"'\u{e9}\u{1F68B})");
+    check("<a><b>A &amp; B</b></a>", "a b(A & B)");
+    let mut xml = Xml::new("<a><b>A & B</b></a>", Limits::default());
+    assert_eq!(xml.next_child().unwrap(), Some("a"));
+    assert_eq!(xml.next_child().unwrap(), Some("b"));
+    assert_eq!(xml.text().unwrap(), "A & B");
+    assert_eq!(xml.lone_ampersands(), 1);
+}
+
+#[test]
+fn what_could_grow_is_refused() {
+    let laughs = "<!DOCTYPE a [<!ENTITY b 'ha'><!ENTITY c '&b;&b;&b;&b;'>]><a><b>&c;</b></a>";
+    check_refused(laughs, ErrorKind::Decode, "declares a document type");
+    let external = "<!DOCTYPE a SYSTEM 'file:///etc/passwd'><a/>";
+    check_refused(external, ErrorKind::Decode, "declares a document type");
+    check_refused("<a><b>&passwd;</b></a>", ErrorKind::Decode, "the entity &passwd;");
+    check_refused("<a>&passwd;<b/></a>", ErrorKind::Decode, "the entity &passwd;");
+    check_refused("<a><b>&#0;</b></a>", ErrorKind::Decode, "the entity &#0;");
+    check_refused(
+        &("<a>".repeat(10_000) + &"</a>".repeat(10_000)),
+        ErrorKind::TooLarge,
+        "nested more than 100 deep",
+    );
+    let many: String = (0..65).map(|n| format!(" a{n}='{n}'")).collect();
+    check_refused(&format!("<a{many}/>"), ErrorKind::TooLarge, "more attributes");
+    check_refused(&format!("<a b='{}'/>", "x".repeat(20_000)), ErrorKind::TooLarge, "attributes");
+    let declared: String =
+        (0..40).map(|n| format!("<a{n} xmlns:p{n}='u' xmlns:q{n}='v'>")).collect();
+    check_refused(&declared, ErrorKind::Decode, "namespace");
+}
+
+#[test]
+fn a_document_that_ends_early_was_cut_off() {
+    let whole = "<?xml version='1.0'?><a><b x='1'>&amp;</b><!-- c --><![CDATA[d]]></a>";
+    for cut in 22..whole.len() {
+        let error = leaves(&whole[..cut]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Truncated, "{}: {error}", &whole[..cut]);
+    }
+}
+
+#[test]
+fn what_is_not_well_formed_is_refused_with_its_line() {
+    check_refused("<a>\n<b></c></a>", ErrorKind::Decode, "not well-formed at line 2");
+    check_refused("</a>", ErrorKind::Decode, "not well-formed at line 1");
+}
+
+#[test]
+fn namespaces_hold_inside_the_element_that_declares_them() {
+    let text = "<a xmlns='outer'><b xmlns='inner' xmlns:p='p'><c/></b><d><e/></d><p:f/></a>";
+    let mut xml = Xml::new(text, Limits::default());
+    let mut open = |expected: (&str, Option<&str>)| {
+        let name = loop {
+            if let Some(name) = xml.next_child().unwrap() {
+                break name;
+            }
+        };
+        assert_eq!((name, xml.namespace()), expected);
+    };
+    open(("a", Some("outer")));
+    open(("b", Some("inner")));
+    open(("c", Some("inner")));
+    open(("d", Some("outer")));
+    open(("e", Some("outer")));
+    open(("f", None));
+}
+
+#[test]
+fn attributes_are_found_without_their_prefix() {
+    let text = "<a xml:lang='nb' x=\"a&amp;b\"><b/></a>";
+    let mut xml = Xml::new(text, Limits::default());
+    xml.next_child().unwrap();
+    assert_eq!(xml.attribute("lang").as_deref(), Some("nb"));
+    assert_eq!(xml.attribute("x").as_deref(), Some("a&b"));
+    assert_eq!(xml.attribute("y"), None);
+    xml.next_child().unwrap();
+    assert_eq!(xml.attribute("lang"), None);
+}
+
+#[test]
+fn encodings_are_read_as_they_are_declared_or_shown() {
+    let check = |body: &[u8], expected: &str| {
+        let text = to_text(body).unwrap();
+        assert!(text.ends_with(expected), "{text}");
+    };
+    check("<a>é</a>".as_bytes(), "<a>é</a>");
+    check("\u{feff}<a>é</a>".as_bytes(), "<a>é</a>");
+    check(b"<?xml version='1.0' encoding='ISO-8859-1'?><a>\xE9</a>", "<a>é</a>");
+    check(b"<?xml version='1.0' encoding='windows-1252'?><a>\x80</a>", "<a>€</a>");
+    check("<?xml version='1.0' encoding='utf-16'?><a>é</a>".as_bytes(), "<a>é</a>");
+    let wide: Vec<u8> =
+        "\u{feff}<a>é</a>".encode_utf16().flat_map(|unit| unit.to_le_bytes()).collect();
+    check(&wide, "<a>é</a>");
+    let wide: Vec<u8> = "<?xml version='1.0'?><a>é</a>"
+        .encode_utf16()
+        .flat_map(|unit| unit.to_be_bytes())
+        .collect();
+    check(&wide, "<a>é</a>");
+}
+
+#[test]
+fn a_wrong_encoding_is_refused() {
+    let check = |body: &[u8], kind: ErrorKind| {
+        let error = to_text(body).unwrap_err();
+        assert_eq!(error.kind(), kind, "{error}");
+    };
+    check(b"<a>\xE9</a>", ErrorKind::Encoding);
+    check(b"<?xml version='1.0' encoding='utf-8'?><a>\xE9</a>", ErrorKind::Encoding);
+    check(b"<?xml version='1.0' encoding='klingon'?><a/>", ErrorKind::Encoding);
+    check(b"\xFF\xFE\x00\xD8\x00\x00", ErrorKind::Encoding);
+    check(b"<a>\xC3", ErrorKind::Truncated);
+}
+
+proptest::proptest! {
+    #[test]
+    fn any_text_ends(text in "[<>/a-c =\"'&;#!\\[\\]x0-9-]{0,200}") {
+        let _ = leaves(&text);
+        let mut xml = Xml::new(&text, Limits::default());
+        while let Ok(Some(_)) = xml.next_child() {
+            let _ = xml.attribute("a");
+            if xml.skip().is_err() {
+                break;
+            }
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_text_or_refused(body: Vec<u8>) {
+        let _ = to_text(&body);
+    }
+}

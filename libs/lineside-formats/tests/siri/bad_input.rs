@@ -1,0 +1,287 @@
+//! Each way in which a SIRI message goes wrong, and what is said about it.
+
+use jiff::tz::TimeZone;
+use lineside_formats::{
+    ErrorKind,
+    siri::{Limits, Payload, decode, encode_xml},
+};
+
+use super::{delivery, journeys, read, read_sound, sentences};
+
+const GOOD: &str = "<EstimatedVehicleJourney><LineRef>good</LineRef></EstimatedVehicleJourney>";
+
+fn check_refused(body: impl AsRef<[u8]>, kind: ErrorKind, words: &str) {
+    let error = decode(body.as_ref(), &TimeZone::UTC, &Limits::default()).unwrap_err();
+    assert_eq!(error.kind(), kind, "{error}");
+    assert!(error.to_string().contains(words), "{error}");
+}
+
+/// A journey with something wrong in it, between two that are sound, costs no more than that.
+fn check_problem(inside: &str, sentence: &str) {
+    let faulty = format!(
+        "<EstimatedVehicleJourney><LineRef>bad</LineRef>{inside}\
+         <DatedVehicleJourneyRef>J 1</DatedVehicleJourneyRef></EstimatedVehicleJourney>"
+    );
+    let (message, problems) = read(journeys(&format!("{GOOD}{faulty}{GOOD}")).as_bytes());
+    let delivery = message.deliveries().next().unwrap();
+    let lines: Vec<_> =
+        delivery.estimated_timetables[0].journeys().map(|it| it.line_ref.as_deref()).collect();
+    assert_eq!(lines, [Some("good"), Some("bad"), Some("good")]);
+    assert_eq!(sentences(&problems), [sentence]);
+}
+
+#[test]
+fn a_body_that_is_no_message_is_refused_with_the_reason() {
+    check_refused("", ErrorKind::Empty, "the body is empty");
+    check_refused("<!DOCTYPE html><html></html>", ErrorKind::Html, "a web page");
+    check_refused(b"\x1F\x8B\x08\0\0", ErrorKind::Decode, "compressed with gzip");
+    check_refused("Service unavailable", ErrorKind::Decode, "the XML has no SIRI in it");
+    check_refused("<rss><channel/></rss>", ErrorKind::Decode, "the XML has no SIRI in it");
+    check_refused(r#"{"message": "no route"}"#, ErrorKind::Decode, "the JSON has no SIRI in it");
+    check_refused("[1, 2]", ErrorKind::Decode, "the JSON has no SIRI in it");
+    check_refused(" \n", ErrorKind::Decode, "no SIRI in it");
+}
+
+#[test]
+fn entities_of_ones_own_are_refused_before_they_grow() {
+    let laughs = format!(
+        "<?xml version='1.0'?><!DOCTYPE lolz [<!ENTITY a '{}'><!ENTITY b '&a;&a;&a;&a;&a;&a;&a;&a;'>\
+         <!ENTITY c '&b;&b;&b;&b;&b;&b;&b;&b;'>]>{}",
+        "ha".repeat(1_000),
+        delivery("<ProducerRef>&c;</ProducerRef>")
+    );
+    check_refused(laughs, ErrorKind::Decode, "declares a document type");
+    let external = "<!DOCTYPE Siri [<!ENTITY e SYSTEM 'file:///etc/passwd'>]><Siri>&e;</Siri>";
+    check_refused(external, ErrorKind::Decode, "declares a document type");
+    check_refused(delivery("<ProducerRef>&e;</ProducerRef>"), ErrorKind::Decode, "entity &e;");
+}
+
+#[test]
+fn nesting_is_bounded() {
+    let deep = "<a>".repeat(10_000) + &"</a>".repeat(10_000);
+    check_refused(delivery(&deep), ErrorKind::TooLarge, "more than 100 deep");
+    let json = format!(r#"{{"Siri": {}1{}}}"#, r#"{"Siri":"#.repeat(10_000), "}".repeat(10_000));
+    check_refused(json, ErrorKind::TooLarge, "more than 100 deep");
+    let lists = format!(r#"{{"Siri": {{"x": {}{}}}}}"#, "[".repeat(10_000), "]".repeat(10_000));
+    // What is not read may be as deep as it likes: it is passed over without a stack.
+    assert_eq!(read_sound(&lists).payloads, [Payload::Other("x".into())]);
+    let envelopes = "<Answer>".repeat(90) + &"</Answer>".repeat(90);
+    assert_eq!(read_sound(&delivery(&envelopes)).payloads.len(), 1);
+}
+
+#[test]
+fn sizes_are_bounded() {
+    let limits = Limits { body_bytes: 10_000, text_bytes: 100, record_bytes: 10_000 };
+    let read = |body: &str| decode(body.as_bytes(), &TimeZone::UTC, &limits);
+    let error = read(&" ".repeat(10_001)).unwrap_err();
+    assert_eq!(error.to_string(), "the message has 10001 bytes, more than 10000");
+    assert!(read(&journeys(GOOD)).is_ok());
+    let calls = format!("<RecordedCalls>{}</RecordedCalls>", "<RecordedCall/>".repeat(100));
+    let texts = "<JourneyNote>a</JourneyNote>".repeat(300);
+    for many in [calls, texts] {
+        let text = journeys(&format!("<EstimatedVehicleJourney>{many}</EstimatedVehicleJourney>"));
+        let error = read(&text).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::TooLarge);
+        assert!(error.to_string().contains("more than 10000 bytes of memory"), "{error}");
+    }
+    let error = read(&journeys(&"<EstimatedVehicleJourney/>".repeat(100))).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TooLarge);
+
+    let long = journeys(&format!(
+        "<EstimatedVehicleJourney><LineRef>{}</LineRef><OperatorRef>o</OperatorRef></EstimatedVehicleJourney>",
+        "x".repeat(101)
+    ));
+    let (message, problems) = read(&long).unwrap();
+    let journey = message.deliveries().next().unwrap().estimated_timetables[0].frames[0]
+        .estimated_vehicle_journeys[0]
+        .clone();
+    assert_eq!((journey.line_ref, journey.operator_ref.as_deref()), (None, Some("o")));
+    let codes: Vec<_> = problems.counts().map(|(_, code, n)| (code, n)).collect();
+    assert_eq!(codes, [("missing_required_field", 1), ("text_too_long", 1)]);
+}
+
+#[test]
+fn a_faulty_element_costs_only_itself() {
+    check_problem(
+        "<EstimatedCalls><EstimatedCall><AimedArrivalTime>soon</AimedArrivalTime></EstimatedCall></EstimatedCalls>",
+        "EstimatedVehicleJourney line 2, EstimatedCalls/EstimatedCall/AimedArrivalTime: \
+         not a moment of the form 2026-11-21T20:25:00+01:00 (J 1): \"soon\"",
+    );
+    check_problem(
+        "<Cancellation>perhaps</Cancellation>",
+        "EstimatedVehicleJourney line 2, Cancellation: neither true nor false (J 1): \"perhaps\"",
+    );
+    check_problem(
+        "<Delay>late</Delay>",
+        "EstimatedVehicleJourney line 2, Delay: not a span of the form PT1M30S (J 1): \"late\"",
+    );
+    check_problem(
+        "<Bearing>NaN</Bearing>",
+        "EstimatedVehicleJourney line 2, Bearing: not a number (J 1): \"NaN\"",
+    );
+    check_problem(
+        "<Occupancy>crowded</Occupancy>",
+        "EstimatedVehicleJourney line 2, Occupancy: none of the values that SIRI lists (J 1): \"crowded\"",
+    );
+    check_problem(
+        "<RecordedCalls><RecordedCall><Order>-1</Order></RecordedCall></RecordedCalls>",
+        "EstimatedVehicleJourney line 2, RecordedCalls/RecordedCall/Order: \
+         not a whole number of the field's range (J 1): \"-1\"",
+    );
+}
+
+#[test]
+fn a_moment_without_zone_is_taken_in_the_feeds_zone_with_a_problem() {
+    let call = "<RecordedCalls><RecordedCall><AimedArrivalTime>2026-07-01T12:00:00</AimedArrivalTime>\
+                </RecordedCall></RecordedCalls>";
+    check_problem(
+        call,
+        "EstimatedVehicleJourney line 2, RecordedCalls/RecordedCall/AimedArrivalTime: \
+         does not say its offset from UTC, so the feed's time zone is taken (J 1): \"2026-07-01T12:00:00\"",
+    );
+    let (message, _) = read(
+        journeys(&format!("<EstimatedVehicleJourney>{call}</EstimatedVehicleJourney>")).as_bytes(),
+    );
+    assert!(encode_xml(&message).contains("<AimedArrivalTime>2026-07-01T10:00:00Z<"));
+}
+
+#[test]
+fn a_situation_without_its_number_is_kept_and_complained_about() {
+    let (message, problems) = read(
+        delivery(
+            "<SituationExchangeDelivery><Situations><PtSituationElement><Severity>mild</Severity>\
+             </PtSituationElement></Situations></SituationExchangeDelivery>",
+        )
+        .as_bytes(),
+    );
+    assert_eq!(message.deliveries().next().unwrap().situation_exchanges[0].situations.len(), 1);
+    assert_eq!(
+        sentences(&problems),
+        [
+            "PtSituationElement line 1, Severity: none of the values that SIRI lists: \"mild\"",
+            "PtSituationElement line 1, SituationNumber: a required field is missing",
+        ]
+    );
+}
+
+#[test]
+fn problems_are_bounded_and_counted() {
+    let call = "<EstimatedCall><Order>x</Order></EstimatedCall>";
+    let text = journeys(&format!(
+        "<EstimatedVehicleJourney><LineRef>1</LineRef><EstimatedCalls>{}</EstimatedCalls></EstimatedVehicleJourney>",
+        call.repeat(5_000)
+    ));
+    let (message, problems) = read(text.as_bytes());
+    assert_eq!(problems.total(), 5_000);
+    assert!(problems.kept().len() <= 50);
+    let delivery = message.deliveries().next().unwrap();
+    let journey = delivery.estimated_timetables[0].journeys().next().unwrap();
+    assert_eq!(journey.estimated_calls.len(), 5_000);
+}
+
+#[test]
+fn problems_outside_records_name_the_payload() {
+    let text = delivery(
+        "<ResponseTimestamp>now</ResponseTimestamp><SituationExchangeDelivery><Status>well</Status>\
+         </SituationExchangeDelivery><GeneralMessageDelivery><x/></GeneralMessageDelivery>",
+    );
+    assert_eq!(
+        sentences(&read(text.as_bytes()).1),
+        [
+            "ServiceDelivery, ResponseTimestamp: not a moment of the form 2026-11-21T20:25:00+01:00: \"now\"",
+            "ServiceDelivery, SituationExchangeDelivery/Status: neither true nor false: \"well\"",
+            "ServiceDelivery: a delivery of a service that is not read: \"GeneralMessageDelivery\"",
+        ]
+    );
+}
+
+#[test]
+fn a_wrong_namespace_is_read_and_complained_about() {
+    let text = "<Siri xmlns='urn:other'><ServiceDelivery><ProducerRef>p</ProducerRef></ServiceDelivery></Siri>";
+    let (message, problems) = read(text.as_bytes());
+    let producer = message.deliveries().next().unwrap().producer_ref.as_deref();
+    assert_eq!(producer, Some("p"));
+    assert_eq!(sentences(&problems), ["Siri: is not in the namespace of SIRI: \"urn:other\""]);
+    let (_, problems) = read(b"<Siri><ServiceDelivery/></Siri>");
+    assert_eq!(sentences(&problems), ["Siri: is not in the namespace of SIRI: \"\""]);
+}
+
+#[test]
+fn lone_ampersands_are_read_and_complained_about() {
+    let (message, problems) =
+        read(delivery("<ProducerRef>A & B</ProducerRef><Address>a?b&c</Address>").as_bytes());
+    let delivery = message.deliveries().next().unwrap();
+    assert_eq!(delivery.producer_ref.as_deref(), Some("A & B"));
+    assert_eq!(delivery.address.as_deref(), Some("a?b&c"));
+    assert_eq!(
+        sentences(&problems),
+        ["Siri: ampersands stand alone, where &amp; is due: \"2 times\""]
+    );
+}
+
+#[test]
+fn encodings_other_than_utf_8_are_read_or_refused() {
+    let text = |encoding: &str| {
+        let message = delivery("<ProducerRef>Zürich</ProducerRef>");
+        format!("<?xml version='1.0' encoding='{encoding}'?>{message}")
+    };
+    let producer = |body: &[u8]| {
+        let (message, _) = read(body);
+        message.deliveries().next().unwrap().producer_ref.clone().unwrap()
+    };
+    let latin_1: Vec<u8> = text("ISO-8859-1").chars().map(|it| it as u8).collect();
+    assert_eq!(producer(&latin_1), "Zürich");
+    let wide: Vec<u8> = ("\u{feff}".to_owned() + &text("UTF-16"))
+        .encode_utf16()
+        .flat_map(u16::to_be_bytes)
+        .collect();
+    assert_eq!(producer(&wide), "Zürich");
+    let lie: Vec<u8> = text("UTF-8").chars().map(|it| it as u8).collect();
+    check_refused(lie, ErrorKind::Encoding, "not in UTF-8");
+    check_refused(text("martian"), ErrorKind::Encoding, "martian, which is not known");
+    check_refused(b"{\"Siri\": \"Z\xFCrich\"}", ErrorKind::Encoding, "not UTF-8");
+}
+
+#[test]
+fn a_message_that_was_cut_off_is_refused_because_what_is_missing_would_count_as_gone() {
+    let whole = journeys(GOOD);
+    for cut in 1..whole.len() {
+        let error = decode(&whole.as_bytes()[..cut], &TimeZone::UTC, &Limits::default());
+        assert!(error.is_err(), "{}", &whole[..cut]);
+    }
+    let half = &whole[..whole.len() - 20];
+    check_refused(half, ErrorKind::Truncated, "so it was cut off");
+    check_refused(r#"{"Siri": {"ServiceDelivery": {"#, ErrorKind::Truncated, "so it was cut off");
+    check_refused(
+        r#"{"Siri": {"ServiceDelivery": {"Status": tru"#,
+        ErrorKind::Truncated,
+        "cut off",
+    );
+}
+
+#[test]
+fn json_that_is_not_well_formed_is_refused_with_its_line() {
+    let words = "not well-formed after line 2";
+    check_refused("{\"Siri\":\n{\"a\" 1}}", ErrorKind::Decode, words);
+    check_refused("{\"Siri\":\n{\"a\": 1 \"b\": 2}}", ErrorKind::Decode, words);
+    check_refused("{\"Siri\":\n{a: 1}}", ErrorKind::Decode, words);
+    check_refused("{\"Siri\":\n{\"a\": [1 2]}}", ErrorKind::Decode, words);
+}
+
+#[test]
+fn json_of_unexpected_shapes_is_passed_over() {
+    for value in ["1", "true", "\"x\"", "null", "[]", "[null]", "[[1], 2]", "{}", "{\"a\": [{}]}"] {
+        let text = format!(
+            r#"{{"Siri": {{"ServiceDelivery": {{"EstimatedTimetableDelivery": {value}, "ProducerRef": "p"}}}}}}"#
+        );
+        let (message, _) = read(text.as_bytes());
+        let delivery = message.deliveries().next().unwrap();
+        assert_eq!(delivery.producer_ref.as_deref(), Some("p"), "{value}");
+    }
+    let text =
+        r#"{"Siri": {"ServiceDelivery": {"ProducerRef": {"lang": "en", "x": [1], "value": "p"}}}}"#;
+    let message = read_sound(text);
+    assert!(
+        matches!(&message.payloads[..], [Payload::ServiceDelivery(it)] if it.producer_ref.as_deref() == Some("p"))
+    );
+}

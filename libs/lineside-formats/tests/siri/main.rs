@@ -1,0 +1,41 @@
+//! SIRI from bytes to records and back: what is read, what is complained about, what is refused.
+#![cfg(feature = "siri")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod bad_input;
+mod messages;
+
+use jiff::tz::TimeZone;
+use lineside_formats::{
+    Problems,
+    siri::{Limits, Message, decode},
+};
+
+fn read(body: &[u8]) -> (Message, Problems) {
+    decode(body, &TimeZone::get("Europe/Oslo").unwrap(), &Limits::default()).unwrap()
+}
+
+fn read_sound(body: &str) -> Message {
+    let (message, problems) = read(body.as_bytes());
+    assert_eq!(sentences(&problems), [""; 0]);
+    message
+}
+
+fn sentences(problems: &Problems) -> Vec<String> {
+    problems.kept().iter().map(ToString::to_string).collect()
+}
+
+/// A message around one delivery.
+fn delivery(inside: &str) -> String {
+    format!(
+        r#"<Siri xmlns="http://www.siri.org.uk/siri" version="2.0"><ServiceDelivery>{inside}</ServiceDelivery></Siri>"#
+    )
+}
+
+/// A message around estimated journeys.
+fn journeys(inside: &str) -> String {
+    delivery(&format!(
+        "<EstimatedTimetableDelivery><EstimatedJourneyVersionFrame>{inside}\
+         </EstimatedJourneyVersionFrame></EstimatedTimetableDelivery>"
+    ))
+}

@@ -1,0 +1,222 @@
+//! Real messages, where a folder with some lies beside the repository (`../shared/data/siri`): each decodes, and holds
+//! as much as another way of counting finds in it.
+#![cfg(feature = "siri")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::print_stdout, reason = "a test that is skipped says why")]
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use jiff::tz::TimeZone;
+use lineside_formats::siri::{Call, Limits, Message, VehicleJourney, decode};
+use serde_json::Value as Json;
+
+fn files() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/siri");
+    let mut found = Vec::new();
+    let mut folders = vec![root.clone()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).into_iter().flatten() {
+            let path = entry.unwrap().path();
+            if path.is_dir() { folders.push(path) } else { found.push(path) }
+        }
+    }
+    found.sort();
+    if found.is_empty() {
+        println!("skipped: no files under {}", root.display());
+    }
+    found
+}
+
+/// The elements whose number is compared.
+const COUNTED: [&str; 17] = [
+    "EstimatedVehicleJourney",
+    "RecordedCall",
+    "EstimatedCall",
+    "VehicleActivity",
+    "VehicleActivityCancellation",
+    "MonitoredStopVisit",
+    "MonitoredStopVisitCancellation",
+    "MonitoredVehicleJourney",
+    "MonitoredCall",
+    "PreviousCall",
+    "OnwardCall",
+    "PtSituationElement",
+    "ValidityPeriod",
+    "AffectedStopPlace",
+    "Consequence",
+    "AimedDepartureTime",
+    "ExpectedArrivalTime",
+];
+
+type Counts = BTreeMap<&'static str, usize>;
+
+/// The text without what stands between two marks.
+fn without(text: &str, begin: &str, end: &str) -> String {
+    let mut plain = String::new();
+    let mut rest = text;
+    while let Some((before, inside)) = rest.split_once(begin) {
+        plain.push_str(before);
+        rest = inside.split_once(end).map_or("", |(_, after)| after);
+    }
+    plain + rest
+}
+
+/// Finds start tags by their text alone, without any knowledge of XML but comments. Situations on roads are not read.
+fn count_xml(text: &str) -> Counts {
+    let plain = without(text, "<!--", "-->");
+    let plain = without(&plain, "<RoadSituationElement>", "</RoadSituationElement>");
+    let mut counts = Counts::new();
+    for tag in plain.split('<').skip(1) {
+        let end = tag.find(|it: char| it == '>' || it == '/' || it.is_whitespace());
+        let name = &tag[..end.unwrap_or(tag.len())];
+        let name = name.split_once(':').map_or(name, |(_, local)| local);
+        if let Some(counted) = COUNTED.iter().find(|it| **it == name) {
+            *counts.entry(counted).or_default() += 1;
+        }
+    }
+    counts
+}
+
+/// Finds keys in a tree of JSON.
+fn count_json(json: &Json, counts: &mut Counts) {
+    match json {
+        Json::Object(members) => {
+            for (key, value) in members {
+                if let Some(counted) = COUNTED.iter().find(|it| **it == key.as_str()) {
+                    *counts.entry(counted).or_default() += value.as_array().map_or(1, Vec::len);
+                }
+                count_json(value, counts);
+            }
+        }
+        Json::Array(items) => items.iter().for_each(|item| count_json(item, counts)),
+        _ => {}
+    }
+}
+
+fn count_records(message: &Message) -> Counts {
+    let mut counts = Counts::new();
+    let mut add = |name: &'static str, n: usize| {
+        *counts.entry(name).or_default() += n;
+    };
+    for delivery in message.deliveries() {
+        for journey in delivery.estimated_timetables.iter().flat_map(|it| it.journeys()) {
+            add("EstimatedVehicleJourney", 1);
+            count_calls(journey, &mut add);
+        }
+        for vehicles in &delivery.vehicle_monitorings {
+            add("VehicleActivity", vehicles.vehicle_activities.len());
+            add("VehicleActivityCancellation", vehicles.cancellations.len());
+            for activity in &vehicles.vehicle_activities {
+                count_monitored(activity.monitored_vehicle_journey.as_deref(), &mut add);
+            }
+        }
+        for visits in &delivery.stop_monitorings {
+            add("MonitoredStopVisit", visits.monitored_stop_visits.len());
+            add("MonitoredStopVisitCancellation", visits.cancellations.len());
+            for visit in &visits.monitored_stop_visits {
+                count_monitored(visit.monitored_vehicle_journey.as_deref(), &mut add);
+            }
+        }
+        for situation in delivery.situation_exchanges.iter().flat_map(|it| &it.situations) {
+            add("PtSituationElement", 1);
+            add("ValidityPeriod", situation.validity_periods.len());
+            let places = situation.affects.as_ref().map_or(0, |it| it.stop_places.len());
+            let of_consequences =
+                situation.consequences.iter().filter_map(|it| it.affects.as_ref());
+            let more: usize = of_consequences.map(|it| it.stop_places.len()).sum();
+            add("AffectedStopPlace", places + more);
+            add("Consequence", situation.consequences.len());
+        }
+    }
+    counts.retain(|_, n| *n > 0);
+    counts
+}
+
+fn count_monitored(journey: Option<&VehicleJourney>, add: &mut impl FnMut(&'static str, usize)) {
+    if let Some(journey) = journey {
+        add("MonitoredVehicleJourney", 1);
+        count_calls(journey, add);
+    }
+}
+
+fn count_calls(journey: &VehicleJourney, add: &mut impl FnMut(&'static str, usize)) {
+    let lists: [(&'static str, &[Call]); 4] = [
+        ("RecordedCall", &journey.recorded_calls),
+        ("EstimatedCall", &journey.estimated_calls),
+        ("PreviousCall", &journey.previous_calls),
+        ("OnwardCall", &journey.onward_calls),
+    ];
+    add("MonitoredCall", usize::from(journey.monitored_call.is_some()));
+    for (name, calls) in lists {
+        add(name, calls.len());
+    }
+    let calls = lists.iter().flat_map(|(_, calls)| *calls).chain(journey.monitored_call.as_deref());
+    for call in calls {
+        add("AimedDepartureTime", usize::from(call.aimed_departure_time.is_some()));
+        add("ExpectedArrivalTime", usize::from(call.expected_arrival_time.is_some()));
+    }
+}
+
+/// Messages that speak of such things beside what is read: requests, timetables and connections with calls of their
+/// own, and situations without a message around them.
+const APART: [&str; 9] = [
+    "productiontimetable-request",
+    "exm_PT_",
+    "exm_ST_",
+    "exm_CM_",
+    "exm_CT_",
+    "exm_GM_",
+    "situationExchange_ATOC",
+    "situationExchange_Pt",
+    "situationExchange_road",
+];
+
+#[test]
+fn every_message_decodes_and_nothing_of_it_is_lost() {
+    let zone = TimeZone::get("Europe/Oslo").unwrap();
+    let (mut all, mut refused, mut unequal) = (Counts::new(), Vec::new(), Vec::new());
+    let paths = files();
+    for path in &paths {
+        let body = fs::read(path).unwrap();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let (message, problems) = match decode(&body, &zone, &Limits::default()) {
+            Ok(decoded) => decoded,
+            Err(error) => {
+                println!("{}: {error}", path.display());
+                refused.push(name);
+                continue;
+            }
+        };
+        println!("{name}: {} payloads, {} problems", message.payloads.len(), problems.total());
+        for problem in problems.kept() {
+            println!("  {problem}");
+        }
+        let counts = count_records(&message);
+        let text = String::from_utf8(body).unwrap();
+        let expected = match serde_json::from_str::<Json>(&text) {
+            Ok(json) => {
+                let mut counts = Counts::new();
+                count_json(&json, &mut counts);
+                counts
+            }
+            Err(_) => count_xml(&text),
+        };
+        if counts != expected && !APART.iter().any(|part| name.contains(part)) {
+            println!("  found {counts:?}\n  where there are {expected:?}");
+            unequal.push(name);
+        }
+        for (name, n) in counts {
+            *all.entry(name).or_default() += n;
+        }
+    }
+    println!("{} files: {all:?}", paths.len());
+    assert!(unequal.is_empty(), "{unequal:?}");
+    // No SIRI is in these: a fragment of XML, an answer of a gateway, somebody's configuration.
+    let no_siri = ["invalid-xml.xml", "stopmonitoring-lite-delivery-error.json", "data.xml"];
+    refused.retain(|name| !no_siri.contains(&name.as_str()));
+    assert!(refused.is_empty(), "{refused:?}");
+}
