@@ -4,7 +4,7 @@ use std::io::Cursor;
 
 use bytes::Bytes;
 use jiff::tz::TimeZone;
-use lineside_formats::{Error, Problems, gbfs, gtfs, gtfs_rt, siri};
+use lineside_formats::{Error, Problems, gbfs, gtfs, gtfs_rt, netex, siri};
 
 /// A file that claims to be a system's discovery file. One that was read can be written, and lists the same then.
 ///
@@ -23,6 +23,26 @@ pub fn gbfs(bytes: &[u8]) {
     for (new, old) in again.entries.iter().zip(&discovery.entries) {
         assert_eq!((&new.language, &new.name), (&old.language, &old.name));
         assert_eq!(*new.url, *format!("x:{}", old.name));
+    }
+}
+
+/// Any other file of a system, taken for each that it may claim to be. What was read can be written as version 3, and is
+/// the same then and has nothing odd left; version 2 says no more than that.
+///
+/// # Panics
+/// If it does not.
+pub fn gbfs_file(bytes: &[u8]) {
+    let limits = gbfs::FileLimits::default();
+    for kind in gbfs::FileKind::ALL {
+        let Ok((file, _)) = gbfs::decode_file(kind, bytes, "en", &limits) else { continue };
+        for version in gbfs::Version::ALL {
+            let written = gbfs::encode_file(&file.content, &file.head, version, "en");
+            let Some(written) = written else { continue };
+            let again = gbfs::decode_file(kind, &written.body, "en", &limits);
+            let (again, problems) = again.expect("it was written by us");
+            assert_eq!(again.content.n_records(), file.content.n_records());
+            assert!(problems.is_empty(), "{:?}", problems.kept());
+        }
     }
 }
 
@@ -128,6 +148,23 @@ pub fn gtfs_rt_json(bytes: &[u8]) {
     assert_eq!(again.entity.len(), message.entity.len(), "what was read once is read again");
 }
 
+/// A NeTEx publication: a file, or a zip of files. What it comes to as GTFS is loaded, and can be asked everything.
+///
+/// # Panics
+/// If a journey is neither a trip nor a loss.
+pub fn netex(bytes: &[u8]) {
+    let limits = small_netex();
+    let Ok(mut files) = netex::Source::new(bytes, &limits.files) else { return };
+    let Ok((publication, mut problems)) = netex::decode(&mut files, &limits) else { return };
+    let mut tables = gtfs::MemoryTables::new();
+    let losses = netex::write_gtfs(&publication, &mut tables, &mut problems)
+        .expect("memory can be written to");
+    let lost = losses.iter().filter(|loss| loss.kind == "ServiceJourney");
+    let lost: u64 = lost.map(|loss| loss.count).sum();
+    assert!(lost <= publication.counts().service_journeys as u64, "a journey is lost once");
+    read_all(&mut tables, &gtfs::Limits::default());
+}
+
 /// A SIRI message in XML.
 pub fn siri_xml(bytes: &[u8]) {
     siri_message(siri::decode_xml(bytes, &TimeZone::UTC, &small_siri()));
@@ -176,6 +213,10 @@ fn small_gtfs() -> gtfs::Limits {
 
 fn small_gtfs_rt() -> gtfs_rt::Limits {
     gtfs_rt::Limits { body_bytes: 1 << 20, ..gtfs_rt::Limits::default() }
+}
+
+fn small_netex() -> netex::Limits {
+    netex::Limits { files: small_gtfs(), record_bytes: 16 << 20, ..netex::Limits::default() }
 }
 
 fn small_siri() -> siri::Limits {

@@ -6,19 +6,22 @@ import { badge } from "./badge.js";
 import { DataClock } from "./clock.js";
 import { element, island } from "./dom.js";
 import { Events } from "./events.js";
-import { connectionSign, keepAges, showState } from "./states.js";
+import { TROUBLE, connectionSign, keepAges, showState } from "./states.js";
 import { clock as hours, delayWords, dueWords, seconds } from "./words.js";
 
 /** How often "in 4 min" is looked at again, in milliseconds. */
 const TICK_MS = 1_000;
 
-/** @type {{channel: string, timezone: string, wall: number, now: number, feeds: string[], schedule: string}} */
+/** @type {{channel: string, timezone: string, wall: number, now: number, feeds: string[], schedule: string, lines: string[], limit: number}} */
 const page = island("board-data");
 const clock = new DataClock(page.wall, page.now);
 const body = /** @type {HTMLElement} */ (document.querySelector(".board tbody"));
 const table = /** @type {HTMLElement} */ (document.querySelector(".board"));
 const empty = /** @type {HTMLElement} */ (document.querySelector(".board-empty"));
 const bigClock = document.querySelector(".board-clock");
+
+/** The feeds whose times are not to be trusted as they stand. @type {Set<string>} */
+const stale = new Set([...body.querySelectorAll(".is-stale")].map((row) => row.getAttribute("data-source") ?? ""));
 
 /** @typedef {{id: string, record: any}} Departure */
 
@@ -28,21 +31,37 @@ const leaves = (record) => seconds(record.expected) ?? seconds(record.scheduled)
 /** @param {Departure} departure @returns {HTMLElement} */
 function row({ id, record }) {
   const { words, tone } = delayWords(record.status, record.delay);
-  const classes = [tone === "cancelled" && "is-cancelled", record.expected === null && "is-plain"].filter(Boolean);
+  const classes = [tone === "cancelled" && "is-cancelled", record.expected === null && "is-plain", stale.has(record.source) && "is-stale"].filter(Boolean);
   const cell = (/** @type {string} */ tag, /** @type {any[]} */ ...children) => element(tag, { role: "cell" }, ...children);
   const time = (/** @type {string} */ value) => element("time", { datetime: value }, hours(seconds(value) ?? 0, page.timezone));
   const isLive = record.source !== page.schedule;
   return element(
     ["tr", ...classes].join("."),
-    { role: "row", "data-id": id, "data-leaves": leaves(record) },
+    { role: "row", "data-id": id, "data-leaves": leaves(record), "data-source": record.source },
     cell("td.scheduled", time(record.scheduled)),
     cell("td.expected", record.expected && record.status === "realtime" ? time(record.expected) : element("span.soft", {}, "–")),
     cell("td.line", badge(record.route_short_name, record.route_color)),
     cell("td.to", record.headsign ?? ""),
-    cell("td.platform", record.platform && element("span.platform-sign", {}, record.platform)),
+    cell("td.platform", ...platform(record)),
     cell("td.status", element(`span.delay.tone-${tone}`, {}, words), source(record.source, isLive)),
     cell("td.due", tone === "cancelled" ? "" : dueWords(leaves(record) - clock.now() / 1000)),
   );
+}
+
+/** The platform, after the one that the timetable has where that is another. @param {any} record */
+function platform({ platform, scheduled_platform }) {
+  const was = scheduled_platform ? [element("s.platform-was", {}, scheduled_platform), " "] : [];
+  return [...was, platform && element(scheduled_platform ? "span.platform-sign.is-changed" : "span.platform-sign", {}, platform)];
+}
+
+/** Whether the page was asked for this line. @param {any} record */
+const isWanted = ({ route_short_name, route_id }) => page.lines.length === 0 || page.lines.includes(route_short_name) || page.lines.includes(route_id);
+
+/** Greys the times of a feed that is in trouble, and no others. @param {string} feed @param {string} state */
+function showTrust(feed, state) {
+  const isStale = TROUBLE.includes(state);
+  stale[isStale ? "add" : "delete"](feed);
+  for (const row of body.children) if (row.getAttribute("data-source") === feed) row.classList.toggle("is-stale", isStale);
 }
 
 /** Where a departure is known from, and how old that is. @param {string} feed @param {boolean} isLive */
@@ -54,7 +73,8 @@ function source(feed, isLive) {
 
 /** @param {Departure[]} departures @param {Set<string>} changed  ids to point out */
 function show(departures, changed) {
-  const sorted = departures.sort((a, b) => leaves(a.record) - leaves(b.record) || (a.id < b.id ? -1 : 1));
+  const wanted = departures.filter(({ record }) => isWanted(record));
+  const sorted = wanted.sort((a, b) => leaves(a.record) - leaves(b.record) || (a.id < b.id ? -1 : 1)).slice(0, page.limit);
   const old = new Map([...body.children].map((each) => [each.getAttribute("data-id"), each]));
   const rows = sorted.map((departure) => {
     const before = old.get(departure.id);
@@ -85,7 +105,11 @@ const events = new Events({
   onStatus: connectionSign("live"),
   onChange(applied, message) {
     clock.observe(message.data.at);
-    for (const { kind, feed, record } of applied.upserts) if (kind === "feed") showState(feed, record);
+    for (const { kind, feed, record } of applied.upserts) {
+      if (kind !== "feed") continue;
+      showState(feed, record);
+      showTrust(feed, record.state);
+    }
     if (!applied.shown) return;
     const changed = new Set(applied.upserts.filter(({ kind }) => kind === "departure").map(({ id }) => id));
     show(events.store.list("departure"), changed);

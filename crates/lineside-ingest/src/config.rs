@@ -8,7 +8,7 @@ use smol_str::SmolStr;
 use crate::{
     budget::Rate,
     limits::{BODY_BYTES_MAX_DEFAULT, FEED_ID_CHARS_MAX, GBFS_TTL_USUAL},
-    source::{Basic, Location, OAuth2, Secret},
+    source::{Basic, Location, OAuth2, Secret, SiriSource},
 };
 
 /// The name of a feed in URLs, channels and metrics: 1 to 64 of `A-Z a-z 0-9 . _ -`.
@@ -100,6 +100,8 @@ pub struct FeedConfig {
     pub basic: Option<Basic>,
     /// Where it gets a token for its requests.
     pub oauth2: Option<OAuth2>,
+    /// How its producer is asked if it is SIRI; by a plain GET where absent.
+    pub siri: Option<Arc<SiriSource>>,
     /// How often it is polled; by its format where absent.
     pub poll: Option<Duration>,
     /// How long a reply is taken as fresh in any case: the feed is not asked sooner, whatever `poll` and its producer
@@ -117,6 +119,8 @@ pub struct FeedConfig {
     pub max_age: Option<Duration>,
     /// Age of the data past which the feed is called late.
     pub late_after: Duration,
+    /// How far behind the timetable a trip is called late; where absent, as its network says.
+    pub trip_late_after: Option<Duration>,
     /// Headers of replies with its bytes, beside or instead of the usual ones.
     pub reply_headers: Vec<(http::HeaderName, http::HeaderValue)>,
     /// Whether its source is left alone until further notice; what came of it goes on being served.
@@ -141,6 +145,7 @@ impl FeedConfig {
             query: Vec::new(),
             basic: None,
             oauth2: None,
+            siri: None,
             poll: None,
             ttl: None,
             rate: None,
@@ -149,6 +154,7 @@ impl FeedConfig {
             max_bytes: BODY_BYTES_MAX_DEFAULT,
             max_age: None,
             late_after: Duration::from_secs(5 * 60),
+            trip_late_after: None,
             reply_headers: Vec::new(),
             paused: false,
             public_only: false,
@@ -157,7 +163,9 @@ impl FeedConfig {
 
     /// Whether it is asked for the same bytes as `other` says.
     pub(crate) fn has_source_of(&self, other: &FeedConfig) -> bool {
-        self.url == other.url && self.query == other.query
+        let siri = |config: &FeedConfig| config.siri.clone().unwrap_or_default();
+        let asks_alike = siri(self).asks_as(&siri(other));
+        self.url == other.url && self.query == other.query && asks_alike
     }
 
     /// Whether it is a recording that is played.
@@ -175,11 +183,17 @@ impl FeedConfig {
         self.name.as_deref().unwrap_or_else(|| self.id.as_str())
     }
 
+    /// What it has to be, as configured.
+    pub fn promised(&self) -> Option<Format> {
+        self.format.or(self.siri.as_ref().map(|_| Format::Siri))
+    }
+
     /// How often a feed of `format` is polled unless the configuration says otherwise.
     pub fn poll_interval(&self, format: Option<Format>) -> Duration {
-        self.poll.unwrap_or(match self.format.or(format) {
-            Some(Format::Gtfs) => Duration::from_secs(60 * 60),
+        self.poll.unwrap_or(match self.promised().or(format) {
+            Some(Format::Gtfs | Format::Netex) => Duration::from_secs(60 * 60),
             Some(Format::GtfsRt) => Duration::from_secs(15),
+            Some(Format::Siri) => Duration::from_secs(30),
             // A file of a system asks by its own word.
             Some(Format::Gbfs) => GBFS_TTL_USUAL,
             // Until its content tells, a feed is asked as often as one of real time.
@@ -211,6 +225,7 @@ mod tests {
         let location = Location::parse("feed.zip").unwrap();
         let mut config = FeedConfig::new(FeedId::new("a").unwrap(), location);
         assert_eq!(config.poll_interval(Some(Format::Gtfs)), Duration::from_secs(3600));
+        assert_eq!(config.poll_interval(Some(Format::Netex)), Duration::from_secs(3600));
         assert_eq!(config.poll_interval(Some(Format::GtfsRt)), Duration::from_secs(15));
         assert_eq!(config.poll_interval(Some(Format::Raw)), Duration::from_secs(300));
         config.poll = Some(Duration::from_secs(2));

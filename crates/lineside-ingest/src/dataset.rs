@@ -7,8 +7,9 @@ use std::{
 
 use bytes::Bytes;
 use lineside_formats::{
-    Error, Problems,
-    gtfs::{self, Timetable, ZipFiles},
+    Error, Format, Problems,
+    gtfs::{self, Timetable, ZipFiles, ZipTables},
+    netex,
 };
 use lineside_sync::UnixMillis;
 use parking_lot::Mutex;
@@ -16,9 +17,10 @@ use smol_str::{SmolStr, format_smolstr};
 
 use crate::{
     config::FeedId,
+    feed::Held,
     record::{Body, DatasetRecord, Record},
     search::StopIndex,
-    snapshot::Snapshot,
+    snapshot::{Snapshot, default_file_name, media_type},
 };
 
 /// One version of a schedule, decoded. It never changes; a new version is another dataset, built beside it.
@@ -34,6 +36,8 @@ pub struct Dataset {
     pub fetched_at: UnixMillis,
     /// What was wrong with it.
     pub problems: Arc<Problems>,
+    /// The schedule as a GTFS zip, where it came as something else.
+    converted: Option<Converted>,
     pub(crate) search: StopIndex,
     pub(crate) stops_geojson: OnceLock<Bytes>,
     pub(crate) routes_geojson: OnceLock<Bytes>,
@@ -41,8 +45,78 @@ pub struct Dataset {
     under_way: Mutex<Option<(i64, u32)>>,
 }
 
+/// A schedule as a GTFS zip that was made of it.
+#[derive(Debug)]
+struct Converted {
+    snapshot: Snapshot,
+    /// The same, by the configuration by which it was served last.
+    held: Mutex<Option<Arc<Held>>>,
+}
+
 impl Dataset {
-    /// Decodes a zip. Takes seconds for a large one: to be called where that blocks nobody.
+    /// Decodes a schedule of this format: a GTFS zip, or a NeTEx publication, of which such a zip is made. Takes seconds for
+    /// a large one: to be called where that blocks nobody.
+    ///
+    /// # Errors
+    /// The decoder's refusal.
+    pub fn load_as(
+        feed: FeedId,
+        bytes: Bytes,
+        format: Format,
+        fetched_at: UnixMillis,
+    ) -> Result<Dataset, Error> {
+        if format == Format::Netex {
+            Dataset::load_netex(feed, &bytes, fetched_at)
+        } else {
+            Dataset::load(feed, bytes, fetched_at)
+        }
+    }
+
+    fn load_netex(feed: FeedId, body: &Bytes, fetched_at: UnixMillis) -> Result<Dataset, Error> {
+        let limits = netex::Limits::default();
+        let mut files = netex::Source::new(body, &limits.files)?;
+        let (publication, mut problems) = netex::decode(&mut files, &limits)?;
+        let mut tables = ZipTables::new(Cursor::new(Vec::new()));
+        // What GTFS cannot say is no fault of the data.
+        netex::write_gtfs(&publication, &mut tables, &mut problems)?;
+        drop(publication);
+        let zip = Bytes::from(tables.finish()?.into_inner());
+        let made = Dataset::load(feed, zip.clone(), fetched_at)?;
+        problems.merge(Arc::unwrap_or_clone(made.problems));
+        let snapshot = Snapshot {
+            hash: Snapshot::hash_of(&zip),
+            bytes: zip,
+            format: Format::Gtfs,
+            content_type: media_type(Format::Gtfs).to_owned(),
+            file_name: default_file_name(made.feed.as_str(), Format::Gtfs),
+            fetched_at,
+            last_modified: None,
+        };
+        Ok(Dataset {
+            version: format_smolstr!("{:032x}", Snapshot::hash_of(body)),
+            problems: Arc::new(problems),
+            converted: Some(Converted { snapshot, held: Mutex::default() }),
+            ..made
+        })
+    }
+
+    /// The schedule as a GTFS zip, ready to be served as `original` is; `None` where it came as one. The first call of a
+    /// configuration copies it: to be called where that blocks nobody.
+    pub fn converted(&self, original: &Held) -> Option<Arc<Held>> {
+        let converted = self.converted.as_ref()?;
+        let config = original.shared_config();
+        let mut held = converted.held.lock();
+        match &*held {
+            Some(held) if Arc::ptr_eq(held.shared_config(), config) => Some(Arc::clone(held)),
+            _ => {
+                let made = Arc::new(Held::new(converted.snapshot.clone(), Arc::clone(config)));
+                *held = Some(Arc::clone(&made));
+                Some(made)
+            }
+        }
+    }
+
+    /// Decodes a GTFS zip, likewise.
     ///
     /// # Errors
     /// The decoder's refusal.
@@ -69,6 +143,7 @@ impl Dataset {
             version: format_smolstr!("{hash:032x}"),
             fetched_at,
             problems: Arc::new(problems),
+            converted: None,
             stops_geojson: OnceLock::new(),
             routes_geojson: OnceLock::new(),
             under_way: Mutex::default(),

@@ -10,7 +10,7 @@ use lineside_formats::{
     gtfs_rt::proto::{
         TripUpdate,
         trip_descriptor::ScheduleRelationship,
-        trip_update::{StopTimeUpdate, stop_time_update},
+        trip_update::{StopTimeUpdate, stop_time_update, stop_time_update::StopTimeProperties},
     },
 };
 use lineside_sync::UnixMillis;
@@ -21,7 +21,7 @@ use crate::{
     dataset::Dataset,
     limits::{
         BOARD_DEPARTURES, BOARD_EARLY_MAX, BOARD_HORIZON, BOARD_LATE_MAX, BOARD_LINGER,
-        BOARD_RECORD_BYTES_MAX, BOARD_SCHEDULED_MAX,
+        BOARD_RECORD_BYTES_MAX, BOARD_SCHEDULED_MAX, BOARD_STALE_MAX,
     },
     network::NetworkState,
     normalize::{Forecast, Run, TripKey, clamp, given, gtfs_date, is_extra, seconds},
@@ -65,6 +65,20 @@ pub(crate) fn board(state: &NetworkState, stop_id: &str) -> Vec<Arc<Record>> {
     records.filter(|record| record.bytes_max() <= BOARD_RECORD_BYTES_MAX).collect()
 }
 
+/// What a trip update has of its own for a scheduled call.
+fn properties_of<'u>(
+    run: Run<'_>,
+    call: &Scheduled,
+    update: &'u TripUpdate,
+) -> Option<&'u StopTimeProperties> {
+    if update.stop_time_update.iter().all(|it| it.stop_time_properties.is_none()) {
+        return None;
+    }
+    let (_, stop_time) =
+        run.aligned(update).find(|&(at, _)| at == call.stop_time_index as usize)?;
+    stop_time.stop_time_properties.as_ref()
+}
+
 /// One look at one stop.
 struct Look<'a> {
     state: &'a NetworkState,
@@ -75,10 +89,31 @@ struct Look<'a> {
 }
 
 /// What the network's trip updates say about a run.
-struct Said<'a> {
-    feed: &'a FeedId,
-    update: &'a TripUpdate,
-    made_at: i64,
+pub(crate) struct Said<'a> {
+    pub(crate) feed: &'a FeedId,
+    pub(crate) update: &'a TripUpdate,
+    pub(crate) made_at: i64,
+    /// When the feed's message was made, if it says so: as old as that is all that it says.
+    pub(crate) message_at: Option<i64>,
+}
+
+/// What is said about a run; of two updates the later one. One that says no time is as new as `now`.
+pub(crate) fn said_of<'a>(state: &'a NetworkState, key: TripKey<'a>, now: i64) -> Option<Said<'a>> {
+    let all = state.feeds.iter().flat_map(|feed| {
+        let updates = feed.tables.trip_updates.of_trip(key.trip_id);
+        updates.filter_map(move |record| Some((feed, record.trip_update()?)))
+    });
+    let of_this_run = all.filter(|(_, update)| {
+        let other = TripKey::of(&update.trip);
+        let duplicate = update.trip.schedule_relationship() == ScheduleRelationship::Duplicated;
+        !duplicate && other.is_some_and(|other| key.may_be(other))
+    });
+    let said = of_this_run.map(|(feed, update)| {
+        let header = feed.header.as_ref().and_then(|header| seconds(header.timestamp));
+        let made_at = seconds(update.timestamp).or(header).unwrap_or(now);
+        Said { feed: &feed.id, update, made_at, message_at: header }
+    });
+    said.max_by_key(|said| said.made_at)
 }
 
 impl Look<'_> {
@@ -109,7 +144,8 @@ impl Look<'_> {
         }
         let date = gtfs_date(call.service_date);
         let time = call.start_time.map_or_else(SmolStr::default, gtfs_time);
-        let said = self.said_of(TripKey { trip_id: trip.id, start_date: &date, start_time: &time });
+        let key = TripKey { trip_id: trip.id, start_date: &date, start_time: &time };
+        let said = said_of(self.state, key, self.now);
         let mut departure = self.blank(call.trip, call.stop, call.departure);
         departure.id = format_smolstr!("{}:{date}:{time}:{}", trip.id, call.stop_sequence);
         departure.stop_sequence = call.stop_sequence;
@@ -139,6 +175,11 @@ impl Look<'_> {
         }
         let run = self.run(call.trip, call.service_date, call.start_time);
         match run.forecast(said.update, call.stop_time_index as usize) {
+            Forecast::Predicted { .. } | Forecast::Unknown if self.is_out_of_date(said) => {
+                departure.source = self.dataset.feed.clone();
+                departure.age = None;
+                return Some(());
+            }
             Forecast::Unknown => {
                 departure.source = self.dataset.feed.clone();
                 departure.age = None;
@@ -150,32 +191,35 @@ impl Look<'_> {
                 departure.delay = Some(delay);
             }
         }
-        let assigned = self.assigned_platform(run, call, said.update);
-        if let Some(stop) = assigned {
-            departure.stop_id = SmolStr::new(self.timetable().stop(stop).id);
-            departure.platform = self.platform(stop);
+        if let Some(properties) = properties_of(run, call, said.update) {
+            let scheduled = departure.platform.clone();
+            self.put_platform(departure, properties);
+            departure.scheduled_platform =
+                scheduled.filter(|scheduled| departure.platform.as_ref() != Some(scheduled));
         }
         Some(())
     }
 
-    /// The platform that the trip update assigns to the call instead of the scheduled one.
-    fn assigned_platform(
-        &self,
-        run: Run<'_>,
-        call: &Scheduled,
-        update: &TripUpdate,
-    ) -> Option<StopIdx> {
-        if update.stop_time_update.iter().all(|it| it.stop_time_properties.is_none()) {
-            return None;
+    /// The platform that a trip update has for a call instead of the scheduled one, by its stop or by its name.
+    fn put_platform(&self, departure: &mut Departure, properties: &StopTimeProperties) {
+        let assigned = given(&properties.assigned_stop_id);
+        if let Some(stop) = assigned.and_then(|id| self.timetable().find_stop(id)) {
+            departure.stop_id = SmolStr::new(self.timetable().stop(stop).id);
+            departure.platform = self.platform(stop);
         }
-        let (_, stop_time) =
-            run.aligned(update).find(|&(at, _)| at == call.stop_time_index as usize)?;
-        let properties = stop_time.stop_time_properties.as_ref()?;
-        self.timetable().find_stop(given(&properties.assigned_stop_id)?)
+        if let Some(name) = given(&properties.platform) {
+            departure.platform = Some(SmolStr::new(name));
+        }
     }
 
     fn run(&self, trip: TripIdx, date: Date, start_time: Option<i32>) -> Run<'_> {
         Run::new(self.timetable(), trip, date, start_time)
+    }
+
+    /// Whether times that were said so long ago are not to be shown any more.
+    fn is_out_of_date(&self, said: &Said<'_>) -> bool {
+        let most = i64::try_from(BOARD_STALE_MAX.as_secs()).unwrap_or(i64::MAX);
+        said.message_at.is_some_and(|at| self.now.saturating_sub(at) > most)
     }
 
     /// Whether anything is said about a trip, on whatever date.
@@ -184,25 +228,6 @@ impl Look<'_> {
             .feeds
             .iter()
             .any(|feed| feed.tables.trip_updates.of_trip(trip_id).next().is_some())
-    }
-
-    /// What is said about a run; of two updates the later one.
-    fn said_of(&self, key: TripKey<'_>) -> Option<Said<'_>> {
-        let all = self.state.feeds.iter().flat_map(|feed| {
-            let updates = feed.tables.trip_updates.of_trip(key.trip_id);
-            updates.filter_map(move |record| Some((feed, record.trip_update()?)))
-        });
-        let of_this_run = all.filter(|(_, update)| {
-            let other = TripKey::of(&update.trip);
-            let duplicate = update.trip.schedule_relationship() == ScheduleRelationship::Duplicated;
-            !duplicate && other.is_some_and(|other| key.may_be(other))
-        });
-        let said = of_this_run.map(|(feed, update)| {
-            let header = feed.header.as_ref().and_then(|header| seconds(header.timestamp));
-            let made_at = seconds(update.timestamp).or(header).unwrap_or(self.now);
-            Said { feed: &feed.id, update, made_at }
-        });
-        said.max_by_key(|said| said.made_at)
     }
 
     /// Departures of trips that the schedule does not hold.
@@ -217,7 +242,10 @@ impl Look<'_> {
                     continue;
                 };
                 let made_at = seconds(update.timestamp).or(header).unwrap_or(self.now);
-                let said = Said { feed: &feed.id, update, made_at };
+                let said = Said { feed: &feed.id, update, made_at, message_at: header };
+                if self.is_out_of_date(&said) {
+                    continue;
+                }
                 self.extra_departures(&said, &record.id, &here, &mut departures);
             }
         }
@@ -251,6 +279,9 @@ impl Look<'_> {
                 Some(trip) => self.blank(trip, stop, scheduled),
                 None => self.blank_unknown(said.update, stop, scheduled),
             };
+            if let Some(properties) = &stop_time.stop_time_properties {
+                self.put_platform(&mut departure, properties);
+            }
             if let Some(own) = said.update.trip_properties.as_ref() {
                 let own_id = given(&own.trip_id).map(SmolStr::new);
                 departure.trip_id = own_id.unwrap_or(departure.trip_id);
@@ -327,6 +358,7 @@ impl Look<'_> {
             route_type: BUS,
             headsign: None,
             platform: self.platform(stop),
+            scheduled_platform: None,
             stop_id: SmolStr::new(timetable.stop(stop).id),
             stop_sequence: 0,
             scheduled,

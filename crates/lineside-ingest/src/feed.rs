@@ -19,12 +19,14 @@ use crate::{
     config::{FeedConfig, FeedId, SharedConfig},
     fetch::tells_secret,
     figures::FeedFigures,
+    inbox::Inbox,
     network::Network,
     parts::Part,
     poll::Ask,
     saved::{SavedHead, SnapshotKey},
     sealed::Sealed,
     snapshot::Snapshot,
+    source::SiriMode,
     status::{FeedStatus, Rules},
 };
 
@@ -52,6 +54,8 @@ struct Shown {
     /// The way to its task, once it has one.
     asks: ArcSwapOption<mpsc::Sender<Ask>>,
     restored: OnceLock<Restored>,
+    /// Where its producer puts its news, once it has a task.
+    inbox: ArcSwapOption<Inbox>,
     /// Of a system, the files that it has.
     parts: ArcSwap<Vec<Part>>,
 }
@@ -73,8 +77,8 @@ impl Feed {
     fn counted_by(config: SharedConfig, network: Arc<Network>, figures: Arc<FeedFigures>) -> Feed {
         let now = network.state().at;
         let reason = "has not been polled yet".to_owned();
-        let status =
-            FeedStatus { format: config.format, since: now, reason, ..FeedStatus::default() };
+        let format = config.promised();
+        let status = FeedStatus { format, since: now, reason, ..FeedStatus::default() };
         let shown = Shown {
             status: ArcSwap::from_pointee(status),
             figures,
@@ -82,6 +86,7 @@ impl Feed {
             tried: AtomicBool::new(false),
             asks: ArcSwapOption::empty(),
             restored: OnceLock::new(),
+            inbox: ArcSwapOption::empty(),
             parts: ArcSwap::default(),
         };
         Feed { config, network, shown: Arc::new(shown), file: SmolStr::default() }
@@ -165,7 +170,7 @@ impl Feed {
 
     /// What it is: as configured, else as its content shows; `None` before the first good bytes.
     pub fn format(&self) -> Option<Format> {
-        self.config.format.or(self.shown.status.load().format)
+        self.config.promised().or(self.shown.status.load().format)
     }
 
     /// The last good bytes.
@@ -185,7 +190,7 @@ impl Feed {
 
     /// Whether it is known to be a schedule.
     pub fn is_schedule(&self) -> bool {
-        self.format() == Some(Format::Gtfs)
+        self.format().is_some_and(Format::is_schedule)
     }
 
     /// Whether its source was asked at least once.
@@ -196,7 +201,8 @@ impl Feed {
     /// Whether it has good bytes of real time and nothing of them is served.
     pub(crate) fn is_empty_message(&self) -> bool {
         let status = self.shown.status.load();
-        let is_message = status.format == Some(Format::GtfsRt) && status.entities == 0;
+        let is_real_time = status.format.is_some_and(Format::is_real_time);
+        let is_message = is_real_time && status.entities == 0;
         is_message && self.shown.held.load().is_some()
     }
 
@@ -241,6 +247,16 @@ impl Feed {
         self.shown.asks.store(Some(Arc::new(asks)));
     }
 
+    /// Where its producer puts its news, if it is asked to bring them by itself.
+    pub fn inbox(&self) -> Option<Arc<Inbox>> {
+        let siri = self.config.siri.as_ref()?;
+        (siri.mode == SiriMode::Subscribe).then(|| self.shown.inbox.load_full())?
+    }
+
+    pub(crate) fn set_inbox(&self, inbox: Inbox) {
+        self.shown.inbox.store(Some(Arc::new(inbox)));
+    }
+
     pub(crate) fn set_tried(&self) {
         self.shown.tried.store(true, Ordering::Release);
     }
@@ -276,6 +292,10 @@ impl Held {
 
     /// The configuration by which they are served.
     pub fn config(&self) -> &FeedConfig {
+        &self.config
+    }
+
+    pub(crate) fn shared_config(&self) -> &SharedConfig {
         &self.config
     }
 

@@ -1,6 +1,6 @@
-//! GeoJSON: vehicles, stops and routes for maps and tables.
+//! GeoJSON: vehicles, stations, stops and routes for maps and tables.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use lineside_sync::UnixMillis;
@@ -9,21 +9,62 @@ use serde_json::{Value, json};
 
 use crate::{
     dataset::Dataset,
-    network::NetworkState,
+    network::{Derived, NetworkState},
     record::{Hex, Record, rfc3339},
 };
 
 /// The vehicles of a feed, or of the whole network if `id` names it, that have a position; `None` if the network has
 /// no such feed. Made once per state.
 pub fn vehicles(state: &NetworkState, id: &str) -> Option<Bytes> {
+    of_feed(
+        state,
+        id,
+        |cache| &cache.vehicles_geojson,
+        |is_asked| {
+            let vehicles = state.vehicles().filter(|record| is_asked(record));
+            let rental = state.rental_vehicles().filter(|record| is_asked(record));
+            let vehicles = vehicles.filter_map(|record| vehicle(record));
+            collection(vehicles.chain(rental.filter_map(|record| as_it_is(record))))
+        },
+    )
+}
+
+/// The stations of a GBFS system that have a position; `None` if the network has no such feed. Made once per state.
+pub fn stations(state: &NetworkState, id: &str) -> Option<Bytes> {
+    of_feed(
+        state,
+        id,
+        |cache| &cache.stations_geojson,
+        |is_asked| {
+            let stations = state.stations().filter(|record| is_asked(record));
+            collection(stations.filter_map(|record| as_it_is(record)))
+        },
+    )
+}
+
+/// What is made of a feed's records, or of all if `id` names the network.
+fn of_feed<'a>(
+    state: &'a NetworkState,
+    id: &str,
+    cached: impl Fn(&'a Derived) -> &'a OnceLock<Bytes>,
+    make: impl FnOnce(&dyn Fn(&Record) -> bool) -> Bytes,
+) -> Option<Bytes> {
     let slice = state.feed(id)?;
     let whole = state.feeds.first().is_some_and(|first| Arc::ptr_eq(first, slice));
-    let cache = if whole { &state.cache } else { &slice.cache };
-    let made = cache.vehicles_geojson.get_or_init(|| {
-        let vehicles = state.vehicles().filter(|record| whole || record.feed.as_str() == id);
-        collection(vehicles.filter_map(|record| vehicle(record)))
-    });
-    Some(made.clone())
+    let cache = cached(if whole { &state.cache } else { &slice.cache });
+    let is_asked = |record: &Record| whole || record.feed.as_str() == id;
+    Some(cache.get_or_init(|| make(&is_asked)).clone())
+}
+
+/// A record of a system: its own fields are the properties.
+fn as_it_is(record: &Record) -> Option<Value> {
+    let (lat, lon) = record.position()?;
+    let Ok(Value::Object(mut properties)) = serde_json::from_slice(record.json()) else {
+        return None;
+    };
+    properties.insert("feed".to_owned(), record.feed.as_str().into());
+    properties.insert("id".to_owned(), record.id.as_str().into());
+    Some(point(lat, lon, properties.into()))
 }
 
 /// The stops of a schedule that have a position. Made once per dataset.

@@ -24,6 +24,7 @@ use crate::{
     config::FeedConfig,
     feed::Feed,
     fetch::Sources,
+    inbox::Inboxes,
     kept::Kept,
     limits::{LOADS_AT_ONCE, READY_AFTER, SEARCH_LIMIT_MAX},
     network::{Network, NetworkWriter},
@@ -63,6 +64,8 @@ pub struct Options {
     pub snapshots: Arc<dyn Snapshots>,
     /// Channels that no network has and the program fills itself.
     pub beside: Option<Beside>,
+    /// Where producers bring what is new by themselves.
+    pub inboxes: Inboxes,
 }
 
 /// The running feeds. Dropping it stops them.
@@ -93,7 +96,8 @@ impl Ingest {
     ///
     /// What was kept must not be given to a start once more: clients would take another past for theirs.
     pub fn start_from(options: Options, kept: Option<Kept>) -> Arc<Ingest> {
-        let Options { feeds, clock, seed, hub, client_name, archive, snapshots, beside } = options;
+        let Options { feeds, clock, seed, hub, client_name, archive, snapshots, beside, inboxes } =
+            options;
         let mut rng = fastrand::Rng::with_seed(seed);
         let keys = rng.u64(..);
         let configs = unique(feeds);
@@ -117,6 +121,7 @@ impl Ingest {
             archive,
             snapshots,
             tasks: tasks.clone(),
+            inboxes,
         };
         restore::forget_others(&configs, &*shared.snapshots);
         let mut begun = Vec::new();

@@ -6,7 +6,7 @@
 //! - [`Feed`], [`FeedStatus`], [`Snapshot`]: how a feed is doing, and its last good bytes
 //! - [`Network`], [`NetworkState`], [`Record`]: what is known, as immutable values that are swapped
 //! - [`NetworkWriter`]: the pure heart, from a message to changes and publications
-//! - [`departures()`], [`exports`], [`geojson`], [`search`](StopQuery): what is derived from a state
+//! - [`departures()`], [`DelayCounts`], [`exports`], [`geojson`], [`search`](StopQuery): what is derived from a state
 //! - [`Archive`], [`Availability`]: what is remembered of polling, and what it shows
 //! - [`Snapshots`]: where last good bytes outlive the process
 //! - [`Kept`], [`KeptWriter`]: what one process leaves to the next
@@ -23,6 +23,7 @@ mod change;
 mod channels;
 mod config;
 mod dataset;
+mod delays;
 mod departures;
 pub mod exports;
 mod feed;
@@ -32,6 +33,7 @@ pub mod geojson;
 mod geohash;
 mod health;
 mod hashing;
+mod inbox;
 mod ingest;
 mod kept;
 pub mod limits;
@@ -50,6 +52,7 @@ mod sealed;
 #[path = "sealed_elsewhere.rs"]
 mod sealed;
 mod search;
+pub mod siri;
 mod snapshot;
 mod source;
 mod stages;
@@ -64,24 +67,32 @@ pub use change::{Change, Why};
 pub use channels::{Beside, Channels, kinds::KIND_BESIDE};
 pub use config::{BadFeedId, FeedConfig, FeedId};
 pub use dataset::Dataset;
+pub use delays::{DelayClass, DelayCounts, Selection, Standing, TripStanding, classes};
 pub use departures::departures;
 pub use feed::{Feed, Held};
-pub use fetch::{FailureCode, FetchFailure, Phase, probe};
+pub use fetch::{FailureCode, FetchFailure, Phase, fetch_once, probe};
 pub use figures::FeedFigures;
 pub use geohash::{CELL_CHARS, Cell};
+pub use inbox::{Inbox, Inboxes, NotTaken};
 pub use ingest::{Changed, Ingest, KeptNetworks, Options, PollRefused, Stopping};
 pub use kept::{Kept, KeptError, KeptNetwork, KeptWriter};
 pub use network::{Applied, BoundingBox, Continued, Network, NetworkState, NetworkWriter};
+pub use normalize::{IdKind, IdTable, IdTableError, SiriIds, siri_to_gtfs_rt};
 pub use parts::Part;
 pub use public_only::{NotPublic, PublicOnly, is_public};
 pub use publish::messages;
-pub use record::{Body, DatasetRecord, Departure, DepartureStatus, FeedRecord, Join, Kind, Record};
+pub use record::{
+    Body, DatasetRecord, Departure, DepartureStatus, FeedRecord, Join, Kind, Record, RentalVehicle,
+    Station,
+};
 pub use saved::{
     DatasetFacts, Done, MemorySnapshots, SavedHead, SnapshotKey, Snapshots, Validators,
 };
 pub use sealed::Sealed;
 pub use search::{CatalogHit, CatalogHitKind, StopHit, StopQuery};
 pub use snapshot::Snapshot;
-pub use source::{BadLocation, Basic, Location, OAuth2, Secret};
+pub use source::{
+    BadLocation, Basic, Location, OAuth2, Secret, SiriEnvelope, SiriMode, SiriService, SiriSource,
+};
 pub use stages::Stage;
 pub use status::{FeedState, FeedStatus};

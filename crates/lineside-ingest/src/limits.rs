@@ -69,10 +69,14 @@ pub const BOARD_DEPARTURES: usize = 40;
 /// A departure whose JSON could exceed this is left out of its stop's channel: what leaves a board and what takes its
 /// place have to fit one message together.
 pub(crate) const BOARD_RECORD_BYTES_MAX: usize = MESSAGE_BYTES_MAX / (2 * BOARD_DEPARTURES);
+/// Departures of a stop that are looked at for how late its trips are.
+pub(crate) const DELAYS_OF_STOP_MAX: usize = 1_000;
 /// How far ahead a stop's channel looks.
 pub const BOARD_HORIZON: Duration = Duration::from_secs(2 * 60 * 60);
 /// How long a departure stays after it left.
 pub const BOARD_LINGER: Duration = Duration::from_secs(60);
+/// How old a real-time feed's data may be and still give a departure its times; the scheduled one stays.
+pub const BOARD_STALE_MAX: Duration = Duration::from_secs(20 * 60);
 /// How late a departure may be and still be found under its scheduled time.
 pub(crate) const BOARD_LATE_MAX: Duration = Duration::from_secs(3 * 60 * 60);
 /// How much earlier than scheduled a departure may be announced.
@@ -117,6 +121,10 @@ pub(crate) const GBFS_TTL_SHORTEST: Duration = Duration::from_secs(10);
 pub(crate) const GBFS_TTL_LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 /// Bytes of each file of a system, also where its feed may have more.
 pub(crate) const GBFS_FILE_BYTES_MAX: u64 = 64 << 20;
+/// A file of a system beyond this is read on a thread that may be kept busy.
+pub(crate) const GBFS_INLINE_BYTES_MAX: usize = 64 << 10;
+/// What a file may say of one station or vehicle: two of these are a record.
+pub(crate) const SYSTEM_PIECE_BYTES_MAX: usize = RECORD_BYTES_MAX / 2 - 1_024;
 /// Hosts, besides that of its discovery file, from which files of a system are fetched.
 pub(crate) const GBFS_OTHER_HOSTS_MAX: usize = 4;
 /// Characters of a publisher's name for a version that are kept.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use lineside_formats::Problems;
 use lineside_sync::UnixMillis;
 use smol_str::SmolStr;
 
@@ -56,6 +57,18 @@ impl Feed {
             Arc::make_mut(&mut status).add_counts(&part.feed.status());
         }
         status
+    }
+
+    /// What is wrong with its data, and with those of its files.
+    pub fn problems_with_parts(&self) -> Arc<Problems> {
+        let mut all = Arc::clone(&self.status().problems);
+        for part in self.parts().iter() {
+            let its = part.feed.status();
+            if !its.problems.is_empty() {
+                Arc::make_mut(&mut all).merge(Problems::clone(&its.problems));
+            }
+        }
+        all
     }
 
     /// The worst state of its files with the reason, if any is in trouble.

@@ -1,27 +1,31 @@
 //! The task of a feed: asks its source again and again, and brings what is good to its network.
 
 mod decoding;
+mod file;
 mod go_on;
 mod judging;
 mod keeping;
+mod siri;
 mod system;
 mod taking;
 
 use std::{pin::Pin, sync::Arc, time::Duration};
 
+use bytes::Bytes;
 use lineside_formats::Format;
 use lineside_sync::{Clock, stage};
 use smol_str::ToSmolStr;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use self::{go_on::answer, system::System};
+use self::{file::Told, go_on::answer, siri::Siri, system::System};
 use crate::{
     archive::{Archive, Ledger},
     budget::{Booking, Place, Turn},
     feed::Feed,
     fetch::{Failure, FailureCode, Fetched, Fetcher, Sources},
     health::Health,
+    inbox::{Inbox, Inboxes},
     ingest::Tasks,
     limits::POLL_MIN,
     network::NetworkQueue,
@@ -76,6 +80,14 @@ pub(crate) struct Poller {
     is_begun: bool,
     /// Of a system, who polls its other files.
     system: Option<System>,
+    /// What is known of a producer of SIRI.
+    siri: Siri,
+    /// What producers bring by themselves.
+    deliveries: mpsc::Receiver<Bytes>,
+    /// The address under which producers reach this server.
+    inboxes: Option<Arc<str>>,
+    /// Of a file of a system, whom it tells what the file says.
+    told: Option<Told>,
     /// How long the last body is good, by its own word.
     body_ttl: Option<Duration>,
 }
@@ -90,6 +102,7 @@ pub(crate) struct Shared {
     pub(crate) archive: Arc<dyn Archive>,
     pub(crate) snapshots: Arc<dyn Snapshots>,
     pub(crate) tasks: Tasks,
+    pub(crate) inboxes: Inboxes,
 }
 
 impl Poller {
@@ -104,7 +117,7 @@ impl Poller {
         let mut poller = Poller::begin(feed, shared, seed, first);
         (poller.number, poller.queue) = (number, Some(queue));
         let is_system = poller.feed.config().format == Some(Format::Gbfs);
-        poller.system = is_system.then(|| System::new(shared));
+        poller.system = is_system.then(|| System::new(shared, poller.way()));
         poller
     }
 
@@ -116,6 +129,8 @@ impl Poller {
         let due = now + first;
         let (asked_by, asks) = mpsc::channel(ASKS_MAX);
         feed.set_asks(asked_by.clone());
+        let (inbox, deliveries) = Inbox::new((shared.inboxes.keys)());
+        feed.set_inbox(inbox);
         Poller {
             fetcher: Fetcher::new(config, &shared.sources),
             rules: Rules::of(config),
@@ -139,6 +154,10 @@ impl Poller {
             number: 0,
             queue: None,
             system: None,
+            siri: Siri::new(seed),
+            deliveries,
+            inboxes: shared.inboxes.address.clone(),
+            told: None,
             body_ttl: None,
             feed,
         }
@@ -156,6 +175,9 @@ impl Poller {
             () = stop.cancelled() => false,
             () = self.poll_until(&retire) => true,
         };
+        if !retired {
+            self.unsubscribe().await;
+        }
         retired.then_some(self)
     }
 
@@ -196,22 +218,22 @@ impl Poller {
     /// Says when the next poll is, and waits for it.
     async fn rest(&mut self) {
         loop {
-            let until = self.next.at();
-            let left = until.saturating_sub(self.clock.monotonic());
+            let left = self.next.at().saturating_sub(self.clock.monotonic());
             self.status.next_poll = Some(self.clock.wall() + left);
             self.feed.set_status(self.status.clone());
-            let Some(ask) = self.wait_until(until).await else { return };
+            let Some(ask) = self.wait_for_next().await else { return };
             self.hurry(ask);
         }
     }
 
-    /// Waits, unless it is asked to poll at once.
-    async fn wait_until(&mut self, until: Duration) -> Option<Ask> {
-        while self.clock.monotonic() < until {
-            let look = (self.clock.monotonic() + JUDGE_INTERVAL).min(until);
+    /// Waits for the next poll, unless it is asked to poll at once. What its producer brings meanwhile it takes.
+    async fn wait_for_next(&mut self) -> Option<Ask> {
+        while self.clock.monotonic() < self.next.at() {
+            let look = (self.clock.monotonic() + JUDGE_INTERVAL).min(self.next.at());
             tokio::select! {
                 biased;
                 Some(ask) = self.asks.recv() => return Some(ask),
+                Some(delivery) = self.deliveries.recv() => self.take_delivery(delivery).await,
                 () = self.clock.sleep_until(look) => {}
             }
             self.look().await;
@@ -264,6 +286,7 @@ impl Poller {
                 Ok("not_modified")
             }
             Ok(Fetched::Nothing(status)) => self.take_nothing(status),
+            Ok(Fetched::Body(body)) if self.is_subscribing() => self.take_agreement(&body),
             Ok(Fetched::Body(body)) => {
                 let (bytes, status) = (body.bytes.clone(), body.status);
                 let taken = self.take(body).await;
@@ -295,7 +318,14 @@ impl Poller {
         turn: Turn,
         retire: &CancellationToken,
     ) -> Option<Result<Fetched, Failure>> {
-        let mut fetched = std::pin::pin!(self.fetcher.fetch(turn));
+        let question = match self.is_subscribing() {
+            true => match self.subscribe() {
+                Ok(question) => question,
+                Err(failure) => return Some(Err(failure)),
+            },
+            false => self.siri.questions.next(self.feed.config(), self.clock.wall()),
+        };
+        let mut fetched = std::pin::pin!(self.fetcher.fetch(turn, question));
         loop {
             tokio::select! {
                 biased;
@@ -331,6 +361,12 @@ impl Poller {
     fn wait(&mut self) -> Duration {
         if let Some(due) = self.fetcher.due_in() {
             return due.max(POLL_MIN);
+        }
+        if let Some(rest) = self.subscription_rest() {
+            return rest.max(POLL_MIN);
+        }
+        if self.siri.has_more() && self.status.failures_in_a_row == 0 {
+            return POLL_MIN;
         }
         let config = self.feed.config();
         let mut advice = self.fetcher.advice();

@@ -64,6 +64,7 @@ pub(crate) fn media_type(format: Format) -> &'static str {
     match format {
         Format::Gtfs => "application/zip",
         Format::GtfsRt => "application/x-protobuf",
+        Format::Netex | Format::Siri => "application/xml",
         Format::Gbfs => "application/json",
         Format::Raw => "application/octet-stream",
     }
@@ -74,6 +75,7 @@ pub(crate) fn default_file_name(feed: &str, format: Format) -> String {
     match format {
         Format::Gtfs => format!("{feed}.zip"),
         Format::GtfsRt => format!("{feed}.pb"),
+        Format::Netex | Format::Siri => format!("{feed}.xml"),
         Format::Gbfs => format!("{feed}.json"),
         Format::Raw => feed.to_owned(),
     }

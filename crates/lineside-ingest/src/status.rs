@@ -188,10 +188,10 @@ impl FeedStatus {
     fn judgement_of_data(&self, data_now: UnixMillis, rules: &Rules) -> (FeedState, String) {
         let late_after = rules.late_after;
         match self.format {
-            Some(Format::GtfsRt) if self.entities == 0 => {
+            Some(Format::GtfsRt | Format::Siri) if self.entities == 0 => {
                 return judgement_of_nothing(&rules.expectation);
             }
-            Some(Format::Gtfs | Format::Gbfs) if self.entities == 0 => {
+            Some(Format::Gtfs | Format::Netex | Format::Gbfs) if self.entities == 0 => {
                 return (FeedState::Empty, NOTHING.to_owned());
             }
             _ => {}

@@ -12,9 +12,10 @@ use lineside_wire::partition::Partitions;
 
 use crate::admin::Admin;
 use crate::config::{Config, MapSource};
+use crate::delays::Delays;
 use crate::demo::Demo;
 use crate::gate::Gate;
-use crate::http::{Admission, Compressed, Proxies, Published};
+use crate::http::{Admission, Compressed, Desk, Proxies, Published, Subscriptions};
 use crate::metrics::Metrics;
 use crate::notifications;
 use crate::ops::Ops;
@@ -63,8 +64,14 @@ pub(crate) struct Parts {
     pub(crate) proxies: Proxies,
     /// How everything is doing, for who watches.
     pub(crate) ops: Arc<Ops>,
+    /// Which trips are late, as it was answered last.
+    pub(crate) delays: Delays,
     /// What the server API was asked to publish once.
     pub(crate) published: Published,
+    /// What was answered in SIRI, and to whom.
+    pub(crate) siri: Desk,
+    /// Who is sent what changes, in SIRI.
+    pub(crate) subscriptions: Subscriptions,
     /// Compressed replies, kept for the next client.
     pub(crate) compressed: Compressed,
     /// The places for connections.
@@ -224,9 +231,24 @@ impl App {
         &self.0.proxies
     }
 
+    /// Which trips are late, as it was answered last.
+    pub(crate) fn delays(&self) -> &Delays {
+        &self.0.delays
+    }
+
     /// What the server API was asked to publish once.
     pub(crate) fn published(&self) -> &Published {
         &self.0.published
+    }
+
+    /// Who is sent what changes, in SIRI.
+    pub(crate) fn subscriptions(&self) -> &Subscriptions {
+        &self.0.subscriptions
+    }
+
+    /// What was answered in SIRI, and to whom.
+    pub(crate) fn siri(&self) -> &Desk {
+        &self.0.siri
     }
 
     /// Compressed replies, kept for the next client.

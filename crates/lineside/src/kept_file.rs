@@ -95,7 +95,7 @@ mod tests {
 
     use bytes::Bytes;
     use lineside_hub::{Channel, Extras, HistoryRequest, HubConfig, Namespace};
-    use lineside_ingest::{MemoryArchive, Options};
+    use lineside_ingest::{Inboxes, MemoryArchive, Options, Secret};
     use lineside_sync::RealClock;
 
     use super::*;
@@ -113,6 +113,7 @@ mod tests {
             archive: Arc::new(MemoryArchive::new(Arc::new(RealClock::new()))),
             snapshots: Arc::new(lineside_ingest::MemorySnapshots::default()),
             beside: None,
+            inboxes: Inboxes { address: None, keys: Arc::new(|| Secret::new("key")) },
         };
         Ingest::start_from(options, kept)
     }

@@ -129,6 +129,9 @@ fn registry(app: &App) -> Registry {
     http(&mut registry, app.metrics());
     partitions(&mut registry, app);
     admission(&mut registry, app.admission());
+    let subscriptions: Gauge = Gauge::default();
+    subscriptions.set(i64::try_from(app.subscriptions().count()).unwrap_or(i64::MAX));
+    registry.register("siri_subscriptions", "Subscriptions to SIRI", subscriptions);
     hub(&mut registry, &app.hub().metrics());
     latencies(&mut registry, app);
     feeds(&mut registry, app);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use bytes::Bytes;
 use lineside_hub::{Hub, HubConfig, SessionLimits};
-use lineside_ingest::{Beside, Ingest, Options, Sealed};
+use lineside_ingest::{Beside, Inboxes, Ingest, Options, Sealed, Secret};
 use lineside_store::Store;
 use lineside_sync::{Clock, RealClock};
 use lineside_wire::centrifuge::{ClientLimits, Service};
@@ -16,10 +16,11 @@ use lineside_wire::partition::{self, Partitions};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-use crate::admin::Admin;
+use crate::admin::{self, Admin};
 use crate::app::{App, Parts};
 use crate::config::Config;
 use crate::data_dir::Claim;
+use crate::delays::{self, Delays};
 use crate::demo::Demo;
 use crate::descriptors;
 use crate::gate::Gate;
@@ -83,10 +84,7 @@ pub async fn start(start: Start) -> anyhow::Result<Running> {
     let Start { config, clock, seed, demo, base_map } = start;
     let data_dir = config.server.data_dir.as_deref().map(Claim::take).transpose()?;
     let tls = read_tls(&config)?;
-    let listen = config.server.listen;
-    let listener =
-        TcpListener::bind(listen).await.with_context(|| format!("cannot listen on {listen}"))?;
-    let address = listener.local_addr().context("a listener without an address")?;
+    let (listener, address) = listen(config.server.listen).await?;
     let limits = connection_limits(&config);
     let shutdown = Shutdown::new(config.server.drain);
     // A simulated city begins anew, at another time than the one that it ended at.
@@ -103,6 +101,10 @@ pub async fn start(start: Start) -> anyhow::Result<Running> {
         archive: ledger.archive,
         snapshots: ledger.snapshots,
         beside: Some(Beside(Arc::<Ops>::clone(&ops))),
+        inboxes: Inboxes {
+            address: config.server.public_url.as_ref().map(|url| url.as_str().into()),
+            keys: Arc::new(|| Secret::new(admin::random_text())),
+        },
     };
     let ingest = start_ingest(options, keeps.clone()).await?;
     let gate = Arc::new(Gate::new(&config, ingest.hub(), &clock));
@@ -113,6 +115,9 @@ pub async fn start(start: Start) -> anyhow::Result<Running> {
         admin: Admin::new(&config.admin, Arc::new(RealClock::new())),
         proxies: http::Proxies::new(config.server.trusted_proxies.clone()),
         published: http::Published::default(),
+        delays: Delays::default(),
+        siri: http::Desk::default(),
+        subscriptions: http::Subscriptions::default(),
         ingest,
         settings,
         started: clock.wall(),
@@ -130,14 +135,17 @@ pub async fn start(start: Start) -> anyhow::Result<Running> {
     });
     let router = http::router(&app);
     let admission = Arc::clone(app.admission());
-    let sessions = http::Sessions {
-        partitions: Arc::clone(app.partitions()),
-        tls,
-        proxies: app.proxies().clone(),
-    };
+    let sessions = http::Sessions::of(&app, tls);
     begin_chores(&app, sessions.tls.as_ref());
     let serving = tokio::spawn(http::serve(listener, router, admission, Some(sessions), shutdown));
     Ok(Running { app, address, serving, keeps, _data_dir: data_dir })
+}
+
+/// Opens the listener; says its address, whose port the system may have chosen.
+async fn listen(at: SocketAddr) -> anyhow::Result<(TcpListener, SocketAddr)> {
+    let listener = TcpListener::bind(at).await.with_context(|| format!("cannot listen on {at}"))?;
+    let address = listener.local_addr().context("a listener without an address")?;
+    Ok((listener, address))
 }
 
 /// What connections are encrypted with, if they are.
@@ -151,6 +159,7 @@ fn begin_chores(app: &App, tls: Option<&Arc<http::Tls>>) {
     tokio::spawn(sweep(app.clone()));
     tokio::spawn(tick(app.clone()));
     tokio::spawn(ops::run(app.clone()));
+    tokio::spawn(delays::watch(app.clone()));
     tokio::spawn(notifications::watch(app.clone()));
     if let Some(tls) = tls {
         tokio::spawn(reload(Arc::clone(tls), app.shutdown().clone()));
@@ -227,6 +236,8 @@ async fn sweep(app: App) {
                 app.compressed().sweep(now);
                 app.gate().sweep(now);
                 app.published().sweep(now);
+                app.delays().sweep(now);
+                app.siri().sweep(now);
             }
             () = app.shutdown().draining() => {}
         }

@@ -7,6 +7,8 @@
 #![warn(missing_docs)]
 
 mod error;
+#[cfg(feature = "loss")]
+mod loss;
 mod problem;
 mod sniff;
 #[cfg(feature = "gbfs")]
@@ -15,11 +17,15 @@ pub mod gbfs;
 pub mod gtfs;
 #[cfg(feature = "gtfs-rt")]
 pub mod gtfs_rt;
+#[cfg(feature = "netex")]
+pub mod netex;
 #[cfg(feature = "siri")]
 pub mod siri;
-#[cfg(feature = "siri")]
+#[cfg(any(feature = "netex", feature = "siri"))]
 mod xml;
 
 pub use error::{Error, ErrorKind};
+#[cfg(feature = "loss")]
+pub use loss::{Loss, Losses};
 pub use problem::{Problem, Problems};
 pub use sniff::{Format, looks_like_html, sniff};

@@ -57,13 +57,18 @@ impl Problem {
     /// The same problem, quoting `value`, cut to [`Problem::VALUE_CHARS_MAX`] characters.
     #[must_use]
     pub fn with_value(mut self, value: &str) -> Problem {
-        self.value = Some(match value.char_indices().nth(Problem::VALUE_CHARS_MAX - 1) {
-            Some((cut, last)) if cut + last.len_utf8() < value.len() => {
-                format!("{}…", &value[..cut]).into()
-            }
-            _ => value.into(),
-        });
+        self.value = Some(shortened(value));
         self
+    }
+}
+
+/// The text, cut to [`Problem::VALUE_CHARS_MAX`] characters.
+pub(crate) fn shortened(text: &str) -> Box<str> {
+    match text.char_indices().nth(Problem::VALUE_CHARS_MAX - 1) {
+        Some((cut, last)) if cut + last.len_utf8() < text.len() => {
+            format!("{}…", &text[..cut]).into()
+        }
+        _ => text.into(),
     }
 }
 

@@ -16,13 +16,18 @@ pub enum Format {
     GtfsRt,
     /// A GBFS system: a discovery file and those that it lists, in JSON. Its content alone does not tell it.
     Gbfs,
+    /// NeTEx: a schedule in XML, as one file or a zip of many.
+    Netex,
+    /// SIRI: a message in XML, in a SOAP envelope, or in JSON.
+    Siri,
     /// Anything else: kept and served as it is.
     Raw,
 }
 
 impl Format {
     /// All formats.
-    pub const ALL: [Format; 4] = [Format::Gtfs, Format::GtfsRt, Format::Gbfs, Format::Raw];
+    pub const ALL: [Format; 6] =
+        [Format::Gtfs, Format::GtfsRt, Format::Gbfs, Format::Netex, Format::Siri, Format::Raw];
 
     /// The name used in configuration and in the API.
     pub fn as_str(self) -> &'static str {
@@ -30,8 +35,20 @@ impl Format {
             Format::Gtfs => "gtfs",
             Format::GtfsRt => "gtfs-rt",
             Format::Gbfs => "gbfs",
+            Format::Netex => "netex",
+            Format::Siri => "siri",
             Format::Raw => "raw",
         }
+    }
+
+    /// Whether it says how service is planned: stops, lines, trips, days.
+    pub fn is_schedule(self) -> bool {
+        matches!(self, Format::Gtfs | Format::Netex)
+    }
+
+    /// Whether it says how service runs now: vehicles, journeys, what passengers should know.
+    pub fn is_real_time(self) -> bool {
+        matches!(self, Format::GtfsRt | Format::Siri)
     }
 
     /// The format of that [name](Format::as_str).
@@ -43,8 +60,9 @@ impl Format {
 /// The format that the content of `body` shows: never wrong about a sound feed, `None` only if
 /// there is no content.
 ///
-/// Cost: a few hundred bytes are looked at, in a zip its tail. Any zip counts as GTFS when it holds
-/// a name such as `stops.txt`.
+/// Cost: a few hundred bytes are looked at, in a zip its tail, and of a zip of XML files the list of
+/// its files and the beginning of a few. Any zip counts as GTFS when it holds a name such as
+/// `stops.txt`.
 pub fn sniff(body: &[u8]) -> Option<Format> {
     let start = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body);
     if start.iter().all(u8::is_ascii_whitespace) {
@@ -54,9 +72,35 @@ pub fn sniff(body: &[u8]) -> Option<Format> {
         Format::Gtfs
     } else if is_feed_message(body) || is_feed_message_json(start) {
         Format::GtfsRt
+    } else if is_netex(body) {
+        Format::Netex
+    } else if is_siri(body) {
+        Format::Siri
     } else {
         Format::Raw
     })
+}
+
+#[cfg(feature = "netex")]
+fn is_netex(body: &[u8]) -> bool {
+    crate::netex::looks_like_netex(body)
+}
+
+/// Without its decoder nobody could do anything with it.
+#[cfg(not(feature = "netex"))]
+fn is_netex(_: &[u8]) -> bool {
+    false
+}
+
+#[cfg(feature = "siri")]
+fn is_siri(body: &[u8]) -> bool {
+    crate::siri::looks_like_siri(body)
+}
+
+/// Without its decoder nobody could do anything with it.
+#[cfg(not(feature = "siri"))]
+fn is_siri(_: &[u8]) -> bool {
+    false
 }
 
 /// Whether `body` begins like a web page: what a portal sends when it has an error to say.
@@ -216,7 +260,7 @@ mod tests {
         for format in Format::ALL {
             assert_eq!(Format::parse(format.as_str()), Some(format));
         }
-        assert_eq!(Format::parse("netex"), None);
+        assert_eq!(Format::parse("hafas"), None);
     }
 
     proptest::proptest! {

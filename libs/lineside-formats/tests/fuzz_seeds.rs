@@ -1,5 +1,11 @@
 //! Every seed of the fuzzers through the checks that the fuzzers make, without a fuzzer: runs on stable.
-#![cfg(all(feature = "gtfs", feature = "gtfs-rt", feature = "gbfs", feature = "siri"))]
+#![cfg(all(
+    feature = "gtfs",
+    feature = "gtfs-rt",
+    feature = "gbfs",
+    feature = "netex",
+    feature = "siri"
+))]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 #[path = "../../../fuzz/src/formats.rs"]
@@ -9,12 +15,14 @@ pub mod seeds;
 
 use self::seeds::{Check, check_that_none_is_forgotten};
 
-const CHECKS: [Check; 7] = [
+const CHECKS: [Check; 9] = [
     ("gbfs", checks::gbfs),
+    ("gbfs_file", checks::gbfs_file),
     ("gtfs", checks::gtfs),
     ("gtfs_rt", checks::gtfs_rt),
     ("gtfs_rt_json", checks::gtfs_rt_json),
     ("gtfs_text", checks::gtfs_text),
+    ("netex", checks::netex),
     ("siri_json", checks::siri_json),
     ("siri_xml", checks::siri_xml),
 ];
@@ -26,6 +34,11 @@ fn replay(target: &str) {
 #[test]
 fn gbfs() {
     replay("gbfs");
+}
+
+#[test]
+fn gbfs_file() {
+    replay("gbfs_file");
 }
 
 #[test]
@@ -46,6 +59,11 @@ fn gtfs_rt_json() {
 #[test]
 fn gtfs_text() {
     replay("gtfs_text");
+}
+
+#[test]
+fn netex() {
+    replay("netex");
 }
 
 #[test]

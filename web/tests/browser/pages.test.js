@@ -23,6 +23,7 @@ let station;
 before(async () => {
   [demo, browser] = await Promise.all([startDemo(), launch()]);
   station = await busiestStation();
+  routeAddress = await busiestLine();
 });
 after(async () => {
   await browser?.close();
@@ -47,6 +48,18 @@ async function busiestStation() {
   counted.sort((a, b) => b.count - a.count);
   assert.ok(counted[0].count > 2, "the demo's stations have departures");
   return counted[0];
+}
+
+/** A line that has vehicles on it. @type {string} */
+let routeAddress;
+
+async function busiestLine() {
+  const { features } = await json("/geojson/city/vehicles.geojson");
+  /** @type {Map<string, number>} */
+  const counts = new Map();
+  for (const { properties } of features) if (properties.route_id) counts.set(properties.route_id, (counts.get(properties.route_id) ?? 0) + 1);
+  const [[id]] = [...counts].sort((a, b) => b[1] - a[1]);
+  return `/routes/city/${encodeURIComponent(id)}`;
 }
 
 const boardAddress = () => `/stops/city/${encodeURIComponent(station.id)}`;
@@ -298,7 +311,7 @@ describe("what changes", () => {
   });
 
   test("comes on every page that says it is live", async () => {
-    for (const address of ["/", "/feeds/city-vehicles", boardAddress(), "/map"]) {
+    for (const address of ["/", "/feeds/city-vehicles", boardAddress(), routeAddress, "/map"]) {
       await visit(address, {}, async (page) => {
         await isLive(page);
         assert.equal(await transportOf(page), "websocket", address);
@@ -379,6 +392,33 @@ describe("a departure board", () => {
   });
 });
 
+describe("a line", () => {
+  const vehicles = (page) => page.locator(".vehicle").evaluateAll((all) => all.map((each) => [each.closest("[data-stop]")?.getAttribute("data-stop"), each.textContent].join(" | ")));
+
+  test("its stops stand in order, its vehicles between them, without scripts", async () => {
+    await visit(routeAddress, { javaScriptEnabled: false }, async (page) => {
+      assert.ok((await page.locator(".direction").count()) >= 1);
+      assert.ok((await page.locator(".line-stops > li").count()) > 5);
+      assert.ok((await vehicles(page)).length > 0);
+      await page.locator(".stop-name a").first().click();
+      assert.match(page.url(), /\/stops\/city\//);
+    });
+  });
+
+  test("scripts show what the server shows, and move it", async () => {
+    await visit(routeAddress, {}, async (page) => {
+      await page.waitForSelector('#live[data-status="live"]');
+      const first = await until(async () => (await vehicles(page)).length > 0 && vehicles(page), "vehicles");
+      const reply = await fetch(`${demo.base}${routeAddress}`);
+      const html = await reply.text();
+      const served = await page.evaluate((text) => [...new DOMParser().parseFromString(text, "text/html").querySelectorAll(".vehicle .vehicle-name")].map((each) => each.textContent), html);
+      const shown = new Set(await page.locator(".vehicle-name").allInnerTexts());
+      assert.ok(served.filter((name) => shown.has(name ?? "")).length >= served.length - 3, `${served} and ${[...shown]}`);
+      await until(async () => String(await vehicles(page)) !== String(first), "a vehicle that moves", 60_000);
+    });
+  });
+});
+
 describe("for everyone", () => {
   const wide = { width: 1280, height: 800 };
   const narrow = { width: 390, height: 844 };
@@ -398,7 +438,7 @@ describe("for everyone", () => {
 
   test("axe finds nothing and nothing is too wide, light and dark, on a desk and on a phone", async () => {
     const stop = encodeURIComponent(station.id);
-    const pages = ["/", `/?q=${encodeURIComponent(station.name)}`, "/feeds/city", "/feeds/city-trips", "/feeds/city/versions", boardAddress(), `/map?stop=city:${stop}`, "/map?show=list"];
+    const pages = ["/", `/?q=${encodeURIComponent(station.name)}`, "/feeds/city", "/feeds/city-trips", "/feeds/city/versions", boardAddress(), `${boardAddress()}?embed=1&limit=5`, routeAddress, `/map?stop=city:${stop}`, "/map?show=list"];
     for (const address of pages) {
       await visit(address, { bypassCSP: true, reducedMotion: "reduce" }, async (page) => {
         if (address.startsWith("/map")) await mapIsDrawn(page);

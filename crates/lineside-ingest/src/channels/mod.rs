@@ -85,6 +85,8 @@ impl Channels {
                 records.extend(state.vehicles().cloned());
                 records.extend(state.trip_updates().cloned());
                 records.extend(state.alerts().cloned());
+                records.extend(state.stations().cloned());
+                records.extend(state.rental_vehicles().cloned());
             }
             RoomKind::Feed => {
                 records.extend(tables.all().iter().flat_map(|table| table.records()).cloned());
@@ -97,8 +99,9 @@ impl Channels {
             RoomKind::Alerts => records.extend(tables.alerts.records().iter().cloned()),
             RoomKind::Route if whole => records.extend(state.by_route(&name.id).cloned()),
             RoomKind::Stop if whole => records.extend(board(state, &name.id)),
-            // Only the feed that names a network has routes and stops; no feed has stations so far.
-            RoomKind::Route | RoomKind::Stop | RoomKind::Station | RoomKind::Area => {}
+            RoomKind::Station => records.extend(tables.stations.find(&name.id).cloned()),
+            // Only the feed that names a network has routes and stops.
+            RoomKind::Route | RoomKind::Stop | RoomKind::Area => {}
         }
         records
     }
@@ -110,10 +113,10 @@ impl Channels {
             let state = network.state();
             at = at.max(Some(state.at));
             for slice in &state.feeds {
-                let mut vehicles = slice.tables.vehicles.in_cell(cell).peekable();
-                if vehicles.peek().is_some() {
+                let mut placed = slice.in_cell(cell).peekable();
+                if placed.peek().is_some() {
                     records.push(Arc::clone(&slice.record));
-                    records.extend(vehicles.cloned());
+                    records.extend(placed.cloned());
                 }
             }
         }

@@ -20,7 +20,7 @@ use reqwest::{
 };
 use url::Url;
 
-use super::{Failure, FailureCode, Phase, failure::root_cause};
+use super::{Failure, FailureCode, Phase, Post, failure::root_cause};
 use crate::{
     config::FeedConfig,
     limits::{CONNECT_SHARE, CONNECT_TIME_MAX},
@@ -35,6 +35,9 @@ type Clients<C> = Arc<Mutex<BTreeMap<Duration, Result<C, Arc<str>>>>>;
 
 /// How Entur's and other services want to be told who asks.
 const CLIENT_NAME: HeaderName = HeaderName::from_static("et-client-name");
+
+/// What SOAP 1.1 names an operation by.
+const SOAP_ACTION: HeaderName = HeaderName::from_static("soapaction");
 
 /// The clients that all feeds share.
 #[derive(Clone, Debug)]
@@ -78,6 +81,29 @@ impl HttpClient {
             PublicOnly::without_redirects(self.judge.clone(), self.builder(connecting))
         })?;
         client.get(url).map_err(not_public)
+    }
+
+    /// Begins a request that sends something. Only the operator's own words are sent, to addresses that the operator named.
+    ///
+    /// # Errors
+    /// If there is no client, or a stranger named the address.
+    pub(super) fn post(
+        &self,
+        feed: &FeedConfig,
+        url: &Url,
+        post: &Post,
+    ) -> Result<RequestBuilder, Failure> {
+        if feed.public_only {
+            let detail = "not asked: nothing is sent to addresses of strangers";
+            return Err(Failure::new(FailureCode::Connect, detail));
+        }
+        let request = self.within(feed.timeout)?.post(url.clone());
+        let request = request.header(http::header::CONTENT_TYPE, post.content_type);
+        let request = match post.action {
+            Some(action) => request.header(SOAP_ACTION, format!("\"{action}\"")),
+            None => request,
+        };
+        Ok(request.body(post.body.clone()))
     }
 
     /// The client of feeds with this timeout. Connecting ends before it does, so that the one can be told from the

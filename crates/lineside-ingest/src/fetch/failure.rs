@@ -30,6 +30,8 @@ pub enum FailureCode {
     Truncated,
     /// The body does not follow its format.
     Decode,
+    /// The producer answers that it gives nothing, in the words of its format.
+    Refused,
     /// The body, or what it inflates to, exceeds `max_bytes`.
     TooLarge,
 }
@@ -47,6 +49,7 @@ impl fmt::Display for FailureCode {
             FailureCode::Empty => "empty",
             FailureCode::Truncated => "truncated",
             FailureCode::Decode => "decode",
+            FailureCode::Refused => "refused",
             FailureCode::TooLarge => "too_large",
         })
     }
@@ -63,7 +66,7 @@ impl FailureCode {
             FailureCode::Empty | FailureCode::Truncated | FailureCode::TooLarge => {
                 Some(Phase::Body)
             }
-            FailureCode::Html | FailureCode::Decode => Some(Phase::Decode),
+            FailureCode::Html | FailureCode::Decode | FailureCode::Refused => Some(Phase::Decode),
             FailureCode::File => None,
         }
     }

@@ -7,12 +7,14 @@ use std::{future::Future, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use jiff::tz::TimeZone;
+use lineside_formats::{Format, siri};
 use lineside_sync::{Clock, UnixMillis};
 use reqwest::{RequestBuilder, Response};
 use url::Url;
 
 use super::{
-    Body, Failure, FailureCode, Fetched, Phase, Sources,
+    Body, Failure, FailureCode, Fetched, Phase, Question, Sources,
     advice::advice,
     client,
     failure::root_cause,
@@ -25,6 +27,7 @@ use crate::{
     budget::Turn,
     config::SharedConfig,
     limits::{FETCH_TIME_MAX, REDIRECTS_MAX, REPLY_HEAD_TIME_MAX},
+    normalize::siri_refusal,
     saved::Validators,
     schedule::Advice,
     source::Secret,
@@ -34,6 +37,7 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct HttpFetcher {
     url: Url,
+    question: Question,
     config: SharedConfig,
     shared: Sources,
     /// Where its tokens come from.
@@ -58,7 +62,19 @@ impl HttpFetcher {
         let tokens = config.oauth2.as_ref().map(|oauth2| shared.tokens.of(oauth2));
         let (sent, etag, last_modified, advice) = (Vec::new(), None, None, Advice::default());
         let waits = Arc::default();
-        HttpFetcher { url, config, shared, tokens, sent, etag, last_modified, advice, waits }
+        let question = Question::Plain;
+        HttpFetcher {
+            url,
+            question,
+            config,
+            shared,
+            tokens,
+            sent,
+            etag,
+            last_modified,
+            advice,
+            waits,
+        }
     }
 
     /// The same address under another configuration.
@@ -97,11 +113,21 @@ impl HttpFetcher {
     }
 
     fn hidden(&self) -> Hidden {
-        let tokens: Vec<&Secret> = self.sent.iter().map(|token| &token.text).collect();
+        let posted = match &self.question {
+            Question::Post(post) => post.secret.as_ref(),
+            _ => None,
+        };
+        let tokens: Vec<&Secret> =
+            self.sent.iter().map(|token| &token.text).chain(posted).collect();
         Hidden::of(&self.config, &tokens)
     }
 
-    pub(super) async fn fetch(&mut self, turn: Turn) -> Result<Fetched, Failure> {
+    pub(super) async fn fetch(
+        &mut self,
+        turn: Turn,
+        question: Question,
+    ) -> Result<Fetched, Failure> {
+        self.question = question;
         self.advice = Advice::default();
         let (clock, waits) = (Arc::clone(&self.shared.clock), Arc::new(Waits::default()));
         self.waits = Arc::clone(&waits);
@@ -132,15 +158,23 @@ impl HttpFetcher {
         if bytes.is_empty() {
             return Ok(Fetched::Nothing(status.as_u16()));
         }
+        if !matches!(self.question, Question::Plain) {
+            self.forget();
+            return Ok(Fetched::Body(self.body(&headers, status, bytes)));
+        }
         self.etag = headers.get(header::ETAG).cloned();
         self.last_modified = headers.get(header::LAST_MODIFIED).cloned();
-        Ok(Fetched::Body(Body {
+        Ok(Fetched::Body(self.body(&headers, status, bytes)))
+    }
+
+    fn body(&self, headers: &HeaderMap, status: StatusCode, bytes: Bytes) -> Body {
+        Body {
             bytes,
             status: Some(status.as_u16()),
-            content_type: text(&headers, header::CONTENT_TYPE),
-            last_modified: text(&headers, header::LAST_MODIFIED).as_deref().and_then(parse_date),
+            content_type: text(headers, header::CONTENT_TYPE),
+            last_modified: text(headers, header::LAST_MODIFIED).as_deref().and_then(parse_date),
             file_name: self.config.url.file_name().map(str::to_owned),
-        }))
+        }
     }
 
     /// Sends the request with all that its producer wants to be shown, until an answer begins. A token that is refused
@@ -193,7 +227,7 @@ impl HttpFetcher {
             let response = self.send_to(&url, token).await?;
             let location = response.headers().get(header::LOCATION);
             let next = match location.and_then(|location| location.to_str().ok()) {
-                Some(location) if is_redirect(response.status()) => url.join(location).ok(),
+                Some(location) if self.is_led_on(response.status()) => url.join(location).ok(),
                 _ => return Ok((response, turn)),
             };
             match next {
@@ -218,10 +252,21 @@ impl HttpFetcher {
             let _ = url.set_username(self.url.username());
             let _ = url.set_password(self.url.password());
         }
-        let request = self.shared.client.get(&self.config, &url)?;
-        let mut request = request.header(header::ACCEPT_ENCODING, "gzip");
+        if let Question::Parameter(name, value) = &self.question
+            && is_own
+        {
+            url.query_pairs_mut().append_pair(name, value);
+        }
+        let mut request = match &self.question {
+            Question::Post(post) if is_own => self.shared.client.post(&self.config, &url, post)?,
+            _ => self.shared.client.get(&self.config, &url)?,
+        };
+        request = request.header(header::ACCEPT_ENCODING, "gzip");
         if is_own {
             request = self.with_credentials(request, token)?;
+        }
+        if !matches!(self.question, Question::Plain) {
+            return self.within("the answer", client::send(request)).await?;
         }
         if let Some(etag) = &self.etag {
             request = request.header(header::IF_NONE_MATCH, etag);
@@ -230,6 +275,15 @@ impl HttpFetcher {
             request = request.header(header::IF_MODIFIED_SINCE, date);
         }
         self.within("the answer", client::send(request)).await?
+    }
+
+    /// Whether a reply leads to where the answer is. What is sent goes to the host that the operator named, and only
+    /// where the producer says that it is to be sent there again.
+    fn is_led_on(&self, status: StatusCode) -> bool {
+        match self.question {
+            Question::Post(_) => matches!(status.as_u16(), 307 | 308),
+            _ => is_redirect(status),
+        }
     }
 
     fn with_credentials(
@@ -268,7 +322,8 @@ impl HttpFetcher {
         let code = FailureCode::Http(status.as_u16());
         let failure = Failure::new(code, format!("the answer was {status}"));
         let hidden = self.hidden();
-        let enough = hidden.bytes_looked_at();
+        let is_siri = self.config.promised() == Some(Format::Siri);
+        let enough = if is_siri { FAULT_BYTES_MAX } else { hidden.bytes_looked_at() };
         let mut response = response;
         let mut collector =
             Collector::new(is_gzip(&response).unwrap_or(false), self.config.max_bytes);
@@ -282,7 +337,15 @@ impl HttpFetcher {
         // Whatever comes late or broken is left out: the status has said it.
         let _ = within(&self.shared.clock, limit, "the body", reading).await;
         let (taken, whole) = (collector.taken(), collector.finish());
-        let head = hidden.show(whole.as_deref().unwrap_or_else(|_| collector.head()));
+        let body = whole.as_deref().unwrap_or_else(|_| collector.head());
+        let head = hidden.show(body);
+        let failure = match why_refused(body).filter(|_| is_siri) {
+            Some(why) => {
+                let why = hidden.show(why.as_bytes());
+                Failure::new(code, format!("the answer was {status}: {why}"))
+            }
+            None => failure,
+        };
         failure.of_reply(Some(status.as_u16()), taken, Some(head))
     }
 
@@ -325,6 +388,15 @@ impl HttpFetcher {
     async fn within<T>(&self, what: &str, future: impl Future<Output = T>) -> Result<T, Failure> {
         within(&self.shared.clock, self.config.timeout, what, future).await
     }
+}
+
+/// Most bytes of an answer in which a producer of SIRI says why it gives nothing.
+const FAULT_BYTES_MAX: usize = 64 << 10;
+
+/// What a producer of SIRI says of why it gives nothing.
+fn why_refused(body: &[u8]) -> Option<String> {
+    let (message, _) = siri::decode(body, &TimeZone::UTC, &siri::Limits::default()).ok()?;
+    siri_refusal(&message)
 }
 
 /// Waits for `future` no longer than `limit`.

@@ -18,7 +18,7 @@ mod strangers_tests;
 mod token;
 mod waits;
 
-use std::{sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use lineside_sync::{Clock, UnixMillis};
@@ -26,7 +26,7 @@ use url::Url;
 
 pub(crate) use failure::Failure;
 pub use failure::{FailureCode, FetchFailure, Phase};
-pub use probe::probe;
+pub use probe::{fetch_once, probe};
 pub(crate) use replay::ReplayClock;
 
 use self::{client::HttpClient, token::Tokens};
@@ -35,8 +35,38 @@ use crate::{
     config::{FeedConfig, SharedConfig},
     saved::Validators,
     schedule::Advice,
-    source::{Location, host_of},
+    source::{Location, Secret, host_of},
 };
+
+/// How a source is asked, beyond its address.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Question {
+    /// By its address alone.
+    #[default]
+    Plain,
+    /// With one more parameter in the address, by name and value. Answers are of the moment: none is conditional.
+    Parameter(&'static str, String),
+    /// By POST.
+    Post(Post),
+}
+
+/// What is sent to a source.
+#[derive(Clone)]
+pub(crate) struct Post {
+    pub(crate) body: Bytes,
+    pub(crate) content_type: &'static str,
+    /// The operation of SOAP that it asks for.
+    pub(crate) action: Option<&'static str>,
+    /// What is in it that nobody else is to see, beyond what the configuration hides.
+    pub(crate) secret: Option<Secret>,
+}
+
+/// What is sent may hold who asks, which is a secret.
+impl fmt::Debug for Post {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Post").field("action", &self.action).finish_non_exhaustive()
+    }
+}
 
 /// What a fetch brought.
 #[derive(Debug)]
@@ -142,10 +172,14 @@ impl Fetcher {
         }
     }
 
-    /// Asks the source once, in the `turn` that the feed has with it. A failure leaves the fetcher as it was.
-    pub(crate) async fn fetch(&mut self, turn: Turn) -> Result<Fetched, Failure> {
+    /// Asks the source once, in the `turn` that the feed has with it. What is not asked over HTTP has no questions. A failure leaves the fetcher as it was.
+    pub(crate) async fn fetch(
+        &mut self,
+        turn: Turn,
+        question: Question,
+    ) -> Result<Fetched, Failure> {
         match self {
-            Fetcher::Http(fetcher) => fetcher.fetch(turn).await,
+            Fetcher::Http(fetcher) => fetcher.fetch(turn, question).await,
             Fetcher::File(fetcher) => fetcher.fetch().await,
             Fetcher::Folder(fetcher) => fetcher.fetch().await,
             Fetcher::Replay(fetcher) => fetcher.fetch().await,

@@ -1,11 +1,12 @@
-//! What a source holds, from the first bytes of its body.
+//! A source asked once, for whoever wants its bytes or what they are and not a feed.
 
 use std::{path::Path, sync::Arc};
 
+use bytes::Bytes;
 use lineside_formats::{Format, sniff};
 use lineside_sync::Clock;
 
-use super::{Fetched, Fetcher, Sources};
+use super::{Failure, FailureCode, FetchFailure, Fetched, Fetcher, Question, Sources};
 use crate::{budget::Turn, config::FeedConfig, limits::PROBE_BYTES, source::Location};
 
 /// Finds the format of a feed that is configured without one, as its first poll would.
@@ -13,8 +14,8 @@ use crate::{budget::Turn, config::FeedConfig, limits::PROBE_BYTES, source::Locat
 /// It asks the source once, so it is meant for a start from the command line, where nothing says which of a few
 /// addresses is the schedule. Folders are told by what they are. `None` if the source does not answer.
 pub async fn probe(config: &FeedConfig, clock: Arc<dyn Clock>) -> Option<Format> {
-    if config.format.is_some() {
-        return config.format;
+    if config.promised().is_some() {
+        return config.promised();
     }
     match &config.url {
         Location::Folder(_) => Some(Format::Gtfs),
@@ -25,7 +26,7 @@ pub async fn probe(config: &FeedConfig, clock: Arc<dyn Clock>) -> Option<Format>
         Location::Http(_) | Location::Replay { .. } => {
             let config = Arc::new(config.clone());
             let mut fetcher = Fetcher::new(&config, &Sources::new("", clock, Arc::default()));
-            match fetcher.fetch(Turn::default()).await {
+            match fetcher.fetch(Turn::default(), Question::Plain).await {
                 Ok(Fetched::Body(body)) => sniff(&body.bytes),
                 Ok(Fetched::NotModified | Fetched::Nothing(_)) | Err(_) => None,
             }
@@ -33,10 +34,34 @@ pub async fn probe(config: &FeedConfig, clock: Arc<dyn Clock>) -> Option<Format>
     }
 }
 
-/// A zip shows its names at the end too, so it is told by its first bytes alone.
+/// Asks the source of a feed once, as a poll would, and gives the whole body.
+///
+/// # Errors
+/// Why there is none.
+pub async fn fetch_once(config: &FeedConfig, clock: Arc<dyn Clock>) -> Result<Bytes, FetchFailure> {
+    let config = Arc::new(config.clone());
+    let sources = Sources::new("", Arc::clone(&clock), Arc::default());
+    let mut fetcher = Fetcher::new(&config, &sources);
+    let failure = match fetcher.fetch(Turn::default(), Question::Plain).await {
+        Ok(Fetched::Body(body)) => return Ok(body.bytes),
+        Ok(Fetched::NotModified | Fetched::Nothing(_)) => {
+            Failure::new(FailureCode::Empty, "the answer has nothing in its body")
+        }
+        Err(failure) => failure,
+    };
+    Err(failure.at(clock.wall()))
+}
+
+/// A zip shows all its names only at its end, so it is told by the name of its first file.
 fn probe_file(path: &Path) -> Option<Format> {
     use std::io::Read;
     let mut head = Vec::new();
     std::fs::File::open(path).ok()?.take(PROBE_BYTES as u64).read_to_end(&mut head).ok()?;
-    if head.starts_with(b"PK\x03\x04") { Some(Format::Gtfs) } else { sniff(&head) }
+    if !head.starts_with(b"PK\x03\x04") {
+        return sniff(&head);
+    }
+    // The name stands after 30 bytes of other facts, two of which say how long it is.
+    let length = usize::from(u16::from_le_bytes([*head.get(26)?, *head.get(27)?]));
+    let name = head.get(30..30 + length)?.to_ascii_lowercase();
+    Some(if name.ends_with(b".xml") { Format::Netex } else { Format::Gtfs })
 }

@@ -31,6 +31,8 @@ impl Hidden {
             plain.push(basic.password.reveal().to_owned());
         }
         plain.extend(feed.oauth2.as_ref().map(|oauth2| oauth2.client_secret.reveal().to_owned()));
+        let requestor = feed.siri.as_ref().and_then(|siri| siri.requestor_ref.as_ref());
+        plain.extend(requestor.map(|it| it.reveal().to_owned()));
         if let Location::Http(url) = &feed.url {
             if let Some(password) = url.password() {
                 // It is sent decoded, and a producer may show the address as it stands.

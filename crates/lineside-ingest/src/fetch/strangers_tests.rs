@@ -14,7 +14,7 @@ use tokio::{
     net::TcpListener,
 };
 
-use super::{Failure, FailureCode, Fetched, Fetcher, Sources};
+use super::{Failure, FailureCode, Fetched, Fetcher, Question, Sources};
 use crate::{
     config::{FeedConfig, FeedId},
     limits::REDIRECTS_MAX,
@@ -58,7 +58,7 @@ async fn fetch(url: &str) -> Result<Fetched, Failure> {
         FeedConfig { public_only: true, ..FeedConfig::new(FeedId::new("a").unwrap(), url) };
     let now = clock.monotonic();
     let turn = sources.place_of(&config).book(now, now).turn(clock).await;
-    Fetcher::new(&Arc::new(config), &sources).fetch(turn).await
+    Fetcher::new(&Arc::new(config), &sources).fetch(turn, Question::Plain).await
 }
 
 #[track_caller]

@@ -270,7 +270,7 @@ fn again(members: &Members, mut kept: KeptNetwork, keys: u64) -> Result<Again, &
     }
     let is_other = |(config, kept): (&Arc<crate::FeedConfig>, &crate::kept::KeptFeed)| {
         let was = kept.feed.format.as_deref().and_then(Format::parse);
-        config.format.is_some() && was.is_some() && config.format != was
+        config.promised().is_some() && was.is_some() && config.promised() != was
     };
     if members.iter().zip(&kept.feeds).any(is_other) {
         return Err("the format of a feed is another now");
@@ -285,7 +285,8 @@ fn again(members: &Members, mut kept: KeptNetwork, keys: u64) -> Result<Again, &
     let zip = feeds.first().and_then(|first| first.snapshot.as_ref());
     let dataset = match (kept.network.dataset_at, zip, ids.first()) {
         (Some(at), Some(zip), Some(id)) => {
-            let dataset = Dataset::load(id.clone(), zip.bytes.clone(), UnixMillis(at));
+            let (id, bytes) = (id.clone(), zip.bytes.clone());
+            let dataset = Dataset::load_as(id, bytes, zip.format, UnixMillis(at));
             Some(Arc::new(dataset.map_err(|_| "its schedule can no longer be read")?))
         }
         _ => None,

@@ -41,7 +41,7 @@ fn is_of(feed: &Feed, head: &SavedHead) -> bool {
     let config = feed.config();
     let is_recording = matches!(config.url, Location::Replay { .. });
     let is_same = head.source == source_of(config)
-        && config.format.is_none_or(|format| format == head.format);
+        && config.promised().is_none_or(|format| format == head.format);
     if !is_same && !is_recording {
         tracing::info!(feed = %feed.id(), "the kept bytes are of another address or format, and are not used");
     }

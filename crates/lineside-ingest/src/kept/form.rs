@@ -3,6 +3,8 @@
 use bytes::Bytes;
 use prost::Message;
 
+use crate::record::{RentalVehicle, Station};
+
 /// Who wrote the file, and when.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct Head {
@@ -131,6 +133,47 @@ pub(crate) struct Join {
     pub(crate) next_stop_id: Option<String>,
     #[prost(string, optional, tag = "9")]
     pub(crate) next_stop_name: Option<String>,
+}
+
+/// A station or a vehicle of a GBFS system.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct Place {
+    #[prost(bytes = "bytes", optional, tag = "1")]
+    pub(crate) information: Option<Bytes>,
+    #[prost(bytes = "bytes", optional, tag = "2")]
+    pub(crate) status: Option<Bytes>,
+    #[prost(double, optional, tag = "3")]
+    pub(crate) lat: Option<f64>,
+    #[prost(double, optional, tag = "4")]
+    pub(crate) lon: Option<f64>,
+    #[prost(uint32, tag = "5")]
+    pub(crate) available: u32,
+}
+
+impl Place {
+    pub(crate) fn of_station(station: &Station) -> Place {
+        let (lat, lon) = station.place.unzip();
+        let (information, status) = (station.information.clone(), station.status.clone());
+        Place { information, status, lat, lon, available: station.available }
+    }
+
+    pub(crate) fn of_vehicle(vehicle: &RentalVehicle) -> Place {
+        let (lat, lon) = vehicle.place.unzip();
+        let available = u32::from(vehicle.is_available);
+        Place { information: None, status: Some(vehicle.json.clone()), lat, lon, available }
+    }
+
+    pub(crate) fn station(self) -> Station {
+        let place = self.lat.zip(self.lon);
+        let Place { information, status, available, .. } = self;
+        Station { information, status, place, available }
+    }
+
+    /// None if nothing is said of it.
+    pub(crate) fn vehicle(self) -> Option<RentalVehicle> {
+        let place = self.lat.zip(self.lon);
+        Some(RentalVehicle { json: self.status?, place, is_available: self.available > 0 })
+    }
 }
 
 /// An entity by its id, and the numbers of the records that it stands for.

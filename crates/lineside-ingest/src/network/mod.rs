@@ -21,7 +21,7 @@ use lineside_hub::{Epoch, Position};
 use lineside_sync::{Clock, UnixMillis};
 
 pub use state::{BoundingBox, NetworkState};
-pub(crate) use state::{FeedSlice, PerPart};
+pub(crate) use state::{Derived, FeedSlice, PerPart};
 pub(crate) use task::{Input, NetworkGone, NetworkQueue, run};
 pub(crate) use writer::Inherited;
 pub use writer::{Applied, Continued, NetworkWriter};

@@ -10,6 +10,7 @@ use super::table::Tables;
 use crate::{
     config::FeedId,
     dataset::Dataset,
+    delays::FeedDelays,
     exports::{ExportCache, Part},
     geohash::Cell,
     record::{Kind, Record},
@@ -39,6 +40,9 @@ pub struct NetworkState {
 pub(crate) struct Derived {
     pub(crate) exports: ExportCache,
     pub(crate) vehicles_geojson: OnceLock<Bytes>,
+    /// Of one feed only.
+    pub(crate) delays: OnceLock<FeedDelays>,
+    pub(crate) stations_geojson: OnceLock<Bytes>,
 }
 
 /// One feed's share of a network's state.
@@ -69,6 +73,11 @@ impl FeedSlice {
         }
     }
 
+    /// Its vehicles and stations within a cell.
+    pub(crate) fn in_cell(&self, cell: Cell) -> impl Iterator<Item = &Arc<Record>> {
+        self.tables.placed().into_iter().flat_map(move |table| table.in_cell(cell))
+    }
+
     /// How many records the feed has.
     pub(crate) fn n_records(&self) -> usize {
         self.tables.all().iter().map(|table| table.records().len()).sum()
@@ -89,6 +98,16 @@ impl NetworkState {
     /// All alerts, feed by feed.
     pub fn alerts(&self) -> impl Iterator<Item = &Arc<Record>> {
         self.feeds.iter().flat_map(|feed| feed.tables.alerts.records())
+    }
+
+    /// All stations of GBFS systems, feed by feed.
+    pub fn stations(&self) -> impl Iterator<Item = &Arc<Record>> {
+        self.feeds.iter().flat_map(|feed| feed.tables.stations.records())
+    }
+
+    /// All vehicles of GBFS systems, feed by feed: they are not among the other vehicles.
+    pub fn rental_vehicles(&self) -> impl Iterator<Item = &Arc<Record>> {
+        self.feeds.iter().flat_map(|feed| feed.tables.rental_vehicles.records())
     }
 
     /// The states of the feeds.
@@ -129,9 +148,9 @@ impl NetworkState {
         })
     }
 
-    /// The vehicles within a geohash cell of at most six characters.
+    /// The vehicles and stations within a geohash cell of at most six characters.
     pub fn in_cell(&self, cell: Cell) -> impl Iterator<Item = &Arc<Record>> {
-        self.feeds.iter().flat_map(move |feed| feed.tables.vehicles.in_cell(cell))
+        self.feeds.iter().flat_map(move |feed| feed.in_cell(cell))
     }
 
     fn tables(&self) -> impl Iterator<Item = &super::table::Table> {
@@ -154,6 +173,11 @@ impl NetworkState {
             parent = timetable.stop(stop).parent;
         }
         related
+    }
+
+    /// Whether a feed is of this network.
+    pub fn has_feed(&self, id: &str) -> bool {
+        self.feed(id).is_some()
     }
 
     pub(crate) fn feed(&self, id: &str) -> Option<&Arc<FeedSlice>> {

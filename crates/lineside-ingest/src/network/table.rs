@@ -13,7 +13,7 @@ use crate::{
     record::{Kind, Record},
 };
 
-/// Characters of the cells by which vehicles are sorted: the finest that can be subscribed to.
+/// Characters of the cells by which records are sorted: the finest that can be subscribed to.
 const CELL_CHARS: u32 = 6;
 
 /// Records that never change. A later state of the feed is another table, or the same one where nothing changed, so
@@ -59,7 +59,7 @@ impl Table {
         by_trip.get(trip).into_iter().flatten().map(|&number| self.at(number))
     }
 
-    /// The vehicles within a cell.
+    /// The vehicles or stations within a cell.
     pub(crate) fn in_cell(&self, cell: Cell) -> impl Iterator<Item = &Arc<Record>> {
         let by_cell = self.by_cell.get_or_init(|| {
             let mut cells: Vec<(u64, u32)> = self
@@ -122,6 +122,10 @@ pub(crate) struct Tables {
     pub(crate) vehicles: Arc<Table>,
     pub(crate) trip_updates: Arc<Table>,
     pub(crate) alerts: Arc<Table>,
+    /// Of a GBFS system.
+    pub(crate) stations: Arc<Table>,
+    /// Of a GBFS system: apart, because what is told of them is not what is told of others.
+    pub(crate) rental_vehicles: Arc<Table>,
 }
 
 impl Tables {
@@ -130,12 +134,19 @@ impl Tables {
             Kind::Vehicle => Some(&self.vehicles),
             Kind::TripUpdate => Some(&self.trip_updates),
             Kind::Alert => Some(&self.alerts),
+            Kind::Station => Some(&self.stations),
             Kind::Departure | Kind::Dataset | Kind::Feed => None,
         }
     }
 
-    pub(crate) fn all(&self) -> [&Arc<Table>; 3] {
-        [&self.vehicles, &self.trip_updates, &self.alerts]
+    pub(crate) fn all(&self) -> [&Arc<Table>; 5] {
+        let [vehicles, stations, rental_vehicles] = self.placed();
+        [vehicles, &self.trip_updates, &self.alerts, stations, rental_vehicles]
+    }
+
+    /// Those of what has a place on the map.
+    pub(crate) fn placed(&self) -> [&Arc<Table>; 3] {
+        [&self.vehicles, &self.stations, &self.rental_vehicles]
     }
 }
 

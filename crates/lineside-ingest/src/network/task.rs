@@ -20,6 +20,7 @@ use super::NetworkWriter;
 use crate::{
     dataset::Dataset,
     limits::{BOARD_LOOK, INPUT_RETRY, INPUTS_MAX},
+    normalize::SystemFile,
     record::FeedRecord,
     status::{FeedStatus, Rules},
 };
@@ -86,6 +87,8 @@ pub(crate) enum Input {
         now: UnixMillis,
         reply: oneshot::Sender<()>,
     },
+    /// A file of a GBFS system.
+    File { number: usize, file: SystemFile, now: UnixMillis },
     /// How a feed is doing.
     Status { number: usize, record: FeedRecord, now: UnixMillis },
     /// What a feed said is too old.
@@ -160,6 +163,7 @@ fn take(writer: &mut NetworkWriter, input: Input) {
             writer.apply_dataset_of(Some((number, record)), dataset, now);
             let _ = reply.send(());
         }
+        Input::File { number, file, now } => writer.apply_file(number, file, now),
         Input::Status { number, record, now } => writer.apply_feed_record(number, record, now),
         Input::Expire { number, record, now } => writer.expire(number, record, now),
         Input::Clear { number, now } => writer.clear(number, now),

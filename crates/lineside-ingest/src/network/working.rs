@@ -3,7 +3,9 @@
 //! An entity whose bytes did not change costs one probe of a map. Everything else is decoded, normalized and compared
 //! with the record known under the same key, so that what only moved to another entity changes nothing.
 
+mod held;
 mod kept;
+mod system;
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -14,6 +16,10 @@ use lineside_formats::{
 };
 use smol_str::SmolStr;
 
+use self::{
+    held::{Held, Slot},
+    system::SystemRecords,
+};
 use super::{
     links::Links,
     table::{Table, Tables},
@@ -24,7 +30,8 @@ use crate::{
     hashing::{Seeded, TextMap},
     limits::{RECORD_BYTES_MAX, RECORDS_MAX},
     normalize::{
-        Context, Draft, drafts_of, join_alert, join_trip_update, join_vehicle, says_newer,
+        Context, Draft, SystemFile, drafts_of, join_alert, join_trip_update, join_vehicle,
+        says_newer,
     },
     record::{Body, Kind, Record},
 };
@@ -32,42 +39,6 @@ use crate::{
 /// Entities by what they hold; an id may stand once in each group, because combined feeds reuse their ids.
 const GROUPS: usize = 4;
 const VEHICLES: usize = 1;
-
-/// An entity as it last came.
-#[derive(Debug)]
-struct Slot {
-    hash: u64,
-    seen: u32,
-    held: Held,
-    fault: Option<Box<Problem>>,
-}
-
-/// The items that came in an entity.
-#[derive(Debug, Default)]
-enum Held {
-    #[default]
-    Nothing,
-    One(u32),
-    Many(Box<[u32]>),
-}
-
-impl Held {
-    fn items(&self) -> &[u32] {
-        match self {
-            Held::Nothing => &[],
-            Held::One(item) => std::slice::from_ref(item),
-            Held::Many(items) => items,
-        }
-    }
-
-    fn push(&mut self, item: u32) {
-        *self = match std::mem::take(self) {
-            Held::Nothing => Held::One(item),
-            Held::One(first) => Held::Many(Box::new([first, item])),
-            Held::Many(items) => Held::Many(items.iter().copied().chain([item]).collect()),
-        };
-    }
-}
 
 /// A record with its place in the present poll.
 #[derive(Debug)]
@@ -92,6 +63,7 @@ pub(crate) struct Working {
     others: BTreeMap<SmolStr, (u64, Bytes)>,
     dirty: [bool; 3],
     others_dirty: bool,
+    system: SystemRecords,
     pub(crate) message_time: i64,
 }
 
@@ -120,6 +92,7 @@ impl Working {
             others: BTreeMap::new(),
             dirty: [false; 3],
             others_dirty: false,
+            system: SystemRecords::default(),
             message_time: 0,
         }
     }
@@ -171,6 +144,17 @@ impl Working {
         self.entities.iter_mut().for_each(TextMap::clear);
         self.others_dirty |= !self.others.is_empty();
         self.others.clear();
+        self.system.clear(why, changes);
+    }
+
+    /// Takes a file of a system.
+    pub(crate) fn take_file(&mut self, file: SystemFile, changes: &mut Vec<Change>) {
+        self.system.take(&self.feed, file, changes);
+    }
+
+    /// Takes over the stations and vehicles of another writer.
+    pub(crate) fn inherit_system(&mut self, other: &Working) {
+        self.system = other.system.inherited();
     }
 
     /// Joins a vehicle again, because the trip update of its run changed.
@@ -205,7 +189,7 @@ impl Working {
 
     /// Whether the tables or the other entities differ from those last given.
     pub(crate) fn is_dirty(&self) -> bool {
-        self.others_dirty || self.dirty.contains(&true)
+        self.others_dirty || self.dirty.contains(&true) || self.system.is_dirty()
     }
 
     /// Every entity that is known, once, for decoding all anew.
@@ -225,6 +209,8 @@ impl Working {
 
     /// The tables after the last poll; those without a difference are `known`'s own.
     pub(crate) fn tables(&mut self, known: &Tables) -> Tables {
+        let [stations, rental_vehicles] =
+            self.system.tables([&known.stations, &known.rental_vehicles]);
         let mut table = |kind: Kind, known: &Arc<Table>| {
             if std::mem::take(&mut self.dirty[kind as usize]) {
                 let records = self.items.iter().flatten().map(|item| &item.record);
@@ -237,6 +223,8 @@ impl Working {
             vehicles: table(Kind::Vehicle, &known.vehicles),
             trip_updates: table(Kind::TripUpdate, &known.trip_updates),
             alerts: table(Kind::Alert, &known.alerts),
+            stations,
+            rental_vehicles,
         }
     }
 

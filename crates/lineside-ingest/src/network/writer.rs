@@ -28,7 +28,7 @@ use crate::{
     dataset::Dataset,
     hashing::Seeded,
     limits::{BOARD_TICK, MESSAGE_BYTES_MAX},
-    normalize::{self, Context, given},
+    normalize::{self, Context, SystemFile, given},
     publish::{Boards, MESSAGE_OVERHEAD, Outcome, Publisher},
     record::{FeedRecord, Kind, Record},
     stages::Stage,
@@ -148,6 +148,20 @@ impl NetworkWriter {
         let mut feeds = before.feeds.clone();
         feeds[number] = Arc::new(slice);
         self.commit(&before, feeds, &[change], now);
+    }
+
+    /// Takes a file of a GBFS system, and publishes what changed in its stations or vehicles.
+    pub(crate) fn apply_file(&mut self, number: usize, file: SystemFile, now: UnixMillis) {
+        let _at = stage::enter(Stage::Apply.work());
+        let began = self.network.begin();
+        let before = self.network.state();
+        let mut changes = Vec::new();
+        self.workings[number].take_file(file, &mut changes);
+        if !changes.is_empty() {
+            let feeds = self.slices(&before);
+            self.commit(&before, feeds, &changes, now);
+        }
+        self.network.finish(Stage::Apply, began);
     }
 
     /// Drops what a feed said, because it is too old to be served.

@@ -144,6 +144,12 @@ impl<'a> Run<'a> {
     }
 }
 
+/// When an event is predicted, Unix seconds; times count more than delays where both are given.
+pub(crate) fn event_time(event: &StopTimeEvent, scheduled: Option<i64>) -> Option<i64> {
+    let time = event.time.filter(|&time| time > 0);
+    time.or_else(|| Some(scheduled?.saturating_add(i64::from(event.delay?))))
+}
+
 /// A prediction as a delay; times count more than delays where both are given, as the specification has it.
 fn event_delay(event: &StopTimeEvent, scheduled: Option<i64>) -> Option<i64> {
     match (event.time.filter(|&time| time > 0), scheduled) {

@@ -38,16 +38,23 @@ impl Poller {
         self.place = shared.sources.place_of(&config);
         self.rules = Rules::of(&config);
         (self.feed, self.number, self.queue) = (feed, number, Some(queue));
-        let is_other_format = config.format.is_some_and(|it| self.status.format != Some(it));
+        let is_other_format = config.promised().is_some_and(|it| self.status.format != Some(it));
         if !config.has_source_of(&before) {
             self.fetcher = Fetcher::new(&config, &shared.sources);
             self.keeper.go_on(&config);
+            self.siri.begin_anew();
+            self.forget_subscription();
             self.anew = true;
             // Another source may usually tell of more, or of less.
             self.health = Health::default();
             self.due = now;
         } else {
             self.fetcher.go_on(&config, &shared.sources);
+            if config.siri != before.siri {
+                // What its ids become may have changed, and what is known came by the old ones.
+                self.siri.begin_anew();
+                self.forget_subscription();
+            }
             if is_other_format && self.status.format.is_some() {
                 // The same bytes say something else now.
                 self.fetcher.forget();
@@ -65,7 +72,7 @@ impl Poller {
     /// The files of a system are asked for as it is configured now, once its discovery file has been read again.
     fn begin_system_anew(&mut self, shared: &Shared) {
         let is_system = self.feed.config().format == Some(Format::Gbfs);
-        self.system = is_system.then(|| System::new(shared));
+        self.system = is_system.then(|| System::new(shared, self.way()));
         self.is_begun &= !is_system;
         let (parts, now) = (self.feed.parts(), self.clock.wall());
         if is_system {
@@ -104,6 +111,7 @@ impl Poller {
         // Others may have its place.
         self.next = Booking::default();
         self.status.next_poll = None;
+        self.unsubscribe().await;
         loop {
             self.judge().await;
             self.ledger.paused(&self.feed, &self.status);

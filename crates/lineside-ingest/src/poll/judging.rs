@@ -16,7 +16,7 @@ impl Poller {
         let now = self.clock.wall();
         let before = FeedRecord::of(&self.feed.status());
         let data_now = self.data_now();
-        if self.status.format == Some(Format::GtfsRt) {
+        if self.status.format.is_some_and(Format::is_real_time) {
             self.rules.expectation = self.health.expectation(self.under_way().await, now);
         }
         if self.system.is_some() {
@@ -24,6 +24,7 @@ impl Poller {
         }
         self.status.judge(now, data_now, &self.rules);
         self.tell_state();
+        self.take_back(now).await;
         let record = FeedRecord::of(&self.status);
         if let Some(input) = self.expiry(now, &record) {
             // A network that is gone needs no word of it.
@@ -70,13 +71,18 @@ impl Poller {
 
     /// Takes back what the feed said once it is older than the operator allows.
     fn expiry(&mut self, now: UnixMillis, record: &FeedRecord) -> Option<Input> {
-        let max_age = self.rules.max_age?;
-        let too_old = self.status.last_success.is_some_and(|at| now.since(at) > max_age);
-        if self.expired || !too_old || self.status.format != Some(Format::GtfsRt) {
+        let is_real_time = self.status.format.is_some_and(Format::is_real_time);
+        if self.expired || !self.is_too_old(now) || !is_real_time {
             return None;
         }
         self.status.entities = 0;
         self.fetcher.forget();
         Some(Input::Expire { number: self.number, record: record.clone(), now })
+    }
+
+    /// Whether what is there is older than the operator allows.
+    pub(super) fn is_too_old(&self, now: UnixMillis) -> bool {
+        let age = self.status.last_success.map(|at| now.since(at));
+        self.rules.max_age.zip(age).is_some_and(|(max, age)| age > max)
     }
 }

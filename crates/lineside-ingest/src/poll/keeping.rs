@@ -53,7 +53,7 @@ impl Poller {
     /// What is kept beside bytes that have been taken in.
     fn said(&self, snapshot: &Snapshot) -> Said {
         let dataset = self.feed.network().dataset().filter(|dataset| dataset.is_of(snapshot.hash));
-        let is_schedule = snapshot.format == Format::Gtfs;
+        let is_schedule = snapshot.format.is_schedule();
         Said {
             validators: self.fetcher.validators(),
             facts: dataset.filter(|_| is_schedule).map(|it| DatasetFacts::of(&it.timetable)),
@@ -124,12 +124,20 @@ impl Poller {
         let age = confirmed_at.map(|at| now.since(at));
         let is_too_old = self.rules.max_age.zip(age).is_some_and(|(max, age)| age > max);
         match snapshot.format {
-            Format::Gtfs => self.take_schedule(bytes, snapshot.fetched_at).await,
-            Format::GtfsRt if is_too_old => {
+            format @ (Format::Gtfs | Format::Netex) => {
+                self.take_schedule(bytes, format, snapshot.fetched_at).await
+            }
+            Format::GtfsRt | Format::Siri if is_too_old => {
+                self.expired = true;
+                Ok(())
+            }
+            // Which files there are is asked all the same.
+            Format::Gbfs if is_too_old && self.system.is_none() => {
                 self.expired = true;
                 Ok(())
             }
             Format::GtfsRt => self.take_message(bytes, now).await,
+            Format::Siri => self.take_siri(bytes, now).await,
             Format::Gbfs => self.take_gbfs(&bytes).await,
             Format::Raw => {
                 self.succeed();

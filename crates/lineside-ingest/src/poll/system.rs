@@ -7,13 +7,14 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
+use bytes::Bytes;
 use lineside_formats::{Format, Problem, Problems, gbfs};
 use smol_str::{SmolStr, format_smolstr};
 use tokio::sync::oneshot;
 use tokio_util::sync::DropGuard;
 use url::Url;
 
-use super::{Failure, Poller, Shared};
+use super::{Failure, Poller, Shared, file::Told};
 use crate::{
     FeedConfig, PublicOnly,
     feed::{Feed, Restored},
@@ -22,6 +23,7 @@ use crate::{
         GBFS_FILE_BYTES_MAX, GBFS_OTHER_HOSTS_MAX, GBFS_TTL_LONGEST, GBFS_TTL_SHORTEST,
         GBFS_TTL_USUAL, START_GAP_OF_HOST,
     },
+    normalize::SystemKind,
     parts::Part,
     saved::source_of,
     source::{Location, host_of},
@@ -32,6 +34,8 @@ use crate::{
 #[derive(Debug)]
 pub(super) struct System {
     shared: Shared,
+    /// Its network.
+    told: Option<Told>,
     running: HashMap<SmolStr, Running>,
     is_following: bool,
 }
@@ -40,6 +44,8 @@ pub(super) struct System {
 #[derive(Debug)]
 struct Running {
     part: Part,
+    /// The network hears of what it says.
+    is_told: bool,
     _stop: DropGuard,
 }
 
@@ -53,11 +59,13 @@ struct Wanted {
     url: Url,
     /// It is not on the host that the operator named.
     is_elsewhere: bool,
+    /// No language before its own has the file.
+    is_first: bool,
 }
 
 impl System {
-    pub(super) fn new(shared: &Shared) -> System {
-        System { shared: shared.clone(), running: HashMap::new(), is_following: false }
+    pub(super) fn new(shared: &Shared, told: Option<Told>) -> System {
+        System { shared: shared.clone(), told, running: HashMap::new(), is_following: false }
     }
 
     /// Whether it polls the files of a discovery file.
@@ -89,9 +97,12 @@ impl System {
         let mut shown: HashMap<&SmolStr, &Arc<Feed>> =
             parts.iter().map(|part| (part.feed.file(), &part.feed)).collect();
         let mut now = Vec::new();
+        let mut unsaid = SystemKind::ALL.to_vec();
         for wanted in wanted(base, discovery, problems) {
+            unsaid.retain(|kind| SystemKind::of_name(&wanted.name) != Some(*kind));
             let known = shown.remove(&wanted.key);
-            let running = running.remove(&wanted.key).filter(|it| it.is_at(&wanted.url));
+            let is_same = |it: &Running| it.is_at(&wanted.url) && it.is_told == wanted.is_first;
+            let running = running.remove(&wanted.key).filter(is_same);
             let running = match running {
                 Some(running) => running,
                 None => self.begin(feed, base, &wanted, known, (now.len(), rng)).await,
@@ -100,6 +111,13 @@ impl System {
             self.running.insert(wanted.key, running);
         }
         feed.set_parts(now);
+        // Before it is told that a file is gone: no poller of it is to say anything afterwards.
+        drop(running);
+        if let Some(told) = &self.told {
+            for kind in unsaid {
+                told.tell_nothing(kind, self.shared.clock.wall()).await;
+            }
+        }
         for gone in shown.into_values() {
             status.add_counts(&gone.status());
             self.shared.snapshots.forget(&gone.key());
@@ -124,7 +142,9 @@ impl System {
         self.restore(&its).await;
         let gap = START_GAP_OF_HOST.saturating_mul(u32::try_from(number).unwrap_or(u32::MAX));
         let stop = self.shared.tasks.stop.child_token();
-        let poller = Poller::begin(Arc::clone(&its), &self.shared, rng.u64(..), gap);
+        let mut poller = Poller::begin(Arc::clone(&its), &self.shared, rng.u64(..), gap);
+        let told = self.told.clone().filter(|_| wanted.is_first);
+        poller.told = told.map(|told| Told { language: wanted.language.clone(), ..told });
         self.shared.tasks.tracker.spawn(poller.run_boxed(stop.clone()));
         let part = Part {
             language: wanted.language.clone(),
@@ -132,7 +152,7 @@ impl System {
             beside: beside(base, &wanted.url),
             feed: its,
         };
-        Running { part, _stop: stop.drop_guard() }
+        Running { part, is_told: wanted.is_first, _stop: stop.drop_guard() }
     }
 
     /// Gives a file back what is kept of it: all, or if it has its bytes, what their source said of them.
@@ -196,7 +216,8 @@ fn wanted(base: &Url, discovery: &gbfs::Discovery, problems: &mut Problems) -> V
             Some(language) => format_smolstr!("{language}/{name}"),
             None => name.clone(),
         };
-        all.push(Wanted { key, language, name, url, is_elsewhere });
+        let is_first = all.iter().all(|it: &Wanted| it.name != name);
+        all.push(Wanted { key, language, name, url, is_elsewhere, is_first });
     }
     all
 }
@@ -228,12 +249,12 @@ fn beside(base: &Url, url: &Url) -> Option<SmolStr> {
 
 impl Poller {
     /// Takes in a file of a system: the discovery file, or one that it lists.
-    pub(super) async fn take_gbfs(&mut self, body: &[u8]) -> Result<(), Failure> {
+    pub(super) async fn take_gbfs(&mut self, body: &Bytes) -> Result<(), Failure> {
         let refused = |error: lineside_formats::Error| Failure::refused(&error);
         self.body_ttl = gbfs::ttl(body).map_err(refused)?;
         let Some(system) = &mut self.system else {
             self.succeed();
-            self.status.entities = 1;
+            self.read_file(body).await;
             return Ok(());
         };
         if self.feed.config().url.is_local() {

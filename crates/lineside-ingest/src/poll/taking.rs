@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use lineside_formats::{Format, looks_like_html, sniff};
+use lineside_formats::{Format, Problems, gtfs_rt::Shallow, looks_like_html, sniff};
 use lineside_sync::{UnixMillis, stage};
 use tokio::sync::oneshot;
 
@@ -24,7 +24,7 @@ impl Poller {
     /// it is to be so is judged like any other message with nothing in it; what is held stays as it is.
     pub(super) fn take_nothing(&mut self, status: u16) -> Result<&'static str, Failure> {
         let known = self.status.format.filter(|_| !self.anew);
-        if self.feed.config().format.or(known) != Some(Format::GtfsRt) {
+        if !self.feed.config().promised().or(known).is_some_and(Format::is_real_time) {
             let failure = Failure::new(FailureCode::Empty, "the answer has nothing in its body");
             return Err(failure.of_reply(Some(status), 0, None));
         }
@@ -51,8 +51,11 @@ impl Poller {
         }
         let now = self.clock.wall();
         match format {
-            Format::Gtfs => self.take_schedule(body.bytes.clone(), now).await?,
+            Format::Gtfs | Format::Netex => {
+                self.take_schedule(body.bytes.clone(), format, now).await?;
+            }
             Format::GtfsRt => self.take_message(body.bytes.clone(), now).await?,
+            Format::Siri => self.take_siri(body.bytes.clone(), now).await?,
             Format::Gbfs => self.take_gbfs(&body.bytes).await?,
             Format::Raw => {
                 self.make_way(format, now).await?;
@@ -85,7 +88,7 @@ impl Poller {
         if bytes.is_empty() {
             return Err(Failure::new(FailureCode::Empty, "the body is empty"));
         }
-        let promised = self.feed.config().format;
+        let promised = self.feed.config().promised();
         if promised != Some(Format::Raw) && looks_like_html(bytes) {
             return Err(Failure::new(FailureCode::Html, "a web page came instead of data"));
         }
@@ -104,7 +107,8 @@ impl Poller {
 
     pub(super) async fn take_schedule(
         &mut self,
-        zip: Bytes,
+        bytes: Bytes,
+        format: Format,
         now: UnixMillis,
     ) -> Result<(), Failure> {
         if self.number != 0 {
@@ -118,7 +122,7 @@ impl Poller {
         let began = network.begin();
         let load = tokio::task::spawn_blocking(move || {
             let _at = stage::enter(Stage::Decode.work());
-            Dataset::load(id, zip, now)
+            Dataset::load_as(id, bytes, format, now)
         })
         .await;
         network.finish(Stage::Decode, began);
@@ -128,9 +132,9 @@ impl Poller {
             Err(_) => return Err(broken()),
         };
         drop(permit);
-        self.make_way(Format::Gtfs, now).await?;
+        self.make_way(format, now).await?;
         self.succeed();
-        self.status.format = Some(Format::Gtfs);
+        self.status.format = Some(format);
         self.status.data_time = None;
         self.status.entities = dataset.timetable.trips().len() as u64;
         self.status.problems = Arc::clone(&dataset.problems);
@@ -155,10 +159,21 @@ impl Poller {
         let decoded = stage::within(Stage::Decode.work(), decoding).await;
         network.finish(Stage::Decode, began);
         let (message, problems) = decoded?;
+        self.take_entities(message, problems, Format::GtfsRt, now).await
+    }
+
+    /// Brings the network what a message of this format says.
+    pub(super) async fn take_entities(
+        &mut self,
+        message: Shallow,
+        problems: Problems,
+        format: Format,
+        now: UnixMillis,
+    ) -> Result<(), Failure> {
         // From here on the message is good; its judge sees the status that it brings about.
-        self.make_way(Format::GtfsRt, now).await?;
+        self.make_way(format, now).await?;
         self.succeed();
-        self.status.format = Some(Format::GtfsRt);
+        self.status.format = Some(format);
         self.status.data_time = seconds(message.header.timestamp).map(UnixMillis::from_seconds);
         let under_way = self.under_way().await;
         self.health.heard(&message, under_way, now);

@@ -111,6 +111,14 @@ impl PublicOnly {
         builder.build().map(|client| PublicOnly { client, is_allowed })
     }
 
+    /// One that follows no redirects, for what is sent to an address and to no other that it might name.
+    ///
+    /// # Errors
+    /// If the client cannot be set up.
+    pub fn direct(builder: ClientBuilder) -> reqwest::Result<PublicOnly> {
+        PublicOnly::without_redirects(Judge::default(), builder)
+    }
+
     /// Begins a request; names are judged when it is sent, with [`NotPublic`] among the causes of its failure.
     ///
     /// # Errors
@@ -118,6 +126,15 @@ impl PublicOnly {
     pub fn get(&self, url: &Url) -> Result<RequestBuilder, NotPublic> {
         check(url, self.is_allowed)?;
         Ok(self.client.get(url.clone()))
+    }
+
+    /// The same to send something.
+    ///
+    /// # Errors
+    /// If the address itself cannot be one of the internet's.
+    pub fn post(&self, url: &Url) -> Result<RequestBuilder, NotPublic> {
+        check(url, self.is_allowed)?;
+        Ok(self.client.post(url.clone()))
     }
 }
 

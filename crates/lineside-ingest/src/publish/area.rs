@@ -1,4 +1,4 @@
-//! Cells of the map: vehicles of any feed, and the state of each feed that has one there.
+//! Cells of the map: vehicles and stations of any feed, and the state of each feed that has one there.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -13,7 +13,7 @@ use crate::{
     record::{Kind, Record},
 };
 
-/// How many vehicles of each feed of this network are in the cells that somebody listens to.
+/// How many vehicles and stations of each feed of this network are in the cells that somebody listens to.
 ///
 /// Bound: the living rooms of cells.
 #[derive(Debug, Default)]
@@ -38,7 +38,7 @@ impl Areas {
         for change in changes {
             let Some(record) = change.record() else { continue };
             match record.kind {
-                Kind::Vehicle => self.move_vehicle(targets, next, change),
+                Kind::Vehicle | Kind::Station => self.move_record(targets, next, change),
                 Kind::Feed => self.tell_feed(targets, record),
                 _ => {}
             }
@@ -64,7 +64,7 @@ impl Areas {
         }
     }
 
-    fn move_vehicle(&mut self, targets: &mut Targets, next: &NetworkState, change: &Change) {
+    fn move_record(&mut self, targets: &mut Targets, next: &NetworkState, change: &Change) {
         let place = |record: &Option<Arc<Record>>| record.as_ref().and_then(|it| it.position());
         let (old_place, new_place) = (place(&change.old), place(&change.new));
         for chars in CELL_CHARS {
@@ -103,14 +103,14 @@ impl Areas {
     }
 }
 
-/// Counts a vehicle in; whether it is the first of its feed.
+/// Counts a vehicle or station in; whether it is the first of its feed.
 fn enters(counts: &mut HashMap<FeedId, usize>, feed: &FeedId) -> bool {
     let count = counts.entry(feed.clone()).or_default();
     *count += 1;
     *count == 1
 }
 
-/// Counts a vehicle out; whether it was the last of its feed.
+/// Counts a vehicle or station out; whether it was the last of its feed.
 fn leaves(counts: &mut HashMap<FeedId, usize>, feed: &FeedId) -> bool {
     let Some(count) = counts.get_mut(feed) else { return false };
     *count = count.saturating_sub(1);

@@ -265,10 +265,14 @@ impl Publisher {
         };
         put(RoomKind::Feed, &|| number as u64);
         match record.kind {
-            Kind::Vehicle => {
+            // A vehicle for rent has another id after each rental: there is nothing to follow.
+            Kind::Vehicle if record.rental_vehicle().is_none() => {
                 put(RoomKind::Vehicle, &|| kinds::of_feed(self.seed, number, &record.id));
             }
             Kind::Alert => put(RoomKind::Alerts, &|| number as u64),
+            Kind::Station => {
+                put(RoomKind::Station, &|| kinds::of_feed(self.seed, number, &record.id));
+            }
             _ => {}
         }
         if targets.has(RoomKind::Trip) {

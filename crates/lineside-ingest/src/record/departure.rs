@@ -56,6 +56,8 @@ pub struct Departure {
     pub headsign: Option<SmolStr>,
     /// The platform's code.
     pub platform: Option<SmolStr>,
+    /// The code of the scheduled platform, where it leaves from another.
+    pub scheduled_platform: Option<SmolStr>,
     /// The stop or platform.
     pub stop_id: SmolStr,
     /// `stop_sequence` of the call.
@@ -102,18 +104,21 @@ impl PartialEq for Departure {
             == (&other.id, &other.feed, &other.trip_id, &other.route_id, &other.route_short_name);
         let same_route = (self.route_color, self.route_text_color, self.route_type)
             == (other.route_color, other.route_text_color, other.route_type);
-        let same_call = (&self.headsign, &self.platform, &self.stop_id, self.stop_sequence)
-            == (&other.headsign, &other.platform, &other.stop_id, other.stop_sequence);
+        let same_platform = (&self.platform, &self.scheduled_platform)
+            == (&other.platform, &other.scheduled_platform);
+        let same_call = (&self.headsign, &self.stop_id, self.stop_sequence)
+            == (&other.headsign, &other.stop_id, other.stop_sequence);
         let same_times = (self.scheduled, self.expected, self.delay, self.status, &self.source)
             == (other.scheduled, other.expected, other.delay, other.status, &other.source);
-        same_trip && same_route && same_call && same_times
+        same_trip && same_route && same_platform && same_call && same_times
     }
 }
 
 impl Serialize for Departure {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let color = |color: Option<[u8; 3]>| color.map(|color| Hex(color).to_string());
-        let mut fields = serializer.serialize_struct("Departure", 17)?;
+        let n_fields = 17 + usize::from(self.scheduled_platform.is_some());
+        let mut fields = serializer.serialize_struct("Departure", n_fields)?;
         fields.serialize_field("feed", &self.feed)?;
         fields.serialize_field("trip_id", &self.trip_id)?;
         fields.serialize_field("route_id", &self.route_id)?;
@@ -123,6 +128,9 @@ impl Serialize for Departure {
         fields.serialize_field("route_type", &self.route_type)?;
         fields.serialize_field("headsign", &self.headsign)?;
         fields.serialize_field("platform", &self.platform)?;
+        if let Some(platform) = &self.scheduled_platform {
+            fields.serialize_field("scheduled_platform", platform)?;
+        }
         fields.serialize_field("stop_id", &self.stop_id)?;
         fields.serialize_field("stop_sequence", &self.stop_sequence)?;
         fields.serialize_field("scheduled", &self.local_time(self.scheduled))?;

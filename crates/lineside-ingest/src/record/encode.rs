@@ -20,8 +20,10 @@ pub(super) fn encode_upsert(record: &Record) -> (Vec<u8>, Range<usize>) {
         Body::Departure(departure) => put(&mut out, departure),
         Body::Dataset(dataset) => put(&mut out, dataset),
         Body::Feed(feed) => put(&mut out, feed),
+        Body::Station(station) => station.put(&mut out, &record.id),
+        Body::RentalVehicle(vehicle) => out.extend_from_slice(&vehicle.json),
     }
-    if matches!(record.kind, Kind::Vehicle | Kind::TripUpdate | Kind::Alert) {
+    if matches!(record.body, Body::Vehicle(_) | Body::TripUpdate(_) | Body::Alert(_)) {
         put_lineside(&mut out, record);
     }
     let json = start..out.len();
@@ -62,7 +64,7 @@ fn put_lineside(out: &mut Vec<u8>, record: &Record) {
     }
 }
 
-fn put(out: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
+pub(super) fn put(out: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
     serde_json::to_writer(out, value)
         .expect("a Vec takes every byte, and no map here has keys other than text");
 }

@@ -7,8 +7,12 @@ mod departure;
 mod encode;
 mod join;
 mod size;
+mod system;
 
-use std::sync::OnceLock;
+use std::sync::{
+    OnceLock,
+    atomic::{AtomicU64, Ordering::Relaxed},
+};
 
 use bytes::Bytes;
 use jiff::Timestamp;
@@ -21,6 +25,8 @@ pub use departure::{Departure, DepartureStatus};
 pub(crate) use encode::encode_removal;
 pub(crate) use join::Hex;
 pub use join::Join;
+pub(crate) use system::Place;
+pub use system::{RentalVehicle, Station};
 
 use crate::{
     config::FeedId,
@@ -42,6 +48,8 @@ pub enum Kind {
     Dataset,
     /// How a feed is doing.
     Feed,
+    /// A station of a GBFS system.
+    Station,
 }
 
 impl Kind {
@@ -54,6 +62,7 @@ impl Kind {
             Kind::Departure => "departure",
             Kind::Dataset => "dataset",
             Kind::Feed => "feed",
+            Kind::Station => "station",
         }
     }
 }
@@ -77,6 +86,10 @@ pub enum Body {
     Dataset(Box<DatasetRecord>),
     /// A feed's state.
     Feed(Box<FeedRecord>),
+    /// A station of a GBFS system.
+    Station(Box<Station>),
+    /// A vehicle of a GBFS system: of the kind of vehicles too.
+    RentalVehicle(Box<RentalVehicle>),
 }
 
 /// The state of a feed, as every state of a channel holds it.
@@ -129,6 +142,8 @@ pub struct Record {
     pub body: Body,
     /// What the timetable adds.
     pub join: Join,
+    /// Its number among all records of this process, from 1. A later record of the same thing has a higher one.
+    pub(crate) number: u64,
     /// Upper bound of its bytes in a message.
     bytes_max: usize,
     encoded: OnceLock<Encoded>,
@@ -150,9 +165,13 @@ impl Record {
             Body::Departure(_) => Kind::Departure,
             Body::Dataset(_) => Kind::Dataset,
             Body::Feed(_) => Kind::Feed,
+            Body::Station(_) => Kind::Station,
+            Body::RentalVehicle(_) => Kind::Vehicle,
         };
         let bytes_max = size::upsert_bytes_max(&feed, &id, &body, &join);
-        Record { feed, kind, id, raw, body, join, bytes_max, encoded: OnceLock::new() }
+        static MADE: AtomicU64 = AtomicU64::new(0);
+        let number = MADE.fetch_add(1, Relaxed) + 1;
+        Record { feed, kind, id, raw, body, join, number, bytes_max, encoded: OnceLock::new() }
     }
 
     /// A record that the feed did not send: its state, a departure, a dataset.
@@ -214,6 +233,22 @@ impl Record {
         }
     }
 
+    /// The station, if this is one.
+    pub fn station(&self) -> Option<&Station> {
+        match &self.body {
+            Body::Station(station) => Some(station),
+            _ => None,
+        }
+    }
+
+    /// The vehicle of a GBFS system, if this is one.
+    pub fn rental_vehicle(&self) -> Option<&RentalVehicle> {
+        match &self.body {
+            Body::RentalVehicle(vehicle) => Some(vehicle),
+            _ => None,
+        }
+    }
+
     /// The trip that the record speaks of.
     pub fn trip(&self) -> Option<&proto::TripDescriptor> {
         match &self.body {
@@ -223,9 +258,14 @@ impl Record {
         }
     }
 
-    /// Latitude and longitude in degrees, where the vehicle has a position. One that cannot be right was a problem of
-    /// its entity and is not here.
+    /// Latitude and longitude in degrees, where a vehicle or a station has a position. One that cannot be right was a
+    /// problem of its entity and is not here.
     pub fn position(&self) -> Option<(f64, f64)> {
+        match &self.body {
+            Body::Station(station) => return station.place,
+            Body::RentalVehicle(vehicle) => return vehicle.place,
+            _ => {}
+        }
         let position = self.vehicle()?.position.as_ref()?;
         Some((f64::from(position.latitude), f64::from(position.longitude)))
     }

@@ -31,7 +31,7 @@ const PERIOD: usize = 70;
 const SELECTOR: usize = 140;
 const TRANSLATION: usize = 40;
 const JOIN: usize = 260;
-const DEPARTURE: usize = 520;
+const DEPARTURE: usize = 545;
 const DATASET: usize = 300;
 const FEED: usize = 120;
 
@@ -43,6 +43,8 @@ pub(super) fn upsert_bytes_max(feed: &FeedId, id: &str, body: &Body, join: &Join
         Body::Departure(departure) => departure_max(departure),
         Body::Dataset(dataset) => DATASET + dataset.feed_version.as_deref().map_or(0, text),
         Body::Feed(feed) => FEED + text(&feed.reason),
+        Body::Station(station) => station.bytes_max() + text(id),
+        Body::RentalVehicle(vehicle) => vehicle.json.len(),
     };
     ENVELOPE + feed.as_str().len() + text(id) + body + join_max(join)
 }
@@ -115,7 +117,8 @@ fn trip_update_max(update: &proto::TripUpdate) -> usize {
 
 fn stop_time_update_max(update: &proto::trip_update::StopTimeUpdate) -> usize {
     let properties = update.stop_time_properties.as_ref().map_or(0, |it| {
-        STOP_TIME_PROPERTIES + option(&it.assigned_stop_id) + option(&it.stop_headsign)
+        let texts = [&it.assigned_stop_id, &it.stop_headsign, &it.platform];
+        STOP_TIME_PROPERTIES + texts.into_iter().map(option).sum::<usize>()
     });
     let events = [&update.arrival, &update.departure].into_iter().flatten();
     STOP_TIME_UPDATE
@@ -179,6 +182,7 @@ fn departure_max(departure: &Departure) -> usize {
         &departure.route_short_name,
         departure.headsign.as_deref().unwrap_or_default(),
         departure.platform.as_deref().unwrap_or_default(),
+        departure.scheduled_platform.as_deref().unwrap_or_default(),
         &departure.stop_id,
     ];
     DEPARTURE + texts.into_iter().map(text).sum::<usize>()
@@ -256,6 +260,7 @@ mod tests {
                 stop_headsign: stop_id.clone(),
                 pickup_type: Some(3),
                 drop_off_type: Some(3),
+                platform: stop_id.clone(),
             };
             proto::trip_update::StopTimeUpdate {
                 stop_sequence,

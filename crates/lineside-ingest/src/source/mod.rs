@@ -3,8 +3,10 @@
 mod credential;
 mod location;
 mod secret;
+mod siri;
 
 pub use credential::{Basic, OAuth2};
 pub(crate) use location::host_of;
 pub use location::{BadLocation, Location};
 pub use secret::Secret;
+pub use siri::{SiriEnvelope, SiriMode, SiriService, SiriSource};

@@ -19,7 +19,7 @@ use lineside_ingest::{
 use lineside_sync::{Clock as _, RealClock, UnixMillis};
 
 use crate::{
-    polling::{body, config, start, until, zip},
+    running::{body, config, start, until, zip},
     support::*,
     upstream::{Answer, Upstream, http},
 };

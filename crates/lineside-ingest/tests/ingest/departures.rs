@@ -68,6 +68,8 @@ fn a_late_departure_stays_until_a_minute_after_it_left() {
     let mut world = world();
     world.apply("city-trips", vec![update("T18", 10, 3000)]);
     world.clock.advance(minutes(50));
+    // What is not said again is not believed so long.
+    world.apply("city-trips", vec![update("T18", 10, 3000)]);
     assert_eq!(find(&board(&world, "C"), "T18").unwrap().delay, Some(3000));
     world.clock.advance(minutes(1));
     assert!(find(&board(&world, "C"), "T18").is_some());
@@ -180,4 +182,45 @@ fn a_stop_hears_of_its_feed_and_its_departures_at_once() {
     assert_eq!(client.heard.len(), 1);
     assert_eq!(client.held.find("feed", "city-trips").unwrap()["state"], "late");
     assert_eq!(client.held.find("departure", "T18:20260304::20").unwrap()["delay"], 120);
+}
+
+#[test]
+fn a_departure_that_moves_to_another_platform_names_both() {
+    let mut world = world();
+    let mut moved = update("T18", 10, 0);
+    let properties = stop_time_update::StopTimeProperties {
+        assigned_stop_id: Some("C2".into()),
+        ..Default::default()
+    };
+    of_update(&mut moved).stop_time_update[0].stop_time_properties = Some(properties);
+    world.apply("city-trips", vec![moved, update("T19", 10, 60)]);
+    let board = board(&world, "C");
+    let platforms = |trip: &str| {
+        let departure = find(&board, trip).unwrap();
+        (departure.platform.clone(), departure.scheduled_platform.clone())
+    };
+    assert_eq!(platforms("T18"), (Some("2".into()), Some("1".into())));
+    assert_eq!(platforms("T19"), (Some("1".into()), None));
+    let said = |trip: &str| serde_json::to_value(find(&board, trip).unwrap()).unwrap();
+    assert_eq!(said("T18")["scheduled_platform"], "1");
+    assert!(said("T19").get("scheduled_platform").is_none());
+}
+
+#[test]
+fn times_of_data_that_have_grown_old_go_and_the_timetable_and_cancellations_stay() {
+    let mut world = world();
+    let mut cancelled = update("T22", 10, 0);
+    of_update(&mut cancelled).trip.set_schedule_relationship(ScheduleRelationship::Canceled);
+    world.apply("city-trips", vec![update("T21", 10, 120), cancelled]);
+    world.clock.advance(minutes(20));
+    assert_eq!(find(&board(&world, "C"), "T21").unwrap().delay, Some(120));
+    world.clock.advance(minutes(1));
+    let after = board(&world, "C");
+    let t21 = find(&after, "T21").unwrap();
+    assert_eq!((t21.status, t21.expected, t21.delay), (DepartureStatus::Scheduled, None, None));
+    assert_eq!((t21.source.as_str(), t21.age), ("city", None));
+    assert_eq!(find(&after, "T22").unwrap().status, DepartureStatus::Cancelled);
+    // The same said anew is as good as new.
+    world.apply("city-trips", vec![update("T21", 10, 120)]);
+    assert_eq!(find(&board(&world, "C"), "T21").unwrap().delay, Some(120));
 }

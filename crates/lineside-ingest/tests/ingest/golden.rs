@@ -8,7 +8,7 @@ use lineside_hub::{Channel, Delivery, Session};
 use crate::support::*;
 
 /// Compares with the golden file, or writes it where `LINESIDE_BLESS` is set.
-fn golden(name: &str, text: &str) {
+pub(crate) fn golden(name: &str, text: &str) {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
     if std::env::var_os("LINESIDE_BLESS").is_some() {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();

@@ -1,78 +1,22 @@
 //! Feeds polled over real sockets: what a source does, and how the feed is said to be doing.
 
-use std::{fmt, io::Write as _, sync::Arc, time::Duration};
+use std::{fmt, io::Write as _, time::Duration};
 
 use flate2::{Compression, write::GzEncoder};
-use lineside_formats::Format;
-use lineside_hub::HubConfig;
 use lineside_ingest::{
-    FailureCode, Feed, FeedConfig, FeedState, Ingest, Location, MemoryArchive, MemorySnapshots,
-    Options, Phase, PollQuery, Secret, Serving, Stage,
+    FailureCode, FeedConfig, FeedState, Phase, PollQuery, Secret, Serving, Stage,
 };
-use lineside_sync::{Clock, RealClock, UnixMillis};
+use lineside_sync::UnixMillis;
 
 use crate::{
+    running::{body, config, start, until, until_failed, zip},
     support::*,
     upstream::{Answer, Upstream, http, unmeasured},
 };
 
-/// A real-time message of one vehicle whose time is the present.
-pub(crate) fn body(lat: f32) -> Vec<u8> {
-    let now = RealClock::new().wall().seconds();
-    message(now, vec![vehicle("1", None, lat, 2.34, now)]).to_vec()
-}
-
-pub(crate) fn config(id: &str, url: &str) -> FeedConfig {
-    let mut config = FeedConfig::new(feed(id), Location::parse(url).unwrap());
-    config.poll = Some(Duration::from_millis(50));
-    config.max_bytes = 1 << 20;
-    config
-}
-
-/// The same for a producer that hangs.
+/// The configuration of a feed whose producer hangs.
 fn impatient(id: &str, url: &str) -> FeedConfig {
     FeedConfig { timeout: Duration::from_millis(300), ..config(id, url) }
-}
-
-pub(crate) fn start(feeds: Vec<FeedConfig>) -> Arc<Ingest> {
-    start_with(feeds, Arc::new(MemorySnapshots::default()))
-}
-
-/// The same, with last good bytes that an earlier server may have kept.
-pub(crate) fn start_with(feeds: Vec<FeedConfig>, snapshots: Arc<MemorySnapshots>) -> Arc<Ingest> {
-    let clock: Arc<dyn Clock> = Arc::new(RealClock::new());
-    let archive = Arc::new(MemoryArchive::new(Arc::clone(&clock)));
-    let (hub, client_name) = (HubConfig::default(), "test-client/1".to_owned());
-    Ingest::start(Options {
-        feeds,
-        clock,
-        seed: 9,
-        hub,
-        client_name,
-        archive,
-        snapshots,
-        beside: None,
-    })
-}
-
-/// Waits for what must come; the deadline only ends a test that fails.
-pub(crate) async fn until(what: impl fmt::Display, is_so: impl Fn() -> bool) {
-    let clock = RealClock::new();
-    for _ in 0..2_000 {
-        if is_so() {
-            return;
-        }
-        clock.sleep(Duration::from_millis(5)).await;
-    }
-    panic!("it never happened that {what}");
-}
-
-const NO_CONTENT: &[u8] = b"HTTP/1.1 204 No Content\r\n\r\n";
-
-async fn until_failed(feed: &Feed, code: FailureCode) {
-    let error = || feed.status().last_error.clone();
-    let what = fmt::from_fn(|f| write!(f, "{code} is its failure, but {:?}", error()));
-    until(what, || error().is_some_and(|error| error.code == code)).await;
 }
 
 fn gzip(body: &[u8]) -> Vec<u8> {
@@ -358,181 +302,6 @@ async fn what_cannot_be_reached_is_told_apart() {
 }
 
 #[tokio::test]
-async fn data_too_old_to_be_served_are_taken_back() {
-    let upstream = Upstream::start(Answer::Bytes(http("200 OK", &[], &body(48.87)))).await;
-    let mut config = config("f", &upstream.url("/"));
-    config.max_age = Some(Duration::from_millis(1_500));
-    let ingest = start(vec![config]);
-    let feed = ingest.feed("f").unwrap();
-    until("it is known", || feed.network().state().vehicles().count() == 1).await;
-    upstream.set(Answer::HangUp);
-    until("it is gone", || feed.network().state().vehicles().count() == 0).await;
-    assert_eq!(feed.status().state, FeedState::Failing);
-    assert!(feed.status().reason.contains("too old"), "{}", feed.status().reason);
-    upstream.set(Answer::Bytes(http("200 OK", &[], &body(48.88))));
-    until("it is back", || feed.network().state().vehicles().count() == 1).await;
-    ingest.shut_down().await;
-}
-
-#[tokio::test]
-async fn old_data_are_late_and_no_data_are_empty() {
-    let old = RealClock::new().wall().seconds() - 3_600;
-    let late = message(old, vec![vehicle("1", None, 48.87, 2.34, old)]);
-    let upstream = Upstream::start(Answer::Bytes(http("200 OK", &[], &late))).await;
-    let ingest = start(vec![config("f", &upstream.url("/"))]);
-    let feed = ingest.feed("f").unwrap();
-    until("it is late", || feed.status().state == FeedState::Late).await;
-    let record = |state: &str| {
-        let records = feed.network().state();
-        let json = records.feed_records().next().unwrap().json().clone();
-        String::from_utf8_lossy(&json).contains(&format!("\"state\":\"{state}\""))
-    };
-    assert!(record("late"));
-    upstream.set(Answer::Bytes(http("200 OK", &[], &message(old + 3_600, Vec::new()))));
-    until("it is empty", || feed.status().state == FeedState::Empty && record("empty")).await;
-    ingest.shut_down().await;
-}
-
-#[tokio::test]
-async fn real_time_without_a_body_is_no_failure_and_the_last_good_bytes_stay() {
-    let first = body(48.87);
-    let upstream = Upstream::start(Answer::Bytes(NO_CONTENT.to_vec())).await;
-    let mut config = config("f", &upstream.url("/"));
-    config.format = Some(Format::GtfsRt);
-    let ingest = start(vec![config]);
-    let feed = ingest.feed("f").unwrap();
-    // Nothing has told so far of what is missing.
-    until("nothing is well", || feed.status().nothing_since.is_some()).await;
-    until("it is well", || feed.status().state == FeedState::Ok).await;
-    for nothing in [NO_CONTENT.to_vec(), http("200 OK", &["etag: \"none\""], b"")] {
-        upstream.set(Answer::Bytes(http("200 OK", &[], &first)));
-        until("it tells of a vehicle", || feed.status().entities == 1).await;
-        upstream.set(Answer::Bytes(nothing));
-        until("it tells of nothing", || feed.status().state == FeedState::Empty).await;
-        let status = feed.status();
-        assert_eq!((status.failures, status.last_error.clone()), (0, None));
-        assert_eq!(feed.snapshot().unwrap().bytes, first);
-    }
-    ingest.shut_down().await;
-    assert!(upstream.requests().iter().all(|request| !request.contains("if-none-match")));
-    let all = PollQuery { from: UnixMillis(0), only_failed: false, offset: 0, limit: 1_000 };
-    let polls = ingest.archive().list_polls(feed.id(), all).unwrap();
-    let with_nothing =
-        |serving| polls.iter().any(|poll| poll.outcome == "nothing" && poll.serving == serving);
-    assert!(with_nothing(Serving::Nothing) && with_nothing(Serving::Stale), "{polls:?}");
-    assert!(!with_nothing(Serving::Fresh));
-}
-
-#[tokio::test]
-async fn real_time_without_a_body_is_well_while_no_trip_is_under_way() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("city.zip");
-    // Its service ended long ago.
-    let over = city(0).replace("20301231", "20200102");
-    std::fs::write(&path, zip_of(&over)).unwrap();
-    let upstream = Upstream::start(Answer::Bytes(http("200 OK", &[], &body(48.87)))).await;
-    let mut vehicles = config("f", &upstream.url("/"));
-    vehicles.static_feed = Some(feed("city"));
-    let ingest = start(vec![config("city", path.to_str().unwrap()), vehicles]);
-    let feed = ingest.feed("f").unwrap();
-    until("the schedule is there", || feed.network().timetable().is_some()).await;
-    until("it tells of a vehicle", || feed.status().entities == 1).await;
-    upstream.set(Answer::Bytes(NO_CONTENT.to_vec()));
-    let reason = || feed.status().reason.clone();
-    until("nothing is well", || reason().contains("no trip is under way")).await;
-    assert_eq!(feed.status().state, FeedState::Ok);
-    ingest.shut_down().await;
-}
-
-#[tokio::test]
-async fn a_schedule_without_a_body_is_a_failure() {
-    let upstream = Upstream::start(Answer::Bytes(http("200 OK", &[], &zip(0)))).await;
-    let ingest = start(vec![config("city", &upstream.url("/"))]);
-    let feed = ingest.feed("city").unwrap();
-    until("it is well", || feed.status().state == FeedState::Ok).await;
-    upstream.set(Answer::Bytes(NO_CONTENT.to_vec()));
-    until_failed(&feed, FailureCode::Empty).await;
-    let error = feed.status().last_error.clone().unwrap();
-    assert_eq!((error.phase, error.status), (Some(Phase::Body), Some(204)));
-    assert_eq!(feed.status().state, FeedState::Stale);
-    assert_eq!(feed.snapshot().unwrap().bytes, zip(0));
-    ingest.shut_down().await;
-}
-
-#[tokio::test]
-async fn vehicles_that_stand_still_are_seen_also_in_the_same_bytes() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("city.zip");
-    std::fs::write(&path, zip_of(&all_day())).unwrap();
-    let still = |lat| {
-        let of = |n: i32| vehicle(&n.to_string(), None, lat, 2.34, -1);
-        // Without a time of its own: whether it is old cannot be told by that.
-        http("200 OK", &[], &message(-1, (0..20).map(of).collect()))
-    };
-    let upstream = Upstream::start(Answer::Bytes(still(48.87))).await;
-    let mut vehicles = config("f", &upstream.url("/"));
-    vehicles.static_feed = Some(feed("city"));
-    vehicles.late_after = Duration::from_secs(1);
-    let ingest = start(vec![config("city", path.to_str().unwrap()), vehicles]);
-    let feed = ingest.feed("f").unwrap();
-    until("it is late", || feed.status().reason.contains("said the same")).await;
-    assert_eq!(feed.status().state, FeedState::Late);
-    upstream.set(Answer::Bytes(still(48.88)));
-    until("it is well", || feed.status().state == FeedState::Ok).await;
-    ingest.shut_down().await;
-}
-
-/// Twelve trips that are under way at every hour of every day.
-fn all_day() -> String {
-    let mut text = String::from(
-        "# agency.txt
-        agency_id,agency_name,agency_url,agency_timezone
-        a,Agency,https://a.example,UTC
-        # routes.txt
-        route_id,agency_id,route_short_name,route_type
-        R,a,1,3
-        # calendar.txt
-        service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date
-        daily,1,1,1,1,1,1,1,20200101,20991231
-        # stops.txt
-        stop_id,stop_name,stop_lat,stop_lon
-        A,Here,48.86,2.34
-        B,There,48.92,2.34
-        # trips.txt
-        route_id,service_id,trip_id
-",
-    );
-    for trip in 0..12 {
-        text.push_str(&format!("R,daily,T{trip}\n"));
-    }
-    text.push_str("# stop_times.txt\ntrip_id,arrival_time,departure_time,stop_id,stop_sequence\n");
-    for trip in 0..12 {
-        text.push_str(&format!("T{trip},00:00:00,00:00:00,A,1\nT{trip},24:00:00,24:00:00,B,2\n"));
-    }
-    text
-}
-
-#[tokio::test]
-async fn what_becomes_something_else_is_not_late_for_what_it_was() {
-    let old = RealClock::new().wall().seconds() - 3_600;
-    let late = message(old, vec![vehicle("1", None, 48.87, 2.34, old)]);
-    let upstream = Upstream::start(Answer::Bytes(http("200 OK", &[], &late))).await;
-    let ingest = start(vec![config("f", &upstream.url("/"))]);
-    let feed = ingest.feed("f").unwrap();
-    until("it is late", || feed.status().state == FeedState::Late).await;
-    for (path, body) in [("/list.csv", b"stop;name\n1;Here\n".to_vec()), ("/city.zip", zip(0))] {
-        upstream.set(Answer::Bytes(http("200 OK", &[], &body)));
-        ingest.change(vec![config("f", &upstream.url(path))]).await.unwrap();
-        let feed = ingest.feed("f").unwrap();
-        let has_come = || feed.snapshot().is_some_and(|it| it.bytes == body);
-        until(format!("{path} has come"), has_come).await;
-        until(format!("{path} is well"), || feed.status().state == FeedState::Ok).await;
-        assert_eq!(feed.status().data_time, None);
-    }
-    ingest.shut_down().await;
-}
-
-#[tokio::test]
 async fn the_json_twin_is_a_feed_too() {
     let json = br#"{"header":{"gtfs_realtime_version":"2.0","timestamp":4000000000},
         "entity":[{"id":"1","vehicle":{"vehicle":{"id":"7"},"position":{"latitude":48.8,"longitude":2.3}}}]}"#;
@@ -554,24 +323,6 @@ async fn raw_feeds_are_kept_as_they_are() {
     until("it is well", || feed.status().state == FeedState::Ok).await;
     assert_eq!(feed.snapshot().unwrap().file_name, "list.csv");
     ingest.shut_down().await;
-}
-
-/// The city as a zip.
-pub(crate) fn zip(version: u32) -> Vec<u8> {
-    zip_of(&city(version))
-}
-
-fn zip_of(sections: &str) -> Vec<u8> {
-    let mut zip = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
-    for section in sections.split("# ").skip(1) {
-        let (name, rows) = section.split_once('\n').unwrap();
-        let options = zip::write::SimpleFileOptions::default();
-        let options = options.last_modified_time(zip::DateTime::default());
-        zip.start_file(name.trim(), options).unwrap();
-        let rows: Vec<_> = rows.lines().map(str::trim).collect();
-        zip.write_all(rows.join("\n").as_bytes()).unwrap();
-    }
-    zip.finish().unwrap().into_inner()
 }
 
 #[tokio::test]

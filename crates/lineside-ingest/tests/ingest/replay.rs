@@ -6,7 +6,7 @@ use lineside_ingest::{FeedConfig, FeedState, Location};
 use lineside_sync::{Clock, RealClock};
 
 use crate::{
-    polling::{body, config, start, until, zip},
+    running::{body, config, start, until, write_city, zip},
     support::*,
 };
 
@@ -19,11 +19,7 @@ async fn a_recording_moves_on_at_its_speed_with_its_own_times() {
         fs::write(dir.path().join(format!("frame-{}.pb", 9 - n)), body).unwrap();
     }
     let gtfs = tempfile::tempdir().unwrap();
-    for section in city(0).split("# ").skip(1) {
-        let (name, rows) = section.split_once('\n').unwrap();
-        let rows: Vec<_> = rows.lines().map(str::trim).collect();
-        fs::write(gtfs.path().join(name.trim()), rows.join("\n")).unwrap();
-    }
+    write_city(gtfs.path());
     let url = format!("replay://{}?speed=100", dir.path().display());
     let mut recorded = FeedConfig::new(feed("recorded"), Location::parse(&url).unwrap());
     recorded.static_feed = Some(feed("city"));

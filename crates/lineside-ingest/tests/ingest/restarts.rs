@@ -7,13 +7,13 @@ use lineside_formats::gtfs_rt::proto::{FeedHeader, FeedMessage, feed_header::Inc
 use lineside_hub::{Channel, Extras, Hub, HubConfig, Position, Session, SessionLimits};
 use lineside_ingest::{
     Channels, Dataset, FeedConfig, FeedState, Ingest, Kept, KeptError, KeptWriter, Location,
-    MemoryArchive, Network, NetworkWriter, Options,
+    Network, NetworkWriter, Options,
 };
 use lineside_sync::{Clock, RealClock};
 use prost::Message as _;
 
 use crate::{
-    polling::{until, zip},
+    running::{options, until, zip},
     support::*,
 };
 
@@ -174,16 +174,7 @@ impl Process {
         let mut feeds =
             vec![config("city", "city.zip", None), config("vehicles", "v.pb", Some("city"))];
         change(&mut feeds);
-        let options = Options {
-            feeds,
-            clock: Arc::new(RealClock::new()),
-            seed: fastrand::u64(..),
-            hub: HubConfig::default(),
-            client_name: "test-client/1".to_owned(),
-            archive: Arc::new(MemoryArchive::new(Arc::new(RealClock::new()))),
-            snapshots: Arc::new(lineside_ingest::MemorySnapshots::default()),
-            beside: None,
-        };
+        let options = Options { seed: fastrand::u64(..), ..options(feeds) };
         let kept = kept.map(|file| Kept::read(Cursor::new(file)).unwrap());
         Process { ingest: Ingest::start_from(options, kept) }
     }

@@ -10,7 +10,7 @@ use lineside_ingest::{
 use lineside_sync::{Clock, RealClock};
 
 use crate::{
-    polling::{body, config, start_with, until, zip},
+    running::{body, config, start_with, until, zip},
     support::*,
     upstream::{Answer, Upstream, http},
 };

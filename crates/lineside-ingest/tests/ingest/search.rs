@@ -1,43 +1,23 @@
 //! Finding stops and routes: through an ingest whose only source is a folder.
 
-use std::{fs, sync::Arc, time::Duration};
+use std::sync::Arc;
 
-use lineside_hub::HubConfig;
 use lineside_ingest::{
-    BoundingBox, CatalogHitKind, FeedConfig, Ingest, Location, MemoryArchive, Options, StopHit,
-    StopQuery,
+    BoundingBox, CatalogHitKind, FeedConfig, Ingest, Location, StopHit, StopQuery,
 };
-use lineside_sync::{Clock, RealClock};
 
-use crate::support::*;
+use crate::{
+    running::{start, until, write_city},
+    support::*,
+};
 
 async fn ingest() -> (Arc<Ingest>, tempfile::TempDir) {
     let dir = tempfile::tempdir().unwrap();
-    for section in city(0).split("# ").skip(1) {
-        let (name, rows) = section.split_once('\n').unwrap();
-        let rows: Vec<_> = rows.lines().map(str::trim).collect();
-        fs::write(dir.path().join(name.trim()), rows.join("\n")).unwrap();
-    }
-    let clock: Arc<dyn Clock> = Arc::new(RealClock::new());
+    write_city(dir.path());
     let mut config = FeedConfig::new(feed("city"), Location::of_path(dir.path()));
     config.publisher = Some("Ville de Zürich".into());
-    let options = Options {
-        feeds: vec![config],
-        clock: Arc::clone(&clock),
-        seed: 1,
-        hub: HubConfig::default(),
-        client_name: String::new(),
-        archive: Arc::new(MemoryArchive::new(Arc::clone(&clock))),
-        snapshots: Arc::new(lineside_ingest::MemorySnapshots::default()),
-        beside: None,
-    };
-    let ingest = Ingest::start(options);
-    for _ in 0..1000 {
-        if ingest.feeds()[0].was_tried() {
-            break;
-        }
-        clock.sleep(Duration::from_millis(5)).await;
-    }
+    let ingest = start(vec![config]);
+    until("it is tried", || ingest.feeds()[0].was_tried()).await;
     (ingest, dir)
 }
 

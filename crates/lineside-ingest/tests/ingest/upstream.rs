@@ -19,6 +19,8 @@ pub(crate) enum Answer {
     ThenHang(Vec<u8>),
     /// The end of the connection at once.
     HangUp,
+    /// One of these after the other, heads and all; the last one again and again.
+    InTurn(Vec<Vec<u8>>),
     /// 304 where the request has this entity tag, else the bytes.
     Conditional(&'static str, Vec<u8>),
 }
@@ -28,7 +30,7 @@ pub(crate) enum Answer {
 pub(crate) struct Upstream {
     pub(crate) address: SocketAddr,
     answer: Arc<Mutex<Answer>>,
-    /// The heads of the requests so far, in lower case.
+    /// The requests so far: heads in lower case, then what was sent.
     requests: Arc<Mutex<Vec<String>>>,
 }
 
@@ -62,6 +64,15 @@ impl Upstream {
         self.requests.lock().unwrap().clone()
     }
 
+    fn next(&self) -> Answer {
+        let mut answer = self.answer.lock().unwrap();
+        match &mut *answer {
+            Answer::InTurn(all) if all.len() > 1 => Answer::Bytes(all.remove(0)),
+            Answer::InTurn(all) => Answer::Bytes(all[0].clone()),
+            other => other.clone(),
+        }
+    }
+
     async fn serve(&self, mut socket: TcpStream) {
         let mut head = Vec::new();
         while !head.ends_with(b"\r\n\r\n") {
@@ -71,13 +82,20 @@ impl Upstream {
             }
         }
         let head = String::from_utf8(head).unwrap().to_lowercase();
-        self.requests.lock().unwrap().push(head.clone());
-        let answer = self.answer.lock().unwrap().clone();
+        let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+        let mut sent = vec![0; length.map_or(0, |length| length.trim().parse().unwrap())];
+        if socket.read_exact(&mut sent).await.is_err() {
+            return;
+        }
+        let sent = head.clone() + std::str::from_utf8(&sent).unwrap();
+        self.requests.lock().unwrap().push(sent);
+        let answer = self.next();
         // The client may have given up already; that is its right.
         match answer {
             Answer::Bytes(bytes) => {
                 let _ = socket.write_all(&bytes).await;
             }
+            Answer::InTurn(_) => unreachable!("the next of them was taken"),
             Answer::ThenHang(bytes) => {
                 let _ = socket.write_all(&bytes).await;
                 let _ = socket.read_u8().await;

@@ -19,6 +19,7 @@ use subtle::ConstantTimeEq as _;
 
 use self::attempts::Attempts;
 use self::drafts::Drafts;
+pub(crate) use self::secrets::random as random_text;
 use self::secrets::{Fingerprint, fingerprint};
 use self::sessions::Sessions;
 use crate::config;

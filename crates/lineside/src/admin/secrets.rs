@@ -16,7 +16,7 @@ pub(super) fn fingerprint(secret: &str) -> Fingerprint {
 }
 
 /// A text that nobody can guess, of letters, digits, `-` and `_`.
-pub(super) fn random() -> String {
+pub(crate) fn random() -> String {
     let mut bytes = [0; RANDOM_BYTES];
     rand::fill(&mut bytes).expect("the system gives random bytes once it has started");
     URL_SAFE_NO_PAD.encode(bytes)

@@ -2,6 +2,7 @@
 //!
 //! Exit codes: 0 fine, 1 losses (`load`), 2 usage or configuration, 3 could not read, reach or finish.
 
+mod convert;
 mod demo;
 mod greeting;
 mod load;
@@ -38,6 +39,8 @@ enum Command {
     Demo(demo::Arguments),
     /// Poll the configured feeds and serve them
     Serve(serve::Arguments),
+    /// Turn a file of one format into another, and tell what that loses
+    Convert(convert::Arguments),
     /// Follow channels of a running server in the terminal
     Watch(watch::Arguments),
     /// Record what a running server's threads are at, and write it as a flame graph
@@ -77,6 +80,7 @@ pub async fn run(cli: Cli) -> ExitCode {
     let done = match cli.command {
         Command::Demo(arguments) => demo::run(arguments).await,
         Command::Serve(arguments) => serve::run(arguments).await,
+        Command::Convert(arguments) => convert::run(arguments).await,
         Command::Watch(arguments) => watch::run(arguments).await,
         Command::Profile(arguments) => profile::run(arguments).await,
         Command::Load(arguments) => load::run(*arguments),
@@ -124,6 +128,9 @@ mod tests {
             "lineside watch http://127.0.0.1:8080 feed/city alerts/city --json",
             "lineside load http://127.0.0.1:8080 --sessions 10000 --channel feed/city --transport sse",
             "lineside load http://h --sessions 9 --publish 10 --size 200 --duration 2m --ramp 500/s --processes 2",
+            "lineside convert et.xml --to gtfs-rt --static gtfs.zip --output et.pb --report loss.json",
+            "lineside convert - --to siri-json",
+            "lineside convert https://example.org/gbfs.json --to gbfs3 --output bikes",
             "lineside profile http://127.0.0.1:8080 --output flame.html",
             "lineside profile https://h --seconds 60 --output a/flame.pb",
             "lineside load wss://h --sessions 9 --format protobuf --json a.json --graph a.svg --server-pid 7",

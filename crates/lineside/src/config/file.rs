@@ -12,6 +12,7 @@ use super::alerts::{AlertTable, SmtpTable};
 use super::error::ConfigError;
 use super::manners::{BasicTable, OAuth2Table};
 use super::sessions::{AdminTable, ApiTable, NamespaceTable, TokenTable};
+use super::siri::SiriTable;
 use super::value::{AddressText, CountText, DurationText, SecretText, SizeText};
 
 #[derive(Debug, Default, Deserialize)]
@@ -57,6 +58,7 @@ pub(super) struct ServerTable {
     pub(super) data_dir: Option<String>,
     pub(super) drain: Option<Spanned<DurationText>>,
     pub(super) client_name: Option<Spanned<String>>,
+    pub(super) private_consumers: bool,
     pub(super) tls: Option<TlsTable>,
 }
 
@@ -118,6 +120,7 @@ pub(super) struct FeedTable {
     pub(super) query: BTreeMap<Spanned<String>, SecretText>,
     pub(super) basic: Option<Spanned<BasicTable>>,
     pub(super) oauth2: Option<Spanned<OAuth2Table>>,
+    pub(super) siri: Option<Spanned<SiriTable>>,
     pub(super) poll: Option<Spanned<DurationText>>,
     pub(super) ttl: Option<Spanned<DurationText>>,
     pub(super) rate: Option<Spanned<String>>,
@@ -127,6 +130,7 @@ pub(super) struct FeedTable {
     pub(super) max_bytes: Option<Spanned<SizeText>>,
     pub(super) max_age: Option<Spanned<DurationText>>,
     pub(super) late_after: Option<Spanned<DurationText>>,
+    pub(super) trip_late_after: Option<Spanned<DurationText>>,
     /// Headers of replies with the feed's bytes; only the other kind of configuration has them.
     #[serde(skip)]
     pub(super) reply_headers: Vec<(Spanned<String>, String)>,
@@ -148,6 +152,7 @@ impl FeedTable {
             query: BTreeMap::new(),
             basic: None,
             oauth2: None,
+            siri: None,
             poll: None,
             ttl: None,
             rate: None,
@@ -156,6 +161,7 @@ impl FeedTable {
             max_bytes: None,
             max_age: None,
             late_after: None,
+            trip_late_after: None,
             reply_headers: Vec::new(),
         }
     }
@@ -168,6 +174,8 @@ pub(super) enum FormatText {
     Gtfs,
     GtfsRt,
     Gbfs,
+    Netex,
+    Siri,
     Raw,
 }
 
@@ -410,7 +418,7 @@ mod tests {
         check_refused(
             "\n[server]\nlisen = \"127.0.0.1:1\"\n",
             "lineside.toml line 3, server.lisen: unknown field `lisen`, expected one of `listen`, \
-             `public_url`, `trusted_proxies`, `data_dir`, `drain`, `client_name`, `tls`",
+             `public_url`, `trusted_proxies`, `data_dir`, `drain`, `client_name`, `private_consumers`, `tls`",
         );
         check_refused(
             "[map]\ntiles = \"x\"",
@@ -439,9 +447,9 @@ mod tests {
             ),
         );
         check_refused(
-            &format!("{FEED}format = \"siri\"\n"),
-            "lineside.toml line 4, feed[0].format: unknown variant `siri`, expected one of `gtfs`, \
-             `gtfs-rt`, `gbfs`, `raw`",
+            &format!("{FEED}format = \"hafas\"\n"),
+            "lineside.toml line 4, feed[0].format: unknown variant `hafas`, expected one of `gtfs`, \
+             `gtfs-rt`, `gbfs`, `netex`, `siri`, `raw`",
         );
         check_refused(
             "[limits]\nconnections = \"many\"\n",
@@ -500,8 +508,8 @@ mod tests {
                  size, such as 65536, \"256KiB\" or \"64MiB\"",
                 "lineside.toml line 10, feed[1].pol: unknown field `pol`, expected one of `id`, \
                  `url`, `format`, `name`, `publisher`, `licence`, `theme`, `static`, `headers`, \
-                 `query`, `basic`, `oauth2`, `poll`, `ttl`, `rate`, `serial`, `timeout`, \
-                 `max_bytes`, `max_age`, `late_after`",
+                 `query`, `basic`, `oauth2`, `siri`, `poll`, `ttl`, `rate`, `serial`, `timeout`, \
+                 `max_bytes`, `max_age`, `late_after`, `trip_late_after`",
                 &format!(
                     "lineside.toml line 9, feed[1].timeout: invalid type: integer `3`, {duration}"
                 ),

@@ -16,6 +16,7 @@ mod proxy_yaml;
 mod reply_headers;
 mod resolve;
 mod sessions;
+mod siri;
 mod stamp;
 mod value;
 
@@ -122,6 +123,8 @@ pub struct Server {
     pub drain: Duration,
     /// What producers see as `User-Agent` and `ET-Client-Name`.
     pub client_name: String,
+    /// Whether SIRI's subscribers may be anywhere, and not on the internet only.
+    pub private_consumers: bool,
     /// What connections are encrypted with; without it they are not.
     pub tls: Option<Tls>,
 }
@@ -302,6 +305,7 @@ impl Default for Config {
                 data_dir: None,
                 drain: DRAIN_DEFAULT,
                 client_name: CLIENT_NAME_DEFAULT.to_owned(),
+                private_consumers: false,
                 tls: None,
             },
             limits: Limits {

@@ -22,11 +22,11 @@ pub(crate) async fn attach_only_schedule(feeds: &mut [FeedConfig], clock: &Arc<d
         return;
     }
     let formats = join_all(feeds.iter().map(|feed| format_of(feed, clock))).await;
-    let mut schedules = feeds.iter().zip(&formats).filter(|(_, format)| **format == Format::Gtfs);
+    let mut schedules = feeds.iter().zip(&formats).filter(|(_, format)| format.is_schedule());
     let (Some((schedule, _)), None) = (schedules.next(), schedules.next()) else { return };
     let schedule = schedule.id.clone();
     for (feed, format) in feeds.iter_mut().zip(&formats) {
-        if *format == Format::GtfsRt && feed.static_feed.is_none() {
+        if format.is_real_time() && feed.static_feed.is_none() {
             feed.static_feed = Some(schedule.clone());
         }
     }

@@ -33,6 +33,8 @@ const DRAIN: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_secs(4);
 const POLL: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(7 * 86_400);
 const TIMEOUT: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(600);
 const AGE: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(366 * 86_400);
+/// A minute is what timetables are told in; who is a day late is another day's trip.
+const TRIP_LATE: RangeInclusive<Duration> = Duration::from_secs(60)..=Duration::from_secs(86_400);
 const BODY_BYTES: RangeInclusive<u64> = 1024..=(4 << 30);
 const ROOM_BYTES: RangeInclusive<u64> = 1024..=(1 << 30);
 const TOTAL_BYTES: RangeInclusive<u64> = (1 << 20)..=(1 << 40);
@@ -121,6 +123,7 @@ impl<'a> Checker<'a> {
             data_dir: table.data_dir.map(|folder| self.base.join(folder)),
             drain: self.duration("server.drain", table.drain, DRAIN).unwrap_or(defaults.drain),
             client_name: self.client_name(table.client_name).unwrap_or(defaults.client_name),
+            private_consumers: table.private_consumers,
             tls: table
                 .tls
                 .map(|tls| Tls { cert: self.base.join(tls.cert), key: self.base.join(tls.key) }),
@@ -294,11 +297,18 @@ impl<'a> Checker<'a> {
             FormatText::Gtfs => Format::Gtfs,
             FormatText::GtfsRt => Format::GtfsRt,
             FormatText::Gbfs => Format::Gbfs,
+            FormatText::Netex => Format::Netex,
+            FormatText::Siri => Format::Siri,
             FormatText::Raw => Format::Raw,
         });
         if format == Some(Format::Gbfs) && url.as_ref().is_some_and(Location::is_local) {
             let reason = "a GBFS system is polled over http or https: the address of its gbfs.json";
             self.complain(&table.url, &format!("{key}.url"), reason);
+        }
+        if let (Some(siri), Some(format)) = (&table.siri, format.filter(|it| *it != Format::Siri)) {
+            let reason =
+                format!("is for feeds of SIRI, and the format here is {:?}", format.as_str());
+            self.complain(siri, &format!("{key}.siri"), reason);
         }
         let static_feed = match &table.static_feed {
             Some(schedule) => Some(self.feed_id(&format!("{key}.static"), schedule)?),
@@ -315,10 +325,13 @@ impl<'a> Checker<'a> {
         let rate = self.rate(&format!("{key}.rate"), table.rate);
         let basic = self.basic(&format!("{key}.basic"), table.basic);
         let oauth2 = self.oauth2(&format!("{key}.oauth2"), table.oauth2);
+        let siri = self.siri(&format!("{key}.siri"), table.siri, url.as_ref());
         let timeout = self.duration(&format!("{key}.timeout"), table.timeout, TIMEOUT);
         let max_bytes = self.size(&format!("{key}.max_bytes"), &table.max_bytes, BODY_BYTES);
         let max_age = self.duration(&format!("{key}.max_age"), table.max_age, AGE);
         let late_after = self.duration(&format!("{key}.late_after"), table.late_after, AGE);
+        let trip_late_after =
+            self.duration(&format!("{key}.trip_late_after"), table.trip_late_after, TRIP_LATE);
         let reply_headers =
             self.reply_headers(&format!("{key}.reply_headers"), table.reply_headers);
         let mut feed = FeedConfig::new(id?, url?);
@@ -326,12 +339,13 @@ impl<'a> Checker<'a> {
         feed.static_feed = static_feed;
         (feed.name, feed.publisher, feed.licence, feed.theme) = (name, publisher, licence, theme);
         (feed.headers, feed.query) = (headers, query);
-        (feed.basic, feed.oauth2) = (basic, oauth2);
+        (feed.basic, feed.oauth2, feed.siri) = (basic, oauth2, siri);
         (feed.poll, feed.ttl, feed.max_age) = (poll, ttl, max_age);
         (feed.rate, feed.serial) = (rate, table.serial);
         feed.timeout = timeout.unwrap_or(feed.timeout);
         feed.max_bytes = max_bytes.unwrap_or(feed.max_bytes);
         feed.late_after = late_after.unwrap_or(feed.late_after);
+        feed.trip_late_after = trip_late_after;
         feed.reply_headers = reply_headers;
         Some(feed)
     }

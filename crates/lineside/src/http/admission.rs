@@ -29,6 +29,8 @@ pub(crate) struct Admission {
     goodbyes: Arc<Semaphore>,
     /// Requests that read what is remembered.
     readers: Arc<Semaphore>,
+    /// Answers of which each may take some hundred milliseconds and many megabytes to make.
+    makers: Arc<Semaphore>,
 }
 
 impl Admission {
@@ -40,6 +42,7 @@ impl Admission {
             addresses: Arc::new(addresses),
             goodbyes: Arc::new(Semaphore::new(limits::REFUSALS_MAX)),
             readers: Arc::new(Semaphore::new(limits::ARCHIVE_READERS_MAX)),
+            makers: Arc::new(Semaphore::new(limits::SIRI_MAKERS_MAX)),
         }
     }
 
@@ -71,6 +74,11 @@ impl Admission {
     /// A place to read what is remembered, if there is one now.
     pub(super) fn admit_reader(&self) -> Option<OwnedPermit> {
         self.readers.try_acquire_owned()
+    }
+
+    /// A place to make a large answer, if there is one now.
+    pub(super) fn admit_maker(&self) -> Option<OwnedPermit> {
+        self.makers.try_acquire_owned()
     }
 
     /// Connections that are open.
@@ -166,6 +174,15 @@ mod tests {
         assert_eq!(places.len(), limits::ARCHIVE_READERS_MAX as usize);
         drop(places);
         assert!(admission.admit_reader().is_some());
+    }
+
+    #[test]
+    fn so_many_large_answers_are_made_at_once_and_no_more() {
+        let admission = admission(1, 1);
+        let places: Vec<_> = std::iter::from_fn(|| admission.admit_maker()).collect();
+        assert_eq!(places.len(), limits::SIRI_MAKERS_MAX as usize);
+        drop(places);
+        assert!(admission.admit_maker().is_some());
     }
 
     #[test]

@@ -29,6 +29,22 @@ pub(crate) enum Refusal {
         /// The stop's id.
         stop: String,
     },
+    /// The feed has no route with this id.
+    UnknownRoute {
+        /// The feed's id.
+        feed: String,
+        /// The route's id.
+        route: String,
+    },
+    /// The GBFS system has no such file in this version.
+    UnknownFile {
+        /// The system's id.
+        feed: String,
+        /// The version, as asked.
+        version: String,
+        /// The file's name.
+        file: String,
+    },
     /// There is nothing at this address.
     UnknownPath,
     /// The address has nothing for this method.
@@ -72,6 +88,8 @@ pub(crate) enum Refusal {
     },
     /// What is remembered cannot be read at the moment.
     NotReadable,
+    /// As many answers are being made as may be at once.
+    Busy,
     /// The request does not open a WebSocket.
     Handshake(HandshakeError),
     /// The path and query are too long.
@@ -131,6 +149,8 @@ impl Refusal {
         match self {
             Self::UnknownFeed(_) => (StatusCode::NOT_FOUND, "unknown_feed"),
             Self::UnknownStop { .. } => (StatusCode::NOT_FOUND, "unknown_stop"),
+            Self::UnknownRoute { .. } => (StatusCode::NOT_FOUND, "unknown_route"),
+            Self::UnknownFile { .. } => (StatusCode::NOT_FOUND, "unknown_file"),
             Self::UnknownPath => (StatusCode::NOT_FOUND, "not_found"),
             Self::OtherFormat { .. } => (StatusCode::NOT_FOUND, "other_format"),
             Self::MethodNotAllowed => (StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed"),
@@ -149,6 +169,7 @@ impl Refusal {
             Self::NoData { .. } => (StatusCode::SERVICE_UNAVAILABLE, "no_data"),
             Self::TooOld { .. } => (StatusCode::SERVICE_UNAVAILABLE, "too_old"),
             Self::NotReadable => (StatusCode::SERVICE_UNAVAILABLE, "not_readable"),
+            Self::Busy => (StatusCode::SERVICE_UNAVAILABLE, "busy"),
             Self::NoKey => (StatusCode::UNAUTHORIZED, "no_key"),
             Self::Denied(Denied::Unauthorized) => (StatusCode::UNAUTHORIZED, "unauthorized"),
             Self::Denied(Denied::Expired) => (StatusCode::UNAUTHORIZED, "token_expired"),
@@ -165,6 +186,11 @@ impl Refusal {
         }
     }
 
+    /// The status.
+    pub(crate) fn status(&self) -> StatusCode {
+        self.status_and_code().0
+    }
+
     /// What went wrong, as a sentence on a page.
     pub(crate) fn words(&self) -> String {
         let detail = self.detail();
@@ -179,6 +205,12 @@ impl Refusal {
         match self {
             Self::UnknownFeed(id) => format!("there is no feed {id:?}"),
             Self::UnknownStop { feed, stop } => format!("feed {feed} has no stop {stop:?}"),
+            Self::UnknownRoute { feed, route } => format!("feed {feed} has no route {route:?}"),
+            Self::UnknownFile { feed, version, file } => {
+                format!(
+                    "system {feed} has no file {file:?} in version {version:?}: see its gbfs.json"
+                )
+            }
             Self::UnknownPath => "there is nothing at this address".to_owned(),
             Self::MethodNotAllowed => "this address has no such method".to_owned(),
             Self::Channels(error) => error.to_string(),
@@ -190,6 +222,7 @@ impl Refusal {
             Self::TooOld { feed, reason } => format!("feed {feed} is past its max_age: {reason}"),
             Self::BadRange { length } => format!("there are {length} bytes, none where Range asks"),
             Self::NotReadable => "what is remembered cannot be read at the moment".to_owned(),
+            Self::Busy => "as many answers are being made as may be at once".to_owned(),
             Self::Handshake(error) => error.to_string(),
             Self::UriTooLong => "the address is too long".to_owned(),
             Self::NotText => "the address is not UTF-8 once it is decoded".to_owned(),

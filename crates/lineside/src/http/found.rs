@@ -58,19 +58,39 @@ pub(super) fn age(app: &App, status: &FeedStatus, snapshot: &Snapshot) -> Durati
 
 /// The feed with this id, unless it is one whose bytes are only passed on: those hold nothing that is
 /// `wanted`.
-pub(super) fn decoded_feed(
+pub(crate) fn decoded_feed(
     app: &App,
     id: &str,
     wanted: &'static str,
 ) -> Result<Arc<Feed>, Refusal> {
     let feed = feed(app, id)?;
     match feed.format() {
-        Some(format @ (Format::Raw | Format::Gbfs)) => {
-            let is = format.as_str();
-            Err(Refusal::OtherFormat { feed: shortened(id), is, wanted })
-        }
+        Some(format @ (Format::Raw | Format::Gbfs)) => Err(other_format(id, format, wanted)),
         _ => Ok(feed),
     }
+}
+
+/// The feed with this id, unless nothing of it has a place on the map.
+pub(super) fn placed_feed(app: &App, id: &str, wanted: &'static str) -> Result<Arc<Feed>, Refusal> {
+    let feed = feed(app, id)?;
+    match feed.format() {
+        Some(Format::Raw) => Err(other_format(id, Format::Raw, wanted)),
+        _ => Ok(feed),
+    }
+}
+
+/// The feed with this id, if it is a GBFS system.
+pub(super) fn system(app: &App, id: &str, wanted: &'static str) -> Result<Arc<Feed>, Refusal> {
+    let feed = feed(app, id)?;
+    match feed.format() {
+        Some(Format::Gbfs) => Ok(feed),
+        Some(format) => Err(other_format(id, format, wanted)),
+        None => Err(Refusal::NoData { feed: shortened(id), reason: feed.status().reason.clone() }),
+    }
+}
+
+fn other_format(id: &str, is: Format, wanted: &'static str) -> Refusal {
+    Refusal::OtherFormat { feed: shortened(id), is: is.as_str(), wanted }
 }
 
 /// What `make` writes of a network's state for one of its feeds. It takes a while, so it is done away
@@ -91,7 +111,7 @@ pub(super) fn fresh_for(app: &App, status: &FeedStatus) -> Duration {
 }
 
 /// The least of that over a network's feeds.
-pub(super) fn network_fresh_for(app: &App, network: &Network) -> Duration {
+pub(crate) fn network_fresh_for(app: &App, network: &Network) -> Duration {
     let feeds = network.feeds();
     feeds.iter().map(|feed| fresh_for(app, &feed.status())).min().unwrap_or_default()
 }
@@ -105,7 +125,7 @@ pub(super) fn dataset(app: &App, id: &str, network: &Network) -> Result<Arc<Data
     let schedule = network.schedule_feed().unwrap_or(named);
     let status = schedule.status();
     match schedule.format() {
-        Some(format) if format != Format::Gtfs => {
+        Some(format) if !format.is_schedule() => {
             let (feed, is) = (shortened(id), format.as_str());
             Err(Refusal::OtherFormat { feed, is, wanted: "what schedules hold" })
         }
@@ -117,7 +137,7 @@ pub(super) fn dataset(app: &App, id: &str, network: &Network) -> Result<Arc<Data
 }
 
 /// An id as a refusal may repeat it.
-pub(super) fn shortened(id: &str) -> String {
+pub(crate) fn shortened(id: &str) -> String {
     const CHARS_MAX: usize = 100;
     id.chars().take(CHARS_MAX).collect()
 }

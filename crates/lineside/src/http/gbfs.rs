@@ -28,6 +28,24 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(resource_file_in_language))
 }
 
+/// What is answered to who asks for a file, by whatever address.
+#[derive(utoipa::IntoResponses)]
+#[expect(dead_code, reason = "it only describes")]
+enum Replies {
+    /// The file
+    #[response(status = 200, content_type = "application/json")]
+    File,
+    /// The client has it already
+    #[response(status = 304)]
+    Held,
+    /// `unknown_feed` or `not_found`
+    #[response(status = 404)]
+    Missing(Problem),
+    /// `no_data` or `too_old`
+    #[response(status = 503)]
+    NothingGood(Problem),
+}
+
 /// A file of a GBFS system: its last good bytes
 ///
 /// `gbfs.json` is the discovery file, whose addresses lead here; of the others there are those that it lists. Without a
@@ -38,12 +56,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         ("feed" = String, Path, description = "The system's id"),
         ("file" = String, Path, description = "The file's name, with or without `.json`")
     ),
-    responses(
-        (status = 200, description = "The file", content_type = "application/json"),
-        (status = 304, description = "The client has it already"),
-        (status = 404, description = "`unknown_feed` or `not_found`", body = Problem),
-        (status = 503, description = "`no_data` or `too_old`", body = Problem)
-    )
+    responses(Replies)
 )]
 async fn file(
     State(app): State<App>,
@@ -62,12 +75,7 @@ async fn file(
         ("language" = String, Path, description = "A language of the discovery file"),
         ("file" = String, Path, description = "The file's name, with or without `.json`")
     ),
-    responses(
-        (status = 200, description = "The file", content_type = "application/json"),
-        (status = 304, description = "The client has it already"),
-        (status = 404, description = "`unknown_feed` or `not_found`", body = Problem),
-        (status = 503, description = "`no_data` or `too_old`", body = Problem)
-    )
+    responses(Replies)
 )]
 async fn file_in_language(
     State(app): State<App>,
@@ -86,12 +94,7 @@ async fn file_in_language(
         ("feed" = String, Path, description = "The system's id"),
         ("file" = String, Path, description = "The file's name, with or without `.json`")
     ),
-    responses(
-        (status = 200, description = "The file", content_type = "application/json"),
-        (status = 304, description = "The client has it already"),
-        (status = 404, description = "`unknown_feed` or `not_found`", body = Problem),
-        (status = 503, description = "`no_data` or `too_old`", body = Problem)
-    )
+    responses(Replies)
 )]
 async fn resource_file(
     State(app): State<App>,
@@ -110,12 +113,7 @@ async fn resource_file(
         ("language" = String, Path, description = "A language of the discovery file"),
         ("file" = String, Path, description = "The file's name, with or without `.json`")
     ),
-    responses(
-        (status = 200, description = "The file", content_type = "application/json"),
-        (status = 304, description = "The client has it already"),
-        (status = 404, description = "`unknown_feed` or `not_found`", body = Problem),
-        (status = 503, description = "`no_data` or `too_old`", body = Problem)
-    )
+    responses(Replies)
 )]
 async fn resource_file_in_language(
     State(app): State<App>,

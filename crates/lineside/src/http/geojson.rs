@@ -4,7 +4,7 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 use bytes::Bytes;
 use http::HeaderValue;
-use lineside_ingest::{Dataset, geojson};
+use lineside_ingest::{Dataset, Feed, NetworkState, geojson};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -17,42 +17,82 @@ use crate::app::App;
 const KIND: HeaderValue = HeaderValue::from_static("application/geo+json");
 
 pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(vehicles)).routes(routes!(stops)).routes(routes!(lines))
+    OpenApiRouter::new()
+        .routes(routes!(vehicles))
+        .routes(routes!(stations))
+        .routes(routes!(stops))
+        .routes(routes!(lines))
+}
+
+/// What is answered to who asks for places, of whatever kind.
+#[derive(utoipa::IntoResponses)]
+#[expect(dead_code, reason = "it only describes")]
+enum Replies {
+    /// A FeatureCollection
+    #[response(status = 200, content_type = "application/geo+json")]
+    Collection,
+    /// `unknown_feed` or `other_format`
+    #[response(status = 404)]
+    Missing(Problem),
+    /// `no_data`
+    #[response(status = 503)]
+    NothingGood(Problem),
 }
 
 /// The vehicles of a feed, or of a schedule's network, as points
+///
+/// Those of a GBFS system are the ones that can be rented, with the fields of `vehicle_status`.
 #[utoipa::path(
     get, path = "/geojson/{feed}/vehicles.geojson", tag = "formats",
-    params(("feed" = String, Path, description = "A real-time feed's id, or a schedule's")),
-    responses(
-        (status = 200, description = "A FeatureCollection", content_type = "application/geo+json"),
-        (status = 404, description = "`unknown_feed` or `other_format`", body = Problem),
-        (status = 503, description = "`no_data`", body = Problem)
-    )
+    params(("feed" = String, Path, description = "A real-time feed's id, a schedule's, or a GBFS system's")),
+    responses(Replies)
 )]
 async fn vehicles(
     State(app): State<App>,
     Path(id): Path<String>,
     wants: Wants,
 ) -> Result<Response, Refusal> {
-    let network = found::decoded_feed(&app, &id, "vehicles")?.network();
+    let feed = found::placed_feed(&app, &id, "vehicles")?;
+    of_state(&app, &feed, &wants, geojson::vehicles).await
+}
+
+/// The stations of a GBFS system as points, with the fields of `station_information` and `station_status`
+#[utoipa::path(
+    get, path = "/geojson/{feed}/stations.geojson", tag = "formats",
+    params(("feed" = String, Path, description = "A GBFS system's id")),
+    responses(Replies)
+)]
+async fn stations(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    wants: Wants,
+) -> Result<Response, Refusal> {
+    let feed = found::system(&app, &id, "stations")?;
+    found::held(&app, &feed, &feed.status())?;
+    of_state(&app, &feed, &wants, geojson::stations).await
+}
+
+/// Something made once per state.
+async fn of_state(
+    app: &App,
+    feed: &Feed,
+    wants: &Wants,
+    make: fn(&NetworkState, &str) -> Option<Bytes>,
+) -> Result<Response, Refusal> {
+    let network = feed.network();
     let state = network.state();
-    let body = found::export(&state, &id, geojson::vehicles).await?;
-    let fresh_for = found::network_fresh_for(&app, &network);
+    let body = found::export(&state, feed.id().as_str(), make).await?;
+    let fresh_for = found::network_fresh_for(app, &network);
     let reply =
         Representation::new(KIND, body).modified(Some(state.at), app.now()).fresh_for(fresh_for);
-    Ok(reply.reply(&wants, &app).await)
+    Ok(reply.reply(wants, app).await)
 }
 
 /// The stops of a schedule as points
 #[utoipa::path(
     get, path = "/geojson/{feed}/stops.geojson", tag = "formats",
     params(("feed" = String, Path, description = "A schedule feed's id, or one of its network")),
-    responses(
-        (status = 200, description = "A FeatureCollection", content_type = "application/geo+json"),
-        (status = 404, description = "`unknown_feed` or `other_format`", body = Problem),
-        (status = 503, description = "`no_data`", body = Problem)
-    )
+    responses(Replies)
 )]
 async fn stops(
     State(app): State<App>,
@@ -66,11 +106,7 @@ async fn stops(
 #[utoipa::path(
     get, path = "/geojson/{feed}/routes.geojson", tag = "formats",
     params(("feed" = String, Path, description = "A schedule feed's id, or one of its network")),
-    responses(
-        (status = 200, description = "A FeatureCollection", content_type = "application/geo+json"),
-        (status = 404, description = "`unknown_feed` or `other_format`", body = Problem),
-        (status = 503, description = "`no_data`", body = Problem)
-    )
+    responses(Replies)
 )]
 async fn lines(
     State(app): State<App>,

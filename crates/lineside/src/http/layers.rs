@@ -24,6 +24,10 @@ const EXPOSED: &str = "Accept-Ranges, Age, Content-Disposition, Content-Encoding
 /// What a producer's bytes may do when somebody opens them as a page of ours: nothing.
 const PRODUCER_POLICY: &str = "default-src 'none'; sandbox";
 
+/// Marks a reply that pages of others may show in a frame; no other reply of ours may stand in one.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Embeddable;
+
 /// Lays what every reply has in common around the router.
 pub(crate) fn wrap(router: Router, app: &App) -> Router {
     router
@@ -70,6 +74,10 @@ async fn add_headers(State(app): State<App>, request: Request, next: Next) -> Re
     let mut response =
         if preflight { StatusCode::NO_CONTENT.into_response() } else { next.run(request).await };
     let is_page = is_page(response.headers());
+    let ancestors = match response.extensions().get::<Embeddable>() {
+        Some(Embeddable) => "*",
+        None => "'none'",
+    };
     let headers = response.headers_mut();
     if is_public {
         if preflight {
@@ -84,7 +92,7 @@ async fn add_headers(State(app): State<App>, request: Request, next: Next) -> Re
     set(headers, header::REFERRER_POLICY, "strict-origin-when-cross-origin");
     if is_page {
         let host = host.map(|host| (header::HOST, host)).into_iter().collect();
-        let policy = || page_policy(&app, &host);
+        let policy = || page_policy(&app, &host, ancestors);
         headers.entry(header::CONTENT_SECURITY_POLICY).or_insert_with(policy);
         set(headers, HeaderName::from_static("cross-origin-opener-policy"), "same-origin");
         let permissions = "geolocation=(self), camera=(), microphone=(), payment=(), usb=()";
@@ -114,6 +122,7 @@ pub(crate) async fn represent_pages(
         return response;
     }
     let (mut parts, body) = response.into_parts();
+    let embeddable = parts.extensions.remove::<Embeddable>();
     let Ok(body) = axum::body::to_bytes(body, limits::PAGE_BYTES_MAX).await else {
         return Refusal::Internal.into_response();
     };
@@ -124,6 +133,9 @@ pub(crate) async fn represent_pages(
     // The length was that of the plain body. What else the page said, how long it is good above all, goes before.
     parts.headers.remove(header::CONTENT_LENGTH);
     reply.headers_mut().extend(parts.headers);
+    if let Some(embeddable) = embeddable {
+        reply.extensions_mut().insert(embeddable);
+    }
     reply
 }
 
@@ -135,7 +147,7 @@ pub(crate) fn producer_policy() -> (HeaderName, HeaderValue) {
 /// What our own pages may load: themselves, the map's worker, and what the operator's map is made of.
 /// Styles may stand in an element, for the colors of routes. The WebSocket is spelt out: not every browser takes it for
 /// a part of `'self'`. A proxy before us may speak TLS, so it may be either.
-fn page_policy(app: &App, request_headers: &HeaderMap) -> HeaderValue {
+fn page_policy(app: &App, request_headers: &HeaderMap, ancestors: &str) -> HeaderValue {
     let base = app.base_url(request_headers);
     let host = base.split("://").nth(1).and_then(|rest| rest.split('/').next());
     // The grammar of policies has no addresses in brackets.
@@ -146,7 +158,7 @@ fn page_policy(app: &App, request_headers: &HeaderMap) -> HeaderValue {
         "default-src 'self'; script-src 'self'; style-src 'self'; style-src-attr 'unsafe-inline'; \
          img-src 'self' data: blob:{origins}; font-src 'self'{origins}; \
          connect-src 'self'{own}{origins}; worker-src 'self' blob:; object-src 'none'; \
-         base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+         base-uri 'none'; form-action 'self'; frame-ancestors {ancestors}"
     );
     HeaderValue::try_from(policy).expect("an origin and a host hold only visible ASCII")
 }

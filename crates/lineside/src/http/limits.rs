@@ -50,6 +50,41 @@ pub(crate) const VEHICLES_MAX: usize = 50_000;
 /// Departures in one reply, and how far they look ahead: those of a stop's channel.
 pub(crate) const DEPARTURES_MAX: usize = 40;
 
+/// Journeys or situations in one answer of SIRI; some kilobytes each.
+pub(crate) const SIRI_ELEMENTS_MAX: usize = 3_000;
+/// Vehicles in one answer of SIRI; a country's fit.
+pub(crate) const SIRI_VEHICLES_MAX: usize = 15_000;
+/// Records in one answer of the Nordic form that does not say how many.
+pub(crate) const SIRI_NORDIC_USUAL: u32 = 1_500;
+/// Lines or stops in one answer of SIRI.
+pub(crate) const SIRI_DISCOVERED_MAX: usize = 50_000;
+/// Visits in one answer of SIRI.
+pub(crate) const SIRI_VISITS_MAX: usize = 1_000;
+/// How far ahead visits may be asked for.
+pub(crate) const SIRI_PREVIEW_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+/// References of one kind in one question.
+pub(crate) const SIRI_REFS_MAX: usize = 100;
+/// Bytes of a reference or another text in a question.
+pub(crate) const SIRI_REF_BYTES_MAX: usize = 500;
+/// The largest request that is posted.
+pub(crate) const SIRI_REQUEST_BYTES_MAX: usize = 256 * 1024;
+/// Most bytes of one message that a producer of SIRI brings by itself.
+pub(crate) const SIRI_DELIVERY_BYTES_MAX: usize = 64 << 20;
+/// Requests for one service each in one that is posted.
+pub(crate) const SIRI_QUESTIONS_MAX: usize = 20;
+/// Subscriptions to SIRI, in all and of one host.
+pub(crate) const SIRI_SUBSCRIPTIONS_MAX: usize = 500;
+/// See [`SIRI_SUBSCRIPTIONS_MAX`].
+pub(crate) const SIRI_SUBSCRIPTIONS_PER_HOST_MAX: usize = 50;
+/// How long a subscription may last until it is renewed.
+pub(crate) const SIRI_SUBSCRIPTION_LIFE_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+/// Records in one delivery to a subscriber.
+pub(crate) const SIRI_DELIVERY_ELEMENTS: u32 = 1_000;
+/// How often it is looked whether there is something to tell a subscriber.
+pub(crate) const SIRI_CYCLE: Duration = Duration::from_secs(5);
+/// Answers that are made at once; a large one takes some hundred megabytes while it is made.
+pub(crate) const SIRI_MAKERS_MAX: u32 = 4;
+
 /// The largest page; a list's length is bounded, so pages stay far below.
 pub(crate) const PAGE_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Bodies shorter than this are not worth compressing.
@@ -69,3 +104,6 @@ pub(crate) const COMPRESSED_KEPT_FOR: Duration = Duration::from_secs(600);
 pub(crate) const STALE_IF_ERROR_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// Headers of a reply that are made anew for each; there is room for them from the start.
 pub(crate) const REPLY_HEADERS: usize = 8;
+
+/// How long a list of GBFS systems need not be asked for again: the operator adds some seldom.
+pub(crate) const MANIFEST_FRESH_FOR: Duration = Duration::from_secs(300);

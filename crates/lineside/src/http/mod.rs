@@ -12,7 +12,7 @@ mod documented;
 mod encoding;
 mod errors;
 mod events;
-mod found;
+pub(crate) mod found;
 mod gbfs;
 mod geojson;
 mod health;
@@ -37,6 +37,8 @@ mod sending;
 mod sending;
 mod server;
 mod server_api;
+mod siri;
+mod systems;
 mod takeover;
 mod times;
 mod tls;
@@ -50,10 +52,10 @@ use utoipa_axum::router::OpenApiRouter;
 
 pub(crate) use admission::{Admission, ConnectionLimits};
 pub(crate) use api::versions::read as read_versions;
-pub(crate) use aside::remembered;
+pub(crate) use aside::{aside, remembered};
 pub(crate) use encoding::Compressed;
 pub(crate) use errors::Refusal;
-pub(crate) use layers::represent_pages;
+pub(crate) use layers::{Embeddable, producer_policy, represent_pages};
 pub(crate) use parameters::Parameters;
 pub(crate) use parameters::bad;
 pub(crate) use prepared::prepared_bytes;
@@ -61,6 +63,7 @@ pub(crate) use proxies::Proxies;
 pub(crate) use reply::{Representation, Wants};
 pub(crate) use server::{Sessions, serve};
 pub(crate) use server_api::Published;
+pub(crate) use siri::{Desk, Subscriptions};
 pub(crate) use times::rfc3339;
 pub(crate) use tls::Tls;
 
@@ -87,9 +90,11 @@ fn documented_routes(app: &App) -> OpenApiRouter<App> {
         .merge(health::routes())
         .merge(proxy::routes())
         .merge(gbfs::routes())
+        .merge(systems::routes())
         .merge(schedule::routes())
         .merge(realtime::routes())
         .merge(geojson::routes())
+        .merge(siri::routes())
         .merge(incidents::routes())
         .merge(events::routes())
         .merge(websocket::routes())

@@ -45,6 +45,18 @@ impl Parameters {
         value.filter(|value| !value.is_empty())
     }
 
+    /// All values of a name, in whatever capitals it is written.
+    pub(crate) fn all_of_any_case<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        let fits = move |(key, _): &&(String, String)| key.eq_ignore_ascii_case(name);
+        self.0.iter().filter(fits).map(|(_, value)| value.as_str())
+    }
+
+    /// The value of a name in whatever capitals; an empty one counts as none.
+    pub(crate) fn one_of_any_case(&self, name: &str) -> Option<&str> {
+        let found = self.0.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
+        found.map(|(_, value)| value.trim()).filter(|value| !value.is_empty())
+    }
+
     /// A text to search for.
     pub(crate) fn search(&self, name: &'static str) -> Result<Option<&str>, Refusal> {
         match self.one(name) {

@@ -9,8 +9,9 @@ use std::time::Duration;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
+use lineside_formats::gbfs::Version;
 use lineside_ingest::{FeedConfig, Held, Sealed, Snapshot};
-use tokio::sync::OnceCell;
+use tokio::sync::{Mutex, OnceCell};
 use url::Url;
 
 use super::encoding::{self, Coding};
@@ -19,6 +20,7 @@ use super::layers::producer_policy;
 use super::ranges::{self, Asked};
 use super::reply::{Wants, http_date, tag};
 use super::sending::FromFile;
+use super::systems::Form;
 
 /// Under which name and as what the bytes go out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,6 +44,8 @@ pub(super) struct Prepared {
     modified: Option<HeaderValue>,
     /// Whether one who has the date surely has the bytes.
     is_date_strong: bool,
+    /// Of a file of a GBFS system, what it is in each version that goes out.
+    forms: [Mutex<Option<Arc<Form>>>; Version::ALL.len()],
 }
 
 /// A body, and the file in memory that it lies in, if it does.
@@ -123,7 +127,14 @@ impl Prepared {
             heads(HeaderValue::from_static("application/zip"), zip),
         ];
         let is_date_strong = modified.seconds() < snapshot.fetched_at.seconds();
-        Self { views, bodies, tags, modified: modified_header, is_date_strong, sealed, snapshot }
+        let forms = Default::default();
+        let modified = modified_header;
+        Self { views, bodies, tags, modified, is_date_strong, forms, sealed, snapshot }
+    }
+
+    /// What the file of a system is in that version, once it was made.
+    pub(super) fn form(&self, version: Version) -> &Mutex<Option<Arc<Form>>> {
+        &self.forms[usize::from(version == Version::Three)]
     }
 
     /// The reply to what a client wants. `freshness` is what holds only now.

@@ -24,6 +24,30 @@ pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(proxy)).routes(routes!(resource))
 }
 
+/// What is answered to who asks for bytes, by whatever address.
+#[derive(utoipa::IntoResponses)]
+#[expect(dead_code, reason = "it only describes")]
+enum Replies {
+    /// The bytes
+    #[response(status = 200, content_type = "application/octet-stream")]
+    Bytes,
+    /// The part that `Range` asks for
+    #[response(status = 206)]
+    Part,
+    /// The client has them already
+    #[response(status = 304)]
+    Held,
+    /// `unknown_feed`
+    #[response(status = 404)]
+    Missing(Problem),
+    /// `bad_range`
+    #[response(status = 416)]
+    Beyond(Problem),
+    /// `no_data` or `too_old`
+    #[response(status = 503)]
+    NothingGood(Problem),
+}
+
 /// The last good bytes of a feed
 ///
 /// `Lineside-Status` is `fresh`, or `stale` with the reason and since when; then `Age` says how old
@@ -31,14 +55,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 #[utoipa::path(
     get, path = "/proxy/{feed}", tag = "bytes",
     params(("feed" = String, Path, description = "The feed's id")),
-    responses(
-        (status = 200, description = "The bytes", content_type = "application/octet-stream"),
-        (status = 206, description = "The part that `Range` asks for"),
-        (status = 304, description = "The client has them already"),
-        (status = 404, description = "`unknown_feed`", body = Problem),
-        (status = 416, description = "`bad_range`", body = Problem),
-        (status = 503, description = "`no_data` or `too_old`", body = Problem)
-    )
+    responses(Replies)
 )]
 async fn proxy(
     State(app): State<App>,
@@ -53,14 +70,7 @@ async fn proxy(
 #[utoipa::path(
     get, path = "/resource/{feed}", tag = "bytes",
     params(("feed" = String, Path, description = "The feed's id")),
-    responses(
-        (status = 200, description = "The bytes", content_type = "application/octet-stream"),
-        (status = 206, description = "The part that `Range` asks for"),
-        (status = 304, description = "The client has them already"),
-        (status = 404, description = "`unknown_feed`", body = Problem),
-        (status = 416, description = "`bad_range`", body = Problem),
-        (status = 503, description = "`no_data` or `too_old`", body = Problem)
-    )
+    responses(Replies)
 )]
 async fn resource(
     State(app): State<App>,

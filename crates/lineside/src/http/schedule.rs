@@ -4,14 +4,15 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 use axum::routing::get;
 use lineside_formats::Format;
+use lineside_ingest::Feed;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::documented::ending;
 use super::errors::{Problem, Refusal};
 use super::found;
-use super::prepared::View;
-use super::proxy::as_sent;
+use super::prepared::{Prepared, View};
+use super::proxy::{as_sent, freshness};
 use super::reply::Wants;
 use crate::app::App;
 
@@ -30,7 +31,7 @@ async fn file(
 
 /// The last good schedule of a feed, as a GTFS zip
 ///
-/// A schedule that is a folder of files here is served as a zip too.
+/// A schedule that is a folder of files here is served as a zip too, and of one that comes as NeTEx what GTFS can say of it.
 #[utoipa::path(
     get, path = "/gtfs/{feed}.zip", tag = "bytes",
     params(("feed" = String, Path, description = "The schedule feed's id")),
@@ -49,9 +50,25 @@ async fn schedule(
     wants: Wants,
 ) -> Result<Response, Refusal> {
     let feed = found::feed(&app, &id)?;
-    let format = feed.format();
-    if let Some(format) = format.filter(|format| *format != Format::Gtfs) {
-        return Err(Refusal::OtherFormat { feed: id, is: format.as_str(), wanted: "schedules" });
+    match feed.format() {
+        Some(Format::Netex) => converted(&app, &feed, &wants).await,
+        None | Some(Format::Gtfs) => as_sent(&app, &feed, &wants, View::Schedule).await,
+        Some(format) => {
+            Err(Refusal::OtherFormat { feed: id, is: format.as_str(), wanted: "schedules" })
+        }
     }
-    as_sent(&app, &feed, &wants, View::Schedule).await
+}
+
+/// The zip that was made of a schedule that came as something else.
+async fn converted(app: &App, feed: &Feed, wants: &Wants) -> Result<Response, Refusal> {
+    let reply = async {
+        let status = feed.status();
+        let held = found::held(app, feed, &status)?;
+        let freshness = freshness(app, feed, &status, held.snapshot());
+        let dataset = found::dataset(app, feed.id().as_str(), &feed.network())?;
+        let zip = tokio::task::spawn_blocking(move || dataset.converted(&held)).await;
+        let zip = zip.ok().flatten().ok_or(Refusal::Internal)?;
+        Prepared::of(&zip, zip.config())?.reply(View::Schedule, wants, freshness).await
+    };
+    found::counted(feed, wants, reply.await)
 }

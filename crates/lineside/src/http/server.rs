@@ -26,6 +26,7 @@ use super::limits;
 use super::proxies::{Peer, Proxies};
 use super::takeover;
 use super::tls::Tls;
+use crate::app::App;
 use crate::patience::{pause, within};
 use crate::shutdown::Shutdown;
 
@@ -45,6 +46,14 @@ pub(crate) struct Sessions {
     pub(crate) tls: Option<Arc<Tls>>,
     /// Whose word on a client's address is taken.
     pub(crate) proxies: Proxies,
+}
+
+impl Sessions {
+    /// What a server has.
+    pub(crate) fn of(app: &App, tls: Option<Arc<Tls>>) -> Self {
+        let partitions = Arc::clone(app.partitions());
+        Self { partitions, tls, proxies: app.proxies().clone() }
+    }
 }
 
 /// Serves `router` on `listener`, and hands sessions to the partitions, until `shutdown` closes; then requests under way

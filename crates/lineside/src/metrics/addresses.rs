@@ -11,6 +11,10 @@ pub(crate) enum Addresses {
     GtfsRt,
     /// GeoJSON, the map's own files among it.
     GeoJson,
+    /// SIRI.
+    Siri,
+    /// GBFS systems in our versions.
+    Gbfs,
     /// Streams: until the connection is handed on.
     Events,
     /// WebSockets: until the connection is handed on.
@@ -37,6 +41,8 @@ const BEGINNINGS: &[(&str, Addresses)] = &[
     ("/gtfs-rt/", Addresses::GtfsRt),
     ("/geojson/", Addresses::GeoJson),
     ("/map/", Addresses::GeoJson),
+    ("/siri/", Addresses::Siri),
+    ("/gbfs/", Addresses::Gbfs),
     ("/events", Addresses::Events),
     ("/connection/", Addresses::WebSocket),
     ("/api/v1/admin/profile", Addresses::Profile),
@@ -51,11 +57,13 @@ const BEGINNINGS: &[(&str, Addresses)] = &[
 
 impl Addresses {
     /// All, in the order of their numbers.
-    pub(crate) const ALL: [Self; 12] = [
+    pub(crate) const ALL: [Self; 14] = [
         Self::Proxy,
         Self::Gtfs,
         Self::GtfsRt,
         Self::GeoJson,
+        Self::Siri,
+        Self::Gbfs,
         Self::Events,
         Self::WebSocket,
         Self::Api,
@@ -80,6 +88,8 @@ impl Addresses {
             Self::Gtfs => "gtfs",
             Self::GtfsRt => "gtfs_rt",
             Self::GeoJson => "geojson",
+            Self::Siri => "siri",
+            Self::Gbfs => "gbfs",
             Self::Events => "events",
             Self::WebSocket => "websocket",
             Self::Api => "api",
@@ -105,7 +115,9 @@ mod tests {
             (Some("/gtfs-rt/{file}"), "gtfs_rt"),
             (Some("/geojson/{feed}/{file}"), "geojson"),
             (Some("/map/base-map.geojson"), "geojson"),
+            (Some("/gbfs/{feed}/{version}/{file}"), "gbfs"),
             (Some("/map"), "pages"),
+            (Some("/siri/2.0/{file}"), "siri"),
             (Some("/events"), "events"),
             (Some("/connection/websocket"), "websocket"),
             (Some("/api/v1/feeds"), "api"),

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::Path;
 
-use lineside_ingest::{FeedConfig, FeedId, Location};
+use lineside_ingest::{FeedConfig, FeedId, Location, Secret};
 use serde_json::{Map, Value};
 
 use super::Keys;
@@ -14,7 +14,8 @@ pub(crate) const HIDDEN: &str = "***";
 /// Keys whose values are tables of secrets.
 const SECRET_TABLES: [&str; 2] = ["headers", "query"];
 /// Keys whose values are tables with one secret in them.
-const SECRETS_IN: [(&str, &str); 2] = [("basic", "password"), ("oauth2", "client_secret")];
+const SECRETS_IN: [(&str, &str); 3] =
+    [("basic", "password"), ("oauth2", "client_secret"), ("siri", "requestor_ref")];
 
 /// One thing wrong with what was to be laid over a feed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -196,9 +197,11 @@ pub(crate) fn keep_secrets(keys: &mut Keys, known: &FeedConfig) {
             }
         }
     }
+    let requestor = known.siri.as_ref().and_then(|it| it.requestor_ref.as_ref());
     let single = [
         ("basic", "password", known.basic.as_ref().map(|it| it.password.reveal())),
         ("oauth2", "client_secret", known.oauth2.as_ref().map(|it| it.client_secret.reveal())),
+        ("siri", "requestor_ref", requestor.map(Secret::reveal)),
     ];
     for (key, name, secret) in single {
         if let Some(value) = keys.get_mut(key).and_then(|table| table.get_mut(name))
@@ -243,6 +246,7 @@ fn put(feed: &mut FeedConfig, keys: &Keys, read: FeedConfig) {
         query,
         basic,
         oauth2,
+        siri,
         poll,
         ttl,
         rate,
@@ -251,6 +255,7 @@ fn put(feed: &mut FeedConfig, keys: &Keys, read: FeedConfig) {
         max_bytes,
         max_age,
         late_after,
+        trip_late_after,
         // No key of a feed here: the other kind of configuration has them.
         reply_headers: _,
         // Not a key, but an edit by itself.
@@ -268,6 +273,7 @@ fn put(feed: &mut FeedConfig, keys: &Keys, read: FeedConfig) {
     take(keys, "query", &mut feed.query, query);
     take(keys, "basic", &mut feed.basic, basic);
     take(keys, "oauth2", &mut feed.oauth2, oauth2);
+    take(keys, "siri", &mut feed.siri, siri);
     take(keys, "poll", &mut feed.poll, poll);
     take(keys, "ttl", &mut feed.ttl, ttl);
     take(keys, "rate", &mut feed.rate, rate);
@@ -276,6 +282,7 @@ fn put(feed: &mut FeedConfig, keys: &Keys, read: FeedConfig) {
     take(keys, "max_bytes", &mut feed.max_bytes, max_bytes);
     take(keys, "max_age", &mut feed.max_age, max_age);
     take(keys, "late_after", &mut feed.late_after, late_after);
+    take(keys, "trip_late_after", &mut feed.trip_late_after, trip_late_after);
 }
 
 #[cfg(test)]
@@ -308,11 +315,13 @@ mod tests {
     /// Each key that a file's feed may have, but its id and what does not stand beside others.
     fn all_keys() -> Value {
         json!({
-            "url": "https://b.example/y", "format": "gtfs-rt", "name": "B", "publisher": "P",
+            "url": "https://b.example/y", "format": "siri", "name": "B", "publisher": "P",
             "licence": "L", "theme": "bus", "static": "city", "headers": {"X-Key": "hunter2"},
             "query": {"q": "hunter2"}, "basic": {"user": "me", "password": "hunter2"},
+            "siri": {"services": ["sm"], "mode": "request", "envelope": "soap", "ids": "netex",
+                "stops": ["S"], "requestor_ref": "hunter2"},
             "poll": "30s", "ttl": "20s", "rate": "4/min", "serial": true, "timeout": "5s",
-            "max_bytes": "1MiB", "max_age": "1h", "late_after": "2m"
+            "max_bytes": "1MiB", "max_age": "1h", "late_after": "2m", "trip_late_after": "3m"
         })
     }
 
@@ -392,7 +401,7 @@ mod tests {
                 assert_eq!(faults_of_secrets(&elsewhere).len(), 1, "{table:?} {name}");
             }
         }
-        assert_eq!(seen, 4, "a header, a parameter, a password and a client's secret");
+        assert_eq!(seen, 5, "a header, a parameter, a password, a client's secret, a requestor");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lineside_ingest::{FeedConfig, Location, Secret};
+use lineside_ingest::{FeedConfig, Location, Secret, SiriIds, SiriSource};
 use serde_json::{Map, Value};
 
 use super::Keys;
@@ -52,6 +52,7 @@ pub(crate) fn keys_of(feed: &FeedConfig) -> Keys {
             ])
         }),
     );
+    put("siri", feed.siri.as_deref().map(siri));
     put("poll", feed.poll.map(time));
     put("ttl", feed.ttl.map(time));
     put("rate", feed.rate.map(|rate| Value::from(rate.to_string())));
@@ -60,7 +61,30 @@ pub(crate) fn keys_of(feed: &FeedConfig) -> Keys {
     put("max_bytes", Some(Value::from(size_text(feed.max_bytes))));
     put("max_age", feed.max_age.map(time));
     put("late_after", Some(time(feed.late_after)));
+    put("trip_late_after", feed.trip_late_after.map(time));
     keys
+}
+
+/// How a producer of SIRI is asked.
+fn siri(siri: &SiriSource) -> Value {
+    let mut keys = Map::new();
+    let services: Vec<&str> = siri.services.iter().map(|it| it.as_str()).collect();
+    keys.insert("services".to_owned(), Value::from(services));
+    keys.insert("mode".to_owned(), Value::from(siri.mode.as_str()));
+    keys.insert("envelope".to_owned(), Value::from(siri.envelope.as_str()));
+    let ids = match (&siri.ids, siri.ids.word()) {
+        (_, Some(word)) => Value::from(word.as_str()),
+        (SiriIds::Table(path, _), None) => table([("file", Some(&**path))]),
+        (_, None) => Value::Null,
+    };
+    keys.insert("ids".to_owned(), ids);
+    if !siri.stops.is_empty() {
+        keys.insert("stops".to_owned(), Value::from(siri.stops.clone()));
+    }
+    if let Some(requestor) = &siri.requestor_ref {
+        keys.insert("requestor_ref".to_owned(), Value::from(requestor.reveal()));
+    }
+    Value::Object(keys)
 }
 
 fn pairs(pairs: &[(String, Secret)]) -> Option<Value> {
@@ -86,12 +110,14 @@ mod tests {
     #[test]
     fn what_is_shown_of_a_feed_makes_the_same_feed() {
         let said = json!({
-            "url": "https://me:pw@b.example/y?key=hunter2", "format": "gtfs-rt", "name": "B",
+            "url": "https://me:pw@b.example/y?key=hunter2", "format": "siri", "name": "B",
             "publisher": "P", "licence": "L", "theme": "bus", "static": "city",
             "headers": {"X-Key": "hunter2"}, "query": {"q": "hunter2"},
             "oauth2": {"token_url": "https://t.example/", "client_id": "me", "client_secret": "s", "scope": "all"},
+            "siri": {"services": ["et"], "mode": "request", "envelope": "xml", "ids": "prefix:a",
+                "requestor_ref": "hunter2"},
             "poll": "1h30m", "ttl": "20s", "rate": "4/min", "serial": true, "timeout": "250ms",
-            "max_bytes": "1025", "max_age": "1h", "late_after": "2m"
+            "max_bytes": "1025", "max_age": "1h", "late_after": "2m", "trip_late_after": "3m"
         });
         let over =
             |keys: &Keys| Override { added: true, keys: keys.clone(), ..Override::default() };

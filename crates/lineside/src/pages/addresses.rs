@@ -31,21 +31,32 @@ fn paths(id: &str, format: Option<Format>) -> Vec<(&'static str, String)> {
         ("Its state as JSON", format!("/api/v1/state?channel=feed/{id}")),
     ];
     match format {
-        Some(Format::Gtfs) => paths.extend([
+        Some(Format::Gtfs | Format::Netex) => paths.extend([
             ("The schedule", format!("/gtfs/{id}.zip")),
             ("Its versions", format!("/feeds/{id}/versions")),
+            ("Is my train late?", format!("/delays/{id}")),
             ("Stops as GeoJSON", format!("/geojson/{id}/stops.geojson")),
             ("Lines as GeoJSON", format!("/geojson/{id}/routes.geojson")),
         ]),
-        Some(Format::GtfsRt) => paths.extend([
+        Some(Format::GtfsRt | Format::Siri) => paths.extend([
             ("All as GTFS-Realtime", format!("/gtfs-rt/{id}.pb")),
             ("All as JSON", format!("/gtfs-rt/{id}.json")),
             ("Vehicle positions", format!("/gtfs-rt/{id}/vehicle-positions.pb")),
             ("Trip updates", format!("/gtfs-rt/{id}/trip-updates.pb")),
             ("Alerts", format!("/gtfs-rt/{id}/alerts.pb")),
             ("Vehicles as GeoJSON", format!("/geojson/{id}/vehicles.geojson")),
+            ("Is my train late?", format!("/delays/{id}")),
+            ("Journeys as SIRI", format!("/siri/rest/et?datasetId={id}")),
+            ("Vehicles as SIRI", format!("/siri/rest/vm?datasetId={id}")),
+            ("Situations as SIRI", format!("/siri/rest/sx?datasetId={id}")),
         ]),
-        Some(Format::Gbfs | Format::Raw) | None => {}
+        Some(Format::Gbfs) => paths.extend([
+            ("As GBFS 2.3", format!("/gbfs/{id}/2/gbfs.json")),
+            ("As GBFS 3.0", format!("/gbfs/{id}/3/gbfs.json")),
+            ("Stations as GeoJSON", format!("/geojson/{id}/stations.geojson")),
+            ("Vehicles as GeoJSON", format!("/geojson/{id}/vehicles.geojson")),
+        ]),
+        Some(Format::Raw) | None => {}
     }
     paths
 }

@@ -1,24 +1,31 @@
 //! What producers tell passengers, where it concerns what a page shows.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use lineside_formats::gtfs::{StopIdx, Timetable};
 use lineside_formats::gtfs_rt::proto;
-use lineside_ingest::{Network, Record};
+use lineside_ingest::{Network, NetworkState, Record};
 use maud::{Markup, html};
 
 use super::icons;
+use super::languages::Languages;
 
 /// The most alerts on one page.
 const ALERTS_MAX: usize = 6;
-/// The language that is taken where a text comes in several.
-const LANGUAGE: &str = "en";
+
+/// A text, and the language that it is in as far as that is said.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Text {
+    text: String,
+    language: Option<String>,
+}
 
 /// One alert in words.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Told {
-    pub(super) header: String,
-    pub(super) description: String,
+    header: Text,
+    description: Text,
 }
 
 /// The alerts in force that name this stop, its station, one of its platforms, or a line that calls there.
@@ -27,6 +34,7 @@ pub(super) fn at_stop(
     timetable: &Timetable,
     stop: StopIdx,
     now: i64,
+    languages: &Languages,
 ) -> Vec<Told> {
     let state = network.state();
     let members = timetable.stop_and_descendants(stop);
@@ -40,12 +48,27 @@ pub(super) fn at_stop(
         .iter()
         .flat_map(|route| state.by_route(route))
         .filter(|record| names_whole_route(record));
-    let told: BTreeSet<Told> = of_stop
-        .chain(of_routes)
-        .filter_map(|record| record.alert())
-        .filter(|alert| is_in_force(alert, now))
-        .filter_map(told)
-        .collect();
+    in_force(of_stop.chain(of_routes), now, languages)
+}
+
+/// The alerts in force that are about a line, its trips and its stops among them.
+pub(super) fn of_route(
+    state: &NetworkState,
+    route: &str,
+    now: i64,
+    languages: &Languages,
+) -> Vec<Told> {
+    in_force(state.by_route(route), now, languages)
+}
+
+fn in_force<'a>(
+    records: impl Iterator<Item = &'a Arc<Record>>,
+    now: i64,
+    languages: &Languages,
+) -> Vec<Told> {
+    let alerts = records.filter_map(|record| record.alert());
+    let in_force = alerts.filter(|alert| is_in_force(alert, now));
+    let told: BTreeSet<Told> = in_force.filter_map(|alert| told(alert, languages)).collect();
     told.into_iter().take(ALERTS_MAX).collect()
 }
 
@@ -65,21 +88,19 @@ fn is_in_force(alert: &proto::Alert, now: i64) -> bool {
         })
 }
 
-fn told(alert: &proto::Alert) -> Option<Told> {
+fn told(alert: &proto::Alert, languages: &Languages) -> Option<Told> {
     let text = |of: &Option<proto::TranslatedString>| {
-        of.as_ref().and_then(in_language).unwrap_or_default()
+        of.as_ref().and_then(|text| in_language(text, languages)).unwrap_or_default()
     };
     let told =
         Told { header: text(&alert.header_text), description: text(&alert.description_text) };
-    (!told.header.is_empty() || !told.description.is_empty()).then_some(told)
+    (!told.header.text.is_empty() || !told.description.text.is_empty()).then_some(told)
 }
 
-fn in_language(text: &proto::TranslatedString) -> Option<String> {
-    let is_ours = |language: &Option<String>| {
-        language.as_deref().is_some_and(|language| language.starts_with(LANGUAGE))
-    };
-    let ours = text.translation.iter().find(|translation| is_ours(&translation.language));
-    ours.or(text.translation.first()).map(|translation| translation.text.clone())
+fn in_language(text: &proto::TranslatedString, languages: &Languages) -> Option<Text> {
+    let best = languages.best(&text.translation, |it| it.language.as_deref())?;
+    let language = best.language.clone().filter(|language| !language.is_empty());
+    Some(Text { text: best.text.clone(), language })
 }
 
 pub(super) fn markup(alerts: &[Told]) -> Markup {
@@ -89,8 +110,8 @@ pub(super) fn markup(alerts: &[Told]) -> Markup {
                 @for Told { header, description } in alerts {
                     div.alert {
                         (icons::warning())
-                        @if !header.is_empty() { h2 { (header) } }
-                        @if !description.is_empty() { p { (description) } }
+                        @if !header.text.is_empty() { h2 lang=[&header.language] { (header.text) } }
+                        @if !description.text.is_empty() { p lang=[&description.language] { (description.text) } }
                     }
                 }
             }

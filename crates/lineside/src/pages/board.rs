@@ -1,12 +1,13 @@
 //! `/stops/<feed>/<stop_id>`: a departure board. The rows are complete without scripts; with them
-//! `web/plain/board.js` keeps the same rows up to date from the stop's channel.
+//! `web/plain/board.js` keeps the same rows up to date from the stop's channel. `?lines=` and `?limit=` show less, `?lang=`
+//! chooses the language of alerts, and `?embed=1` is the form for frames of others.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{Path, State};
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use jiff::tz::TimeZone;
 use lineside_formats::gtfs::{StopIdx, Timetable};
@@ -16,20 +17,29 @@ use maud::{Markup, html};
 use serde_json::json;
 
 use super::alerts::{self, Told};
+use super::languages::Languages;
 use super::layout::{self, Page, Section};
-use super::{badge, catalog, icons, map, states, words};
+use super::{badge, catalog, icons, map, route, states, words};
 use crate::app::App;
+use crate::delays;
+use crate::http::{Embeddable, Parameters};
 
 /// Rows of a board, as many as its channel holds.
 const DEPARTURES_MAX: usize = 40;
 /// How far a board looks ahead, as far as its channel does.
 const HORIZON: Duration = Duration::from_secs(2 * 60 * 60);
+/// How often a board without scripts is loaded again, in seconds.
+const REFRESH_S: u32 = 30;
+/// Lines that an address may name.
+const LINES_MAX: usize = 40;
 /// Line badges in the head; a large station has hundreds.
 const ROUTES_MAX: usize = 40;
 
 pub(super) async fn page(
     State(app): State<App>,
     Path((feed, stop_id)): Path<(String, String)>,
+    parameters: Parameters,
+    headers: HeaderMap,
 ) -> Response {
     let Some(network) = app.ingest().network_of(&feed) else {
         return layout::not_found("No feed has this name.");
@@ -40,11 +50,50 @@ pub(super) async fn page(
     let Some(stop) = timetable.find_stop(&stop_id) else {
         return layout::not_found("This feed has no such stop.");
     };
-    let board = Board::of(&app, &network, &timetable, stop);
+    let wish = Wish::of(&parameters, &headers);
+    let is_embedded = wish.is_embedded;
+    let board = Board::of(&app, &network, &timetable, stop, wish);
     let mut page = Page::new(&board.title, Section::Other);
     page.scripts = &["board.js"];
+    page.refresh = Some(REFRESH_S);
+    page.is_embedded = is_embedded;
     page.alternates.push(("application/json", board.api_address()));
-    layout::reply(StatusCode::OK, page.render(&board.markup()))
+    let mut reply = layout::reply(StatusCode::OK, page.render(&board.markup()));
+    let vary = HeaderValue::from_static("Accept-Encoding, Accept-Language");
+    reply.headers_mut().insert(header::VARY, vary);
+    if is_embedded {
+        reply.extensions_mut().insert(Embeddable);
+    }
+    reply
+}
+
+/// How somebody wants the board.
+#[derive(Debug)]
+struct Wish {
+    /// Only these lines, by name or id; all if none is named.
+    lines: Vec<String>,
+    limit: usize,
+    languages: Languages,
+    is_embedded: bool,
+}
+
+impl Wish {
+    fn of(parameters: &Parameters, headers: &HeaderMap) -> Self {
+        let lines = parameters.all("lines").flat_map(|lines| lines.split(','));
+        let lines = lines.map(str::trim).filter(|line| !line.is_empty());
+        let limit = parameters.one("limit").and_then(|limit| limit.parse().ok());
+        Self {
+            lines: lines.take(LINES_MAX).map(str::to_owned).collect(),
+            limit: limit.unwrap_or(DEPARTURES_MAX).clamp(1, DEPARTURES_MAX),
+            languages: Languages::of(parameters, headers),
+            is_embedded: delays::is_embedded(parameters),
+        }
+    }
+
+    fn wants(&self, departure: &Departure) -> bool {
+        let own = [departure.route_short_name.as_str(), departure.route_id.as_str()];
+        self.lines.is_empty() || self.lines.iter().any(|line| own.contains(&line.as_str()))
+    }
 }
 
 /// Everything that one board shows.
@@ -55,12 +104,21 @@ struct Board<'a> {
     stop: StopIdx,
     departures: Vec<Departure>,
     alerts: Vec<Told>,
+    wish: Wish,
+    /// The real-time feeds whose times are not to be trusted as they stand.
+    stale: BTreeSet<String>,
     now: i64,
     app: &'a App,
 }
 
 impl<'a> Board<'a> {
-    fn of(app: &'a App, network: &'a Network, timetable: &'a Timetable, stop: StopIdx) -> Self {
+    fn of(
+        app: &'a App,
+        network: &'a Network,
+        timetable: &'a Timetable,
+        stop: StopIdx,
+        wish: Wish,
+    ) -> Self {
         let now = network.now().0.div_euclid(1000);
         let at = timetable.stop(stop);
         let title = match at.platform_code {
@@ -77,8 +135,13 @@ impl<'a> Board<'a> {
         )
         .unwrap_or_default();
         departures.sort_by(|a, b| (a.leaves(), &a.id).cmp(&(b.leaves(), &b.id)));
-        let alerts = alerts::at_stop(network, timetable, stop, now);
-        Self { title, network, timetable, stop, departures, alerts, now, app }
+        departures.retain(|departure| wish.wants(departure));
+        departures.truncate(wish.limit);
+        let alerts = alerts::at_stop(network, timetable, stop, now, &wish.languages);
+        let feeds = network.realtime_feeds();
+        let misleading = feeds.iter().filter(|feed| states::misleads_riders(feed.status().state));
+        let stale = misleading.map(|feed| feed.id().to_string()).collect();
+        Self { title, network, timetable, stop, departures, alerts, wish, stale, now, app }
     }
 
     fn zone(&self) -> &TimeZone {
@@ -109,8 +172,7 @@ impl<'a> Board<'a> {
                     }
                     p.board-empty hidden[!self.departures.is_empty()] { "No departures in the next two hours." }
                 }
-                (self.sources())
-                (self.platforms())
+                @if !self.wish.is_embedded { (self.sources()) (self.platforms()) }
                 (states::templates())
                 (layout::data_island("board-data", &self.live_data()))
             }
@@ -132,7 +194,9 @@ impl<'a> Board<'a> {
                     h1 { (self.title) }
                     @if !routes.is_empty() {
                         div.stop-routes aria-label="Lines" role="group" {
-                            @for (name, color) in routes.iter().take(ROUTES_MAX) { (badge::badge(name, *color)) }
+                            @for (name, color, id) in routes.iter().take(ROUTES_MAX) {
+                                a.line-link href=(route::address(self.feed_id(), id)) { (badge::badge(name, *color)) }
+                            }
                             @if routes.len() > ROUTES_MAX { span.soft.small { "and " (routes.len() - ROUTES_MAX) " more" } }
                         }
                     }
@@ -141,7 +205,10 @@ impl<'a> Board<'a> {
                     time.board-clock datetime=(words::rfc3339(self.now, self.zone())) { (words::clock(self.now, self.zone())) }
                     p.board-links {
                         span.live #live data-status="off" { "As of " (words::clock_seconds(self.now, self.zone())) }
-                        a.small href=(format!("/map?stop={}:{}", self.feed_id(), map::query_value(stop.id))) { "On the map" }
+                        @if !self.wish.is_embedded {
+                            a.small href=(format!("/delays/{}?stop={}", self.feed_id(), map::query_value(stop.id))) { "Is my train late?" }
+                            a.small href=(format!("/map?stop={}:{}", self.feed_id(), map::query_value(stop.id))) { "On the map" }
+                        }
                     }
                 }
             }
@@ -156,8 +223,8 @@ impl<'a> Board<'a> {
         )
     }
 
-    /// The lines that call here, by their names.
-    fn routes(&self) -> Vec<(String, Option<[u8; 3]>)> {
+    /// The lines that call here, by their names; of those that are called alike the first.
+    fn routes(&self) -> Vec<(String, Option<[u8; 3]>, String)> {
         let mut routes: Vec<_> = self
             .timetable
             .stop_and_descendants(self.stop)
@@ -165,12 +232,13 @@ impl<'a> Board<'a> {
             .flat_map(|stop| self.timetable.routes_of_stop(stop))
             .map(|route| self.timetable.route(route))
             .map(|route| {
-                (route.sort_order, route.name().len(), route.name().to_owned(), route.color)
+                let name = route.name().to_owned();
+                (route.sort_order, name.len(), name, route.color, route.id.to_owned())
             })
             .collect();
         routes.sort();
-        routes.dedup();
-        routes.into_iter().map(|(_, _, name, color)| (name, color)).collect()
+        routes.dedup_by(|a, b| (&a.2, a.3) == (&b.2, b.3));
+        routes.into_iter().map(|(_, _, name, color, id)| (name, color, id)).collect()
     }
 
     fn row(&self, departure: &Departure) -> Markup {
@@ -179,8 +247,8 @@ impl<'a> Board<'a> {
             matches!(departure.status, DepartureStatus::Cancelled | DepartureStatus::Skipped);
         let expected = departure.expected.filter(|_| departure.status == DepartureStatus::Realtime);
         html! {
-            tr.is-cancelled[is_off].is-plain[departure.expected.is_none()] role="row"
-                data-id=(departure.id) data-leaves=(departure.leaves()) {
+            tr.is-cancelled[is_off].is-plain[departure.expected.is_none()].is-stale[self.stale.contains(departure.source.as_str())]
+                role="row" data-id=(departure.id) data-leaves=(departure.leaves()) data-source=(departure.source) {
                 td.scheduled role="cell" { (self.time(departure.scheduled)) }
                 td.expected role="cell" {
                     @match expected {
@@ -191,7 +259,10 @@ impl<'a> Board<'a> {
                 td.line role="cell" { (badge::badge(&departure.route_short_name, departure.route_color)) }
                 td.to role="cell" { (departure.headsign.as_deref().unwrap_or_default()) }
                 td.platform role="cell" {
-                    @if let Some(platform) = &departure.platform { span.platform-sign { (platform) } }
+                    @if let Some(platform) = &departure.scheduled_platform { s.platform-was { (platform) } " " }
+                    @if let Some(platform) = &departure.platform {
+                        span.platform-sign.is-changed[departure.scheduled_platform.is_some()] { (platform) }
+                    }
                 }
                 td.status role="cell" {
                     span class=(format!("delay tone-{}", delay.tone)) { (delay.words) }
@@ -291,6 +362,8 @@ impl<'a> Board<'a> {
             "channel": format!("stop/{}/{}", self.feed_id(), encode_segment(id)),
             "timezone": self.timetable.timezone_name(),
             "schedule": self.feed_id(),
+            "lines": self.wish.lines,
+            "limit": self.wish.limit,
             "feeds": feeds,
         })
     }

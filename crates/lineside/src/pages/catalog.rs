@@ -285,8 +285,8 @@ fn feed_row(Entry { feed, status }: &Entry, now: UnixMillis) -> Markup {
 /// What a feed holds, in the words of its format.
 fn holds(format: Option<Format>, entities: u64) -> String {
     match format {
-        Some(Format::Gtfs) => words::count(entities, "trip", "trips"),
-        Some(Format::GtfsRt) => words::count(entities, "record", "records"),
+        Some(Format::Gtfs | Format::Netex) => words::count(entities, "trip", "trips"),
+        Some(Format::GtfsRt | Format::Siri) => words::count(entities, "record", "records"),
         Some(Format::Gbfs) => words::count(entities, "file", "files"),
         Some(Format::Raw) | None => "–".to_owned(),
     }
@@ -335,8 +335,8 @@ fn live_data(app: &App, shown: &[&Entry]) -> serde_json::Value {
 pub(super) fn state_channel(feed: &Feed, format: Option<Format>) -> String {
     let id = feed.config().id.as_str();
     match format {
-        Some(Format::Gtfs) => format!("route/{id}/-"),
-        Some(Format::GtfsRt) => format!("alerts/{id}"),
+        Some(Format::Gtfs | Format::Netex) => format!("route/{id}/-"),
+        Some(Format::GtfsRt | Format::Siri) => format!("alerts/{id}"),
         Some(Format::Gbfs | Format::Raw) | None => format!("feed/{id}"),
     }
 }

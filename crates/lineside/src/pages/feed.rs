@@ -16,7 +16,7 @@ use serde_json::json;
 
 use super::availability::{self, Past};
 use super::layout::{self, Page, Section};
-use super::{addresses, assets, catalog, files, map, problems, recipes, states, words};
+use super::{addresses, assets, catalog, files, map, problems, recipes, states, system, words};
 use crate::app::App;
 use crate::http::remembered;
 
@@ -66,7 +66,7 @@ struct Shown {
 impl Shown {
     fn of(app: &App, feed: Arc<Feed>, network: Arc<Network>, headers: &HeaderMap) -> Self {
         let status = feed.status();
-        let is_schedule = status.format == Some(Format::Gtfs);
+        let is_schedule = status.format.is_some_and(Format::is_schedule);
         Self {
             timetable: network.timetable().filter(|_| is_schedule),
             snapshot: feed.snapshot(),
@@ -93,10 +93,11 @@ impl Shown {
                 (self.head())
                 div.feed-grid {
                     div.stack {
+                        (system::card(&self.feed, &self.network))
                         (self.take())
                         (availability::card(self.id(), self.past.as_ref(), &self.zone()))
                         (files::card(&self.feed, self.now))
-                        (problems::card(&self.status.problems, self.snapshot.is_some()))
+                        (problems::card(&self.feed.problems_with_parts(), self.snapshot.is_some()))
                         (addresses::card(self.id(), self.format()))
                         (self.channels())
                     }
@@ -195,7 +196,7 @@ impl Shown {
                 .map(|(file, rows)| (file.to_string(), *rows))
                 .collect();
         }
-        if self.format() != Some(Format::GtfsRt) {
+        if !self.format().is_some_and(Format::is_real_time) {
             return Vec::new();
         }
         let state = self.network.state();
@@ -332,7 +333,7 @@ impl Shown {
         let id = self.id();
         let mut names = vec![("Every change", format!("feed/{id}"), false)];
         match self.format() {
-            Some(Format::Gtfs) => names.extend([
+            Some(Format::Gtfs | Format::Netex) => names.extend([
                 (
                     "One line with its vehicles",
                     format!("route/{id}/{}", self.example_route()),
@@ -340,7 +341,7 @@ impl Shown {
                 ),
                 ("The departures of a stop", format!("stop/{id}/{}", self.example_stop()), true),
             ]),
-            Some(Format::GtfsRt) => names.extend([
+            Some(Format::GtfsRt | Format::Siri) => names.extend([
                 ("One vehicle", format!("vehicle/{id}/<vehicle id>"), true),
                 ("One trip", format!("trip/{id}/<trip id>"), true),
                 ("Alerts", format!("alerts/{id}"), false),
@@ -350,7 +351,15 @@ impl Shown {
                     true,
                 ),
             ]),
-            Some(Format::Gbfs | Format::Raw) | None => {}
+            Some(Format::Gbfs) => names.extend([
+                ("One station", format!("station/{id}/<station id>"), true),
+                (
+                    "Stations and vehicles on a piece of the map",
+                    "area/<geohash of 4 to 6 characters>".to_owned(),
+                    true,
+                ),
+            ]),
+            Some(Format::Raw) | None => {}
         }
         names
     }

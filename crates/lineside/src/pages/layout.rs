@@ -6,6 +6,7 @@ use maud::{DOCTYPE, Markup, html};
 use serde::Serialize;
 
 use super::{assets, icons};
+use crate::http::Refusal;
 
 /// Which entry of the navigation a page belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +30,10 @@ pub(super) struct Page<'a> {
     pub(super) scripts: &'a [&'a str],
     /// A bundled part, when this binary has it.
     pub(super) bundle: Option<assets::Bundle>,
+    /// How often it is loaded again where no scripts run, in seconds.
+    pub(super) refresh: Option<u32>,
+    /// Whether it stands in a frame of others: then without what leads elsewhere.
+    pub(super) is_embedded: bool,
     /// Links for machines in the head: type and address.
     pub(super) alternates: Vec<(&'static str, String)>,
 }
@@ -42,6 +47,8 @@ impl<'a> Page<'a> {
             styles: &[],
             scripts: &[],
             bundle: None,
+            refresh: None,
+            is_embedded: false,
             alternates: Vec::new(),
         }
     }
@@ -52,11 +59,13 @@ impl<'a> Page<'a> {
             (DOCTYPE)
             html lang="en" {
                 (self.head())
-                body class=[Some(self.class).filter(|class| !class.is_empty())] {
-                    a.skip href="#main" { "Skip to the content" }
-                    (self.masthead())
+                body class=[self.classes()] {
+                    @if !self.is_embedded {
+                        a.skip href="#main" { "Skip to the content" }
+                        (self.masthead())
+                    }
                     main #main tabindex="-1" { (main) }
-                    (footer())
+                    @if !self.is_embedded { (footer()) }
                 }
             }
         }
@@ -69,6 +78,9 @@ impl<'a> Page<'a> {
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 title { (self.title) " · Lineside" }
+                @if let Some(seconds) = self.refresh {
+                    noscript { meta http-equiv="refresh" content=(seconds); }
+                }
                 link rel="icon" type="image/svg+xml" href=(assets::plain("icon.svg"));
                 @for style in self.bundle.iter().flat_map(|bundle| &bundle.styles) {
                     link rel="stylesheet" href=(style);
@@ -88,6 +100,14 @@ impl<'a> Page<'a> {
                 }
             }
         }
+    }
+
+    /// The classes of the body: an element has one attribute of them, or only the first would count.
+    fn classes(&self) -> Option<String> {
+        let embedded = self.is_embedded.then_some("embedded");
+        let classes = [Some(self.class).filter(|class| !class.is_empty()), embedded];
+        let classes: Vec<&str> = classes.into_iter().flatten().collect();
+        (!classes.is_empty()).then(|| classes.join(" "))
     }
 
     fn masthead(&self) -> Markup {
@@ -140,6 +160,14 @@ pub(super) fn reply(status: StatusCode, page: Markup) -> Response {
     (status, headers, Html(page.into_string())).into_response()
 }
 
+/// The page in the place of one that is not to be had, with the reason.
+pub(super) fn refused(refusal: &Refusal) -> Response {
+    match refusal.status() {
+        StatusCode::NOT_FOUND => not_found(&refusal.words()),
+        _ => refusal.clone().into_response(),
+    }
+}
+
 /// The page for an address where nothing is.
 pub(super) fn not_found(what: &str) -> Response {
     let page = Page::new("Not found", Section::Other);
@@ -158,6 +186,20 @@ pub(super) fn not_found(what: &str) -> Response {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_body_has_all_its_classes_in_one_attribute() {
+        let body = |class, is_embedded| {
+            let page = Page { class, is_embedded, ..Page::new("x", Section::Other) };
+            let text = page.render(&html! {}).into_string();
+            let (_, body) = text.split_once("<body").unwrap();
+            body.split('>').next().unwrap().to_owned()
+        };
+        assert_eq!(body("", false), "");
+        assert_eq!(body("map-page", false), " class=\"map-page\"");
+        assert_eq!(body("map-page", true), " class=\"map-page embedded\"");
+        assert_eq!(body("", true), " class=\"embedded\"");
+    }
 
     #[test]
     fn a_feeds_text_cannot_leave_its_data_island() {

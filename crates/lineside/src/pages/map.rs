@@ -74,7 +74,7 @@ pub(super) struct DrawnNetwork {
     bounds: Option<Bounds>,
 }
 
-/// A raw feed that is GeoJSON.
+/// A raw feed that is GeoJSON, or what of a GBFS system is.
 #[derive(Debug, Serialize)]
 pub(super) struct DrawnRaw {
     url: String,
@@ -227,8 +227,10 @@ fn map_data(app: &App) -> serde_json::Value {
         .filter_map(|network| drawn_network(network, app.now()))
         .collect();
     let raw: Vec<DrawnRaw> =
-        app.ingest().feeds().iter().filter_map(|feed| drawn_raw(feed)).collect();
-    let bounds = networks.iter().filter_map(|network| network.bounds).reduce(around);
+        app.ingest().feeds().iter().flat_map(|feed| drawn_as_it_is(feed)).collect();
+    let bounds = networks.iter().filter_map(|network| network.bounds);
+    let all = app.ingest().networks();
+    let bounds = bounds.chain(all.iter().filter_map(|it| bounds_of_systems(it))).reduce(around);
     let links = app.map_links();
     json!({
         "now": app.now().0,
@@ -243,13 +245,14 @@ pub(super) fn feed_map_data(
     feed: &Feed,
     network: &Network,
 ) -> Option<serde_json::Value> {
-    let raw: Vec<DrawnRaw> = drawn_raw(feed).into_iter().collect();
+    let raw = drawn_as_it_is(feed);
     let networks: Vec<DrawnNetwork> = if raw.is_empty() {
         drawn_network(network, app.now()).into_iter().collect()
     } else {
         Vec::new()
     };
-    let bounds = networks.iter().filter_map(|network| network.bounds).reduce(around);
+    let bounds = networks.iter().filter_map(|network| network.bounds);
+    let bounds = bounds.chain(bounds_of_systems(network)).reduce(around);
     if raw.is_empty() && bounds.is_none() {
         return None;
     }
@@ -263,7 +266,8 @@ pub(super) fn feed_map_data(
 fn drawn_network(network: &Network, wall: UnixMillis) -> Option<DrawnNetwork> {
     let feeds = network.feeds();
     let is_transit = |feed: &Arc<Feed>| {
-        matches!(feed.status().format.or(feed.config().format), Some(Format::Gtfs | Format::GtfsRt))
+        let format = feed.status().format.or(feed.config().promised());
+        format.is_some_and(|it| it.is_schedule() || it.is_real_time())
     };
     if !feeds.iter().any(is_transit) {
         return None;
@@ -311,6 +315,32 @@ fn bounds(places: Vec<(f64, f64)>) -> Option<Bounds> {
 
 fn around(a: Bounds, b: Bounds) -> Bounds {
     [a[0].min(b[0]), a[1].min(b[1]), a[2].max(b[2]), a[3].max(b[3])]
+}
+
+fn bounds_of_systems(network: &Network) -> Option<Bounds> {
+    let state = network.state();
+    let placed = state.stations().chain(state.rental_vehicles());
+    bounds(placed.filter_map(|record| record.position()).collect())
+}
+
+/// What of a feed is GeoJSON: a raw feed's bytes, a system's stations and vehicles.
+fn drawn_as_it_is(feed: &Feed) -> Vec<DrawnRaw> {
+    if feed.format() != Some(Format::Gbfs) {
+        return drawn_raw(feed).into_iter().collect();
+    }
+    let (id, state) = (feed.id(), feed.network().state());
+    let is_its = |record: &Arc<Record>| record.feed == *id;
+    let held = [
+        ("stations", state.stations().any(is_its)),
+        ("vehicles", state.rental_vehicles().any(is_its)),
+    ];
+    let name = feed.config().display_name();
+    let held = held.into_iter().filter(|(_, is_held)| *is_held);
+    held.map(|(what, _)| DrawnRaw {
+        url: format!("/geojson/{id}/{what}.geojson"),
+        name: format!("{name}: {what}"),
+    })
+    .collect()
 }
 
 fn drawn_raw(feed: &Feed) -> Option<DrawnRaw> {

@@ -1,7 +1,7 @@
 //! What people see: pages made on the server, readable without scripts, and alive with them.
 //!
 //! `layout` frames every page, `assets` serves the style and the scripts, and each page is a file:
-//! `catalog`, `feed`, `versions`, `board`, `map`, `ops`, `login`. They ask the state of the moment and wait for nobody.
+//! `catalog`, `feed`, `versions`, `board`, `route`, `delays`, `map`, `ops`, `login`. They ask the state of the moment and wait for nobody.
 
 mod addresses;
 mod alerts;
@@ -10,11 +10,13 @@ mod availability;
 mod badge;
 mod board;
 mod catalog;
+mod delays;
 mod feed;
 mod files;
 mod forms;
 mod found_names;
 mod icons;
+mod languages;
 mod layout;
 mod login;
 mod map;
@@ -22,7 +24,9 @@ mod ops;
 mod problems;
 mod query;
 mod recipes;
+mod route;
 mod states;
+mod system;
 mod trip;
 mod versions;
 mod words;
@@ -45,11 +49,13 @@ pub(crate) fn router(app: App) -> Router {
         .route("/feeds/{feed}", get(feed::page))
         .route("/feeds/{feed}/versions", get(versions::page))
         .route("/stops/{feed}/{stop_id}", get(board::page))
+        .route("/routes/{feed}/{route_id}", get(route::page))
         .route("/map", get(map::page))
         .route("/map/stop", get(map::stop))
         .route("/map/trip", get(trip::sheet))
         .merge(ops::router())
         .layer(middleware::from_fn_with_state(app.clone(), represent_pages))
+        .merge(delays::router())
         .merge(login::router())
         .merge(assets::router())
         .with_state(app)

@@ -56,13 +56,13 @@ fn files(base: &str, feed: &str, format: Option<Format>) -> Vec<Recipe> {
         Recipe { name, title, what, line: format!("curl --compressed -o {file} {base}{path}") }
     };
     match format {
-        Some(Format::Gtfs) => recipes.push(curl(
+        Some(Format::Gtfs | Format::Netex) => recipes.push(curl(
             "gtfs",
             "Take the schedule",
             "The last good zip, also while the producer is away.",
             format!("/gtfs/{feed}.zip"),
         )),
-        Some(Format::GtfsRt) => {
+        Some(Format::GtfsRt | Format::Siri) => {
             recipes.push(curl(
                 "gtfs-rt",
                 "Take it as GTFS-Realtime",
@@ -124,6 +124,8 @@ mod tests {
         let streams = ["curl-events", "centrifuge", "event-source"];
         let with = |more: &[&'static str]| [&streams, more].concat();
         assert_eq!(names(Some(Format::GtfsRt)), with(&["gtfs-rt", "gtfs-rt-json", "proxy"]));
+        assert_eq!(names(Some(Format::Siri)), names(Some(Format::GtfsRt)));
+        assert_eq!(names(Some(Format::Netex)), names(Some(Format::Gtfs)));
         assert_eq!(names(Some(Format::Gtfs)), with(&["gtfs", "proxy"]));
         assert_eq!(names(Some(Format::Gbfs)), with(&["gbfs"]));
         assert_eq!(names(Some(Format::Raw)), with(&["proxy"]));

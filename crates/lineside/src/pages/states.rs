@@ -54,6 +54,8 @@ pub(super) fn format_name(format: Option<Format>) -> &'static str {
         Some(Format::Gtfs) => "GTFS",
         Some(Format::GtfsRt) => "GTFS-Realtime",
         Some(Format::Gbfs) => "GBFS",
+        Some(Format::Netex) => "NeTEx",
+        Some(Format::Siri) => "SIRI",
         Some(Format::Raw) => "Raw",
         None => "not yet known",
     }

@@ -4,7 +4,6 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use jiff::tz::TimeZone;
-use lineside_formats::Format;
 use lineside_ingest::{Feed, FeedId};
 use lineside_store::Version;
 use maud::{Markup, html};
@@ -109,7 +108,7 @@ impl Shown<'_> {
     fn why_none(&self) -> &'static str {
         match self.feed.format() {
             _ if self.offset > 0 => "There are no more versions.",
-            Some(format) if format != Format::Gtfs => {
+            Some(format) if !format.is_schedule() => {
                 "Versions are kept of schedules. Of this feed there are the last good bytes."
             }
             _ if !self.is_kept => "Versions are kept where the server has a data_dir.",

@@ -35,8 +35,6 @@ fn waiting(now: &Config, next: &Config) -> Vec<&'static str> {
         smtp: _,
         source: _,
     } = next;
-    let Server { listen, public_url: _, trusted_proxies, data_dir, drain, client_name, tls } =
-        server;
     let Limits {
         connections,
         connections_per_address,
@@ -49,12 +47,6 @@ fn waiting(now: &Config, next: &Config) -> Vec<&'static str> {
     // These apply at once, whole.
     let (Api { key: _ }, Map { style: _, pmtiles: _, origins: _ }) = (api, map);
     let is_other = [
-        ("server.listen", *listen != now.server.listen),
-        ("server.trusted_proxies", *trusted_proxies != now.server.trusted_proxies),
-        ("server.data_dir", *data_dir != now.server.data_dir),
-        ("server.drain", *drain != now.server.drain),
-        ("server.client_name", *client_name != now.server.client_name),
-        ("server.tls", *tls != now.server.tls),
         ("limits.connections", *connections != now.limits.connections),
         (
             "limits.connections_per_address",
@@ -71,7 +63,30 @@ fn waiting(now: &Config, next: &Config) -> Vec<&'static str> {
         ("keep.versions", *versions != now.keep.versions),
         ("keep.versions_age", *versions_age != now.keep.versions_age),
     ];
-    is_other.into_iter().filter(|(_, is_other)| *is_other).map(|(key, _)| key).collect()
+    let is_other = of_server(server, &now.server).into_iter().chain(is_other);
+    is_other.filter(|(_, is_other)| *is_other).map(|(key, _)| key).collect()
+}
+
+/// The keys of `[server]` that wait, and whether each is another one now.
+fn of_server(next: &Server, now: &Server) -> [(&'static str, bool); 6] {
+    let Server {
+        listen,
+        public_url: _,
+        trusted_proxies,
+        data_dir,
+        drain,
+        client_name,
+        private_consumers: _,
+        tls,
+    } = next;
+    [
+        ("server.listen", *listen != now.listen),
+        ("server.trusted_proxies", *trusted_proxies != now.trusted_proxies),
+        ("server.data_dir", *data_dir != now.data_dir),
+        ("server.drain", *drain != now.drain),
+        ("server.client_name", *client_name != now.client_name),
+        ("server.tls", *tls != now.tls),
+    ]
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The command line, as a person or a script meets it.
 
+use std::fs;
 use std::process::Output;
 use std::time::Duration;
 
@@ -26,7 +27,7 @@ fn repository() -> String {
 #[test]
 fn help_names_every_command_and_option_of_the_contract() {
     let help = check(&["--help"], 0);
-    for word in ["demo", "serve", "watch", "load", "profile"] {
+    for word in ["demo", "serve", "convert", "watch", "load", "profile"] {
         assert!(help.contains(word), "{word}: {help}");
     }
     let demo = check(&["demo", "--help"], 0);
@@ -38,6 +39,10 @@ fn help_names_every_command_and_option_of_the_contract() {
         assert!(serve.contains(option), "{option}: {serve}");
     }
     assert!(check(&["watch", "--help"], 0).contains("--json"));
+    let convert = check(&["convert", "--help"], 0);
+    for option in ["--to", "--static", "--output", "--report"] {
+        assert!(convert.contains(option), "{option}: {convert}");
+    }
     let profile = check(&["profile", "--help"], 0);
     for option in ["--seconds", "--output"] {
         assert!(profile.contains(option), "{option}: {profile}");
@@ -57,11 +62,44 @@ fn wrong_usage_ends_with_two() {
         &["demo", "--fault", "nothing:hang@1s+1s"],
         &["demo", "--speed", "0"],
         &["watch"],
+        &["convert", "x.xml"],
+        &["convert", "x.xml", "--to", "hafas"],
+        &["convert", "x.json", "--to", "gbfs3"],
         &["watch", "http://127.0.0.1:1"],
         &["watch", "not a url", "feed/x"],
     ] {
         check(arguments, 2);
     }
+}
+
+#[test]
+fn a_file_is_converted_with_a_report_of_what_that_loses() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let siri = "<Siri xmlns=\"http://www.siri.org.uk/siri\" version=\"2.0\"><ServiceDelivery>\
+        <VehicleMonitoringDelivery><VehicleActivity><MonitoredVehicleJourney>\
+        <LineRef>L</LineRef><DataSource>gps</DataSource><VehicleRef>V</VehicleRef>\
+        <VehicleLocation><Longitude>5.5</Longitude><Latitude>60.5</Latitude></VehicleLocation>\
+        </MonitoredVehicleJourney></VehicleActivity></VehicleMonitoringDelivery>\
+        </ServiceDelivery></Siri>";
+    fs::write(path("vm.xml"), siri).unwrap();
+    let (out, report) = (path("vm.json"), path("report.json"));
+    let input = path("vm.xml");
+    let said = check(
+        &["convert", &input, "--to", "gtfs-rt-json", "--output", &out, "--report", &report],
+        0,
+    );
+    assert!(said.contains("siri to gtfs-rt-json: 1 vehicles"), "{said}");
+    assert!(said.contains("lost: 1 DataSource"), "{said}");
+    let read =
+        |file: &str| serde_json::from_slice::<serde_json::Value>(&fs::read(file).unwrap()).unwrap();
+    assert_eq!(read(&out)["entity"][0]["vehicle"]["vehicle"]["id"], "V");
+    assert_eq!(read(&report)["losses"]["losses"][0]["kind"], "DataSource");
+    let places = check(&["convert", &input, "--to", "geojson"], 0);
+    assert!(places.starts_with("{\"type\":\"FeatureCollection\""), "{places}");
+    let reason = check(&["convert", &input, "--to", "gtfs"], 2);
+    assert!(reason.contains("siri does not become gtfs, only gtfs-rt"), "{reason}");
+    check(&["convert", &path("none.xml"), "--to", "gtfs-rt"], 3);
 }
 
 #[test]

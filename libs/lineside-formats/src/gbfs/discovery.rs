@@ -1,14 +1,14 @@
 //! The discovery file, `gbfs.json`: which files a system has, by language in version 1 and 2, and where they are.
 
-use std::{collections::HashSet, fmt, ops::Range};
+use std::{collections::HashSet, ops::Range};
 
-use serde::{
-    Deserialize, Deserializer,
-    de::{IgnoredAny, MapAccess, Visitor},
-};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Limits, document};
+use super::{
+    Limits,
+    document::{self, Pairs},
+};
 use crate::{Error, ErrorKind, Problem, Problems};
 
 /// The name that problems give it.
@@ -118,9 +118,6 @@ struct Reader<'l> {
     seen: HashSet<(Option<Box<str>>, Box<str>)>,
 }
 
-/// An object as its keys and what stands behind them.
-struct Pairs<'a>(Vec<(String, &'a RawValue)>);
-
 /// `{"feeds": […]}`.
 #[derive(Deserialize)]
 struct Feeds<'a> {
@@ -222,34 +219,3 @@ fn span_in(body: &[u8], piece: &str) -> Option<Range<usize>> {
     let span = start..start.checked_add(piece.len())?;
     (body.get(span.clone())? == piece.as_bytes()).then_some(span)
 }
-
-impl<'de: 'a, 'a> Deserialize<'de> for Pairs<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct InOrder;
-
-        impl<'de> Visitor<'de> for InOrder {
-            type Value = Pairs<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Self::Value, M::Error> {
-                let mut pairs = Vec::new();
-                while let Some(pair) = map.next_entry::<String, &RawValue>()? {
-                    pairs.push(pair);
-                    if pairs.len() > PAIRS_MAX {
-                        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-                        break;
-                    }
-                }
-                Ok(Pairs(pairs))
-            }
-        }
-
-        deserializer.deserialize_map(InOrder)
-    }
-}
-
-/// Languages of one discovery file; the further ones are passed over.
-const PAIRS_MAX: usize = 200;

@@ -1,8 +1,11 @@
 //! What every GBFS file has in common.
 
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
-use serde::Deserialize;
+use serde::{
+    Deserialize, Deserializer,
+    de::{IgnoredAny, MapAccess, Visitor},
+};
 use serde_json::value::RawValue;
 
 use crate::{Error, ErrorKind};
@@ -12,12 +15,22 @@ const TTL_MAX: Duration = Duration::from_secs(366 * 86_400);
 
 /// The frame of a file. Everything stays as text.
 #[derive(Deserialize)]
-struct Document<'a> {
+pub(super) struct Document<'a> {
     #[serde(borrow)]
-    ttl: Option<&'a RawValue>,
+    pub(super) last_updated: Option<&'a RawValue>,
     #[serde(borrow)]
-    data: &'a RawValue,
+    pub(super) ttl: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) version: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) data: &'a RawValue,
 }
+
+/// An object as its keys and what stands behind them, in the order of the file.
+pub(super) struct Pairs<'a>(pub(super) Vec<(String, &'a RawValue)>);
+
+/// Keys of one object that are looked at, such as the languages of a discovery file; the further ones are passed over.
+const PAIRS_MAX: usize = 200;
 
 /// How long a file stays good by its own `ttl`, in whole seconds, at most a year; `None` if it does not say.
 ///
@@ -36,7 +49,7 @@ pub(super) fn data(body: &[u8]) -> Result<&RawValue, Error> {
     read(body).map(|document| document.data)
 }
 
-fn read(body: &[u8]) -> Result<Document<'_>, Error> {
+pub(super) fn read(body: &[u8]) -> Result<Document<'_>, Error> {
     let start = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body);
     if start.iter().all(u8::is_ascii_whitespace) {
         return Err(Error::new(ErrorKind::Empty, "the file has nothing in it"));
@@ -47,6 +60,34 @@ fn read(body: &[u8]) -> Result<Document<'_>, Error> {
 pub(super) fn refused(error: &serde_json::Error) -> Error {
     let kind = if error.is_eof() { ErrorKind::Truncated } else { ErrorKind::Decode };
     Error::new(kind, format!("this is no GBFS file: {error}"))
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Pairs<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct InOrder;
+
+        impl<'de> Visitor<'de> for InOrder {
+            type Value = Pairs<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Self::Value, M::Error> {
+                let mut pairs = Vec::new();
+                while let Some(pair) = map.next_entry::<String, &RawValue>()? {
+                    pairs.push(pair);
+                    if pairs.len() > PAIRS_MAX {
+                        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+                        break;
+                    }
+                }
+                Ok(Pairs(pairs))
+            }
+        }
+
+        deserializer.deserialize_map(InOrder)
+    }
 }
 
 #[cfg(test)]

@@ -18,3 +18,30 @@ impl Default for Limits {
         Limits { body_bytes: 1 << 20, files: 200, name_chars: 64, url_chars: 4_096 }
     }
 }
+
+/// Bounds on one of the other files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileLimits {
+    /// Longest body, in bytes; a longer one is refused.
+    pub body_bytes: usize,
+    /// Longest record, in bytes: only one of them is a tree of values at a time.
+    pub record_bytes: usize,
+    /// Most records; further ones are dropped with a problem.
+    pub records: usize,
+    /// Most items of a list within a record.
+    pub list: usize,
+    /// Longest text, in characters.
+    pub text_chars: usize,
+}
+
+impl Default for FileLimits {
+    fn default() -> FileLimits {
+        FileLimits {
+            body_bytes: 64 << 20,
+            record_bytes: 2 << 20,
+            records: 500_000,
+            list: 10_000,
+            text_chars: 10_000,
+        }
+    }
+}

@@ -13,8 +13,11 @@ mod load;
 pub mod rows;
 mod service;
 mod timetable;
-mod values;
+pub(crate) mod values;
+mod write;
 
+#[cfg(feature = "netex")]
+pub(crate) use self::timetable::{Interner, Text};
 pub use self::{
     departures::{Scheduled, TripInstance},
     files::{Files, TextFiles, ZipFiles},
@@ -24,4 +27,5 @@ pub use self::{
         Agency, AgencyIdx, FeedInfo, Frequency, PatternIdx, Route, RouteIdx, RouteLine, ServiceIdx,
         ShapeIdx, Stop, StopIdx, StopTime, Timetable, Trip, TripIdx,
     },
+    write::{MemoryTables, Tables, ZipTables},
 };

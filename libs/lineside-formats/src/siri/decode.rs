@@ -5,7 +5,8 @@ use smol_str::SmolStr;
 
 use super::{
     CheckStatusRequest, CheckStatusResponse, DataReadyNotification, Fault, HeartbeatNotification,
-    Limits, ServiceDelivery, ServiceRequest, SubscriptionRequest, SubscriptionResponse,
+    Limits, LinesDelivery, LinesRequest, ServiceDelivery, ServiceRequest, StopPointsDelivery,
+    StopPointsRequest, SubscriptionRequest, SubscriptionResponse,
     SubscriptionTerminatedNotification, TerminateSubscriptionRequest,
     TerminateSubscriptionResponse,
     json::Json,
@@ -79,6 +80,14 @@ pub enum Payload {
     SubscriptionRequest(SubscriptionRequest),
     /// Ends subscriptions.
     TerminateSubscriptionRequest(TerminateSubscriptionRequest),
+    /// Which lines there are.
+    LinesDelivery(LinesDelivery),
+    /// Which stops there are.
+    StopPointsDelivery(StopPointsDelivery),
+    /// Asks which lines there are.
+    LinesRequest(LinesRequest),
+    /// Asks which stops there are.
+    StopPointsRequest(StopPointsRequest),
     /// The envelope says no.
     Fault(Fault),
     /// Something else of SIRI, by the name of its element, such as a service that is not read.
@@ -270,6 +279,16 @@ fn read_payload<'a, S: Source<'a>>(
         | "GetVehicleMonitoring"
         | "GetStopMonitoring"
         | "GetSituationExchange" => Payload::ServiceRequest(single_request(reader, name)?),
+        "LinesDelivery" | "LinesDiscoveryResponse" => {
+            Payload::LinesDelivery(record(reader, "LinesDelivery")?)
+        }
+        "StopPointsDelivery" | "StopPointsDiscoveryResponse" => {
+            Payload::StopPointsDelivery(record(reader, "StopPointsDelivery")?)
+        }
+        "LinesRequest" | "LinesDiscovery" => Payload::LinesRequest(record(reader, "LinesRequest")?),
+        "StopPointsRequest" | "StopPointsDiscovery" => {
+            Payload::StopPointsRequest(record(reader, "StopPointsRequest")?)
+        }
         _ if is_delivery(name) => Payload::ServiceDelivery(record(reader, "ServiceDelivery")?),
         _ => return Ok(None),
     }))

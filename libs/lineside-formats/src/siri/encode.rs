@@ -60,6 +60,10 @@ fn write_payload<W: Sink>(payload: &Payload, sink: &mut W) {
         Payload::TerminateSubscriptionRequest(record) => {
             sink.record("TerminateSubscriptionRequest", record);
         }
+        Payload::LinesDelivery(record) => sink.record("LinesDelivery", record),
+        Payload::StopPointsDelivery(record) => sink.record("StopPointsDelivery", record),
+        Payload::LinesRequest(record) => sink.record("LinesRequest", record),
+        Payload::StopPointsRequest(record) => sink.record("StopPointsRequest", record),
         Payload::Fault(_) | Payload::Other(_) => {}
     }
 }

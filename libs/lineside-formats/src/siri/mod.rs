@@ -1,5 +1,5 @@
 //! SIRI 2.0 and 2.1: estimated timetables, vehicle monitoring, situation exchange and stop monitoring, with the messages
-//! around them, in XML, in SOAP envelopes, and in the JSON of SIRI Lite.
+//! around them and the discovery of lines and stops, in XML, in SOAP envelopes, and in the JSON of SIRI Lite.
 //!
 //! [`decode`] goes once over a message and makes records in SIRI's own terms. No tree is built; a message costs about
 //! what its records take. XML and JSON are one stream of named elements to the records, and one table per record says
@@ -11,6 +11,7 @@
 
 mod decode;
 mod deliveries;
+mod discovery;
 mod encode;
 mod journeys;
 mod json;
@@ -27,13 +28,14 @@ mod values;
 
 pub use decode::{Message, Payload, decode, decode_json, decode_xml, looks_like_siri};
 pub use deliveries::*;
+pub use discovery::*;
 pub use encode::{encode_json, encode_xml};
 pub use journeys::*;
 pub use limits::Limits;
 pub use record::Flag;
 pub use requests::*;
 pub use situations::*;
-pub use soap::{Exchange, encode_soap};
+pub use soap::{Exchange, encode_soap, is_enveloped};
 pub use time::{Seconds, Time};
 pub use values::{
     ArrivalBoardingActivity, CallStatus, DepartureBoardingActivity, Occupancy, Progress, Severity,

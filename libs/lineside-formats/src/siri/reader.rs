@@ -141,8 +141,9 @@ impl<'a, S: Source<'a>> Reader<'a, S> {
     }
 
     fn read_attributes<T: Record>(&mut self, record: &mut T) {
-        if let Some(version) = record.version_mut() {
-            *version = self.attribute("version");
+        let Some(version) = self.attribute("version") else { return };
+        if let Some(place) = record.version_mut() {
+            *place = Some(version);
         }
     }
 
@@ -158,6 +159,7 @@ impl<'a, S: Source<'a>> Reader<'a, S> {
                 continue;
             }
             if T::IS_PAYLOAD && ENVELOPES.contains(&name) {
+                self.read_attributes(record);
                 self.read_children(record)?;
             } else {
                 self.pass_over(name, T::IS_PAYLOAD)?;

@@ -280,7 +280,7 @@ macro_rules! elements {
 
 /// Declares records with the names of their elements: `field: Type = "Element"`, or `= "List" > "Element"` where a list
 /// has an element of its own around it. After the name of the record: `payload`, `delivery` (it has a head, with
-/// version), `versioned` or `named`; `..head: Type` takes what the table does not name.
+/// version), `answer` (it is both), `versioned` or `named`; `..head: Type` takes what the table does not name.
 macro_rules! records {
     ($(
         $(#[$about:meta])*
@@ -339,6 +339,10 @@ macro_rules! records {
         fn version_mut(&mut self) -> Option<&mut Option<smol_str::SmolStr>> {
             Some(&mut self.head.version)
         }
+    };
+    (@properties answer) => {
+        const IS_PAYLOAD: bool = true;
+        records!(@properties delivery);
     };
     (@properties versioned) => {
         fn version_mut(&mut self) -> Option<&mut Option<smol_str::SmolStr>> {

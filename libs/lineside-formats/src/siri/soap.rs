@@ -7,6 +7,7 @@ use super::{
     record::Record,
     sink::{Sink, XmlSink},
 };
+use crate::xml::{self, Xml};
 
 const SOAP: &str = "http://schemas.xmlsoap.org/soap/envelope/";
 const WSDL: &str = "http://wsdl.siri.org.uk";
@@ -40,6 +41,13 @@ struct Frame {
     info: &'static str,
     body: &'static str,
     extension: &'static str,
+}
+
+/// Whether a message came in an envelope: whether that is its first element.
+pub fn is_enveloped(body: &[u8]) -> bool {
+    let Ok(text) = xml::to_text(body) else { return false };
+    let mut xml = Xml::new(&text, xml::Limits::default());
+    matches!(xml.next_child(), Ok(Some("Envelope")))
 }
 
 /// Encodes a message in a SOAP envelope. What is known by its name alone is left out.
@@ -98,6 +106,14 @@ fn write_payload(payload: &Payload, exchange: Exchange, sink: &mut XmlSink) {
             write_frame(&request("DeleteSubscription", "DeleteSubscriptionInfo"), record, sink);
         }
         Payload::CheckStatusRequest(record) => write_single("CheckStatus", None, record, sink),
+        Payload::LinesRequest(record) => write_single("LinesDiscovery", None, record, sink),
+        Payload::StopPointsRequest(record) => {
+            write_single("StopPointsDiscovery", None, record, sink);
+        }
+        Payload::LinesDelivery(record) => write_answer("LinesDiscoveryResponse", record, sink),
+        Payload::StopPointsDelivery(record) => {
+            write_answer("StopPointsDiscoveryResponse", record, sink);
+        }
         Payload::Fault(record) => {
             sink.set_prefix("S:");
             sink.begin("Fault");
@@ -150,12 +166,23 @@ fn write_single<T: Record>(
     if let Some(about) = about {
         write_part("ServiceRequestInfo", true, about, sink);
     }
-    sink.begin("Request");
-    sink.set_prefix("siri:");
-    inner.write_children(sink);
-    sink.set_prefix("");
-    sink.end("Request");
+    write_whole("Request", inner, sink);
     end_frame(name, "RequestExtension", sink);
+}
+
+/// An answer all of which stands in one element.
+fn write_answer<T: Record>(name: &str, record: &T, sink: &mut XmlSink) {
+    begin_frame(name, sink);
+    write_whole("Answer", record, sink);
+    end_frame(name, "AnswerExtension", sink);
+}
+
+fn write_whole<T: Record>(name: &str, record: &T, sink: &mut XmlSink) {
+    sink.begin(name);
+    sink.set_prefix("siri:");
+    record.write_children(sink);
+    sink.set_prefix("");
+    sink.end(name);
 }
 
 /// The name of a delivery of one service, or of several.

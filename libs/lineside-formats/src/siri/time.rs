@@ -46,6 +46,14 @@ impl Time {
         parse(text.as_bytes()).unwrap_or(TimeText::Invalid)
     }
 
+    /// The same, where the text says its offset.
+    pub fn parse_exact(text: &str) -> Option<Time> {
+        match Time::parse(text) {
+            TimeText::Exact(time) => Some(time),
+            TimeText::Local(_) | TimeText::Invalid => None,
+        }
+    }
+
     /// The moment at which a clock in `zone` shows what this one shows in UTC; the earlier one where there are two.
     pub(crate) fn local_in(self, zone: &TimeZone) -> Option<Time> {
         let shown = self.timestamp()?.to_zoned(TimeZone::UTC).datetime();
@@ -179,7 +187,7 @@ pub struct Seconds(pub i32);
 
 impl Seconds {
     /// Reads `PT1M30S` or `-PT30S`. A month counts as 30 days and a year as 365: only heartbeats have such spans.
-    pub(crate) fn parse(text: &str) -> Option<Seconds> {
+    pub fn parse(text: &str) -> Option<Seconds> {
         let (is_negative, text) = match text.strip_prefix('-') {
             Some(text) => (true, text),
             None => (false, text),
@@ -245,6 +253,8 @@ mod tests {
         check("2024-02-29T24:00:00Z", "2024-03-01T00:00:00Z");
         check("2016-12-31T23:59:60Z", "2017-01-01T00:00:00Z");
         check("2023-06-02T11:16:11", "local 2023-06-02T11:16:11Z");
+        assert_eq!(Time::parse_exact("2023-06-02T11:16:11"), None);
+        assert!(Time::parse_exact("2023-06-02T11:16:11Z").is_some());
         check("2023-06-02T11:16:11.25", "local 2023-06-02T11:16:11.25Z");
     }
 

@@ -111,6 +111,16 @@ impl<'a> Xml<'a> {
 
     /// The text of the open element, which it closes. Elements inside it are passed over.
     pub(crate) fn text(&mut self) -> Result<Cow<'a, str>, Error> {
+        self.read_text(false)
+    }
+
+    /// The text of the open element, which it closes; where it has none of its own, that of the first element inside it
+    /// that has one: `<Name><Text lang="de">Bern</Text></Name>`.
+    pub(crate) fn text_or_inner(&mut self) -> Result<Cow<'a, str>, Error> {
+        self.read_text(true)
+    }
+
+    fn read_text(&mut self, or_inner: bool) -> Result<Cow<'a, str>, Error> {
         if self.is_empty {
             self.close();
             return Ok(Cow::Borrowed(""));
@@ -130,7 +140,11 @@ impl<'a> Xml<'a> {
                 Ok(Event::CData(piece)) => append(&mut text, piece.xml10_content()),
                 Ok(Event::Start(start)) => {
                     self.open(&start, false)?;
-                    self.skip()?;
+                    if or_inner && text.trim_ascii().is_empty() {
+                        text = self.text()?;
+                    } else {
+                        self.skip()?;
+                    }
                 }
                 Ok(Event::Empty(start)) => {
                     self.open(&start, true)?;
@@ -177,7 +191,12 @@ impl<'a> Xml<'a> {
         let mut all = Attributes::new(attributes, 0);
         let found =
             all.with_checks(false).flatten().find(|it| it.key.local_name().as_ref() == name)?;
-        quick_xml::escape::unescape(&found.value).ok().map(|value| Cow::Owned(value.into_owned()))
+        match found.value {
+            Cow::Borrowed(value) => quick_xml::escape::unescape(value).ok(),
+            Cow::Owned(value) => {
+                quick_xml::escape::unescape(&value).ok().map(|it| Cow::Owned(it.into_owned()))
+            }
+        }
     }
 
     /// The namespace of the element that was opened last; `None` where it has none.

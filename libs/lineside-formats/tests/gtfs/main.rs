@@ -11,6 +11,7 @@ mod differential;
 mod loading;
 mod properties;
 mod service_days;
+mod writing;
 
 use lineside_formats::{
     Problem, Problems,

@@ -429,3 +429,39 @@ fn what_a_producer_adds_is_passed_over() {
     assert_eq!(journey.line_ref.as_deref(), Some("1"));
     assert!(journey.recorded_calls.is_empty());
 }
+
+/// Lines and stops stand in a message of their own, plain and in an envelope.
+#[test]
+fn lines_and_stops_are_discovered() {
+    let plain = r#"<Siri xmlns="http://www.siri.org.uk/siri" version="2.0"><LinesDelivery version="2.0">
+        <ResponseTimestamp>2026-11-21T19:25:00Z</ResponseTimestamp><Status>true</Status>
+        <AnnotatedLineRef><LineRef>L:1</LineRef><LineName xml:lang="fr">Ligne 1</LineName><Monitored>true</Monitored>
+        <Destinations><Destination><DestinationRef>S:9</DestinationRef><PlaceName>Port</PlaceName></Destination></Destinations>
+        <Directions><Direction><DirectionRef>0</DirectionRef></Direction></Directions></AnnotatedLineRef>
+        </LinesDelivery></Siri>"#;
+    let message = read_sound(plain);
+    let [Payload::LinesDelivery(lines)] = &message.payloads[..] else { panic!("lines") };
+    assert_eq!((lines.head.version.as_deref(), lines.head.status), (Some("2.0"), Some(true)));
+    let line = &lines.annotated_line_refs[0];
+    assert_eq!((line.line_ref.as_deref(), line.monitored), (Some("L:1"), Some(true)));
+    assert_eq!(line.line_names, [text_in("fr", "Ligne 1")]);
+    assert_eq!(line.destinations[0].destination_ref.as_deref(), Some("S:9"));
+    assert_eq!(line.directions[0].direction_ref.as_deref(), Some("0"));
+
+    let soap = r#"<S:Envelope xmlns:S="http://schemas.xmlsoap.org/soap/envelope/"><S:Body>
+        <sw:StopPointsDiscoveryResponse xmlns:sw="http://wsdl.siri.org.uk" xmlns:siri="http://www.siri.org.uk/siri">
+        <Answer version="2.0"><siri:Status>true</siri:Status><siri:AnnotatedStopPointRef>
+        <siri:StopPointRef>S:1</siri:StopPointRef><siri:StopName>Gare</siri:StopName>
+        <siri:Lines><siri:LineRef>L:1</siri:LineRef><siri:LineRef>L:2</siri:LineRef></siri:Lines>
+        <siri:Location><siri:Longitude>2.5</siri:Longitude><siri:Latitude>48.5</siri:Latitude></siri:Location>
+        </siri:AnnotatedStopPointRef></Answer><AnswerExtension/></sw:StopPointsDiscoveryResponse></S:Body></S:Envelope>"#;
+    let message = read_sound(soap);
+    let [Payload::StopPointsDelivery(stops)] = &message.payloads[..] else { panic!("stops") };
+    assert_eq!(stops.head.version.as_deref(), Some("2.0"));
+    let stop = &stops.annotated_stop_point_refs[0];
+    assert_eq!(stop.stop_names, [text("Gare")]);
+    assert_eq!(stop.lines, ["L:1", "L:2"]);
+    assert_eq!(stop.location.as_ref().and_then(|it| it.latitude), Some(48.5));
+    assert!(is_enveloped(soap.as_bytes()) && !is_enveloped(plain.as_bytes()));
+    assert!(!is_enveloped(b"") && !is_enveloped(b"{\"Envelope\":1}"));
+}

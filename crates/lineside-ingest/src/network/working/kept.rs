@@ -7,7 +7,10 @@ use lineside_formats::gtfs_rt::proto;
 use prost::Message as _;
 use smol_str::SmolStr;
 
-use super::{GROUPS, Held, Item, Links, Slot, Working};
+use super::{
+    GROUPS, Item, Links, Working,
+    held::{Held, Slot},
+};
 use crate::{
     kept::{Chunking, KeptWriter, form},
     limits::RECORDS_MAX,
@@ -34,6 +37,9 @@ impl Working {
             last = Some(&record.raw);
             numbers[number] = Some(kept_number);
             into.add(&mut chunk, kept_item(record, raw), |chunk| &mut chunk.items)?;
+        }
+        for record in self.system.records() {
+            into.add(&mut chunk, kept_item(record, None), |chunk| &mut chunk.items)?;
         }
         for (group, (id, slot)) in (0..).zip(&self.entities).flat_map(|(group, entities)| {
             let mut entities: Vec<_> = entities.iter().collect();
@@ -91,6 +97,11 @@ impl Working {
     ) -> Result<(), NotARecord> {
         let body = body_of(item.kind, item.body).ok_or(NotARecord)?;
         let join = join_of(item.join.unwrap_or_default());
+        if matches!(body, Body::Station(_) | Body::RentalVehicle(_)) {
+            let (feed, id) = (self.feed.clone(), SmolStr::new(item.id));
+            self.system.restore(Record::new(feed, id, Bytes::new(), body, join));
+            return Ok(());
+        }
         let record = Record::new(self.feed.clone(), SmolStr::new(item.id), raw, body, join);
         let record = std::sync::Arc::new(record);
         let number = u32::try_from(self.items.len()).map_err(|_| NotARecord)?;
@@ -127,11 +138,18 @@ fn kept_item(record: &Record, raw: Option<Bytes>) -> form::Item {
         Body::Vehicle(vehicle) => vehicle.encode_to_vec(),
         Body::TripUpdate(update) => update.encode_to_vec(),
         Body::Alert(alert) => alert.encode_to_vec(),
+        Body::Station(station) => form::Place::of_station(station).encode_to_vec(),
+        Body::RentalVehicle(vehicle) => form::Place::of_vehicle(vehicle).encode_to_vec(),
         // A feed's message makes no others.
         Body::Departure(_) | Body::Dataset(_) | Body::Feed(_) => Vec::new(),
     };
     let join = Some(kept_join(&record.join)).filter(|join| *join != form::Join::default());
-    let (kind, id) = (record.kind as u32, record.id.to_string());
+    let kind = match &record.body {
+        Body::Station(_) => STATION,
+        Body::RentalVehicle(_) => RENTAL_VEHICLE,
+        _ => record.kind as u32,
+    };
+    let id = record.id.to_string();
     form::Item { kind, id, raw, body: body.into(), join }
 }
 
@@ -140,9 +158,15 @@ fn body_of(kind: u32, body: Bytes) -> Option<Body> {
         0 => Body::Vehicle(proto::VehiclePosition::decode(body).ok()?),
         1 => Body::TripUpdate(Box::new(proto::TripUpdate::decode(body).ok()?)),
         2 => Body::Alert(Box::new(proto::Alert::decode(body).ok()?)),
+        STATION => Body::Station(Box::new(form::Place::decode(body).ok()?.station())),
+        RENTAL_VEHICLE => Body::RentalVehicle(Box::new(form::Place::decode(body).ok()?.vehicle()?)),
         _ => return None,
     })
 }
+
+/// What kinds of the file are that no message of GTFS-Realtime makes.
+const STATION: u32 = 3;
+const RENTAL_VEHICLE: u32 = 4;
 
 fn kept_join(join: &Join) -> form::Join {
     let text = |text: &Option<SmolStr>| text.as_ref().map(SmolStr::to_string);

@@ -134,6 +134,7 @@ impl NetworkWriter {
                 continue;
             };
             let slice = Arc::clone(&other.network.state().feeds[at]);
+            self.workings[number].inherit_system(&other.workings[at]);
             if let Some(message) = message_of(&slice, &other.workings[at]) {
                 self.take_message(number, &message, dataset.as_deref(), &mut Applied::default());
             }

@@ -46,6 +46,8 @@ struct DepartureShape {
     headsign: Option<String>,
     /// The platform's code.
     platform: Option<String>,
+    /// The code of the scheduled platform; only where it leaves from another.
+    scheduled_platform: Option<String>,
     /// The stop or platform.
     stop_id: String,
     /// When it should leave, RFC 3339 in the agency's time zone.

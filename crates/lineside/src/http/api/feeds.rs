@@ -37,7 +37,7 @@ pub(super) struct FeedItem {
     publisher: Option<String>,
     /// Under which licence.
     licence: Option<String>,
-    /// `gtfs`, `gtfs-rt`, `gbfs` or `raw`; null until its content is known.
+    /// `gtfs`, `gtfs-rt`, `gbfs`, `netex`, `siri` or `raw`; null until its content is known.
     format: Option<&'static str>,
     /// What it is about, such as `bus`.
     theme: Option<String>,
@@ -141,7 +141,7 @@ struct ProblemSample {
     get, path = "/api/v1/feeds", tag = "catalog",
     params(
         ("q" = Option<String>, Query, description = "Words to search for"),
-        ("format" = Option<String>, Query, description = "`gtfs`, `gtfs-rt`, `gbfs` or `raw`"),
+        ("format" = Option<String>, Query, description = "`gtfs`, `gtfs-rt`, `gbfs`, `netex`, `siri` or `raw`"),
         ("theme" = Option<String>, Query, description = "A theme, as written in the feed"),
         ("publisher" = Option<String>, Query, description = "A publisher, as written in the feed"),
         ("state" = Option<String>, Query, description = "`ok`, `late`, `stale`, `failing`, `empty` or `unknown`"),
@@ -249,7 +249,7 @@ fn item(app: &App, feed: &Arc<Feed>, base: &str) -> FeedItem {
         data_time: at(status.data_time),
         next_poll: at(status.next_poll),
         entities: status.entities,
-        problems: status.problems.total(),
+        problems: feed.problems_with_parts().total(),
         links: links(app, feed, format, base),
     }
 }
@@ -270,18 +270,23 @@ fn links(
         ("availability", format!("{base}/api/v1/feeds/{id}/availability")),
         ("events", format!("{base}/events?channel=feed/{id}")),
     ]);
-    if format == Some(Format::Gtfs) {
+    if format.is_some_and(Format::is_schedule) {
         links.insert("gtfs", format!("{base}/gtfs/{id}.zip"));
         links.insert("versions", format!("{base}/api/v1/feeds/{id}/versions"));
     }
-    if format == Some(Format::Gtfs) && app.ingest().network_of(id.as_str()).is_some() {
+    if format.is_some_and(Format::is_schedule) && app.ingest().network_of(id.as_str()).is_some() {
         links.insert("stops", format!("{base}/geojson/{id}/stops.geojson"));
         links.insert("routes", format!("{base}/geojson/{id}/routes.geojson"));
     }
     if format == Some(Format::Gbfs) {
         links.insert("gbfs", format!("{base}/proxy/{id}/gbfs.json"));
+        links.insert("gbfs_2", format!("{base}/gbfs/{id}/2/gbfs.json"));
+        links.insert("gbfs_3", format!("{base}/gbfs/{id}/3/gbfs.json"));
+        links.insert("stations", format!("{base}/geojson/{id}/stations.geojson"));
+        links.insert("vehicles", format!("{base}/geojson/{id}/vehicles.geojson"));
     }
     if !matches!(format, Some(Format::Raw | Format::Gbfs)) {
+        links.insert("delays", format!("{base}/api/v1/feeds/{id}/delays"));
         links.insert("gtfs_rt", format!("{base}/gtfs-rt/{id}.pb"));
         links.insert("gtfs_rt_json", format!("{base}/gtfs-rt/{id}.json"));
         links.insert("vehicles", format!("{base}/geojson/{id}/vehicles.geojson"));
@@ -291,12 +296,13 @@ fn links(
 
 fn detail(app: &App, feed: &Arc<Feed>, base: &str) -> FeedDetail {
     let status = feed.status();
-    let counts = status.problems.counts().map(|(file, code, count)| ProblemCount {
+    let problems = feed.problems_with_parts();
+    let counts = problems.counts().map(|(file, code, count)| ProblemCount {
         file: file.to_owned(),
         code,
         count,
     });
-    let samples = status.problems.kept().iter().map(|problem| ProblemSample {
+    let samples = problems.kept().iter().map(|problem| ProblemSample {
         file: problem.file.to_string(),
         line: problem.line,
         field: problem.field.as_deref().map(str::to_owned),

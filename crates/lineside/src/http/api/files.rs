@@ -23,6 +23,8 @@ pub(super) struct FileItem {
     next_poll: Option<String>,
     /// How long it is; null if it has not come yet.
     bytes: Option<usize>,
+    /// Complaints about what it says.
+    problems: u64,
     /// Where to read it.
     url: String,
 }
@@ -41,6 +43,7 @@ fn item(system: &Feed, part: &Part, base: &str) -> FileItem {
         last_success: status.last_success.and_then(rfc3339),
         next_poll: status.next_poll.and_then(rfc3339),
         bytes: part.feed.snapshot().map(|snapshot| snapshot.bytes.len()),
+        problems: status.problems.total(),
         url: format!("{base}/proxy/{}/{}.json", system.id(), part.path()),
     }
 }

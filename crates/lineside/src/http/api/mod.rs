@@ -1,6 +1,7 @@
 //! `/api/v1`: the catalog, what is remembered, versions, the state, stops and vehicles as JSON.
 
 mod availability;
+mod delays;
 mod departures;
 mod feeds;
 mod files;
@@ -21,6 +22,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .merge(state::routes())
         .merge(stops::routes())
         .merge(departures::routes())
+        .merge(delays::routes())
         .merge(vehicles::routes())
         .merge(versions::routes())
 }

@@ -7,6 +7,8 @@ pub(crate) mod http;
 pub(crate) mod process;
 pub(crate) mod producer;
 pub(crate) mod site;
+pub(crate) mod timetable;
+pub(crate) mod town;
 pub(crate) mod until;
 
 use std::path::PathBuf;

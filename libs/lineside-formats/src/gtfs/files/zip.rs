@@ -47,7 +47,26 @@ impl<R: Read + Seek> ZipFiles<R> {
     /// If the bytes are no zip, if its entries overlap or are too many or too large, or if it holds
     /// no table of GTFS that could be told from others: none, or several datasets in
     /// sub-directories.
-    pub fn new(mut reader: R, limits: &Limits) -> Result<ZipFiles<R>, Error> {
+    pub fn new(reader: R, limits: &Limits) -> Result<ZipFiles<R>, Error> {
+        ZipFiles::choose(reader, limits, find_tables)
+    }
+
+    /// Reads the directory of an archive of XML files, which go by their paths.
+    ///
+    /// # Errors
+    ///
+    /// If the bytes are no zip, if its entries overlap or are too many or too large, or if none of them is XML.
+    #[cfg(feature = "netex")]
+    pub fn of_xml(reader: R, limits: &Limits) -> Result<ZipFiles<R>, Error> {
+        ZipFiles::choose(reader, limits, |paths, _| find_xml(paths))
+    }
+
+    /// Reads the archive's directory; `choose` says which of the files count, and by which names.
+    fn choose(
+        mut reader: R,
+        limits: &Limits,
+        choose: impl FnOnce(&[(String, usize)], &mut Problems) -> Result<BTreeMap<String, usize>, Error>,
+    ) -> Result<ZipFiles<R>, Error> {
         let is_begun = refuse_what_is_no_zip(&mut reader)?;
         let mut archive = ZipArchive::new(reader).map_err(|error| match refusal(&error) {
             // The directory stands at the end: an archive without one was cut off.
@@ -76,7 +95,7 @@ impl<R: Read + Seek> ZipFiles<R> {
                 "the archive has several entries of one name",
             ));
         }
-        let entries = find_tables(&list(&archive), &mut problems)?;
+        let entries = choose(&list(&archive), &mut problems)?;
         Ok(ZipFiles {
             archive,
             entries,
@@ -153,6 +172,22 @@ fn find_tables(
         }
         None => Err(no_tables(paths)),
     }
+}
+
+#[cfg(feature = "netex")]
+fn find_xml(paths: &[(String, usize)]) -> Result<BTreeMap<String, usize>, Error> {
+    let is_xml = |path: &str| path.to_ascii_lowercase().ends_with(".xml");
+    let files: BTreeMap<String, usize> =
+        paths.iter().filter(|(path, _)| is_xml(path)).cloned().collect();
+    if !files.is_empty() {
+        return Ok(files);
+    }
+    let names: Vec<&str> = paths.iter().map(|(path, _)| path.as_str()).collect();
+    let detail = match names.as_slice() {
+        [] => "the archive holds no files".to_owned(),
+        names => format!("the archive holds no XML file, but {}", shorten(names)),
+    };
+    Err(Error::new(ErrorKind::MissingFile, detail))
 }
 
 fn no_tables(paths: &[(String, usize)]) -> Error {

@@ -6,7 +6,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 use crate::gtfs::Limits;
 
 /// A text in the arena. [`Text::EMPTY`] is the empty one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Text(u32);
 
 impl Text {

@@ -47,6 +47,8 @@ const FORMATS: &[(&str, &str)] = &[
     ("gtfs", "GTFS"),
     ("gtfs-rt", "GTFS-Realtime"),
     ("gbfs", "GBFS: a system, file by file"),
+    ("netex", "NeTEx: a schedule"),
+    ("siri", "SIRI"),
     ("raw", "Raw: only passed on"),
 ];
 
@@ -77,6 +79,11 @@ pub(super) const GROUPS: &[Group] = &[
         title: "When it is old",
         fields: &[
             field("late_after", "Late after", "The age of the data from which it is called late"),
+            field(
+                "trip_late_after",
+                "A trip is late after",
+                "How far behind the timetable a trip is called late; as its network says if nothing is said",
+            ),
             field(
                 "max_age",
                 "Served for at most",

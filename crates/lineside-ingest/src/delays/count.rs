@@ -1,0 +1,189 @@
+//! Counting trips by how they stand.
+
+use std::time::Duration;
+
+use super::{Standing, TripStanding};
+
+/// Nearer than this to the timetable a trip is on time to the minute; earlier it is early. Seconds.
+const EARLY: i64 = 60;
+/// Where classes of delays begin, in seconds; the threshold of the operator is one more.
+const EDGES: [i64; 6] = [EARLY, 180, 300, 600, 1_200, 1_800];
+
+/// How many trips stand how.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DelayCounts {
+    /// All that are spoken of.
+    pub trips: usize,
+    /// At least as far behind the timetable as the threshold.
+    pub late: usize,
+    /// They do not run, or do not stop where it is asked for.
+    pub cancelled: usize,
+    /// A minute early or more. They are not late.
+    pub early: usize,
+    /// Neither late nor early.
+    pub on_time: usize,
+    /// Nothing is said of their times.
+    pub unknown: usize,
+    /// The greatest delay, in seconds; negative if all are early.
+    pub worst: Option<i32>,
+}
+
+impl DelayCounts {
+    /// Counts trips; one that is `late_after` behind the timetable is late, one that is less is not.
+    pub fn of<'a>(trips: impl IntoIterator<Item = &'a TripStanding>, late_after: Duration) -> Self {
+        let mut counts = DelayCounts::default();
+        for trip in trips {
+            counts.add(trip.standing, late_after);
+        }
+        counts
+    }
+
+    fn add(&mut self, standing: Standing, late_after: Duration) {
+        self.trips += 1;
+        match standing {
+            Standing::Cancelled => self.cancelled += 1,
+            Standing::Unknown => self.unknown += 1,
+            Standing::Behind(delay) => {
+                self.worst = self.worst.max(Some(delay));
+                if is_late(delay, late_after) {
+                    self.late += 1;
+                } else if i64::from(delay) <= -EARLY {
+                    self.early += 1;
+                } else {
+                    self.on_time += 1;
+                }
+            }
+        }
+    }
+
+    /// Whether anything is known by which one can say yes or no.
+    pub fn tell(&self) -> bool {
+        self.trips > self.unknown
+    }
+}
+
+fn is_late(delay: i32, late_after: Duration) -> bool {
+    u64::try_from(delay).is_ok_and(|delay| delay >= late_after.as_secs())
+}
+
+/// A class of delays, and how many trips are in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DelayClass {
+    /// The least delay, in seconds; none of the earliest class.
+    pub from: Option<i64>,
+    /// The delay from which the next class begins; none of the latest.
+    pub until: Option<i64>,
+    /// Whether its trips are late.
+    pub is_late: bool,
+    /// The trips in it.
+    pub trips: usize,
+}
+
+/// The trips with known delays by classes, from early to late. The threshold is always where a class begins.
+pub fn classes<'a>(
+    trips: impl IntoIterator<Item = &'a TripStanding>,
+    late_after: Duration,
+) -> Vec<DelayClass> {
+    let threshold = i64::try_from(late_after.as_secs()).unwrap_or(i64::MAX);
+    let mut edges: Vec<i64> = EDGES.into_iter().chain([1 - EARLY, threshold]).collect();
+    edges.sort_unstable();
+    edges.dedup();
+    let begins = [None].into_iter().chain(edges.iter().copied().map(Some));
+    let ends = edges.iter().copied().map(Some).chain([None]);
+    let mut classes: Vec<DelayClass> = begins
+        .zip(ends)
+        .map(|(from, until)| {
+            let is_late = from.is_some_and(|from| from >= threshold);
+            DelayClass { from, until, is_late, trips: 0 }
+        })
+        .collect();
+    for trip in trips {
+        if let Standing::Behind(delay) = trip.standing {
+            let class = edges.partition_point(|&edge| edge <= i64::from(delay));
+            classes[class].trips += 1;
+        }
+    }
+    classes
+}
+
+#[cfg(test)]
+mod tests {
+    use smol_str::SmolStr;
+
+    use super::*;
+    use crate::config::FeedId;
+
+    fn trips(standings: &[Standing]) -> Vec<TripStanding> {
+        let trip = |&standing: &Standing| TripStanding {
+            feed: FeedId::new("a").unwrap(),
+            trip_id: SmolStr::default(),
+            start_date: SmolStr::default(),
+            route_id: None,
+            route_short_name: None,
+            route_color: None,
+            route_type: None,
+            headsign: None,
+            stop_id: None,
+            stop_name: None,
+            scheduled: None,
+            standing,
+        };
+        standings.iter().map(trip).collect()
+    }
+
+    const FIVE: Duration = Duration::from_secs(300);
+
+    #[test]
+    fn early_is_not_late_and_the_threshold_is() {
+        let all = [
+            Standing::Behind(-3600),
+            Standing::Behind(-60),
+            Standing::Behind(-59),
+            Standing::Behind(0),
+            Standing::Behind(299),
+            Standing::Behind(300),
+            Standing::Behind(4000),
+            Standing::Cancelled,
+            Standing::Unknown,
+        ];
+        let counts = DelayCounts::of(&trips(&all), FIVE);
+        let expect = DelayCounts {
+            trips: 9,
+            late: 2,
+            cancelled: 1,
+            early: 2,
+            on_time: 3,
+            unknown: 1,
+            worst: Some(4000),
+        };
+        assert_eq!(counts, expect);
+        let exact = DelayCounts::of(&trips(&all), Duration::from_secs(301));
+        assert_eq!((exact.late, exact.on_time), (1, 4));
+    }
+
+    #[test]
+    fn what_says_nothing_of_times_tells_nothing() {
+        let tells = |standings: &[Standing]| DelayCounts::of(&trips(standings), FIVE).tell();
+        assert!(!tells(&[]));
+        assert!(!tells(&[Standing::Unknown]));
+        assert!(tells(&[Standing::Unknown, Standing::Cancelled]));
+        assert!(tells(&[Standing::Behind(-5)]));
+    }
+
+    #[test]
+    fn every_known_delay_is_in_one_class_and_late_classes_begin_at_the_threshold() {
+        let delays = [i32::MIN, -60, -59, 0, 59, 60, 239, 240, 299, 300, 1_800, i32::MAX];
+        let standings = delays.map(Standing::Behind);
+        for late_after in [60, 240, 300, 301, 86_400] {
+            let trips = trips(&standings);
+            let late_after = Duration::from_secs(late_after);
+            let classes = classes(&trips, late_after);
+            assert_eq!(classes.iter().map(|class| class.trips).sum::<usize>(), delays.len());
+            let late: usize =
+                classes.iter().filter(|class| class.is_late).map(|class| class.trips).sum();
+            assert_eq!(late, DelayCounts::of(&trips, late_after).late, "{late_after:?}");
+            assert_eq!(classes[0].until, Some(-59), "who is a minute early is early");
+            assert_eq!(classes[0].trips, 2);
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! Which trips are late: what the records of a network say of each trip, for all of it, for a line, or for a stop.
+//!
+//! A trip counts while it runs and from two hours before it starts. How it stands is told by the trip update alone: its
+//! delay at the stop that comes next, or at the stop that is asked for. Early is never late. Nothing here judges whether
+//! a feed is to be believed; whoever asks names the feeds that are.
+
+mod count;
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use lineside_formats::{
+    gtfs::Timetable,
+    gtfs_rt::proto::{
+        TripUpdate, trip_descriptor::ScheduleRelationship, trip_update::StopTimeUpdate,
+    },
+};
+use lineside_sync::UnixMillis;
+use smol_str::SmolStr;
+
+pub use count::{DelayClass, DelayCounts, classes};
+
+use crate::{
+    config::FeedId,
+    departures::departures,
+    limits::{BOARD_HORIZON, BOARD_LINGER, DELAYS_OF_STOP_MAX},
+    network::{FeedSlice, NetworkState},
+    normalize::{Run, TripKey, given, is_extra, seconds},
+    record::{Departure, DepartureStatus, Record},
+};
+
+/// How a trip stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It runs so many seconds behind the timetable; negative is early.
+    Behind(i32),
+    /// It does not run, or does not stop where it is asked for.
+    Cancelled,
+    /// It is spoken of, and nothing is said of its times.
+    Unknown,
+}
+
+/// One trip, and how it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TripStanding {
+    /// The feed that says so.
+    pub feed: FeedId,
+    /// `trip_id`, as far as it is known.
+    pub trip_id: SmolStr,
+    /// `start_date`, as far as it is known.
+    pub start_date: SmolStr,
+    /// Its route.
+    pub route_id: Option<SmolStr>,
+    /// The route's short name, else its long one.
+    pub route_short_name: Option<SmolStr>,
+    /// Red, green, blue.
+    pub route_color: Option<[u8; 3]>,
+    /// GTFS `route_type`.
+    pub route_type: Option<u16>,
+    /// Where it is headed.
+    pub headsign: Option<SmolStr>,
+    /// The stop that comes next, or the one that is asked for.
+    pub stop_id: Option<SmolStr>,
+    /// Its name.
+    pub stop_name: Option<SmolStr>,
+    /// When it should leave the stop that is asked for, Unix seconds.
+    pub scheduled: Option<i64>,
+    /// How it stands.
+    pub standing: Standing,
+}
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Selection<'a> {
+    /// The feeds that are to be believed.
+    pub feeds: &'a [FeedId],
+    /// Only trips of this route.
+    pub route: Option<&'a str>,
+    /// Only trips that leave this stop or station within two hours, as they stand there.
+    pub stop: Option<&'a str>,
+}
+
+impl Selection<'_> {
+    fn holds(&self, feed: &FeedId) -> bool {
+        self.feeds.contains(feed)
+    }
+}
+
+/// The trips of one feed, made once per state of the feed.
+#[derive(Debug, Default)]
+pub(crate) struct FeedDelays {
+    trips: Vec<Arc<TripStanding>>,
+    by_route: HashMap<SmolStr, Vec<u32>>,
+}
+
+impl FeedDelays {
+    fn of(slice: &FeedSlice, timetable: Option<&Timetable>) -> FeedDelays {
+        let header = slice.header.as_ref().and_then(|header| seconds(header.timestamp));
+        let at = header.or(i64::try_from(slice.timestamp).ok()).unwrap_or_default();
+        let mut made = FeedDelays::default();
+        let records = slice.tables.trip_updates.records();
+        for trip in records.iter().filter_map(|record| standing_of(record, timetable, at)) {
+            if let Some(route) = &trip.route_id {
+                let number = u32::try_from(made.trips.len()).unwrap_or(u32::MAX);
+                made.by_route.entry(route.clone()).or_default().push(number);
+            }
+            made.trips.push(Arc::new(trip));
+        }
+        made
+    }
+
+    fn of_route(&self, route: &str) -> impl Iterator<Item = &Arc<TripStanding>> {
+        let numbers = self.by_route.get(route).map_or(&[][..], Vec::as_slice);
+        numbers.iter().filter_map(|&number| self.trips.get(number as usize))
+    }
+}
+
+impl NetworkState {
+    /// The trips of a selection. Of the network or of a line it costs a clone of a pointer for each; the first call at a
+    /// state of a feed looks at all of its trips. Of a stop it costs as much as its board. `now` is the present of the
+    /// network's data.
+    pub fn standings(&self, selection: Selection<'_>, now: UnixMillis) -> Vec<Arc<TripStanding>> {
+        if let Some(stop) = selection.stop {
+            return self.standings_at(stop, selection, now);
+        }
+        let timetable = self.dataset.as_ref().map(|dataset| &*dataset.timetable);
+        let mut trips = Vec::new();
+        for slice in self.feeds.iter().filter(|slice| selection.holds(&slice.id)) {
+            let made = slice.cache.delays.get_or_init(|| FeedDelays::of(slice, timetable));
+            match selection.route {
+                Some(route) => trips.extend(made.of_route(route).cloned()),
+                None => trips.extend(made.trips.iter().cloned()),
+            }
+        }
+        trips
+    }
+
+    fn standings_at(
+        &self,
+        stop: &str,
+        selection: Selection<'_>,
+        now: UnixMillis,
+    ) -> Vec<Arc<TripStanding>> {
+        let board = departures(self, stop, now, DELAYS_OF_STOP_MAX, BOARD_HORIZON);
+        let board = board.into_iter().flatten().filter(|departure| {
+            departure.status != DepartureStatus::Scheduled
+                && selection.holds(&departure.source)
+                && selection.route.is_none_or(|route| route == departure.route_id)
+        });
+        board.map(|departure| Arc::new(standing_there(departure))).collect()
+    }
+
+    /// Whether a feed says anything of trips.
+    pub fn tells_of_trips(&self, feed: &str) -> bool {
+        let slice = self.feed(feed);
+        slice.is_some_and(|slice| !slice.tables.trip_updates.records().is_empty())
+    }
+
+    /// How many records a feed has.
+    pub fn n_records_of(&self, feed: &str) -> usize {
+        self.feed(feed).map_or(0, |slice| slice.n_records())
+    }
+}
+
+/// How a trip stands at `at`, Unix seconds; none if it is over, or not near yet, or taken out of the timetable.
+fn standing_of(record: &Record, timetable: Option<&Timetable>, at: i64) -> Option<TripStanding> {
+    let update = record.trip_update()?;
+    let standing = match (update.trip.schedule_relationship(), record.join.delay) {
+        (ScheduleRelationship::Deleted, _) => return None,
+        (ScheduleRelationship::Canceled, _) => Standing::Cancelled,
+        (_, Some(delay)) => Standing::Behind(delay),
+        (_, None) => Standing::Unknown,
+    };
+    if let Some((first, last)) = span(update, timetable) {
+        let late = match standing {
+            Standing::Behind(delay) => i64::from(delay.max(0)),
+            Standing::Cancelled | Standing::Unknown => 0,
+        };
+        let is_over = last.saturating_add(late) < at - whole(BOARD_LINGER);
+        if is_over || first > at.saturating_add(whole(BOARD_HORIZON)) {
+            return None;
+        }
+    }
+    let join = &record.join;
+    let text = |text: &Option<String>| given(text).map(SmolStr::new).unwrap_or_default();
+    Some(TripStanding {
+        feed: record.feed.clone(),
+        trip_id: text(&update.trip.trip_id),
+        start_date: text(&update.trip.start_date),
+        route_id: join.route_id.clone(),
+        route_short_name: join.route_short_name.clone(),
+        route_color: join.route_color,
+        route_type: join.route_type,
+        headsign: join.headsign.clone(),
+        stop_id: join.next_stop_id.clone(),
+        stop_name: join.next_stop_name.clone(),
+        scheduled: None,
+        standing,
+    })
+}
+
+/// When a trip begins and ends, Unix seconds: by the timetable, else as it is announced.
+fn span(update: &TripUpdate, timetable: Option<&Timetable>) -> Option<(i64, i64)> {
+    let scheduled = || {
+        let (timetable, key) = (timetable?, TripKey::of(&update.trip)?);
+        let trip = timetable.find_trip(key.trip_id).filter(|_| !is_extra(&update.trip))?;
+        let run = Run::named(timetable, trip, key.start_date, key.start_time)?;
+        let first = timetable.stop_time(trip, 0)?;
+        let last = timetable.stop_times(trip).last()?;
+        Some((run.departure(&first)?, run.arrival(&last)?))
+    };
+    let announced = || {
+        let mut times = update.stop_time_update.iter().filter_map(announced_time);
+        let first = times.next()?;
+        Some((first, times.next_back().unwrap_or(first)))
+    };
+    scheduled().or_else(announced)
+}
+
+fn announced_time(call: &StopTimeUpdate) -> Option<i64> {
+    let time = |event: &Option<_>| {
+        let event: &lineside_formats::gtfs_rt::proto::trip_update::StopTimeEvent =
+            event.as_ref()?;
+        event.time.filter(|&time| time > 0)
+    };
+    time(&call.departure).or_else(|| time(&call.arrival))
+}
+
+fn standing_there(departure: Departure) -> TripStanding {
+    let standing = match departure.status {
+        DepartureStatus::Cancelled | DepartureStatus::Skipped => Standing::Cancelled,
+        DepartureStatus::Realtime => departure.delay.map_or(Standing::Unknown, Standing::Behind),
+        DepartureStatus::Scheduled => Standing::Unknown,
+    };
+    // `<trip_id>:<start_date>:…`: a date holds no colon.
+    let rest = departure.id.strip_prefix(departure.trip_id.as_str());
+    let date = rest.and_then(|rest| rest.split(':').nth(1)).unwrap_or_default();
+    TripStanding {
+        start_date: SmolStr::new(date),
+        feed: departure.source,
+        trip_id: departure.trip_id,
+        route_id: Some(departure.route_id).filter(|id| !id.is_empty()),
+        route_short_name: Some(departure.route_short_name).filter(|name| !name.is_empty()),
+        route_color: departure.route_color,
+        route_type: Some(departure.route_type),
+        headsign: departure.headsign,
+        stop_id: Some(departure.stop_id),
+        stop_name: None,
+        scheduled: Some(departure.scheduled),
+        standing,
+    }
+}
+
+fn whole(span: Duration) -> i64 {
+    i64::try_from(span.as_secs()).unwrap_or(i64::MAX)
+}

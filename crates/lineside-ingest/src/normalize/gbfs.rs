@@ -1,0 +1,205 @@
+//! From the files of a GBFS system to stations and vehicles. Ids are the system's own.
+
+use bytes::Bytes;
+use lineside_formats::{
+    Error, Problem, Problems,
+    gbfs::{
+        Content, FileKind, FileLimits, decode_file, records, station_object, status_object,
+        vehicle_object,
+    },
+};
+use smol_str::SmolStr;
+
+use crate::{
+    limits::{GBFS_FILE_BYTES_MAX, SYSTEM_PIECE_BYTES_MAX},
+    record::Place,
+};
+
+/// What a file says of one station or vehicle.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Piece {
+    pub(crate) id: SmolStr,
+    /// An object with the words of GBFS 3.
+    pub(crate) json: Bytes,
+    pub(crate) place: Option<Place>,
+    /// Vehicles that can be rented.
+    pub(crate) available: u32,
+}
+
+/// A file that makes records.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct SystemFile {
+    pub(crate) kind: SystemKind,
+    pub(crate) pieces: Vec<Piece>,
+}
+
+/// Which file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SystemKind {
+    /// Stations, as they seldom change.
+    Information,
+    /// Stations, as they are now.
+    Status,
+    /// Vehicles.
+    Vehicles,
+}
+
+impl SystemKind {
+    pub(crate) const ALL: [SystemKind; 3] =
+        [SystemKind::Information, SystemKind::Status, SystemKind::Vehicles];
+
+    /// Of a file with that name.
+    pub(crate) fn of_name(name: &str) -> Option<SystemKind> {
+        match FileKind::of_name(name)? {
+            FileKind::StationInformation => Some(SystemKind::Information),
+            FileKind::StationStatus => Some(SystemKind::Status),
+            FileKind::VehicleStatus => Some(SystemKind::Vehicles),
+            _ => None,
+        }
+    }
+}
+
+/// What came of reading a file.
+#[derive(Debug, Default)]
+pub(crate) struct ReadFile {
+    pub(crate) problems: Problems,
+    /// What makes records of it, if it is such a file.
+    pub(crate) file: Option<SystemFile>,
+}
+
+/// Reads a file of a system. Of one that cannot be read the bytes are passed on all the same, and that is a problem.
+pub(crate) fn read_file(kind: FileKind, body: &[u8], language: &str) -> ReadFile {
+    let body_bytes = usize::try_from(GBFS_FILE_BYTES_MAX).unwrap_or(usize::MAX);
+    let limits = FileLimits { body_bytes, ..FileLimits::default() };
+    match decode_file(kind, body, language, &limits) {
+        Ok((file, mut problems)) => {
+            let file = pieces(&file.content, &mut problems);
+            ReadFile { problems, file }
+        }
+        Err(error) => unread(kind, &error),
+    }
+}
+
+fn unread(kind: FileKind, error: &Error) -> ReadFile {
+    let mut read = ReadFile::default();
+    let name = kind.name(3).or(kind.name(2)).unwrap_or_default();
+    let detail = format!("nothing of the file is read: {error}");
+    read.problems.push(Problem::new(name, "unreadable_file", detail));
+    read
+}
+
+fn pieces(content: &Content, problems: &mut Problems) -> Option<SystemFile> {
+    let (kind, pieces): (SystemKind, Vec<Piece>) = match content {
+        Content::StationInformation(all) => {
+            (SystemKind::Information, all.iter().map(|it| information(it, problems)).collect())
+        }
+        Content::StationStatus(all) => (SystemKind::Status, all.iter().map(status).collect()),
+        Content::VehicleStatus(all) => (SystemKind::Vehicles, all.iter().map(vehicle).collect()),
+        _ => return None,
+    };
+    let (mut file, mut n) = (SystemFile { kind, pieces }, 0);
+    file.pieces.retain(|piece| {
+        let fits = piece.json.len() + piece.id.len() <= SYSTEM_PIECE_BYTES_MAX;
+        n += usize::from(!fits);
+        fits
+    });
+    for _ in 0..n {
+        let detail = format!("would take more than {SYSTEM_PIECE_BYTES_MAX} bytes in a message");
+        problems.push(Problem::new(name_of(kind), "record_too_large", detail));
+    }
+    Some(file)
+}
+
+fn name_of(kind: SystemKind) -> &'static str {
+    let kind = match kind {
+        SystemKind::Information => FileKind::StationInformation,
+        SystemKind::Status => FileKind::StationStatus,
+        SystemKind::Vehicles => FileKind::VehicleStatus,
+    };
+    kind.name(3).unwrap_or_default()
+}
+
+fn information(station: &records::StationInformation, problems: &mut Problems) -> Piece {
+    let mut json = station_object(station);
+    if json.len() > SYSTEM_PIECE_BYTES_MAX && station.station_area.is_some() {
+        let detail = "the station's area is too long for a message: left out";
+        let problem = Problem::new(name_of(SystemKind::Information), "record_too_large", detail);
+        problems.push(problem.in_field("station_area").with_value(&station.station_id));
+        let plain = records::StationInformation { station_area: None, ..station.clone() };
+        json = station_object(&plain);
+    }
+    Piece {
+        id: station.station_id.clone(),
+        json: json.into(),
+        place: station.lat.zip(station.lon),
+        available: 0,
+    }
+}
+
+fn status(station: &records::StationStatus) -> Piece {
+    let is_closed = station.is_renting == Some(false) || station.is_installed == Some(false);
+    let available = station.num_vehicles_available.filter(|_| !is_closed);
+    Piece {
+        id: station.station_id.clone(),
+        json: status_object(station).into(),
+        place: None,
+        available: available.unwrap_or_default(),
+    }
+}
+
+fn vehicle(vehicle: &records::VehicleStatus) -> Piece {
+    let is_taken = vehicle.is_reserved == Some(true) || vehicle.is_disabled == Some(true);
+    Piece {
+        id: vehicle.vehicle_id.clone(),
+        json: vehicle_object(vehicle).into(),
+        place: vehicle.lat.zip(vehicle.lon),
+        available: u32::from(!is_taken && vehicle.station_id.is_none()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(kind: FileKind, list: &str, records: &str) -> ReadFile {
+        let body = format!("{{\"version\":\"2.3\",\"data\":{{\"{list}\":[{records}]}}}}");
+        read_file(kind, body.as_bytes(), "en")
+    }
+
+    fn codes(read: &ReadFile) -> Vec<&'static str> {
+        read.problems.kept().iter().map(|it| it.code).collect()
+    }
+
+    #[test]
+    fn what_can_be_rented_is_counted_once() {
+        let status = r#"{"station_id":"a","num_bikes_available":3,"is_renting":true},
+            {"station_id":"b","num_bikes_available":3,"is_renting":false},{"station_id":"c"}"#;
+        let bikes = r#"{"bike_id":"a","lat":1.5,"lon":2.5},{"bike_id":"b","is_reserved":true},
+            {"bike_id":"c","is_disabled":true},{"bike_id":"d","station_id":"a"}"#;
+        let available = |kind, list, records| {
+            let file = read(kind, list, records).file.unwrap();
+            file.pieces.iter().map(|it| it.available).collect::<Vec<_>>()
+        };
+        assert_eq!(available(FileKind::StationStatus, "stations", status), [3, 0, 0]);
+        assert_eq!(available(FileKind::VehicleStatus, "bikes", bikes), [1, 0, 0, 0]);
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_is_a_problem_and_no_file() {
+        let read = read(FileKind::StationStatus, "vehicles", "");
+        assert_eq!(codes(&read), ["unreadable_file"]);
+        assert!(read.file.is_none());
+    }
+
+    #[test]
+    fn an_area_that_no_message_can_carry_is_left_out() {
+        let ring = vec!["[10.123456,59.123456]"; SYSTEM_PIECE_BYTES_MAX / 16].join(",");
+        let area = format!("{{\"type\":\"MultiPolygon\",\"coordinates\":[[[{ring}]]]}}");
+        let station = format!("{{\"station_id\":\"a\",\"station_area\":{area},\"capacity\":3}}");
+        let read = read(FileKind::StationInformation, "stations", &station);
+        assert_eq!(codes(&read), ["record_too_large"]);
+        assert_eq!(read.problems.kept()[0].field.as_deref(), Some("station_area"));
+        let json = &read.file.unwrap().pieces[0].json;
+        assert_eq!(&json[..], br#"{"station_id":"a","capacity":3}"#);
+    }
+}

@@ -1,0 +1,184 @@
+//! Calls: what SIRI says of a stop of a journey, as a stop time update.
+
+use lineside_formats::{
+    gtfs_rt::proto::trip_update::{
+        StopTimeEvent, StopTimeUpdate,
+        stop_time_update::{
+            ScheduleRelationship, StopTimeProperties, stop_time_properties::DropOffPickupType,
+        },
+    },
+    siri::{
+        ArrivalBoardingActivity, Call, CallStatus, DepartureBoardingActivity, StopAssignment, Time,
+    },
+};
+use smol_str::SmolStr;
+
+use super::{IdKind, SiriIds, first, seconds, terms};
+use crate::normalize::clamp;
+
+/// How a journey's calls are taken.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Calls<'a> {
+    pub(super) ids: &'a SiriIds,
+    /// Whether the schedule does not have these calls, so that a planned time is all that is known of when they are.
+    pub(super) is_own: bool,
+}
+
+impl Calls<'_> {
+    /// A call as a stop time update; none without a stop.
+    pub(super) fn update_of(self, call: &Call, is_over: bool) -> Option<StopTimeUpdate> {
+        let quays = Quays::of(call);
+        let stop = quays.planned.or(call.stop_point_ref.as_ref())?;
+        let stop_id = self.ids.map(IdKind::Stop, stop);
+        let expected = quays.expected.or(call.stop_point_ref.as_ref());
+        let assigned = expected.map(|quay| self.ids.map(IdKind::Stop, quay));
+        let assigned = assigned.filter(|assigned| *assigned != stop_id);
+        let mut update = StopTimeUpdate {
+            stop_id: Some(stop_id.into()),
+            stop_time_properties: properties(call, assigned),
+            departure_occupancy_status: occupancy(call),
+            ..StopTimeUpdate::default()
+        };
+        if is_skipped(call) {
+            update.schedule_relationship = Some(ScheduleRelationship::Skipped as i32);
+            // A board that lists what does not run wants to say when it would have.
+            if self.is_own {
+                update.arrival = planned(call.aimed_arrival_time);
+                update.departure = planned(call.aimed_departure_time);
+            }
+            return Some(update);
+        }
+        update.arrival = self.arrival(call, is_over);
+        update.departure = self.departure(call, is_over);
+        if update.arrival.is_none() && update.departure.is_none() {
+            update.schedule_relationship = Some(ScheduleRelationship::NoData as i32);
+        }
+        Some(update)
+    }
+
+    fn arrival(self, call: &Call, is_over: bool) -> Option<StopTimeEvent> {
+        let is_as_planned = matches!(
+            call.arrival_status,
+            Some(CallStatus::OnTime | CallStatus::Arrived) if !is_over || call.actual_arrival_time.is_some()
+        );
+        let times = Times {
+            aimed: call.aimed_arrival_time,
+            expected: call.expected_arrival_time.or(call.latest_expected_arrival_time),
+            actual: call.actual_arrival_time,
+            is_as_planned,
+        };
+        self.event(times, call.arrival_status)
+    }
+
+    fn departure(self, call: &Call, is_over: bool) -> Option<StopTimeEvent> {
+        let is_as_planned = call.departure_status == Some(CallStatus::OnTime) && !is_over;
+        let expected = call.expected_departure_time;
+        let times = Times {
+            aimed: call.aimed_departure_time,
+            expected: expected.or(call.provisional_expected_departure_time),
+            actual: call.actual_departure_time,
+            is_as_planned,
+        };
+        self.event(times, call.departure_status)
+    }
+
+    fn event(self, times: Times, status: Option<CallStatus>) -> Option<StopTimeEvent> {
+        if status == Some(CallStatus::NoReport) && times.actual.is_none() && !self.is_own {
+            return None;
+        }
+        let aimed = seconds(times.aimed);
+        let planned = aimed.filter(|_| times.is_as_planned || self.is_own);
+        let time = seconds(times.actual).or(seconds(times.expected)).or(planned)?;
+        Some(StopTimeEvent {
+            time: Some(time),
+            delay: aimed.map(|aimed| clamp(time.saturating_sub(aimed))),
+            scheduled_time: aimed,
+            // What has happened is certain.
+            uncertainty: times.actual.map(|_| 0),
+        })
+    }
+}
+
+/// What is said of when a vehicle arrives or departs.
+#[derive(Clone, Copy, Debug)]
+struct Times {
+    aimed: Option<Time>,
+    expected: Option<Time>,
+    actual: Option<Time>,
+    /// Whether it is said to be as planned, so that no time has to be given.
+    is_as_planned: bool,
+}
+
+fn planned(aimed: Option<Time>) -> Option<StopTimeEvent> {
+    let time = seconds(aimed)?;
+    Some(StopTimeEvent { time: Some(time), scheduled_time: Some(time), ..StopTimeEvent::default() })
+}
+
+/// The quays of a call, where they are told apart.
+#[derive(Clone, Copy, Debug, Default)]
+struct Quays<'a> {
+    planned: Option<&'a SmolStr>,
+    expected: Option<&'a SmolStr>,
+}
+
+impl<'a> Quays<'a> {
+    fn of(call: &'a Call) -> Quays<'a> {
+        let assignments =
+            || call.departure_stop_assignments.iter().chain(&call.arrival_stop_assignments);
+        let planned = assignments().find_map(|it| it.aimed_quay_ref.as_ref());
+        let seen = |it: &'a StopAssignment| it.actual_quay_ref.as_ref();
+        let expected = assignments().find_map(seen);
+        let expected = expected.or(assignments().find_map(|it| it.expected_quay_ref.as_ref()));
+        Quays { planned, expected }
+    }
+}
+
+fn properties(call: &Call, assigned: Option<SmolStr>) -> Option<StopTimeProperties> {
+    let platform = first(&call.departure_platform_names).or(first(&call.arrival_platform_names));
+    let none = |is_none: bool| is_none.then_some(DropOffPickupType::None as i32);
+    let properties = StopTimeProperties {
+        assigned_stop_id: assigned.map(Into::into),
+        stop_headsign: first(&call.destination_displays).map(str::to_owned),
+        pickup_type: none(
+            call.departure_boarding_activity == Some(DepartureBoardingActivity::NoBoarding),
+        ),
+        drop_off_type: none(
+            call.arrival_boarding_activity == Some(ArrivalBoardingActivity::NoAlighting),
+        ),
+        platform: platform.map(str::to_owned),
+    };
+    (properties != StopTimeProperties::default()).then_some(properties)
+}
+
+fn occupancy(call: &Call) -> Option<i32> {
+    let forecast = || call.expected_departure_occupancies.iter().find_map(|it| it.occupancy_level);
+    let occupancy = call.occupancy.or_else(forecast).and_then(terms::occupancy);
+    occupancy.map(|occupancy| occupancy as i32)
+}
+
+/// Whether nobody can get on or off: taken out, or passed without a stop.
+fn is_skipped(call: &Call) -> bool {
+    let cancelled = Some(CallStatus::Cancelled);
+    let arrives = call.aimed_arrival_time.is_some() || call.arrival_status.is_some();
+    let departs = call.aimed_departure_time.is_some() || call.departure_status.is_some();
+    let is_passed = call.arrival_boarding_activity == Some(ArrivalBoardingActivity::PassThru)
+        || call.departure_boarding_activity == Some(DepartureBoardingActivity::PassThru);
+    // Where only one half is taken out, one can still get off or on.
+    let is_out = (call.arrival_status == cancelled || !arrives)
+        && (call.departure_status == cancelled || !departs)
+        && (arrives || departs);
+    call.cancellation == Some(true) || is_out || is_passed
+}
+
+/// The last moment that a call speaks of, Unix seconds.
+pub(super) fn last_moment(call: &Call) -> Option<i64> {
+    let times = [
+        call.aimed_arrival_time,
+        call.expected_arrival_time,
+        call.actual_arrival_time,
+        call.aimed_departure_time,
+        call.expected_departure_time,
+        call.actual_departure_time,
+    ];
+    times.into_iter().filter_map(seconds).max()
+}

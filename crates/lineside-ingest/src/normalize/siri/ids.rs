@@ -1,0 +1,210 @@
+//! What a producer calls a thing in SIRI, and what the schedule calls it.
+
+use std::{collections::HashMap, sync::Arc};
+
+use smol_str::{SmolStr, format_smolstr};
+
+/// Most bytes of a table of ids.
+const TABLE_BYTES_MAX: usize = 64 << 20;
+/// Most rows of a table of ids.
+const TABLE_ROWS_MAX: usize = 1_000_000;
+
+/// What an id names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum IdKind {
+    /// A line, which schedules call route.
+    Line,
+    /// A journey, which schedules call trip.
+    Journey,
+    /// A stop point, quay or stop place.
+    Stop,
+    /// An operator, which schedules call agency.
+    Operator,
+}
+
+impl IdKind {
+    /// All kinds.
+    pub const ALL: [IdKind; 4] = [IdKind::Line, IdKind::Journey, IdKind::Stop, IdKind::Operator];
+
+    /// The word for it in a table.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            IdKind::Line => "line",
+            IdKind::Journey => "journey",
+            IdKind::Stop => "stop",
+            IdKind::Operator => "operator",
+        }
+    }
+}
+
+/// How the ids of a SIRI feed become those of its schedule.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum SiriIds {
+    /// They are the same.
+    #[default]
+    Same,
+    /// They differ by a prefix: an id that begins with it loses it, any other gets it.
+    Prefix(SmolStr),
+    /// SIRI has NeTEx's object ids, the schedule only what in them names the object: `FR:Quay:123:LOC` is `123`.
+    Netex,
+    /// As the table of a file says; what it does not name stays as it is.
+    Table(Arc<str>, Arc<IdTable>),
+}
+
+impl SiriIds {
+    /// What the schedule calls it.
+    pub fn map(&self, kind: IdKind, id: &str) -> SmolStr {
+        match self {
+            SiriIds::Same => SmolStr::new(id),
+            SiriIds::Prefix(prefix) => match id.strip_prefix(prefix.as_str()) {
+                Some(rest) => SmolStr::new(rest),
+                None => format_smolstr!("{prefix}{id}"),
+            },
+            SiriIds::Netex => object_name(id),
+            SiriIds::Table(_, table) => table.find(kind, id).unwrap_or_else(|| SmolStr::new(id)),
+        }
+    }
+
+    /// The word for it in a configuration; none for a table.
+    pub fn word(&self) -> Option<SmolStr> {
+        match self {
+            SiriIds::Same => Some(SmolStr::new_static("same")),
+            SiriIds::Prefix(prefix) => Some(format_smolstr!("prefix:{prefix}")),
+            SiriIds::Netex => Some(SmolStr::new_static("netex")),
+            SiriIds::Table(..) => None,
+        }
+    }
+}
+
+/// What names the object in an id of NeTEx: `NO:Line:7` and `FR:Line:7:LOC` are both 7. French ids may say more closely,
+/// before it, what kind of thing it is, with a letter or two or with nothing: `X:StopPoint:Q:7:LOC`. Anything else is
+/// left as it is.
+fn object_name(id: &str) -> SmolStr {
+    let mut parts: Vec<&str> = id.split(':').collect();
+    if parts.len() < 3 {
+        return SmolStr::new(id);
+    }
+    parts.drain(..2);
+    if parts.len() > 1 && parts.last().is_some_and(|last| last.is_empty() || *last == "LOC") {
+        parts.pop();
+    }
+    let is_kind = |part: &&str| part.len() <= 2 && part.bytes().all(|it| it.is_ascii_uppercase());
+    if parts.len() > 1 && parts.first().is_some_and(is_kind) {
+        parts.remove(0);
+    }
+    match parts.join(":") {
+        name if name.is_empty() => SmolStr::new(id),
+        name => SmolStr::from(name),
+    }
+}
+
+/// Ids by what they are in SIRI.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct IdTable {
+    by_kind: [HashMap<SmolStr, SmolStr>; IdKind::ALL.len()],
+}
+
+/// A text that is no table of ids.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {detail}")]
+pub struct IdTableError {
+    line: u64,
+    detail: String,
+}
+
+impl IdTable {
+    /// Reads a table: CSV with the columns `kind,siri,gtfs` in its first line; a kind is `line`, `journey`, `stop`,
+    /// `operator`, or nothing for all of them.
+    ///
+    /// # Errors
+    /// The first line that cannot be read, with what is wrong with it.
+    pub fn parse(text: &[u8]) -> Result<IdTable, IdTableError> {
+        let fail = |line, detail: String| Err(IdTableError { line, detail });
+        if text.len() > TABLE_BYTES_MAX {
+            return fail(1, format!("the table is larger than {} MiB", TABLE_BYTES_MAX >> 20));
+        }
+        let text = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text);
+        let mut table = IdTable::default();
+        let mut rows = 0;
+        for (line, row) in (1..).zip(text.split(|&byte| byte == b'\n')) {
+            let Ok(row) = std::str::from_utf8(row) else {
+                return fail(line, "is not UTF-8".to_owned());
+            };
+            let row = row.trim_end_matches('\r');
+            let cells: Vec<&str> = row.split(',').map(|it| it.trim().trim_matches('"')).collect();
+            match (line, cells.as_slice()) {
+                (1, ["kind", "siri", "gtfs"]) | (2.., [""]) => continue,
+                (2.., [kind, siri, gtfs]) if !siri.is_empty() && !gtfs.is_empty() => {
+                    let kinds = kinds_of(kind);
+                    if kinds.is_empty() {
+                        let kinds = IdKind::ALL.map(IdKind::as_str).join(", ");
+                        return fail(line, format!("{kind:?} is none of the kinds {kinds}"));
+                    }
+                    for kind in kinds {
+                        let of_kind = &mut table.by_kind[kind as usize];
+                        of_kind.insert(SmolStr::new(siri), SmolStr::new(gtfs));
+                    }
+                }
+                (1, _) => return fail(line, "has to be: kind,siri,gtfs".to_owned()),
+                _ => return fail(line, "needs a kind, SIRI's id and the schedule's".to_owned()),
+            }
+            rows += 1;
+            if rows > TABLE_ROWS_MAX {
+                return fail(line, format!("the table has more than {TABLE_ROWS_MAX} rows"));
+            }
+        }
+        Ok(table)
+    }
+
+    fn find(&self, kind: IdKind, id: &str) -> Option<SmolStr> {
+        self.by_kind[kind as usize].get(id).cloned()
+    }
+}
+
+fn kinds_of(word: &str) -> Vec<IdKind> {
+    let fits = |kind: &IdKind| word.is_empty() || kind.as_str() == word;
+    IdKind::ALL.into_iter().filter(fits).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_become_those_of_the_schedule() {
+        let table = IdTable::parse(b"kind,siri,gtfs\nstop,A,1\r\n,B,2\n\n").unwrap();
+        let table = SiriIds::Table("ids.csv".into(), Arc::new(table));
+        for (ids, kind, id, expected) in [
+            (&SiriIds::Same, IdKind::Stop, "NSR:Quay:7", "NSR:Quay:7"),
+            (&SiriIds::Prefix("no:".into()), IdKind::Line, "7", "no:7"),
+            (&SiriIds::Prefix("no:".into()), IdKind::Line, "no:7", "7"),
+            (&SiriIds::Netex, IdKind::Stop, "NSR:Quay:7", "7"),
+            (&SiriIds::Netex, IdKind::Stop, "STIF:StopPoint:Q:22092:", "22092"),
+            (&SiriIds::Netex, IdKind::Line, "FR:Line:A:B:LOC", "B"),
+            (&SiriIds::Netex, IdKind::Line, "FR:Line:north:1:LOC", "north:1"),
+            (&SiriIds::Netex, IdKind::Journey, "X:VehicleJourney::7:LOC", "7"),
+            (&SiriIds::Netex, IdKind::Line, "7", "7"),
+            (&SiriIds::Netex, IdKind::Line, "a::", "a::"),
+            (&table, IdKind::Stop, "A", "1"),
+            (&table, IdKind::Line, "A", "A"),
+            (&table, IdKind::Line, "B", "2"),
+        ] {
+            assert_eq!(ids.map(kind, id), expected, "{id} by {ids:?}");
+        }
+    }
+
+    #[test]
+    fn a_table_that_cannot_be_read_says_where() {
+        for (text, expected) in [
+            (&b"stop,A,1\n"[..], "line 1: has to be: kind,siri,gtfs"),
+            (b"kind,siri,gtfs\nstop,A\n", "line 2: needs a kind, SIRI's id and the schedule's"),
+            (
+                b"kind,siri,gtfs\nquay,A,1\n",
+                "line 2: \"quay\" is none of the kinds line, journey, stop, operator",
+            ),
+            (b"kind,siri,gtfs\nstop,\xFF,1\n", "line 2: is not UTF-8"),
+        ] {
+            assert_eq!(IdTable::parse(text).unwrap_err().to_string(), expected);
+        }
+    }
+}

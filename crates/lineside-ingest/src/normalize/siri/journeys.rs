@@ -1,0 +1,158 @@
+//! Journeys with expected times, as trip updates.
+
+use lineside_formats::{
+    gtfs_rt::proto::{
+        FeedEntity, TripDescriptor, TripUpdate, VehicleDescriptor,
+        trip_descriptor::ScheduleRelationship, trip_update::TripProperties,
+    },
+    siri::{Call, FramedVehicleJourneyRef, Time, VehicleJourney},
+};
+use smol_str::{SmolStr, format_smolstr};
+
+use super::{
+    GRACE_SECONDS, IdKind, SiriEntity, SiriIds, calls::Calls, calls::last_moment, first, terms,
+    timestamp,
+};
+
+/// What entities' ids of journeys begin with.
+const PREFIX: &str = "journey";
+
+/// A journey as an entity.
+pub(super) fn entity_of(
+    journey: &VehicleJourney,
+    frame_recorded_at: Option<Time>,
+    ids: &SiriIds,
+) -> SiriEntity {
+    let calls = || journey.recorded_calls.iter().chain(&journey.estimated_calls);
+    let trip = trip_of(journey, has_own_calls(journey, calls()), ids);
+    let id = entity_id(&trip, journey);
+    let taking = Calls { ids, is_own: is_own(&trip) };
+    let over = journey.recorded_calls.iter().map(|call| (call, true));
+    let ahead = journey.estimated_calls.iter().map(|call| (call, false));
+    let mut stop_time_update: Vec<_> =
+        over.chain(ahead).filter_map(|(call, is_over)| taking.update_of(call, is_over)).collect();
+    // What is said of the vehicle holds from where it is now.
+    if let Some(occupancy) = journey.occupancy.and_then(terms::occupancy)
+        && let Some(next) = stop_time_update.get_mut(journey.recorded_calls.len())
+        && next.departure_occupancy_status.is_none()
+    {
+        next.departure_occupancy_status = Some(occupancy as i32);
+    }
+    let update = TripUpdate {
+        trip,
+        stop_time_update,
+        vehicle: vehicle_of(journey),
+        timestamp: timestamp(journey.recorded_at_time.or(frame_recorded_at)),
+        delay: None,
+        trip_properties: properties(journey),
+    };
+    let ends = calls().filter_map(last_moment).max();
+    let ends = ends.or(journey.destination_aimed_arrival_time.map(Time::as_seconds));
+    let entity = FeedEntity { id: id.into(), trip_update: Some(update), ..FeedEntity::default() };
+    SiriEntity {
+        entity,
+        until: ends.map(|ends| ends.saturating_add(GRACE_SECONDS)),
+        visits: Vec::new(),
+    }
+}
+
+/// Whether the journey calls where no schedule has it call.
+fn has_own_calls<'a>(journey: &VehicleJourney, calls: impl Iterator<Item = &'a Call>) -> bool {
+    let mut calls = calls;
+    journey.extra_journey != Some(true) && calls.any(|call| call.extra_call == Some(true))
+}
+
+/// Whether the calls of a trip come from what is said of it alone.
+fn is_own(trip: &TripDescriptor) -> bool {
+    crate::normalize::is_extra(trip)
+}
+
+/// The trip that a journey is. What is cancelled stays so, whatever else is said of it.
+pub(super) fn trip_of(
+    journey: &VehicleJourney,
+    has_own_calls: bool,
+    ids: &SiriIds,
+) -> TripDescriptor {
+    let relationship = if journey.cancellation == Some(true) {
+        Some(ScheduleRelationship::Canceled)
+    } else if journey.extra_journey == Some(true) {
+        Some(ScheduleRelationship::New)
+    } else if has_own_calls {
+        Some(ScheduleRelationship::Replacement)
+    } else {
+        None
+    };
+    TripDescriptor {
+        trip_id: journey.journey_ref().map(|id| ids.map(IdKind::Journey, id).into()),
+        start_date: journey.framed_vehicle_journey_ref.as_ref().and_then(date_of),
+        start_time: None,
+        schedule_relationship: relationship.map(|it| it as i32),
+        route_id: journey.line_ref.as_ref().map(|line| ids.map(IdKind::Line, line).into()),
+        direction_id: journey.direction_ref.as_deref().and_then(direction),
+        modified_trip: None,
+    }
+}
+
+/// The day of a journey as GTFS writes it, where the producer names it by its date.
+pub(super) fn date_of(framed: &FramedVehicleJourneyRef) -> Option<String> {
+    let text = framed.data_frame_ref.as_deref()?;
+    let digits: String = match text.len() {
+        8 => text.to_owned(),
+        // A time or a zone after the date says nothing more of the day.
+        _ => {
+            let date = text.get(..10)?;
+            let is_date = date.bytes().enumerate().all(|(at, byte)| match at {
+                4 | 7 => byte == b'-',
+                _ => byte.is_ascii_digit(),
+            });
+            is_date.then(|| date.replace('-', ""))?
+        }
+    };
+    digits.bytes().all(|byte| byte.is_ascii_digit()).then_some(digits)
+}
+
+/// A direction where the producer counts as GTFS does; by any other name it says which of two only to who knows it.
+fn direction(text: &str) -> Option<u32> {
+    text.parse().ok().filter(|&direction| direction <= 1)
+}
+
+fn vehicle_of(journey: &VehicleJourney) -> Option<VehicleDescriptor> {
+    let id = journey.vehicle_ref.as_ref().filter(|id| !id.is_empty())?;
+    Some(VehicleDescriptor { id: Some(id.to_string()), ..VehicleDescriptor::default() })
+}
+
+fn properties(journey: &VehicleJourney) -> Option<TripProperties> {
+    let trip_headsign = first(&journey.destination_names).map(str::to_owned);
+    let trip_short_name = first(&journey.vehicle_journey_names).map(str::to_owned);
+    let trip_short_name =
+        trip_short_name.or(journey.train_number_refs.first().map(ToString::to_string));
+    let properties = TripProperties { trip_headsign, trip_short_name, ..TripProperties::default() };
+    (properties != TripProperties::default()).then_some(properties)
+}
+
+/// The id of a journey's entity. Without a reference it is known by its line and when it starts.
+fn entity_id(trip: &TripDescriptor, journey: &VehicleJourney) -> SmolStr {
+    match trip.trip_id.as_deref().filter(|id| !id.is_empty()) {
+        Some(trip_id) => journey_entity_id(trip_id, trip.start_date.as_deref()),
+        None => {
+            let line = journey.line_ref.as_deref().unwrap_or_default();
+            let direction = journey.direction_ref.as_deref().unwrap_or_default();
+            let first = journey.recorded_calls.first().or(journey.estimated_calls.first());
+            let starts = journey
+                .origin_aimed_departure_time
+                .or_else(|| first.and_then(|call| call.aimed_departure_time));
+            match starts {
+                Some(starts) => format_smolstr!("{PREFIX}:{line}:{direction}:{starts}"),
+                None => format_smolstr!("{PREFIX}:{line}:{direction}"),
+            }
+        }
+    }
+}
+
+/// The id of the entity of a journey that has a name.
+pub(super) fn journey_entity_id(trip_id: &str, start_date: Option<&str>) -> SmolStr {
+    match start_date {
+        Some(date) => format_smolstr!("{PREFIX}:{trip_id}:{date}"),
+        None => format_smolstr!("{PREFIX}:{trip_id}"),
+    }
+}

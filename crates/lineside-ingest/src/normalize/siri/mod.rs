@@ -1,0 +1,260 @@
+//! SIRI in the terms of GTFS-Realtime: a journey becomes a trip update, a vehicle's activity a vehicle, a situation an
+//! alert, visits of stops the calls of trip updates. From here on they are records like those of any other feed.
+//!
+//! Every element becomes one entity, whether the timetable knows its journey or not, and nothing but the message decides
+//! what becomes of it: the same bytes give the same entities at any time. What SIRI says and GTFS-Realtime has no field
+//! for is left out, but for a platform's name, which has a field of our own.
+
+mod calls;
+mod ids;
+mod journeys;
+mod situations;
+mod terms;
+mod vehicles;
+mod visits;
+
+use std::collections::HashSet;
+
+use lineside_formats::{
+    Problem, Problems,
+    gtfs_rt::proto::{
+        FeedEntity, FeedHeader, FeedMessage, TimeRange, TranslatedString,
+        feed_header::Incrementality, translated_string::Translation,
+    },
+    siri::{Message, Payload, ServiceDelivery, Text, Time},
+};
+use smol_str::{SmolStr, format_smolstr};
+
+pub use ids::{IdKind, IdTable, IdTableError, SiriIds};
+
+/// How long a journey is kept after its last call, and a vehicle after it was seen, if nobody takes it back. As long as
+/// SIRI's servers keep it themselves.
+pub(crate) const GRACE_SECONDS: i64 = 10 * 60;
+
+/// An element as an entity.
+#[derive(Clone, Debug)]
+pub(crate) struct SiriEntity {
+    pub(crate) entity: FeedEntity,
+    /// Until when it means something if nothing more is said of it, Unix seconds.
+    pub(crate) until: Option<i64>,
+    /// The visits in it, if it was made of visits.
+    pub(crate) visits: Vec<Visit>,
+}
+
+/// One visit of a stop, by the name that its producer takes it back by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Visit {
+    pub(crate) item: SmolStr,
+    pub(crate) stop_id: SmolStr,
+}
+
+/// What is taken back, by one of the names that it may have.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Cancelled {
+    /// The entity's id, if the element names what its id is made of.
+    pub(crate) entity_id: Option<SmolStr>,
+    /// The item's identifier.
+    pub(crate) item: Option<SmolStr>,
+    /// The journey, as trip updates name it.
+    pub(crate) trip_id: Option<SmolStr>,
+}
+
+/// What the deliveries of a message say.
+#[derive(Debug, Default)]
+pub(crate) struct Normalized {
+    pub(crate) entities: Vec<SiriEntity>,
+    pub(crate) cancelled: Vec<Cancelled>,
+    pub(crate) problems: Problems,
+    /// When the answer was made, Unix seconds.
+    pub(crate) made_at: Option<i64>,
+    /// What the producer refuses, in its words.
+    pub(crate) refusals: Vec<String>,
+    /// How many deliveries of services it does not refuse.
+    answered: usize,
+}
+
+/// How elements become entities.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rules<'a> {
+    pub(crate) ids: &'a SiriIds,
+    /// Whether what vehicles say of their journeys counts: not where estimated timetables say it too.
+    pub(crate) vehicles_tell_delays: bool,
+}
+
+/// A message as GTFS-Realtime has it: each journey, vehicle and situation is an entity, the visits of a journey are one.
+/// What vehicles say of their journeys counts where the message holds no estimated timetable.
+pub fn siri_to_gtfs_rt(message: &Message, ids: &SiriIds) -> (FeedMessage, Problems) {
+    let has_timetables = message.deliveries().any(|it| !it.estimated_timetables.is_empty());
+    let rules = Rules { ids, vehicles_tell_delays: !has_timetables };
+    let normalized = normalize(message, rules);
+    let header = header(normalized.made_at);
+    let entity = normalized.entities.into_iter().map(|it| it.entity).collect();
+    (FeedMessage { header, entity }, normalized.problems)
+}
+
+/// Why a message gives nothing, in the words of its producer; none if it gives something.
+pub(crate) fn refusal(message: &Message) -> Option<String> {
+    let rules = Rules { ids: &SiriIds::Same, vehicles_tell_delays: false };
+    let normalized = normalize(message, rules);
+    normalized.is_refused().then(|| normalized.refusals.join("; "))
+}
+
+/// The header of a message that was made at a moment, Unix seconds.
+pub(crate) fn header(made_at: Option<i64>) -> FeedHeader {
+    FeedHeader {
+        gtfs_realtime_version: "2.0".to_owned(),
+        incrementality: Some(Incrementality::FullDataset as i32),
+        timestamp: made_at.and_then(|at| u64::try_from(at).ok()),
+        feed_version: None,
+    }
+}
+
+/// Normalizes a message.
+pub(crate) fn normalize(message: &Message, rules: Rules<'_>) -> Normalized {
+    let mut out = Normalized::default();
+    for payload in &message.payloads {
+        match payload {
+            Payload::ServiceDelivery(delivery) => out.take_delivery(delivery, rules),
+            Payload::Fault(fault) => {
+                let said = [fault.reason.as_deref(), fault.code.as_deref()];
+                let said = said.into_iter().flatten().next().unwrap_or("a fault without a reason");
+                out.refusals.push(said.to_owned());
+            }
+            _ => {}
+        }
+    }
+    visits::merge(&mut out.entities);
+    out.name_apart();
+    out
+}
+
+impl Normalized {
+    /// Whether the producer gives nothing at all.
+    pub(crate) fn is_refused(&self) -> bool {
+        !self.refusals.is_empty() && self.answered == 0
+    }
+
+    fn take_delivery(&mut self, delivery: &ServiceDelivery, rules: Rules<'_>) {
+        self.made_at = self.made_at.max(seconds(delivery.response_timestamp));
+        if delivery.status == Some(false) {
+            self.refuse(delivery.error_condition.as_ref());
+        }
+        for timetable in &delivery.estimated_timetables {
+            self.take_head(&timetable.head);
+            for frame in &timetable.frames {
+                let recorded_at = frame.recorded_at_time;
+                for journey in &frame.estimated_vehicle_journeys {
+                    let entity = journeys::entity_of(journey, recorded_at, rules.ids);
+                    self.entities.push(entity);
+                }
+            }
+        }
+        for monitoring in &delivery.vehicle_monitorings {
+            self.take_head(&monitoring.head);
+            for activity in &monitoring.vehicle_activities {
+                self.entities.extend(vehicles::entity_of(activity, rules));
+            }
+            let cancelled = monitoring.cancellations.iter();
+            self.cancelled.extend(cancelled.map(|it| vehicles::cancelled(it, rules.ids)));
+        }
+        for monitoring in &delivery.stop_monitorings {
+            self.take_head(&monitoring.head);
+            for visit in &monitoring.monitored_stop_visits {
+                self.entities.extend(visits::entity_of(visit, rules.ids));
+            }
+            let cancelled = monitoring.cancellations.iter();
+            self.cancelled.extend(cancelled.map(|it| visits::cancelled(it, rules.ids)));
+        }
+        for exchange in &delivery.situation_exchanges {
+            self.take_head(&exchange.head);
+            for situation in &exchange.situations {
+                self.entities.push(situations::entity_of(situation, rules.ids));
+            }
+        }
+    }
+
+    fn take_head(&mut self, head: &lineside_formats::siri::DeliveryHead) {
+        self.made_at = self.made_at.max(seconds(head.response_timestamp));
+        match head.status {
+            Some(false) => self.refuse(head.error_condition.as_ref()),
+            _ => self.answered += 1,
+        }
+    }
+
+    fn refuse(&mut self, error: Option<&lineside_formats::siri::ErrorCondition>) {
+        let parts = error.map(|error| [&error.kind, &error.text, &error.description]);
+        let said: Vec<&str> =
+            parts.into_iter().flatten().filter_map(|part| part.as_deref()).collect();
+        self.refusals.push(match said.is_empty() {
+            true => "the producer says that it failed, and not why".to_owned(),
+            false => said.join(": "),
+        });
+    }
+
+    /// An id stands once in a message: what comes again under the same is told apart by its number, and named.
+    fn name_apart(&mut self) {
+        let mut known: HashSet<SmolStr> = HashSet::with_capacity(self.entities.len());
+        let mut number = 1_u32;
+        for it in &mut self.entities {
+            if known.insert(SmolStr::new(&it.entity.id)) {
+                continue;
+            }
+            let detail = "is in the message twice; both are kept, and the later one counts";
+            let problem = Problem::new("entity", "duplicate_id", detail);
+            self.problems.push(problem.with_value(&it.entity.id));
+            loop {
+                number = number.saturating_add(1);
+                let id = format_smolstr!("{}#{number}", it.entity.id);
+                if known.insert(id.clone()) {
+                    it.entity.id = id.into();
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// A moment as Unix seconds.
+fn seconds(time: Option<Time>) -> Option<i64> {
+    time.map(Time::as_seconds)
+}
+
+/// A moment as messages of GTFS-Realtime have it; none before 1970.
+fn timestamp(time: Option<Time>) -> Option<u64> {
+    seconds(time).and_then(|seconds| u64::try_from(seconds).ok())
+}
+
+/// The first text, whatever its language.
+fn first(texts: &[Text]) -> Option<&str> {
+    texts.iter().map(|text| text.value.as_str()).find(|text| !text.is_empty())
+}
+
+/// Texts in their languages, those of one language as paragraphs; none without any.
+fn translated<'a>(
+    texts: impl IntoIterator<Item = &'a Text>,
+    language: Option<&str>,
+) -> Option<TranslatedString> {
+    let mut translation: Vec<Translation> = Vec::new();
+    for text in texts {
+        let language = text.lang.as_deref().or(language).filter(|it| !it.is_empty());
+        let language = language.map(str::to_ascii_lowercase);
+        match translation.iter_mut().find(|it| it.language == language) {
+            _ if text.value.is_empty() => {}
+            Some(known) if known.text.split('\n').any(|it| it == text.value) => {}
+            Some(known) => {
+                known.text.push('\n');
+                known.text.push_str(&text.value);
+            }
+            None => translation.push(Translation { text: text.value.to_string(), language }),
+        }
+    }
+    (!translation.is_empty()).then_some(TranslatedString { translation })
+}
+
+/// A span of time whose ends may be open.
+fn range(start: Option<Time>, end: Option<Time>) -> TimeRange {
+    TimeRange { start: timestamp(start), end: timestamp(end) }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,232 @@
+//! Situations, as alerts.
+
+use lineside_formats::{
+    gtfs_rt::proto::{Alert, EntitySelector, FeedEntity, TimeRange, TripDescriptor, alert::Cause},
+    siri::{
+        AffectedLine, AffectedNetwork, AffectedStopPoint, AffectedVehicleJourney, Affects,
+        InfoLink, Period, Progress, PtSituationElement, Severity, Text, TextualContent,
+    },
+};
+use smol_str::{SmolStr, format_smolstr};
+
+use super::{
+    IdKind, SiriEntity, SiriIds, journeys::date_of, range, terms, terms::ReasonOf, translated,
+};
+
+/// Most things that an alert is about; what a situation affects beyond that is not told.
+const SELECTORS_MAX: usize = 1_000;
+
+/// A situation as an entity.
+pub(super) fn entity_of(situation: &PtSituationElement, ids: &SiriIds) -> SiriEntity {
+    let language = situation.language.as_deref();
+    let contents = || contents_of(situation);
+    let informed = contents().flat_map(|it| &it.summary_texts);
+    let header = situation.summaries.iter().chain(informed);
+    let described = contents().flat_map(|it| {
+        let parts = [
+            &it.reason_texts,
+            &it.description_texts,
+            &it.consequence_texts,
+            &it.recommendation_texts,
+            &it.duration_texts,
+            &it.remarks,
+        ];
+        parts.into_iter().flatten()
+    });
+    let own = [&situation.descriptions, &situation.details, &situation.advices];
+    let description = own.into_iter().flatten().chain(described);
+    let links = situation.info_links.iter().chain(contents().flat_map(|it| &it.info_links));
+    let periods = periods(situation);
+    let until = match periods.iter().map(|period| period.end).collect::<Option<Vec<_>>>() {
+        Some(ends) => ends.into_iter().max().and_then(|end| i64::try_from(end).ok()),
+        None => None,
+    };
+    let alert = Alert {
+        active_period: periods,
+        informed_entity: selectors(situation, ids),
+        cause: Some(cause(situation) as i32),
+        effect: Some(effect(situation) as i32),
+        url: url(links),
+        header_text: translated(header, language),
+        description_text: translated(description, language),
+        severity_level: severity(situation).map(|it| terms::severity(it) as i32),
+        cause_detail: translated(&situation.reason_names, language),
+        ..Alert::default()
+    };
+    let entity =
+        FeedEntity { id: id_of(situation).into(), alert: Some(alert), ..FeedEntity::default() };
+    SiriEntity { entity, until, visits: Vec::new() }
+}
+
+/// Numbers of situations are unique for who gives them out.
+fn id_of(situation: &PtSituationElement) -> SmolStr {
+    let number = situation.situation_number.as_deref().unwrap_or_default();
+    match situation.participant_ref.as_deref().filter(|name| !name.is_empty()) {
+        Some(participant) => format_smolstr!("situation:{participant}:{number}"),
+        None => format_smolstr!("situation:{number}"),
+    }
+}
+
+/// When it holds. What is closed is over, whatever was said of when it would end.
+fn periods(situation: &PtSituationElement) -> Vec<TimeRange> {
+    let of = |period: &Period| range(period.start_time, period.end_time);
+    let mut periods: Vec<TimeRange> = situation.validity_periods.iter().map(of).collect();
+    if situation.progress == Some(Progress::Closed) {
+        let closed = range(None, situation.versioned_at_time.or(situation.creation_time)).end;
+        let first = periods.iter().filter_map(|period| period.start).min();
+        let last = periods.iter().filter_map(|period| period.end).min();
+        let end = closed.or(last).or(first).unwrap_or(0);
+        periods = vec![TimeRange { start: first.filter(|start| *start <= end), end: Some(end) }];
+    }
+    periods
+}
+
+fn severity(situation: &PtSituationElement) -> Option<Severity> {
+    let of_consequence = || situation.consequences.iter().find_map(|it| it.severity);
+    situation.severity.or_else(of_consequence)
+}
+
+fn cause(situation: &PtSituationElement) -> Cause {
+    let reasons = [
+        (situation.alert_cause.as_deref(), ReasonOf::Any),
+        (situation.miscellaneous_reason.as_deref(), ReasonOf::Any),
+        (situation.personnel_reason.as_deref(), ReasonOf::Any),
+        (situation.equipment_reason.as_deref(), ReasonOf::Equipment),
+        (situation.environment_reason.as_deref(), ReasonOf::Environment),
+        (situation.public_event_reason.as_deref(), ReasonOf::PublicEvent),
+    ];
+    let mut causes = reasons.into_iter().filter_map(|(reason, of)| Some(terms::cause(reason?, of)));
+    causes.find(|cause| *cause != Cause::UnknownCause).unwrap_or(Cause::UnknownCause)
+}
+
+fn effect(situation: &PtSituationElement) -> lineside_formats::gtfs_rt::proto::alert::Effect {
+    let conditions = situation.consequences.iter().flat_map(|it| &it.conditions);
+    let at_stops = situation.affects.iter().flat_map(|affects| affects.stop_points.iter());
+    let at_stops = at_stops.flat_map(|stop| &stop.stop_conditions);
+    terms::effect(conditions.chain(at_stops).map(SmolStr::as_str))
+}
+
+fn contents_of(situation: &PtSituationElement) -> impl Iterator<Item = &TextualContent> {
+    let actions = situation.publishing_actions.iter();
+    let actions = actions.flat_map(|action| &action.passenger_information_actions);
+    actions.flat_map(|action| &action.textual_contents)
+}
+
+fn url<'a>(
+    links: impl Iterator<Item = &'a InfoLink>,
+) -> Option<lineside_formats::gtfs_rt::proto::TranslatedString> {
+    let mut links = links;
+    let uri = links.find_map(|link| link.uri.as_ref())?;
+    translated([&Text { lang: None, value: uri.clone() }], None)
+}
+
+/// Whom it concerns: each once, in the order of the message.
+fn selectors(situation: &PtSituationElement, ids: &SiriIds) -> Vec<EntitySelector> {
+    let consequences = situation.consequences.iter().filter_map(|it| it.affects.as_deref());
+    let scopes = situation.publishing_actions.iter();
+    let scopes = scopes.filter_map(|it| it.publish_at_scope.as_ref()?.affects.as_deref());
+    let all = situation.affects.as_deref().into_iter().chain(consequences).chain(scopes);
+    let mut selectors = Selectors { ids, found: Vec::new() };
+    for affects in all {
+        selectors.take(affects);
+    }
+    selectors.found
+}
+
+struct Selectors<'a> {
+    ids: &'a SiriIds,
+    found: Vec<EntitySelector>,
+}
+
+impl Selectors<'_> {
+    fn push(&mut self, selector: EntitySelector) {
+        if self.found.len() < SELECTORS_MAX && !self.found.contains(&selector) {
+            self.found.push(selector);
+        }
+    }
+
+    fn id(&self, kind: IdKind, id: &str) -> Option<String> {
+        Some(self.ids.map(kind, id).into())
+    }
+
+    fn take(&mut self, affects: &Affects) {
+        let operators = affects.operators.iter().flat_map(|it| &it.affected_operators);
+        for operator in operators.filter_map(|it| it.operator_ref.as_deref()) {
+            let agency_id = self.id(IdKind::Operator, operator);
+            self.push(EntitySelector { agency_id, ..EntitySelector::default() });
+        }
+        for network in &affects.networks {
+            self.take_network(network);
+        }
+        for stop in &affects.stop_points {
+            self.take_stop(stop, None);
+        }
+        for place in affects.stop_places.iter().filter_map(|it| it.stop_place_ref.as_deref()) {
+            let stop_id = self.id(IdKind::Stop, place);
+            self.push(EntitySelector { stop_id, ..EntitySelector::default() });
+        }
+        for journey in &affects.vehicle_journeys {
+            self.take_journey(journey);
+        }
+    }
+
+    fn take_network(&mut self, network: &AffectedNetwork) {
+        for line in &network.affected_lines {
+            self.take_line(line);
+        }
+        if network.affected_lines.is_empty() {
+            let operators = network.affected_operators.iter();
+            for operator in operators.filter_map(|it| it.operator_ref.as_deref()) {
+                let agency_id = self.id(IdKind::Operator, operator);
+                self.push(EntitySelector { agency_id, ..EntitySelector::default() });
+            }
+        }
+    }
+
+    fn take_line(&mut self, line: &AffectedLine) {
+        let Some(line_ref) = line.line_ref.as_deref() else { return };
+        let route_id = self.id(IdKind::Line, line_ref);
+        let of_routes = line.routes.iter().flat_map(|route| &route.stop_points);
+        let stops: Vec<&AffectedStopPoint> = line.stop_points.iter().chain(of_routes).collect();
+        if stops.is_empty() {
+            self.push(EntitySelector { route_id, ..EntitySelector::default() });
+            return;
+        }
+        for stop in stops {
+            self.take_stop(stop, route_id.as_ref());
+        }
+    }
+
+    fn take_stop(&mut self, stop: &AffectedStopPoint, route_id: Option<&String>) {
+        let name = stop.stop_point_ref.as_deref().or(stop.stop_place_ref.as_deref());
+        let Some(name) = name else { return };
+        let stop_id = self.id(IdKind::Stop, name);
+        self.push(EntitySelector {
+            stop_id,
+            route_id: route_id.cloned(),
+            ..EntitySelector::default()
+        });
+    }
+
+    fn take_journey(&mut self, journey: &AffectedVehicleJourney) {
+        let framed = journey.framed_vehicle_journey_ref.as_ref();
+        let named = framed.and_then(|it| it.dated_vehicle_journey_ref.as_ref());
+        let refs = journey.vehicle_journey_refs.iter().chain(&journey.dated_vehicle_journey_refs);
+        let start_date = framed.and_then(date_of);
+        let route_id = journey.line_ref.as_deref().and_then(|it| self.id(IdKind::Line, it));
+        let mut is_named = false;
+        for journey_ref in named.into_iter().chain(refs) {
+            is_named = true;
+            let trip = TripDescriptor {
+                trip_id: self.id(IdKind::Journey, journey_ref),
+                start_date: start_date.clone(),
+                route_id: route_id.clone(),
+                ..TripDescriptor::default()
+            };
+            self.push(EntitySelector { trip: Some(trip), ..EntitySelector::default() });
+        }
+        if !is_named && route_id.is_some() {
+            self.push(EntitySelector { route_id, ..EntitySelector::default() });
+        }
+    }
+}

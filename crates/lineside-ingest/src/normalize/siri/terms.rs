@@ -1,0 +1,179 @@
+//! SIRI's terms and what they are called in GTFS-Realtime.
+
+use lineside_formats::{
+    gtfs_rt::proto::{
+        alert::{Cause, Effect, SeverityLevel},
+        vehicle_position::OccupancyStatus,
+    },
+    siri::{Occupancy, Severity},
+};
+
+/// How full; SIRI's *undefined* says nothing.
+pub(super) fn occupancy(occupancy: Occupancy) -> Option<OccupancyStatus> {
+    Some(match occupancy {
+        Occupancy::Empty => OccupancyStatus::Empty,
+        Occupancy::ManySeatsAvailable | Occupancy::SeatsAvailable => {
+            OccupancyStatus::ManySeatsAvailable
+        }
+        Occupancy::FewSeatsAvailable => OccupancyStatus::FewSeatsAvailable,
+        Occupancy::StandingAvailable | Occupancy::StandingRoomOnly => {
+            OccupancyStatus::StandingRoomOnly
+        }
+        Occupancy::CrushedStandingRoomOnly => OccupancyStatus::CrushedStandingRoomOnly,
+        Occupancy::Full => OccupancyStatus::Full,
+        Occupancy::NotAcceptingPassengers => OccupancyStatus::NotAcceptingPassengers,
+        Occupancy::Unknown => OccupancyStatus::NoDataAvailable,
+        _ => return None,
+    })
+}
+
+/// How grave.
+pub(super) fn severity(severity: Severity) -> SeverityLevel {
+    match severity {
+        Severity::NoImpact | Severity::VerySlight | Severity::Slight => SeverityLevel::Info,
+        Severity::Normal => SeverityLevel::Warning,
+        Severity::Severe | Severity::VerySevere => SeverityLevel::Severe,
+        _ => SeverityLevel::UnknownSeverity,
+    }
+}
+
+/// Parts of the names of SIRI's reasons, and the cause that each stands for; the first that fits counts.
+const CAUSES: [(&str, Cause); 36] = [
+    ("strike", Cause::Strike),
+    ("industrialaction", Cause::Strike),
+    ("goslow", Cause::Strike),
+    ("demonstration", Cause::Demonstration),
+    ("procession", Cause::Demonstration),
+    ("march", Cause::Demonstration),
+    ("accident", Cause::Accident),
+    ("collision", Cause::Accident),
+    ("derailment", Cause::Accident),
+    ("holiday", Cause::Holiday),
+    ("medical", Cause::MedicalEmergency),
+    ("illpassenger", Cause::MedicalEmergency),
+    ("illnesspassenger", Cause::MedicalEmergency),
+    ("ambulance", Cause::MedicalEmergency),
+    ("roadworks", Cause::Construction),
+    ("construction", Cause::Construction),
+    ("maintenance", Cause::Maintenance),
+    ("repair", Cause::Maintenance),
+    ("engineeringwork", Cause::Maintenance),
+    ("routineworks", Cause::Maintenance),
+    ("police", Cause::PoliceActivity),
+    ("security", Cause::PoliceActivity),
+    ("bomb", Cause::PoliceActivity),
+    ("specialevent", Cause::SpecialEvent),
+    ("event", Cause::SpecialEvent),
+    ("match", Cause::SpecialEvent),
+    ("concert", Cause::SpecialEvent),
+    ("marathon", Cause::SpecialEvent),
+    ("fault", Cause::TechnicalProblem),
+    ("failure", Cause::TechnicalProblem),
+    ("technical", Cause::TechnicalProblem),
+    ("breakdown", Cause::TechnicalProblem),
+    ("defect", Cause::TechnicalProblem),
+    ("problem", Cause::TechnicalProblem),
+    ("signal", Cause::TechnicalProblem),
+    ("powercut", Cause::TechnicalProblem),
+];
+
+/// Whose list of reasons a reason is of, where its name alone tells nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ReasonOf {
+    /// Nobody's in particular.
+    Any,
+    /// What vehicles and tracks are made of.
+    Equipment,
+    /// Weather and nature.
+    Environment,
+    /// People have come together.
+    PublicEvent,
+}
+
+/// Why something is so, by the name of a reason.
+pub(super) fn cause(reason: &str, of: ReasonOf) -> Cause {
+    let plain: String =
+        reason.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
+    let known = CAUSES.iter().find(|(part, _)| plain.contains(part)).map(|&(_, cause)| cause);
+    match (plain.as_str(), known, of) {
+        ("" | "unknown" | "undefined", ..) => Cause::UnknownCause,
+        (_, Some(cause), ReasonOf::Any | ReasonOf::Equipment) => cause,
+        (.., ReasonOf::Environment) => Cause::Weather,
+        (.., ReasonOf::PublicEvent) => Cause::SpecialEvent,
+        (.., ReasonOf::Equipment) => Cause::TechnicalProblem,
+        _ => Cause::OtherCause,
+    }
+}
+
+/// SIRI's conditions of service, and what each comes to, the gravest first.
+const EFFECTS: [(&str, Effect); 22] = [
+    ("noservice", Effect::NoService),
+    ("cancelled", Effect::NoService),
+    ("closed", Effect::NoService),
+    ("disrupted", Effect::ReducedService),
+    ("shortformedservice", Effect::ReducedService),
+    ("reducedservice", Effect::ReducedService),
+    ("irregulartraffic", Effect::ReducedService),
+    ("majordelays", Effect::SignificantDelays),
+    ("delayed", Effect::SignificantDelays),
+    ("delay", Effect::SignificantDelays),
+    ("diverted", Effect::Detour),
+    ("detour", Effect::Detour),
+    ("additionalservice", Effect::AdditionalService),
+    ("additionalstop", Effect::ModifiedService),
+    ("altered", Effect::ModifiedService),
+    ("replacementtransport", Effect::ModifiedService),
+    ("stopmoved", Effect::StopMoved),
+    ("stopcancelled", Effect::NoService),
+    ("notransfer", Effect::OtherEffect),
+    ("accessibilityproblem", Effect::AccessibilityIssue),
+    ("normalservice", Effect::NoEffect),
+    ("ontime", Effect::NoEffect),
+];
+
+/// What follows for passengers; the gravest of what is said.
+pub(super) fn effect<'a>(conditions: impl Iterator<Item = &'a str>) -> Effect {
+    let at = |condition: &str| {
+        let plain: String = condition.chars().filter(char::is_ascii_alphanumeric).collect();
+        let plain = plain.to_ascii_lowercase();
+        let known = EFFECTS.iter().position(|(name, _)| *name == plain);
+        match plain.as_str() {
+            "" | "unknown" | "undefined" | "undefinedstatus" => None,
+            _ => Some(known.unwrap_or(EFFECTS.len())),
+        }
+    };
+    match conditions.filter_map(at).min() {
+        Some(at) => EFFECTS.get(at).map_or(Effect::OtherEffect, |&(_, effect)| effect),
+        None => Effect::UnknownEffect,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_become_causes_by_their_names_and_lists() {
+        for (reason, of, expected) in [
+            ("signalProblem", ReasonOf::Any, Cause::TechnicalProblem),
+            ("staffSickness", ReasonOf::Any, Cause::OtherCause),
+            ("roadworks", ReasonOf::Any, Cause::Construction),
+            ("heavySnowFall", ReasonOf::Environment, Cause::Weather),
+            ("lockedDoors", ReasonOf::Equipment, Cause::TechnicalProblem),
+            ("accident", ReasonOf::Any, Cause::Accident),
+            ("unknown", ReasonOf::Equipment, Cause::UnknownCause),
+        ] {
+            assert_eq!(cause(reason, of), expected, "{reason}");
+        }
+    }
+
+    #[test]
+    fn the_gravest_condition_is_the_effect() {
+        let effect_of = |conditions: &[&str]| effect(conditions.iter().copied());
+        assert_eq!(effect_of(&["delayed", "cancelled"]), Effect::NoService);
+        assert_eq!(effect_of(&["diverted"]), Effect::Detour);
+        assert_eq!(effect_of(&["somethingElse"]), Effect::OtherEffect);
+        assert_eq!(effect_of(&["unknown"]), Effect::UnknownEffect);
+        assert_eq!(effect_of(&[]), Effect::UnknownEffect);
+    }
+}

@@ -1,0 +1,378 @@
+//! What becomes of SIRI, on small messages made here, and counted on real ones where a folder with some lies beside the
+//! repository.
+
+use std::{collections::HashSet, fs, path::Path};
+
+use jiff::tz::TimeZone;
+use lineside_formats::{
+    gtfs_rt::proto::{
+        TripUpdate, VehiclePosition, alert::SeverityLevel, trip_descriptor::ScheduleRelationship,
+        trip_update::StopTimeUpdate, trip_update::stop_time_update,
+        vehicle_position::OccupancyStatus,
+    },
+    siri::{self, Limits},
+};
+
+use super::*;
+
+fn message(deliveries: &str) -> Message {
+    let text = format!(
+        "<Siri xmlns=\"http://www.siri.org.uk/siri\" version=\"2.0\"><ServiceDelivery>\
+         <ResponseTimestamp>2026-11-21T12:00:00Z</ResponseTimestamp>{deliveries}\
+         </ServiceDelivery></Siri>"
+    );
+    let (message, problems) =
+        siri::decode(text.as_bytes(), &TimeZone::UTC, &Limits::default()).unwrap();
+    assert_eq!(problems.total(), 0, "{:?}", problems.kept());
+    message
+}
+
+fn normalized(deliveries: &str, ids: &SiriIds) -> Normalized {
+    normalize(&message(deliveries), Rules { ids, vehicles_tell_delays: true })
+}
+
+/// One journey as the delivery of an estimated timetable.
+fn journey(inside: &str) -> TripUpdate {
+    let deliveries = format!(
+        "<EstimatedTimetableDelivery><EstimatedJourneyVersionFrame><EstimatedVehicleJourney>\
+         <RecordedAtTime>2026-11-21T11:59:00Z</RecordedAtTime>\
+         <LineRef>L</LineRef><DirectionRef>0</DirectionRef><FramedVehicleJourneyRef>\
+         <DataFrameRef>2026-11-21</DataFrameRef>\
+         <DatedVehicleJourneyRef>J</DatedVehicleJourneyRef></FramedVehicleJourneyRef>{inside}\
+         </EstimatedVehicleJourney></EstimatedJourneyVersionFrame></EstimatedTimetableDelivery>"
+    );
+    let mut out = normalized(&deliveries, &SiriIds::Same);
+    assert_eq!(out.entities.len(), 1);
+    out.entities.remove(0).entity.trip_update.unwrap()
+}
+
+fn call(inside: &str) -> StopTimeUpdate {
+    let update = journey(&format!(
+        "<EstimatedCalls><EstimatedCall><StopPointRef>S</StopPointRef>{inside}</EstimatedCall>\
+         </EstimatedCalls>"
+    ));
+    update.stop_time_update.into_iter().next().unwrap()
+}
+
+#[test]
+fn a_journey_is_a_trip_update_with_its_times_and_delays() {
+    let update = journey(
+        "<VehicleRef>V</VehicleRef><RecordedCalls><RecordedCall>\
+         <StopPointRef>A</StopPointRef><AimedDepartureTime>2026-11-21T11:50:00Z</AimedDepartureTime>\
+         <ActualDepartureTime>2026-11-21T11:51:00Z</ActualDepartureTime></RecordedCall>\
+         </RecordedCalls><EstimatedCalls><EstimatedCall><StopPointRef>B</StopPointRef>\
+         <AimedArrivalTime>2026-11-21T12:05:00Z</AimedArrivalTime>\
+         <ExpectedArrivalTime>2026-11-21T12:03:30Z</ExpectedArrivalTime></EstimatedCall>\
+         </EstimatedCalls>",
+    );
+    let trip = &update.trip;
+    assert_eq!(
+        (trip.trip_id.as_deref(), trip.start_date.as_deref(), trip.route_id.as_deref()),
+        (Some("J"), Some("20261121"), Some("L"))
+    );
+    assert_eq!((trip.direction_id, trip.schedule_relationship), (Some(0), None));
+    assert_eq!(update.vehicle.unwrap().id.as_deref(), Some("V"));
+    assert_eq!(update.timestamp, Some(1_795_262_340));
+    let [left, ahead] = update.stop_time_update.as_slice() else { panic!("two calls") };
+    let left = left.departure.unwrap();
+    assert_eq!((left.delay, left.uncertainty), (Some(60), Some(0)));
+    assert_eq!(left.time.zip(left.scheduled_time).map(|(time, aimed)| time - aimed), Some(60));
+    let ahead = ahead.arrival.unwrap();
+    assert_eq!((ahead.delay, ahead.uncertainty), (Some(-90), None));
+}
+
+#[test]
+fn cancelled_extra_and_changed_journeys_say_so() {
+    let relationship =
+        |inside: &str| journey(inside).trip.schedule_relationship.map(|it| it.try_into().unwrap());
+    let extra_call = "<EstimatedCalls><EstimatedCall><StopPointRef>S</StopPointRef>\
+         <ExtraCall>true</ExtraCall></EstimatedCall></EstimatedCalls>";
+    for (inside, expected) in [
+        ("<Cancellation>true</Cancellation>", Some(ScheduleRelationship::Canceled)),
+        ("<ExtraJourney>true</ExtraJourney>", Some(ScheduleRelationship::New)),
+        (extra_call, Some(ScheduleRelationship::Replacement)),
+        ("<Cancellation>false</Cancellation>", None),
+    ] {
+        assert_eq!(relationship(inside), expected, "{inside}");
+    }
+}
+
+#[test]
+fn a_journey_of_no_schedule_runs_as_planned_where_nothing_is_expected() {
+    let update = journey(
+        "<ExtraJourney>true</ExtraJourney><EstimatedCalls><EstimatedCall>\
+         <StopPointRef>S</StopPointRef><AimedDepartureTime>2026-11-21T12:05:00Z\
+         </AimedDepartureTime></EstimatedCall></EstimatedCalls>",
+    );
+    assert_eq!(update.stop_time_update[0].departure.unwrap().delay, Some(0));
+}
+
+#[test]
+fn a_planned_time_is_no_prediction() {
+    let aimed = "<AimedDepartureTime>2026-11-21T12:05:00Z</AimedDepartureTime>";
+    let no_data = stop_time_update::ScheduleRelationship::NoData;
+    let known = call(aimed);
+    assert_eq!((known.schedule_relationship(), known.departure), (no_data, None));
+    let on_time = call(&format!("{aimed}<DepartureStatus>onTime</DepartureStatus>"));
+    assert_eq!(on_time.departure.unwrap().delay, Some(0));
+    let unheard = call(&format!(
+        "{aimed}<ExpectedDepartureTime>2026-11-21T12:06:00Z</ExpectedDepartureTime>\
+         <DepartureStatus>noReport</DepartureStatus>"
+    ));
+    assert_eq!(unheard.schedule_relationship(), no_data);
+}
+
+#[test]
+fn a_call_is_skipped_only_if_nobody_gets_on_or_off() {
+    let skipped = stop_time_update::ScheduleRelationship::Skipped;
+    let both = "<AimedArrivalTime>2026-11-21T12:04:00Z</AimedArrivalTime>\
+                <ArrivalStatus>STATUS</ArrivalStatus>\
+                <AimedDepartureTime>2026-11-21T12:05:00Z</AimedDepartureTime>\
+                <DepartureStatus>cancelled</DepartureStatus>";
+    for (inside, expected) in [
+        ("<Cancellation>true</Cancellation>".to_owned(), true),
+        ("<DepartureBoardingActivity>passThru</DepartureBoardingActivity>".to_owned(), true),
+        (both.replace("STATUS", "cancelled"), true),
+        (both.replace("STATUS", "onTime"), false),
+    ] {
+        assert_eq!(call(&inside).schedule_relationship() == skipped, expected, "{inside}");
+    }
+}
+
+#[test]
+fn platforms_occupancy_and_headsigns_survive() {
+    let call = call(
+        "<Occupancy>fewSeatsAvailable</Occupancy><DestinationDisplay>North</DestinationDisplay>\
+         <ExpectedDepartureTime>2026-11-21T12:05:00Z</ExpectedDepartureTime>\
+         <DeparturePlatformName>7b</DeparturePlatformName>\
+         <DepartureBoardingActivity>noBoarding</DepartureBoardingActivity>\
+         <DepartureStopAssignment><AimedQuayRef>S1</AimedQuayRef>\
+         <ExpectedQuayRef>S2</ExpectedQuayRef></DepartureStopAssignment>",
+    );
+    assert_eq!(call.stop_id.as_deref(), Some("S1"));
+    assert_eq!(call.departure_occupancy_status, Some(OccupancyStatus::FewSeatsAvailable as i32));
+    let properties = call.stop_time_properties.unwrap();
+    assert_eq!(
+        (
+            properties.assigned_stop_id.as_deref(),
+            properties.platform.as_deref(),
+            properties.stop_headsign.as_deref(),
+            properties.pickup_type
+        ),
+        (Some("S2"), Some("7b"), Some("North"), Some(1))
+    );
+}
+
+fn vehicle(inside: &str, vehicles_tell_delays: bool) -> (VehiclePosition, Option<TripUpdate>) {
+    let message = message(&format!(
+        "<VehicleMonitoringDelivery><VehicleActivity>\
+         <RecordedAtTime>2026-11-21T11:59:00Z</RecordedAtTime><MonitoredVehicleJourney>\
+         <LineRef>X:Line:L:LOC</LineRef><FramedVehicleJourneyRef><DataFrameRef>any</DataFrameRef>\
+         <DatedVehicleJourneyRef>X:VehicleJourney::J:LOC</DatedVehicleJourneyRef>\
+         </FramedVehicleJourneyRef>{inside}</MonitoredVehicleJourney></VehicleActivity>\
+         </VehicleMonitoringDelivery>"
+    ));
+    let mut out = normalize(&message, Rules { ids: &SiriIds::Netex, vehicles_tell_delays });
+    let entity = out.entities.remove(0).entity;
+    (entity.vehicle.unwrap(), entity.trip_update)
+}
+
+#[test]
+fn a_vehicle_is_where_it_is_and_tells_of_its_journey_where_nothing_else_does() {
+    let inside = "<VehicleLocation><Longitude>5.5</Longitude><Latitude>60.25</Latitude>\
+         </VehicleLocation><Bearing>90</Bearing><Occupancy>full</Occupancy><Delay>-PT30S</Delay>\
+         <VehicleRef>V</VehicleRef><MonitoredCall><StopPointRef>X:Quay:S:LOC</StopPointRef>\
+         <VehicleAtStop>true</VehicleAtStop></MonitoredCall>";
+    let (position, update) = vehicle(inside, true);
+    let place = position.position.as_ref().unwrap();
+    assert_eq!((place.latitude, place.longitude, place.bearing), (60.25, 5.5, Some(90.0)));
+    assert_eq!((position.stop_id.as_deref(), position.current_status), (Some("S"), Some(1)));
+    let trip = position.trip.as_ref().unwrap();
+    assert_eq!(
+        (trip.trip_id.as_deref(), trip.route_id.as_deref(), trip.start_date.as_deref()),
+        (Some("J"), Some("L"), None)
+    );
+    let update = update.unwrap();
+    assert_eq!((update.delay, update.stop_time_update.len()), (Some(-30), 0));
+    assert_eq!(vehicle(inside, false).1, None, "the estimated timetable tells of it");
+}
+
+#[test]
+fn visits_of_a_journey_are_one_trip_update() {
+    let visit = |item: &str, stop: &str, minute: u8| {
+        format!(
+            "<MonitoredStopVisit><ItemIdentifier>{item}</ItemIdentifier>\
+             <MonitoringRef>{stop}</MonitoringRef><MonitoredVehicleJourney><LineRef>L</LineRef>\
+             <FramedVehicleJourneyRef><DataFrameRef>2026-11-21</DataFrameRef>\
+             <DatedVehicleJourneyRef>J</DatedVehicleJourneyRef></FramedVehicleJourneyRef>\
+             <MonitoredCall><StopPointRef>{stop}</StopPointRef>\
+             <AimedDepartureTime>2026-11-21T12:{minute}:00Z</AimedDepartureTime>\
+             <ExpectedDepartureTime>2026-11-21T12:{minute}:30Z</ExpectedDepartureTime>\
+             </MonitoredCall></MonitoredVehicleJourney></MonitoredStopVisit>"
+        )
+    };
+    let visits = visit("b", "B", 20) + &visit("a", "A", 10);
+    let deliveries = format!("<StopMonitoringDelivery>{visits}</StopMonitoringDelivery>");
+    let mut out = normalized(&deliveries, &SiriIds::Same);
+    assert_eq!(out.entities.len(), 1);
+    let stops = |entity: &SiriEntity| {
+        let calls = &entity.entity.trip_update.as_ref().unwrap().stop_time_update;
+        calls.iter().map(|it| it.stop_id.clone().unwrap()).collect::<Vec<_>>()
+    };
+    let entity = &mut out.entities[0];
+    assert_eq!(stops(entity), ["A", "B"], "in the order of the journey");
+    assert!(!entity.take_back("a"));
+    assert_eq!(stops(entity), ["B"]);
+    assert!(entity.take_back("b"), "nothing is left of it");
+}
+
+fn situation(inside: &str) -> SiriEntity {
+    let deliveries = format!(
+        "<SituationExchangeDelivery><Situations><PtSituationElement>\
+         <CreationTime>2026-11-21T08:00:00Z</CreationTime><ParticipantRef>P</ParticipantRef>\
+         <SituationNumber>1</SituationNumber>{inside}</PtSituationElement></Situations>\
+         </SituationExchangeDelivery>"
+    );
+    normalized(&deliveries, &SiriIds::Same).entities.remove(0)
+}
+
+#[test]
+fn a_situation_keeps_its_time_severity_languages_and_what_it_affects() {
+    let it = situation(
+        "<ValidityPeriod><StartTime>2026-11-21T09:00:00Z</StartTime>\
+         <EndTime>2026-11-21T18:00:00Z</EndTime></ValidityPeriod>\
+         <EquipmentReason>lockedDoors</EquipmentReason><Severity>verySevere</Severity>\
+         <Language>NO</Language><Summary>Signalfeil</Summary>\
+         <Summary xml:lang=\"en\">Signal failure</Summary><Description>Lang</Description>\
+         <Advice>Buss</Advice><InfoLinks><InfoLink><Uri>https://a.example</Uri></InfoLink></InfoLinks>\
+         <Affects><Networks><AffectedNetwork><AffectedLine><LineRef>L</LineRef></AffectedLine>\
+         <AffectedLine><LineRef>M</LineRef><StopPoints><AffectedStopPoint><StopPointRef>S\
+         </StopPointRef></AffectedStopPoint></StopPoints></AffectedLine></AffectedNetwork>\
+         </Networks><VehicleJourneys><AffectedVehicleJourney><FramedVehicleJourneyRef>\
+         <DataFrameRef>2026-11-21</DataFrameRef><DatedVehicleJourneyRef>J</DatedVehicleJourneyRef>\
+         </FramedVehicleJourneyRef></AffectedVehicleJourney></VehicleJourneys></Affects>\
+         <Consequences><Consequence><Condition>delayed</Condition></Consequence></Consequences>",
+    );
+    assert_eq!((it.entity.id.as_str(), it.until), ("situation:P:1", Some(1_795_284_000)));
+    let alert = it.entity.alert.unwrap();
+    assert_eq!(alert.severity_level, Some(SeverityLevel::Severe as i32));
+    let texts = |text: &Option<TranslatedString>| {
+        let translations = text.iter().flat_map(|it| it.translation.clone());
+        translations.map(|it| (it.language.unwrap_or_default(), it.text)).collect::<Vec<_>>()
+    };
+    let pair = |language: &str, text: &str| (language.to_owned(), text.to_owned());
+    assert_eq!(texts(&alert.header_text), [pair("no", "Signalfeil"), pair("en", "Signal failure")]);
+    assert_eq!(texts(&alert.description_text), [pair("no", "Lang\nBuss")]);
+    assert_eq!(texts(&alert.url), [pair("", "https://a.example")]);
+    let about: Vec<_> = alert
+        .informed_entity
+        .iter()
+        .map(|it| {
+            let trip = it.trip.as_ref().and_then(|trip| trip.trip_id.as_deref());
+            (it.route_id.as_deref(), it.stop_id.as_deref(), trip)
+        })
+        .collect();
+    assert_eq!(
+        about,
+        [(Some("L"), None, None), (Some("M"), Some("S"), None), (None, None, Some("J"))]
+    );
+}
+
+#[test]
+fn a_closed_situation_is_over() {
+    let it = situation(
+        "<VersionedAtTime>2026-11-21T10:00:00Z</VersionedAtTime><Progress>closed</Progress>\
+         <ValidityPeriod><StartTime>2026-11-21T09:00:00Z</StartTime></ValidityPeriod>",
+    );
+    let closed = 1_795_255_200;
+    let alert = it.entity.alert.unwrap();
+    assert_eq!(alert.active_period[0].end, Some(closed));
+    assert_eq!(it.until, Some(closed.cast_signed()));
+}
+
+#[test]
+fn what_is_in_a_message_twice_is_told_apart() {
+    let journey = "<EstimatedVehicleJourney><LineRef>L</LineRef><DatedVehicleJourneyRef>J\
+                   </DatedVehicleJourneyRef></EstimatedVehicleJourney>";
+    let out = normalized(
+        &format!(
+            "<EstimatedTimetableDelivery><EstimatedJourneyVersionFrame>{journey}{journey}\
+             </EstimatedJourneyVersionFrame></EstimatedTimetableDelivery>"
+        ),
+        &SiriIds::Same,
+    );
+    let ids: Vec<&str> = out.entities.iter().map(|it| it.entity.id.as_str()).collect();
+    assert_eq!(ids, ["journey:J", "journey:J#2"]);
+    assert_eq!(out.problems.total(), 1);
+}
+
+#[test]
+fn what_a_producer_refuses_is_told() {
+    let out = normalized(
+        "<StopMonitoringDelivery><Status>false</Status><ErrorCondition><AccessNotAllowedError>\
+         <ErrorText>Unknown requestor</ErrorText></AccessNotAllowedError></ErrorCondition>\
+         </StopMonitoringDelivery>",
+        &SiriIds::Same,
+    );
+    assert_eq!(out.refusals, ["AccessNotAllowedError: Unknown requestor"]);
+}
+
+/// How often an element begins in a text, by its local name.
+fn count(text: &str, name: &str) -> usize {
+    let starts = text.split('<').skip(1);
+    let names = starts.filter_map(|tag| tag.split([' ', '>', '/', '\t', '\r', '\n']).next());
+    names.filter(|it| it.rsplit(':').next() == Some(name)).count()
+}
+
+/// Comments hold whole elements in the examples of a profile.
+fn without_comments(text: &str) -> String {
+    let mut rest = text;
+    let mut out = String::new();
+    while let Some((before, after)) = rest.split_once("<!--") {
+        out.push_str(before);
+        rest = after.split_once("-->").map_or("", |(_, after)| after);
+    }
+    out + rest
+}
+
+#[test]
+fn every_element_of_real_messages_becomes_one_entity() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/siri");
+    if !root.is_dir() {
+        println!("skipped: {} is not there", root.display());
+        return;
+    }
+    let mut folders = vec![root];
+    let (mut files, mut entities) = (0, 0);
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let body = fs::read(&path).unwrap();
+            let Ok((message, _)) = siri::decode(&body, &TimeZone::UTC, &Limits::default()) else {
+                continue;
+            };
+            if message.deliveries().next().is_none() || body.trim_ascii_start().starts_with(b"{") {
+                continue;
+            }
+            let text = without_comments(&String::from_utf8_lossy(&body));
+            let (out, _) = siri_to_gtfs_rt(&message, &SiriIds::Same);
+            let single = ["EstimatedVehicleJourney", "VehicleActivity", "PtSituationElement"];
+            let elements: usize = single.iter().map(|name| count(&text, name)).sum();
+            let of_visits = out.entity.iter().filter(|it| {
+                let is_one = it.id.starts_with("vehicle:") || it.id.starts_with("situation:");
+                !is_one && count(&text, "EstimatedVehicleJourney") == 0
+            });
+            let others = out.entity.len() - of_visits.count();
+            assert_eq!(others, elements, "{}", path.display());
+            let ids: HashSet<&str> = out.entity.iter().map(|it| it.id.as_str()).collect();
+            assert_eq!(ids.len(), out.entity.len(), "{}", path.display());
+            files += 1;
+            entities += out.entity.len();
+        }
+    }
+    assert!(files > 50 && entities > 1_000, "{files} files, {entities} entities");
+}

@@ -1,0 +1,92 @@
+//! What a file of a GBFS system says, and who hears of it: of stations and vehicles the system's network, of the first
+//! language that has the file.
+
+use bytes::Bytes;
+use lineside_formats::gbfs::FileKind;
+use lineside_sync::{UnixMillis, stage};
+use smol_str::SmolStr;
+
+use super::Poller;
+use crate::{
+    limits::GBFS_INLINE_BYTES_MAX,
+    network::{Input, NetworkQueue},
+    normalize::{SystemFile, SystemKind, read_file},
+    stages::Stage,
+};
+
+/// Of a text that does not say its language.
+const LANGUAGE_UNKNOWN: &str = "und";
+
+/// The network of a system, and the system's place in it.
+#[derive(Clone, Debug)]
+pub(super) struct Told {
+    pub(super) queue: NetworkQueue,
+    pub(super) number: usize,
+    /// The file's.
+    pub(super) language: Option<SmolStr>,
+}
+
+impl Told {
+    /// Brings what a file says.
+    pub(super) async fn tell(&self, file: SystemFile, now: UnixMillis) {
+        // A network that is gone needs no word of it.
+        let _ = self.queue.send(Input::File { number: self.number, file, now }).await;
+    }
+
+    /// There is no such file, or none that is good.
+    pub(super) async fn tell_nothing(&self, kind: SystemKind, now: UnixMillis) {
+        self.tell(SystemFile { kind, pieces: Vec::new() }, now).await;
+    }
+}
+
+impl Poller {
+    /// The way to its network, if it is heard of there.
+    pub(super) fn way(&self) -> Option<Told> {
+        let queue = self.queue.clone()?;
+        Some(Told { queue, number: self.number, language: None })
+    }
+
+    /// Reads a file of a system: what is wrong with it is told with it, and its records go to the network.
+    pub(super) async fn read_file(&mut self, body: &Bytes) {
+        // Without alerts or free vehicles a system is as it should be: its file is no empty feed.
+        self.status.entities = 1;
+        self.status.problems = Default::default();
+        let Some(kind) = FileKind::of_name(self.file_name()) else { return };
+        let language = self.told.as_ref().and_then(|told| told.language.clone());
+        let language = language.unwrap_or(SmolStr::new_static(LANGUAGE_UNKNOWN));
+        let body = body.clone();
+        let is_small = body.len() <= GBFS_INLINE_BYTES_MAX;
+        let read = move || {
+            let _at = stage::enter(Stage::Decode.work());
+            read_file(kind, &body, &language)
+        };
+        let read = if is_small {
+            read()
+        } else {
+            // A fault of ours leaves the file as it is, to be passed on.
+            tokio::task::spawn_blocking(read).await.unwrap_or_default()
+        };
+        self.status.problems = read.problems.into();
+        if let (Some(told), Some(file)) = (&self.told, read.file) {
+            told.tell(file, self.clock.wall()).await;
+        }
+    }
+
+    /// What a file said is older than the operator allows.
+    pub(super) async fn take_back(&mut self, now: UnixMillis) {
+        let (Some(told), Some(kind)) = (&self.told, SystemKind::of_name(self.file_name())) else {
+            return;
+        };
+        if !self.expired && self.is_too_old(now) {
+            told.tell_nothing(kind, now).await;
+            self.fetcher.forget();
+            self.expired = true;
+        }
+    }
+
+    /// Its name in its system, without its language.
+    fn file_name(&self) -> &str {
+        let path = self.feed.file().as_str();
+        path.rsplit_once('/').map_or(path, |(_, name)| name)
+    }
+}

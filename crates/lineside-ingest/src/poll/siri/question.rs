@@ -1,0 +1,213 @@
+//! What a producer of SIRI is asked.
+
+use lineside_formats::siri::{
+    EstimatedTimetableRequest, Exchange, Message, Payload, ServiceRequest,
+    SituationExchangeRequest, StopMonitoringRequest, Time, VehicleMonitoringRequest, encode_soap,
+    encode_xml,
+};
+use lineside_sync::UnixMillis;
+use smol_str::{SmolStr, ToSmolStr, format_smolstr};
+
+use crate::{
+    config::FeedConfig,
+    fetch::{Post, Question},
+    source::{SiriEnvelope, SiriMode, SiriService, SiriSource},
+};
+
+/// The version of SIRI in which requests are made: what each producer has.
+pub(super) const VERSION: &str = "2.0";
+
+/// The requests of one feed.
+#[derive(Debug)]
+pub(crate) struct Questions {
+    rng: fastrand::Rng,
+    /// Under what name of ours a producer remembers what it has answered.
+    session: u64,
+}
+
+impl Questions {
+    pub(super) fn new(seed: u64) -> Questions {
+        let mut rng = fastrand::Rng::with_seed(seed);
+        Questions { session: rng.u64(..), rng }
+    }
+
+    /// The next answers are to hold all that there is.
+    pub(super) fn begin_anew(&mut self) {
+        self.session = self.rng.u64(..);
+    }
+
+    /// What is asked now.
+    pub(crate) fn next(&mut self, config: &FeedConfig, now: UnixMillis) -> Question {
+        let Some(source) = config.siri.as_deref() else { return Question::Plain };
+        match (source.mode, &source.requestor_ref) {
+            (SiriMode::Lite, None) => Question::Plain,
+            (SiriMode::Lite, Some(requestor)) => {
+                // A producer that remembers an earlier process of ours would leave out what that one was told.
+                let value = format!("{}-{:016x}", requestor.reveal(), self.session);
+                Question::Parameter("requestorId", value)
+            }
+            (SiriMode::Request, _) => self.request(source, now),
+            // What is asked then depends on what was agreed on before.
+            (SiriMode::Subscribe, _) => Question::Plain,
+        }
+    }
+
+    fn request(&mut self, source: &SiriSource, now: UnixMillis) -> Question {
+        let id: SmolStr = format_smolstr!("lineside-{:016x}", self.rng.u64(..));
+        let request = service_request(source, now, &id);
+        let action = source.services.first().map_or("", action);
+        posted(source, Payload::ServiceRequest(request), action)
+    }
+}
+
+/// Something to send, in the envelope that the producer wants; `action` is what SOAP calls it.
+pub(super) fn posted(source: &SiriSource, payload: Payload, action: &'static str) -> Question {
+    let message = Message { version: Some(VERSION.into()), payloads: vec![payload] };
+    let (body, action) = match source.envelope {
+        SiriEnvelope::Xml => (encode_xml(&message), None),
+        SiriEnvelope::Soap => (encode_soap(&message, Exchange::Answer), Some(action)),
+    };
+    Question::Post(Post {
+        body: body.into(),
+        content_type: "text/xml; charset=utf-8",
+        action,
+        secret: None,
+    })
+}
+
+/// What the operation is called that asks for a service.
+fn action(service: &SiriService) -> &'static str {
+    match service {
+        SiriService::Timetables => "GetEstimatedTimetable",
+        SiriService::Vehicles => "GetVehicleMonitoring",
+        SiriService::Situations => "GetSituationExchange",
+        SiriService::Stops => "GetStopMonitoring",
+    }
+}
+
+fn service_request(source: &SiriSource, now: UnixMillis, id: &SmolStr) -> ServiceRequest {
+    let version = Some(SmolStr::new_static(VERSION));
+    let at = Time::from_millis(now.0);
+    let mut request = ServiceRequest {
+        request_timestamp: at,
+        requestor_ref: source.requestor_ref.as_ref().map(|it| it.reveal().to_smolstr()),
+        message_identifier: Some(id.clone()),
+        ..ServiceRequest::default()
+    };
+    let part = |name: &str| Some(format_smolstr!("{id}-{name}"));
+    for service in &source.services {
+        match service {
+            SiriService::Timetables => {
+                request.estimated_timetables.push(EstimatedTimetableRequest {
+                    version: version.clone(),
+                    request_timestamp: at,
+                    message_identifier: part("et"),
+                    ..EstimatedTimetableRequest::default()
+                });
+            }
+            SiriService::Vehicles => request.vehicle_monitorings.push(VehicleMonitoringRequest {
+                version: version.clone(),
+                request_timestamp: at,
+                message_identifier: part("vm"),
+                ..VehicleMonitoringRequest::default()
+            }),
+            SiriService::Situations => {
+                request.situation_exchanges.push(SituationExchangeRequest {
+                    version: version.clone(),
+                    request_timestamp: at,
+                    message_identifier: part("sx"),
+                    ..SituationExchangeRequest::default()
+                });
+            }
+            SiriService::Stops => {
+                let stops = source.stops.iter().zip(1..);
+                request.stop_monitorings.extend(stops.map(|(stop, number)| {
+                    StopMonitoringRequest {
+                        version: version.clone(),
+                        request_timestamp: at,
+                        message_identifier: part(&format!("sm-{number}")),
+                        monitoring_ref: Some(stop.to_smolstr()),
+                        ..StopMonitoringRequest::default()
+                    }
+                }));
+            }
+        }
+    }
+    request
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::tz::TimeZone;
+    use lineside_formats::siri::{self, Limits};
+
+    use super::*;
+    use crate::{
+        config::FeedId,
+        source::{Location, Secret},
+    };
+
+    fn asked(source: SiriSource) -> Question {
+        let url = Location::parse("https://a.example/siri").unwrap();
+        let mut config = FeedConfig::new(FeedId::new("a").unwrap(), url);
+        config.siri = Some(source.into());
+        Questions::new(7).next(&config, UnixMillis(1_795_262_400_000))
+    }
+
+    fn source(services: &[SiriService], envelope: SiriEnvelope) -> SiriSource {
+        SiriSource {
+            services: services.to_vec(),
+            mode: SiriMode::Request,
+            requestor_ref: Some(Secret::new("opendata")),
+            envelope,
+            stops: vec!["A".to_owned(), "B".to_owned()],
+            ..SiriSource::default()
+        }
+    }
+
+    fn request(question: Question) -> ServiceRequest {
+        let Question::Post(post) = question else { panic!("{question:?}") };
+        let (message, problems) =
+            siri::decode(&post.body, &TimeZone::UTC, &Limits::default()).unwrap();
+        assert_eq!(problems.total(), 0, "{:?}", problems.kept());
+        let Some(Payload::ServiceRequest(request)) = message.payloads.into_iter().next() else {
+            panic!("no request of a service")
+        };
+        request
+    }
+
+    #[test]
+    fn one_request_asks_for_all_services_and_stops() {
+        let asked = request(asked(source(SiriService::ALL, SiriEnvelope::Xml)));
+        assert_eq!(asked.requestor_ref.as_deref(), Some("opendata"));
+        assert_eq!(asked.request_timestamp, Time::from_millis(1_795_262_400_000));
+        let stops: Vec<_> =
+            asked.stop_monitorings.iter().filter_map(|it| it.monitoring_ref.as_deref()).collect();
+        assert_eq!(stops, ["A", "B"]);
+        let single = [
+            asked.estimated_timetables.len(),
+            asked.vehicle_monitorings.len(),
+            asked.situation_exchanges.len(),
+        ];
+        assert_eq!(single, [1, 1, 1]);
+    }
+
+    #[test]
+    fn soap_names_the_operation() {
+        let question = asked(source(&[SiriService::Vehicles], SiriEnvelope::Soap));
+        let Question::Post(post) = &question else { panic!("{question:?}") };
+        assert_eq!(post.action, Some("GetVehicleMonitoring"));
+        assert_eq!(request(question).vehicle_monitorings.len(), 1);
+    }
+
+    #[test]
+    fn an_address_of_siri_lite_is_asked_for_changes_under_a_name_of_its_own() {
+        let lite = SiriSource {
+            mode: SiriMode::Lite,
+            ..source(&[SiriService::Timetables], SiriEnvelope::Xml)
+        };
+        let Question::Parameter("requestorId", name) = asked(lite) else { panic!() };
+        assert!(name.starts_with("opendata-") && name.len() == 25, "{name}");
+        assert!(matches!(asked(SiriSource::default()), Question::Plain));
+    }
+}

@@ -1,0 +1,128 @@
+//! The lines and stops of a network, for who wants to ask about them.
+
+use lineside_formats::{
+    gtfs::{Stop, Timetable},
+    siri::{
+        AnnotatedDestination, AnnotatedLineRef, AnnotatedStopPointRef, Location, RouteDirection,
+    },
+};
+use smol_str::{SmolStr, format_smolstr};
+
+use super::{Wanted, journeys::operator, texts};
+use crate::network::NetworkState;
+
+/// The lines of a network's schedule; none without one.
+pub fn lines<'a>(
+    state: &'a NetworkState,
+    wanted: &'a Wanted,
+) -> impl Iterator<Item = AnnotatedLineRef> + 'a {
+    let timetable = state.dataset.as_ref().map(|dataset| &*dataset.timetable);
+    timetable.filter(|_| wanted.takes_network(state)).into_iter().flat_map(move |timetable| {
+        let routes = timetable.routes().filter(move |route| {
+            wanted.takes_line(state, [route.id])
+                && wanted.takes_operator(state, operator(timetable, *route))
+        });
+        let is_monitored = is_monitored(state);
+        routes.map(move |route| {
+            let (destinations, directions) = ends(timetable, timetable.trips_of_route(route.idx));
+            AnnotatedLineRef {
+                line_ref: Some(SmolStr::new(route.id)),
+                line_names: texts(Some(route.name())),
+                monitored: Some(is_monitored),
+                destinations,
+                directions,
+            }
+        })
+    })
+}
+
+/// Where trips end and in which directions they go, each once.
+fn ends(
+    timetable: &Timetable,
+    trips: &[lineside_formats::gtfs::TripIdx],
+) -> (Vec<AnnotatedDestination>, Vec<RouteDirection>) {
+    let mut seen = Vec::new();
+    for &trip in trips {
+        let pattern = timetable.pattern_of(trip);
+        let direction = timetable.trip(trip).direction;
+        if !seen.contains(&(pattern, direction)) {
+            seen.push((pattern, direction));
+        }
+    }
+    let name = |direction: u8| format_smolstr!("{direction}");
+    let mut ends: Vec<(&str, &str, Option<u8>)> = seen
+        .iter()
+        .filter_map(|(pattern, direction)| {
+            let last = timetable.stop(timetable.stops_of_pattern((*pattern)?).last()?);
+            Some((last.id, last.name, *direction))
+        })
+        .collect();
+    ends.sort_unstable();
+    ends.dedup();
+    let destinations = ends.iter().map(|(id, place, direction)| AnnotatedDestination {
+        destination_ref: Some(SmolStr::new(id)),
+        place_names: texts(Some(place)),
+        direction_ref: direction.map(name),
+    });
+    let mut directions: Vec<u8> = seen.iter().filter_map(|(_, direction)| *direction).collect();
+    directions.sort_unstable();
+    directions.dedup();
+    let directions = directions.into_iter().map(|direction| RouteDirection {
+        direction_ref: Some(name(direction)),
+        direction_names: Vec::new(),
+    });
+    (destinations.collect(), directions.collect())
+}
+
+/// GTFS `location_type`s at which one can ask for departures: stops and stations.
+const LOCATIONS: std::ops::RangeInclusive<u8> = 0..=1;
+
+/// The stops and stations of a network's schedule at which something calls; none without one.
+pub fn stop_points<'a>(
+    state: &'a NetworkState,
+    wanted: &'a Wanted,
+) -> impl Iterator<Item = AnnotatedStopPointRef> + 'a {
+    let timetable = state.dataset.as_ref().map(|dataset| &*dataset.timetable);
+    timetable.filter(|_| wanted.takes_network(state)).into_iter().flat_map(move |timetable| {
+        let stops = timetable.stops().filter(|stop| LOCATIONS.contains(&stop.location_type));
+        let is_monitored = is_monitored(state);
+        stops.filter_map(move |stop| {
+            let lines = lines_of(timetable, &stop);
+            let operators = || {
+                let routes = lines.iter().filter_map(|line| timetable.find_route(line));
+                routes.map(|route| operator(timetable, timetable.route(route)))
+            };
+            let is_wanted = wanted.takes_line(state, lines.iter().copied())
+                && (wanted.operators.is_empty()
+                    || operators().any(|operator| wanted.takes_operator(state, operator)));
+            is_wanted.then(|| AnnotatedStopPointRef {
+                stop_point_ref: Some(SmolStr::new(stop.id)),
+                monitored: Some(is_monitored),
+                stop_names: texts(Some(stop.name)),
+                stop_area_ref: stop.parent.map(|parent| SmolStr::new(timetable.stop(parent).id)),
+                lines: lines.iter().map(SmolStr::new).collect(),
+                location: stop.lat.zip(stop.lon).map(|(latitude, longitude)| Location {
+                    longitude: Some(longitude),
+                    latitude: Some(latitude),
+                    ..Location::default()
+                }),
+                ..AnnotatedStopPointRef::default()
+            })
+        })
+    })
+}
+
+/// The lines that call at a stop or at any stop of a station.
+fn lines_of<'t>(timetable: &'t Timetable, stop: &Stop<'_>) -> Vec<&'t str> {
+    let stops = timetable.stop_and_descendants(stop.idx);
+    let routes = stops.into_iter().flat_map(|stop| timetable.routes_of_stop(stop));
+    let mut lines: Vec<&str> = routes.map(|route| timetable.route(route).id).collect();
+    lines.sort_unstable();
+    lines.dedup();
+    lines
+}
+
+/// Whether any feed of the network says how things go.
+fn is_monitored(state: &NetworkState) -> bool {
+    state.feeds.iter().any(|feed| feed.header.is_some())
+}

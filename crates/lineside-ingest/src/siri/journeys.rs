@@ -1,0 +1,224 @@
+//! Trip updates as estimated journeys, and what all journeys have in common.
+
+use lineside_formats::{
+    gtfs::{Route, Timetable, TripIdx},
+    gtfs_rt::proto::{TripDescriptor, TripUpdate, trip_descriptor::ScheduleRelationship},
+    siri::{FramedVehicleJourneyRef, VehicleJourney},
+};
+use smol_str::{SmolStr, format_smolstr};
+
+use super::{
+    Look,
+    calls::{self, Planned, Telling},
+    data_frame, moment, terms, texts,
+};
+use crate::{
+    normalize::{Run, TripKey, given, is_extra},
+    record::Record,
+};
+
+/// The journey of a trip update.
+pub(super) fn of_update(look: Look<'_>, record: &Record, update: &TripUpdate) -> VehicleJourney {
+    let at = look.made_at(update.timestamp);
+    let subject = Subject::of(look, &update.trip, update);
+    let planned = subject.calls(Some(update));
+    let is_off = is_off(&update.trip);
+    let telling = Telling {
+        timetable: look.timetable,
+        at,
+        is_off,
+        headsign: subject.headsign.or(record.join.headsign.as_deref()),
+    };
+    let n_over = if is_off { 0 } else { calls::n_over(&planned, at) };
+    let told = |is_over: bool, range: std::ops::Range<usize>| {
+        range.map(|index| telling.call(&planned, index, is_over)).collect()
+    };
+    let mut journey = VehicleJourney {
+        recorded_at_time: moment(at),
+        data_source: Some(SmolStr::new(record.feed.as_str())),
+        vehicle_ref: update.vehicle.as_ref().and_then(|it| given(&it.id)).map(SmolStr::new),
+        recorded_calls: told(true, 0..n_over),
+        estimated_calls: told(false, n_over..planned.len()),
+        is_complete_stop_sequence: Some(subject.is_whole()),
+        ..subject.journey(&planned)
+    };
+    if is_added(&update.trip) {
+        let own = journey.framed_vehicle_journey_ref.take();
+        let own = own.and_then(|framed| framed.dated_vehicle_journey_ref);
+        journey.estimated_vehicle_journey_code = Some(own.unwrap_or_else(|| record.id.clone()));
+        journey.extra_journey = Some(true);
+    } else if journey.framed_vehicle_journey_ref.is_none() {
+        journey.dated_vehicle_journey_ref = Some(record.id.clone());
+    }
+    if is_off {
+        journey.cancellation = Some(true);
+    } else if planned.iter().any(|call| call.expected.arrival.or(call.expected.departure).is_some())
+    {
+        journey.monitored = Some(true);
+    }
+    if journey.line_ref.is_none() {
+        journey.line_ref.clone_from(&record.join.route_id);
+    }
+    if journey.destination_names.is_empty() {
+        journey.destination_names = texts(record.join.headsign.as_deref());
+    }
+    journey
+}
+
+/// Whether the journey does not run.
+pub(super) fn is_off(trip: &TripDescriptor) -> bool {
+    use ScheduleRelationship::{Canceled, Deleted};
+    matches!(trip.schedule_relationship(), Canceled | Deleted)
+}
+
+/// Whether the journey comes on top of the timetable.
+fn is_added(trip: &TripDescriptor) -> bool {
+    use ScheduleRelationship::{Added, Duplicated, New};
+    matches!(trip.schedule_relationship(), Added | New | Duplicated)
+}
+
+/// A trip, as far as it is known.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Subject<'a> {
+    timetable: Option<&'a Timetable>,
+    descriptor: &'a TripDescriptor,
+    trip: Option<TripIdx>,
+    route: Option<Route<'a>>,
+    /// The run by the timetable, if it has the trip as it runs.
+    run: Option<Run<'a>>,
+    own_id: Option<&'a str>,
+    own_date: Option<&'a str>,
+    own_name: Option<&'a str>,
+    pub(super) headsign: Option<&'a str>,
+}
+
+impl<'a> Subject<'a> {
+    /// The trip that a vehicle says it runs, or a departure is of.
+    pub(super) fn named(look: Look<'a>, descriptor: &'a TripDescriptor) -> Subject<'a> {
+        let timetable = look.timetable;
+        let found = timetable.and_then(|timetable| {
+            Some((timetable, timetable.find_trip(given(&descriptor.trip_id)?)?))
+        });
+        let route = match found {
+            Some((timetable, trip)) => Some(timetable.route(timetable.trip(trip).route)),
+            None => timetable.and_then(|timetable| {
+                let route = timetable.find_route(given(&descriptor.route_id)?)?;
+                Some(timetable.route(route))
+            }),
+        };
+        let key = TripKey::of(descriptor).filter(|_| !is_extra(descriptor));
+        let run = found.zip(key).and_then(|((timetable, trip), key)| {
+            Run::named(timetable, trip, key.start_date, key.start_time)
+        });
+        let trip = found.map(|(_, trip)| trip);
+        let headsign = found.and_then(|(timetable, trip)| timetable.trip(trip).headsign);
+        Subject {
+            timetable,
+            descriptor,
+            trip,
+            route,
+            run,
+            own_id: given(&descriptor.trip_id),
+            own_date: given(&descriptor.start_date),
+            own_name: found.and_then(|(timetable, trip)| timetable.trip(trip).short_name),
+            headsign: headsign.filter(|headsign| !headsign.is_empty()),
+        }
+    }
+
+    /// The trip of an update, which may have names of its own.
+    pub(super) fn of(
+        look: Look<'a>,
+        descriptor: &'a TripDescriptor,
+        update: &'a TripUpdate,
+    ) -> Subject<'a> {
+        let mut subject = Subject::named(look, descriptor);
+        if let Some(own) = &update.trip_properties {
+            subject.own_id = given(&own.trip_id).or(subject.own_id);
+            subject.own_date = given(&own.start_date).or(subject.own_date);
+            subject.own_name = given(&own.trip_short_name).or(subject.own_name);
+            subject.headsign = given(&own.trip_headsign).or(subject.headsign);
+        }
+        subject
+    }
+
+    /// Its calls: by the timetable where that has it as it runs, else what the update says.
+    pub(super) fn calls(&self, update: Option<&'a TripUpdate>) -> Vec<Planned<'a>> {
+        match (self.run, update) {
+            (Some(run), update) => calls::of_run(run, update),
+            (None, Some(update)) => calls::of_update(update),
+            (None, None) => Vec::new(),
+        }
+    }
+
+    /// Whether its calls are all there are.
+    fn is_whole(&self) -> bool {
+        self.run.is_some() || is_extra(self.descriptor)
+    }
+
+    /// What identifies and describes it.
+    pub(super) fn journey(&self, planned: &[Planned<'_>]) -> VehicleJourney {
+        let trip = self.timetable.zip(self.trip).map(|(timetable, trip)| timetable.trip(trip));
+        let (first, last) = (planned.first(), planned.last());
+        let id_of = |call: Option<&Planned<'_>>| call?.stop_id.map(SmolStr::new);
+        let name_of = |call: Option<&Planned<'_>>| {
+            let stop = call.and_then(|call| call.stop_id).and_then(|id| {
+                let timetable = self.timetable?;
+                Some(timetable.stop(timetable.find_stop(id)?).name)
+            });
+            texts(stop)
+        };
+        VehicleJourney {
+            line_ref: self
+                .route
+                .map(|route| route.id)
+                .or(given(&self.descriptor.route_id))
+                .map(SmolStr::new),
+            direction_ref: self.direction().map(|direction| format_smolstr!("{direction}")),
+            framed_vehicle_journey_ref: self.framed(),
+            vehicle_modes: self
+                .route
+                .and_then(|route| terms::vehicle_mode(route.kind))
+                .into_iter()
+                .collect(),
+            published_line_names: texts(self.route.map(|route| route.name())),
+            origin_ref: id_of(first),
+            origin_names: name_of(first),
+            destination_ref: id_of(last),
+            destination_names: name_of(last),
+            operator_ref: self.operator().map(SmolStr::new),
+            vehicle_journey_names: texts(self.own_name),
+            origin_aimed_departure_time: first
+                .and_then(|call| call.aimed.departure)
+                .and_then(moment),
+            destination_aimed_arrival_time: last
+                .and_then(|call| call.aimed.arrival)
+                .and_then(moment),
+            block_ref: trip.and_then(|trip| trip.block_id).map(SmolStr::new),
+            ..VehicleJourney::default()
+        }
+    }
+
+    fn framed(&self) -> Option<FramedVehicleJourneyRef> {
+        Some(FramedVehicleJourneyRef {
+            data_frame_ref: self.own_date.and_then(data_frame),
+            dated_vehicle_journey_ref: Some(SmolStr::new(self.own_id?)),
+        })
+    }
+
+    pub(super) fn operator(&self) -> Option<&'a str> {
+        operator(self.timetable?, self.route?)
+    }
+
+    pub(super) fn direction(&self) -> Option<u32> {
+        let known = self.timetable.zip(self.trip);
+        let direction = known.and_then(|(timetable, trip)| timetable.trip(trip).direction);
+        direction.map(u32::from).or(self.descriptor.direction_id)
+    }
+}
+
+/// The agency of a route; of a timetable with one agency it is that.
+pub(super) fn operator<'a>(timetable: &'a Timetable, route: Route<'a>) -> Option<&'a str> {
+    let only = || timetable.agencies().next().filter(|_| timetable.agencies().len() == 1);
+    let agency = route.agency.map(|agency| timetable.agency(agency)).or_else(only)?;
+    Some(agency.id).filter(|id| !id.is_empty())
+}

@@ -1,0 +1,106 @@
+//! Terms of GTFS as SIRI has them.
+
+use lineside_formats::{
+    gtfs_rt::proto::{
+        alert::{Cause, Effect, SeverityLevel},
+        vehicle_position::OccupancyStatus,
+    },
+    siri::{Flag, Occupancy, PtSituationElement, Severity},
+};
+use smol_str::SmolStr;
+
+/// The vehicles of a `route_type`, by the terms of SIRI 2.0; what those do not have is left out.
+pub(super) fn vehicle_mode(route_type: u16) -> Option<SmolStr> {
+    let mode = match route_type {
+        0 | 5 | 900..=999 => "tram",
+        1 | 400..=499 => "metro",
+        2 | 12 | 100..=199 => "rail",
+        3 | 11 | 700..=899 => "bus",
+        200..=299 => "coach",
+        4 | 1000..=1099 | 1200..=1299 => "ferry",
+        1100..=1199 => "air",
+        _ => return None,
+    };
+    Some(SmolStr::new_static(mode))
+}
+
+/// How full a vehicle is; nothing where nothing is known.
+pub(super) fn occupancy(status: OccupancyStatus) -> Option<Occupancy> {
+    match status {
+        OccupancyStatus::Empty => Some(Occupancy::Empty),
+        OccupancyStatus::ManySeatsAvailable => Some(Occupancy::ManySeatsAvailable),
+        OccupancyStatus::FewSeatsAvailable => Some(Occupancy::FewSeatsAvailable),
+        OccupancyStatus::StandingRoomOnly => Some(Occupancy::StandingRoomOnly),
+        OccupancyStatus::CrushedStandingRoomOnly => Some(Occupancy::CrushedStandingRoomOnly),
+        OccupancyStatus::Full => Some(Occupancy::Full),
+        OccupancyStatus::NotAcceptingPassengers | OccupancyStatus::NotBoardable => {
+            Some(Occupancy::NotAcceptingPassengers)
+        }
+        OccupancyStatus::NoDataAvailable => None,
+    }
+}
+
+pub(super) fn severity(level: SeverityLevel) -> Severity {
+    match level {
+        SeverityLevel::UnknownSeverity => Severity::Unknown,
+        SeverityLevel::Info => Severity::Slight,
+        SeverityLevel::Warning => Severity::Normal,
+        SeverityLevel::Severe => Severity::Severe,
+    }
+}
+
+/// Puts a cause where SIRI has causes of its kind.
+pub(super) fn put_cause(situation: &mut PtSituationElement, cause: Cause) {
+    let (place, term) = match cause {
+        Cause::UnknownCause => (&mut situation.unknown_reason, "unknown"),
+        Cause::OtherCause => {
+            situation.undefined_reason = Flag(true);
+            return;
+        }
+        Cause::TechnicalProblem => (&mut situation.equipment_reason, "technicalProblem"),
+        Cause::Maintenance => (&mut situation.equipment_reason, "maintenanceWork"),
+        Cause::Construction => (&mut situation.equipment_reason, "constructionWork"),
+        Cause::Strike => (&mut situation.personnel_reason, "industrialAction"),
+        Cause::Weather => (&mut situation.environment_reason, "poorWeather"),
+        Cause::Demonstration => (&mut situation.miscellaneous_reason, "demonstration"),
+        Cause::Accident => (&mut situation.miscellaneous_reason, "accident"),
+        Cause::Holiday => (&mut situation.miscellaneous_reason, "holiday"),
+        Cause::PoliceActivity => (&mut situation.miscellaneous_reason, "policeActivity"),
+        Cause::MedicalEmergency => {
+            (&mut situation.miscellaneous_reason, "emergencyMedicalServices")
+        }
+        Cause::SpecialEvent => (&mut situation.miscellaneous_reason, "specialEvent"),
+    };
+    *place = Some(SmolStr::new_static(term));
+}
+
+/// What follows for services; nothing where SIRI has no term for it.
+pub(super) fn condition(effect: Effect) -> Option<SmolStr> {
+    let term = match effect {
+        Effect::NoService => "noService",
+        Effect::ReducedService => "intermittentService",
+        Effect::SignificantDelays => "delayed",
+        Effect::Detour => "diverted",
+        Effect::AdditionalService => "additionalService",
+        Effect::ModifiedService => "altered",
+        Effect::StopMoved => "stopMoved",
+        Effect::NoEffect => "normalService",
+        Effect::UnknownEffect => "unknown",
+        Effect::OtherEffect => "undefinedStatus",
+        Effect::AccessibilityIssue => return None,
+    };
+    Some(SmolStr::new_static(term))
+}
+
+/// Whether a cause comes unforeseen; the Nordic profile tells incidents from the rest.
+pub(super) fn is_incident(cause: Cause) -> bool {
+    !matches!(
+        cause,
+        Cause::Maintenance
+            | Cause::Construction
+            | Cause::Holiday
+            | Cause::SpecialEvent
+            | Cause::UnknownCause
+            | Cause::OtherCause
+    )
+}

@@ -1,0 +1,152 @@
+//! Departures from a stop as monitored visits, also those of which only the timetable speaks.
+
+use std::{collections::HashMap, time::Duration};
+
+use lineside_formats::{
+    gtfs_rt::proto::TripDescriptor,
+    siri::{MonitoredStopVisit, VehicleJourney},
+};
+use lineside_sync::UnixMillis;
+use smol_str::{SmolStr, format_smolstr};
+
+use super::{
+    Look, Wanted,
+    calls::{Planned, Telling},
+    journeys::{Subject, is_off, operator},
+    moment,
+};
+use crate::{
+    departures::{departures, said_of},
+    network::NetworkState,
+    normalize::{TripKey, given, is_extra},
+    record::{Departure, DepartureStatus},
+};
+
+/// Which visits of a stop a consumer wants.
+#[derive(Clone, Debug)]
+pub struct Visits<'a> {
+    /// The stop or station.
+    pub stop_id: &'a str,
+    /// What its answer is called.
+    pub monitoring_ref: &'a str,
+    /// From when on.
+    pub from: UnixMillis,
+    /// How far ahead.
+    pub preview: Duration,
+    /// Of which lines, directions, operators.
+    pub wanted: &'a Wanted,
+    /// To which last stop.
+    pub destination: Option<&'a str>,
+    /// At most how many.
+    pub most: usize,
+    /// At least how many of each line, as far as there are.
+    pub least_per_line: usize,
+}
+
+/// The next visits of a stop or of all stops of a station, the soonest first; `None` if there is no such stop.
+pub fn stop_visits(
+    state: &NetworkState,
+    visits: &Visits<'_>,
+    now: UnixMillis,
+) -> Option<Vec<MonitoredStopVisit>> {
+    let all = departures(state, visits.stop_id, visits.from, usize::MAX, visits.preview)?;
+    let dataset = state.dataset.as_ref()?;
+    let look = Look { state, timetable: Some(&dataset.timetable), message_time: now.seconds() };
+    let mut of_line: HashMap<SmolStr, usize> = HashMap::new();
+    let mut told = Vec::new();
+    for departure in &all {
+        let n = of_line.entry(departure.route_id.clone()).or_default();
+        if told.len() >= visits.most && *n >= visits.least_per_line {
+            continue;
+        }
+        if !is_wanted(look, departure, visits) {
+            continue;
+        }
+        let visit = visit(look, departure, visits.monitoring_ref);
+        let journey = visit.monitored_vehicle_journey.as_ref();
+        let ends = journey.and_then(|journey| journey.destination_ref.as_deref());
+        if visits.destination.is_none_or(|wanted| ends == Some(wanted)) {
+            *n += 1;
+            told.push(visit);
+        }
+    }
+    Some(told)
+}
+
+fn is_wanted(look: Look<'_>, departure: &Departure, visits: &Visits<'_>) -> bool {
+    let found = look.timetable.and_then(|timetable| {
+        Some((timetable, timetable.route(timetable.find_route(&departure.route_id)?)))
+    });
+    let operator = found.and_then(|(timetable, route)| operator(timetable, route));
+    let trip = look
+        .timetable
+        .and_then(|timetable| Some(timetable.trip(timetable.find_trip(&departure.trip_id)?)));
+    let direction = trip.and_then(|trip| trip.direction).map(u32::from);
+    let wanted = visits.wanted;
+    wanted.takes_line(look.state, [departure.route_id.as_str()])
+        && wanted.takes_operator(look.state, operator)
+        && wanted.takes_direction(direction)
+}
+
+fn visit(look: Look<'_>, departure: &Departure, monitoring_ref: &str) -> MonitoredStopVisit {
+    let age = departure.age.and_then(|age| i64::try_from(age).ok()).unwrap_or(0);
+    let recorded_at = look.message_time.saturating_sub(age);
+    let descriptor = descriptor(departure);
+    let said = TripKey::of(&descriptor).and_then(|key| said_of(look.state, key, recorded_at));
+    let update = said.as_ref().map(|said| said.update);
+    let trip = update.map_or(&descriptor, |update| &update.trip);
+    let subject = match update {
+        Some(update) => Subject::of(look, trip, update),
+        None => Subject::named(look, trip),
+    };
+    let planned = subject.calls(update);
+    let telling = Telling {
+        timetable: look.timetable,
+        at: recorded_at,
+        is_off: is_off(trip),
+        headsign: departure.headsign.as_deref().or(subject.headsign),
+    };
+    let index = number_of(&planned, departure, is_extra(trip));
+    let mut journey = subject.journey(&planned);
+    journey.monitored_call = index.map(|index| Box::new(telling.call(&planned, index, false)));
+    MonitoredStopVisit {
+        recorded_at_time: moment(recorded_at),
+        item_identifier: Some(format_smolstr!("{}:{}", departure.source, departure.id)),
+        monitoring_ref: Some(SmolStr::new(monitoring_ref)),
+        monitored_vehicle_journey: Some(Box::new(finished(journey, departure))),
+        ..MonitoredStopVisit::default()
+    }
+}
+
+fn finished(mut journey: VehicleJourney, departure: &Departure) -> VehicleJourney {
+    journey.line_ref = journey.line_ref.or_else(|| Some(departure.route_id.clone()));
+    journey.monitored = Some(departure.status != DepartureStatus::Scheduled);
+    journey.data_source = Some(SmolStr::new(departure.source.as_str()));
+    journey
+}
+
+/// Which call the departure is. Those of extra trips are counted where the feed does not number them.
+fn number_of(planned: &[Planned<'_>], departure: &Departure, is_extra: bool) -> Option<usize> {
+    let sequence = departure.stop_sequence;
+    let numbered = planned.iter().position(|call| call.sequence == Some(sequence));
+    numbered.or_else(|| {
+        let at = usize::try_from(sequence).ok()?.checked_sub(1)?;
+        (is_extra && at < planned.len()).then_some(at)
+    })
+}
+
+/// The trip that a departure is of, as a feed would name it: its id has date and time after the trip's.
+fn descriptor(departure: &Departure) -> TripDescriptor {
+    let rest = departure.id.strip_prefix(departure.trip_id.as_str());
+    let mut parts = rest.and_then(|rest| rest.strip_prefix(':')).unwrap_or_default().split(':');
+    let date = parts.next().filter(|date| date.len() == 8).map(str::to_owned);
+    let time: Vec<&str> = parts.take(3).collect();
+    let time = Some(time.join(":")).filter(|_| time.len() == 3);
+    TripDescriptor {
+        trip_id: Some(departure.trip_id.to_string()),
+        start_date: date,
+        start_time: time.filter(|time| given(&Some(time.clone())).is_some()),
+        route_id: Some(departure.route_id.to_string()),
+        ..TripDescriptor::default()
+    }
+}

@@ -1,0 +1,232 @@
+//! What a consumer asks for, and what its references mean: `<feed>:<id>`, or the id alone where only one network has it.
+
+use std::time::Duration;
+
+use lineside_formats::gtfs::Timetable;
+use smol_str::SmolStr;
+
+use super::{
+    Look, Service,
+    journeys::{Subject, operator},
+};
+use crate::{
+    network::NetworkState,
+    normalize::given,
+    record::{Kind, Record},
+};
+
+/// A reference to something of a network.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Ref {
+    /// A feed of the network; without one it is of any.
+    pub feed: Option<SmolStr>,
+    /// The id there.
+    pub id: SmolStr,
+}
+
+/// What a reference is to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RefKind {
+    /// A line: a route.
+    Line,
+    /// A stop.
+    Stop,
+    /// An operator: an agency.
+    Operator,
+    /// A vehicle.
+    Vehicle,
+}
+
+/// Why a reference means nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RefFault {
+    /// Nobody has it.
+    Unknown,
+    /// These networks have it.
+    Ambiguous(Vec<SmolStr>),
+}
+
+/// What a reference means among these networks. What a network without a timetable or a vehicle's id is may become
+/// known later, so that is never unknown.
+///
+/// # Errors
+/// If it is of no network, or of several.
+pub fn resolve<'a>(
+    states: impl Iterator<Item = &'a NetworkState> + Clone,
+    kind: RefKind,
+    text: &str,
+) -> Result<Ref, RefFault> {
+    if let Some((feed, id)) = text.split_once(':')
+        && let Some(state) = states.clone().find(|state| state.feed(feed).is_some())
+        && (knows(state, kind, id) || !states.clone().any(|state| knows(state, kind, text)))
+    {
+        if !knows(state, kind, id) && is_told(state, kind) {
+            return Err(RefFault::Unknown);
+        }
+        return Ok(Ref { feed: Some(SmolStr::new(feed)), id: SmolStr::new(id) });
+    }
+    let name = |state: &NetworkState| {
+        state.feeds.first().map(|feed| SmolStr::new(feed.id.as_str())).unwrap_or_default()
+    };
+    let knowing: Vec<SmolStr> =
+        states.clone().filter(|state| knows(state, kind, text)).map(name).collect();
+    match &knowing[..] {
+        [] if states.clone().all(|state| is_told(state, kind)) => Err(RefFault::Unknown),
+        [] => Ok(Ref { feed: None, id: SmolStr::new(text) }),
+        [network] => Ok(Ref { feed: Some(network.clone()), id: SmolStr::new(text) }),
+        _ => Err(RefFault::Ambiguous(knowing)),
+    }
+}
+
+/// Whether a network would know a thing of that kind if there were one.
+fn is_told(state: &NetworkState, kind: RefKind) -> bool {
+    kind != RefKind::Vehicle && state.dataset.is_some()
+}
+
+fn knows(state: &NetworkState, kind: RefKind, id: &str) -> bool {
+    let timetable = state.dataset.as_ref().map(|dataset| &*dataset.timetable);
+    let holds = |find: fn(&Timetable, &str) -> bool| timetable.is_some_and(|it| find(it, id));
+    match kind {
+        RefKind::Line => {
+            holds(|it, id| it.find_route(id).is_some()) || state.by_route(id).next().is_some()
+        }
+        RefKind::Stop => holds(|it, id| it.find_stop(id).is_some()),
+        RefKind::Operator => holds(|it, id| it.agencies().any(|agency| agency.id == id)),
+        RefKind::Vehicle => state.find(Kind::Vehicle, id).is_some(),
+    }
+}
+
+/// Which records a consumer wants; nothing that is empty leaves anything out.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Wanted {
+    /// Of these feeds, or of the networks that they name.
+    pub datasets: Vec<SmolStr>,
+    /// Not of these.
+    pub excluded: Vec<SmolStr>,
+    /// Of these lines.
+    pub lines: Vec<Ref>,
+    /// In this direction.
+    pub direction: Option<SmolStr>,
+    /// Of these operators.
+    pub operators: Vec<Ref>,
+    /// These vehicles.
+    pub vehicles: Vec<Ref>,
+    /// That concern these stops.
+    pub stops: Vec<Ref>,
+    /// Journeys that begin within this time.
+    pub preview: Option<Duration>,
+}
+
+impl Wanted {
+    /// Whether anything of a network may be wanted.
+    pub fn takes_network(&self, state: &NetworkState) -> bool {
+        let is_named = |names: &[SmolStr]| names.iter().any(|name| state.feed(name).is_some());
+        let is_excluded = |name: Option<&str>| {
+            name.is_some_and(|name| self.excluded.iter().any(|excluded| excluded == name))
+        };
+        let network = state.feeds.first().map(|feed| feed.id.as_str());
+        (self.datasets.is_empty() || is_named(&self.datasets)) && !is_excluded(network)
+    }
+
+    /// Whether a record is wanted. `now` is the present of its network's data, Unix seconds.
+    pub(super) fn takes(
+        &self,
+        state: &NetworkState,
+        service: Service,
+        record: &Record,
+        now: i64,
+    ) -> bool {
+        self.takes_feed(state, record)
+            && self.takes_line(state, record.route_ids())
+            && match service {
+                Service::SituationExchange => {
+                    self.takes_stops(state, record) && self.takes_agencies(state, record)
+                }
+                _ => self.takes_journey(state, record, now),
+            }
+    }
+
+    fn takes_feed(&self, state: &NetworkState, record: &Record) -> bool {
+        let network = state.feeds.first().map(|feed| feed.id.as_str()).unwrap_or_default();
+        let feed = record.feed.as_str();
+        let names = |list: &[SmolStr]| list.iter().any(|name| name == feed || name == network);
+        (self.datasets.is_empty() || names(&self.datasets)) && !names(&self.excluded)
+    }
+
+    pub(super) fn takes_line<'r>(
+        &self,
+        state: &NetworkState,
+        routes: impl IntoIterator<Item = &'r str>,
+    ) -> bool {
+        self.lines.is_empty()
+            || routes.into_iter().any(|route| is_among(&self.lines, state, Some(route)))
+    }
+
+    pub(super) fn takes_operator(&self, state: &NetworkState, operator: Option<&str>) -> bool {
+        self.operators.is_empty() || is_among(&self.operators, state, operator)
+    }
+
+    pub(super) fn takes_direction(&self, direction: Option<u32>) -> bool {
+        let wanted = self.direction.as_deref();
+        wanted.is_none_or(|wanted| direction.is_some_and(|it| wanted == it.to_string()))
+    }
+
+    fn takes_journey(&self, state: &NetworkState, record: &Record, now: i64) -> bool {
+        let vehicle = match (record.vehicle(), record.trip_update()) {
+            (Some(_), _) => Some(record.id.as_str()),
+            (_, Some(update)) => update.vehicle.as_ref().and_then(|it| given(&it.id)),
+            _ => None,
+        };
+        if !self.vehicles.is_empty() && !is_among(&self.vehicles, state, vehicle) {
+            return false;
+        }
+        if self.operators.is_empty() && self.direction.is_none() && self.preview.is_none() {
+            return true;
+        }
+        let none = Default::default();
+        let look = Look::at(state, record);
+        let subject = Subject::named(look, record.trip().unwrap_or(&none));
+        let begins_in_time = |preview: Duration| {
+            let until = now.saturating_add(preview.as_secs() as i64);
+            let planned = subject.calls(record.trip_update());
+            let begins =
+                planned.iter().find_map(|call| call.expected.departure.or(call.aimed.departure));
+            begins.is_none_or(|begins| begins <= until)
+        };
+        self.takes_operator(state, subject.operator())
+            && self.takes_direction(subject.direction())
+            && self.preview.is_none_or(begins_in_time)
+    }
+
+    /// Whether an alert names one of the stops, or what it belongs to or consists of.
+    fn takes_stops(&self, state: &NetworkState, record: &Record) -> bool {
+        if self.stops.is_empty() {
+            return true;
+        }
+        let of_state = self.stops.iter().filter(|stop| is_of(stop, state));
+        of_state.flat_map(|stop| state.by_stop(&stop.id)).any(|it| std::ptr::eq(&**it, record))
+    }
+
+    fn takes_agencies(&self, state: &NetworkState, record: &Record) -> bool {
+        if self.operators.is_empty() {
+            return true;
+        }
+        let timetable = state.dataset.as_ref().map(|dataset| &*dataset.timetable);
+        let informed = record.alert().into_iter().flat_map(|alert| &alert.informed_entity);
+        let mut named = informed.filter_map(|entity| given(&entity.agency_id));
+        let by_route = |route: &str| {
+            let timetable = timetable?;
+            operator(timetable, timetable.route(timetable.find_route(route)?))
+        };
+        named.any(|agency| is_among(&self.operators, state, Some(agency)))
+            || record.route_ids().any(|route| is_among(&self.operators, state, by_route(route)))
+    }
+}
+
+fn is_of(wanted: &Ref, state: &NetworkState) -> bool {
+    wanted.feed.as_deref().is_none_or(|feed| state.feed(feed).is_some())
+}
+
+fn is_among(wanted: &[Ref], state: &NetworkState, id: Option<&str>) -> bool {
+    wanted.iter().any(|wanted| Some(wanted.id.as_str()) == id && is_of(wanted, state))
+}

@@ -1,0 +1,168 @@
+//! Which trips are late, as the records of a network tell it.
+
+use std::time::Duration;
+
+use lineside_formats::gtfs_rt::proto::{
+    FeedEntity, trip_descriptor::ScheduleRelationship, trip_update::stop_time_update,
+};
+use lineside_ingest::{DelayCounts, FeedId, Selection, Standing};
+
+use crate::support::*;
+
+fn world(entities: Vec<FeedEntity>) -> World {
+    let mut world = World::new();
+    world.writer.apply_dataset(dataset(0), world.now());
+    world.apply("city-trips", entities);
+    world
+}
+
+/// Trips with how they stand, in the order of their ids.
+fn standings(
+    world: &World,
+    feeds: &[FeedId],
+    route: Option<&str>,
+    stop: Option<&str>,
+) -> Vec<(String, Standing)> {
+    let selection = Selection { feeds, route, stop };
+    let trips = world.network.state().standings(selection, world.now());
+    let mut told: Vec<_> =
+        trips.iter().map(|trip| (trip.trip_id.to_string(), trip.standing)).collect();
+    told.sort_by(|a, b| a.0.cmp(&b.0));
+    told
+}
+
+fn all(world: &World, route: Option<&str>, stop: Option<&str>) -> Vec<(String, Standing)> {
+    standings(world, &[feed("city-trips")], route, stop)
+}
+
+fn named(told: &[(&str, Standing)]) -> Vec<(String, Standing)> {
+    told.iter().map(|&(trip, standing)| (trip.to_owned(), standing)).collect()
+}
+
+fn cancelled(trip: &str) -> FeedEntity {
+    let mut entity = update(trip, 10, 0);
+    let said = entity.trip_update.as_mut().unwrap();
+    said.trip.set_schedule_relationship(ScheduleRelationship::Canceled);
+    said.stop_time_update.clear();
+    entity
+}
+
+/// The trips of number n leave at 05:00 and n times ten minutes, and take a quarter of an hour.
+fn morning() -> Vec<FeedEntity> {
+    let mut silent = update("T22", 10, 0);
+    silent.trip_update.as_mut().unwrap().stop_time_update.clear();
+    let mut deleted = update("T24", 10, 900);
+    let said = deleted.trip_update.as_mut().unwrap();
+    said.trip.set_schedule_relationship(ScheduleRelationship::Deleted);
+    vec![
+        update("T18", 10, 120),
+        update("T19", 10, 400),
+        update("T20", 10, -180),
+        cancelled("T21"),
+        silent,
+        deleted,
+    ]
+}
+
+#[test]
+fn each_trip_is_told_once_with_its_sign() {
+    let world = world(morning());
+    let told = all(&world, None, None);
+    let expect = named(&[
+        ("T18", Standing::Behind(120)),
+        ("T19", Standing::Behind(400)),
+        ("T20", Standing::Behind(-180)),
+        ("T21", Standing::Cancelled),
+        ("T22", Standing::Unknown),
+    ]);
+    assert_eq!(told, expect);
+    let selection = Selection { feeds: &[feed("city-trips")], route: None, stop: None };
+    let trips = world.network.state().standings(selection, world.now());
+    let counts = DelayCounts::of(trips.iter().map(|trip| &**trip), Duration::from_secs(300));
+    assert_eq!((counts.trips, counts.late, counts.cancelled, counts.early), (5, 1, 1, 1));
+    assert_eq!(counts.worst, Some(400));
+    let late = trips.iter().find(|trip| trip.trip_id == "T19").unwrap();
+    assert_eq!(late.start_date, "20260304");
+    assert_eq!(late.headsign.as_deref(), Some("Airport"));
+    assert_eq!(late.stop_name.as_deref(), Some("Central"));
+}
+
+#[test]
+fn a_line_has_its_own_trips_only() {
+    let world = world(morning());
+    let told = all(&world, Some("R2"), None);
+    assert_eq!(told, named(&[("T19", Standing::Behind(400)), ("T21", Standing::Cancelled)]));
+    assert!(all(&world, Some("none"), None).is_empty());
+}
+
+#[test]
+fn a_stop_has_the_trips_that_leave_it_as_they_stand_there() {
+    let mut leaves_out = update("T23", 10, 60);
+    leaves_out.trip_update.as_mut().unwrap().stop_time_update.push({
+        let mut call = update("x", 30, 0).trip_update.unwrap().stop_time_update.remove(0);
+        call.set_schedule_relationship(stop_time_update::ScheduleRelationship::Skipped);
+        call
+    });
+    let world = world(morning().into_iter().chain([leaves_out]).collect());
+    let told = all(&world, None, Some("D"));
+    let expect = named(&[
+        ("T18", Standing::Behind(120)),
+        ("T19", Standing::Behind(400)),
+        ("T20", Standing::Behind(-180)),
+        ("T21", Standing::Cancelled),
+        ("T23", Standing::Cancelled),
+    ]);
+    assert_eq!(told, expect, "what runs without word of it is not spoken of");
+    let of_line = all(&world, Some("R1"), Some("D"));
+    assert_eq!(of_line.len(), 2);
+    assert!(all(&world, None, Some("A")).is_empty(), "nothing leaves where lines end");
+    assert_eq!(all(&world, None, Some("C")).len(), 5, "a station has what leaves its platforms");
+}
+
+#[test]
+fn what_is_over_or_far_ahead_does_not_count() {
+    // Two hours ahead is 10:00, when trip 30 leaves; trip 16 has arrived at 07:55, trip 17 is on its way.
+    let world = world(vec![
+        update("T30", 10, 500),
+        update("T31", 10, 500),
+        update("T16", 40, 0),
+        update("T17", 40, 0),
+        update("T12", 40, 4_000),
+        cancelled("T10"),
+    ]);
+    let told: Vec<String> = all(&world, None, None).into_iter().map(|(trip, _)| trip).collect();
+    assert_eq!(told, ["T12", "T17", "T30"]);
+}
+
+#[test]
+fn only_the_feeds_that_are_believed_are_asked() {
+    let mut world = world(morning());
+    world.apply("city-vehicles", vec![vehicle("1", Some("T18"), 48.86, 2.34, EIGHT)]);
+    assert!(standings(&world, &[], None, None).is_empty());
+    assert!(standings(&world, &[feed("city-vehicles")], None, None).is_empty());
+    assert!(standings(&world, &[], None, Some("D")).is_empty());
+    let state = world.network.state();
+    assert!(state.tells_of_trips("city-trips") && !state.tells_of_trips("city-vehicles"));
+    assert_eq!((state.n_records_of("city-vehicles"), state.n_records_of("nobody")), (1, 0));
+}
+
+#[test]
+fn without_a_timetable_the_feed_says_all_there_is() {
+    let mut world = World::new();
+    let mut entity = update("X", 10, 700);
+    entity.trip_update.as_mut().unwrap().trip.route_id = Some("R9".into());
+    entity.trip_update.as_mut().unwrap().stop_time_update[0].stop_id = Some("S".into());
+    world.apply("city-trips", vec![entity]);
+    assert_eq!(all(&world, Some("R9"), None), named(&[("X", Standing::Behind(700))]));
+    assert!(all(&world, None, Some("D")).is_empty());
+}
+
+#[test]
+fn a_new_state_of_the_feed_is_counted_anew() {
+    let mut world = world(morning());
+    assert_eq!(all(&world, Some("R2"), None).len(), 2);
+    world.apply("city-trips", vec![update("T19", 10, 30)]);
+    assert_eq!(all(&world, Some("R2"), None), named(&[("T19", Standing::Behind(30))]));
+    world.writer.apply_dataset(dataset(1), world.now());
+    assert_eq!(all(&world, None, None).len(), 1, "a new timetable joins it anew");
+}

@@ -1,0 +1,190 @@
+//! What a feed is said to be, by what its source answers: old, empty, standing still, or well with nothing to tell.
+
+use std::time::Duration;
+
+use lineside_formats::Format;
+use lineside_ingest::{FailureCode, FeedState, Phase, PollQuery, Serving};
+use lineside_sync::{Clock, RealClock, UnixMillis};
+
+use crate::{
+    running::{body, config, start, until, until_failed, zip, zip_of},
+    support::*,
+    upstream::{Answer, Upstream, http},
+};
+
+const NO_CONTENT: &[u8] = b"HTTP/1.1 204 No Content\r\n\r\n";
+
+#[tokio::test]
+async fn data_too_old_to_be_served_are_taken_back() {
+    let upstream = Upstream::start(Answer::Bytes(http("200 OK", &[], &body(48.87)))).await;
+    let mut config = config("f", &upstream.url("/"));
+    config.max_age = Some(Duration::from_millis(1_500));
+    let ingest = start(vec![config]);
+    let feed = ingest.feed("f").unwrap();
+    until("it is known", || feed.network().state().vehicles().count() == 1).await;
+    upstream.set(Answer::HangUp);
+    until("it is gone", || feed.network().state().vehicles().count() == 0).await;
+    assert_eq!(feed.status().state, FeedState::Failing);
+    assert!(feed.status().reason.contains("too old"), "{}", feed.status().reason);
+    upstream.set(Answer::Bytes(http("200 OK", &[], &body(48.88))));
+    until("it is back", || feed.network().state().vehicles().count() == 1).await;
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
+async fn old_data_are_late_and_no_data_are_empty() {
+    let old = RealClock::new().wall().seconds() - 3_600;
+    let late = message(old, vec![vehicle("1", None, 48.87, 2.34, old)]);
+    let upstream = Upstream::start(Answer::Bytes(http("200 OK", &[], &late))).await;
+    let ingest = start(vec![config("f", &upstream.url("/"))]);
+    let feed = ingest.feed("f").unwrap();
+    until("it is late", || feed.status().state == FeedState::Late).await;
+    let record = |state: &str| {
+        let records = feed.network().state();
+        let json = records.feed_records().next().unwrap().json().clone();
+        String::from_utf8_lossy(&json).contains(&format!("\"state\":\"{state}\""))
+    };
+    assert!(record("late"));
+    upstream.set(Answer::Bytes(http("200 OK", &[], &message(old + 3_600, Vec::new()))));
+    until("it is empty", || feed.status().state == FeedState::Empty && record("empty")).await;
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
+async fn real_time_without_a_body_is_no_failure_and_the_last_good_bytes_stay() {
+    let first = body(48.87);
+    let upstream = Upstream::start(Answer::Bytes(NO_CONTENT.to_vec())).await;
+    let mut config = config("f", &upstream.url("/"));
+    config.format = Some(Format::GtfsRt);
+    let ingest = start(vec![config]);
+    let feed = ingest.feed("f").unwrap();
+    // Nothing has told so far of what is missing.
+    until("nothing is well", || feed.status().nothing_since.is_some()).await;
+    until("it is well", || feed.status().state == FeedState::Ok).await;
+    for nothing in [NO_CONTENT.to_vec(), http("200 OK", &["etag: \"none\""], b"")] {
+        upstream.set(Answer::Bytes(http("200 OK", &[], &first)));
+        until("it tells of a vehicle", || feed.status().entities == 1).await;
+        upstream.set(Answer::Bytes(nothing));
+        until("it tells of nothing", || feed.status().state == FeedState::Empty).await;
+        let status = feed.status();
+        assert_eq!((status.failures, status.last_error.clone()), (0, None));
+        assert_eq!(feed.snapshot().unwrap().bytes, first);
+    }
+    ingest.shut_down().await;
+    assert!(upstream.requests().iter().all(|request| !request.contains("if-none-match")));
+    let all = PollQuery { from: UnixMillis(0), only_failed: false, offset: 0, limit: 1_000 };
+    let polls = ingest.archive().list_polls(feed.id(), all).unwrap();
+    let with_nothing =
+        |serving| polls.iter().any(|poll| poll.outcome == "nothing" && poll.serving == serving);
+    assert!(with_nothing(Serving::Nothing) && with_nothing(Serving::Stale), "{polls:?}");
+    assert!(!with_nothing(Serving::Fresh));
+}
+
+#[tokio::test]
+async fn real_time_without_a_body_is_well_while_no_trip_is_under_way() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("city.zip");
+    // Its service ended long ago.
+    let over = city(0).replace("20301231", "20200102");
+    std::fs::write(&path, zip_of(&over)).unwrap();
+    let upstream = Upstream::start(Answer::Bytes(http("200 OK", &[], &body(48.87)))).await;
+    let mut vehicles = config("f", &upstream.url("/"));
+    vehicles.static_feed = Some(feed("city"));
+    let ingest = start(vec![config("city", path.to_str().unwrap()), vehicles]);
+    let feed = ingest.feed("f").unwrap();
+    until("the schedule is there", || feed.network().timetable().is_some()).await;
+    until("it tells of a vehicle", || feed.status().entities == 1).await;
+    upstream.set(Answer::Bytes(NO_CONTENT.to_vec()));
+    let reason = || feed.status().reason.clone();
+    until("nothing is well", || reason().contains("no trip is under way")).await;
+    assert_eq!(feed.status().state, FeedState::Ok);
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_schedule_without_a_body_is_a_failure() {
+    let upstream = Upstream::start(Answer::Bytes(http("200 OK", &[], &zip(0)))).await;
+    let ingest = start(vec![config("city", &upstream.url("/"))]);
+    let feed = ingest.feed("city").unwrap();
+    until("it is well", || feed.status().state == FeedState::Ok).await;
+    upstream.set(Answer::Bytes(NO_CONTENT.to_vec()));
+    until_failed(&feed, FailureCode::Empty).await;
+    let error = feed.status().last_error.clone().unwrap();
+    assert_eq!((error.phase, error.status), (Some(Phase::Body), Some(204)));
+    assert_eq!(feed.status().state, FeedState::Stale);
+    assert_eq!(feed.snapshot().unwrap().bytes, zip(0));
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
+async fn vehicles_that_stand_still_are_seen_also_in_the_same_bytes() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("city.zip");
+    std::fs::write(&path, zip_of(&all_day())).unwrap();
+    let still = |lat| {
+        let of = |n: i32| vehicle(&n.to_string(), None, lat, 2.34, -1);
+        // Without a time of its own: whether it is old cannot be told by that.
+        http("200 OK", &[], &message(-1, (0..20).map(of).collect()))
+    };
+    let upstream = Upstream::start(Answer::Bytes(still(48.87))).await;
+    let mut vehicles = config("f", &upstream.url("/"));
+    vehicles.static_feed = Some(feed("city"));
+    vehicles.late_after = Duration::from_secs(1);
+    let ingest = start(vec![config("city", path.to_str().unwrap()), vehicles]);
+    let feed = ingest.feed("f").unwrap();
+    until("it is late", || feed.status().reason.contains("said the same")).await;
+    assert_eq!(feed.status().state, FeedState::Late);
+    upstream.set(Answer::Bytes(still(48.88)));
+    until("it is well", || feed.status().state == FeedState::Ok).await;
+    ingest.shut_down().await;
+}
+
+/// Twelve trips that are under way at every hour of every day.
+fn all_day() -> String {
+    let mut text = String::from(
+        "# agency.txt
+        agency_id,agency_name,agency_url,agency_timezone
+        a,Agency,https://a.example,UTC
+        # routes.txt
+        route_id,agency_id,route_short_name,route_type
+        R,a,1,3
+        # calendar.txt
+        service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date
+        daily,1,1,1,1,1,1,1,20200101,20991231
+        # stops.txt
+        stop_id,stop_name,stop_lat,stop_lon
+        A,Here,48.86,2.34
+        B,There,48.92,2.34
+        # trips.txt
+        route_id,service_id,trip_id
+",
+    );
+    for trip in 0..12 {
+        text.push_str(&format!("R,daily,T{trip}\n"));
+    }
+    text.push_str("# stop_times.txt\ntrip_id,arrival_time,departure_time,stop_id,stop_sequence\n");
+    for trip in 0..12 {
+        text.push_str(&format!("T{trip},00:00:00,00:00:00,A,1\nT{trip},24:00:00,24:00:00,B,2\n"));
+    }
+    text
+}
+
+#[tokio::test]
+async fn what_becomes_something_else_is_not_late_for_what_it_was() {
+    let old = RealClock::new().wall().seconds() - 3_600;
+    let late = message(old, vec![vehicle("1", None, 48.87, 2.34, old)]);
+    let upstream = Upstream::start(Answer::Bytes(http("200 OK", &[], &late))).await;
+    let ingest = start(vec![config("f", &upstream.url("/"))]);
+    let feed = ingest.feed("f").unwrap();
+    until("it is late", || feed.status().state == FeedState::Late).await;
+    for (path, body) in [("/list.csv", b"stop;name\n1;Here\n".to_vec()), ("/city.zip", zip(0))] {
+        upstream.set(Answer::Bytes(http("200 OK", &[], &body)));
+        ingest.change(vec![config("f", &upstream.url(path))]).await.unwrap();
+        let feed = ingest.feed("f").unwrap();
+        let has_come = || feed.snapshot().is_some_and(|it| it.bytes == body);
+        until(format!("{path} has come"), has_come).await;
+        until(format!("{path} is well"), || feed.status().state == FeedState::Ok).await;
+        assert_eq!(feed.status().data_time, None);
+    }
+    ingest.shut_down().await;
+}

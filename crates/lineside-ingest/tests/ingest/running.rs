@@ -1,0 +1,101 @@
+//! An ingest that runs: its feeds, and the waiting for what comes of them.
+
+use std::{fmt, fs, io::Write as _, path::Path, sync::Arc, time::Duration};
+
+use lineside_hub::HubConfig;
+use lineside_ingest::{
+    FailureCode, Feed, FeedConfig, Inboxes, Ingest, Location, MemoryArchive, MemorySnapshots,
+    Options, Secret,
+};
+use lineside_sync::{Clock, RealClock};
+
+use crate::support::*;
+
+/// A real-time message of one vehicle whose time is the present.
+pub(crate) fn body(lat: f32) -> Vec<u8> {
+    let now = RealClock::new().wall().seconds();
+    message(now, vec![vehicle("1", None, lat, 2.34, now)]).to_vec()
+}
+
+pub(crate) fn config(id: &str, url: &str) -> FeedConfig {
+    let mut config = FeedConfig::new(feed(id), Location::parse(url).unwrap());
+    config.poll = Some(Duration::from_millis(50));
+    config.max_bytes = 1 << 20;
+    config
+}
+
+pub(crate) fn start(feeds: Vec<FeedConfig>) -> Arc<Ingest> {
+    start_with(feeds, Arc::new(MemorySnapshots::default()))
+}
+
+/// The same, with last good bytes that an earlier server may have kept.
+pub(crate) fn start_with(feeds: Vec<FeedConfig>, snapshots: Arc<MemorySnapshots>) -> Arc<Ingest> {
+    Ingest::start(Options { snapshots, ..options(feeds) })
+}
+
+pub(crate) fn options(feeds: Vec<FeedConfig>) -> Options {
+    let clock: Arc<dyn Clock> = Arc::new(RealClock::new());
+    Options {
+        feeds,
+        seed: 9,
+        hub: HubConfig::default(),
+        client_name: "test-client/1".to_owned(),
+        archive: Arc::new(MemoryArchive::new(Arc::clone(&clock))),
+        snapshots: Arc::new(MemorySnapshots::default()),
+        beside: None,
+        inboxes: Inboxes { address: None, keys: Arc::new(|| Secret::new("key")) },
+        clock,
+    }
+}
+
+/// Waits for what must come; the deadline only ends a test that fails.
+pub(crate) async fn until(what: impl fmt::Display, is_so: impl Fn() -> bool) {
+    let clock = RealClock::new();
+    for _ in 0..2_000 {
+        if is_so() {
+            return;
+        }
+        clock.sleep(Duration::from_millis(5)).await;
+    }
+    panic!("it never happened that {what}");
+}
+
+/// Waits until a poll has failed in this way.
+pub(crate) async fn until_failed(feed: &Feed, code: FailureCode) {
+    let error = || feed.status().last_error.clone();
+    let what = fmt::from_fn(|f| write!(f, "{code} is its failure, but {:?}", error()));
+    until(what, || error().is_some_and(|error| error.code == code)).await;
+}
+
+/// The city as a zip.
+pub(crate) fn zip(version: u32) -> Vec<u8> {
+    zip_of(&city(version))
+}
+
+pub(crate) fn zip_of(sections: &str) -> Vec<u8> {
+    let mut zip = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    for (name, rows) in files_of(sections) {
+        let options = zip::write::SimpleFileOptions::default();
+        let options = options.last_modified_time(zip::DateTime::default());
+        zip.start_file(name, options).unwrap();
+        zip.write_all(rows.as_bytes()).unwrap();
+    }
+    zip.finish().unwrap().into_inner()
+}
+
+/// The same as a folder's files.
+pub(crate) fn write_city(folder: &Path) {
+    for (name, rows) in files_of(&city(0)) {
+        fs::write(folder.join(name), rows).unwrap();
+    }
+}
+
+/// Each file's name and its rows, of sections that begin with `# ` and the name.
+fn files_of(sections: &str) -> impl Iterator<Item = (&str, String)> {
+    let (_, sections) = sections.split_once("# ").unwrap();
+    sections.split("# ").map(|section| {
+        let (name, rows) = section.split_once('\n').unwrap();
+        let rows: Vec<_> = rows.lines().map(str::trim).collect();
+        (name.trim(), rows.join("\n"))
+    })
+}

@@ -1,0 +1,265 @@
+//! What a `[[feed]]` says about how a producer of SIRI is asked.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::Read as _;
+use std::sync::Arc;
+
+use lineside_ingest::{
+    IdTable, Location, SiriEnvelope, SiriIds, SiriMode, SiriService, SiriSource,
+};
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::resolve::{Checker, expected};
+use super::value::SecretText;
+
+/// Most stops that one feed asks about: each is a part of each request.
+const STOPS_MAX: usize = 1_000;
+/// Most bytes of a table of ids.
+const TABLE_BYTES_MAX: u64 = 64 << 20;
+
+/// `siri = { services, mode, requestor_ref, envelope, ids, stops }`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "{ services = [\"et\"], mode = \"request\", … }")]
+pub(super) struct SiriTable {
+    services: Option<Spanned<Vec<String>>>,
+    mode: Option<Spanned<String>>,
+    requestor_ref: Option<Spanned<SecretText>>,
+    envelope: Option<Spanned<String>>,
+    ids: Option<Spanned<IdsValue>>,
+    #[serde(default)]
+    stops: Option<Spanned<Vec<String>>>,
+}
+
+/// A word, or the table of a file.
+#[derive(Debug, Deserialize)]
+#[serde(untagged, expecting = "\"same\", \"prefix:…\", \"netex\" or { file = \"…\" }")]
+enum IdsValue {
+    Word(String),
+    Table(IdsFile),
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct IdsFile {
+    file: String,
+}
+
+impl Checker<'_> {
+    pub(super) fn siri(
+        &mut self,
+        key: &str,
+        table: Option<Spanned<SiriTable>>,
+        url: Option<&Location>,
+    ) -> Option<Arc<SiriSource>> {
+        let table = table?;
+        let whole = table.span();
+        let SiriTable { services, mode, requestor_ref, envelope, ids, stops } = table.into_inner();
+        let usual = SiriSource::default();
+        let mode = self.word(&format!("{key}.mode"), mode, SiriMode::parse, SiriMode::ALL);
+        let envelope =
+            self.word(&format!("{key}.envelope"), envelope, SiriEnvelope::parse, SiriEnvelope::ALL);
+        let (mode, envelope) =
+            (mode.unwrap_or(SiriMode::Request), envelope.unwrap_or(usual.envelope));
+        let at = Spanned::new(whole.clone(), ());
+        let services_at = services.as_ref().map_or(whole, Spanned::span);
+        let services = match services {
+            Some(words) => self.services(&format!("{key}.services"), &words),
+            None => usual.services,
+        };
+        let stops = stops.map_or_else(Vec::new, |stops| self.stops(&format!("{key}.stops"), stops));
+        let has_stops = services.contains(&SiriService::Stops);
+        if has_stops && mode != SiriMode::Lite && stops.is_empty() {
+            let reason = "the service sm asks about stops: expected stops = [\"…\"]";
+            self.complain(&at, &format!("{key}.stops"), reason);
+        }
+        let asks = services.len() + usize::from(has_stops) * stops.len().saturating_sub(1);
+        let is_soap = mode == SiriMode::Request && envelope == SiriEnvelope::Soap;
+        if asks > 1 && (mode == SiriMode::Lite || is_soap) {
+            let what = if mode == SiriMode::Lite { "an address of SIRI Lite" } else { "SOAP" };
+            let reason =
+                format!("{what} asks for one service, and about one stop: make a feed of each");
+            let at = Spanned::new(services_at, ());
+            self.complain(&at, &format!("{key}.services"), reason);
+        }
+        if mode != SiriMode::Lite && url.is_some_and(Location::is_local) {
+            let reason = "a file is not asked: requests go to http or https";
+            self.complain(&at, &format!("{key}.mode"), reason);
+        }
+        let requestor_ref =
+            requestor_ref.and_then(|it| self.secret(&format!("{key}.requestor_ref"), &it));
+        let ids = ids.map_or(usual.ids, |ids| self.siri_ids(&format!("{key}.ids"), ids));
+        Some(Arc::new(SiriSource { services, mode, requestor_ref, envelope, ids, stops }))
+    }
+
+    fn word<T: Copy + std::fmt::Display>(
+        &mut self,
+        key: &str,
+        text: Option<Spanned<String>>,
+        parse: impl Fn(&str) -> Option<T>,
+        all: &[T],
+    ) -> Option<T> {
+        let text = text?;
+        let parsed = parse(text.get_ref());
+        if parsed.is_none() {
+            self.complain(&text, key, expected(&one_of(all), text.get_ref()));
+        }
+        parsed
+    }
+
+    fn services(&mut self, key: &str, words: &Spanned<Vec<String>>) -> Vec<SiriService> {
+        let mut services = BTreeSet::new();
+        for word in words.get_ref() {
+            match SiriService::parse(word) {
+                Some(service) => {
+                    services.insert(service);
+                }
+                None => {
+                    let reason = expected(&one_of(SiriService::ALL), word);
+                    self.complain(words, key, reason);
+                }
+            }
+        }
+        if words.get_ref().is_empty() {
+            self.complain(words, key, format!("expected {}", one_of(SiriService::ALL)));
+        }
+        services.into_iter().collect()
+    }
+
+    fn stops(&mut self, key: &str, stops: Spanned<Vec<String>>) -> Vec<String> {
+        if stops.get_ref().len() > STOPS_MAX {
+            self.complain(&stops, key, format!("more than {STOPS_MAX} stops"));
+        }
+        if stops.get_ref().iter().any(String::is_empty) {
+            self.complain(&stops, key, "a stop has a name");
+        }
+        stops.into_inner()
+    }
+
+    fn siri_ids(&mut self, key: &str, ids: Spanned<IdsValue>) -> SiriIds {
+        let word = match ids.get_ref() {
+            IdsValue::Table(table) => {
+                let path = self.base.join(&table.file);
+                return match read_table(&path) {
+                    Ok(read) => SiriIds::Table(table.file.as_str().into(), Arc::new(read)),
+                    Err(reason) => {
+                        self.complain(&ids, key, format!("{}: {reason}", path.display()));
+                        SiriIds::Same
+                    }
+                };
+            }
+            IdsValue::Word(word) => word.as_str(),
+        };
+        match (word, word.strip_prefix("prefix:")) {
+            ("same", _) => SiriIds::Same,
+            ("netex", _) => SiriIds::Netex,
+            (_, Some(prefix)) if !prefix.is_empty() => SiriIds::Prefix(prefix.into()),
+            _ => {
+                let what = "\"same\", \"prefix:…\", \"netex\" or { file = \"…\" }";
+                self.complain(&ids, key, expected(what, word));
+                SiriIds::Same
+            }
+        }
+    }
+}
+
+fn one_of<T: std::fmt::Display>(all: &[T]) -> String {
+    let words: Vec<String> = all.iter().map(|it| format!("{:?}", it.to_string())).collect();
+    format!("one of {}", words.join(", "))
+}
+
+fn read_table(path: &std::path::Path) -> Result<IdTable, String> {
+    let file = fs::File::open(path).map_err(|error| format!("cannot be read: {error}"))?;
+    let mut text = Vec::new();
+    let read = file.take(TABLE_BYTES_MAX + 1).read_to_end(&mut text);
+    read.map_err(|error| format!("cannot be read: {error}"))?;
+    IdTable::parse(&text).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use lineside_ingest::IdKind;
+
+    use super::super::Config;
+    use super::*;
+
+    fn parse(siri: &str) -> Result<Arc<SiriSource>, String> {
+        let text =
+            format!("[[feed]]\nid = \"a\"\nurl = \"https://a.example/siri\"\nsiri = {siri}\n");
+        let config = Config::parse(Path::new("lineside.toml"), &text);
+        let mut config = config.map_err(|errors| errors.to_string())?;
+        Ok(config.feeds.remove(0).siri.unwrap())
+    }
+
+    #[test]
+    fn how_a_producer_of_siri_is_asked_is_read() {
+        let siri = parse(
+            "{ services = [\"sm\", \"et\", \"et\"], requestor_ref = \"hunter2\", \
+             ids = \"prefix:no:\", stops = [\"S\"] }",
+        )
+        .unwrap();
+        assert_eq!(siri.services, [SiriService::Timetables, SiriService::Stops]);
+        assert_eq!((siri.mode, siri.envelope), (SiriMode::Request, SiriEnvelope::Xml));
+        assert_eq!(siri.ids.map(IdKind::Stop, "7"), "no:7");
+        assert!(!format!("{siri:?}").contains("hunter2"));
+        let lite = parse("{ mode = \"lite\", ids = \"netex\" }").unwrap();
+        assert_eq!(
+            (lite.services.as_slice(), lite.mode, &lite.ids),
+            (&[SiriService::Timetables][..], SiriMode::Lite, &SiriIds::Netex)
+        );
+    }
+
+    #[test]
+    fn a_table_of_ids_is_read_from_beside_the_file() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("ids.csv"), "kind,siri,gtfs\nstop,A,1\n").unwrap();
+        let text = "[[feed]]\nid = \"a\"\nurl = \"https://a.example/siri\"\n\
+                    siri = { ids = { file = \"ids.csv\" } }\n";
+        let path = dir.path().join("lineside.toml");
+        let config = Config::parse(&path, text).unwrap();
+        let siri = config.feeds[0].siri.as_ref().unwrap();
+        assert_eq!(siri.ids.map(IdKind::Stop, "A"), "1");
+        fs::write(dir.path().join("ids.csv"), "kind,siri,gtfs\nquay,A,1\n").unwrap();
+        let error = Config::parse(&path, text).unwrap_err().to_string();
+        assert!(
+            error.contains("feed[0].siri.ids: ") && error.contains("line 2: \"quay\""),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_with_it_is_told_by_key() {
+        for (siri, says) in [
+            (
+                "{ services = [\"fm\"] }",
+                "siri.services: expected one of \"et\", \"vm\", \"sx\", \"sm\"",
+            ),
+            ("{ services = [] }", "siri.services: expected one of"),
+            (
+                "{ mode = \"push\" }",
+                "siri.mode: expected one of \"request\", \"lite\", \"subscribe\"",
+            ),
+            ("{ services = [\"sm\"] }", "siri.stops: the service sm asks about stops"),
+            (
+                "{ services = [\"et\", \"vm\"], mode = \"lite\" }",
+                "siri.services: an address of SIRI Lite asks for one service",
+            ),
+            (
+                "{ services = [\"et\", \"vm\"], envelope = \"soap\" }",
+                "siri.services: SOAP asks for one service",
+            ),
+            ("{ ids = \"other\" }", "siri.ids: expected \"same\", \"prefix:…\""),
+            ("{ ids = { file = \"none.csv\" } }", "siri.ids: none.csv: cannot be read"),
+            ("{ requestor = \"x\" }", "siri.requestor: unknown field `requestor`"),
+        ] {
+            let error = parse(siri).unwrap_err();
+            assert!(
+                error.contains("lineside.toml line 4, feed[0].") && error.contains(says),
+                "{siri}: {error}"
+            );
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! One format into another, from bytes to bytes: what `lineside convert` does, without a terminal or a socket.
+//!
+//! Each pair is made of what the server does anyway: a decoder, the state of a network, an export. What the other
+//! format cannot say is counted as a loss, and what is wrong with the bytes is a problem.
+
+mod bikes;
+mod losses;
+mod netex;
+mod realtime;
+mod schedule;
+
+use std::fmt;
+
+use bytes::Bytes;
+use clap::ValueEnum;
+use lineside_formats::{Error, Format, Losses, Problems, sniff};
+use serde_json::{Value, json};
+
+pub(crate) use bikes::DISCOVERY;
+
+/// What can be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Target {
+    /// A schedule: a zip of tables
+    Gtfs,
+    /// Real time, in protobuf
+    GtfsRt,
+    /// Real time, in JSON
+    GtfsRtJson,
+    /// Real time as SIRI 2.0, in XML
+    SiriXml,
+    /// Real time as SIRI Lite, in JSON
+    SiriJson,
+    /// Places for a map
+    Geojson,
+    /// Shared mobility, version 2.3: a folder of files
+    Gbfs2,
+    /// Shared mobility, version 3.0: a folder of files
+    Gbfs3,
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let value = self.to_possible_value();
+        f.write_str(value.as_ref().map_or("", |value| value.get_name()))
+    }
+}
+
+impl Target {
+    /// What a format can become.
+    fn of(format: Format) -> &'static [Target] {
+        match format {
+            Format::Gtfs => &[Target::Geojson],
+            Format::Netex => &[Target::Gtfs, Target::Geojson],
+            Format::GtfsRt | Format::Siri => &[
+                Target::GtfsRt,
+                Target::GtfsRtJson,
+                Target::SiriXml,
+                Target::SiriJson,
+                Target::Geojson,
+            ],
+            Format::Gbfs => &[Target::Gbfs2, Target::Gbfs3],
+            Format::Raw => &[],
+        }
+    }
+}
+
+/// A file of what is converted, by its name where there are several.
+pub(crate) type Named = (String, Bytes);
+
+/// What is converted.
+#[derive(Debug)]
+pub(crate) enum Input {
+    /// One body.
+    Body(Bytes),
+    /// The files of a GBFS system.
+    System(Vec<Named>),
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub(crate) struct Converted {
+    /// What the input was.
+    pub(crate) from: Format,
+    /// One file without a name, or those of a folder.
+    pub(crate) files: Vec<Named>,
+    /// How many things there are in it, by their kind.
+    pub(crate) counts: Vec<(&'static str, u64)>,
+    /// What was wrong with the input.
+    pub(crate) problems: Problems,
+    /// What the other format cannot say.
+    pub(crate) losses: Losses,
+    /// Of real time with a schedule, how many of its trips that has, and how many not.
+    pub(crate) matched: Option<(u64, u64)>,
+}
+
+impl Converted {
+    /// The report of the conversion, as JSON.
+    pub(crate) fn report(&self, to: Target) -> Value {
+        let counts: serde_json::Map<String, Value> =
+            self.counts.iter().map(|(kind, count)| ((*kind).to_owned(), json!(count))).collect();
+        let problems = self
+            .problems
+            .counts()
+            .map(|(file, code, count)| json!({ "file": file, "code": code, "count": count }));
+        let samples = self.problems.kept().iter().map(ToString::to_string);
+        let mut report = json!({
+            "from": self.from.as_str(),
+            "to": to.to_string(),
+            "counts": counts,
+            "losses": self.losses,
+            "problems": {
+                "total": self.problems.total(),
+                "counts": problems.collect::<Vec<_>>(),
+                "samples": samples.collect::<Vec<_>>(),
+            },
+        });
+        if let Some((matched, unmatched)) = self.matched {
+            report["trips"] = json!({ "matched": matched, "unmatched": unmatched });
+        }
+        report
+    }
+}
+
+/// Why nothing was converted.
+#[derive(Debug)]
+pub(crate) enum Refusal {
+    /// This does not become that.
+    NoWay(String),
+    /// The input cannot be read.
+    Unreadable(String),
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Refusal {
+        Refusal::Unreadable(error.to_string())
+    }
+}
+
+/// Converts. `schedule` is what real time belongs to, in GTFS or NeTEx. Takes as long as the input is large: not to be called where that
+/// blocks anybody.
+///
+/// # Errors
+/// If the input cannot be read, or does not become such a thing.
+pub(crate) fn convert(
+    input: Input,
+    to: Target,
+    schedule: Option<Bytes>,
+) -> Result<Converted, Refusal> {
+    let body = match input {
+        Input::System(files) => {
+            check_way(Format::Gbfs, to)?;
+            return bikes::convert(&files, to);
+        }
+        Input::Body(body) => body,
+    };
+    let from = sniff(&body).unwrap_or(Format::Raw);
+    check_way(from, to)?;
+    match from {
+        Format::Gtfs => schedule::convert(body),
+        Format::Netex => netex::convert(&body, to),
+        _ => {
+            let schedule = schedule.map(netex::as_gtfs).transpose()?;
+            realtime::convert(body, from, to, schedule)
+        }
+    }
+}
+
+fn check_way(from: Format, to: Target) -> Result<(), Refusal> {
+    let targets = Target::of(from);
+    if targets.contains(&to) {
+        return Ok(());
+    }
+    let names: Vec<String> = targets.iter().map(ToString::to_string).collect();
+    Err(Refusal::NoWay(match names.as_slice() {
+        [] => "the input is neither GTFS, GTFS-Realtime, NeTEx, SIRI nor GBFS".to_owned(),
+        _ => format!("{} does not become {to}, only {}", from.as_str(), names.join(", ")),
+    }))
+}
+
+#[cfg(test)]
+mod tests;

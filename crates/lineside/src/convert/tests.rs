@@ -1,0 +1,179 @@
+//! What becomes of small inputs, and counts on real ones where a folder with some lies beside the repository.
+
+use std::{fs, path::Path};
+
+use jiff::tz::TimeZone;
+use lineside_formats::{
+    gtfs_rt::{self, proto},
+    siri,
+};
+
+use super::*;
+
+const ET: &str = "<Siri xmlns=\"http://www.siri.org.uk/siri\" version=\"2.0\"><ServiceDelivery>\
+    <ResponseTimestamp>2026-11-21T12:00:00Z</ResponseTimestamp><EstimatedTimetableDelivery>\
+    <EstimatedJourneyVersionFrame><EstimatedVehicleJourney><LineRef>L</LineRef>\
+    <DatedVehicleJourneyRef>J</DatedVehicleJourneyRef><OperatorRef>O</OperatorRef>\
+    <EstimatedCalls><EstimatedCall><StopPointRef>S</StopPointRef>\
+    <AimedDepartureTime>2026-11-21T12:05:00Z</AimedDepartureTime>\
+    <ExpectedDepartureTime>2026-11-21T12:07:00Z</ExpectedDepartureTime></EstimatedCall>\
+    <EstimatedCall><StopPointRef>T</StopPointRef>\
+    <AimedArrivalTime>2026-11-21T12:09:00Z</AimedArrivalTime>\
+    <ExpectedArrivalTime>2026-11-21T12:10:00Z</ExpectedArrivalTime></EstimatedCall>\
+    </EstimatedCalls></EstimatedVehicleJourney></EstimatedJourneyVersionFrame>\
+    </EstimatedTimetableDelivery></ServiceDelivery></Siri>";
+
+fn body(text: &str) -> Input {
+    Input::Body(Bytes::copy_from_slice(text.as_bytes()))
+}
+
+fn one(input: Input, to: Target) -> (Bytes, Converted) {
+    let mut converted = convert(input, to, None).unwrap_or_else(|why| panic!("{why:?}"));
+    let (_, bytes) = converted.files.remove(0);
+    (bytes, converted)
+}
+
+const NETEX: &str = "<PublicationDelivery xmlns=\"http://www.netex.org.uk/netex\"><dataObjects>\
+    <GeneralFrame><members><Notice id=\"N\"/><Line id=\"L\"><Name>Ring</Name>\
+    <TransportMode>bus</TransportMode></Line><Quay id=\"Q\"><Name>Pier</Name><Centroid><Location>\
+    <Longitude>10.7</Longitude><Latitude>59.9</Latitude></Location></Centroid></Quay></members>\
+    </GeneralFrame></dataObjects></PublicationDelivery>";
+
+#[test]
+fn netex_becomes_gtfs_and_what_that_loses_is_told() {
+    let (zip, converted) = one(body(NETEX), Target::Gtfs);
+    assert_eq!(sniff(&zip), Some(Format::Gtfs));
+    assert_eq!((converted.from, converted.counts[0]), (Format::Netex, ("Line", 1)));
+    let losses: Vec<_> = converted.losses.iter().map(|it| (it.kind, it.count)).collect();
+    assert_eq!(losses, [("Notice", 1)]);
+    let (map, _) = one(body(NETEX), Target::Geojson);
+    let map: Value = serde_json::from_slice(&map).unwrap();
+    assert_eq!(map["features"][0]["geometry"]["coordinates"], json!([10.7, 59.9]));
+}
+
+#[test]
+fn siri_becomes_gtfs_realtime_and_what_that_loses_is_told() {
+    let (pb, converted) = one(body(ET), Target::GtfsRt);
+    let (message, _) = gtfs_rt::decode(pb, &gtfs_rt::Limits::default()).unwrap();
+    let update = message.entity[0].trip_update.as_ref().unwrap();
+    assert_eq!(update.trip.trip_id.as_deref(), Some("J"));
+    assert_eq!(update.stop_time_update[0].departure.as_ref().unwrap().delay, Some(120));
+    assert_eq!(converted.counts[0], ("trip_updates", 1));
+    let losses: Vec<_> = converted.losses.iter().map(|it| (it.kind, it.count)).collect();
+    assert_eq!(losses, [("OperatorRef", 1)]);
+    let report = converted.report(Target::GtfsRt);
+    assert_eq!((&report["from"], &report["to"]), (&json!("siri"), &json!("gtfs-rt")));
+    assert_eq!(report["losses"]["total"], 1);
+}
+
+#[test]
+fn what_goes_there_and_back_says_the_same() {
+    let (pb, _) = one(body(ET), Target::GtfsRt);
+    let (xml, converted) = one(Input::Body(pb.clone()), Target::SiriXml);
+    assert_eq!((converted.from, converted.losses.total()), (Format::GtfsRt, 0));
+    let (message, problems) = siri::decode(&xml, &TimeZone::UTC, &siri::Limits::default()).unwrap();
+    assert_eq!(problems.total(), 0);
+    let journey = message.deliveries().next().unwrap().estimated_timetables[0].journeys().next();
+    assert_eq!(journey.unwrap().journey_ref().unwrap(), "J");
+    let (again, _) = one(Input::Body(xml), Target::GtfsRt);
+    let events = |bytes: Bytes| {
+        let (message, _) = gtfs_rt::decode(bytes, &gtfs_rt::Limits::default()).unwrap();
+        let update = message.entity[0].trip_update.clone().unwrap();
+        (update.trip.trip_id, update.stop_time_update)
+    };
+    let (trip, calls) = events(again);
+    let (known, known_calls) = events(pb);
+    assert_eq!(trip, known);
+    let said = |calls: &[proto::trip_update::StopTimeUpdate]| -> Vec<_> {
+        calls.iter().map(|it| (it.stop_id.clone(), it.arrival, it.departure)).collect()
+    };
+    assert_eq!(said(&calls), said(&known_calls));
+}
+
+#[test]
+fn siri_is_written_as_siri_without_loss() {
+    let (json, converted) = one(body(ET), Target::SiriJson);
+    assert!(converted.losses.is_empty());
+    let (again, _) = one(Input::Body(json), Target::SiriXml);
+    let read = |text: &[u8]| siri::decode(text, &TimeZone::UTC, &siri::Limits::default()).unwrap();
+    assert_eq!(read(&again).0, read(ET.as_bytes()).0);
+}
+
+#[test]
+fn an_extension_has_no_name_in_json() {
+    let entity = proto::FeedEntity {
+        id: "a".to_owned(),
+        vehicle: Some(proto::VehiclePosition::default()),
+        ..proto::FeedEntity::default()
+    };
+    let mut raw = gtfs_rt::RawEntity::of_entity(&entity, 1).bytes.to_vec();
+    // Field 1001, a number.
+    raw.extend_from_slice(&[0xC8, 0x3E, 0x07]);
+    let header = proto::FeedHeader {
+        gtfs_realtime_version: "2.0".to_owned(),
+        ..proto::FeedHeader::default()
+    };
+    let pb = gtfs_rt::encode_feed(&header, [Bytes::from(raw)]);
+    let (same, converted) = one(Input::Body(pb.clone()), Target::GtfsRt);
+    assert_eq!((same, converted.losses.total()), (pb.clone(), 0), "protobuf keeps it");
+    let (json, converted) = one(Input::Body(pb), Target::GtfsRtJson);
+    assert!(serde_json::from_slice::<Value>(&json).unwrap()["entity"][0]["vehicle"].is_object());
+    assert_eq!(converted.losses.iter().next().unwrap().kind, "extension");
+}
+
+#[test]
+fn a_system_of_bikes_becomes_one_of_another_version() {
+    let file = |name: &str, data: Value| {
+        let text =
+            json!({ "last_updated": 1_795_262_400, "ttl": 60, "version": "2.2", "data": data });
+        (name.to_owned(), Bytes::from(text.to_string()))
+    };
+    let files = vec![
+        file("gbfs", json!({ "en": { "feeds": [] } })),
+        file(
+            "station_information",
+            json!({ "stations": [{ "station_id": "1", "name": "A", "lat": 48.5, "lon": 2.5 }] }),
+        ),
+    ];
+    let converted = convert(Input::System(files), Target::Gbfs3, None).unwrap();
+    let names: Vec<&str> = converted.files.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["gbfs.json", "station_information.json"]);
+    let read = |at: usize| serde_json::from_slice::<Value>(&converted.files[at].1).unwrap();
+    assert_eq!(read(0)["data"]["feeds"][0]["url"], "station_information.json");
+    assert_eq!(read(1)["version"], "3.0");
+    assert_eq!(read(1)["data"]["stations"][0]["name"][0]["text"], "A");
+}
+
+#[test]
+fn what_does_not_become_that_is_refused_with_what_it_becomes() {
+    for (input, to, says) in [
+        (ET, Target::Gbfs3, "siri does not become gbfs3, only gtfs-rt, gtfs-rt-json, siri-xml"),
+        ("hello", Target::GtfsRt, "the input is neither GTFS, GTFS-Realtime, NeTEx, SIRI nor GBFS"),
+    ] {
+        let Err(Refusal::NoWay(reason)) = convert(body(input), to, None) else { panic!("{input}") };
+        assert!(reason.starts_with(says), "{reason}");
+    }
+    let cut = &ET[..ET.len() - 20];
+    let Err(Refusal::Unreadable(reason)) = convert(body(cut), Target::GtfsRt, None) else {
+        panic!("it is cut off")
+    };
+    assert!(reason.contains("cut off"), "{reason}");
+}
+
+#[test]
+fn real_files_are_converted_entity_by_entity() {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
+    let file = data.join("siri/et-banenor-raw.xml");
+    let Ok(xml) = fs::read(&file) else {
+        println!("skipped: {} is not there", file.display());
+        return;
+    };
+    let journeys = String::from_utf8_lossy(&xml).matches("<EstimatedVehicleJourney>").count();
+    let (pb, converted) = one(Input::Body(xml.into()), Target::GtfsRt);
+    assert_eq!(converted.counts[0].1, journeys as u64);
+    let (back, converted) = one(Input::Body(pb), Target::SiriXml);
+    assert_eq!(converted.counts[0].1, journeys as u64);
+    let (message, _) = siri::decode(&back, &TimeZone::UTC, &siri::Limits::default()).unwrap();
+    let written = message.deliveries().flat_map(|it| &it.estimated_timetables);
+    assert_eq!(written.flat_map(|it| it.journeys()).count(), journeys);
+}

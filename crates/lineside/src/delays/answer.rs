@@ -1,0 +1,208 @@
+//! The answer to a question: a word, the counts behind it, and the trips.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use lineside_ingest::{DelayClass, DelayCounts, Selection, Standing, TripStanding, classes};
+use lineside_sync::UnixMillis;
+use smol_str::SmolStr;
+
+use super::day::Quarter;
+use super::kinds::Noun;
+use super::question::Question;
+
+/// The word that stands first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Word {
+    /// Trips are late, or do not run.
+    Yes,
+    /// All that is known is on time, and nothing is missing.
+    No,
+    /// It is not known: data are stale or missing.
+    Unknown,
+}
+
+impl Word {
+    /// The word in JSON and on badges.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Yes => "yes",
+            Self::No => "no",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// Whether trips are late, if that is known.
+    pub(crate) fn is_late(self) -> Option<bool> {
+        match self {
+            Self::Yes => Some(true),
+            Self::No => Some(false),
+            Self::Unknown => None,
+        }
+    }
+}
+
+/// The trips of one line, counted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LineCount {
+    pub(crate) route_id: SmolStr,
+    pub(crate) name: SmolStr,
+    pub(crate) color: Option<[u8; 3]>,
+    pub(crate) counts: DelayCounts,
+}
+
+/// The whole answer.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) question: Question,
+    pub(crate) word: Word,
+    /// A source is stale, or there is none.
+    pub(crate) stale: bool,
+    /// When the data were made that it follows from; the oldest of them.
+    pub(crate) at: Option<UnixMillis>,
+    /// None if no source is to be believed.
+    pub(crate) counts: Option<DelayCounts>,
+    /// The most delayed first.
+    pub(crate) late: Vec<Arc<TripStanding>>,
+    pub(crate) cancelled: Vec<Arc<TripStanding>>,
+    pub(crate) classes: Vec<DelayClass>,
+    /// Those with the most trouble first.
+    pub(crate) lines: Vec<LineCount>,
+    /// What was seen over the day; empty for a line or a stop.
+    pub(crate) day: Vec<Quarter>,
+    pub(crate) noun: Noun,
+    /// When it was made, by the server's clock and by that of the data.
+    pub(crate) made_at: UnixMillis,
+    pub(crate) now: UnixMillis,
+}
+
+impl Answer {
+    /// The answer to a question. Costs a look at each trip that it is about.
+    pub(crate) fn of(question: Question, day: Vec<Quarter>, made_at: UnixMillis) -> Self {
+        let now = question.network.now();
+        let believed = question.believed();
+        let selection = Selection {
+            feeds: &believed,
+            route: question.route.as_deref(),
+            stop: question.stop.as_deref(),
+        };
+        let trips = question.state.standings(selection, now);
+        let told = || trips.iter().map(|trip| &**trip);
+        let late_after = question.late_after;
+        let counts = DelayCounts::of(told(), late_after);
+        let is_known = !believed.is_empty();
+        let stale = believed.len() < question.sources.len() || question.sources.is_empty();
+        Self {
+            word: word(is_known, stale, &counts),
+            stale,
+            at: at(&question),
+            counts: is_known.then_some(counts),
+            late: late(&trips, question.late_after),
+            cancelled: cancelled(&trips),
+            classes: classes(told(), late_after),
+            lines: lines(&trips, question.late_after),
+            noun: Noun::of(told().map(|trip| trip.route_type), question.timetable.as_deref()),
+            day,
+            made_at,
+            now,
+            question,
+        }
+    }
+}
+
+/// One source that is silent may hold the trip that is late: then only "yes" is certain.
+fn word(is_known: bool, stale: bool, counts: &DelayCounts) -> Word {
+    if is_known && counts.late + counts.cancelled > 0 {
+        Word::Yes
+    } else if is_known && !stale && counts.tell() {
+        Word::No
+    } else {
+        Word::Unknown
+    }
+}
+
+/// The time of the oldest data that are believed; of the newest, where none are.
+fn at(question: &Question) -> Option<UnixMillis> {
+    let fresh = question.sources.iter().filter(|source| source.is_fresh);
+    let oldest = fresh.filter_map(|source| source.at).min();
+    oldest.or_else(|| question.sources.iter().filter_map(|source| source.at).max())
+}
+
+fn late(trips: &[Arc<TripStanding>], late_after: std::time::Duration) -> Vec<Arc<TripStanding>> {
+    let delay = |trip: &TripStanding| match trip.standing {
+        Standing::Behind(delay) => Some(delay),
+        Standing::Cancelled | Standing::Unknown => None,
+    };
+    let is_late = |trip: &&Arc<TripStanding>| {
+        let seconds = delay(trip).and_then(|delay| u64::try_from(delay).ok());
+        seconds.is_some_and(|delay| delay >= late_after.as_secs())
+    };
+    let mut late: Vec<_> = trips.iter().filter(is_late).cloned().collect();
+    late.sort_by(|a, b| delay(b).cmp(&delay(a)).then_with(|| a.trip_id.cmp(&b.trip_id)));
+    late
+}
+
+fn cancelled(trips: &[Arc<TripStanding>]) -> Vec<Arc<TripStanding>> {
+    let is_off = |trip: &&Arc<TripStanding>| trip.standing == Standing::Cancelled;
+    let mut off: Vec<_> = trips.iter().filter(is_off).cloned().collect();
+    let order = |trip: &TripStanding| (trip.route_short_name.clone(), trip.trip_id.clone());
+    off.sort_by_cached_key(|trip| (trip.scheduled, order(trip)));
+    off
+}
+
+fn lines(trips: &[Arc<TripStanding>], late_after: std::time::Duration) -> Vec<LineCount> {
+    let mut by_route: HashMap<&SmolStr, Vec<&TripStanding>> = HashMap::new();
+    for trip in trips {
+        if let Some(route) = &trip.route_id {
+            by_route.entry(route).or_default().push(trip);
+        }
+    }
+    let mut lines: Vec<LineCount> = by_route
+        .into_iter()
+        .map(|(route, trips)| LineCount {
+            route_id: route.clone(),
+            name: trips[0].route_short_name.clone().unwrap_or_else(|| route.clone()),
+            color: trips[0].route_color,
+            counts: DelayCounts::of(trips, late_after),
+        })
+        .collect();
+    lines.sort_by(|a, b| {
+        let trouble = |line: &LineCount| line.counts.late + line.counts.cancelled;
+        let name = |line: &LineCount| (line.name.len(), line.name.clone(), line.route_id.clone());
+        trouble(b).cmp(&trouble(a)).then_with(|| name(a).cmp(&name(b)))
+    });
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counts(late: usize, cancelled: usize, on_time: usize, unknown: usize) -> DelayCounts {
+        let trips = late + cancelled + on_time + unknown;
+        DelayCounts { trips, late, cancelled, on_time, unknown, ..DelayCounts::default() }
+    }
+
+    #[test]
+    fn no_is_only_said_where_nothing_is_stale_or_missing() {
+        let all = [
+            (true, false, counts(1, 0, 40, 0), Word::Yes),
+            (true, false, counts(0, 1, 40, 0), Word::Yes),
+            (true, false, counts(0, 0, 40, 3), Word::No),
+            (true, false, counts(0, 0, 0, 3), Word::Unknown),
+            (true, false, counts(0, 0, 0, 0), Word::Unknown),
+            (true, true, counts(0, 0, 40, 0), Word::Unknown),
+            (true, true, counts(2, 0, 40, 0), Word::Yes),
+            (false, true, counts(0, 0, 0, 0), Word::Unknown),
+        ];
+        for (is_known, stale, counts, expect) in all {
+            assert_eq!(word(is_known, stale, &counts), expect, "{is_known} {stale} {counts:?}");
+        }
+    }
+
+    #[test]
+    fn unknown_is_neither_yes_nor_no() {
+        assert_eq!(Word::Unknown.is_late(), None);
+        assert_eq!((Word::Yes.is_late(), Word::No.is_late()), (Some(true), Some(false)));
+    }
+}

@@ -1,0 +1,261 @@
+//! What is asked: a feed, perhaps a line and a stop of it, the sources that tell of its trips, and how those are now.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::tz::TimeZone;
+use lineside_formats::gtfs::Timetable;
+use lineside_ingest::{Feed, FeedId, FeedState, FeedStatus, Network, NetworkState};
+use lineside_sync::UnixMillis;
+use smol_str::SmolStr;
+use xxhash_rust::xxh3::Xxh3Default;
+
+use crate::app::App;
+use crate::http::{Refusal, found};
+
+/// How far behind the timetable a trip is late where no operator says otherwise: the usual measure of punctuality in
+/// Europe.
+const TRIP_LATE_AFTER: Duration = Duration::from_secs(5 * 60);
+/// Characters of an id that a refusal or a title repeats.
+const ID_CHARS_MAX: usize = 100;
+
+/// A feed that tells of trips, and how it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Source {
+    pub(crate) id: FeedId,
+    pub(crate) name: String,
+    pub(crate) state: FeedState,
+    pub(crate) reason: String,
+    /// When its data were made, else when it last answered.
+    pub(crate) at: Option<UnixMillis>,
+    /// Whether it is to be believed: it is well, and its data are not old.
+    pub(crate) is_fresh: bool,
+}
+
+/// A question with all that its answer follows from.
+#[derive(Debug)]
+pub(crate) struct Question {
+    pub(crate) network: Arc<Network>,
+    pub(crate) state: Arc<NetworkState>,
+    pub(crate) timetable: Option<Arc<Timetable>>,
+    /// As the address names it.
+    pub(crate) feed: FeedId,
+    pub(crate) feed_name: String,
+    pub(crate) route: Option<SmolStr>,
+    pub(crate) stop: Option<SmolStr>,
+    pub(crate) sources: Vec<Source>,
+    pub(crate) late_after: Duration,
+}
+
+/// Who asks for what.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Key {
+    feed: FeedId,
+    route: Option<SmolStr>,
+    stop: Option<SmolStr>,
+}
+
+/// What the answer follows from, as a hash: while it is the same, so is the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Mark(u128);
+
+impl Question {
+    /// The question that an address asks.
+    ///
+    /// # Errors
+    /// If there is no such feed, line or stop, or the feed holds no trips.
+    pub(crate) fn of(
+        app: &App,
+        id: &str,
+        route: Option<&str>,
+        stop: Option<&str>,
+    ) -> Result<Self, Refusal> {
+        let feed = found::decoded_feed(app, id, "what trips do")?;
+        let network = feed.network();
+        let state = network.state();
+        let timetable = network.timetable();
+        if let Some(stop) = stop {
+            let known = timetable.as_ref().and_then(|timetable| timetable.find_stop(stop));
+            known.ok_or_else(|| Refusal::UnknownStop {
+                feed: found::shortened(id),
+                stop: found::shortened(stop),
+            })?;
+        }
+        if let Some(route) = route {
+            let scheduled = timetable.as_ref().and_then(|timetable| timetable.find_route(route));
+            let is_known = scheduled.is_some() || state.by_route(route).next().is_some();
+            let unknown = || Refusal::UnknownRoute {
+                feed: found::shortened(id),
+                route: found::shortened(route),
+            };
+            is_known.then_some(()).ok_or_else(unknown)?;
+        }
+        Ok(Self {
+            late_after: late_after(&feed, &network),
+            sources: sources(app, &feed, &network, &state),
+            feed: feed.id().clone(),
+            feed_name: feed.config().display_name().to_owned(),
+            route: route.map(SmolStr::new),
+            stop: stop.map(SmolStr::new),
+            timetable,
+            state,
+            network,
+        })
+    }
+
+    /// Who asks for what.
+    pub(super) fn key(&self) -> Key {
+        Key { feed: self.feed.clone(), route: self.route.clone(), stop: self.stop.clone() }
+    }
+
+    /// What the answer follows from.
+    pub(super) fn mark(&self, app: &App) -> Mark {
+        let mut hash = Xxh3Default::new();
+        let mut put = |number: i64| hash.update(&number.to_le_bytes());
+        put(i64::from_le_bytes(self.network.epoch().bits().to_le_bytes()));
+        put(i64::from_le_bytes(self.state.revision.to_le_bytes()));
+        put(self.state.at.0);
+        put(i64::try_from(self.late_after.as_secs()).unwrap_or(i64::MAX));
+        put(app.delays().day().generation());
+        for source in &self.sources {
+            put(source.at.map_or(i64::MIN, |at| at.0));
+            put(i64::from(source.is_fresh));
+        }
+        for source in &self.sources {
+            for text in [source.id.as_str(), source.name.as_str(), source.reason.as_str()] {
+                hash.update(text.as_bytes());
+                hash.update(&[0]);
+            }
+        }
+        hash.update(self.feed_name.as_bytes());
+        Mark(hash.digest128())
+    }
+
+    /// How long nothing new can be known.
+    pub(super) fn fresh_for(&self, app: &App) -> Duration {
+        found::network_fresh_for(app, &self.network)
+    }
+
+    /// The sources that are to be believed.
+    pub(crate) fn believed(&self) -> Vec<FeedId> {
+        self.sources.iter().filter(|it| it.is_fresh).map(|it| it.id.clone()).collect()
+    }
+
+    /// The zone that its times are told in.
+    pub(crate) fn zone(&self) -> TimeZone {
+        self.timetable.as_ref().map_or(TimeZone::UTC, |timetable| timetable.timezone().clone())
+    }
+
+    /// The name of the line, or its id.
+    pub(crate) fn route_name(&self) -> Option<String> {
+        let id = self.route.as_deref()?;
+        let route = self.timetable.as_ref().and_then(|timetable| {
+            timetable.find_route(id).map(|route| timetable.route(route).name().to_owned())
+        });
+        Some(route.filter(|name| !name.is_empty()).unwrap_or_else(|| short(id)))
+    }
+
+    /// The name of the stop, or its id.
+    pub(crate) fn stop_name(&self) -> Option<String> {
+        let id = self.stop.as_deref()?;
+        let stop = self.timetable.as_ref().and_then(|timetable| {
+            timetable.find_stop(id).map(|stop| timetable.stop(stop).name.to_owned())
+        });
+        Some(stop.filter(|name| !name.is_empty()).unwrap_or_else(|| short(id)))
+    }
+}
+
+fn short(id: &str) -> String {
+    id.chars().take(ID_CHARS_MAX).collect()
+}
+
+/// From which delay on a trip is late: as the feed says, else its schedule's, else the first of its network that says so.
+pub(super) fn late_after(feed: &Feed, network: &Network) -> Duration {
+    let said = feed.config().trip_late_after;
+    let of_network = || network.feeds().iter().find_map(|feed| feed.config().trip_late_after);
+    said.or_else(of_network).unwrap_or(TRIP_LATE_AFTER)
+}
+
+/// The feeds that tell of a feed's trips: itself if it does, else those of its network that do. One that has told of
+/// nothing yet, and is not well, may be one of them: as long as that is not known it counts.
+fn sources(app: &App, asked: &Feed, network: &Network, state: &NetworkState) -> Vec<Source> {
+    let feeds = network.realtime_feeds();
+    let tells = |feed: &Feed| state.tells_of_trips(feed.id().as_str());
+    let is_alone = feeds.iter().any(|feed| feed.id() == asked.id()) && tells(asked);
+    let all = feeds.iter().filter(|feed| !is_alone || feed.id() == asked.id());
+    let judged = all.map(|feed| (tells(feed), source(app, feed, network)));
+    let may_tell =
+        |source: &Source| !source.is_fresh && state.n_records_of(source.id.as_str()) == 0;
+    judged.filter(|(tells, source)| *tells || may_tell(source)).map(|(_, source)| source).collect()
+}
+
+/// A feed as a source.
+pub(super) fn source(app: &App, feed: &Feed, network: &Network) -> Source {
+    let status = feed.status();
+    let config = feed.config();
+    Source {
+        id: feed.id().clone(),
+        name: config.display_name().to_owned(),
+        state: status.state,
+        reason: status.reason.clone(),
+        at: status.data_time.or(status.last_success),
+        is_fresh: is_fresh(&status, config.late_after, network.now(), app.now()),
+    }
+}
+
+/// Whether a feed is well, and its data are not older than they may be. The feed's own state is judged when it is
+/// polled; its data go on growing old in between.
+fn is_fresh(
+    status: &FeedStatus,
+    late_after: Duration,
+    data_now: UnixMillis,
+    now: UnixMillis,
+) -> bool {
+    let age = match (status.data_time, status.last_success) {
+        (Some(at), _) => data_now.since(at),
+        (None, Some(at)) => now.since(at),
+        (None, None) => return false,
+    };
+    status.state == FeedState::Ok && age <= late_after
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(status: &FeedStatus, now_s: i64, expect: bool) {
+        let now = UnixMillis::from_seconds(now_s);
+        assert_eq!(
+            is_fresh(status, Duration::from_secs(300), now, now),
+            expect,
+            "{now_s} {status:?}"
+        );
+    }
+
+    #[test]
+    fn only_what_is_well_and_not_old_is_believed() {
+        let at = UnixMillis::from_seconds(1_000);
+        let ok = FeedStatus {
+            state: FeedState::Ok,
+            data_time: Some(at),
+            last_success: Some(UnixMillis::from_seconds(5_000)),
+            ..FeedStatus::default()
+        };
+        check(&ok, 1_000, true);
+        check(&ok, 1_300, true);
+        check(&ok, 1_301, false);
+        for state in FeedState::ALL.into_iter().filter(|state| *state != FeedState::Ok) {
+            check(&FeedStatus { state, ..ok.clone() }, 1_000, false);
+        }
+    }
+
+    #[test]
+    fn data_without_a_time_are_as_old_as_the_answer_that_brought_them() {
+        let at = UnixMillis::from_seconds(1_000);
+        let ok =
+            FeedStatus { state: FeedState::Ok, last_success: Some(at), ..FeedStatus::default() };
+        check(&ok, 1_300, true);
+        check(&ok, 1_301, false);
+        check(&FeedStatus { last_success: None, ..ok }, 1_000, false);
+    }
+}

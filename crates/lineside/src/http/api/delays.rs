@@ -1,0 +1,264 @@
+//! Which trips of a feed are late.
+
+use axum::extract::{Path, State};
+use axum::response::Response;
+use lineside_ingest::{DelayClass, Standing, TripStanding};
+use lineside_sync::UnixMillis;
+use serde::Serialize;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::app::App;
+use crate::delays::{self, Answer, LineCount, Made, Quarter, View};
+use crate::http::errors::{Problem, Refusal};
+use crate::http::parameters::Parameters;
+use crate::http::reply::Wants;
+use crate::http::times::rfc3339;
+
+/// Trips of each list, and lines; the counts have all.
+const ITEMS_MAX: usize = 500;
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(of_feed))
+}
+
+/// The answer.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Delays)]
+struct DelaysItem {
+    /// Whether any trip is late or cancelled; null where that is not known, because data are stale or missing.
+    late: Option<bool>,
+    /// The same in a word: `yes`, `no` or `unknown`.
+    answer: &'static str,
+    /// The greatest delay in seconds, negative if all trips are early; null where none is known.
+    worst: Option<i32>,
+    /// Trips that are at least `late_after` behind the timetable; null where that is not known.
+    late_trips: Option<usize>,
+    /// Trips that do not run, or do not stop at the stop that is asked for; null where that is not known.
+    cancelled: Option<usize>,
+    /// Trips that are spoken of: under way, or beginning within two hours; null where that is not known.
+    trips: Option<usize>,
+    /// From how many seconds behind the timetable on a trip is late.
+    late_after: u64,
+    /// When the data were made, RFC 3339; null where there are none.
+    at: Option<String>,
+    /// Whether data of a feed are not up to date, or there is no such feed.
+    stale: bool,
+    /// The feed, as it is asked for.
+    feed: String,
+    /// The line that is asked for.
+    route: Option<String>,
+    /// The stop that is asked for.
+    stop: Option<String>,
+    /// Trips that are neither late nor early.
+    on_time: Option<usize>,
+    /// Trips that are a minute early or more. They are not late.
+    early: Option<usize>,
+    /// Trips of which no times are known.
+    unknown: Option<usize>,
+    /// The feeds that tell of the trips.
+    sources: Vec<SourceItem>,
+    /// The late ones, the worst first; at most 500.
+    trips_late: Vec<TripItem>,
+    /// Those that are cancelled; at most 500.
+    trips_cancelled: Vec<TripItem>,
+    /// Counts by line, those with the most trouble first; at most 500.
+    lines: Vec<LineItem>,
+    /// How the delays are spread, from early to late.
+    distribution: Vec<ClassItem>,
+    /// The last 24 hours by quarters of an hour; empty for a line or a stop.
+    day: Vec<QuarterItem>,
+}
+
+/// A feed that tells of trips.
+#[derive(Debug, Serialize, ToSchema)]
+struct SourceItem {
+    /// Its id.
+    feed: String,
+    /// Its state.
+    state: &'static str,
+    /// Whether its data are not up to date, so that they do not count.
+    stale: bool,
+    /// When its data were made.
+    at: Option<String>,
+}
+
+/// A trip.
+#[derive(Debug, Serialize, ToSchema)]
+struct TripItem {
+    /// The feed that says so.
+    feed: String,
+    /// `trip_id`.
+    trip_id: String,
+    /// `start_date`.
+    start_date: String,
+    /// `route_id`.
+    route_id: Option<String>,
+    /// The route's short name, else its long one.
+    route_short_name: Option<String>,
+    /// Where it is headed.
+    headsign: Option<String>,
+    /// The stop that comes next, or the one that is asked for.
+    stop_id: Option<String>,
+    /// Its name.
+    stop_name: Option<String>,
+    /// When it should leave the stop that is asked for.
+    scheduled: Option<String>,
+    /// Seconds behind the timetable; null of one that is cancelled.
+    delay: Option<i32>,
+}
+
+/// A line.
+#[derive(Debug, Serialize, ToSchema)]
+struct LineItem {
+    /// `route_id`.
+    route_id: String,
+    /// Its short name, else its long one.
+    route_short_name: String,
+    /// Trips that are spoken of.
+    trips: usize,
+    /// Those that are late.
+    late_trips: usize,
+    /// Those that are cancelled.
+    cancelled: usize,
+    /// The greatest delay in seconds.
+    worst: Option<i32>,
+}
+
+/// A class of delays.
+#[derive(Debug, Serialize, ToSchema)]
+struct ClassItem {
+    /// The least delay in seconds; null of the earliest class.
+    from: Option<i64>,
+    /// The delay from which the next class begins; null of the latest.
+    until: Option<i64>,
+    /// Trips in it.
+    trips: usize,
+}
+
+/// A quarter of an hour.
+#[derive(Debug, Serialize, ToSchema)]
+struct QuarterItem {
+    /// When it began.
+    from: Option<String>,
+    /// Trips with known times, added up over its looks, one a minute.
+    trips: u64,
+    /// Of these, those that were late.
+    late: u64,
+    /// Of these, those that were cancelled.
+    cancelled: u64,
+}
+
+/// Which trips are late: of a feed, of one of its lines, or at one of its stops
+///
+/// A schedule's id stands for all real-time feeds of its network, and so does that of one that tells of no trips.
+/// Numbers are null, and `late` is neither true nor false, where no feed that tells of trips is up to date. If only some
+/// are, the numbers are theirs.
+#[utoipa::path(
+    get, path = "/api/v1/feeds/{id}/delays", tag = "catalog",
+    params(
+        ("id" = String, Path, description = "A schedule's id, or a real-time feed's"),
+        ("route" = Option<String>, Query, description = "Only trips of this `route_id`"),
+        ("stop" = Option<String>, Query, description = "Only trips that leave this stop or station within two hours, as they stand there")
+    ),
+    responses(
+        (status = 200, description = "The answer, the counts behind it, and the trips", body = DelaysItem),
+        (status = 404, description = "`unknown_feed`, `unknown_route`, `unknown_stop` or `other_format`", body = Problem)
+    )
+)]
+async fn of_feed(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    parameters: Parameters,
+    wants: Wants,
+) -> Result<Response, Refusal> {
+    let question = delays::asked(&app, &id, &parameters)?;
+    delays::reply(&app, question, View::Json, &wants, made).await
+}
+
+fn made(answer: &Answer) -> Made {
+    let body = serde_json::to_vec(&item(answer)).expect("our own replies always serialize");
+    Made::new("application/json", body, answer.made_at)
+}
+
+fn item(answer: &Answer) -> DelaysItem {
+    let (asked, counts) = (&answer.question, answer.counts);
+    let local = |at: i64| rfc3339(UnixMillis::from_seconds(at));
+    let trips = |trips: &[std::sync::Arc<TripStanding>]| {
+        trips.iter().take(ITEMS_MAX).map(|trip| of_trip(trip, local)).collect()
+    };
+    let text = |text: &Option<smol_str::SmolStr>| text.as_ref().map(ToString::to_string);
+    let sources = asked.sources.iter().map(|source| SourceItem {
+        feed: source.id.to_string(),
+        state: source.state.as_str(),
+        stale: !source.is_fresh,
+        at: source.at.and_then(rfc3339),
+    });
+    DelaysItem {
+        late: answer.word.is_late(),
+        answer: answer.word.as_str(),
+        worst: counts.and_then(|counts| counts.worst),
+        late_trips: counts.map(|counts| counts.late),
+        cancelled: counts.map(|counts| counts.cancelled),
+        trips: counts.map(|counts| counts.trips),
+        late_after: asked.late_after.as_secs(),
+        at: answer.at.and_then(rfc3339),
+        stale: answer.stale,
+        feed: asked.feed.to_string(),
+        route: text(&asked.route),
+        stop: text(&asked.stop),
+        on_time: counts.map(|counts| counts.on_time),
+        early: counts.map(|counts| counts.early),
+        unknown: counts.map(|counts| counts.unknown),
+        sources: sources.collect(),
+        trips_late: trips(&answer.late),
+        trips_cancelled: trips(&answer.cancelled),
+        lines: answer.lines.iter().take(ITEMS_MAX).map(of_line).collect(),
+        distribution: answer.classes.iter().map(of_class).collect(),
+        day: answer.day.iter().map(of_quarter).collect(),
+    }
+}
+
+fn of_trip(trip: &TripStanding, local: impl Fn(i64) -> Option<String>) -> TripItem {
+    let text = |text: &Option<smol_str::SmolStr>| text.as_ref().map(ToString::to_string);
+    TripItem {
+        feed: trip.feed.to_string(),
+        trip_id: trip.trip_id.to_string(),
+        start_date: trip.start_date.to_string(),
+        route_id: text(&trip.route_id),
+        route_short_name: text(&trip.route_short_name),
+        headsign: text(&trip.headsign),
+        stop_id: text(&trip.stop_id),
+        stop_name: text(&trip.stop_name),
+        scheduled: trip.scheduled.and_then(local),
+        delay: match trip.standing {
+            Standing::Behind(delay) => Some(delay),
+            Standing::Cancelled | Standing::Unknown => None,
+        },
+    }
+}
+
+fn of_line(line: &LineCount) -> LineItem {
+    LineItem {
+        route_id: line.route_id.to_string(),
+        route_short_name: line.name.to_string(),
+        trips: line.counts.trips,
+        late_trips: line.counts.late,
+        cancelled: line.counts.cancelled,
+        worst: line.counts.worst,
+    }
+}
+
+fn of_class(class: &DelayClass) -> ClassItem {
+    ClassItem { from: class.from, until: class.until, trips: class.trips }
+}
+
+fn of_quarter(quarter: &Quarter) -> QuarterItem {
+    QuarterItem {
+        from: rfc3339(quarter.start),
+        trips: quarter.trips,
+        late: quarter.late,
+        cancelled: quarter.cancelled,
+    }
+}

@@ -1,0 +1,264 @@
+//! Answers: a question and the networks become one message.
+
+use lineside_formats::siri::{
+    DeliveryHead, EstimatedJourneyVersionFrame, EstimatedTimetableDelivery, LinesDelivery, Message,
+    Payload, ServiceDelivery, SituationExchangeDelivery, StopMonitoringDelivery,
+    StopPointsDelivery, VehicleMonitoringDelivery,
+};
+use lineside_hub::Epoch;
+use lineside_ingest::siri::{Elements, Service, Visits, lines, select, stop_points, stop_visits};
+use lineside_sync::UnixMillis;
+
+use super::asked::{Asked, Subject};
+use super::fault::Fault;
+use super::scene::Scene;
+use crate::http::limits::{SIRI_DISCOVERED_MAX, SIRI_ELEMENTS_MAX, SIRI_VEHICLES_MAX};
+
+/// The version of SIRI that answers are of.
+const VERSION: &str = "2.0";
+/// What answers call the one who makes them.
+pub(super) const PRODUCER: &str = env!("CARGO_PKG_NAME");
+
+/// What one who asks again knows: of each network the number of the last record that it was told.
+pub(super) type Known = Vec<(Epoch, u64)>;
+
+/// Journeys, vehicles or situations, and what those know who have read them.
+#[derive(Debug)]
+pub(super) struct Told {
+    pub(super) delivery: ServiceDelivery,
+    pub(super) known: Known,
+}
+
+/// How many records of a service one answer may hold.
+fn elements_max(service: Service) -> usize {
+    match service {
+        Service::VehicleMonitoring => SIRI_VEHICLES_MAX,
+        Service::EstimatedTimetable | Service::SituationExchange => SIRI_ELEMENTS_MAX,
+    }
+}
+
+/// The answer to a question that stands by itself, as a message; at fault it says why.
+pub(super) fn message(scene: &Scene, subject: Subject, asked: &Asked) -> Result<Message, Message> {
+    let made = match subject {
+        Subject::Lines => discovered(scene, asked).map(Payload::LinesDelivery).map(wrap),
+        Subject::StopPoints => {
+            discovered_stops(scene, asked).map(Payload::StopPointsDelivery).map(wrap)
+        }
+        Subject::Records(_) | Subject::Visits => {
+            let message_ref = asked.message_ref.as_deref();
+            delivery(scene, subject, asked).map(|made| whole(scene, message_ref, made))
+        }
+    };
+    made.map_err(|fault| refusal(scene, subject, asked, &fault))
+}
+
+/// The message that says why a question is not answered.
+pub(super) fn refusal(scene: &Scene, subject: Subject, asked: &Asked, fault: &Fault) -> Message {
+    let head = || faulty_head(scene, asked, fault);
+    match subject {
+        Subject::Lines => {
+            wrap(Payload::LinesDelivery(LinesDelivery { head: head(), ..LinesDelivery::default() }))
+        }
+        Subject::StopPoints => wrap(Payload::StopPointsDelivery(StopPointsDelivery {
+            head: head(),
+            ..StopPointsDelivery::default()
+        })),
+        Subject::Records(_) | Subject::Visits => {
+            let faulty = faulty(scene, subject, asked, fault);
+            whole(scene, asked.message_ref.as_deref(), faulty)
+        }
+    }
+}
+
+/// The delivery of one service that holds the answer, with nothing around it.
+pub(super) fn delivery(
+    scene: &Scene,
+    subject: Subject,
+    asked: &Asked,
+) -> Result<ServiceDelivery, Fault> {
+    match subject {
+        Subject::Records(service) => Ok(records(scene, service, asked, &Known::new())?.delivery),
+        Subject::Visits => visits(scene, asked),
+        Subject::Lines | Subject::StopPoints => {
+            Err(Fault::not_offered("lines and stops are asked for by themselves"))
+        }
+    }
+}
+
+/// The wanted records that are newer than what is known, as many as are asked for and an answer may hold.
+pub(super) fn records(
+    scene: &Scene,
+    service: Service,
+    asked: &Asked,
+    known: &Known,
+) -> Result<Told, Fault> {
+    let most = elements_max(service);
+    let most = asked.most.and_then(|it| usize::try_from(it).ok()).map_or(most, |it| it.min(most));
+    let wanted = asked.wanted(scene)?;
+    let mut elements = Elements::default();
+    let mut told = Known::new();
+    let mut has_more = false;
+    for seen in &scene.networks {
+        let after = known.iter().find(|(epoch, _)| *epoch == seen.epoch);
+        let after = after.map_or(0, |(_, number)| *number);
+        let room = most.saturating_sub(elements.len());
+        let now = seen.now.seconds();
+        let selection = select(&seen.state, service, &wanted, now, after, room);
+        has_more |= selection.has_more;
+        told.push((seen.epoch, selection.up_to));
+        for record in selection.records {
+            elements.push(&seen.state, record);
+        }
+    }
+    let head = head(scene, asked.message_ref.as_deref());
+    let mut delivery = of_elements(scene, service, elements, head);
+    delivery.more_data = has_more.then_some(true);
+    Ok(Told { delivery, known: told })
+}
+
+/// The delivery of a service with its elements.
+fn of_elements(
+    scene: &Scene,
+    service: Service,
+    elements: Elements,
+    head: DeliveryHead,
+) -> ServiceDelivery {
+    let mut delivery = ServiceDelivery::default();
+    match service {
+        Service::EstimatedTimetable => {
+            let frame = EstimatedJourneyVersionFrame {
+                recorded_at_time: scene.time(),
+                version_ref: None,
+                estimated_vehicle_journeys: elements.journeys,
+            };
+            // A frame without journeys is none.
+            let frames = match frame.estimated_vehicle_journeys.is_empty() {
+                true => Vec::new(),
+                false => vec![frame],
+            };
+            delivery.estimated_timetables.push(EstimatedTimetableDelivery { head, frames });
+        }
+        Service::VehicleMonitoring => {
+            let vehicle_activities = elements.activities;
+            let vehicles =
+                VehicleMonitoringDelivery { head, vehicle_activities, ..Default::default() };
+            delivery.vehicle_monitorings.push(vehicles);
+        }
+        Service::SituationExchange => {
+            let situations = elements.situations;
+            delivery.situation_exchanges.push(SituationExchangeDelivery { head, situations });
+        }
+    }
+    delivery
+}
+
+fn visits(scene: &Scene, asked: &Asked) -> Result<ServiceDelivery, Fault> {
+    let stop = asked.stop(scene)?;
+    let wanted = asked.wanted(scene)?;
+    let unknown = || Fault::reference(format!("there is no stop {:?}", stop.id));
+    let of = |feed: &str| scene.networks.iter().find(|seen| seen.state.has_feed(feed));
+    let seen = stop.feed.as_deref().and_then(of).ok_or_else(unknown)?;
+    let monitoring_ref = asked.monitoring_ref.as_deref().unwrap_or(&stop.id);
+    let visits = Visits {
+        stop_id: &stop.id,
+        monitoring_ref,
+        from: asked.start.map_or(seen.now, |start| UnixMillis(start.as_millis())),
+        preview: asked.preview(),
+        wanted: &wanted,
+        destination: asked.destination.as_deref(),
+        most: asked.visits_max(),
+        least_per_line: usize::try_from(asked.least_per_line.unwrap_or(0)).unwrap_or(0),
+    };
+    let monitored_stop_visits = stop_visits(&seen.state, &visits, seen.now).ok_or_else(unknown)?;
+    let stop_monitoring = StopMonitoringDelivery {
+        head: head(scene, asked.message_ref.as_deref()),
+        monitoring_refs: vec![monitoring_ref.into()],
+        monitored_stop_visits,
+        ..StopMonitoringDelivery::default()
+    };
+    Ok(ServiceDelivery { stop_monitorings: vec![stop_monitoring], ..ServiceDelivery::default() })
+}
+
+fn discovered(scene: &Scene, asked: &Asked) -> Result<LinesDelivery, Fault> {
+    let wanted = asked.wanted(scene)?;
+    let all = scene.states().flat_map(|state| lines(state, &wanted));
+    let annotated_line_refs = at_most(all, "lines")?;
+    Ok(LinesDelivery { head: head(scene, asked.message_ref.as_deref()), annotated_line_refs })
+}
+
+fn discovered_stops(scene: &Scene, asked: &Asked) -> Result<StopPointsDelivery, Fault> {
+    let wanted = asked.wanted(scene)?;
+    let all = scene.states().flat_map(|state| stop_points(state, &wanted));
+    let annotated_stop_point_refs = at_most(all, "stops")?;
+    let head = head(scene, asked.message_ref.as_deref());
+    Ok(StopPointsDelivery { head, annotated_stop_point_refs })
+}
+
+/// All of them, unless those are too many for one answer.
+fn at_most<T>(all: impl Iterator<Item = T>, what: &str) -> Result<Vec<T>, Fault> {
+    let some: Vec<T> = all.take(SIRI_DISCOVERED_MAX + 1).collect();
+    if some.len() <= SIRI_DISCOVERED_MAX {
+        return Ok(some);
+    }
+    let most = SIRI_DISCOVERED_MAX;
+    let fault =
+        format!("there are more than {most} {what}: ask by DatasetId, OperatorRef or LineRef");
+    Err(Fault::too_much(fault))
+}
+
+/// What every delivery begins with.
+fn head(scene: &Scene, message_ref: Option<&str>) -> DeliveryHead {
+    DeliveryHead {
+        version: Some(VERSION.into()),
+        response_timestamp: scene.time(),
+        request_message_ref: message_ref.map(Into::into),
+        status: Some(true),
+        ..DeliveryHead::default()
+    }
+}
+
+fn faulty_head(scene: &Scene, asked: &Asked, fault: &Fault) -> DeliveryHead {
+    DeliveryHead {
+        status: Some(false),
+        error_condition: Some(fault.condition()),
+        ..head(scene, asked.message_ref.as_deref())
+    }
+}
+
+/// The delivery of a service that says why there is none.
+pub(super) fn faulty(
+    scene: &Scene,
+    subject: Subject,
+    asked: &Asked,
+    fault: &Fault,
+) -> ServiceDelivery {
+    let head = faulty_head(scene, asked, fault);
+    let delivery = match subject {
+        Subject::Records(service) => of_elements(scene, service, Elements::default(), head),
+        Subject::Visits | Subject::Lines | Subject::StopPoints => {
+            let visits = StopMonitoringDelivery { head, ..Default::default() };
+            ServiceDelivery { stop_monitorings: vec![visits], ..ServiceDelivery::default() }
+        }
+    };
+    ServiceDelivery { status: Some(false), ..delivery }
+}
+
+/// A delivery with what is said about the whole answer.
+pub(super) fn whole(
+    scene: &Scene,
+    message_ref: Option<&str>,
+    delivery: ServiceDelivery,
+) -> Message {
+    wrap(Payload::ServiceDelivery(ServiceDelivery {
+        response_timestamp: scene.time(),
+        producer_ref: Some(PRODUCER.into()),
+        request_message_ref: message_ref.map(Into::into),
+        status: delivery.status.or(Some(true)),
+        ..delivery
+    }))
+}
+
+/// One thing as a message.
+pub(super) fn wrap(payload: Payload) -> Message {
+    Message { version: Some(VERSION.into()), payloads: vec![payload] }
+}

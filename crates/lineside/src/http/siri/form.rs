@@ -1,0 +1,51 @@
+//! How a message is written.
+
+use axum::response::{IntoResponse as _, Response};
+use bytes::Bytes;
+use http::{HeaderValue, StatusCode, header};
+use lineside_formats::siri::{Exchange, Message, encode_json, encode_soap, encode_xml};
+
+/// XML by itself, in an envelope, or JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Form {
+    Xml,
+    Soap,
+    Json,
+}
+
+impl Form {
+    pub(super) fn encode(self, message: &Message) -> Bytes {
+        let text = match self {
+            Self::Xml => encode_xml(message),
+            Self::Soap => encode_soap(message, Exchange::Answer),
+            Self::Json => encode_json(message),
+        };
+        text.into()
+    }
+
+    /// The same as news for a subscriber.
+    pub(super) fn encode_notification(self, message: &Message) -> Bytes {
+        match self {
+            Self::Soap => encode_soap(message, Exchange::Notification).into(),
+            Self::Xml | Self::Json => self.encode(message),
+        }
+    }
+
+    pub(super) fn content_type(self) -> HeaderValue {
+        HeaderValue::from_static(match self {
+            Self::Xml => "application/xml",
+            // As version 1.1 of SOAP has it.
+            Self::Soap => "text/xml; charset=utf-8",
+            Self::Json => "application/json",
+        })
+    }
+
+    /// A message for one client and one moment.
+    pub(super) fn reply(self, status: StatusCode, body: Bytes) -> Response {
+        let headers = [
+            (header::CONTENT_TYPE, self.content_type()),
+            (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
+        ];
+        (status, headers, body).into_response()
+    }
+}

@@ -1,0 +1,73 @@
+//! Where producers that this server has subscribed to bring their news.
+
+use axum::body::Bytes;
+use axum::extract::{DefaultBodyLimit, FromRequest as _, Path, Query, Request, State};
+use axum::response::{IntoResponse as _, Response};
+use http::{StatusCode, header};
+use lineside_ingest::NotTaken;
+use serde::Deserialize;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::app::App;
+use crate::http::errors::{Problem, Refusal};
+use crate::http::limits::{self, SIRI_DELIVERY_BYTES_MAX};
+use crate::patience::within;
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(inbox))
+        .layer(DefaultBodyLimit::max(SIRI_DELIVERY_BYTES_MAX))
+}
+
+#[derive(Debug, Deserialize)]
+struct Shown {
+    #[serde(default)]
+    key: String,
+}
+
+/// What a producer of SIRI brings by itself
+///
+/// The address, with its key, is what a producer is told when a feed subscribes to it. Deliveries, heartbeats and the end
+/// of a subscription are taken; 200 says that it will be read, and nothing of what it says.
+#[utoipa::path(
+    post, path = "/siri/inbox/{feed}", tag = "formats",
+    params(
+        ("feed" = String, Path, description = "The feed's id"),
+        ("key" = String, Query, description = "The key that the producer was told")
+    ),
+    request_body(content = String, content_type = "application/xml", description = "A message of SIRI"),
+    responses(
+        (status = 200, description = "It will be read"),
+        (status = 400, description = "`bad_parameter`: it is too large, or did not come", body = Problem),
+        (status = 404, description = "`not_found`: no feed expects anything under this address", body = Problem),
+        (status = 503, description = "`busy`: too much waits to be read", body = Problem)
+    )
+)]
+async fn inbox(
+    State(app): State<App>,
+    Path(feed): Path<String>,
+    Query(shown): Query<Shown>,
+    request: Request,
+) -> Result<Response, Refusal> {
+    // Who has no key learns nothing, not even which feeds there are, and nothing of what it sends is read.
+    let inbox = app.ingest().feed(&feed).and_then(|feed| feed.inbox());
+    let inbox = inbox.filter(|inbox| inbox.opens_with(&shown.key)).ok_or(Refusal::UnknownPath)?;
+    let is_encoded =
+        |value: &http::HeaderValue| !value.as_bytes().eq_ignore_ascii_case(b"identity");
+    if request.headers().get(header::CONTENT_ENCODING).is_some_and(is_encoded) {
+        let reason = "expected a message as it is, without a content encoding".into();
+        return Err(Refusal::BadParameter { name: "body", reason });
+    }
+    let body = within(limits::CALL_TIMEOUT, Bytes::from_request(request, &app)).await;
+    let Some(Ok(body)) = body else {
+        let reason =
+            format!("expected a message of at most {SIRI_DELIVERY_BYTES_MAX} bytes").into();
+        return Err(Refusal::BadParameter { name: "body", reason });
+    };
+    match inbox.take(&shown.key, body) {
+        Ok(()) => Ok(StatusCode::OK.into_response()),
+        Err(NotTaken::Full) => Err(Refusal::Busy),
+        Err(NotTaken::WrongKey) => Err(Refusal::UnknownPath),
+    }
+}

@@ -1,0 +1,147 @@
+//! The Nordic form: whoever gives a name is told everything first, and then only what changed.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::response::Response;
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use lineside_ingest::siri::Service;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::answer;
+use super::asked::{Asked, Subject};
+use super::desk::Requestor;
+use super::fault::Fault;
+use super::form::Form;
+use super::lite::{refused, reply};
+use super::scene::Scene;
+use crate::app::App;
+use crate::http::aside::aside;
+use crate::http::errors::{Problem, Refusal};
+use crate::http::limits::{SIRI_NORDIC_USUAL, SIRI_REF_BYTES_MAX};
+use crate::http::parameters::Parameters;
+use crate::http::reply::Wants;
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(service))
+}
+
+/// The services by their names in addresses.
+const SERVICES: [(&str, Service); 3] = [
+    ("et", Service::EstimatedTimetable),
+    ("vm", Service::VehicleMonitoring),
+    ("sx", Service::SituationExchange),
+];
+
+/// SIRI in the Nordic form: everything, then changes
+///
+/// XML, or JSON by `Accept`. The first answer to a `requestorId` is everything, later ones hold only what changed since
+/// the one before; who does not ask for ten minutes is forgotten. `MoreData` asks to ask again at once.
+#[utoipa::path(
+    get, path = "/siri/rest/{service}", tag = "formats",
+    params(
+        ("service" = String, Path, description = "`et`, `vm` or `sx`"),
+        ("requestorId" = Option<String>, Query, description = "Any name that nobody else has"),
+        ("datasetId" = Option<Vec<String>>, Query, description = "Of these feeds or networks"),
+        ("excludedDatasetIds" = Option<String>, Query, description = "Not of these, separated by commas"),
+        ("maxSize" = Option<u32>, Query, description = "At most so many records, 1,500 if it is not said"),
+        ("LineRef" = Option<Vec<String>>, Query, description = "Of these lines"),
+        ("PreviewInterval" = Option<String>, Query, description = "Journeys that begin within this time, as `PT30M`")
+    ),
+    responses(
+        (status = 200, description = "The message", content_type = "application/xml"),
+        (status = 400, description = "The same with an `ErrorCondition`", content_type = "application/xml"),
+        (status = 404, description = "`not_found`", body = Problem),
+        (status = 503, description = "`busy`", body = Problem)
+    )
+)]
+async fn service(
+    State(app): State<App>,
+    Path(name): Path<String>,
+    parameters: Parameters,
+    headers: HeaderMap,
+    wants: Wants,
+) -> Result<Response, Refusal> {
+    let found = SERVICES.iter().find(|(known, _)| *known == name);
+    let service = found.map(|(_, service)| *service).ok_or(Refusal::UnknownPath)?;
+    let form = form_of(&headers);
+    let mut response = answered(&app, service, &parameters, form, &wants).await?;
+    let vary = HeaderValue::from_static("Accept-Encoding, Accept");
+    response.headers_mut().insert(header::VARY, vary);
+    Ok(response)
+}
+
+/// XML, unless JSON is asked for and XML is not.
+fn form_of(headers: &HeaderMap) -> Form {
+    let accepted = headers.get(header::ACCEPT).and_then(|kinds| kinds.to_str().ok());
+    let accepts = |kind| accepted.is_some_and(|accepted| accepted.contains(kind));
+    if accepts("application/json") && !accepts("xml") { Form::Json } else { Form::Xml }
+}
+
+async fn answered(
+    app: &App,
+    service: Service,
+    parameters: &Parameters,
+    form: Form,
+    wants: &Wants,
+) -> Result<Response, Refusal> {
+    let subject = Subject::Records(service);
+    let scene = Scene::of(app);
+    let mut asked = match Asked::of_parameters(parameters) {
+        Ok(asked) => asked,
+        Err(fault) => return Ok(refused(&scene, subject, &fault, form)),
+    };
+    asked.most = asked.most.or(Some(SIRI_NORDIC_USUAL));
+    if asked.most == Some(0) {
+        let fault = Fault::bad("maxSize: expected at least 1");
+        return Ok(refused(&scene, subject, &fault, form));
+    }
+    match parameters.one_of_any_case("requestorId") {
+        None => {
+            let answer = app.siri().answer(app, &scene, subject, asked, form).await?;
+            Ok(reply(app, &scene, answer, wants, form).await)
+        }
+        Some(id) if id.len() > SIRI_REF_BYTES_MAX => {
+            let fault = format!("requestorId: is longer than {SIRI_REF_BYTES_MAX} bytes");
+            Ok(refused(&scene, subject, &Fault::bad(fault), form))
+        }
+        Some(id) => {
+            asked.message_ref = Some(id.to_owned());
+            changes(app, scene, service, asked, form, wants).await
+        }
+    }
+}
+
+/// What one who asks again has not been told.
+async fn changes(
+    app: &App,
+    scene: Scene,
+    service: Service,
+    asked: Asked,
+    form: Form,
+    wants: &Wants,
+) -> Result<Response, Refusal> {
+    let id = asked.message_ref.clone().unwrap_or_default();
+    let requestor =
+        Arc::new(Requestor { id, service, asked: Asked { most: None, ..asked.clone() } });
+    let known = app.siri().known(&requestor);
+    let place = app.admission().admit_maker().ok_or(Refusal::Busy)?;
+    let made = aside(move || {
+        let _place = place;
+        let told = answer::records(&scene, service, &asked, &known)
+            .map_err(|fault| answer::refusal(&scene, Subject::Records(service), &asked, &fault))?;
+        let message = answer::whole(&scene, asked.message_ref.as_deref(), told.delivery);
+        Ok((form.encode(&message), told.known))
+    });
+    match made.await? {
+        Ok((body, known)) => {
+            // Who asks for the head only has been told nothing.
+            if wants.takes_body() {
+                app.siri().remember(requestor, known);
+            }
+            Ok(form.reply(StatusCode::OK, body))
+        }
+        Err(message) => Ok(form.reply(Fault::STATUS, form.encode(&message))),
+    }
+}

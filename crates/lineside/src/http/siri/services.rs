@@ -1,0 +1,198 @@
+//! Requests that are posted: plain XML, or in the envelope of the French profile. The body says what is asked, and the
+//! answer comes as the question did.
+
+use axum::body::Bytes;
+use axum::extract::{DefaultBodyLimit, FromRequest as _, Request, State};
+use axum::response::Response;
+use http::StatusCode;
+use jiff::tz::TimeZone;
+use lineside_formats::siri::{
+    self, CheckStatusRequest, CheckStatusResponse, Fault as SoapFault, Limits, Message, Payload,
+    ServiceDelivery, ServiceRequest, Time, is_enveloped,
+};
+use lineside_ingest::siri::Service;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::answer::{self, delivery, faulty, whole, wrap};
+use super::asked::{Asked, Question, Subject};
+use super::fault::Fault;
+use super::form::Form;
+use super::scene::Scene;
+use crate::app::App;
+use crate::http::aside::aside;
+use crate::http::errors::{Problem, Refusal};
+use crate::http::limits::{self, SIRI_QUESTIONS_MAX, SIRI_REQUEST_BYTES_MAX};
+use crate::patience::within;
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(services))
+        .layer(DefaultBodyLimit::max(SIRI_REQUEST_BYTES_MAX))
+}
+
+/// SIRI requests, plain or in an envelope of SOAP
+///
+/// `ServiceRequest` for estimated timetables, vehicle monitoring, situation exchange and stop monitoring, `CheckStatus`,
+/// and the discovery of lines and stops. The answer comes in the same envelope.
+#[utoipa::path(
+    post, path = "/siri/services", tag = "formats",
+    request_body(content = String, content_type = "application/xml", description = "A message of SIRI"),
+    responses(
+        (status = 200, description = "The answer", content_type = "application/xml"),
+        (status = 400, description = "An `ErrorCondition`: the request cannot be read", content_type = "application/xml"),
+        (status = 500, description = "A fault of SOAP: the request cannot be read", content_type = "text/xml"),
+        (status = 503, description = "`busy`", body = Problem)
+    )
+)]
+async fn services(State(app): State<App>, request: Request) -> Result<Response, Refusal> {
+    let scene = Scene::of(&app);
+    let posted = match Posted::take(&app, &scene, request).await? {
+        Ok(posted) => posted,
+        Err(response) => return Ok(response),
+    };
+    let place = app.admission().admit_maker().ok_or(Refusal::Busy)?;
+    let form = posted.form;
+    let body = aside(move || {
+        let _place = place;
+        form.encode(&answered(&scene, &posted.payload))
+    })
+    .await?;
+    Ok(form.reply(StatusCode::OK, body))
+}
+
+/// A request that was read.
+#[derive(Debug)]
+pub(super) struct Posted {
+    pub(super) form: Form,
+    pub(super) payload: Payload,
+}
+
+impl Posted {
+    /// Reads a request; where it cannot be read, what is answered.
+    pub(super) async fn take(
+        app: &App,
+        scene: &Scene,
+        request: Request,
+    ) -> Result<Result<Self, Response>, Refusal> {
+        let body = within(limits::CALL_TIMEOUT, Bytes::from_request(request, app)).await;
+        let Some(Ok(body)) = body else {
+            let fault = Fault::bad(format!(
+                "the request is larger than {SIRI_REQUEST_BYTES_MAX} bytes or did not come"
+            ));
+            return Ok(Err(refused(scene, Form::Xml, &fault)));
+        };
+        let form = if is_enveloped(&body) { Form::Soap } else { Form::Xml };
+        let read = aside(move || read(&body)).await?;
+        Ok(read.map(|payload| Self { form, payload }).map_err(|fault| refused(scene, form, &fault)))
+    }
+}
+
+/// The one thing that a body asks.
+fn read(body: &[u8]) -> Result<Payload, Fault> {
+    let limits = Limits { body_bytes: SIRI_REQUEST_BYTES_MAX, ..Limits::default() };
+    let (message, problems) = siri::decode_xml(body, &TimeZone::UTC, &limits)
+        .map_err(|error| Fault::bad(format!("the request cannot be read: {error}")))?;
+    // What cannot be read of a request may be what it is about, so it is not passed over.
+    if let Some(problem) = problems.kept().first() {
+        return Err(Fault::bad(format!("the request cannot be read: {problem}")));
+    }
+    let payload = message.payloads.into_iter().next();
+    payload.ok_or_else(|| Fault::bad("the request asks nothing"))
+}
+
+/// The answer to a request that can be read.
+fn answered(scene: &Scene, payload: &Payload) -> Message {
+    let single = |subject, asked: Result<Asked, Fault>| {
+        let (Ok(message) | Err(message)) = asked
+            .map_err(|fault| answer::refusal(scene, subject, &Asked::default(), &fault))
+            .and_then(|asked| answer::message(scene, subject, &asked));
+        message
+    };
+    match payload {
+        Payload::ServiceRequest(request) => services_of(scene, request),
+        Payload::CheckStatusRequest(request) => check_status(scene, request),
+        Payload::LinesRequest(request) => single(Subject::Lines, request.asked()),
+        Payload::StopPointsRequest(request) => single(Subject::StopPoints, request.asked()),
+        _ => {
+            let fault = Fault::not_offered("only requests for data are answered at this address");
+            refusal(scene, None, &fault)
+        }
+    }
+}
+
+/// A delivery of no service that says why.
+pub(super) fn refusal(scene: &Scene, message_ref: Option<&str>, fault: &Fault) -> Message {
+    let delivery = ServiceDelivery {
+        status: Some(false),
+        error_condition: Some(fault.condition()),
+        ..ServiceDelivery::default()
+    };
+    whole(scene, message_ref, delivery)
+}
+
+/// A delivery for each service that is asked for.
+fn services_of(scene: &Scene, request: &ServiceRequest) -> Message {
+    let records = Subject::Records;
+    let journeys = request.estimated_timetables.iter().map(|it| it as &dyn Question);
+    let vehicles = request.vehicle_monitorings.iter().map(|it| it as &dyn Question);
+    let situations = request.situation_exchanges.iter().map(|it| it as &dyn Question);
+    let visits = request.stop_monitorings.iter().map(|it| it as &dyn Question);
+    let questions = journeys
+        .map(|it| (records(Service::EstimatedTimetable), it))
+        .chain(vehicles.map(|it| (records(Service::VehicleMonitoring), it)))
+        .chain(situations.map(|it| (records(Service::SituationExchange), it)))
+        .chain(visits.map(|it| (Subject::Visits, it)));
+    let questions: Vec<(Subject, &dyn Question)> = questions.collect();
+    let message_ref = request.message_identifier.as_deref();
+    if questions.is_empty() {
+        let fault = Fault::bad("the request is for no service that is offered");
+        return refusal(scene, message_ref, &fault);
+    }
+    if questions.len() > SIRI_QUESTIONS_MAX {
+        let fault = format!("the request is for more than {SIRI_QUESTIONS_MAX} deliveries");
+        return refusal(scene, message_ref, &Fault::too_much(fault));
+    }
+    let mut all = ServiceDelivery::default();
+    for (subject, question) in questions {
+        let made = question.asked().and_then(|mut asked| {
+            asked.message_ref = asked.message_ref.or(message_ref.map(str::to_owned));
+            delivery(scene, subject, &asked)
+        });
+        let made = made.unwrap_or_else(|fault| faulty(scene, subject, &Asked::default(), &fault));
+        all.more_data = all.more_data.or(made.more_data);
+        all.status = all.status.or(made.status);
+        all.estimated_timetables.extend(made.estimated_timetables);
+        all.vehicle_monitorings.extend(made.vehicle_monitorings);
+        all.stop_monitorings.extend(made.stop_monitorings);
+        all.situation_exchanges.extend(made.situation_exchanges);
+    }
+    whole(scene, message_ref, all)
+}
+
+fn check_status(scene: &Scene, request: &CheckStatusRequest) -> Message {
+    wrap(Payload::CheckStatusResponse(CheckStatusResponse {
+        response_timestamp: scene.time(),
+        producer_ref: Some(answer::PRODUCER.into()),
+        request_message_ref: request.message_identifier.clone(),
+        status: Some(true),
+        service_started_time: Time::from_millis(scene.started.0),
+        ..CheckStatusResponse::default()
+    }))
+}
+
+/// The answer to what cannot be read; in an envelope that is a fault, with the status that SOAP asks for.
+fn refused(scene: &Scene, form: Form, fault: &Fault) -> Response {
+    let (status, message) = match form {
+        Form::Soap => {
+            let payload = Payload::Fault(SoapFault {
+                code: Some("S:Client".into()),
+                reason: Some(fault.text().into()),
+                error_condition: Some(fault.condition()),
+            });
+            (StatusCode::INTERNAL_SERVER_ERROR, wrap(payload))
+        }
+        Form::Xml | Form::Json => (Fault::STATUS, refusal(scene, None, fault)),
+    };
+    form.reply(status, form.encode(&message))
+}

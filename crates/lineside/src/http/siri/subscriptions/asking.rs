@@ -1,0 +1,317 @@
+//! Who asks for subscriptions, and who takes them back.
+
+use std::time::Duration;
+
+use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::response::Response;
+use http::StatusCode;
+use lineside_formats::siri::{
+    EstimatedTimetableSubscriptionRequest, Message, Payload, ResponseStatus, Seconds,
+    SituationExchangeSubscriptionRequest, SubscriptionRequest, SubscriptionResponse,
+    TerminateSubscriptionRequest, TerminateSubscriptionResponse, Time,
+    VehicleMonitoringSubscriptionRequest,
+};
+use lineside_ingest::PublicOnly;
+use lineside_ingest::siri::Service;
+use lineside_sync::UnixMillis;
+use url::Url;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::consumer::Consumer;
+use super::running::{Subscription, run};
+use super::{Name, Place};
+use crate::admin::By;
+use crate::app::App;
+use crate::http::errors::{Problem, Refusal};
+use crate::http::limits::{
+    SIRI_CYCLE, SIRI_DELIVERY_ELEMENTS, SIRI_QUESTIONS_MAX, SIRI_REF_BYTES_MAX,
+    SIRI_REQUEST_BYTES_MAX, SIRI_SUBSCRIPTION_LIFE_MAX,
+};
+use crate::http::siri::answer::{self, wrap};
+use crate::http::siri::asked::{Asked, Question};
+use crate::http::siri::fault::Fault;
+use crate::http::siri::form::Form;
+use crate::http::siri::scene::Scene;
+use crate::http::siri::services::{Posted, refusal};
+
+/// A consumer is told that we are there this often if it does not say how often, and never more often or more rarely.
+const HEARTBEAT_LEAST: Duration = Duration::from_secs(30);
+/// See [`HEARTBEAT_LEAST`].
+const HEARTBEAT_MOST: Duration = Duration::from_secs(60);
+
+pub(in super::super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(subscribe))
+        .layer(DefaultBodyLimit::max(SIRI_REQUEST_BYTES_MAX))
+}
+
+/// Subscribe to SIRI, or take subscriptions back
+///
+/// `SubscriptionRequest` with `ConsumerAddress` and, in each subscription, `InitialTerminationTime`; `TerminateSubscriptionRequest`
+/// ends them. Deliveries and heartbeats are posted to the consumer, in the envelope in which it subscribed.
+#[utoipa::path(
+    post, path = "/siri/subscribe", tag = "formats",
+    request_body(content = String, content_type = "application/xml", description = "A message of SIRI"),
+    responses(
+        (status = 200, description = "How each subscription went", content_type = "application/xml"),
+        (status = 400, description = "An `ErrorCondition`: the request cannot be read", content_type = "application/xml"),
+        (status = 500, description = "A fault of SOAP: the request cannot be read", content_type = "text/xml"),
+        (status = 503, description = "`busy` or `shutting_down`", body = Problem)
+    )
+)]
+async fn subscribe(
+    State(app): State<App>,
+    by: Option<By>,
+    request: Request,
+) -> Result<Response, Refusal> {
+    if app.shutdown().is_draining() {
+        return Err(Refusal::ShuttingDown);
+    }
+    let scene = Scene::of(&app);
+    let posted = match Posted::take(&app, &scene, request).await? {
+        Ok(posted) => posted,
+        Err(response) => return Ok(response),
+    };
+    let form = posted.form;
+    let message = match &posted.payload {
+        Payload::SubscriptionRequest(request) => {
+            let is_trusted = by.is_some() || app.config().server.private_consumers;
+            accepted(&app, &scene, request, form, is_trusted)
+        }
+        Payload::TerminateSubscriptionRequest(request) => ended(&app, &scene, request),
+        _ => {
+            let fault = Fault::not_offered("only subscriptions are taken at this address");
+            refusal(&scene, None, &fault)
+        }
+    };
+    Ok(form.reply(StatusCode::OK, form.encode(&message)))
+}
+
+/// A subscription as it is asked for, whatever it is to.
+struct Wish<'r> {
+    service: Service,
+    subscriber: Option<&'r str>,
+    subscription: Option<&'r str>,
+    ends: Option<Time>,
+    asked: Result<Asked, Fault>,
+}
+
+macro_rules! wishes {
+    ($($Request:ty => $service:ident),+ $(,)?) => { $(
+        impl<'r> From<&'r $Request> for Wish<'r> {
+            fn from(request: &'r $Request) -> Self {
+                let inner = request.request.as_deref();
+                Self {
+                    service: Service::$service,
+                    subscriber: request.subscriber_ref.as_deref(),
+                    subscription: request.subscription_identifier.as_deref(),
+                    ends: request.initial_termination_time,
+                    asked: inner.map_or_else(|| Ok(Asked::default()), Question::asked),
+                }
+            }
+        }
+    )+ };
+}
+
+wishes!(
+    EstimatedTimetableSubscriptionRequest => EstimatedTimetable,
+    VehicleMonitoringSubscriptionRequest => VehicleMonitoring,
+    SituationExchangeSubscriptionRequest => SituationExchange,
+);
+
+/// Begins what is asked for, and says how each went.
+fn accepted(
+    app: &App,
+    scene: &Scene,
+    request: &SubscriptionRequest,
+    form: Form,
+    is_trusted: bool,
+) -> Message {
+    let wishes = request.estimated_timetables.iter().map(Wish::from);
+    let wishes = wishes
+        .chain(request.vehicle_monitorings.iter().map(Wish::from))
+        .chain(request.situation_exchanges.iter().map(Wish::from));
+    let mut statuses: Vec<ResponseStatus> = wishes
+        .take(SIRI_QUESTIONS_MAX)
+        .map(|mut wish| {
+            wish.subscriber = wish.subscriber.or(request.requestor_ref.as_deref());
+            let begun = begin(app, scene, request, &wish, form, is_trusted);
+            status(scene, wish.subscriber, wish.subscription, begun)
+        })
+        .collect();
+    for stop in request.stop_monitorings.iter().take(SIRI_QUESTIONS_MAX) {
+        let subscriber = stop.subscriber_ref.as_deref().or(request.requestor_ref.as_deref());
+        let fault = Fault::not_offered("visits of a stop are asked for, not subscribed to");
+        let subscription = stop.subscription_identifier.as_deref();
+        statuses.push(status(scene, subscriber, subscription, Err(fault)));
+    }
+    if statuses.is_empty() {
+        let fault = Fault::bad("the request is for no service that is offered");
+        return refusal(scene, request.message_identifier.as_deref(), &fault);
+    }
+    wrap(Payload::SubscriptionResponse(SubscriptionResponse {
+        response_timestamp: scene.time(),
+        responder_ref: Some(answer::PRODUCER.into()),
+        request_message_ref: request.message_identifier.clone(),
+        response_statuses: statuses,
+        service_started_time: Time::from_millis(scene.started.0),
+        ..SubscriptionResponse::default()
+    }))
+}
+
+fn begin(
+    app: &App,
+    scene: &Scene,
+    request: &SubscriptionRequest,
+    wish: &Wish<'_>,
+    form: Form,
+    is_trusted: bool,
+) -> Result<UnixMillis, Fault> {
+    let name = Name {
+        subscriber: named("SubscriberRef or RequestorRef", wish.subscriber)?,
+        subscription: named("SubscriptionIdentifier", wish.subscription)?,
+    };
+    let ends = wish.ends.ok_or_else(|| {
+        Fault::bad("InitialTerminationTime is missing: it says when the subscription ends")
+    })?;
+    if ends.as_millis() <= scene.at.0 {
+        return Err(Fault::bad("InitialTerminationTime is over"));
+    }
+    let longest = scene.at + SIRI_SUBSCRIPTION_LIFE_MAX;
+    let ends = UnixMillis(ends.as_millis()).min(longest);
+    let address = request.consumer_address.as_ref().or(request.address.as_ref());
+    let url = consumer_address(address.map(|it| it.as_str()), is_trusted)?;
+    let asked = wish.asked.clone()?;
+    asked.wanted(scene)?;
+    let host = url.host_str().unwrap_or_default().to_owned();
+    let place = app.subscriptions().enter(&name, &host);
+    let (number, stop) =
+        place.ok_or_else(|| Fault::too_much("there are too many subscriptions"))?;
+    let heartbeat = request.subscription_context.as_ref().and_then(|it| it.heartbeat_interval);
+    let subscription = Subscription {
+        service: wish.service,
+        asked: Asked { most: Some(SIRI_DELIVERY_ELEMENTS), ..asked },
+        consumer: Consumer { url, is_trusted, form },
+        heartbeat: heartbeat_of(heartbeat),
+        ends,
+    };
+    let place = Place { app: app.clone(), name, number, stop };
+    tokio::spawn(run(app.clone(), place, subscription));
+    Ok(ends)
+}
+
+fn heartbeat_of(asked: Option<Seconds>) -> Duration {
+    let asked = asked.and_then(|asked| u64::try_from(asked.0).ok()).map(Duration::from_secs);
+    asked.unwrap_or(HEARTBEAT_MOST).clamp(HEARTBEAT_LEAST, HEARTBEAT_MOST)
+}
+
+fn named(what: &str, text: Option<&str>) -> Result<String, Fault> {
+    match text {
+        Some(text) if text.len() <= SIRI_REF_BYTES_MAX => Ok(text.to_owned()),
+        Some(_) => Err(Fault::bad(format!("{what} is longer than {SIRI_REF_BYTES_MAX} bytes"))),
+        None => Err(Fault::bad(format!("{what} is missing"))),
+    }
+}
+
+/// Where deliveries go. A stranger names it, so it is on the internet, unless the operator or an admin trusts it.
+fn consumer_address(text: Option<&str>, is_trusted: bool) -> Result<Url, Fault> {
+    let missing = || Fault::bad("ConsumerAddress is missing: it says where deliveries are sent");
+    let text = text.ok_or_else(missing)?;
+    let url: Url = text
+        .parse()
+        .map_err(|error| Fault::bad(format!("ConsumerAddress is no address: {error}")))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(Fault::bad("ConsumerAddress begins with neither http: nor https:"));
+    }
+    if !is_trusted {
+        PublicOnly::check(&url)
+            .map_err(|why| Fault::not_allowed(format!("ConsumerAddress: {why}")))?;
+    }
+    Ok(url)
+}
+
+fn status(
+    scene: &Scene,
+    subscriber: Option<&str>,
+    subscription: Option<&str>,
+    begun: Result<UnixMillis, Fault>,
+) -> ResponseStatus {
+    let cycle = i32::try_from(SIRI_CYCLE.as_secs()).ok().map(Seconds);
+    ResponseStatus {
+        response_timestamp: scene.time(),
+        subscriber_ref: subscriber.map(Into::into),
+        subscription_ref: subscription.map(Into::into),
+        status: Some(begun.is_ok()),
+        error_condition: begun.as_ref().err().map(Fault::condition),
+        valid_until: begun.as_ref().ok().and_then(|ends| Time::from_millis(ends.0)),
+        shortest_possible_cycle: cycle.filter(|_| begun.is_ok()),
+        ..ResponseStatus::default()
+    }
+}
+
+/// Ends subscriptions, and says how each went.
+fn ended(app: &App, scene: &Scene, request: &TerminateSubscriptionRequest) -> Message {
+    let subscriber = request.subscriber_ref.as_deref().or(request.requestor_ref.as_deref());
+    let subscriber = subscriber.unwrap_or_default();
+    let named = match request.all.0 {
+        true => app.subscriptions().of(subscriber),
+        false => {
+            let named = request.subscription_refs.iter().take(SIRI_QUESTIONS_MAX);
+            named.map(ToString::to_string).collect()
+        }
+    };
+    let statuses = named.into_iter().map(|subscription| {
+        let name = Name { subscriber: subscriber.to_owned(), subscription };
+        let ended = app.subscriptions().end(&name);
+        let fault = (!ended).then(|| {
+            Fault::unknown_subscription(format!(
+                "{subscriber:?} has no subscription {:?}",
+                name.subscription
+            ))
+        });
+        ResponseStatus {
+            response_timestamp: scene.time(),
+            subscriber_ref: Some(subscriber.into()),
+            subscription_ref: Some(name.subscription.as_str().into()),
+            status: Some(ended),
+            error_condition: fault.as_ref().map(Fault::condition),
+            ..ResponseStatus::default()
+        }
+    });
+    wrap(Payload::TerminateSubscriptionResponse(TerminateSubscriptionResponse {
+        response_timestamp: scene.time(),
+        responder_ref: Some(answer::PRODUCER.into()),
+        request_message_ref: request.message_identifier.clone(),
+        termination_response_statuses: statuses.collect(),
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stranger_names_public_addresses_and_the_operator_any() {
+        for (address, is_public) in [
+            ("https://consumer.example/siri", true),
+            ("http://192.168.1.1/siri", false),
+            ("http://127.0.0.1:8080/", false),
+            ("http://[::1]/", false),
+            ("https://user:word@consumer.example/", false),
+        ] {
+            assert_eq!(consumer_address(Some(address), false).is_ok(), is_public, "{address}");
+            assert!(consumer_address(Some(address), true).is_ok(), "{address}");
+        }
+        for bad in [None, Some("here"), Some("ftp://consumer.example/"), Some("file:///etc/passwd")]
+        {
+            assert!(consumer_address(bad, true).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn heartbeats_come_between_every_half_and_every_whole_minute() {
+        let beats = |seconds: Option<i32>| heartbeat_of(seconds.map(Seconds)).as_secs();
+        assert_eq!([None, Some(1), Some(45), Some(600), Some(-5)].map(beats), [60, 30, 45, 60, 60]);
+    }
+}

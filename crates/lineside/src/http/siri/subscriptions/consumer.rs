@@ -1,0 +1,74 @@
+//! The other end of a subscription: an address that a stranger names, so one of the internet, unless the operator or an
+//! admin says otherwise.
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header;
+use lineside_ingest::PublicOnly;
+use reqwest::redirect::Policy;
+use url::Url;
+
+use super::super::form::Form;
+use crate::app::App;
+
+/// How long a consumer may take to let us in,
+const CONNECT_MAX: Duration = Duration::from_secs(5);
+/// to say something,
+const READ_MAX: Duration = Duration::from_secs(15);
+/// and for the whole.
+const SEND_MAX: Duration = Duration::from_secs(60);
+
+/// What reaches consumers, made when first needed.
+#[derive(Debug, Default)]
+pub(super) struct Clients {
+    public: OnceLock<Option<PublicOnly>>,
+    any: OnceLock<Option<reqwest::Client>>,
+}
+
+/// Where deliveries go.
+#[derive(Clone, Debug)]
+pub(super) struct Consumer {
+    pub(super) url: Url,
+    /// Whether it may be anywhere.
+    pub(super) is_trusted: bool,
+    pub(super) form: Form,
+}
+
+fn builder(app: &App) -> reqwest::ClientBuilder {
+    reqwest::Client::builder()
+        .user_agent(&app.config().server.client_name)
+        .redirect(Policy::none())
+        .connect_timeout(CONNECT_MAX)
+        .read_timeout(READ_MAX)
+        .timeout(SEND_MAX)
+}
+
+impl Clients {
+    fn public(&self, app: &App) -> Option<&PublicOnly> {
+        self.public.get_or_init(|| PublicOnly::direct(builder(app)).ok()).as_ref()
+    }
+
+    fn any(&self, app: &App) -> Option<&reqwest::Client> {
+        self.any.get_or_init(|| builder(app).build().ok()).as_ref()
+    }
+
+    /// Sends a message; whether it was taken.
+    pub(super) async fn send(&self, app: &App, consumer: &Consumer, body: Bytes) -> bool {
+        let request = match consumer.is_trusted {
+            true => self.any(app).map(|client| client.post(consumer.url.clone())),
+            false => self.public(app).and_then(|client| client.post(&consumer.url).ok()),
+        };
+        let Some(request) = request else { return false };
+        let request = request.header(header::CONTENT_TYPE, consumer.form.content_type()).body(body);
+        match request.send().await {
+            Ok(response) => response.status().is_success(),
+            Err(error) => {
+                let error = error.without_url();
+                tracing::debug!(%error, "a consumer of SIRI did not take a message");
+                false
+            }
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! One subscription, from its first message to its last.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use lineside_formats::siri::{HeartbeatNotification, Payload, ServiceDelivery, Time};
+use lineside_hub::Epoch;
+use lineside_ingest::siri::Service;
+use lineside_sync::UnixMillis;
+
+use super::super::answer::{self, Known, records, whole, wrap};
+use super::super::asked::Asked;
+use super::super::scene::Scene;
+use super::Place;
+use super::consumer::Consumer;
+use super::patience::{Patience, RETRY};
+use crate::app::App;
+use crate::http::aside::aside;
+use crate::http::limits::SIRI_CYCLE;
+
+/// What a subscription is to.
+#[derive(Debug)]
+pub(super) struct Subscription {
+    pub(super) service: Service,
+    /// As many as one delivery may hold.
+    pub(super) asked: Asked,
+    pub(super) consumer: Consumer,
+    pub(super) heartbeat: Duration,
+    pub(super) ends: UnixMillis,
+}
+
+/// How a look at the networks ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Looked {
+    /// There was nothing to tell.
+    Nothing,
+    /// All was taken.
+    Told,
+    /// Something was taken, and there is more.
+    More,
+    /// It was not taken.
+    Failed,
+}
+
+struct Run {
+    app: App,
+    place: Place,
+    subscription: Subscription,
+    known: Known,
+    /// What the networks were when all of them was told.
+    seen: Option<Vec<(Epoch, u64)>>,
+}
+
+/// Serves a subscription until it ends.
+pub(super) async fn run(app: App, place: Place, subscription: Subscription) {
+    let (clock, stop) = (app.clock().clone(), place.stop.clone());
+    let shutdown = app.shutdown().clone();
+    let mut run = Run { app, place, subscription, known: Known::new(), seen: None };
+    let (mut patience, mut beat_at) = (Patience::default(), Duration::ZERO);
+    // A host that does not know of SIRI is sent a heartbeat and nothing else.
+    let mut is_met = false;
+    while clock.wall() < run.subscription.ends {
+        let looked = if clock.monotonic() >= beat_at || !is_met {
+            beat_at = clock.monotonic() + run.subscription.heartbeat;
+            run.beat().await
+        } else {
+            run.look().await
+        };
+        let pause = match looked {
+            Looked::Failed if patience.fail(clock.monotonic()) => {
+                let Place { name, .. } = &run.place;
+                tracing::info!(?name, "a consumer of SIRI takes nothing and is let go");
+                return;
+            }
+            Looked::Failed => RETRY,
+            Looked::Told | Looked::More => {
+                patience.succeed();
+                // After the first word, and while there is more, without a pause.
+                let goes_on = looked == Looked::More || !std::mem::replace(&mut is_met, true);
+                if goes_on { Duration::ZERO } else { SIRI_CYCLE }
+            }
+            Looked::Nothing => SIRI_CYCLE,
+        };
+        tokio::select! {
+            () = clock.sleep(pause) => {}
+            () = stop.cancelled() => return,
+            () = shutdown.draining() => return,
+        }
+    }
+}
+
+impl Run {
+    /// Says that we are there.
+    async fn beat(&self) -> Looked {
+        let scene = Scene::of(&self.app);
+        let beat = wrap(Payload::HeartbeatNotification(HeartbeatNotification {
+            request_timestamp: scene.time(),
+            producer_ref: Some(answer::PRODUCER.into()),
+            status: Some(true),
+            service_started_time: Time::from_millis(scene.started.0),
+            ..HeartbeatNotification::default()
+        }));
+        let body = self.subscription.consumer.form.encode_notification(&beat);
+        self.send(body).await
+    }
+
+    /// Tells what is new, if something is.
+    async fn look(&mut self) -> Looked {
+        let scene = Scene::of(&self.app);
+        let revisions = scene.revisions();
+        if self.seen.as_ref() == Some(&revisions) {
+            return Looked::Nothing;
+        }
+        // While many answers are made this one waits for the next look.
+        let Some(maker) = self.app.admission().admit_maker() else { return Looked::Nothing };
+        let Subscription { service, ref asked, ref consumer, .. } = self.subscription;
+        let (asked, form, known) = (asked.clone(), consumer.form, self.known.clone());
+        let (name, is_first) = (self.place.name.clone(), self.known.is_empty());
+        let made = aside(move || {
+            let _maker = maker;
+            // What was known at the beginning may be gone since; then there is nothing to tell of it.
+            let told = records(&scene, service, &asked, &known).ok()?;
+            let n = n_elements(&told.delivery);
+            let has_more = told.delivery.more_data == Some(true);
+            let body = (n > 0 || is_first).then(|| {
+                let named = with_names(told.delivery, &name.subscriber, &name.subscription);
+                form.encode_notification(&whole(&scene, asked.message_ref.as_deref(), named))
+            });
+            Some((body, told.known, has_more))
+        });
+        let Ok(Some((body, known, has_more))) = made.await else { return Looked::Nothing };
+        let looked = match body {
+            Some(body) => self.send(body).await,
+            None => Looked::Nothing,
+        };
+        if looked == Looked::Failed {
+            return looked;
+        }
+        self.known = known;
+        if has_more {
+            return Looked::More;
+        }
+        self.seen = Some(revisions);
+        looked
+    }
+
+    async fn send(&self, body: Bytes) -> Looked {
+        let clients = &self.app.subscriptions().clients;
+        match clients.send(&self.app, &self.subscription.consumer, body).await {
+            true => Looked::Told,
+            false => Looked::Failed,
+        }
+    }
+}
+
+fn n_elements(delivery: &ServiceDelivery) -> usize {
+    let journeys = delivery.estimated_timetables.iter().map(|it| it.journeys().count());
+    let vehicles = delivery.vehicle_monitorings.iter().map(|it| it.vehicle_activities.len());
+    let situations = delivery.situation_exchanges.iter().map(|it| it.situations.len());
+    journeys.chain(vehicles).chain(situations).sum()
+}
+
+/// A delivery that says whose subscription it is for.
+fn with_names(
+    mut delivery: ServiceDelivery,
+    subscriber: &str,
+    subscription: &str,
+) -> ServiceDelivery {
+    let journeys = delivery.estimated_timetables.iter_mut().map(|it| &mut it.head);
+    let vehicles = delivery.vehicle_monitorings.iter_mut().map(|it| &mut it.head);
+    let situations = delivery.situation_exchanges.iter_mut().map(|it| &mut it.head);
+    for head in journeys.chain(vehicles).chain(situations) {
+        head.subscriber_ref = Some(subscriber.into());
+        head.subscription_ref = Some(subscription.into());
+    }
+    delivery
+}

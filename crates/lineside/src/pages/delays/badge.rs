@@ -1,0 +1,82 @@
+//! The badge: the answer as a small picture, to stand on pages of others.
+
+use maud::{Markup, html};
+
+use super::body::of_counts;
+use crate::delays::{Answer, Made, Word};
+
+/// The height of a badge, and the width of a letter: wide enough for the widest of the usual fonts.
+const HEIGHT: usize = 22;
+const LETTER: usize = 7;
+const PADDING: usize = 9;
+
+/// The grounds of the two halves: white on each of them holds 4.5:1.
+const GROUND: &str = "#3a4651";
+const GROUNDS: [(Word, &str); 3] =
+    [(Word::Yes, "#a3231b"), (Word::No, "#17693f"), (Word::Unknown, "#5b6770")];
+
+/// The badge of an answer.
+pub(super) fn made(answer: &Answer) -> Made {
+    let label = match answer.question.route_name() {
+        Some(line) => format!("{} {line}", answer.noun.many),
+        None => answer.noun.many.to_owned(),
+    };
+    let said = match (answer.word, answer.counts) {
+        (Word::Yes, Some(counts)) => yes(counts.late, counts.cancelled),
+        (Word::No, _) => "on time".to_owned(),
+        _ => "unknown".to_owned(),
+    };
+    let title = match answer.counts.filter(|_| answer.word != Word::Unknown) {
+        Some(counts) => of_counts(&counts),
+        None => "It is not known whether trips are late.".to_owned(),
+    };
+    let ground = GROUNDS.iter().find(|(word, _)| *word == answer.word);
+    let ground = ground.map_or(GROUND, |(_, ground)| ground);
+    Made::new("image/svg+xml", drawn(&label, &said, &title, ground).into_string(), answer.made_at)
+}
+
+fn yes(late: usize, cancelled: usize) -> String {
+    match (late, cancelled) {
+        (late, 0) => format!("{late} late"),
+        (0, cancelled) => format!("{cancelled} cancelled"),
+        (late, cancelled) => format!("{late} late, {cancelled} cancelled"),
+    }
+}
+
+fn drawn(label: &str, said: &str, title: &str, ground: &str) -> Markup {
+    let width = |text: &str| text.chars().count() * LETTER + 2 * PADDING;
+    let (left, right) = (width(label), width(said));
+    let middle = HEIGHT * 2 / 3 + 1;
+    html! {
+        svg xmlns="http://www.w3.org/2000/svg" width=(left + right) height=(HEIGHT) role="img" aria-label=(format!("{label}: {said}")) {
+            title { (title) }
+            clipPath id="round" { rect width=(left + right) height=(HEIGHT) rx="4" {} }
+            g clip-path="url(#round)" {
+                rect width=(left) height=(HEIGHT) fill=(GROUND) {}
+                rect x=(left) width=(right) height=(HEIGHT) fill=(ground) {}
+            }
+            g fill="#fff" text-anchor="middle" font-family="Verdana,DejaVu Sans,sans-serif" font-size="12" {
+                text x=(left / 2) y=(middle) textLength=(left - 2 * PADDING) lengthAdjust="spacingAndGlyphs" { (label) }
+                text x=(left + right / 2) y=(middle) textLength=(right - 2 * PADDING) lengthAdjust="spacingAndGlyphs" { (said) }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_badge_says_what_is_wrong() {
+        let said = [yes(3, 0), yes(0, 2), yes(3, 2)];
+        assert_eq!(said, ["3 late", "2 cancelled", "3 late, 2 cancelled"]);
+    }
+
+    #[test]
+    fn a_feeds_text_stays_text() {
+        let svg = drawn("<script>", "3 late", "a & b", "#17693f").into_string();
+        assert!(svg.starts_with("<svg xmlns=") && !svg.contains("<script>"), "{svg}");
+        assert!(svg.contains("aria-label=\"&lt;script&gt;: 3 late\""), "{svg}");
+    }
+}

@@ -1,0 +1,213 @@
+//! Pictures of delays, drawn by the server: how they are spread now, and what share of trips was late over the day. Each
+//! number stands beside its bar or in a table below it; colour only repeats what is said.
+
+use lineside_ingest::DelayClass;
+use maud::{Markup, html};
+
+use crate::delays::{Answer, Quarter, first_start, number};
+use crate::pages::words;
+
+/// The length of the longest bar, in units of its own.
+const LENGTH: usize = 1_000;
+/// Height of the day's picture, and the width of one quarter of an hour in it.
+const HEIGHT: f64 = 60.0;
+const WIDTH: i64 = 10;
+const QUARTERS: i64 = 96;
+/// The day's picture reaches up to this share at least, so that one late trip does not fill it.
+const SHARE_LEAST: f64 = 0.1;
+
+/// How delays are spread now.
+pub(super) fn now(answer: &Answer) -> Markup {
+    let Some(counts) = answer.counts else { return html! {} };
+    let mut rows: Vec<(String, &str, usize)> =
+        answer.classes.iter().map(|class| (class_words(class), tone(class), class.trips)).collect();
+    rows.push(("Cancelled".to_owned(), "cancelled", counts.cancelled));
+    if counts.unknown > 0 {
+        rows.push(("No times".to_owned(), "unknown", counts.unknown));
+    }
+    let most = rows.iter().map(|(_, _, trips)| *trips).max().unwrap_or(0).max(1);
+    html! {
+        section.card aria-labelledby="now-title" {
+            h2 #now-title { "How late trips are now" }
+            ul.classes.card-body {
+                @for (words, tone, trips) in &rows {
+                    li {
+                        span.class-name { (words) }
+                        svg.class-bar viewBox=(format!("0 0 {LENGTH} 1")) preserveAspectRatio="none" aria-hidden="true" {
+                            rect class=(format!("fill-{tone}")) width=(trips * LENGTH / most) height="1" {}
+                        }
+                        span.class-trips.numeric { (words::number(u64::try_from(*trips).unwrap_or(u64::MAX))) span.visually-hidden { " trips" } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A class as one says it: whole minutes as minutes, else seconds.
+fn class_words(class: &DelayClass) -> String {
+    let time = |seconds: i64| match seconds % 60 {
+        0 => format!("{} min", seconds / 60),
+        _ => format!("{seconds} s"),
+    };
+    match (class.from, class.until) {
+        (None, _) => "Early by 1 min or more".to_owned(),
+        (Some(from), _) if from < 0 => "On time".to_owned(),
+        (Some(from), Some(until)) => format!("{} to {} behind", bare(from, until), time(until)),
+        (Some(from), None) => format!("{} or more behind", time(from)),
+    }
+}
+
+/// The lower end of a class, without its unit where the upper one has the same.
+fn bare(from: i64, until: i64) -> String {
+    if from % 60 == 0 && until % 60 == 0 {
+        (from / 60).to_string()
+    } else if from % 60 == 0 {
+        format!("{} min", from / 60)
+    } else {
+        format!("{from} s")
+    }
+}
+
+fn tone(class: &DelayClass) -> &'static str {
+    match class.from {
+        None => "early",
+        Some(_) if class.is_late => "late",
+        Some(from) if from < 0 => "good",
+        Some(_) => "some",
+    }
+}
+
+/// What share of trips was late over the day.
+pub(super) fn over_the_day(answer: &Answer) -> Markup {
+    let zone = answer.question.zone();
+    let clock = |quarter: &Quarter| words::clock(quarter.start.seconds(), &zone);
+    html! {
+        section.card aria-labelledby="day-title" {
+            h2 #day-title { "Over the last 24 hours" }
+            div.card-body.stack {
+                @if answer.day.is_empty() {
+                    p.soft { "Nothing was seen so far. It is looked once a minute, as long as the data are up to date." }
+                } @else {
+                    (picture(answer))
+                    details {
+                        summary { "In numbers" }
+                        div.scroll tabindex="0" role="region" aria-label="The last 24 hours in numbers" {
+                            table.list-table {
+                                thead { tr {
+                                    th scope="col" { "From" } th.end scope="col" { "Late" } th.end scope="col" { "Cancelled" }
+                                } }
+                                tbody {
+                                    @for quarter in answer.day.iter().rev() {
+                                        tr {
+                                            th scope="row" { time datetime=(words::rfc3339(quarter.start.seconds(), &zone)) { (clock(quarter)) } }
+                                            td.end.numeric { (percent(quarter.late_share())) }
+                                            td.end.numeric { (percent(quarter.cancelled_share())) }
+                                        }
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn picture(answer: &Answer) -> Markup {
+    let zone = answer.question.zone();
+    let height = |quarter: &Quarter| quarter.late_share() + quarter.cancelled_share();
+    let top = answer.day.iter().map(height).fold(SHARE_LEAST, f64::max).min(1.0);
+    let scaled = |share: f64| share.min(1.0) / top * HEIGHT;
+    let began = words::clock(first_start(answer.made_at).div_euclid(1_000), &zone);
+    html! {
+        div.day {
+            span.day-top.soft.small { (percent(top)) }
+            svg.day-bars viewBox=(format!("0 0 {} {HEIGHT}", QUARTERS * WIDTH)) preserveAspectRatio="none" role="img"
+                aria-label=(day_words(answer)) {
+                @for quarter in &answer.day {
+                    @let x = number(quarter.start, answer.made_at) * WIDTH;
+                    @let late = scaled(quarter.late_share());
+                    @let cancelled = scaled(quarter.cancelled_share()).min(HEIGHT - late);
+                    rect.fill-seen x=(x) y=(format!("{:.2}", HEIGHT - 1.5)) width=(WIDTH - 1) height="1.5" {}
+                    rect.fill-late x=(x) y=(format!("{:.2}", HEIGHT - late)) width=(WIDTH - 1) height=(format!("{late:.2}")) {}
+                    rect.fill-cancelled x=(x) y=(format!("{:.2}", HEIGHT - late - cancelled)) width=(WIDTH - 1) height=(format!("{cancelled:.2}")) {}
+                }
+            }
+            p.day-ends.soft.small { span { (began) } span { "now" } }
+            ul.legend.small.soft {
+                li { (sign("late")) "late" }
+                li { (sign("cancelled")) "cancelled" }
+                li { (sign("seen")) "looked at" }
+            }
+        }
+    }
+}
+
+fn sign(fill: &str) -> Markup {
+    html! { svg viewBox="0 0 1 1" aria-hidden="true" { rect class=(format!("fill-{fill}")) width="1" height="1" {} } }
+}
+
+/// The picture for who does not see it.
+fn day_words(answer: &Answer) -> String {
+    let zone = answer.question.zone();
+    let Some(last) = answer.day.last() else { return String::new() };
+    let worst = answer.day.iter().max_by(|a, b| a.late_share().total_cmp(&b.late_share()));
+    let worst = worst.map_or(*last, |worst| *worst);
+    format!(
+        "Most trips were late in the quarter of an hour from {}: {}. In the last one it was {}, and {} were cancelled.",
+        words::clock(worst.start.seconds(), &zone),
+        percent(worst.late_share()),
+        percent(last.late_share()),
+        percent(last.cancelled_share()),
+    )
+}
+
+/// A share of one in percent, to the next tenth where it is small.
+fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent > 0.0 && percent < 9.95 {
+        format!("{percent:.1} %")
+    } else {
+        format!("{percent:.0} %")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use lineside_ingest::classes;
+
+    use super::*;
+
+    #[test]
+    fn classes_are_said_in_minutes() {
+        let none: [&lineside_ingest::TripStanding; 0] = [];
+        let said = |late_after| {
+            let classes = classes(none, Duration::from_secs(late_after));
+            classes.iter().map(class_words).collect::<Vec<_>>()
+        };
+        let expect = [
+            "Early by 1 min or more",
+            "On time",
+            "1 to 3 min behind",
+            "3 to 4 min behind",
+            "4 to 5 min behind",
+            "5 to 10 min behind",
+            "10 to 20 min behind",
+            "20 to 30 min behind",
+            "30 min or more behind",
+        ];
+        assert_eq!(said(240), expect);
+        assert!(said(90).contains(&"1 min to 90 s behind".to_owned()));
+        assert!(said(90).contains(&"90 s to 3 min behind".to_owned()));
+    }
+
+    #[test]
+    fn small_shares_are_not_nothing() {
+        let said: Vec<String> = [0.0, 0.004, 0.0996, 0.5, 1.0].map(percent).into();
+        assert_eq!(said, ["0 %", "0.4 %", "10 %", "50 %", "100 %"]);
+    }
+}

@@ -1,0 +1,95 @@
+//! Which language somebody reads, and which of several translations that is.
+
+use axum::http::{HeaderMap, header};
+
+use crate::http::Parameters;
+
+/// What is taken where none of a reader's languages is there: the language of the pages.
+const USUAL: &str = "en";
+/// Languages of one reader that are looked at.
+const LANGUAGES_MAX: usize = 16;
+
+/// A reader's languages, the best first, in lower case.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Languages(Vec<String>);
+
+impl Languages {
+    /// As `?lang=` says, then `Accept-Language` (RFC 9110 §12.5.4).
+    pub(super) fn of(parameters: &Parameters, headers: &HeaderMap) -> Self {
+        let accepted = headers.get_all(header::ACCEPT_LANGUAGE).iter();
+        let items =
+            accepted.filter_map(|value| value.to_str().ok()).flat_map(|text| text.split(','));
+        let mut weighed: Vec<(u16, &str)> = items
+            .take(LANGUAGES_MAX)
+            .map(weighed)
+            .filter(|(weight, language)| *weight > 0 && !language.is_empty() && *language != "*")
+            .collect();
+        weighed.sort_by_key(|(weight, _)| std::cmp::Reverse(*weight));
+        let said = parameters.one("lang");
+        let all = said.into_iter().chain(weighed.into_iter().map(|(_, language)| language));
+        Self(all.map(str::to_ascii_lowercase).collect())
+    }
+
+    /// The best of some translations, each with its language, if it has one. One without a language is for everybody, and
+    /// comes before what nobody asked for.
+    pub(super) fn best<'a, T>(
+        &self,
+        translations: &'a [T],
+        language: impl Fn(&'a T) -> Option<&'a str>,
+    ) -> Option<&'a T> {
+        let said = |it: &'a T| language(it).unwrap_or_default().to_ascii_lowercase();
+        let fits = |wanted: &String| {
+            let is_same = |it: &&'a T| said(it) == *wanted;
+            let is_like = |it: &&'a T| primary(&said(it)) == primary(wanted);
+            translations.iter().find(is_same).or_else(|| translations.iter().find(is_like))
+        };
+        let asked_for = self.0.iter().find_map(fits);
+        let for_all = || translations.iter().find(|it| said(it).is_empty());
+        let usual = || fits(&USUAL.to_owned());
+        asked_for.or_else(for_all).or_else(usual).or(translations.first())
+    }
+}
+
+fn primary(language: &str) -> &str {
+    language.split(['-', '_']).next().unwrap_or_default()
+}
+
+/// A language and its weight in thousandths.
+fn weighed(item: &str) -> (u16, &str) {
+    let mut parts = item.split(';').map(str::trim);
+    let language = parts.next().unwrap_or_default();
+    let weight = parts.find_map(|part| part.strip_prefix("q="));
+    let weight = weight.map_or(1.0, |weight| weight.parse::<f32>().unwrap_or(0.0));
+    (((weight.clamp(0.0, 1.0)) * 1000.0) as u16, language)
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(accept: &str, lang: &str, translations: &[(&str, &str)], expect: &str) {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::ACCEPT_LANGUAGE, HeaderValue::from_str(accept).unwrap());
+        let languages = Languages::of(&Parameters::parse(lang), &headers);
+        let best = languages.best(translations, |it| Some(it.0).filter(|it| !it.is_empty()));
+        assert_eq!(best.map(|it| it.1), Some(expect), "{accept} {lang}");
+    }
+
+    #[test]
+    fn a_reader_is_told_in_the_language_that_is_liked_best() {
+        let all = [("fr", "travaux"), ("de", "Bauarbeiten"), ("en", "works"), ("nb-NO", "arbeid")];
+        check("de-CH, fr;q=0.8", "", &all, "Bauarbeiten");
+        check("es, fr;q=0.3, de;q=0.9", "", &all, "Bauarbeiten");
+        check("nb", "", &all, "arbeid");
+        check("NB-no", "", &all, "arbeid");
+        check("de", "lang=fr", &all, "travaux");
+        check("es", "", &all, "works");
+        check("de;q=0, *", "", &all, "works");
+        check("ja", "", &[("fr", "travaux"), ("", "chantier")], "chantier");
+        check("ja", "", &[("fr", "travaux"), ("it", "lavori")], "travaux");
+        check(";;q=x,,", "lang=", &all, "works");
+    }
+}

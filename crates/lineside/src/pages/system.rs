@@ -1,0 +1,83 @@
+//! What a GBFS system has right now, in words.
+
+use lineside_formats::Format;
+use lineside_ingest::{Feed, Network};
+use maud::{Markup, html};
+
+use super::words;
+
+/// How many stations and vehicles there are of a system.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Now {
+    stations: u64,
+    /// Vehicles that can be rented at them.
+    at_stations: u64,
+    /// Whether any station says so.
+    has_status: bool,
+    /// Vehicles that can be rented elsewhere.
+    free: u64,
+}
+
+/// The card; nothing where a feed is no system, or none of its stations and vehicles are known.
+pub(super) fn card(feed: &Feed, network: &Network) -> Markup {
+    let now = now(feed, network);
+    html! {
+        @if feed.format() == Some(Format::Gbfs) && now != Now::default() {
+            section.card #system aria-labelledby="system-title" {
+                h2 #system-title { "Right now" }
+                p.card-body { (in_words(&now)) }
+            }
+        }
+    }
+}
+
+fn now(feed: &Feed, network: &Network) -> Now {
+    let (state, id) = (network.state(), feed.id());
+    let mut now = Now::default();
+    for record in state.stations().filter(|record| record.feed == *id) {
+        now.stations += 1;
+        if let Some(station) = record.station() {
+            now.has_status |= station.has_status();
+            now.at_stations += u64::from(station.vehicles_available());
+        }
+    }
+    let vehicles = state.rental_vehicles().filter(|record| record.feed == *id);
+    let free = vehicles.filter_map(|record| record.rental_vehicle());
+    now.free = free.filter(|vehicle| vehicle.is_available()).count() as u64;
+    now
+}
+
+fn in_words(now: &Now) -> String {
+    let vehicles = |n: u64| words::count(n, "vehicle", "vehicles");
+    let stations = words::count(now.stations, "station", "stations");
+    match (now.stations, now.has_status) {
+        (0, _) => format!("{} can be rented, all of them free-floating.", vehicles(now.free)),
+        (_, false) => format!("{stations}, of which it is not known what stands there."),
+        _ if now.free == 0 => format!("{} can be rented at {stations}.", vehicles(now.at_stations)),
+        _ => format!(
+            "{} can be rented: {} at {stations}, {} free-floating.",
+            vehicles(now.at_stations + now.free),
+            words::number(now.at_stations),
+            words::number(now.free)
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_system_is_told_in_words() {
+        let of = |stations, at_stations, has_status, free| {
+            in_words(&Now { stations, at_stations, has_status, free })
+        };
+        assert_eq!(of(0, 0, false, 1), "1 vehicle can be rented, all of them free-floating.");
+        assert_eq!(of(2, 0, false, 0), "2 stations, of which it is not known what stands there.");
+        assert_eq!(of(1, 1, true, 0), "1 vehicle can be rented at 1 station.");
+        assert_eq!(
+            of(57, 300, true, 12),
+            "312 vehicles can be rented: 300 at 57 stations, 12 free-floating."
+        );
+    }
+}

@@ -1,0 +1,118 @@
+//! Departure boards and the pages of lines, as they read without scripts.
+
+use crate::support::http::{get, get_with, header};
+use crate::support::producer::{Answer, answer};
+use crate::support::timetable::{Lines, alert, message, now};
+use crate::support::town::Town;
+use crate::support::until::until;
+
+/// A late trip, one from another platform, one that does not run, a vehicle, and what riders should know.
+fn morning(lines: Lines) -> Vec<u8> {
+    let texts = [("fr", "Travaux <i>"), ("de-CH", "Bauarbeiten"), ("en", "Works")];
+    let said = vec![
+        lines.behind("a1", 240),
+        lines.moved("b1"),
+        lines.cancelled("a2"),
+        lines.vehicle("a0", "Car <b>12</b>"),
+        alert(Some("A"), None, &texts),
+    ];
+    message(now(), said)
+}
+
+async fn town() -> Town {
+    let town = Town::begin(["", ""], morning).await;
+    let url = town.url("/stops/town/S");
+    until("the board has live times", async || {
+        let reply = get(&url).await;
+        reply.status() == 200 && reply.text().await.unwrap().contains("4 min late")
+    })
+    .await;
+    town
+}
+
+/// The row of a trip.
+fn row<'a>(page: &'a str, trip: &str) -> &'a str {
+    let rows = page.split("<tr ").find(|row| row.contains(&format!("data-id=\"{trip}:")));
+    rows.unwrap_or_else(|| panic!("no {trip} in {page}"))
+}
+
+#[tokio::test]
+async fn a_board_says_what_is_other_than_in_the_timetable() {
+    let town = town().await;
+    let page = town.page("/stops/town/S").await;
+    assert!(row(&page, "a1").contains("town-trips"), "the source of a time stands beside it");
+    let moved = row(&page, "b1");
+    assert!(moved.contains("<s class=\"platform-was\">1</s>"), "{moved}");
+    assert!(moved.contains("platform-sign is-changed\">2</span>"), "{moved}");
+    assert!(!row(&page, "a1").contains("platform-was"));
+    let cancelled = row(&page, "a2");
+    assert!(cancelled.contains("is-cancelled") && cancelled.contains("Cancelled"), "{cancelled}");
+    assert!(
+        page.contains("href=\"/delays/town?stop=S\"") && page.contains("href=\"/routes/town/A\"")
+    );
+}
+
+#[tokio::test]
+async fn alerts_are_in_the_language_that_the_reader_likes_best() {
+    let town = town().await;
+    let told = async |accept: &str, path: &str| {
+        let reply = get_with(&town.url(path), &[("accept-language", accept)]).await;
+        assert_eq!(header(&reply, "vary"), "Accept-Encoding, Accept-Language");
+        reply.text().await.unwrap()
+    };
+    for path in ["/stops/town/S", "/routes/town/A"] {
+        assert!(
+            told("fr-CA, en;q=0.5", path).await.contains("<h2 lang=\"fr\">Travaux &lt;i&gt;</h2>")
+        );
+        assert!(told("de", path).await.contains("<h2 lang=\"de-CH\">Bauarbeiten</h2>"));
+        assert!(told("ja", path).await.contains("<h2 lang=\"en\">Works</h2>"));
+        assert!(told("ja", &format!("{path}?lang=fr")).await.contains("Travaux"));
+    }
+}
+
+#[tokio::test]
+async fn a_board_shows_the_lines_and_the_number_that_are_asked_for() {
+    let town = town().await;
+    let rows = |page: &str| {
+        page.matches("<tr class=").count() + page.matches("<tr role=\"row\" data").count()
+    };
+    let all = town.page("/stops/town/S").await;
+    let only = town.page("/stops/town/S?lines=B,none").await;
+    assert!(rows(&only) > 0 && rows(&only) < rows(&all), "{only}");
+    assert!(all.contains("Harbour A") && !only.contains("Harbour A"));
+    assert_eq!(rows(&town.page("/stops/town/S?limit=1").await), 1);
+    let framed = get(&town.url("/stops/town/S?embed=1")).await;
+    let policy = header(&framed, "content-security-policy");
+    assert!(policy.contains("frame-ancestors *"), "{policy}");
+    let framed = framed.text().await.unwrap();
+    assert!(!framed.contains("class=\"masthead\"") && framed.contains("4 min late"));
+}
+
+#[tokio::test]
+async fn stale_times_are_marked() {
+    let town = town().await;
+    assert!(!row(&town.page("/stops/town/S").await, "a1").contains("is-stale"));
+    town.producer.set(Answer::Bytes(answer("502 Bad Gateway", &[], b"")));
+    let url = town.url("/stops/town/S");
+    until("the time is marked", async || {
+        let page = get(&url).await.text().await.unwrap();
+        row(&page, "a1").contains("is-stale")
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_line_has_its_stops_in_order_and_its_vehicles_between_them() {
+    let town = town().await;
+    let page = town.page("/routes/town/A").await;
+    let places: Vec<usize> =
+        ["s1", "s2", "s3"].map(|stop| page.find(&format!("data-stop=\"{stop}\"")).unwrap()).into();
+    assert!(places.is_sorted(), "{page}");
+    let at_station = &page[places[1]..places[2]];
+    assert!(at_station.contains("Car &lt;b&gt;12&lt;/b&gt;"), "{page}");
+    assert!(at_station.contains("href=\"/stops/town/s2\""));
+    assert!(!town.page("/routes/town/B").await.contains("class=\"vehicle\""));
+    for path in ["/routes/town/none", "/routes/none/A"] {
+        assert_eq!(get(&town.url(path)).await.status(), 404, "{path}");
+    }
+}

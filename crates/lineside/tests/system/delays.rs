@@ -1,0 +1,236 @@
+//! "Is my train late?", as anybody asks it: the page, the JSON, the badge, and what they say when nobody knows.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::support::http::{assert_problem, get, get_json, header, problem, send};
+use crate::support::process::ServerProcess;
+use crate::support::producer::{Answer, answer};
+use crate::support::timetable::{Lines, message, now};
+use crate::support::town::{Town, good};
+use crate::support::until::{until, until_json};
+use crate::support::{demo, shared_demo};
+
+/// What is said of six trips: one late, one on time, one early, one cancelled, one on time and one of the other line late.
+fn morning(lines: Lines) -> Vec<u8> {
+    let said = vec![
+        lines.behind("a0", 400),
+        lines.behind("a1", 20),
+        lines.behind("a2", -120),
+        lines.cancelled("a3"),
+        lines.behind("b0", 0),
+        lines.behind("b1", 299),
+    ];
+    message(now(), said)
+}
+
+fn has_trips(found: &Value) -> bool {
+    found["trips"].as_u64().is_some_and(|trips| trips > 0)
+}
+
+#[tokio::test]
+async fn late_and_cancelled_trips_are_counted_and_early_ones_are_not_late() {
+    let town = Town::begin(["", ""], morning).await;
+    for id in ["town", "town-trips"] {
+        let url = town.url(&format!("/api/v1/feeds/{id}/delays"));
+        let found = until_json(&url, has_trips).await;
+        let expect = json!({
+            "late": true, "answer": "yes", "worst": 400, "late_trips": 1, "cancelled": 1, "trips": 6,
+            "late_after": 300, "stale": false, "early": 1, "on_time": 3, "unknown": 0
+        });
+        for (key, value) in expect.as_object().unwrap() {
+            assert_eq!(&found[key], value, "{id} {key}: {found}");
+        }
+        assert!(found["at"].as_str().is_some_and(|at| at.starts_with("20")), "{found}");
+        assert_eq!(found["trips_late"][0]["trip_id"], "a0");
+        assert_eq!(found["trips_late"][0]["headsign"], "Harbour A");
+        assert_eq!(found["trips_cancelled"][0]["trip_id"], "a3");
+        assert_eq!(found["lines"][0]["route_id"], "A", "the line with the trouble stands first");
+    }
+    let of_line = get_json(&town.url("/api/v1/feeds/town/delays?route=B")).await;
+    let told = |found: &Value| {
+        ["late", "trips", "late_trips", "cancelled", "worst"].map(|key| found[key].clone())
+    };
+    assert_eq!(told(&of_line), [json!(false), json!(2), json!(0), json!(0), json!(299)]);
+    let at_stop = get_json(&town.url("/api/v1/feeds/town/delays?stop=S&route=A")).await;
+    assert_eq!((&at_stop["late"], &at_stop["trips"]), (&json!(true), &json!(4)), "{at_stop}");
+    let at_last = get_json(&town.url("/api/v1/feeds/town/delays?stop=s3")).await;
+    assert_eq!((&at_last["late"], &at_last["trips"]), (&Value::Null, &json!(0)), "nothing leaves");
+}
+
+#[tokio::test]
+async fn the_operator_says_from_when_on_a_trip_is_late() {
+    // The schedule's word holds for its network, and a feed's own before it.
+    let town = Town::begin(["trip_late_after = \"2m\"", ""], morning).await;
+    let found = until_json(&town.url("/api/v1/feeds/town-trips/delays"), has_trips).await;
+    assert_eq!((&found["late_after"], &found["late_trips"]), (&json!(120), &json!(2)), "{found}");
+    let more = ["trip_late_after = \"2m\"", "trip_late_after = \"10m\""];
+    let town = Town::begin(more, morning).await;
+    let found = until_json(&town.url("/api/v1/feeds/town-trips/delays"), has_trips).await;
+    assert_eq!((&found["late_after"], &found["late_trips"]), (&json!(600), &json!(0)), "{found}");
+    assert_eq!(found["late"], true, "one is cancelled");
+    let network = get_json(&town.url("/api/v1/feeds/town/delays")).await;
+    assert_eq!(network["late_after"], 120);
+}
+
+#[tokio::test]
+async fn the_page_says_it_in_a_word_then_in_detail_and_lets_no_text_be_markup() {
+    let town = Town::begin(["", ""], morning).await;
+    until_json(&town.url("/api/v1/feeds/town/delays"), has_trips).await;
+    let page = town.page("/delays/town").await;
+    for said in [
+        "Is my train late?",
+        "<strong>Yes</strong>",
+        "1 of 6 trips is late, 1 is cancelled. The worst is 6 min late.",
+        "Harbour A",
+        "A trip is late from 5 minutes behind the timetable on",
+        "http-equiv=\"refresh\"",
+        "Town &lt;b&gt;Lines&lt;/b&gt;",
+    ] {
+        assert!(page.contains(said), "{said} is not in {page}");
+    }
+    let calm = town.page("/delays/town?route=B").await;
+    assert!(calm.contains("<strong>No</strong>") && calm.contains("None of 2 trips is late."));
+    let badge = get(&town.url("/delays/town/badge.svg")).await;
+    assert_eq!(header(&badge, "content-type"), "image/svg+xml");
+    assert!(badge.text().await.unwrap().contains("trains: 1 late, 1 cancelled"));
+    let calm = get(&town.url("/delays/town/badge.svg?route=B")).await.text().await.unwrap();
+    assert!(calm.contains("trains B: on time"), "{calm}");
+}
+
+#[tokio::test]
+async fn when_data_are_stale_nobody_says_no() {
+    let calm = |lines: Lines| message(now(), vec![lines.behind("a0", 0), lines.behind("a1", 10)]);
+    let town = Town::begin(["", ""], calm).await;
+    let url = town.url("/api/v1/feeds/town/delays");
+    let fresh = until_json(&url, has_trips).await;
+    assert_eq!((&fresh["late"], &fresh["answer"]), (&json!(false), &json!("no")));
+    town.producer.set(Answer::Bytes(answer("500 Internal Server Error", &[], b"down")));
+    let stale = until_json(&url, |found| found["stale"] == true).await;
+    for key in ["late", "worst", "late_trips", "cancelled", "trips"] {
+        assert_eq!(stale[key], Value::Null, "{key}: {stale}");
+    }
+    assert_eq!(stale["answer"], "unknown");
+    let page = town.page("/delays/town").await;
+    assert!(page.contains("<strong>Unknown</strong>") && page.contains("http_500"), "{page}");
+    let badge = get(&town.url("/delays/town/badge.svg")).await.text().await.unwrap();
+    assert!(badge.contains("trains: unknown"), "{badge}");
+    // The producer is back, with a train that is late.
+    town.producer.set(good(&message(now(), vec![town.lines.behind("a0", 900)])));
+    until_json(&url, |found| found["late"] == true && found["worst"] == 900).await;
+}
+
+#[tokio::test]
+async fn data_that_call_themselves_old_are_stale_however_often_they_come() {
+    let old = |lines: Lines| message(now() - 3_600, vec![lines.behind("a0", 0)]);
+    let town = Town::begin(["", ""], old).await;
+    let url = town.url("/api/v1/feeds/town-trips");
+    until_json(&url, |found| found["state"] == "late").await;
+    let found = get_json(&town.url("/api/v1/feeds/town/delays")).await;
+    assert_eq!((&found["late"], &found["stale"]), (&Value::Null, &json!(true)), "{found}");
+}
+
+#[tokio::test]
+async fn without_live_data_the_answer_is_unknown() {
+    let folder = tempfile::tempdir().unwrap();
+    Lines::write(&folder.path().join("town"));
+    let text = format!(
+        "[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"0s\"\n[[feed]]\nid = \"town\"\nurl = {:?}\n\
+         [[feed]]\nid = \"notes\"\nurl = {:?}\nformat = \"raw\"\n",
+        folder.path().join("town").to_str().unwrap(),
+        folder.path().join("town/agency.txt").to_str().unwrap(),
+    );
+    let server = ServerProcess::serving(folder.path(), text);
+    let url = format!("{}/api/v1/feeds/town/delays", server.url);
+    until("the timetable is there", async || get(&format!("{url}?route=A")).await.status() == 200)
+        .await;
+    let found = get_json(&url).await;
+    assert_eq!(
+        (&found["late"], &found["stale"], &found["at"]),
+        (&Value::Null, &json!(true), &Value::Null)
+    );
+    let page = get(&format!("{}/delays/town", server.url)).await.text().await.unwrap();
+    assert!(page.contains("<strong>Unknown</strong>") && page.contains("only the timetable"));
+    for (path, code) in [
+        ("/api/v1/feeds/none/delays", "unknown_feed"),
+        ("/api/v1/feeds/town/delays?route=none", "unknown_route"),
+        ("/api/v1/feeds/town/delays?stop=none", "unknown_stop"),
+        ("/api/v1/feeds/notes/delays", "other_format"),
+        ("/delays/none/badge.svg", "unknown_feed"),
+    ] {
+        assert_problem(404, code, problem(&format!("{}{path}", server.url)).await);
+    }
+    for path in ["/delays/none", "/delays/town?route=none", "/delays/notes"] {
+        let reply = get(&format!("{}{path}", server.url)).await;
+        assert_eq!(
+            (reply.status().as_u16(), header(&reply, "content-type")),
+            (404, "text/html; charset=utf-8")
+        );
+    }
+}
+
+#[tokio::test]
+async fn an_answer_is_made_once_per_change_and_not_per_request() {
+    // Asked once and then not for an hour, so that nothing changes by itself but the day's looks, once a minute.
+    let town = Town::begin(["", "rate = \"1/h\""], morning).await;
+    let url = town.url("/api/v1/feeds/town/delays");
+    until_json(&url, has_trips).await;
+    for path in [
+        "/delays/town",
+        "/delays/town?stop=S",
+        "/delays/town/badge.svg",
+        "/api/v1/feeds/town/delays",
+    ] {
+        let url = town.url(path);
+        until(format_args!("{path} is given out as it lies there"), async || {
+            let first = get(&url).await;
+            let tag = header(&first, "etag").to_owned();
+            let again = send(Method::GET, &url, &[("if-none-match", &tag)]).await;
+            let same = send(Method::HEAD, &url, &[]).await;
+            assert!(!header(&first, "last-modified").is_empty(), "{path}");
+            assert!(header(&first, "cache-control").starts_with("public, max-age="), "{path}");
+            again.status() == 304 && header(&same, "etag") == tag
+        })
+        .await;
+        let coded = send(Method::GET, &url, &[("accept-encoding", "gzip")]).await;
+        let is_coded = header(&coded, "content-encoding") == "gzip";
+        let is_short = coded.bytes().await.unwrap().len() < 1_024;
+        assert!(is_coded || is_short, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn only_the_form_for_frames_may_stand_in_one() {
+    let url = shared_demo();
+    let rule = async |path: &str| {
+        let reply = get(&format!("{url}{path}")).await;
+        assert_eq!(reply.status(), 200, "{path}");
+        let policy = header(&reply, "content-security-policy").to_owned();
+        (policy, reply.text().await.unwrap())
+    };
+    let (policy, page) = rule("/delays/city").await;
+    assert!(policy.contains("frame-ancestors 'none'") && page.contains("class=\"masthead\""));
+    let (policy, page) = rule("/delays/city?embed=1").await;
+    assert!(
+        policy.contains("frame-ancestors *") && policy.contains("script-src 'self';"),
+        "{policy}"
+    );
+    assert!(!page.contains("class=\"masthead\"") && page.contains("data-answer="));
+}
+
+#[tokio::test]
+async fn the_day_is_remembered_by_quarters_of_an_hour() {
+    // An hour of the city passes in some seconds.
+    let server = demo(240.0, &[]).await;
+    let url = format!("{}/api/v1/feeds/city/delays", server.url());
+    let found =
+        until_json(&url, |found| found["day"].as_array().is_some_and(|day| day.len() > 2)).await;
+    for quarter in found["day"].as_array().unwrap() {
+        let [trips, late, cancelled] =
+            ["trips", "late", "cancelled"].map(|key| quarter[key].as_u64().unwrap());
+        assert!(trips > 0 && late + cancelled <= trips, "{quarter}");
+    }
+    let page = get(&format!("{}/delays/city", server.url())).await.text().await.unwrap();
+    assert!(page.contains("aria-label=\"Most trips were late in the quarter of an hour from"));
+    server.stop().await;
+}

@@ -1,0 +1,259 @@
+//! The stations and vehicles of a GBFS system: as records, in channels, on the map.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::support::events::Stream;
+use crate::support::http::{assert_problem, get, get_json, problem};
+use crate::support::site::{Site, serve, until};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A system of version 2.3 at `/v2`, whose files are as producers write them.
+struct Producer {
+    site: Site,
+    url: String,
+}
+
+impl Producer {
+    async fn start(files: &[&str]) -> Self {
+        let site = Site::default();
+        let url = site.start().await;
+        let producer = Self { site, url };
+        producer.list(files);
+        producer.put(
+            "station_information",
+            "stations",
+            &json!([
+                {"station_id": "s1", "name": "Canal", "lat": 59.91, "lon": 10.75, "capacity": 12},
+                {"station_id": "s 2/b", "name": "Harbour", "lat": 59.90, "lon": 10.74},
+                {"station_id": "lost", "name": "Nowhere", "lat": 0, "lon": 0},
+            ]),
+        );
+        producer.status(3);
+        producer.bikes("b1");
+        producer
+    }
+
+    fn list(&self, files: &[&str]) {
+        let feeds: Vec<Value> =
+            files.iter().map(|name| json!({"name": name, "url": format!("{name}.json")})).collect();
+        let list = json!({"last_updated": 1, "ttl": 0, "version": "2.3", "data": {"en": {"feeds": feeds}}});
+        self.site.put("/v2/gbfs.json", &list.to_string());
+    }
+
+    fn put(&self, file: &str, list: &str, records: &Value) {
+        let body = json!({"last_updated": 1_700_000_000, "ttl": 0, "version": "2.3", "data": {list: records}});
+        self.site.put(&format!("/v2/{file}.json"), &body.to_string());
+    }
+
+    fn status(&self, bikes: u32) {
+        self.put("station_status", "stations", &json!([
+            {"station_id": "s1", "num_bikes_available": bikes, "is_renting": 1, "is_installed": "true",
+             "is_returning": true, "last_reported": 1_700_000_000, "num_docks_available": 9},
+            {"station_id": "s 2/b", "num_bikes_available": 5, "is_renting": false, "last_reported": 1_700_000_000},
+        ]));
+    }
+
+    fn bikes(&self, id: &str) {
+        self.put("free_bike_status", "bikes", &json!([
+            {"bike_id": id, "lat": 59.911, "lon": 10.751, "is_reserved": false, "is_disabled": false},
+            {"bike_id": "docked", "station_id": "s1", "is_reserved": false, "is_disabled": false},
+        ]));
+    }
+
+    fn feed(&self) -> String {
+        format!(
+            "[[feed]]\nid = \"bikes\"\nurl = \"{}/v2/gbfs.json\"\nformat = \"gbfs\"\npoll = \"1s\"\n",
+            self.url
+        )
+    }
+}
+
+const FILES: [&str; 3] = ["station_information", "station_status", "free_bike_status"];
+
+/// The records of a channel, each with its kind and id.
+async fn records(server: &str, channel: &str) -> Vec<(String, String, Value)> {
+    let state = get_json(&format!("{server}/api/v1/state?channel={channel}")).await;
+    let changes = state["changes"].as_array().unwrap();
+    let text = |change: &Value, key: &str| change[key].as_str().unwrap().to_owned();
+    changes.iter().map(|it| (text(it, "kind"), text(it, "id"), it["record"].clone())).collect()
+}
+
+async fn until_ids(server: &str, channel: &str, expect: &[&str]) -> Vec<(String, String, Value)> {
+    let held = async || {
+        let all = records(server, channel).await;
+        let ids: Vec<String> = all.iter().map(|(kind, id, _)| format!("{kind} {id}")).collect();
+        (ids == expect).then_some(all)
+    };
+    until(&format!("{channel} holds {expect:?}"), held).await
+}
+
+/// The changes of one kind in the next publication that has any.
+async fn next_changes(stream: &mut Stream, kind: &str) -> Vec<Value> {
+    loop {
+        let event = stream.next_within(PATIENCE).await.expect("something changes");
+        let changes = event.data["data"]["changes"].as_array().unwrap();
+        let of_kind: Vec<Value> =
+            changes.iter().filter(|change| change["kind"] == kind).cloned().collect();
+        if !of_kind.is_empty() {
+            return of_kind;
+        }
+    }
+}
+
+#[tokio::test]
+async fn stations_and_vehicles_are_records_of_their_feed_and_of_the_map() {
+    let producer = Producer::start(&FILES).await;
+    let folder = tempfile::tempdir().unwrap();
+    let server = serve(folder.path(), &producer.feed()).await;
+    let url = &server.url;
+    let all = [
+        "feed bikes",
+        "station lost",
+        "station s 2/b",
+        "station s1",
+        "vehicle b1",
+        "vehicle docked",
+    ];
+    until_ids(url, "feed/bikes", &all).await;
+    until("the status is joined", async || {
+        let all = records(url, "station/bikes/s1").await;
+        all.iter().any(|(_, _, record)| record["is_renting"] == true).then_some(())
+    })
+    .await;
+    let station = until_ids(url, "station/bikes/s1", &["feed bikes", "station s1"]).await;
+    let expect = json!({
+        "station_id": "s1", "name": [{"text": "Canal", "language": "en"}], "lat": 59.91, "lon": 10.75,
+        "capacity": 12, "num_vehicles_available": 3, "num_docks_available": 9, "is_installed": true,
+        "is_renting": true, "is_returning": true, "last_reported": "2023-11-14T22:13:20Z",
+    });
+    assert_eq!(station[1].2, expect);
+    until_ids(url, "station/bikes/s%25202%252Fb", &["feed bikes", "station s 2/b"]).await;
+    until_ids(url, "area/u4xs", &["feed bikes", "station s 2/b", "station s1", "vehicle b1"]).await;
+    // There is nothing to follow of a vehicle that has another id tomorrow.
+    until_ids(url, "vehicle/bikes/b1", &["feed bikes"]).await;
+    let points = get_json(&format!("{url}/geojson/bikes/stations.geojson")).await;
+    let features = points["features"].as_array().unwrap();
+    assert_eq!(features.len(), 2, "one has no place");
+    assert_eq!(features[1]["geometry"]["coordinates"], json!([10.75, 59.91]));
+    assert_eq!(features[1]["properties"]["num_vehicles_available"], 3);
+    let points = get_json(&format!("{url}/geojson/bikes/vehicles.geojson")).await;
+    assert_eq!(points["features"][0]["properties"]["vehicle_id"], "b1");
+    // What is odd is told with its file and field.
+    let feed = get_json(&format!("{url}/api/v1/feeds/bikes")).await;
+    let told: Vec<String> = feed["problem_samples"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| format!("{} {} {}", it["file"], it["code"], it["field"]).replace('"', ""))
+        .collect();
+    for expect in [
+        "station_status unexpected_type stations[0].is_renting",
+        "station_information bad_position stations[2]",
+    ] {
+        assert!(told.iter().any(|it| it == expect), "{told:?}");
+    }
+    let page = get(&format!("{url}/feeds/bikes")).await.text().await.unwrap();
+    assert!(page.contains("stations[0].is_renting"), "{page}");
+    for (path, code) in [
+        ("/geojson/none/stations.geojson", "unknown_feed"),
+        ("/geojson/bikes/stops.geojson", "other_format"),
+        ("/gtfs-rt/bikes.pb", "other_format"),
+    ] {
+        assert_problem(404, code, problem(&format!("{url}{path}")).await);
+    }
+    server.stop("-TERM");
+}
+
+#[tokio::test]
+async fn a_change_of_one_station_is_told_to_its_channel_and_a_file_that_is_gone_takes_its_records()
+{
+    let producer = Producer::start(&FILES).await;
+    let folder = tempfile::tempdir().unwrap();
+    let server = serve(folder.path(), &producer.feed()).await;
+    let url = &server.url;
+    until("all is there", async || {
+        let all = records(url, "feed/bikes").await;
+        let is_joined = |record: &Value| record["num_vehicles_available"] == 3;
+        (all.len() == 6 && all.iter().any(|(_, _, it)| is_joined(it))).then_some(())
+    })
+    .await;
+    let mut one = Stream::open(url, "channel=station/bikes/s1").await;
+    let mut whole = Stream::open(url, "channel=feed/bikes").await;
+    let mut area = Stream::open(url, "channel=area/u4xs").await;
+    assert_eq!(next_changes(&mut one, "station").await.len(), 1);
+    assert_eq!(next_changes(&mut whole, "station").await.len(), 3);
+    assert_eq!(next_changes(&mut area, "station").await.len(), 2);
+    producer.status(2);
+    for stream in [&mut one, &mut whole, &mut area] {
+        let changes = next_changes(stream, "station").await;
+        assert_eq!(changes.len(), 1, "{changes:?}");
+        assert_eq!((&changes[0]["op"], &changes[0]["id"]), (&json!("upsert"), &json!("s1")));
+        assert_eq!(changes[0]["record"]["num_vehicles_available"], 2);
+    }
+    // After a rental it has another id: one vehicle goes, another comes.
+    producer.bikes("b2");
+    let changes = next_changes(&mut area, "vehicle").await;
+    let told: Vec<String> =
+        changes.iter().map(|it| format!("{} {}", it["op"], it["id"]).replace('"', "")).collect();
+    assert_eq!(told, ["upsert b2", "remove b1"]);
+    producer.list(&["station_information"]);
+    until_ids(url, "feed/bikes", &["feed bikes", "station lost", "station s 2/b", "station s1"])
+        .await;
+    let station = records(url, "station/bikes/s1").await;
+    assert_eq!(station[1].2.get("num_vehicles_available"), None);
+    server.stop("-TERM");
+}
+
+#[tokio::test]
+async fn a_planned_restart_tells_nothing_of_stations_twice() {
+    let producer = Producer::start(&FILES).await;
+    let folder = tempfile::tempdir().unwrap();
+    let server = serve(folder.path(), &producer.feed()).await;
+    until("all is there", async || {
+        let all = records(&server.url, "feed/bikes").await;
+        let is_joined = |record: &Value| record["num_vehicles_available"] == 3;
+        (all.len() == 6 && all.iter().any(|(_, _, it)| is_joined(it))).then_some(())
+    })
+    .await;
+    let mut stream = Stream::open(&server.url, "channel=station/bikes/s1").await;
+    next_changes(&mut stream, "station").await;
+    let known = stream.last_event_id.clone();
+    server.stop("-TERM");
+    let server = serve(folder.path(), &producer.feed()).await;
+    until("its files are asked for again", async || {
+        (producer.site.asked("/v2/station_status.json").len() >= 4).then_some(())
+    })
+    .await;
+    let mut stream = Stream::resume(&server.url, "channel=station/bikes/s1", &known).await;
+    producer.status(1);
+    let changes = next_changes(&mut stream, "station").await;
+    assert_eq!(changes[0]["record"]["num_vehicles_available"], 1, "nothing else came before");
+    server.stop("-TERM");
+}
+
+#[tokio::test]
+async fn what_is_older_than_the_operator_allows_is_taken_back() {
+    let producer = Producer::start(&FILES).await;
+    let folder = tempfile::tempdir().unwrap();
+    let feed = format!("{}max_age = \"2s\"\n", producer.feed());
+    let server = serve(folder.path(), &feed).await;
+    let all = [
+        "feed bikes",
+        "station lost",
+        "station s 2/b",
+        "station s1",
+        "vehicle b1",
+        "vehicle docked",
+    ];
+    until_ids(&server.url, "feed/bikes", &all).await;
+    for file in FILES {
+        producer.site.take(&format!("/v2/{file}.json"));
+    }
+    until_ids(&server.url, "feed/bikes", &["feed bikes"]).await;
+    producer.bikes("b3");
+    until_ids(&server.url, "feed/bikes", &["feed bikes", "vehicle b3", "vehicle docked"]).await;
+    server.stop("-TERM");
+}

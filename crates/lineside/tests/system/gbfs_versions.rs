@@ -1,0 +1,280 @@
+//! GBFS systems in version 2.3 and 3.0, whichever their producers have.
+
+use serde_json::{Value, json};
+
+use crate::support::http::{assert_problem, get, get_json, get_with, header, problem};
+use crate::support::site::{Site, serve, until, until_status};
+
+fn feed(id: &str, url: &str) -> String {
+    format!("[[feed]]\nid = \"{id}\"\nurl = \"{url}\"\nformat = \"gbfs\"\npoll = \"1s\"\n")
+}
+
+/// A system at a path, of that version, with such files.
+fn put(site: &Site, path: &str, version: &str, files: &[(&str, Value)]) {
+    let body = |data: &Value| {
+        let at = if version.starts_with('3') {
+            json!("2023-11-14T22:13:20Z")
+        } else {
+            json!(1_700_000_000)
+        };
+        json!({"last_updated": at, "ttl": 60, "version": version, "data": data}).to_string()
+    };
+    let feeds: Vec<Value> = files
+        .iter()
+        .map(|(name, _)| json!({"name": name, "url": format!("{name}.json")}))
+        .collect();
+    let list = json!({"feeds": feeds});
+    let list = if version.starts_with('3') { list } else { json!({"de": list}) };
+    site.put(&format!("{path}/gbfs.json"), &body(&list));
+    for (name, data) in files {
+        site.put(&format!("{path}/{name}.json"), &body(data));
+    }
+}
+
+fn old_files() -> Vec<(&'static str, Value)> {
+    vec![
+        (
+            "system_information",
+            json!({"system_id": "hafen", "language": "de", "name": "Hafenrad",
+            "timezone": "Europe/Berlin"}),
+        ),
+        (
+            "system_hours",
+            json!({"rental_hours": [{"user_types": ["member", "nonmember"],
+            "days": ["mon", "sat"], "start_time": "06:00:00", "end_time": "23:59:59"}]}),
+        ),
+        (
+            "station_information",
+            json!({"stations": [{"station_id": 7, "name": "Hafen", "lat": "53.54",
+            "lon": 9.98, "vehicle_type_capacity": {"bike": 5}}]}),
+        ),
+        (
+            "station_status",
+            json!({"stations": [{"station_id": "7", "num_bikes_available": 3,
+            "is_renting": 1, "last_reported": 1_700_000_000}]}),
+        ),
+        (
+            "free_bike_status",
+            json!({"bikes": [{"bike_id": "b", "lat": 53.5, "lon": 9.9, "is_reserved": 0}]}),
+        ),
+        (
+            "geofencing_zones",
+            json!({"geofencing_zones": {"type": "FeatureCollection", "features": []}}),
+        ),
+        ("vehicle_availability", json!({"vehicles": []})),
+    ]
+}
+
+#[tokio::test]
+async fn a_system_of_version_2_is_served_as_version_3_and_as_2_without_what_is_odd() {
+    let site = Site::default();
+    let producer = site.start().await;
+    put(&site, "/old", "2.2", &old_files());
+    let folder = tempfile::tempdir().unwrap();
+    let server = serve(folder.path(), &feed("bikes", &format!("{producer}/old/gbfs.json"))).await;
+    let out = format!("{}/gbfs/bikes", server.url);
+    // A file without zones is no empty feed.
+    until("all is well", async || {
+        let feed = get_json(&format!("{}/api/v1/feeds/bikes", server.url)).await;
+        let is_well = |it: &Value| it["state"] == "ok";
+        (is_well(&feed) && feed["files"].as_array()?.iter().all(is_well)).then_some(())
+    })
+    .await;
+    for (name, _) in old_files() {
+        until_status(&format!("{}/proxy/bikes/{name}", server.url), 200).await;
+    }
+    let discovery = get_json(&format!("{out}/3/gbfs.json")).await;
+    assert_eq!((&discovery["version"], &discovery["ttl"]), (&json!("3.0"), &json!(60)));
+    let listed: Vec<&str> = discovery["data"]["feeds"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["url"].as_str().unwrap())
+        .collect();
+    let names = [
+        "system_information",
+        "station_information",
+        "station_status",
+        "vehicle_status",
+        "geofencing_zones",
+        "gbfs_versions",
+    ];
+    assert_eq!(listed, names.map(|name| format!("{out}/3/{name}.json")));
+    for url in listed {
+        let file = get_json(url).await;
+        assert_eq!(file["version"], "3.0", "{url}");
+    }
+    let file = get_json(&format!("{out}/3/station_information.json")).await;
+    assert_eq!(file["last_updated"], "2023-11-14T22:13:20Z");
+    assert_eq!(
+        file["data"]["stations"],
+        json!([{
+            "station_id": "7", "name": [{"text": "Hafen", "language": "de"}], "lat": 53.54, "lon": 9.98,
+            "vehicle_docks_capacity": [{"vehicle_type_ids": ["bike"], "count": 5}],
+        }])
+    );
+    let file = get_json(&format!("{out}/3/station_status")).await;
+    assert_eq!(
+        file["data"]["stations"],
+        json!([{"station_id": "7", "num_vehicles_available": 3,
+        "is_renting": true, "last_reported": "2023-11-14T22:13:20Z"}])
+    );
+    let file = get_json(&format!("{out}/3/vehicle_status.json")).await;
+    assert_eq!(file["data"]["vehicles"][0]["vehicle_id"], "b");
+    let system = get_json(&format!("{out}/3/system_information.json")).await;
+    assert_eq!(system["data"]["languages"], json!(["de"]));
+    assert_eq!(system["data"]["opening_hours"], "Mo,Sa 06:00-24:00");
+    // As version 2.3 it has the hours in their own file.
+    let discovery = get_json(&format!("{out}/2/gbfs.json")).await;
+    let listed = discovery["data"]["de"]["feeds"].as_array().unwrap();
+    let names: Vec<&str> = listed.iter().map(|it| it["name"].as_str().unwrap()).collect();
+    assert_eq!(
+        names,
+        [
+            "system_information",
+            "system_hours",
+            "station_information",
+            "station_status",
+            "free_bike_status",
+            "geofencing_zones",
+            "gbfs_versions"
+        ]
+    );
+    let file = get_json(&format!("{out}/2/station_information.json")).await;
+    assert_eq!((&file["version"], &file["last_updated"]), (&json!("2.3"), &json!(1_700_000_000)));
+    assert_eq!(
+        file["data"]["stations"],
+        json!([{"station_id": "7", "name": "Hafen", "lat": 53.54,
+        "lon": 9.98, "vehicle_type_capacity": {"bike": 5}}])
+    );
+    let versions = get_json(&format!("{out}/2/gbfs_versions.json")).await;
+    assert_eq!(
+        versions["data"]["versions"][1],
+        json!({"version": "3.0", "url": format!("{out}/3/gbfs.json")})
+    );
+    for path in [
+        "2/vehicle_status.json",
+        "3/free_bike_status.json",
+        "3/system_hours.json",
+        "3/vehicle_types.json",
+        "4/gbfs.json",
+        "3/vehicle_availability",
+        "2/manifest.json",
+    ] {
+        assert_problem(404, "unknown_file", problem(&format!("{out}/{path}")).await);
+    }
+    server.stop("-TERM");
+}
+
+#[tokio::test]
+async fn a_form_is_made_anew_when_what_it_comes_of_changes_and_is_fresh_until_then() {
+    let site = Site::default();
+    let producer = site.start().await;
+    put(&site, "/old", "2.2", &old_files());
+    let folder = tempfile::tempdir().unwrap();
+    let server = serve(folder.path(), &feed("bikes", &format!("{producer}/old/gbfs.json"))).await;
+    let url = format!("{}/gbfs/bikes/3/system_information.json", server.url);
+    until_status(&format!("{}/proxy/bikes/system_hours", server.url), 200).await;
+    let first = until_status(&url, 200).await;
+    let tag = header(&first, "etag").to_owned();
+    assert!(first.headers().contains_key("last-modified"));
+    assert!(header(&first, "cache-control").starts_with("public, max-age="));
+    assert_eq!(header(&first, "lineside-status"), "fresh");
+    let held = [("if-none-match", &*tag)];
+    assert_eq!(get_with(&url, &held).await.status(), 304);
+    let coded = get_with(&url, &[("accept-encoding", "gzip")]).await;
+    assert_eq!(coded.status(), 200);
+    // Another file, of which this one is made too.
+    let mut files = old_files();
+    files[1].1["rental_hours"][0]["start_time"] = json!("05:00:00");
+    put(&site, "/old", "2.2", &files);
+    until("the hours are the new ones", async || {
+        let file = get_json(&url).await;
+        (file["data"]["opening_hours"] == "Mo,Sa 05:00-24:00").then_some(())
+    })
+    .await;
+    assert_eq!(get_with(&url, &held).await.status(), 200);
+    // While the producer fails the last good form stays, and says so.
+    site.put("/old/system_information.json", "<html>sorry</html>");
+    until("the form is stale", async || {
+        let response = get(&url).await;
+        header(&response, "lineside-status").starts_with("stale; reason=html").then_some(())
+    })
+    .await;
+    server.stop("-TERM");
+}
+
+#[tokio::test]
+async fn all_systems_stand_in_the_manifest_and_what_2_cannot_say_is_left_out() {
+    let site = Site::default();
+    let producer = site.start().await;
+    let name = json!([{"text": "Quay", "language": "en"}, {"text": "Kai", "language": "de"}]);
+    put(&site, "/old", "1.1", &old_files());
+    put(
+        &site,
+        "/new",
+        "3.0",
+        &[
+            (
+                "system_information",
+                json!({"system_id": "quays", "languages": ["de", "en"], "name": name,
+            "opening_hours": "24/7", "timezone": "Europe/Oslo"}),
+            ),
+            (
+                "vehicle_status",
+                json!({"vehicles": [{"vehicle_id": "v", "lat": 59.9, "lon": 10.7,
+            "is_reserved": false, "is_disabled": false, "last_reported": "2026-01-01T00:00:00Z"}]}),
+            ),
+        ],
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let feeds = feed("old", &format!("{producer}/old/gbfs.json"))
+        + &feed("new", &format!("{producer}/new/gbfs.json"));
+    let server = serve(folder.path(), &feeds).await;
+    let url = &server.url;
+    for path in ["old/system_information", "new/system_information", "new/vehicle_status"] {
+        until_status(&format!("{url}/proxy/{path}"), 200).await;
+    }
+    let manifest = get_json(&format!("{url}/gbfs/manifest.json")).await;
+    let entry = |id: &str, system: &str| {
+        json!({"system_id": system, "versions": [
+            {"version": "2.3", "url": format!("{url}/gbfs/{id}/2/gbfs.json")},
+            {"version": "3.0", "url": format!("{url}/gbfs/{id}/3/gbfs.json")},
+        ]})
+    };
+    assert_eq!(manifest["data"]["datasets"], json!([entry("old", "hafen"), entry("new", "quays")]));
+    let system = get_json(&format!("{url}/gbfs/new/2/system_information.json")).await;
+    assert_eq!(system["data"]["language"], "de");
+    assert_eq!(system["data"]["name"], "Kai");
+    assert_eq!(system["data"].get("opening_hours"), None);
+    let bikes = get_json(&format!("{url}/gbfs/new/2/free_bike_status.json")).await;
+    assert_eq!(
+        bikes["data"]["bikes"][0],
+        json!({"bike_id": "v", "lat": 59.9, "lon": 10.7,
+        "is_reserved": false, "is_disabled": false, "last_reported": 1_767_225_600})
+    );
+    let page = get(&format!("{url}/feeds/new")).await.text().await.unwrap();
+    for said in ["1 vehicle can be rented, all of them free-floating.", "/gbfs/new/3/gbfs.json"] {
+        assert!(page.contains(said), "{page}");
+    }
+    let listed = get_json(&format!("{url}/api/v1/feeds/new")).await;
+    assert_eq!(listed["links"]["gbfs_3"], format!("{url}/gbfs/new/3/gbfs.json"));
+    server.stop("-TERM");
+}
+
+#[tokio::test]
+async fn before_a_file_has_come_there_is_none() {
+    let site = Site::default();
+    let producer = site.start().await;
+    let list = json!({"version": "3.0", "ttl": 0, "data": {"feeds": [{"name": "vehicle_types", "url": "none"}]}});
+    site.put("/gbfs.json", &list.to_string());
+    let folder = tempfile::tempdir().unwrap();
+    let feeds = feed("bikes", &format!("{producer}/gbfs.json"))
+        + &feed("down", &format!("{producer}/down"));
+    let server = serve(folder.path(), &feeds).await;
+    until_status(&format!("{}/proxy/bikes/gbfs.json", server.url), 200).await;
+    for path in ["bikes/3/vehicle_types.json", "down/3/gbfs.json"] {
+        assert_problem(503, "no_data", problem(&format!("{}/gbfs/{path}", server.url)).await);
+    }
+    server.stop("-TERM");
+}

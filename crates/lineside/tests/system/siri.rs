@@ -1,0 +1,435 @@
+//! SIRI as its consumers ask for it: Lite, the Nordic form, and requests that are posted.
+
+use std::collections::HashMap;
+
+use jiff::tz::TimeZone;
+use lineside_formats::siri::{
+    self, Limits, Message, Payload, ServiceDelivery, Time, VehicleJourney, decode_json, decode_xml,
+};
+use reqwest::Response;
+use serde_json::Value;
+
+use crate::support::http::{client, get, get_json, get_with, header, problem, send};
+use crate::support::shared_demo;
+use crate::support::until::until_some;
+
+/// The message in a body, which has to be without fault.
+fn message(body: &[u8]) -> Message {
+    let is_json = body.starts_with(b"{");
+    let decode = if is_json { decode_json } else { decode_xml };
+    let (message, problems) = decode(body, &TimeZone::UTC, &Limits::default())
+        .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(body)));
+    assert_eq!(problems.total(), 0, "{:?}", problems.kept());
+    message
+}
+
+fn delivery(message: Message) -> ServiceDelivery {
+    match <[Payload; 1]>::try_from(message.payloads) {
+        Ok([Payload::ServiceDelivery(delivery)]) => delivery,
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn asked(path: &str) -> ServiceDelivery {
+    let response = get(&format!("{}{path}", shared_demo())).await;
+    assert_eq!(response.status(), 200, "{path}");
+    delivery(message(&response.bytes().await.unwrap()))
+}
+
+async fn posted(path: &str, body: &str) -> Response {
+    let url = format!("{}{path}", shared_demo());
+    let request = client().post(&url).header("content-type", "text/xml").body(body.to_owned());
+    request.send().await.unwrap()
+}
+
+fn journeys(delivery: &ServiceDelivery) -> Vec<&VehicleJourney> {
+    delivery.estimated_timetables.iter().flat_map(|it| it.journeys()).collect()
+}
+
+/// What a record of a state says, by its trip.
+async fn updates_by_trip() -> HashMap<String, Value> {
+    let url = format!("{}/api/v1/state?channel=feed/city-trips", shared_demo());
+    let state = get_json(&url).await;
+    let changes = state["changes"].as_array().unwrap().iter();
+    let updates = changes.filter(|change| change["kind"] == "trip_update");
+    let trip = |change: &Value| change["record"]["trip"]["trip_id"].as_str().unwrap().to_owned();
+    updates.map(|change| (trip(change), change["record"].clone())).collect()
+}
+
+/// Seconds that a journey is late at a stop that is to come.
+fn delay_at(journey: &VehicleJourney, stop: &str) -> Option<i64> {
+    let call =
+        journey.estimated_calls.iter().find(|it| it.stop_point_ref.as_deref() == Some(stop))?;
+    let late = |expected: Option<Time>, aimed: Option<Time>| {
+        Some(expected?.as_seconds() - aimed?.as_seconds())
+    };
+    late(call.expected_departure_time, call.aimed_departure_time)
+        .or_else(|| late(call.expected_arrival_time, call.aimed_arrival_time))
+}
+
+/// Whether a journey was told from the very record.
+fn is_of(journey: &VehicleJourney, record: &Value) -> bool {
+    let made = record["timestamp"].as_i64();
+    made.or_else(|| record["timestamp"].as_str()?.parse().ok())
+        .is_some_and(|made| journey.recorded_at_time.map(Time::as_seconds) == Some(made))
+}
+
+#[tokio::test]
+async fn journeys_are_as_late_as_the_state_says() {
+    // The city goes on between two looks, so only what is of the same record is compared.
+    let compared = until_some("enough journeys are compared", async || {
+        let delivery = asked("/siri/rest/et?datasetId=city-trips&maxSize=3000").await;
+        let updates = updates_by_trip().await;
+        let mut compared = 0;
+        for journey in journeys(&delivery) {
+            let record = journey.journey_ref().and_then(|trip| updates.get(trip.as_str()));
+            let Some(record) = record.filter(|record| is_of(journey, record)) else { continue };
+            let lineside = &record["lineside"];
+            let (stop, delay) = (lineside["next_stop_id"].as_str(), lineside["delay"].as_i64());
+            let found = stop.and_then(|stop| delay_at(journey, stop));
+            if let (Some(found), Some(delay)) = (found, delay) {
+                assert_eq!(found, delay, "{journey:?}");
+                compared += 1;
+            }
+        }
+        if compared >= 10 { Ok(compared) } else { Err(compared) }
+    });
+    assert!(compared.await >= 10);
+}
+
+#[tokio::test]
+async fn vehicles_of_siri_are_those_of_the_state() {
+    let found = until_some("all vehicles are told", async || {
+        let delivery = asked("/siri/2.0/vehicle-monitoring.json").await;
+        let vehicles = get_json(&format!("{}/geojson/city/vehicles.geojson", shared_demo())).await;
+        let told = delivery.vehicle_monitorings[0].vehicle_activities.len();
+        let known = vehicles["features"].as_array().unwrap().len();
+        if told == known && told > 0 { Ok(delivery) } else { Err((told, known)) }
+    });
+    for activity in &found.await.vehicle_monitorings[0].vehicle_activities {
+        let journey = activity.monitored_vehicle_journey.as_ref().unwrap();
+        let place = journey.vehicle_location.as_ref().unwrap();
+        assert!(place.latitude.is_some() && place.longitude.is_some());
+        assert!(activity.valid_until_time > activity.recorded_at_time);
+    }
+}
+
+#[tokio::test]
+async fn both_forms_of_siri_lite_say_the_same() {
+    for service in ["lines-discovery", "stoppoints-discovery"] {
+        let url = format!("{}/siri/2.0/{service}", shared_demo());
+        let json = get(&format!("{url}.json")).await.bytes().await.unwrap();
+        let xml = get(&format!("{url}.xml")).await.bytes().await.unwrap();
+        let (mut json, mut xml) = (message(&json), message(&xml));
+        for payload in json.payloads.iter_mut().chain(&mut xml.payloads) {
+            // They were made at two moments.
+            match payload {
+                Payload::LinesDelivery(lines) => {
+                    assert!(!lines.annotated_line_refs.is_empty());
+                    lines.head.response_timestamp = None;
+                }
+                Payload::StopPointsDelivery(stops) => {
+                    assert!(!stops.annotated_stop_point_refs.is_empty());
+                    stops.head.response_timestamp = None;
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        assert_eq!(json, xml, "{service}");
+    }
+}
+
+/// A stop of the city at which something calls.
+async fn a_stop() -> String {
+    let found = until_some("a stop has departures", async || {
+        let vehicles = asked("/siri/rest/vm").await;
+        let activities = &vehicles.vehicle_monitorings[0].vehicle_activities;
+        let calls = activities.iter().filter_map(|activity| {
+            activity.monitored_vehicle_journey.as_ref()?.monitored_call.as_ref()
+        });
+        let stops: Vec<String> =
+            calls.filter_map(|call| Some(call.stop_point_ref.as_ref()?.to_string())).collect();
+        for stop in &stops {
+            let url = format!("{}/api/v1/stops/city/{stop}/departures", shared_demo());
+            let departures = get_json(&url).await;
+            if departures["items"].as_array().is_some_and(|items| items.len() > 2) {
+                return Ok(stop.clone());
+            }
+        }
+        Err(stops)
+    });
+    found.await
+}
+
+#[tokio::test]
+async fn a_stop_has_the_visits_of_its_board() {
+    let stop = a_stop().await;
+    for monitoring_ref in [stop.clone(), format!("city:{stop}")] {
+        let path = format!("/siri/2.0/stop-monitoring.json?monitoringref={monitoring_ref}");
+        let delivery = asked(&path).await;
+        let [stop_monitoring] = &delivery.stop_monitorings[..] else { panic!("one delivery") };
+        assert_eq!(stop_monitoring.monitoring_refs, [monitoring_ref.as_str()]);
+        let visits = &stop_monitoring.monitored_stop_visits;
+        assert!(visits.len() > 2);
+        let times: Vec<_> = visits
+            .iter()
+            .map(|visit| {
+                let journey = visit.monitored_vehicle_journey.as_ref().unwrap();
+                let call = journey.monitored_call.as_ref().unwrap();
+                call.expected_departure_time.or(call.aimed_departure_time).unwrap()
+            })
+            .collect();
+        assert!(times.is_sorted());
+        let few = asked(&format!("{path}&MaximumStopVisits=2&PreviewInterval=PT2H")).await;
+        assert_eq!(few.stop_monitorings[0].monitored_stop_visits.len(), 2);
+        let line = visits[0].monitored_vehicle_journey.as_ref().unwrap().line_ref.clone().unwrap();
+        let of_line = asked(&format!("{path}&LineRef={line}")).await;
+        for visit in &of_line.stop_monitorings[0].monitored_stop_visits {
+            let journey = visit.monitored_vehicle_journey.as_ref().unwrap();
+            assert_eq!(journey.line_ref.as_ref(), Some(&line));
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_answered_is_said_in_siris_terms() {
+    for (path, error) in [
+        ("/siri/2.0/stop-monitoring.json", "OtherError"),
+        ("/siri/2.0/stop-monitoring.xml?MonitoringRef=nowhere", "InvalidDataReferencesError"),
+        ("/siri/2.0/stop-monitoring.xml?MonitoringRef=city:nowhere", "InvalidDataReferencesError"),
+        ("/siri/2.0/estimated-timetables.xml?LineRef=nowhere", "InvalidDataReferencesError"),
+        ("/siri/2.0/estimated-timetables.json?PreviewInterval=30", "OtherError"),
+        ("/siri/2.0/stop-monitoring.json?MonitoringRef=x&StartTime=soon", "OtherError"),
+        ("/siri/2.0/vehicle-monitoring.json?DatasetId=town", "InvalidDataReferencesError"),
+        ("/siri/rest/et?maxSize=0", "OtherError"),
+        ("/siri/rest/et?maxSize=many", "OtherError"),
+        ("/siri/rest/sx?requestorId=a&datasetId=town", "InvalidDataReferencesError"),
+    ] {
+        let response = get(&format!("{}{path}", shared_demo())).await;
+        assert_eq!(response.status(), 400, "{path}");
+        let delivery = delivery(message(&response.bytes().await.unwrap()));
+        assert_eq!(delivery.status, Some(false));
+        let heads = delivery.estimated_timetables.iter().map(|it| &it.head);
+        let heads = heads
+            .chain(delivery.vehicle_monitorings.iter().map(|it| &it.head))
+            .chain(delivery.situation_exchanges.iter().map(|it| &it.head))
+            .chain(delivery.stop_monitorings.iter().map(|it| &it.head));
+        let conditions: Vec<_> = heads.filter_map(|head| head.error_condition.as_ref()).collect();
+        assert_eq!(conditions.len(), 1, "{path}");
+        assert_eq!(conditions[0].kind.as_deref(), Some(error), "{path}");
+        assert!(conditions[0].text.as_ref().is_some_and(|text| !text.is_empty()));
+    }
+    for path in ["/siri/2.0/general-message.json", "/siri/2.0/vehicle-monitoring", "/siri/rest/sm"]
+    {
+        let (status, _, problem) = problem(&format!("{}{path}", shared_demo())).await;
+        assert_eq!((status, problem["code"].as_str()), (404, Some("not_found")), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn answers_have_what_every_representation_has() {
+    let url = format!("{}/siri/2.0/stoppoints-discovery.json", shared_demo());
+    until_some("the answer stays the same between two requests", async || {
+        let first = get(&url).await;
+        let tag = header(&first, "etag").to_owned();
+        assert!(tag.starts_with('"') && header(&first, "cache-control").contains("max-age="));
+        let coded = get_with(&url, &[("accept-encoding", "gzip")]).await;
+        assert_eq!(header(&coded, "content-encoding"), "gzip");
+        let again = get_with(&url, &[("if-none-match", &tag)]).await;
+        if again.status() == 304 { Ok(()) } else { Err(again.status()) }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn who_asks_again_is_told_what_changed_since() {
+    let path = "/siri/rest/vm?datasetId=city-vehicles&requestorId=again";
+    let first = asked(path).await;
+    let all = first.vehicle_monitorings[0].vehicle_activities.len();
+    assert!(all > 1);
+    assert_eq!(first.request_message_ref.as_deref(), Some("again"));
+    // A look at the head tells nothing, so it takes nothing away.
+    let url = format!("{}{path}", shared_demo());
+    let head = send(reqwest::Method::HEAD, &url, &[]).await;
+    assert_eq!((head.status().as_u16(), header(&head, "cache-control")), (200, "no-store"));
+    // Vehicles move; sooner or later an answer holds some of them and not all.
+    let mut last = HashMap::new();
+    until_some("some vehicles and not all are told", async || {
+        let more = asked(path).await;
+        let activities = &more.vehicle_monitorings[0].vehicle_activities;
+        for activity in activities {
+            let vehicle = activity.vehicle_monitoring_ref.clone().unwrap();
+            let at = activity.recorded_at_time.unwrap();
+            let before = last.insert(vehicle, at);
+            assert!(before.is_none_or(|before| before <= at));
+        }
+        if activities.is_empty() || activities.len() >= all {
+            Err(activities.len())
+        } else {
+            Ok(())
+        }
+    })
+    .await;
+    // Another name begins anew.
+    let other = asked("/siri/rest/vm?datasetId=city-vehicles&requestorId=other").await;
+    assert!(other.vehicle_monitorings[0].vehicle_activities.len() > 1);
+}
+
+#[tokio::test]
+async fn what_does_not_fit_comes_with_the_next_answer() {
+    let all = asked("/siri/rest/sx").await.situation_exchanges[0].situations.len();
+    let journeys_in_all = journeys(&asked("/siri/rest/et?maxSize=3000").await).len();
+    assert!(all > 0 && journeys_in_all > 5);
+    let path = "/siri/rest/et?requestorId=slowly&maxSize=5";
+    let mut told = Vec::new();
+    loop {
+        let delivery = asked(path).await;
+        let now: Vec<String> = journeys(&delivery)
+            .iter()
+            .map(|journey| journey.journey_ref().unwrap().to_string())
+            .collect();
+        assert!(now.len() <= 5);
+        told.extend(now);
+        if delivery.more_data != Some(true) || told.len() > 10 * journeys_in_all {
+            break;
+        }
+    }
+    told.sort();
+    told.dedup();
+    assert!(told.len() + 5 >= journeys_in_all, "{} of {journeys_in_all}", told.len());
+    // Without a name there is no next answer, but it is said that there is more.
+    assert_eq!(asked("/siri/rest/et?maxSize=5").await.more_data, Some(true));
+}
+
+#[tokio::test]
+async fn the_nordic_form_is_xml_unless_json_is_asked_for() {
+    let url = format!("{}/siri/rest/sx", shared_demo());
+    for (accept, kind) in [
+        ("*/*", "application/xml"),
+        ("application/json", "application/json"),
+        ("application/xml, application/json;q=0.5", "application/xml"),
+    ] {
+        let response = get_with(&url, &[("accept", accept)]).await;
+        assert_eq!(header(&response, "content-type"), kind, "{accept}");
+        assert_eq!(header(&response, "vary"), "Accept-Encoding, Accept", "{accept}");
+        delivery(message(&response.bytes().await.unwrap()));
+    }
+}
+
+const ENVELOPE: &str =
+    r#"<S:Envelope xmlns:S="http://schemas.xmlsoap.org/soap/envelope/"><S:Body>"#;
+const NAMESPACES: &str =
+    r#"xmlns:sw="http://wsdl.siri.org.uk" xmlns:siri="http://www.siri.org.uk/siri""#;
+
+/// A request in the envelope of the French profile.
+fn in_envelope(name: &str, info: &str, request: &str) -> String {
+    format!(
+        "{ENVELOPE}<sw:{name} {NAMESPACES}>{info}<Request version=\"2.0\">{request}</Request>\
+         <RequestExtension/></sw:{name}></S:Body></S:Envelope>"
+    )
+}
+
+fn plain(content: &str) -> String {
+    format!(r#"<Siri xmlns="http://www.siri.org.uk/siri" version="2.0">{content}</Siri>"#)
+}
+
+async fn answer(body: &str, kind: &str) -> (String, Message) {
+    let response = posted("/siri/services", body).await;
+    assert_eq!(response.status(), 200);
+    assert_eq!(header(&response, "content-type"), kind);
+    let text = response.text().await.unwrap();
+    let message = message(text.as_bytes());
+    (text, message)
+}
+
+#[tokio::test]
+async fn requests_in_an_envelope_are_answered_in_one() {
+    let stop = a_stop().await;
+    let info = "<ServiceRequestInfo><siri:RequestTimestamp>2026-11-21T19:25:00Z</siri:RequestTimestamp>\
+                <siri:RequestorRef>me</siri:RequestorRef>\
+                <siri:MessageIdentifier>question 7</siri:MessageIdentifier></ServiceRequestInfo>";
+    let request = format!("<siri:MonitoringRef>{stop}</siri:MonitoringRef>");
+    let body = in_envelope("GetStopMonitoring", info, &request);
+    let (text, message) = answer(&body, "text/xml; charset=utf-8").await;
+    assert!(text.contains("<sw:GetStopMonitoringResponse"), "{text}");
+    let delivery = delivery(message);
+    assert_eq!(delivery.request_message_ref.as_deref(), Some("question 7"));
+    assert!(!delivery.stop_monitorings[0].monitored_stop_visits.is_empty());
+
+    for (name, response) in [
+        ("GetEstimatedTimetable", "GetEstimatedTimetableResponse"),
+        ("GetVehicleMonitoring", "GetVehicleMonitoringResponse"),
+        ("GetSituationExchange", "GetSituationExchangeResponse"),
+    ] {
+        let (text, _) = answer(&in_envelope(name, info, ""), "text/xml; charset=utf-8").await;
+        assert!(text.contains(&format!("<sw:{response}")), "{text}");
+    }
+
+    let who = "<siri:MessageIdentifier>question 8</siri:MessageIdentifier>";
+    let body = in_envelope("CheckStatus", "", who);
+    let (_, message) = answer(&body, "text/xml; charset=utf-8").await;
+    let [Payload::CheckStatusResponse(status)] = &message.payloads[..] else { panic!("a status") };
+    assert_eq!(
+        (status.status, status.request_message_ref.as_deref()),
+        (Some(true), Some("question 8"))
+    );
+    assert!(status.service_started_time.is_some());
+
+    let body = in_envelope("LinesDiscovery", "", who);
+    let (text, message) = answer(&body, "text/xml; charset=utf-8").await;
+    assert!(text.contains("<sw:LinesDiscoveryResponse"));
+    let [Payload::LinesDelivery(lines)] = &message.payloads[..] else { panic!("lines") };
+    assert!(!lines.annotated_line_refs.is_empty());
+    assert_eq!(lines.head.request_message_ref.as_deref(), Some("question 8"));
+}
+
+#[tokio::test]
+async fn plain_requests_for_several_services_are_answered_in_one_delivery() {
+    let stop = a_stop().await;
+    let body = plain(&format!(
+        "<ServiceRequest><RequestorRef>me</RequestorRef><MessageIdentifier>m1</MessageIdentifier>\
+         <EstimatedTimetableRequest/><VehicleMonitoringRequest><MaximumVehicles>2</MaximumVehicles>\
+         </VehicleMonitoringRequest><SituationExchangeRequest/>\
+         <StopMonitoringRequest><MonitoringRef>{stop}</MonitoringRef></StopMonitoringRequest>\
+         <StopMonitoringRequest><MonitoringRef>nowhere</MonitoringRef></StopMonitoringRequest>\
+         </ServiceRequest>"
+    ));
+    let (_, message) = answer(&body, "application/xml").await;
+    let delivery = delivery(message);
+    assert_eq!(delivery.request_message_ref.as_deref(), Some("m1"));
+    assert!(!journeys(&delivery).is_empty());
+    assert_eq!(delivery.vehicle_monitorings[0].vehicle_activities.len(), 2);
+    assert!(!delivery.situation_exchanges[0].situations.is_empty());
+    let [known, unknown] = &delivery.stop_monitorings[..] else { panic!("two deliveries") };
+    assert!(!known.monitored_stop_visits.is_empty());
+    assert_eq!(unknown.head.status, Some(false));
+
+    let body = plain("<StopPointsRequest/>");
+    let (_, message) = answer(&body, "application/xml").await;
+    assert!(matches!(&message.payloads[..], [Payload::StopPointsDelivery(_)]));
+}
+
+#[tokio::test]
+async fn a_request_that_cannot_be_read_is_a_fault_of_its_envelope() {
+    let broken = format!("{ENVELOPE}<sw:Nothing xmlns:sw=\"http://wsdl.siri.org.uk\"></S:Body>");
+    let response = posted("/siri/services", &broken).await;
+    assert_eq!(response.status(), 500);
+    let fault = message(&response.bytes().await.unwrap());
+    assert!(matches!(&fault.payloads[..], [Payload::Fault(_)]), "{fault:?}");
+    let time =
+        plain("<CheckStatusRequest><RequestTimestamp>soon</RequestTimestamp></CheckStatusRequest>");
+    let large = plain(&format!("<CheckStatusRequest>{}</CheckStatusRequest>", " ".repeat(300_000)));
+    for body in ["", "nonsense", "<html></html>", "<Siri/>", &time, &large] {
+        let response = posted("/siri/services", body).await;
+        assert_eq!(response.status(), 400, "{}", &body[..body.len().min(100)]);
+        let delivery = delivery(message(&response.bytes().await.unwrap()));
+        assert_eq!(delivery.status, Some(false));
+        let text = delivery.error_condition.unwrap().text.unwrap();
+        assert!(text.starts_with("the request "), "{text}");
+    }
+    let hello = plain("<HeartbeatNotification><Status>true</Status></HeartbeatNotification>");
+    let (_, message) = answer(&hello, "application/xml").await;
+    let condition = delivery(message).error_condition.unwrap();
+    assert_eq!(condition.kind.as_deref(), Some("CapabilityNotSupportedError"));
+    assert!(siri::looks_like_siri(plain("").as_bytes()));
+}

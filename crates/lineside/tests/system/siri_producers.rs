@@ -1,0 +1,103 @@
+//! Producers of SIRI, from their sockets to boards and exports.
+
+use std::path::Path;
+
+use lineside::{Config, Running};
+use serde_json::Value;
+
+use crate::support::http::{assert_problem, client, get, refusal};
+use crate::support::producer::{Answer, Producer, answer};
+use crate::support::serve;
+use crate::support::until::{until, until_json};
+
+async fn server(feed: &str) -> (Running, String) {
+    let toml = format!(
+        "[server]\nlisten = \"127.0.0.1:0\"\npublic_url = \"https://me.example\"\n[[feed]]\n{feed}"
+    );
+    let config = Config::parse(Path::new("lineside.toml"), &toml);
+    let running = serve(config.unwrap_or_else(|errors| panic!("{errors}"))).await;
+    let url = format!("http://{}", running.address());
+    (running, url)
+}
+
+fn xml(inside: &str) -> String {
+    format!("<Siri xmlns=\"http://www.siri.org.uk/siri\" version=\"2.0\">{inside}</Siri>")
+}
+
+fn vehicle(id: &str) -> String {
+    xml(&format!(
+        "<ServiceDelivery><ResponseTimestamp>{}</ResponseTimestamp><VehicleMonitoringDelivery>\
+         <VehicleActivity><MonitoredVehicleJourney><LineRef>L</LineRef>\
+         <VehicleRef>{id}</VehicleRef><VehicleLocation><Longitude>5.5</Longitude>\
+         <Latitude>60.5</Latitude></VehicleLocation></MonitoredVehicleJourney></VehicleActivity>\
+         </VehicleMonitoringDelivery></ServiceDelivery>",
+        jiff::Timestamp::now()
+    ))
+}
+
+fn said(body: &str) -> Answer {
+    Answer::Bytes(answer("200 OK", &["content-type: text/xml"], body.as_bytes()))
+}
+
+async fn vehicles(url: &str) -> Vec<String> {
+    // Before the first answer there is none.
+    let reply = get(&format!("{url}/gtfs-rt/s.json")).await.text().await.unwrap();
+    let message: Value = serde_json::from_str(&reply).unwrap();
+    let entities = message["entity"].as_array().cloned().unwrap_or_default();
+    let id = |entity: &Value| entity["vehicle"]["vehicle"]["id"].as_str().map(str::to_owned);
+    entities.iter().filter_map(id).collect()
+}
+
+#[tokio::test]
+async fn a_feed_of_siri_is_shown_and_goes_out_in_every_form() {
+    let producer = Producer::start(said(&vehicle("V"))).await;
+    let (running, url) = server(&format!(
+        "id = \"s\"\nurl = {:?}\npoll = \"1s\"\nsiri = {{ services = [\"vm\"], envelope = \"soap\" }}\n",
+        producer.url("/siri")
+    ))
+    .await;
+    until("the vehicle is known", async || vehicles(&url).await == ["V"]).await;
+    let feed = until_json(&format!("{url}/api/v1/feeds/s"), |feed| feed["state"] == "ok").await;
+    assert_eq!((&feed["format"], &feed["entities"]), (&"siri".into(), &1.into()));
+    let page = get(&format!("{url}/feeds/s")).await.text().await.unwrap();
+    assert!(page.contains("SIRI") && page.contains("/gtfs-rt/s.pb"), "{page}");
+    let bytes = get(&format!("{url}/proxy/s")).await.text().await.unwrap();
+    assert!(bytes.contains("<VehicleActivity>"), "the producer's own: {bytes}");
+    let out = get(&format!("{url}/siri/2.0/vehicle-monitoring.xml")).await.text().await.unwrap();
+    assert!(out.contains("<VehicleRef>V</VehicleRef>"), "{out}");
+    assert!(producer.requests()[0].contains("GetVehicleMonitoring"));
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_producer_that_is_subscribed_to_brings_its_news_with_its_key_and_nobody_else_does() {
+    let agreed =
+        xml("<SubscriptionResponse><ResponseStatus><Status>true</Status></ResponseStatus>\
+         </SubscriptionResponse>");
+    let producer = Producer::start(said(&agreed)).await;
+    let (running, url) = server(&format!(
+        "id = \"s\"\nurl = {:?}\nsiri = {{ services = [\"vm\"], mode = \"subscribe\" }}\n",
+        producer.url("/siri")
+    ))
+    .await;
+    until("it has subscribed", async || !producer.requests().is_empty()).await;
+    let asked = producer.requests().remove(0);
+    let (_, address) = asked.split_once("<ConsumerAddress>https://me.example").unwrap();
+    let address = format!("{url}{}", address.split('<').next().unwrap());
+    let post =
+        async |address: &str, body: String| client().post(address).body(body).send().await.unwrap();
+    let forged = address.replace("key=", "key=0");
+    for wrong in [&forged, &format!("{url}/siri/inbox/s"), &format!("{url}/siri/inbox/t?key=")] {
+        let reply = post(wrong, vehicle("FORGED")).await;
+        assert_problem(404, "not_found", refusal(reply).await);
+    }
+    assert_eq!(post(&address, vehicle("V")).await.status(), 200);
+    until("the vehicle is known", async || vehicles(&url).await == ["V"]).await;
+    assert_eq!(post(&address, "not SIRI".to_owned()).await.status(), 200);
+    until_json(&format!("{url}/api/v1/feeds/s"), |feed| feed["last_error"]["code"] == "decode")
+        .await;
+    assert_eq!(vehicles(&url).await, ["V"], "what is known stays");
+    let page = get(&format!("{url}/api/v1/feeds/s")).await.text().await.unwrap();
+    assert!(!page.contains(forged.split("key=0").nth(1).unwrap()), "the key is shown nowhere");
+    running.stop().await;
+}

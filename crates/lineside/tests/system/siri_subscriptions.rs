@@ -1,0 +1,273 @@
+//! Subscriptions to SIRI: what a consumer is sent from its subscription to its end.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use jiff::tz::TimeZone;
+use lineside::{Config, Running};
+use lineside_formats::siri::{
+    Limits, Message, Payload, ResponseStatus, ServiceDelivery, decode_xml, is_enveloped,
+};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::support::http::{client, get};
+use crate::support::until::{until, until_some};
+use crate::support::{admin, serve, shared_demo};
+
+/// A consumer that takes what it is sent, or refuses it.
+#[derive(Clone, Default)]
+struct Consumer {
+    bodies: Arc<Mutex<Vec<String>>>,
+    refuses: bool,
+}
+
+impl Consumer {
+    async fn start(&self) -> String {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let url = format!("http://{}/consumer", listener.local_addr().unwrap());
+        let consumer = self.clone();
+        tokio::spawn(async move {
+            while let Ok((socket, _)) = listener.accept().await {
+                let consumer = consumer.clone();
+                tokio::spawn(async move { consumer.take(socket).await });
+            }
+        });
+        url
+    }
+
+    /// Reads requests of a connection until its end.
+    async fn take(&self, mut socket: TcpStream) {
+        loop {
+            let mut head = Vec::new();
+            while !head.ends_with(b"\r\n\r\n") {
+                match socket.read_u8().await {
+                    Ok(byte) => head.push(byte),
+                    Err(_) => return,
+                }
+            }
+            let head = String::from_utf8(head).unwrap().to_lowercase();
+            let length = head.split("content-length: ").nth(1).unwrap();
+            let mut body = vec![0; length.split("\r\n").next().unwrap().parse().unwrap()];
+            if socket.read_exact(&mut body).await.is_err() {
+                return;
+            }
+            self.bodies.lock().unwrap().push(String::from_utf8(body).unwrap());
+            let status = if self.refuses { "404 Not Found" } else { "200 OK" };
+            let reply = format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\n\r\n");
+            if socket.write_all(reply.as_bytes()).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    fn messages(&self) -> Vec<Message> {
+        let bodies = self.bodies.lock().unwrap();
+        bodies.iter().map(|body| message(body.as_bytes())).collect()
+    }
+
+    fn deliveries(&self) -> Vec<ServiceDelivery> {
+        let messages = self.messages().into_iter().flat_map(|message| message.payloads);
+        let deliveries = messages.filter_map(|payload| match payload {
+            Payload::ServiceDelivery(delivery) => Some(delivery),
+            _ => None,
+        });
+        deliveries.collect()
+    }
+}
+
+fn message(body: &[u8]) -> Message {
+    let (message, problems) = decode_xml(body, &TimeZone::UTC, &Limits::default()).unwrap();
+    assert_eq!(problems.total(), 0, "{:?}", problems.kept());
+    message
+}
+
+/// A server that reads the shared city, and lets consumers be anywhere if it is told so.
+async fn server(keys: &str) -> (Running, String) {
+    let city = shared_demo();
+    let feed = |id: &str| {
+        format!("[[feed]]\nid = {id:?}\nurl = \"{city}/gtfs-rt/{id}.pb\"\npoll = \"1s\"\n")
+    };
+    let feeds = feed("city-vehicles") + &feed("city-trips");
+    let toml = format!("[server]\nlisten = \"127.0.0.1:0\"\n{keys}\n{}{feeds}", admin::table());
+    let config = Config::parse(Path::new("lineside.toml"), &toml);
+    let running = serve(config.unwrap_or_else(|errors| panic!("{errors}"))).await;
+    let url = format!("http://{}", running.address());
+    until("there are vehicles", async || {
+        let reply = get(&format!("{url}/siri/rest/vm")).await.text().await.unwrap();
+        reply.contains("<VehicleActivity>")
+    })
+    .await;
+    (running, url)
+}
+
+async fn post(server: &str, body: &str, headers: &[(&str, &str)]) -> Message {
+    let mut request = client().post(format!("{server}/siri/subscribe")).body(body.to_owned());
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    let response = request.send().await.unwrap();
+    assert_eq!(response.status(), 200);
+    message(&response.bytes().await.unwrap())
+}
+
+fn in_minutes(minutes: i64) -> jiff::Timestamp {
+    jiff::Timestamp::now() + jiff::SignedDuration::from_mins(minutes)
+}
+
+fn plain(content: &str) -> String {
+    format!(r#"<Siri xmlns="http://www.siri.org.uk/siri" version="2.0">{content}</Siri>"#)
+}
+
+fn wish(service: &str, id: &str, ends: &str) -> String {
+    format!(
+        "<{service}SubscriptionRequest><SubscriptionIdentifier>{id}</SubscriptionIdentifier>\
+         <InitialTerminationTime>{ends}</InitialTerminationTime>\
+         <{service}Request/></{service}SubscriptionRequest>"
+    )
+}
+
+fn subscription(address: &str, wishes: &str) -> String {
+    plain(&format!(
+        "<SubscriptionRequest><RequestorRef>me</RequestorRef>{address}\
+         <SubscriptionContext><HeartbeatInterval>PT30S</HeartbeatInterval></SubscriptionContext>\
+         {wishes}</SubscriptionRequest>"
+    ))
+}
+
+fn at(url: &str) -> String {
+    format!("<ConsumerAddress>{url}</ConsumerAddress>")
+}
+
+fn statuses(message: Message) -> Vec<ResponseStatus> {
+    match <[Payload; 1]>::try_from(message.payloads) {
+        Ok([Payload::SubscriptionResponse(response)]) => response.response_statuses,
+        Ok([Payload::TerminateSubscriptionResponse(response)]) => {
+            response.termination_response_statuses
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Waits until so many subscriptions are counted.
+async fn until_counted(server: &str, count: usize) {
+    let line = format!("lineside_siri_subscriptions {count}\n");
+    let metrics = format!("{server}/metrics");
+    until(&line, async || get(&metrics).await.text().await.unwrap().contains(&line)).await;
+}
+
+#[tokio::test]
+async fn a_subscriber_is_met_told_all_and_then_what_changes() {
+    let (running, server) = server("private_consumers = true").await;
+    let consumer = Consumer::default();
+    let address = consumer.start().await;
+    let wishes = wish("VehicleMonitoring", "vehicles", &in_minutes(10).to_string());
+    let answer = statuses(post(&server, &subscription(&at(&address), &wishes), &[]).await);
+    assert_eq!(answer[0].status, Some(true), "{answer:?}");
+    assert_eq!(answer[0].subscription_ref.as_deref(), Some("vehicles"));
+    assert!(answer[0].valid_until.is_some());
+    let changes = until_some("changes are told", async || {
+        let deliveries = consumer.deliveries();
+        if deliveries.len() > 1 { Ok(deliveries) } else { Err(deliveries.len()) }
+    });
+    let deliveries = changes.await;
+    let first = consumer.messages().remove(0);
+    assert!(matches!(&first.payloads[..], [Payload::HeartbeatNotification(_)]), "{first:?}");
+    for delivery in &deliveries {
+        let [vehicles] = &delivery.vehicle_monitorings[..] else { panic!("{delivery:?}") };
+        assert_eq!(vehicles.head.subscriber_ref.as_deref(), Some("me"));
+        assert_eq!(vehicles.head.subscription_ref.as_deref(), Some("vehicles"));
+        assert!(!vehicles.vehicle_activities.is_empty());
+    }
+    until_counted(&server, 1).await;
+    let end = plain(
+        "<TerminateSubscriptionRequest><RequestorRef>me</RequestorRef>\
+         <SubscriptionRef>vehicles</SubscriptionRef><SubscriptionRef>others</SubscriptionRef>\
+         </TerminateSubscriptionRequest>",
+    );
+    let answer = statuses(post(&server, &end, &[]).await);
+    let ended: Vec<_> = answer.iter().map(|status| status.status).collect();
+    assert_eq!(ended, [Some(true), Some(false)]);
+    until_counted(&server, 0).await;
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn who_subscribed_in_an_envelope_is_told_in_one_until_the_time_is_over() {
+    let (running, server) = server("").await;
+    let consumer = Consumer::default();
+    let address = consumer.start().await;
+    // A private address is for whoever the admin is.
+    let ends = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(12);
+    let body = format!(
+        r#"<S:Envelope xmlns:S="http://schemas.xmlsoap.org/soap/envelope/"><S:Body>
+        <sw:Subscribe xmlns:sw="http://wsdl.siri.org.uk" xmlns:siri="http://www.siri.org.uk/siri">
+        <SubscriptionRequestInfo><siri:RequestorRef>me</siri:RequestorRef>
+        <siri:ConsumerAddress>{address}</siri:ConsumerAddress></SubscriptionRequestInfo>
+        <Request version="2.0"><siri:EstimatedTimetableSubscriptionRequest>
+        <siri:SubscriptionIdentifier>journeys</siri:SubscriptionIdentifier>
+        <siri:InitialTerminationTime>{ends}</siri:InitialTerminationTime>
+        </siri:EstimatedTimetableSubscriptionRequest></Request><RequestExtension/>
+        </sw:Subscribe></S:Body></S:Envelope>"#
+    );
+    let refused = statuses(post(&server, &body, &[]).await);
+    let error = refused[0].error_condition.as_ref().unwrap();
+    assert_eq!(error.kind.as_deref(), Some("AccessNotAllowedError"));
+    let answer = statuses(post(&server, &body, &[admin::BEARER]).await);
+    assert_eq!(answer[0].status, Some(true), "{answer:?}");
+    until("journeys are told", async || !consumer.deliveries().is_empty()).await;
+    for body in consumer.bodies.lock().unwrap().iter() {
+        assert!(is_enveloped(body.as_bytes()), "{body}");
+        assert!(body.contains("<sw:Notify"), "{body}");
+    }
+    until_counted(&server, 0).await;
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_host_that_knows_nothing_of_siri_is_sent_no_data() {
+    let (running, server) = server("private_consumers = true").await;
+    let stranger = Consumer { refuses: true, ..Consumer::default() };
+    let address = stranger.start().await;
+    let wishes = wish("VehicleMonitoring", "v", &in_minutes(10).to_string());
+    post(&server, &subscription(&at(&address), &wishes), &[]).await;
+    until("it is tried again", async || stranger.messages().len() > 1).await;
+    assert!(stranger.deliveries().is_empty());
+    // The same name again is the same subscription.
+    post(&server, &subscription(&at(&address), &wishes), &[]).await;
+    until_counted(&server, 1).await;
+    let all = plain(
+        "<TerminateSubscriptionRequest><RequestorRef>me</RequestorRef><All/></TerminateSubscriptionRequest>",
+    );
+    assert_eq!(statuses(post(&server, &all, &[]).await).len(), 1);
+    until_counted(&server, 0).await;
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn what_a_subscription_needs_is_asked_for() {
+    let server = shared_demo();
+    // The city's clock runs ahead of ours, the more the longer other tests have run.
+    let later = in_minutes(7 * 24 * 60).to_string();
+    let public = at("https://consumer.example/siri");
+    for (address, wishes, error) in [
+        ("", wish("VehicleMonitoring", "a", &later), "OtherError"),
+        (&at("nowhere"), wish("VehicleMonitoring", "a", &later), "OtherError"),
+        (
+            &at("http://127.0.0.1:9/"),
+            wish("VehicleMonitoring", "a", &later),
+            "AccessNotAllowedError",
+        ),
+        (&at("http://10.0.0.1/"), wish("SituationExchange", "a", &later), "AccessNotAllowedError"),
+        (&public, wish("EstimatedTimetable", "", &later), "OtherError"),
+        (&public, wish("EstimatedTimetable", "a", ""), "OtherError"),
+        (&public, wish("EstimatedTimetable", "a", "2020-01-01T00:00:00Z"), "OtherError"),
+        (&public, wish("StopMonitoring", "a", &later), "CapabilityNotSupportedError"),
+    ] {
+        let body = subscription(address, &wishes);
+        let [status] = &statuses(post(&server, &body, &[]).await)[..] else { panic!("one") };
+        assert_eq!(status.status, Some(false), "{body}");
+        let condition = status.error_condition.as_ref().unwrap();
+        assert_eq!(condition.kind.as_deref(), Some(error), "{body}");
+    }
+}

@@ -1,0 +1,178 @@
+//! A line or two around the present moment, and what a producer says of their trips.
+
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use lineside_formats::gtfs_rt::proto::{
+    Alert, EntitySelector, FeedEntity, FeedHeader, FeedMessage, TranslatedString, TripDescriptor,
+    TripUpdate, VehicleDescriptor, VehiclePosition,
+    translated_string::Translation,
+    trip_descriptor::ScheduleRelationship,
+    trip_update::{StopTimeEvent, StopTimeUpdate, stop_time_update::StopTimeProperties},
+};
+use prost::Message as _;
+
+/// Minutes from one trip to the next, and from one stop to the next.
+const HEADWAY: i64 = 5;
+
+/// Unix seconds.
+pub(crate) fn now() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs().try_into().unwrap()
+}
+
+/// The line `A` has trips `a0` to `a5`, the line `B` trips `b0` to `b5`: of each the first began two minutes ago, the next
+/// begins five minutes later. All call at `s1`, `s2` (a platform `1` of the station `S`, which has another, `s2b`) and `s3`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lines {
+    /// The first departure, Unix seconds, on a whole minute.
+    begin: i64,
+}
+
+impl Lines {
+    /// Writes the schedule into a folder.
+    pub(crate) fn write(folder: &Path) -> Self {
+        let begin = (now() / 60 - 2) * 60;
+        let lines = Self { begin };
+        std::fs::create_dir_all(folder).unwrap();
+        let midnight = begin.div_euclid(86_400) * 86_400;
+        let mut trips = "route_id,service_id,trip_id,trip_headsign\n".to_owned();
+        let mut times = "trip_id,arrival_time,departure_time,stop_id,stop_sequence\n".to_owned();
+        for (route, letter) in [("A", "a"), ("B", "b")] {
+            for number in 0..6 {
+                trips += &format!("{route},D,{letter}{number},Harbour {route}\n");
+                for (call, stop) in (0..).zip(["s1", "s2", "s3"]) {
+                    let at = begin - midnight + (number + call) * HEADWAY * 60;
+                    let at = format!("{:02}:{:02}:00", at / 3600, at / 60 % 60);
+                    times += &format!("{letter}{number},{at},{at},{stop},{}\n", call + 1);
+                }
+            }
+        }
+        let files = [
+            (
+                "agency.txt",
+                "agency_id,agency_name,agency_url,agency_timezone\nx,X,https://x.example,UTC\n",
+            ),
+            (
+                "stops.txt",
+                "stop_id,stop_name,stop_lat,stop_lon,location_type,parent_station,platform_code\n\
+                s1,First,59.91,10.75,0,,\nS,Middle,59.92,10.76,1,,\ns2,Middle,59.92,10.76,0,S,1\n\
+                s2b,Middle,59.92,10.77,0,S,2\ns3,Last,59.93,10.77,0,,\n",
+            ),
+            (
+                "routes.txt",
+                "route_id,agency_id,route_short_name,route_long_name,route_type,route_color\n\
+                A,x,A,Alpha,2,0055AA\nB,x,B,Beta,2,AA5500\n",
+            ),
+            (
+                "calendar.txt",
+                "service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date\n\
+                D,1,1,1,1,1,1,1,20200101,20991231\n",
+            ),
+            ("trips.txt", &trips),
+            ("stop_times.txt", &times),
+        ];
+        for (name, text) in files {
+            std::fs::write(folder.join(name), text).unwrap();
+        }
+        lines
+    }
+
+    /// The day on which its trips run.
+    pub(crate) fn date(self) -> String {
+        let at = Timestamp::from_second(self.begin).unwrap().to_zoned(TimeZone::UTC);
+        at.strftime("%Y%m%d").to_string()
+    }
+
+    fn trip(self, id: &str) -> TripDescriptor {
+        TripDescriptor {
+            trip_id: Some(id.to_owned()),
+            start_date: Some(self.date()),
+            ..TripDescriptor::default()
+        }
+    }
+
+    /// A trip that is so many seconds behind from its first stop on.
+    pub(crate) fn behind(self, trip: &str, delay: i32) -> FeedEntity {
+        let event = StopTimeEvent { delay: Some(delay), ..StopTimeEvent::default() };
+        let call = StopTimeUpdate {
+            stop_sequence: Some(1),
+            departure: Some(event),
+            ..StopTimeUpdate::default()
+        };
+        self.said(trip, vec![call])
+    }
+
+    /// A trip that leaves from the other platform of the station.
+    pub(crate) fn moved(self, trip: &str) -> FeedEntity {
+        let assigned = Some("s2b".to_owned());
+        let properties = StopTimeProperties { assigned_stop_id: assigned, ..Default::default() };
+        let event = StopTimeEvent { delay: Some(0), ..StopTimeEvent::default() };
+        let call = StopTimeUpdate {
+            stop_sequence: Some(2),
+            departure: Some(event),
+            stop_time_properties: Some(properties),
+            ..StopTimeUpdate::default()
+        };
+        self.said(trip, vec![call])
+    }
+
+    /// A trip that does not run.
+    pub(crate) fn cancelled(self, trip: &str) -> FeedEntity {
+        let mut entity = self.said(trip, Vec::new());
+        let update = entity.trip_update.as_mut().unwrap();
+        update.trip.set_schedule_relationship(ScheduleRelationship::Canceled);
+        entity
+    }
+
+    /// A vehicle on its way to the station.
+    pub(crate) fn vehicle(self, trip: &str, label: &str) -> FeedEntity {
+        let vehicle = VehiclePosition {
+            trip: Some(self.trip(trip)),
+            vehicle: Some(VehicleDescriptor {
+                id: Some(format!("v-{trip}")),
+                label: Some(label.to_owned()),
+                ..VehicleDescriptor::default()
+            }),
+            current_stop_sequence: Some(2),
+            ..VehiclePosition::default()
+        };
+        let id = format!("v-{trip}");
+        FeedEntity { id, vehicle: Some(vehicle), ..FeedEntity::default() }
+    }
+
+    fn said(self, trip: &str, stop_time_update: Vec<StopTimeUpdate>) -> FeedEntity {
+        let update =
+            TripUpdate { trip: self.trip(trip), stop_time_update, ..TripUpdate::default() };
+        FeedEntity { id: trip.to_owned(), trip_update: Some(update), ..FeedEntity::default() }
+    }
+}
+
+/// An alert about a line, or about a stop, in several languages.
+pub(crate) fn alert(route: Option<&str>, stop: Option<&str>, texts: &[(&str, &str)]) -> FeedEntity {
+    let told = |&(language, text): &(&str, &str)| Translation {
+        text: text.to_owned(),
+        language: Some(language.to_owned()).filter(|language| !language.is_empty()),
+    };
+    let alert = Alert {
+        informed_entity: vec![EntitySelector {
+            route_id: route.map(str::to_owned),
+            stop_id: stop.map(str::to_owned),
+            ..EntitySelector::default()
+        }],
+        header_text: Some(TranslatedString { translation: texts.iter().map(told).collect() }),
+        ..Alert::default()
+    };
+    FeedEntity { id: "alert".to_owned(), alert: Some(alert), ..FeedEntity::default() }
+}
+
+/// A message that was made at `at`, Unix seconds.
+pub(crate) fn message(at: i64, entity: Vec<FeedEntity>) -> Vec<u8> {
+    let header = FeedHeader {
+        gtfs_realtime_version: "2.0".to_owned(),
+        timestamp: u64::try_from(at).ok(),
+        ..FeedHeader::default()
+    };
+    FeedMessage { header, entity }.encode_to_vec()
+}

@@ -1,0 +1,50 @@
+//! A schedule and one real-time feed of a test's own, and a server that reads both.
+
+use super::http::get;
+use super::process::ServerProcess;
+use super::producer::{Answer, Producer, answer};
+use super::timetable::Lines;
+
+/// A schedule with a real-time feed that says these things of its trips, polled every second.
+pub(crate) struct Town {
+    _folder: tempfile::TempDir,
+    pub(crate) lines: Lines,
+    pub(crate) producer: Producer,
+    server: ServerProcess,
+}
+
+impl Town {
+    /// `more` is what else the two feeds' tables say.
+    pub(crate) async fn begin(more: [&str; 2], says: impl Fn(Lines) -> Vec<u8>) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let schedule = folder.path().join("town");
+        let lines = Lines::write(&schedule);
+        let producer = Producer::start(good(&says(lines))).await;
+        let text = format!(
+            "[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"0s\"\n\
+             [[feed]]\nid = \"town\"\nname = \"Town <b>Lines</b>\"\nurl = {:?}\n{}\n\
+             [[feed]]\nid = \"town-trips\"\nurl = {:?}\nstatic = \"town\"\npoll = \"1s\"\n{}\n",
+            schedule.to_str().unwrap(),
+            more[0],
+            producer.url("/tu.pb"),
+            more[1],
+        );
+        let server = ServerProcess::serving(folder.path(), text);
+        Self { _folder: folder, lines, producer, server }
+    }
+
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("{}{path}", self.server.url)
+    }
+
+    pub(crate) async fn page(&self, path: &str) -> String {
+        let reply = get(&self.url(path)).await;
+        assert_eq!(reply.status(), 200, "{path}");
+        reply.text().await.unwrap()
+    }
+}
+
+/// An answer with these bytes.
+pub(crate) fn good(body: &[u8]) -> Answer {
+    Answer::Bytes(answer("200 OK", &[], body))
+}

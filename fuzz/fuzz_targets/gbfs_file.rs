@@ -1,0 +1,5 @@
+//! Fuzzes the files of GBFS systems but the discovery file.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| lineside_fuzz::formats::gbfs_file(bytes));

@@ -1,0 +1,152 @@
+//! The opening hours of version 1 and 2, which are lists of hours and of days of the year, as version 3's text in the
+//! form of OpenStreetMap.
+
+use std::fmt::Write as _;
+
+use super::records::{Calendar, RentalHours};
+
+/// How OpenStreetMap names what producers call `mon` to `sun`.
+const DAYS: [(&str, &str); 7] = [
+    ("mon", "Mo"),
+    ("tue", "Tu"),
+    ("wed", "We"),
+    ("thu", "Th"),
+    ("fri", "Fr"),
+    ("sat", "Sa"),
+    ("sun", "Su"),
+];
+
+const MONTHS: [&str; 12] =
+    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+/// The hours of anybody, on each day and in each part of the year: members of the system may have longer ones. Without
+/// hours a system never closes, without a calendar it runs all year, as the specification has it.
+pub fn opening_hours(hours: &[RentalHours], calendar: &[Calendar]) -> String {
+    let weekly = weekly(hours);
+    let parts: Vec<String> = calendar.iter().filter_map(part_of_year).collect();
+    match (parts.is_empty(), weekly.is_empty()) {
+        (true, true) => "24/7".to_owned(),
+        (true, false) => weekly.join("; "),
+        (false, true) => {
+            let all: Vec<String> = parts.iter().map(|part| format!("{part} 00:00-24:00")).collect();
+            all.join("; ")
+        }
+        (false, false) => {
+            let each = parts
+                .iter()
+                .flat_map(|part| weekly.iter().map(move |days| format!("{part} {days}")));
+            each.collect::<Vec<_>>().join("; ")
+        }
+    }
+}
+
+/// `Mo,Tu 05:00-23:00` for each set of days with the same hours.
+fn weekly(hours: &[RentalHours]) -> Vec<String> {
+    let is_for_all = |it: &&RentalHours| {
+        it.user_types.is_empty() || it.user_types.iter().any(|kind| kind.0 == "nonmember")
+    };
+    let for_all: Vec<&RentalHours> = hours.iter().filter(is_for_all).collect();
+    let for_all = if for_all.is_empty() { hours.iter().collect() } else { for_all };
+    let mut said: Vec<(Vec<&str>, String)> = Vec::new();
+    for (word, day) in DAYS {
+        let of_day = for_all.iter().filter(|it| it.days.iter().any(|day| day.0 == word));
+        let mut spans: Vec<String> = of_day.filter_map(|it| span(it)).collect();
+        spans.sort();
+        spans.dedup();
+        if spans.is_empty() {
+            continue;
+        }
+        let spans = spans.join(",");
+        match said.iter_mut().find(|(_, known)| *known == spans) {
+            Some((days, _)) => days.push(day),
+            None => said.push((vec![day], spans)),
+        }
+    }
+    said.into_iter().map(|(days, spans)| format!("{} {spans}", days.join(","))).collect()
+}
+
+/// `05:00-23:00`; the last second of a day is its end.
+fn span(hours: &RentalHours) -> Option<String> {
+    let (from, _) = clock(hours.start_time.as_deref()?)?;
+    let (until, is_last_minute) = clock(hours.end_time.as_deref()?)?;
+    let until = if is_last_minute { "24:00" } else { &until };
+    Some(format!("{from}-{until}"))
+}
+
+/// Hours and minutes, and whether it is the last minute of a day.
+fn clock(text: &str) -> Option<(String, bool)> {
+    let mut parts = text.split(':').map(|part| part.trim().parse::<u8>().ok());
+    let (hours, minutes) = (parts.next()??, parts.next()??);
+    // Hours of the day after run to 47:59.
+    let is_time = hours < 48 && minutes < 60;
+    is_time.then(|| (format!("{hours:02}:{minutes:02}"), (hours, minutes) == (23, 59)))
+}
+
+/// `Apr 01-Nov 03`, with its years if it has them.
+fn part_of_year(calendar: &Calendar) -> Option<String> {
+    let day = |year: Option<u32>, month: Option<u32>, day: Option<u32>| {
+        let month = MONTHS.get(usize::try_from(month?.checked_sub(1)?).ok()?)?;
+        let day = day.filter(|day| (1..=31).contains(day))?;
+        let mut text = year.map(|year| format!("{year} ")).unwrap_or_default();
+        // Writing to a text cannot fail.
+        let _ = write!(text, "{month} {day:02}");
+        Some(text)
+    };
+    let years = calendar.start_year.zip(calendar.end_year);
+    let first = day(years.map(|it| it.0), calendar.start_month, calendar.start_day)?;
+    let last = day(years.map(|it| it.1), calendar.end_month, calendar.end_day)?;
+    Some(format!("{first}-{last}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gbfs::values::Lower;
+
+    fn hours(users: &[&str], days: &[&str], from: &str, until: &str) -> RentalHours {
+        let words = |words: &[&str]| words.iter().map(|word| Lower((*word).into())).collect();
+        RentalHours {
+            user_types: words(users),
+            days: words(days),
+            start_time: Some(from.into()),
+            end_time: Some(until.into()),
+        }
+    }
+
+    fn calendar(from: (u32, u32), until: (u32, u32), years: Option<(u32, u32)>) -> Calendar {
+        Calendar {
+            start_month: Some(from.0),
+            start_day: Some(from.1),
+            start_year: years.map(|it| it.0),
+            end_month: Some(until.0),
+            end_day: Some(until.1),
+            end_year: years.map(|it| it.1),
+        }
+    }
+
+    #[test]
+    fn who_says_no_hours_never_closes() {
+        assert_eq!(opening_hours(&[], &[]), "24/7");
+        let summer = [calendar((4, 1), (11, 3), None)];
+        assert_eq!(opening_hours(&[], &summer), "Apr 01-Nov 03 00:00-24:00");
+    }
+
+    #[test]
+    fn days_with_the_same_hours_stand_together_and_are_those_of_anybody() {
+        let all = [
+            hours(&["member"], &["sat", "sun"], "00:00:00", "23:59:59"),
+            hours(&["nonmember"], &["sat", "sun"], "05:00:00", "23:59:59"),
+            hours(&["member", "nonmember"], &["mon", "tue"], "00:00:00", "25:30:00"),
+        ];
+        assert_eq!(opening_hours(&all, &[]), "Mo,Tu 00:00-25:30; Sa,Su 05:00-24:00");
+        assert_eq!(opening_hours(&all[..1], &[]), "Sa,Su 00:00-24:00");
+        let years = [calendar((4, 1), (11, 5), Some((2020, 2021)))];
+        assert_eq!(opening_hours(&all[1..2], &years), "2020 Apr 01-2021 Nov 05 Sa,Su 05:00-24:00");
+    }
+
+    #[test]
+    fn what_is_no_time_and_no_day_is_not_said() {
+        let odd = [hours(&[], &["mon"], "soon", "24:00:00"), hours(&[], &["?"], "1:00", "2:00")];
+        assert_eq!(opening_hours(&odd, &[calendar((13, 1), (1, 32), None)]), "24/7");
+    }
+}

@@ -1,0 +1,330 @@
+//! The records, with the words of version 3. What a producer of version 1 or 2 says is told in these words too.
+
+use super::{
+    record::record,
+    values::{
+        Count, Date, DateTime, Id, Languages, Lower, MultiPolygon, Number, PerType, Text, Texts,
+        Time, TypeCount, Word,
+    },
+};
+
+record! {
+    /// Who runs the system, and where to turn to.
+    SystemInformation {
+        system_id: Id = "system_id",
+        languages: Languages = "languages".was("language"),
+        name: Texts = "name",
+        short_name: Texts = "short_name",
+        operator: Texts = "operator",
+        opening_hours: Option<Text> = "opening_hours".is_new(),
+        url: Option<Text> = "url",
+        purchase_url: Option<Text> = "purchase_url",
+        start_date: Option<Date> = "start_date",
+        termination_date: Option<Date> = "termination_date".is_new(),
+        phone_number: Option<Text> = "phone_number",
+        email: Option<Text> = "email",
+        feed_contact_email: Option<Text> = "feed_contact_email",
+        manifest_url: Option<Text> = "manifest_url".is_new(),
+        timezone: Option<Text> = "timezone",
+        license_id: Option<Text> = "license_id",
+        license_url: Option<Text> = "license_url",
+        attribution_organization_name: Texts = "attribution_organization_name",
+        attribution_url: Option<Text> = "attribution_url",
+        terms_url: Texts = "terms_url",
+        terms_last_updated: Option<Date> = "terms_last_updated",
+        privacy_url: Texts = "privacy_url",
+        privacy_last_updated: Option<Date> = "privacy_last_updated",
+        brand_assets: Option<BrandAssets> = "brand_assets",
+        rental_apps: Option<RentalApps> = "rental_apps",
+    }
+}
+
+record! {
+    /// How the system looks.
+    BrandAssets {
+        brand_last_modified: Option<Date> = "brand_last_modified",
+        brand_terms_url: Option<Text> = "brand_terms_url",
+        brand_image_url: Option<Text> = "brand_image_url",
+        brand_image_url_dark: Option<Text> = "brand_image_url_dark",
+        color: Option<Text> = "color",
+    }
+}
+
+record! {
+    /// Programs to rent with.
+    RentalApps {
+        android: Option<RentalApp> = "android",
+        ios: Option<RentalApp> = "ios",
+    }
+}
+
+record! {
+    /// A program to rent with.
+    RentalApp {
+        store_uri: Option<Text> = "store_uri",
+        discovery_uri: Option<Text> = "discovery_uri",
+    }
+}
+
+record! {
+    /// Where a vehicle or a station can be rented.
+    RentalUris {
+        android: Option<Text> = "android",
+        ios: Option<Text> = "ios",
+        web: Option<Text> = "web",
+    }
+}
+
+record! {
+    /// A kind of vehicle.
+    VehicleType {
+        vehicle_type_id: Id = "vehicle_type_id",
+        form_factor: Option<Word> = "form_factor",
+        rider_capacity: Option<Count> = "rider_capacity",
+        cargo_volume_capacity: Option<Count> = "cargo_volume_capacity",
+        cargo_load_capacity: Option<Count> = "cargo_load_capacity",
+        propulsion_type: Option<Word> = "propulsion_type",
+        eco_labels: Vec<EcoLabel> = "eco_labels".also(&["eco_label"]),
+        max_range_meters: Option<Number> = "max_range_meters",
+        name: Texts = "name",
+        description: Texts = "description".is_new(),
+        vehicle_accessories: Vec<Word> = "vehicle_accessories",
+        g_co2_km: Option<Count> = "g_CO2_km",
+        vehicle_image: Option<Text> = "vehicle_image",
+        make: Texts = "make",
+        model: Texts = "model",
+        color: Option<Text> = "color",
+        wheel_count: Option<Count> = "wheel_count",
+        max_permitted_speed: Option<Count> = "max_permitted_speed",
+        rated_power: Option<Count> = "rated_power",
+        default_reserve_time: Option<Count> = "default_reserve_time",
+        return_constraint: Option<Word> = "return_constraint",
+        min_age: Option<Count> = "min_age".is_new(),
+        vehicle_assets: Option<VehicleAssets> = "vehicle_assets",
+        default_pricing_plan_id: Option<Id> = "default_pricing_plan_id",
+        pricing_plan_ids: Vec<Id> = "pricing_plan_ids".also(&["pricing_plans_ids"]),
+    }
+}
+
+record! {
+    /// How a country classes a vehicle.
+    EcoLabel {
+        country_code: Option<Word> = "country_code",
+        eco_sticker: Option<Word> = "eco_sticker",
+    }
+}
+
+record! {
+    /// Pictures of a kind of vehicle.
+    VehicleAssets {
+        icon_url: Option<Text> = "icon_url",
+        icon_url_dark: Option<Text> = "icon_url_dark",
+        icon_last_modified: Option<Date> = "icon_last_modified",
+    }
+}
+
+record! {
+    /// A station, as it seldom changes.
+    StationInformation {
+        station_id: Id = "station_id",
+        name: Texts = "name",
+        short_name: Texts = "short_name",
+        lat: Option<Number> = "lat",
+        lon: Option<Number> = "lon",
+        address: Option<Text> = "address",
+        cross_street: Option<Text> = "cross_street",
+        region_id: Option<Id> = "region_id",
+        post_code: Option<Text> = "post_code",
+        city: Option<Text> = "city".is_new(),
+        station_opening_hours: Option<Text> = "station_opening_hours".is_new(),
+        rental_methods: Vec<Lower> = "rental_methods",
+        is_virtual_station: Option<bool> = "is_virtual_station",
+        station_area: Option<MultiPolygon> = "station_area",
+        parking_type: Option<Word> = "parking_type",
+        parking_hoop: Option<bool> = "parking_hoop",
+        contact_phone: Option<Text> = "contact_phone",
+        capacity: Option<Count> = "capacity",
+        vehicle_types_capacity: PerType
+            = "vehicle_types_capacity".was("vehicle_capacity").also(&["vehicle_type_area_capacity"]),
+        vehicle_docks_capacity: PerType
+            = "vehicle_docks_capacity".was("vehicle_type_capacity").also(&["vehicle_type_dock_capacity"]),
+        is_valet_station: Option<bool> = "is_valet_station",
+        is_charging_station: Option<bool> = "is_charging_station",
+        rental_uris: Option<RentalUris> = "rental_uris",
+    }
+}
+
+record! {
+    /// A station, as it is now.
+    StationStatus {
+        station_id: Id = "station_id",
+        num_vehicles_available: Option<Count> = "num_vehicles_available".was("num_bikes_available"),
+        vehicle_types_available: Vec<TypeAvailable> = "vehicle_types_available",
+        num_vehicles_disabled: Option<Count> = "num_vehicles_disabled".was("num_bikes_disabled"),
+        num_docks_available: Option<Count> = "num_docks_available",
+        num_docks_disabled: Option<Count> = "num_docks_disabled",
+        vehicle_docks_available: Vec<TypeCount> = "vehicle_docks_available",
+        is_installed: Option<bool> = "is_installed",
+        is_renting: Option<bool> = "is_renting",
+        is_returning: Option<bool> = "is_returning",
+        last_reported: Option<Time> = "last_reported",
+    }
+}
+
+record! {
+    /// How many vehicles of a kind a station has.
+    TypeAvailable {
+        vehicle_type_id: Id = "vehicle_type_id",
+        count: Option<Count> = "count",
+    }
+}
+
+record! {
+    /// A vehicle that can be rented. Its id is another one after each rental.
+    VehicleStatus {
+        vehicle_id: Id = "vehicle_id".was("bike_id"),
+        lat: Option<Number> = "lat",
+        lon: Option<Number> = "lon",
+        is_reserved: Option<bool> = "is_reserved",
+        is_disabled: Option<bool> = "is_disabled",
+        rental_uris: Option<RentalUris> = "rental_uris",
+        vehicle_type_id: Option<Id> = "vehicle_type_id",
+        last_reported: Option<Time> = "last_reported",
+        current_range_meters: Option<Number> = "current_range_meters",
+        current_fuel_percent: Option<Number> = "current_fuel_percent",
+        station_id: Option<Id> = "station_id",
+        home_station_id: Option<Id> = "home_station_id",
+        pricing_plan_id: Option<Id> = "pricing_plan_id",
+        vehicle_equipment: Vec<Word> = "vehicle_equipment",
+        available_until: Option<DateTime> = "available_until",
+    }
+}
+
+record! {
+    /// When a vehicle can be rented in the time to come.
+    VehicleAvailability {
+        vehicle_id: Id = "vehicle_id",
+        vehicle_type_id: Option<Id> = "vehicle_type_id",
+        station_id: Option<Id> = "station_id",
+        pricing_plan_id: Option<Id> = "pricing_plan_id",
+        vehicle_equipment: Vec<Word> = "vehicle_equipment",
+        availabilities: Vec<Availability> = "availabilities",
+    }
+}
+
+record! {
+    /// From when to when.
+    Availability {
+        from: Option<DateTime> = "from",
+        until: Option<DateTime> = "until",
+    }
+}
+
+record! {
+    /// A part of the area.
+    Region {
+        region_id: Id = "region_id",
+        name: Texts = "name",
+    }
+}
+
+record! {
+    /// What renting costs.
+    PricingPlan {
+        plan_id: Id = "plan_id",
+        url: Option<Text> = "url",
+        name: Texts = "name",
+        currency: Option<Word> = "currency",
+        price: Option<Number> = "price",
+        reservation_price_per_min: Option<Number> = "reservation_price_per_min".is_new(),
+        reservation_price_flat_rate: Option<Number> = "reservation_price_flat_rate".is_new(),
+        is_taxable: Option<bool> = "is_taxable",
+        description: Texts = "description",
+        per_km_pricing: Vec<Rate> = "per_km_pricing",
+        per_min_pricing: Vec<Rate> = "per_min_pricing",
+        surge_pricing: Option<bool> = "surge_pricing",
+    }
+}
+
+record! {
+    /// What each further kilometre or minute costs.
+    Rate {
+        start: Option<Number> = "start",
+        rate: Option<Number> = "rate",
+        interval: Option<Number> = "interval",
+        end: Option<Number> = "end",
+    }
+}
+
+record! {
+    /// Something to tell customers.
+    Alert {
+        alert_id: Id = "alert_id",
+        kind: Option<Word> = "type",
+        times: Vec<Period> = "times",
+        station_ids: Vec<Id> = "station_ids",
+        region_ids: Vec<Id> = "region_ids",
+        url: Texts = "url",
+        summary: Texts = "summary",
+        description: Texts = "description",
+        last_updated: Option<Time> = "last_updated",
+    }
+}
+
+record! {
+    /// From when to when.
+    Period {
+        start: Option<Time> = "start",
+        end: Option<Time> = "end",
+    }
+}
+
+record! {
+    /// What the features of geofencing say.
+    ZoneProperties {
+        name: Texts = "name",
+        start: Option<Time> = "start",
+        end: Option<Time> = "end",
+        rules: Vec<super::zones::Rule> = "rules",
+    }
+}
+
+record! {
+    /// When one may rent, in version 1 and 2.
+    RentalHours {
+        user_types: Vec<Lower> = "user_types",
+        days: Vec<Lower> = "days",
+        start_time: Option<Text> = "start_time",
+        end_time: Option<Text> = "end_time",
+    }
+}
+
+record! {
+    /// The days of the year on which a system runs, in version 1 and 2.
+    Calendar {
+        start_month: Option<Count> = "start_month",
+        start_day: Option<Count> = "start_day",
+        start_year: Option<Count> = "start_year",
+        end_month: Option<Count> = "end_month",
+        end_day: Option<Count> = "end_day",
+        end_year: Option<Count> = "end_year",
+    }
+}
+
+record! {
+    /// The system in another version.
+    VersionEntry {
+        version: Option<Word> = "version",
+        url: Option<Text> = "url",
+    }
+}
+
+record! {
+    /// A system of a manifest.
+    Dataset {
+        system_id: Id = "system_id",
+        versions: Vec<VersionEntry> = "versions",
+        area: Option<MultiPolygon> = "area",
+        country_code: Option<Word> = "country_code",
+    }
+}

@@ -1,0 +1,265 @@
+//! What is written is read again, and what producers write is understood.
+
+use proptest::prelude::*;
+
+use super::{
+    Content, File, FileKind, FileLimits, Head, Version, decode_file, encode_file, records,
+    sample::contents,
+    station_object, status_object,
+    values::{DateTime, Time},
+};
+use crate::{ErrorKind, Problem, Problems};
+
+const LANGUAGE: &str = "en";
+
+#[track_caller]
+fn read(kind: FileKind, body: &str) -> (File, Problems) {
+    decode_file(kind, body.as_bytes(), LANGUAGE, &FileLimits::default()).unwrap()
+}
+
+proptest! {
+    #[test]
+    fn version_three_says_all_of_every_record(seed: u64) {
+        let head = Head { last_updated: Some(1_700_000_000), ttl: Some(60), version: None };
+        for content in contents(&mut fastrand::Rng::with_seed(seed)) {
+            let Some(written) = encode_file(&content, &head, Version::Three, LANGUAGE) else {
+                prop_assert!(matches!(content.kind(), FileKind::Hours | FileKind::Calendar));
+                continue;
+            };
+            prop_assert!(written.lost.is_empty());
+            let body = String::from_utf8(written.body).unwrap();
+            let (again, problems) = read(content.kind(), &body);
+            prop_assert!(problems.is_empty(), "{:?}", problems.kept());
+            prop_assert_eq!(again.content, content);
+            prop_assert_eq!(again.head, Head { version: Some("3.0".into()), ..head.clone() });
+        }
+    }
+
+    #[test]
+    fn what_version_two_cannot_say_is_counted(seed: u64) {
+        let head = Head { last_updated: Some(1_700_000_000), ttl: Some(60), version: None };
+        for content in contents(&mut fastrand::Rng::with_seed(seed)) {
+            let Some(written) = encode_file(&content, &head, Version::Two, LANGUAGE) else {
+                prop_assert!(content.kind().name(2).is_none());
+                continue;
+            };
+            let body = String::from_utf8(written.body).unwrap();
+            let (again, problems) = read(content.kind(), &body);
+            prop_assert!(problems.is_empty(), "{:?}", problems.kept());
+            prop_assert_eq!(again.content == content, written.lost.is_empty(), "{}", body);
+            let twice = encode_file(&again.content, &again.head, Version::Two, LANGUAGE).unwrap();
+            let twice_body = String::from_utf8(twice.body).unwrap();
+            prop_assert_eq!(read(content.kind(), &twice_body).0.content, again.content);
+            prop_assert!(twice.lost.is_empty());
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        for kind in [FileKind::StationStatus, FileKind::GeofencingZones] {
+            let _ = decode_file(kind, &bytes, LANGUAGE, &FileLimits::default());
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_cut_anywhere_is_refused(seed: u64, at: prop::sample::Index) {
+        for content in contents(&mut fastrand::Rng::with_seed(seed)) {
+            let written = encode_file(&content, &Head::default(), Version::Three, LANGUAGE);
+            let Some(body) = written.map(|it| it.body) else { continue };
+            let cut = &body[..at.index(body.len())];
+            let read = decode_file(content.kind(), cut, LANGUAGE, &FileLimits::default());
+            prop_assert!(read.is_err());
+        }
+    }
+}
+
+/// A file of that version with a list of one record.
+fn of_one(version: &str, list: &str, record: &str) -> String {
+    format!("{{\"version\":\"{version}\",\"data\":{{\"{list}\":[{record}]}}}}")
+}
+
+/// The status of a station with such fields, and what is told of them, by code and field.
+#[track_caller]
+fn status(version: &str, fields: &str) -> (records::StationStatus, Vec<(&'static str, String)>) {
+    let body = of_one(version, "stations", &format!("{{\"station_id\":\"s\",{fields}}}"));
+    let (file, problems) = read(FileKind::StationStatus, &body);
+    let Content::StationStatus(mut all) = file.content else { panic!("{body}") };
+    let told = |it: &Problem| (it.code, it.field.as_deref().unwrap_or_default().to_owned());
+    (all.remove(0), problems.kept().iter().map(told).collect())
+}
+
+/// That `written` is understood as `expect` in `field`, and what is told of it.
+#[track_caller]
+fn check_renting(version: &str, written: &str, expect: Option<bool>, code: Option<&'static str>) {
+    let (status, told) = status(version, &format!("\"is_renting\":{written}"));
+    assert_eq!(status.is_renting, expect, "{written}");
+    let expect: Vec<_> =
+        code.into_iter().map(|code| (code, "stations[0].is_renting".to_owned())).collect();
+    assert_eq!(told, expect, "{written}");
+}
+
+#[test]
+fn a_truth_is_understood_however_it_is_written() {
+    check_renting("2.3", "true", Some(true), None);
+    check_renting("1.1", "0", Some(false), None);
+    for (written, expect) in [("1", true), ("0", false), ("\"true\"", true), ("\"FALSE\"", false)] {
+        check_renting("2.3", written, Some(expect), Some("unexpected_type"));
+    }
+    for odd in ["2", "\"maybe\"", "[]", "{}"] {
+        check_renting("2.3", odd, None, Some("bad_value"));
+    }
+    check_renting("2.3", "null", None, None);
+}
+
+#[track_caller]
+fn check_time(version: &str, written: &str, expect: Option<i64>, code: Option<&'static str>) {
+    let (status, told) = status(version, &format!("\"last_reported\":{written}"));
+    assert_eq!(status.last_reported, expect.map(Time), "{written}");
+    assert_eq!(told.iter().map(|it| it.0).collect::<Vec<_>>(), Vec::from_iter(code), "{written}");
+}
+
+#[test]
+fn a_time_is_understood_however_it_is_written() {
+    const AT: i64 = 1_689_593_653;
+    check_time("2.3", "1689593653", Some(AT), None);
+    check_time("3.0", "\"2023-07-17T13:34:13+02:00\"", Some(AT), None);
+    for odd in ["\"1689593653\"", "1689593653000", "\"1689593653123\"", "\"2023-07-17T11:34:13Z\""]
+    {
+        check_time("2.3", odd, Some(AT), Some("unexpected_type"));
+    }
+    check_time("2.3", "1689593653.9", Some(AT), None);
+    check_time("3.0", "1689593653", Some(AT), Some("unexpected_type"));
+    for bad in ["\"yesterday\"", "1e300", "true", "\"2023-07-17T11:34:13\""] {
+        check_time("3.0", bad, None, Some("bad_value"));
+    }
+    let vehicle = r#"{"bike_id":"b","available_until":"2021-05-17T15:00:00Z"}"#;
+    let (file, problems) = read(FileKind::VehicleStatus, &of_one("2.3", "bikes", vehicle));
+    assert!(problems.is_empty(), "{:?}", problems.kept());
+    let Content::VehicleStatus(all) = file.content else { panic!() };
+    assert_eq!(all[0].available_until, Some(DateTime(1_621_263_600)));
+}
+
+#[test]
+fn a_number_is_understood_however_it_is_written() {
+    for (written, expect, codes) in [
+        ("7", Some(7), vec![]),
+        ("\"7\"", Some(7), vec!["unexpected_type"]),
+        ("7.0", Some(7), vec!["unexpected_type"]),
+        ("-1", None, vec!["bad_value"]),
+        ("7.5", None, vec!["bad_value"]),
+        ("99999999999", None, vec!["bad_value"]),
+        ("\"\"", None, vec![]),
+    ] {
+        let (status, told) = status("3.0", &format!("\"num_docks_available\":{written}"));
+        assert_eq!(status.num_docks_available, expect, "{written}");
+        assert_eq!(told.iter().map(|it| it.0).collect::<Vec<_>>(), codes, "{written}");
+    }
+}
+
+#[test]
+fn a_bad_station_costs_no_other() {
+    let good = r#"{"station_id":"good","name":"Good"}"#;
+    let deep = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
+    let long = format!("{{\"station_id\":\"x\",\"name\":\"{}\"}}", "x".repeat(3 << 20));
+    for (bad, code) in [
+        ("7", "bad_value"),
+        ("{}", "missing_id"),
+        (r#"{"station_id":"good"}"#, "duplicate_id"),
+        (&deep, "bad_value"),
+        (&long, "too_large"),
+    ] {
+        let body = of_one("2.3", "stations", &format!("{good},{bad}"));
+        let (file, problems) = read(FileKind::StationInformation, &body);
+        assert_eq!(file.content.n_records(), 1);
+        let problem = &problems.kept()[0];
+        assert_eq!((&*problem.file, problem.code), ("station_information", code));
+        assert_eq!(problem.field.as_deref(), Some("stations[1]"));
+    }
+}
+
+#[test]
+fn a_place_that_cannot_be_right_is_none() {
+    for place in [
+        r#""lat":0,"lon":0"#,
+        r#""lat":95.0,"lon":5.0"#,
+        r#""lat":5.0"#,
+        r#""lat":5.0,"lon":"east""#,
+    ] {
+        let body = of_one("2.3", "stations", &format!("{{\"station_id\":\"s\",{place}}}"));
+        let (file, problems) = read(FileKind::StationInformation, &body);
+        let Content::StationInformation(all) = file.content else { panic!() };
+        assert_eq!((all[0].lat, all[0].lon), (None, None), "{place}");
+        assert!(problems.kept().iter().any(|it| it.code == "bad_position"), "{place}");
+    }
+}
+
+#[test]
+fn extensions_are_passed_over_and_unknown_fields_are_told_once() {
+    let record = r#"{"station_id":"1","_ours":{"a":[1]},"odd":1},{"station_id":"2","odd":2}"#;
+    let (file, problems) = read(FileKind::StationStatus, &of_one("3.0", "stations", record));
+    assert_eq!(file.content.n_records(), 2);
+    let told: Vec<_> = problems.kept().iter().map(|it| (it.code, it.field.as_deref())).collect();
+    assert_eq!(told, [("unknown_field", Some("odd"))]);
+}
+
+#[test]
+fn both_forms_of_a_text_are_read() {
+    let name = |version: &str, name: &str| {
+        let record = format!("{{\"region_id\":3,\"name\":{name}}}");
+        let (file, problems) = read(FileKind::Regions, &of_one(version, "regions", &record));
+        let Content::Regions(mut all) = file.content else { panic!() };
+        assert_eq!(all[0].region_id, "3");
+        (all.remove(0).name, problems.total())
+    };
+    // That the id is a number is told of each.
+    assert_eq!(name("2.3", "\"Nord\"").1, 1);
+    let list = r#"[{"text":"Nord","language":"fr"},{"text":"North","language":"en"}]"#;
+    let (texts, told) = name("3.0", list);
+    assert_eq!((texts.find(Some("en")), texts.find(None), told), (Some("North"), Some("Nord"), 1));
+    let (plain, told) = name("3.0", "\"Nord\"");
+    assert_eq!((plain.find(None), plain.0[0].language.as_str(), told), (Some("Nord"), LANGUAGE, 2));
+    assert_eq!(name("2.3", list).1, 2);
+}
+
+#[test]
+fn a_file_that_is_too_large_or_no_file_is_refused() {
+    let kind = |body: &[u8]| {
+        let limits = FileLimits { body_bytes: 1_000, ..FileLimits::default() };
+        decode_file(FileKind::StationStatus, body, LANGUAGE, &limits).unwrap_err().kind()
+    };
+    assert_eq!(kind(&[b' '; 1_001]), ErrorKind::TooLarge);
+    assert_eq!(kind(b"  "), ErrorKind::Empty);
+    assert_eq!(kind(b"<html></html>"), ErrorKind::Decode);
+    assert_eq!(kind(br#"{"data":{"vehicles":[]}}"#), ErrorKind::Decode);
+    assert_eq!(kind(br#"{"data":{"stations":[{"a":1"#), ErrorKind::Truncated);
+}
+
+#[test]
+fn more_records_than_the_limit_are_left_out() {
+    let limits = FileLimits { records: 2, ..FileLimits::default() };
+    let all: Vec<String> = (0..5).map(|n| format!("{{\"region_id\":\"{n}\"}}")).collect();
+    let body = of_one("2.3", "regions", &all.join(","));
+    let (file, problems) = decode_file(FileKind::Regions, body.as_bytes(), "en", &limits).unwrap();
+    assert_eq!(file.content.n_records(), 2);
+    assert_eq!(problems.kept()[0].code, "too_many");
+}
+
+#[test]
+fn a_station_is_an_object_and_its_status_another() {
+    let information = records::StationInformation {
+        station_id: "s".into(),
+        capacity: Some(4),
+        ..records::StationInformation::default()
+    };
+    let status = records::StationStatus {
+        station_id: "s".into(),
+        num_vehicles_available: Some(3),
+        last_reported: Some(Time(0)),
+        ..records::StationStatus::default()
+    };
+    assert_eq!(station_object(&information), br#"{"station_id":"s","capacity":4}"#);
+    assert_eq!(
+        status_object(&status),
+        br#"{"num_vehicles_available":3,"last_reported":"1970-01-01T00:00:00Z"}"#
+    );
+}

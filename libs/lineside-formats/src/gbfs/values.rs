@@ -1,0 +1,414 @@
+//! What stands in fields, and how producers write it: as the specification says, and as they do.
+
+use jiff::Timestamp;
+use serde_json::Value;
+use smol_str::{SmolStr, ToSmolStr};
+
+use super::{
+    reading::Reading,
+    record::{Field, Leaf, record},
+    writing::{Version, Writing},
+};
+
+/// What names a thing within its file.
+pub type Id = SmolStr;
+/// What people read, an address, a colour.
+pub type Text = SmolStr;
+/// One of a few words that the specification lists; others are kept as they are.
+pub type Word = SmolStr;
+/// A day, as written.
+pub type Date = SmolStr;
+/// A number of things.
+pub type Count = u32;
+/// A finite number.
+pub type Number = f64;
+
+/// A moment in whole seconds since 1970: a number in version 1 and 2, a text with an offset in version 3.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Time(pub i64);
+
+/// A moment that is a text with an offset in every version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct DateTime(pub i64);
+
+/// A word in lower case, whatever case it is written in.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lower(pub SmolStr);
+
+/// The same in one or more languages; one that is not said is that of the file.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Texts(pub Vec<InLanguage>);
+
+record! {
+    /// A text in a language.
+    InLanguage {
+        text: Text = "text",
+        language: Word = "language",
+    }
+}
+
+record! {
+    /// So many for any of these kinds of vehicles.
+    TypeCount {
+        vehicle_type_ids: Vec<Id> = "vehicle_type_ids".also(&["vehicle_type_id"]),
+        count: Option<Count> = "count",
+    }
+}
+
+/// How many there is room for, by kinds of vehicles: in version 2 an object with a number for each kind.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PerType(pub Vec<TypeCount>);
+
+/// Languages: one in version 2.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Languages(pub Vec<Word>);
+
+/// Polygons, each with its outer ring and its holes, of longitude and latitude.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct MultiPolygon(pub Vec<Vec<Vec<[f64; 2]>>>);
+
+impl Texts {
+    /// In that language, else in the first.
+    pub fn find(&self, language: Option<&str>) -> Option<&str> {
+        let same = self.0.iter().find(|text| Some(text.language.as_str()) == language);
+        same.or(self.0.first()).map(|text| text.text.as_str())
+    }
+}
+
+impl Leaf for SmolStr {
+    fn read(json: &Value, reading: &mut Reading<'_>) -> Option<SmolStr> {
+        match json {
+            Value::String(_) => reading.text(json).map(SmolStr::new),
+            Value::Number(number) => {
+                reading.odd("a text is expected", json);
+                Some(number.to_smolstr())
+            }
+            _ => {
+                reading.bad("a text is expected", json);
+                None
+            }
+        }
+    }
+
+    fn write(&self, writing: &mut Writing) {
+        writing.json(self.as_str());
+    }
+}
+
+impl Field for SmolStr {
+    fn read(json: &Value, reading: &mut Reading<'_>) -> SmolStr {
+        <SmolStr as Leaf>::read(json, reading).unwrap_or_default()
+    }
+
+    fn write(&self, writing: &mut Writing) {
+        Leaf::write(self, writing);
+    }
+
+    fn is_absent(&self) -> bool {
+        self.is_empty()
+    }
+}
+
+impl Leaf for Lower {
+    fn read(json: &Value, reading: &mut Reading<'_>) -> Option<Lower> {
+        let word = <SmolStr as Leaf>::read(json, reading)?;
+        let is_lower = !word.bytes().any(|byte| byte.is_ascii_uppercase());
+        Some(Lower(if is_lower { word } else { word.to_ascii_lowercase().into() }))
+    }
+
+    fn write(&self, writing: &mut Writing) {
+        writing.json(self.0.as_str());
+    }
+}
+
+impl Leaf for bool {
+    fn read(json: &Value, reading: &mut Reading<'_>) -> Option<bool> {
+        let number = |number: &serde_json::Number| match number.as_f64() {
+            Some(0.0) => Some(false),
+            Some(1.0) => Some(true),
+            _ => None,
+        };
+        let said = match json {
+            Value::Bool(said) => return Some(*said),
+            Value::Number(said) => number(said),
+            Value::String(said) => match said.trim().to_ascii_lowercase().as_str() {
+                "0" | "false" | "no" => Some(false),
+                "1" | "true" | "yes" => Some(true),
+                _ => None,
+            },
+            _ => None,
+        };
+        match said {
+            None => reading.bad("true or false is expected", json),
+            // Version 1 has it so.
+            Some(_) if reading.major < 2 && json.is_number() => {}
+            Some(_) => reading.odd("true or false is expected", json),
+        }
+        said
+    }
+
+    fn write(&self, writing: &mut Writing) {
+        writing.json(self);
+    }
+}
+
+impl Leaf for f64 {
+    fn read(json: &Value, reading: &mut Reading<'_>) -> Option<f64> {
+        let said = match json {
+            Value::Number(number) => return number.as_f64(),
+            Value::String(text) => text.trim().parse().ok().filter(|it: &f64| it.is_finite()),
+            _ => None,
+        };
+        match said {
+            Some(_) => reading.odd("a number is expected", json),
+            None if json.as_str().is_some_and(|text| text.trim().is_empty()) => {}
+            None => reading.bad("a number is expected", json),
+        }
+        said
+    }
+
+    fn write(&self, writing: &mut Writing) {
+        // Whole numbers without a point, as most producers write them.
+        if self.fract() == 0.0 && self.abs() < WHOLE_MAX {
+            writing.json(&(*self as i64));
+        } else {
+            writing.json(self);
+        }
+    }
+}
+
+impl Leaf for u32 {
+    fn read(json: &Value, reading: &mut Reading<'_>) -> Option<u32> {
+        let plain = json.as_u64().and_then(|number| u32::try_from(number).ok());
+        if plain.is_some() {
+            return plain;
+        }
+        let is_number = json.is_number();
+        let number = if is_number { json.as_f64()? } else { f64::read(json, reading)? };
+        let is_count = number.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&number);
+        match (is_count, is_number) {
+            (false, _) => reading.bad("a whole number that is not negative is expected", json),
+            (true, true) => reading.odd("a whole number without a fraction is expected", json),
+            // That it is a text was told.
+            (true, false) => {}
+        }
+        is_count.then_some(number as u32)
+    }
+
+    fn write(&self, writing: &mut Writing) {
+        writing.json(self);
+    }
+}
+
+/// A moment in any of the ways in which they are written; told if it is not the one that is `due`.
+fn moment(json: &Value, is_text_due: bool, reading: &mut Reading<'_>) -> Option<i64> {
+    let number = match json {
+        Value::Number(number) => number.as_f64(),
+        Value::String(text) => text.trim().parse::<f64>().ok(),
+        _ => None,
+    };
+    let text = || json.as_str()?.trim().parse::<Timestamp>().ok();
+    let (seconds, is_as_due) = match number {
+        Some(number) if number.abs() >= MILLISECONDS_FROM => ((number / 1e3).floor(), false),
+        Some(number) => (number.floor(), json.is_number() && !is_text_due),
+        None => match text() {
+            Some(at) => (at.as_second() as f64, is_text_due),
+            None => {
+                if json.as_str().is_none_or(|text| !text.trim().is_empty()) {
+                    reading.bad("a time is expected", json);
+                }
+                return None;
+            }
+        },
+    };
+    // Through a timestamp, so that whatever is kept can be written.
+    let Ok(at) = Timestamp::from_second(seconds as i64) else {
+        reading.bad("there is no such time", json);
+        return None;
+    };
+    if !is_as_due {
+        let due = if is_text_due { "RFC 3339" } else { "whole seconds since 1970" };
+        reading.odd(&format!("a time is expected as {due}"), json);
+    }
+    Some(at.as_second())
+}
+
+fn rfc3339(seconds: i64) -> String {
+    Timestamp::from_second(seconds).unwrap_or(Timestamp::UNIX_EPOCH).to_string()
+}
+
+impl Leaf for Time {
+    fn read(json: &Value, reading: &mut Reading<'_>) -> Option<Time> {
+        moment(json, reading.major >= 3, reading).map(Time)
+    }
+
+    fn write(&self, writing: &mut Writing) {
+        match writing.version {
+            Version::Two => writing.json(&self.0),
+            Version::Three => writing.json(&rfc3339(self.0)),
+        }
+    }
+}
+
+impl Leaf for DateTime {
+    fn read(json: &Value, reading: &mut Reading<'_>) -> Option<DateTime> {
+        moment(json, true, reading).map(DateTime)
+    }
+
+    fn write(&self, writing: &mut Writing) {
+        writing.json(&rfc3339(self.0));
+    }
+}
+
+impl Field for Texts {
+    fn read(json: &Value, reading: &mut Reading<'_>) -> Texts {
+        let is_localised = matches!(json, Value::Array(_) | Value::Object(_));
+        if is_localised {
+            if reading.major < 3 {
+                reading.odd("a plain text is expected", json);
+            }
+            let mut texts: Vec<InLanguage> = reading.list(json);
+            texts.retain(|text| !text.text.is_empty());
+            for text in texts.iter_mut().filter(|text| text.language.is_empty()) {
+                text.language = SmolStr::new(reading.language);
+            }
+            return Texts(texts);
+        }
+        let Some(text) = <SmolStr as Leaf>::read(json, reading) else { return Texts::default() };
+        if reading.major >= 3 {
+            reading.odd("a list of texts with their languages is expected", json);
+        }
+        Texts(vec![InLanguage { text, language: SmolStr::new(reading.language) }])
+    }
+
+    fn write(&self, writing: &mut Writing) {
+        if writing.version == Version::Three {
+            self.0.write(writing);
+            return;
+        }
+        let language = writing.language.clone();
+        let said = self.0.iter().find(|text| text.language == language);
+        let lost = self.0.len() - usize::from(said.is_some());
+        writing.json(self.find(Some(&language)).unwrap_or_default());
+        writing.lose(lost);
+    }
+
+    fn is_absent(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl Field for Languages {
+    fn read(json: &Value, reading: &mut Reading<'_>) -> Languages {
+        if reading.major < 3 && json.is_string() {
+            return Languages(<SmolStr as Leaf>::read(json, reading).into_iter().collect());
+        }
+        Languages(reading.list(json))
+    }
+
+    fn write(&self, writing: &mut Writing) {
+        match (writing.version, self.0.split_first()) {
+            (Version::Two, Some((first, others))) => {
+                Leaf::write(first, writing);
+                writing.lose(others.len());
+            }
+            _ => self.0.write(writing),
+        }
+    }
+
+    fn is_absent(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl Field for PerType {
+    fn read(json: &Value, reading: &mut Reading<'_>) -> PerType {
+        let Value::Object(object) = json else { return PerType(reading.list(json)) };
+        let mut counts = Vec::new();
+        let named = object.iter().filter(|(id, _)| !id.trim().is_empty());
+        for (id, count) in named.take(reading.limits().list) {
+            if let Some(count) = u32::read(count, reading) {
+                let vehicle_type_ids = vec![SmolStr::new(id.trim())];
+                counts.push(TypeCount { vehicle_type_ids, count: Some(count) });
+            }
+        }
+        PerType(counts)
+    }
+
+    fn write(&self, writing: &mut Writing) {
+        if writing.version == Version::Three {
+            self.0.write(writing);
+            return;
+        }
+        // One number for several kinds, and two for one, cannot be said.
+        let mut said: Vec<&str> = Vec::new();
+        let mut lost = 0;
+        writing.object(|writing| {
+            for it in &self.0 {
+                match (it.vehicle_type_ids.as_slice(), it.count) {
+                    ([id], Some(count)) if !said.contains(&id.as_str()) => {
+                        said.push(id);
+                        writing.key(id);
+                        writing.json(&count);
+                    }
+                    _ => lost += 1,
+                }
+            }
+        });
+        writing.lose(lost);
+    }
+
+    fn is_absent(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl Leaf for MultiPolygon {
+    fn read(json: &Value, reading: &mut Reading<'_>) -> Option<MultiPolygon> {
+        let kind = json.get("type").and_then(Value::as_str);
+        let coordinates = json.get("coordinates");
+        let polygons = match (kind, coordinates) {
+            (Some("MultiPolygon"), Some(said)) => several(said, polygon),
+            // What some write for one.
+            (Some("Polygon"), Some(said)) => {
+                reading.odd("a MultiPolygon is expected", json);
+                polygon(said).map(|polygon| vec![polygon])
+            }
+            _ => None,
+        };
+        if polygons.is_none() {
+            reading.bad("a GeoJSON MultiPolygon with longitudes and latitudes is expected", json);
+        }
+        polygons.map(MultiPolygon)
+    }
+
+    fn write(&self, writing: &mut Writing) {
+        writing.object(|writing| {
+            writing.key("type");
+            writing.json("MultiPolygon");
+            writing.key("coordinates");
+            writing.json(&self.0);
+        });
+    }
+}
+
+fn polygon(json: &Value) -> Option<Vec<Vec<[f64; 2]>>> {
+    several(json, |ring| several(ring, position))
+}
+
+/// All or nothing: an area with a corner less would be another area.
+fn several<T>(json: &Value, read: impl Fn(&Value) -> Option<T>) -> Option<Vec<T>> {
+    json.as_array()?.iter().map(read).collect()
+}
+
+fn position(json: &Value) -> Option<[f64; 2]> {
+    let numbers = json.as_array()?;
+    let number = |n: usize| numbers.get(n).and_then(Value::as_f64);
+    let (lon, lat) = (number(0)?, number(1)?);
+    (lon.abs() <= 180.0 && lat.abs() <= 90.0).then_some([lon, lat])
+}
+
+/// From here on a number of seconds would lie beyond the year 5000, so it counts milliseconds.
+const MILLISECONDS_FROM: f64 = 1e11;
+/// Below this every whole number is exact.
+const WHOLE_MAX: f64 = 9e15;

@@ -1,0 +1,42 @@
+//! Tables in memory, which the loader reads as it reads any files.
+
+use std::{collections::BTreeMap, io::Read};
+
+use super::{Tables, append_row};
+use crate::{Error, gtfs::Files};
+
+/// Tables as texts in memory: rows go in, and [`load`](crate::gtfs::load) reads them out again.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MemoryTables {
+    tables: BTreeMap<&'static str, Vec<u8>>,
+    current: &'static str,
+}
+
+impl MemoryTables {
+    /// No tables.
+    pub fn new() -> MemoryTables {
+        MemoryTables::default()
+    }
+}
+
+impl Tables for MemoryTables {
+    fn begin(&mut self, table: &'static str, columns: &[&str]) -> Result<(), Error> {
+        self.current = table;
+        self.row(columns)
+    }
+
+    fn row(&mut self, cells: &[&str]) -> Result<(), Error> {
+        append_row(self.tables.entry(self.current).or_default(), cells);
+        Ok(())
+    }
+}
+
+impl Files for MemoryTables {
+    fn names(&mut self) -> Vec<String> {
+        self.tables.keys().map(|&name| name.to_owned()).collect()
+    }
+
+    fn open<'a>(&'a mut self, name: &str) -> Result<Option<Box<dyn Read + 'a>>, Error> {
+        Ok(self.tables.get(name).map(|bytes| Box::new(bytes.as_slice()) as Box<dyn Read>))
+    }
+}

@@ -1,0 +1,75 @@
+//! Rows to tables: to a zip that any reader of GTFS takes, or to tables in memory.
+//!
+//! A conversion writes rows and does not know which of the two it is: [`Tables`].
+
+mod memory;
+mod zip;
+
+use crate::Error;
+
+pub use self::{memory::MemoryTables, zip::ZipTables};
+
+/// Where rows go: one table after the other, each begun once.
+pub trait Tables {
+    /// Begins a table of the reference, such as `stops.txt`, and writes its header.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be written.
+    fn begin(&mut self, table: &'static str, columns: &[&str]) -> Result<(), Error>;
+
+    /// Writes a row of the table that was begun last, in the order of its columns. What GTFS does not allow in a value
+    /// is made sound: white space around it is left out, line breaks and other control characters become spaces.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be written.
+    fn row(&mut self, cells: &[&str]) -> Result<(), Error>;
+}
+
+/// Appends a row, with its line break.
+fn append_row(line: &mut Vec<u8>, cells: &[&str]) {
+    for (at, cell) in cells.iter().enumerate() {
+        if at > 0 {
+            line.push(b',');
+        }
+        append_cell(line, cell.trim());
+    }
+    line.push(b'\n');
+}
+
+fn append_cell(line: &mut Vec<u8>, cell: &str) {
+    // A lone empty cell would be an empty line, which readers pass over; no table has one column that may be empty.
+    if !cell.bytes().any(|byte| matches!(byte, b',' | b'"') || byte.is_ascii_control()) {
+        line.extend_from_slice(cell.as_bytes());
+        return;
+    }
+    line.push(b'"');
+    for byte in cell.bytes() {
+        match byte {
+            b'"' => line.extend_from_slice(b"\"\""),
+            byte if byte.is_ascii_control() => line.push(b' '),
+            byte => line.push(byte),
+        }
+    }
+    line.push(b'"');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::append_row;
+
+    fn check(cells: &[&str], expected: &str) {
+        let mut line = Vec::new();
+        append_row(&mut line, cells);
+        assert_eq!(String::from_utf8(line).unwrap(), expected);
+    }
+
+    #[test]
+    fn cells_are_quoted_where_they_must_be() {
+        check(&["a", "", "c"], "a,,c\n");
+        check(&["Oslo, S", "the \"old\" pier"], "\"Oslo, S\",\"the \"\"old\"\" pier\"\n");
+        check(&[" a\t", "two\nlines\r"], "a,\"two lines\"\n");
+        check(&["Ålesund"], "Ålesund\n");
+    }
+}

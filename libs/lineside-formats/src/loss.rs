@@ -1,0 +1,167 @@
+//! What a conversion could not carry over, kept in bounded number and counted exactly.
+
+use std::collections::BTreeMap;
+
+use serde::{Serialize, Serializer, ser::SerializeStruct};
+
+use crate::problem::shortened;
+
+/// What a conversion from one format to another leaves behind: what kind of thing, how many of it, and why.
+///
+/// A loss is no fault of the data, which is a [`Problem`](crate::Problem), but something that the other format cannot
+/// say, or that is not translated. As JSON: `{"total", "losses": [{"kind", "why", "count", "examples"}]}`, ordered by
+/// kind and reason.
+///
+/// Bound: kinds and reasons are texts of the program, and of each pair at most [`Losses::EXAMPLES_MAX`] ids are kept.
+/// Totals are exact.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Losses {
+    by_reason: BTreeMap<(&'static str, &'static str), Counted>,
+    total: u64,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Counted {
+    count: u64,
+    examples: Vec<Box<str>>,
+}
+
+/// The things of one kind that were left behind for one reason.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Loss<'a> {
+    /// What they are, in the words of the format that they came from, such as `FlexibleLine`.
+    pub kind: &'static str,
+    /// Why they were left behind: lower case, no full stop.
+    pub why: &'static str,
+    /// How many there were.
+    pub count: u64,
+    /// The first few ids.
+    pub examples: &'a [Box<str>],
+}
+
+impl Losses {
+    /// Ids kept of one kind and reason; further ones are only counted.
+    pub const EXAMPLES_MAX: usize = 5;
+
+    /// No losses.
+    pub fn new() -> Losses {
+        Losses::default()
+    }
+
+    /// Counts one thing of `kind` that was left behind; `id` says which, where it has one.
+    pub fn push(&mut self, kind: &'static str, why: &'static str, id: Option<&str>) {
+        self.total += 1;
+        let counted = self.by_reason.entry((kind, why)).or_default();
+        counted.count += 1;
+        if let Some(id) = id.filter(|_| counted.examples.len() < Losses::EXAMPLES_MAX) {
+            counted.examples.push(shortened(id));
+        }
+    }
+
+    /// Counts `n` things of `kind` at once; none is no loss.
+    pub fn push_many(&mut self, kind: &'static str, why: &'static str, n: u64) {
+        if n > 0 {
+            self.total += n;
+            self.by_reason.entry((kind, why)).or_default().count += n;
+        }
+    }
+
+    /// How many things were left behind.
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// Whether everything was carried over.
+    pub fn is_empty(&self) -> bool {
+        self.total == 0
+    }
+
+    /// The losses, ordered by kind and reason.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = Loss<'_>> {
+        self.by_reason.iter().map(|(&(kind, why), counted)| Loss {
+            kind,
+            why,
+            count: counted.count,
+            examples: &counted.examples,
+        })
+    }
+
+    /// Adds the losses of another step of the conversion, within the same bounds.
+    pub fn merge(&mut self, other: Losses) {
+        self.total += other.total;
+        for (key, more) in other.by_reason {
+            let counted = self.by_reason.entry(key).or_default();
+            counted.count += more.count;
+            let room = Losses::EXAMPLES_MAX - counted.examples.len();
+            counted.examples.extend(more.examples.into_iter().take(room));
+        }
+    }
+}
+
+impl Serialize for Losses {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut report = serializer.serialize_struct("Losses", 2)?;
+        report.serialize_field("total", &self.total)?;
+        report.serialize_field("losses", &self.iter().collect::<Vec<_>>())?;
+        report.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Problem;
+
+    #[test]
+    fn all_are_counted_and_few_are_named() {
+        let mut losses = Losses::new();
+        for number in 0..1_000 {
+            losses.push("Notice", "GTFS has no notes", Some(&format!("N:{number}")));
+        }
+        losses.push_many("Notice", "GTFS has no notes", 10);
+        losses.push_many("Vehicle", "never there", 0);
+        losses.push("Line", "is flexible", None);
+        assert_eq!(losses.total(), 1_011);
+        let all: Vec<Loss<'_>> = losses.iter().collect();
+        assert_eq!(
+            all.iter().map(|loss| (loss.kind, loss.count)).collect::<Vec<_>>(),
+            [("Line", 1), ("Notice", 1_010)]
+        );
+        assert_eq!(all[1].examples.len(), Losses::EXAMPLES_MAX);
+        assert!(all[0].examples.is_empty());
+    }
+
+    #[test]
+    fn the_report_reads_as_json() {
+        let mut losses = Losses::new();
+        losses.push("Line", "is \"flexible\"", Some("a:Line:1"));
+        assert_eq!(
+            serde_json::to_string(&losses).unwrap(),
+            r#"{"total":1,"losses":[{"kind":"Line","why":"is \"flexible\"","count":1,"examples":["a:Line:1"]}]}"#
+        );
+    }
+
+    #[test]
+    fn long_ids_are_cut() {
+        let mut losses = Losses::new();
+        losses.push("Line", "too long", Some(&"ü".repeat(1_000)));
+        let loss = losses.iter().next().unwrap();
+        assert_eq!(loss.examples[0].chars().count(), Problem::VALUE_CHARS_MAX);
+    }
+
+    #[test]
+    fn merging_adds_up() {
+        let mut all = Losses::new();
+        for round in 0..4 {
+            let mut one = Losses::new();
+            for number in 0..3 {
+                one.push("Line", "is flexible", Some(&format!("{round}:{number}")));
+            }
+            one.push("Route", "has no line", None);
+            all.merge(one);
+        }
+        assert_eq!(all.total(), 16);
+        let lines = all.iter().find(|loss| loss.kind == "Line").unwrap();
+        assert_eq!((lines.count, lines.examples.len()), (12, Losses::EXAMPLES_MAX));
+    }
+}

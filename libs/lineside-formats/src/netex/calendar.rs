@@ -1,0 +1,175 @@
+//! When things hold: day types, what they are assigned to, periods, operating days and availability conditions.
+
+use super::{
+    days::{ALL_WEEK, Day},
+    reader::Reader,
+    record::{Condition, DayAssignment, DayType, OperatingDay, Period},
+};
+use crate::{Error, gtfs::Text};
+
+impl Reader<'_, '_> {
+    pub(super) fn day_type(&mut self) -> Result<(), Error> {
+        self.count_bytes(size_of::<DayType>())?;
+        let mut day_type = DayType { id: self.id(), weekdays: 0 };
+        while let Some(name) = self.xml.next_child()? {
+            if name == "properties" {
+                while self.xml.next_child()?.is_some() {
+                    while let Some(name) = self.xml.next_child()? {
+                        if name == "DaysOfWeek" {
+                            day_type.weekdays |= weekdays(&self.text()?);
+                        } else {
+                            self.xml.skip()?;
+                        }
+                    }
+                }
+            } else {
+                self.xml.skip()?;
+            }
+        }
+        self.out.day_types.push(day_type);
+        Ok(())
+    }
+
+    pub(super) fn day_assignment(&mut self) -> Result<(), Error> {
+        self.count_bytes(size_of::<DayAssignment>())?;
+        let mut assignment = DayAssignment { file: self.file, ..DayAssignment::default() };
+        while let Some(name) = self.xml.next_child()? {
+            match name {
+                "DayTypeRef" => assignment.day_type = self.reference()?,
+                "Date" => assignment.date = self.day()?,
+                "OperatingPeriodRef" | "UicOperatingPeriodRef" => {
+                    assignment.period = self.reference()?;
+                }
+                "OperatingDayRef" => assignment.operating_day = self.reference()?,
+                "isAvailable" => assignment.excludes = self.flag()? == Some(false),
+                _ => self.xml.skip()?,
+            }
+        }
+        self.out.day_assignments.push(assignment);
+        Ok(())
+    }
+
+    pub(super) fn operating_period(&mut self) -> Result<(), Error> {
+        self.count_bytes(size_of::<Period>())?;
+        let mut period = Period { id: self.id(), ..Period::default() };
+        while let Some(name) = self.xml.next_child()? {
+            match name {
+                "FromDate" => period.from = self.day()?,
+                "ToDate" => period.to = self.day()?,
+                "FromOperatingDayRef" => period.from_day = self.reference()?,
+                "ToOperatingDayRef" => period.to_day = self.reference()?,
+                "ValidDayBits" => period.bits = self.text_kept()?,
+                _ => self.xml.skip()?,
+            }
+        }
+        self.out.periods.push(period);
+        Ok(())
+    }
+
+    pub(super) fn operating_day(&mut self) -> Result<(), Error> {
+        self.count_bytes(size_of::<OperatingDay>())?;
+        let (id, mut date) = (self.id(), None);
+        while let Some(name) = self.xml.next_child()? {
+            if name == "CalendarDate" { date = self.day()? } else { self.xml.skip()? }
+        }
+        self.out.operating_days.push(OperatingDay { id, date });
+        Ok(())
+    }
+
+    /// Reads an `AvailabilityCondition` and tells its id. Of one that has no id it makes one, so that what it stands in
+    /// can name it.
+    pub(super) fn condition(&mut self) -> Result<Text, Error> {
+        self.count_bytes(size_of::<Condition>())?;
+        let mut condition = Condition { id: self.id(), ..Condition::default() };
+        if condition.id == Text::EMPTY {
+            let id = format!("condition {} of file {}", self.out.conditions.len(), self.file);
+            condition.id = self.out.texts.intern(&id);
+        }
+        while let Some(name) = self.xml.next_child()? {
+            match name {
+                "FromDate" => condition.from = self.day()?,
+                "ToDate" => condition.to = self.day()?,
+                "ValidDayBits" => condition.bits = self.text_kept()?,
+                "IsAvailable" => condition.excludes = self.flag()? == Some(false),
+                "dayTypes" => condition.day_types = self.references("DayTypeRef")?,
+                "operatingDays" => condition.operating_days = self.references("OperatingDayRef")?,
+                _ => self.xml.skip()?,
+            }
+        }
+        let id = condition.id;
+        if let (Some(from), Some(to)) = (condition.from, condition.to) {
+            self.widen_validity(from, to);
+        }
+        self.out.conditions.push(condition);
+        Ok(id)
+    }
+
+    /// Reads a `ServiceCalendar`: the period for which its day types hold, and what else is in it.
+    pub(super) fn service_calendar(&mut self) -> Result<(), Error> {
+        let (mut from, mut to) = (None, None);
+        while let Some(name) = self.xml.next_child()? {
+            match name {
+                "FromDate" => from = self.day()?,
+                "ToDate" => to = self.day()?,
+                _ => self.walk()?,
+            }
+        }
+        if let (Some(from), Some(to)) = (from, to) {
+            self.widen_validity(from, to);
+        }
+        Ok(())
+    }
+
+    /// Reads the `ValidBetween` of a frame.
+    pub(super) fn frame_validity(&mut self) -> Result<(), Error> {
+        let (mut from, mut to) = (None, None);
+        while let Some(name) = self.xml.next_child()? {
+            match name {
+                "FromDate" => from = self.day()?,
+                "ToDate" => to = self.day()?,
+                _ => self.xml.skip()?,
+            }
+        }
+        if let (Some(from), Some(to)) = (from, to) {
+            self.widen_validity(from, to);
+        }
+        Ok(())
+    }
+
+    fn widen_validity(&mut self, from: Day, to: Day) {
+        let validity = &mut self.out.validity;
+        *validity = Some(validity.map_or((from, to), |(a, b)| (a.min(from), b.max(to))));
+    }
+}
+
+/// The days of the week that a list of their names, or of groups of them, names.
+fn weekdays(text: &str) -> u8 {
+    const NAMES: [(&str, u8); 10] = [
+        ("Monday", 1),
+        ("Tuesday", 1 << 1),
+        ("Wednesday", 1 << 2),
+        ("Thursday", 1 << 3),
+        ("Friday", 1 << 4),
+        ("Saturday", 1 << 5),
+        ("Sunday", 1 << 6),
+        ("Weekdays", 0b1_1111),
+        ("Weekend", 0b110_0000),
+        ("Everyday", ALL_WEEK),
+    ];
+    let of = |word: &str| NAMES.iter().find(|(name, _)| *name == word).map_or(0, |(_, bits)| *bits);
+    text.split_ascii_whitespace().fold(0, |bits, word| bits | of(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ALL_WEEK, weekdays};
+
+    #[test]
+    fn weekdays_are_read_by_name_and_by_group() {
+        assert_eq!(weekdays("Monday"), 1);
+        assert_eq!(weekdays("Monday Sunday"), 0b100_0001);
+        assert_eq!(weekdays("Weekdays  Saturday"), 0b11_1111);
+        assert_eq!(weekdays("Everyday"), ALL_WEEK);
+        assert_eq!(weekdays("none"), 0);
+    }
+}

@@ -1,0 +1,36 @@
+//! The named bounds of reading a publication.
+
+use crate::gtfs;
+
+/// How much of a publication is read before it is refused. The defaults hold national publications.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Bounds on the archive, and on each file as it inflates. A file is in memory while it is read.
+    pub files: gtfs::Limits,
+    /// Longest text of one element, in bytes; a longer one is left out with a problem.
+    pub text_bytes: usize,
+    /// Most memory of all records, in bytes, besides their texts.
+    pub record_bytes: usize,
+}
+
+impl Limits {
+    /// Deepest nesting of elements; frames in frames reach about 20.
+    pub const DEPTH: usize = 100;
+    /// Longest period that is taken day by day, in days from its first: ten years. What lies beyond is left out with a
+    /// problem.
+    pub const PERIOD_DAYS: i32 = 3_660;
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            files: gtfs::Limits {
+                entries: 20_000,
+                entry_bytes: 1 << 30,
+                ..gtfs::Limits::default()
+            },
+            text_bytes: 64 << 10,
+            record_bytes: 4 << 30,
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! NeTEx: timetables in XML, one file, a folder or a zip of many, in the Nordic, French, Swiss and European (EPIP)
+//! profiles.
+//!
+//! [`decode`] goes once over each file and keeps records in NeTEx's own terms: frames of any kind and depth are walked
+//! through, what a timetable does not need is passed over while it streams. References are looked up when all files are
+//! read, so it does not matter which file holds what. [`write_gtfs`] is the one place where words change: it writes the
+//! records as rows of GTFS, into a zip or into memory, and [`load`] reads such rows into the timetable that a GTFS zip
+//! gives. So there is one timetable and one reader of it, and what boards show is what the converted zip says.
+//!
+//! What is wrong is a [`Problem`](crate::Problem) that names file and id; what GTFS cannot say is a
+//! [`Loss`](crate::Loss).
+
+mod calendar;
+mod days;
+mod geo;
+mod journeys;
+mod limits;
+mod network;
+mod reader;
+mod record;
+mod sites;
+mod source;
+mod to_gtfs;
+
+use crate::{
+    Error, Losses, Problems,
+    gtfs::{self, Files, MemoryTables, Timetable},
+};
+
+pub use self::{
+    limits::Limits,
+    record::{Counts, Publication},
+    source::{Source, looks_like_netex},
+};
+
+/// Reads all XML files of a publication.
+///
+/// Memory: the records, and one file at a time.
+///
+/// # Errors
+///
+/// If nothing of it is NeTEx; if a file cannot be read, is cut off, is not well-formed, declares a document type, or
+/// uses entities of its own; or if a limit is passed. Everything else is a problem.
+pub fn decode(files: &mut dyn Files, limits: &Limits) -> Result<(Publication, Problems), Error> {
+    reader::decode(files, limits)
+}
+
+/// Writes a publication as GTFS, and tells what of it GTFS cannot say. References that lead nowhere are problems.
+///
+/// # Errors
+///
+/// If the tables cannot be written.
+pub fn write_gtfs(
+    publication: &Publication,
+    tables: &mut dyn gtfs::Tables,
+    problems: &mut Problems,
+) -> Result<Losses, Error> {
+    to_gtfs::write(publication, tables, problems)
+}
+
+/// What a publication comes to as a timetable.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The timetable, as a GTFS zip would give it.
+    pub timetable: Timetable,
+    /// How much of what was read.
+    pub counts: Counts,
+    /// What was wrong: in the files of the publication, and in the tables that were made of it.
+    pub problems: Problems,
+    /// What GTFS cannot say.
+    pub losses: Losses,
+}
+
+/// Reads a publication into a timetable.
+///
+/// # Errors
+///
+/// As [`decode`], and if a limit of the timetable is passed.
+pub fn load(files: &mut dyn Files, limits: &Limits) -> Result<Loaded, Error> {
+    let (publication, mut problems) = decode(files, limits)?;
+    let mut tables = MemoryTables::new();
+    let losses = write_gtfs(&publication, &mut tables, &mut problems)?;
+    let counts = publication.counts();
+    drop(publication);
+    let (timetable, more) = gtfs::load(&mut tables, &gtfs::Limits::default())?;
+    problems.merge(more);
+    Ok(Loaded { timetable, counts, problems, losses })
+}

@@ -1,0 +1,421 @@
+//! Goes through the files: frames of any kind and depth are walked through, and what is a record is read where it stands.
+
+use std::{
+    borrow::Cow,
+    hash::{BuildHasher, RandomState},
+    io::Read,
+    ops::Range,
+};
+
+use super::{
+    Limits,
+    days::{self, Day},
+    record::{NO_TIME, Publication},
+};
+use crate::{
+    Error, ErrorKind, Problem, Problems,
+    gtfs::{Files, Text, values},
+    looks_like_html,
+    xml::{self, Xml},
+};
+
+/// The namespace of NeTEx.
+const NAMESPACE: &str = "http://www.netex.org.uk/netex";
+
+/// Elements that are passed over whole: large, and without records inside.
+const PASSED_OVER: [&str; 18] = [
+    "PublicationRequest",
+    "ServiceLink",
+    "RoutePoint",
+    "RouteLink",
+    "PointProjection",
+    "PointOnRoute",
+    "TopographicPlace",
+    "TariffZone",
+    "FareZone",
+    "FareFrame",
+    "SalesTransactionFrame",
+    "InfrastructureFrame",
+    "DriverScheduleFrame",
+    "Notice",
+    "NoticeAssignment",
+    "keyList",
+    "Extensions",
+    "typesOfValue",
+];
+
+/// Things for riders that are not translated, with the reason.
+const UNTRANSLATED: [(&str, &str); 9] = [
+    ("Notice", "GTFS has no notes on trips"),
+    ("ServiceLink", "its line on the map is not translated"),
+    ("FlexibleStopPlace", "places that are ordered are not translated"),
+    ("ServiceJourneyInterchange", "transfers between trips are not translated"),
+    ("TariffZone", "fares are not translated"),
+    ("FareZone", "fares are not translated"),
+    ("FareFrame", "fares are not translated"),
+    ("SitePathLink", "ways inside stations are not translated"),
+    ("StopPlaceEntrance", "entrances are not translated"),
+];
+
+/// Reads all XML files.
+pub(super) fn decode(
+    files: &mut dyn Files,
+    limits: &Limits,
+) -> Result<(Publication, Problems), Error> {
+    // Ids come from strangers: hashes that nobody can foresee keep lookups fast whatever they send.
+    let mut publication = Publication::new(RandomState::new().hash_one("ids"));
+    let mut problems = files.take_problems();
+    let mut names = files.names();
+    names.retain(|name| is_xml(name));
+    names.sort_unstable();
+    let mut left = limits.files.total_bytes;
+    let (mut record_bytes, mut n_read) = (0, 0);
+    for name in &names {
+        let body = read_file(files, name, limits.files.entry_bytes.min(left))?;
+        left = left.saturating_sub(body.len() as u64);
+        refuse_at_sight(&body).map_err(|error| error.in_file(name))?;
+        let text = xml::to_text(&body).map_err(|error| error.in_file(name))?;
+        let bounds = xml::Limits { depth: Limits::DEPTH, ..xml::Limits::default() };
+        let mut reader = Reader {
+            xml: Xml::new(&text, bounds),
+            file: publication.files.len() as u32,
+            name,
+            out: &mut publication,
+            problems: &mut problems,
+            limits,
+            record_bytes,
+        };
+        if reader.document().map_err(|error| error.in_file(name))? {
+            n_read += 1;
+        }
+        record_bytes = reader.record_bytes;
+        publication.files.push(name.as_str().into());
+    }
+    if n_read == 0 {
+        let detail = "holds no PublicationDelivery, so it is not NeTEx";
+        return Err(Error::new(ErrorKind::Decode, detail));
+    }
+    if publication.texts.is_full() {
+        return Err(Error::new(
+            ErrorKind::TooLarge,
+            "the publication holds more text than the limit",
+        ));
+    }
+    Ok((publication, problems))
+}
+
+/// Whether a file is looked at by its name.
+pub(super) fn is_xml(name: &str) -> bool {
+    name.len() >= 4 && name.as_bytes()[name.len() - 4..].eq_ignore_ascii_case(b".xml")
+}
+
+fn read_file(files: &mut dyn Files, name: &str, bytes_max: u64) -> Result<Vec<u8>, Error> {
+    let mut body = Vec::new();
+    let Some(file) = files.open(name)? else { return Ok(body) };
+    file.take(bytes_max.saturating_add(1))
+        .read_to_end(&mut body)
+        .map_err(|error| Error::io(error).in_file(name))?;
+    if body.len() as u64 > bytes_max {
+        return Err(Error::new(ErrorKind::TooLarge, "is larger than the limit").in_file(name));
+    }
+    Ok(body)
+}
+
+fn refuse_at_sight(body: &[u8]) -> Result<(), Error> {
+    if body.trim_ascii().is_empty() {
+        return Err(Error::new(ErrorKind::Empty, "there is nothing in it"));
+    }
+    if looks_like_html(body) {
+        return Err(Error::new(ErrorKind::Html, "a web page came instead of NeTEx"));
+    }
+    Ok(())
+}
+
+/// One file that is being read.
+pub(super) struct Reader<'x, 'o> {
+    pub(super) xml: Xml<'x>,
+    pub(super) file: u32,
+    name: &'o str,
+    pub(super) out: &'o mut Publication,
+    problems: &'o mut Problems,
+    limits: &'o Limits,
+    record_bytes: usize,
+}
+
+impl<'x> Reader<'x, '_> {
+    /// Reads a document. Tells whether it is NeTEx.
+    fn document(&mut self) -> Result<bool, Error> {
+        let mut is_netex = false;
+        while let Some(name) = self.xml.next_child()? {
+            if name == "PublicationDelivery" {
+                is_netex = true;
+                self.delivery()?;
+            } else {
+                let detail =
+                    format!("has a root <{name}>, not PublicationDelivery, and is left out");
+                self.problems.push(Problem::new(self.name, "not_netex", detail));
+                self.xml.skip()?;
+            }
+        }
+        let n = self.xml.lone_ampersands();
+        if n > 0 {
+            let detail = "ampersands stand alone, where &amp; is due";
+            let problem = Problem::new(self.name, "lone_ampersand", detail);
+            self.problems.push(problem.with_value(&format!("{n} times")));
+        }
+        Ok(is_netex)
+    }
+
+    fn delivery(&mut self) -> Result<(), Error> {
+        if let Some(namespace) = self.xml.namespace().filter(|&it| it != NAMESPACE) {
+            let detail = "is not in the namespace of NeTEx";
+            let problem = Problem::new(self.name, "wrong_namespace", detail);
+            self.problems.push(problem.with_value(namespace));
+        }
+        let profile = self.xml.attribute("version").unwrap_or_default();
+        while let Some(name) = self.xml.next_child()? {
+            match name {
+                "ParticipantRef" => self.out.participant = self.text_kept()?,
+                name => self.member(name)?,
+            }
+        }
+        if self.out.timezone.is_none() {
+            self.out.timezone = zone_of_profile(&profile).map(Box::from);
+        }
+        Ok(())
+    }
+
+    /// Walks through the open element.
+    pub(super) fn walk(&mut self) -> Result<(), Error> {
+        while let Some(name) = self.xml.next_child()? {
+            self.member(name)?;
+        }
+        Ok(())
+    }
+
+    /// Reads the element that was opened last: a record, or something that may hold records.
+    fn member(&mut self, name: &'x str) -> Result<(), Error> {
+        match name {
+            "Operator" | "Authority" | "GeneralOrganisation" => self.organisation(),
+            "Network" | "GroupOfLines" => self.network(),
+            "Line" | "FlexibleLine" => self.line(name),
+            "Route" => self.route(),
+            "DestinationDisplay" => self.destination_display(),
+            "TrainNumber" => self.train_number(),
+            "JourneyPattern" | "ServiceJourneyPattern" | "ServicePattern" => self.pattern(),
+            "TimeDemandType" => self.demand_type(),
+            "TimingLink" => self.timing_link(),
+            "StopPlace" => self.stop_place(),
+            "Quay" => self.quay(Text::EMPTY),
+            "ScheduledStopPoint" => self.stop_point(),
+            "PassengerStopAssignment" => self.stop_assignment(),
+            "ServiceJourney" | "TemplateServiceJourney" => self.service_journey(),
+            "DatedServiceJourney" => self.dated_journey(),
+            "DayType" => self.day_type(),
+            "DayTypeAssignment" => self.day_assignment(),
+            "OperatingPeriod" | "UicOperatingPeriod" => self.operating_period(),
+            "OperatingDay" => self.operating_day(),
+            "AvailabilityCondition" => self.condition().map(drop),
+            "ServiceCalendar" => self.service_calendar(),
+            "ValidBetween" => self.frame_validity(),
+            "FrameDefaults" => self.frame_defaults(),
+            name => self.other(name),
+        }
+    }
+
+    fn other(&mut self, name: &'x str) -> Result<(), Error> {
+        if let Some(&(kind, why)) = UNTRANSLATED.iter().find(|(kind, _)| *kind == name) {
+            let id = self.xml.attribute("id");
+            self.out.untranslated.push(kind, why, id.as_deref());
+        }
+        if PASSED_OVER.contains(&name) { self.xml.skip() } else { self.walk() }
+    }
+
+    /// The time zone and the language of a frame; those that stand first count.
+    fn frame_defaults(&mut self) -> Result<(), Error> {
+        while let Some(name) = self.xml.next_child()? {
+            if name == "DefaultLocale" { self.locale()? } else { self.xml.skip()? }
+        }
+        Ok(())
+    }
+
+    fn locale(&mut self) -> Result<(), Error> {
+        let (mut zone, mut winter, mut summer) = (None, None, None);
+        while let Some(name) = self.xml.next_child()? {
+            match name {
+                "TimeZone" => zone = Some(self.text()?).filter(|it| !it.is_empty()),
+                "TimeZoneOffset" => winter = self.text()?.parse::<i32>().ok(),
+                "SummerTimeZoneOffset" => summer = self.text()?.parse::<i32>().ok(),
+                "DefaultLanguage" => {
+                    let language = self.text()?;
+                    if self.out.language.is_none() && !language.is_empty() {
+                        self.out.language = Some(language.as_ref().into());
+                    }
+                }
+                _ => self.xml.skip()?,
+            }
+        }
+        let zone = zone.or_else(|| zone_of_offsets(winter, summer).map(Cow::from));
+        if let Some(zone) = zone.filter(|_| self.out.timezone.is_none()) {
+            if jiff::tz::TimeZone::get(&zone).is_ok() {
+                self.out.timezone = Some(zone.as_ref().into());
+            } else {
+                let detail = "is no known time zone and is left out";
+                let problem = Problem::new(self.name, "invalid_timezone", detail);
+                self.problems.push(problem.in_field("TimeZone").with_value(&zone));
+            }
+        }
+        Ok(())
+    }
+
+    /// The text of the open element, without white space around it; empty if it is longer than the limit.
+    pub(super) fn text(&mut self) -> Result<Cow<'x, str>, Error> {
+        let text = self.xml.text_or_inner()?;
+        if text.len() > self.limits.text_bytes {
+            let detail = "a text is longer than is taken, so it is left out";
+            let problem = Problem::new(self.name, "text_too_long", detail);
+            self.problems.push(problem.with_value(&text));
+            return Ok(Cow::Borrowed(""));
+        }
+        Ok(match text {
+            Cow::Borrowed(text) => Cow::Borrowed(text.trim()),
+            Cow::Owned(text) => Cow::Owned(text.trim().to_owned()),
+        })
+    }
+
+    /// The text of the open element, in the arena.
+    pub(super) fn text_kept(&mut self) -> Result<Text, Error> {
+        let text = self.text()?;
+        Ok(self.out.texts.intern(&text))
+    }
+
+    /// The text of the open element, unless `place` has one already.
+    pub(super) fn text_if_first(&mut self, place: &mut Text) -> Result<(), Error> {
+        let text = self.text_kept()?;
+        if *place == Text::EMPTY {
+            *place = text;
+        }
+        Ok(())
+    }
+
+    /// The `id` of the element that was opened last.
+    pub(super) fn id(&mut self) -> Text {
+        let id = self.xml.attribute("id").unwrap_or_default();
+        self.out.texts.intern(&id)
+    }
+
+    /// What the open element, which it closes, refers to.
+    pub(super) fn reference(&mut self) -> Result<Text, Error> {
+        let id = self.xml.attribute("ref").unwrap_or_default();
+        let id = self.out.texts.intern(&id);
+        self.xml.skip()?;
+        Ok(id)
+    }
+
+    /// The references in the open element whose names end alike, one after the other.
+    pub(super) fn references(&mut self, suffix: &str) -> Result<Range<u32>, Error> {
+        let mut found = Vec::new();
+        while let Some(name) = self.xml.next_child()? {
+            if name.ends_with(suffix) { found.push(self.reference()?) } else { self.xml.skip()? }
+        }
+        self.keep_references(&found)
+    }
+
+    /// Keeps references together, and tells where.
+    pub(super) fn keep_references(&mut self, found: &[Text]) -> Result<Range<u32>, Error> {
+        self.count_bytes(size_of_val(found))?;
+        let start = self.out.references.len() as u32;
+        self.out.references.extend_from_slice(found);
+        Ok(start..self.out.references.len() as u32)
+    }
+
+    pub(super) fn flag(&mut self) -> Result<Option<bool>, Error> {
+        Ok(match &*self.text()? {
+            "true" | "1" => Some(true),
+            "false" | "0" => Some(false),
+            _ => None,
+        })
+    }
+
+    pub(super) fn day(&mut self) -> Result<Option<Day>, Error> {
+        let text = self.text()?;
+        let day = days::parse(&text);
+        if day.is_none() && !text.is_empty() {
+            self.complain("invalid_date", "is no date and is left out", &text);
+        }
+        Ok(day)
+    }
+
+    /// A time of day in seconds.
+    pub(super) fn time(&mut self) -> Result<i32, Error> {
+        let text = self.text()?;
+        // Fractions and time zones may follow; timetables are in local time.
+        let clock = text.as_bytes().get(..8).unwrap_or(text.as_bytes());
+        match values::time(clock) {
+            Ok(time) => Ok(time),
+            Err(_) if text.is_empty() => Ok(NO_TIME),
+            Err(_) => {
+                self.complain("invalid_time", "is no time of day and is left out", &text);
+                Ok(NO_TIME)
+            }
+        }
+    }
+
+    /// A duration such as `PT1M30S` in seconds.
+    pub(super) fn duration(&mut self) -> Result<Option<i32>, Error> {
+        let text = self.text()?;
+        let seconds = text
+            .parse::<jiff::SignedDuration>()
+            .ok()
+            .and_then(|duration| i32::try_from(duration.as_secs()).ok())
+            .filter(|seconds| (0..=values::TIME_MAX).contains(seconds));
+        if seconds.is_none() && !text.is_empty() {
+            self.complain("invalid_duration", "is no duration and is left out", &text);
+        }
+        Ok(seconds)
+    }
+
+    /// Tells of a value that cannot be taken.
+    #[cold]
+    fn complain(&mut self, code: &'static str, detail: &str, value: &str) {
+        let name = self.name;
+        self.problems.push_with(name, code, || Problem::new(name, code, detail).with_value(value));
+    }
+
+    /// Counts the memory of what is about to be kept.
+    #[inline]
+    pub(super) fn count_bytes(&mut self, bytes: usize) -> Result<(), Error> {
+        self.record_bytes += bytes;
+        if self.record_bytes <= self.limits.record_bytes {
+            return Ok(());
+        }
+        let most = self.limits.record_bytes;
+        let detail = format!("the records take more than {most} bytes of memory");
+        Err(Error::new(ErrorKind::TooLarge, detail))
+    }
+}
+
+/// The zone that has these offsets from UTC in winter and in summer, in hours.
+fn zone_of_offsets(winter: Option<i32>, summer: Option<i32>) -> Option<&'static str> {
+    match (winter?, summer) {
+        (0, Some(1)) => Some("WET"),
+        (1, Some(2)) => Some("CET"),
+        (2, Some(3)) => Some("EET"),
+        (0, None) => Some("UTC"),
+        _ => None,
+    }
+}
+
+/// Where a profile is at home, by the version that a publication says it is of: `1.10:FR-NETEX-2.2`.
+fn zone_of_profile(version: &str) -> Option<&'static str> {
+    let is_of = |mark: &str| version.contains(mark);
+    if is_of(":FR") {
+        Some("Europe/Paris")
+    } else if is_of(":NO-") {
+        Some("Europe/Oslo")
+    } else if is_of(":CH-") {
+        Some("Europe/Zurich")
+    } else {
+        None
+    }
+}

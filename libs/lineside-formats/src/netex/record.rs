@@ -1,0 +1,394 @@
+//! The records of a publication, in NeTEx's own terms. Ids, names and references are texts of one arena; what names what
+//! is looked up when all files are read.
+
+use std::ops::Range;
+
+use serde::Serialize;
+
+use super::days::Day;
+use crate::{
+    Losses,
+    gtfs::{Interner, Text},
+};
+
+/// Stands for a time that is not given.
+pub(super) const NO_TIME: i32 = i32::MIN;
+
+/// A publication that was read: all records of all its files.
+#[derive(Debug)]
+pub struct Publication {
+    pub(super) texts: Interner,
+    /// The names of the files, by the numbers that records carry.
+    pub(super) files: Vec<Box<str>>,
+    /// The time zone that the frames name first, or that their profile is at home in.
+    pub(super) timezone: Option<Box<str>>,
+    /// The language that the frames name first.
+    pub(super) language: Option<Box<str>>,
+    /// Who published it.
+    pub(super) participant: Text,
+    /// The days for which the frames say that they hold.
+    pub(super) validity: Option<(Day, Day)>,
+    pub(super) organisations: Vec<Organisation>,
+    pub(super) networks: Vec<Network>,
+    pub(super) lines: Vec<Line>,
+    pub(super) routes: Vec<Route>,
+    pub(super) displays: Vec<Named>,
+    pub(super) train_numbers: Vec<Named>,
+    pub(super) stop_places: Vec<Place>,
+    pub(super) quays: Vec<Place>,
+    pub(super) stop_points: Vec<StopPoint>,
+    pub(super) stop_assignments: Vec<StopAssignment>,
+    pub(super) patterns: Vec<Pattern>,
+    pub(super) pattern_points: Vec<PatternPoint>,
+    pub(super) demand_types: Vec<DemandType>,
+    pub(super) timing_links: Vec<TimingLink>,
+    /// Routes that lines list, and the lines.
+    pub(super) line_of_route: Vec<(Text, Text)>,
+    /// Links and how long they take, points and how long one waits there.
+    pub(super) durations: Vec<(Text, i32)>,
+    pub(super) day_types: Vec<DayType>,
+    pub(super) day_assignments: Vec<DayAssignment>,
+    pub(super) periods: Vec<Period>,
+    pub(super) operating_days: Vec<OperatingDay>,
+    pub(super) conditions: Vec<Condition>,
+    pub(super) journeys: Vec<Journey>,
+    pub(super) passing_times: Vec<PassingTime>,
+    pub(super) dated_journeys: Vec<DatedJourney>,
+    /// References that records have several of, by their ranges.
+    pub(super) references: Vec<Text>,
+    /// What was passed over on the way and is of use to riders.
+    pub(super) untranslated: Losses,
+}
+
+/// How many records were read of the kinds that one counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// `Line` and `FlexibleLine`.
+    pub lines: usize,
+    /// `ServiceJourney` and `TemplateServiceJourney`.
+    pub service_journeys: usize,
+    /// `DatedServiceJourney`.
+    pub dated_service_journeys: usize,
+    /// `JourneyPattern`, `ServiceJourneyPattern` and `ServicePattern`.
+    pub journey_patterns: usize,
+    /// `ScheduledStopPoint`.
+    pub scheduled_stop_points: usize,
+    /// `StopPlace`.
+    pub stop_places: usize,
+    /// `Quay`.
+    pub quays: usize,
+    /// `PassengerStopAssignment`.
+    pub passenger_stop_assignments: usize,
+    /// `DayType`.
+    pub day_types: usize,
+}
+
+impl Publication {
+    pub(super) fn new(seed: u64) -> Publication {
+        Publication {
+            texts: Interner::new(seed),
+            files: Vec::new(),
+            timezone: None,
+            language: None,
+            participant: Text::EMPTY,
+            validity: None,
+            organisations: Vec::new(),
+            networks: Vec::new(),
+            lines: Vec::new(),
+            routes: Vec::new(),
+            displays: Vec::new(),
+            train_numbers: Vec::new(),
+            stop_places: Vec::new(),
+            quays: Vec::new(),
+            stop_points: Vec::new(),
+            stop_assignments: Vec::new(),
+            patterns: Vec::new(),
+            pattern_points: Vec::new(),
+            demand_types: Vec::new(),
+            timing_links: Vec::new(),
+            line_of_route: Vec::new(),
+            durations: Vec::new(),
+            day_types: Vec::new(),
+            day_assignments: Vec::new(),
+            periods: Vec::new(),
+            operating_days: Vec::new(),
+            conditions: Vec::new(),
+            journeys: Vec::new(),
+            passing_times: Vec::new(),
+            dated_journeys: Vec::new(),
+            references: Vec::new(),
+            untranslated: Losses::new(),
+        }
+    }
+
+    /// How many records there are of each kind.
+    pub fn counts(&self) -> Counts {
+        Counts {
+            lines: self.lines.len(),
+            service_journeys: self.journeys.len(),
+            dated_service_journeys: self.dated_journeys.len(),
+            journey_patterns: self.patterns.len(),
+            scheduled_stop_points: self.stop_points.len(),
+            stop_places: self.stop_places.len(),
+            quays: self.quays.len(),
+            passenger_stop_assignments: self.stop_assignments.len(),
+            day_types: self.day_types.len(),
+        }
+    }
+
+    pub(super) fn text(&self, text: Text) -> &str {
+        self.texts.get(text)
+    }
+
+    pub(super) fn file(&self, number: u32) -> &str {
+        self.files.get(number as usize).map_or("publication", |name| name)
+    }
+
+    /// References of a record.
+    pub(super) fn list(&self, range: &Range<u32>) -> &[Text] {
+        self.references.get(range.start as usize..range.end as usize).unwrap_or_default()
+    }
+}
+
+/// A point on the earth in degrees, latitude first.
+pub(super) type Degrees = (f64, f64);
+
+/// Anything of which only a name is kept.
+#[derive(Debug)]
+pub(super) struct Named {
+    pub(super) id: Text,
+    pub(super) name: Text,
+}
+
+/// An `Operator`, an `Authority`, or another organisation.
+#[derive(Debug, Default)]
+pub(super) struct Organisation {
+    pub(super) id: Text,
+    pub(super) name: Text,
+    pub(super) short_name: Text,
+    pub(super) url: Text,
+    pub(super) phone: Text,
+    pub(super) email: Text,
+}
+
+/// A `Network` or a `GroupOfLines`.
+#[derive(Debug, Default)]
+pub(super) struct Network {
+    pub(super) id: Text,
+    pub(super) authority: Text,
+    /// The lines that it lists itself.
+    pub(super) lines: Range<u32>,
+}
+
+/// A `Line`, flexible or not.
+#[derive(Debug, Default)]
+pub(super) struct Line {
+    pub(super) id: Text,
+    pub(super) name: Text,
+    pub(super) short_name: Text,
+    pub(super) public_code: Text,
+    pub(super) description: Text,
+    pub(super) url: Text,
+    pub(super) mode: Text,
+    pub(super) submode: Text,
+    pub(super) operator: Text,
+    pub(super) authority: Text,
+    pub(super) group: Text,
+    pub(super) colour: Text,
+    pub(super) text_colour: Text,
+    pub(super) file: u32,
+}
+
+/// A `Route`: which way a line goes.
+#[derive(Debug, Default)]
+pub(super) struct Route {
+    pub(super) id: Text,
+    pub(super) line: Text,
+    pub(super) direction: Option<u8>,
+}
+
+/// A `StopPlace` or a `Quay`.
+#[derive(Debug, Default)]
+pub(super) struct Place {
+    pub(super) id: Text,
+    pub(super) name: Text,
+    pub(super) public_code: Text,
+    pub(super) point: Option<Degrees>,
+    /// The place that it is in.
+    pub(super) parent: Text,
+    pub(super) wheelchair: Option<bool>,
+    pub(super) file: u32,
+}
+
+/// A `ScheduledStopPoint`.
+#[derive(Debug, Default)]
+pub(super) struct StopPoint {
+    pub(super) id: Text,
+    pub(super) name: Text,
+    pub(super) public_code: Text,
+    pub(super) point: Option<Degrees>,
+}
+
+/// A `PassengerStopAssignment`: at which place the stop point is.
+#[derive(Debug, Default)]
+pub(super) struct StopAssignment {
+    pub(super) stop_point: Text,
+    pub(super) quay: Text,
+    pub(super) stop_place: Text,
+    pub(super) file: u32,
+}
+
+/// A pattern of a journey, by any of its names.
+#[derive(Debug, Default)]
+pub(super) struct Pattern {
+    pub(super) id: Text,
+    pub(super) route: Text,
+    pub(super) line: Text,
+    pub(super) display: Text,
+    pub(super) direction: Option<u8>,
+    pub(super) points: Range<u32>,
+    pub(super) file: u32,
+}
+
+/// A `StopPointInJourneyPattern`.
+#[derive(Debug)]
+pub(super) struct PatternPoint {
+    pub(super) id: Text,
+    pub(super) order: u32,
+    pub(super) stop_point: Text,
+    pub(super) display: Text,
+    pub(super) link: Text,
+    pub(super) use_of: StopUse,
+}
+
+/// What riders may do at a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct StopUse {
+    pub(super) may_board: bool,
+    pub(super) may_alight: bool,
+    pub(super) on_request: bool,
+    /// The vehicle does not stop.
+    pub(super) passes: bool,
+}
+
+impl Default for StopUse {
+    fn default() -> StopUse {
+        StopUse { may_board: true, may_alight: true, on_request: false, passes: false }
+    }
+}
+
+/// A `TimingLink`: from which point to which.
+#[derive(Debug, Default)]
+pub(super) struct TimingLink {
+    pub(super) id: Text,
+    pub(super) from: Text,
+    pub(super) to: Text,
+}
+
+/// A `TimeDemandType`: how long links take, and how long one waits at points.
+#[derive(Debug, Default)]
+pub(super) struct DemandType {
+    pub(super) id: Text,
+    pub(super) runs: Range<u32>,
+    pub(super) waits: Range<u32>,
+}
+
+/// A `DayType`.
+#[derive(Debug, Default)]
+pub(super) struct DayType {
+    pub(super) id: Text,
+    /// The days of the week, bit 0 is Monday; none are given where it is 0.
+    pub(super) weekdays: u8,
+}
+
+/// What a `DayTypeAssignment` makes a day type hold for.
+#[derive(Debug, Default)]
+pub(super) struct DayAssignment {
+    pub(super) day_type: Text,
+    pub(super) date: Option<Day>,
+    pub(super) period: Text,
+    pub(super) operating_day: Text,
+    pub(super) excludes: bool,
+    pub(super) file: u32,
+}
+
+/// An `OperatingPeriod` or a `UicOperatingPeriod`.
+#[derive(Debug, Default)]
+pub(super) struct Period {
+    pub(super) id: Text,
+    pub(super) from: Option<Day>,
+    pub(super) to: Option<Day>,
+    pub(super) from_day: Text,
+    pub(super) to_day: Text,
+    /// A digit per day from the first on, where it is given.
+    pub(super) bits: Text,
+}
+
+/// An `OperatingDay`.
+#[derive(Debug)]
+pub(super) struct OperatingDay {
+    pub(super) id: Text,
+    pub(super) date: Option<Day>,
+}
+
+/// An `AvailabilityCondition` of journeys.
+#[derive(Debug, Default)]
+pub(super) struct Condition {
+    pub(super) id: Text,
+    pub(super) from: Option<Day>,
+    pub(super) to: Option<Day>,
+    pub(super) bits: Text,
+    pub(super) day_types: Range<u32>,
+    pub(super) operating_days: Range<u32>,
+    pub(super) excludes: bool,
+}
+
+/// A `ServiceJourney`, or a template of such.
+#[derive(Debug)]
+pub(super) struct Journey {
+    pub(super) id: Text,
+    pub(super) pattern: Text,
+    pub(super) line: Text,
+    pub(super) route: Text,
+    pub(super) operator: Text,
+    pub(super) mode: Text,
+    pub(super) public_code: Text,
+    pub(super) train_number: Text,
+    pub(super) display: Text,
+    pub(super) direction: Option<u8>,
+    pub(super) day_types: Range<u32>,
+    pub(super) conditions: Range<u32>,
+    pub(super) times: Range<u32>,
+    pub(super) demand_type: Text,
+    pub(super) departure: i32,
+    /// First and last departure and the seconds between, where it runs again and again.
+    pub(super) headways: Vec<(i32, i32, i32)>,
+    pub(super) is_cancelled: bool,
+    pub(super) file: u32,
+}
+
+/// A `TimetabledPassingTime` or a `Call`.
+#[derive(Debug)]
+pub(super) struct PassingTime {
+    /// The point of the pattern, where it is named.
+    pub(super) point: Text,
+    /// The stop point, where a call names it itself.
+    pub(super) stop_point: Text,
+    pub(super) arrival: i32,
+    pub(super) departure: i32,
+    /// Whether it says on which day its times are.
+    pub(super) has_offset: bool,
+    /// Whether it only says between which times the vehicle comes.
+    pub(super) is_window: bool,
+    pub(super) use_of: Option<StopUse>,
+}
+
+/// A `DatedServiceJourney`.
+#[derive(Debug, Default)]
+pub(super) struct DatedJourney {
+    pub(super) id: Text,
+    pub(super) journey: Text,
+    pub(super) day: Text,
+    pub(super) is_cancelled: bool,
+    pub(super) file: u32,
+}

@@ -1,0 +1,111 @@
+//! Places and stop points: `StopPlace`, `Quay`, `ScheduledStopPoint`, and which is where.
+
+use super::{
+    reader::Reader,
+    record::{Place, StopAssignment, StopPoint},
+};
+use crate::{Error, gtfs::Text};
+
+impl Reader<'_, '_> {
+    pub(super) fn stop_place(&mut self) -> Result<(), Error> {
+        self.count_bytes(size_of::<Place>())?;
+        let mut place = Place { id: self.id(), file: self.file, ..Place::default() };
+        while let Some(name) = self.xml.next_child()? {
+            match name {
+                "quays" => {
+                    while let Some(name) = self.xml.next_child()? {
+                        // A stop place may also list quays that stand beside it; those name it themselves.
+                        if name == "Quay" { self.quay(place.id)? } else { self.xml.skip()? }
+                    }
+                }
+                "ParentSiteRef" => place.parent = self.reference()?,
+                name => self.place_field(name, &mut place)?,
+            }
+        }
+        self.out.stop_places.push(place);
+        Ok(())
+    }
+
+    /// Reads a `Quay`, which stands in the stop place `parent` or alone.
+    pub(super) fn quay(&mut self, parent: Text) -> Result<(), Error> {
+        self.count_bytes(size_of::<Place>())?;
+        let mut quay = Place { id: self.id(), parent, file: self.file, ..Place::default() };
+        while let Some(name) = self.xml.next_child()? {
+            match name {
+                "SiteRef" | "ParentSiteRef" if quay.parent == Text::EMPTY => {
+                    quay.parent = self.reference()?;
+                }
+                name => self.place_field(name, &mut quay)?,
+            }
+        }
+        self.out.quays.push(quay);
+        Ok(())
+    }
+
+    fn place_field(&mut self, name: &str, place: &mut Place) -> Result<(), Error> {
+        match name {
+            "Name" => place.name = self.text_kept()?,
+            "PublicCode" => place.public_code = self.text_kept()?,
+            "Centroid" | "Location" => {
+                let point = self.location()?;
+                place.point = place.point.or(point);
+            }
+            "AccessibilityAssessment" => place.wheelchair = self.wheelchair()?,
+            _ => self.xml.skip()?,
+        }
+        Ok(())
+    }
+
+    /// What an assessment says about wheelchairs, or else about everybody who walks badly.
+    fn wheelchair(&mut self) -> Result<Option<bool>, Error> {
+        let (mut overall, mut wheelchair) = (None, None);
+        while let Some(name) = self.xml.next_child()? {
+            match name {
+                "MobilityImpairedAccess" => overall = self.flag()?,
+                "limitations" => {
+                    while self.xml.next_child()?.is_some() {
+                        while let Some(name) = self.xml.next_child()? {
+                            if name == "WheelchairAccess" {
+                                wheelchair = self.flag()?;
+                            } else {
+                                self.xml.skip()?;
+                            }
+                        }
+                    }
+                }
+                _ => self.xml.skip()?,
+            }
+        }
+        Ok(wheelchair.or(overall))
+    }
+
+    pub(super) fn stop_point(&mut self) -> Result<(), Error> {
+        self.count_bytes(size_of::<StopPoint>())?;
+        let mut point = StopPoint { id: self.id(), ..StopPoint::default() };
+        while let Some(name) = self.xml.next_child()? {
+            match name {
+                "Name" => point.name = self.text_kept()?,
+                "PublicCode" => point.public_code = self.text_kept()?,
+                "Location" => point.point = self.location()?,
+                _ => self.xml.skip()?,
+            }
+        }
+        self.out.stop_points.push(point);
+        Ok(())
+    }
+
+    pub(super) fn stop_assignment(&mut self) -> Result<(), Error> {
+        self.count_bytes(size_of::<StopAssignment>())?;
+        let mut assignment = StopAssignment { file: self.file, ..StopAssignment::default() };
+        while let Some(name) = self.xml.next_child()? {
+            match name {
+                "ScheduledStopPointRef" => assignment.stop_point = self.reference()?,
+                "QuayRef" => assignment.quay = self.reference()?,
+                "StopPlaceRef" => assignment.stop_place = self.reference()?,
+                _ => self.xml.skip()?,
+            }
+        }
+        self.out.stop_assignments.push(assignment);
+        Ok(())
+    }
+}

@@ -1,0 +1,131 @@
+//! `agency.txt`: the organisations that lines are run for, and `feed_info.txt`.
+
+use std::{borrow::Cow, collections::HashMap};
+
+use super::{Writer, find, first_given};
+use crate::{
+    Error, Problem,
+    gtfs::Text,
+    netex::{
+        days,
+        record::{Line, Network, Organisation},
+    },
+};
+
+/// The agency of each line, by the line's id.
+pub(super) type AgencyOf = HashMap<Text, Text>;
+
+impl Writer<'_, '_> {
+    /// Writes the agencies that lines need: the authority of a line's network, which is what riders know, or else who
+    /// operates it.
+    pub(super) fn write_agencies(&mut self) -> Result<AgencyOf, Error> {
+        let columns = ["agency_id", "agency_name", "agency_url", "agency_timezone", "agency_lang"];
+        let [id, name, url, timezone, lang] = columns;
+        self.tables.begin(
+            "agency.txt",
+            &[id, name, url, timezone, lang, "agency_phone", "agency_email"],
+        )?;
+        if self.publication.timezone.is_none() {
+            let detail = "no frame names a time zone; times are taken as UTC";
+            self.problems.push(Problem::new("publication", "missing_timezone", detail));
+        }
+        let networks = self.networks_of_lines();
+        let fallback = match self.publication.organisations.as_slice() {
+            [only] => only.id,
+            _ => self.publication.participant,
+        };
+        let (mut agencies, mut written) = (AgencyOf::new(), Vec::new());
+        for line in &self.publication.lines {
+            let agency = first_given(&[self.agency_of(line, &networks), fallback]);
+            agencies.entry(line.id).or_insert(agency);
+            if !written.contains(&agency) {
+                written.push(agency);
+                self.write_agency(agency, line)?;
+            }
+        }
+        Ok(agencies)
+    }
+
+    /// The networks that list lines, by the lines' ids.
+    fn networks_of_lines(&self) -> HashMap<Text, u32> {
+        let mut networks = HashMap::new();
+        for (number, network) in (0..).zip(&self.publication.networks) {
+            for &line in self.publication.list(&network.lines) {
+                networks.entry(line).or_insert(number);
+            }
+        }
+        networks
+    }
+
+    fn agency_of(&self, line: &Line, networks: &HashMap<Text, u32>) -> Text {
+        let all = &self.publication.networks;
+        let authority = |network: &Network| network.authority;
+        let of_group = find(all, &self.index.networks, line.group).map(authority);
+        let of_network = find(all, networks, line.id).map(authority);
+        let given = [of_group.unwrap_or_default(), of_network.unwrap_or_default()];
+        let known = [line.authority, given[0], given[1], line.operator];
+        // One that is in no file is only better than none.
+        let is_known = |id: &Text| self.index.organisations.contains_key(id);
+        known.into_iter().find(is_known).unwrap_or_else(|| first_given(&known))
+    }
+
+    fn write_agency(&mut self, id: Text, line: &Line) -> Result<(), Error> {
+        let timezone = self.publication.timezone.as_deref().unwrap_or("UTC");
+        let language = self.publication.language.as_deref().unwrap_or_default();
+        let organisations = &self.publication.organisations;
+        match find(organisations, &self.index.organisations, id) {
+            Some(organisation) => {
+                let Organisation { name, short_name, url, phone, email, .. } = *organisation;
+                let name = self.text(first_given(&[name, short_name, id]));
+                let url = absolute(self.text(url));
+                let contact = [self.text(phone), self.text(email)];
+                self.tables.row(&[
+                    self.text(id),
+                    name,
+                    &url,
+                    timezone,
+                    language,
+                    contact[0],
+                    contact[1],
+                ])
+            }
+            None => {
+                if id != self.publication.participant {
+                    self.leads_nowhere(line.file, "OperatorRef", line.id, id);
+                }
+                let name = self.text(id);
+                self.tables.row(&[name, name, "", timezone, language, "", ""])
+            }
+        }
+    }
+
+    /// Writes who published it and for which days, where GTFS would have all that it asks for.
+    pub(super) fn write_feed_info(&mut self) -> Result<(), Error> {
+        let publication = self.publication;
+        let urls = publication.organisations.iter().map(|organisation| self.text(organisation.url));
+        let url = urls.map(absolute).find(|url| !url.is_empty());
+        let publisher = self.text(publication.participant);
+        let (Some(url), Some(language)) = (url, publication.language.as_deref()) else {
+            return Ok(());
+        };
+        if publisher.is_empty() {
+            return Ok(());
+        }
+        let dates = publication.validity.map(|(from, to)| (days::format(from), days::format(to)));
+        let (from, to) = dates.unwrap_or_default();
+        let columns = ["feed_publisher_name", "feed_publisher_url", "feed_lang"];
+        let [name, address, lang] = columns;
+        self.tables
+            .begin("feed_info.txt", &[name, address, lang, "feed_start_date", "feed_end_date"])?;
+        self.tables.row(&[publisher, &url, language, &from, &to])
+    }
+}
+
+/// The address with its scheme, which producers like to leave out.
+fn absolute(url: &str) -> Cow<'_, str> {
+    if url.is_empty() || url.contains("://") {
+        Cow::Borrowed(url)
+    } else {
+        Cow::Owned(format!("https://{url}"))
+    }
+}

@@ -1,0 +1,88 @@
+//! Modes of transport as numbers of `route_type`.
+
+/// Modes, with the basic number where there is one, else the extended one.
+const MODES: [(&str, u16); 17] = [
+    ("air", 1_100),
+    ("bus", 3),
+    ("cableway", 6),
+    ("coach", 200),
+    ("ferry", 4),
+    ("funicular", 7),
+    ("intercityRail", 102),
+    ("lift", 1_300),
+    ("metro", 1),
+    ("rail", 2),
+    ("selfDrive", 1_700),
+    ("taxi", 1_500),
+    ("telecabin", 6),
+    ("tram", 0),
+    ("trolleyBus", 11),
+    ("urbanRail", 109),
+    ("water", 4),
+];
+
+/// Submodes that say more than their mode does.
+const SUBMODES: [(&str, u16); 31] = [
+    ("airportLinkBus", 710),
+    ("airportLinkRail", 100),
+    ("demandAndResponseBus", 715),
+    ("expressBus", 702),
+    ("funicular", 7),
+    ("helicopterService", 1_110),
+    ("highSpeedRail", 101),
+    ("international", 103),
+    ("internationalCoach", 201),
+    ("internationalFlight", 1_101),
+    ("interregionalRail", 103),
+    ("domesticFlight", 1_102),
+    ("local", 106),
+    ("localBus", 704),
+    ("longDistance", 102),
+    ("nationalCoach", 202),
+    ("nightBus", 705),
+    ("nightRail", 105),
+    ("railReplacementBus", 714),
+    ("regionalBus", 701),
+    ("regionalCoach", 204),
+    ("regionalRail", 106),
+    ("schoolBus", 712),
+    ("schoolAndPublicServiceBus", 713),
+    ("sightseeingBus", 710),
+    ("sightseeingService", 1_104),
+    ("suburbanRailway", 109),
+    ("telecabin", 6),
+    ("touristCoach", 207),
+    ("touristRailway", 107),
+    ("shuttleBus", 711),
+];
+
+/// The `route_type` of a mode and a submode; `None` where neither is known.
+pub(super) fn route_type(mode: &str, submode: &str) -> Option<u16> {
+    let find = |table: &[(&str, u16)], name: &str| {
+        table.iter().find(|(known, _)| *known == name).map(|(_, number)| *number)
+    };
+    find(&SUBMODES, submode).or_else(|| find(&MODES, mode))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_submode_says_more() {
+        assert_eq!(route_type("bus", "railReplacementBus"), Some(714));
+        assert_eq!(route_type("bus", "unknownBus"), Some(3));
+        assert_eq!(route_type("", "nightBus"), Some(705));
+        assert_eq!(route_type("hovercraft", ""), None);
+    }
+
+    #[test]
+    fn each_is_a_route_type_and_stands_once() {
+        for table in [&MODES[..], &SUBMODES[..]] {
+            for (at, (name, number)) in table.iter().enumerate() {
+                assert!(matches!(number, 0..=7 | 11 | 12 | 100..=1_702), "{name}");
+                assert!(table[..at].iter().all(|(other, _)| other != name), "{name}");
+            }
+        }
+    }
+}

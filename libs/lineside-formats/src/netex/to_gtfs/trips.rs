@@ -1,0 +1,223 @@
+//! `trips.txt`, `stop_times.txt` and `frequencies.txt`: the journeys.
+
+use std::collections::HashSet;
+
+use super::{
+    Writer,
+    calls::{self, Call, Fault},
+    find, first_given,
+    services::Services,
+};
+use crate::{
+    Error,
+    gtfs::Text,
+    netex::record::{Journey, NO_TIME},
+};
+
+/// A journey that becomes a trip: its number, and that of its service.
+pub(super) struct Chosen {
+    journey: u32,
+    service: u32,
+    line: Text,
+}
+
+impl Writer<'_, '_> {
+    /// Chooses the journeys that GTFS can say, and tells why of the others.
+    pub(super) fn choose_trips(&mut self, services: &mut Services<'_>) -> Vec<Chosen> {
+        let publication = self.publication;
+        let (mut chosen, mut calls, mut ids) = (Vec::new(), Vec::new(), HashSet::new());
+        for (number, journey) in (0..).zip(&publication.journeys) {
+            let id = self.text(journey.id);
+            if journey.is_cancelled {
+                self.losses.push("ServiceJourney", "is planned not to run", Some(id));
+            } else if let Err(fault) = calls::read(publication, &self.index, journey, &mut calls) {
+                self.complain_of_calls(journey, fault);
+            } else if let Some(line) = self.line_of(journey) {
+                if !ids.insert(journey.id) {
+                    let detail = "stands there twice; the first counts";
+                    self.complain(journey.file, "duplicate_id", detail, journey.id);
+                } else if let Some(service) = services.of(journey) {
+                    chosen.push(Chosen { journey: number, service, line: line.id });
+                } else {
+                    self.complain_of_days(journey, services);
+                }
+            } else {
+                let why = "names no line that is in the files, nor do its pattern and route";
+                self.complain(journey.file, "journey_without_line", why, journey.id);
+                self.losses.push("ServiceJourney", why, Some(id));
+            }
+        }
+        chosen
+    }
+
+    fn complain_of_calls(&mut self, journey: &Journey, fault: Fault) {
+        let id = journey.id;
+        let (code, why) = match fault {
+            Fault::UnknownPattern => {
+                self.leads_nowhere(journey.file, "JourneyPatternRef", id, journey.pattern);
+                ("", "no file has its pattern")
+            }
+            Fault::UnknownPoint => {
+                ("unmatched_passing_time", "has a time at a point that its pattern does not have")
+            }
+            Fault::NoTimes => {
+                ("journey_without_times", "has no times, or none at its first or last call")
+            }
+            Fault::Windows => ("", "its times are windows, which is not translated"),
+            Fault::DayBefore => ("", "begins on the day before, which GTFS cannot say"),
+        };
+        if !code.is_empty() {
+            self.complain(journey.file, code, why, id);
+        }
+        let id = self.text(id);
+        self.losses.push("ServiceJourney", why, Some(id));
+    }
+
+    /// Tells why a journey runs on no day.
+    fn complain_of_days(&mut self, journey: &Journey, services: &Services<'_>) {
+        let day_types = self.publication.list(&journey.day_types);
+        match day_types.iter().find(|&&id| !services.knows(id)) {
+            Some(&day_type) => self.leads_nowhere(journey.file, "DayTypeRef", journey.id, day_type),
+            None => {
+                let detail = "runs on no day that is in the files";
+                self.complain(journey.file, "journey_without_days", detail, journey.id);
+            }
+        }
+        let id = self.text(journey.id);
+        self.losses.push("ServiceJourney", "runs on no day that is in the files", Some(id));
+    }
+
+    pub(super) fn write_trips(
+        &mut self,
+        trips: &[Chosen],
+        services: &Services<'_>,
+    ) -> Result<(), Error> {
+        let [route, service, id] = ["route_id", "service_id", "trip_id"];
+        let [headsign, short_name, direction] =
+            ["trip_headsign", "trip_short_name", "direction_id"];
+        self.tables.begin("trips.txt", &[route, service, id, headsign, short_name, direction])?;
+        let publication = self.publication;
+        let mut calls = Vec::new();
+        for trip in trips {
+            let journey = &publication.journeys[trip.journey as usize];
+            let headsign = self.headsign(journey, &mut calls);
+            let direction =
+                self.direction_of(journey).map_or("", |it| if it == 0 { "0" } else { "1" });
+            let number =
+                find(&publication.train_numbers, &self.index.train_numbers, journey.train_number);
+            let number = number.map_or(Text::EMPTY, |number| number.name);
+            self.tables.row(&[
+                self.text(trip.line),
+                &services.rows[trip.service as usize].id,
+                self.text(journey.id),
+                self.text(headsign),
+                self.text(first_given(&[journey.public_code, number])),
+                direction,
+            ])?;
+        }
+        Ok(())
+    }
+
+    /// What the vehicle shows as its destination at the start; reads its calls into `calls`.
+    fn headsign(&self, journey: &Journey, calls: &mut Vec<Call>) -> Text {
+        let publication = self.publication;
+        if calls::read(publication, &self.index, journey, calls).is_err() {
+            calls.clear();
+        }
+        let pattern = find(&publication.patterns, &self.index.patterns, journey.pattern);
+        let of_pattern = pattern.map_or(Text::EMPTY, |pattern| pattern.display);
+        let at_start = calls.first().map_or(Text::EMPTY, |call| call.display);
+        self.display(first_given(&[at_start, journey.display, of_pattern]))
+    }
+
+    fn display(&self, id: Text) -> Text {
+        let display = find(&self.publication.displays, &self.index.displays, id);
+        display.map_or(Text::EMPTY, |display| display.name)
+    }
+
+    fn direction_of(&self, journey: &Journey) -> Option<u8> {
+        let publication = self.publication;
+        let pattern = find(&publication.patterns, &self.index.patterns, journey.pattern);
+        let route = |id: Text| find(&publication.routes, &self.index.routes, id)?.direction;
+        let of_pattern =
+            || pattern.and_then(|pattern| pattern.direction.or_else(|| route(pattern.route)));
+        journey.direction.or_else(of_pattern).or_else(|| route(journey.route))
+    }
+
+    pub(super) fn write_stop_times(&mut self, trips: &[Chosen]) -> Result<(), Error> {
+        let [id, arrival, departure, stop, sequence] =
+            ["trip_id", "arrival_time", "departure_time", "stop_id", "stop_sequence"];
+        let [headsign, pickup, drop_off] = ["stop_headsign", "pickup_type", "drop_off_type"];
+        self.tables.begin(
+            "stop_times.txt",
+            &[id, arrival, departure, stop, sequence, headsign, pickup, drop_off],
+        )?;
+        let publication = self.publication;
+        let mut calls = Vec::new();
+        for trip in trips {
+            let journey = &publication.journeys[trip.journey as usize];
+            let at_start = self.headsign(journey, &mut calls);
+            let mut shown = at_start;
+            for (sequence, call) in (1..).zip(&calls) {
+                if call.display != Text::EMPTY {
+                    shown = self.display(call.display);
+                }
+                let headsign = if shown == at_start { Text::EMPTY } else { shown };
+                self.write_stop_time(journey, call, sequence, headsign)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn write_stop_time(
+        &mut self,
+        journey: &Journey,
+        call: &Call,
+        sequence: u32,
+        headsign: Text,
+    ) -> Result<(), Error> {
+        let stop = self.stop_of.get(&call.stop_point).copied().unwrap_or(call.stop_point);
+        let boarding = |may: bool| match (may, call.use_of.on_request) {
+            (false, _) => "1",
+            (true, true) => "3",
+            (true, false) => "0",
+        };
+        self.tables.row(&[
+            self.text(journey.id),
+            &clock(call.arrival),
+            &clock(call.departure),
+            self.text(stop),
+            &sequence.to_string(),
+            self.text(headsign),
+            boarding(call.use_of.may_board),
+            boarding(call.use_of.may_alight),
+        ])
+    }
+
+    pub(super) fn write_frequencies(&mut self, trips: &[Chosen]) -> Result<(), Error> {
+        let journeys = trips.iter().map(|trip| &self.publication.journeys[trip.journey as usize]);
+        let repeated: Vec<&Journey> =
+            journeys.filter(|journey| !journey.headways.is_empty()).collect();
+        if repeated.is_empty() {
+            return Ok(());
+        }
+        let columns = ["trip_id", "start_time", "end_time", "headway_secs"];
+        self.tables.begin("frequencies.txt", &columns)?;
+        for journey in repeated {
+            for &(first, last, every) in &journey.headways {
+                // In GTFS the end is no departure any more.
+                let (start, end) = (clock(first), clock(last + 1));
+                self.tables.row(&[self.text(journey.id), &start, &end, &every.to_string()])?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A time as GTFS writes it; nothing where there is none.
+fn clock(time: i32) -> String {
+    match time {
+        NO_TIME => String::new(),
+        time => format!("{:02}:{:02}:{:02}", time / 3_600, time / 60 % 60, time % 60),
+    }
+}

@@ -1,0 +1,207 @@
+//! Real files, where a folder with some lies beside the repository (`../shared/data/gbfs`): each is read, and holds as
+//! much as another way of counting finds in it.
+#![cfg(feature = "gbfs")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::print_stdout, reason = "a test that is skipped says why")]
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    fs,
+    path::{Path, PathBuf},
+};
+
+use lineside_formats::{
+    Problems,
+    gbfs::{self, File, FileKind, FileLimits, Limits, Version, decode_file, encode_file},
+};
+use serde_json::Value as Json;
+
+fn files() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/gbfs");
+    let mut found = Vec::new();
+    let mut folders = vec![root.clone()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).into_iter().flatten() {
+            let path = entry.unwrap().path();
+            if path.is_dir() { folders.push(path) } else { found.push(path) }
+        }
+    }
+    found.sort();
+    if found.is_empty() {
+        println!("skipped: no files under {}", root.display());
+    }
+    found
+}
+
+/// `station_status-2.json` and `station_status.2.2.json` are both one.
+fn name_of(path: &Path) -> &str {
+    path.file_name().unwrap().to_str().unwrap().split(['.', '-']).next().unwrap()
+}
+
+/// Fields whose number is compared, with what version 2 calls them.
+const COUNTED: [(&str, &str); 24] = [
+    ("station_id", ""),
+    ("vehicle_id", "bike_id"),
+    ("lat", ""),
+    ("lon", ""),
+    ("name", ""),
+    ("capacity", ""),
+    ("num_vehicles_available", "num_bikes_available"),
+    ("num_docks_available", ""),
+    ("is_renting", ""),
+    ("is_installed", ""),
+    ("is_reserved", ""),
+    ("last_reported", ""),
+    ("vehicle_docks_available", ""),
+    ("current_range_meters", ""),
+    ("form_factor", ""),
+    ("propulsion_type", ""),
+    ("system_id", ""),
+    ("timezone", ""),
+    ("plan_id", ""),
+    ("per_km_pricing", ""),
+    ("alert_id", ""),
+    ("region_id", ""),
+    ("ride_through_allowed", ""),
+    ("coordinates", ""),
+];
+
+fn count(json: &Json, counts: &mut BTreeMap<&'static str, usize>) {
+    match json {
+        Json::Object(members) => {
+            for (key, value) in members {
+                let known = COUNTED.iter().find(|(now, before)| key == now || key == before);
+                if let Some((name, _)) = known.filter(|_| !value.is_null()) {
+                    *counts.entry(name).or_default() += 1;
+                }
+                count(value, counts);
+            }
+        }
+        Json::Array(items) => items.iter().for_each(|item| count(item, counts)),
+        _ => {}
+    }
+}
+
+fn counts(json: &Json) -> BTreeMap<&'static str, usize> {
+    let mut counts = BTreeMap::new();
+    count(json, &mut counts);
+    counts
+}
+
+/// Where a record has its id.
+const IDS: [&str; 5] = ["station_id", "bike_id", "vehicle_id", "region_id", "plan_id"];
+
+/// A file's tree, with each record once.
+fn tree(body: &[u8], kind: FileKind) -> Json {
+    let mut json: Json = serde_json::from_slice(body).unwrap();
+    let lists = json["data"].as_object_mut().unwrap().values_mut();
+    for list in lists.filter_map(Json::as_array_mut) {
+        let mut seen = HashSet::new();
+        let id = |record: &Json| IDS.iter().find_map(|id| Some(record.get(id)?.to_string()));
+        // A vehicle may name its station, so its own id is looked for first.
+        let own = |record: &Json| record.get("bike_id").or(record.get("vehicle_id")).cloned();
+        list.retain(|it| match own(it).map(|it| it.to_string()).or_else(|| id(it)) {
+            Some(id) if kind != FileKind::Alerts => seen.insert(id),
+            _ => true,
+        });
+        if kind == FileKind::VehicleStatus {
+            // Of a vehicle's name the specification knows nothing.
+            for vehicle in list.iter_mut().filter_map(Json::as_object_mut) {
+                vehicle.remove("name");
+            }
+        }
+    }
+    json
+}
+
+/// How many records a file has, by its tree.
+fn n_records(json: &Json) -> usize {
+    let data = &json["data"];
+    match data.as_object().unwrap().values().find_map(Json::as_array) {
+        _ if data.get("system_id").is_some() => 1,
+        _ if data.get("geofencing_zones").is_some() => {
+            data["geofencing_zones"]["features"].as_array().unwrap().len()
+        }
+        Some(list) => list.len(),
+        None => panic!("no list"),
+    }
+}
+
+fn read(kind: FileKind, body: &[u8]) -> (File, Problems) {
+    decode_file(kind, body, "en", &FileLimits::default()).unwrap()
+}
+
+#[test]
+fn real_files_hold_what_is_counted_in_them() {
+    for path in files() {
+        let body = fs::read(&path).unwrap();
+        let name = name_of(&path);
+        let Some(kind) = FileKind::of_name(name) else {
+            assert_eq!(name, "gbfs", "{}", path.display());
+            let (_, problems) = gbfs::decode(&body, &Limits::default()).unwrap();
+            assert!(problems.is_empty(), "{}: {:?}", path.display(), problems.kept());
+            continue;
+        };
+        let (file, problems) = read(kind, &body);
+        let told: Vec<String> = problems.kept().iter().map(ToString::to_string).collect();
+        println!("{}: {} {told:?}", path.display(), file.content.n_records());
+        let json = tree(&body, kind);
+        assert_eq!(file.content.n_records(), n_records(&json), "{}", path.display());
+        if kind.name(3).is_none() {
+            continue;
+        }
+        let again = encode_file(&file.content, &file.head, Version::Three, "en").unwrap();
+        let counted = counts(&serde_json::from_slice(&again.body).unwrap());
+        assert_eq!(counted, counts(&json), "{}: {told:?}", path.display());
+        let (same, problems) = read(kind, &again.body);
+        assert!(problems.is_empty(), "{}: {:?}", path.display(), problems.kept());
+        assert_eq!(same.content, file.content, "{}", path.display());
+    }
+}
+
+/// Every problem that is found in the real files, by folder, code and field: nothing is odd that was not looked at.
+const KNOWN: &[(&str, &str, &str)] = &[
+    ("bay-wheels", "duplicate_id", ""),
+    ("bay-wheels", "unknown_field", "eightd_has_available_keys"),
+    ("bay-wheels", "unknown_field", "eightd_has_key_dispenser"),
+    ("bay-wheels", "unknown_field", "eightd_station_services"),
+    ("bay-wheels", "unknown_field", "electric_bike_surcharge_waiver"),
+    ("bay-wheels", "unknown_field", "external_id"),
+    ("bay-wheels", "unknown_field", "fusion_lat"),
+    ("bay-wheels", "unknown_field", "fusion_lon"),
+    ("bay-wheels", "unknown_field", "has_kiosk"),
+    ("bay-wheels", "unknown_field", "legacy_id"),
+    ("bay-wheels", "unknown_field", "name"),
+    ("bay-wheels", "unknown_field", "num_ebikes_available"),
+    ("bay-wheels", "unknown_field", "num_scooters_available"),
+    ("bay-wheels", "unknown_field", "num_scooters_unavailable"),
+    ("bay-wheels", "unknown_field", "station_status"),
+    ("bay-wheels", "unknown_field", "station_type"),
+    ("bay-wheels", "unknown_field", "type"),
+    ("mobilitydata-v3_0", "unexpected_type", "end"),
+    ("mobilitydata-v3_0", "unexpected_type", "last_reported"),
+    ("mobilitydata-v3_0", "unexpected_type", "last_updated"),
+    ("mobilitydata-v3_0", "unexpected_type", "start"),
+    ("mobilitydata-v3_0", "unexpected_type", "vehicle_type_id"),
+    ("v3.0", "unexpected_type", "vehicle_type_id"),
+];
+
+#[test]
+fn every_problem_of_the_real_files_is_known() {
+    let mut told: Vec<(String, String, String)> = Vec::new();
+    for path in files() {
+        let Some(kind) = FileKind::of_name(name_of(&path)) else { continue };
+        let (_, problems) = read(kind, &fs::read(&path).unwrap());
+        let folder = path.parent().unwrap().file_name().unwrap().to_str().unwrap().to_owned();
+        for problem in problems.kept() {
+            // Of each record alike.
+            let field = problem.field.as_deref().unwrap_or_default();
+            let field = field.rsplit(['.', ']']).next().unwrap_or_default().to_owned();
+            told.push((folder.clone(), problem.code.to_owned(), field));
+        }
+    }
+    told.sort();
+    told.dedup();
+    let told: Vec<_> = told.iter().map(|(a, b, c)| (a.as_str(), b.as_str(), c.as_str())).collect();
+    assert!(told.is_empty() || told == KNOWN, "{told:#?}");
+}

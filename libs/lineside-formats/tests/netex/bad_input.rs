@@ -1,0 +1,200 @@
+//! Each way in which a publication goes wrong as a whole, and what is said about it.
+
+use lineside_formats::{
+    Error, ErrorKind, gtfs,
+    netex::{Limits, Loaded, Source, load},
+};
+use proptest::prelude::*;
+
+use super::{calls, journey, plain_times, publication, read, sentences, town, try_read, zip_of};
+
+fn check_refused(body: impl AsRef<[u8]>, kind: ErrorKind, words: &str) {
+    check(try_read(body.as_ref()), kind, words);
+}
+
+fn check(result: Result<Loaded, Error>, kind: ErrorKind, words: &str) {
+    let error = result.unwrap_err();
+    assert_eq!(error.kind(), kind, "{error}");
+    assert!(error.to_string().contains(words), "{error}");
+}
+
+fn read_within(body: &[u8], limits: &Limits) -> Result<Loaded, Error> {
+    load(&mut Source::new(body, &limits.files)?, limits)
+}
+
+fn good() -> String {
+    town(&journey("J", &plain_times()))
+}
+
+#[test]
+fn what_is_no_publication_is_refused_with_the_reason() {
+    check_refused("", ErrorKind::Empty, "nothing in it");
+    check_refused(" \r\n", ErrorKind::Empty, "nothing in it");
+    check_refused("<!DOCTYPE html><html></html>", ErrorKind::Html, "a web page");
+    check_refused("<Siri/>", ErrorKind::Decode, "no PublicationDelivery");
+    check_refused("Service unavailable", ErrorKind::Decode, "no PublicationDelivery");
+    check_refused(zip_of(&[]), ErrorKind::MissingFile, "no files");
+    check_refused(zip_of(&[("a.txt", "x")]), ErrorKind::MissingFile, "no XML file, but a.txt");
+    check_refused(zip_of(&[("a.xml", "<Siri/>")]), ErrorKind::Decode, "no PublicationDelivery");
+}
+
+#[test]
+fn a_file_of_something_else_beside_publications_is_a_problem() {
+    let loaded = read(zip_of(&[("a.xml", &good()), ("manifest.xml", "<rss/>")]));
+    assert_eq!(loaded.timetable.trips().len(), 1);
+    assert_eq!(
+        sentences(&loaded.problems),
+        ["manifest.xml: has a root <rss>, not PublicationDelivery, and is left out"]
+    );
+}
+
+#[test]
+fn entities_of_ones_own_are_refused_before_they_grow() {
+    let laughs = format!(
+        "<!DOCTYPE lolz [<!ENTITY a '{}'><!ENTITY b '&a;&a;&a;&a;&a;&a;&a;&a;'>\
+         <!ENTITY c '&b;&b;&b;&b;&b;&b;&b;&b;'>]><PublicationDelivery>&c;</PublicationDelivery>",
+        "ha".repeat(1_000)
+    );
+    check_refused(laughs, ErrorKind::Decode, "declares a document type");
+    let external = "<!DOCTYPE x [<!ENTITY e SYSTEM 'file:///etc/passwd'>]><PublicationDelivery>&e;</PublicationDelivery>";
+    check_refused(external, ErrorKind::Decode, "declares a document type");
+    check_refused(good().replace("Town Lines", "&e;"), ErrorKind::Decode, "entity &e;");
+    let named = zip_of(&[("bad.xml", external)]);
+    check_refused(named, ErrorKind::Decode, "bad.xml: ");
+}
+
+#[test]
+fn nesting_is_bounded() {
+    for name in ["frames", "StopPlace", "ServiceJourney", "Location", "Notice"] {
+        let deep = format!("<{name}>").repeat(10_000) + &format!("</{name}>").repeat(10_000);
+        check_refused(publication(&deep), ErrorKind::TooLarge, "more than 100 deep");
+    }
+}
+
+#[test]
+fn a_long_text_is_left_out_with_a_problem() {
+    let limits = Limits { text_bytes: 1_000, ..Limits::default() };
+    let body = good().replace("Town Lines", &"x".repeat(1_001));
+    let loaded = read_within(body.as_bytes(), &limits).unwrap();
+    assert!(
+        sentences(&loaded.problems)[0]
+            .starts_with("publication.xml: a text is longer than is taken")
+    );
+    assert_eq!(loaded.timetable.agencies().next().unwrap().name, "T:Operator:1");
+    assert_eq!(loaded.timetable.trips().len(), 1);
+}
+
+#[test]
+fn the_size_of_a_file_and_of_all_is_bounded() {
+    let body = zip_of(&[("a.xml", &good()), ("b.xml", &publication(""))]);
+    let bytes = good().len() as u64;
+    let small = |entry_bytes, total_bytes| Limits {
+        files: gtfs::Limits { entry_bytes, total_bytes, ..Limits::default().files },
+        ..Limits::default()
+    };
+    check(read_within(&body, &small(bytes - 1, 1 << 30)), ErrorKind::TooLarge, "a.xml: ");
+    check(read_within(&body, &small(1 << 30, bytes + 10)), ErrorKind::TooLarge, "b.xml: ");
+    check(
+        read_within(good().as_bytes(), &small(100, 1 << 30)),
+        ErrorKind::TooLarge,
+        "larger than the limit",
+    );
+    assert!(read_within(&body, &small(bytes, 1 << 30)).is_ok());
+}
+
+#[test]
+fn a_bomb_is_refused_while_it_inflates() {
+    let bomb = publication(&" ".repeat(40 << 20));
+    check_refused(zip_of(&[("a.xml", &bomb)]), ErrorKind::Bomb, "far beyond its compressed size");
+}
+
+#[test]
+fn many_small_records_are_refused_where_they_take_too_much_memory() {
+    let limits = Limits { record_bytes: 100_000, ..Limits::default() };
+    for element in ["ServiceJourney", "Quay", "OperatingDay", "PassengerStopAssignment"] {
+        let few = format!("<{element}/>").repeat(100);
+        assert!(read_within(publication(&few).as_bytes(), &limits).is_ok());
+        let many = format!("<{element}/>").repeat(20_000);
+        check(
+            read_within(publication(&many).as_bytes(), &limits),
+            ErrorKind::TooLarge,
+            "bytes of memory",
+        );
+    }
+}
+
+#[test]
+fn another_namespace_is_a_problem_and_none_is_not() {
+    let other = good().replace("http://www.netex.org.uk/netex", "urn:mine");
+    let loaded = read(other);
+    assert_eq!(loaded.timetable.trips().len(), 1);
+    assert_eq!(
+        sentences(&loaded.problems),
+        ["publication.xml: is not in the namespace of NeTEx: \"urn:mine\""]
+    );
+    let without = good().replace("xmlns='http://www.netex.org.uk/netex'", "");
+    assert_eq!(sentences(&read(without).problems), [""; 0]);
+}
+
+#[test]
+fn other_encodings_are_read_and_wrong_ones_refused() {
+    let text = good().replace("Harbor", "Fähre");
+    let wide: Vec<u8> =
+        [0xFEFF].into_iter().chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect();
+    let latin: Vec<u8> = text
+        .replace("encoding='UTF-8'", "encoding='ISO-8859-1'")
+        .replace('–', "-")
+        .chars()
+        .map(|it| it as u8)
+        .collect();
+    for body in [wide, latin] {
+        let loaded = read(&body);
+        let timetable = &loaded.timetable;
+        assert_eq!(timetable.stop(timetable.find_stop("T:SSP:harbor").unwrap()).name, "Fähre");
+    }
+    let wrong: Vec<u8> = text.chars().map(|it| it as u8).collect();
+    check_refused(wrong, ErrorKind::Encoding, "is not in UTF-8");
+    check_refused(text.replace("UTF-8", "KLINGON"), ErrorKind::Encoding, "KLINGON");
+}
+
+#[test]
+fn a_file_that_is_cut_off_is_refused_as_a_whole() {
+    let text = good();
+    let root = text.find("<PublicationDelivery").unwrap();
+    for at in (root + 1..text.len()).step_by(37).filter(|&at| text.is_char_boundary(at)) {
+        check_refused(&text[..at], ErrorKind::Truncated, "cut off");
+    }
+    let body = zip_of(&[("a.xml", &text)]);
+    let error = try_read(&body[..body.len() / 2]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Truncated, "{error}");
+    check_refused(
+        zip_of(&[("a.xml", &text), ("b.xml", &text[..900])]),
+        ErrorKind::Truncated,
+        "b.xml: ",
+    );
+}
+
+#[test]
+fn lone_ampersands_are_taken_with_a_problem() {
+    let loaded = read(good().replace("Town Lines", "Town & Country"));
+    assert_eq!(loaded.timetable.agencies().next().unwrap().name, "Town & Country");
+    assert_eq!(
+        sentences(&loaded.problems),
+        ["publication.xml: ampersands stand alone, where &amp; is due: \"1 times\""]
+    );
+    assert_eq!(calls(&loaded.timetable, "J").len(), 2);
+}
+
+proptest! {
+    #[test]
+    fn any_text_in_place_of_any_other_is_read_or_refused(at in 0..10_000_usize, length in 0..80_usize, text in "\\PC{0,20}") {
+        let body = good();
+        let at = (0..=at % body.len()).rev().find(|&at| body.is_char_boundary(at)).unwrap();
+        let end = (at..=(at + length).min(body.len())).rev().find(|&end| body.is_char_boundary(end)).unwrap();
+        let mut bad = body;
+        bad.replace_range(at..end, &text);
+        if let Ok(loaded) = try_read(bad.as_bytes()) {
+            prop_assert!(loaded.timetable.trips().len() <= 1);
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! The ways in which NeTEx says on which days something runs.
+
+use super::{NETWORK, STOPS, days, plain_times, publication, read_sound, timetable_frame};
+
+/// A journey with `inside` runs on `expected`, by this calendar.
+fn check(calendar: &str, inside: &str, expected: &[&str]) {
+    let journey = format!(
+        "<ServiceJourney id='J'>{inside}<JourneyPatternRef ref='T:JP:1'/>{}</ServiceJourney>",
+        plain_times()
+    );
+    let frames = format!(
+        "{STOPS}{NETWORK}<ServiceCalendarFrame id='C'>{calendar}</ServiceCalendarFrame>{}",
+        timetable_frame(&journey)
+    );
+    let loaded = read_sound(publication(&frames));
+    assert_eq!(days(&loaded.timetable, "J"), expected, "{calendar}");
+}
+
+const OF_D: &str = "<dayTypes><DayTypeRef ref='D'/></dayTypes>";
+
+fn day_type(weekdays: &str) -> String {
+    format!(
+        "<DayType id='D'><properties><PropertyOfDay><DaysOfWeek>{weekdays}</DaysOfWeek></PropertyOfDay></properties></DayType>"
+    )
+}
+
+fn assignment(what: &str) -> String {
+    format!("<DayTypeAssignment>{what}<DayTypeRef ref='D'/></DayTypeAssignment>")
+}
+
+#[test]
+fn dates_are_assigned_one_by_one() {
+    let dates = assignment("<Date>2024-05-03</Date>") + &assignment("<Date>2024-05-01</Date>");
+    check(&format!("<DayType id='D'/>{dates}"), OF_D, &["2024-05-01", "2024-05-03"]);
+}
+
+#[test]
+fn a_date_counts_whatever_the_weekdays_say() {
+    let calendar = day_type("Sunday") + &assignment("<Date>2024-05-01</Date>");
+    check(&calendar, OF_D, &["2024-05-01"]);
+}
+
+#[test]
+fn a_period_holds_on_its_weekdays_but_not_where_it_is_excluded() {
+    let calendar = format!(
+        "{}<OperatingPeriod id='P'><FromDate>2024-05-01</FromDate><ToDate>2024-05-12</ToDate></OperatingPeriod>{}{}",
+        day_type("Monday Wednesday"),
+        assignment("<OperatingPeriodRef ref='P'/>"),
+        assignment("<Date>2024-05-06</Date><isAvailable>false</isAvailable>")
+    );
+    check(&calendar, OF_D, &["2024-05-01", "2024-05-08"]);
+}
+
+#[test]
+fn a_period_between_operating_days_and_operating_days_themselves() {
+    let days = "<OperatingDay id='1'><CalendarDate>2024-05-01</CalendarDate></OperatingDay>\
+                <OperatingDay id='2'><CalendarDate>2024-05-02</CalendarDate></OperatingDay>\
+                <OperatingDay id='9'><CalendarDate>2024-05-09</CalendarDate></OperatingDay>";
+    let calendar = format!(
+        "<DayType id='D'/>{days}<OperatingPeriod id='P'><FromOperatingDayRef ref='1'/><ToOperatingDayRef ref='2'/>\
+         </OperatingPeriod>{}{}",
+        assignment("<OperatingPeriodRef ref='P'/>"),
+        assignment("<OperatingDayRef ref='9'/>")
+    );
+    check(&calendar, OF_D, &["2024-05-01", "2024-05-02", "2024-05-09"]);
+}
+
+#[test]
+fn a_uic_period_has_a_digit_per_day() {
+    let calendar = format!(
+        "<DayType id='D'/><UicOperatingPeriod id='P'><FromDate>2024-05-01T00:00:00+00:00</FromDate>\
+         <ValidDayBits>10011</ValidDayBits></UicOperatingPeriod>{}",
+        assignment("<OperatingPeriodRef ref='P'/>")
+    );
+    check(&calendar, OF_D, &["2024-05-01", "2024-05-04", "2024-05-05"]);
+}
+
+#[test]
+fn weekdays_without_any_assignment_hold_as_long_as_the_calendar() {
+    let calendar = format!(
+        "<ServiceCalendar id='S'><FromDate>2024-05-01</FromDate><ToDate>2024-05-10</ToDate></ServiceCalendar>{}",
+        day_type("Weekend")
+    );
+    check(&calendar, OF_D, &["2024-05-04", "2024-05-05"]);
+}
+
+#[test]
+fn a_condition_says_the_days_itself_or_narrows_those_of_day_types() {
+    let condition = |inside: &str| {
+        format!(
+            "<AvailabilityCondition id='A'><FromDate>2024-05-01T00:00:00</FromDate>\
+             <ToDate>2024-05-04T23:59:59</ToDate>{inside}</AvailabilityCondition>"
+        )
+    };
+    let named = "<validityConditions><AvailabilityConditionRef ref='A'/></validityConditions>";
+    check(&condition("<ValidDayBits>0101</ValidDayBits>"), named, &["2024-05-02", "2024-05-04"]);
+    check(&condition(""), named, &["2024-05-01", "2024-05-02", "2024-05-03", "2024-05-04"]);
+    let inline = format!(
+        "<validityConditions>{}</validityConditions>",
+        condition("<ValidDayBits>1</ValidDayBits>")
+    );
+    check("", &inline, &["2024-05-01"]);
+    let dates = assignment("<Date>2024-05-03</Date>") + &assignment("<Date>2024-05-09</Date>");
+    check(
+        &format!("<DayType id='D'/>{dates}{}", condition("")),
+        &format!("{named}{OF_D}"),
+        &["2024-05-03"],
+    );
+    let by_type = condition("<dayTypes><DayTypeRef ref='D'/></dayTypes>");
+    check(&format!("{}{by_type}", day_type("Friday")), named, &["2024-05-03"]);
+    let not = condition("<IsAvailable>false</IsAvailable>");
+    check(&format!("<DayType id='D'/>{dates}{not}"), &format!("{named}{OF_D}"), &["2024-05-09"]);
+}
+
+#[test]
+fn dated_journeys_run_on_their_operating_days() {
+    let dated = |id: &str, day: &str, more: &str| {
+        format!(
+            "<DatedServiceJourney id='{id}'><ServiceJourneyRef ref='J'/><OperatingDayRef ref='{day}'/>{more}</DatedServiceJourney>"
+        )
+    };
+    let days = "<OperatingDay id='1'><CalendarDate>2024-05-01</CalendarDate></OperatingDay>\
+                <OperatingDay id='2'><CalendarDate>2024-05-02</CalendarDate></OperatingDay>";
+    let cancelled = "<ServiceAlteration>cancellation</ServiceAlteration>";
+    let calendar = format!("{days}{}{}", dated("a", "1", ""), dated("b", "2", cancelled));
+    check(&calendar, "", &["2024-05-01"]);
+    let calendar = format!("{days}{}{}", dated("a", "1", ""), dated("b", "2", ""));
+    check(&calendar, "", &["2024-05-01", "2024-05-02"]);
+}

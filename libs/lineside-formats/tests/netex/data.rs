@@ -1,0 +1,100 @@
+//! Real publications, where a folder with some lies beside the repository (`../shared/data/netex`): each is read, and holds
+//! as many records as another way of counting finds in it.
+
+use std::{
+    fs,
+    io::Read,
+    path::{Path, PathBuf},
+};
+
+use lineside_formats::{
+    gtfs::Files,
+    netex::{Limits, Source},
+};
+
+use super::read;
+
+/// Files of a folder beside the repository, and of those in it; nothing where it is absent.
+pub(super) fn files(folder: &str) -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data").join(folder);
+    let mut found = Vec::new();
+    let mut folders = vec![root.clone()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).into_iter().flatten() {
+            let path = entry.unwrap().path();
+            if path.is_dir() { folders.push(path) } else { found.push(path) }
+        }
+    }
+    found.sort();
+    if found.is_empty() {
+        println!("skipped: no files under {}", root.display());
+    }
+    found
+}
+
+/// The XML files of a publication, without comments.
+fn texts(body: &[u8]) -> Vec<String> {
+    let mut files = Source::new(body, &Limits::default().files).unwrap();
+    let names = files.names();
+    let mut texts = Vec::new();
+    for name in names {
+        let mut bytes = Vec::new();
+        files.open(&name).unwrap().unwrap().read_to_end(&mut bytes).unwrap();
+        let text = match bytes.as_slice() {
+            [0xFF, 0xFE, wide @ ..] => {
+                let units = wide.chunks_exact(2).map(|unit| u16::from_le_bytes([unit[0], unit[1]]));
+                String::from_utf16(&units.collect::<Vec<_>>()).unwrap()
+            }
+            plain => String::from_utf8_lossy(plain).into_owned(),
+        };
+        let mut pieces = text.split("<!--");
+        let mut plain = pieces.next().unwrap().to_owned();
+        plain.extend(pieces.map(|piece| piece.split_once("-->").unwrap().1));
+        texts.push(plain);
+    }
+    texts
+}
+
+/// How many start tags of these names there are.
+fn count(texts: &[String], names: &[&str]) -> usize {
+    let of = |text: &String, name: &str| {
+        let tags = text.split('<').filter_map(|tag| tag.strip_prefix(name));
+        tags.filter(|rest| rest.starts_with([' ', '>', '/', '\t', '\r', '\n'])).count()
+    };
+    texts.iter().map(|text| names.iter().map(|name| of(text, name)).sum::<usize>()).sum()
+}
+
+#[test]
+fn every_publication_is_read_whole() {
+    for path in files("netex") {
+        let body = fs::read(&path).unwrap();
+        let (loaded, texts) = (read(&body), texts(&body));
+        let counts = loaded.counts;
+        let expected = [
+            (counts.lines, &["Line", "FlexibleLine"][..]),
+            (counts.service_journeys, &["ServiceJourney", "TemplateServiceJourney"]),
+            (counts.dated_service_journeys, &["DatedServiceJourney"]),
+            (
+                counts.journey_patterns,
+                &["JourneyPattern", "ServiceJourneyPattern", "ServicePattern"],
+            ),
+            (counts.scheduled_stop_points, &["ScheduledStopPoint"]),
+            (counts.stop_places, &["StopPlace"]),
+            (counts.quays, &["Quay"]),
+            (counts.passenger_stop_assignments, &["PassengerStopAssignment"]),
+            (counts.day_types, &["DayType"]),
+        ];
+        for (found, names) in expected {
+            assert_eq!(found, count(&texts, names), "{}: {names:?}", path.display());
+        }
+        let lost = loaded.losses.iter().filter(|loss| loss.kind == "ServiceJourney");
+        let lost: u64 = lost.map(|loss| loss.count).sum();
+        let trips = loaded.timetable.trips().len() as u64;
+        assert_eq!(
+            trips + lost,
+            counts.service_journeys as u64,
+            "{}: each journey is a trip or a loss",
+            path.display()
+        );
+    }
+}

@@ -1,0 +1,186 @@
+//! Journeys: their times in each of the ways in which they are told, and what goes wrong with one of them.
+
+use proptest::prelude::*;
+
+use super::{
+    CALENDAR, NETWORK, STOPS, calls, journey, plain_times, publication, read, read_sound,
+    sentences, times, timetable_frame, town, trip,
+};
+
+fn check_calls(inside: &str, expected: [&str; 2]) {
+    let loaded = read_sound(town(&journey("J", inside)));
+    assert_eq!(calls(&loaded.timetable, "J"), expected);
+}
+
+#[test]
+fn times_after_midnight_belong_to_the_day_on_which_the_journey_began() {
+    let with_offsets = times(
+        "<DepartureTime>23:50:00</DepartureTime>",
+        "<ArrivalTime>00:10:00</ArrivalTime><ArrivalDayOffset>1</ArrivalDayOffset>",
+    );
+    check_calls(&with_offsets, ["T:Quay:1 23:50 23:50", "T:SSP:harbor 24:10 24:10"]);
+    let without =
+        times("<DepartureTime>23:50:00</DepartureTime>", "<ArrivalTime>00:10:00</ArrivalTime>");
+    check_calls(&without, ["T:Quay:1 23:50 23:50", "T:SSP:harbor 24:10 24:10"]);
+    let later = times(
+        "<DepartureTime>00:20:00</DepartureTime><DepartureDayOffset>1</DepartureDayOffset>",
+        "<ArrivalTime>00:30:00.000+02:00</ArrivalTime><ArrivalDayOffset>1</ArrivalDayOffset>",
+    );
+    check_calls(&later, ["T:Quay:1 24:20 24:20", "T:SSP:harbor 24:30 24:30"]);
+}
+
+#[test]
+fn times_without_points_go_one_by_one_along_the_pattern() {
+    let unnamed = plain_times()
+        .replace("<StopPointInJourneyPatternRef ref='T:SPJP:1'/>", "")
+        .replace("<StopPointInJourneyPatternRef ref='T:SPJP:2'/>", "");
+    check_calls(&unnamed, ["T:Quay:1 08:00 08:00", "T:SSP:harbor 08:10 08:10"]);
+}
+
+#[test]
+fn calls_name_their_stop_points_themselves() {
+    let call = |point: &str, arrival: &str, departure: &str| {
+        format!(
+            "<Call><ScheduledStopPointRef ref='{point}'/><Arrival><Time>{arrival}</Time></Arrival>\
+             <Departure><Time>{departure}</Time></Departure></Call>"
+        )
+    };
+    let both = call("T:SSP:harbor", "07:00:00", "07:01:00")
+        + &call("T:SSP:center", "07:09:00", "07:10:00");
+    check_calls(
+        &format!("<calls>{both}</calls>"),
+        ["T:SSP:harbor 07:00 07:01", "T:Quay:1 07:09 07:10"],
+    );
+}
+
+/// The town with a time demand type of one link, which the pattern names or not.
+fn timed_town(is_named: bool, journeys: &str) -> String {
+    let link = "<TimingLink id='L'><FromPointRef ref='T:SSP:center'/><ToPointRef ref='T:SSP:harbor'/></TimingLink>\
+                <TimeDemandType id='TD'><runTimes><JourneyRunTime><TimingLinkRef ref='L'/><RunTime>PT9M30S</RunTime>\
+                </JourneyRunTime></runTimes></TimeDemandType>";
+    let network = match is_named {
+        true => NETWORK.replace("<ForAlighting>", "<OnwardTimingLinkRef ref='L'/><ForAlighting>"),
+        false => NETWORK.to_owned(),
+    };
+    publication(&format!(
+        "{STOPS}{network}<ServiceFrame>{link}</ServiceFrame>{CALENDAR}{}",
+        timetable_frame(journeys)
+    ))
+}
+
+#[test]
+fn times_are_computed_from_a_departure_and_what_links_take() {
+    let inside = "<DepartureTime>14:39:00</DepartureTime><TimeDemandTypeRef ref='TD'/>";
+    for is_named in [true, false] {
+        let loaded = read_sound(timed_town(is_named, &journey("J", inside)));
+        assert_eq!(
+            calls(&loaded.timetable, "J"),
+            ["T:Quay:1 14:39 14:39", "T:SSP:harbor 14:48 14:48"]
+        );
+    }
+}
+
+#[test]
+fn templates_run_again_and_again() {
+    let inside = "<DepartureTime>05:25:00</DepartureTime><TimeDemandTypeRef ref='TD'/><frequencyGroups>\
+                  <HeadwayJourneyGroup><FirstDepartureTime>05:25:00</FirstDepartureTime>\
+                  <LastDepartureTime>06:25:00</LastDepartureTime><ScheduledHeadwayInterval>PT30M</ScheduledHeadwayInterval>\
+                  </HeadwayJourneyGroup></frequencyGroups>";
+    let template = journey("J", inside).replace("ServiceJourney", "TemplateServiceJourney");
+    let loaded = read_sound(timed_town(true, &template));
+    let timetable = &loaded.timetable;
+    let day = timetable.service_time(jiff::civil::date(2024, 5, 6), 0);
+    let stop = timetable.find_stop("T:Quay:1").unwrap();
+    let minutes: Vec<i64> = timetable
+        .departures(stop, day, day + 86_400, 10)
+        .iter()
+        .map(|it| (it.departure - day) / 60)
+        .collect();
+    assert_eq!(minutes, [325, 355, 385]);
+}
+
+#[test]
+fn a_destination_that_changes_on_the_way_is_shown_from_there_on() {
+    let network = NETWORK
+        .replace("<ForBoarding>false</ForBoarding>", "<DestinationDisplayRef ref='T:DD:2'/>");
+    let frames =
+        format!("{STOPS}{network}{CALENDAR}{}", timetable_frame(&journey("J", &plain_times())));
+    let loaded = read_sound(publication(&frames));
+    let timetable = &loaded.timetable;
+    assert_eq!(timetable.trip(trip(timetable, "J")).headsign, Some("Harbor"));
+    let shown: Vec<_> =
+        timetable.stop_times(trip(timetable, "J")).map(|call| call.headsign).collect();
+    assert_eq!(shown, [None, Some("Pier")]);
+}
+
+#[test]
+fn a_bad_journey_costs_only_itself() {
+    let good = journey("good", &plain_times());
+    for (bad, sentence) in [
+        (
+            journey("bad", &plain_times()).replace("T:JP:1", "T:JP:9"),
+            "publication.xml, JourneyPatternRef: bad refers to something that is in no file: \"T:JP:9\"",
+        ),
+        (
+            journey("bad", &plain_times()).replace("T:DayType:1", "T:DayType:9"),
+            "publication.xml, DayTypeRef: bad refers to something that is in no file: \"T:DayType:9\"",
+        ),
+        (
+            journey("bad", &plain_times()).replace("T:SPJP:2", "T:SPJP:9"),
+            "publication.xml: has a time at a point that its pattern does not have: \"bad\"",
+        ),
+        (
+            journey("bad", ""),
+            "publication.xml: has no times, or none at its first or last call: \"bad\"",
+        ),
+        (
+            journey(
+                "bad",
+                &times(
+                    "<DepartureTime>8 o'clock</DepartureTime>",
+                    "<ArrivalTime>08:10:00</ArrivalTime>",
+                ),
+            ),
+            "publication.xml: is no time of day and is left out: \"8 o'clock\"",
+        ),
+        (
+            journey("good", &plain_times()),
+            "publication.xml: stands there twice; the first counts: \"good\"",
+        ),
+    ] {
+        let loaded = read(town(&format!("{good}{bad}")));
+        let ids: Vec<_> = loaded.timetable.trips().map(|trip| trip.id).collect();
+        assert_eq!(ids, ["good"], "{sentence}");
+        assert_eq!(sentences(&loaded.problems)[0], sentence);
+    }
+}
+
+#[test]
+fn problems_of_many_journeys_are_counted_and_few_are_kept() {
+    let many: String = (0..500)
+        .map(|n| journey(&format!("J{n}"), &plain_times()).replace("T:JP:1", "T:JP:9"))
+        .collect();
+    let loaded = read(town(&many));
+    assert_eq!(loaded.problems.total(), 500);
+    assert_eq!(loaded.problems.kept().len(), lineside_formats::Problems::KEPT_PER_CODE_MAX);
+    assert_eq!(loaded.losses.total(), 500);
+}
+
+fn clock(time: i32) -> String {
+    format!("{:02}:{:02}:{:02}", time / 3_600 % 24, time / 60 % 60, time % 60)
+}
+
+proptest! {
+    #[test]
+    fn any_departure_and_arrival_come_out_as_they_went_in(departure in 0..86_400_i32, ride in 0..36_000_i32) {
+        let arrival = departure + ride;
+        let inside = times(
+            &format!("<DepartureTime>{}</DepartureTime>", clock(departure)),
+            &format!("<ArrivalTime>{}</ArrivalTime><ArrivalDayOffset>{}</ArrivalDayOffset>", clock(arrival), arrival / 86_400),
+        );
+        let loaded = read_sound(town(&journey("J", &inside)));
+        let timetable = &loaded.timetable;
+        let found: Vec<_> = timetable.stop_times(trip(timetable, "J")).map(|call| (call.arrival, call.departure)).collect();
+        prop_assert_eq!(found, [(Some(departure), Some(departure)), (Some(arrival), Some(arrival))]);
+    }
+}

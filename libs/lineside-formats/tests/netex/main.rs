@@ -1,0 +1,187 @@
+//! NeTEx from bytes to answers: what is read, what is complained about, what is refused, and what becomes of it as GTFS.
+#![cfg(feature = "netex")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::print_stdout, reason = "a test that is skipped says why")]
+
+mod bad_input;
+mod calendars;
+mod data;
+mod journeys;
+mod pairs;
+mod towns;
+
+use std::io::{Cursor, Write};
+
+use jiff::civil::Date;
+use lineside_formats::{
+    Error, Problems,
+    gtfs::{Timetable, TripIdx},
+    netex::{Limits, Loaded, Source, load},
+};
+use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
+
+/// Frames of a publication, in its envelope.
+fn publication(frames: &str) -> String {
+    format!(
+        "<?xml version='1.0' encoding='UTF-8'?>\
+         <PublicationDelivery xmlns='http://www.netex.org.uk/netex' xmlns:gml='http://www.opengis.net/gml/3.2' \
+         version='1.15:NO-NeTEx-networktimetable:1.5'>\
+         <PublicationTimestamp>2024-01-01T00:00:00</PublicationTimestamp><ParticipantRef>TST</ParticipantRef>\
+         <dataObjects>{frames}</dataObjects></PublicationDelivery>"
+    )
+}
+
+/// The stops of a small town: a station with two quays, and a stop that is only a point.
+const STOPS: &str = "
+    <SiteFrame id='S' version='1'><stopPlaces>
+      <StopPlace id='T:StopPlace:1' version='1'>
+        <Name lang='en'>Center</Name>
+        <Centroid><Location><Longitude>10.75</Longitude><Latitude>59.91</Latitude></Location></Centroid>
+        <quays>
+          <Quay id='T:Quay:1' version='1'>
+            <Centroid><Location><Longitude>10.7501</Longitude><Latitude>59.9101</Latitude></Location></Centroid>
+            <PublicCode>1</PublicCode>
+            <AccessibilityAssessment><limitations><AccessibilityLimitation>
+              <WheelchairAccess>true</WheelchairAccess>
+            </AccessibilityLimitation></limitations></AccessibilityAssessment>
+          </Quay>
+          <Quay id='T:Quay:2' version='1'><PublicCode>2</PublicCode></Quay>
+        </quays>
+      </StopPlace>
+    </stopPlaces></SiteFrame>
+    <ServiceFrame id='SP' version='1'>
+      <scheduledStopPoints>
+        <ScheduledStopPoint id='T:SSP:center' version='1'><Name>Center</Name></ScheduledStopPoint>
+        <ScheduledStopPoint id='T:SSP:harbor' version='1'><Name>Harbor</Name>
+          <Location><Longitude>10.74</Longitude><Latitude>59.90</Latitude></Location></ScheduledStopPoint>
+      </scheduledStopPoints>
+      <stopAssignments>
+        <PassengerStopAssignment id='T:PSA:1' order='1' version='1'>
+          <ScheduledStopPointRef ref='T:SSP:center'/><QuayRef ref='T:Quay:1'/>
+        </PassengerStopAssignment>
+      </stopAssignments>
+    </ServiceFrame>";
+
+/// Who runs what: one operator, one line with a route and a pattern of two points.
+const NETWORK: &str = "
+    <ResourceFrame id='R' version='1'><organisations>
+      <Operator id='T:Operator:1' version='1'><Name>Town Lines</Name>
+        <ContactDetails><Url>www.town.example</Url></ContactDetails></Operator>
+    </organisations></ResourceFrame>
+    <ServiceFrame id='SF' version='1'>
+      <lines><Line id='T:Line:1' version='1'><Name>Center – Harbor</Name><TransportMode>tram</TransportMode>
+        <PublicCode>12</PublicCode><OperatorRef ref='T:Operator:1'/>
+        <Presentation><Colour>AA0044</Colour><TextColour>ffffff</TextColour></Presentation></Line></lines>
+      <routes><Route id='T:Route:1' version='1'><LineRef ref='T:Line:1'/><DirectionType>inbound</DirectionType></Route></routes>
+      <destinationDisplays><DestinationDisplay id='T:DD:1' version='1'><FrontText>Harbor</FrontText></DestinationDisplay>
+        <DestinationDisplay id='T:DD:2' version='1'><Name><Text lang='en'>Pier</Text></Name></DestinationDisplay></destinationDisplays>
+      <journeyPatterns><JourneyPattern id='T:JP:1' version='1'><RouteRef ref='T:Route:1'/><pointsInSequence>
+        <StopPointInJourneyPattern id='T:SPJP:1' order='1'><ScheduledStopPointRef ref='T:SSP:center'/>
+          <ForAlighting>false</ForAlighting><DestinationDisplayRef ref='T:DD:1'/></StopPointInJourneyPattern>
+        <StopPointInJourneyPattern id='T:SPJP:2' order='2'><ScheduledStopPointRef ref='T:SSP:harbor'/>
+          <ForBoarding>false</ForBoarding></StopPointInJourneyPattern>
+      </pointsInSequence></JourneyPattern></journeyPatterns>
+    </ServiceFrame>";
+
+/// One day type, of two days.
+const CALENDAR: &str = "
+    <ServiceCalendarFrame id='C' version='1'>
+      <dayTypes><DayType id='T:DayType:1' version='1'/></dayTypes>
+      <dayTypeAssignments>
+        <DayTypeAssignment id='1' order='1'><Date>2024-05-06</Date><DayTypeRef ref='T:DayType:1'/></DayTypeAssignment>
+        <DayTypeAssignment id='2' order='2'><Date>2024-05-07</Date><DayTypeRef ref='T:DayType:1'/></DayTypeAssignment>
+      </dayTypeAssignments>
+    </ServiceCalendarFrame>";
+
+/// A frame of journeys.
+fn timetable_frame(journeys: &str) -> String {
+    format!(
+        "<TimetableFrame id='TF' version='1'><vehicleJourneys>{journeys}</vehicleJourneys></TimetableFrame>"
+    )
+}
+
+/// A journey of that id on the town's pattern, with what else is in it.
+fn journey(id: &str, inside: &str) -> String {
+    format!(
+        "<ServiceJourney id='{id}' version='1'><dayTypes><DayTypeRef ref='T:DayType:1'/></dayTypes>\
+         <JourneyPatternRef ref='T:JP:1'/>{inside}</ServiceJourney>"
+    )
+}
+
+/// The passing times of a departure and an arrival at the town's two points.
+fn times(departure: &str, arrival: &str) -> String {
+    format!(
+        "<passingTimes>\
+         <TimetabledPassingTime id='a'><StopPointInJourneyPatternRef ref='T:SPJP:1'/>{departure}</TimetabledPassingTime>\
+         <TimetabledPassingTime id='b'><StopPointInJourneyPatternRef ref='T:SPJP:2'/>{arrival}</TimetabledPassingTime>\
+         </passingTimes>"
+    )
+}
+
+fn plain_times() -> String {
+    times("<DepartureTime>08:00:00</DepartureTime>", "<ArrivalTime>08:10:00</ArrivalTime>")
+}
+
+/// The town with these journeys.
+fn town(journeys: &str) -> String {
+    publication(&format!("{STOPS}{NETWORK}{CALENDAR}{}", timetable_frame(journeys)))
+}
+
+fn zip_of(files: &[(&str, &str)]) -> Vec<u8> {
+    let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
+    let options = SimpleFileOptions::default().compression_method(CompressionMethod::Deflated);
+    for (name, text) in files {
+        writer.start_file(*name, options).unwrap();
+        writer.write_all(text.as_bytes()).unwrap();
+    }
+    writer.finish().unwrap().into_inner()
+}
+
+fn try_read(body: &[u8]) -> Result<Loaded, Error> {
+    let limits = Limits::default();
+    load(&mut Source::new(body, &limits.files)?, &limits)
+}
+
+fn read(body: impl AsRef<[u8]>) -> Loaded {
+    try_read(body.as_ref()).unwrap()
+}
+
+/// Reads what must be right in everything.
+fn read_sound(body: impl AsRef<[u8]>) -> Loaded {
+    let loaded = read(body);
+    assert_eq!(sentences(&loaded.problems), [""; 0]);
+    loaded
+}
+
+fn sentences(problems: &Problems) -> Vec<String> {
+    problems.kept().iter().map(ToString::to_string).collect()
+}
+
+fn trip(timetable: &Timetable, id: &str) -> TripIdx {
+    timetable.find_trip(id).unwrap_or_else(|| panic!("there is no trip {id}"))
+}
+
+/// The stops of a trip with arrival and departure, as `HH:MM`.
+fn calls(timetable: &Timetable, id: &str) -> Vec<String> {
+    let clock = |time: Option<i32>| {
+        time.map_or("-".to_owned(), |time| format!("{:02}:{:02}", time / 3_600, time / 60 % 60))
+    };
+    let calls = timetable.stop_times(trip(timetable, id));
+    calls
+        .map(|call| {
+            let stop = timetable.stop(call.stop).id;
+            format!("{stop} {} {}", clock(call.arrival), clock(call.departure))
+        })
+        .collect()
+}
+
+/// The days on which a trip runs.
+fn days(timetable: &Timetable, id: &str) -> Vec<String> {
+    let service = timetable.trip(trip(timetable, id)).service;
+    let (first, last) = timetable.service_range().unwrap();
+    let dates = first.series(jiff::ToSpan::day(1)).take_while(|&date| date <= last);
+    dates
+        .filter(|&date| timetable.is_active(service, date))
+        .map(|date: Date| date.to_string())
+        .collect()
+}

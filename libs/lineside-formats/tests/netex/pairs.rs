@@ -1,0 +1,118 @@
+//! The same operators' exports as NeTEx and as GTFS, made on one day by one system, where a folder with some lies beside
+//! the repository: they say the same, but for what is explained here.
+
+use std::{collections::BTreeSet, fs, io::Cursor};
+
+use jiff::{ToSpan, civil::Date};
+use lineside_formats::gtfs::{self, Limits, Timetable, ZipFiles};
+
+use super::{data::files, read, trip};
+
+/// Reads both exports of an operator; `None` where they are absent.
+fn pair(name: &str) -> Option<(Timetable, Timetable)> {
+    let find = |folder: &str| files(folder).into_iter().find(|path| path.ends_with(name));
+    let (netex, gtfs) = (find("netex")?, find("gtfs")?);
+    let limits = Limits::default();
+    let bytes = fs::read(gtfs).unwrap();
+    let mut zip = ZipFiles::new(Cursor::new(bytes.as_slice()), &limits).unwrap();
+    let (theirs, _) = gtfs::load(&mut zip, &limits).unwrap();
+    Some((read(fs::read(netex).unwrap()).timetable, theirs))
+}
+
+fn dates(timetable: &Timetable) -> Vec<Date> {
+    let (first, last) = timetable.service_range().unwrap();
+    first.series(1.day()).take_while(|&date| date <= last).collect()
+}
+
+/// A call: stop, arrival, departure, and whether one may board and alight.
+type Called = (String, Option<i32>, Option<i32>, u8, u8);
+
+fn calls(timetable: &Timetable, id: &str) -> Vec<Called> {
+    let calls = timetable.stop_times(trip(timetable, id));
+    calls
+        .map(|it| {
+            (
+                timetable.stop(it.stop).id.to_owned(),
+                it.arrival,
+                it.departure,
+                it.pickup,
+                it.drop_off,
+            )
+        })
+        .collect()
+}
+
+fn check_pair(name: &str) {
+    let Some((ours, theirs)) = pair(name) else { return };
+    let ids = |timetable: &Timetable| -> BTreeSet<String> {
+        timetable.trips().map(|trip| trip.id.to_owned()).collect()
+    };
+    assert_eq!(ids(&ours), ids(&theirs), "a trip goes by the id of its ServiceJourney in both");
+    let routes = |timetable: &Timetable| -> BTreeSet<(String, String)> {
+        timetable.routes().map(|route| (route.id.to_owned(), route.short_name.to_owned())).collect()
+    };
+    assert_eq!(routes(&ours), routes(&theirs), "a route goes by the id of its Line in both");
+    for other in theirs.trips() {
+        let mine = ours.trip(trip(&ours, other.id));
+        assert_eq!(calls(&ours, other.id), calls(&theirs, other.id), "{}", other.id);
+        assert_eq!(ours.route(mine.route).id, theirs.route(other.route).id, "{}", other.id);
+        assert_eq!(mine.headsign, other.headsign, "{}", other.id);
+        for date in dates(&theirs) {
+            let runs = (ours.is_active(mine.service, date), theirs.is_active(other.service, date));
+            assert_eq!(runs.0, runs.1, "{} on {date}", other.id);
+        }
+    }
+    check_stops(&ours, &theirs);
+    check_boards(&ours, &theirs);
+}
+
+/// The NeTEx export names quays of the national register, which is a publication of its own and not in the zip; the GTFS
+/// export took their places, their stations and the platforms' codes from there, and lists quays that nothing calls at. So
+/// ours has the same ids wherever a trip calls, with the stop points' names, but no coordinates and no stations. The
+/// register calls a quay what its station is called, which is also how the stop points are named here.
+fn check_stops(ours: &Timetable, theirs: &Timetable) {
+    for stop in ours.stops() {
+        let other = theirs.stop(theirs.find_stop(stop.id).expect("the register has every quay"));
+        assert_eq!((stop.lat, stop.parent, stop.location_type), (None, None, 0), "{}", stop.id);
+        assert!(other.lat.is_some() && other.parent.is_some(), "{}", stop.id);
+    }
+    let called = |timetable: &Timetable| -> BTreeSet<String> {
+        let calls = timetable.trips().flat_map(|trip| timetable.stop_times(trip.idx));
+        calls.map(|call| timetable.stop(call.stop).id.to_owned()).collect()
+    };
+    assert_eq!(called(ours), called(theirs));
+}
+
+/// The departures of every stop, on some dates.
+fn check_boards(ours: &Timetable, theirs: &Timetable) {
+    let board = |timetable: &Timetable, stop: &str, date: Date| -> Vec<(i64, String)> {
+        let from = timetable.service_time(date, 0);
+        let stop = timetable.find_stop(stop).unwrap();
+        let departures = timetable.departures(stop, from, from + 86_400, 1_000);
+        let mut all: Vec<_> = departures
+            .iter()
+            .map(|it| (it.departure, timetable.trip(it.trip).id.to_owned()))
+            .collect();
+        all.sort();
+        all
+    };
+    let mut n_departures = 0;
+    for date in dates(theirs).into_iter().step_by(5) {
+        for stop in ours.stops() {
+            let mine = board(ours, stop.id, date);
+            n_departures += mine.len();
+            assert_eq!(mine, board(theirs, stop.id, date), "{} on {date}", stop.id);
+        }
+    }
+    assert!(n_departures > 1_000, "there is something on the boards: {n_departures}");
+}
+
+#[test]
+fn the_airport_train_says_the_same_in_both() {
+    check_pair("entur-flt.zip");
+}
+
+#[test]
+fn the_gjovik_line_says_the_same_in_both() {
+    check_pair("entur-gjb.zip");
+}

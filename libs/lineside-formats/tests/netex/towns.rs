@@ -1,0 +1,182 @@
+//! A small town: what it says as NeTEx it says as a timetable, in one file or in many.
+
+use std::io::Cursor;
+
+use lineside_formats::{
+    Format, Problems,
+    gtfs::{self, ZipFiles, ZipTables},
+    netex::{self, Limits, Source, looks_like_netex, write_gtfs},
+    sniff,
+};
+
+use super::{
+    CALENDAR, NETWORK, STOPS, calls, days, journey, plain_times, publication, read, read_sound,
+    sentences, timetable_frame, town, zip_of,
+};
+
+/// What the town's timetable says, whichever files it came in.
+fn check_town(loaded: &netex::Loaded) {
+    let timetable = &loaded.timetable;
+    assert_eq!(calls(timetable, "T:SJ:1"), ["T:Quay:1 08:00 08:00", "T:SSP:harbor 08:10 08:10"]);
+    assert_eq!(days(timetable, "T:SJ:1"), ["2024-05-06", "2024-05-07"]);
+    let trip = timetable.trip(timetable.find_trip("T:SJ:1").unwrap());
+    assert_eq!((trip.headsign, trip.direction), (Some("Harbor"), Some(1)));
+    let route = timetable.route(trip.route);
+    assert_eq!(
+        (route.id, route.short_name, route.long_name),
+        ("T:Line:1", "12", "Center – Harbor")
+    );
+    assert_eq!(
+        (route.kind, route.color, route.text_color),
+        (0, Some([0xAA, 0, 0x44]), Some([255; 3]))
+    );
+    let agency = timetable.agency(route.agency.unwrap());
+    assert_eq!((agency.name, agency.url), ("Town Lines", Some("https://www.town.example")));
+    assert_eq!(timetable.timezone_name(), "Europe/Oslo");
+    let use_of: Vec<_> =
+        timetable.stop_times(trip.idx).map(|it| (it.pickup, it.drop_off)).collect();
+    assert_eq!(use_of, [(0, 1), (1, 0)]);
+}
+
+#[test]
+fn a_town_reads_as_a_timetable() {
+    let loaded = read_sound(town(&journey("T:SJ:1", &plain_times())));
+    check_town(&loaded);
+    let timetable = &loaded.timetable;
+    let station = timetable.stop(timetable.find_stop("T:StopPlace:1").unwrap());
+    assert_eq!((station.name, station.location_type), ("Center", 1));
+    let quay = timetable.stop(timetable.find_stop("T:Quay:1").unwrap());
+    assert_eq!((quay.name, quay.platform_code, quay.wheelchair), ("Center", Some("1"), 1));
+    assert_eq!((quay.lat, quay.lon), (Some(59.9101), Some(10.7501)));
+    assert_eq!(quay.parent, Some(station.idx));
+    let other = timetable.stop(timetable.find_stop("T:Quay:2").unwrap());
+    assert_eq!(
+        (other.lat, other.lon),
+        (station.lat, station.lon),
+        "a quay without a place is where its station is"
+    );
+    let harbor = timetable.stop(timetable.find_stop("T:SSP:harbor").unwrap());
+    assert_eq!((harbor.name, harbor.parent), ("Harbor", None));
+    assert!(loaded.losses.is_empty(), "{:?}", loaded.losses);
+    let counts = loaded.counts;
+    assert_eq!((counts.lines, counts.service_journeys, counts.journey_patterns), (1, 1, 1));
+    assert_eq!((counts.stop_places, counts.quays, counts.scheduled_stop_points), (1, 2, 2));
+}
+
+#[test]
+fn references_resolve_whichever_file_comes_first() {
+    let journeys = timetable_frame(&journey("T:SJ:1", &plain_times()));
+    let parts = [STOPS, NETWORK, CALENDAR, &journeys].map(publication);
+    for order in [[0, 1, 2, 3], [3, 2, 1, 0], [1, 3, 0, 2]] {
+        let names = ["a.xml", "lines/b.XML", "lines/c.xml", "d.xml"];
+        let files: Vec<(&str, &str)> =
+            names.into_iter().zip(order.map(|part| parts[part].as_str())).collect();
+        check_town(&read_sound(zip_of(&files)));
+    }
+}
+
+#[test]
+fn general_frames_in_composite_frames_hold_the_same() {
+    let members = format!(
+        "{STOPS}{NETWORK}{CALENDAR}{}",
+        timetable_frame(&journey("T:SJ:1", &plain_times()))
+    )
+    .replace("<SiteFrame", "<GeneralFrame")
+    .replace("</SiteFrame>", "</GeneralFrame>")
+    .replace("<stopPlaces>", "<members>")
+    .replace("</stopPlaces>", "</members>");
+    let frames = format!("<CompositeFrame id='X'><frames>{members}</frames></CompositeFrame>");
+    check_town(&read_sound(publication(&frames)));
+}
+
+#[test]
+fn prefixed_elements_are_the_same_elements() {
+    let text = town(&journey("T:SJ:1", &plain_times()))
+        .replace("xmlns='http://www.netex", "xmlns:n='http://www.netex")
+        .replace("</", "</n:")
+        .replace('<', "<n:")
+        .replace("<n:/n:", "</n:")
+        .replace("<n:?xml", "<?xml");
+    check_town(&read_sound(text));
+}
+
+#[test]
+fn the_written_zip_says_what_the_timetable_says() {
+    let body = town(&journey("T:SJ:1", &plain_times()));
+    let limits = Limits::default();
+    let mut files = Source::new(body.as_bytes(), &limits.files).unwrap();
+    let (publication, _) = netex::decode(&mut files, &limits).unwrap();
+    let write = || {
+        let mut zip = ZipTables::new(Cursor::new(Vec::new()));
+        write_gtfs(&publication, &mut zip, &mut Problems::new()).unwrap();
+        zip.finish().unwrap().into_inner()
+    };
+    let bytes = write();
+    assert_eq!(bytes, write(), "the same publication gives the same bytes");
+    assert_eq!(sniff(&bytes), Some(Format::Gtfs));
+    let limits = gtfs::Limits::default();
+    let mut zip = ZipFiles::new(Cursor::new(bytes.as_slice()), &limits).unwrap();
+    let (timetable, problems) = gtfs::load(&mut zip, &limits).unwrap();
+    assert_eq!(sentences(&problems), [""; 0]);
+    assert_eq!(calls(&timetable, "T:SJ:1"), ["T:Quay:1 08:00 08:00", "T:SSP:harbor 08:10 08:10"]);
+    let theirs = gtfs_structures::Gtfs::from_reader(Cursor::new(bytes)).unwrap();
+    assert_eq!(theirs.trips["T:SJ:1"].stop_times.len(), 2);
+}
+
+#[test]
+fn content_shows_that_it_is_netex() {
+    let text = town("");
+    for body in
+        [text.clone().into_bytes(), zip_of(&[("line.xml", &text)]), zip_of(&[("a/B.XML", &text)])]
+    {
+        assert!(looks_like_netex(&body));
+        assert_eq!(sniff(&body), Some(Format::Netex));
+    }
+    for body in [
+        zip_of(&[("a.xml", "<Siri/>")]),
+        zip_of(&[("stops.txt", "stop_id")]),
+        b"<Siri/>".to_vec(),
+        Vec::new(),
+    ] {
+        assert!(!looks_like_netex(&body));
+        assert_ne!(sniff(&body), Some(Format::Netex));
+    }
+}
+
+#[test]
+fn a_quay_of_a_register_elsewhere_keeps_its_id() {
+    let body = town(&journey("T:SJ:1", &plain_times()))
+        .replace("<Quay id='T:Quay:1'", "<Quay id='T:Quay:9'");
+    let loaded = read(body);
+    assert_eq!(calls(&loaded.timetable, "T:SJ:1")[0], "T:Quay:1 08:00 08:00");
+    assert_eq!(
+        sentences(&loaded.problems),
+        [
+            "publication.xml, QuayRef: T:SSP:center refers to something that is in no file: \"T:Quay:1\"",
+            "stops.txt line 5, stop_lat: has no latitude and longitude",
+        ]
+    );
+    let lost: Vec<_> = loaded.losses.iter().map(|loss| (loss.kind, loss.count)).collect();
+    assert_eq!(lost, [("ScheduledStopPoint", 1)]);
+}
+
+#[test]
+fn what_gtfs_cannot_say_is_counted() {
+    let more = "<notices><Notice id='N:1'><Text>Ask the driver</Text></Notice></notices>";
+    let frames = format!(
+        "{STOPS}{NETWORK}{CALENDAR}{}<ServiceFrame>{more}</ServiceFrame>",
+        timetable_frame(&format!(
+            "{}{}",
+            journey("T:SJ:1", &plain_times()),
+            journey(
+                "T:SJ:2",
+                &format!("{}<ServiceAlteration>cancellation</ServiceAlteration>", plain_times())
+            )
+        ))
+    );
+    let loaded = read_sound(publication(&frames));
+    let lost: Vec<_> =
+        loaded.losses.iter().map(|loss| (loss.kind, loss.count, &*loss.examples[0])).collect();
+    assert_eq!(lost, [("Notice", 1, "N:1"), ("ServiceJourney", 1, "T:SJ:2")]);
+    assert_eq!(loaded.timetable.trips().len(), 1);
+}

@@ -1,0 +1,63 @@
+/**
+ * A line with its vehicles along it: the stops that the server made, the vehicles moved by the line's channel. Vehicles are
+ * made here exactly as crates/lineside/src/pages/route.rs makes them.
+ */
+import { DataClock } from "./clock.js";
+import { byId, element, island, replaceContent } from "./dom.js";
+import { Events } from "./events.js";
+import { connectionSign, showState } from "./states.js";
+import { delayWords } from "./words.js";
+
+/** @type {{channel: string, timezone: string, wall: number, now: number}} */
+const page = island("route-data");
+const clock = new DataClock(page.wall, page.now);
+const elsewhere = byId("elsewhere");
+const directions = [.../** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll(".direction"))].map((section) => ({
+  id: section.dataset.direction === undefined ? null : Number(section.dataset.direction),
+  places: new Map([.../** @type {NodeListOf<HTMLElement>} */ (section.querySelectorAll("li[data-stop]"))].reverse().map((stop) => [stop.dataset.stop ?? "", /** @type {HTMLElement} */ (stop.querySelector(".coming"))])),
+}));
+const lists = [...directions.flatMap(({ places }) => [...places.values()]), /** @type {HTMLElement} */ (elsewhere.querySelector(".coming"))];
+
+/** @param {{id: string, record: any}} held @returns {HTMLElement} */
+function vehicle({ id, record }) {
+  const join = record.lineside ?? {};
+  const { words, tone } = delayWords("realtime", join.delay);
+  return element(
+    "li.vehicle",
+    { "data-id": id },
+    element("span.vehicle-sign", { "aria-hidden": "true" }, "▼"),
+    element("span.vehicle-name", {}, record.vehicle?.label || id),
+    join.headsign && element("span.soft.small", {}, `to ${join.headsign}`),
+    typeof join.delay === "number" && element(`span.delay.tone-${tone}`, {}, words),
+  );
+}
+
+/** The list at the stop that a vehicle comes to next. @param {any} record */
+function place(record) {
+  const next = record.lineside?.next_stop_id;
+  const said = record.trip?.direction_id;
+  const has = directions.filter(({ places }) => places.has(next));
+  const direction = has.find(({ id }) => typeof said === "number" && id === said) ?? has[0];
+  return direction?.places.get(next) ?? lists[lists.length - 1];
+}
+
+/** @param {{id: string, record: any}[]} vehicles */
+function show(vehicles) {
+  /** @type {Map<HTMLElement, HTMLElement[]>} */
+  const coming = new Map(lists.map((list) => [list, []]));
+  const sorted = [...vehicles].sort((a, b) => (a.id < b.id ? -1 : 1));
+  for (const held of sorted) coming.get(place(held.record))?.push(vehicle(held));
+  for (const [list, content] of coming) replaceContent(list, content);
+  elsewhere.hidden = lists[lists.length - 1].childElementCount === 0;
+}
+
+const events = new Events({
+  onStatus: connectionSign("live"),
+  onChange(applied, message) {
+    clock.observe(message.data.at);
+    for (const { kind, feed, record } of applied.upserts) if (kind === "feed") showState(feed, record);
+    if (applied.shown) show(events.store.list("vehicle"));
+  },
+});
+
+events.follow([page.channel]);

@@ -1,0 +1,109 @@
+/** "Is my train late?" as a person meets it: with and without scripts, in a frame of another site, in light and dark. */
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import { createRequire } from "node:module";
+import { after, before, describe, test } from "node:test";
+import { launch, openPage, phone, startDemo, until } from "./support.js";
+
+const axeSource = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** @type {Awaited<ReturnType<typeof startDemo>>} */
+let demo;
+/** @type {import("playwright-core").Browser} */
+let browser;
+
+before(async () => {
+  [demo, browser] = await Promise.all([startDemo(), launch()]);
+  const trips = async () => (await (await fetch(`${demo.base}/api/v1/feeds/city/delays`)).json()).trips;
+  await until(async () => (await trips()) > 0, "trips");
+});
+after(async () => {
+  await browser?.close();
+  await demo?.stop();
+});
+
+/** Opens a page, hands it over, and sees that it complained of nothing. */
+async function visit(address, options, look) {
+  const { page, context, faults } = await openPage(browser, options);
+  try {
+    await page.goto(address.startsWith("http") ? address : `${demo.base}${address}`, { waitUntil: "load" });
+    await look(page);
+    assert.deepEqual(faults, [], `console of ${address}`);
+  } finally {
+    await context.close();
+  }
+}
+
+describe("is my train late", () => {
+  test("it is said in a word, then in detail, without scripts", async () => {
+    await visit("/delays/city", { javaScriptEnabled: false }, async (page) => {
+      assert.match(await page.locator(".answer-word").innerText(), /^(Yes|No|Unknown)$/);
+      assert.match(await page.locator(".answer-words").innerText(), /\d+ trips/);
+      const classes = await page.locator(".classes .class-trips").allInnerTexts();
+      assert.ok(classes.map((text) => Number.parseInt(text.replace(/\D/g, ""), 10)).reduce((a, b) => a + b) > 10);
+      assert.equal(await page.locator("noscript meta[http-equiv=refresh], head meta[http-equiv=refresh]").count(), 1);
+    });
+  });
+
+  test("a line is chosen by a form, and is in the address", async () => {
+    await visit("/delays/city", { javaScriptEnabled: false }, async (page) => {
+      const route = await page.locator("#route option").nth(1).getAttribute("value");
+      await page.selectOption("#route", route);
+      await page.click(".choice button");
+      assert.equal(new URL(page.url()).searchParams.get("route"), route);
+      assert.match(await page.locator("h1").innerText(), /Line /);
+    });
+  });
+
+  test("with scripts it follows by itself, and keeps what is opened", async () => {
+    await visit("/delays/city", {}, async (page) => {
+      const made = () => page.locator(".answer-at").innerText();
+      const numbers = page.locator("details summary").first();
+      await until(async () => (await numbers.count()) > 0, "a look at the day", 60_000);
+      const before = await made();
+      await numbers.click();
+      await until(async () => (await made()) !== before, "another page", 60_000);
+      assert.equal(await page.locator("details[open]").count(), 1);
+      assert.equal(await page.locator("#live").getAttribute("data-status"), "live");
+    });
+  });
+
+  test("another site may show its form for frames, and no other page", async () => {
+    const site = createServer((request, reply) => {
+      reply.setHeader("content-type", "text/html");
+      reply.end(`<!doctype html><title>Site</title><iframe src="${demo.base}/delays/city${request.url === "/open" ? "?embed=1" : ""}"></iframe>`);
+    });
+    await new Promise((done) => site.listen(0, "127.0.0.1", () => done(undefined)));
+    const address = `http://127.0.0.1:${/** @type {import("node:net").AddressInfo} */ (site.address()).port}`;
+    try {
+      await visit(`${address}/open`, {}, async (page) => {
+        assert.match(await page.frameLocator("iframe").locator(".answer-word").innerText(), /^(Yes|No|Unknown)$/);
+      });
+      const { page, context } = await openPage(browser);
+      await page.goto(`${address}/closed`, { waitUntil: "load" });
+      assert.equal(await page.frameLocator("iframe").locator(".answer-word").count(), 0);
+      await context.close();
+    } finally {
+      site.close();
+    }
+  });
+
+  test("axe finds nothing and nothing is too wide, light and dark, on a desk and on a phone", async () => {
+    for (const address of ["/delays/city", "/delays/city?embed=1", "/delays/city-vehicles"]) {
+      for (const options of [{}, phone]) {
+        await visit(address, { ...options, bypassCSP: true, reducedMotion: "reduce" }, async (page) => {
+          await page.evaluate(axeSource);
+          for (const colorScheme of /** @type {("light"|"dark")[]} */ (["light", "dark"])) {
+            await page.emulateMedia({ colorScheme });
+            const { violations } = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));
+            const found = violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html, failureSummary }) => `${html} ${failureSummary}`).slice(0, 3).join(" ; ")}`);
+            assert.deepEqual(found, [], `${address}, ${colorScheme}`);
+            const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+            assert.ok(over <= 0, `${address} is ${over} px too wide`);
+          }
+        });
+      }
+    }
+  });
+});
