@@ -11,7 +11,7 @@ use std::{
 use anyhow::{Context as _, bail};
 use serde::{Deserialize, Serialize};
 
-use crate::{ingest::CONTENDERS, process::memory, rounds::timed};
+use crate::{process::memory, rounds::timed};
 
 /// The first argument of a child.
 pub(crate) const ARGUMENT: &str = "child";
@@ -22,6 +22,14 @@ pub(crate) struct Contender {
     /// Gives what it found with what it keeps in memory, so that letting go of that is not timed.
     pub(crate) run: fn(&Path) -> anyhow::Result<(Finding, Kept)>,
 }
+
+/// Everything of each suite that runs in a process of its own.
+static CONTENDERS: &[&[Contender]] = &[
+    #[cfg(feature = "formats")]
+    crate::formats::CONTENDERS,
+    #[cfg(feature = "ingest")]
+    crate::ingest::CONTENDERS,
+];
 
 /// Whatever a contender keeps.
 pub(crate) type Kept = Box<dyn Any>;
@@ -50,6 +58,8 @@ pub(crate) struct Outcome {
 pub(crate) fn run(contender: &str, file: &Path) -> anyhow::Result<()> {
     let contender = CONTENDERS
         .iter()
+        .copied()
+        .flatten()
         .find(|it| it.name == contender)
         .with_context(|| format!("there is no contender {contender:?}"))?;
     let before = memory("self", "VmRSS:")?;

@@ -13,15 +13,25 @@
     reason = "a measurement reads the real clock, nothing here has to be deterministic"
 )]
 #![cfg_attr(
-    not(all(feature = "engine", feature = "ingest", feature = "primitives", feature = "proxy")),
+    not(all(
+        feature = "engine",
+        feature = "formats",
+        feature = "ingest",
+        feature = "primitives",
+        feature = "proxy"
+    )),
     allow(dead_code, reason = "one suite alone does not use all that they share")
 )]
 
-#[cfg(feature = "ingest")]
+#[cfg(any(feature = "formats", feature = "proxy"))]
+mod askers;
+#[cfg(any(feature = "formats", feature = "ingest"))]
 mod child;
 #[cfg(feature = "engine")]
 mod engine;
-#[cfg(any(feature = "engine", feature = "proxy"))]
+#[cfg(feature = "formats")]
+mod formats;
+#[cfg(any(feature = "engine", feature = "formats", feature = "proxy"))]
 mod http;
 #[cfg(feature = "ingest")]
 mod ingest;
@@ -29,13 +39,13 @@ mod ingest;
 mod plot;
 #[cfg(feature = "primitives")]
 mod primitives;
-#[cfg(any(feature = "engine", feature = "ingest", feature = "proxy"))]
+#[cfg(any(feature = "engine", feature = "formats", feature = "ingest", feature = "proxy"))]
 mod process;
 #[cfg(feature = "proxy")]
 mod proxy;
 mod report;
 mod rounds;
-#[cfg(any(feature = "engine", feature = "proxy"))]
+#[cfg(any(feature = "engine", feature = "formats", feature = "proxy"))]
 mod servers;
 
 use std::process::ExitCode;
@@ -61,6 +71,8 @@ struct Suite {
 static SUITES: &[Suite] = &[
     #[cfg(feature = "engine")]
     Suite { name: "engine", modules: engine::NAMES, run: engine::run },
+    #[cfg(feature = "formats")]
+    Suite { name: "formats", modules: formats::NAMES, run: formats::run },
     #[cfg(feature = "ingest")]
     Suite { name: "ingest", modules: &[], run: |effort, _| ingest::run(effort) },
     #[cfg(feature = "primitives")]
@@ -91,7 +103,13 @@ fn run(arguments: &[String]) -> anyhow::Result<()> {
         return done;
     }
     let (name, flags) = match words.as_slice() {
-        #[cfg(feature = "ingest")]
+        #[cfg(any(feature = "formats", feature = "proxy"))]
+        [askers::ASK, plan] => {
+            return serde_json::from_str(plan)
+                .context("a plan")
+                .and_then(|plan| askers::ask(&plan));
+        }
+        #[cfg(any(feature = "formats", feature = "ingest"))]
         [child::ARGUMENT, contender, path] => return child::run(contender, path.as_ref()),
         [name, flags @ ..] => (*name, flags),
         [] => bail!("which suite? There is: {}", suites()),

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
 
+use crate::http::{connect, get};
 use crate::process::memory;
 
 /// Cores of a server, as taskset(1) names them, and that of its clients.
@@ -22,6 +23,8 @@ pub(crate) const CLIENTS: &str = "1";
 const PROGRAM: &str = "LINESIDE_PROGRAM";
 /// How long a server may take to listen.
 const START_MAX: Duration = Duration::from_secs(10);
+/// How long it may take until it has what it is asked for.
+const THERE_MAX: Duration = Duration::from_secs(20);
 /// How long it may take to end.
 const END_MAX: Duration = Duration::from_secs(2);
 /// Between two looks whether it does.
@@ -136,6 +139,20 @@ impl Drop for Server {
         }
         _ = self.process.kill();
         _ = self.process.wait();
+    }
+}
+
+/// Asks until there is an answer.
+#[cfg(any(feature = "formats", feature = "proxy"))]
+pub(crate) fn until_there(server: &Server, path: &str, headers: &str) -> anyhow::Result<()> {
+    let start = Instant::now();
+    loop {
+        let answer = get(&mut BufReader::new(connect(server.port)?), path, headers);
+        match answer {
+            Ok(_) => return Ok(()),
+            Err(error) => ensure!(start.elapsed() < THERE_MAX, "{path}: {error}"),
+        }
+        thread::sleep(LOOK);
     }
 }
 

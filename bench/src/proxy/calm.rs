@@ -5,12 +5,12 @@ use std::fs;
 use std::path::PathBuf;
 
 use super::Bench;
-use super::client::{Asked, Plan};
-use super::peers::{feed, section, serve, until_there};
+use super::peers::{feed, section, serve};
 use super::producer::{MEDIUM, counts, go_on, hang, reset, text};
+use crate::askers::{Asked, Plan};
 use crate::report::Row;
 use crate::rounds::Samples;
-use crate::servers::Server;
+use crate::servers::{Server, until_there};
 
 /// Few enough that an answer does not wait for many others.
 const CONNECTIONS: usize = 8;

@@ -7,13 +7,13 @@ use std::time::Duration;
 use anyhow::Context as _;
 
 use super::Bench;
-use super::client::Plan;
-use super::peers::{feed, serve, until_there};
+use super::peers::{feed, serve};
 use super::producer::{SMALL, counts, reset};
+use crate::askers::Plan;
 use crate::http::{connect, get};
 use crate::report::Row;
 use crate::rounds::Samples;
-use crate::servers::Server;
+use crate::servers::{Server, until_there};
 
 const CLIENTS: usize = 10_000;
 const CLIENTS_QUICK: usize = 200;

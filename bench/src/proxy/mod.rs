@@ -5,15 +5,12 @@
 
 mod actor;
 mod calm;
-mod client;
 mod crowd;
 mod many;
 mod peers;
 mod producer;
 mod profile;
 mod throughput;
-
-use anyhow::Context as _;
 
 use self::peers::Peers;
 use crate::{
@@ -22,8 +19,7 @@ use crate::{
     servers::{Place, Server},
 };
 
-/// First arguments of this program's other processes.
-const ASK: &str = "ask";
+/// The first argument of this program as the producer.
 const PRODUCE: &str = "produce";
 
 /// What measures one part.
@@ -61,12 +57,9 @@ pub(crate) fn run(effort: Effort, only: Option<&'static str>) -> anyhow::Result<
     bench.report.write()
 }
 
-/// This program as one of the processes that the suite starts; `None` if the arguments name none of them.
+/// This program as the producer; `None` if the arguments do not name it.
 pub(crate) fn child(arguments: &[&str]) -> Option<anyhow::Result<()>> {
     match arguments {
-        [ASK, plan] => {
-            Some(serde_json::from_str(plan).context("a plan").and_then(|plan| client::ask(&plan)))
-        }
         [PRODUCE] => Some(producer::serve()),
         _ => None,
     }

@@ -1,20 +1,10 @@
 //! The two servers that give out the producer's files.
 
 use std::fs;
-use std::io::BufReader;
 use std::process::{Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
-
-use anyhow::ensure;
 
 use super::producer::{FILES, File};
-use crate::http::{connect, get};
-use crate::servers::{ONE_CORE, Place, Server, free_port, pinned};
-
-/// How long a server may take until it has the files.
-const FETCH_MAX: Duration = Duration::from_secs(20);
-const LOOK: Duration = Duration::from_millis(20);
+use crate::servers::{ONE_CORE, Place, Server, free_port, pinned, until_there};
 
 /// What stands beside ours.
 pub(super) struct Peers {
@@ -85,19 +75,6 @@ fn warm(server: &Server, folder: &str) -> anyhow::Result<()> {
         }
     }
     Ok(())
-}
-
-/// Asks until there is an answer.
-pub(super) fn until_there(server: &Server, path: &str, headers: &str) -> anyhow::Result<()> {
-    let start = Instant::now();
-    loop {
-        let answer = get(&mut BufReader::new(connect(server.port)?), path, headers);
-        match answer {
-            Ok(_) => return Ok(()),
-            Err(error) => ensure!(start.elapsed() < FETCH_MAX, "{path}: {error}"),
-        }
-        thread::sleep(LOOK);
-    }
 }
 
 /// With `sendfile`, as Debian's package has it, but without its `tcp_nopush`, which over loopback keeps the end of an

@@ -8,14 +8,14 @@ use std::thread;
 use anyhow::{Context as _, anyhow};
 
 use super::Bench;
-use super::client::Plan;
-use super::peers::{feed, serve, until_there};
+use super::peers::{feed, serve};
 use super::producer::SMALL;
+use crate::askers::Plan;
 use crate::http::{connect, get};
 use crate::process::cpu_seconds;
 use crate::report::Row;
 use crate::rounds::Samples;
-use crate::servers::Server;
+use crate::servers::{Server, until_there};
 
 const CONNECTIONS: usize = 64;
 const SECONDS: f64 = 3.0;

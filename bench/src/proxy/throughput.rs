@@ -5,9 +5,9 @@ use std::io::BufReader;
 use anyhow::{Context as _, ensure};
 
 use super::Bench;
-use super::client::{Asked, Plan};
 use super::peers::lineside;
 use super::producer::{FILES, File, LARGE, SMALL, counts, reset};
+use crate::askers::{Asked, Plan};
 use crate::http::{connect, head};
 use crate::report::Row;
 use crate::rounds::Samples;

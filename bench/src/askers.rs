@@ -1,6 +1,6 @@
-//! The client: connections that each ask, read the whole answer, and ask again; one thread, one epoll.
+//! Those who ask: connections that each ask, read the whole answer, and ask again; one thread, one epoll.
 //!
-//! It is our own for both servers, so that nothing but nginx has to be installed, and so that it can hold ten
+//! They are our own for every server, so that nothing but nginx has to be installed, and so that they can hold ten
 //! thousand connections and send a validator.
 
 use std::io::{ErrorKind, Read as _, Write as _};
@@ -8,14 +8,15 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
-use mio::{Events, Interest, Poll, Token};
+use mio::{Events, Interest, Poll, Registry, Token};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use serde::{Deserialize, Serialize};
 
-use super::ASK;
 use crate::http::connect;
 use crate::servers::{CLIENTS, pinned};
 
+/// The first argument of their process.
+pub(crate) const ASK: &str = "ask";
 const READ_BYTES: usize = 256 << 10;
 const EVENTS: usize = 1_024;
 /// The longest head of an answer.
@@ -27,40 +28,49 @@ const ANSWER_MAX: Duration = Duration::from_secs(20);
 
 /// What is asked, and for how long.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Plan {
-    pub(super) port: u16,
-    pub(super) path: String,
+pub(crate) struct Plan {
+    pub(crate) port: u16,
+    pub(crate) path: String,
     /// Further lines of the request's head.
-    pub(super) headers: String,
+    pub(crate) headers: String,
     /// What every answer has to begin with.
-    pub(super) status: String,
-    pub(super) connections: usize,
+    pub(crate) status: String,
+    pub(crate) connections: usize,
     /// Not counted, so that a server is warm.
-    pub(super) warm_seconds: f64,
-    pub(super) seconds: f64,
+    pub(crate) warm_seconds: f64,
+    pub(crate) seconds: f64,
 }
 
 /// What came of it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Asked {
-    pub(super) answers: u64,
+pub(crate) struct Asked {
+    pub(crate) answers: u64,
+    /// Connections that the server ended, and answers that were not as they have to be.
+    pub(crate) failed: u64,
     /// Bytes of bodies.
-    pub(super) bytes: u64,
-    pub(super) seconds: f64,
+    pub(crate) bytes: u64,
+    pub(crate) seconds: f64,
     /// Milliseconds.
-    pub(super) p50: f64,
-    pub(super) p99: f64,
+    pub(crate) p50: f64,
+    pub(crate) p99: f64,
 }
 
 impl Asked {
-    pub(super) fn rate(&self) -> f64 {
+    pub(crate) fn rate(&self) -> f64 {
         self.answers as f64 / self.seconds
     }
 }
 
 impl Plan {
-    /// Runs it on the clients' core, in a process of its own.
-    pub(super) fn run(&self) -> anyhow::Result<Asked> {
+    /// Runs it on the clients' core, in a process of its own; nothing may fail.
+    pub(crate) fn run(&self) -> anyhow::Result<Asked> {
+        let asked = self.count()?;
+        ensure!(asked.failed == 0, "{} requests for {} failed", asked.failed, self.path);
+        Ok(asked)
+    }
+
+    /// The same, and what failed is counted.
+    pub(crate) fn count(&self) -> anyhow::Result<Asked> {
         let mut command = pinned(CLIENTS, std::env::current_exe()?);
         let output =
             command.args([ASK, &serde_json::to_string(self)?]).stderr(Stdio::inherit()).output()?;
@@ -83,7 +93,7 @@ struct Asker {
 }
 
 /// The clients' side: prints an [`Asked`].
-pub(super) fn ask(plan: &Plan) -> anyhow::Result<()> {
+pub(crate) fn ask(plan: &Plan) -> anyhow::Result<()> {
     let (_, most) = getrlimit(Resource::RLIMIT_NOFILE)?;
     setrlimit(Resource::RLIMIT_NOFILE, most, most)?;
     let mut askers = Askers::new(plan)?;
@@ -133,19 +143,8 @@ impl<'a> Askers<'a> {
 
     /// Opens one more connection, and asks over it.
     fn come(&mut self) -> anyhow::Result<()> {
-        let socket = connect(self.plan.port)?;
-        socket.set_nonblocking(true)?;
-        let mut socket = mio::net::TcpStream::from_std(socket);
         let token = Token(self.rows.len());
-        self.poll.registry().register(&mut socket, token, Interest::READABLE)?;
-        let mut asker = Asker {
-            socket,
-            head: Vec::new(),
-            length: 0,
-            left: None,
-            asked: Instant::now(),
-            is_known: false,
-        };
+        let mut asker = Asker::open(self.plan.port, token, self.poll.registry())?;
         asker.ask(&self.request)?;
         self.rows.push(asker);
         self.waiting += 1;
@@ -159,7 +158,19 @@ impl<'a> Askers<'a> {
         for event in &self.events {
             let asker = &mut self.rows[event.token().0];
             // After a whole answer nothing comes before the next request, so reading ends there.
-            while let Some(bytes) = asker.read(&mut self.read, &self.plan.status)? {
+            loop {
+                let bytes = match asker.read(&mut self.read, &self.plan.status) {
+                    Ok(Some(bytes)) => bytes,
+                    Ok(None) => break,
+                    Err(error) => {
+                        let Some(tally) = &mut tally else { return Err(error) };
+                        tally.fail(&error);
+                        *asker = Asker::open(self.plan.port, event.token(), self.poll.registry())?;
+                        asker.is_known = true;
+                        asker.ask(&self.request)?;
+                        break;
+                    }
+                };
                 if !asker.is_known {
                     asker.is_known = true;
                     self.waiting -= 1;
@@ -175,6 +186,21 @@ impl<'a> Askers<'a> {
 }
 
 impl Asker {
+    fn open(port: u16, token: Token, registry: &Registry) -> anyhow::Result<Asker> {
+        let socket = connect(port)?;
+        socket.set_nonblocking(true)?;
+        let mut socket = mio::net::TcpStream::from_std(socket);
+        registry.register(&mut socket, token, Interest::READABLE)?;
+        Ok(Asker {
+            socket,
+            head: Vec::new(),
+            length: 0,
+            left: None,
+            asked: Instant::now(),
+            is_known: false,
+        })
+    }
+
     fn ask(&mut self, request: &[u8]) -> anyhow::Result<()> {
         self.asked = Instant::now();
         // A request fits into the buffer of a socket that has nothing else to send.
@@ -240,6 +266,7 @@ struct Tally {
     begin: Instant,
     end: Instant,
     bytes: u64,
+    failed: u64,
     /// Nanoseconds.
     times: Vec<u64>,
 }
@@ -248,7 +275,7 @@ impl Tally {
     fn new(plan: &Plan) -> Tally {
         let begin = Instant::now() + Duration::from_secs_f64(plan.warm_seconds);
         let end = begin + Duration::from_secs_f64(plan.seconds);
-        Tally { begin, end, bytes: 0, times: Vec::new() }
+        Tally { begin, end, bytes: 0, failed: 0, times: Vec::new() }
     }
 
     fn count(&mut self, asked: Instant, bytes: u64) {
@@ -257,6 +284,14 @@ impl Tally {
             self.bytes += bytes;
             self.times.push(u64::try_from((now - asked).as_nanos()).unwrap_or(u64::MAX));
         }
+    }
+
+    /// Counts what failed, whenever it did, and says why the first did.
+    fn fail(&mut self, error: &anyhow::Error) {
+        if self.failed == 0 {
+            eprintln!("failed: {error:#}");
+        }
+        self.failed += 1;
     }
 
     fn asked(mut self) -> Asked {
@@ -269,6 +304,7 @@ impl Tally {
             p50: part(50),
             p99: part(99),
             answers: self.times.len() as u64,
+            failed: self.failed,
             bytes: self.bytes,
             seconds: self.begin.elapsed().as_secs_f64(),
         }
