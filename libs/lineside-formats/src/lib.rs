@@ -22,6 +22,8 @@ pub mod netex;
 #[cfg(feature = "siri")]
 pub mod siri;
 #[cfg(any(feature = "netex", feature = "siri"))]
+mod span;
+#[cfg(any(feature = "netex", feature = "siri"))]
 mod xml;
 
 pub use error::{Error, ErrorKind};

@@ -76,7 +76,7 @@ impl Reader<'_, '_> {
         Ok(())
     }
 
-    /// Reads an `AvailabilityCondition` and tells its id. Of one that has no id it makes one, so that what it stands in
+    /// Reads an `AvailabilityCondition` or a `ValidBetween` and tells its id. Of one that has no id it makes one, so that what it stands in
     /// can name it.
     pub(super) fn condition(&mut self) -> Result<Text, Error> {
         self.count_bytes(size_of::<Condition>())?;
@@ -97,11 +97,18 @@ impl Reader<'_, '_> {
             }
         }
         let id = condition.id;
-        if let (Some(from), Some(to)) = (condition.from, condition.to) {
-            self.widen_validity(from, to);
-        }
         self.out.conditions.push(condition);
         Ok(id)
+    }
+
+    /// Reads an `AvailabilityCondition` that stands by itself, as that of a frame does.
+    pub(super) fn frame_condition(&mut self) -> Result<(), Error> {
+        self.condition()?;
+        if let Some(&Condition { from: Some(from), to: Some(to), .. }) = self.out.conditions.last()
+        {
+            self.widen_validity(from, to);
+        }
+        Ok(())
     }
 
     /// Reads a `ServiceCalendar`: the period for which its day types hold, and what else is in it.

@@ -4,8 +4,6 @@ use std::ops::RangeInclusive;
 
 use jiff::civil::{Date, date};
 
-use super::Limits;
-
 /// A day, counted from 1970-01-01.
 pub(super) type Day = i32;
 
@@ -16,6 +14,8 @@ pub(super) const ALL_WEEK: u8 = 0b111_1111;
 
 /// The years that are taken: all that a timetable speaks about, and few enough to go through.
 const YEARS: RangeInclusive<i16> = 1900..=2199;
+/// Their days.
+const DAYS: RangeInclusive<Day> = -25_567..=84_005;
 
 /// The day of a date, or of a moment's local date: `2024-05-01`, `2024-05-01T00:00:00+02:00`.
 pub(super) fn parse(text: &str) -> Option<Day> {
@@ -37,51 +37,91 @@ pub(super) fn weekday_bit(day: Day) -> u8 {
     1 << (day + 3).rem_euclid(7)
 }
 
-/// Days in order, each once.
+/// A set of days: a bit for each, in words from that of the first one to that of the last one. So ten years take half a
+/// kilobyte, and sets are brought together word by word, however they are made up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Days(Vec<Day>);
+pub(super) struct Days {
+    /// The days of the first word begin with 64 times this.
+    first_word: i32,
+    words: Vec<u64>,
+}
+
+/// Days of a word.
+const WORD: i32 = u64::BITS as i32;
 
 impl Days {
     /// The days from `first` to `last` whose weekday is among `weekdays`.
     pub(super) fn of_week(first: Day, last: Day, weekdays: u8) -> Days {
-        Days((first..=last).filter(|&day| weekday_bit(day) & weekdays != 0).collect())
+        let (first, last) = (first.max(*DAYS.start()), last.min(*DAYS.end()));
+        Days::of((first..=last).filter(|&day| weekday_bit(day) & weekdays != 0))
     }
 
-    pub(super) fn from_unordered(mut days: Vec<Day>) -> Days {
-        days.sort_unstable();
-        days.dedup();
-        Days(days)
+    /// Days in any order. Those beyond the years that are taken are left out.
+    pub(super) fn of(days: impl IntoIterator<Item = Day>) -> Days {
+        let mut all = Days::default();
+        for day in days.into_iter().filter(|day| DAYS.contains(day)) {
+            let word = all.reach(day.div_euclid(WORD));
+            *word |= 1 << day.rem_euclid(WORD);
+        }
+        all
     }
 
-    /// The days of any of many sets, in memory for what is in them once.
-    pub(super) fn union(sets: impl Iterator<Item = Days>) -> Days {
-        /// More days than there are in the years that are taken.
-        const COMPACTED_FROM: usize = 1 << 18;
-        let mut all = Vec::new();
-        for set in sets {
-            all.extend_from_slice(&set.0);
-            if all.len() >= COMPACTED_FROM {
-                all = Days::from_unordered(all).0;
+    /// The word of that number, for which room is made.
+    fn reach(&mut self, number: i32) -> &mut u64 {
+        if self.words.is_empty() {
+            self.first_word = number;
+        }
+        if number < self.first_word {
+            let missing = (self.first_word - number) as usize;
+            self.words.splice(0..0, std::iter::repeat_n(0, missing));
+            self.first_word = number;
+        }
+        let at = (number - self.first_word) as usize;
+        if at >= self.words.len() {
+            self.words.resize(at + 1, 0);
+        }
+        &mut self.words[at]
+    }
+
+    fn word(&self, number: i32) -> u64 {
+        let at = usize::try_from(number - self.first_word).ok();
+        at.and_then(|at| self.words.get(at)).copied().unwrap_or(0)
+    }
+
+    /// Adds the days of another set.
+    pub(super) fn add(&mut self, other: &Days) {
+        for (number, &word) in (other.first_word..).zip(&other.words) {
+            if word != 0 {
+                *self.reach(number) |= word;
             }
         }
-        Days::from_unordered(all)
     }
 
-    pub(super) fn as_slice(&self) -> &[Day] {
-        &self.0
+    /// The days in order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = Day> + '_ {
+        (self.first_word..).zip(&self.words).flat_map(|(number, &word)| {
+            (0..WORD).filter(move |bit| word & (1 << bit) != 0).map(move |bit| number * WORD + bit)
+        })
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.words.iter().map(|word| word.count_ones() as usize).sum()
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.words.iter().all(|&word| word == 0)
     }
 
     pub(super) fn contains(&self, day: Day) -> bool {
-        self.0.binary_search(&day).is_ok()
+        self.word(day.div_euclid(WORD)) & (1 << day.rem_euclid(WORD)) != 0
     }
 
     /// The days that are in this one, and in `other` or not.
     pub(super) fn retain(&mut self, other: &Days, keep_common: bool) {
-        self.0.retain(|&day| other.contains(day) == keep_common);
+        for (number, word) in (self.first_word..).zip(&mut self.words) {
+            let common = other.word(number);
+            *word &= if keep_common { common } else { !common };
+        }
     }
 }
 
@@ -96,17 +136,13 @@ pub(super) struct Weekly {
 
 impl Weekly {
     pub(super) fn of(days: &Days) -> Weekly {
-        let alone = || days.as_slice().iter().map(|&day| (day, true)).collect();
-        let (Some(&first), Some(&last)) = (days.0.first(), days.0.last()) else {
-            return Weekly::default();
-        };
-        if last - first > Limits::PERIOD_DAYS {
-            return Weekly { week: None, exceptions: alone() };
-        }
-        let mut runs = [0_i32; 7];
-        for &day in &days.0 {
+        let alone = || days.iter().map(|day| (day, true)).collect();
+        let (mut runs, mut ends) = ([0_i32; 7], None);
+        for day in days.iter() {
             runs[weekday_bit(day).trailing_zeros() as usize] += 1;
+            ends = Some((ends.map_or(day, |(first, _)| first), day));
         }
+        let Some((first, last)) = ends else { return Weekly::default() };
         // A weekday that runs on more than half of its days is written as running.
         let weekdays = (0..7_usize).filter(|&weekday| {
             let of_kind = (first..=last).filter(|&day| weekday_bit(day) == 1 << weekday).count();
@@ -119,7 +155,7 @@ impl Weekly {
                 (is_in_week != runs).then_some((day, runs))
             })
             .collect();
-        if weekdays == 0 || exceptions.len() + 1 >= days.0.len() {
+        if weekdays == 0 || exceptions.len() + 1 >= days.len() {
             return Weekly { week: None, exceptions: alone() };
         }
         Weekly { week: Some((weekdays, first, last)), exceptions }
@@ -152,28 +188,55 @@ mod tests {
     fn a_year_of_working_days_is_one_row_and_its_holidays() {
         let (first, last) = (parse("2024-01-01").unwrap(), parse("2024-12-31").unwrap());
         let mut days = Days::of_week(first, last, 0b1_1111);
-        let holiday = Days(vec![parse("2024-05-01").unwrap()]);
-        days.retain(&holiday, false);
+        let holiday = parse("2024-05-01").unwrap();
+        days.retain(&Days::of([holiday]), false);
         let weekly = Weekly::of(&days);
         assert_eq!(weekly.week, Some((0b1_1111, first, last)));
-        assert_eq!(weekly.exceptions, [(holiday.0[0], false)]);
+        assert_eq!(weekly.exceptions, [(holiday, false)]);
     }
 
     #[test]
     fn days_are_written_one_by_one_where_no_week_says_it_shorter() {
-        let apart = Days::from_unordered(vec![20_003, 20_000, 20_018, 20_000]);
+        let apart = Days::of([20_003, 20_000, 20_018, 20_000]);
         let expected = vec![(20_000, true), (20_003, true), (20_018, true)];
         assert_eq!(Weekly::of(&apart), Weekly { week: None, exceptions: expected });
         let (monday, tuesday) = (parse("2024-05-06").unwrap(), parse("2024-05-07").unwrap());
-        let close = Weekly::of(&Days::from_unordered(vec![monday, tuesday]));
+        let close = Weekly::of(&Days::of([monday, tuesday]));
         assert_eq!(close, Weekly { week: Some((0b11, monday, tuesday)), exceptions: Vec::new() });
         assert_eq!(Weekly::of(&Days::default()), Weekly::default());
     }
 
+    #[test]
+    fn the_years_that_are_taken_have_these_days() {
+        let (first, last) = (date(1900, 1, 1), date(2199, 12, 31));
+        let day = |date: Date| (date.duration_since(EPOCH).as_hours() / 24) as Day;
+        assert_eq!(DAYS, day(first)..=day(last));
+        assert_eq!(parse("1900-01-01"), Some(*DAYS.start()));
+        assert!(Days::of([DAYS.start() - 1, DAYS.end() + 1]).is_empty());
+    }
+
     proptest! {
         #[test]
+        fn sets_are_those_of_the_library(
+            a in prop::collection::btree_set(-300..300_i32, 0..60),
+            b in prop::collection::btree_set(-300..300_i32, 0..60),
+        ) {
+            let (mut sum, of_b) = (Days::of(a.iter().rev().copied()), Days::of(b.iter().copied()));
+            let (mut both, mut rest) = (sum.clone(), sum.clone());
+            prop_assert_eq!(sum.iter().collect::<Vec<_>>(), a.iter().copied().collect::<Vec<_>>());
+            sum.add(&of_b);
+            both.retain(&of_b, true);
+            rest.retain(&of_b, false);
+            prop_assert_eq!(sum.iter().collect::<Vec<_>>(), a.union(&b).copied().collect::<Vec<_>>());
+            prop_assert_eq!(both.iter().collect::<Vec<_>>(), a.intersection(&b).copied().collect::<Vec<_>>());
+            prop_assert_eq!(rest.iter().collect::<Vec<_>>(), a.difference(&b).copied().collect::<Vec<_>>());
+            prop_assert_eq!((sum.len(), both.is_empty()), (a.union(&b).count(), a.is_disjoint(&b)));
+            prop_assert!((-310..310).all(|day| sum.contains(day) == (a.contains(&day) || b.contains(&day))));
+        }
+
+        #[test]
         fn what_is_written_means_the_same_days(offsets in prop::collection::vec(0..500_i32, 0..200)) {
-            let days = Days::from_unordered(offsets.iter().map(|offset| 19_000 + offset).collect());
+            let days = Days::of(offsets.iter().map(|offset| 19_000 + offset));
             let weekly = Weekly::of(&days);
             for day in 18_900..19_600 {
                 let exception = weekly.exceptions.iter().find(|(other, _)| *other == day);
@@ -182,7 +245,7 @@ mod tests {
                 });
                 prop_assert_eq!(exception.map_or(is_in_week, |&(_, runs)| runs), days.contains(day));
             }
-            prop_assert!(weekly.exceptions.len() <= days.as_slice().len());
+            prop_assert!(weekly.exceptions.len() <= days.len());
         }
     }
 }

@@ -118,7 +118,7 @@ impl Reader<'_, '_> {
         let mut found = Vec::new();
         while let Some(name) = self.xml.next_child()? {
             match name {
-                "AvailabilityCondition" => found.push(self.condition()?),
+                "AvailabilityCondition" | "ValidBetween" => found.push(self.condition()?),
                 "AvailabilityConditionRef" | "ValidityConditionRef" => {
                     found.push(self.reference()?);
                 }
@@ -145,7 +145,7 @@ impl Reader<'_, '_> {
             match name {
                 "DepartureTime" => time.departure = self.time()?,
                 "ArrivalTime" => time.arrival = self.time()?,
-                "StopPointInJourneyPatternRef" | "PointInJourneyPatternRef" => {
+                name if name.ends_with("PointInJourneyPatternRef") => {
                     time.point = self.reference()?;
                 }
                 "DepartureDayOffset" => departure_days = Some(self.day_offset()?),
@@ -163,9 +163,13 @@ impl Reader<'_, '_> {
             }
         }
         time.has_offset = arrival_days.is_some() || departure_days.is_some();
-        // Where only one of the two says its day, the other is on the same.
-        let (arrival_days, departure_days) =
-            (arrival_days.or(departure_days), departure_days.or(arrival_days));
+        // Where only one of the two says its day, the other is on the same, or the stop is over midnight.
+        let is_over_midnight = time.arrival > time.departure && time.departure != NO_TIME;
+        let over = i32::from(is_over_midnight);
+        let (arrival_days, departure_days) = (
+            arrival_days.or(departure_days.map(|days| days - over)),
+            departure_days.or(arrival_days.map(|days| days + over)),
+        );
         for (time, days) in
             [(&mut time.arrival, arrival_days), (&mut time.departure, departure_days)]
         {

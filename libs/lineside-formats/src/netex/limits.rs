@@ -16,9 +16,12 @@ pub struct Limits {
 impl Limits {
     /// Deepest nesting of elements; frames in frames reach about 20.
     pub const DEPTH: usize = 100;
-    /// Longest period that is taken day by day, in days from its first: ten years. What lies beyond is left out with a
-    /// problem.
-    pub const PERIOD_DAYS: i32 = 3_660;
+    /// Most days that calendars name one by one, all together.
+    pub const EXCEPTIONS: u64 = 20_000_000;
+    /// Most points of a pattern, and most calls of a journey.
+    pub const CALLS: usize = 10_000;
+    /// Most calls of all journeys: five times those of a national publication.
+    pub const CALLS_IN_ALL: u64 = 50_000_000;
 }
 
 impl Default for Limits {

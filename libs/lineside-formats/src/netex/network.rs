@@ -222,10 +222,11 @@ impl Reader<'_, '_> {
     fn points_in_sequence(&mut self) -> Result<Range<u32>, Error> {
         let start = self.out.pattern_points.len();
         while let Some(name) = self.xml.next_child()? {
-            if name == "StopPointInJourneyPattern" {
-                self.pattern_point((self.out.pattern_points.len() - start) as u32)?;
-            } else {
-                self.xml.skip()?;
+            let number = (self.out.pattern_points.len() - start) as u32;
+            match name {
+                "StopPointInJourneyPattern" => self.pattern_point(number, false)?,
+                "TimingPointInJourneyPattern" => self.pattern_point(number, true)?,
+                _ => self.xml.skip()?,
             }
         }
         let points = &mut self.out.pattern_points;
@@ -235,8 +236,8 @@ impl Reader<'_, '_> {
         Ok(start as u32..points.len() as u32)
     }
 
-    /// Reads a point of a pattern, the `number`th from 0.
-    fn pattern_point(&mut self, number: u32) -> Result<(), Error> {
+    /// Reads a point of a pattern, the `number`th from 0, which may only be one to time.
+    fn pattern_point(&mut self, number: u32, passes: bool) -> Result<(), Error> {
         self.count_bytes(size_of::<PatternPoint>())?;
         let order = self.xml.attribute("order").and_then(|order| order.parse().ok());
         let mut point = PatternPoint {
@@ -245,11 +246,13 @@ impl Reader<'_, '_> {
             stop_point: Text::EMPTY,
             display: Text::EMPTY,
             link: Text::EMPTY,
-            use_of: StopUse::default(),
+            use_of: StopUse { passes, ..StopUse::default() },
         };
         while let Some(name) = self.xml.next_child()? {
             match name {
-                "ScheduledStopPointRef" => point.stop_point = self.reference()?,
+                "ScheduledStopPointRef" | "TimingPointRef" => {
+                    point.stop_point = self.reference()?
+                }
                 "DestinationDisplayRef" => point.display = self.reference()?,
                 "OnwardTimingLinkRef" => point.link = self.reference()?,
                 name => self.stop_use(name, &mut point.use_of)?,

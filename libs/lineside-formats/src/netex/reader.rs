@@ -15,7 +15,7 @@ use super::{
 use crate::{
     Error, ErrorKind, Problem, Problems,
     gtfs::{Files, Text, values},
-    looks_like_html,
+    looks_like_html, span,
     xml::{self, Xml},
 };
 
@@ -215,7 +215,7 @@ impl<'x> Reader<'x, '_> {
             "DayTypeAssignment" => self.day_assignment(),
             "OperatingPeriod" | "UicOperatingPeriod" => self.operating_period(),
             "OperatingDay" => self.operating_day(),
-            "AvailabilityCondition" => self.condition().map(drop),
+            "AvailabilityCondition" => self.frame_condition(),
             "ServiceCalendar" => self.service_calendar(),
             "ValidBetween" => self.frame_validity(),
             "FrameDefaults" => self.frame_defaults(),
@@ -364,11 +364,8 @@ impl<'x> Reader<'x, '_> {
     /// A duration such as `PT1M30S` in seconds.
     pub(super) fn duration(&mut self) -> Result<Option<i32>, Error> {
         let text = self.text()?;
-        let seconds = text
-            .parse::<jiff::SignedDuration>()
-            .ok()
-            .and_then(|duration| i32::try_from(duration.as_secs()).ok())
-            .filter(|seconds| (0..=values::TIME_MAX).contains(seconds));
+        let seconds =
+            span::seconds(&text).filter(|seconds| (0..=values::TIME_MAX).contains(seconds));
         if seconds.is_none() && !text.is_empty() {
             self.complain("invalid_duration", "is no duration and is left out", &text);
         }

@@ -36,6 +36,8 @@ pub struct Publication {
     pub(super) train_numbers: Vec<Named>,
     pub(super) stop_places: Vec<Place>,
     pub(super) quays: Vec<Place>,
+    /// Quays that stop places list, and the stop places.
+    pub(super) place_of_quay: Vec<(Text, Text)>,
     pub(super) stop_points: Vec<StopPoint>,
     pub(super) stop_assignments: Vec<StopAssignment>,
     pub(super) patterns: Vec<Pattern>,
@@ -100,6 +102,7 @@ impl Publication {
             train_numbers: Vec::new(),
             stop_places: Vec::new(),
             quays: Vec::new(),
+            place_of_quay: Vec::new(),
             stop_points: Vec::new(),
             stop_assignments: Vec::new(),
             patterns: Vec::new(),

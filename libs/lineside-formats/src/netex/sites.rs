@@ -14,8 +14,16 @@ impl Reader<'_, '_> {
             match name {
                 "quays" => {
                     while let Some(name) = self.xml.next_child()? {
-                        // A stop place may also list quays that stand beside it; those name it themselves.
-                        if name == "Quay" { self.quay(place.id)? } else { self.xml.skip()? }
+                        match name {
+                            "Quay" => self.quay(place.id)?,
+                            // A quay that stands beside it, and mostly does not name it itself.
+                            "QuayRef" => {
+                                let quay = self.reference()?;
+                                self.count_bytes(size_of::<(Text, Text)>())?;
+                                self.out.place_of_quay.push((quay, place.id));
+                            }
+                            _ => self.xml.skip()?,
+                        }
                     }
                 }
                 "ParentSiteRef" => place.parent = self.reference()?,

@@ -4,6 +4,8 @@ use std::{fmt, num::NonZeroI64};
 
 use jiff::{Timestamp, tz::TimeZone};
 
+use crate::span;
+
 /// A moment with milliseconds, in 8 bytes also where it is optional. The offset in which it was written is not kept.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(NonZeroI64);
@@ -188,19 +190,7 @@ pub struct Seconds(pub i32);
 impl Seconds {
     /// Reads `PT1M30S` or `-PT30S`. A month counts as 30 days and a year as 365: only heartbeats have such spans.
     pub fn parse(text: &str) -> Option<Seconds> {
-        let (is_negative, text) = match text.strip_prefix('-') {
-            Some(text) => (true, text),
-            None => (false, text),
-        };
-        let text = text.strip_prefix('P')?;
-        let (days, time) = text.split_once('T').unwrap_or((text, ""));
-        if days.is_empty() && time.is_empty() {
-            return None;
-        }
-        let units = [('Y', 365 * 86_400), ('M', 30 * 86_400), ('W', 7 * 86_400), ('D', 86_400)];
-        let time = span(time, &[('H', 3_600), ('M', 60), ('S', 1)])?;
-        let sum = span(days, &units)?.checked_add(time)?;
-        i32::try_from(if is_negative { -sum } else { sum }).ok().map(Seconds)
+        span::seconds(text).map(Seconds)
     }
 }
 
@@ -209,20 +199,6 @@ impl fmt::Display for Seconds {
         let sign = if self.0 < 0 { "-" } else { "" };
         write!(f, "{sign}PT{}S", self.0.unsigned_abs())
     }
-}
-
-/// The sum of numbers that each stand before their unit, in seconds.
-fn span(mut text: &str, units: &[(char, i64)]) -> Option<i64> {
-    let mut sum = 0_i64;
-    while !text.is_empty() {
-        let end = text.find(|it: char| !it.is_ascii_digit() && it != '.')?;
-        let unit = text[end..].chars().next()?;
-        let (_, seconds) = units.iter().find(|(name, _)| *name == unit)?;
-        let whole = text[..end].split('.').next().filter(|digits| !digits.is_empty())?;
-        sum = sum.checked_add(whole.parse::<i64>().ok()?.checked_mul(*seconds)?)?;
-        text = &text[end + unit.len_utf8()..];
-    }
-    Some(sum)
 }
 
 #[cfg(test)]

@@ -6,7 +6,10 @@ use lineside_formats::{
 };
 use proptest::prelude::*;
 
-use super::{calls, journey, plain_times, publication, read, sentences, town, try_read, zip_of};
+use super::{
+    NETWORK, STOPS, calls, journey, plain_times, publication, read, sentences, timetable_frame,
+    town, try_read, zip_of,
+};
 
 fn check_refused(body: impl AsRef<[u8]>, kind: ErrorKind, words: &str) {
     check(try_read(body.as_ref()), kind, words);
@@ -197,4 +200,47 @@ proptest! {
             prop_assert!(loaded.timetable.trips().len() <= 1);
         }
     }
+}
+
+/// What repeats itself costs what it says once.
+#[test]
+fn days_that_are_said_again_and_again_cost_little() {
+    const TIMES: usize = 20_000;
+    let period = "<OperatingPeriod id='P'><FromDate>2020-01-01</FromDate><ToDate>2029-12-31</ToDate></OperatingPeriod>";
+    let assigned =
+        "<DayTypeAssignment><OperatingPeriodRef ref='P'/><DayTypeRef ref='D'/></DayTypeAssignment>";
+    let condition = "<AvailabilityCondition id='A'><FromDate>2020-01-01</FromDate><ToDate>2029-12-31</ToDate></AvailabilityCondition>";
+    let calendar = format!("<DayType id='D'/>{period}{}{condition}", assigned.repeat(TIMES));
+    let named = format!(
+        "<dayTypes>{}</dayTypes><validityConditions>{}</validityConditions>",
+        "<DayTypeRef ref='D'/>".repeat(TIMES),
+        "<AvailabilityConditionRef ref='A'/>".repeat(TIMES)
+    );
+    let mut journeys = String::new();
+    for n in 0..50 {
+        journeys += &format!(
+            "<ServiceJourney id='J{n}'>{}<JourneyPatternRef ref='T:JP:1'/>{}</ServiceJourney>\
+             <DatedServiceJourney id='DJ{n}'><ServiceJourneyRef ref='J{n}'/><OperatingDayRef ref='1'/></DatedServiceJourney>",
+            if n == 0 { named.as_str() } else { "<dayTypes><DayTypeRef ref='D'/></dayTypes>" },
+            plain_times()
+        );
+    }
+    let frames = format!(
+        "{STOPS}{NETWORK}<ServiceCalendarFrame id='C'>{calendar}\
+         <OperatingDay id='1'><CalendarDate>2030-01-01</CalendarDate></OperatingDay></ServiceCalendarFrame>{}",
+        timetable_frame(&journeys)
+    );
+    let timetable = read(publication(&frames)).timetable;
+    assert_eq!(timetable.trips().len(), 50);
+    let (first, last) = timetable.service_range().unwrap();
+    assert_eq!((first.to_string(), last.to_string()), ("2020-01-01".into(), "2030-01-01".into()));
+}
+
+#[test]
+fn a_journey_of_more_calls_than_are_taken_is_left_out() {
+    let call = "<Call><ScheduledStopPointRef ref='T:SSP:center'/><Departure><Time>08:00:00</Time></Departure></Call>";
+    let calls = format!("<calls>{}</calls>", call.repeat(Limits::CALLS + 1));
+    let loaded = read(town(&(journey("long", &calls) + &journey("J", &plain_times()))));
+    assert_eq!(loaded.timetable.trips().len(), 1);
+    assert!(sentences(&loaded.problems)[0].contains("more calls than are taken"));
 }

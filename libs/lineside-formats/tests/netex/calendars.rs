@@ -1,6 +1,8 @@
 //! The ways in which NeTEx says on which days something runs.
 
-use super::{NETWORK, STOPS, days, plain_times, publication, read_sound, timetable_frame};
+use super::{
+    NETWORK, STOPS, days, plain_times, publication, read, read_sound, sentences, timetable_frame,
+};
 
 /// A journey with `inside` runs on `expected`, by this calendar.
 fn check(calendar: &str, inside: &str, expected: &[&str]) {
@@ -110,6 +112,82 @@ fn a_condition_says_the_days_itself_or_narrows_those_of_day_types() {
     check(&format!("{}{by_type}", day_type("Friday")), named, &["2024-05-03"]);
     let not = condition("<IsAvailable>false</IsAvailable>");
     check(&format!("<DayType id='D'/>{dates}{not}"), &format!("{named}{OF_D}"), &["2024-05-09"]);
+}
+
+#[test]
+fn a_condition_adds_no_day_to_a_type_that_is_assigned_to_days() {
+    let condition = "<AvailabilityCondition id='A'><FromDate>2024-05-01</FromDate><ToDate>2024-05-31</ToDate>\
+                     <dayTypes><DayTypeRef ref='D'/></dayTypes></AvailabilityCondition>";
+    let named = "<validityConditions><AvailabilityConditionRef ref='A'/></validityConditions>";
+    // Of five Fridays two are left out on purpose.
+    let fridays = ["2024-05-03", "2024-05-17", "2024-05-31"];
+    let dates: String =
+        fridays.iter().map(|day| assignment(&format!("<Date>{day}</Date>"))).collect();
+    check(&format!("{}{dates}{condition}", day_type("Friday")), named, &fridays);
+    // A period and a holiday.
+    let period = "<OperatingPeriod id='P'><FromDate>2024-04-29</FromDate><ToDate>2024-05-03</ToDate></OperatingPeriod>";
+    let calendar = format!(
+        "{}{period}{}{}{condition}",
+        day_type("Weekdays"),
+        assignment("<OperatingPeriodRef ref='P'/>"),
+        assignment("<Date>2024-05-01</Date><isAvailable>false</isAvailable>")
+    );
+    check(&calendar, named, &["2024-05-02", "2024-05-03"]);
+}
+
+#[test]
+fn a_condition_that_holds_on_no_day_leaves_none_and_one_that_says_nothing_leaves_all() {
+    let dates = assignment("<Date>2024-05-03</Date>") + &assignment("<Date>2024-05-09</Date>");
+    let calendar = |condition: &str| format!("<DayType id='D'/>{dates}{condition}");
+    let inside =
+        |condition: &str| format!("<validityConditions>{condition}</validityConditions>{OF_D}");
+    let all = ["2024-05-03", "2024-05-09"];
+    check(&calendar(""), &inside("<AvailabilityCondition id='A'/>"), &all);
+    check(&calendar(""), &inside("<AvailabilityConditionRef ref='nowhere'/>"), &all);
+    let until = "<ValidBetween><ToDate>2024-05-08T00:00:00</ToDate></ValidBetween>";
+    check(
+        &calendar(
+            "<ServiceCalendar id='S'><FromDate>2024-05-01</FromDate><ToDate>2024-05-31</ToDate></ServiceCalendar>",
+        ),
+        &inside(until),
+        &all[..1],
+    );
+    let never = "<AvailabilityCondition id='A'><FromDate>2024-05-01</FromDate><ToDate>2024-05-31</ToDate>\
+                 <ValidDayBits>0000</ValidDayBits></AvailabilityCondition>";
+    let journey = format!(
+        "<ServiceJourney id='J'>{}<JourneyPatternRef ref='T:JP:1'/>{}</ServiceJourney>",
+        inside(never),
+        plain_times()
+    );
+    let frames = format!(
+        "{STOPS}{NETWORK}<ServiceCalendarFrame id='C'>{}</ServiceCalendarFrame>{}",
+        calendar(""),
+        timetable_frame(&journey)
+    );
+    let loaded = read(publication(&frames));
+    assert_eq!(loaded.timetable.find_trip("J"), None);
+    assert!(sentences(&loaded.problems)[0].contains("runs on no day"));
+}
+
+#[test]
+fn a_calendar_of_many_decades_holds_today() {
+    let calendar = format!(
+        "<ServiceCalendar id='S'><FromDate>2010-01-01</FromDate><ToDate>2099-12-31</ToDate></ServiceCalendar>{}",
+        day_type("Weekend")
+    );
+    let journey = format!(
+        "<ServiceJourney id='J'>{OF_D}<JourneyPatternRef ref='T:JP:1'/>{}</ServiceJourney>",
+        plain_times()
+    );
+    let frames = format!(
+        "{STOPS}{NETWORK}<ServiceCalendarFrame id='C'>{calendar}</ServiceCalendarFrame>{}",
+        timetable_frame(&journey)
+    );
+    let timetable = read_sound(publication(&frames)).timetable;
+    let service = timetable.trip(timetable.find_trip("J").unwrap()).service;
+    for (day, runs) in [("2010-01-02", true), ("2050-05-07", true), ("2050-05-09", false)] {
+        assert_eq!(timetable.is_active(service, day.parse().unwrap()), runs, "{day}");
+    }
 }
 
 #[test]

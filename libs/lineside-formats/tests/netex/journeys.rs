@@ -30,6 +30,34 @@ fn times_after_midnight_belong_to_the_day_on_which_the_journey_began() {
 }
 
 #[test]
+fn a_stop_over_midnight_may_say_the_day_of_one_half() {
+    let stop = |inside: &str| times("<DepartureTime>23:50:00</DepartureTime>", inside);
+    for inside in [
+        "<ArrivalTime>23:58:00</ArrivalTime><DepartureTime>00:02:00</DepartureTime><DepartureDayOffset>1</DepartureDayOffset>",
+        "<ArrivalTime>23:58:00</ArrivalTime><ArrivalDayOffset>0</ArrivalDayOffset><DepartureTime>00:02:00</DepartureTime>",
+    ] {
+        check_calls(&stop(inside), ["T:Quay:1 23:50 23:50", "T:SSP:harbor 23:58 24:02"]);
+    }
+}
+
+#[test]
+fn times_stand_in_any_order_and_at_points_where_nobody_calls() {
+    let pattern = "<TimingPointInJourneyPattern id='T:TP:1' order='2'><TimingPointRef ref='T:Timing:1'/></TimingPointInJourneyPattern>";
+    let body = town(&journey(
+        "J",
+        "<passingTimes>\
+         <TimetabledPassingTime id='b'><StopPointInJourneyPatternRef ref='T:SPJP:2'/><ArrivalTime>08:10:00</ArrivalTime></TimetabledPassingTime>\
+         <TimetabledPassingTime id='t'><TimingPointInJourneyPatternRef ref='T:TP:1'/><DepartureTime>08:05:00</DepartureTime></TimetabledPassingTime>\
+         <TimetabledPassingTime id='a'><StopPointInJourneyPatternRef ref='T:SPJP:1'/><DepartureTime>08:00:00</DepartureTime></TimetabledPassingTime>\
+         </passingTimes>",
+    ))
+    .replace("<StopPointInJourneyPattern id='T:SPJP:2' order='2'>", &format!("{pattern}<StopPointInJourneyPattern id='T:SPJP:2' order='3'>"));
+    let timetable = read_sound(body).timetable;
+    assert_eq!(calls(&timetable, "J"), ["T:Quay:1 08:00 08:00", "T:SSP:harbor 08:10 08:10"]);
+    assert_eq!(timetable.find_stop("T:Timing:1"), None);
+}
+
+#[test]
 fn times_without_points_go_one_by_one_along_the_pattern() {
     let unnamed = plain_times()
         .replace("<StopPointInJourneyPatternRef ref='T:SPJP:1'/>", "")
@@ -56,7 +84,7 @@ fn calls_name_their_stop_points_themselves() {
 /// The town with a time demand type of one link, which the pattern names or not.
 fn timed_town(is_named: bool, journeys: &str) -> String {
     let link = "<TimingLink id='L'><FromPointRef ref='T:SSP:center'/><ToPointRef ref='T:SSP:harbor'/></TimingLink>\
-                <TimeDemandType id='TD'><runTimes><JourneyRunTime><TimingLinkRef ref='L'/><RunTime>PT9M30S</RunTime>\
+                <TimeDemandType id='TD'><runTimes><JourneyRunTime><TimingLinkRef ref='L'/><RunTime>P0Y0M0DT0H9M30.000S</RunTime>\
                 </JourneyRunTime></runTimes></TimeDemandType>";
     let network = match is_named {
         true => NETWORK.replace("<ForAlighting>", "<OnwardTimingLinkRef ref='L'/><ForAlighting>"),

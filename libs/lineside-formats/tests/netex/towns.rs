@@ -64,6 +64,24 @@ fn a_town_reads_as_a_timetable() {
 }
 
 #[test]
+fn a_station_may_list_quays_that_stand_beside_it() {
+    let stops = "<SiteFrame id='S'><stopPlaces>
+          <StopPlace id='big'><Name>All of it</Name><quays><QuayRef ref='T:Quay:1'/></quays></StopPlace>
+          <StopPlace id='T:StopPlace:1'><Name>Center</Name><ParentSiteRef ref='big'/>
+            <quays><QuayRef ref='T:Quay:1'/><QuayRef ref='nowhere'/></quays></StopPlace>
+        </stopPlaces><quays><Quay id='T:Quay:1'><PublicCode>1</PublicCode></Quay></quays></SiteFrame>";
+    let rest = STOPS.split_once("</SiteFrame>").unwrap().1;
+    let journeys = timetable_frame(&journey("T:SJ:1", &plain_times()));
+    let loaded = read(publication(&format!("{stops}{rest}{NETWORK}{CALENDAR}{journeys}")));
+    let timetable = &loaded.timetable;
+    let station = timetable.stop(timetable.find_stop("T:StopPlace:1").unwrap());
+    assert_eq!((station.name, station.location_type), ("Center", 1));
+    let quay = timetable.stop(timetable.find_stop("T:Quay:1").unwrap());
+    assert_eq!((quay.name, quay.parent), ("Center", Some(station.idx)));
+    assert_eq!(timetable.find_stop("big"), None, "a station of stations is left out");
+}
+
+#[test]
 fn references_resolve_whichever_file_comes_first() {
     let journeys = timetable_frame(&journey("T:SJ:1", &plain_times()));
     let parts = [STOPS, NETWORK, CALENDAR, &journeys].map(publication);

@@ -1,6 +1,9 @@
 //! `agency.txt`: the organisations that lines are run for, and `feed_info.txt`.
 
-use std::{borrow::Cow, collections::HashMap};
+use std::{
+    borrow::Cow,
+    collections::{HashMap, HashSet},
+};
 
 use super::{Writer, find, first_given};
 use crate::{
@@ -34,12 +37,11 @@ impl Writer<'_, '_> {
             [only] => only.id,
             _ => self.publication.participant,
         };
-        let (mut agencies, mut written) = (AgencyOf::new(), Vec::new());
+        let (mut agencies, mut written) = (AgencyOf::new(), HashSet::new());
         for line in &self.publication.lines {
             let agency = first_given(&[self.agency_of(line, &networks), fallback]);
             agencies.entry(line.id).or_insert(agency);
-            if !written.contains(&agency) {
-                written.push(agency);
+            if written.insert(agency) {
                 self.write_agency(agency, line)?;
             }
         }

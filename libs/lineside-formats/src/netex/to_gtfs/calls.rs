@@ -1,11 +1,14 @@
 //! The calls of a journey: its times brought together with the points of its pattern.
 
-use std::ops::Range;
+use std::{collections::HashMap, ops::Range};
 
-use super::{Index, find};
+use super::{Index, by_id, find};
 use crate::{
     gtfs::Text,
-    netex::record::{DemandType, Journey, NO_TIME, Pattern, PatternPoint, Publication, StopUse},
+    netex::{
+        Limits,
+        record::{Journey, NO_TIME, PassingTime, Pattern, PatternPoint, Publication, StopUse},
+    },
 };
 
 /// Seconds of a day.
@@ -35,6 +38,37 @@ pub(super) enum Fault {
     Windows,
     /// It begins on the day before.
     DayBefore,
+    /// It has more calls, or its pattern more points, than are taken.
+    TooLong,
+}
+
+/// How long a demand type's links take, by their ids and by their ends, and how long it waits at points.
+pub(super) struct Pace {
+    links: HashMap<Text, i32>,
+    ends: HashMap<(Text, Text), i32>,
+    waits: HashMap<Text, i32>,
+}
+
+/// Those of all demand types. Where a link or a point stands twice, the first counts.
+pub(super) fn paces(publication: &Publication) -> Vec<Pace> {
+    let links = by_id(&publication.timing_links, |link| link.id);
+    let listed = |range: &Range<u32>| {
+        let range = range.start as usize..range.end as usize;
+        publication.durations.get(range).unwrap_or_default()
+    };
+    let pace = |runs: &Range<u32>, waits: &Range<u32>| {
+        let (runs, waits) = (listed(runs).iter().rev(), listed(waits).iter().rev());
+        let of_ends = runs.clone().filter_map(|&(link, seconds)| {
+            let link = find(&publication.timing_links, &links, link)?;
+            Some(((link.from, link.to), seconds))
+        });
+        Pace {
+            ends: of_ends.collect(),
+            links: runs.copied().collect(),
+            waits: waits.copied().collect(),
+        }
+    };
+    publication.demand_types.iter().map(|it| pace(&it.runs, &it.waits)).collect()
 }
 
 /// The points of a pattern.
@@ -53,13 +87,16 @@ pub(super) fn read(
     calls.clear();
     let pattern = find(&publication.patterns, &index.patterns, journey.pattern);
     let points = pattern.map_or(&[][..], |pattern| points_of(publication, pattern));
+    if points.len().max(journey.times.len()) > Limits::CALLS {
+        return Err(Fault::TooLong);
+    }
     if journey.times.is_empty() {
-        let demand_type = find(&publication.demand_types, &index.demand_types, journey.demand_type);
-        let demand_type = demand_type.ok_or(Fault::NoTimes)?;
+        let pace = find(&index.paces, &index.demand_types, journey.demand_type);
+        let pace = pace.ok_or(Fault::NoTimes)?;
         if pattern.is_none() {
             return Err(Fault::UnknownPattern);
         }
-        run(publication, index, journey, demand_type, points, calls)?;
+        run(journey, pace, points, calls)?;
     } else {
         pair(publication, journey, pattern.map(|_| points), calls)?;
     }
@@ -91,17 +128,10 @@ fn pair(
     {
         return Err(Fault::Windows);
     }
-    let mut next = 0;
     let (mut latest, mut days) = (NO_TIME, 0);
-    for time in times {
-        let known = points.unwrap_or_default();
-        let at = match time.point {
-            Text::EMPTY => Some(next),
-            point if known.get(next).is_some_and(|it| it.id == point) => Some(next),
-            point => known.iter().position(|it| it.id == point),
-        };
+    let known = points.unwrap_or_default();
+    for (time, at) in in_order(times, known) {
         let point = at.and_then(|at| known.get(at));
-        next = at.map_or(next, |at| at + 1);
         let stop_point = match (time.stop_point, point) {
             (Text::EMPTY, Some(point)) => point.stop_point,
             (Text::EMPTY, None) if points.is_none() => return Err(Fault::UnknownPattern),
@@ -138,12 +168,34 @@ fn pair(
     Ok(())
 }
 
+/// Passing times, each with the number of its point in the pattern: in the order of the points where all name theirs, else
+/// as they stand.
+fn in_order<'t>(
+    times: &'t [PassingTime],
+    points: &[PatternPoint],
+) -> Vec<(&'t PassingTime, Option<usize>)> {
+    let mut next = 0;
+    let mut placed: Vec<_> = Vec::with_capacity(times.len());
+    for time in times {
+        let at = match time.point {
+            Text::EMPTY => Some(next),
+            point if points.get(next).is_some_and(|it| it.id == point) => Some(next),
+            point => points.iter().position(|it| it.id == point),
+        };
+        next = at.map_or(next, |at| at + 1);
+        placed.push((time, at));
+    }
+    let all_named = times.iter().all(|time| time.point != Text::EMPTY);
+    if all_named && placed.iter().all(|(_, at)| at.is_some()) {
+        placed.sort_by_key(|(_, at)| *at);
+    }
+    placed
+}
+
 /// Computes the times from the departure, how long each link takes, and how long one waits at each point.
 fn run(
-    publication: &Publication,
-    index: &Index,
     journey: &Journey,
-    demand_type: &DemandType,
+    pace: &Pace,
     points: &[PatternPoint],
     calls: &mut Vec<Call>,
 ) -> Result<(), Fault> {
@@ -152,33 +204,21 @@ fn run(
         (NO_TIME, None) => return Err(Fault::NoTimes),
         (departure, _) => departure,
     };
-    let listed = |range: &Range<u32>| {
-        let range = range.start as usize..range.end as usize;
-        publication.durations.get(range).unwrap_or_default()
-    };
-    let (runs, waits) = (listed(&demand_type.runs), listed(&demand_type.waits));
-    let wait_at = |point: &PatternPoint| {
-        let wait = waits.iter().find(|(of, _)| *of == point.stop_point);
-        wait.map_or(0, |&(_, seconds)| seconds)
-    };
-    // Where a point does not say which link it begins, the link is known by its ends.
-    let joins = |link: Text, from: &PatternPoint, to: &PatternPoint| {
-        let link = find(&publication.timing_links, &index.timing_links, link);
-        link.is_some_and(|link| link.from == from.stop_point && link.to == to.stop_point)
-    };
     for (at, point) in points.iter().enumerate() {
         let (arrival, next) = (now, points.get(at + 1));
         if at > 0 && next.is_some() {
-            now = now.saturating_add(wait_at(point));
+            let wait = pace.waits.get(&point.stop_point).copied();
+            now = now.saturating_add(wait.unwrap_or(0));
         }
         let (use_of, display) = (point.use_of, point.display);
         calls.push(Call { stop_point: point.stop_point, arrival, departure: now, use_of, display });
         if let Some(next) = next {
-            let is_it = |&&(link, _): &&(Text, i32)| match point.link {
-                Text::EMPTY => joins(link, point, next),
-                named => link == named,
+            let takes = match point.link {
+                // Where a point does not say which link it begins, the link is known by its ends.
+                Text::EMPTY => pace.ends.get(&(point.stop_point, next.stop_point)),
+                named => pace.links.get(&named),
             };
-            now = now.saturating_add(runs.iter().find(is_it).ok_or(Fault::NoTimes)?.1);
+            now = now.saturating_add(*takes.ok_or(Fault::NoTimes)?);
         }
     }
     Ok(())

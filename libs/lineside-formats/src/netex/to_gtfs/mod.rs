@@ -11,9 +11,9 @@ mod services;
 mod stops;
 mod trips;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use self::services::Services;
+use self::{calls::Pace, services::Services};
 use super::record::Publication;
 use crate::{
     Error, Losses, Problem, Problems,
@@ -69,9 +69,11 @@ struct Index {
     train_numbers: HashMap<Text, u32>,
     stop_places: HashMap<Text, u32>,
     quays: HashMap<Text, u32>,
+    place_of_quay: HashMap<Text, Text>,
     patterns: HashMap<Text, u32>,
     demand_types: HashMap<Text, u32>,
-    timing_links: HashMap<Text, u32>,
+    /// Of each demand type.
+    paces: Vec<Pace>,
     line_of_route: HashMap<Text, Text>,
 }
 
@@ -86,12 +88,25 @@ impl Index {
             train_numbers: by_id(&publication.train_numbers, |it| it.id),
             stop_places: by_id(&publication.stop_places, |it| it.id),
             quays: by_id(&publication.quays, |it| it.id),
+            place_of_quay: places_of_quays(publication),
             patterns: by_id(&publication.patterns, |it| it.id),
             demand_types: by_id(&publication.demand_types, |it| it.id),
-            timing_links: by_id(&publication.timing_links, |it| it.id),
+            paces: calls::paces(publication),
             line_of_route: publication.line_of_route.iter().copied().collect(),
         }
     }
+}
+
+/// The stop place of each quay: that in which it stands, or that it names, or else the first that lists it. One that
+/// consists of others is nobody's station.
+fn places_of_quays(publication: &Publication) -> HashMap<Text, Text> {
+    let own = publication.quays.iter().filter(|quay| quay.parent != Text::EMPTY);
+    let mut places: HashMap<Text, Text> = own.map(|quay| (quay.id, quay.parent)).collect();
+    let groups: HashSet<Text> = publication.stop_places.iter().map(|place| place.parent).collect();
+    for &(quay, place) in publication.place_of_quay.iter().filter(|(_, it)| !groups.contains(it)) {
+        places.entry(quay).or_insert(place);
+    }
+    places
 }
 
 /// The number of each record by its id.

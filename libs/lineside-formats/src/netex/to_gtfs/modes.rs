@@ -22,8 +22,8 @@ const MODES: [(&str, u16); 17] = [
 ];
 
 /// Submodes that say more than their mode does.
-const SUBMODES: [(&str, u16); 31] = [
-    ("airportLinkBus", 710),
+const SUBMODES: [(&str, u16); 32] = [
+    ("airportLinkBus", 700),
     ("airportLinkRail", 100),
     ("demandAndResponseBus", 715),
     ("expressBus", 702),
@@ -48,7 +48,8 @@ const SUBMODES: [(&str, u16); 31] = [
     ("schoolBus", 712),
     ("schoolAndPublicServiceBus", 713),
     ("sightseeingBus", 710),
-    ("sightseeingService", 1_104),
+    ("sightseeingFlight", 1_104),
+    ("sightseeingService", 1_000),
     ("suburbanRailway", 109),
     ("telecabin", 6),
     ("touristCoach", 207),
@@ -73,6 +74,7 @@ mod tests {
         assert_eq!(route_type("bus", "railReplacementBus"), Some(714));
         assert_eq!(route_type("bus", "unknownBus"), Some(3));
         assert_eq!(route_type("", "nightBus"), Some(705));
+        assert_eq!(route_type("water", "sightseeingService"), Some(1_000), "by water, not by air");
         assert_eq!(route_type("hovercraft", ""), None);
     }
 

@@ -1,12 +1,15 @@
 //! `calendar.txt` and `calendar_dates.txt`: the days on which journeys run, each set of days once.
 
-use std::collections::HashMap;
+use std::{
+    collections::{HashMap, HashSet},
+    rc::Rc,
+};
 
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::{Writer, by_id};
 use crate::{
-    Error,
+    Error, ErrorKind,
     gtfs::Text,
     netex::{
         Limits,
@@ -26,19 +29,22 @@ pub(super) struct Services<'p> {
     assignments: HashMap<Text, Vec<u32>>,
     /// The days of dated journeys, and whether they run, by journey.
     dated: HashMap<Text, Vec<(Day, bool)>>,
-    /// Services by what journeys name: day types and conditions.
-    by_names: HashMap<(Vec<Text>, Vec<Text>), Option<u32>>,
+    /// The days of day types, of conditions (none for those that say nothing), and of what journeys name together.
+    of_types: HashMap<Text, Rc<Days>>,
+    of_conditions: HashMap<Text, Option<Rc<Days>>>,
+    of_names: HashMap<Names, Rc<Days>>,
     /// Services by a hash of their days.
     by_days: HashMap<u128, u32>,
     pub(super) rows: Vec<Service>,
-    /// Periods that were cut.
-    pub(super) n_cut: u64,
 }
+
+/// What journeys name: day types and conditions, each once.
+type Names = (Vec<Text>, Vec<Text>);
 
 /// A service.
 pub(super) struct Service {
     pub(super) id: String,
-    days: Weekly,
+    days: Days,
 }
 
 impl<'p> Services<'p> {
@@ -63,10 +69,11 @@ impl<'p> Services<'p> {
             conditions: by_id(&publication.conditions, |it| it.id),
             assignments,
             dated,
-            by_names: HashMap::new(),
+            of_types: HashMap::new(),
+            of_conditions: HashMap::new(),
+            of_names: HashMap::new(),
             by_days: HashMap::new(),
             rows: Vec::new(),
-            n_cut: 0,
         }
     }
 
@@ -78,29 +85,28 @@ impl<'p> Services<'p> {
     /// The service of a journey: the days of its day types on which its conditions hold, and those of its dated
     /// journeys. `None` if it runs on no day.
     pub(super) fn of(&mut self, journey: &Journey) -> Option<u32> {
-        let day_types = self.publication.list(&journey.day_types);
-        let conditions = self.publication.list(&journey.conditions);
-        if let Some(dated) = self.dated.get(&journey.id) {
-            let (run, not): (Vec<_>, Vec<_>) = dated.iter().partition(|(_, runs)| *runs);
-            let plain = |days: Vec<(Day, bool)>| days.into_iter().map(|(day, _)| day).collect();
-            let mut all = self.days_of(day_types, conditions).as_slice().to_vec();
-            all.extend::<Vec<Day>>(plain(run.clone()));
-            let mut all = Days::from_unordered(all);
-            let mut cancelled = Days::from_unordered(plain(not));
-            // A day on which another dated journey of the same journey runs stays.
-            cancelled.retain(&Days::from_unordered(plain(run)), false);
-            all.retain(&cancelled, false);
-            return self.service(&all, journey.id);
-        }
-        let key = (day_types.to_vec(), conditions.to_vec());
-        if let Some(&known) = self.by_names.get(&key) {
-            return known;
-        }
-        let days = self.days_of(day_types, conditions);
-        let named = day_types.first().or(conditions.first()).copied().unwrap_or_default();
-        let service = self.service(&days, named);
-        self.by_names.insert(key, service);
-        service
+        let names = (
+            each_once(self.publication.list(&journey.day_types)),
+            each_once(self.publication.list(&journey.conditions)),
+        );
+        let named = names.0.first().or(names.1.first()).copied().unwrap_or_default();
+        let days = match self.of_names.get(&names) {
+            Some(days) => Rc::clone(days),
+            None => {
+                let days = Rc::new(self.days_of(&names));
+                self.of_names.insert(names, Rc::clone(&days));
+                days
+            }
+        };
+        let Some(dated) = self.dated.get(&journey.id) else { return self.service(&days, named) };
+        let of = |which: bool| Days::of(dated.iter().filter(|it| it.1 == which).map(|it| it.0));
+        let (run, mut cancelled) = (of(true), of(false));
+        // A day on which another dated journey of the same journey runs stays.
+        cancelled.retain(&run, false);
+        let mut all = Days::clone(&days);
+        all.add(&run);
+        all.retain(&cancelled, false);
+        self.service(&all, journey.id)
     }
 
     /// The service of these days, which goes by the first thing that named it and a hash of its days.
@@ -108,66 +114,79 @@ impl<'p> Services<'p> {
         if days.is_empty() {
             return None;
         }
-        let bytes: Vec<u8> = days.as_slice().iter().flat_map(|day| day.to_le_bytes()).collect();
+        let bytes: Vec<u8> = days.iter().flat_map(Day::to_le_bytes).collect();
         let hash = xxh3_128(&bytes);
         let (publication, rows) = (self.publication, &mut self.rows);
         Some(*self.by_days.entry(hash).or_insert_with(|| {
             let id = format!("{}~{:08x}", publication.text(named), hash as u32);
-            rows.push(Service { id, days: Weekly::of(days) });
+            rows.push(Service { id, days: days.clone() });
             (rows.len() - 1) as u32
         }))
     }
 
-    fn days_of(&mut self, day_types: &[Text], conditions: &[Text]) -> Days {
-        let of_types = Days::union(day_types.iter().map(|&id| self.days_of_type(id)));
-        if conditions.is_empty() {
-            return of_types;
+    /// The days of the day types, or all, on which the conditions hold. A condition that is in no file, or that says
+    /// nothing, takes no day away.
+    fn days_of(&mut self, (day_types, conditions): &Names) -> Days {
+        let mut days = Days::default();
+        for &id in day_types {
+            days.add(&self.days_of_type(id));
         }
-        let (mut holds, mut excluded) = (Vec::new(), Vec::new());
+        let (mut holds, mut excluded) = (None::<Days>, Days::default());
         for &id in conditions {
             let Some(&number) = self.conditions.get(&id) else { continue };
             let condition = &self.publication.conditions[number as usize];
-            let days = self.days_of_condition(condition);
-            let place = if condition.excludes { &mut excluded } else { &mut holds };
-            place.extend_from_slice(days.as_slice());
+            let Some(of_condition) = self.days_of_condition(condition) else { continue };
+            if condition.excludes {
+                excluded.add(&of_condition);
+            } else {
+                holds.get_or_insert_default().add(&of_condition);
+            }
         }
-        let holds = Days::from_unordered(holds);
-        let mut days = if day_types.is_empty() { holds.clone() } else { of_types };
-        if !holds.is_empty() {
-            days.retain(&holds, true);
+        match holds {
+            Some(holds) if day_types.is_empty() => days = holds,
+            Some(holds) => days.retain(&holds, true),
+            None => {}
         }
-        days.retain(&Days::from_unordered(excluded), false);
+        days.retain(&excluded, false);
         days
     }
 
     /// The days of a day type: what it is assigned to; where it is assigned to nothing, its weekdays as long as the
     /// frames hold.
-    fn days_of_type(&mut self, id: Text) -> Days {
-        let day_type = super::find(&self.publication.day_types, &self.day_types, id);
-        let weekdays = day_type.map_or(0, |day_type| day_type.weekdays);
-        let Some(assignments) = self.assignments.get(&id).cloned() else {
-            return match self.publication.validity {
-                Some((from, to)) if weekdays != 0 => self.span(from, to, weekdays),
-                _ => Days::default(),
-            };
-        };
-        let weekdays = if weekdays == 0 { ALL_WEEK } else { weekdays };
-        let (mut runs, mut excluded) = (Vec::new(), Vec::new());
-        for number in assignments {
-            let assignment = &self.publication.day_assignments[number as usize];
-            let days = self.days_of_assignment(assignment, weekdays);
-            let place = if assignment.excludes { &mut excluded } else { &mut runs };
-            place.extend_from_slice(days.as_slice());
+    fn days_of_type(&mut self, id: Text) -> Rc<Days> {
+        if let Some(days) = self.of_types.get(&id) {
+            return Rc::clone(days);
         }
-        let mut days = Days::from_unordered(runs);
-        days.retain(&Days::from_unordered(excluded), false);
+        let weekdays = self.weekdays_of(id);
+        let days = match (self.assignments.get(&id), self.publication.validity) {
+            (Some(assignments), _) => {
+                let weekdays = if weekdays == 0 { ALL_WEEK } else { weekdays };
+                let (mut runs, mut excluded) = (Days::default(), Days::default());
+                for &number in assignments {
+                    let assignment = &self.publication.day_assignments[number as usize];
+                    let place = if assignment.excludes { &mut excluded } else { &mut runs };
+                    place.add(&self.days_of_assignment(assignment, weekdays));
+                }
+                runs.retain(&excluded, false);
+                runs
+            }
+            (None, Some((from, to))) if weekdays != 0 => Days::of_week(from, to, weekdays),
+            (None, _) => Days::default(),
+        };
+        let days = Rc::new(days);
+        self.of_types.insert(id, Rc::clone(&days));
         days
     }
 
-    fn days_of_assignment(&mut self, assignment: &DayAssignment, weekdays: u8) -> Days {
+    fn weekdays_of(&self, day_type: Text) -> u8 {
+        let day_type = super::find(&self.publication.day_types, &self.day_types, day_type);
+        day_type.map_or(0, |day_type| day_type.weekdays)
+    }
+
+    fn days_of_assignment(&self, assignment: &DayAssignment, weekdays: u8) -> Days {
         let operating_day = self.date_of(assignment.operating_day);
         if let Some(date) = assignment.date.or(operating_day) {
-            return Days::from_unordered(vec![date]);
+            return Days::of([date]);
         }
         let period = super::find(&self.publication.periods, &self.periods, assignment.period);
         let Some(period) = period else { return Days::default() };
@@ -176,64 +195,71 @@ impl<'p> Services<'p> {
         self.days_between(from, to, period.bits, weekdays)
     }
 
-    fn days_of_condition(&mut self, condition: &Condition) -> Days {
-        let (day_types, operating_days) = (
-            self.publication.list(&condition.day_types),
-            self.publication.list(&condition.operating_days),
-        );
-        let mut days = if !operating_days.is_empty() {
-            let dates = operating_days.iter().filter_map(|&day| self.date_of(day)).collect();
-            Days::from_unordered(dates)
-        } else if day_types.is_empty() {
-            return self.days_between(condition.from, condition.to, condition.bits, ALL_WEEK);
-        } else {
-            let types = &self.publication.day_types;
-            let weekdays =
-                |id: &Text| super::find(types, &self.day_types, *id).map_or(0, |it| it.weekdays);
-            let weekdays = day_types.iter().map(weekdays).fold(0, |all, bits| all | bits);
-            let of_week = self.days_between(condition.from, condition.to, Text::EMPTY, weekdays);
-            let assigned = day_types.iter().map(|&id| self.days_of_type(id));
-            Days::union(std::iter::once(of_week).chain(assigned))
-        };
-        if let (Some(from), Some(to)) = (condition.from, condition.to) {
-            let span = self.span(from, to, ALL_WEEK);
-            days.retain(&span, true);
+    /// The days on which a condition holds; `None` of one that says nothing about days.
+    fn days_of_condition(&mut self, condition: &Condition) -> Option<Rc<Days>> {
+        if let Some(known) = self.of_conditions.get(&condition.id) {
+            return known.clone();
         }
+        let days = self.new_days_of_condition(condition).map(Rc::new);
+        self.of_conditions.insert(condition.id, days.clone());
         days
+    }
+
+    fn new_days_of_condition(&mut self, condition: &Condition) -> Option<Days> {
+        let &Condition { from, to, bits, .. } = condition;
+        let day_types = self.publication.list(&condition.day_types);
+        let operating_days = self.publication.list(&condition.operating_days);
+        let mut days = if !operating_days.is_empty() {
+            Days::of(operating_days.iter().filter_map(|&day| self.date_of(day)))
+        } else if !day_types.is_empty() {
+            let mut days = Days::default();
+            for &id in day_types {
+                // The weekdays of a type that is assigned to nothing hold for the condition's time.
+                if self.assignments.contains_key(&id) {
+                    days.add(&self.days_of_type(id));
+                } else {
+                    days.add(&self.days_between(from, to, Text::EMPTY, self.weekdays_of(id)));
+                }
+            }
+            days
+        } else if from.is_none() && to.is_none() && bits == Text::EMPTY {
+            return None;
+        } else {
+            return Some(self.days_between(from, to, bits, ALL_WEEK));
+        };
+        if let Some(from) = from {
+            days.retain(&Days::of_week(from, to.unwrap_or(Day::MAX), ALL_WEEK), true);
+        } else if let Some(to) = to {
+            days.retain(&Days::of_week(to + 1, Day::MAX, ALL_WEEK), false);
+        }
+        Some(days)
     }
 
     fn date_of(&self, operating_day: Text) -> Option<Day> {
         super::find(&self.publication.operating_days, &self.operating_days, operating_day)?.date
     }
 
-    /// The days of a period: those whose digit is 1, or all, that are of these weekdays.
-    fn days_between(
-        &mut self,
-        from: Option<Day>,
-        to: Option<Day>,
-        bits: Text,
-        weekdays: u8,
-    ) -> Days {
-        let Some(from) = from else { return Days::default() };
+    /// The days of a period: those whose digit is 1, or all, that are of these weekdays. Where only one end is said, the
+    /// other is that of the frames.
+    fn days_between(&self, from: Option<Day>, to: Option<Day>, bits: Text, weekdays: u8) -> Days {
+        let validity = self.publication.validity;
+        let Some(from) = from.or(validity.map(|(from, _)| from)) else { return Days::default() };
         if bits == Text::EMPTY {
-            let to = to.or(self.publication.validity.map(|(_, to)| to)).unwrap_or(from);
-            return self.span(from, to, weekdays);
+            let to = to.or(validity.map(|(_, to)| to)).unwrap_or(from);
+            return Days::of_week(from, to, weekdays);
         }
-        let digits = self.publication.text(bits).bytes().take(Limits::PERIOD_DAYS as usize);
+        let digits = self.publication.text(bits).bytes();
         let days = (from..).zip(digits).filter(|&(day, digit)| {
             digit == b'1' && to.is_none_or(|to| day <= to) && days::weekday_bit(day) & weekdays != 0
         });
-        Days::from_unordered(days.map(|(day, _)| day).collect())
+        Days::of(days.map(|(day, _)| day))
     }
+}
 
-    /// The days between two, cut to the longest period that is taken.
-    fn span(&mut self, from: Day, to: Day, weekdays: u8) -> Days {
-        let last = from.saturating_add(Limits::PERIOD_DAYS);
-        if to > last {
-            self.n_cut += 1;
-        }
-        Days::of_week(from, to.min(last), weekdays)
-    }
+/// Those of a list, in its order.
+fn each_once(list: &[Text]) -> Vec<Text> {
+    let mut seen = HashSet::new();
+    list.iter().copied().filter(|&text| list.len() < 2 || seen.insert(text)).collect()
 }
 
 impl Writer<'_, '_> {
@@ -259,8 +285,6 @@ impl Writer<'_, '_> {
     }
 
     pub(super) fn write_services(&mut self, services: &Services<'_>) -> Result<(), Error> {
-        let why = "its days beyond ten years are left out";
-        self.losses.push_many("OperatingPeriod", why, services.n_cut);
         let [monday, tuesday, wednesday, thursday, friday] =
             ["monday", "tuesday", "wednesday", "thursday", "friday"];
         let weekend = ["saturday", "sunday", "start_date", "end_date"];
@@ -281,7 +305,7 @@ impl Writer<'_, '_> {
             ],
         )?;
         for service in &services.rows {
-            let Some((weekdays, first, last)) = service.days.week else { continue };
+            let Some((weekdays, first, last)) = Weekly::of(&service.days).week else { continue };
             let runs = |weekday: u8| if weekdays & (1 << weekday) == 0 { "0" } else { "1" };
             let (first, last) = (days::format(first), days::format(last));
             let week: [&str; 7] = std::array::from_fn(|weekday| runs(weekday as u8));
@@ -291,8 +315,16 @@ impl Writer<'_, '_> {
             self.tables.row(&row)?;
         }
         self.tables.begin("calendar_dates.txt", &["service_id", "date", "exception_type"])?;
+        let mut n_exceptions = 0;
         for service in &services.rows {
-            for &(day, runs) in &service.days.exceptions {
+            let exceptions = Weekly::of(&service.days).exceptions;
+            n_exceptions += exceptions.len() as u64;
+            if n_exceptions > Limits::EXCEPTIONS {
+                let detail =
+                    format!("its calendars name more than {} days one by one", Limits::EXCEPTIONS);
+                return Err(Error::new(ErrorKind::TooLarge, detail));
+            }
+            for (day, runs) in exceptions {
                 let kind = if runs { "1" } else { "2" };
                 self.tables.row(&[&service.id, &days::format(day), kind])?;
             }

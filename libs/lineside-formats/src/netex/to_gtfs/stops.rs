@@ -45,10 +45,10 @@ impl Writer<'_, '_> {
         let publication = self.publication;
         let places = &publication.stop_places;
         let is_known = |id: &Text| self.index.stop_places.contains_key(id);
-        let parents = |children: &[Place]| -> HashSet<Text> {
-            children.iter().map(|child| child.parent).filter(is_known).collect()
-        };
-        let (stations, groups) = (parents(&publication.quays), parents(places));
+        let of_quays = publication.quays.iter().map(|quay| self.place_of(quay));
+        let stations: HashSet<Text> = of_quays.filter(is_known).collect();
+        let groups: HashSet<Text> =
+            places.iter().map(|place| place.parent).filter(is_known).collect();
         for place in places {
             if groups.contains(&place.id) && !stations.contains(&place.id) {
                 let why = "GTFS has no stations that consist of stations";
@@ -79,6 +79,11 @@ impl Writer<'_, '_> {
         Ok(stations)
     }
 
+    /// The stop place that a quay is in; empty where none is said.
+    fn place_of(&self, quay: &Place) -> Text {
+        self.index.place_of_quay.get(&quay.id).copied().unwrap_or_default()
+    }
+
     fn write_quays(
         &mut self,
         stations: &HashSet<Text>,
@@ -95,9 +100,10 @@ impl Writer<'_, '_> {
                 );
                 continue;
             }
-            let station = find(&publication.stop_places, &self.index.stop_places, quay.parent);
-            if station.is_none() && quay.parent != Text::EMPTY {
-                self.leads_nowhere(quay.file, "SiteRef", quay.id, quay.parent);
+            let place = self.place_of(quay);
+            let station = find(&publication.stop_places, &self.index.stop_places, place);
+            if station.is_none() && place != Text::EMPTY {
+                self.leads_nowhere(quay.file, "SiteRef", quay.id, place);
             }
             let name_of_station = station.map_or(Text::EMPTY, |station| station.name);
             self.write_stop(&Stop {
@@ -179,7 +185,9 @@ impl Writer<'_, '_> {
         let of_patterns = publication.patterns.iter().flat_map(|pattern| {
             let points = &publication.pattern_points
                 [pattern.points.start as usize..pattern.points.end as usize];
-            points.iter().map(|point| (pattern.file, pattern.id, point.stop_point))
+            // Where nobody calls there need not be a stop.
+            let calls = points.iter().filter(|point| !point.use_of.passes);
+            calls.map(|point| (pattern.file, pattern.id, point.stop_point))
         });
         let of_calls = publication.journeys.iter().flat_map(|journey| {
             let times = &publication.passing_times

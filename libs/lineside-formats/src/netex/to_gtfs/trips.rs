@@ -9,9 +9,12 @@ use super::{
     services::Services,
 };
 use crate::{
-    Error,
+    Error, ErrorKind,
     gtfs::Text,
-    netex::record::{Journey, NO_TIME},
+    netex::{
+        Limits,
+        record::{Journey, NO_TIME},
+    },
 };
 
 /// A journey that becomes a trip: its number, and that of its service.
@@ -63,8 +66,13 @@ impl Writer<'_, '_> {
             Fault::NoTimes => {
                 ("journey_without_times", "has no times, or none at its first or last call")
             }
-            Fault::Windows => ("", "its times are windows, which is not translated"),
-            Fault::DayBefore => ("", "begins on the day before, which GTFS cannot say"),
+            Fault::Windows => {
+                ("journey_of_windows", "its times are windows, which is not translated")
+            }
+            Fault::DayBefore => {
+                ("journey_of_the_day_before", "begins on the day before, which GTFS cannot say")
+            }
+            Fault::TooLong => ("too_many_calls", "has more calls than are taken"),
         };
         if !code.is_empty() {
             self.complain(journey.file, code, why, id);
@@ -153,10 +161,15 @@ impl Writer<'_, '_> {
             &[id, arrival, departure, stop, sequence, headsign, pickup, drop_off],
         )?;
         let publication = self.publication;
-        let mut calls = Vec::new();
+        let (mut calls, mut n) = (Vec::new(), 0);
         for trip in trips {
             let journey = &publication.journeys[trip.journey as usize];
             let at_start = self.headsign(journey, &mut calls);
+            n += calls.len() as u64;
+            if n > Limits::CALLS_IN_ALL {
+                let detail = format!("its journeys have more than {} calls", Limits::CALLS_IN_ALL);
+                return Err(Error::new(ErrorKind::TooLarge, detail));
+            }
             let mut shown = at_start;
             for (sequence, call) in (1..).zip(&calls) {
                 if call.display != Text::EMPTY {
