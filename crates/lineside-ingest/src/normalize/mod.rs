@@ -20,11 +20,9 @@ pub(crate) use gbfs::{Piece, SystemFile, SystemKind, read_file};
 pub(crate) use gtfs_rt::{Draft, drafts_of, says_newer, seconds};
 pub(crate) use identity::{TripKey, gtfs_date};
 pub(crate) use join::{join_alert, join_trip_update, join_vehicle};
-#[cfg(test)]
-pub(crate) use siri::Visit;
 pub(crate) use siri::{
-    Cancelled, Normalized, Rules as SiriRules, SiriEntity, header as siri_header,
-    normalize as normalize_siri, refusal as siri_refusal,
+    Cancelled, Normalized, Rules as SiriRules, SiriEntity, TripPart, TripRef,
+    header as siri_header, normalize as normalize_siri, refusal as siri_refusal,
 };
 pub use siri::{IdKind, IdTable, IdTableError, SiriIds, siri_to_gtfs_rt};
 

@@ -17,13 +17,16 @@ use lineside_formats::{
 use lineside_sync::{UnixMillis, stage};
 
 pub(super) use self::question::Questions;
-use self::{held::Held, subscription::Subscription};
+use self::{
+    held::{Held, Put},
+    subscription::Subscription,
+};
 use super::{Poller, broken};
 use crate::{
     config::FeedConfig,
     fetch::{Failure, FailureCode},
     normalize::{Normalized, SiriEntity, SiriRules, normalize_siri, siri_header},
-    source::{SiriService, SiriSource},
+    source::{SiriMode, SiriService, SiriSource},
     stages::Stage,
 };
 
@@ -59,7 +62,7 @@ impl Siri {
     pub(super) fn begin_anew(&mut self) {
         self.pages = 0;
         self.questions.begin_anew();
-        self.held.begin_anew();
+        self.held.clear();
     }
 }
 
@@ -120,10 +123,15 @@ impl Poller {
         problems.merge(normalized.problems);
         let siri = &mut self.siri;
         if siri.pages == 0 {
+            if !source.answers_changes() {
+                siri.held.begin_anew();
+            }
             siri.held.begin_answer();
         }
+        let made_at = normalized.made_at.unwrap_or(now.seconds());
         for (entity, raw) in entities {
-            if !siri.held.put(entity, raw) {
+            let until = entity.lasts_until(made_at);
+            if siri.held.put(entity, raw, until) == Put::NoRoom {
                 let detail = "the feed holds as much as it may already; this is left out";
                 problems.push(Problem::new("entity", "too_many_records", detail));
             }
@@ -136,12 +144,11 @@ impl Poller {
             false => 0,
         };
         if siri.pages == 0 && !source.answers_changes() {
-            siri.held.end_answer();
+            siri.held.sweep();
         }
         if source.answers_changes() {
             siri.held.forget_over(now.seconds());
         }
-        let made_at = normalized.made_at.unwrap_or(now.seconds());
         let message = Shallow { header: siri_header(Some(made_at)), entities: siri.held.all() };
         (message, problems)
     }
@@ -158,8 +165,15 @@ fn decode(
     let limits = Limits { body_bytes: usual.body_bytes.min(body_bytes), ..usual };
     let decoded = siri::decode(body, zone, &limits);
     let (message, problems) = decoded.map_err(|error| Failure::refused(&error))?;
-    let vehicles_tell_delays = !source.services.contains(&SiriService::Timetables)
-        || !message.deliveries().any(|it| !it.estimated_timetables.is_empty());
+    let has_timetables = match source.mode {
+        // What vehicles say comes by itself, whenever the timetables did.
+        SiriMode::Subscribe => source.services.contains(&SiriService::Timetables),
+        SiriMode::Request | SiriMode::Lite => {
+            source.services.contains(&SiriService::Timetables)
+                && message.deliveries().any(|it| !it.estimated_timetables.is_empty())
+        }
+    };
+    let vehicles_tell_delays = !has_timetables;
     let rules = SiriRules { ids: &source.ids, vehicles_tell_delays };
     let mut normalized = normalize_siri(&message, rules);
     if normalized.is_refused() {
@@ -175,6 +189,7 @@ fn decode(
         let detail = "the answer is SIRI, but no delivery of a service";
         return Err(Failure::new(FailureCode::Decode, detail));
     }
+    normalized.keep_last();
     let entities = std::mem::take(&mut normalized.entities);
     let encoded = entities.into_iter().map(|it| {
         let raw = RawEntity::of_entity(&it.entity, 0);

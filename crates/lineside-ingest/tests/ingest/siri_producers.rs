@@ -26,10 +26,16 @@ fn timetables(journeys: &str, more: bool) -> String {
     )
 }
 
+/// The day of all journeys: one that is long over is not held.
+fn today() -> jiff::civil::Date {
+    jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).date()
+}
+
 fn journey(id: &str, inside: &str) -> String {
+    let today = today();
     format!(
         "<EstimatedVehicleJourney><LineRef>L</LineRef><FramedVehicleJourneyRef>\
-         <DataFrameRef>2026-11-21</DataFrameRef>\
+         <DataFrameRef>{today}</DataFrameRef>\
          <DatedVehicleJourneyRef>{id}</DatedVehicleJourneyRef></FramedVehicleJourneyRef>{inside}\
          </EstimatedVehicleJourney>"
     )
@@ -70,7 +76,8 @@ async fn a_request_of_siri_brings_trip_updates_that_leave_as_gtfs_realtime() {
     let state = feed.network().state();
     let update = state.trip_updates().next().unwrap().trip_update().unwrap().clone();
     assert_eq!(update.trip.schedule_relationship(), ScheduleRelationship::Canceled);
-    assert_eq!(update.trip.start_date.as_deref(), Some("20261121"));
+    let today = today().strftime("%Y%m%d").to_string();
+    assert_eq!(update.trip.start_date, Some(today));
     let export = exports::gtfs_rt(&state, "siri", Part::TripUpdates).unwrap();
     let (message, problems) =
         lineside_formats::gtfs_rt::decode(export.bytes, &Default::default()).unwrap();
@@ -222,7 +229,11 @@ const AGREED: &str = "<SubscriptionResponse><ResponseStatus><Status>true</Status
 
 /// A subscribed feed of a producer that agrees, and the key that the producer was told.
 async fn subscribed(upstream: &Upstream) -> (Arc<Ingest>, String) {
-    let source = SiriSource { mode: SiriMode::Subscribe, ..request() };
+    subscribed_to(upstream, vec![SiriService::Timetables]).await
+}
+
+async fn subscribed_to(upstream: &Upstream, services: Vec<SiriService>) -> (Arc<Ingest>, String) {
+    let source = SiriSource { mode: SiriMode::Subscribe, services, ..request() };
     let mut config = siri(&upstream.url("/siri"), source);
     config.poll = Some(std::time::Duration::from_secs(3600));
     let options = running_options(vec![config]);
@@ -325,5 +336,33 @@ async fn a_subscription_that_is_refused_is_told_without_its_key() {
     until_failed(&feed, FailureCode::Http(403)).await;
     let error = feed.status().last_error.clone().unwrap();
     assert!(!format!("{error:?}").contains(&key), "{error:?}");
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_subscribed_vehicle_does_not_take_back_what_the_timetable_tells() {
+    let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
+    let services = vec![SiriService::Timetables, SiriService::Vehicles];
+    let (ingest, key) = subscribed_to(&upstream, services).await;
+    let inbox = ingest.feed("siri").unwrap().inbox().unwrap();
+    let cancelled = journey("A", "<Cancellation>true</Cancellation>");
+    inbox.take(&key, timetables(&cancelled, false).into()).unwrap();
+    until("the cancellation is known", || trips(&ingest) == ["A"]).await;
+    let (now, today) = (jiff::Timestamp::now(), today());
+    let activity = format!(
+        "<ServiceDelivery><ResponseTimestamp>{now}</ResponseTimestamp><VehicleMonitoringDelivery>\
+         <VehicleActivity><RecordedAtTime>{now}</RecordedAtTime><MonitoredVehicleJourney>\
+         <FramedVehicleJourneyRef><DataFrameRef>{today}</DataFrameRef>\
+         <DatedVehicleJourneyRef>A</DatedVehicleJourneyRef></FramedVehicleJourneyRef>\
+         <VehicleLocation><Longitude>5.5</Longitude><Latitude>60.25</Latitude></VehicleLocation>\
+         <Delay>PT30S</Delay><VehicleRef>V</VehicleRef></MonitoredVehicleJourney>\
+         </VehicleActivity></VehicleMonitoringDelivery></ServiceDelivery>"
+    );
+    inbox.take(&key, xml(&activity).into()).unwrap();
+    let state = || ingest.feed("siri").unwrap().network().state();
+    until("the vehicle is known", || state().vehicles().count() == 1).await;
+    let state = state();
+    let update = state.trip_updates().next().unwrap().trip_update().unwrap();
+    assert_eq!(update.trip.schedule_relationship(), ScheduleRelationship::Canceled);
     ingest.shut_down().await;
 }

@@ -7,12 +7,13 @@ use lineside_formats::{
     },
     siri::{Call, FramedVehicleJourneyRef, Time, VehicleJourney},
 };
-use smol_str::{SmolStr, format_smolstr};
+use smol_str::{SmolStr, ToSmolStr, format_smolstr};
 
 use super::{
     GRACE_SECONDS, IdKind, SiriEntity, SiriIds, calls::Calls, calls::last_moment, first, terms,
     timestamp,
 };
+use crate::normalize::given;
 
 /// What entities' ids of journeys begin with.
 const PREFIX: &str = "journey";
@@ -49,11 +50,7 @@ pub(super) fn entity_of(
     let ends = calls().filter_map(last_moment).max();
     let ends = ends.or(journey.destination_aimed_arrival_time.map(Time::as_seconds));
     let entity = FeedEntity { id: id.into(), trip_update: Some(update), ..FeedEntity::default() };
-    SiriEntity {
-        entity,
-        until: ends.map(|ends| ends.saturating_add(GRACE_SECONDS)),
-        visits: Vec::new(),
-    }
+    SiriEntity { entity, until: ends.map(|ends| ends.saturating_add(GRACE_SECONDS)), visits: None }
 }
 
 /// Whether the journey calls where no schedule has it call.
@@ -130,29 +127,47 @@ fn properties(journey: &VehicleJourney) -> Option<TripProperties> {
     (properties != TripProperties::default()).then_some(properties)
 }
 
-/// The id of a journey's entity. Without a reference it is known by its line and when it starts.
+/// The id of a journey's entity. Without a reference it is known by its line and when it starts, and by what else of it
+/// stays the same from one message to the next: several journeys of a line may start at once.
 fn entity_id(trip: &TripDescriptor, journey: &VehicleJourney) -> SmolStr {
-    match trip.trip_id.as_deref().filter(|id| !id.is_empty()) {
-        Some(trip_id) => journey_entity_id(trip_id, trip.start_date.as_deref()),
+    match given(&trip.trip_id) {
+        Some(trip_id) => journey_entity_id(PREFIX, trip_id, trip.start_date.as_deref()),
         None => {
-            let line = journey.line_ref.as_deref().unwrap_or_default();
-            let direction = journey.direction_ref.as_deref().unwrap_or_default();
             let first = journey.recorded_calls.first().or(journey.estimated_calls.first());
-            let starts = journey
-                .origin_aimed_departure_time
-                .or_else(|| first.and_then(|call| call.aimed_departure_time));
-            match starts {
-                Some(starts) => format_smolstr!("{PREFIX}:{line}:{direction}:{starts}"),
-                None => format_smolstr!("{PREFIX}:{line}:{direction}"),
-            }
+            format_smolstr!("{PREFIX}:{}", name_by_content(journey, first))
         }
     }
 }
 
-/// The id of the entity of a journey that has a name.
-pub(super) fn journey_entity_id(trip_id: &str, start_date: Option<&str>) -> SmolStr {
+/// A name for a journey whose producer gives it none, out of what is planned of it.
+pub(super) fn name_by_content(journey: &VehicleJourney, first: Option<&Call>) -> String {
+    let mut name = format!(
+        "{}:{}",
+        journey.line_ref.as_deref().unwrap_or_default(),
+        journey.direction_ref.as_deref().unwrap_or_default()
+    );
+    let starts = journey
+        .origin_aimed_departure_time
+        .or_else(|| first.and_then(|call| call.aimed_departure_time.or(call.aimed_arrival_time)));
+    let starts = starts.map(|starts| starts.to_smolstr());
+    let named = journey.vehicle_journey_names.first().map(|name| SmolStr::new(&name.value));
+    let parts = [
+        starts,
+        journey.origin_ref.clone().or(first.and_then(|call| call.stop_point_ref.clone())),
+        journey.destination_ref.clone(),
+        named.or(journey.train_number_refs.first().cloned()),
+    ];
+    for part in parts.into_iter().flatten() {
+        name.push(':');
+        name.push_str(&part);
+    }
+    name
+}
+
+/// The id of an entity of a journey that has a name.
+pub(super) fn journey_entity_id(prefix: &str, trip_id: &str, start_date: Option<&str>) -> SmolStr {
     match start_date {
-        Some(date) => format_smolstr!("{PREFIX}:{trip_id}:{date}"),
-        None => format_smolstr!("{PREFIX}:{trip_id}"),
+        Some(date) => format_smolstr!("{prefix}:{trip_id}:{date}"),
+        None => format_smolstr!("{prefix}:{trip_id}"),
     }
 }

@@ -13,12 +13,13 @@ mod terms;
 mod vehicles;
 mod visits;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
+use jiff::tz::TimeZone;
 use lineside_formats::{
     Problem, Problems,
     gtfs_rt::proto::{
-        FeedEntity, FeedHeader, FeedMessage, TimeRange, TranslatedString,
+        FeedEntity, FeedHeader, FeedMessage, TimeRange, TranslatedString, TripDescriptor,
         feed_header::Incrementality, translated_string::Translation,
     },
     siri::{Message, Payload, ServiceDelivery, Text, Time},
@@ -26,37 +27,106 @@ use lineside_formats::{
 use smol_str::{SmolStr, format_smolstr};
 
 pub use ids::{IdKind, IdTable, IdTableError, SiriIds};
+pub(crate) use visits::{VisitAt, Visits};
+
+use super::given;
 
 /// How long a journey is kept after its last call, and a vehicle after it was seen, if nobody takes it back. As long as
 /// SIRI's servers keep it themselves.
 pub(crate) const GRACE_SECONDS: i64 = 10 * 60;
+/// How long after its day, as UTC has it, a journey is kept that says nothing of when it ends: wherever the day is.
+const AFTER_DAY_SECONDS: i64 = 36 * 60 * 60;
+/// How long one is kept that does not say its day either.
+const DAY_SECONDS: i64 = 24 * 60 * 60;
 
 /// An element as an entity.
 #[derive(Clone, Debug)]
 pub(crate) struct SiriEntity {
     pub(crate) entity: FeedEntity,
-    /// Until when it means something if nothing more is said of it, Unix seconds.
+    /// Until when it means something if nothing more is said of it, Unix seconds; none where what it says of itself has
+    /// no end.
     pub(crate) until: Option<i64>,
-    /// The visits in it, if it was made of visits.
-    pub(crate) visits: Vec<Visit>,
+    /// The visits that it is made of, if it is made of visits.
+    pub(crate) visits: Option<Visits>,
 }
 
-/// One visit of a stop, by the name that its producer takes it back by.
+/// Which of a trip's entities one is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TripPart {
+    /// The whole journey, as an estimated timetable tells it.
+    Journey,
+    /// What is known of it at monitored stops.
+    Visits,
+    /// The vehicle on it.
+    Vehicle,
+}
+
+/// A trip as entities name it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Visit {
-    pub(crate) item: SmolStr,
-    pub(crate) stop_id: SmolStr,
+pub(crate) struct TripRef {
+    pub(crate) trip_id: SmolStr,
+    pub(crate) start_date: Option<SmolStr>,
+}
+
+impl TripRef {
+    fn of(trip: &TripDescriptor) -> Option<TripRef> {
+        Some(TripRef {
+            trip_id: given(&trip.trip_id)?.into(),
+            start_date: given(&trip.start_date).map(SmolStr::new),
+        })
+    }
+
+    /// Whether both may be the same trip: one that does not say its day is that of any.
+    pub(crate) fn fits(&self, other: &TripRef) -> bool {
+        let (own, others) = (&self.start_date, &other.start_date);
+        self.trip_id == other.trip_id && (own.is_none() || others.is_none() || own == others)
+    }
+}
+
+impl SiriEntity {
+    /// Of which trip it tells, and what; none of an alert, or where it names none.
+    pub(crate) fn trip(&self) -> Option<(TripRef, TripPart)> {
+        if let Some(vehicle) = &self.entity.vehicle {
+            return Some((TripRef::of(vehicle.trip.as_ref()?)?, TripPart::Vehicle));
+        }
+        let trip = TripRef::of(&self.entity.trip_update.as_ref()?.trip)?;
+        let is_of_visits = self.visits.is_some();
+        Some((trip, if is_of_visits { TripPart::Visits } else { TripPart::Journey }))
+    }
+
+    /// Until when it means something, Unix seconds, also where it says nothing of when it ends: a journey until well after
+    /// its day, or a day after `made_at`, when it was told; a vehicle for a while; an alert until it is closed.
+    pub(crate) fn lasts_until(&self, made_at: i64) -> Option<i64> {
+        if self.until.is_some() || self.entity.alert.is_some() {
+            return self.until;
+        }
+        if self.entity.vehicle.is_some() {
+            return Some(made_at.saturating_add(GRACE_SECONDS));
+        }
+        let trip = self.trip().and_then(|(trip, _)| day_after(trip.start_date?.as_str()));
+        let ends = trip.map(|next| next.saturating_add(AFTER_DAY_SECONDS));
+        Some(ends.unwrap_or(made_at.saturating_add(DAY_SECONDS)))
+    }
+}
+
+/// When the day after a date of GTFS begins in UTC, Unix seconds.
+fn day_after(date: &str) -> Option<i64> {
+    let date = jiff::civil::Date::strptime("%Y%m%d", date).ok()?.tomorrow().ok()?;
+    Some(date.to_zoned(TimeZone::UTC).ok()?.timestamp().as_second())
 }
 
 /// What is taken back, by one of the names that it may have.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Cancelled {
-    /// The entity's id, if the element names what its id is made of.
-    pub(crate) entity_id: Option<SmolStr>,
-    /// The item's identifier.
-    pub(crate) item: Option<SmolStr>,
-    /// The journey, as trip updates name it.
-    pub(crate) trip_id: Option<SmolStr>,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Cancelled {
+    /// A vehicle's activity.
+    Vehicle {
+        /// The entity's id, if the element names what its id is made of.
+        entity_id: Option<SmolStr>,
+        item: Option<SmolStr>,
+        trip: Option<TripRef>,
+    },
+    /// A visit of a stop.
+    Visit { item: Option<SmolStr>, trip: Option<TripRef>, at: VisitAt },
 }
 
 /// What the deliveries of a message say.
@@ -81,12 +151,14 @@ pub(crate) struct Rules<'a> {
     pub(crate) vehicles_tell_delays: bool,
 }
 
-/// A message as GTFS-Realtime has it: each journey, vehicle and situation is an entity, the visits of a journey are one.
-/// What vehicles say of their journeys counts where the message holds no estimated timetable.
+/// A message as GTFS-Realtime has it: each journey, vehicle and situation is an entity, the visits of a journey are one
+/// unless its estimated timetable is there too. What vehicles say of their journeys counts where the message holds no estimated timetable.
 pub fn siri_to_gtfs_rt(message: &Message, ids: &SiriIds) -> (FeedMessage, Problems) {
     let has_timetables = message.deliveries().any(|it| !it.estimated_timetables.is_empty());
     let rules = Rules { ids, vehicles_tell_delays: !has_timetables };
-    let normalized = normalize(message, rules);
+    let mut normalized = normalize(message, rules);
+    normalized.prefer_timetables();
+    normalized.name_apart();
     let header = header(normalized.made_at);
     let entity = normalized.entities.into_iter().map(|it| it.entity).collect();
     (FeedMessage { header, entity }, normalized.problems)
@@ -124,7 +196,6 @@ pub(crate) fn normalize(message: &Message, rules: Rules<'_>) -> Normalized {
         }
     }
     visits::merge(&mut out.entities);
-    out.name_apart();
     out
 }
 
@@ -189,6 +260,43 @@ impl Normalized {
             true => "the producer says that it failed, and not why".to_owned(),
             false => said.join(": "),
         });
+    }
+
+    /// Leaves out the visits of journeys whose estimated timetables tell of all their calls.
+    fn prefer_timetables(&mut self) {
+        if self.entities.iter().all(|it| it.visits.is_none()) {
+            return;
+        }
+        let mut journeys: HashMap<SmolStr, Vec<TripRef>> = HashMap::new();
+        for it in &self.entities {
+            if let Some((trip, TripPart::Journey)) = it.trip() {
+                journeys.entry(trip.trip_id.clone()).or_default().push(trip);
+            }
+        }
+        self.entities.retain(|it| match it.trip() {
+            Some((trip, TripPart::Visits)) => {
+                let known = journeys.get(&trip.trip_id);
+                !known.is_some_and(|known| known.iter().any(|it| it.fits(&trip)))
+            }
+            _ => true,
+        });
+    }
+
+    /// Keeps of what is in the message twice under the same id what was said later.
+    pub(crate) fn keep_last(&mut self) {
+        let mut known: HashSet<SmolStr> = HashSet::with_capacity(self.entities.len());
+        self.entities.reverse();
+        let problems = &mut self.problems;
+        self.entities.retain(|it| {
+            let is_last = known.insert(SmolStr::new(&it.entity.id));
+            if !is_last {
+                let detail = "is in the message twice; the later one counts";
+                let problem = Problem::new("entity", "duplicate_id", detail);
+                problems.push(problem.with_value(&it.entity.id));
+            }
+            is_last
+        });
+        self.entities.reverse();
     }
 
     /// An id stands once in a message: what comes again under the same is told apart by its number, and named.

@@ -55,7 +55,7 @@ pub(super) fn entity_of(situation: &PtSituationElement, ids: &SiriIds) -> SiriEn
     };
     let entity =
         FeedEntity { id: id_of(situation).into(), alert: Some(alert), ..FeedEntity::default() };
-    SiriEntity { entity, until, visits: Vec::new() }
+    SiriEntity { entity, until, visits: None }
 }
 
 /// Numbers of situations are unique for who gives them out.

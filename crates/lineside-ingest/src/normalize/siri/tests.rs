@@ -226,6 +226,22 @@ fn visits_of_a_journey_are_one_trip_update() {
     assert!(entity.take_back("b"), "nothing is left of it");
 }
 
+#[test]
+fn a_file_tells_of_a_journey_by_its_timetable_and_not_by_visits_too() {
+    let framed = "<FramedVehicleJourneyRef><DataFrameRef>2026-11-21</DataFrameRef>\
+                  <DatedVehicleJourneyRef>J</DatedVehicleJourneyRef></FramedVehicleJourneyRef>";
+    let message = message(&format!(
+        "<EstimatedTimetableDelivery><EstimatedJourneyVersionFrame><EstimatedVehicleJourney>\
+         <LineRef>L</LineRef>{framed}</EstimatedVehicleJourney></EstimatedJourneyVersionFrame>\
+         </EstimatedTimetableDelivery><StopMonitoringDelivery><MonitoredStopVisit>\
+         <MonitoringRef>S</MonitoringRef><MonitoredVehicleJourney>{framed}\
+         </MonitoredVehicleJourney></MonitoredStopVisit></StopMonitoringDelivery>"
+    ));
+    let (out, problems) = siri_to_gtfs_rt(&message, &SiriIds::Same);
+    let ids: Vec<&str> = out.entity.iter().map(|it| it.id.as_str()).collect();
+    assert_eq!((ids, problems.total()), (vec!["journey:J:20261121"], 0));
+}
+
 fn situation(inside: &str) -> SiriEntity {
     let deliveries = format!(
         "<SituationExchangeDelivery><Situations><PtSituationElement>\
@@ -291,19 +307,17 @@ fn a_closed_situation_is_over() {
 }
 
 #[test]
-fn what_is_in_a_message_twice_is_told_apart() {
+fn what_is_in_a_file_twice_is_told_apart() {
     let journey = "<EstimatedVehicleJourney><LineRef>L</LineRef><DatedVehicleJourneyRef>J\
                    </DatedVehicleJourneyRef></EstimatedVehicleJourney>";
-    let out = normalized(
-        &format!(
-            "<EstimatedTimetableDelivery><EstimatedJourneyVersionFrame>{journey}{journey}\
-             </EstimatedJourneyVersionFrame></EstimatedTimetableDelivery>"
-        ),
-        &SiriIds::Same,
-    );
-    let ids: Vec<&str> = out.entities.iter().map(|it| it.entity.id.as_str()).collect();
+    let message = message(&format!(
+        "<EstimatedTimetableDelivery><EstimatedJourneyVersionFrame>{journey}{journey}\
+         </EstimatedJourneyVersionFrame></EstimatedTimetableDelivery>"
+    ));
+    let (out, problems) = siri_to_gtfs_rt(&message, &SiriIds::Same);
+    let ids: Vec<&str> = out.entity.iter().map(|it| it.id.as_str()).collect();
     assert_eq!(ids, ["journey:J", "journey:J#2"]);
-    assert_eq!(out.problems.total(), 1);
+    assert_eq!(problems.total(), 1);
 }
 
 #[test]

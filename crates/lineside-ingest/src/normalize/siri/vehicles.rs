@@ -10,8 +10,11 @@ use lineside_formats::{
 use smol_str::{SmolStr, format_smolstr};
 
 use super::{
-    Cancelled, GRACE_SECONDS, IdKind, Rules, SiriEntity, SiriIds, calls::Calls, journeys::trip_of,
-    seconds, terms, timestamp, visits::calls_of,
+    Cancelled, GRACE_SECONDS, IdKind, Rules, SiriEntity, SiriIds, TripRef,
+    calls::Calls,
+    journeys::{date_of, name_by_content, trip_of},
+    seconds, terms, timestamp,
+    visits::calls_of,
 };
 use crate::normalize::is_extra;
 
@@ -52,7 +55,7 @@ pub(super) fn entity_of(activity: &VehicleActivity, rules: Rules<'_>) -> Option<
     let until = seconds(activity.valid_until_time).or(seen_until);
     let entity =
         FeedEntity { id: id.into(), vehicle: Some(vehicle), trip_update, ..FeedEntity::default() };
-    Some(SiriEntity { entity, until, visits: Vec::new() })
+    Some(SiriEntity { entity, until, visits: None })
 }
 
 /// What a vehicle tells of its journey: how late it is, or what is expected at its calls.
@@ -91,17 +94,19 @@ fn position(journey: &VehicleJourney) -> Option<Position> {
     })
 }
 
-/// The id of a vehicle's entity: it stays the same from one journey to the next where the producer names vehicles.
+/// The id of a vehicle's entity: it stays the same from one journey to the next where the producer names vehicles. Where
+/// it names neither vehicle nor journey it is known by where and when it began.
 fn entity_id(activity: &VehicleActivity, journey: &VehicleJourney) -> SmolStr {
     let names = [
         journey.vehicle_ref.as_ref(),
         activity.vehicle_monitoring_ref.as_ref(),
         activity.item_identifier.as_ref(),
         journey.journey_ref(),
-        journey.line_ref.as_ref(),
     ];
-    let name = names.into_iter().flatten().find(|name| !name.is_empty());
-    format_smolstr!("vehicle:{}", name.map_or("", SmolStr::as_str))
+    match names.into_iter().flatten().find(|name| !name.is_empty()) {
+        Some(name) => format_smolstr!("vehicle:{name}"),
+        None => format_smolstr!("vehicle:{}", name_by_content(journey, None)),
+    }
 }
 
 /// What a vehicle's cancellation takes back.
@@ -109,9 +114,13 @@ pub(super) fn cancelled(activity: &VehicleActivityCancellation, ids: &SiriIds) -
     let journey = activity.vehicle_journey_ref.as_ref();
     let trip_id = journey.and_then(|it| it.dated_vehicle_journey_ref.as_deref());
     let named = activity.vehicle_monitoring_ref.as_deref();
-    Cancelled {
+    let trip = trip_id.map(|id| TripRef {
+        trip_id: ids.map(IdKind::Journey, id),
+        start_date: journey.and_then(date_of).map(SmolStr::from),
+    });
+    Cancelled::Vehicle {
         entity_id: named.map(|name| format_smolstr!("vehicle:{name}")),
         item: activity.item_ref.clone(),
-        trip_id: trip_id.map(|id| ids.map(IdKind::Journey, id)),
+        trip,
     }
 }

@@ -9,48 +9,126 @@ use lineside_formats::{
 use smol_str::{SmolStr, format_smolstr};
 
 use super::{
-    Cancelled, GRACE_SECONDS, IdKind, SiriEntity, SiriIds, Visit,
+    Cancelled, GRACE_SECONDS, IdKind, SiriEntity, SiriIds, TripRef,
     calls::{Calls, last_moment},
-    journeys::{date_of, journey_entity_id, trip_of},
+    journeys::{date_of, journey_entity_id, name_by_content, trip_of},
     seconds, timestamp,
 };
 use crate::normalize::given;
 
+/// What ids of entities begin with that the visits of a journey make. A journey's own entity has another one: who tells
+/// of what happens at some stops does not take back what is told of all.
+const PREFIX: &str = "stop-visits";
+
+/// The visits of a journey, and what they tell of its calls.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Visits {
+    items: Vec<Visit>,
+    calls: Vec<VisitCall>,
+}
+
+/// One visit of a stop.
+#[derive(Clone, Debug)]
+struct Visit {
+    /// The name that its producer takes it back by.
+    item: SmolStr,
+    at: VisitAt,
+    /// Where the journey really calls, if that is a part of the stop that is monitored.
+    call_stop_id: Option<SmolStr>,
+}
+
+/// At which stop a visit is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct VisitAt {
+    /// The stop that is monitored.
+    pub(crate) stop_id: Option<SmolStr>,
+    /// The how manieth visit of the journey there.
+    pub(crate) number: Option<u32>,
+}
+
+/// What is told of one call.
+#[derive(Clone, Debug)]
+struct VisitCall {
+    update: StopTimeUpdate,
+    aimed_arrival: Option<i64>,
+    aimed_departure: Option<i64>,
+    /// The visit that it goes with.
+    item: SmolStr,
+    /// Whether that is the visit of this stop, and not of one before or after it.
+    is_monitored: bool,
+}
+
 /// A visit as an entity; none if it tells of no journey.
 pub(super) fn entity_of(visit: &MonitoredStopVisit, ids: &SiriIds) -> Option<SiriEntity> {
     let journey = visit.monitored_vehicle_journey.as_deref()?;
-    let calls: Vec<(&Call, bool)> = calls_of(journey).collect();
     let mut trip = trip_of(journey, false, ids);
+    let monitored = journey.monitored_call.as_deref();
     // A journey that does not call here may well run elsewhere.
-    if journey.monitored_call.as_ref().is_some_and(|call| call.cancellation == Some(true)) {
+    if monitored.is_some_and(|call| call.cancellation == Some(true)) {
         trip.schedule_relationship = None;
     }
-    let taking = Calls { ids, is_own: crate::normalize::is_extra(&trip) };
-    let updates = calls.iter().filter_map(|(call, is_over)| {
-        let mut call = (*call).clone();
-        if call.stop_point_ref.is_none() {
-            call.stop_point_ref = visit.monitoring_ref.clone();
-        }
-        taking.update_of(&call, *is_over)
-    });
-    let stop_time_update: Vec<StopTimeUpdate> = updates.collect();
-    let id = match given(&trip.trip_id) {
-        Some(trip_id) => journey_entity_id(trip_id, trip.start_date.as_deref()),
-        None => format_smolstr!("visit:{}", visit.item_identifier.as_deref().unwrap_or_default()),
-    };
     let stop_id = visit.monitoring_ref.as_deref().map(|stop| ids.map(IdKind::Stop, stop));
-    let item = visit.item_identifier.clone();
-    let visits = item.zip(stop_id).map(|(item, stop_id)| Visit { item, stop_id });
+    let (id, item) = names_of(visit, journey, given(&trip.trip_id).zip(Some(&trip.start_date)));
+    let taking = Calls { ids, is_own: crate::normalize::is_extra(&trip) };
+    let call_of = |(call, is_over): (&Call, bool)| {
+        let is_monitored = monitored.is_some_and(|it| std::ptr::eq(it, call));
+        let update = match call.stop_point_ref.is_none() && is_monitored {
+            true => {
+                let stop_point_ref = visit.monitoring_ref.clone();
+                taking.update_of(&Call { stop_point_ref, ..call.clone() }, is_over)?
+            }
+            false => taking.update_of(call, is_over)?,
+        };
+        Some(VisitCall {
+            update,
+            aimed_arrival: seconds(call.aimed_arrival_time),
+            aimed_departure: seconds(call.aimed_departure_time),
+            item: item.clone(),
+            is_monitored,
+        })
+    };
+    let mut calls: Vec<VisitCall> = calls_of(journey).filter_map(call_of).collect();
+    calls.sort_by_key(VisitCall::moment);
+    let here = calls.iter().find(|call| call.is_monitored);
+    let call_stop_id = here.and_then(|call| given(&call.update.stop_id)).map(SmolStr::new);
+    let at = VisitAt { stop_id, number: monitored.and_then(|call| call.visit_number) };
+    let items = vec![Visit { item: item.clone(), at, call_stop_id }];
+    let visits = Visits { items, calls };
     let update = TripUpdate {
         trip,
-        stop_time_update,
+        stop_time_update: visits.updates(),
         timestamp: timestamp(visit.recorded_at_time),
         ..TripUpdate::default()
     };
-    let ends = calls.iter().filter_map(|(call, _)| last_moment(call)).max();
+    let ends = calls_of(journey).filter_map(|(call, _)| last_moment(call)).max();
     let until = seconds(visit.valid_until_time).max(ends.map(|it| it + GRACE_SECONDS));
     let entity = FeedEntity { id: id.into(), trip_update: Some(update), ..FeedEntity::default() };
-    Some(SiriEntity { entity, until, visits: visits.into_iter().collect() })
+    Some(SiriEntity { entity, until, visits: Some(visits) })
+}
+
+/// The id of the entity that a visit belongs to, and the name that it is taken back by, which a visit without one has from
+/// its journey, stop and planned time.
+fn names_of(
+    visit: &MonitoredStopVisit,
+    journey: &VehicleJourney,
+    trip: Option<(&str, &Option<String>)>,
+) -> (SmolStr, SmolStr) {
+    let call = journey.monitored_call.as_deref();
+    let named = visit.item_identifier.clone().filter(|item| !item.is_empty());
+    let id = match (trip, &named) {
+        (Some((trip_id, date)), _) => journey_entity_id(PREFIX, trip_id, date.as_deref()),
+        (None, Some(item)) => format_smolstr!("{PREFIX}:{item}"),
+        (None, None) => format_smolstr!("{PREFIX}:{}", name_by_content(journey, call)),
+    };
+    let item = named.unwrap_or_else(|| {
+        let stop = visit.monitoring_ref.as_deref().unwrap_or_default();
+        let aimed = call.and_then(|call| call.aimed_departure_time.or(call.aimed_arrival_time));
+        match aimed {
+            Some(aimed) => format_smolstr!("{id}@{stop}@{aimed}"),
+            None => format_smolstr!("{id}@{stop}"),
+        }
+    });
+    (id, item)
 }
 
 /// The calls of a monitored journey in their order, and whether they are over.
@@ -65,18 +143,18 @@ pub(super) fn calls_of(journey: &VehicleJourney) -> impl Iterator<Item = (&Call,
 pub(super) fn cancelled(visit: &MonitoredStopVisitCancellation, ids: &SiriIds) -> Cancelled {
     let journey = visit.vehicle_journey_ref.as_ref();
     let trip_id = journey.and_then(|it| it.dated_vehicle_journey_ref.as_deref());
-    let trip_id = trip_id.map(|id| ids.map(IdKind::Journey, id));
-    let date = journey.and_then(date_of);
-    Cancelled {
-        entity_id: trip_id.as_deref().map(|id| journey_entity_id(id, date.as_deref())),
-        item: visit.item_ref.clone(),
-        trip_id: None,
-    }
+    let trip = trip_id.map(|id| TripRef {
+        trip_id: ids.map(IdKind::Journey, id),
+        start_date: journey.and_then(date_of).map(SmolStr::from),
+    });
+    let stop_id = visit.monitoring_ref.as_deref().map(|stop| ids.map(IdKind::Stop, stop));
+    let at = VisitAt { stop_id, number: visit.visit_number };
+    Cancelled::Visit { item: visit.item_ref.clone(), trip, at }
 }
 
 /// Makes one entity of all visits of a journey.
 pub(super) fn merge(entities: &mut Vec<SiriEntity>) {
-    let is_visit = |it: &SiriEntity| !it.visits.is_empty();
+    let is_visit = |it: &SiriEntity| it.visits.is_some();
     if !entities.iter().any(is_visit) {
         return;
     }
@@ -99,42 +177,100 @@ pub(super) fn merge(entities: &mut Vec<SiriEntity>) {
 }
 
 impl SiriEntity {
-    /// Takes in what a later visit of the same journey says. Of a stop that both tell of, the later word counts.
+    /// Takes in what a later visit of the same journey says. Of a call that both tell of, the later word counts.
     pub(crate) fn merge(&mut self, later: SiriEntity) {
+        let (Some(known), Some(new)) = (&mut self.visits, later.visits) else { return };
+        known.merge(new);
         self.until = self.until.max(later.until);
-        for visit in later.visits {
-            self.visits.retain(|known| known.item != visit.item);
-            self.visits.push(visit);
+        if let (Some(known), Some(new)) = (&mut self.entity.trip_update, later.entity.trip_update) {
+            known.timestamp = known.timestamp.max(new.timestamp);
+            known.trip = new.trip;
         }
-        let (Some(known), Some(new)) = (&mut self.entity.trip_update, later.entity.trip_update)
-        else {
-            return;
-        };
-        known.timestamp = known.timestamp.max(new.timestamp);
-        known.trip = new.trip;
-        for call in new.stop_time_update {
-            match known.stop_time_update.iter_mut().find(|it| it.stop_id == call.stop_id) {
-                Some(it) => *it = call,
-                None => known.stop_time_update.push(call),
-            }
-        }
-        known.stop_time_update.sort_by_key(moment);
+        self.tell_calls();
     }
 
     /// Takes a visit back. Tells whether none is left.
     pub(crate) fn take_back(&mut self, item: &str) -> bool {
-        let Some(at) = self.visits.iter().position(|visit| visit.item == item) else {
-            return false;
-        };
-        let visit = self.visits.remove(at);
-        if let Some(update) = &mut self.entity.trip_update {
-            update.stop_time_update.retain(|it| it.stop_id.as_deref() != Some(&visit.stop_id));
+        self.take_back_if(|visit| visit.item == item)
+    }
+
+    /// Takes back the visits at a stop, or all where it is not said at which. Tells whether none is left.
+    pub(crate) fn take_back_at(&mut self, at: &VisitAt) -> bool {
+        self.take_back_if(|visit| {
+            let is_here = |stop_id| {
+                visit.at.stop_id.as_ref() == Some(stop_id)
+                    || visit.call_stop_id.as_ref() == Some(stop_id)
+            };
+            let is_other = |(number, other): (u32, u32)| number != other;
+            at.stop_id.as_ref().is_none_or(is_here)
+                && !visit.at.number.zip(at.number).is_some_and(is_other)
+        })
+    }
+
+    /// The names of its visits.
+    pub(crate) fn items(&self) -> impl Iterator<Item = &SmolStr> {
+        self.visits.iter().flat_map(|visits| visits.items.iter().map(|visit| &visit.item))
+    }
+
+    fn take_back_if(&mut self, is_over: impl Fn(&Visit) -> bool) -> bool {
+        let Some(visits) = &mut self.visits else { return false };
+        let over: Vec<SmolStr> =
+            visits.items.iter().filter(|visit| is_over(visit)).map(|it| it.item.clone()).collect();
+        over.iter().for_each(|item| visits.forget(item));
+        let is_empty = visits.items.is_empty();
+        self.tell_calls();
+        is_empty
+    }
+
+    fn tell_calls(&mut self) {
+        if let (Some(visits), Some(update)) = (&self.visits, &mut self.entity.trip_update) {
+            update.stop_time_update = visits.updates();
         }
-        self.visits.is_empty()
     }
 }
 
-fn moment(call: &StopTimeUpdate) -> i64 {
-    let event = call.departure.as_ref().or(call.arrival.as_ref());
-    event.and_then(|event| event.scheduled_time.or(event.time)).unwrap_or(i64::MAX)
+impl Visits {
+    fn merge(&mut self, later: Visits) {
+        // What a visit said before it says again now, if it still holds.
+        later.items.iter().for_each(|visit| self.forget(&visit.item));
+        self.items.extend(later.items);
+        for call in later.calls {
+            match self.calls.iter_mut().find(|known| known.is_of(&call)) {
+                // The visit of a stop before this one may know more of it by now, and does not take it over.
+                Some(known) if known.is_monitored && !call.is_monitored => {
+                    let item = known.item.clone();
+                    *known = VisitCall { item, is_monitored: true, ..call };
+                }
+                Some(known) => *known = call,
+                None => self.calls.push(call),
+            }
+        }
+        self.calls.sort_by_key(VisitCall::moment);
+    }
+
+    fn forget(&mut self, item: &str) {
+        self.items.retain(|visit| visit.item != item);
+        self.calls.retain(|call| call.item != item);
+    }
+
+    fn updates(&self) -> Vec<StopTimeUpdate> {
+        self.calls.iter().map(|call| call.update.clone()).collect()
+    }
+}
+
+impl VisitCall {
+    /// Whether both are the same call. A journey may call twice at a stop, at other times.
+    fn is_of(&self, other: &VisitCall) -> bool {
+        let arrivals = self.aimed_arrival.zip(other.aimed_arrival);
+        let departures = self.aimed_departure.zip(other.aimed_departure);
+        self.update.stop_id == other.update.stop_id
+            && arrivals.or(departures).is_none_or(|(own, others)| own == others)
+    }
+
+    /// When it is planned to be, else when it is told to be.
+    fn moment(&self) -> i64 {
+        let event = || self.update.departure.as_ref().or(self.update.arrival.as_ref());
+        let told = || event().and_then(|event| event.scheduled_time.or(event.time));
+        self.aimed_departure.or(self.aimed_arrival).or_else(told).unwrap_or(i64::MAX)
+    }
 }

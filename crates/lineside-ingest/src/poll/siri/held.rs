@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, HashMap};
 
 use lineside_formats::gtfs_rt::RawEntity;
-use smol_str::SmolStr;
+use smol_str::{SmolStr, format_smolstr};
 
 use crate::{
     limits::RECORDS_MAX,
-    normalize::{Cancelled, SiriEntity},
+    normalize::{Cancelled, SiriEntity, TripPart, TripRef},
 };
 
 /// Entities by their ids.
@@ -16,8 +16,13 @@ pub(super) struct Held {
     entities: BTreeMap<SmolStr, Entry>,
     /// In which entity a visit is, by the name that its producer takes it back by.
     visits: HashMap<SmolStr, SmolStr>,
+    /// The entities that tell of a trip, by its id.
+    trips: HashMap<SmolStr, Vec<SmolStr>>,
     /// The number of the answer that is being taken.
     answer: u64,
+    /// The first answer of those that together say all that there is. What came before them is still known, and let go of
+    /// when they are complete and have not said it again.
+    since: u64,
 }
 
 #[derive(Debug)]
@@ -26,98 +31,166 @@ struct Entry {
     until: Option<i64>,
     /// The answer that it was last in.
     seen: u64,
+    /// Of which trip it tells, and what.
+    trip: Option<(TripRef, TripPart)>,
     /// What later visits of the same journey are put to.
     of_visits: Option<Box<SiriEntity>>,
 }
 
+/// What became of an entity that was to be held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Put {
+    /// The answer had not said it before.
+    New,
+    /// The answer says it again.
+    Again,
+    /// There is no room for it.
+    NoRoom,
+}
+
 impl Held {
+    /// Knows nothing any more: what comes next is of another source, or goes by other ids.
+    pub(super) fn clear(&mut self) {
+        *self = Held { answer: self.answer, since: self.since, ..Held::default() };
+    }
+
+    /// From the next answer on all that there is comes again, until the [sweep](Held::sweep).
     pub(super) fn begin_anew(&mut self) {
-        *self = Held { answer: self.answer, ..Held::default() };
+        self.since = self.answer + 1;
     }
 
     pub(super) fn begin_answer(&mut self) {
         self.answer += 1;
     }
 
-    /// Holds an entity, in the place of the one of its id. False if there is no room for another one.
-    pub(super) fn put(&mut self, entity: SiriEntity, raw: RawEntity) -> bool {
+    /// Holds an entity until a moment, in the place of the one of its id.
+    pub(super) fn put(&mut self, entity: SiriEntity, raw: RawEntity, until: Option<i64>) -> Put {
         let id = SmolStr::new(&entity.entity.id);
-        let is_full = self.entities.len() >= RECORDS_MAX;
-        let known = self.entities.get_mut(&id);
-        if known.is_none() && is_full {
-            return false;
+        let mut before = self.remove(&id);
+        if before.is_none() && self.entities.len() >= RECORDS_MAX {
+            return Put::NoRoom;
         }
-        for visit in &entity.visits {
-            self.visits.insert(visit.item.clone(), id.clone());
-        }
+        let is_again = before.as_ref().is_some_and(|it| it.seen == self.answer);
         let (mut entity, mut raw) = (entity, raw);
-        if let Some(before) = known.and_then(|it| it.of_visits.take())
-            && !entity.visits.is_empty()
+        let known = before.take_if(|it| it.seen >= self.since && entity.visits.is_some());
+        let mut until = until;
+        if let Some(known) = known
+            && let Some(mut merged) = known.of_visits
         {
-            let mut merged = *before;
+            until = until.max(known.until);
             merged.merge(entity);
             raw = RawEntity::of_entity(&merged.entity, 0);
-            entity = merged;
+            entity = *merged;
         }
-        let until = entity.until;
-        let of_visits = (!entity.visits.is_empty()).then(|| Box::new(entity));
-        self.entities.insert(id, Entry { raw, until, seen: self.answer, of_visits });
-        true
+        for item in entity.items() {
+            self.visits.insert(item.clone(), id.clone());
+        }
+        let trip = entity.trip();
+        if let Some((trip, _)) = &trip {
+            self.trips.entry(trip.trip_id.clone()).or_default().push(id.clone());
+        }
+        let of_visits = entity.visits.is_some().then(|| Box::new(entity));
+        self.entities.insert(id, Entry { raw, until, seen: self.answer, trip, of_visits });
+        if is_again { Put::Again } else { Put::New }
     }
 
     /// Lets go of what a producer takes back.
     pub(super) fn take_back(&mut self, cancelled: &Cancelled) {
-        let item = cancelled.item.as_ref();
-        if let Some((item, id)) = item.and_then(|item| Some((item, self.visits.remove(item)?))) {
-            let Some(entry) = self.entities.get_mut(&id) else { return };
-            let Some(entity) = &mut entry.of_visits else { return };
-            if entity.take_back(item) {
-                self.entities.remove(&id);
-            } else {
-                entry.raw = RawEntity::of_entity(&entity.entity, 0);
+        match cancelled {
+            Cancelled::Vehicle { entity_id, item, trip } => {
+                let named = item.as_ref().map(|item| format_smolstr!("vehicle:{item}"));
+                let known = [entity_id.clone(), named].into_iter().flatten();
+                let mut known = known.filter(|id| self.entities.contains_key(id));
+                let by_trip = || self.of_trip(trip.as_ref()?, TripPart::Vehicle);
+                if let Some(id) = known.next().or_else(by_trip) {
+                    self.remove(&id);
+                }
             }
-            return;
-        }
-        let named = item.map(|item| SmolStr::from(format!("vehicle:{item}")));
-        let by_trip = || {
-            let trip_id = cancelled.trip_id.as_deref()?;
-            let is_of = |raw: &RawEntity| {
-                let entity = raw.decode().ok();
-                let trip = entity.and_then(|it| it.vehicle).and_then(|it| it.trip);
-                trip.and_then(|trip| trip.trip_id).as_deref() == Some(trip_id)
-            };
-            self.entities.iter().find(|(_, it)| is_of(&it.raw)).map(|(id, _)| id.clone())
-        };
-        let known = [cancelled.entity_id.clone(), named].into_iter().flatten();
-        let known = known.into_iter().find(|id| self.entities.contains_key(id)).or_else(by_trip);
-        if let Some(id) = known {
-            self.entities.remove(&id);
+            Cancelled::Visit { item, trip, at } => {
+                let known = item.as_ref().and_then(|item| Some((item, self.visits.get(item)?)));
+                if let Some((item, id)) = known {
+                    let id = id.clone();
+                    self.take_visits_back(&id, |entity| entity.take_back(item));
+                } else if let Some(trip) = trip
+                    && let Some(id) = self.of_trip(trip, TripPart::Visits)
+                {
+                    self.take_visits_back(&id, |entity| entity.take_back_at(at));
+                }
+            }
         }
     }
 
-    /// Lets go of what the answer, now whole, does not hold.
-    pub(super) fn end_answer(&mut self) {
-        let answer = self.answer;
-        self.entities.retain(|_, entry| entry.seen == answer);
-        self.forget_visits();
+    /// Has visits taken back from an entity, and lets go of it if none is left in it.
+    fn take_visits_back(&mut self, id: &str, take: impl FnOnce(&mut SiriEntity) -> bool) {
+        let Some(entry) = self.entities.get_mut(id) else { return };
+        let Some(entity) = &mut entry.of_visits else { return };
+        for item in entity.items() {
+            self.visits.remove(item);
+        }
+        if take(entity) {
+            self.remove(id);
+            return;
+        }
+        for item in entity.items() {
+            self.visits.insert(item.clone(), id.into());
+        }
+        entry.raw = RawEntity::of_entity(&entity.entity, 0);
+    }
+
+    /// The entity that tells this of a trip.
+    fn of_trip(&self, trip: &TripRef, part: TripPart) -> Option<SmolStr> {
+        let ids = self.trips.get(&trip.trip_id)?;
+        let is_it = |id: &&SmolStr| match self.entities.get(*id).map(|entry| &entry.trip) {
+            Some(Some((other, of))) => *of == part && other.fits(trip),
+            _ => false,
+        };
+        ids.iter().find(is_it).cloned()
+    }
+
+    fn remove(&mut self, id: &str) -> Option<Entry> {
+        let entry = self.entities.remove(id)?;
+        if let Some((trip, _)) = &entry.trip
+            && let Some(ids) = self.trips.get_mut(&trip.trip_id)
+        {
+            ids.retain(|known| known != id);
+            if ids.is_empty() {
+                self.trips.remove(&trip.trip_id);
+            }
+        }
+        for item in entry.of_visits.iter().flat_map(|it| it.items()) {
+            self.visits.remove(item);
+        }
+        Some(entry)
+    }
+
+    /// Lets go of what the answers have not said that say all there is. Tells whether there was any.
+    pub(super) fn sweep(&mut self) -> bool {
+        let since = self.since;
+        self.remove_if(|entry| entry.seen < since)
     }
 
     /// Lets go of what is over at a moment, Unix seconds. Tells whether there was any.
     pub(super) fn forget_over(&mut self, now: i64) -> bool {
-        let before = self.entities.len();
-        self.entities.retain(|_, entry| entry.until.is_none_or(|until| until >= now));
-        self.forget_visits();
-        self.entities.len() < before
+        self.remove_if(|entry| entry.until.is_some_and(|until| until < now))
     }
 
-    fn forget_visits(&mut self) {
-        let entities = &self.entities;
-        self.visits.retain(|_, id| entities.contains_key(id));
+    fn remove_if(&mut self, is_over: impl Fn(&Entry) -> bool) -> bool {
+        let over = self.entities.iter().filter(|(_, entry)| is_over(entry));
+        let over: Vec<SmolStr> = over.map(|(id, _)| id.clone()).collect();
+        for id in &over {
+            self.remove(id);
+        }
+        !over.is_empty()
     }
 
-    /// All that is held, in the order of the ids.
+    /// All that is held, in the order of the ids. Visits of a journey are left out where its estimated timetable is held,
+    /// which tells of all its calls.
     pub(super) fn all(&self) -> Vec<RawEntity> {
-        let numbered = self.entities.values().zip(1..);
+        let is_told_better = |entry: &&Entry| match &entry.trip {
+            Some((trip, TripPart::Visits)) => self.of_trip(trip, TripPart::Journey).is_some(),
+            _ => false,
+        };
+        let numbered = self.entities.values().filter(|entry| !is_told_better(entry)).zip(1..);
         let of = |(entry, number): (&Entry, u32)| {
             let mut raw = entry.raw.clone();
             raw.number = number;
@@ -128,70 +201,4 @@ impl Held {
 }
 
 #[cfg(test)]
-mod tests {
-    use lineside_formats::gtfs_rt::proto::{FeedEntity, TripUpdate};
-
-    use super::*;
-    use crate::normalize::Visit;
-
-    fn entity(id: &str, until: Option<i64>, items: &[&str]) -> (SiriEntity, RawEntity) {
-        let update = TripUpdate::default();
-        let entity =
-            FeedEntity { id: id.to_owned(), trip_update: Some(update), ..FeedEntity::default() };
-        let raw = RawEntity::of_entity(&entity, 0);
-        let visits = items.iter().map(|item| Visit { item: (*item).into(), stop_id: "S".into() });
-        (SiriEntity { entity, until, visits: visits.collect() }, raw)
-    }
-
-    fn put(held: &mut Held, id: &str, until: Option<i64>, items: &[&str]) {
-        let (entity, raw) = entity(id, until, items);
-        assert!(held.put(entity, raw));
-    }
-
-    fn ids(held: &Held) -> Vec<String> {
-        held.all().iter().map(|raw| raw.id().to_owned()).collect()
-    }
-
-    #[test]
-    fn a_whole_answer_replaces_the_one_before_when_its_last_page_is_there() {
-        let mut held = Held::default();
-        held.begin_answer();
-        put(&mut held, "a", None, &[]);
-        put(&mut held, "b", None, &[]);
-        held.end_answer();
-        held.begin_answer();
-        put(&mut held, "b", None, &[]);
-        assert_eq!(ids(&held), ["a", "b"], "the second page may still hold it");
-        put(&mut held, "c", None, &[]);
-        held.end_answer();
-        assert_eq!(ids(&held), ["b", "c"]);
-    }
-
-    #[test]
-    fn changes_are_put_to_what_is_held_until_that_is_over() {
-        let mut held = Held::default();
-        held.begin_answer();
-        put(&mut held, "a", Some(100), &[]);
-        held.begin_answer();
-        put(&mut held, "b", None, &[]);
-        held.forget_over(100);
-        assert_eq!(ids(&held), ["a", "b"]);
-        held.forget_over(101);
-        assert_eq!(ids(&held), ["b"]);
-    }
-
-    #[test]
-    fn what_is_taken_back_is_gone() {
-        let mut held = Held::default();
-        put(&mut held, "vehicle:v", None, &[]);
-        put(&mut held, "journey:j", None, &["1"]);
-        put(&mut held, "journey:j", None, &["2"]);
-        let item = |item: &str| Cancelled { item: Some(item.into()), ..Cancelled::default() };
-        held.take_back(&item("unknown"));
-        held.take_back(&item("1"));
-        assert_eq!(ids(&held), ["journey:j", "vehicle:v"], "another stop still expects it");
-        held.take_back(&item("2"));
-        held.take_back(&item("v"));
-        assert!(held.all().is_empty() && held.visits.is_empty());
-    }
-}
+mod tests;

@@ -1,0 +1,271 @@
+//! What is held, of messages made here.
+
+use jiff::tz::TimeZone;
+use lineside_formats::siri::{self, Limits};
+
+use super::*;
+use crate::normalize::{SiriIds, SiriRules, normalize_siri};
+
+/// When the messages were made, 12:00 on 21 November 2026 in UTC.
+const NOON: i64 = 1_795_262_400;
+const HOUR: i64 = 3_600;
+
+/// Takes an answer in; its entities are taken as the poller takes them.
+fn take(held: &mut Held, deliveries: &str) {
+    let text = format!(
+        "<Siri xmlns=\"http://www.siri.org.uk/siri\"><ServiceDelivery>{deliveries}\
+         </ServiceDelivery></Siri>"
+    );
+    let (message, problems) =
+        siri::decode(text.as_bytes(), &TimeZone::UTC, &Limits::default()).unwrap();
+    assert_eq!(problems.total(), 0, "{:?}", problems.kept());
+    let rules = SiriRules { ids: &SiriIds::Same, vehicles_tell_delays: false };
+    let mut normalized = normalize_siri(&message, rules);
+    normalized.keep_last();
+    held.begin_answer();
+    for entity in normalized.entities {
+        let raw = RawEntity::of_entity(&entity.entity, 0);
+        let until = entity.lasts_until(NOON);
+        assert_ne!(held.put(entity, raw, until), Put::NoRoom);
+    }
+    normalized.cancelled.iter().for_each(|it| held.take_back(it));
+}
+
+fn framed(id: &str) -> String {
+    format!(
+        "<DataFrameRef>2026-11-21</DataFrameRef><DatedVehicleJourneyRef>{id}\
+         </DatedVehicleJourneyRef>"
+    )
+}
+
+fn journey(id: &str, inside: &str) -> String {
+    format!(
+        "<EstimatedVehicleJourney><LineRef>L</LineRef><FramedVehicleJourneyRef>{}\
+         </FramedVehicleJourneyRef>{inside}</EstimatedVehicleJourney>",
+        framed(id)
+    )
+}
+
+fn timetables(frames: &[String]) -> String {
+    let frame = |journeys: &String| {
+        format!("<EstimatedJourneyVersionFrame>{journeys}</EstimatedJourneyVersionFrame>")
+    };
+    let frames: String = frames.iter().map(frame).collect();
+    format!("<EstimatedTimetableDelivery>{frames}</EstimatedTimetableDelivery>")
+}
+
+fn expected(stop: &str, minute: u8) -> String {
+    format!(
+        "<EstimatedCalls><EstimatedCall><StopPointRef>{stop}</StopPointRef>\
+         <ExpectedDepartureTime>2026-11-21T12:{minute}:00Z</ExpectedDepartureTime>\
+         </EstimatedCall></EstimatedCalls>"
+    )
+}
+
+/// A visit of journey J at a monitored stop, where it calls at `call` at a planned minute.
+fn visit(item: &str, stop: &str, call: &str, minute: u8, late: u8) -> String {
+    let item = match item {
+        "" => String::new(),
+        item => format!("<ItemIdentifier>{item}</ItemIdentifier>"),
+    };
+    format!(
+        "<MonitoredStopVisit>{item}<MonitoringRef>{stop}</MonitoringRef>\
+         <MonitoredVehicleJourney><LineRef>L</LineRef><FramedVehicleJourneyRef>{}\
+         </FramedVehicleJourneyRef><MonitoredCall><StopPointRef>{call}</StopPointRef>\
+         <AimedDepartureTime>2026-11-21T12:{minute}:00Z</AimedDepartureTime>\
+         <ExpectedDepartureTime>2026-11-21T12:{minute}:{late:02}Z</ExpectedDepartureTime>\
+         </MonitoredCall></MonitoredVehicleJourney></MonitoredStopVisit>",
+        framed("J")
+    )
+}
+
+fn visits(inside: &str) -> String {
+    format!("<StopMonitoringDelivery>{inside}</StopMonitoringDelivery>")
+}
+
+/// What takes back the visit of journey J at a stop.
+fn cancelled(inside: &str) -> String {
+    visits(&format!(
+        "<MonitoredStopVisitCancellation>{inside}<VehicleJourneyRef>{}</VehicleJourneyRef>\
+         </MonitoredStopVisitCancellation>",
+        framed("J")
+    ))
+}
+
+fn ids(held: &Held) -> Vec<String> {
+    held.all().iter().map(|raw| raw.id().to_owned()).collect()
+}
+
+/// The calls of all trip updates: stop and seconds of lateness.
+fn calls(held: &Held) -> Vec<(String, Option<i32>)> {
+    let updates = held.all().into_iter().filter_map(|raw| raw.decode().unwrap().trip_update);
+    let calls = updates.flat_map(|update| update.stop_time_update);
+    let of = |departure: lineside_formats::gtfs_rt::proto::trip_update::StopTimeEvent| {
+        departure.delay.or(departure.time.map(|at| i32::try_from(at - NOON).unwrap()))
+    };
+    calls.map(|call| (call.stop_id.unwrap(), call.departure.and_then(of))).collect()
+}
+
+fn call(stop: &str, delay: i32) -> (String, Option<i32>) {
+    (stop.to_owned(), Some(delay))
+}
+
+/// A whole answer.
+fn take_whole(held: &mut Held, deliveries: &str) {
+    held.begin_anew();
+    take(held, deliveries);
+    held.sweep();
+}
+
+#[test]
+fn a_whole_answer_replaces_the_one_before_when_its_last_page_is_there() {
+    let mut held = Held::default();
+    let of = |ids: &str| {
+        timetables(&[ids.chars().map(|id| journey(&id.to_string(), "")).collect::<String>()])
+    };
+    take_whole(&mut held, &of("ab"));
+    held.begin_anew();
+    take(&mut held, &of("b"));
+    assert_eq!(ids(&held).len(), 2, "the second page may still hold it");
+    take(&mut held, &of("c"));
+    assert!(held.sweep());
+    assert_eq!(ids(&held), ["journey:b:20261121", "journey:c:20261121"]);
+}
+
+#[test]
+fn what_a_message_says_twice_holds_once_and_is_replaced_by_what_is_said_next() {
+    let mut held = Held::default();
+    take(
+        &mut held,
+        &timetables(&[journey("J", &expected("A", 10)), journey("J", &expected("A", 11))]),
+    );
+    assert_eq!(calls(&held), [call("A", 660)], "the later word");
+    take(&mut held, &timetables(&[journey("J", &expected("A", 12))]));
+    assert_eq!(calls(&held), [call("A", 720)]);
+}
+
+#[test]
+fn journeys_without_names_are_told_apart_by_what_stays_the_same_of_them() {
+    let unnamed = |destination: &str, minute| {
+        format!(
+            "<EstimatedVehicleJourney><LineRef>L</LineRef><DestinationRef>{destination}\
+             </DestinationRef><OriginAimedDepartureTime>2026-11-21T12:00:00Z\
+             </OriginAimedDepartureTime>{}</EstimatedVehicleJourney>",
+            expected("A", minute)
+        )
+    };
+    let mut held = Held::default();
+    take(&mut held, &timetables(&[unnamed("X", 10) + &unnamed("Y", 11)]));
+    assert_eq!(calls(&held), [call("A", 600), call("A", 660)]);
+    take(&mut held, &timetables(&[unnamed("Y", 15)]));
+    assert_eq!(calls(&held), [call("A", 600), call("A", 900)]);
+}
+
+#[test]
+fn what_nobody_takes_back_is_over_some_time() {
+    let day_ends = NOON + 12 * HOUR;
+    let undated = "<EstimatedVehicleJourney><LineRef>L</LineRef><DatedVehicleJourneyRef>U\
+                   </DatedVehicleJourneyRef></EstimatedVehicleJourney>";
+    for (said, until) in [
+        (timetables(&[journey("J", &expected("A", 10))]), NOON + 600 + 600),
+        (timetables(&[journey("J", "<Cancellation>true</Cancellation>")]), day_ends + 36 * HOUR),
+        (timetables(&[undated.to_owned()]), NOON + 24 * HOUR),
+    ] {
+        let mut held = Held::default();
+        take(&mut held, &said);
+        assert!(!held.forget_over(until) && ids(&held).len() == 1, "{said}");
+        assert!(held.forget_over(until + 1) && ids(&held).is_empty(), "{said}");
+        assert!(held.trips.is_empty());
+    }
+}
+
+#[test]
+fn stop_visits_never_replace_the_estimated_timetable_of_their_journey() {
+    let mut held = Held::default();
+    let timetable = timetables(&[journey("J", &expected("far", 40))]);
+    take(&mut held, &timetable);
+    take(&mut held, &visits(&visit("1", "A", "A", 10, 30)));
+    assert_eq!(calls(&held), [call("far", 2_400)]);
+    let mut other_way = Held::default();
+    take(&mut other_way, &visits(&visit("1", "A", "A", 10, 30)));
+    assert_eq!(calls(&other_way), [call("A", 30)]);
+    take(&mut other_way, &timetable);
+    assert_eq!(calls(&other_way), [call("far", 2_400)]);
+}
+
+#[test]
+fn visits_of_a_journey_are_put_together_and_those_of_an_answer_before_are_not() {
+    let mut held = Held::default();
+    take(&mut held, &visits(&visit("1", "A", "A", 10, 30)));
+    take(&mut held, &visits(&visit("2", "B", "B", 20, 40)));
+    assert_eq!(calls(&held), [call("A", 30), call("B", 40)]);
+    take_whole(&mut held, &visits(&visit("2", "B", "B", 20, 50)));
+    assert_eq!(calls(&held), [call("B", 50)]);
+}
+
+#[test]
+fn a_visit_is_taken_back_by_its_name_and_its_own_call_goes() {
+    let mut held = Held::default();
+    // The stop that is monitored has platforms, and the journey calls at one of them.
+    take(&mut held, &visits(&(visit("1", "A", "A2", 10, 30) + &visit("2", "B", "B1", 20, 40))));
+    take(&mut held, &cancelled("<ItemRef>unknown</ItemRef><MonitoringRef>C</MonitoringRef>"));
+    assert_eq!(calls(&held), [call("A2", 30), call("B1", 40)]);
+    take(&mut held, &cancelled("<ItemRef>1</ItemRef><MonitoringRef>A</MonitoringRef>"));
+    assert_eq!(calls(&held), [call("B1", 40)]);
+    take(&mut held, &cancelled("<ItemRef>2</ItemRef>"));
+    assert!(ids(&held).is_empty() && held.visits.is_empty() && held.trips.is_empty());
+}
+
+#[test]
+fn a_visit_without_a_name_is_taken_back_by_its_stop_and_nothing_else_of_the_journey() {
+    let mut held = Held::default();
+    take(&mut held, &timetables(&[journey("other", "")]));
+    take(&mut held, &visits(&(visit("", "A", "A2", 10, 30) + &visit("", "B", "B1", 20, 40))));
+    assert_eq!(calls(&held), [call("A2", 30), call("B1", 40)], "both are of one journey");
+    take(&mut held, &visits(&visit("", "B", "B1", 20, 45)));
+    assert_eq!(calls(&held), [call("A2", 30), call("B1", 45)]);
+    take(&mut held, &cancelled("<MonitoringRef>A</MonitoringRef>"));
+    assert_eq!(calls(&held), [call("B1", 45)]);
+    take(&mut held, &cancelled(""));
+    assert_eq!(ids(&held), ["journey:other:20261121"]);
+}
+
+#[test]
+fn a_journey_may_call_twice_at_a_stop() {
+    let mut held = Held::default();
+    take(&mut held, &visits(&(visit("1", "A", "A", 10, 30) + &visit("2", "A", "A", 50, 40))));
+    assert_eq!(calls(&held), [call("A", 30), call("A", 40)]);
+    take(&mut held, &visits(&visit("2", "A", "A", 50, 45)));
+    assert_eq!(calls(&held), [call("A", 30), call("A", 45)]);
+    take(&mut held, &cancelled("<ItemRef>1</ItemRef>"));
+    assert_eq!(calls(&held), [call("A", 45)]);
+}
+
+#[test]
+fn a_vehicle_is_taken_back_by_whatever_names_it() {
+    let activity = |vehicle: &str, trip: &str| {
+        format!(
+            "<VehicleActivity><MonitoredVehicleJourney><FramedVehicleJourneyRef>{}\
+             </FramedVehicleJourneyRef><VehicleRef>{vehicle}</VehicleRef>\
+             </MonitoredVehicleJourney></VehicleActivity>",
+            framed(trip)
+        )
+    };
+    let activities = [activity("a", "1"), activity("b", "2"), activity("c", "3")].concat();
+    let of =
+        |inside: &str| format!("<VehicleMonitoringDelivery>{inside}</VehicleMonitoringDelivery>");
+    let over = |inside: &str| {
+        of(&format!("<VehicleActivityCancellation>{inside}</VehicleActivityCancellation>"))
+    };
+    let mut held = Held::default();
+    take(&mut held, &of(&activities));
+    take(&mut held, &over("<ItemRef>unknown</ItemRef>"));
+    assert_eq!(ids(&held), ["vehicle:a", "vehicle:b", "vehicle:c"]);
+    take(&mut held, &over("<ItemRef>a</ItemRef>"));
+    take(&mut held, &over("<ItemRef>x</ItemRef><VehicleMonitoringRef>b</VehicleMonitoringRef>"));
+    assert_eq!(ids(&held), ["vehicle:c"]);
+    let journey =
+        format!("<ItemRef>y</ItemRef><VehicleJourneyRef>{}</VehicleJourneyRef>", framed("3"));
+    take(&mut held, &over(&journey));
+    assert!(ids(&held).is_empty());
+}
