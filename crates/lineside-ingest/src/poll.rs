@@ -18,7 +18,12 @@ use smol_str::ToSmolStr;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use self::{file::Told, go_on::answer, siri::Siri, system::System};
+use self::{
+    file::Told,
+    go_on::answer,
+    siri::{Farewell, Siri},
+    system::System,
+};
 use crate::{
     archive::{Archive, Ledger},
     budget::{Booking, Place, Turn},
@@ -82,6 +87,8 @@ pub(crate) struct Poller {
     system: Option<System>,
     /// What is known of a producer of SIRI.
     siri: Siri,
+    /// The producer of a subscription that it is to be told is over.
+    farewell: Option<Farewell>,
     /// What producers bring by themselves.
     deliveries: mpsc::Receiver<Bytes>,
     /// The address under which producers reach this server.
@@ -155,6 +162,7 @@ impl Poller {
             queue: None,
             system: None,
             siri: Siri::new(seed),
+            farewell: None,
             deliveries,
             inboxes: shared.inboxes.address.clone(),
             told: None,
@@ -188,6 +196,7 @@ impl Poller {
     }
 
     async fn poll_until(&mut self, retire: &CancellationToken) {
+        self.say_farewell().await;
         self.restore().await;
         self.tell_state();
         loop {
@@ -261,6 +270,7 @@ impl Poller {
     /// Sees how the feed is doing while it waits; before its first poll there is nothing to say of it.
     async fn look(&mut self) {
         if self.feed.was_tried() {
+            self.sweep_when_told().await;
             self.judge().await;
         }
     }
@@ -286,7 +296,7 @@ impl Poller {
                 Ok("not_modified")
             }
             Ok(Fetched::Nothing(status)) => self.take_nothing(status),
-            Ok(Fetched::Body(body)) if self.is_subscribing() => self.take_agreement(&body),
+            Ok(Fetched::Body(body)) if self.is_subscribing() => self.take_agreement(body).await,
             Ok(Fetched::Body(body)) => {
                 let (bytes, status) = (body.bytes.clone(), body.status);
                 let taken = self.take(body).await;
@@ -301,11 +311,13 @@ impl Poller {
         };
         match outcome {
             Ok(outcome) => {
+                self.siri_answered(outcome == "new");
                 self.status.count(outcome);
                 self.judge().await;
                 self.ledger.ended(asked, outcome, &self.feed, &self.status);
             }
             Err(failure) => {
+                self.siri_failed();
                 self.fail(failure).await;
                 self.ledger.ended(asked, "", &self.feed, &self.status);
             }
@@ -319,11 +331,11 @@ impl Poller {
         retire: &CancellationToken,
     ) -> Option<Result<Fetched, Failure>> {
         let question = match self.is_subscribing() {
-            true => match self.subscribe() {
+            true => match self.subscribe().await {
                 Ok(question) => question,
                 Err(failure) => return Some(Err(failure)),
             },
-            false => self.siri.questions.next(self.feed.config(), self.clock.wall()),
+            false => self.question(),
         };
         let mut fetched = std::pin::pin!(self.fetcher.fetch(turn, question));
         loop {
@@ -362,11 +374,13 @@ impl Poller {
         if let Some(due) = self.fetcher.due_in() {
             return due.max(POLL_MIN);
         }
-        if let Some(rest) = self.subscription_rest() {
+        let is_failing = self.status.failures_in_a_row > 0;
+        // Who did not answer when it was to be renewed is asked again as anybody else.
+        if let Some(rest) = self.subscription_rest().filter(|_| !is_failing) {
             return rest.max(POLL_MIN);
         }
-        if self.siri.has_more() && self.status.failures_in_a_row == 0 {
-            return POLL_MIN;
+        if let Some(wait) = self.wait_for_page() {
+            return wait;
         }
         let config = self.feed.config();
         let mut advice = self.fetcher.advice();

@@ -348,6 +348,10 @@ impl Ingest {
             }
             networks.push(running);
         }
+        // What is left is of feeds that are gone.
+        for poller in retired.pollers.into_values() {
+            self.tasks.tracker.spawn(poller.end());
+        }
         networks
     }
 }

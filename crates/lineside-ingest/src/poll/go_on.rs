@@ -5,12 +5,13 @@ use std::{mem, sync::Arc, time::Duration};
 use lineside_formats::Format;
 use lineside_sync::UnixMillis;
 
-use super::{Ask, JUDGE_INTERVAL, Poller, Shared, System, broken};
+use super::{Ask, JUDGE_INTERVAL, Poller, Shared, System, broken, siri::Farewell};
 use crate::{
     budget::{Booking, Place},
     feed::Feed,
     fetch::{Failure, Fetcher},
     health::Health,
+    inbox::Inbox,
     network::{Input, NetworkQueue},
     status::Rules,
 };
@@ -33,17 +34,22 @@ impl Poller {
         let before = Arc::clone(self.feed.shared_config());
         let config = Arc::clone(feed.shared_config());
         let now = self.clock.monotonic();
+        let last_word = self.last_word();
         // Its own place first: it is not to stand in its own way.
         drop(mem::take(&mut self.next));
-        self.place = shared.sources.place_of(&config);
+        let place = mem::replace(&mut self.place, shared.sources.place_of(&config));
         self.rules = Rules::of(&config);
         (self.feed, self.number, self.queue) = (feed, number, Some(queue));
         let is_other_format = config.promised().is_some_and(|it| self.status.format != Some(it));
         if !config.has_source_of(&before) {
-            self.fetcher = Fetcher::new(&config, &shared.sources);
+            let fetcher = mem::replace(&mut self.fetcher, Fetcher::new(&config, &shared.sources));
+            self.farewell = last_word.map(|question| Farewell { fetcher, place, question });
             self.keeper.go_on(&config);
-            self.siri.begin_anew();
-            self.forget_subscription();
+            self.siri.clear();
+            // The producer that it had knows the key of the inbox that it had.
+            let (inbox, deliveries) = Inbox::new((shared.inboxes.keys)());
+            self.feed.set_inbox(inbox);
+            self.deliveries = deliveries;
             self.anew = true;
             // Another source may usually tell of more, or of less.
             self.health = Health::default();
@@ -52,15 +58,16 @@ impl Poller {
             self.fetcher.go_on(&config, &shared.sources);
             if config.siri != before.siri {
                 // What its ids become may have changed, and what is known came by the old ones.
-                self.siri.begin_anew();
-                self.forget_subscription();
+                self.siri.clear();
+                self.forget();
+                self.due = now;
             }
             if is_other_format && self.status.format.is_some() {
                 // The same bytes say something else now.
                 self.fetcher.forget();
                 self.anew = true;
                 self.due = now;
-            } else if let Some(ended_at) = self.ended_at {
+            } else if let Some(ended_at) = self.ended_at.filter(|_| config.siri == before.siri) {
                 self.due = ended_at + self.wait();
             }
         }
@@ -82,6 +89,11 @@ impl Poller {
             self.status.of_parts = None;
             parts.iter().for_each(|part| shared.snapshots.forget(&part.feed.key()));
         }
+    }
+
+    /// Ends for good, without a server that ends.
+    pub(crate) async fn end(mut self) {
+        self.unsubscribe().await;
     }
 
     /// What came before is not known any more: the same bytes are to come again, and to be taken.

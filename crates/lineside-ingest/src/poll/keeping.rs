@@ -137,7 +137,12 @@ impl Poller {
                 Ok(())
             }
             Format::GtfsRt => self.take_message(bytes, now).await,
-            Format::Siri => self.take_siri(bytes, now).await,
+            Format::Siri => {
+                let taken = self.take_siri(bytes, now).await;
+                // It may be one page of several, or changes only.
+                self.siri.begin_anew();
+                taken
+            }
             Format::Gbfs => self.take_gbfs(&bytes).await,
             Format::Raw => {
                 self.succeed();

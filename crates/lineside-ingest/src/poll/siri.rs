@@ -7,31 +7,39 @@ mod held;
 mod question;
 mod subscription;
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use jiff::tz::TimeZone;
 use lineside_formats::{
     Format, Problem, Problems,
     gtfs_rt::{RawEntity, Shallow},
-    siri::{self, Limits},
+    siri::{self, Limits, Message},
 };
 use lineside_sync::{UnixMillis, stage};
 
-pub(super) use self::question::Questions;
 use self::{
     held::{Held, Put},
-    subscription::Subscription,
+    subscription::{Subscription, Word},
 };
+pub(super) use self::{question::Questions, subscription::Farewell};
 use super::{Poller, broken};
 use crate::{
     config::FeedConfig,
-    fetch::{Failure, FailureCode},
+    fetch::{Failure, FailureCode, Question},
     normalize::{Normalized, SiriEntity, SiriRules, normalize_siri, siri_header},
-    source::{SiriMode, SiriService, SiriSource},
+    schedule::Asked,
+    source::{SiriMode, SiriService},
     stages::Stage,
 };
 
 /// Most pages of one answer that are asked for one after the other, without the feed's interval between them.
 const PAGES_MAX: u32 = 200;
+
+/// How long after a page the next one is asked for at the soonest.
+const PAGE_GAP: Duration = Duration::from_secs(1);
+/// For how long a producer is trusted to remember what it has answered.
+const MEMORY_MAX: Duration = Duration::from_secs(10 * 60);
 
 /// What is known of a producer of SIRI from one answer to the next.
 #[derive(Debug)]
@@ -41,6 +49,10 @@ pub(super) struct Siri {
     subscription: Subscription,
     /// How many pages of the present answer have come, if there are more.
     pages: u32,
+    /// Whether the next answer that is not a delivery is to hold all that there is, where answers hold changes.
+    wants_all: bool,
+    /// When the producer last answered, on the monotonic clock.
+    answered_at: Option<Duration>,
 }
 
 impl Siri {
@@ -50,19 +62,24 @@ impl Siri {
             questions: Questions::new(seed),
             subscription: Subscription::default(),
             pages: 0,
+            wants_all: true,
+            answered_at: None,
         }
     }
 
-    /// Whether the producer has more to say than it has said, so that it is asked again at once.
-    pub(super) fn has_more(&self) -> bool {
-        self.pages > 0
+    /// Knows nothing any more: what comes next is of another source, or goes by other ids.
+    pub(super) fn clear(&mut self) {
+        self.held.clear();
+        self.begin_anew();
     }
 
-    /// Begins anew: what is held is not of the source that is asked from now on, or part of it has been lost.
+    /// The producer is to say all that there is. What is known stays until it has.
     pub(super) fn begin_anew(&mut self) {
         self.pages = 0;
+        self.wants_all = true;
+        self.subscription = Subscription::default();
         self.questions.begin_anew();
-        self.held.clear();
+        self.held.begin_anew();
     }
 }
 
@@ -74,79 +91,154 @@ struct Answer {
     has_more: bool,
 }
 
+/// What a producer says.
+enum Said {
+    /// News.
+    Answer(Box<Answer>),
+    /// Something of the subscription.
+    Word(Word),
+}
+
 impl Poller {
+    /// What is asked now, where nothing is subscribed to.
+    pub(super) fn question(&mut self) -> Question {
+        if self.answers_changes() {
+            let now = self.clock.monotonic();
+            let is_forgotten = |at: Duration| now.saturating_sub(at) > MEMORY_MAX;
+            if self.siri.answered_at.take_if(|at| is_forgotten(*at)).is_some() {
+                self.siri.begin_anew();
+            }
+            if self.siri.wants_all {
+                self.fetcher.forget();
+            }
+        }
+        self.siri.questions.next(self.feed.config(), self.clock.wall())
+    }
+
+    fn answers_changes(&self) -> bool {
+        self.feed.config().siri.as_ref().is_some_and(|siri| siri.answers_changes())
+    }
+
+    /// Whether an answer is taken in even if it says what the one before said.
+    pub(super) fn wants_all(&self) -> bool {
+        self.siri.wants_all && self.answers_changes()
+    }
+
+    /// The source has answered. An answer without news has no next page.
+    pub(super) fn siri_answered(&mut self, is_new: bool) {
+        self.siri.answered_at = Some(self.clock.monotonic());
+        if !is_new {
+            self.siri.pages = 0;
+        }
+    }
+
+    /// There was no answer, or none that could be used: what the producer takes for told may not have come.
+    pub(super) fn siri_failed(&mut self) {
+        if self.answers_changes() && !self.is_subscribing() {
+            self.siri.begin_anew();
+        }
+    }
+
+    /// How long until the next page of an answer is asked for; none if there is none.
+    pub(super) fn wait_for_page(&mut self) -> Option<Duration> {
+        if self.siri.pages == 0 || self.status.failures_in_a_row > 0 {
+            return None;
+        }
+        let asked = Asked {
+            interval: PAGE_GAP,
+            ttl: Duration::ZERO,
+            failures_in_a_row: 0,
+            advice: self.fetcher.advice(),
+        };
+        Some(asked.wait(&mut self.rng).max(PAGE_GAP))
+    }
+
     /// Takes an answer in SIRI.
     pub(super) async fn take_siri(&mut self, body: Bytes, now: UnixMillis) -> Result<(), Failure> {
+        match self.read_siri(body).await? {
+            Said::Answer(answer) => self.take_answer(*answer, now).await,
+            Said::Word(_) => Err(no_delivery()),
+        }
+    }
+
+    /// Reads what a producer says, where that blocks nobody.
+    async fn read_siri(&self, body: Bytes) -> Result<Said, Failure> {
         let config = self.feed.shared_config().clone();
-        let source = config.siri.clone().unwrap_or_default();
-        let zone = self.feed.network().dataset();
-        let zone = zone.map_or(TimeZone::UTC, |dataset| dataset.timetable.timezone().clone());
         let network = self.feed.network();
+        let zone = self.zone();
         let began = network.begin();
         let decoding = tokio::task::spawn_blocking(move || {
             let _at = stage::enter(Stage::Decode.work());
-            decode(&body, &zone, &config, &source)
+            read(&body, &zone, &config)
         });
-        let answer = decoding.await;
+        let read = decoding.await;
         network.finish(Stage::Decode, began);
-        let answer = match answer {
-            Ok(Ok(answer)) => answer,
-            Ok(Err(failure)) => {
-                // What a subscription has brought stays known until the producer has been asked for all of it.
-                if !self.is_subscribing() {
-                    self.siri.begin_anew();
-                }
-                return Err(failure);
-            }
-            Err(_) => return Err(broken()),
-        };
+        read.unwrap_or_else(|_| Err(broken()))
+    }
+
+    /// The zone of times that do not say theirs.
+    fn zone(&self) -> TimeZone {
+        let dataset = self.feed.network().dataset();
+        dataset.map_or(TimeZone::UTC, |dataset| dataset.timetable.timezone().clone())
+    }
+
+    async fn take_answer(&mut self, answer: Answer, now: UnixMillis) -> Result<(), Failure> {
         let (message, problems) = self.hold(answer, now);
         self.take_entities(message, problems, Format::Siri, now).await
     }
 
-    /// Lets go of what is over and of which nobody says more.
-    async fn forget_over(&mut self) {
+    /// Tells the network all that holds now, with the present as its time: that there is no news is news, too.
+    async fn tell_again(&mut self) {
         let now = self.clock.wall();
-        if !self.siri.held.forget_over(now.seconds()) {
-            return;
-        }
+        self.siri.held.forget_over(now.seconds());
         let header = siri_header(Some(now.seconds()));
         let message = Shallow { header, entities: self.siri.held.all() };
+        let problems = self.siri.subscription.problems();
         // A network that is gone needs no word of it.
-        let _ = self.take_entities(message, Problems::new(), Format::Siri, now).await;
+        let _ = self.take_entities(message, problems, Format::Siri, now).await;
     }
 
     /// Puts an answer to what is held, and gives all of that.
     fn hold(&mut self, answer: Answer, now: UnixMillis) -> (Shallow, Problems) {
         let Answer { entities, normalized, mut problems, has_more } = answer;
-        let source = self.feed.config().siri.clone().unwrap_or_default();
+        let (changes, delivered) = (self.answers_changes(), self.is_subscribing());
         problems.merge(normalized.problems);
         let siri = &mut self.siri;
         if siri.pages == 0 {
-            if !source.answers_changes() {
+            if !changes {
                 siri.held.begin_anew();
             }
             siri.held.begin_answer();
         }
         let made_at = normalized.made_at.unwrap_or(now.seconds());
+        let mut has_new = !normalized.cancelled.is_empty();
         for (entity, raw) in entities {
             let until = entity.lasts_until(made_at);
-            if siri.held.put(entity, raw, until) == Put::NoRoom {
-                let detail = "the feed holds as much as it may already; this is left out";
-                problems.push(Problem::new("entity", "too_many_records", detail));
+            match siri.held.put(entity, raw, until) {
+                Put::New => has_new = true,
+                Put::Again => {}
+                Put::NoRoom => {
+                    let detail = "the feed holds as much as it may already; this is left out";
+                    problems.push(Problem::new("entity", "too_many_records", detail));
+                }
             }
         }
         for cancelled in &normalized.cancelled {
             siri.held.take_back(cancelled);
         }
-        siri.pages = match has_more && siri.pages < PAGES_MAX {
-            true => siri.pages + 1,
-            false => 0,
-        };
-        if siri.pages == 0 && !source.answers_changes() {
-            siri.held.sweep();
+        if delivered {
+            siri.subscription.told(self.clock.monotonic());
+            problems.merge(siri.subscription.problems());
+        } else {
+            // Who repeats a page has no other one.
+            let goes_on = has_more && has_new && siri.pages < PAGES_MAX;
+            siri.pages = if goes_on { siri.pages + 1 } else { 0 };
+            if siri.pages == 0 && (siri.wants_all || !changes) {
+                siri.wants_all = false;
+                siri.held.sweep();
+            }
         }
-        if source.answers_changes() {
+        if changes {
             siri.held.forget_over(now.seconds());
         }
         let message = Shallow { header: siri_header(Some(made_at)), entities: siri.held.all() };
@@ -154,17 +246,14 @@ impl Poller {
     }
 }
 
-fn decode(
-    body: &Bytes,
-    zone: &TimeZone,
-    config: &FeedConfig,
-    source: &SiriSource,
-) -> Result<Answer, Failure> {
-    let body_bytes = usize::try_from(config.max_bytes).unwrap_or(usize::MAX);
-    let usual = Limits::default();
-    let limits = Limits { body_bytes: usual.body_bytes.min(body_bytes), ..usual };
-    let decoded = siri::decode(body, zone, &limits);
-    let (message, problems) = decoded.map_err(|error| Failure::refused(&error))?;
+fn read(body: &[u8], zone: &TimeZone, config: &FeedConfig) -> Result<Said, Failure> {
+    let source = config.siri.clone().unwrap_or_default();
+    let (message, problems) = decode(body, zone, config)?;
+    if message.deliveries().next().is_none()
+        && let Some(word) = Word::of(&message)
+    {
+        return Ok(Said::Word(word));
+    }
     let has_timetables = match source.mode {
         // What vehicles say comes by itself, whenever the timetables did.
         SiriMode::Subscribe => source.services.contains(&SiriService::Timetables),
@@ -173,8 +262,7 @@ fn decode(
                 && message.deliveries().any(|it| !it.estimated_timetables.is_empty())
         }
     };
-    let vehicles_tell_delays = !has_timetables;
-    let rules = SiriRules { ids: &source.ids, vehicles_tell_delays };
+    let rules = SiriRules { ids: &source.ids, vehicles_tell_delays: !has_timetables };
     let mut normalized = normalize_siri(&message, rules);
     if normalized.is_refused() {
         let detail = format!("the producer refuses: {}", normalized.refusals.join("; "));
@@ -186,8 +274,7 @@ fn decode(
         normalized.problems.push(problem.with_value(refusal));
     }
     if message.deliveries().next().is_none() {
-        let detail = "the answer is SIRI, but no delivery of a service";
-        return Err(Failure::new(FailureCode::Decode, detail));
+        return Err(no_delivery());
     }
     normalized.keep_last();
     let entities = std::mem::take(&mut normalized.entities);
@@ -195,6 +282,22 @@ fn decode(
         let raw = RawEntity::of_entity(&it.entity, 0);
         (it, raw)
     });
-    let has_more = message.has_more_data();
-    Ok(Answer { entities: encoded.collect(), normalized, problems, has_more })
+    let (entities, has_more) = (encoded.collect(), message.has_more_data());
+    Ok(Said::Answer(Box::new(Answer { entities, normalized, problems, has_more })))
+}
+
+/// Decodes a message, which may be as large as the feed's bodies.
+fn decode(
+    body: &[u8],
+    zone: &TimeZone,
+    config: &FeedConfig,
+) -> Result<(Message, Problems), Failure> {
+    let body_bytes = usize::try_from(config.max_bytes).unwrap_or(usize::MAX);
+    let usual = Limits::default();
+    let limits = Limits { body_bytes: usual.body_bytes.min(body_bytes), ..usual };
+    siri::decode(body, zone, &limits).map_err(|error| Failure::refused(&error))
+}
+
+fn no_delivery() -> Failure {
+    Failure::new(FailureCode::Decode, "the answer is SIRI, but no delivery of a service")
 }

@@ -43,7 +43,8 @@ impl Poller {
         let hash = hash_of(&body.bytes).await;
         let known = self.feed.snapshot();
         let is_known = |known: &Arc<Snapshot>| known.hash == hash && known.format == format;
-        let is_taken_in = !self.expired && self.system.as_ref().is_none_or(System::is_following);
+        let is_old_news = !self.expired && !self.wants_all();
+        let is_taken_in = is_old_news && self.system.as_ref().is_none_or(System::is_following);
         if known.as_ref().is_some_and(is_known) && is_taken_in {
             self.anew = false;
             self.confirm();
@@ -66,10 +67,16 @@ impl Poller {
                 self.status.problems = Arc::default();
             }
         }
+        self.keep(body, format, hash, now).await;
+        Ok("new")
+    }
+
+    /// Has a body that was taken in kept and given out as it came.
+    pub(super) async fn keep(&mut self, body: Body, format: Format, hash: u128, now: UnixMillis) {
         self.anew = false;
         self.status.format = Some(format);
         let id = self.feed.id().as_str();
-        let before = known.filter(|known| known.hash != hash);
+        let before = self.feed.snapshot().filter(|known| known.hash != hash);
         let snapshot = Snapshot {
             hash,
             format,
@@ -80,7 +87,6 @@ impl Poller {
             bytes: body.bytes,
         };
         self.keep_and_serve(snapshot, now).await;
-        Ok("new")
     }
 
     /// What the bytes are, unless they are not what they have to be.
@@ -198,7 +204,7 @@ impl Poller {
 }
 
 /// The hash of a body, counted where it blocks nobody if it is large.
-async fn hash_of(bytes: &Bytes) -> u128 {
+pub(super) async fn hash_of(bytes: &Bytes) -> u128 {
     if bytes.len() < HASHED_AT_ONCE_MAX {
         return Snapshot::hash_of(bytes);
     }

@@ -21,5 +21,6 @@ mod running;
 mod search;
 mod siri;
 mod siri_producers;
+mod siri_subscriptions;
 mod support;
 mod upstream;

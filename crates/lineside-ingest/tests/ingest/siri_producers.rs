@@ -4,18 +4,18 @@ use std::sync::Arc;
 
 use lineside_formats::{Format, gtfs_rt::proto::trip_descriptor::ScheduleRelationship};
 use lineside_ingest::{
-    FailureCode, FeedConfig, FeedState, Inboxes, Ingest, NotTaken, Options, Secret, SiriEnvelope,
-    SiriIds, SiriMode, SiriService, SiriSource, exports, exports::Part,
+    FailureCode, FeedConfig, FeedState, Ingest, Secret, SiriEnvelope, SiriIds, SiriMode,
+    SiriService, SiriSource, exports, exports::Part,
 };
 
 use crate::{
-    running::{config, options as running_options, start, until, until_failed, write_city},
+    running::{config, start, until, until_failed, write_city},
     support::*,
     upstream::{Answer, Upstream, http},
 };
 
 /// A delivery of estimated timetables.
-fn timetables(journeys: &str, more: bool) -> String {
+pub(crate) fn timetables(journeys: &str, more: bool) -> String {
     let now = jiff::Timestamp::now();
     format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?><Siri xmlns=\"http://www.siri.org.uk/siri\" \
@@ -27,11 +27,11 @@ fn timetables(journeys: &str, more: bool) -> String {
 }
 
 /// The day of all journeys: one that is long over is not held.
-fn today() -> jiff::civil::Date {
+pub(crate) fn today() -> jiff::civil::Date {
     jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).date()
 }
 
-fn journey(id: &str, inside: &str) -> String {
+pub(crate) fn journey(id: &str, inside: &str) -> String {
     let today = today();
     format!(
         "<EstimatedVehicleJourney><LineRef>L</LineRef><FramedVehicleJourneyRef>\
@@ -41,15 +41,15 @@ fn journey(id: &str, inside: &str) -> String {
     )
 }
 
-fn ok(body: &str) -> Vec<u8> {
+pub(crate) fn ok(body: &str) -> Vec<u8> {
     http("200 OK", &["content-type: text/xml"], body.as_bytes())
 }
 
-fn siri(url: &str, siri: SiriSource) -> FeedConfig {
+pub(crate) fn siri(url: &str, siri: SiriSource) -> FeedConfig {
     FeedConfig { siri: Some(Arc::new(siri)), ..config("siri", url) }
 }
 
-fn request() -> SiriSource {
+pub(crate) fn request() -> SiriSource {
     SiriSource {
         mode: SiriMode::Request,
         requestor_ref: Some(Secret::new("hunter2")),
@@ -58,7 +58,7 @@ fn request() -> SiriSource {
 }
 
 /// The trips that are known now.
-fn trips(ingest: &Ingest) -> Vec<String> {
+pub(crate) fn trips(ingest: &Ingest) -> Vec<String> {
     let state = ingest.feed("siri").unwrap().network().state();
     let updates = state.trip_updates().filter_map(|record| record.trip_update());
     let mut trips: Vec<String> = updates.filter_map(|it| it.trip.trip_id.clone()).collect();
@@ -156,6 +156,55 @@ async fn an_address_that_answers_with_changes_is_asked_under_one_name() {
 }
 
 #[tokio::test]
+async fn an_answer_that_did_not_come_costs_nothing_of_what_is_known_and_all_is_asked_for_anew() {
+    let all = ok(&timetables(&(journey("A", "") + &journey("B", "")), false));
+    let upstream = Upstream::start(Answer::Bytes(all.clone())).await;
+    let lite = SiriSource { mode: SiriMode::Lite, ..request() };
+    let ingest = start(vec![siri(&upstream.url("/et"), lite)]);
+    let feed = ingest.feed("siri").unwrap();
+    until("all is known", || trips(&ingest) == ["A", "B"]).await;
+    let name = || upstream.requests().pop().unwrap().lines().next().unwrap().to_owned();
+    let before = name();
+    upstream.set(Answer::HangUp);
+    until("a poll has failed", || feed.status().failures_in_a_row > 0).await;
+    assert_eq!(trips(&ingest), ["A", "B"]);
+    // The same bytes again are all that there is, and not what the producer said before.
+    upstream.set(Answer::Bytes(all));
+    until("it answers again", || feed.status().failures_in_a_row == 0).await;
+    let after = name();
+    assert_ne!(before, after, "the producer thinks that the first name was told all");
+    upstream.set(Answer::Bytes(ok(&timetables(&journey("C", ""), false))));
+    until("a change is put to it", || trips(&ingest) == ["A", "B", "C"]).await;
+    assert_eq!(name(), after);
+    upstream.set(Answer::HangUp);
+    until("a poll has failed", || feed.status().failures_in_a_row > 0).await;
+    upstream.set(Answer::Bytes(ok(&timetables(&journey("B", ""), false))));
+    until("what all there is does not hold is gone", || trips(&ingest) == ["B"]).await;
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_producer_that_always_has_more_is_not_asked_for_ever() {
+    let page = || ok(&timetables(&journey("A", ""), true));
+    let hour = std::time::Duration::from_secs(3600);
+    for pages in [vec![page()], vec![page(), page(), page()]] {
+        let upstream = Upstream::start(Answer::InTurn(pages)).await;
+        let mut siri = siri(&upstream.url("/siri"), request());
+        siri.poll = Some(hour);
+        let ingest = start(vec![siri]);
+        let feed = ingest.feed("siri").unwrap();
+        until("it was asked for the next page", || upstream.requests().len() == 2).await;
+        until("it is left alone for the interval", || {
+            let next = feed.status().next_poll.map(|at| at.seconds());
+            next.is_some_and(|at| at - jiff::Timestamp::now().as_second() > 600)
+        })
+        .await;
+        assert_eq!((upstream.requests().len(), trips(&ingest)), (2, vec!["A".to_owned()]));
+        ingest.shut_down().await;
+    }
+}
+
+#[tokio::test]
 async fn a_producer_that_refuses_is_told_in_its_words() {
     let fault = "<S:Envelope xmlns:S=\"http://schemas.xmlsoap.org/soap/envelope/\"><S:Body><S:Fault>\
                  <faultcode>S:Server</faultcode><faultstring>No such user hunter2</faultstring>\
@@ -217,152 +266,5 @@ async fn siri_is_joined_to_the_schedule_by_its_ids_and_known_by_its_content() {
     };
     assert_eq!(route("plain"), None);
     assert!(route("siri").is_some(), "the schedule knows where it goes");
-    ingest.shut_down().await;
-}
-
-fn xml(inside: &str) -> String {
-    format!("<Siri xmlns=\"http://www.siri.org.uk/siri\">{inside}</Siri>")
-}
-
-const AGREED: &str = "<SubscriptionResponse><ResponseStatus><Status>true</Status></ResponseStatus>\
-                      </SubscriptionResponse>";
-
-/// A subscribed feed of a producer that agrees, and the key that the producer was told.
-async fn subscribed(upstream: &Upstream) -> (Arc<Ingest>, String) {
-    subscribed_to(upstream, vec![SiriService::Timetables]).await
-}
-
-async fn subscribed_to(upstream: &Upstream, services: Vec<SiriService>) -> (Arc<Ingest>, String) {
-    let source = SiriSource { mode: SiriMode::Subscribe, services, ..request() };
-    let mut config = siri(&upstream.url("/siri"), source);
-    config.poll = Some(std::time::Duration::from_secs(3600));
-    let options = running_options(vec![config]);
-    let ingest = Ingest::start(Options {
-        inboxes: Inboxes {
-            address: Some("https://me.example/".into()),
-            keys: Arc::new(|| Secret::new("k3y-of-this-process")),
-        },
-        ..options
-    });
-    until("it has subscribed", || !upstream.requests().is_empty()).await;
-    let asked = upstream.requests().remove(0);
-    let (_, key) = asked.split_once("https://me.example/siri/inbox/siri?key=").unwrap();
-    (ingest, key.split('<').next().unwrap().to_owned())
-}
-
-#[tokio::test]
-async fn a_subscription_brings_news_by_itself_and_ends_with_the_server() {
-    let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
-    let (ingest, key) = subscribed(&upstream).await;
-    let asked = upstream.requests().remove(0);
-    assert!(
-        asked.contains("<EstimatedTimetableSubscriptionRequest>")
-            && asked.contains("<SubscriptionIdentifier>lineside-siri-et</SubscriptionIdentifier>")
-            && asked.contains("<HeartbeatInterval>"),
-        "{asked}"
-    );
-    let feed = ingest.feed("siri").unwrap();
-    let inbox = feed.inbox().unwrap();
-    assert_eq!(inbox.take("forged", "".into()), Err(NotTaken::WrongKey));
-    inbox.take(&key, timetables(&journey("A", ""), false).into()).unwrap();
-    until("the first delivery is known", || trips(&ingest) == ["A"]).await;
-    inbox.take(&key, timetables(&journey("B", ""), false).into()).unwrap();
-    until("the second one is put to it", || trips(&ingest) == ["A", "B"]).await;
-    assert_eq!(upstream.requests().len(), 1, "nobody was asked");
-    ingest.shut_down().await;
-    let farewell = upstream.requests().pop().unwrap();
-    assert!(
-        farewell.contains("<TerminateSubscriptionRequest>")
-            && farewell.contains("<SubscriptionRef>lineside-siri-et</SubscriptionRef>"),
-        "{farewell}"
-    );
-}
-
-#[tokio::test]
-async fn a_delivery_that_cannot_be_read_costs_nothing_of_what_is_known_and_all_is_asked_for_anew() {
-    let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
-    let (ingest, key) = subscribed(&upstream).await;
-    let feed = ingest.feed("siri").unwrap();
-    let inbox = feed.inbox().unwrap();
-    inbox.take(&key, timetables(&journey("A", ""), false).into()).unwrap();
-    until("the delivery is known", || trips(&ingest) == ["A"]).await;
-    inbox.take(&key, "<Siri><ServiceDelivery>".into()).unwrap();
-    until_failed(&feed, FailureCode::Truncated).await;
-    inbox.take(&key, timetables(&journey("B", ""), false).into()).unwrap();
-    until("what came before is still known", || trips(&ingest) == ["A", "B"]).await;
-    // As after a failed poll, and not after the hours for which a subscription is good.
-    let next = || {
-        let status = feed.status();
-        status.next_poll.map(|at| at.seconds() - jiff::Timestamp::now().as_second())
-    };
-    until("it is asked again soon", || next().is_some_and(|seconds| seconds < 60)).await;
-    ingest.poll_now("siri").await.unwrap();
-    until("it is asked again", || upstream.requests().len() == 2).await;
-    ingest.shut_down().await;
-}
-
-#[tokio::test]
-async fn a_producer_that_ends_the_subscription_is_asked_again_for_all_there_is() {
-    let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
-    let (ingest, key) = subscribed(&upstream).await;
-    let inbox = ingest.feed("siri").unwrap().inbox().unwrap();
-    inbox.take(&key, timetables(&journey("A", ""), false).into()).unwrap();
-    until("the delivery is known", || trips(&ingest) == ["A"]).await;
-    let beat = "<HeartbeatNotification><Status>true</Status></HeartbeatNotification>";
-    inbox.take(&key, xml(beat).into()).unwrap();
-    let over = "<SubscriptionTerminatedNotification></SubscriptionTerminatedNotification>";
-    inbox.take(&key, xml(over).into()).unwrap();
-    until("it is asked again", || upstream.requests().len() == 2).await;
-    inbox.take(&key, timetables(&journey("B", ""), false).into()).unwrap();
-    until("what it says then is all there is", || trips(&ingest) == ["B"]).await;
-    ingest.shut_down().await;
-}
-
-#[tokio::test]
-async fn a_subscription_that_is_refused_is_told_without_its_key() {
-    let refused = AGREED.replace(
-        "<Status>true</Status>",
-        "<Status>false</Status><ErrorCondition><OtherError><ErrorText>Not you</ErrorText>\
-         </OtherError></ErrorCondition>",
-    );
-    let upstream = Upstream::start(Answer::Bytes(ok(&xml(&refused)))).await;
-    let (ingest, key) = subscribed(&upstream).await;
-    let feed = ingest.feed("siri").unwrap();
-    until_failed(&feed, FailureCode::Refused).await;
-    let error = feed.status().last_error.clone().unwrap();
-    assert_eq!(error.detail, "the producer refuses the subscription: Not you");
-    upstream.set(Answer::Bytes(http("403 Forbidden", &[], format!("no {key}").as_bytes())));
-    ingest.poll_now("siri").await.unwrap();
-    until_failed(&feed, FailureCode::Http(403)).await;
-    let error = feed.status().last_error.clone().unwrap();
-    assert!(!format!("{error:?}").contains(&key), "{error:?}");
-    ingest.shut_down().await;
-}
-
-#[tokio::test]
-async fn a_subscribed_vehicle_does_not_take_back_what_the_timetable_tells() {
-    let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
-    let services = vec![SiriService::Timetables, SiriService::Vehicles];
-    let (ingest, key) = subscribed_to(&upstream, services).await;
-    let inbox = ingest.feed("siri").unwrap().inbox().unwrap();
-    let cancelled = journey("A", "<Cancellation>true</Cancellation>");
-    inbox.take(&key, timetables(&cancelled, false).into()).unwrap();
-    until("the cancellation is known", || trips(&ingest) == ["A"]).await;
-    let (now, today) = (jiff::Timestamp::now(), today());
-    let activity = format!(
-        "<ServiceDelivery><ResponseTimestamp>{now}</ResponseTimestamp><VehicleMonitoringDelivery>\
-         <VehicleActivity><RecordedAtTime>{now}</RecordedAtTime><MonitoredVehicleJourney>\
-         <FramedVehicleJourneyRef><DataFrameRef>{today}</DataFrameRef>\
-         <DatedVehicleJourneyRef>A</DatedVehicleJourneyRef></FramedVehicleJourneyRef>\
-         <VehicleLocation><Longitude>5.5</Longitude><Latitude>60.25</Latitude></VehicleLocation>\
-         <Delay>PT30S</Delay><VehicleRef>V</VehicleRef></MonitoredVehicleJourney>\
-         </VehicleActivity></VehicleMonitoringDelivery></ServiceDelivery>"
-    );
-    inbox.take(&key, xml(&activity).into()).unwrap();
-    let state = || ingest.feed("siri").unwrap().network().state();
-    until("the vehicle is known", || state().vehicles().count() == 1).await;
-    let state = state();
-    let update = state.trip_updates().next().unwrap().trip_update().unwrap();
-    assert_eq!(update.trip.schedule_relationship(), ScheduleRelationship::Canceled);
     ingest.shut_down().await;
 }

@@ -163,6 +163,12 @@ impl Held {
         Some(entry)
     }
 
+    /// How much of what is held the answers have said that say all there is, from 0 to 1.
+    pub(super) fn share_seen(&self) -> f64 {
+        let seen = self.entities.values().filter(|entry| entry.seen >= self.since).count();
+        seen as f64 / self.entities.len().max(1) as f64
+    }
+
     /// Lets go of what the answers have not said that say all there is. Tells whether there was any.
     pub(super) fn sweep(&mut self) -> bool {
         let since = self.since;

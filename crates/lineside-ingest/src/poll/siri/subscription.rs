@@ -1,65 +1,179 @@
 //! A subscription to a producer of SIRI: asked for, renewed before it ends, and asked for anew when nothing more is heard
 //! of it. What the producer then has to say, it brings to the feed's inbox by itself.
 
-use std::time::Duration;
+mod agreement;
+mod request;
+
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use jiff::tz::TimeZone;
-use lineside_formats::siri::{
-    self, EstimatedTimetableRequest, EstimatedTimetableSubscriptionRequest, Flag, Limits, Message,
-    Payload, Seconds, SituationExchangeRequest, SituationExchangeSubscriptionRequest,
-    StopMonitoringRequest, StopMonitoringSubscriptionRequest, SubscriptionContext,
-    SubscriptionRequest, TerminateSubscriptionRequest, Time, VehicleMonitoringRequest,
-    VehicleMonitoringSubscriptionRequest,
+use lineside_formats::{
+    Format, Problem, Problems,
+    siri::{Flag, Message, Payload, TerminateSubscriptionRequest, Time},
 };
-use lineside_sync::UnixMillis;
-use smol_str::{SmolStr, ToSmolStr, format_smolstr};
+use lineside_sync::{Clock, UnixMillis};
+use smol_str::ToSmolStr;
 
-use super::question::{VERSION, posted};
+use self::{
+    agreement::Agreement,
+    request::{names, request, subscriber},
+};
+use super::{Answer, Said, decode, question::posted};
 use crate::{
-    config::FeedConfig,
-    fetch::{Body, Failure, FailureCode, Fetched, Question},
-    poll::Poller,
-    source::{SiriMode, SiriService, SiriSource},
+    budget::Place,
+    fetch::{Body, Failure, FailureCode, Fetched, Fetcher, Question},
+    poll::{Poller, broken, taking::hash_of},
+    source::SiriMode,
 };
 
 /// For how long a producer is asked to go on; half of it later it is asked again.
 const LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
-/// How often a producer is asked to say that it is there.
-const HEARTBEAT_SECONDS: i32 = 60;
 /// How long nothing may be heard of a subscription.
 const SILENCE_MAX: Duration = Duration::from_secs(190);
 /// How long a producer may take to hear that the subscription is over.
 const FAREWELL_MAX: Duration = Duration::from_millis(1_500);
 
+/// How long after its first delivery a subscription has told all that there is: producers cut it into parts, and each
+/// service comes by itself.
+const TELLING_MAX: Duration = Duration::from_secs(60);
+/// A subscription that was renewed has told all that there is again if it has told so much of what was known.
+const TOLD_AGAIN_SHARE: f64 = 0.5;
+/// A subscription is not renewed more often than this.
+const RENEWAL_MIN: Duration = Duration::from_secs(60);
+
 /// What is known of a feed's subscription.
 #[derive(Debug, Default)]
 pub(super) struct Subscription {
-    /// When it was agreed on, on the monotonic clock; none without one.
-    agreed_at: Option<Duration>,
+    /// When the producer is to be asked again, on the monotonic clock; none without a subscription.
+    renew_at: Option<Duration>,
     heard_at: Duration,
-    /// When it was agreed on, on the wall.
-    agreed_wall: UnixMillis,
+    /// Since when the producer is up, by its own clock.
+    started: Option<Time>,
+    /// What the producer refuses of it, in its words.
+    refused: Vec<String>,
+    /// Whether there was a delivery.
+    has_told: bool,
+    /// Whether the producer was silent before, and nothing has come since.
+    is_doubted: bool,
+    telling: Telling,
+}
+
+/// How far a producer is in telling all that there is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Telling {
+    /// It has told it.
+    #[default]
+    Done,
+    /// It is about to, or will do so again because its subscription was renewed.
+    Awaited { again: bool },
+    /// It has begun, and will be through at this moment on the monotonic clock.
+    Begun { again: bool, through_at: Duration },
 }
 
 /// What a producer says besides its news.
-#[derive(Debug, PartialEq, Eq)]
-enum Word {
-    /// It goes on.
-    Alive,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::poll) enum Word {
+    /// It goes on, and has been up since then.
+    Alive(Option<Time>),
     /// The subscription is over.
     Over,
 }
 
+impl Word {
+    /// What is said besides news; none where nothing is said of a subscription.
+    pub(super) fn of(message: &Message) -> Option<Word> {
+        message.payloads.iter().find_map(|payload| match payload {
+            Payload::HeartbeatNotification(it) if it.status == Some(false) => Some(Word::Over),
+            Payload::HeartbeatNotification(it) => Some(Word::Alive(it.service_started_time)),
+            Payload::SubscriptionTerminatedNotification(_) => Some(Word::Over),
+            _ => None,
+        })
+    }
+}
+
 impl Subscription {
+    /// One that was agreed on at `now`, on both clocks.
+    fn agreed(self, agreement: Agreement, now: Duration, wall: UnixMillis) -> Subscription {
+        let again = self.renew_at.is_some();
+        let valid = agreement.valid_until.and_then(|until| {
+            let millis = until.as_millis().saturating_sub(wall.0);
+            // By a clock that is far behind ours it would be over already.
+            u64::try_from(millis).ok().filter(|&millis| millis > 0).map(Duration::from_millis)
+        });
+        let lifetime = valid.unwrap_or(LIFETIME).min(LIFETIME);
+        Subscription {
+            renew_at: Some(now + (lifetime / 2).max(RENEWAL_MIN)),
+            heard_at: now,
+            started: agreement.started.or(self.started),
+            refused: agreement.refused,
+            telling: Telling::Awaited { again },
+            ..self
+        }
+    }
+
     /// How long until the producer has to be asked; none where there is no subscription.
     fn rest(&self, now: Duration) -> Option<Duration> {
-        let renew_at = self.agreed_at? + LIFETIME / 2;
-        Some(renew_at.min(self.heard_at + SILENCE_MAX).saturating_sub(now))
+        Some(self.renew_at?.min(self.heard_at + SILENCE_MAX).saturating_sub(now))
     }
 
     fn is_silent(&self, now: Duration) -> bool {
-        self.agreed_at.is_some() && now.saturating_sub(self.heard_at) >= SILENCE_MAX
+        self.renew_at.is_some() && now.saturating_sub(self.heard_at) >= SILENCE_MAX
+    }
+
+    /// Whether a producer that is up since then is not the one that agreed. Both times are by its own clock.
+    fn has_restarted(&mut self, started: Option<Time>) -> bool {
+        let Some(started) = started else { return false };
+        started > *self.started.get_or_insert(started)
+    }
+
+    /// There was a delivery.
+    pub(super) fn told(&mut self, now: Duration) {
+        self.has_told = true;
+        if let Telling::Awaited { again } = self.telling {
+            self.telling = Telling::Begun { again, through_at: now + TELLING_MAX };
+        }
+    }
+
+    /// Whether the producer has told all that there is by now, and if so, whether it had done so before.
+    fn is_through(&mut self, now: Duration) -> Option<bool> {
+        let Telling::Begun { again, through_at } = self.telling else { return None };
+        (now >= through_at).then(|| {
+            self.telling = Telling::Done;
+            again
+        })
+    }
+
+    /// What of it is not as it was asked for.
+    pub(super) fn problems(&self) -> Problems {
+        let mut problems = Problems::new();
+        for said in &self.refused {
+            let detail = "the producer refuses a part of the subscription";
+            let problem = Problem::new("subscription", "subscription_refused", detail);
+            problems.push(problem.with_value(said));
+        }
+        problems
+    }
+}
+
+/// The last word to a producer, which may not be the feed's any more.
+#[derive(Debug)]
+pub(in crate::poll) struct Farewell {
+    pub(in crate::poll) fetcher: Fetcher,
+    pub(in crate::poll) place: Place,
+    pub(in crate::poll) question: Question,
+}
+
+/// Says it, for as long as that may take. Whether it was heard changes nothing: the subscription ends by itself.
+async fn say(fetcher: &mut Fetcher, place: &Place, question: Question, clock: &Arc<dyn Clock>) {
+    let saying = async {
+        let now = clock.monotonic();
+        let turn = place.book(now, now).turn(Arc::clone(clock)).await;
+        let _: Result<Fetched, Failure> = fetcher.fetch(turn, question).await;
+    };
+    tokio::select! {
+        biased;
+        () = saying => {}
+        () = clock.sleep(FAREWELL_MAX) => {}
     }
 }
 
@@ -80,14 +194,12 @@ impl Poller {
     ///
     /// # Errors
     /// If there is no address for what the producer has to say.
-    pub(in crate::poll) fn subscribe(&mut self) -> Result<Question, Failure> {
-        let now = self.clock.monotonic();
-        if self.siri.subscription.is_silent(now) {
+    pub(in crate::poll) async fn subscribe(&mut self) -> Result<Question, Failure> {
+        if self.siri.subscription.is_silent(self.clock.monotonic()) {
             // Who was silent may have lost anything: what comes next is all that there is.
-            self.siri.subscription = Subscription::default();
-        }
-        if self.siri.subscription.agreed_at.is_none() {
-            self.siri.begin_anew();
+            self.siri.subscription = Subscription { is_doubted: true, ..Subscription::default() };
+            let detail = "nothing was heard of the subscription";
+            self.fail(Failure::new(FailureCode::Timeout, detail)).await;
         }
         let Some(address) = self.inbox_address() else {
             let detail = "producers bring news to server.public_url, which the configuration does \
@@ -111,60 +223,96 @@ impl Poller {
     }
 
     /// Takes the answer to a request for a subscription.
-    pub(in crate::poll) fn take_agreement(&mut self, body: &Body) -> Result<&'static str, Failure> {
-        let refused = match agreement(&body.bytes) {
-            Ok(()) => {
-                let now = self.clock.monotonic();
-                let subscription = &mut self.siri.subscription;
-                subscription.agreed_at = Some(now);
-                subscription.agreed_wall = self.clock.wall();
-                subscription.heard_at = now;
-                self.succeed();
-                return Ok("subscribed");
-            }
-            Err(failure) => failure,
-        };
-        self.siri.subscription = Subscription::default();
-        Err(refused)
+    pub(in crate::poll) async fn take_agreement(
+        &mut self,
+        body: Body,
+    ) -> Result<&'static str, Failure> {
+        let (config, zone) = (self.feed.shared_config().clone(), self.zone());
+        let reading = tokio::task::spawn_blocking(move || {
+            let (message, _) = decode(&body.bytes, &zone, &config)?;
+            Agreement::of(&message)
+        });
+        let before = std::mem::take(&mut self.siri.subscription);
+        let agreement = reading.await.unwrap_or_else(|_| Err(broken()))?;
+        let (now, wall) = (self.clock.monotonic(), self.clock.wall());
+        self.siri.held.begin_anew();
+        self.siri.subscription = before.agreed(agreement, now, wall);
+        self.status.failures_in_a_row = 0;
+        // Who was silent has promised before.
+        if !self.siri.subscription.is_doubted {
+            self.end_trouble();
+        }
+        Ok("subscribed")
+    }
+
+    /// The producer is there, whether it has told anything or not.
+    fn end_trouble(&mut self) {
+        self.status.last_error = None;
+        self.status.failures_in_a_row = 0;
+        self.status.failing_since = None;
     }
 
     /// Takes what the producer has brought.
     pub(in crate::poll) async fn take_delivery(&mut self, bytes: Bytes) {
-        let Some(word) = word_of(&bytes, self.siri.subscription.agreed_wall) else {
-            let body = Body {
-                bytes,
-                content_type: None,
-                last_modified: None,
-                file_name: None,
-                status: None,
-            };
-            self.siri.subscription.heard_at = self.clock.monotonic();
-            match self.take(body).await {
-                Ok(_) => self.judge().await,
-                Err(failure) => {
-                    self.fail(failure).await;
-                    // Nobody knows what was in it, so the producer is asked for all there is, as after a failed poll.
-                    self.siri.subscription = Subscription::default();
-                    let wait = self.wait();
-                    self.ask_again(wait);
-                }
+        let subscription = &mut self.siri.subscription;
+        subscription.heard_at = self.clock.monotonic();
+        subscription.is_doubted = false;
+        let taken = match self.read_siri(bytes.clone()).await {
+            Ok(Said::Answer(answer)) => self.take_news(bytes, *answer).await,
+            Ok(Said::Word(word)) => {
+                self.take_word(word).await;
+                Ok(())
             }
-            return;
+            Err(failure) => Err(failure),
         };
-        match word {
-            Word::Alive => {
-                self.siri.subscription.heard_at = self.clock.monotonic();
-                self.confirm();
-                // That nothing is new is news, too.
-                self.status.data_time = self.status.data_time.map(|_| self.clock.wall());
-                self.forget_over().await;
-            }
-            Word::Over => {
+        match taken {
+            Ok(()) => self.judge().await,
+            Err(failure) => {
+                self.fail(failure).await;
+                // Nobody knows what was in it, so the producer is asked for all there is, as after a failed poll.
                 self.siri.subscription = Subscription::default();
-                self.ask_again(Duration::ZERO);
+                let wait = self.wait();
+                self.ask_again(wait);
             }
         }
-        self.judge().await;
+    }
+
+    async fn take_news(&mut self, bytes: Bytes, answer: Answer) -> Result<(), Failure> {
+        let now = self.clock.wall();
+        self.status.bytes += bytes.len() as u64;
+        let hash = hash_of(&bytes).await;
+        self.take_answer(answer, now).await?;
+        let body =
+            Body { bytes, content_type: None, last_modified: None, file_name: None, status: None };
+        self.keep(body, Format::Siri, hash, now).await;
+        Ok(())
+    }
+
+    async fn take_word(&mut self, word: Word) {
+        let is_over = match word {
+            Word::Alive(started) => self.siri.subscription.has_restarted(started),
+            Word::Over => true,
+        };
+        if is_over {
+            self.siri.subscription = Subscription::default();
+            self.ask_again(Duration::ZERO);
+        } else if self.siri.subscription.has_told {
+            self.confirm();
+            self.tell_again().await;
+        } else {
+            self.end_trouble();
+        }
+    }
+
+    /// Lets go of what the producer has not told again of what was known before the subscription, once it is through. A
+    /// renewed one may go on with changes only: then nothing is to be let go of.
+    pub(in crate::poll) async fn sweep_when_told(&mut self) {
+        let now = self.clock.monotonic();
+        let Some(again) = self.siri.subscription.is_through(now) else { return };
+        let is_all = !again || self.siri.held.share_seen() >= TOLD_AGAIN_SHARE;
+        if is_all && self.siri.held.sweep() {
+            self.tell_again().await;
+        }
     }
 
     /// Has the next poll after `wait`, whenever it would have been.
@@ -178,278 +326,118 @@ impl Poller {
         self.feed.set_status(self.status.clone());
     }
 
-    /// What was agreed on with the producer does not hold any more for what is wanted now.
-    pub(in crate::poll) fn forget_subscription(&mut self) {
-        self.siri.subscription = Subscription::default();
-    }
-
-    /// Tells the producer that nothing more is wanted, for as long as that may take.
-    pub(in crate::poll) async fn unsubscribe(&mut self) {
-        if self.siri.subscription.agreed_at.is_none() || !self.is_subscribing() {
-            return;
+    /// What ends the subscription at the producer, if there is one.
+    pub(in crate::poll) fn last_word(&self) -> Option<Question> {
+        if self.siri.subscription.renew_at.is_none() || !self.is_subscribing() {
+            return None;
         }
-        self.siri.subscription = Subscription::default();
-        let config = self.feed.shared_config().clone();
+        let config = self.feed.config();
         let source = config.siri.clone().unwrap_or_default();
         let request = TerminateSubscriptionRequest {
             request_timestamp: Time::from_millis(self.clock.wall().0),
             requestor_ref: source.requestor_ref.as_ref().map(|it| it.reveal().to_smolstr()),
             subscriber_ref: subscriber(&source),
             all: Flag::default(),
-            subscription_refs: names(&config, &source),
+            subscription_refs: names(config, &source),
             ..TerminateSubscriptionRequest::default()
         };
         let payload = Payload::TerminateSubscriptionRequest(request);
-        let question = posted(&source, payload, "DeleteSubscription");
-        let clock = self.clock.clone();
-        let farewell = async {
-            let now = clock.monotonic();
-            let turn = self.place.book(now, now).turn(clock.clone()).await;
-            // Whether it was heard changes nothing: the subscription ends by itself.
-            let _: Result<Fetched, Failure> = self.fetcher.fetch(turn, question).await;
-        };
-        tokio::select! {
-            biased;
-            () = farewell => {}
-            () = clock.sleep(FAREWELL_MAX) => {}
+        Some(posted(&source, payload, "DeleteSubscription"))
+    }
+
+    /// Tells the producer that nothing more is wanted.
+    pub(in crate::poll) async fn unsubscribe(&mut self) {
+        self.say_farewell().await;
+        let Some(question) = self.last_word() else { return };
+        self.siri.subscription = Subscription::default();
+        say(&mut self.fetcher, &self.place, question, &self.clock).await;
+    }
+
+    /// Tells the producer that the feed had before that nothing more is wanted.
+    pub(in crate::poll) async fn say_farewell(&mut self) {
+        if let Some(Farewell { mut fetcher, place, question }) = self.farewell.take() {
+            say(&mut fetcher, &place, question, &self.clock).await;
         }
     }
-}
-
-/// Who subscribes.
-fn subscriber(source: &SiriSource) -> Option<SmolStr> {
-    let requestor = source.requestor_ref.as_ref().map(|it| it.reveal().to_smolstr());
-    Some(requestor.unwrap_or(SmolStr::new_static("lineside")))
-}
-
-/// What a feed's subscription to a service is called: the same each time, so that a producer takes the new one for the
-/// old one.
-fn name_of(config: &FeedConfig, service: SiriService) -> SmolStr {
-    format_smolstr!("lineside-{}-{service}", config.id)
-}
-
-/// What its subscription to a stop is called.
-fn name_at(config: &FeedConfig, stop: &str) -> SmolStr {
-    format_smolstr!("{}-{stop}", name_of(config, SiriService::Stops))
-}
-
-fn names(config: &FeedConfig, source: &SiriSource) -> Vec<SmolStr> {
-    let of = |service: &SiriService| match service {
-        SiriService::Stops => source.stops.iter().map(|stop| name_at(config, stop)).collect(),
-        service => vec![name_of(config, *service)],
-    };
-    source.services.iter().flat_map(of).collect()
-}
-
-/// What is the same in the subscriptions to all services.
-macro_rules! subscription {
-    ($by:expr, $name:expr, $Request:ident { $($field:ident: $value:expr)? }, $Subscription:ident $(.. $rest:expr)?) => {
-        $Subscription {
-            subscriber_ref: subscriber($by.0),
-            subscription_identifier: Some($name),
-            initial_termination_time: Time::from_millis(($by.1 + LIFETIME).0),
-            request: Some(Box::new($Request {
-                version: Some(SmolStr::new_static(VERSION)),
-                request_timestamp: Time::from_millis($by.1.0),
-                $($field: $value,)?
-                ..$Request::default()
-            })),
-            incremental_updates: Some(true),
-            $(..$rest)?
-        }
-    };
-}
-
-fn request(
-    config: &FeedConfig,
-    source: &SiriSource,
-    address: &str,
-    now: UnixMillis,
-) -> SubscriptionRequest {
-    let at = Time::from_millis(now.0);
-    let mut request = SubscriptionRequest {
-        request_timestamp: at,
-        requestor_ref: source.requestor_ref.as_ref().map(|it| it.reveal().to_smolstr()),
-        message_identifier: Some(format_smolstr!("lineside-{}-{}", config.id, now.0)),
-        consumer_address: Some(address.into()),
-        subscription_context: Some(SubscriptionContext {
-            heartbeat_interval: Some(Seconds(HEARTBEAT_SECONDS)),
-        }),
-        ..SubscriptionRequest::default()
-    };
-    let by = (source, now);
-    for &service in &source.services {
-        let name = name_of(config, service);
-        match service {
-            SiriService::Timetables => request.estimated_timetables.push(subscription!(
-                by,
-                name,
-                EstimatedTimetableRequest {},
-                EstimatedTimetableSubscriptionRequest..Default::default()
-            )),
-            SiriService::Vehicles => request.vehicle_monitorings.push(subscription!(
-                by,
-                name,
-                VehicleMonitoringRequest {},
-                VehicleMonitoringSubscriptionRequest..Default::default()
-            )),
-            SiriService::Situations => request.situation_exchanges.push(subscription!(
-                by,
-                name,
-                SituationExchangeRequest {},
-                SituationExchangeSubscriptionRequest
-            )),
-            SiriService::Stops => {
-                let stops = source.stops.iter().map(|stop| {
-                    subscription!(
-                        by,
-                        name_at(config, stop),
-                        StopMonitoringRequest { monitoring_ref: Some(stop.to_smolstr()) },
-                        StopMonitoringSubscriptionRequest..Default::default()
-                    )
-                });
-                request.stop_monitorings.extend(stops);
-            }
-        }
-    }
-    request
-}
-
-fn decode(body: &[u8]) -> Option<Message> {
-    siri::decode(body, &TimeZone::UTC, &Limits::default()).ok().map(|(message, _)| message)
-}
-
-/// Whether the producer has agreed.
-fn agreement(body: &[u8]) -> Result<(), Failure> {
-    let decoded = siri::decode(body, &TimeZone::UTC, &Limits::default());
-    let (message, _) = decoded.map_err(|error| Failure::refused(&error))?;
-    let mut is_agreed = false;
-    for payload in &message.payloads {
-        match payload {
-            Payload::SubscriptionResponse(response) => {
-                let refusal = response.response_statuses.iter().find(|it| it.status == Some(false));
-                if let Some(refusal) = refusal {
-                    let said = refusal.error_condition.as_ref();
-                    let said = said.and_then(|it| it.text.as_deref().or(it.description.as_deref()));
-                    let detail = format!(
-                        "the producer refuses the subscription: {}",
-                        said.unwrap_or("it does not say why")
-                    );
-                    return Err(Failure::new(FailureCode::Refused, detail));
-                }
-                is_agreed = true;
-            }
-            Payload::Fault(fault) => {
-                let said = fault.reason.as_deref().unwrap_or("a fault without a reason");
-                let detail = format!("the producer refuses the subscription: {said}");
-                return Err(Failure::new(FailureCode::Refused, detail));
-            }
-            _ => {}
-        }
-    }
-    if is_agreed {
-        return Ok(());
-    }
-    let detail = "the answer to a request for a subscription is none";
-    Err(Failure::new(FailureCode::Decode, detail))
-}
-
-/// What is said besides news; none where there are news, or nothing that can be read. A producer that has started since
-/// the subscription was agreed on knows nothing of it.
-fn word_of(body: &[u8], agreed_at: UnixMillis) -> Option<Word> {
-    let message = decode(body)?;
-    if message.deliveries().next().is_some() {
-        return None;
-    }
-    let has_restarted =
-        |started: Option<Time>| started.is_some_and(|started| started.as_millis() > agreed_at.0);
-    message.payloads.iter().find_map(|payload| match payload {
-        Payload::HeartbeatNotification(it) => {
-            let is_over = it.status == Some(false) || has_restarted(it.service_started_time);
-            Some(if is_over { Word::Over } else { Word::Alive })
-        }
-        Payload::SubscriptionTerminatedNotification(_) => Some(Word::Over),
-        _ => None,
-    })
 }
 
 #[cfg(test)]
 mod tests {
-    use lineside_formats::siri::Exchange;
+    use jiff::tz::TimeZone;
+    use lineside_formats::siri::{self, Limits};
 
     use super::*;
-    use crate::{config::FeedId, source::Location};
 
-    fn body(inside: &str) -> Vec<u8> {
-        format!("<Siri xmlns=\"http://www.siri.org.uk/siri\">{inside}</Siri>").into_bytes()
+    const SECOND: Duration = Duration::from_secs(1);
+    const NOON: UnixMillis = UnixMillis(1_795_262_400_000);
+
+    fn word(inside: &str) -> Option<Word> {
+        let body = format!("<Siri xmlns=\"http://www.siri.org.uk/siri\">{inside}</Siri>");
+        let decoded = siri::decode(body.as_bytes(), &TimeZone::UTC, &Limits::default());
+        Word::of(&decoded.unwrap().0)
+    }
+
+    fn beat(inside: &str) -> Option<Word> {
+        word(&format!("<HeartbeatNotification>{inside}</HeartbeatNotification>"))
+    }
+
+    fn at(hours: i64) -> Option<Time> {
+        Time::from_millis(NOON.0 + hours * 3_600_000)
+    }
+
+    fn agreed(agreement: Agreement) -> Subscription {
+        Subscription::default().agreed(agreement, SECOND, NOON)
     }
 
     #[test]
-    fn one_request_subscribes_to_all_services_at_the_inbox() {
-        let url = Location::parse("https://a.example/siri").unwrap();
-        let config = FeedConfig::new(FeedId::new("a").unwrap(), url);
-        let source = SiriSource {
-            services: SiriService::ALL.to_vec(),
-            stops: vec!["S".to_owned()],
-            ..SiriSource::default()
-        };
-        let now = UnixMillis(1_795_262_400_000);
-        let request = request(&config, &source, "https://me.example/siri/inbox/a?key=k", now);
-        let message = Message {
-            version: None,
-            payloads: vec![Payload::SubscriptionRequest(request.clone())],
-        };
-        let xml = siri::encode_xml(&message);
-        let read = decode(xml.as_bytes()).unwrap();
-        assert_eq!(read.payloads, [Payload::SubscriptionRequest(request.clone())]);
-        let soap = siri::encode_soap(&message, Exchange::Answer);
-        assert!(soap.contains("https://me.example/siri/inbox/a?key=k"), "{soap}");
-        let first = &request.estimated_timetables[0];
-        assert_eq!(first.subscription_identifier.as_deref(), Some("lineside-a-et"));
-        let ends = first.initial_termination_time.unwrap().as_millis();
-        assert_eq!(ends - now.0, 24 * 60 * 60 * 1_000);
-        let stop = &request.stop_monitorings[0];
-        assert_eq!(stop.request.as_ref().unwrap().monitoring_ref.as_deref(), Some("S"));
+    fn words_are_told_from_news() {
+        assert_eq!(beat("<Status>true</Status>"), Some(Word::Alive(None)));
+        assert_eq!(beat("<Status>false</Status>"), Some(Word::Over));
+        let started = "<ServiceStartedTime>2026-11-21T13:00:00Z</ServiceStartedTime>";
+        assert_eq!(beat(started), Some(Word::Alive(at(1))));
+        let over = "<SubscriptionTerminatedNotification></SubscriptionTerminatedNotification>";
+        assert_eq!(word(over), Some(Word::Over));
+        assert_eq!(word("<ServiceDelivery></ServiceDelivery>"), None);
     }
 
     #[test]
-    fn an_agreement_is_told_from_a_refusal() {
-        let response = |inside: &str| {
-            body(&format!(
-                "<SubscriptionResponse><ResponseStatus>{inside}</ResponseStatus></SubscriptionResponse>"
-            ))
-        };
-        assert!(agreement(&response("<Status>true</Status>")).is_ok());
-        let refused = response(
-            "<Status>false</Status><ErrorCondition><OtherError><ErrorText>Full</ErrorText>\
-             </OtherError></ErrorCondition>",
-        );
-        let failure = agreement(&refused).unwrap_err();
-        assert_eq!(failure.code, FailureCode::Refused);
-        assert_eq!(failure.detail, "the producer refuses the subscription: Full");
-        assert_eq!(agreement(&body("")).unwrap_err().code, FailureCode::Decode);
+    fn a_producer_has_restarted_when_it_says_another_start_than_before() {
+        // Its clock may be hours ahead of ours.
+        let mut told = agreed(Agreement { started: at(5), ..Agreement::default() });
+        assert!(!told.has_restarted(at(5)) && !told.has_restarted(None));
+        assert!(!told.has_restarted(at(4)) && told.has_restarted(at(6)));
+        let mut untold = agreed(Agreement::default());
+        assert!(!untold.has_restarted(at(5)) && !untold.has_restarted(at(5)));
+        assert!(untold.has_restarted(at(6)));
     }
 
     #[test]
-    fn a_producer_that_has_started_again_knows_of_no_subscription() {
-        let agreed_at = UnixMillis(1_795_262_400_000);
-        let beat = |inside: &str| {
-            body(&format!("<HeartbeatNotification>{inside}</HeartbeatNotification>"))
-        };
-        let started = |at: &str| beat(&format!("<ServiceStartedTime>{at}</ServiceStartedTime>"));
-        for (said, expected) in [
-            (beat("<Status>true</Status>"), Some(Word::Alive)),
-            (beat("<Status>false</Status>"), Some(Word::Over)),
-            (started("2026-11-21T11:00:00Z"), Some(Word::Alive)),
-            (started("2026-11-21T13:00:00Z"), Some(Word::Over)),
-            (
-                body("<SubscriptionTerminatedNotification></SubscriptionTerminatedNotification>"),
-                Some(Word::Over),
-            ),
-            (body("<ServiceDelivery></ServiceDelivery>"), None),
-            (b"garbage".to_vec(), None),
+    fn a_subscription_is_renewed_after_half_of_its_time() {
+        for (valid_until, expected) in [
+            (None, 12 * 3_600),
+            (at(2), 3_600),
+            (at(100), 12 * 3_600),
+            (Time::from_millis(NOON.0 + 30_000), 60),
+            // By a clock that is behind ours.
+            (at(-3), 12 * 3_600),
         ] {
-            assert_eq!(word_of(&said, agreed_at), expected, "{}", String::from_utf8_lossy(&said));
+            let subscription = agreed(Agreement { valid_until, ..Agreement::default() });
+            let renewal = subscription.renew_at.unwrap() - SECOND;
+            assert_eq!(renewal, expected * SECOND, "{valid_until:?}");
         }
+    }
+
+    #[test]
+    fn all_is_told_a_while_after_the_first_delivery() {
+        let mut first = agreed(Agreement::default());
+        assert_eq!(first.is_through(99 * SECOND), None);
+        first.told(100 * SECOND);
+        first.told(130 * SECOND);
+        assert_eq!(first.is_through(159 * SECOND), None);
+        assert_eq!(first.is_through(160 * SECOND), Some(false));
+        assert_eq!(first.is_through(999 * SECOND), None);
+        let mut renewed = first.agreed(Agreement::default(), 999 * SECOND, NOON);
+        renewed.told(1_000 * SECOND);
+        assert_eq!(renewed.is_through(1_060 * SECOND), Some(true));
     }
 }

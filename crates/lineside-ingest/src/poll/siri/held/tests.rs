@@ -128,6 +128,7 @@ fn a_whole_answer_replaces_the_one_before_when_its_last_page_is_there() {
     take(&mut held, &of("b"));
     assert_eq!(ids(&held).len(), 2, "the second page may still hold it");
     take(&mut held, &of("c"));
+    assert_eq!(held.share_seen(), 2.0 / 3.0);
     assert!(held.sweep());
     assert_eq!(ids(&held), ["journey:b:20261121", "journey:c:20261121"]);
 }

@@ -1,0 +1,117 @@
+//! What a producer says to a request for a subscription.
+
+use lineside_formats::siri::{Message, Payload, SubscriptionResponse, Time};
+
+use crate::fetch::{Failure, FailureCode};
+
+/// What a producer has agreed to.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Agreement {
+    /// Until when, by its clock.
+    pub(super) valid_until: Option<Time>,
+    /// Since when it is up, by its clock.
+    pub(super) started: Option<Time>,
+    /// What it refuses of it.
+    pub(super) refused: Vec<String>,
+}
+
+impl Agreement {
+    /// # Errors
+    /// If all of it is refused, or the message is no answer to a request for a subscription.
+    pub(super) fn of(message: &Message) -> Result<Agreement, Failure> {
+        let refusal = |said: &str| {
+            let detail = format!("the producer refuses the subscription: {said}");
+            Failure::new(FailureCode::Refused, detail)
+        };
+        let mut agreement = None;
+        for payload in &message.payloads {
+            match payload {
+                Payload::SubscriptionResponse(response) => {
+                    let known = agreement.get_or_insert_with(Agreement::default);
+                    known.take(response).map_err(|said| refusal(&said))?;
+                }
+                Payload::Fault(fault) => {
+                    let said = fault.reason.as_deref().unwrap_or("a fault without a reason");
+                    return Err(refusal(said));
+                }
+                _ => {}
+            }
+        }
+        agreement.ok_or_else(|| {
+            let detail = "the answer to a request for a subscription is none";
+            Failure::new(FailureCode::Decode, detail)
+        })
+    }
+
+    /// # Errors
+    /// What the producer says, if it agrees to nothing.
+    fn take(&mut self, response: &SubscriptionResponse) -> Result<(), String> {
+        let mut refused = Vec::new();
+        for status in &response.response_statuses {
+            if status.status == Some(false) {
+                let said = status.error_condition.as_ref();
+                let said = said.and_then(|it| it.text.as_deref().or(it.description.as_deref()));
+                refused.push((status, said.unwrap_or("it does not say why")));
+            } else if let Some(until) = status.valid_until {
+                self.valid_until = Some(self.valid_until.map_or(until, |known| known.min(until)));
+            }
+        }
+        if let Some((_, said)) = refused.first()
+            && refused.len() == response.response_statuses.len()
+        {
+            return Err((*said).to_owned());
+        }
+        self.refused.extend(refused.into_iter().map(|(status, said)| {
+            match status.subscription_ref.as_deref() {
+                Some(name) => format!("{name}: {said}"),
+                None => said.to_owned(),
+            }
+        }));
+        self.started = response.service_started_time.or(self.started);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::tz::TimeZone;
+    use lineside_formats::siri::{self, Limits};
+
+    use super::*;
+
+    fn agreement(inside: &str) -> Result<Agreement, Failure> {
+        let body = format!("<Siri xmlns=\"http://www.siri.org.uk/siri\">{inside}</Siri>");
+        let decoded = siri::decode(body.as_bytes(), &TimeZone::UTC, &Limits::default());
+        Agreement::of(&decoded.unwrap().0)
+    }
+
+    fn response(statuses: &[&str], inside: &str) -> Result<Agreement, Failure> {
+        let statuses: String =
+            statuses.iter().map(|it| format!("<ResponseStatus>{it}</ResponseStatus>")).collect();
+        agreement(&format!("<SubscriptionResponse>{statuses}{inside}</SubscriptionResponse>"))
+    }
+
+    const REFUSED: &str = "<SubscriptionRef>a-et</SubscriptionRef><Status>false</Status>\
+                           <ErrorCondition><OtherError><ErrorText>Full</ErrorText></OtherError>\
+                           </ErrorCondition>";
+
+    #[test]
+    fn an_agreement_is_told_from_a_refusal() {
+        assert_eq!(response(&["<Status>true</Status>"], "").unwrap(), Agreement::default());
+        let failure = response(&[REFUSED, REFUSED], "").unwrap_err();
+        assert_eq!(failure.code, FailureCode::Refused);
+        assert_eq!(failure.detail, "the producer refuses the subscription: Full");
+        assert_eq!(agreement("").unwrap_err().code, FailureCode::Decode);
+    }
+
+    #[test]
+    fn what_is_agreed_to_counts_where_a_part_is_refused() {
+        let until = |at: &str| format!("<Status>true</Status><ValidUntil>{at}</ValidUntil>");
+        let (later, sooner) = (until("2026-11-21T14:00:00Z"), until("2026-11-21T13:00:00Z"));
+        let started = "<ServiceStartedTime>2026-11-20T08:00:00Z</ServiceStartedTime>";
+        let agreement = response(&[&later, REFUSED, &sooner], started).unwrap();
+        assert_eq!(agreement.refused, ["a-et: Full"]);
+        let hours = |time: Option<Time>| (time.unwrap().as_seconds() - 1_795_262_400) / 3_600;
+        assert_eq!((hours(agreement.valid_until), hours(agreement.started)), (1, -28));
+    }
+}

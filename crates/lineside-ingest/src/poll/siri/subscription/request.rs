@@ -1,0 +1,157 @@
+//! What a producer is asked to begin a subscription.
+
+use lineside_formats::siri::{
+    EstimatedTimetableRequest, EstimatedTimetableSubscriptionRequest, Seconds,
+    SituationExchangeRequest, SituationExchangeSubscriptionRequest, StopMonitoringRequest,
+    StopMonitoringSubscriptionRequest, SubscriptionContext, SubscriptionRequest, Time,
+    VehicleMonitoringRequest, VehicleMonitoringSubscriptionRequest,
+};
+use lineside_sync::UnixMillis;
+use smol_str::{SmolStr, ToSmolStr, format_smolstr};
+
+use super::{super::question::VERSION, LIFETIME};
+use crate::{
+    config::FeedConfig,
+    source::{SiriService, SiriSource},
+};
+
+/// How often a producer is asked to say that it is there.
+const HEARTBEAT_SECONDS: i32 = 60;
+
+/// Who subscribes.
+pub(super) fn subscriber(source: &SiriSource) -> Option<SmolStr> {
+    let requestor = source.requestor_ref.as_ref().map(|it| it.reveal().to_smolstr());
+    Some(requestor.unwrap_or(SmolStr::new_static("lineside")))
+}
+
+/// What a feed's subscription to a service is called: the same each time, so that a producer takes the new one for the
+/// old one.
+fn name_of(config: &FeedConfig, service: SiriService) -> SmolStr {
+    format_smolstr!("lineside-{}-{service}", config.id)
+}
+
+/// What its subscription to a stop is called.
+fn name_at(config: &FeedConfig, stop: &str) -> SmolStr {
+    format_smolstr!("{}-{stop}", name_of(config, SiriService::Stops))
+}
+
+/// What all its subscriptions are called.
+pub(super) fn names(config: &FeedConfig, source: &SiriSource) -> Vec<SmolStr> {
+    let of = |service: &SiriService| match service {
+        SiriService::Stops => source.stops.iter().map(|stop| name_at(config, stop)).collect(),
+        service => vec![name_of(config, *service)],
+    };
+    source.services.iter().flat_map(of).collect()
+}
+
+/// What is the same in the subscriptions to all services.
+macro_rules! subscription {
+    ($by:expr, $name:expr, $Request:ident { $($field:ident: $value:expr)? }, $Subscription:ident $(.. $rest:expr)?) => {
+        $Subscription {
+            subscriber_ref: subscriber($by.0),
+            subscription_identifier: Some($name),
+            initial_termination_time: Time::from_millis(($by.1 + LIFETIME).0),
+            request: Some(Box::new($Request {
+                version: Some(SmolStr::new_static(VERSION)),
+                request_timestamp: Time::from_millis($by.1.0),
+                $($field: $value,)?
+                ..$Request::default()
+            })),
+            incremental_updates: Some(true),
+            $(..$rest)?
+        }
+    };
+}
+
+/// What asks for all services of a feed, to be brought to an address.
+pub(super) fn request(
+    config: &FeedConfig,
+    source: &SiriSource,
+    address: &str,
+    now: UnixMillis,
+) -> SubscriptionRequest {
+    let at = Time::from_millis(now.0);
+    let mut request = SubscriptionRequest {
+        request_timestamp: at,
+        requestor_ref: source.requestor_ref.as_ref().map(|it| it.reveal().to_smolstr()),
+        message_identifier: Some(format_smolstr!("lineside-{}-{}", config.id, now.0)),
+        consumer_address: Some(address.into()),
+        subscription_context: Some(SubscriptionContext {
+            heartbeat_interval: Some(Seconds(HEARTBEAT_SECONDS)),
+        }),
+        ..SubscriptionRequest::default()
+    };
+    let by = (source, now);
+    for &service in &source.services {
+        let name = name_of(config, service);
+        match service {
+            SiriService::Timetables => request.estimated_timetables.push(subscription!(
+                by,
+                name,
+                EstimatedTimetableRequest {},
+                EstimatedTimetableSubscriptionRequest..Default::default()
+            )),
+            SiriService::Vehicles => request.vehicle_monitorings.push(subscription!(
+                by,
+                name,
+                VehicleMonitoringRequest {},
+                VehicleMonitoringSubscriptionRequest..Default::default()
+            )),
+            SiriService::Situations => request.situation_exchanges.push(subscription!(
+                by,
+                name,
+                SituationExchangeRequest {},
+                SituationExchangeSubscriptionRequest
+            )),
+            SiriService::Stops => {
+                let stops = source.stops.iter().map(|stop| {
+                    subscription!(
+                        by,
+                        name_at(config, stop),
+                        StopMonitoringRequest { monitoring_ref: Some(stop.to_smolstr()) },
+                        StopMonitoringSubscriptionRequest..Default::default()
+                    )
+                });
+                request.stop_monitorings.extend(stops);
+            }
+        }
+    }
+    request
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::tz::TimeZone;
+    use lineside_formats::siri::{self, Exchange, Limits, Message, Payload};
+
+    use super::*;
+    use crate::{config::FeedId, source::Location};
+
+    #[test]
+    fn one_request_subscribes_to_all_services_at_the_inbox() {
+        let url = Location::parse("https://a.example/siri").unwrap();
+        let config = FeedConfig::new(FeedId::new("a").unwrap(), url);
+        let source = SiriSource {
+            services: SiriService::ALL.to_vec(),
+            stops: vec!["S".to_owned()],
+            ..SiriSource::default()
+        };
+        let now = UnixMillis(1_795_262_400_000);
+        let request = request(&config, &source, "https://me.example/siri/inbox/a?key=k", now);
+        let message = Message {
+            version: None,
+            payloads: vec![Payload::SubscriptionRequest(request.clone())],
+        };
+        let xml = siri::encode_xml(&message);
+        let (read, _) = siri::decode(xml.as_bytes(), &TimeZone::UTC, &Limits::default()).unwrap();
+        assert_eq!(read.payloads, [Payload::SubscriptionRequest(request.clone())]);
+        let soap = siri::encode_soap(&message, Exchange::Answer);
+        assert!(soap.contains("https://me.example/siri/inbox/a?key=k"), "{soap}");
+        let first = &request.estimated_timetables[0];
+        assert_eq!(first.subscription_identifier.as_deref(), Some("lineside-a-et"));
+        let ends = first.initial_termination_time.unwrap().as_millis();
+        assert_eq!(ends - now.0, 24 * 60 * 60 * 1_000);
+        let stop = &request.stop_monitorings[0];
+        assert_eq!(stop.request.as_ref().unwrap().monitoring_ref.as_deref(), Some("S"));
+    }
+}

@@ -1,0 +1,316 @@
+//! Subscriptions to producers of SIRI, over real sockets: what they are told, what they bring, and how it ends.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+
+use lineside_formats::gtfs_rt::proto::trip_descriptor::ScheduleRelationship;
+use lineside_ingest::{
+    FailureCode, Feed, FeedConfig, FeedState, Inboxes, Ingest, NotTaken, Options, Secret, SiriMode,
+    SiriService, SiriSource, exports, exports::Part,
+};
+use lineside_sync::{Clock, RealClock, SimulatedClock};
+
+use crate::{
+    running::{options as running_options, until, until_failed},
+    siri_producers::{journey, ok, request, siri, timetables, today, trips},
+    upstream::{Answer, Upstream, http},
+};
+
+fn xml(inside: &str) -> String {
+    format!("<Siri xmlns=\"http://www.siri.org.uk/siri\">{inside}</Siri>")
+}
+
+const AGREED: &str = "<SubscriptionResponse><ResponseStatus><Status>true</Status></ResponseStatus>\
+                      </SubscriptionResponse>";
+
+/// A clock of ours that begins with the real one: what is told is dated by that.
+fn clock() -> Arc<SimulatedClock> {
+    Arc::new(SimulatedClock::new(RealClock::new().wall()))
+}
+
+/// A feed that subscribes.
+fn subscriber(url: &str, services: Vec<SiriService>) -> FeedConfig {
+    let source = SiriSource { mode: SiriMode::Subscribe, services, ..request() };
+    FeedConfig { poll: Some(Duration::from_secs(3600)), ..siri(url, source) }
+}
+
+/// A subscribed feed of a producer that answers, and the key that the producer was told.
+async fn subscribed(upstream: &Upstream, clock: &Arc<SimulatedClock>) -> (Arc<Ingest>, String) {
+    let feed = subscriber(&upstream.url("/siri"), vec![SiriService::Timetables]);
+    subscribed_by(upstream, feed, clock).await
+}
+
+async fn subscribed_by(
+    upstream: &Upstream,
+    feed: FeedConfig,
+    clock: &Arc<SimulatedClock>,
+) -> (Arc<Ingest>, String) {
+    let made = AtomicU32::new(0);
+    let key = move || Secret::new(format!("k3y-{}", made.fetch_add(1, Ordering::Relaxed)));
+    let ingest = Ingest::start(Options {
+        inboxes: Inboxes { address: Some("https://me.example/".into()), keys: Arc::new(key) },
+        clock: Arc::clone(clock) as _,
+        ..running_options(vec![feed])
+    });
+    let feed = ingest.feed("siri").unwrap();
+    // Who is refused was told a key, too.
+    until("it has subscribed", || {
+        // Feeds do not all begin at once.
+        clock.advance(Duration::from_millis(1));
+        feed.status().fetches > 0
+    })
+    .await;
+    let key = key_told(upstream);
+    (ingest, key)
+}
+
+/// The key that the producer was told last.
+fn key_told(upstream: &Upstream) -> String {
+    let asked = upstream.requests().pop().unwrap();
+    let (_, key) = asked.split_once("https://me.example/siri/inbox/siri?key=").unwrap();
+    key.split('<').next().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn a_subscription_brings_news_by_itself_and_ends_with_the_server() {
+    let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
+    let (ingest, key) = subscribed(&upstream, &clock()).await;
+    let asked = upstream.requests().remove(0);
+    assert!(
+        asked.contains("<EstimatedTimetableSubscriptionRequest>")
+            && asked.contains("<SubscriptionIdentifier>lineside-siri-et</SubscriptionIdentifier>")
+            && asked.contains("<HeartbeatInterval>"),
+        "{asked}"
+    );
+    let feed = ingest.feed("siri").unwrap();
+    let inbox = feed.inbox().unwrap();
+    assert_eq!(inbox.take("forged", "".into()), Err(NotTaken::WrongKey));
+    inbox.take(&key, timetables(&journey("A", ""), false).into()).unwrap();
+    until("the first delivery is known", || trips(&ingest) == ["A"]).await;
+    inbox.take(&key, timetables(&journey("B", ""), false).into()).unwrap();
+    until("the second one is put to it", || trips(&ingest) == ["A", "B"]).await;
+    assert_eq!(upstream.requests().len(), 1, "nobody was asked");
+    ingest.shut_down().await;
+    let farewell = upstream.requests().pop().unwrap();
+    assert!(
+        farewell.contains("<TerminateSubscriptionRequest>")
+            && farewell.contains("<SubscriptionRef>lineside-siri-et</SubscriptionRef>"),
+        "{farewell}"
+    );
+}
+
+#[tokio::test]
+async fn a_delivery_that_cannot_be_read_costs_nothing_of_what_is_known_and_all_is_asked_for_anew() {
+    let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
+    let (ingest, key) = subscribed(&upstream, &clock()).await;
+    let feed = ingest.feed("siri").unwrap();
+    let inbox = feed.inbox().unwrap();
+    inbox.take(&key, timetables(&journey("A", ""), false).into()).unwrap();
+    until("the delivery is known", || trips(&ingest) == ["A"]).await;
+    inbox.take(&key, "<Siri><ServiceDelivery>".into()).unwrap();
+    until_failed(&feed, FailureCode::Truncated).await;
+    inbox.take(&key, timetables(&journey("B", ""), false).into()).unwrap();
+    until("what came before is still known", || trips(&ingest) == ["A", "B"]).await;
+    // As after a failed poll, and not after the hours for which a subscription is good.
+    let next = || {
+        let status = feed.status();
+        status.next_poll.map(|at| at.seconds() - jiff::Timestamp::now().as_second())
+    };
+    until("it is asked again soon", || next().is_some_and(|seconds| seconds < 60)).await;
+    ingest.poll_now("siri").await.unwrap();
+    until("it is asked again", || upstream.requests().len() == 2).await;
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_producer_that_ends_the_subscription_is_asked_again_for_all_there_is() {
+    let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
+    let clock = clock();
+    let (ingest, key) = subscribed(&upstream, &clock).await;
+    let feed = ingest.feed("siri").unwrap();
+    let inbox = feed.inbox().unwrap();
+    inbox.take(&key, timetables(&journey("A", ""), false).into()).unwrap();
+    until("the delivery is known", || trips(&ingest) == ["A"]).await;
+    let over = "<SubscriptionTerminatedNotification></SubscriptionTerminatedNotification>";
+    inbox.take(&key, xml(over).into()).unwrap();
+    until("it is asked again", has_agreed(&feed, 2)).await;
+    // It tells all that there is in parts, of which none is the last one by its own word.
+    inbox.take(&key, timetables(&journey("B", ""), false).into()).unwrap();
+    until("the first part is known", || trips(&ingest) == ["A", "B"]).await;
+    inbox.take(&key, timetables(&journey("C", ""), false).into()).unwrap();
+    until("the second one, too", || trips(&ingest) == ["A", "B", "C"]).await;
+    clock.advance(Duration::from_secs(61));
+    until("what it did not say again is gone", || trips(&ingest) == ["B", "C"]).await;
+    ingest.shut_down().await;
+}
+
+/// Whether a feed has come to so many agreements.
+fn has_agreed(feed: &Arc<Feed>, times: u64) -> impl Fn() -> bool {
+    let feed = Arc::clone(feed);
+    move || feed.status().outcomes.iter().any(|(name, n)| name == "subscribed" && *n == times)
+}
+
+#[tokio::test]
+async fn a_subscription_of_which_nothing_is_heard_is_in_trouble_and_asked_for_anew() {
+    let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
+    let clock = clock();
+    let (ingest, key) = subscribed(&upstream, &clock).await;
+    let feed = ingest.feed("siri").unwrap();
+    until("it has subscribed", has_agreed(&feed, 1)).await;
+    assert_eq!(feed.status().state, FeedState::Unknown, "nothing has come");
+    clock.advance(Duration::from_secs(191));
+    until_failed(&feed, FailureCode::Timeout).await;
+    until("it is asked again", has_agreed(&feed, 2)).await;
+    let error = feed.status().last_error.clone().unwrap();
+    assert_eq!(error.detail, "nothing was heard of the subscription");
+    let inbox = feed.inbox().unwrap();
+    inbox.take(&key, timetables(&journey("A", ""), false).into()).unwrap();
+    until("it is well", || feed.status().state == FeedState::Ok).await;
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_heartbeat_says_that_what_is_known_still_holds() {
+    let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
+    let clock = clock();
+    let (ingest, key) = subscribed(&upstream, &clock).await;
+    let inbox = ingest.feed("siri").unwrap().inbox().unwrap();
+    inbox.take(&key, timetables(&journey("A", ""), false).into()).unwrap();
+    until("the delivery is known", || trips(&ingest) == ["A"]).await;
+    let made_at = || {
+        let state = ingest.feed("siri").unwrap().network().state();
+        let export = exports::gtfs_rt(&state, "siri", Part::TripUpdates).unwrap();
+        let decoded = lineside_formats::gtfs_rt::decode(export.bytes, &Default::default());
+        decoded.unwrap().0.header.timestamp.unwrap()
+    };
+    let before = made_at();
+    clock.advance(Duration::from_secs(100));
+    let beat = "<HeartbeatNotification><Status>true</Status></HeartbeatNotification>";
+    inbox.take(&key, xml(beat).into()).unwrap();
+    until("it is as fresh as the heartbeat", || made_at() >= before + 99).await;
+    assert_eq!(trips(&ingest), ["A"]);
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_renewal_that_fails_is_tried_again_after_a_while() {
+    let until_when = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(240);
+    let answer = AGREED.replace(
+        "<Status>true</Status>",
+        &format!("<Status>true</Status><ValidUntil>{until_when}</ValidUntil>"),
+    );
+    let upstream = Upstream::start(Answer::Bytes(ok(&xml(&answer)))).await;
+    let clock = clock();
+    let (ingest, key) = subscribed(&upstream, &clock).await;
+    let feed = ingest.feed("siri").unwrap();
+    until("it has subscribed", has_agreed(&feed, 1)).await;
+    feed.inbox().unwrap().take(&key, timetables(&journey("A", ""), false).into()).unwrap();
+    until("the delivery is known", || trips(&ingest) == ["A"]).await;
+    upstream.set(Answer::HangUp);
+    // Half of its time is over, and it was heard of since.
+    clock.advance(Duration::from_secs(125));
+    until("it is asked again", || feed.status().failures > 0).await;
+    let left = || feed.status().next_poll.map(|at| at.since(clock.wall()));
+    until("it is left alone then", || left().is_some_and(|left| left.as_secs() >= 5)).await;
+    assert_eq!((upstream.requests().len(), trips(&ingest)), (2, vec!["A".to_owned()]));
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
+async fn who_is_asked_no_more_is_told_so_and_has_no_way_in_any_more() {
+    let first = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
+    let second = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
+    let (ingest, key) = subscribed(&first, &clock()).await;
+    until("it has subscribed", has_agreed(&ingest.feed("siri").unwrap(), 1)).await;
+    let is_over = |upstream: &Upstream| {
+        let asked = upstream.requests().pop();
+        asked.is_some_and(|asked| asked.contains("<TerminateSubscriptionRequest>"))
+    };
+    let elsewhere = subscriber(&second.url("/siri"), vec![SiriService::Timetables]);
+    ingest.change(vec![elsewhere]).await.unwrap();
+    until("the first producer is told", || is_over(&first)).await;
+    let feed = ingest.feed("siri").unwrap();
+    until("the second one is asked", has_agreed(&feed, 2)).await;
+    let inbox = feed.inbox().unwrap();
+    let delivery = || timetables(&journey("A", ""), false).into();
+    assert_eq!(inbox.take(&key, delivery()), Err(NotTaken::WrongKey));
+    inbox.take(&key_told(&second), delivery()).unwrap();
+    until("the second one is heard", || trips(&ingest) == ["A"]).await;
+    ingest.change(Vec::new()).await.unwrap();
+    until("the second one is told, too", || is_over(&second)).await;
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
+async fn what_is_agreed_to_is_heard_where_a_part_is_refused() {
+    let answer = AGREED.replace(
+        "</SubscriptionResponse>",
+        "<ResponseStatus><SubscriptionRef>lineside-siri-vm</SubscriptionRef><Status>false</Status>\
+         </ResponseStatus></SubscriptionResponse>",
+    );
+    let upstream = Upstream::start(Answer::Bytes(ok(&xml(&answer)))).await;
+    let (ingest, key) = subscribed(&upstream, &clock()).await;
+    let feed = ingest.feed("siri").unwrap();
+    feed.inbox().unwrap().take(&key, timetables(&journey("A", ""), false).into()).unwrap();
+    until("the delivery is known", || trips(&ingest) == ["A"]).await;
+    until("it is well", || feed.status().state == FeedState::Ok).await;
+    let problems = feed.status().problems.clone();
+    let problem = problems.kept().iter().find(|it| it.code == "subscription_refused").unwrap();
+    assert_eq!(problem.value.as_deref(), Some("lineside-siri-vm: it does not say why"));
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_subscription_that_is_refused_is_told_without_its_key() {
+    let refused = AGREED.replace(
+        "<Status>true</Status>",
+        "<Status>false</Status><ErrorCondition><OtherError><ErrorText>Not you</ErrorText>\
+         </OtherError></ErrorCondition>",
+    );
+    let upstream = Upstream::start(Answer::Bytes(ok(&xml(&refused)))).await;
+    let (ingest, key) = subscribed(&upstream, &clock()).await;
+    let feed = ingest.feed("siri").unwrap();
+    until_failed(&feed, FailureCode::Refused).await;
+    let error = feed.status().last_error.clone().unwrap();
+    assert_eq!(error.detail, "the producer refuses the subscription: Not you");
+    upstream.set(Answer::Bytes(http("403 Forbidden", &[], format!("no {key}").as_bytes())));
+    ingest.poll_now("siri").await.unwrap();
+    until_failed(&feed, FailureCode::Http(403)).await;
+    let error = feed.status().last_error.clone().unwrap();
+    assert!(!format!("{error:?}").contains(&key), "{error:?}");
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_subscribed_vehicle_does_not_take_back_what_the_timetable_tells() {
+    let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
+    let services = vec![SiriService::Timetables, SiriService::Vehicles];
+    let feed = subscriber(&upstream.url("/siri"), services);
+    let (ingest, key) = subscribed_by(&upstream, feed, &clock()).await;
+    let inbox = ingest.feed("siri").unwrap().inbox().unwrap();
+    let cancelled = journey("A", "<Cancellation>true</Cancellation>");
+    inbox.take(&key, timetables(&cancelled, false).into()).unwrap();
+    until("the cancellation is known", || trips(&ingest) == ["A"]).await;
+    let (now, today) = (jiff::Timestamp::now(), today());
+    let activity = format!(
+        "<ServiceDelivery><ResponseTimestamp>{now}</ResponseTimestamp><VehicleMonitoringDelivery>\
+         <VehicleActivity><RecordedAtTime>{now}</RecordedAtTime><MonitoredVehicleJourney>\
+         <FramedVehicleJourneyRef><DataFrameRef>{today}</DataFrameRef>\
+         <DatedVehicleJourneyRef>A</DatedVehicleJourneyRef></FramedVehicleJourneyRef>\
+         <VehicleLocation><Longitude>5.5</Longitude><Latitude>60.25</Latitude></VehicleLocation>\
+         <Delay>PT30S</Delay><VehicleRef>V</VehicleRef></MonitoredVehicleJourney>\
+         </VehicleActivity></VehicleMonitoringDelivery></ServiceDelivery>"
+    );
+    inbox.take(&key, xml(&activity).into()).unwrap();
+    let state = || ingest.feed("siri").unwrap().network().state();
+    until("the vehicle is known", || state().vehicles().count() == 1).await;
+    let state = state();
+    let update = state.trip_updates().next().unwrap().trip_update().unwrap();
+    assert_eq!(update.trip.schedule_relationship(), ScheduleRelationship::Canceled);
+    ingest.shut_down().await;
+}
