@@ -1,6 +1,7 @@
 /**
  * The departure board: the rows that the server made, kept up to date from the stop's channel.
- * The rows are made here exactly as crates/lineside/src/pages/board.rs makes them.
+ * The rows are made here exactly as crates/lineside/src/pages/board.rs makes them. The channel holds the next departures of
+ * all lines, so a board of some lines asks the server for its rows when the channel says that something changed.
  */
 import { badge } from "./badge.js";
 import { DataClock } from "./clock.js";
@@ -11,6 +12,12 @@ import { clock as hours, delayWords, dueWords, seconds } from "./words.js";
 
 /** How often "in 4 min" is looked at again, in milliseconds. */
 const TICK_MS = 1_000;
+/** How long the connection may be lost before times are grey, in milliseconds. */
+const LOST_MS = 20_000;
+/** How long a departure stays after it left, in seconds, as on the server. */
+const LINGER_S = 60;
+/** How long changes are gathered before rows are asked for, in milliseconds. */
+const GATHER_MS = 2_000;
 
 /** @type {{channel: string, timezone: string, wall: number, now: number, feeds: string[], schedule: string, lines: string[], limit: number}} */
 const page = island("board-data");
@@ -54,9 +61,6 @@ function platform({ platform, scheduled_platform }) {
   return [...was, platform && element(scheduled_platform ? "span.platform-sign.is-changed" : "span.platform-sign", {}, platform)];
 }
 
-/** Whether the page was asked for this line. @param {any} record */
-const isWanted = ({ route_short_name, route_id }) => page.lines.length === 0 || page.lines.includes(route_short_name) || page.lines.includes(route_id);
-
 /** Greys the times of a feed that is in trouble, and no others. @param {string} feed @param {string} state */
 function showTrust(feed, state) {
   const isStale = TROUBLE.includes(state);
@@ -73,8 +77,7 @@ function source(feed, isLive) {
 
 /** @param {Departure[]} departures @param {Set<string>} changed  ids to point out */
 function show(departures, changed) {
-  const wanted = departures.filter(({ record }) => isWanted(record));
-  const sorted = wanted.sort((a, b) => leaves(a.record) - leaves(b.record) || (a.id < b.id ? -1 : 1)).slice(0, page.limit);
+  const sorted = departures.sort((a, b) => leaves(a.record) - leaves(b.record) || (a.id < b.id ? -1 : 1)).slice(0, page.limit);
   const old = new Map([...body.children].map((each) => [each.getAttribute("data-id"), each]));
   const rows = sorted.map((departure) => {
     const before = old.get(departure.id);
@@ -85,13 +88,51 @@ function show(departures, changed) {
     else if (before && delayOf(before) !== delayOf(made)) made.querySelector(".status")?.classList.add("has-changed");
     return made;
   });
+  put(rows);
+}
+
+/** @param {Element[]} rows */
+function put(rows) {
   body.replaceChildren(...rows);
   table.hidden = rows.length === 0;
   empty.hidden = rows.length > 0;
 }
 
+/** Whether rows have been asked for and did not come yet. */
+let isAsked = false;
+
+/** Takes the rows as the server makes them. */
+function ask() {
+  if (isAsked) return;
+  isAsked = true;
+  setTimeout(async () => {
+    isAsked = false;
+    try {
+      const reply = await fetch(location.href, { headers: { accept: "text/html" } });
+      if (!reply.ok) return;
+      const made = new DOMParser().parseFromString(await reply.text(), "text/html");
+      put([...made.querySelectorAll(".board tbody > tr")]);
+      tick();
+    } catch {
+      // the server is away: the connection's sign says so
+    }
+  }, GATHER_MS);
+}
+
+/** Since when nothing comes, by this machine's clock; 0 while something does. */
+let lostAt = 0;
+
+/** Greys all times after a while without a connection, and takes away what has left: nobody else does. @param {number} now */
+function judge(now) {
+  const isLost = lostAt > 0 && Date.now() - lostAt > LOST_MS;
+  table.classList.toggle("is-lost", isLost);
+  if (!isLost) return;
+  for (const row of [...body.children]) if (Number(row.getAttribute("data-leaves")) < now - LINGER_S) row.remove();
+}
+
 function tick() {
   const now = clock.now() / 1000;
+  judge(now);
   if (bigClock) bigClock.textContent = hours(now, page.timezone);
   for (const each of body.children) {
     const due = each.querySelector(".due");
@@ -101,8 +142,13 @@ function tick() {
   }
 }
 
+const sign = connectionSign("live");
 const events = new Events({
-  onStatus: connectionSign("live"),
+  onStatus(status, transport) {
+    sign(status, transport);
+    if (status === "live") lostAt = 0;
+    else lostAt ||= Date.now();
+  },
   onChange(applied, message) {
     clock.observe(message.data.at);
     for (const { kind, feed, record } of applied.upserts) {
@@ -111,6 +157,7 @@ const events = new Events({
       showTrust(feed, record.state);
     }
     if (!applied.shown) return;
+    if (page.lines.length > 0) return ask();
     const changed = new Set(applied.upserts.filter(({ kind }) => kind === "departure").map(({ id }) => id));
     show(events.store.list("departure"), changed);
     tick();

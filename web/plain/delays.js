@@ -1,17 +1,47 @@
 /**
  * "Is my train late?": the page as the server made it, asked for again now and then. The server makes it once per change
- * and answers "not changed" otherwise, so nothing is computed here.
+ * and answers "not changed" otherwise, so nothing is computed here. While the server is away the page keeps what it
+ * shows, with its time, until that is as old as data may be; then nobody knows any more.
  */
 import { byId, replaceContent } from "./dom.js";
-import { connectionSign } from "./states.js";
+
+/** How often it is looked whether the answer has grown old, in milliseconds. */
+const JUDGED_MS = 1_000;
 
 const shown = byId("delays");
 const every = Number(shown.dataset.refresh) * 1_000;
 const isOpen = (/** @type {Element} */ of) => of.hasAttribute("open");
+/** When the server last answered, by this machine's clock. */
+let heard = Date.now();
+
+/** Shows how the connection is, beside the time that the answer is of. @param {boolean} isLive */
+function sign(isLive) {
+  const live = document.getElementById("live");
+  if (live) live.dataset.status = isLive ? "live" : "off";
+  const lost = document.getElementById("connection");
+  if (!lost) return;
+  lost.dataset.status = isLive ? "live" : "waiting";
+  lost.hidden = isLive;
+}
+
+/** Takes the answer back once the server has not been heard from for as long as data may be old. */
+function judge() {
+  const answer = /** @type {HTMLElement|null} */ (shown.querySelector(".answer"));
+  if (!answer || (Date.now() - heard) / 1_000 <= Number(answer.dataset.lateAfter)) return;
+  sign(false);
+  const word = answer.querySelector(".answer-word");
+  const unknown = document.getElementById("unknown-answer");
+  if (answer.dataset.lost !== undefined || !word || !(unknown instanceof HTMLTemplateElement)) return;
+  answer.dataset.lost = "";
+  answer.dataset.answer = "unknown";
+  word.replaceChildren(unknown.content.cloneNode(true));
+  const words = answer.querySelector(".answer-words");
+  if (words) words.textContent = "The server cannot be reached, so nobody can tell.";
+  for (const list of shown.querySelectorAll(":scope > .card")) list.toggleAttribute("hidden", true);
+}
 
 /** Takes the page of the moment, if it is another. */
 async function refresh() {
-  const sign = connectionSign("live");
   try {
     const reply = await fetch(location.href, { headers: { accept: "text/html" } });
     if (!reply.ok) throw new Error(`status ${reply.status}`);
@@ -24,10 +54,10 @@ async function refresh() {
     const choice = /** @type {HTMLSelectElement|null} */ (next.querySelector("select"));
     if (chosen && choice) for (const option of choice.options) option.toggleAttribute("selected", option.value === chosen.value);
     replaceContent(shown, [...next.childNodes]);
-    const live = document.getElementById("live");
-    if (live) live.dataset.status = "live";
+    heard = Date.now();
+    sign(true);
   } catch {
-    sign("waiting", "fetch"); // the server is away: what is shown keeps its time, and says so
+    sign(false); // the server is away: what is shown keeps its time, and says so
   }
 }
 
@@ -35,7 +65,8 @@ setInterval(() => {
   if (!document.hidden) refresh();
 }, every);
 document.addEventListener("visibilitychange", () => {
+  judge();
   if (!document.hidden) refresh();
 });
-const live = document.getElementById("live");
-if (live) live.dataset.status = "live";
+setInterval(judge, JUDGED_MS);
+sign(true);

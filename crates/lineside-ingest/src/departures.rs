@@ -39,9 +39,22 @@ pub fn departures(
     limit: usize,
     horizon: Duration,
 ) -> Option<Vec<Departure>> {
+    departures_from(state, stop_id, now, now, limit, horizon)
+}
+
+/// The same beginning at another moment than now: how old what is said is, is still judged by `now`.
+pub(crate) fn departures_from(
+    state: &NetworkState,
+    stop_id: &str,
+    now: UnixMillis,
+    from: UnixMillis,
+    limit: usize,
+    horizon: Duration,
+) -> Option<Vec<Departure>> {
     let dataset = state.dataset.as_ref()?;
     let stop = dataset.timetable.find_stop(stop_id)?;
-    let look = Look { state, dataset, stop, now: now.seconds(), horizon };
+    let (now, from) = (now.seconds(), from.seconds());
+    let look = Look { state, dataset, stop, now, from, horizon };
     let mut departures = look.scheduled();
     departures.extend(look.extra());
     departures.retain(|departure| look.shows(departure.leaves()));
@@ -84,7 +97,10 @@ struct Look<'a> {
     state: &'a NetworkState,
     dataset: &'a Dataset,
     stop: StopIdx,
+    /// By which it is judged how old things are, Unix seconds.
     now: i64,
+    /// From when on departures are shown, Unix seconds.
+    from: i64,
     horizon: Duration,
 }
 
@@ -95,6 +111,14 @@ pub(crate) struct Said<'a> {
     pub(crate) made_at: i64,
     /// When the feed's message was made, if it says so: as old as that is all that it says.
     pub(crate) message_at: Option<i64>,
+}
+
+impl Said<'_> {
+    /// Whether it was said so long before `now`, Unix seconds, that its times are not to be shown any more.
+    pub(crate) fn is_out_of_date(&self, now: i64) -> bool {
+        let most = i64::try_from(BOARD_STALE_MAX.as_secs()).unwrap_or(i64::MAX);
+        self.message_at.is_some_and(|at| now.saturating_sub(at) > most)
+    }
 }
 
 /// What is said about a run; of two updates the later one. One that says no time is as new as `now`.
@@ -122,15 +146,15 @@ impl Look<'_> {
     }
 
     fn shows(&self, leaves: i64) -> bool {
-        let from = self.now - BOARD_LINGER.as_secs() as i64;
-        (from..=self.now.saturating_add(self.horizon.as_secs() as i64)).contains(&leaves)
+        let from = self.from.saturating_sub(BOARD_LINGER.as_secs() as i64);
+        (from..=self.from.saturating_add(self.horizon.as_secs() as i64)).contains(&leaves)
     }
 
     /// The departures of the schedule. Late ones are looked for under their scheduled times, so the look goes back.
     fn scheduled(&self) -> Vec<Departure> {
-        let from = self.now - BOARD_LATE_MAX.as_secs() as i64;
+        let from = self.from.saturating_sub(BOARD_LATE_MAX.as_secs() as i64);
         let ahead = self.horizon.saturating_add(BOARD_EARLY_MAX).as_secs() as i64;
-        let until = self.now.saturating_add(ahead);
+        let until = self.from.saturating_add(ahead);
         let calls = self.timetable().departures(self.stop, from, until, BOARD_SCHEDULED_MAX);
         calls.iter().filter_map(|call| self.scheduled_departure(call)).collect()
     }
@@ -166,7 +190,14 @@ impl Look<'_> {
         departure.source = said.feed.clone();
         departure.age = Some(u64::try_from(self.now - said.made_at).unwrap_or(0));
         match said.update.trip.schedule_relationship() {
-            ScheduleRelationship::Deleted | ScheduleRelationship::Replacement => return None,
+            ScheduleRelationship::Deleted => return None,
+            // What replaces it goes when it is out of date, so the scheduled one comes back.
+            ScheduleRelationship::Replacement if said.is_out_of_date(self.now) => {
+                departure.source = self.dataset.feed.clone();
+                departure.age = None;
+                return Some(());
+            }
+            ScheduleRelationship::Replacement => return None,
             ScheduleRelationship::Canceled => {
                 departure.status = DepartureStatus::Cancelled;
                 return Some(());
@@ -175,7 +206,7 @@ impl Look<'_> {
         }
         let run = self.run(call.trip, call.service_date, call.start_time);
         match run.forecast(said.update, call.stop_time_index as usize) {
-            Forecast::Predicted { .. } | Forecast::Unknown if self.is_out_of_date(said) => {
+            Forecast::Predicted { .. } | Forecast::Unknown if said.is_out_of_date(self.now) => {
                 departure.source = self.dataset.feed.clone();
                 departure.age = None;
                 return Some(());
@@ -216,12 +247,6 @@ impl Look<'_> {
         Run::new(self.timetable(), trip, date, start_time)
     }
 
-    /// Whether times that were said so long ago are not to be shown any more.
-    fn is_out_of_date(&self, said: &Said<'_>) -> bool {
-        let most = i64::try_from(BOARD_STALE_MAX.as_secs()).unwrap_or(i64::MAX);
-        said.message_at.is_some_and(|at| self.now.saturating_sub(at) > most)
-    }
-
     /// Whether anything is said about a trip, on whatever date.
     fn is_said(&self, trip_id: &str) -> bool {
         self.state
@@ -243,7 +268,7 @@ impl Look<'_> {
                 };
                 let made_at = seconds(update.timestamp).or(header).unwrap_or(self.now);
                 let said = Said { feed: &feed.id, update, made_at, message_at: header };
-                if self.is_out_of_date(&said) {
+                if said.is_out_of_date(self.now) {
                     continue;
                 }
                 self.extra_departures(&said, &record.id, &here, &mut departures);

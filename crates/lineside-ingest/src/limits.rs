@@ -69,8 +69,8 @@ pub const BOARD_DEPARTURES: usize = 40;
 /// A departure whose JSON could exceed this is left out of its stop's channel: what leaves a board and what takes its
 /// place have to fit one message together.
 pub(crate) const BOARD_RECORD_BYTES_MAX: usize = MESSAGE_BYTES_MAX / (2 * BOARD_DEPARTURES);
-/// Departures of a stop that are looked at for how late its trips are.
-pub(crate) const DELAYS_OF_STOP_MAX: usize = 1_000;
+/// Departures of a stop that are looked at where only some of them are wanted.
+pub const DELAYS_OF_STOP_MAX: usize = 1_000;
 /// How far ahead a stop's channel looks.
 pub const BOARD_HORIZON: Duration = Duration::from_secs(2 * 60 * 60);
 /// How long a departure stays after it left.

@@ -69,6 +69,37 @@ describe("is my train late", () => {
     });
   });
 
+  test("an open page goes on answering only as long as data may be old", async () => {
+    const { page, context } = await openPage(browser);
+    await page.clock.install();
+    try {
+      await page.goto(`${demo.base}/delays/city`, { waitUntil: "load" });
+      const word = () => page.locator(".answer-word").innerText();
+      const shownLists = page.locator("#delays > .card:not([hidden])");
+      const [before, madeAt] = [await word(), await page.locator("#live").innerText()];
+      assert.match(madeAt, /^As of /);
+      assert.ok((await shownLists.count()) > 0);
+      const most = Number(await page.locator(".answer").getAttribute("data-late-after"));
+      assert.ok(most > 0 && most <= 300, `${most} s`);
+      await context.setOffline(true);
+      await page.clock.fastForward(16_000);
+      await page.locator("#connection").waitFor({ state: "visible" });
+      assert.deepEqual([await word(), await page.locator("#live").innerText()], [before, madeAt]);
+      await page.clock.fastForward(most * 1_000);
+      await page.locator('.answer[data-answer="unknown"][data-lost]').waitFor();
+      assert.equal((await word()).trim(), "Unknown");
+      assert.equal(await page.locator("#live").innerText(), madeAt);
+      assert.equal(await shownLists.count(), 0);
+      await context.setOffline(false);
+      await page.clock.fastForward(16_000);
+      await page.locator(".answer:not([data-lost])").waitFor();
+      assert.ok((await shownLists.count()) > 0);
+      assert.equal(await page.locator("#connection").isVisible(), false);
+    } finally {
+      await context.close();
+    }
+  });
+
   test("another site may show its form for frames, and no other page", async () => {
     const site = createServer((request, reply) => {
       reply.setHeader("content-type", "text/html");

@@ -392,6 +392,50 @@ describe("a departure board", () => {
   });
 });
 
+describe("a departure board of some lines", () => {
+  test("asks the server for its rows when something changes", async () => {
+    const line = async (page) => (await page.locator(".board tbody .line").first().innerText()).trim();
+    let wanted = "";
+    await visit(boardAddress(), { javaScriptEnabled: false }, async (page) => (wanted = await line(page)));
+    await visit(`${boardAddress()}?lines=${encodeURIComponent(wanted)}`, {}, async (page) => {
+      const ids = () => page.locator(".board tbody tr").evaluateAll((all) => all.map((row) => row.getAttribute("data-id")));
+      const asked = page.waitForResponse((reply) => reply.request().resourceType() === "fetch" && reply.url().includes("?lines="), { timeout: 60_000 });
+      const text = await (await asked).text();
+      await until(async () => {
+        const rows = await ids();
+        return rows.length > 0 && rows.every((id) => text.includes(`data-id="${id}"`));
+      }, "the rows that came");
+      const lines = await page.locator(".board tbody .line").allInnerTexts();
+      assert.ok(lines.every((each) => each.trim() === wanted), lines.join());
+    });
+  });
+});
+
+describe("a departure board without the server", () => {
+  test("greys its times and lets go of what has left", async () => {
+    const own = await startDemo();
+    const { page, context } = await openPage(browser);
+    await page.clock.install();
+    try {
+      await page.goto(`${own.base}${boardAddress()}`, { waitUntil: "load" });
+      await page.waitForSelector('#live[data-status="live"]');
+      const n = () => page.locator(".board tbody tr").count();
+      const before = await n();
+      assert.ok(before > 1);
+      assert.equal(await page.locator(".board.is-lost").count(), 0);
+      await own.stop();
+      await page.waitForSelector('#live:not([data-status="live"])', { state: "attached" });
+      await page.clock.fastForward(30_000);
+      await page.waitForSelector(".board.is-lost");
+      await page.clock.fastForward(3 * 3_600_000);
+      await until(async () => (await n()) < before, "rows that go");
+    } finally {
+      await context.close();
+      await own.stop();
+    }
+  });
+});
+
 describe("a line", () => {
   const vehicles = (page) => page.locator(".vehicle").evaluateAll((all) => all.map((each) => [each.closest("[data-stop]")?.getAttribute("data-stop"), each.textContent].join(" | ")));
 

@@ -1,13 +1,14 @@
 //! Which trips are late: what the records of a network say of each trip, for all of it, for a line, or for a stop.
 //!
-//! A trip counts while it runs and from two hours before it starts. How it stands is told by the trip update alone: its
-//! delay at the stop that comes next, or at the stop that is asked for. Early is never late. Nothing here judges whether
-//! a feed is to be believed; whoever asks names the feeds that are.
+//! A trip counts while it runs and from two hours before it starts; one that is cancelled and has no times counts on its
+//! day. How it stands is told by the trip update alone: its delay at the stop that comes next, or at the stop that is asked
+//! for. Early is never late. Nothing here judges whether a feed is to be believed; whoever asks names the feeds that are.
 
 mod count;
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
+use jiff::{civil::Date, tz::TimeZone};
 use lineside_formats::{
     gtfs::Timetable,
     gtfs_rt::proto::{
@@ -24,7 +25,7 @@ use crate::{
     departures::departures,
     limits::{BOARD_HORIZON, BOARD_LINGER, DELAYS_OF_STOP_MAX},
     network::{FeedSlice, NetworkState},
-    normalize::{Run, TripKey, given, is_extra, seconds},
+    normalize::{Run, TripKey, given, is_extra, parse_date, seconds},
     record::{Departure, DepartureStatus, Record},
 };
 
@@ -170,7 +171,11 @@ fn standing_of(record: &Record, timetable: Option<&Timetable>, at: i64) -> Optio
         (_, Some(delay)) => Standing::Behind(delay),
         (_, None) => Standing::Unknown,
     };
-    if let Some((first, last)) = span(update, timetable) {
+    let span = span(update, timetable).or_else(|| {
+        // What does not run has no delay that would show that it is of now.
+        (standing == Standing::Cancelled).then(|| day(update, timetable)).flatten()
+    });
+    if let Some((first, last)) = span {
         let late = match standing {
             Standing::Behind(delay) => i64::from(delay.max(0)),
             Standing::Cancelled | Standing::Unknown => 0,
@@ -214,6 +219,17 @@ fn span(update: &TripUpdate, timetable: Option<&Timetable>) -> Option<(i64, i64)
         Some((first, times.next_back().unwrap_or(first)))
     };
     scheduled().or_else(announced)
+}
+
+/// When a trip's day begins and ends where it is, Unix seconds; without a timetable by UTC.
+fn day(update: &TripUpdate, timetable: Option<&Timetable>) -> Option<(i64, i64)> {
+    let zone = timetable.map_or(TimeZone::UTC, |timetable| timetable.timezone().clone());
+    let date = parse_date(given(&update.trip.start_date)?)?;
+    let begins = |date: Date| {
+        let midnight = date.to_zoned(zone.clone()).ok()?;
+        Some(midnight.timestamp().as_second())
+    };
+    Some((begins(date)?, begins(date.tomorrow().ok()?)?))
 }
 
 fn announced_time(call: &StopTimeUpdate) -> Option<i64> {

@@ -15,7 +15,7 @@ use lineside_formats::{
     gtfs_rt::proto::{TripDescriptor, trip_descriptor::ScheduleRelationship},
 };
 
-pub(crate) use forecast::{Forecast, Run, clamp, event_time};
+pub(crate) use forecast::{Forecast, Run, clamp, event_time, parse_date};
 pub(crate) use gbfs::{Piece, SystemFile, SystemKind, read_file};
 pub(crate) use gtfs_rt::{Draft, drafts_of, says_newer, seconds};
 pub(crate) use identity::{TripKey, gtfs_date};

@@ -158,6 +158,28 @@ fn without_a_timetable_the_feed_says_all_there_is() {
 }
 
 #[test]
+fn a_trip_without_times_that_does_not_run_counts_on_its_day() {
+    let off = |date: Option<&str>| {
+        let mut entity = cancelled("X");
+        let trip = &mut entity.trip_update.as_mut().unwrap().trip;
+        trip.start_date = date.map(str::to_owned);
+        entity
+    };
+    for (date, counts) in [
+        (Some("20260303"), false),
+        (Some("20260304"), true),
+        (Some("20260305"), false),
+        (None, true),
+    ] {
+        let mut bare = World::new();
+        bare.apply("city-trips", vec![off(date)]);
+        assert_eq!(all(&bare, None, None).len(), usize::from(counts), "{date:?}");
+        let known = world(vec![off(date)]);
+        assert_eq!(all(&known, None, None).len(), usize::from(counts), "{date:?}");
+    }
+}
+
+#[test]
 fn a_new_state_of_the_feed_is_counted_anew() {
     let mut world = world(morning());
     assert_eq!(all(&world, Some("R2"), None).len(), 2);

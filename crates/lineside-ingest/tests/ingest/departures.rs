@@ -207,6 +207,20 @@ fn a_departure_that_moves_to_another_platform_names_both() {
 }
 
 #[test]
+fn a_departure_that_was_replaced_comes_back_when_what_replaces_it_has_grown_old() {
+    let mut world = world();
+    let mut replaced = update("T21", 10, 120);
+    of_update(&mut replaced).trip.set_schedule_relationship(ScheduleRelationship::Replacement);
+    world.apply("city-trips", vec![replaced]);
+    assert!(find(&board(&world, "C"), "T21").is_none_or(|it| it.source.as_str() == "city-trips"));
+    world.clock.advance(minutes(21));
+    let after = board(&world, "C");
+    let plain = find(&after, "T21").unwrap();
+    assert_eq!((plain.status, plain.source.as_str()), (DepartureStatus::Scheduled, "city"));
+    assert_eq!((plain.expected, plain.age), (None, None));
+}
+
+#[test]
 fn times_of_data_that_have_grown_old_go_and_the_timetable_and_cancellations_stay() {
     let mut world = world();
     let mut cancelled = update("T22", 10, 0);

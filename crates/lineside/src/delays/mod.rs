@@ -18,7 +18,7 @@ use bytes::Bytes;
 use http::HeaderValue;
 use lineside_sync::UnixMillis;
 use lineside_sync::table::{Limits, Table};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use xxhash_rust::xxh3::xxh3_128;
 
 pub(crate) use self::answer::{Answer, LineCount, Word};
@@ -36,6 +36,8 @@ const KEPT_BYTES_MAX: usize = 64 << 20;
 const KEPT_FOR: Duration = Duration::from_secs(120);
 /// Answers that are made at once; who comes then waits some milliseconds.
 const MADE_AT_ONCE: usize = 4;
+/// Answers that wait to be made; who comes then is told to come again.
+const WAITING_MAX: usize = 64;
 /// How long a client need not ask again at most: polls may be hours apart, and a source may fall silent.
 const FRESH_FOR_MAX: Duration = Duration::from_secs(15);
 
@@ -76,7 +78,16 @@ type Key = (View, question::Key, question::Mark);
 pub(crate) struct Delays {
     made: Table<Key, Arc<Made>, Refusal>,
     makers: Semaphore,
+    /// Who makes an answer or waits to.
+    askers: Semaphore,
     day: Day,
+}
+
+/// A place among those who make answers; given back when dropped.
+#[derive(Debug)]
+struct Maker<'a> {
+    _asker: SemaphorePermit<'a>,
+    _maker: SemaphorePermit<'a>,
 }
 
 impl Default for Delays {
@@ -85,6 +96,7 @@ impl Default for Delays {
         Self {
             made: Table::new(limits, |_, made| made.body.len()),
             makers: Semaphore::new(MADE_AT_ONCE),
+            askers: Semaphore::new(MADE_AT_ONCE + WAITING_MAX),
             day: Day::default(),
         }
     }
@@ -94,6 +106,16 @@ impl Delays {
     /// What was seen over the day.
     pub(crate) fn day(&self) -> &Day {
         &self.day
+    }
+
+    /// Waits until an answer may be made.
+    ///
+    /// # Errors
+    /// At once if too many wait already.
+    async fn maker(&self) -> Result<Maker<'_>, Refusal> {
+        let asker = self.askers.try_acquire().map_err(|_| Refusal::Busy)?;
+        let maker = self.makers.acquire().await.map_err(|_| Refusal::Internal)?;
+        Ok(Maker { _asker: asker, _maker: maker })
     }
 
     /// Lets go of what is old. `now` is the clock's monotonic time.
@@ -113,7 +135,7 @@ pub(crate) async fn reply(
     let fresh_for = question.fresh_for(app).min(FRESH_FOR_MAX);
     let key = (view, question.key(), question.mark(app));
     let load = async || {
-        let place = app.delays().makers.acquire().await.map_err(|_| Refusal::Internal)?;
+        let place = app.delays().maker().await?;
         let day = app.delays().day().of(&question, app.now());
         let now = app.now();
         let made = aside(move || make(&Answer::of(question, day, now))).await?;
@@ -138,4 +160,31 @@ pub(crate) fn asked(
 /// Whether an address asks for the form that stands in frames of others.
 pub(crate) fn is_embedded(parameters: &crate::http::Parameters) -> bool {
     parameters.one("embed").is_some_and(|said| said != "0")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn so_many_wait_for_an_answer_and_who_comes_then_is_told_at_once() {
+        let delays = Delays::default();
+        let mut made = Vec::new();
+        for _ in 0..MADE_AT_ONCE {
+            made.push(delays.maker().await.unwrap());
+        }
+        let mut context = Context::from_waker(Waker::noop());
+        let mut waiting: Vec<_> = (0..WAITING_MAX).map(|_| Box::pin(delays.maker())).collect();
+        for waits in &mut waiting {
+            assert!(waits.as_mut().poll(&mut context).is_pending());
+        }
+        let refused = pin!(delays.maker()).poll(&mut context);
+        assert!(matches!(refused, Poll::Ready(Err(Refusal::Busy))), "{refused:?}");
+        made.pop();
+        assert!(waiting.remove(0).as_mut().poll(&mut context).is_ready());
+        assert!(pin!(delays.maker()).poll(&mut context).is_pending());
+    }
 }

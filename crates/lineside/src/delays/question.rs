@@ -30,6 +30,8 @@ pub(crate) struct Source {
     pub(crate) at: Option<UnixMillis>,
     /// Whether it is to be believed: it is well, and its data are not old.
     pub(crate) is_fresh: bool,
+    /// How old its data may be.
+    pub(crate) late_after: Duration,
 }
 
 /// A question with all that its answer follows from.
@@ -120,6 +122,7 @@ impl Question {
         for source in &self.sources {
             put(source.at.map_or(i64::MIN, |at| at.0));
             put(i64::from(source.is_fresh));
+            put(i64::try_from(source.late_after.as_secs()).unwrap_or(i64::MAX));
         }
         for source in &self.sources {
             for text in [source.id.as_str(), source.name.as_str(), source.reason.as_str()] {
@@ -144,6 +147,16 @@ impl Question {
     /// The zone that its times are told in.
     pub(crate) fn zone(&self) -> TimeZone {
         self.timetable.as_ref().map_or(TimeZone::UTC, |timetable| timetable.timezone().clone())
+    }
+
+    /// How old data may be that an answer follows from, if there are any: as its strictest source says.
+    pub(crate) fn data_late_after(&self) -> Option<Duration> {
+        self.sources.iter().map(|source| source.late_after).min()
+    }
+
+    /// What stands behind a time, where it is not that of the place.
+    pub(crate) fn zone_note(&self) -> &'static str {
+        if self.timetable.is_some() { "" } else { " UTC" }
     }
 
     /// The name of the line, or its id.
@@ -199,6 +212,7 @@ pub(super) fn source(app: &App, feed: &Feed, network: &Network) -> Source {
         state: status.state,
         reason: status.reason.clone(),
         at: status.data_time.or(status.last_success),
+        late_after: config.late_after,
         is_fresh: is_fresh(&status, config.late_after, network.now(), app.now()),
     }
 }

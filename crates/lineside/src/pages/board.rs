@@ -12,6 +12,7 @@ use axum::response::Response;
 use jiff::tz::TimeZone;
 use lineside_formats::gtfs::{StopIdx, Timetable};
 use lineside_hub::encode_segment;
+use lineside_ingest::limits::DELAYS_OF_STOP_MAX;
 use lineside_ingest::{Departure, DepartureStatus, FeedState, Network};
 use maud::{Markup, html};
 use serde_json::json;
@@ -90,6 +91,18 @@ impl Wish {
         }
     }
 
+    /// The next departures that are wanted. Those of a rare line come after many others.
+    fn departures(&self, network: &Network, stop_id: &str) -> Vec<Departure> {
+        let most = if self.lines.is_empty() { DEPARTURES_MAX } else { DELAYS_OF_STOP_MAX };
+        let (state, now) = (network.state(), network.now());
+        let all = lineside_ingest::departures(&state, stop_id, now, most, HORIZON);
+        let mut departures = all.unwrap_or_default();
+        departures.sort_by(|a, b| (a.leaves(), &a.id).cmp(&(b.leaves(), &b.id)));
+        departures.retain(|departure| self.wants(departure));
+        departures.truncate(self.limit);
+        departures
+    }
+
     fn wants(&self, departure: &Departure) -> bool {
         let own = [departure.route_short_name.as_str(), departure.route_id.as_str()];
         self.lines.is_empty() || self.lines.iter().any(|line| own.contains(&line.as_str()))
@@ -126,17 +139,7 @@ impl<'a> Board<'a> {
             _ if at.name.is_empty() => at.id.to_owned(),
             _ => at.name.to_owned(),
         };
-        let mut departures = lineside_ingest::departures(
-            &network.state(),
-            at.id,
-            network.now(),
-            DEPARTURES_MAX,
-            HORIZON,
-        )
-        .unwrap_or_default();
-        departures.sort_by(|a, b| (a.leaves(), &a.id).cmp(&(b.leaves(), &b.id)));
-        departures.retain(|departure| wish.wants(departure));
-        departures.truncate(wish.limit);
+        let departures = wish.departures(network, at.id);
         let alerts = alerts::at_stop(network, timetable, stop, now, &wish.languages);
         let feeds = network.realtime_feeds();
         let misleading = feeds.iter().filter(|feed| states::misleads_riders(feed.status().state));

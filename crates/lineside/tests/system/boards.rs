@@ -1,6 +1,7 @@
 //! Departure boards and the pages of lines, as they read without scripts.
 
 use crate::support::http::{get, get_with, header};
+use crate::support::process::ServerProcess;
 use crate::support::producer::{Answer, answer};
 use crate::support::timetable::{Lines, alert, message, now};
 use crate::support::town::Town;
@@ -68,6 +69,40 @@ async fn alerts_are_in_the_language_that_the_reader_likes_best() {
         assert!(told("ja", path).await.contains("<h2 lang=\"en\">Works</h2>"));
         assert!(told("ja", &format!("{path}?lang=fr")).await.contains("Travaux"));
     }
+}
+
+#[tokio::test]
+async fn a_rare_line_is_shown_however_many_departures_come_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let schedule = folder.path().join("town");
+    Lines::write(&schedule);
+    let mut trips = "route_id,service_id,trip_id,trip_headsign\nB,D,rare,Rarely\n".to_owned();
+    let mut times = "trip_id,arrival_time,departure_time,stop_id,stop_sequence\n".to_owned();
+    let mut call = |trip: &str, minutes: i64| {
+        for (call, stop) in (0..).zip(["s1", "s3"]) {
+            let at = now() % 86_400 + (minutes + call) * 60;
+            let at = format!("{:02}:{:02}:00", at / 3600, at / 60 % 60);
+            times += &format!("{trip},{at},{at},{stop},{}\n", call + 1);
+        }
+    };
+    call("rare", 90);
+    for number in 0..50 {
+        trips += &format!("A,D,a{number},Often\n");
+        call(&format!("a{number}"), number + 5);
+    }
+    std::fs::write(schedule.join("trips.txt"), trips).unwrap();
+    std::fs::write(schedule.join("stop_times.txt"), times).unwrap();
+    let text = format!(
+        "[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"0s\"\n[[feed]]\nid = \"town\"\nurl = {:?}\n",
+        schedule.to_str().unwrap(),
+    );
+    let server = ServerProcess::serving(folder.path(), text);
+    let url = format!("{}/stops/town/s1", server.url);
+    until("the timetable is there", async || get(&url).await.status() == 200).await;
+    let all = get(&url).await.text().await.unwrap();
+    assert!(all.contains("Often") && !all.contains("Rarely"), "{all}");
+    let rare = get(&format!("{url}?lines=B")).await.text().await.unwrap();
+    assert!(rare.contains("Rarely") && !rare.contains("Often"), "{rare}");
 }
 
 #[tokio::test]

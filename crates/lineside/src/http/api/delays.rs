@@ -164,7 +164,8 @@ struct QuarterItem {
     ),
     responses(
         (status = 200, description = "The answer, the counts behind it, and the trips", body = DelaysItem),
-        (status = 404, description = "`unknown_feed`, `unknown_route`, `unknown_stop` or `other_format`", body = Problem)
+        (status = 404, description = "`unknown_feed`, `unknown_route`, `unknown_stop` or `other_format`", body = Problem),
+        (status = 503, description = "`busy`", body = Problem)
     )
 )]
 async fn of_feed(

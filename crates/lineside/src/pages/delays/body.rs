@@ -1,5 +1,7 @@
 //! The answer in words, lists and tables.
 
+use std::time::Duration;
+
 use lineside_ingest::{DelayCounts, Standing, TripStanding};
 use maud::{Markup, html};
 
@@ -9,6 +11,8 @@ use crate::pages::{badge, board, icons, route, states, words};
 
 /// Trips that a list shows; the counts have all.
 pub(super) const TRIPS_SHOWN_MAX: usize = 200;
+/// How long an open page goes on answering at most after it last heard from the server.
+const GOOD_FOR_MAX: Duration = Duration::from_secs(5 * 60);
 /// Lines that the table shows.
 const LINES_SHOWN_MAX: usize = 200;
 /// Lines to choose from; beyond it the choice would be longer than the page.
@@ -101,9 +105,12 @@ fn word(answer: &Answer) -> Markup {
         Word::No => (icons::ok(), "No"),
         Word::Unknown => (icons::unknown(), "Unknown"),
     };
-    let zone = answer.question.zone();
+    let (zone, note) = (answer.question.zone(), answer.question.zone_note());
+    let asked = &answer.question;
+    // While the server is away nothing is answered for longer than data may be late.
+    let good_for = asked.data_late_after().unwrap_or(GOOD_FOR_MAX).min(GOOD_FOR_MAX);
     html! {
-        section.answer data-answer=(answer.word.as_str()) aria-label="The answer" {
+        section.answer data-answer=(answer.word.as_str()) data-late-after=(good_for.as_secs()) aria-label="The answer" {
             p.answer-word { (icon) strong { (text) } }
             p.answer-words { (in_words(answer)) }
             p.answer-rule.soft {
@@ -111,13 +118,15 @@ fn word(answer: &Answer) -> Markup {
                 "Early is not late. A cancelled trip makes the answer yes, and is counted by itself."
             }
             p.answer-at {
-                span.live #live data-status="off" { "As of " (words::clock_seconds(answer.now.seconds(), &zone)) }
+                span.live #live data-status="off" { "As of " (words::clock_seconds(answer.now.seconds(), &zone)) (note) }
                 @if let Some(at) = answer.at {
-                    span.soft.small { "Data of " time datetime=(words::rfc3339(at.seconds(), &zone)) { (words::clock_seconds(at.seconds(), &zone)) } }
+                    span.soft.small { "Data of " time datetime=(words::rfc3339(at.seconds(), &zone)) { (words::clock_seconds(at.seconds(), &zone)) (note) } }
                 }
+                span.live #connection data-status="live" hidden { "Connection lost, trying again" }
             }
             (sources(answer))
         }
+        template #unknown-answer { (icons::unknown()) strong { "Unknown" } }
     }
 }
 
@@ -166,6 +175,9 @@ fn why_unknown(answer: &Answer) -> String {
         return "The live data are not up to date, so nobody can tell.".to_owned();
     }
     match answer.counts {
+        Some(counts) if counts.trips > counts.unknown => {
+            format!("{} That is too little to tell.", of_counts(&counts))
+        }
         Some(counts) if counts.trips > 0 => {
             "Trips are announced, but nothing is said of their times.".to_owned()
         }

@@ -81,7 +81,8 @@ fn tone(class: &DelayClass) -> &'static str {
 /// What share of trips was late over the day.
 pub(super) fn over_the_day(answer: &Answer) -> Markup {
     let zone = answer.question.zone();
-    let clock = |quarter: &Quarter| words::clock(quarter.start.seconds(), &zone);
+    let note = answer.question.zone_note();
+    let clock = |quarter: &Quarter| words::clock(quarter.start.seconds(), &zone) + note;
     html! {
         section.card aria-labelledby="day-title" {
             h2 #day-title { "Over the last 24 hours" }
@@ -135,7 +136,7 @@ fn picture(answer: &Answer) -> Markup {
                     rect.fill-cancelled x=(x) y=(format!("{:.2}", HEIGHT - late - cancelled)) width=(WIDTH - 1) height=(format!("{cancelled:.2}")) {}
                 }
             }
-            p.day-ends.soft.small { span { (began) } span { "now" } }
+            p.day-ends.soft.small { span { (began) (answer.question.zone_note()) } span { "now" } }
             ul.legend.small.soft {
                 li { (sign("late")) "late" }
                 li { (sign("cancelled")) "cancelled" }
@@ -156,8 +157,9 @@ fn day_words(answer: &Answer) -> String {
     let worst = answer.day.iter().max_by(|a, b| a.late_share().total_cmp(&b.late_share()));
     let worst = worst.map_or(*last, |worst| *worst);
     format!(
-        "Most trips were late in the quarter of an hour from {}: {}. In the last one it was {}, and {} were cancelled.",
+        "Most trips were late in the quarter of an hour from {}{}: {}. In the last one it was {}, and {} were cancelled.",
         words::clock(worst.start.seconds(), &zone),
+        answer.question.zone_note(),
         percent(worst.late_share()),
         percent(last.late_share()),
         percent(last.cancelled_share()),
