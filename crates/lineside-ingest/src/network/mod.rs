@@ -3,6 +3,7 @@
 //! Readers take the [`NetworkState`] of the moment and hold no lock; the writer makes the next one and swaps it in.
 //! The writer is a plain value ([`NetworkWriter`]) that knows neither tasks nor sockets; `task` runs it.
 
+mod closed;
 mod links;
 mod state;
 mod table;

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use lineside_formats::gtfs_rt::proto::FeedHeader;
 use lineside_sync::UnixMillis;
 
-use super::table::Tables;
+use super::{closed::Closed, table::Tables};
 use crate::{
     config::FeedId,
     dataset::Dataset,
@@ -57,6 +57,8 @@ pub(crate) struct FeedSlice {
     pub(crate) tables: Tables,
     /// Entities that make no record: shapes, stops, detours.
     pub(crate) others: Arc<[Bytes]>,
+    /// Alerts that were gone lately.
+    pub(crate) closed: Arc<Closed>,
     pub(crate) cache: Derived,
 }
 
@@ -69,6 +71,7 @@ impl FeedSlice {
             timestamp: 0,
             tables: Tables::default(),
             others: Arc::new([]),
+            closed: Arc::default(),
             cache: Derived::default(),
         }
     }
@@ -134,11 +137,12 @@ impl NetworkState {
     /// The alerts that name a stop, one of its parents or one of its platforms. Looks at every alert.
     pub fn by_stop<'a>(&'a self, stop_id: &'a str) -> impl Iterator<Item = &'a Arc<Record>> {
         let related = self.related_stops(stop_id);
-        self.alerts().filter(move |record| {
-            let informed = record.alert().into_iter().flat_map(|alert| &alert.informed_entity);
-            let mut stops = informed.filter_map(|entity| entity.stop_id.as_deref());
-            stops.any(|stop| stop == stop_id || related.iter().any(|other| other == stop))
-        })
+        self.alerts().filter(move |record| names_stop(record, stop_id, &related))
+    }
+
+    /// Whether an alert names a stop, one of its parents or one of its platforms.
+    pub(crate) fn is_of_stop(&self, record: &Record, stop_id: &str) -> bool {
+        names_stop(record, stop_id, &self.related_stops(stop_id))
     }
 
     /// The vehicles within a box of degrees, edges included. Looks at every vehicle.
@@ -183,6 +187,12 @@ impl NetworkState {
     pub(crate) fn feed(&self, id: &str) -> Option<&Arc<FeedSlice>> {
         self.feeds.iter().find(|feed| feed.id.as_str() == id)
     }
+}
+
+fn names_stop(record: &Record, stop_id: &str, related: &[String]) -> bool {
+    let informed = record.alert().into_iter().flat_map(|alert| &alert.informed_entity);
+    let mut stops = informed.filter_map(|entity| entity.stop_id.as_deref());
+    stops.any(|stop| stop == stop_id || related.iter().any(|other| other == stop))
 }
 
 /// A box on the map, in degrees.

@@ -127,6 +127,7 @@ impl NetworkWriter {
             id: slice.id.clone(),
             tables: feeds[number].tables.clone(),
             others: Arc::clone(&feeds[number].others),
+            closed: Arc::clone(&slice.closed),
             cache: Default::default(),
         };
         applied.records = next.n_records();
@@ -365,10 +366,11 @@ impl NetworkWriter {
     fn swap_in(
         &self,
         before: &NetworkState,
-        feeds: Vec<Arc<FeedSlice>>,
+        mut feeds: Vec<Arc<FeedSlice>>,
         changes: &[Change],
         now: UnixMillis,
     ) -> (Arc<NetworkState>, Outcome) {
+        close(&mut feeds, changes, now);
         let chunks = cut(changes);
         let is_update =
             |change: &Change| change.record().is_some_and(|record| record.kind == Kind::TripUpdate);
@@ -422,7 +424,19 @@ fn clone_slice(slice: &FeedSlice) -> FeedSlice {
         timestamp: slice.timestamp,
         tables: slice.tables.clone(),
         others: Arc::clone(&slice.others),
+        closed: Arc::clone(&slice.closed),
         cache: Default::default(),
+    }
+}
+
+/// Remembers in each feed's slice which of its alerts are gone by these changes.
+fn close(feeds: &mut [Arc<FeedSlice>], changes: &[Change], now: UnixMillis) {
+    for slice in feeds {
+        let own = changes.iter();
+        let own = own.filter(|change| change.record().is_some_and(|it| it.feed == slice.id));
+        if let Some(closed) = slice.closed.after(own, now) {
+            *slice = Arc::new(FeedSlice { closed: Arc::new(closed), ..clone_slice(slice) });
+        }
     }
 }
 

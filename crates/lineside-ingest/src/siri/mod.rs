@@ -123,6 +123,12 @@ impl<'a> Look<'a> {
         seconds(timestamp).unwrap_or(self.message_time)
     }
 
+    /// When an alert was gone from its feed.
+    fn gone_at(&self, record: &Record) -> Option<Time> {
+        let feed = self.state.feed(record.feed.as_str())?;
+        Time::from_millis(feed.closed.gone_at(record)?.0)
+    }
+
     fn stop_name(&self, id: &str) -> Vec<Text> {
         let stop = self.timetable.and_then(|timetable| {
             let stop = timetable.find_stop(id)?;

@@ -1,7 +1,8 @@
 //! Which records of a state a consumer is to be told: all, or those that are newer than what it was told last.
 //!
 //! Records are numbered as they are made, and one that changes is made anew. So one number says what a consumer of a
-//! network knows, however much it is; what is gone since is not told.
+//! network knows, however much it is. What is gone since is not told, save alerts: who knows something is told for ten
+//! minutes that one is closed, because it may have no end.
 
 use std::sync::Arc;
 
@@ -33,7 +34,12 @@ pub fn select<'a>(
         return Selection { records: Vec::new(), up_to: after, has_more: false };
     }
     let tables = state.feeds.iter().filter_map(|feed| feed.tables.of(service.kind()));
-    let all = || tables.clone().flat_map(|table| table.records());
+    let hears_of_closed = after > 0 && service == Service::SituationExchange;
+    let all = || {
+        let closed = state.feeds.iter().filter(|_| hears_of_closed);
+        let closed = closed.flat_map(|feed| feed.closed.records());
+        tables.clone().flat_map(|table| table.records()).chain(closed)
+    };
     let newest = all().map(|record| record.number).max().unwrap_or(0).max(after);
     let mut records: Vec<&Arc<Record>> = all()
         .filter(|record| record.number > after && wanted.takes(state, service, record, now))

@@ -6,7 +6,7 @@ use lineside_formats::{
         AffectedDirection, AffectedLine, AffectedNetwork, AffectedOperator, AffectedRoute,
         AffectedStopPlace, AffectedStopPoint, AffectedVehicleJourney, Affects, Consequence, Flag,
         FramedVehicleJourneyRef, InfoLink, Period, Progress, PtSituationElement, SituationSource,
-        Text,
+        Text, Time,
     },
 };
 use smol_str::{SmolStr, format_smolstr};
@@ -17,11 +17,13 @@ use crate::{
     record::Record,
 };
 
-/// The situation of an alert.
+/// The situation of an alert. One that its feed no longer has is closed, and ends when it was gone where it has no end.
 pub(super) fn of_alert(look: Look<'_>, record: &Record, alert: &Alert) -> PtSituationElement {
     let begins = alert.active_period.iter().filter_map(|period| seconds(period.start)).min();
     // An alert does not say when it was made: when it began, or when the message was made if that was before.
-    let created = begins.unwrap_or(look.message_time).min(look.message_time);
+    let gone_at = look.gone_at(record);
+    let message_time = gone_at.map_or(i64::MAX, Time::as_seconds).min(look.message_time);
+    let created = begins.unwrap_or(message_time).min(message_time);
     let mut periods: Vec<Period> = alert
         .active_period
         .iter()
@@ -33,6 +35,10 @@ pub(super) fn of_alert(look: Look<'_>, record: &Record, alert: &Alert) -> PtSitu
     if periods.is_empty() {
         periods.push(Period { start_time: moment(created), end_time: None });
     }
+    for period in &mut periods {
+        let gone = gone_at.filter(|gone| period.start_time.is_none_or(|start| start <= *gone));
+        period.end_time = period.end_time.or(gone);
+    }
     let mut situation = PtSituationElement {
         creation_time: moment(created),
         participant_ref: Some(SmolStr::new(record.feed.as_str())),
@@ -41,7 +47,10 @@ pub(super) fn of_alert(look: Look<'_>, record: &Record, alert: &Alert) -> PtSitu
             source_type: Some(SmolStr::new_static("feed")),
             ..SituationSource::default()
         }),
-        progress: Some(Progress::Published),
+        progress: Some(match gone_at {
+            Some(_) => Progress::Closed,
+            None => Progress::Published,
+        }),
         validity_periods: periods,
         severity: alert.severity_level.map(|_| terms::severity(alert.severity_level())),
         report_type: Some(SmolStr::new_static(match terms::is_incident(alert.cause()) {

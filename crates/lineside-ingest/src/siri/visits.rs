@@ -16,7 +16,7 @@ use super::{
     moment,
 };
 use crate::{
-    departures::{departures, said_of},
+    departures::{departures_from, said_of},
     network::NetworkState,
     normalize::{TripKey, given, is_extra},
     record::{Departure, DepartureStatus},
@@ -39,8 +39,10 @@ pub struct Visits<'a> {
     pub destination: Option<&'a str>,
     /// At most how many.
     pub most: usize,
-    /// At least how many of each line, as far as there are.
+    /// At least how many of each line, as far as there are, also where that makes more than `most`.
     pub least_per_line: usize,
+    /// At most how many, whatever else is wanted.
+    pub limit: usize,
 }
 
 /// The next visits of a stop or of all stops of a station, the soonest first; `None` if there is no such stop.
@@ -49,12 +51,16 @@ pub fn stop_visits(
     visits: &Visits<'_>,
     now: UnixMillis,
 ) -> Option<Vec<MonitoredStopVisit>> {
-    let all = departures(state, visits.stop_id, visits.from, usize::MAX, visits.preview)?;
+    let (from, preview) = (visits.from, visits.preview);
+    let all = departures_from(state, visits.stop_id, now, from, usize::MAX, preview)?;
     let dataset = state.dataset.as_ref()?;
     let look = Look { state, timetable: Some(&dataset.timetable), message_time: now.seconds() };
     let mut of_line: HashMap<SmolStr, usize> = HashMap::new();
     let mut told = Vec::new();
     for departure in &all {
+        if told.len() >= visits.limit {
+            break;
+        }
         let n = of_line.entry(departure.route_id.clone()).or_default();
         if told.len() >= visits.most && *n >= visits.least_per_line {
             continue;
@@ -92,7 +98,11 @@ fn visit(look: Look<'_>, departure: &Departure, monitoring_ref: &str) -> Monitor
     let age = departure.age.and_then(|age| i64::try_from(age).ok()).unwrap_or(0);
     let recorded_at = look.message_time.saturating_sub(age);
     let descriptor = descriptor(departure);
-    let said = TripKey::of(&descriptor).and_then(|key| said_of(look.state, key, recorded_at));
+    let now = look.message_time;
+    let said = TripKey::of(&descriptor).and_then(|key| said_of(look.state, key, now));
+    // What is as the timetable has it, because what was said is old, is told as the timetable has it.
+    let is_plain = departure.status == DepartureStatus::Scheduled;
+    let said = said.filter(|said| !is_plain || !said.is_out_of_date(now));
     let update = said.as_ref().map(|said| said.update);
     let trip = update.map_or(&descriptor, |update| &update.trip);
     let subject = match update {

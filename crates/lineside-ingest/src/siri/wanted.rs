@@ -203,8 +203,8 @@ impl Wanted {
         if self.stops.is_empty() {
             return true;
         }
-        let of_state = self.stops.iter().filter(|stop| is_of(stop, state));
-        of_state.flat_map(|stop| state.by_stop(&stop.id)).any(|it| std::ptr::eq(&**it, record))
+        let mut of_state = self.stops.iter().filter(|stop| is_of(stop, state));
+        of_state.any(|stop| state.is_of_stop(record, &stop.id))
     }
 
     fn takes_agencies(&self, state: &NetworkState, record: &Record) -> bool {

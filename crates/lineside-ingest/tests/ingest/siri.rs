@@ -13,13 +13,13 @@ use lineside_formats::{
     },
     siri::{
         Call, CallStatus, EstimatedJourneyVersionFrame, EstimatedTimetableDelivery, Limits,
-        Message, MonitoredStopVisit, Occupancy, Payload, PtSituationElement, Seconds,
+        Message, MonitoredStopVisit, Occupancy, Payload, Progress, PtSituationElement, Seconds,
         ServiceDelivery, Severity, SituationExchangeDelivery, StopMonitoringDelivery, Time,
         VehicleActivity, VehicleJourney, VehicleMonitoringDelivery, decode_xml, encode_xml,
     },
 };
 use lineside_ingest::{
-    NetworkState,
+    DepartureStatus, NetworkState,
     siri::{
         Elements, Ref, RefFault, RefKind, Service, Visits, Wanted, lines, resolve, select,
         stop_points, stop_visits,
@@ -74,6 +74,7 @@ fn visits(world: &World, stop_id: &str, wanted: &Wanted) -> Vec<MonitoredStopVis
         destination: None,
         most: 40,
         least_per_line: 0,
+        limit: 40,
     };
     stop_visits(&world.network.state(), &visits, world.now()).unwrap()
 }
@@ -389,6 +390,52 @@ fn a_situation_has_all_periods_languages_and_whom_it_affects() {
 }
 
 #[test]
+fn who_knows_of_alerts_is_told_for_a_while_which_are_closed() {
+    let mut world = world();
+    let told = |world: &World, after: u64, wanted: &Wanted| {
+        let state = world.network.state();
+        let service = Service::SituationExchange;
+        let selection = select(&state, service, wanted, EIGHT, after, usize::MAX);
+        let mut elements = Elements::default();
+        selection.records.iter().for_each(|record| elements.push(&state, record));
+        let told = elements.situations.iter().map(|it| {
+            (it.situation_number.clone().unwrap(), it.progress == Some(Progress::Closed))
+        });
+        (told.collect::<Vec<_>>(), selection.up_to)
+    };
+    let all = Wanted::default();
+    let one = |id: &str| alert(id, Some("R1"), Some("B"), id);
+    world.apply("city-alerts", vec![one("a"), one("b")]);
+    let (first, at) = told(&world, 0, &all);
+    assert_eq!(first, [("a".into(), false), ("b".into(), false)]);
+    world.clock.advance(minutes(1));
+    world.apply("city-alerts", vec![one("b")]);
+    let (news, then) = told(&world, at, &all);
+    assert_eq!((news, then > at), (vec![("a".into(), true)], true));
+    assert!(told(&world, then, &all).0.is_empty());
+    assert_eq!(told(&world, 0, &all).0, [("b".into(), false)], "who knows nothing need not hear");
+    let stop =
+        |id: &str| Wanted { stops: vec![Ref { feed: None, id: id.into() }], ..Wanted::default() };
+    assert_eq!(told(&world, at, &stop("B")).0.len(), 1);
+    assert!(told(&world, at, &stop("D")).0.is_empty());
+    // It ends when it was gone.
+    let state = world.network.state();
+    let service = Service::SituationExchange;
+    let mut elements = Elements::default();
+    elements.push(&state, select(&state, service, &all, EIGHT, at, 1).records[0]);
+    let periods = &elements.situations[0].validity_periods;
+    assert_eq!(after(periods[0].end_time), Some(60));
+    // What comes back is open again, and what is gone for long is forgotten.
+    world.apply("city-alerts", vec![one("a"), one("b")]);
+    assert_eq!(told(&world, then, &all).0, [("a".into(), false)]);
+    world.apply("city-alerts", vec![one("a")]);
+    assert_eq!(told(&world, at, &all).0, [("a".into(), false), ("b".into(), true)]);
+    world.clock.advance(minutes(11));
+    world.apply("city-alerts", vec![]);
+    assert_eq!(told(&world, at, &all).0, [("a".into(), true)]);
+}
+
+#[test]
 fn an_alert_without_periods_holds_from_now_on() {
     let mut world = world();
     world.apply("city-alerts", vec![alert("a", None, None, "Hello")]);
@@ -453,6 +500,7 @@ fn visits_are_counted_by_line_where_that_is_asked() {
             destination: None,
             most,
             least_per_line,
+            limit: 5,
         };
         let visits = stop_visits(&state, &visits, world.now()).unwrap();
         let line = |visit: &MonitoredStopVisit| {
@@ -464,6 +512,7 @@ fn visits_are_counted_by_line_where_that_is_asked() {
     let mut lines = ask(1, 1);
     lines.sort();
     assert_eq!(lines, ["R1", "R2", "RF"]);
+    assert_eq!(ask(1, usize::MAX).len(), 5, "there is a bound whatever is asked");
     let nowhere = Visits {
         stop_id: "nowhere",
         monitoring_ref: "nowhere",
@@ -473,6 +522,7 @@ fn visits_are_counted_by_line_where_that_is_asked() {
         destination: None,
         most: 1,
         least_per_line: 0,
+        limit: 1,
     };
     assert!(stop_visits(&state, &nowhere, world.now()).is_none());
 }
@@ -589,17 +639,86 @@ fn lines_and_stops_can_be_discovered() {
     assert_eq!(names, ["A", "C", "C1"]);
 }
 
-/// What every board says, SIRI says too.
+#[test]
+fn visits_from_later_on_are_as_old_as_what_is_said_is_now() {
+    let mut world = world();
+    world.apply("city-trips", vec![update("T21", 10, 120)]);
+    world.clock.advance(minutes(1));
+    let state = world.network.state();
+    let all = Wanted::default();
+    let visits = Visits {
+        stop_id: "C",
+        monitoring_ref: "C",
+        from: world.now() + minutes(25),
+        preview: minutes(60),
+        wanted: &all,
+        destination: None,
+        most: 40,
+        least_per_line: 0,
+        limit: 40,
+    };
+    let visits = stop_visits(&state, &visits, world.now()).unwrap();
+    let late = visits.iter().find(|visit| {
+        let journey = visit.monitored_vehicle_journey.as_ref().unwrap();
+        journey.journey_ref().is_some_and(|trip| trip == "T21")
+    });
+    let late = late.unwrap();
+    assert_eq!(after(late.recorded_at_time), Some(0));
+    let journey = late.monitored_vehicle_journey.as_ref().unwrap();
+    let expected = journey.monitored_call.as_ref().unwrap().expected_departure_time;
+    assert_eq!(after(expected), Some(1_800 + 120));
+}
+
+/// What every board says, SIRI says too, also when what it is made from has grown old.
 #[test]
 fn expected_departures_are_those_of_the_boards() {
+    for age in [0, 19, 21] {
+        expected_after(minutes(age));
+    }
+}
+
+fn expected_after(age: std::time::Duration) {
     let mut world = world();
     let updates = (0..100).map(|n| {
         let sequence = [10, 20, 30][n % 3];
         update(&format!("T{n}"), sequence, (n as i32 * 37) % 600 - 120)
     });
+    let off = |n: usize, relationship| {
+        let mut entity = update(&format!("T{n}"), 10, 60);
+        said(&mut entity).trip.set_schedule_relationship(relationship);
+        entity
+    };
+    let updates = updates.collect::<Vec<_>>().into_iter().enumerate().map(|(n, entity)| match n {
+        22 => off(22, ScheduleRelationship::Canceled),
+        24 => off(24, ScheduleRelationship::Deleted),
+        _ => entity,
+    });
     world.apply("city-trips", updates.collect());
+    world.clock.advance(age);
     let journeys = journeys(&world);
     assert_eq!(journeys.len(), 100);
+    for stop in ["C", "C1", "B", "D"] {
+        let board = world.network.departures(stop, world.now().seconds(), 40).unwrap();
+        let visits = visits(&world, stop, &Wanted::default());
+        assert!(visits.len() > 3, "{age:?} {stop}");
+        for (visit, departure) in visits.iter().zip(&board) {
+            let id = visit.item_identifier.as_deref().unwrap();
+            assert_eq!(id, format!("{}:{}", departure.source, departure.id));
+            let journey = visit.monitored_vehicle_journey.as_ref().unwrap();
+            let call = journey.monitored_call.as_ref().unwrap();
+            let expected = call.expected_departure_time.or(call.actual_departure_time);
+            let expected = expected.map(Time::as_seconds);
+            assert_eq!(expected, departure.expected, "{age:?} {departure:?}");
+            let is_off = departure.status == DepartureStatus::Cancelled;
+            assert_eq!(call.departure_status == Some(CallStatus::Cancelled), is_off);
+            let old = departure.age.map_or(0, |age| i64::try_from(age).unwrap());
+            let recorded = visit.recorded_at_time.unwrap().as_seconds();
+            assert_eq!(recorded, world.now().seconds() - old);
+        }
+    }
+    if age > minutes(0) {
+        return;
+    }
     let mut n = 0;
     for stop in ["C1", "B", "D"] {
         for departure in world.network.departures(stop, EIGHT, 40).unwrap() {

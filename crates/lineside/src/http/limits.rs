@@ -72,12 +72,16 @@ pub(crate) const SIRI_REQUEST_BYTES_MAX: usize = 256 * 1024;
 pub(crate) const SIRI_DELIVERY_BYTES_MAX: usize = 64 << 20;
 /// Requests for one service each in one that is posted.
 pub(crate) const SIRI_QUESTIONS_MAX: usize = 20;
-/// Subscriptions to SIRI, in all and of one host.
+/// Subscriptions to SIRI, in all, to one host, and by one client.
 pub(crate) const SIRI_SUBSCRIPTIONS_MAX: usize = 500;
 /// See [`SIRI_SUBSCRIPTIONS_MAX`].
 pub(crate) const SIRI_SUBSCRIPTIONS_PER_HOST_MAX: usize = 50;
-/// How long a subscription may last until it is renewed.
+/// See [`SIRI_SUBSCRIPTIONS_MAX`].
+pub(crate) const SIRI_SUBSCRIPTIONS_PER_CLIENT_MAX: usize = 50;
+/// How long a subscription may last until it is renewed, to a consumer that is trusted,
 pub(crate) const SIRI_SUBSCRIPTION_LIFE_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+/// and to one that anybody may have named.
+pub(crate) const SIRI_SUBSCRIPTION_LIFE_OF_STRANGERS: Duration = Duration::from_secs(24 * 60 * 60);
 /// Records in one delivery to a subscriber.
 pub(crate) const SIRI_DELIVERY_ELEMENTS: u32 = 1_000;
 /// How often it is looked whether there is something to tell a subscriber.

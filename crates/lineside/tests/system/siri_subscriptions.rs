@@ -1,5 +1,6 @@
 //! Subscriptions to SIRI: what a consumer is sent from its subscription to its end.
 
+use std::net::IpAddr;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
@@ -102,7 +103,16 @@ async fn server(keys: &str) -> (Running, String) {
 }
 
 async fn post(server: &str, body: &str, headers: &[(&str, &str)]) -> Message {
-    let mut request = client().post(format!("{server}/siri/subscribe")).body(body.to_owned());
+    post_by(&client(), server, body, headers).await
+}
+
+async fn post_by(
+    client: &reqwest::Client,
+    server: &str,
+    body: &str,
+    headers: &[(&str, &str)],
+) -> Message {
+    let mut request = client.post(format!("{server}/siri/subscribe")).body(body.to_owned());
     for (name, value) in headers {
         request = request.header(*name, *value);
     }
@@ -242,6 +252,62 @@ async fn a_host_that_knows_nothing_of_siri_is_sent_no_data() {
     assert_eq!(statuses(post(&server, &all, &[]).await).len(), 1);
     until_counted(&server, 0).await;
     running.stop().await;
+}
+
+#[tokio::test]
+async fn a_stranger_neither_ends_nor_replaces_what_is_anothers() {
+    let (running, server) = server("private_consumers = true").await;
+    let consumer = Consumer::default();
+    let address = consumer.start().await;
+    let wishes = wish("VehicleMonitoring", "v", &in_minutes(10).to_string());
+    post(&server, &subscription(&at(&address), &wishes), &[]).await;
+    until("it is told", async || !consumer.deliveries().is_empty()).await;
+    let stranger = reqwest::Client::builder().local_address(IpAddr::from([127, 0, 0, 2]));
+    let stranger = stranger.build().unwrap();
+    let all = plain(
+        "<TerminateSubscriptionRequest><RequestorRef>me</RequestorRef><All/></TerminateSubscriptionRequest>",
+    );
+    let named = all.replace("<All/>", "<SubscriptionRef>v</SubscriptionRef>");
+    assert!(statuses(post_by(&stranger, &server, &all, &[]).await).is_empty());
+    let [status] = &statuses(post_by(&stranger, &server, &named, &[]).await)[..] else {
+        panic!("one")
+    };
+    let kind = |status: &ResponseStatus| {
+        status.error_condition.as_ref().and_then(|it| it.kind.clone()).unwrap_or_default()
+    };
+    assert_eq!(kind(status), "UnknownSubscriptionError");
+    let elsewhere = Consumer::default();
+    let elsewhere = at(&elsewhere.start().await);
+    for (who, address) in
+        [(&stranger, &elsewhere), (&stranger, &at(&address)), (&client(), &elsewhere)]
+    {
+        let answer = post_by(who, &server, &subscription(address, &wishes), &[]).await;
+        let [status] = &statuses(answer)[..] else { panic!("one") };
+        assert_eq!(kind(status), "AccessNotAllowedError");
+    }
+    let before = consumer.messages().len();
+    until("it is told all the same", async || consumer.messages().len() > before).await;
+    let ended = statuses(post_by(&stranger, &server, &all, &[admin::BEARER]).await);
+    assert_eq!((ended.len(), ended[0].status), (1, Some(true)));
+    until_counted(&server, 0).await;
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn every_wish_is_answered_also_those_beyond_what_one_request_may_hold() {
+    let server = shared_demo();
+    let later = in_minutes(7 * 24 * 60).to_string();
+    let wishes: String =
+        (0..22).map(|n| wish("VehicleMonitoring", &n.to_string(), &later)).collect();
+    let body = subscription(&at("http://127.0.0.1:9/"), &wishes);
+    let answer = statuses(post(&server, &body, &[]).await);
+    let kinds: Vec<_> = answer
+        .iter()
+        .map(|status| status.error_condition.as_ref().unwrap().kind.clone().unwrap())
+        .collect();
+    assert_eq!(kinds.len(), 22);
+    assert!(kinds[..20].iter().all(|kind| kind == "AccessNotAllowedError"), "{kinds:?}");
+    assert!(kinds[20..].iter().all(|kind| kind == "AllowedResourceUsageExceededError"));
 }
 
 #[tokio::test]

@@ -12,7 +12,9 @@ use lineside_sync::UnixMillis;
 use super::asked::{Asked, Subject};
 use super::fault::Fault;
 use super::scene::Scene;
-use crate::http::limits::{SIRI_DISCOVERED_MAX, SIRI_ELEMENTS_MAX, SIRI_VEHICLES_MAX};
+use crate::http::limits::{
+    SIRI_DISCOVERED_MAX, SIRI_ELEMENTS_MAX, SIRI_VEHICLES_MAX, SIRI_VISITS_MAX,
+};
 
 /// The version of SIRI that answers are of.
 const VERSION: &str = "2.0";
@@ -29,11 +31,15 @@ pub(super) struct Told {
     pub(super) known: Known,
 }
 
-/// How many records of a service one answer may hold.
-fn elements_max(service: Service) -> usize {
-    match service {
-        Service::VehicleMonitoring => SIRI_VEHICLES_MAX,
-        Service::EstimatedTimetable | Service::SituationExchange => SIRI_ELEMENTS_MAX,
+/// How much of what is asked about one answer may hold.
+pub(super) fn room(subject: Subject) -> usize {
+    match subject {
+        Subject::Records(Service::VehicleMonitoring) => SIRI_VEHICLES_MAX,
+        Subject::Records(Service::EstimatedTimetable | Service::SituationExchange) => {
+            SIRI_ELEMENTS_MAX
+        }
+        Subject::Visits => SIRI_VISITS_MAX,
+        Subject::Lines | Subject::StopPoints => SIRI_DISCOVERED_MAX,
     }
 }
 
@@ -46,7 +52,8 @@ pub(super) fn message(scene: &Scene, subject: Subject, asked: &Asked) -> Result<
         }
         Subject::Records(_) | Subject::Visits => {
             let message_ref = asked.message_ref.as_deref();
-            delivery(scene, subject, asked).map(|made| whole(scene, message_ref, made))
+            delivery(scene, subject, asked, room(subject))
+                .map(|made| whole(scene, message_ref, made))
         }
     };
     made.map_err(|fault| refusal(scene, subject, asked, &fault))
@@ -70,15 +77,19 @@ pub(super) fn refusal(scene: &Scene, subject: Subject, asked: &Asked, fault: &Fa
     }
 }
 
-/// The delivery of one service that holds the answer, with nothing around it.
+/// The delivery of one service that holds the answer, with nothing around it. `room` says how much it may hold.
 pub(super) fn delivery(
     scene: &Scene,
     subject: Subject,
     asked: &Asked,
+    room: usize,
 ) -> Result<ServiceDelivery, Fault> {
     match subject {
-        Subject::Records(service) => Ok(records(scene, service, asked, &Known::new())?.delivery),
-        Subject::Visits => visits(scene, asked),
+        Subject::Records(service) => {
+            let all = asked.clone().at_most(room);
+            Ok(records(scene, service, &all, &Known::new())?.delivery)
+        }
+        Subject::Visits => visits(scene, asked, room),
         Subject::Lines | Subject::StopPoints => {
             Err(Fault::not_offered("lines and stops are asked for by themselves"))
         }
@@ -92,7 +103,7 @@ pub(super) fn records(
     asked: &Asked,
     known: &Known,
 ) -> Result<Told, Fault> {
-    let most = elements_max(service);
+    let most = room(Subject::Records(service));
     let most = asked.most.and_then(|it| usize::try_from(it).ok()).map_or(most, |it| it.min(most));
     let wanted = asked.wanted(scene)?;
     let mut elements = Elements::default();
@@ -152,7 +163,7 @@ fn of_elements(
     delivery
 }
 
-fn visits(scene: &Scene, asked: &Asked) -> Result<ServiceDelivery, Fault> {
+fn visits(scene: &Scene, asked: &Asked, room: usize) -> Result<ServiceDelivery, Fault> {
     let stop = asked.stop(scene)?;
     let wanted = asked.wanted(scene)?;
     let unknown = || Fault::reference(format!("there is no stop {:?}", stop.id));
@@ -168,15 +179,32 @@ fn visits(scene: &Scene, asked: &Asked) -> Result<ServiceDelivery, Fault> {
         destination: asked.destination.as_deref(),
         most: asked.visits_max(),
         least_per_line: usize::try_from(asked.least_per_line.unwrap_or(0)).unwrap_or(0),
+        limit: room.saturating_add(1),
     };
-    let monitored_stop_visits = stop_visits(&seen.state, &visits, seen.now).ok_or_else(unknown)?;
+    let found = stop_visits(&seen.state, &visits, seen.now);
+    let mut monitored_stop_visits = found.ok_or_else(unknown)?;
+    let has_more = monitored_stop_visits.len() > room;
+    monitored_stop_visits.truncate(room);
     let stop_monitoring = StopMonitoringDelivery {
         head: head(scene, asked.message_ref.as_deref()),
         monitoring_refs: vec![monitoring_ref.into()],
         monitored_stop_visits,
         ..StopMonitoringDelivery::default()
     };
-    Ok(ServiceDelivery { stop_monitorings: vec![stop_monitoring], ..ServiceDelivery::default() })
+    Ok(ServiceDelivery {
+        stop_monitorings: vec![stop_monitoring],
+        more_data: has_more.then_some(true),
+        ..ServiceDelivery::default()
+    })
+}
+
+/// How many journeys, vehicles, situations and visits a delivery holds.
+pub(super) fn n_elements(delivery: &ServiceDelivery) -> usize {
+    let journeys = delivery.estimated_timetables.iter().map(|it| it.journeys().count());
+    let vehicles = delivery.vehicle_monitorings.iter().map(|it| it.vehicle_activities.len());
+    let situations = delivery.situation_exchanges.iter().map(|it| it.situations.len());
+    let visits = delivery.stop_monitorings.iter().map(|it| it.monitored_stop_visits.len());
+    journeys.chain(vehicles).chain(situations).chain(visits).sum()
 }
 
 fn discovered(scene: &Scene, asked: &Asked) -> Result<LinesDelivery, Fault> {

@@ -1,5 +1,6 @@
 //! A question, however it was put: as parameters of an address, or as an element of a request.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use lineside_formats::siri::{
@@ -58,7 +59,7 @@ impl Asked {
         };
         Ok(Self {
             datasets: texts("DatasetId")?,
-            excluded: listed(texts("ExcludedDatasetIds")?),
+            excluded: listed("ExcludedDatasetIds", &texts("ExcludedDatasetIds")?)?,
             lines: texts("LineRef")?,
             direction: text("DirectionRef")?,
             operators: texts("OperatorRef")?,
@@ -97,6 +98,22 @@ impl Asked {
             stops: refs(RefKind::Stop, &self.stops)?,
             preview: self.preview.map(ahead),
         })
+    }
+
+    /// The same with so many records at most.
+    pub(super) fn at_most(self, room: usize) -> Self {
+        let room = u32::try_from(room).unwrap_or(u32::MAX);
+        Self { most: Some(self.most.map_or(room, |most| most.min(room))), ..self }
+    }
+
+    /// Bytes that it takes in memory.
+    pub(super) fn bytes(&self) -> usize {
+        let Self { datasets, excluded, lines, operators, vehicles, stops, .. } = self;
+        let Self { direction, monitoring_ref, destination, message_ref, .. } = self;
+        let many = [datasets, excluded, lines, operators, vehicles, stops].into_iter().flatten();
+        let single = [direction, monitoring_ref, destination, message_ref].into_iter().flatten();
+        let texts = many.chain(single).map(|text| text.capacity() + size_of::<String>());
+        size_of::<Self>() + texts.sum::<usize>()
     }
 
     /// The stop that is monitored.
@@ -140,10 +157,11 @@ fn checked(name: &str, texts: Vec<String>) -> Result<Vec<String>, Fault> {
     Ok(texts)
 }
 
-/// Several in one, separated by commas.
-fn listed(texts: Vec<String>) -> Vec<String> {
+/// Several in one, separated by commas; each of them once, in order.
+fn listed(name: &str, texts: &[String]) -> Result<Vec<String>, Fault> {
     let all = texts.iter().flat_map(|text| text.split(','));
-    all.map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned).collect()
+    let all: BTreeSet<&str> = all.map(str::trim).filter(|text| !text.is_empty()).collect();
+    checked(name, all.into_iter().map(str::to_owned).collect())
 }
 
 fn preview(parameters: &Parameters) -> Result<Option<Seconds>, Fault> {
@@ -276,5 +294,29 @@ impl Question for StopPointsRequest {
             message_ref: one("MessageIdentifier", self.message_identifier.as_ref())?,
             ..Asked::default()
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_in_a_list_count_once_and_there_are_so_many() {
+        let listed = |text: &str| listed("x", &[text.to_owned()]);
+        assert_eq!(listed("b, a,,a,b ").unwrap(), ["a", "b"]);
+        assert_eq!(listed(&"city,".repeat(3_000)).unwrap(), ["city"]);
+        let many = |n: usize| (0..n).map(|n| format!("{n},")).collect::<String>();
+        assert!(listed(&many(SIRI_REFS_MAX)).is_ok());
+        assert!(listed(&many(SIRI_REFS_MAX + 1)).is_err());
+    }
+
+    #[test]
+    fn all_texts_of_a_question_are_weighed() {
+        let text = || "x".repeat(100);
+        let empty = Asked::default().bytes();
+        let some =
+            Asked { excluded: vec![text(), text()], message_ref: Some(text()), ..Asked::default() };
+        assert!(some.bytes() >= empty + 300);
     }
 }

@@ -63,11 +63,15 @@ impl Default for Desk {
         Self {
             answers: Table::new(ANSWERS, |key, answer| {
                 answer.bytes.len()
+                    + key.asked.bytes()
                     + key.scene.1.len() * size_of::<(Epoch, u64, UnixMillis)>()
                     + OVERHEAD
             }),
             requestors: Table::new(REQUESTORS, |requestor, known| {
-                requestor.id.len() + known.len() * size_of::<(Epoch, u64)>() + OVERHEAD
+                requestor.id.len()
+                    + requestor.asked.bytes()
+                    + known.len() * size_of::<(Epoch, u64)>()
+                    + OVERHEAD
             }),
         }
     }
@@ -121,5 +125,24 @@ impl Desk {
     /// Remembers what one who asks again has been told.
     pub(super) fn remember(&self, requestor: Arc<Requestor>, known: Known) {
         self.requestors.insert(requestor, known);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_asks_much_is_not_remembered_for_little() {
+        let desk = Desk::default();
+        let names = |n: usize| (0..100).map(|at| format!("{n}-{at}-{}", "x".repeat(300))).collect();
+        for n in 0..1_000 {
+            let asked = Asked { excluded: names(n), ..Asked::default() };
+            let service = Service::VehicleMonitoring;
+            let requestor = Requestor { id: "me".to_owned(), service, asked };
+            desk.remember(Arc::new(requestor), Known::new());
+        }
+        // A thousand questions of 30 KB and more.
+        assert!((100..600).contains(&desk.requestors.len()), "{}", desk.requestors.len());
     }
 }

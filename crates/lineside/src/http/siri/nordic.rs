@@ -107,24 +107,25 @@ async fn answered(
             Ok(refused(&scene, subject, &Fault::bad(fault), form))
         }
         Some(id) => {
-            asked.message_ref = Some(id.to_owned());
-            changes(app, scene, service, asked, form, wants).await
+            let id = id.to_owned();
+            // What the one who asks calls a question differs from question to question.
+            let lasting = Asked { most: None, message_ref: None, ..asked.clone() };
+            let requestor = Requestor { id, service, asked: lasting };
+            changes(app, scene, requestor, asked, form, wants).await
         }
     }
 }
 
-/// What one who asks again has not been told.
+/// What one who asks again has not been told. Its name is not repeated: who knows it takes what is told to it.
 async fn changes(
     app: &App,
     scene: Scene,
-    service: Service,
+    requestor: Requestor,
     asked: Asked,
     form: Form,
     wants: &Wants,
 ) -> Result<Response, Refusal> {
-    let id = asked.message_ref.clone().unwrap_or_default();
-    let requestor =
-        Arc::new(Requestor { id, service, asked: Asked { most: None, ..asked.clone() } });
+    let (service, requestor) = (requestor.service, Arc::new(requestor));
     let known = app.siri().known(&requestor);
     let place = app.admission().admit_maker().ok_or(Refusal::Busy)?;
     let made = aside(move || {

@@ -1,6 +1,8 @@
 //! Requests that are posted: plain XML, or in the envelope of the French profile. The body says what is asked, and the
 //! answer comes as the question did.
 
+use std::collections::HashMap;
+
 use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, FromRequest as _, Request, State};
 use axum::response::Response;
@@ -154,12 +156,16 @@ fn services_of(scene: &Scene, request: &ServiceRequest) -> Message {
         return refusal(scene, message_ref, &Fault::too_much(fault));
     }
     let mut all = ServiceDelivery::default();
+    // However many deliveries are asked for, together they hold no more than one answer may.
+    let mut left: HashMap<Subject, usize> = HashMap::new();
     for (subject, question) in questions {
+        let room = left.entry(subject).or_insert_with(|| answer::room(subject));
         let made = question.asked().and_then(|mut asked| {
             asked.message_ref = asked.message_ref.or(message_ref.map(str::to_owned));
-            delivery(scene, subject, &asked)
+            delivery(scene, subject, &asked, *room)
         });
         let made = made.unwrap_or_else(|fault| faulty(scene, subject, &Asked::default(), &fault));
+        *room = room.saturating_sub(answer::n_elements(&made));
         all.more_data = all.more_data.or(made.more_data);
         all.status = all.status.or(made.status);
         all.estimated_timetables.extend(made.estimated_timetables);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::response::Response;
-use http::StatusCode;
+use http::{HeaderMap, StatusCode};
 use lineside_formats::siri::{
     EstimatedTimetableSubscriptionRequest, Message, Payload, ResponseStatus, Seconds,
     SituationExchangeSubscriptionRequest, SubscriptionRequest, SubscriptionResponse,
@@ -19,15 +19,17 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::consumer::Consumer;
+use super::owner::{Asker, Owner};
 use super::running::{Subscription, run};
-use super::{Name, Place};
+use super::{Name, NotEntered, Place};
 use crate::admin::By;
 use crate::app::App;
 use crate::http::errors::{Problem, Refusal};
 use crate::http::limits::{
     SIRI_CYCLE, SIRI_DELIVERY_ELEMENTS, SIRI_QUESTIONS_MAX, SIRI_REF_BYTES_MAX,
-    SIRI_REQUEST_BYTES_MAX, SIRI_SUBSCRIPTION_LIFE_MAX,
+    SIRI_REQUEST_BYTES_MAX, SIRI_SUBSCRIPTION_LIFE_MAX, SIRI_SUBSCRIPTION_LIFE_OF_STRANGERS,
 };
+use crate::http::proxies::Peer;
 use crate::http::siri::answer::{self, wrap};
 use crate::http::siri::asked::{Asked, Question};
 use crate::http::siri::fault::Fault;
@@ -63,6 +65,8 @@ pub(in super::super) fn routes() -> OpenApiRouter<App> {
 async fn subscribe(
     State(app): State<App>,
     by: Option<By>,
+    peer: Peer,
+    headers: HeaderMap,
     request: Request,
 ) -> Result<Response, Refusal> {
     if app.shutdown().is_draining() {
@@ -74,12 +78,14 @@ async fn subscribe(
         Err(response) => return Ok(response),
     };
     let form = posted.form;
+    let asker = Asker::of(app.proxies().client_of(peer, &headers), by.is_some());
     let message = match &posted.payload {
         Payload::SubscriptionRequest(request) => {
-            let is_trusted = by.is_some() || app.config().server.private_consumers;
-            accepted(&app, &scene, request, form, is_trusted)
+            let is_trusted = asker.is_admin || app.config().server.private_consumers;
+            let asking = Asking { app: &app, scene: &scene, request, form, asker, is_trusted };
+            asking.accepted()
         }
-        Payload::TerminateSubscriptionRequest(request) => ended(&app, &scene, request),
+        Payload::TerminateSubscriptionRequest(request) => ended(&app, &scene, request, asker),
         _ => {
             let fault = Fault::not_offered("only subscriptions are taken at this address");
             refusal(&scene, None, &fault)
@@ -120,85 +126,101 @@ wishes!(
     SituationExchangeSubscriptionRequest => SituationExchange,
 );
 
-/// Begins what is asked for, and says how each went.
-fn accepted(
-    app: &App,
-    scene: &Scene,
-    request: &SubscriptionRequest,
+/// One request for subscriptions, and who brings it.
+struct Asking<'r> {
+    app: &'r App,
+    scene: &'r Scene,
+    request: &'r SubscriptionRequest,
     form: Form,
+    asker: Asker,
+    /// Whether the consumer may be anywhere.
     is_trusted: bool,
-) -> Message {
-    let wishes = request.estimated_timetables.iter().map(Wish::from);
-    let wishes = wishes
-        .chain(request.vehicle_monitorings.iter().map(Wish::from))
-        .chain(request.situation_exchanges.iter().map(Wish::from));
-    let mut statuses: Vec<ResponseStatus> = wishes
-        .take(SIRI_QUESTIONS_MAX)
-        .map(|mut wish| {
-            wish.subscriber = wish.subscriber.or(request.requestor_ref.as_deref());
-            let begun = begin(app, scene, request, &wish, form, is_trusted);
-            status(scene, wish.subscriber, wish.subscription, begun)
-        })
-        .collect();
-    for stop in request.stop_monitorings.iter().take(SIRI_QUESTIONS_MAX) {
-        let subscriber = stop.subscriber_ref.as_deref().or(request.requestor_ref.as_deref());
-        let fault = Fault::not_offered("visits of a stop are asked for, not subscribed to");
-        let subscription = stop.subscription_identifier.as_deref();
-        statuses.push(status(scene, subscriber, subscription, Err(fault)));
-    }
-    if statuses.is_empty() {
-        let fault = Fault::bad("the request is for no service that is offered");
-        return refusal(scene, request.message_identifier.as_deref(), &fault);
-    }
-    wrap(Payload::SubscriptionResponse(SubscriptionResponse {
-        response_timestamp: scene.time(),
-        responder_ref: Some(answer::PRODUCER.into()),
-        request_message_ref: request.message_identifier.clone(),
-        response_statuses: statuses,
-        service_started_time: Time::from_millis(scene.started.0),
-        ..SubscriptionResponse::default()
-    }))
 }
 
-fn begin(
-    app: &App,
-    scene: &Scene,
-    request: &SubscriptionRequest,
-    wish: &Wish<'_>,
-    form: Form,
-    is_trusted: bool,
-) -> Result<UnixMillis, Fault> {
-    let name = Name {
-        subscriber: named("SubscriberRef or RequestorRef", wish.subscriber)?,
-        subscription: named("SubscriptionIdentifier", wish.subscription)?,
-    };
-    let ends = wish.ends.ok_or_else(|| {
-        Fault::bad("InitialTerminationTime is missing: it says when the subscription ends")
-    })?;
-    if ends.as_millis() <= scene.at.0 {
-        return Err(Fault::bad("InitialTerminationTime is over"));
+impl Asking<'_> {
+    /// Begins what is asked for, and says how each went.
+    fn accepted(&self) -> Message {
+        let Self { scene, request, .. } = self;
+        let wishes = request.estimated_timetables.iter().map(Wish::from);
+        let wishes = wishes
+            .chain(request.vehicle_monitorings.iter().map(Wish::from))
+            .chain(request.situation_exchanges.iter().map(Wish::from));
+        let begun = wishes.enumerate().map(|(at, mut wish)| {
+            wish.subscriber = wish.subscriber.or(request.requestor_ref.as_deref());
+            let begun = if at < SIRI_QUESTIONS_MAX { self.begin(&wish) } else { Err(too_many()) };
+            status(scene, wish.subscriber, wish.subscription, begun)
+        });
+        let refused = request.stop_monitorings.iter().map(|stop| {
+            let subscriber = stop.subscriber_ref.as_deref().or(request.requestor_ref.as_deref());
+            let fault = Fault::not_offered("visits of a stop are asked for, not subscribed to");
+            status(scene, subscriber, stop.subscription_identifier.as_deref(), Err(fault))
+        });
+        let statuses: Vec<ResponseStatus> = begun.chain(refused).collect();
+        if statuses.is_empty() {
+            let fault = Fault::bad("the request is for no service that is offered");
+            return refusal(scene, request.message_identifier.as_deref(), &fault);
+        }
+        wrap(Payload::SubscriptionResponse(SubscriptionResponse {
+            response_timestamp: scene.time(),
+            responder_ref: Some(answer::PRODUCER.into()),
+            request_message_ref: request.message_identifier.clone(),
+            response_statuses: statuses,
+            service_started_time: Time::from_millis(scene.started.0),
+            ..SubscriptionResponse::default()
+        }))
     }
-    let longest = scene.at + SIRI_SUBSCRIPTION_LIFE_MAX;
-    let ends = UnixMillis(ends.as_millis()).min(longest);
-    let address = request.consumer_address.as_ref().or(request.address.as_ref());
-    let url = consumer_address(address.map(|it| it.as_str()), is_trusted)?;
-    let asked = wish.asked.clone()?;
-    asked.wanted(scene)?;
-    let host = url.host_str().unwrap_or_default().to_owned();
-    let place = app.subscriptions().enter(&name, &host);
-    let (number, stop) =
-        place.ok_or_else(|| Fault::too_much("there are too many subscriptions"))?;
-    let heartbeat = request.subscription_context.as_ref().and_then(|it| it.heartbeat_interval);
-    let subscription = Subscription {
-        service: wish.service,
-        asked: Asked { most: Some(SIRI_DELIVERY_ELEMENTS), ..asked },
-        consumer: Consumer { url, is_trusted, form },
-        heartbeat: heartbeat_of(heartbeat),
-        ends,
-    };
-    let place = Place { app: app.clone(), name, number, stop };
-    tokio::spawn(run(app.clone(), place, subscription));
-    Ok(ends)
+
+    fn begin(&self, wish: &Wish<'_>) -> Result<UnixMillis, Fault> {
+        let Self { app, scene, request, form, asker, is_trusted } = *self;
+        let name = Name {
+            subscriber: named("SubscriberRef or RequestorRef", wish.subscriber)?,
+            subscription: named("SubscriptionIdentifier", wish.subscription)?,
+        };
+        let ends = self.end_of(wish)?;
+        let address = request.consumer_address.as_ref().or(request.address.as_ref());
+        let url = consumer_address(address.map(|it| it.as_str()), is_trusted)?;
+        let asked = wish.asked.clone()?;
+        asked.wanted(scene)?;
+        let place = app.subscriptions().enter(&name, &Owner::of(&url, asker), asker);
+        let (number, stop) = place.map_err(|why| match why {
+            NotEntered::Full => Fault::too_much("there are too many subscriptions"),
+            NotEntered::Taken => Fault::not_allowed(format!(
+                "another client, or this one for another consumer, has a subscription {:?}",
+                name.subscription
+            )),
+        })?;
+        let heartbeat = request.subscription_context.as_ref().and_then(|it| it.heartbeat_interval);
+        let subscription = Subscription {
+            service: wish.service,
+            asked: Asked { most: Some(SIRI_DELIVERY_ELEMENTS), ..asked },
+            consumer: Consumer { url, is_trusted, form },
+            heartbeat: heartbeat_of(heartbeat),
+            ends,
+        };
+        let place = Place { app: app.clone(), name, number, stop };
+        tokio::spawn(run(app.clone(), place, subscription));
+        Ok(ends)
+    }
+
+    /// When a subscription ends: as it says, but not too late.
+    fn end_of(&self, wish: &Wish<'_>) -> Result<UnixMillis, Fault> {
+        let ends = wish.ends.ok_or_else(|| {
+            Fault::bad("InitialTerminationTime is missing: it says when the subscription ends")
+        })?;
+        if ends.as_millis() <= self.scene.at.0 {
+            return Err(Fault::bad("InitialTerminationTime is over"));
+        }
+        let longest = match self.is_trusted {
+            true => SIRI_SUBSCRIPTION_LIFE_MAX,
+            false => SIRI_SUBSCRIPTION_LIFE_OF_STRANGERS,
+        };
+        Ok(UnixMillis(ends.as_millis()).min(self.scene.at + longest))
+    }
+}
+
+/// What is beyond the first wishes of a request.
+fn too_many() -> Fault {
+    Fault::too_much(format!("one request is for {SIRI_QUESTIONS_MAX} subscriptions at most"))
 }
 
 fn heartbeat_of(asked: Option<Seconds>) -> Duration {
@@ -250,31 +272,37 @@ fn status(
     }
 }
 
-/// Ends subscriptions, and says how each went.
-fn ended(app: &App, scene: &Scene, request: &TerminateSubscriptionRequest) -> Message {
+/// Ends subscriptions of the asker, and says how each went.
+fn ended(
+    app: &App,
+    scene: &Scene,
+    request: &TerminateSubscriptionRequest,
+    asker: Asker,
+) -> Message {
     let subscriber = request.subscriber_ref.as_deref().or(request.requestor_ref.as_deref());
     let subscriber = subscriber.unwrap_or_default();
-    let named = match request.all.0 {
-        true => app.subscriptions().of(subscriber),
-        false => {
-            let named = request.subscription_refs.iter().take(SIRI_QUESTIONS_MAX);
-            named.map(ToString::to_string).collect()
-        }
+    let named: Vec<String> = match request.all.0 {
+        true => app.subscriptions().of(subscriber, asker),
+        false => request.subscription_refs.iter().map(ToString::to_string).collect(),
     };
-    let statuses = named.into_iter().map(|subscription| {
+    let may_be = |at: usize| request.all.0 || at < SIRI_QUESTIONS_MAX;
+    let statuses = named.into_iter().enumerate().map(|(at, subscription)| {
         let name = Name { subscriber: subscriber.to_owned(), subscription };
-        let ended = app.subscriptions().end(&name);
-        let fault = (!ended).then(|| {
-            Fault::unknown_subscription(format!(
-                "{subscriber:?} has no subscription {:?}",
+        let fault = if !may_be(at) {
+            Some(too_many())
+        } else if app.subscriptions().end(&name, asker) {
+            None
+        } else {
+            Some(Fault::unknown_subscription(format!(
+                "{subscriber:?} has no subscription {:?} of this client",
                 name.subscription
-            ))
-        });
+            )))
+        };
         ResponseStatus {
             response_timestamp: scene.time(),
             subscriber_ref: Some(subscriber.into()),
             subscription_ref: Some(name.subscription.as_str().into()),
-            status: Some(ended),
+            status: Some(fault.is_none()),
             error_condition: fault.as_ref().map(Fault::condition),
             ..ResponseStatus::default()
         }

@@ -2,10 +2,12 @@
 //!
 //! A subscription is a task with a number per network, which says what its consumer knows; there is no queue. What
 //! a consumer did not take is made anew at the next try, from what is known then. It ends when its time is over, when it is
-//! taken back, or when its consumer takes nothing for a while.
+//! taken back, or when its consumer takes nothing for a while. It belongs to the client that asked for it: nobody else
+//! replaces it or takes it back, save an admin.
 
 mod asking;
 mod consumer;
+mod owner;
 mod patience;
 mod running;
 
@@ -17,7 +19,10 @@ use tokio_util::sync::CancellationToken;
 
 pub(super) use self::asking::routes;
 use self::consumer::Clients;
-use crate::http::limits::{SIRI_SUBSCRIPTIONS_MAX, SIRI_SUBSCRIPTIONS_PER_HOST_MAX};
+use self::owner::{Asker, Owner};
+use crate::http::limits::{
+    SIRI_SUBSCRIPTIONS_MAX, SIRI_SUBSCRIPTIONS_PER_CLIENT_MAX, SIRI_SUBSCRIPTIONS_PER_HOST_MAX,
+};
 
 /// What a consumer calls a subscription.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -30,11 +35,20 @@ struct Name {
 #[derive(Debug)]
 struct Entry {
     number: u64,
-    host: String,
+    owner: Owner,
     stop: CancellationToken,
 }
 
-/// All subscriptions. Bound: so many in all, and so many of one host.
+/// Why a subscription is not entered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum NotEntered {
+    /// Somebody else has one of that name.
+    Taken,
+    /// There are as many as there may be.
+    Full,
+}
+
+/// All subscriptions. Bound: so many in all, so many to one host, and so many by one client.
 #[derive(Debug, Default)]
 pub(crate) struct Subscriptions {
     entries: Mutex<HashMap<Name, Entry>>,
@@ -57,21 +71,39 @@ impl Subscriptions {
         self.entries.lock().len()
     }
 
-    /// Enters a subscription in place of one of that name; what tells its task to stop, if there is room.
-    fn enter(&self, name: &Name, host: &str) -> Option<(u64, CancellationToken)> {
+    /// Enters a subscription in place of the asker's own of that name; what tells its task to stop.
+    ///
+    /// # Errors
+    /// If somebody else has one of that name, or there is no room.
+    fn enter(
+        &self,
+        name: &Name,
+        owner: &Owner,
+        asker: Asker,
+    ) -> Result<(u64, CancellationToken), NotEntered> {
         let mut entries = self.entries.lock();
+        let is_own =
+            |known: &Owner| asker.owns(known) && (asker.is_admin || known.origin == owner.origin);
+        if entries.get(name).is_some_and(|entry| !is_own(&entry.owner)) {
+            return Err(NotEntered::Taken);
+        }
         let others = entries.iter().filter(|(known, _)| *known != name);
-        let of_host = others.clone().filter(|(_, entry)| entry.host == host).count();
-        if others.count() >= SIRI_SUBSCRIPTIONS_MAX || of_host >= SIRI_SUBSCRIPTIONS_PER_HOST_MAX {
-            return None;
+        let owners = others.map(|(_, entry)| &entry.owner);
+        let of_host = owners.clone().filter(|other| other.host == owner.host).count();
+        let of_client = owners.clone().filter(|other| other.client == owner.client).count();
+        if owners.count() >= SIRI_SUBSCRIPTIONS_MAX
+            || of_host >= SIRI_SUBSCRIPTIONS_PER_HOST_MAX
+            || (!asker.is_admin && of_client >= SIRI_SUBSCRIPTIONS_PER_CLIENT_MAX)
+        {
+            return Err(NotEntered::Full);
         }
         let number = self.last.fetch_add(1, Relaxed) + 1;
         let stop = CancellationToken::new();
-        let entry = Entry { number, host: host.to_owned(), stop: stop.clone() };
+        let entry = Entry { number, owner: owner.clone(), stop: stop.clone() };
         if let Some(before) = entries.insert(name.clone(), entry) {
             before.stop.cancel();
         }
-        Some((number, stop))
+        Ok((number, stop))
     }
 
     /// Takes a subscription away, unless another one has its name by now.
@@ -82,20 +114,26 @@ impl Subscriptions {
         }
     }
 
-    /// Ends a subscription; whether there was one.
-    fn end(&self, name: &Name) -> bool {
-        let entry = self.entries.lock().remove(name);
+    /// Ends a subscription; whether the asker had one of that name.
+    fn end(&self, name: &Name, asker: Asker) -> bool {
+        let mut entries = self.entries.lock();
+        if !entries.get(name).is_some_and(|entry| asker.owns(&entry.owner)) {
+            return false;
+        }
+        let entry = entries.remove(name);
         entry.is_some_and(|entry| {
             entry.stop.cancel();
             true
         })
     }
 
-    /// The subscriptions of a subscriber, in order.
-    fn of(&self, subscriber: &str) -> Vec<String> {
+    /// The asker's subscriptions under the name of a subscriber, in order.
+    fn of(&self, subscriber: &str, asker: Asker) -> Vec<String> {
         let entries = self.entries.lock();
-        let own = entries.keys().filter(|name| name.subscriber == subscriber);
-        let mut own: Vec<String> = own.map(|name| name.subscription.clone()).collect();
+        let own = entries
+            .iter()
+            .filter(|(name, entry)| name.subscriber == subscriber && asker.owns(&entry.owner));
+        let mut own: Vec<String> = own.map(|(name, _)| name.subscription.clone()).collect();
         own.sort_unstable();
         own
     }
@@ -109,17 +147,40 @@ impl Drop for Place {
 
 #[cfg(test)]
 mod tests {
+    use std::net::IpAddr;
+
     use super::*;
 
     fn name(subscriber: &str, subscription: &str) -> Name {
         Name { subscriber: subscriber.to_owned(), subscription: subscription.to_owned() }
     }
 
+    fn asker(last: u8) -> Asker {
+        Asker::of(IpAddr::from([192, 0, 2, last]), false)
+    }
+
+    fn admin() -> Asker {
+        Asker { is_admin: true, ..asker(99) }
+    }
+
+    fn owner(host: &str, asker: Asker) -> Owner {
+        Owner::of(&format!("https://{host}/siri").parse().unwrap(), asker)
+    }
+
+    fn enter(
+        all: &Subscriptions,
+        name: &Name,
+        host: &str,
+        asker: Asker,
+    ) -> Result<(u64, CancellationToken), NotEntered> {
+        all.enter(name, &owner(host, asker), asker)
+    }
+
     #[test]
     fn a_name_has_one_subscription_and_the_last_one_counts() {
         let all = Subscriptions::default();
-        let (first, stop) = all.enter(&name("me", "a"), "a.example").unwrap();
-        let (second, _) = all.enter(&name("me", "a"), "a.example").unwrap();
+        let (first, stop) = enter(&all, &name("me", "a"), "a.example", asker(1)).unwrap();
+        let (second, _) = enter(&all, &name("me", "a"), "a.example", asker(1)).unwrap();
         assert!(stop.is_cancelled());
         all.leave(&name("me", "a"), first);
         assert_eq!(all.count(), 1);
@@ -130,24 +191,56 @@ mod tests {
     #[test]
     fn who_ends_a_subscription_ends_only_that() {
         let all = Subscriptions::default();
-        let (_, one) = all.enter(&name("me", "a"), "a.example").unwrap();
-        let (_, other) = all.enter(&name("me", "b"), "a.example").unwrap();
-        assert_eq!(all.of("me"), ["a", "b"]);
-        assert!(all.end(&name("me", "a")) && !all.end(&name("me", "a")));
-        assert!(!all.end(&name("you", "b")));
+        let (_, one) = enter(&all, &name("me", "a"), "a.example", asker(1)).unwrap();
+        let (_, other) = enter(&all, &name("me", "b"), "a.example", asker(1)).unwrap();
+        assert_eq!(all.of("me", asker(1)), ["a", "b"]);
+        assert!(all.end(&name("me", "a"), asker(1)) && !all.end(&name("me", "a"), asker(1)));
+        assert!(!all.end(&name("you", "b"), asker(1)));
         assert_eq!((one.is_cancelled(), other.is_cancelled()), (true, false));
-        assert_eq!(all.of("me"), ["b"]);
+        assert_eq!(all.of("me", asker(1)), ["b"]);
+    }
+
+    #[test]
+    fn nobody_but_an_admin_ends_or_replaces_what_is_anothers() {
+        let all = Subscriptions::default();
+        let own = name("opendata", "a");
+        let (_, stop) = enter(&all, &own, "a.example", asker(1)).unwrap();
+        assert!(all.of("opendata", asker(2)).is_empty() && !all.end(&own, asker(2)));
+        for (host, by) in [("evil.example", 2), ("a.example", 2), ("evil.example", 1)] {
+            let taken = enter(&all, &own, host, asker(by)).err();
+            assert_eq!(taken, Some(NotEntered::Taken), "{host} {by}");
+        }
+        assert!(!stop.is_cancelled());
+        assert_eq!(all.of("opendata", admin()), ["a"]);
+        let (_, again) = enter(&all, &own, "b.example", admin()).unwrap();
+        assert!(stop.is_cancelled() && !all.end(&own, asker(1)));
+        assert!(all.end(&own, admin()) && again.is_cancelled());
     }
 
     #[test]
     fn one_host_does_not_take_all_places_and_there_are_so_many() {
         let all = Subscriptions::default();
-        let enter = |n: usize, host: &str| all.enter(&name("me", &n.to_string()), host).is_some();
+        let enter = |n: usize, host: &str| {
+            let asker = asker(u8::try_from(n % 100).unwrap());
+            self::enter(&all, &name("me", &n.to_string()), host, asker).is_ok()
+        };
         let of_one = (0..).take_while(|n| enter(*n, "one.example")).count();
         assert_eq!(of_one, SIRI_SUBSCRIPTIONS_PER_HOST_MAX);
         // The name that it has already is renewed all the same.
         assert!(enter(0, "one.example"));
         let others = (1_000..).take_while(|n| enter(*n, &format!("{n}.example"))).count();
         assert_eq!(of_one + others, SIRI_SUBSCRIPTIONS_MAX);
+    }
+
+    #[test]
+    fn one_client_does_not_take_all_places() {
+        let all = Subscriptions::default();
+        let by = |n: usize, asker: Asker| {
+            let host = format!("{n}.example");
+            enter(&all, &name("me", &n.to_string()), &host, asker).is_ok()
+        };
+        let of_one = (0..).take_while(|n| by(*n, asker(1))).count();
+        assert_eq!(of_one, SIRI_SUBSCRIPTIONS_PER_CLIENT_MAX);
+        assert!(by(1_000, asker(2)) && by(0, asker(1)) && !by(1_001, asker(1)));
     }
 }

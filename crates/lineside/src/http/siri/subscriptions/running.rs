@@ -8,7 +8,7 @@ use lineside_hub::Epoch;
 use lineside_ingest::siri::Service;
 use lineside_sync::UnixMillis;
 
-use super::super::answer::{self, Known, records, whole, wrap};
+use super::super::answer::{self, Known, n_elements, records, whole, wrap};
 use super::super::asked::Asked;
 use super::super::scene::Scene;
 use super::Place;
@@ -151,13 +151,6 @@ impl Run {
             false => Looked::Failed,
         }
     }
-}
-
-fn n_elements(delivery: &ServiceDelivery) -> usize {
-    let journeys = delivery.estimated_timetables.iter().map(|it| it.journeys().count());
-    let vehicles = delivery.vehicle_monitorings.iter().map(|it| it.vehicle_activities.len());
-    let situations = delivery.situation_exchanges.iter().map(|it| it.situations.len());
-    journeys.chain(vehicles).chain(situations).sum()
 }
 
 /// A delivery that says whose subscription it is for.
