@@ -6,13 +6,19 @@ use std::sync::{Arc, Mutex};
 
 use jiff::tz::TimeZone;
 use lineside::{Config, Running};
+use lineside_formats::gtfs_rt::proto::trip_descriptor::ScheduleRelationship;
 use lineside_formats::siri::{
-    Limits, Message, Payload, ResponseStatus, ServiceDelivery, decode_xml, is_enveloped,
+    Limits, Message, MonitoredStopVisit, Payload, ResponseStatus, ServiceDelivery, decode_xml,
+    is_enveloped,
 };
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
 use crate::support::http::{client, get};
+use crate::support::process::ServerProcess;
+use crate::support::producer::Producer;
+use crate::support::timetable::{Lines, message as message_of, now};
+use crate::support::town::good;
 use crate::support::until::{until, until_some};
 use crate::support::{admin, serve, shared_demo};
 
@@ -202,6 +208,76 @@ async fn a_subscriber_is_met_told_all_and_then_what_changes() {
     running.stop().await;
 }
 
+/// A town with a schedule and a feed of its trips, and where its consumers may be anywhere.
+async fn town(folder: &Path) -> (ServerProcess, Lines, Producer) {
+    let schedule = folder.join("town");
+    let lines = Lines::write(&schedule);
+    let producer = Producer::start(good(&message_of(now(), vec![lines.behind("a1", 0)]))).await;
+    let text = format!(
+        "[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"0s\"\nprivate_consumers = true\n\
+         [[feed]]\nid = \"town\"\nurl = {:?}\n\
+         [[feed]]\nid = \"town-trips\"\nurl = {:?}\nstatic = \"town\"\npoll = \"1s\"\n",
+        schedule.to_str().unwrap(),
+        producer.url("/tu.pb"),
+    );
+    let server = ServerProcess::serving(folder, text);
+    let url = format!("{}/api/v1/stops/town/S/departures", server.url);
+    until("the board has live times", async || {
+        let reply = get(&url).await;
+        reply.status() == 200 && reply.text().await.unwrap().contains("\"realtime\"")
+    })
+    .await;
+    (server, lines, producer)
+}
+
+#[tokio::test]
+async fn visits_of_a_stop_are_told_when_they_change_and_taken_back_when_they_are_gone() {
+    let folder = tempfile::tempdir().unwrap();
+    let (server, lines, producer) = town(folder.path()).await;
+    let consumer = Consumer::default();
+    let address = consumer.start().await;
+    let wishes = wish("StopMonitoring", "stop", &in_minutes(10).to_string()).replace(
+        "<StopMonitoringRequest/>",
+        "<StopMonitoringRequest><PreviewInterval>PT1H</PreviewInterval>\
+         <MonitoringRef>S</MonitoringRef></StopMonitoringRequest>",
+    );
+    let answer = statuses(post(&server.url, &subscription(&at(&address), &wishes), &[]).await);
+    assert_eq!(answer[0].status, Some(true), "{answer:?}");
+    let stops = || {
+        let all = consumer.deliveries().into_iter().flat_map(|it| it.stop_monitorings);
+        all.collect::<Vec<_>>()
+    };
+    let first = until_some("all visits are told", async || stops().into_iter().next().ok_or(()));
+    let first = first.await;
+    assert_eq!(first.head.subscription_ref.as_deref(), Some("stop"));
+    assert!(first.monitored_stop_visits.len() > 8, "{first:?}");
+    let trip = |visit: &MonitoredStopVisit| {
+        let journey = visit.monitored_vehicle_journey.as_ref().unwrap();
+        journey.journey_ref().unwrap().to_string()
+    };
+    let mut deleted = lines.behind("a3", 0);
+    let said = &mut deleted.trip_update.as_mut().unwrap().trip;
+    said.set_schedule_relationship(ScheduleRelationship::Deleted);
+    producer.set(good(&message_of(now(), vec![lines.behind("a1", 400), deleted])));
+    until("the change is told, and what is gone", async || {
+        let news = stops().split_off(1);
+        let told = news.iter().flat_map(|stop| &stop.monitored_stop_visits);
+        let mut late = told.filter(|visit| trip(visit) == "a1").filter_map(|visit| {
+            let journey = visit.monitored_vehicle_journey.as_ref()?;
+            let call = journey.monitored_call.as_ref()?;
+            let expected = call.expected_departure_time?.as_seconds();
+            Some(expected - call.aimed_departure_time?.as_seconds())
+        });
+        let mut gone = news.iter().flat_map(|stop| &stop.cancellations);
+        late.any(|late| late == 400)
+            && gone.any(|it| it.item_ref.as_ref().is_some_and(|id| id.contains("a3:")))
+    })
+    .await;
+    let others = stops().split_off(1);
+    let others = others.iter().flat_map(|stop| &stop.monitored_stop_visits);
+    assert!(others.map(trip).all(|trip| trip != "b3"), "what is as it was is not told again");
+}
+
 #[tokio::test]
 async fn who_subscribed_in_an_envelope_is_told_in_one_until_the_time_is_over() {
     let (running, server) = server("").await;
@@ -328,7 +404,15 @@ async fn what_a_subscription_needs_is_asked_for() {
         (&public, wish("EstimatedTimetable", "", &later), "OtherError"),
         (&public, wish("EstimatedTimetable", "a", ""), "OtherError"),
         (&public, wish("EstimatedTimetable", "a", "2020-01-01T00:00:00Z"), "OtherError"),
-        (&public, wish("StopMonitoring", "a", &later), "CapabilityNotSupportedError"),
+        (&public, wish("StopMonitoring", "a", &later), "OtherError"),
+        (
+            &public,
+            wish("StopMonitoring", "a", &later).replace(
+                "<StopMonitoringRequest/>",
+                "<StopMonitoringRequest><MonitoringRef>city:nowhere</MonitoringRef></StopMonitoringRequest>",
+            ),
+            "InvalidDataReferencesError",
+        ),
     ] {
         let body = subscription(address, &wishes);
         let [status] = &statuses(post(&server, &body, &[]).await)[..] else { panic!("one") };

@@ -203,7 +203,8 @@ pub(super) fn n_elements(delivery: &ServiceDelivery) -> usize {
     let journeys = delivery.estimated_timetables.iter().map(|it| it.journeys().count());
     let vehicles = delivery.vehicle_monitorings.iter().map(|it| it.vehicle_activities.len());
     let situations = delivery.situation_exchanges.iter().map(|it| it.situations.len());
-    let visits = delivery.stop_monitorings.iter().map(|it| it.monitored_stop_visits.len());
+    let visits = delivery.stop_monitorings.iter();
+    let visits = visits.map(|it| it.monitored_stop_visits.len() + it.cancellations.len());
     journeys.chain(vehicles).chain(situations).chain(visits).sum()
 }
 

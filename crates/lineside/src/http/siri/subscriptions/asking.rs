@@ -7,8 +7,8 @@ use axum::response::Response;
 use http::{HeaderMap, StatusCode};
 use lineside_formats::siri::{
     EstimatedTimetableSubscriptionRequest, Message, Payload, ResponseStatus, Seconds,
-    SituationExchangeSubscriptionRequest, SubscriptionRequest, SubscriptionResponse,
-    TerminateSubscriptionRequest, TerminateSubscriptionResponse, Time,
+    SituationExchangeSubscriptionRequest, StopMonitoringSubscriptionRequest, SubscriptionRequest,
+    SubscriptionResponse, TerminateSubscriptionRequest, TerminateSubscriptionResponse, Time,
     VehicleMonitoringSubscriptionRequest,
 };
 use lineside_ingest::PublicOnly;
@@ -31,7 +31,7 @@ use crate::http::limits::{
 };
 use crate::http::proxies::Peer;
 use crate::http::siri::answer::{self, wrap};
-use crate::http::siri::asked::{Asked, Question};
+use crate::http::siri::asked::{Asked, Question, Subject};
 use crate::http::siri::fault::Fault;
 use crate::http::siri::form::Form;
 use crate::http::siri::scene::Scene;
@@ -96,7 +96,7 @@ async fn subscribe(
 
 /// A subscription as it is asked for, whatever it is to.
 struct Wish<'r> {
-    service: Service,
+    subject: Subject,
     subscriber: Option<&'r str>,
     subscription: Option<&'r str>,
     ends: Option<Time>,
@@ -104,12 +104,12 @@ struct Wish<'r> {
 }
 
 macro_rules! wishes {
-    ($($Request:ty => $service:ident),+ $(,)?) => { $(
+    ($($Request:ty => $subject:expr),+ $(,)?) => { $(
         impl<'r> From<&'r $Request> for Wish<'r> {
             fn from(request: &'r $Request) -> Self {
                 let inner = request.request.as_deref();
                 Self {
-                    service: Service::$service,
+                    subject: $subject,
                     subscriber: request.subscriber_ref.as_deref(),
                     subscription: request.subscription_identifier.as_deref(),
                     ends: request.initial_termination_time,
@@ -121,9 +121,10 @@ macro_rules! wishes {
 }
 
 wishes!(
-    EstimatedTimetableSubscriptionRequest => EstimatedTimetable,
-    VehicleMonitoringSubscriptionRequest => VehicleMonitoring,
-    SituationExchangeSubscriptionRequest => SituationExchange,
+    EstimatedTimetableSubscriptionRequest => Subject::Records(Service::EstimatedTimetable),
+    VehicleMonitoringSubscriptionRequest => Subject::Records(Service::VehicleMonitoring),
+    SituationExchangeSubscriptionRequest => Subject::Records(Service::SituationExchange),
+    StopMonitoringSubscriptionRequest => Subject::Visits,
 );
 
 /// One request for subscriptions, and who brings it.
@@ -144,18 +145,14 @@ impl Asking<'_> {
         let wishes = request.estimated_timetables.iter().map(Wish::from);
         let wishes = wishes
             .chain(request.vehicle_monitorings.iter().map(Wish::from))
-            .chain(request.situation_exchanges.iter().map(Wish::from));
+            .chain(request.situation_exchanges.iter().map(Wish::from))
+            .chain(request.stop_monitorings.iter().map(Wish::from));
         let begun = wishes.enumerate().map(|(at, mut wish)| {
             wish.subscriber = wish.subscriber.or(request.requestor_ref.as_deref());
             let begun = if at < SIRI_QUESTIONS_MAX { self.begin(&wish) } else { Err(too_many()) };
             status(scene, wish.subscriber, wish.subscription, begun)
         });
-        let refused = request.stop_monitorings.iter().map(|stop| {
-            let subscriber = stop.subscriber_ref.as_deref().or(request.requestor_ref.as_deref());
-            let fault = Fault::not_offered("visits of a stop are asked for, not subscribed to");
-            status(scene, subscriber, stop.subscription_identifier.as_deref(), Err(fault))
-        });
-        let statuses: Vec<ResponseStatus> = begun.chain(refused).collect();
+        let statuses: Vec<ResponseStatus> = begun.collect();
         if statuses.is_empty() {
             let fault = Fault::bad("the request is for no service that is offered");
             return refusal(scene, request.message_identifier.as_deref(), &fault);
@@ -181,6 +178,14 @@ impl Asking<'_> {
         let url = consumer_address(address.map(|it| it.as_str()), is_trusted)?;
         let asked = wish.asked.clone()?;
         asked.wanted(scene)?;
+        let asked = match wish.subject {
+            Subject::Visits => {
+                asked.stop(scene)?;
+                // They are told from now on, always.
+                Asked { start: None, ..asked }
+            }
+            _ => Asked { most: Some(SIRI_DELIVERY_ELEMENTS), ..asked },
+        };
         let place = app.subscriptions().enter(&name, &Owner::of(&url, asker), asker);
         let (number, stop) = place.map_err(|why| match why {
             NotEntered::Full => Fault::too_much("there are too many subscriptions"),
@@ -191,8 +196,8 @@ impl Asking<'_> {
         })?;
         let heartbeat = request.subscription_context.as_ref().and_then(|it| it.heartbeat_interval);
         let subscription = Subscription {
-            service: wish.service,
-            asked: Asked { most: Some(SIRI_DELIVERY_ELEMENTS), ..asked },
+            subject: wish.subject,
+            asked,
             consumer: Consumer { url, is_trusted, form },
             heartbeat: heartbeat_of(heartbeat),
             ends,

@@ -1,12 +1,14 @@
 //! Subscriptions of others: who posts a wish is sent what it is told of, and then what changed.
 //!
-//! A subscription is a task with a number per network, which says what its consumer knows; there is no queue. What
+//! A subscription is a task with a number per network, which says what its consumer knows, or a hash per visit of its stop;
+//! there is no queue. What
 //! a consumer did not take is made anew at the next try, from what is known then. It ends when its time is over, when it is
 //! taken back, or when its consumer takes nothing for a while. It belongs to the client that asked for it: nobody else
 //! replaces it or takes it back, save an admin.
 
 mod asking;
 mod consumer;
+mod news;
 mod owner;
 mod patience;
 mod running;

@@ -5,14 +5,14 @@ use std::time::Duration;
 use bytes::Bytes;
 use lineside_formats::siri::{HeartbeatNotification, Payload, ServiceDelivery, Time};
 use lineside_hub::Epoch;
-use lineside_ingest::siri::Service;
 use lineside_sync::UnixMillis;
 
-use super::super::answer::{self, Known, n_elements, records, whole, wrap};
-use super::super::asked::Asked;
+use super::super::answer::{self, n_elements, whole, wrap};
+use super::super::asked::{Asked, Subject};
 use super::super::scene::Scene;
 use super::Place;
 use super::consumer::Consumer;
+use super::news::{Memory, news};
 use super::patience::{Patience, RETRY};
 use crate::app::App;
 use crate::http::aside::aside;
@@ -21,8 +21,8 @@ use crate::http::limits::SIRI_CYCLE;
 /// What a subscription is to.
 #[derive(Debug)]
 pub(super) struct Subscription {
-    pub(super) service: Service,
-    /// As many as one delivery may hold.
+    pub(super) subject: Subject,
+    /// Of records as many as one delivery may hold.
     pub(super) asked: Asked,
     pub(super) consumer: Consumer,
     pub(super) heartbeat: Duration,
@@ -42,20 +42,23 @@ enum Looked {
     Failed,
 }
 
+/// Where each network is, and when that is where visits pass.
+type Sight = (Vec<(Epoch, u64)>, Option<UnixMillis>);
+
 struct Run {
     app: App,
     place: Place,
     subscription: Subscription,
-    known: Known,
+    known: Memory,
     /// What the networks were when all of them was told.
-    seen: Option<Vec<(Epoch, u64)>>,
+    seen: Option<Sight>,
 }
 
 /// Serves a subscription until it ends.
 pub(super) async fn run(app: App, place: Place, subscription: Subscription) {
     let (clock, stop) = (app.clock().clone(), place.stop.clone());
     let shutdown = app.shutdown().clone();
-    let mut run = Run { app, place, subscription, known: Known::new(), seen: None };
+    let mut run = Run { app, place, subscription, known: Memory::default(), seen: None };
     let (mut patience, mut beat_at) = (Patience::default(), Duration::ZERO);
     // A host that does not know of SIRI is sent a heartbeat and nothing else.
     let mut is_met = false;
@@ -107,26 +110,26 @@ impl Run {
     /// Tells what is new, if something is.
     async fn look(&mut self) -> Looked {
         let scene = Scene::of(&self.app);
-        let revisions = scene.revisions();
-        if self.seen.as_ref() == Some(&revisions) {
+        let is_of_visits = self.subscription.subject == Subject::Visits;
+        let seen = (scene.revisions(), is_of_visits.then_some(scene.at));
+        if self.seen.as_ref() == Some(&seen) {
             return Looked::Nothing;
         }
         // While many answers are made this one waits for the next look.
         let Some(maker) = self.app.admission().admit_maker() else { return Looked::Nothing };
-        let Subscription { service, ref asked, ref consumer, .. } = self.subscription;
+        let Subscription { subject, ref asked, ref consumer, .. } = self.subscription;
         let (asked, form, known) = (asked.clone(), consumer.form, self.known.clone());
-        let (name, is_first) = (self.place.name.clone(), self.known.is_empty());
+        let (name, is_first) = (self.place.name.clone(), !self.known.is_begun());
         let made = aside(move || {
             let _maker = maker;
             // What was known at the beginning may be gone since; then there is nothing to tell of it.
-            let told = records(&scene, service, &asked, &known).ok()?;
+            let told = news(&scene, subject, &asked, &known)?;
             let n = n_elements(&told.delivery);
-            let has_more = told.delivery.more_data == Some(true);
             let body = (n > 0 || is_first).then(|| {
                 let named = with_names(told.delivery, &name.subscriber, &name.subscription);
                 form.encode_notification(&whole(&scene, asked.message_ref.as_deref(), named))
             });
-            Some((body, told.known, has_more))
+            Some((body, told.memory, told.has_more))
         });
         let Ok(Some((body, known, has_more))) = made.await else { return Looked::Nothing };
         let looked = match body {
@@ -140,7 +143,7 @@ impl Run {
         if has_more {
             return Looked::More;
         }
-        self.seen = Some(revisions);
+        self.seen = Some(seen);
         looked
     }
 
@@ -162,7 +165,8 @@ fn with_names(
     let journeys = delivery.estimated_timetables.iter_mut().map(|it| &mut it.head);
     let vehicles = delivery.vehicle_monitorings.iter_mut().map(|it| &mut it.head);
     let situations = delivery.situation_exchanges.iter_mut().map(|it| &mut it.head);
-    for head in journeys.chain(vehicles).chain(situations) {
+    let visits = delivery.stop_monitorings.iter_mut().map(|it| &mut it.head);
+    for head in journeys.chain(vehicles).chain(situations).chain(visits) {
         head.subscriber_ref = Some(subscriber.into());
         head.subscription_ref = Some(subscription.into());
     }
