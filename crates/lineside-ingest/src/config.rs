@@ -7,6 +7,7 @@ use smol_str::SmolStr;
 
 use crate::{
     budget::Rate,
+    external::Program,
     limits::{BODY_BYTES_MAX_DEFAULT, FEED_ID_CHARS_MAX, GBFS_TTL_USUAL},
     source::{Basic, Location, OAuth2, Secret, SiriSource},
 };
@@ -82,6 +83,8 @@ pub struct FeedConfig {
     pub url: Location,
     /// What it is; told from its content where absent.
     pub format: Option<Format>,
+    /// What makes that of what its producer sends; it is then the converter's own `to`.
+    pub converter: Option<Arc<Converter>>,
     /// A name for people.
     pub name: Option<String>,
     /// Who publishes it.
@@ -136,6 +139,7 @@ impl FeedConfig {
             id,
             url,
             format: None,
+            converter: None,
             name: None,
             publisher: None,
             licence: None,
@@ -201,6 +205,17 @@ impl FeedConfig {
             Some(_) => Duration::from_secs(5 * 60),
         })
     }
+}
+
+/// What turns a format that is not read here into one that is: a program of the operator's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Converter {
+    /// What a producer sends, by the operator's name for it.
+    pub from: SmolStr,
+    /// What comes out.
+    pub to: Format,
+    /// What does it.
+    pub program: Program,
 }
 
 /// A feed's configuration, shared.

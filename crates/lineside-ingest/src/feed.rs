@@ -30,6 +30,10 @@ use crate::{
     status::{FeedStatus, Rules},
 };
 
+/// Under what the bytes are kept that others were made of: a name that no file of a system has, because that ends
+/// otherwise.
+const ORIGINAL: &str = "as sent";
+
 /// One feed of the catalog. Its task writes, everybody reads; no reader waits.
 ///
 /// Its configuration and its network do not change: when the operator changes them, another one takes its place in the
@@ -50,6 +54,8 @@ struct Shown {
     /// Those of a system's files are the system's.
     figures: Arc<FeedFigures>,
     held: ArcSwapOption<Held>,
+    /// The producer's own bytes, where those that are held were made of them.
+    original: ArcSwapOption<Held>,
     tried: AtomicBool,
     /// The way to its task, once it has one.
     asks: ArcSwapOption<mpsc::Sender<Ask>>,
@@ -83,6 +89,7 @@ impl Feed {
             status: ArcSwap::from_pointee(status),
             figures,
             held: ArcSwapOption::empty(),
+            original: ArcSwapOption::empty(),
             tried: AtomicBool::new(false),
             asks: ArcSwapOption::empty(),
             restored: OnceLock::new(),
@@ -94,10 +101,12 @@ impl Feed {
 
     /// The same feed, configured otherwise or in another network.
     pub(crate) fn changed(&self, config: SharedConfig, network: Arc<Network>) -> Feed {
-        if let Some(held) = self.held()
-            && !config.is_served_as(&self.config)
-        {
-            self.shown.held.store(Some(Arc::new(held.configured(Arc::clone(&config)))));
+        if !config.is_served_as(&self.config) {
+            for place in [&self.shown.held, &self.shown.original] {
+                if let Some(held) = place.load_full() {
+                    place.store(Some(Arc::new(held.configured(Arc::clone(&config)))));
+                }
+            }
         }
         Feed { config, network, shown: Arc::clone(&self.shown), file: self.file.clone() }
     }
@@ -181,6 +190,30 @@ impl Feed {
     /// The last good bytes, with what was made ready of them.
     pub fn held(&self) -> Option<Arc<Held>> {
         self.shown.held.load_full()
+    }
+
+    /// The last good bytes as the producer sent them: those that are held, or what these were made of.
+    pub fn as_sent(&self) -> Option<Arc<Held>> {
+        if self.config.converter.is_some() { self.original() } else { self.held() }
+    }
+
+    /// The producer's own bytes, where those that are held were made of them.
+    pub(crate) fn original(&self) -> Option<Arc<Held>> {
+        self.shown.original.load_full()
+    }
+
+    /// Under what these are kept.
+    pub(crate) fn original_key(&self) -> SnapshotKey {
+        SnapshotKey { feed: self.id().clone(), file: SmolStr::new_static(ORIGINAL) }
+    }
+
+    /// What is held is what the next bytes that are held will be made of.
+    pub(crate) fn begin_original(&self) {
+        self.shown.original.store(self.shown.held.load_full());
+    }
+
+    pub(crate) fn set_original(&self, held: Option<Held>) {
+        self.shown.original.store(held.map(Arc::new));
     }
 
     /// The network that it belongs to.

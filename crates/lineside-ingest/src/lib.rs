@@ -7,6 +7,7 @@
 //! - [`Network`], [`NetworkState`], [`Record`]: what is known, as immutable values that are swapped
 //! - [`NetworkWriter`]: the pure heart, from a message to changes and publications
 //! - [`departures()`], [`DelayCounts`], [`exports`], [`geojson`], [`search`](StopQuery): what is derived from a state
+//! - [`Converter`], [`Program`]: what the operator's own programs make of bytes that are not read here
 //! - [`Archive`], [`Availability`]: what is remembered of polling, and what it shows
 //! - [`Snapshots`]: where last good bytes outlive the process
 //! - [`Kept`], [`KeptWriter`]: what one process leaves to the next
@@ -26,6 +27,7 @@ mod dataset;
 mod delays;
 mod departures;
 pub mod exports;
+mod external;
 mod feed;
 mod figures;
 mod fetch;
@@ -65,10 +67,11 @@ pub use archive::{
 pub use budget::{BadRate, Rate};
 pub use change::{Change, Why};
 pub use channels::{Beside, Channels, kinds::KIND_BESIDE};
-pub use config::{BadFeedId, FeedConfig, FeedId};
+pub use config::{BadFeedId, Converter, FeedConfig, FeedId};
 pub use dataset::Dataset;
 pub use delays::{DelayClass, DelayCounts, Selection, Standing, TripStanding, classes};
 pub use departures::departures;
+pub use external::Program;
 pub use feed::{Feed, Held};
 pub use fetch::{FailureCode, FetchFailure, Phase, fetch_once, probe};
 pub use figures::FeedFigures;

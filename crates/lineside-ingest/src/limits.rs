@@ -131,3 +131,13 @@ pub(crate) const GBFS_OTHER_HOSTS_MAX: usize = 4;
 pub(crate) const VERSION_CHARS_MAX: usize = 200;
 /// Fetches of a feed whose durations are remembered for who watches it.
 pub const FETCH_TIMES_MAX: usize = 256;
+/// A program of the operator's may write files of so many times the bytes that its result may have.
+pub(crate) const PROGRAM_FILE_TIMES: u64 = 4;
+/// Bytes of what a program says on its standard error that are kept from the beginning,
+pub(crate) const SAID_HEAD_BYTES_MAX: usize = 128;
+/// and from the end, where the reason usually is. Both together fit into [`REPLY_HEAD_BYTES`].
+pub(crate) const SAID_TAIL_BYTES_MAX: usize = 320;
+/// Schedules that are converted at the same time.
+pub(crate) const CONVERSIONS_OF_SCHEDULES: usize = 2;
+/// Messages of real time that are converted at the same time.
+pub(crate) const CONVERSIONS_OF_REAL_TIME: usize = 4;

@@ -1,5 +1,6 @@
 //! The task of a feed: asks its source again and again, and brings what is good to its network.
 
+mod converting;
 mod decoding;
 mod file;
 mod go_on;
@@ -18,7 +19,9 @@ use smol_str::ToSmolStr;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use self::converting::Slots;
 use self::{
+    converting::Conversions,
     file::Told,
     go_on::answer,
     siri::{Farewell, Siri},
@@ -77,6 +80,7 @@ pub(crate) struct Poller {
     health: Health,
     /// How many schedules may be decoded at once.
     loads: Arc<Semaphore>,
+    conversions: Conversions,
     status: FeedStatus,
     expired: bool,
     ledger: Ledger,
@@ -105,6 +109,7 @@ pub(crate) struct Shared {
     pub(crate) sources: Sources,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) loads: Arc<Semaphore>,
+    pub(crate) slots: Slots,
     pub(crate) spread: Arc<Spread>,
     pub(crate) archive: Arc<dyn Archive>,
     pub(crate) snapshots: Arc<dyn Snapshots>,
@@ -145,6 +150,7 @@ impl Poller {
             status: FeedStatus::clone(&feed.status()),
             clock: Arc::clone(&shared.clock),
             loads: Arc::clone(&shared.loads),
+            conversions: Conversions::new(&shared.slots, &feed, &shared.snapshots, &shared.clock),
             rng: fastrand::Rng::with_seed(seed),
             next: place.book(due, now),
             due,
@@ -275,7 +281,7 @@ impl Poller {
         }
     }
 
-    /// Asks the source once. False when it was told to retire before there was an answer.
+    /// Asks the source once. False when it was told to retire before there was an answer, or before that was converted.
     async fn poll(&mut self, turn: Turn, retire: &CancellationToken) -> bool {
         self.status.last_attempt = Some(self.clock.wall());
         self.status.is_restored = false;
@@ -297,16 +303,10 @@ impl Poller {
             }
             Ok(Fetched::Nothing(status)) => self.take_nothing(status),
             Ok(Fetched::Body(body)) if self.is_subscribing() => self.take_agreement(body).await,
-            Ok(Fetched::Body(body)) => {
-                let (bytes, status) = (body.bytes.clone(), body.status);
-                let taken = self.take(body).await;
-                taken.map_err(|failure| {
-                    // A body that could not be used must not become "not modified" at the next poll.
-                    self.fetcher.forget();
-                    let head = self.fetcher.shown(&bytes);
-                    failure.of_reply(status, bytes.len() as u64, Some(head))
-                })
-            }
+            Ok(Fetched::Body(body)) => match self.take_reply(body, retire).await {
+                Some(taken) => taken,
+                None => return false,
+            },
             Err(failure) => Err(failure),
         };
         match outcome {

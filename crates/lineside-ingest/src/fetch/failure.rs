@@ -34,6 +34,8 @@ pub enum FailureCode {
     Refused,
     /// The body, or what it inflates to, exceeds `max_bytes`.
     TooLarge,
+    /// The operator's own program made nothing of the body that could be used.
+    Convert,
 }
 
 impl fmt::Display for FailureCode {
@@ -51,6 +53,7 @@ impl fmt::Display for FailureCode {
             FailureCode::Decode => "decode",
             FailureCode::Refused => "refused",
             FailureCode::TooLarge => "too_large",
+            FailureCode::Convert => "convert",
         })
     }
 }
@@ -66,7 +69,10 @@ impl FailureCode {
             FailureCode::Empty | FailureCode::Truncated | FailureCode::TooLarge => {
                 Some(Phase::Body)
             }
-            FailureCode::Html | FailureCode::Decode | FailureCode::Refused => Some(Phase::Decode),
+            FailureCode::Html
+            | FailureCode::Decode
+            | FailureCode::Refused
+            | FailureCode::Convert => Some(Phase::Decode),
             FailureCode::File => None,
         }
     }
@@ -134,7 +140,7 @@ pub struct FetchFailure {
     /// Bytes of the body that came.
     pub bytes: u64,
     /// The first of them, at most [`REPLY_HEAD_BYTES`](crate::limits::REPLY_HEAD_BYTES), as text that is safe to show
-    /// and in which the feed's secrets are hidden.
+    /// and in which the feed's secrets are hidden. Of a failed conversion, what its program wrote to its standard error.
     pub head: Option<String>,
 }
 
@@ -166,8 +172,13 @@ impl Failure {
 
     /// The same, with the reply that came: its status, how much of its body, and the beginning of that.
     pub(crate) fn of_reply(self, status: Option<u16>, bytes: u64, head: Option<String>) -> Failure {
-        let head = head.filter(|head| !head.is_empty());
+        let head = self.head.clone().or(head).filter(|head| !head.is_empty());
         Failure { status, bytes, head, ..self }
+    }
+
+    /// The same, with the words of whoever failed, which are shown instead of the beginning of a reply.
+    pub(crate) fn saying(self, head: String) -> Failure {
+        Failure { head: Some(head).filter(|head| !head.is_empty()), ..self }
     }
 
     /// The same, told with what it was about.

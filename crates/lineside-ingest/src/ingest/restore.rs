@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::{
     config::{FeedConfig, FeedId},
-    feed::{Feed, Restored},
+    feed::{Feed, Held, Restored},
     poll::Shared,
     saved::{SavedHead, Snapshots, source_of},
     source::Location,
@@ -24,6 +24,7 @@ pub(super) fn forget_others(configs: &[Arc<FeedConfig>], snapshots: &dyn Snapsho
 pub(super) fn give_back(feeds: &[Arc<Feed>], is_continued: bool, shared: &Shared) {
     let (snapshots, now) = (&shared.snapshots, shared.clock.wall());
     for feed in feeds {
+        give_back_original(feed, snapshots.as_ref());
         let key = feed.key();
         let Some(head) = snapshots.find(&key).filter(|head| is_of(feed, head)) else { continue };
         if is_continued {
@@ -33,6 +34,19 @@ pub(super) fn give_back(feeds: &[Arc<Feed>], is_continued: bool, shared: &Shared
         } else if let Some((head, bytes)) = snapshots.read(&key) {
             feed.restore(head, bytes, now);
         }
+    }
+}
+
+/// Gives back what the bytes of a feed were made of. Its producer is asked for it again, and it is converted again.
+fn give_back_original(feed: &Feed, snapshots: &dyn Snapshots) {
+    let config = feed.shared_config();
+    if config.converter.is_none() {
+        return;
+    }
+    if let Some((head, bytes)) = snapshots.read(&feed.original_key())
+        && head.source == source_of(config)
+    {
+        feed.set_original(Some(Held::new(head.snapshot(bytes), Arc::clone(config))));
     }
 }
 

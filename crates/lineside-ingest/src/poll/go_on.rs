@@ -37,6 +37,7 @@ impl Poller {
         let last_word = self.last_word();
         // Its own place first: it is not to stand in its own way.
         drop(mem::take(&mut self.next));
+        self.conversions.go_on(&feed, &before, &*shared.snapshots);
         let place = mem::replace(&mut self.place, shared.sources.place_of(&config));
         self.rules = Rules::of(&config);
         (self.feed, self.number, self.queue) = (feed, number, Some(queue));
@@ -62,7 +63,8 @@ impl Poller {
                 self.forget();
                 self.due = now;
             }
-            if is_other_format && self.status.format.is_some() {
+            let is_converted_otherwise = config.converter != before.converter;
+            if is_converted_otherwise || is_other_format && self.status.format.is_some() {
                 // The same bytes say something else now.
                 self.fetcher.forget();
                 self.anew = true;

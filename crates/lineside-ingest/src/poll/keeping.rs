@@ -10,7 +10,7 @@ use super::{Failure, Feed, Poller, Snapshot};
 use crate::config::SharedConfig;
 use crate::feed::Held;
 use crate::limits;
-use crate::saved::{DatasetFacts, Said, SavedHead, source_of};
+use crate::saved::{DatasetFacts, Said, SavedHead, Validators, source_of};
 
 /// Gives new bytes to readers, also when polling is stopped while they are on their way to the disk.
 struct Swap<'a> {
@@ -30,7 +30,7 @@ impl Drop for Swap<'_> {
 }
 
 /// Makes bytes ready to be given out, elsewhere where that takes long.
-async fn held(snapshot: Snapshot, config: SharedConfig) -> Option<Held> {
+pub(super) async fn held(snapshot: Snapshot, config: SharedConfig) -> Option<Held> {
     if snapshot.bytes.len() <= limits::COPY_INLINE_BYTES_MAX {
         return Some(Held::new(snapshot, config));
     }
@@ -54,8 +54,12 @@ impl Poller {
     fn said(&self, snapshot: &Snapshot) -> Said {
         let dataset = self.feed.network().dataset().filter(|dataset| dataset.is_of(snapshot.hash));
         let is_schedule = snapshot.format.is_schedule();
+        // What a source says of its bytes is not said of what was made of them.
+        let is_converted = self.feed.config().converter.is_some();
+        let validators =
+            if is_converted { Validators::default() } else { self.fetcher.validators() };
         Said {
-            validators: self.fetcher.validators(),
+            validators,
             facts: dataset.filter(|_| is_schedule).map(|it| DatasetFacts::of(&it.timetable)),
         }
     }
@@ -89,7 +93,7 @@ impl Poller {
         }
         let Some(head) = restored.map(|it| it.head) else { return };
         self.keeper.is_saved(head.hash);
-        if !self.expired {
+        if !self.expired && self.feed.config().converter.is_none() {
             self.fetcher.remember(&head.validators);
         }
     }

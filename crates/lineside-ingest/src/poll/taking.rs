@@ -39,6 +39,11 @@ impl Poller {
     /// Takes a body: what it is, whether it is new, what it says.
     pub(super) async fn take(&mut self, body: Body) -> Result<&'static str, Failure> {
         self.status.bytes += body.bytes.len() as u64;
+        self.take_in(body).await
+    }
+
+    /// The same of one that is not counted: it came from here.
+    pub(super) async fn take_in(&mut self, body: Body) -> Result<&'static str, Failure> {
         let format = self.format_of(&body.bytes)?;
         let hash = hash_of(&body.bytes).await;
         let known = self.feed.snapshot();
@@ -144,6 +149,10 @@ impl Poller {
         self.status.data_time = None;
         self.status.entities = dataset.timetable.trips().len() as u64;
         self.status.problems = Arc::clone(&dataset.problems);
+        let said = self.conversions.take_said();
+        if !said.is_empty() {
+            Arc::make_mut(&mut self.status.problems).merge(said);
+        }
         self.status.judge(now, now, &self.rules);
         let record = FeedRecord::of(&self.status);
         let (reply, done) = oneshot::channel();
@@ -172,10 +181,11 @@ impl Poller {
     pub(super) async fn take_entities(
         &mut self,
         message: Shallow,
-        problems: Problems,
+        mut problems: Problems,
         format: Format,
         now: UnixMillis,
     ) -> Result<(), Failure> {
+        problems.merge(self.conversions.take_said());
         // From here on the message is good; its judge sees the status that it brings about.
         self.make_way(format, now).await?;
         self.succeed();

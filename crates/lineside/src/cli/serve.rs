@@ -89,6 +89,9 @@ fn checked(config: &Config, file: Option<&Path>) {
     for (id, path) in config.feeds.iter().filter_map(|feed| Some((&feed.id, missing(&feed.url)?))) {
         print::note(&format_args!("warning: feed {id}: there is no {}", path.display()));
     }
+    for fault in config.faults_of_programs() {
+        print::note(&format_args!("warning: {fault}"));
+    }
     // Nor is this one: admins add feeds too.
     let is_known = |id: &str| config.feeds.iter().any(|feed| feed.id.as_str() == id);
     for (number, alert) in config.alerts.iter().enumerate() {

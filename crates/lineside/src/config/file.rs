@@ -9,6 +9,7 @@ use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
 use super::alerts::{AlertTable, SmtpTable};
+use super::converters::ConverterTable;
 use super::error::ConfigError;
 use super::manners::{BasicTable, OAuth2Table};
 use super::sessions::{AdminTable, ApiTable, NamespaceTable, TokenTable};
@@ -27,13 +28,14 @@ pub(super) struct File {
     pub(super) keep: KeepTable,
     pub(super) map: MapTable,
     pub(super) import: ImportTable,
+    pub(super) converter: Vec<ConverterTable>,
     pub(super) feed: Vec<FeedTable>,
     pub(super) alert: Vec<AlertTable>,
     pub(super) smtp: Option<SmtpTable>,
 }
 
 /// The tables that a file may have, and whether there may be several of one.
-const TABLES: [(&str, bool); 12] = [
+const TABLES: [(&str, bool); 13] = [
     ("server", false),
     ("limits", false),
     ("token", false),
@@ -43,6 +45,7 @@ const TABLES: [(&str, bool); 12] = [
     ("keep", false),
     ("map", false),
     ("import", false),
+    ("converter", true),
     ("feed", true),
     ("alert", true),
     ("smtp", false),
@@ -107,7 +110,7 @@ pub(super) struct ImportTable {
 pub(super) struct FeedTable {
     pub(super) id: Spanned<String>,
     pub(super) url: Spanned<String>,
-    pub(super) format: Option<FormatText>,
+    pub(super) format: Option<Spanned<String>>,
     pub(super) name: Option<Spanned<String>>,
     pub(super) publisher: Option<Spanned<String>>,
     pub(super) licence: Option<Spanned<String>>,
@@ -167,20 +170,8 @@ impl FeedTable {
     }
 }
 
-/// The formats that this server decodes, those that it only passes on, file by file or as one, among them.
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum FormatText {
-    Gtfs,
-    GtfsRt,
-    Gbfs,
-    Netex,
-    Siri,
-    Raw,
-}
-
 /// A file as far as it has the shape, and what does not.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Parsed {
     pub(super) file: File,
     /// What was left out, and why.
@@ -191,8 +182,12 @@ pub(super) struct Parsed {
     pub(super) namespace_numbers: Vec<usize>,
     /// The same for alerts.
     pub(super) alert_numbers: Vec<usize>,
+    /// The same for converters.
+    pub(super) converter_numbers: Vec<usize>,
     /// Whether all feeds were kept: without one, others seem to name a schedule that is not there.
     pub(super) has_all_feeds: bool,
+    /// Whether all converters were: without one, feeds seem to have a format that nobody knows.
+    pub(super) has_all_converters: bool,
 }
 
 /// Reads the text into its shape. What does not fit is left out and told, so that one run tells
@@ -227,6 +222,7 @@ struct Reader<'a> {
     /// Keys that were left out, with the list that they were in and their table's number in the file.
     left_out: Vec<(String, usize, String)>,
     has_all_feeds: bool,
+    has_all_converters: bool,
 }
 
 impl<'a> Reader<'a> {
@@ -238,7 +234,8 @@ impl<'a> Reader<'a> {
         let lists = TABLES.iter().filter(|(_, is_list)| *is_list);
         let lists = lists.map(|(name, _)| (*name, numbers(name))).collect();
         let (errors, left_out) = (Vec::new(), Vec::new());
-        Self { path, text, root, errors, lists, left_out, has_all_feeds: true }
+        let (has_all_feeds, has_all_converters) = (true, true);
+        Self { path, text, root, errors, lists, left_out, has_all_feeds, has_all_converters }
     }
 
     fn read(mut self) -> Result<Parsed, Vec<ConfigError>> {
@@ -248,17 +245,20 @@ impl<'a> Reader<'a> {
             let tables = toml::Deserializer::from(self.root.clone());
             match serde_path_to_error::deserialize(tables) {
                 Ok(file) => {
-                    let Self { errors, mut lists, has_all_feeds, .. } = self;
+                    let Self { errors, mut lists, has_all_feeds, has_all_converters, .. } = self;
                     let mut numbers = |list| lists.remove(list).unwrap_or_default();
                     let (feed_numbers, namespace_numbers) = (numbers("feed"), numbers("namespace"));
-                    let alert_numbers = numbers("alert");
+                    let (alert_numbers, converter_numbers) =
+                        (numbers("alert"), numbers("converter"));
                     return Ok(Parsed {
                         file,
                         errors,
                         feed_numbers,
                         namespace_numbers,
                         alert_numbers,
+                        converter_numbers,
                         has_all_feeds,
+                        has_all_converters,
                     });
                 }
                 Err(error) => {
@@ -285,7 +285,7 @@ impl<'a> Reader<'a> {
             let error = ConfigError::at(self.path, self.text, Some(value.span()), name, wanted);
             self.errors.push(error);
             self.root.get_mut().remove(name);
-            self.has_all_feeds &= name != "feed";
+            self.leave_out_one_of(name);
         }
     }
 
@@ -357,11 +357,19 @@ impl<'a> Reader<'a> {
                 if let Some(numbers) = self.lists.get_mut(name.as_str()) {
                     numbers.remove(*index);
                 }
-                self.has_all_feeds &= name != "feed";
+                self.leave_out_one_of(name);
                 true
             }
             _ => root.remove(name.as_str()).is_some(),
         }
+    }
+}
+
+impl Reader<'_> {
+    /// A table of a list is gone.
+    fn leave_out_one_of(&mut self, list: &str) {
+        self.has_all_feeds &= list != "feed";
+        self.has_all_converters &= list != "converter";
     }
 }
 
@@ -428,7 +436,7 @@ mod tests {
         check_refused(
             "[validator]\nto = \"x\"\n",
             "lineside.toml line 1, validator: unknown field `validator`, expected one of `server`, `limits`, \
-             `token`, `api`, `admin`, `namespace`, `keep`, `map`, `import`, `feed`, \
+             `token`, `api`, `admin`, `namespace`, `keep`, `map`, `import`, `converter`, `feed`, \
              `alert`, `smtp`",
         );
     }
@@ -447,9 +455,8 @@ mod tests {
             ),
         );
         check_refused(
-            &format!("{FEED}format = \"hafas\"\n"),
-            "lineside.toml line 4, feed[0].format: unknown variant `hafas`, expected one of `gtfs`, \
-             `gtfs-rt`, `gbfs`, `netex`, `siri`, `raw`",
+            &format!("{FEED}format = 3\n"),
+            "lineside.toml line 4, feed[0].format: invalid type: integer `3`, expected a string",
         );
         check_refused(
             "[limits]\nconnections = \"many\"\n",

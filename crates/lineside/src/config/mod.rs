@@ -6,6 +6,7 @@
 //! line, the key and what was expected instead.
 
 mod alerts;
+mod converters;
 mod error;
 mod feed_argument;
 mod file;
@@ -22,11 +23,12 @@ mod value;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use ipnet::IpNet;
 use lineside_hub::Namespace;
-use lineside_ingest::{FeedConfig, Secret};
+use lineside_ingest::{Converter, FeedConfig, Secret};
 use url::Url;
 
 pub(crate) use alerts::{Alert, Security, SigningKey, Smtp, Target};
@@ -86,6 +88,8 @@ pub struct Config {
     pub keep: Keep,
     /// What lies under the map.
     pub map: Map,
+    /// The operator's own programs that make formats which are read here, in the order of the file.
+    pub converters: Vec<Arc<Converter>>,
     /// The feeds, in the order of the file.
     pub feeds: Vec<FeedConfig>,
     /// Who is told of trouble, in the order of the file.
@@ -251,6 +255,15 @@ pub enum MapSource {
     File(PathBuf),
 }
 
+/// What stands elsewhere than in the file that is read.
+#[derive(Debug, Clone, Copy, Default)]
+struct Beside<'a> {
+    /// Feeds: the file may not have their ids.
+    feeds: &'a [FeedConfig],
+    /// Converters that its feeds may name.
+    converters: &'a [Arc<Converter>],
+}
+
 impl Config {
     /// Reads and checks a configuration file; one that ends in `.yml` or `.yaml` is transport.data.gouv.fr's.
     ///
@@ -270,6 +283,7 @@ impl Config {
             .map_err(|error| ConfigErrors::one(ConfigError::unreadable(path, &error)))?;
         let text = str::from_utf8(&bytes)
             .map_err(|error| ConfigErrors::one(ConfigError::not_text(path, &bytes, error)))?;
+        let others = Beside { feeds: others, ..Beside::default() };
         let mut config = Self::parse_beside(path, text, others)?;
         config.source.file = Some(path.to_owned());
         config.source.read.insert(0, (path.to_owned(), stamp));
@@ -281,10 +295,22 @@ impl Config {
     /// # Errors
     /// As [`Config::load`].
     pub fn parse(path: &Path, text: &str) -> Result<Self, ConfigErrors> {
-        Self::parse_beside(path, text, &[])
+        Self::parse_beside(path, text, Beside::default())
     }
 
-    fn parse_beside(path: &Path, text: &str, others: &[FeedConfig]) -> Result<Self, ConfigErrors> {
+    /// The same, where converters are known already.
+    ///
+    /// # Errors
+    /// As [`Config::load`].
+    pub(crate) fn parse_with(
+        path: &Path,
+        text: &str,
+        converters: &[Arc<Converter>],
+    ) -> Result<Self, ConfigErrors> {
+        Self::parse_beside(path, text, Beside { converters, ..Beside::default() })
+    }
+
+    fn parse_beside(path: &Path, text: &str, others: Beside<'_>) -> Result<Self, ConfigErrors> {
         if proxy_yaml::is_one(path) {
             let read = proxy_yaml::parse(path, text).map_err(ConfigErrors::of);
             let config = read.and_then(|parsed| resolve::resolve(path, text, parsed, others));
@@ -326,6 +352,7 @@ impl Default for Config {
                 versions_age: VERSIONS_AGE_DEFAULT,
             },
             map: Map::default(),
+            converters: Vec::new(),
             feeds: Vec::new(),
             source: Source::default(),
             alerts: Vec::new(),

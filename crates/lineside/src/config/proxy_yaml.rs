@@ -14,7 +14,7 @@ use saphyr::{LoadableYamlNode as _, MarkedYaml, Scalar, YamlData};
 use toml::Spanned;
 
 use super::error::{ConfigError, ConfigErrors};
-use super::file::{FeedTable, File, FormatText, Parsed};
+use super::file::{FeedTable, File, Parsed};
 use super::value::{DurationText, SecretText};
 
 /// Complaints after which no more are looked for.
@@ -77,9 +77,15 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Parsed, Vec<ConfigError>>
     }
     let has_all_feeds = feed.len() == entries.len();
     let file = File { feed, ..File::default() };
-    let (errors, namespace_numbers) = (reader.errors, Vec::new());
-    let alert_numbers = Vec::new();
-    Ok(Parsed { file, errors, feed_numbers, namespace_numbers, alert_numbers, has_all_feeds })
+    let errors = reader.errors;
+    Ok(Parsed {
+        file,
+        errors,
+        feed_numbers,
+        has_all_feeds,
+        has_all_converters: true,
+        ..Parsed::default()
+    })
 }
 
 /// The same complaints in the words of that file.
@@ -190,9 +196,10 @@ impl Reader<'_> {
     }
 
     /// What a type stands for; those that only say "bytes" are told by their content.
-    fn format(&mut self, value: &MarkedYaml<'_>, key: &str) -> Option<FormatText> {
+    fn format(&mut self, value: &MarkedYaml<'_>, key: &str) -> Option<Spanned<String>> {
         self.check_type(value, key);
-        (text_of(value).as_deref() == Some("gbfs")).then_some(FormatText::Gbfs)
+        let text = text_of(value).filter(|text| text == "gbfs")?;
+        Some(self.spanned(value, text))
     }
 
     fn check_type(&mut self, value: &MarkedYaml<'_>, key: &str) {

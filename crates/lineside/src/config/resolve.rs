@@ -4,19 +4,20 @@ use std::collections::{BTreeMap, HashSet};
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use ipnet::IpNet;
 use lineside_formats::Format;
-use lineside_ingest::{FeedConfig, FeedId, Location, Secret};
+use lineside_ingest::{Converter, FeedConfig, FeedId, Location, Secret};
 use toml::Spanned;
 use url::Url;
 
 use super::error::{ConfigError, ConfigErrors};
-use super::file::{FeedTable, FormatText, LimitsTable, MapTable, Parsed, ServerTable};
+use super::file::{FeedTable, LimitsTable, MapTable, Parsed, ServerTable};
 use super::stamp::Stamp;
 use super::value::{ADDRESS, COUNT, CountText, DurationText, SecretText, SizeText};
-use super::{Config, Limits, Map, MapSource, Server, Source, Tls};
+use super::{Beside, Config, Limits, Map, MapSource, Server, Source, Tls};
 
 /// Texts such as a feed's name are shown on every page: they stay short.
 const TEXT_CHARS_MAX: usize = 500;
@@ -45,7 +46,7 @@ const FRAME: RangeInclusive<u64> = 1024..=(1 << 20);
 
 /// Checks everything that the shape alone cannot say.
 ///
-/// `others` are feeds that were named elsewhere: they keep their ids.
+/// Feeds that were named elsewhere keep their ids.
 ///
 /// # Errors
 /// All that is wrong, in the order of the file.
@@ -53,11 +54,13 @@ pub(super) fn resolve(
     path: &Path,
     text: &str,
     parsed: Parsed,
-    others: &[FeedConfig],
+    others: Beside<'_>,
 ) -> Result<Config, ConfigErrors> {
-    let Parsed { file, errors, feed_numbers, namespace_numbers, alert_numbers, has_all_feeds } =
-        parsed;
-    let mut checker = Checker { others, ..Checker::new(path, text) };
+    let Parsed { file, errors, feed_numbers, namespace_numbers, alert_numbers, .. } = parsed;
+    let mut checker = Checker { others: others.feeds, ..Checker::new(path, text) };
+    checker.has_all_converters = parsed.has_all_converters;
+    checker.converters = checker.converters(file.converter, &parsed.converter_numbers);
+    checker.converters.extend(others.converters.iter().map(Arc::clone));
     let defaults = Config::default();
     let (imported, read) = checker.import(file.import.feeds)?;
     let mut config = Config {
@@ -69,7 +72,8 @@ pub(super) fn resolve(
         namespaces: checker.namespaces(file.namespace, &namespace_numbers),
         keep: checker.keep(file.keep, defaults.keep),
         map: checker.map(file.map),
-        feeds: checker.feeds(file.feed, &feed_numbers, has_all_feeds, &imported),
+        converters: checker.converters.clone(),
+        feeds: checker.feeds(file.feed, &feed_numbers, parsed.has_all_feeds, &imported),
         source: Source { read, ..Source::default() },
         smtp: None,
         alerts: Vec::new(),
@@ -92,13 +96,17 @@ pub(super) struct Checker<'a> {
     pub(super) base: &'a Path,
     /// Feeds that were named elsewhere.
     others: &'a [FeedConfig],
+    /// Those that feeds may name.
+    pub(super) converters: Vec<Arc<Converter>>,
+    pub(super) has_all_converters: bool,
     errors: Vec<ConfigError>,
 }
 
 impl<'a> Checker<'a> {
     fn new(path: &'a Path, text: &'a str) -> Self {
         let base = path.parent().unwrap_or(Path::new(""));
-        Self { path, text, base, others: &[], errors: Vec::new() }
+        let (others, converters, errors) = (&[], Vec::new(), Vec::new());
+        Self { path, text, base, others, converters, has_all_converters: true, errors }
     }
 
     pub(super) fn complain<T>(&mut self, place: &Spanned<T>, key: &str, reason: impl Into<String>) {
@@ -293,23 +301,13 @@ impl<'a> Checker<'a> {
         self.check_one_credential(key, &table);
         let id = self.feed_id(&format!("{key}.id"), &table.id);
         let url = self.location(&format!("{key}.url"), &table.url);
-        let format = table.format.map(|format| match format {
-            FormatText::Gtfs => Format::Gtfs,
-            FormatText::GtfsRt => Format::GtfsRt,
-            FormatText::Gbfs => Format::Gbfs,
-            FormatText::Netex => Format::Netex,
-            FormatText::Siri => Format::Siri,
-            FormatText::Raw => Format::Raw,
-        });
+        let (format, converter) = self.format(&format!("{key}.format"), table.format);
         if format == Some(Format::Gbfs) && url.as_ref().is_some_and(Location::is_local) {
             let reason = "a GBFS system is polled over http or https: the address of its gbfs.json";
             self.complain(&table.url, &format!("{key}.url"), reason);
         }
-        if let (Some(siri), Some(format)) = (&table.siri, format.filter(|it| *it != Format::Siri)) {
-            let reason =
-                format!("is for feeds of SIRI, and the format here is {:?}", format.as_str());
-            self.complain(siri, &format!("{key}.siri"), reason);
-        }
+        self.check_siri(key, table.siri.as_ref(), (format, converter.as_deref()));
+        let siri_at = table.siri.as_ref().map(|siri| Spanned::new(siri.span(), ()));
         let static_feed = match &table.static_feed {
             Some(schedule) => Some(self.feed_id(&format!("{key}.static"), schedule)?),
             None => None,
@@ -326,6 +324,9 @@ impl<'a> Checker<'a> {
         let basic = self.basic(&format!("{key}.basic"), table.basic);
         let oauth2 = self.oauth2(&format!("{key}.oauth2"), table.oauth2);
         let siri = self.siri(&format!("{key}.siri"), table.siri, url.as_ref());
+        if let Some(at) = siri_at {
+            self.check_whole(key, &at, siri.as_deref(), converter.as_deref());
+        }
         let timeout = self.duration(&format!("{key}.timeout"), table.timeout, TIMEOUT);
         let max_bytes = self.size(&format!("{key}.max_bytes"), &table.max_bytes, BODY_BYTES);
         let max_age = self.duration(&format!("{key}.max_age"), table.max_age, AGE);
@@ -335,7 +336,7 @@ impl<'a> Checker<'a> {
         let reply_headers =
             self.reply_headers(&format!("{key}.reply_headers"), table.reply_headers);
         let mut feed = FeedConfig::new(id?, url?);
-        feed.format = format;
+        (feed.format, feed.converter) = (format, converter);
         feed.static_feed = static_feed;
         (feed.name, feed.publisher, feed.licence, feed.theme) = (name, publisher, licence, theme);
         (feed.headers, feed.query) = (headers, query);
@@ -430,7 +431,7 @@ impl<'a> Checker<'a> {
         Some(duration)
     }
 
-    fn size(
+    pub(super) fn size(
         &mut self,
         key: &str,
         text: &Option<Spanned<SizeText>>,

@@ -26,8 +26,26 @@ pub(super) fn network(app: &App, id: &str) -> Result<Arc<Network>, Refusal> {
 
 /// The last good bytes of a feed, unless there are none or the operator calls them too old.
 pub(super) fn held(app: &App, feed: &Feed, status: &FeedStatus) -> Result<Arc<Held>, Refusal> {
+    servable(app, feed, status, feed.held())
+}
+
+/// The same as the producer sent them.
+pub(super) fn held_as_sent(
+    app: &App,
+    feed: &Feed,
+    status: &FeedStatus,
+) -> Result<Arc<Held>, Refusal> {
+    servable(app, feed, status, feed.as_sent())
+}
+
+fn servable(
+    app: &App,
+    feed: &Feed,
+    status: &FeedStatus,
+    held: Option<Arc<Held>>,
+) -> Result<Arc<Held>, Refusal> {
     let id = || feed.config().id.to_string();
-    let Some(held) = feed.held() else {
+    let Some(held) = held else {
         return Err(Refusal::NoData { feed: id(), reason: status.reason.clone() });
     };
     match feed.config().max_age {

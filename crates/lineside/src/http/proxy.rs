@@ -103,7 +103,10 @@ pub(super) async fn as_sent(
 ) -> Result<Response, Refusal> {
     let reply = async {
         let status = feed.status();
-        let held = found::held(app, feed, &status)?;
+        let held = match view {
+            View::AsSent => found::held_as_sent(app, feed, &status)?,
+            View::Schedule => found::held(app, feed, &status)?,
+        };
         let freshness = freshness(app, feed, &status, held.snapshot());
         Prepared::of(&held, held.config())?.reply(view, wants, freshness).await
     };

@@ -2,8 +2,9 @@
 
 use std::fmt;
 use std::path::Path;
+use std::sync::Arc;
 
-use lineside_ingest::{FeedConfig, FeedId, Location, Secret};
+use lineside_ingest::{Converter, FeedConfig, FeedId, Location, Secret};
 use serde_json::{Map, Value};
 
 use super::Keys;
@@ -43,7 +44,11 @@ fn bad(key: &str, reason: impl Into<String>) -> BadKey {
 ///
 /// # Errors
 /// All that is wrong with them; then nothing was put.
-pub(super) fn apply(feed: &mut FeedConfig, keys: &Keys) -> Result<(), Vec<BadKey>> {
+pub(super) fn apply(
+    feed: &mut FeedConfig,
+    keys: &Keys,
+    converters: &[Arc<Converter>],
+) -> Result<(), Vec<BadKey>> {
     let mut errors: Vec<BadKey> = faults_of_addresses(keys).into_iter().collect();
     errors.extend(faults_of_secrets(keys));
     if keys.contains_key("id") {
@@ -66,7 +71,7 @@ pub(super) fn apply(feed: &mut FeedConfig, keys: &Keys) -> Result<(), Vec<BadKey
     if !errors.is_empty() {
         return Err(errors);
     }
-    let read = read(&feed.id, keys)?;
+    let read = read(&feed.id, keys, converters)?;
     let mut next = feed.clone();
     put(&mut next, keys, read);
     next.static_feed = static_feed.or(next.static_feed);
@@ -83,13 +88,17 @@ pub(super) fn apply(feed: &mut FeedConfig, keys: &Keys) -> Result<(), Vec<BadKey
 }
 
 /// The keys as those of a feed in a file, read by whoever reads the file.
-fn read(id: &FeedId, keys: &Keys) -> Result<FeedConfig, Vec<BadKey>> {
+fn read(
+    id: &FeedId,
+    keys: &Keys,
+    converters: &[Arc<Converter>],
+) -> Result<FeedConfig, Vec<BadKey>> {
     // Whether the schedule is there, only the whole catalog knows.
     let mut keys = keys.clone();
     keys.remove("static");
     keys.entry("url").or_insert_with(|| Value::from("https://feed.invalid/"));
     let text = toml_of(id, &keys).map_err(|reason| vec![bad("", reason)])?;
-    let config = Config::parse(Path::new("feed"), &text).map_err(|errors| {
+    let config = Config::parse_with(Path::new("feed"), &text, converters).map_err(|errors| {
         let key = |key: &str| {
             key.strip_prefix("feed[0]").unwrap_or(key).trim_start_matches('.').to_owned()
         };
@@ -225,17 +234,13 @@ pub(crate) fn keep_secrets(keys: &mut Keys, known: &FeedConfig) {
 
 /// Takes the keys from what was read.
 fn put(feed: &mut FeedConfig, keys: &Keys, read: FeedConfig) {
-    fn take<T>(keys: &Keys, key: &str, place: &mut T, value: T) {
-        if keys.contains_key(key) {
-            *place = value;
-        }
-    }
     // Each field is named here, so that a new one is given a key, or a reason why it has none.
     let FeedConfig {
         // A feed keeps its id.
         id: _,
         url,
         format,
+        converter,
         name,
         publisher,
         licence,
@@ -265,6 +270,7 @@ fn put(feed: &mut FeedConfig, keys: &Keys, read: FeedConfig) {
     } = read;
     take(keys, "url", &mut feed.url, url);
     take(keys, "format", &mut feed.format, format);
+    take(keys, "format", &mut feed.converter, converter);
     take(keys, "name", &mut feed.name, name);
     take(keys, "publisher", &mut feed.publisher, publisher);
     take(keys, "licence", &mut feed.licence, licence);
@@ -285,6 +291,12 @@ fn put(feed: &mut FeedConfig, keys: &Keys, read: FeedConfig) {
     take(keys, "trip_late_after", &mut feed.trip_late_after, trip_late_after);
 }
 
+fn take<T>(keys: &Keys, key: &str, place: &mut T, value: T) {
+    if keys.contains_key(key) {
+        *place = value;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -303,7 +315,7 @@ mod tests {
     #[track_caller]
     fn check_refused(value: Value, says: &[&str]) {
         let mut feed = feed();
-        let errors = apply(&mut feed, &keys(value)).unwrap_err();
+        let errors = apply(&mut feed, &keys(value), &[]).unwrap_err();
         let said: Vec<String> = errors.iter().map(ToString::to_string).collect();
         assert_eq!(said.len(), says.len(), "{said:?}");
         for (said, says) in said.iter().zip(says) {
@@ -328,7 +340,7 @@ mod tests {
     #[test]
     fn every_key_of_the_file_can_be_laid_over() {
         let mut over = feed();
-        apply(&mut over, &keys(all_keys())).unwrap();
+        apply(&mut over, &keys(all_keys()), &[]).unwrap();
         let text = toml_of(&over.id, &keys(all_keys())).unwrap();
         let mut file = Config::parse(
             Path::new("lineside.toml"),
@@ -337,7 +349,7 @@ mod tests {
         .unwrap();
         assert_eq!(file.feeds.remove(0), over);
         let mut other = feed();
-        apply(&mut other, &keys(client())).unwrap();
+        apply(&mut other, &keys(client()), &[]).unwrap();
         assert!(other.oauth2.is_some());
     }
 
@@ -352,7 +364,7 @@ mod tests {
     #[test]
     fn no_key_of_the_file_is_missing_here() {
         let mut feed = feed();
-        let unknown = apply(&mut feed, &keys(json!({"no such key": 1}))).unwrap_err();
+        let unknown = apply(&mut feed, &keys(json!({"no such key": 1})), &[]).unwrap_err();
         let (_, known) = unknown[0].reason.split_once("expected one of ").unwrap();
         let mut known: Vec<&str> = known.split(", ").map(|key| key.trim_matches('`')).collect();
         let (one, other) = (keys(all_keys()), keys(client()));
@@ -389,7 +401,7 @@ mod tests {
                 // Only a secret may stand in a file of its own.
                 let mut elsewhere = all.clone();
                 at(&mut elsewhere, json!({"file": "/dev/null/no such file"}));
-                let Err(errors) = read(&feed().id, &elsewhere) else { continue };
+                let Err(errors) = read(&feed().id, &elsewhere, &[]) else { continue };
                 if !errors[0].reason.starts_with("cannot read /dev/null/") {
                     continue;
                 }
@@ -427,9 +439,9 @@ mod tests {
     #[test]
     fn a_credential_does_not_come_beside_that_of_the_file() {
         let mut known = feed();
-        apply(&mut known, &keys(json!({"headers": {"Authorization": "hunter2"}}))).unwrap();
+        apply(&mut known, &keys(json!({"headers": {"Authorization": "hunter2"}})), &[]).unwrap();
         let basic = keys(json!({"basic": {"user": "me", "password": "hunter2"}}));
-        let errors = apply(&mut known, &basic).unwrap_err();
+        let errors = apply(&mut known, &basic, &[]).unwrap_err();
         assert!(errors[0].reason.contains("one of basic"), "{errors:?}");
         assert!(known.basic.is_none());
     }
@@ -441,7 +453,7 @@ mod tests {
             "url": "https://me:pw@a.example/x?key=hunter2", "headers": {"X-Key": "hunter2"},
             "query": {"q": "hunter2"}, "basic": {"user": "me", "password": "hunter2"}, "poll": "30s"
         }));
-        apply(&mut known, &given).unwrap();
+        apply(&mut known, &given, &[]).unwrap();
         let shown = redacted(&given);
         let text = serde_json::to_string(&shown).unwrap();
         assert!(!text.contains("hunter2") && !text.contains("pw"), "{text}");
@@ -450,7 +462,7 @@ mod tests {
         assert_eq!(back, given);
 
         let (mut known, given) = (feed(), keys(client()));
-        apply(&mut known, &given).unwrap();
+        apply(&mut known, &given, &[]).unwrap();
         let mut back = redacted(&given);
         assert!(!serde_json::to_string(&back).unwrap().contains("hunter"), "{back:?}");
         keep_secrets(&mut back, &known);

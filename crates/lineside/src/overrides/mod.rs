@@ -11,8 +11,9 @@ mod shown;
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
+use std::sync::Arc;
 
-use lineside_ingest::{FeedConfig, FeedId, Location};
+use lineside_ingest::{Converter, FeedConfig, FeedId, Location};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -77,6 +78,7 @@ impl Override {
 pub(crate) fn lay_over_one(
     id: &FeedId,
     base: Option<&FeedConfig>,
+    converters: &[Arc<Converter>],
     over: &Override,
 ) -> Result<Option<FeedConfig>, Vec<BadKey>> {
     let mut feed = match base {
@@ -85,17 +87,21 @@ pub(crate) fn lay_over_one(
         None if over.added => FeedConfig::new(id.clone(), Location::File("/".into())),
         None => return Ok(None),
     };
-    keys::apply(&mut feed, &over.keys)?;
+    keys::apply(&mut feed, &over.keys, converters)?;
     feed.paused = over.paused;
     Ok(Some(feed))
 }
 
 /// The feeds of the file with what is laid over them, then those that were added. What no longer fits is told of and left
 /// out: the file's feeds are served all the same, and those that are paused stay so.
-pub(crate) fn lay_over(base: &[FeedConfig], overrides: &Overrides) -> Vec<FeedConfig> {
+pub(crate) fn lay_over(
+    base: &[FeedConfig],
+    converters: &[Arc<Converter>],
+    overrides: &Overrides,
+) -> Vec<FeedConfig> {
     let in_file: HashMap<&FeedId, &FeedConfig> = base.iter().map(|feed| (&feed.id, feed)).collect();
     let laid = |id: &FeedId, known: Option<&FeedConfig>, over: &Override| {
-        lay_over_one(id, known, over).unwrap_or_else(|errors| {
+        lay_over_one(id, known, converters, over).unwrap_or_else(|errors| {
             for error in errors {
                 tracing::warn!(feed = %id, "what was laid over the feed no longer fits: {error}");
             }
@@ -174,7 +180,7 @@ mod tests {
             ("gone", json!({"keys": {"poll": "30s"}})),
             ("broken", json!({"added": true, "keys": {"url": "https://d.example/", "poll": 3}})),
         ]);
-        let feeds = lay_over(&file, &laid);
+        let feeds = lay_over(&file, &[], &laid);
         let ids: Vec<&str> = feeds.iter().map(|feed| feed.id.as_str()).collect();
         assert_eq!(ids, ["a", "c", "d"]);
         assert_eq!(feeds[0].poll, Some(std::time::Duration::from_secs(30)));
@@ -188,7 +194,7 @@ mod tests {
     #[test]
     fn a_feed_stays_paused_whose_other_keys_no_longer_fit() {
         let laid = overrides(&[("a", json!({"paused": true, "keys": {"poll": 3, "name": "B"}}))]);
-        let feeds = lay_over(&[named("a", None)], &laid);
+        let feeds = lay_over(&[named("a", None)], &[], &laid);
         assert!(feeds[0].paused);
         assert_eq!(feeds[0].name.as_deref(), Some("File"));
     }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use lineside_formats::Format;
 use lineside_ingest::{FeedConfig, Location, Secret, SiriIds, SiriSource};
 use serde_json::{Map, Value};
 
@@ -23,7 +24,9 @@ pub(crate) fn keys_of(feed: &FeedConfig) -> Keys {
         other => other.to_string(),
     };
     put("url", Some(Value::from(url)));
-    put("format", feed.format.map(|format| Value::from(format.as_str())));
+    // Of a feed that is converted the format is what its producer sends.
+    let from = feed.converter.as_ref().map(|converter| converter.from.as_str());
+    put("format", from.or(feed.format.map(Format::as_str)).map(Value::from));
     put("name", text(&feed.name));
     put("publisher", text(&feed.publisher));
     put("licence", text(&feed.licence));
@@ -101,7 +104,9 @@ fn table<const N: usize>(members: [(&str, Option<&str>); N]) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use lineside_ingest::FeedId;
+    use std::sync::Arc;
+
+    use lineside_ingest::{Converter, FeedId, Program};
     use serde_json::json;
 
     use super::*;
@@ -122,12 +127,13 @@ mod tests {
         let over =
             |keys: &Keys| Override { added: true, keys: keys.clone(), ..Override::default() };
         let id = FeedId::new("a").unwrap();
-        let feed = lay_over_one(&id, None, &over(said.as_object().unwrap())).unwrap().unwrap();
+        let feed = lay_over_one(&id, None, &[], &over(said.as_object().unwrap())).unwrap().unwrap();
         let shown = keys_of(&feed);
         assert_eq!(Value::Object(shown.clone()), said);
-        assert_eq!(lay_over_one(&id, None, &over(&shown)).unwrap().unwrap(), feed);
+        assert_eq!(lay_over_one(&id, None, &[], &over(&shown)).unwrap().unwrap(), feed);
         let basic = json!({"url": "https://b.example/y", "basic": {"user": "me", "password": "s"}});
-        let feed = lay_over_one(&id, None, &over(basic.as_object().unwrap())).unwrap().unwrap();
+        let feed =
+            lay_over_one(&id, None, &[], &over(basic.as_object().unwrap())).unwrap().unwrap();
         let shown = keys_of(&feed);
         assert_eq!((&shown["basic"], &shown["max_bytes"]), (&basic["basic"], &json!("512MiB")));
         assert!(
@@ -135,5 +141,34 @@ mod tests {
             "{:?}",
             shown.keys()
         );
+    }
+
+    #[test]
+    fn a_feed_that_is_converted_says_what_its_producer_sends() {
+        let program = Program {
+            command: vec!["cat".to_owned()],
+            timeout: Duration::from_secs(1),
+            memory: 1 << 30,
+        };
+        let converter = Converter { from: "hafas".into(), to: Format::GtfsRt, program };
+        let converters = [Arc::new(converter)];
+        let over = |format: &str| {
+            let keys = json!({"url": "https://b.example/y", "format": format});
+            let keys = keys.as_object().unwrap().clone();
+            Override { added: true, keys, ..Override::default() }
+        };
+        let id = FeedId::new("a").unwrap();
+        let feed = lay_over_one(&id, None, &converters, &over("hafas")).unwrap().unwrap();
+        assert_eq!(feed.converter.as_ref(), Some(&converters[0]));
+        assert_eq!(
+            (feed.promised(), &keys_of(&feed)["format"]),
+            (converters[0].to.into(), &json!("hafas"))
+        );
+        // As GTFS-Realtime it needs none.
+        let laid = Override { added: false, ..over("gtfs-rt") };
+        let feed = lay_over_one(&id, Some(&feed), &converters, &laid).unwrap().unwrap();
+        assert_eq!((feed.converter, feed.format), (None, Some(Format::GtfsRt)));
+        let unknown = lay_over_one(&id, None, &[], &over("hafas")).unwrap_err();
+        assert_eq!(unknown[0].key, "format");
     }
 }

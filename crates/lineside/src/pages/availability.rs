@@ -5,8 +5,8 @@
 
 use jiff::tz::TimeZone;
 use lineside_ingest::{
-    Archive, ArchiveError, Availability, FeedId, Incident, Poll, PollFailure, PollQuery,
-    ServingState, SourceState, Span, Stretch,
+    Archive, ArchiveError, Availability, FailureCode, FeedId, Incident, Poll, PollFailure,
+    PollQuery, ServingState, SourceState, Span, Stretch,
 };
 use lineside_sync::UnixMillis;
 use maud::{Markup, html};
@@ -244,7 +244,7 @@ fn failed_polls(polls: &[Poll], zone: &TimeZone) -> Markup {
                                 (failure.words)
                                 span.soft { " (" (how_far(poll, failure)) ")" }
                                 @if let Some(head) = &failure.head {
-                                    details { summary { "The reply began" } pre.mono.small { (head) } }
+                                    details { summary { (words::of_head(is_of_program(poll))) } pre.mono.small { (head) } }
                                 }
                             }
                         }
@@ -253,6 +253,11 @@ fn failed_polls(polls: &[Poll], zone: &TimeZone) -> Markup {
             }
         }
     }
+}
+
+/// Whether what is kept of a failed poll's words are those of a converter.
+fn is_of_program(poll: &Poll) -> bool {
+    poll.outcome == FailureCode::Convert.to_string().as_str()
 }
 
 /// How far a failed poll came, how long that took, and what had come.

@@ -9,7 +9,7 @@ use jiff::tz::TimeZone;
 use lineside_formats::Format;
 use lineside_formats::gtfs::Timetable;
 use lineside_hub::encode_segment;
-use lineside_ingest::{Feed, FeedStatus, FetchFailure, Network, Snapshot};
+use lineside_ingest::{FailureCode, Feed, FeedStatus, FetchFailure, Network, Snapshot};
 use lineside_sync::UnixMillis;
 use maud::{Markup, html};
 use serde_json::json;
@@ -69,7 +69,7 @@ impl Shown {
         let is_schedule = status.format.is_some_and(Format::is_schedule);
         Self {
             timetable: network.timetable().filter(|_| is_schedule),
-            snapshot: feed.snapshot(),
+            snapshot: feed.as_sent().map(|held| Arc::clone(held.snapshot())),
             past: None,
             status,
             now: app.now(),
@@ -225,7 +225,13 @@ impl Shown {
                 h2 #about-title { "About" }
                 dl.facts.card-body {
                     dt { "Id" } dd.mono { (config.id) }
-                    dt { "Format" } dd { (states::format_name(self.format())) }
+                    dt { "Format" } dd {
+                        (states::format_name(self.format()))
+                        @if let Some(converter) = &config.converter {
+                            span.soft { ", converted from " (converter.from) " by " }
+                            span.mono { (converter.program.name()) }
+                        }
+                    }
                     dt { "Publisher" } dd { (config.publisher.as_deref().or(info.map(|info| &*info.publisher_name)).unwrap_or("not said")) }
                     dt { "Licence" } dd { (config.licence.as_deref().unwrap_or("not said")) }
                     @if let Some(theme) = &config.theme { dt { "Theme" } dd { (theme) } }
@@ -415,7 +421,7 @@ fn how_far(failure: &FetchFailure) -> Markup {
             }
         }
         @if let Some(head) = &failure.head {
-            dt { "The reply began" } dd { pre.mono.small { (head) } }
+            dt { (words::of_head(failure.code == FailureCode::Convert)) } dd { pre.mono.small { (head) } }
         }
     }
 }

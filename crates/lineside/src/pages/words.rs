@@ -12,6 +12,11 @@ const ON_TIME_S: i64 = 60;
 /// From this many seconds on a delay is shown as a long one.
 const VERY_LATE_S: i64 = 300;
 
+/// What the text that is kept of a failed poll is.
+pub(super) fn of_head(is_of_converter: bool) -> &'static str {
+    if is_of_converter { "The converter's standard error" } else { "The reply began" }
+}
+
 /// A delay as a board says it, with the class name that colors it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Delay {

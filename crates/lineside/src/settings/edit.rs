@@ -174,9 +174,9 @@ impl Settings {
             return Err(NotEdited::TooMany);
         }
         if let Some(over) = &after {
-            lay_over_one(id, base, over).map_err(NotEdited::BadKeys)?;
+            lay_over_one(id, base, &file.converters, over).map_err(NotEdited::BadKeys)?;
         }
-        let feeds = lay_over(&file.feeds, &next);
+        let feeds = lay_over(&file.feeds, &file.converters, &next);
         check_schedules(&feeds, id).map_err(|fault| {
             let by = feeds.iter().find(|feed| feed.static_feed.as_ref() == Some(id));
             match by.filter(|_| feeds.iter().all(|feed| feed.id != *id)) {

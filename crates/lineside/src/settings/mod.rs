@@ -69,6 +69,8 @@ impl Settings {
         store: Option<&Arc<Store>>,
         now: UnixMillis,
     ) -> anyhow::Result<Self> {
+        // A program may come later, and the rest works without it.
+        config.faults_of_programs().for_each(|fault| tracing::warn!("{fault}"));
         let log = EditLog::new(store);
         let load = move || log.load().map(|overrides| (log, overrides));
         let loaded = tokio::task::spawn_blocking(load).await.context("the start broke off")?;
@@ -87,7 +89,8 @@ impl Settings {
 
     /// The feeds of the file with what is laid over them.
     pub(crate) fn feeds(&self) -> Vec<FeedConfig> {
-        lay_over(&self.in_force().feeds, &self.overrides.load())
+        let file = self.in_force();
+        lay_over(&file.feeds, &file.converters, &self.overrides.load())
     }
 
     /// What is in force.
@@ -129,7 +132,8 @@ impl Settings {
         config.admin.or_from_environment();
         config.feeds.extend(before.source.arguments.iter().cloned());
         let (next, waiting) = keys::in_force_after(before, config);
-        let feeds = lay_over(&next.feeds, &self.overrides.load());
+        next.faults_of_programs().for_each(|fault| tracing::warn!("{fault}"));
+        let feeds = lay_over(&next.feeds, &next.converters, &self.overrides.load());
         let Ok(changed) = app.ingest().change(feeds).await else { return };
         self.in_force.store(Arc::new(next));
         let known = self.state();

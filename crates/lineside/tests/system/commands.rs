@@ -116,7 +116,7 @@ fn the_example_shows_every_key() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("lineside.toml");
     // The server lists the keys that it knows when it meets one that it does not.
-    for table in ["[server]", "[server.tls]", "[limits]", "[map]", "[[feed]]"] {
+    for table in ["[server]", "[server.tls]", "[limits]", "[map]", "[[feed]]", "[[converter]]"] {
         std::fs::write(&file, format!("{table}\nno-such-key = 1\n")).unwrap();
         let said = check(&["serve", "--check", "--config", file.to_str().unwrap()], 2);
         let (_, known) = said.split_once("expected ").unwrap();

@@ -14,6 +14,7 @@ mod availability;
 mod boards;
 mod changing;
 mod commands;
+mod converters;
 mod dashboard;
 mod delays;
 mod documents;

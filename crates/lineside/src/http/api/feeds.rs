@@ -85,7 +85,7 @@ struct FeedDetail {
 /// A poll that brought nothing.
 #[derive(Debug, Serialize, ToSchema)]
 struct LastError {
-    /// `http_<status>`, `timeout`, `dns`, `connect`, `file`, `tls`, `html`, `empty`, `truncated`, `decode` or `too_large`.
+    /// `http_<status>`, `timeout`, `dns`, `connect`, `file`, `tls`, `html`, `empty`, `truncated`, `decode`, `refused`, `too_large` or `convert`.
     code: String,
     /// What happened, in words.
     detail: String,
@@ -97,7 +97,8 @@ struct LastError {
     status: Option<u16>,
     /// Bytes of its body that came.
     bytes: u64,
-    /// The first of them as text, at most 512 bytes, with the feed's secrets hidden.
+    /// The first of them as text, at most 512 bytes, with the feed's secrets hidden; with `convert` what the converter
+    /// wrote to its standard error.
     first_bytes: Option<String>,
 }
 

@@ -1,0 +1,313 @@
+//! The operator's own programs: one of them run once over some bytes, within bounds of time, memory and output.
+//!
+//! What the bytes mean and what becomes of the result it does not know. A program is started without a shell between it
+//! and its arguments, in a folder of its own that goes with it, and with nothing of this process's environment but
+//! `PATH`. When it ends, or has to, everything that it started and that is still in its process group ends with it.
+
+mod ending;
+mod group;
+mod pipes;
+
+use std::{
+    env,
+    ffi::OsString,
+    fmt, fs,
+    io::{self, Read as _},
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+    process::{ExitStatus, Stdio},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use lineside_sync::Clock;
+use tempfile::TempDir;
+use tokio::process::{Child, Command};
+
+pub(crate) use self::pipes::Said;
+use self::{
+    group::Group,
+    pipes::{read_output, read_said, write_input},
+};
+use crate::limits::PROGRAM_FILE_TIMES;
+
+/// Stands in an argument for the file that has the bytes. Without it they come on the standard input.
+const INPUT: &str = "{input}";
+/// Stands in an argument for the file that the result is to be in. Without it that is what comes on the standard output.
+const OUTPUT: &str = "{output}";
+/// Where programs are looked for if this process has no `PATH`.
+const PATH_USUAL: &str = "/usr/local/bin:/usr/bin:/bin";
+/// Sets the limits of memory (KiB), files (512 bytes) and core files, and becomes the program, at a low priority: whoever
+/// serves comes first. POSIX has no other way that needs no unsafe code.
+const LIMITS: &str =
+    r#"ulimit -c 0; ulimit -v "$1" && ulimit -f "$2" && shift 2 && exec nice -n 10 "$@""#;
+
+/// One of the operator's programs, and how much it may take.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Program {
+    /// The program and its arguments, in which `{input}` and `{output}` stand for files. A name without a slash is looked
+    /// for in `PATH`.
+    pub command: Vec<String>,
+    /// How long it may take.
+    pub timeout: Duration,
+    /// Address space that each of its processes may have, in bytes.
+    pub memory: u64,
+}
+
+/// Arguments may be secrets.
+impl fmt::Debug for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Program").field("name", &self.name()).finish_non_exhaustive()
+    }
+}
+
+impl Program {
+    /// What it is called, without its arguments.
+    pub fn name(&self) -> &str {
+        self.command.first().map_or("", String::as_str)
+    }
+
+    /// Why it could not be started as things are on this machine, in words; none if it could. Looks at the disk.
+    pub fn fault(&self) -> Option<String> {
+        self.find().err()
+    }
+
+    /// Where it is.
+    fn find(&self) -> Result<PathBuf, String> {
+        let name = self.name();
+        if name.contains('/') {
+            let path = PathBuf::from(name);
+            return match fs::metadata(&path) {
+                Ok(found) if is_program(&found) => Ok(path),
+                Ok(_) => Err(format!("{name:?} may not be executed")),
+                Err(error) => Err(format!("{name:?} cannot be run: {error}")),
+            };
+        }
+        let folders = search_path();
+        let mut found = env::split_paths(&folders).map(|folder| folder.join(name));
+        found
+            .find(|path| fs::metadata(path).is_ok_and(|found| is_program(&found)))
+            .ok_or_else(|| format!("there is no program {name:?} in the PATH of this server"))
+    }
+
+    fn names(&self, placeholder: &str) -> bool {
+        self.command.iter().any(|argument| argument.contains(placeholder))
+    }
+}
+
+fn is_program(found: &fs::Metadata) -> bool {
+    found.is_file() && found.permissions().mode() & 0o111 != 0
+}
+
+fn search_path() -> OsString {
+    env::var_os("PATH").unwrap_or_else(|| PATH_USUAL.into())
+}
+
+/// What a program made.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    /// The result.
+    pub(crate) output: Bytes,
+    /// What it wrote to its standard error.
+    pub(crate) said: Said,
+    /// How long it took.
+    pub(crate) took: Duration,
+}
+
+/// Why there is no result.
+#[derive(Debug)]
+pub(crate) struct NotRan {
+    /// In words that say what the program did, such as `ended with exit code 1`.
+    pub(crate) why: String,
+    /// What it wrote to its standard error.
+    pub(crate) said: Said,
+}
+
+impl From<String> for NotRan {
+    fn from(why: String) -> NotRan {
+        NotRan { why, said: Said::default() }
+    }
+}
+
+/// Runs a program over these bytes, for the sake of `feed`. Its result may have so many bytes at most.
+///
+/// # Errors
+/// Why there is no result. None of its processes is left then, nor any of its files.
+///
+/// Cancel safety: dropped, it ends the program and takes its folder away.
+pub(crate) async fn run(
+    program: &Program,
+    input: Bytes,
+    output_max: u64,
+    feed: &str,
+    clock: &dyn Clock,
+) -> Result<Ran, NotRan> {
+    let began = clock.monotonic();
+    let readying = {
+        let (program, input) = (program.clone(), input.clone());
+        move || Place::ready(&program, &input)
+    };
+    let place = blocking(readying).await?;
+    let is_piped = !program.names(OUTPUT);
+    let mut child = place
+        .command(program, output_max, feed)
+        .spawn()
+        .map_err(|error| format!("could not be started: {error}"))?;
+    // After the folder: what still writes there ends before that goes.
+    let group = Group::of(&child);
+    let mut said = Said::default();
+    let work = watch(&mut child, &group, &input, output_max, &mut said);
+    let ended = tokio::select! {
+        biased;
+        ended = work => Some(ended),
+        () = clock.sleep(program.timeout) => None,
+    };
+    group.end();
+    let Some((status, piped)) = ended else {
+        let why = format!("did not end within {:?} and was stopped", program.timeout);
+        return Err(NotRan { why, said });
+    };
+    let fault = match (&piped, status) {
+        (Err(_), _) => Some(too_much(output_max)),
+        (_, Ok(status)) => ending::fault(status),
+        (_, Err(error)) => Some(format!("could not be waited for: {error}")),
+    };
+    if let Some(why) = fault {
+        return Err(NotRan { why, said });
+    }
+    let output = blocking(move || match piped {
+        Ok(output) if is_piped => Ok(output),
+        _ => place.output(output_max),
+    });
+    match output.await {
+        Ok(output) if output.is_empty() => Err(NotRan { why: "made nothing".to_owned(), said }),
+        Ok(output) => {
+            let took = clock.monotonic().saturating_sub(began);
+            Ok(Ran { output: output.into(), said, took })
+        }
+        Err(why) => Err(NotRan { why, said }),
+    }
+}
+
+fn too_much(max: u64) -> String {
+    format!("made more than {max} bytes")
+}
+
+/// The result was larger than it may be.
+#[derive(Debug)]
+struct TooMuch;
+
+/// Gives a program its input and takes what it says, until it has ended.
+async fn watch(
+    child: &mut Child,
+    group: &Group,
+    input: &Bytes,
+    output_max: u64,
+    said: &mut Said,
+) -> (io::Result<ExitStatus>, Result<Vec<u8>, TooMuch>) {
+    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let ended = async {
+        let status = child.wait().await;
+        // Who is left of the group would hold the pipes open.
+        group.end();
+        status
+    };
+    let output = async {
+        let output = read_output(stdout, output_max).await;
+        if output.is_err() {
+            group.end();
+        }
+        output
+    };
+    let (status, output, (), ()) =
+        tokio::join!(ended, output, write_input(stdin, input), read_said(stderr, said));
+    (status, output)
+}
+
+/// The folder in which a program runs once.
+#[derive(Debug)]
+struct Place {
+    folder: TempDir,
+    path: PathBuf,
+}
+
+impl Place {
+    fn ready(program: &Program, input: &[u8]) -> Result<Place, String> {
+        let path = program.find()?;
+        let cannot = |error: io::Error| format!("cannot be given its input: {error}");
+        let folder = tempfile::Builder::new().prefix("lineside-").tempdir().map_err(cannot)?;
+        let place = Place { folder, path };
+        if program.names(INPUT) {
+            fs::write(place.input_file(), input).map_err(cannot)?;
+        }
+        Ok(place)
+    }
+
+    fn input_file(&self) -> PathBuf {
+        self.folder.path().join("input")
+    }
+
+    fn output_file(&self) -> PathBuf {
+        self.folder.path().join("output")
+    }
+
+    fn command(&self, program: &Program, output_max: u64, feed: &str) -> Command {
+        let folder = self.folder.path();
+        let (input, output) = (self.input_file(), self.output_file());
+        let filled = |argument: &String| {
+            let of = |path: &Path| path.to_string_lossy().into_owned();
+            argument.replace(INPUT, &of(&input)).replace(OUTPUT, &of(&output))
+        };
+        let (memory, files) =
+            (program.memory >> 10, output_max.saturating_mul(PROGRAM_FILE_TIMES) >> 9);
+        let pipe = |is_piped: bool| if is_piped { Stdio::piped() } else { Stdio::null() };
+        let mut command = Command::new("/bin/sh");
+        command
+            .args(["-c", LIMITS, "sh", &memory.to_string(), &files.to_string()])
+            .arg(&self.path)
+            .args(program.command.iter().skip(1).map(filled))
+            .env_clear()
+            .env("PATH", search_path())
+            .env("LANG", "C.UTF-8")
+            .envs([("HOME", folder), ("TMPDIR", folder)])
+            .env("LINESIDE_FEED", feed)
+            .current_dir(folder)
+            .stdin(pipe(!program.names(INPUT)))
+            .stdout(pipe(!program.names(OUTPUT)))
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .kill_on_drop(true);
+        command
+    }
+
+    /// What a program left in its output file, after all its processes have ended.
+    fn output(&self, max: u64) -> Result<Vec<u8>, String> {
+        let path = self.output_file();
+        // A pipe in its place would never end, and a link leads elsewhere.
+        let is_file = |found: fs::Metadata| found.is_file();
+        if !fs::symlink_metadata(&path).is_ok_and(is_file) {
+            return Err("left no output file".to_owned());
+        }
+        let cannot = |error: io::Error| format!("left an output file that cannot be read: {error}");
+        let mut output = Vec::new();
+        let file = fs::File::open(&path).map_err(cannot)?;
+        file.take(max.saturating_add(1)).read_to_end(&mut output).map_err(cannot)?;
+        if output.len() as u64 > max {
+            return Err(too_much(max));
+        }
+        Ok(output)
+    }
+}
+
+/// Runs disk work where it may block.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, String> + Send + 'static,
+) -> Result<T, String> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(result) => result,
+        Err(error) => Err(format!("was not run to its end: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,93 @@
+//! What goes into a program and what comes out of it, bounded.
+
+use std::collections::VecDeque;
+
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
+
+use super::TooMuch;
+use crate::limits::{SAID_HEAD_BYTES_MAX, SAID_TAIL_BYTES_MAX};
+
+/// Bytes that are read at once.
+const PIECE_BYTES: usize = 64 << 10;
+
+/// What a program wrote to its standard error: how it begins and how it ends.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Said {
+    head: Vec<u8>,
+    tail: VecDeque<u8>,
+    /// Bytes between the two that were not kept.
+    left_out: u64,
+}
+
+impl Said {
+    fn push(&mut self, bytes: &[u8]) {
+        let room = SAID_HEAD_BYTES_MAX - self.head.len();
+        let (head, rest) = bytes.split_at(room.min(bytes.len()));
+        self.head.extend_from_slice(head);
+        self.tail.extend(rest);
+        let beyond = self.tail.len().saturating_sub(SAID_TAIL_BYTES_MAX);
+        self.tail.drain(..beyond);
+        self.left_out += beyond as u64;
+    }
+
+    /// All that was kept, with a line of its own where something was left out.
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        let mut bytes = self.head.clone();
+        if self.left_out > 0 {
+            bytes.extend(format!("\n… {} bytes …\n", self.left_out).bytes());
+        }
+        bytes.extend(&self.tail);
+        bytes
+    }
+}
+
+/// Writes all of the input, as far as the program takes it.
+pub(super) async fn write_input(pipe: Option<impl tokio::io::AsyncWrite + Unpin>, input: &[u8]) {
+    if let Some(mut pipe) = pipe {
+        // A program need not read all of it: whether that was right, its result says.
+        let _ = pipe.write_all(input).await;
+        let _ = pipe.shutdown().await;
+    }
+}
+
+/// Reads the output to its end, or until it is too much.
+pub(super) async fn read_output(
+    pipe: Option<impl AsyncRead + Unpin>,
+    max: u64,
+) -> Result<Vec<u8>, TooMuch> {
+    let mut output = Vec::new();
+    if let Some(pipe) = pipe {
+        // Breaking off is like ending: how the program ended says more.
+        let _ = pipe.take(max.saturating_add(1)).read_to_end(&mut output).await;
+    }
+    if output.len() as u64 > max { Err(TooMuch) } else { Ok(output) }
+}
+
+/// Reads all that is said, and keeps the beginning and the end.
+pub(super) async fn read_said(pipe: Option<impl AsyncRead + Unpin>, said: &mut Said) {
+    let Some(mut pipe) = pipe else { return };
+    let mut piece = vec![0; PIECE_BYTES];
+    while let Ok(n @ 1..) = pipe.read(&mut piece).await {
+        said.push(&piece[..n]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_much_that_is_said_the_beginning_and_the_end_are_kept() {
+        let mut said = Said::default();
+        said.push(b"first\n");
+        assert_eq!(said.bytes(), b"first\n");
+        for _ in 0..1_000 {
+            said.push(&[b'x'; 100]);
+        }
+        said.push(b"\nlast\n");
+        let text = String::from_utf8(said.bytes()).unwrap();
+        assert!(text.starts_with("first\nx") && text.ends_with("x\nlast\n"), "{text}");
+        let left_out = 100_012 - SAID_HEAD_BYTES_MAX - SAID_TAIL_BYTES_MAX;
+        assert!(text.contains(&format!("\n… {left_out} bytes …\n")), "{text}");
+    }
+}

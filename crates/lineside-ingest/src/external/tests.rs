@@ -1,0 +1,163 @@
+//! Programs that every Unix has, run for real.
+
+use lineside_sync::RealClock;
+
+use super::*;
+
+/// Longer than anything here takes on a busy machine.
+const LONG: Duration = Duration::from_secs(60);
+
+fn program(command: &[&str]) -> Program {
+    let command = command.iter().map(|it| (*it).to_owned()).collect();
+    Program { command, timeout: LONG, memory: 1 << 30 }
+}
+
+/// A script that writes to its standard output.
+fn shell(script: &str) -> Program {
+    program(&["sh", "-c", script])
+}
+
+/// A script that writes into the file `$1`.
+fn filing(script: &str) -> Program {
+    program(&["sh", "-c", script, "sh", OUTPUT])
+}
+
+async fn run_over(program: &Program, input: &'static [u8]) -> Result<Ran, NotRan> {
+    run(program, Bytes::from_static(input), 1_000, "city", &RealClock::new()).await
+}
+
+async fn output(program: &Program, input: &'static [u8]) -> String {
+    let ran = run_over(program, input).await.unwrap();
+    String::from_utf8(ran.output.to_vec()).unwrap()
+}
+
+#[track_caller]
+fn check_fault(ran: Result<Ran, NotRan>, says: &str) -> String {
+    let failed = ran.unwrap_err();
+    assert!(failed.why.contains(says), "{}", failed.why);
+    String::from_utf8(failed.said.bytes()).unwrap()
+}
+
+#[tokio::test]
+async fn bytes_go_through_pipes_and_files() {
+    assert_eq!(output(&program(&["base64", "-d"]), b"aGVsbG8=").await, "hello");
+    assert_eq!(output(&program(&["cat", INPUT]), b"by a file").await, "by a file");
+    assert_eq!(output(&program(&["cp", INPUT, OUTPUT]), b"both").await, "both");
+    assert_eq!(output(&program(&["tee", OUTPUT]), b"into a file").await, "into a file");
+    // One that does not read what it is given is no fault.
+    assert_eq!(output(&program(&["echo", "{other}"]), &[b'x'; 900_000]).await, "{other}\n");
+}
+
+#[tokio::test]
+async fn a_program_has_a_folder_of_its_own_and_no_secrets() {
+    let ran = output(&program(&["env"]), b"").await;
+    let mut names: Vec<&str> = ran.lines().filter_map(|line| line.split('=').next()).collect();
+    names.retain(|name| !["PWD", "OLDPWD", "SHLVL", "_"].contains(name));
+    names.sort_unstable();
+    assert_eq!(names, ["HOME", "LANG", "LINESIDE_FEED", "PATH", "TMPDIR"]);
+    let folder = output(&shell("pwd; touch left"), b"").await;
+    assert!(!Path::new(folder.trim()).exists(), "{folder}");
+}
+
+#[tokio::test]
+async fn what_fails_says_why() {
+    let failing = shell("echo 'line 3: no such stop' >&2; exit 4");
+    let said = check_fault(run_over(&failing, b"x").await, "ended with exit code 4");
+    assert_eq!(said, "line 3: no such stop\n");
+    check_fault(run_over(&program(&["kill-me-not"]), b"x").await, "no program \"kill-me-not\"");
+    check_fault(run_over(&program(&["/etc/passwd"]), b"x").await, "may not be executed");
+    check_fault(run_over(&program(&["/no/such"]), b"x").await, "cannot be run");
+    check_fault(run_over(&shell("kill -TERM $$"), b"x").await, "ended by SIGTERM");
+    check_fault(run_over(&program(&["true"]), b"x").await, "made nothing");
+    check_fault(run_over(&filing("mkfifo \"$1\""), b"x").await, "left no output file");
+}
+
+#[tokio::test]
+async fn a_result_beyond_its_bound_is_refused_while_it_comes() {
+    check_fault(run_over(&program(&["yes"]), b"").await, "made more than 1000 bytes");
+    let large = filing("head -c 2000 /dev/zero > \"$1\"");
+    check_fault(run_over(&large, b"").await, "made more than 1000 bytes");
+    // A file that would fill the disk ends its writer.
+    let failed = run_over(&filing("exec cat /dev/zero > \"$1\""), b"").await;
+    check_fault(failed, "wrote a file larger than it may");
+}
+
+#[tokio::test]
+async fn memory_is_bounded() {
+    let hungry = |memory| Program {
+        memory,
+        ..program(&[
+            "awk",
+            "BEGIN { s = \"x\"; while (length(s) < 200e6) s = s s; print \"had it\" }",
+        ])
+    };
+    assert_eq!(output(&hungry(4 << 30), b"").await, "had it\n");
+    let said = check_fault(run_over(&hungry(64 << 20), b"").await, "ended");
+    assert!(!said.is_empty());
+}
+
+/// Whether a process is there and runs.
+fn is_running(id: &str) -> bool {
+    let status = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+    let state = status.rsplit(") ").next().and_then(|rest| rest.chars().next());
+    state.is_some_and(|state| state != 'Z' && state != 'X')
+}
+
+async fn until_gone(id: &str) {
+    let clock = RealClock::new();
+    while is_running(id) {
+        assert!(clock.monotonic() < LONG, "process {id} goes on");
+        clock.sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// Starts a process in the background, and says which it is, in a file.
+fn leaving_one(folder: &Path, then: &str) -> Program {
+    shell(&format!("sleep 1000 & echo $! > {}/id; {then}", folder.display()))
+}
+
+#[tokio::test]
+async fn whoever_takes_too_long_ends_with_all_that_it_started() {
+    let folder = tempfile::tempdir().unwrap();
+    let slow = leaving_one(folder.path(), "echo begun >&2; wait");
+    // The first runs may end before they have begun; each takes longer than the one before.
+    let mut timeout = Duration::from_millis(500);
+    let id = loop {
+        let slow = Program { timeout, ..slow.clone() };
+        let said = check_fault(run_over(&slow, b"x").await, "did not end within");
+        if said == "begun\n" {
+            break fs::read_to_string(folder.path().join("id")).unwrap();
+        }
+        timeout *= 2;
+    };
+    until_gone(id.trim()).await;
+}
+
+#[tokio::test]
+async fn nothing_of_a_program_goes_on_after_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let leaving = leaving_one(folder.path(), "echo made");
+    assert_eq!(output(&leaving, b"x").await, "made\n");
+    until_gone(fs::read_to_string(folder.path().join("id")).unwrap().trim()).await;
+}
+
+#[tokio::test]
+async fn a_run_that_is_given_up_ends_its_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("id");
+    let waiting = leaving_one(folder.path(), "wait");
+    let running = tokio::spawn(async move { run_over(&waiting, b"x").await.map(drop) });
+    let clock = RealClock::new();
+    let id = loop {
+        assert!(clock.monotonic() < LONG, "it never began");
+        clock.sleep(Duration::from_millis(5)).await;
+        match fs::read_to_string(&file) {
+            Ok(id) if id.ends_with('\n') => break id,
+            _ => {}
+        }
+    };
+    assert!(is_running(id.trim()));
+    running.abort();
+    running.await.unwrap_err();
+    until_gone(id.trim()).await;
+}

@@ -1,0 +1,305 @@
+//! `[[converter]]`: the operator's own programs, and what a feed's `format` means beside them.
+
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use lineside_formats::Format;
+use lineside_ingest::{Converter, Program, SiriMode, SiriSource};
+use serde::Deserialize;
+use smol_str::SmolStr;
+use toml::Spanned;
+
+use super::Config;
+use super::resolve::{Checker, expected};
+use super::siri::SiriTable;
+use super::value::{DurationText, SizeText};
+
+/// Converters of one file.
+const CONVERTERS_MAX: usize = 100;
+/// Characters of a format's name.
+const FROM_CHARS_MAX: usize = 40;
+/// The program and its arguments.
+const ARGUMENTS_MAX: usize = 200;
+/// Characters of each of them.
+const ARGUMENT_CHARS_MAX: usize = 4_096;
+const TIMEOUT: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(60 * 60);
+const TIMEOUT_DEFAULT: Duration = Duration::from_secs(60);
+/// With less not even a shell starts.
+const MEMORY: RangeInclusive<u64> = (64 << 20)..=(1 << 40);
+const MEMORY_DEFAULT: u64 = 1 << 30;
+/// Stands in an argument for the folder of the configuration.
+const CONFIG_DIR: &str = "{config_dir}";
+/// What a program may make: what is read here and comes as one body.
+const MADE: [Format; 4] = [Format::Gtfs, Format::Netex, Format::GtfsRt, Format::Siri];
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a [[converter]] table")]
+pub(super) struct ConverterTable {
+    from: Spanned<String>,
+    to: Spanned<String>,
+    command: Spanned<Vec<String>>,
+    timeout: Option<Spanned<DurationText>>,
+    memory: Option<Spanned<SizeText>>,
+}
+
+impl Config {
+    /// What its converters lack on this machine, each told with file and key. Looks at the disk.
+    pub(crate) fn faults_of_programs(&self) -> impl Iterator<Item = String> {
+        let file = self.source.file.as_ref().map(|file| format!("{}, ", file.display()));
+        let file = file.unwrap_or_default();
+        let numbered = self.converters.iter().enumerate();
+        numbered.filter_map(move |(number, converter)| {
+            let fault = converter.program.fault()?;
+            Some(format!("{file}converter[{number}].command: {fault}"))
+        })
+    }
+}
+
+impl Checker<'_> {
+    pub(super) fn converters(
+        &mut self,
+        tables: Vec<ConverterTable>,
+        numbers: &[usize],
+    ) -> Vec<Arc<Converter>> {
+        if let Some(extra) = tables.get(CONVERTERS_MAX) {
+            let reason = format!("more than {CONVERTERS_MAX} converters");
+            self.complain(&extra.from, "converter", reason);
+        }
+        let mut converters: Vec<Arc<Converter>> = Vec::new();
+        for (number, table) in numbers.iter().zip(tables) {
+            let key = format!("converter[{number}]");
+            if converters.iter().any(|other| other.from == table.from.get_ref().as_str()) {
+                let reason = format!(
+                    "another converter is from {:?} already: a name of its own tells them apart",
+                    table.from.get_ref()
+                );
+                self.complain(&table.from, &format!("{key}.from"), reason);
+            }
+            converters.push(Arc::new(self.converter(&key, table)));
+        }
+        converters
+    }
+
+    /// One of them. What is wrong with it is told, and stands in it as if it were right, so that feeds that name it are
+    /// not told of as well.
+    fn converter(&mut self, key: &str, table: ConverterTable) -> Converter {
+        let ConverterTable { from, to, command, timeout, memory } = table;
+        if !is_name(from.get_ref()) {
+            let wanted = format!("1 to {FROM_CHARS_MAX} of a-z 0-9 . _ -");
+            self.complain(&from, &format!("{key}.from"), expected(&wanted, from.get_ref()));
+        }
+        let as_one = match from.get_ref().as_str() {
+            "gbfs" => Some("a GBFS system is many files, and a program is given one body"),
+            "raw" => Some("raw is what is passed on as it is: give the format a name of its own"),
+            _ => None,
+        };
+        if let Some(reason) = as_one {
+            self.complain(&from, &format!("{key}.from"), reason);
+        }
+        let made = Format::parse(to.get_ref()).filter(|format| MADE.contains(format));
+        if made.is_none() {
+            let names = MADE.map(Format::as_str).join(", ");
+            let reason = expected(&format!("one of {names}, which are read here"), to.get_ref());
+            self.complain(&to, &format!("{key}.to"), reason);
+        }
+        let timeout = self.duration(&format!("{key}.timeout"), timeout, TIMEOUT);
+        let memory = self.size(&format!("{key}.memory"), &memory, MEMORY);
+        let program = Program {
+            command: self.command(&format!("{key}.command"), command),
+            timeout: timeout.unwrap_or(TIMEOUT_DEFAULT),
+            memory: memory.unwrap_or(MEMORY_DEFAULT),
+        };
+        Converter { from: SmolStr::new(from.get_ref()), to: made.unwrap_or(Format::Gtfs), program }
+    }
+
+    /// A program beside the configuration is found from wherever it runs.
+    fn command(&mut self, key: &str, command: Spanned<Vec<String>>) -> Vec<String> {
+        let is_long = |argument: &String| argument.chars().count() > ARGUMENT_CHARS_MAX;
+        let fault = match command.get_ref().as_slice() {
+            [] => Some(
+                "expected a program and its arguments, such as [\"base64\", \"-d\"]".to_owned(),
+            ),
+            [name, ..] if name.trim().is_empty() => {
+                Some("expected the name of a program".to_owned())
+            }
+            all if all.len() > ARGUMENTS_MAX => {
+                Some(format!("more than {ARGUMENTS_MAX} arguments"))
+            }
+            all if all.iter().any(is_long) => {
+                Some(format!("an argument is longer than {ARGUMENT_CHARS_MAX} characters"))
+            }
+            all if all.iter().any(|argument| argument.contains('\0')) => {
+                Some("an argument cannot hold a zero byte".to_owned())
+            }
+            _ => None,
+        };
+        if let Some(reason) = fault {
+            self.complain(&command, key, reason);
+        }
+        let folder = std::path::absolute(self.base.join(".")).unwrap_or_else(|_| self.base.into());
+        let mut command = command.into_inner();
+        for argument in &mut command {
+            *argument = argument.replace(CONFIG_DIR, &folder.to_string_lossy());
+        }
+        if let Some(name) = command.first_mut()
+            && name.contains('/')
+            && Path::new(name.as_str()).is_relative()
+        {
+            let whole: PathBuf = folder.join(name.as_str()).components().collect();
+            *name = whole.to_string_lossy().into_owned();
+        }
+        command
+    }
+
+    /// What a feed's `format` means: one that is read here, or one that a converter turns into such a one. Whoever writes a
+    /// converter for a format that is read here wants it to be used.
+    pub(super) fn format(
+        &mut self,
+        key: &str,
+        text: Option<Spanned<String>>,
+    ) -> (Option<Format>, Option<Arc<Converter>>) {
+        let Some(text) = text else { return (None, None) };
+        let name = text.get_ref().as_str();
+        let mut converters = self.converters.iter();
+        if let Some(converter) = converters.find(|it| it.from == name).map(Arc::clone) {
+            return (Some(converter.to), Some(converter));
+        }
+        let format = Format::parse(name);
+        if format.is_none() && self.has_all_converters {
+            let names = Format::ALL.map(|format| format!("`{}`", format.as_str())).join(", ");
+            let wanted = format!("one of {names}, or what a [[converter]] is from");
+            self.complain(&text, key, expected(&wanted, name));
+        }
+        (format, None)
+    }
+
+    /// Whether a feed of that format can be asked as its `siri` says.
+    pub(super) fn check_siri(
+        &mut self,
+        key: &str,
+        table: Option<&Spanned<SiriTable>>,
+        (format, converter): (Option<Format>, Option<&Converter>),
+    ) {
+        let is_siri = converter.is_some_and(|converter| converter.from == "siri");
+        let other = format.filter(|it| *it != Format::Siri && !is_siri);
+        if let (Some(siri), Some(other)) = (table, other) {
+            let reason =
+                format!("is for feeds of SIRI, and the format here is {:?}", other.as_str());
+            self.complain(siri, &format!("{key}.siri"), reason);
+        }
+    }
+
+    /// What a producer brings by itself is told in pieces, of which no program could make the whole.
+    pub(super) fn check_whole(
+        &mut self,
+        key: &str,
+        at: &Spanned<()>,
+        siri: Option<&SiriSource>,
+        converter: Option<&Converter>,
+    ) {
+        if converter.is_some() && siri.is_some_and(|siri| siri.mode == SiriMode::Subscribe) {
+            let reason = "a converter is given whole answers: expected \"request\" or \"lite\"";
+            self.complain(at, &format!("{key}.siri.mode"), reason);
+        }
+    }
+}
+
+fn is_name(text: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || ".-_".contains(c);
+    (1..=FROM_CHARS_MAX).contains(&text.len()) && text.chars().all(is_part)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CONVERTER: &str = "[[converter]]\nfrom = \"hafas\"\nto = \"gtfs-rt\"\n";
+    const FEED: &str = "[[feed]]\nid = \"a\"\nurl = \"https://a.example/\"\nformat = \"hafas\"\n";
+
+    fn parse(text: &str) -> Result<Config, String> {
+        Config::parse(Path::new("/etc/lineside/lineside.toml"), text)
+            .map_err(|errors| errors.to_string())
+    }
+
+    #[track_caller]
+    fn check_refused(text: &str, says: &[&str]) {
+        let refused = parse(text).unwrap_err();
+        assert_eq!(refused.lines().count(), says.len(), "{refused}");
+        for (line, says) in refused.lines().zip(says) {
+            assert!(line.contains(says), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_feed_goes_through_the_converter_from_its_format() {
+        let command = "command = [\"./bin/convert\", \"{config_dir}/map.csv\", \"{input}\"]\n";
+        let config = parse(&format!("{CONVERTER}{command}memory = \"2GiB\"\n{FEED}")).unwrap();
+        let feed = &config.feeds[0];
+        assert_eq!(feed.promised(), Some(Format::GtfsRt));
+        let converter = feed.converter.as_ref().unwrap();
+        assert_eq!((converter.from.as_str(), converter.program.memory), ("hafas", 2 << 30));
+        assert_eq!(converter.program.timeout, TIMEOUT_DEFAULT);
+        assert_eq!(
+            converter.program.command,
+            ["/etc/lineside/bin/convert", "/etc/lineside/map.csv", "{input}"]
+        );
+        // One that is read here goes through it as well, if it says what it is.
+        let known = CONVERTER.replace("hafas", "siri");
+        let feeds =
+            FEED.replace("hafas", "siri") + "[[feed]]\nid = \"b\"\nurl = \"https://b.example/\"\n";
+        let config = parse(&format!("{known}command = [\"cat\"]\n{feeds}")).unwrap();
+        let through: Vec<bool> = config.feeds.iter().map(|it| it.converter.is_some()).collect();
+        assert_eq!(through, [true, false]);
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_converter_is_told_by_its_key() {
+        check_refused(FEED, &["line 4, feed[0].format: expected one of `gtfs`, "]);
+        let bad = |keys: &str| format!("[[converter]]\n{keys}\n{FEED}");
+        check_refused(
+            &bad("from = \"hafas\"\nto = \"hafas\"\ncommand = []\ntimeout = \"2h\"\nmemory = 1"),
+            &[
+                "line 3, converter[0].to: expected one of gtfs, netex, gtfs-rt, siri",
+                "line 4, converter[0].command: expected a program",
+                "line 5, converter[0].timeout: 2h is out of range",
+                "line 6, converter[0].memory: 1 is out of range",
+            ],
+        );
+        // One fault is told once.
+        check_refused(&bad("from = \"hafas\"\nto = \"gtfs\""), &["missing field `command`"]);
+        check_refused(
+            &bad("from = \"hafas\"\nto = \"gtfs\"\ncommand = \"cat\""),
+            &["line 4, converter[0].command: invalid type: string \"cat\""],
+        );
+        let one = "[[converter]]\nfrom = \"hafas\"\nto = \"gtfs\"\ncommand = [\"cat\"]\n";
+        check_refused(
+            &format!("{one}{one}{FEED}"),
+            &["line 6, converter[1].from: another converter is from \"hafas\""],
+        );
+        for (from, says) in [("Ha Fas", "1 to 40"), ("gbfs", "many files"), ("raw", "passed on")] {
+            check_refused(&one.replace("hafas", from), &[says]);
+        }
+        let siri = one.replace("hafas", "siri");
+        let subscribed = "siri = { mode = \"subscribe\", requestor_ref = \"a\" }\n";
+        check_refused(
+            &format!("{siri}{}{subscribed}", FEED.replace("hafas", "siri")),
+            &["feed[0].siri.mode: a converter is given whole answers"],
+        );
+    }
+
+    #[test]
+    fn a_program_that_is_not_there_is_named_with_its_key() {
+        let config = parse(&format!("{CONVERTER}command = [\"no such program\"]\n")).unwrap();
+        let faults: Vec<String> = config.faults_of_programs().collect();
+        assert_eq!(
+            faults,
+            [
+                "converter[0].command: there is no program \"no such program\" in the PATH of this server"
+            ]
+        );
+        let config = parse(&format!("{CONVERTER}command = [\"sh\"]\n")).unwrap();
+        assert_eq!(config.faults_of_programs().count(), 0);
+    }
+}

@@ -1,0 +1,228 @@
+//! Feeds in formats that are not read here, and the programs of the operator's that turn them into ones that are.
+
+use std::io::{Cursor, Write as _};
+use std::path::Path;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use reqwest::Response;
+use serde_json::Value;
+use zip::write::SimpleFileOptions;
+
+use crate::support::http::{get, get_json, header};
+use crate::support::process::{ServerProcess, lineside};
+use crate::support::site::{configure, serve};
+use crate::support::timetable::Lines;
+use crate::support::until::{until_json, until_reply, until_some};
+use crate::support::{repository, until_ready};
+
+/// Makes a schedule of text in base64, and has something to say of it.
+const UNPACK: &str = "base64 -d < \"$1\" > \"$2\" && echo 'two stops have no name' >&2\n";
+/// Knows no such text.
+const BROKEN: &str = "echo 'Traceback: much' >&2; echo 'no such column: delay' >&2; exit 3\n";
+
+const SCHEDULE: &str = "\
+    [[converter]]\nfrom = \"packed\"\nto = \"gtfs\"\ncommand = [\"sh\", \"{config_dir}/unpack.sh\", \"{input}\", \"{output}\"]\n\
+    [[feed]]\nid = \"town\"\nurl = \"town.b64\"\nformat = \"packed\"\npoll = \"1s\"\n";
+const DELAYS: &str = "\
+    [[converter]]\nfrom = \"delays\"\nto = \"gtfs-rt\"\ncommand = [\"awk\", \"-f\", \"{config_dir}/delays.awk\"]\n\
+    [[feed]]\nid = \"delays\"\nurl = \"delays.txt\"\nformat = \"delays\"\nstatic = \"town\"\npoll = \"1s\"\n";
+
+/// The tables of a folder as a zip with this comment, as text.
+fn packed(folder: &Path, comment: &str) -> String {
+    let mut archive = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    archive.set_comment(comment).unwrap();
+    for table in std::fs::read_dir(folder).unwrap() {
+        let table = table.unwrap();
+        let name = table.file_name().into_string().unwrap();
+        archive.start_file(name, SimpleFileOptions::default()).unwrap();
+        archive.write_all(&std::fs::read(table.path()).unwrap()).unwrap();
+    }
+    BASE64_STANDARD.encode(archive.finish().unwrap().into_inner())
+}
+
+fn unpacked(text: &str) -> Vec<u8> {
+    BASE64_STANDARD.decode(text).unwrap()
+}
+
+/// The program that the paper shows.
+fn program_of_the_paper() -> String {
+    let paper = std::fs::read_to_string(repository().join("docs/operate/converters.md")).unwrap();
+    let (_, rest) = paper.split_once("```awk\n").unwrap();
+    rest.split_once("```").unwrap().0.to_owned()
+}
+
+/// Writes a file in one step, as it is polled.
+fn put(folder: &Path, name: &str, text: &str) {
+    std::fs::write(folder.join("new"), text).unwrap();
+    std::fs::rename(folder.join("new"), folder.join(name)).unwrap();
+}
+
+async fn body(url: &str) -> Vec<u8> {
+    let reply = get(url).await;
+    assert_eq!(reply.status(), 200, "{url}");
+    reply.bytes().await.unwrap().to_vec()
+}
+
+fn is_stale(reply: &Response) -> bool {
+    header(reply, "lineside-status").starts_with("stale; reason=convert")
+}
+
+/// How late the trip is that leaves the station at the next.
+async fn until_delay(url: &str, trip: &str, seconds: i64) {
+    let board = format!("{url}/api/v1/stops/town/s2/departures");
+    let is_so = |item: &Value| item["trip_id"] == trip && item["delay"] == seconds;
+    until_json(&board, |board| board["items"].as_array().unwrap().iter().any(is_so)).await;
+}
+
+async fn until_body(url: &str, expect: &[u8]) {
+    let look = async || {
+        let found = get(url).await.bytes().await.unwrap();
+        if *found == *expect { Ok(()) } else { Err(found.len()) }
+    };
+    until_some(format_args!("{url} is another"), look).await;
+}
+
+#[tokio::test]
+async fn a_format_of_its_own_is_a_feed_like_any_other_and_its_last_good_bytes_stay() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path();
+    Lines::write(&place.join("tables"));
+    let first = packed(&place.join("tables"), "first");
+    put(place, "town.b64", &first);
+    put(place, "unpack.sh", UNPACK);
+    put(place, "delays.txt", "a2;5\nnonsense\n");
+    put(place, "delays.awk", &program_of_the_paper());
+    let server = serve(place, &format!("{SCHEDULE}{DELAYS}")).await;
+    let url = &server.url;
+
+    // It is what it was converted to, and what it was before.
+    let (zip, own) = (format!("{url}/gtfs/town.zip"), format!("{url}/proxy/town"));
+    until_reply("there", &zip, |reply| reply.status() == 200).await;
+    assert_eq!(body(&zip).await, unpacked(&first));
+    until_body(&own, first.as_bytes()).await;
+    until_delay(url, "a2", 300).await;
+    assert_eq!(body(&format!("{url}/proxy/delays")).await, b"a2;5\nnonsense\n");
+    let town = get_json(&format!("{url}/api/v1/feeds/town")).await;
+    assert_eq!((&town["format"], &town["state"]), (&"gtfs".into(), &"ok".into()), "{town}");
+    let says = |feed: &Value, what: &str| {
+        let samples = feed["problem_samples"].as_array().unwrap();
+        samples.iter().any(|it| it["code"] == "converter_said" && it["detail"] == what)
+    };
+    assert!(says(&town, "two stops have no name"), "{town}");
+    let delays = get_json(&format!("{url}/api/v1/feeds/delays")).await;
+    assert!(says(&delays, "line 2: expected trip;minutes, not nonsense"), "{delays}");
+    assert_eq!(delays["entities"], 1, "{delays}");
+    let page = get(&format!("{url}/feeds/town")).await.text().await.unwrap();
+    assert!(page.contains("converted from packed"), "{page}");
+
+    // New bytes that the programs do not take leave the old ones, and everyone is told why.
+    let second = packed(&place.join("tables"), "second");
+    put(place, "unpack.sh", BROKEN);
+    put(place, "town.b64", &second);
+    put(place, "delays.awk", "END { print \"this is no real time\" }\n");
+    put(place, "delays.txt", "a2;6\n");
+    for feed in ["town", "delays"] {
+        until_reply("stale", &format!("{url}/proxy/{feed}"), is_stale).await;
+    }
+    assert_eq!((body(&zip).await, body(&own).await), (unpacked(&first), first.clone().into()));
+    until_delay(url, "a2", 300).await;
+    let town = get_json(&format!("{url}/api/v1/feeds/town")).await;
+    let error = &town["last_error"];
+    assert_eq!(error["code"], "convert", "{town}");
+    let says = "the converter from packed to gtfs ended with exit code 3: no such column: delay";
+    assert_eq!((&error["detail"], town["state"].as_str()), (&says.into(), Some("stale")));
+    assert_eq!(error["first_bytes"], "Traceback: much\nno such column: delay\n");
+    let delays = get_json(&format!("{url}/api/v1/feeds/delays")).await;
+    let detail = delays["last_error"]["detail"].as_str().unwrap();
+    assert!(detail.contains("to gtfs-rt made cannot be used: "), "{detail}");
+    let page = get(&format!("{url}/feeds/town")).await.text().await.unwrap();
+    assert!(page.contains("Traceback: much") && page.contains(says), "{page}");
+
+    // So they do in the next process, which has them before it can make them again.
+    server.stop("-KILL");
+    let config = place.join("lineside.toml");
+    let server = ServerProcess::start(&["serve", "--config", config.to_str().unwrap()]);
+    until_ready(&server.url).await;
+    let url = &server.url;
+    let (zip, own) = (format!("{url}/gtfs/town.zip"), format!("{url}/proxy/town"));
+    assert_eq!((body(&zip).await, body(&own).await), (unpacked(&first), first.into()));
+    until_reply("stale", &own, is_stale).await;
+    until_delay(url, "a2", 300).await;
+
+    // Mended programs take up what came meanwhile.
+    put(place, "unpack.sh", UNPACK);
+    put(place, "delays.awk", &program_of_the_paper());
+    until_body(&zip, &unpacked(&second)).await;
+    until_body(&own, second.as_bytes()).await;
+    until_delay(url, "a2", 360).await;
+    server.stop("-TERM");
+}
+
+#[tokio::test]
+async fn a_program_that_never_ends_holds_up_nobody() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path();
+    Lines::write(&place.join("tables"));
+    put(place, "town.b64", &packed(&place.join("tables"), "first"));
+    put(place, "unpack.sh", UNPACK);
+    let stuck = format!("echo $$ >> {}/begun; exec sleep 1000\n", place.display());
+    put(place, "stuck.sh", &stuck);
+    let server = serve(place, SCHEDULE).await;
+    let url = &server.url;
+    let zip = format!("{url}/gtfs/town.zip");
+    until_reply("there", &zip, |reply| reply.status() == 200).await;
+
+    // One that is stuck from its first poll on, beside a schedule whose program becomes another one.
+    let real_time = "[[converter]]\nfrom = \"stuck\"\nto = \"gtfs-rt\"\ntimeout = \"1h\"\n\
+        command = [\"sh\", \"{config_dir}/stuck.sh\"]\n\
+        [[feed]]\nid = \"stuck\"\nurl = \"town.b64\"\nformat = \"stuck\"\nstatic = \"town\"\n";
+    let begun = async |times: usize| {
+        let look = async || {
+            let text = std::fs::read_to_string(place.join("begun")).unwrap_or_default();
+            if text.lines().count() == times { Ok(text) } else { Err(text) }
+        };
+        until_some(format_args!("it began {times} times"), look).await
+    };
+    configure(place, &format!("{SCHEDULE}{real_time}"));
+    let first = begun(1).await;
+    let other = packed(&place.join("tables"), "by another program");
+    std::fs::write(place.join("other.zip"), unpacked(&other)).unwrap();
+    let command = "[\"cat\", \"{config_dir}/other.zip\"]";
+    let (begin, rest) = SCHEDULE.split_once("[\"sh\"").unwrap();
+    let (_, rest) = rest.split_once("]\n").unwrap();
+    let renamed = real_time.replace("[[feed]]\n", "[[feed]]\nname = \"Stuck\"\n");
+    configure(place, &format!("{begin}{command}\n{rest}{renamed}"));
+    until_body(&zip, &unpacked(&other)).await;
+    let page = get(&format!("{url}/api/v1/stops/town/s2/departures")).await;
+    assert_eq!(page.status(), 200);
+
+    // It was changed itself, so it was ended and begun again; the last one ends with the server.
+    let both = begun(2).await;
+    let (status, took) = server.stop("-TERM");
+    assert!(status.success() && took < Duration::from_secs(5), "{status} after {took:?}");
+    assert!(both.starts_with(&first));
+    for id in both.lines() {
+        let is_gone = async || {
+            let state = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+            if state.contains("(sleep) S") || state.contains("(sh) ") { Err(state) } else { Ok(()) }
+        };
+        until_some(format_args!("process {id} has ended"), is_gone).await;
+    }
+}
+
+#[test]
+fn a_program_that_is_not_there_is_told_of_by_file_and_key() {
+    let folder = tempfile::tempdir().unwrap();
+    let missing = SCHEDULE.replace("\"sh\"", "\"./unpack\"");
+    let config = configure(folder.path(), &missing);
+    let checked =
+        lineside(&["serve", "--check", "--config", config.to_str().unwrap()]).output().unwrap();
+    assert!(checked.status.success());
+    let said = String::from_utf8(checked.stderr).unwrap();
+    let program = folder.path().join("unpack");
+    let expect =
+        format!("lineside.toml, converter[0].command: {program:?} cannot be run: No such file");
+    assert!(said.contains(&expect), "{said}");
+}
