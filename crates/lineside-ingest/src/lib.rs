@@ -6,7 +6,7 @@
 //! - [`Feed`], [`FeedStatus`], [`Snapshot`]: how a feed is doing, and its last good bytes
 //! - [`Network`], [`NetworkState`], [`Record`]: what is known, as immutable values that are swapped
 //! - [`NetworkWriter`]: the pure heart, from a message to changes and publications
-//! - [`departures()`], [`DelayCounts`], [`exports`], [`geojson`], [`search`](StopQuery): what is derived from a state
+//! - [`departures()`], [`DelayCounts`], [`FeedMatches`], [`exports`], [`geojson`], [`search`](StopQuery): what is derived from a state
 //! - [`Converter`], [`Program`]: what the operator's own programs make of bytes that are not read here
 //! - [`Archive`], [`Availability`]: what is remembered of polling, and what it shows
 //! - [`Snapshots`]: where last good bytes outlive the process
@@ -39,6 +39,7 @@ mod inbox;
 mod ingest;
 mod kept;
 pub mod limits;
+mod matches;
 mod network;
 mod normalize;
 mod parts;
@@ -79,6 +80,7 @@ pub use geohash::{CELL_CHARS, Cell};
 pub use inbox::{Inbox, Inboxes, NotTaken};
 pub use ingest::{Changed, Ingest, KeptNetworks, Options, PollRefused, Stopping};
 pub use kept::{Kept, KeptError, KeptNetwork, KeptWriter};
+pub use matches::{FeedMatches, MatchCount, MatchReason, ReasonCount, match_rate, match_trips};
 pub use network::{Applied, BoundingBox, Continued, Network, NetworkState, NetworkWriter};
 pub use normalize::{IdKind, IdTable, IdTableError, SiriIds, siri_to_gtfs_rt};
 pub use parts::Part;

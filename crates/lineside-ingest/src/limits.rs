@@ -71,6 +71,12 @@ pub const BOARD_DEPARTURES: usize = 40;
 pub(crate) const BOARD_RECORD_BYTES_MAX: usize = MESSAGE_BYTES_MAX / (2 * BOARD_DEPARTURES);
 /// Departures of a stop that are looked at where only some of them are wanted.
 pub const DELAYS_OF_STOP_MAX: usize = 1_000;
+/// Different ids that a report of matches shows for each reason.
+pub(crate) const MATCH_SAMPLES_MAX: usize = 10;
+/// Ids of the timetable that it shows beside those that are not known.
+pub(crate) const MATCH_KNOWN_IDS: usize = 3;
+/// Characters of an id in it.
+pub(crate) const MATCH_ID_CHARS_MAX: usize = 200;
 /// How far ahead a stop's channel looks.
 pub const BOARD_HORIZON: Duration = Duration::from_secs(2 * 60 * 60);
 /// How long a departure stays after it left.

@@ -29,6 +29,7 @@ mod http;
 mod json;
 mod latencies;
 mod ledger;
+mod matches;
 mod metrics;
 mod overrides;
 mod ops;

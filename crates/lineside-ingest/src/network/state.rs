@@ -13,6 +13,7 @@ use crate::{
     delays::FeedDelays,
     exports::{ExportCache, Part},
     geohash::Cell,
+    matches::FeedMatches,
     record::{Kind, Record},
 };
 
@@ -42,6 +43,8 @@ pub(crate) struct Derived {
     pub(crate) vehicles_geojson: OnceLock<Bytes>,
     /// Of one feed only.
     pub(crate) delays: OnceLock<FeedDelays>,
+    /// Likewise.
+    pub(crate) matches: OnceLock<Arc<FeedMatches>>,
     pub(crate) stations_geojson: OnceLock<Bytes>,
 }
 

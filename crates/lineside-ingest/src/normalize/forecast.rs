@@ -163,6 +163,7 @@ pub(crate) fn clamp(seconds: i64) -> i32 {
     seconds.clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32
 }
 
+/// Reads a date as GTFS writes it.
 pub(crate) fn parse_date(text: &str) -> Option<Date> {
     if text.len() != 8 || !text.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;

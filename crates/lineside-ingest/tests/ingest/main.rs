@@ -11,6 +11,7 @@ mod departures;
 mod exports;
 mod golden;
 mod judged;
+mod matches;
 mod normalize;
 mod polling;
 mod real_feeds;

@@ -208,9 +208,14 @@ fn tell(converted: &Converted, to: Target) {
         .collect();
     let counts = if counts.is_empty() { "nothing in it".to_owned() } else { counts.join(", ") };
     print::note(&format!("{} to {to}: {counts}", converted.from.as_str()));
-    if let Some((matched, unmatched)) = converted.matched {
-        let all = matched + unmatched;
+    if let Some(counts) = &converted.matched {
+        let (matched, all) = (counts.matched, counts.total());
         print::note(&format!("trips: {matched} of {all} are in the schedule"));
+        for (reason, found) in counts.reasons() {
+            let sample = found.samples().next().unwrap_or_default();
+            let more = if found.count > 1 { ", …" } else { "" };
+            print::note(&format!("{}: {} ({sample}{more})", reason.as_str(), found.count));
+        }
     }
     for loss in converted.losses.iter() {
         let examples = match loss.examples {

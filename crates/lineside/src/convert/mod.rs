@@ -14,6 +14,7 @@ use std::fmt;
 use bytes::Bytes;
 use clap::ValueEnum;
 use lineside_formats::{Error, Format, Losses, Problems, sniff};
+use lineside_ingest::MatchCount;
 use serde_json::{Value, json};
 
 pub(crate) use bikes::DISCOVERY;
@@ -91,7 +92,7 @@ pub(crate) struct Converted {
     /// What the other format cannot say.
     pub(crate) losses: Losses,
     /// Of real time with a schedule, how many of its trips that has, and how many not.
-    pub(crate) matched: Option<(u64, u64)>,
+    pub(crate) matched: Option<MatchCount>,
 }
 
 impl Converted {
@@ -115,11 +116,29 @@ impl Converted {
                 "samples": samples.collect::<Vec<_>>(),
             },
         });
-        if let Some((matched, unmatched)) = self.matched {
-            report["trips"] = json!({ "matched": matched, "unmatched": unmatched });
+        if let Some(counts) = &self.matched {
+            report["trips"] = trips(counts);
         }
         report
     }
+}
+
+fn trips(counts: &MatchCount) -> Value {
+    let reasons = counts.reasons().map(|(reason, found)| {
+        json!({
+            "reason": reason.as_str(),
+            "count": found.count,
+            "unmatched": reason.is_unmatched(),
+            "samples": found.samples().collect::<Vec<_>>(),
+            "known_ids": found.known_ids().collect::<Vec<_>>(),
+        })
+    });
+    json!({
+        "matched": counts.matched,
+        "unmatched": counts.unmatched(),
+        "match_rate": counts.rate(),
+        "reasons": reasons.collect::<Vec<_>>(),
+    })
 }
 
 /// Why nothing was converted.

@@ -14,7 +14,7 @@ use lineside_formats::{
 };
 use lineside_hub::Epoch;
 use lineside_ingest::{
-    Dataset, FeedId, Network, NetworkState, NetworkWriter, SiriIds, geojson,
+    Dataset, FeedId, Network, NetworkState, NetworkWriter, SiriIds, geojson, match_trips,
     siri::{Elements, Service, Wanted, select},
     siri_to_gtfs_rt,
 };
@@ -52,7 +52,7 @@ pub(super) fn convert(
     let (message, more) = message_of(&read);
     problems.merge(more);
     let counts = counts_of(&message);
-    let matched = schedule.as_ref().map(|dataset| matched(&message, dataset));
+    let matched = schedule.as_ref().map(|it| match_trips(&message.entity, &it.timetable));
     let out = match (to, &read) {
         (Target::GtfsRt, Read::GtfsRt(shallow)) => {
             let entities = shallow.entities.iter().map(|raw| raw.bytes.clone());
@@ -232,21 +232,4 @@ fn counts_of(message: &FeedMessage) -> Vec<(&'static str, u64)> {
         }
     }
     counts.into()
-}
-
-/// How many entities name a trip that the schedule has, and how many one that it has not.
-fn matched(message: &FeedMessage, dataset: &Dataset) -> (u64, u64) {
-    let trips = message.entity.iter().filter_map(|entity| {
-        let updated = entity.trip_update.as_ref().map(|update| &update.trip);
-        let trip = updated.or(entity.vehicle.as_ref().and_then(|it| it.trip.as_ref()))?;
-        trip.trip_id.as_deref()
-    });
-    let (mut matched, mut unmatched) = (0, 0);
-    for trip in trips {
-        match dataset.timetable.find_trip(trip) {
-            Some(_) => matched += 1,
-            None => unmatched += 1,
-        }
-    }
-    (matched, unmatched)
 }

@@ -88,6 +88,21 @@ pub(crate) fn decoded_feed(
     }
 }
 
+/// The feed with this id, if it says how service runs now: what belongs to a schedule does, also before it has answered.
+pub(super) fn realtime_feed(
+    app: &App,
+    id: &str,
+    wanted: &'static str,
+) -> Result<Arc<Feed>, Refusal> {
+    let feed = feed(app, id)?;
+    match feed.format() {
+        Some(format) if format.is_real_time() => Ok(feed),
+        Some(format) => Err(other_format(id, format, wanted)),
+        None if feed.config().static_feed.is_some() => Ok(feed),
+        None => Err(Refusal::NoData { feed: shortened(id), reason: feed.status().reason.clone() }),
+    }
+}
+
 /// The feed with this id, unless nothing of it has a place on the map.
 pub(super) fn placed_feed(app: &App, id: &str, wanted: &'static str) -> Result<Arc<Feed>, Refusal> {
     let feed = feed(app, id)?;

@@ -16,9 +16,12 @@ use serde_json::json;
 
 use super::availability::{self, Past};
 use super::layout::{self, Page, Section};
-use super::{addresses, assets, catalog, files, map, problems, recipes, states, system, words};
+use super::{
+    addresses, assets, catalog, files, map, matches, problems, recipes, states, system, words,
+};
 use crate::app::App;
 use crate::http::remembered;
+use crate::matches::Report;
 
 /// The source of the bundle, as the bundler's manifest calls it.
 const BUNDLE: &str = "map/feed.js";
@@ -32,7 +35,8 @@ pub(super) async fn page(
         return layout::not_found("No feed has this name.");
     };
     let past = past(&app, &feed).await;
-    let shown = Shown { past, ..Shown::of(&app, feed, network, &headers) };
+    let report = report(&feed, &network).await;
+    let shown = Shown { past, report, ..Shown::of(&app, feed, network, &headers) };
     let map_data = map::feed_map_data(&app, &shown.feed, &shown.network);
     let name = shown.feed.config().display_name().to_owned();
     let mut page = Page::new(&name, Section::Catalog);
@@ -51,6 +55,14 @@ async fn past(app: &App, feed: &Arc<Feed>) -> Option<Past> {
     remembered(app, move |archive| Past::read(archive, feed.id(), now)).await.ok()
 }
 
+/// How much of what it names is in its timetable, if it names anything of one.
+async fn report(feed: &Feed, network: &Network) -> Option<Report> {
+    if !feed.format().is_some_and(Format::is_real_time) {
+        return None;
+    }
+    Report::of(feed, network).await.ok()
+}
+
 /// A feed with everything that its page says, taken once.
 struct Shown {
     feed: Arc<Feed>,
@@ -59,6 +71,7 @@ struct Shown {
     snapshot: Option<Arc<Snapshot>>,
     timetable: Option<Arc<Timetable>>,
     past: Option<Past>,
+    report: Option<Report>,
     now: UnixMillis,
     base: String,
 }
@@ -71,6 +84,7 @@ impl Shown {
             timetable: network.timetable().filter(|_| is_schedule),
             snapshot: feed.as_sent().map(|held| Arc::clone(held.snapshot())),
             past: None,
+            report: None,
             status,
             now: app.now(),
             base: app.base_url(headers),
@@ -96,6 +110,7 @@ impl Shown {
                         (system::card(&self.feed, &self.network))
                         (self.take())
                         (availability::card(self.id(), self.past.as_ref(), &self.zone()))
+                        (matches::card(&self.feed, self.report.as_ref()))
                         (files::card(&self.feed, self.now))
                         (problems::card(&self.feed.problems_with_parts(), self.snapshot.is_some()))
                         (addresses::card(self.id(), self.format()))

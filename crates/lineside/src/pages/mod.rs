@@ -20,6 +20,7 @@ mod languages;
 mod layout;
 mod login;
 mod map;
+mod matches;
 mod ops;
 mod problems;
 mod query;

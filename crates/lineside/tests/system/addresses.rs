@@ -44,6 +44,7 @@ const ADDRESSES: &[(&str, &str)] = &[
     ("/feeds/city/availability.csv", "text/csv"),
     ("/api/v1/feeds/city/delays", "application/json"),
     ("/api/v1/feeds/city-trips/delays", "application/json"),
+    ("/api/v1/feeds/city-trips/matches", "application/json"),
     ("/delays/city", "text/html"),
     ("/delays/city/badge.svg", "image/svg+xml"),
     ("/api/v1/feeds/city/versions", "application/json"),

@@ -28,6 +28,7 @@ mod gbfs_versions;
 mod large_bodies;
 mod load;
 mod manners;
+mod matches;
 mod metrics;
 mod ops;
 mod netex;

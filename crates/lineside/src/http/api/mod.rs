@@ -6,6 +6,7 @@ mod departures;
 mod feeds;
 mod files;
 mod list;
+mod matches;
 mod state;
 mod stops;
 mod vehicles;
@@ -23,6 +24,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .merge(stops::routes())
         .merge(departures::routes())
         .merge(delays::routes())
+        .merge(matches::routes())
         .merge(vehicles::routes())
         .merge(versions::routes())
 }

@@ -1,0 +1,340 @@
+//! Looking up what an entity names, as the join does: one outcome each, the first thing that is wrong.
+
+use std::collections::HashSet;
+
+use lineside_formats::{
+    gtfs::Timetable,
+    gtfs_rt::proto::{
+        EntitySelector, FeedEntity, TripDescriptor, trip_descriptor::ScheduleRelationship,
+    },
+};
+
+use super::count::{MatchCount, MatchReason, NotMatched, Verdict};
+use crate::normalize::{given, is_extra, parse_date};
+
+/// Counts the trips that entities name: by their trip updates, else by vehicles that are on one.
+pub fn match_trips<'e>(
+    entities: impl IntoIterator<Item = &'e FeedEntity>,
+    timetable: &Timetable,
+) -> MatchCount {
+    let judge = TripJudge::new(timetable);
+    let mut counts = MatchCount::default();
+    for entity in entities {
+        if let Some(update) = &entity.trip_update {
+            counts.add(judge.trip_update(&update.trip, &entity.id));
+        } else if let Some(trip) = entity.vehicle.as_ref().and_then(|it| it.trip.as_ref())
+            && given(&trip.trip_id).is_some()
+        {
+            counts.add(judge.trip_update(trip, &entity.id));
+        }
+    }
+    counts.put_known_ids(timetable);
+    counts
+}
+
+/// Looks up what trip updates and vehicles name.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TripJudge<'a> {
+    timetable: &'a Timetable,
+}
+
+impl<'a> TripJudge<'a> {
+    pub(super) fn new(timetable: &'a Timetable) -> TripJudge<'a> {
+        TripJudge { timetable }
+    }
+
+    /// A trip update without a trip is unmatched even where its line is known: nothing of the timetable can be told by it.
+    pub(super) fn trip_update<'t>(self, trip: &'t TripDescriptor, record: &'t str) -> Verdict<'t> {
+        if is_added(trip) {
+            let id = given(&trip.trip_id).unwrap_or(record);
+            return Err(NotMatched::new(MatchReason::Added, id));
+        }
+        match given(&trip.trip_id) {
+            Some(id) => self.trip(id, trip),
+            None => {
+                given(&trip.route_id).map_or(Ok(()), |route| self.route(route))?;
+                Err(NotMatched::new(MatchReason::NoTrip, record))
+            }
+        }
+    }
+
+    /// A vehicle may be on a line and on no trip, or in no service at all.
+    pub(super) fn vehicle<'t>(
+        self,
+        trip: Option<&'t TripDescriptor>,
+        record: &'t str,
+    ) -> Verdict<'t> {
+        let nothing = Err(NotMatched::new(MatchReason::NoReference, record));
+        let Some(trip) = trip else { return nothing };
+        match (given(&trip.trip_id), given(&trip.route_id)) {
+            (None, None) => nothing,
+            (None, Some(route)) if !is_added(trip) => self.route(route),
+            _ => self.trip_update(trip, record),
+        }
+    }
+
+    /// A trip by its id and, where the timetable says when it runs, by its service date.
+    fn trip<'t>(self, id: &'t str, trip: &'t TripDescriptor) -> Verdict<'t> {
+        let Some(known) = self.timetable.find_trip(id) else {
+            return Err(NotMatched::new(MatchReason::UnknownTrip, id));
+        };
+        // A duplicated, replaced or unscheduled trip runs when its entity says so.
+        let Some(date) = given(&trip.start_date).filter(|_| !is_extra(trip)) else {
+            return Ok(());
+        };
+        let service = self.timetable.trip(known).service;
+        match parse_date(date).filter(|&date| self.timetable.is_active(service, date)) {
+            Some(_) => Ok(()),
+            None => Err(NotMatched {
+                start_date: Some(date),
+                ..NotMatched::new(MatchReason::NotRunning, id)
+            }),
+        }
+    }
+
+    pub(super) fn route(self, id: &str) -> Verdict<'_> {
+        let known = self.timetable.find_route(id);
+        known.map(drop).ok_or(NotMatched::new(MatchReason::UnknownRoute, id))
+    }
+}
+
+fn is_added(trip: &TripDescriptor) -> bool {
+    use ScheduleRelationship::{Added, New};
+    matches!(trip.schedule_relationship(), Added | New)
+}
+
+/// Looks up everything that entities name.
+#[derive(Debug)]
+pub(super) struct Judge<'a> {
+    pub(super) trips: TripJudge<'a>,
+    agencies: HashSet<&'a str>,
+}
+
+impl<'a> Judge<'a> {
+    pub(super) fn new(timetable: &'a Timetable) -> Judge<'a> {
+        let agencies = timetable.agencies().map(|agency| agency.id);
+        Judge {
+            trips: TripJudge::new(timetable),
+            agencies: agencies.filter(|id| !id.is_empty()).collect(),
+        }
+    }
+
+    /// What an alert is about has to be known in all its parts.
+    pub(super) fn selector<'t>(
+        &self,
+        selector: &'t EntitySelector,
+        record: &'t str,
+    ) -> Verdict<'t> {
+        let trip = selector.trip.as_ref();
+        let of_trip = trip.and_then(|trip| given(&trip.route_id));
+        let trip = trip.filter(|trip| given(&trip.trip_id).is_some());
+        let route = given(&selector.route_id).or(of_trip.filter(|_| trip.is_none()));
+        let (stop, agency) = (given(&selector.stop_id), given(&selector.agency_id));
+        if let Some(trip) = trip {
+            self.trips.trip_update(trip, record)?;
+        }
+        route.map_or(Ok(()), |route| self.trips.route(route))?;
+        stop.map_or(Ok(()), |stop| self.stop(stop))?;
+        agency.map_or(Ok(()), |agency| self.agency(agency))?;
+        if trip.is_none() && route.is_none() && stop.is_none() && agency.is_none() {
+            return Err(NotMatched::new(MatchReason::NoReference, record));
+        }
+        Ok(())
+    }
+
+    pub(super) fn stop<'t>(&self, id: &'t str) -> Verdict<'t> {
+        let known = self.trips.timetable.find_stop(id);
+        known.map(drop).ok_or(NotMatched::new(MatchReason::UnknownStop, id))
+    }
+
+    /// The only agency of a timetable may be without an id: then any is it.
+    fn agency<'t>(&self, id: &'t str) -> Verdict<'t> {
+        let is_known = self.agencies.is_empty() || self.agencies.contains(id);
+        is_known.then_some(()).ok_or(NotMatched::new(MatchReason::UnknownAgency, id))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lineside_formats::{
+        gtfs::{Limits, TextFiles, load},
+        gtfs_rt::proto::{TripUpdate, VehiclePosition},
+    };
+
+    use super::*;
+
+    /// The trip `weekday` runs on Mondays to Fridays, `always` every day.
+    fn timetable(agency: &str) -> Timetable {
+        let text = format!(
+            "# agency.txt
+            agency_id,agency_name,agency_url,agency_timezone
+            {agency},Agency,https://a.example,Europe/Paris
+            # routes.txt
+            route_id,agency_id,route_short_name,route_type
+            R,{agency},1,3
+            # calendar.txt
+            service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date
+            W,1,1,1,1,1,0,0,20260101,20261231
+            D,1,1,1,1,1,1,1,20260101,20261231
+            # stops.txt
+            stop_id,stop_name,stop_lat,stop_lon
+            S,Here,48.86,2.34
+            T,There,48.87,2.34
+            # trips.txt
+            route_id,service_id,trip_id
+            R,W,weekday
+            R,D,always
+            # stop_times.txt
+            trip_id,arrival_time,departure_time,stop_id,stop_sequence
+            weekday,08:00:00,08:00:00,S,1
+            weekday,08:10:00,08:10:00,T,2
+            always,08:00:00,08:00:00,S,1
+            always,08:10:00,08:10:00,T,2
+"
+        );
+        load(&mut TextFiles::parse(&text), &Limits::default()).unwrap().0
+    }
+
+    fn trip(trip_id: &str, start_date: &str, route_id: &str) -> TripDescriptor {
+        let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        TripDescriptor {
+            trip_id: text(trip_id),
+            start_date: text(start_date),
+            route_id: text(route_id),
+            ..TripDescriptor::default()
+        }
+    }
+
+    fn said(verdict: Verdict<'_>) -> String {
+        match verdict {
+            Ok(()) => "matched".to_owned(),
+            Err(found) => {
+                let date = found.start_date.map(|date| format!(":{date}")).unwrap_or_default();
+                format!("{} {}{date}", found.reason.as_str(), found.id)
+            }
+        }
+    }
+
+    /// 4 March 2026 is a Wednesday, the 7th a Saturday.
+    #[test]
+    fn trips_are_known_by_id_and_day() {
+        let timetable = timetable("a");
+        let judge = TripJudge::new(&timetable);
+        for (trip, of_update, of_vehicle) in [
+            (trip("weekday", "20260304", ""), "matched", "matched"),
+            (trip("weekday", "", "elsewhere"), "matched", "matched"),
+            (trip("X", "20260304", "R"), "unknown_trip X", "unknown_trip X"),
+            (
+                trip("weekday", "20260307", ""),
+                "not_running weekday:20260307",
+                "not_running weekday:20260307",
+            ),
+            (
+                trip("always", "20270101", ""),
+                "not_running always:20270101",
+                "not_running always:20270101",
+            ),
+            (trip("always", "today", ""), "not_running always:today", "not_running always:today"),
+            (trip("", "", "R"), "no_trip it", "matched"),
+            (trip("", "", "Q"), "unknown_route Q", "unknown_route Q"),
+            (trip("", "", ""), "no_trip it", "no_reference it"),
+        ] {
+            assert_eq!(said(judge.trip_update(&trip, "it")), of_update, "{trip:?}");
+            assert_eq!(said(judge.vehicle(Some(&trip), "it")), of_vehicle, "{trip:?}");
+        }
+        assert_eq!(said(judge.vehicle(None, "it")), "no_reference it");
+    }
+
+    #[test]
+    fn what_is_new_on_purpose_is_not_unmatched_and_what_replaces_a_trip_names_it() {
+        use ScheduleRelationship::{
+            Added, Canceled, Deleted, Duplicated, New, Replacement, Scheduled, Unscheduled,
+        };
+        let timetable = timetable("a");
+        let judge = TripJudge::new(&timetable);
+        let of = |relationship: ScheduleRelationship, id: &str| {
+            let mut trip = trip(id, "20260307", "");
+            trip.set_schedule_relationship(relationship);
+            let verdicts = [judge.trip_update(&trip, "it"), judge.vehicle(Some(&trip), "it")];
+            let [update, vehicle] = verdicts.map(said);
+            assert_eq!(update, vehicle, "{relationship:?}");
+            update
+        };
+        for added in [Added, New] {
+            assert_eq!(of(added, "extra-1"), "added extra-1");
+            assert_eq!(of(added, "weekday"), "added weekday");
+        }
+        for extra in [Duplicated, Replacement, Unscheduled] {
+            assert_eq!(of(extra, "weekday"), "matched", "whatever the day");
+            assert_eq!(of(extra, "X"), "unknown_trip X");
+        }
+        for planned in [Scheduled, Canceled, Deleted] {
+            assert_eq!(of(planned, "weekday"), "not_running weekday:20260307");
+            assert_eq!(of(planned, "always"), "matched");
+        }
+        let mut nameless = trip("", "", "");
+        nameless.set_schedule_relationship(New);
+        assert_eq!(said(judge.trip_update(&nameless, "it")), "added it");
+    }
+
+    #[test]
+    fn what_an_alert_is_about_is_known_in_all_its_parts() {
+        let timetable = timetable("a");
+        let judge = Judge::new(&timetable);
+        let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        let selector = |agency: &str, route: &str, stop: &str| EntitySelector {
+            agency_id: text(agency),
+            route_id: text(route),
+            stop_id: text(stop),
+            ..EntitySelector::default()
+        };
+        let of = |trip: TripDescriptor| EntitySelector { trip: Some(trip), ..selector("", "", "") };
+        for (selector, expected) in [
+            (selector("a", "", ""), "matched"),
+            (selector("a", "R", "S"), "matched"),
+            (selector("b", "R", "S"), "unknown_agency b"),
+            (selector("b", "Q", "X"), "unknown_route Q"),
+            (selector("b", "R", "X"), "unknown_stop X"),
+            (selector("", "", ""), "no_reference it"),
+            (of(trip("always", "", "")), "matched"),
+            (of(trip("X", "", "")), "unknown_trip X"),
+            (of(trip("weekday", "20260307", "")), "not_running weekday:20260307"),
+            (of(trip("", "", "Q")), "unknown_route Q"),
+            (of(trip("", "", "R")), "matched"),
+            (of(trip("", "", "")), "no_reference it"),
+        ] {
+            assert_eq!(said(judge.selector(&selector, "it")), expected, "{selector:?}");
+        }
+    }
+
+    #[test]
+    fn an_agency_without_an_id_is_any() {
+        let timetable = timetable("");
+        let judge = Judge::new(&timetable);
+        assert_eq!(said(judge.agency("whoever")), "matched");
+    }
+
+    #[test]
+    fn unknown_ids_stand_beside_known_ones() {
+        let timetable = timetable("a");
+        let update = |trip: TripDescriptor| TripUpdate { trip, ..TripUpdate::default() };
+        let vehicle = |trip| VehiclePosition { trip: Some(trip), ..VehiclePosition::default() };
+        let entities = [
+            FeedEntity {
+                trip_update: Some(update(trip("X:weekday", "", ""))),
+                vehicle: Some(vehicle(trip("weekday", "", ""))),
+                ..FeedEntity::default()
+            },
+            FeedEntity { vehicle: Some(vehicle(trip("always", "", ""))), ..FeedEntity::default() },
+            FeedEntity { vehicle: Some(vehicle(trip("", "", "R"))), ..FeedEntity::default() },
+        ];
+        let counts = match_trips(&entities, &timetable);
+        assert_eq!((counts.matched, counts.unmatched()), (1, 1), "an entity counts once");
+        let (reason, found) = counts.reasons().next().unwrap();
+        assert_eq!((reason, found.count), (MatchReason::UnknownTrip, 1));
+        assert!(found.samples().eq(["X:weekday"]));
+        let mut known: Vec<&str> = found.known_ids().collect();
+        known.sort_unstable();
+        assert_eq!(known, ["always", "weekday"]);
+    }
+}

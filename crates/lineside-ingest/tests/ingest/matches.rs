@@ -1,0 +1,94 @@
+//! What of a feed's ids the timetable has, as the state of its network tells it.
+
+use std::sync::Arc;
+
+use lineside_ingest::{FeedMatches, MatchCount, MatchReason};
+
+use crate::support::*;
+
+fn told(world: &World, feed: &str) -> Arc<FeedMatches> {
+    world.network.state().matches(feed).unwrap()
+}
+
+fn reasons(counts: &MatchCount) -> Vec<(MatchReason, u64, Vec<&str>)> {
+    let told = counts.reasons();
+    told.map(|(reason, found)| (reason, found.count, found.samples().collect())).collect()
+}
+
+#[test]
+fn every_record_of_a_feed_is_counted_by_its_kind() {
+    let mut world = World::new();
+    world.writer.apply_dataset(dataset(0), world.now());
+    let mut wrong_day = update("T18", 10, 0);
+    wrong_day.trip_update.as_mut().unwrap().trip.start_date = Some("20310101".to_owned());
+    let mut elsewhere = update("T20", 10, 0);
+    let said = elsewhere.trip_update.as_mut().unwrap();
+    said.trip.route_id = Some("R9".to_owned());
+    said.stop_time_update[0].stop_id = Some("X1".to_owned());
+    let mut known = update("T22", 10, 0);
+    known.trip_update.as_mut().unwrap().stop_time_update[0].stop_id = Some("C1".to_owned());
+    let entities = vec![wrong_day, elsewhere, known, update("U1", 10, 0), update("U0", 10, 0)];
+    world.apply("city-trips", entities);
+    let at = EIGHT;
+    world.apply(
+        "city-vehicles",
+        vec![
+            vehicle("1", Some("T18"), 48.86, 2.34, at),
+            vehicle("2", Some("U0"), 48.86, 2.34, at),
+            vehicle("3", None, 48.86, 2.34, at),
+        ],
+    );
+    world.apply(
+        "city-alerts",
+        vec![
+            alert("a", Some("R1"), Some("C"), "of both"),
+            alert("b", Some("R9"), None, "of no line"),
+            alert("c", None, None, "of everything"),
+        ],
+    );
+    let trips = told(&world, "city-trips");
+    assert_eq!((trips.trip_updates.matched, trips.trip_updates.unmatched()), (2, 3));
+    assert_eq!(
+        reasons(&trips.trip_updates),
+        [
+            (MatchReason::UnknownTrip, 2, vec!["U0", "U1"]),
+            (MatchReason::NotRunning, 1, vec!["T18:20310101"])
+        ]
+    );
+    assert_eq!(reasons(&trips.routes), [(MatchReason::UnknownRoute, 1, vec!["R9"])]);
+    assert_eq!((trips.stops.matched, trips.stops.rate()), (1, Some(0.5)));
+    assert_eq!(reasons(&trips.stops), [(MatchReason::UnknownStop, 1, vec!["X1"])]);
+    assert!(trips.vehicles.is_empty() && trips.alerts.is_empty());
+    let vehicles = told(&world, "city-vehicles");
+    assert_eq!((vehicles.vehicles.matched, vehicles.vehicles.total()), (1, 2));
+    assert_eq!(
+        reasons(&vehicles.vehicles),
+        [(MatchReason::UnknownTrip, 1, vec!["U0"]), (MatchReason::NoReference, 1, vec!["3"])]
+    );
+    let alerts = told(&world, "city-alerts");
+    assert_eq!(
+        reasons(&alerts.alerts),
+        [(MatchReason::UnknownRoute, 1, vec!["R9"]), (MatchReason::NoReference, 1, vec!["c"])]
+    );
+    assert_eq!((alerts.entities(), vehicles.entities()), ((1, 1), (1, 1)));
+}
+
+#[test]
+fn a_report_is_made_once_until_the_feed_or_its_timetable_changes() {
+    let mut world = World::new();
+    world.apply("city-trips", vec![update("T18", 10, 0), update("U0", 10, 0)]);
+    assert!(world.network.state().matches("city-trips").is_none(), "there is no timetable");
+    world.writer.apply_dataset(dataset(0), world.now());
+    let first = told(&world, "city-trips");
+    assert_eq!(first.entities(), (1, 1));
+    assert!(Arc::ptr_eq(&first, &told(&world, "city-trips")));
+    world.apply("city-vehicles", vec![vehicle("1", None, 48.86, 2.34, EIGHT)]);
+    assert!(Arc::ptr_eq(&first, &told(&world, "city-trips")), "another feed changed");
+    world.apply("city-trips", vec![update("T18", 10, 0)]);
+    let second = told(&world, "city-trips");
+    assert_eq!(second.entities(), (1, 0));
+    world.writer.apply_dataset(dataset(1), world.now());
+    let third = told(&world, "city-trips");
+    assert_ne!(second.dataset, third.dataset);
+    assert!(world.network.state().matches("elsewhere").is_none());
+}

@@ -1,0 +1,155 @@
+//! How much of what a feed names its timetable has.
+
+use axum::extract::{Path, State};
+use axum::response::Response;
+use lineside_ingest::{FeedMatches, MatchCount, MatchReason, ReasonCount, match_rate};
+use serde::Serialize;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::app::App;
+use crate::http::errors::{Problem, Refusal};
+use crate::http::found;
+use crate::http::reply::{Representation, Wants};
+use crate::http::times::rfc3339;
+use crate::matches::Report;
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(of_feed))
+}
+
+/// The report.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Matches)]
+struct MatchesItem {
+    /// The feed.
+    feed: String,
+    /// The schedule that it belongs to; null if it names none.
+    #[serde(rename = "static")]
+    schedule: Option<String>,
+    /// The version of the schedule that it was compared with, as its dataset's record has it; null where there is no
+    /// timetable to compare with. Then all counts are null too.
+    dataset: Option<String>,
+    /// Why there is no timetable: `no_static`, the feed names no schedule; `no_dataset`, the schedule could not be read yet.
+    why: Option<&'static str>,
+    /// When Lineside had the data that it follows from, RFC 3339.
+    at: Option<String>,
+    /// Trip updates, vehicles and informed entities of alerts that name what the timetable has.
+    matched: Option<u64>,
+    /// Those that name what it does not have.
+    unmatched: Option<u64>,
+    /// The share that is matched, 0 to 1; null if there is nothing to match.
+    match_rate: Option<f64>,
+    /// Trip updates, by their trips.
+    trip_updates: Option<CountItem>,
+    /// Vehicles, by their trips, or by their lines where they name no trip.
+    vehicles: Option<CountItem>,
+    /// What alerts are about, each informed entity by itself.
+    alerts: Option<CountItem>,
+    /// Lines that trip updates and vehicles name, each id once.
+    routes: Option<CountItem>,
+    /// Stops that trip updates and vehicles name, each id once.
+    stops: Option<CountItem>,
+}
+
+/// What of one kind is matched, and why the rest is not.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = MatchCount)]
+struct CountItem {
+    /// The timetable has what they name.
+    matched: u64,
+    /// It does not.
+    unmatched: u64,
+    /// The share that is matched, 0 to 1; null if there is nothing to match.
+    match_rate: Option<f64>,
+    /// Why what is not matched is not.
+    reasons: Vec<ReasonItem>,
+}
+
+/// What is not matched for one reason.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = MatchReason)]
+struct ReasonItem {
+    /// `unknown_trip`, `not_running`, `no_trip`, `unknown_route`, `unknown_stop`, `unknown_agency`, `added` or
+    /// `no_reference`.
+    reason: &'static str,
+    /// How many.
+    count: u64,
+    /// Whether they count as unmatched: not `added` and `no_reference`.
+    unmatched: bool,
+    /// The first different ids in their order, at most 10; with `:<start_date>` after a trip that does not run then.
+    samples: Vec<String>,
+    /// A few ids that the timetable has, to compare with.
+    known_ids: Vec<String>,
+}
+
+/// Which trips, lines and stops that a real-time feed names are in its schedule, which are not, and why
+///
+/// A trip that is added is new on purpose, and what names nothing of a timetable cannot be matched: they are told and do
+/// not count. The report is made once per change of the feed.
+#[utoipa::path(
+    get, path = "/api/v1/feeds/{id}/matches", tag = "catalog",
+    params(("id" = String, Path, description = "A real-time feed's id")),
+    responses(
+        (status = 200, description = "The counts, the reasons, and ids as examples", body = MatchesItem),
+        (status = 404, description = "`unknown_feed` or `other_format`", body = Problem),
+        (status = 503, description = "`no_data`: it is not known yet what the feed is", body = Problem)
+    )
+)]
+async fn of_feed(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    wants: Wants,
+) -> Result<Response, Refusal> {
+    let feed = found::realtime_feed(&app, &id, "reports of real-time feeds")?;
+    let network = feed.network();
+    let report = Report::of(&feed, &network).await?;
+    let fresh_for = found::network_fresh_for(&app, &network);
+    let reply = Representation::json(&item(feed.id().as_str(), &report));
+    Ok(reply.modified(Some(report.at), app.now()).fresh_for(fresh_for).reply(&wants, &app).await)
+}
+
+fn item(feed: &str, report: &Report) -> MatchesItem {
+    let matches = report.matches.as_deref();
+    let of = |counts: fn(&FeedMatches) -> &MatchCount| matches.map(|it| count_item(counts(it)));
+    let entities = matches.map(FeedMatches::entities);
+    MatchesItem {
+        feed: feed.to_owned(),
+        schedule: report.schedule.as_ref().map(|schedule| schedule.id().to_string()),
+        dataset: matches.map(|matches| matches.dataset.to_string()),
+        why: match (matches, &report.schedule) {
+            (Some(_), _) => None,
+            (None, None) => Some("no_static"),
+            (None, Some(_)) => Some("no_dataset"),
+        },
+        at: rfc3339(report.at),
+        matched: entities.map(|(matched, _)| matched),
+        unmatched: entities.map(|(_, unmatched)| unmatched),
+        match_rate: entities.and_then(|(matched, unmatched)| match_rate(matched, unmatched)),
+        trip_updates: of(|it| &it.trip_updates),
+        vehicles: of(|it| &it.vehicles),
+        alerts: of(|it| &it.alerts),
+        routes: of(|it| &it.routes),
+        stops: of(|it| &it.stops),
+    }
+}
+
+fn count_item(counts: &MatchCount) -> CountItem {
+    CountItem {
+        matched: counts.matched,
+        unmatched: counts.unmatched(),
+        match_rate: counts.rate(),
+        reasons: counts.reasons().map(|(reason, found)| reason_item(reason, found)).collect(),
+    }
+}
+
+fn reason_item(reason: MatchReason, found: &ReasonCount) -> ReasonItem {
+    ReasonItem {
+        reason: reason.as_str(),
+        count: found.count,
+        unmatched: reason.is_unmatched(),
+        samples: found.samples().map(str::to_owned).collect(),
+        known_ids: found.known_ids().map(str::to_owned).collect(),
+    }
+}
