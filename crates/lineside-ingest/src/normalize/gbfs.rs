@@ -67,25 +67,16 @@ pub(crate) struct ReadFile {
     pub(crate) file: Option<SystemFile>,
 }
 
-/// Reads a file of a system. Of one that cannot be read the bytes are passed on all the same, and that is a problem.
-pub(crate) fn read_file(kind: FileKind, body: &[u8], language: &str) -> ReadFile {
+/// Reads a file of a system.
+///
+/// # Errors
+/// If it is no such file: nothing of it is to be taken over.
+pub(crate) fn read_file(kind: FileKind, body: &[u8], language: &str) -> Result<ReadFile, Error> {
     let body_bytes = usize::try_from(GBFS_FILE_BYTES_MAX).unwrap_or(usize::MAX);
     let limits = FileLimits { body_bytes, ..FileLimits::default() };
-    match decode_file(kind, body, language, &limits) {
-        Ok((file, mut problems)) => {
-            let file = pieces(&file.content, &mut problems);
-            ReadFile { problems, file }
-        }
-        Err(error) => unread(kind, &error),
-    }
-}
-
-fn unread(kind: FileKind, error: &Error) -> ReadFile {
-    let mut read = ReadFile::default();
-    let name = kind.name(3).or(kind.name(2)).unwrap_or_default();
-    let detail = format!("nothing of the file is read: {error}");
-    read.problems.push(Problem::new(name, "unreadable_file", detail));
-    read
+    let (file, mut problems) = decode_file(kind, body, language, &limits)?;
+    let file = pieces(&file.content, &mut problems);
+    Ok(ReadFile { problems, file })
 }
 
 fn pieces(content: &Content, problems: &mut Problems) -> Option<SystemFile> {
@@ -163,7 +154,7 @@ mod tests {
 
     fn read(kind: FileKind, list: &str, records: &str) -> ReadFile {
         let body = format!("{{\"version\":\"2.3\",\"data\":{{\"{list}\":[{records}]}}}}");
-        read_file(kind, body.as_bytes(), "en")
+        read_file(kind, body.as_bytes(), "en").unwrap()
     }
 
     fn codes(read: &ReadFile) -> Vec<&'static str> {
@@ -185,10 +176,16 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_cannot_be_read_is_a_problem_and_no_file() {
-        let read = read(FileKind::StationStatus, "vehicles", "");
-        assert_eq!(codes(&read), ["unreadable_file"]);
-        assert!(read.file.is_none());
+    fn what_is_no_such_file_is_refused() {
+        for data in
+            [r#"{"error":"maintenance"}"#, r#"{"stations":"unavailable"}"#, r#"{"stations":{}}"#]
+        {
+            let body = format!("{{\"version\":\"2.3\",\"data\":{data}}}");
+            assert!(read_file(FileKind::StationStatus, body.as_bytes(), "en").is_err(), "{data}");
+        }
+        let none = br#"{"version":"2.3","data":{"stations":null}}"#;
+        let read = read_file(FileKind::StationStatus, none, "en").unwrap();
+        assert_eq!(read.file.unwrap().pieces, []);
     }
 
     #[test]

@@ -16,7 +16,7 @@ use lineside_formats::{
 };
 
 pub(crate) use forecast::{Forecast, Run, clamp, event_time, parse_date};
-pub(crate) use gbfs::{Piece, SystemFile, SystemKind, read_file};
+pub(crate) use gbfs::{Piece, ReadFile, SystemFile, SystemKind, read_file};
 pub(crate) use gtfs_rt::{Draft, drafts_of, says_newer, seconds};
 pub(crate) use identity::{TripKey, gtfs_date};
 pub(crate) use join::{join_alert, join_trip_update, join_vehicle};

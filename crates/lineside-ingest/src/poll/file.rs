@@ -2,7 +2,7 @@
 //! language that has the file.
 
 use bytes::Bytes;
-use lineside_formats::gbfs::FileKind;
+use lineside_formats::{Error, gbfs::FileKind};
 use lineside_sync::{UnixMillis, stage};
 use smol_str::SmolStr;
 
@@ -10,7 +10,7 @@ use super::Poller;
 use crate::{
     limits::GBFS_INLINE_BYTES_MAX,
     network::{Input, NetworkQueue},
-    normalize::{SystemFile, SystemKind, read_file},
+    normalize::{ReadFile, SystemFile, SystemKind, read_file},
     stages::Stage,
 };
 
@@ -47,11 +47,14 @@ impl Poller {
     }
 
     /// Reads a file of a system: what is wrong with it is told with it, and its records go to the network.
-    pub(super) async fn read_file(&mut self, body: &Bytes) {
+    ///
+    /// # Errors
+    /// If it is none of those that GBFS has by its name: what was good before it stays.
+    pub(super) async fn read_file(&mut self, body: &Bytes) -> Result<(), Error> {
         // Without alerts or free vehicles a system is as it should be: its file is no empty feed.
         self.status.entities = 1;
         self.status.problems = Default::default();
-        let Some(kind) = FileKind::of_name(self.file_name()) else { return };
+        let Some(kind) = FileKind::of_name(self.file_name()) else { return Ok(()) };
         let language = self.told.as_ref().and_then(|told| told.language.clone());
         let language = language.unwrap_or(SmolStr::new_static(LANGUAGE_UNKNOWN));
         let body = body.clone();
@@ -64,12 +67,14 @@ impl Poller {
             read()
         } else {
             // A fault of ours leaves the file as it is, to be passed on.
-            tokio::task::spawn_blocking(read).await.unwrap_or_default()
+            tokio::task::spawn_blocking(read).await.unwrap_or_else(|_| Ok(ReadFile::default()))
         };
+        let read = read?;
         self.status.problems = read.problems.into();
         if let (Some(told), Some(file)) = (&self.told, read.file) {
             told.tell(file, self.clock.wall()).await;
         }
+        Ok(())
     }
 
     /// What a file said is older than the operator allows.

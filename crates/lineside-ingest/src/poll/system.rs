@@ -59,7 +59,7 @@ struct Wanted {
     url: Url,
     /// It is not on the host that the operator named.
     is_elsewhere: bool,
-    /// No language before its own has the file.
+    /// No file before it in the list, of another language or by another name, is of its kind.
     is_first: bool,
 }
 
@@ -216,7 +216,12 @@ fn wanted(base: &Url, discovery: &gbfs::Discovery, problems: &mut Problems) -> V
             Some(language) => format_smolstr!("{language}/{name}"),
             None => name.clone(),
         };
-        let is_first = all.iter().all(|it: &Wanted| it.name != name);
+        // Two names of one kind, of an old version and of a new one, would each take back what the other says.
+        let is_same = |other: &SmolStr| match gbfs::FileKind::of_name(&name) {
+            Some(kind) => gbfs::FileKind::of_name(other) == Some(kind),
+            None => *other == name,
+        };
+        let is_first = all.iter().all(|it: &Wanted| !is_same(&it.name));
         all.push(Wanted { key, language, name, url, is_elsewhere, is_first });
     }
     all
@@ -253,8 +258,8 @@ impl Poller {
         let refused = |error: lineside_formats::Error| Failure::refused(&error);
         self.body_ttl = gbfs::ttl(body).map_err(refused)?;
         let Some(system) = &mut self.system else {
+            self.read_file(body).await.map_err(refused)?;
             self.succeed();
-            self.read_file(body).await;
             return Ok(());
         };
         if self.feed.config().url.is_local() {
@@ -263,6 +268,10 @@ impl Poller {
         }
         let (discovery, mut problems) =
             gbfs::decode(body, &gbfs::Limits::default()).map_err(refused)?;
+        if discovery.entries.is_empty() {
+            // A list that is empty for a moment would take all that is known of the system away.
+            return Err(Failure::new(FailureCode::Empty, "the discovery file lists no file"));
+        }
         let own = (&mut self.status, &mut self.rng);
         system.follow(&self.feed, &discovery, &mut problems, own).await;
         self.status.entities = self.feed.parts().len() as u64;

@@ -7,26 +7,30 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use clap::Args;
-use lineside_formats::{Format, gbfs, sniff};
+use lineside_formats::{Format, Losses, gbfs, sniff};
 use lineside_ingest::{FeedConfig, FeedId, Location, fetch_once};
 use lineside_sync::{Clock, RealClock};
+use url::Url;
 
 use super::{Failure, print};
-use crate::convert::{Converted, DISCOVERY, Input, Named, Refusal, Target, convert};
+use crate::convert::{Converted, DISCOVERY, Input, Refusal, Target, convert};
 
 /// Largest input, of all its files together.
 const INPUT_BYTES_MAX: u64 = 1 << 30;
+/// Largest file of a GBFS system.
+const FILE_BYTES_MAX: u64 = 64 << 20;
 /// Most files of a GBFS system.
 const FILES_MAX: usize = 200;
 
 /// Turn a file of one format into another, and tell what that loses
 ///
-/// What the input is, is told from its content: GTFS (a zip, or a folder of its tables), GTFS-Realtime, SIRI in XML, SOAP or JSON,
+/// What the input is, is told from its content: GTFS (a zip, or a folder of its tables), NeTEx, GTFS-Realtime, SIRI in XML, SOAP or JSON,
 /// or the gbfs.json of a system, whose files lie beside it or where it says. Each journey, vehicle and situation becomes one
 /// entity, whether a schedule knows it or not.
 #[derive(Debug, Args)]
 #[command(after_help = "What becomes of what:
   gtfs           geojson
+  netex          gtfs, geojson
   gtfs-rt, siri  gtfs-rt, gtfs-rt-json, siri-xml, siri-json, geojson
   gbfs           gbfs2, gbfs3
 
@@ -65,7 +69,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         None => None,
     };
     let given = match system_of(&input, &body).await? {
-        Some(files) => Input::System(files),
+        Some(system) => system,
         None => Input::Body(body),
     };
     let converting = tokio::task::spawn_blocking(move || convert(given, to, schedule));
@@ -113,53 +117,69 @@ async fn read(input: &str) -> Result<Bytes, Failure> {
         }
         other => other,
     };
-    fetch(location).await.map_err(unfinished)
+    fetch(location, INPUT_BYTES_MAX).await.map_err(unfinished)
 }
 
-async fn fetch(location: Location) -> Result<Bytes, String> {
+async fn fetch(location: Location, most: u64) -> Result<Bytes, String> {
     let id = FeedId::new("input").map_err(|error| error.to_string())?;
     let mut config = FeedConfig::new(id, location);
-    config.max_bytes = INPUT_BYTES_MAX;
+    config.max_bytes = most;
     let clock: Arc<dyn Clock> = Arc::new(RealClock::new());
     fetch_once(&config, clock).await.map_err(|failure| failure.detail)
 }
 
-/// The files of a GBFS system, if the body is a discovery file.
-async fn system_of(input: &str, body: &Bytes) -> Result<Option<Vec<Named>>, Failure> {
+/// The files of a GBFS system in its first language, if the body is a discovery file.
+async fn system_of(input: &str, body: &Bytes) -> Result<Option<Input>, Failure> {
     if sniff(body) != Some(Format::Raw) {
         return Ok(None);
     }
     let Ok((discovery, _)) = gbfs::decode(body, &gbfs::Limits::default()) else { return Ok(None) };
     let language = discovery.languages().first().copied();
     let mut files = vec![(DISCOVERY.to_owned(), body.clone())];
-    let folder = folder_of(input);
+    let mut missing = Losses::new();
+    let mut left = INPUT_BYTES_MAX;
     let entries = discovery.entries.iter().filter(|entry| entry.language.as_deref() == language);
-    let entries = entries.filter(|entry| &*entry.name != DISCOVERY).take(FILES_MAX);
-    for entry in entries {
-        // The name comes from the file's writer: it is no path.
-        let is_plain = entry.name.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'_');
-        let beside = folder.as_ref().filter(|_| is_plain);
-        let beside = beside.map(|folder| folder.join(format!("{}.json", entry.name)));
-        let location = match beside.filter(|file| file.is_file()) {
-            Some(file) => Location::File(file),
-            None if folder.is_some() => {
-                print::note(&format!("{}.json is not beside it, and is left out", entry.name));
-                continue;
-            }
-            None => {
-                Location::parse(&entry.url).map_err(|it| Failure::Unfinished(it.to_string()))?
-            }
+    for entry in entries.filter(|entry| &*entry.name != DISCOVERY) {
+        let location = match place_of(input, entry) {
+            Ok(_) if files.len() > FILES_MAX => Err("there are more files than are read"),
+            found => found,
         };
-        if folder.is_none() && !matches!(location, Location::Http(_)) {
-            print::note(&format!("{} is no address of the web, and is left out", entry.name));
-            continue;
-        }
-        match fetch(location).await {
-            Ok(body) => files.push((entry.name.to_string(), body)),
-            Err(reason) => print::note(&format!("{} is left out: {reason}", entry.name)),
-        }
+        let why = match location {
+            Ok(location) => match fetch(location, left.min(FILE_BYTES_MAX)).await {
+                Ok(body) => {
+                    left = left.saturating_sub(body.len() as u64);
+                    files.push((entry.name.to_string(), body));
+                    continue;
+                }
+                Err(reason) => {
+                    print::note(&format!("{}: {reason}", entry.name));
+                    "it cannot be read where it is listed"
+                }
+            },
+            Err(why) => why,
+        };
+        missing.push("file", why, Some(&*entry.name));
     }
-    Ok(Some(files))
+    Ok(Some(Input::System { files, language: language.map(str::to_owned), missing }))
+}
+
+/// Where a listed file is: beside the discovery file, else where that says.
+fn place_of(input: &str, entry: &gbfs::Entry) -> Result<Location, &'static str> {
+    // The name comes from the file's writer: it is no path.
+    let is_plain = entry.name.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'_');
+    let beside = folder_of(input).filter(|_| is_plain);
+    let beside = beside.map(|folder| folder.join(format!("{}.json", entry.name)));
+    if let Some(file) = beside.filter(|file| file.is_file()) {
+        return Ok(Location::File(file));
+    }
+    let url = match Location::parse(input) {
+        Ok(Location::Http(base)) if input != "-" => base.join(&entry.url),
+        _ => Url::parse(&entry.url),
+    };
+    match url {
+        Ok(url) if matches!(url.scheme(), "http" | "https") => Ok(Location::Http(url)),
+        _ => Err("it is not beside the discovery file, nor does that say where it is"),
+    }
 }
 
 /// The folder of a file here; none for an address, and for what nobody knows where it comes from.

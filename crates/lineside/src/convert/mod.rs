@@ -74,8 +74,15 @@ pub(crate) type Named = (String, Bytes);
 pub(crate) enum Input {
     /// One body.
     Body(Bytes),
-    /// The files of a GBFS system.
-    System(Vec<Named>),
+    /// The files of a GBFS system in one of its languages, which is said where it is known.
+    System {
+        /// Its files, the discovery file among them.
+        files: Vec<Named>,
+        /// As the discovery file has it.
+        language: Option<String>,
+        /// Files that are listed and were not to be had, each with the reason.
+        missing: Losses,
+    },
 }
 
 /// What came of it.
@@ -167,9 +174,9 @@ pub(crate) fn convert(
     schedule: Option<Bytes>,
 ) -> Result<Converted, Refusal> {
     let body = match input {
-        Input::System(files) => {
+        Input::System { files, language, missing } => {
             check_way(Format::Gbfs, to)?;
-            return bikes::convert(&files, to);
+            return bikes::convert(&files, language, missing, to);
         }
         Input::Body(body) => body,
     };

@@ -129,19 +129,34 @@ fn a_system_of_bikes_becomes_one_of_another_version() {
         (name.to_owned(), Bytes::from(text.to_string()))
     };
     let files = vec![
-        file("gbfs", json!({ "en": { "feeds": [] } })),
+        file("gbfs", json!({ "de": { "feeds": [] } })),
+        file("system_information", json!({ "system_id": "a", "timezone": "Europe/Berlin" })),
+        file(
+            "system_hours",
+            json!({ "rental_hours": [{ "user_types": ["nonmember"], "days": ["mon"],
+                "start_time": "06:00:00", "end_time": "22:00:00" }] }),
+        ),
+        file("gbfs_versions", json!({ "versions": [] })),
         file(
             "station_information",
             json!({ "stations": [{ "station_id": "1", "name": "A", "lat": 48.5, "lon": 2.5 }] }),
         ),
     ];
-    let converted = convert(Input::System(files), Target::Gbfs3, None).unwrap();
+    let system = Input::System { files, language: Some("de".into()), missing: Losses::new() };
+    let converted = convert(system, Target::Gbfs3, None).unwrap();
     let names: Vec<&str> = converted.files.iter().map(|(name, _)| name.as_str()).collect();
-    assert_eq!(names, ["gbfs.json", "station_information.json"]);
+    assert_eq!(names, ["gbfs.json", "system_information.json", "station_information.json"]);
     let read = |at: usize| serde_json::from_slice::<Value>(&converted.files[at].1).unwrap();
-    assert_eq!(read(0)["data"]["feeds"][0]["url"], "station_information.json");
-    assert_eq!(read(1)["version"], "3.0");
-    assert_eq!(read(1)["data"]["stations"][0]["name"][0]["text"], "A");
+    assert_eq!(read(0)["data"]["feeds"][1]["url"], "station_information.json");
+    let system = &read(1)["data"];
+    assert_eq!(
+        (&system["languages"], &system["opening_hours"]),
+        (&json!(["de"]), &json!("Mo 06:00-22:00"))
+    );
+    assert_eq!(read(2)["version"], "3.0");
+    assert_eq!(read(2)["data"]["stations"][0]["name"], json!([{ "text": "A", "language": "de" }]));
+    let lost: Vec<_> = converted.losses.iter().map(|loss| loss.examples.join(" ")).collect();
+    assert_eq!(lost, ["gbfs_versions"], "the hours are in the system's information");
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! GBFS systems in version 2.3 and 3.0, whichever their producers have: each file under its own address, made once per
 //! change of what it comes of, and kept with those bytes.
 //!
-//! Of a system that is in several languages it is the first one that has the file.
+//! A system of version 2 that is in several languages has a file for each. In version 3 they become one; in version 2 they go
+//! out as they are, and without a language it is the first one that has the file.
 
 use std::sync::Arc;
 
@@ -11,8 +12,8 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode};
 use lineside_formats::gbfs::{
     self, Content, FileKind, FileLimits, Head, Version, decode_file, encode_discovery, encode_file,
-    opening_hours,
-    records::{Dataset, VersionEntry},
+    name_out,
+    records::{Calendar, Dataset, RentalHours, VersionEntry},
 };
 use lineside_formats::{Error, Format};
 use lineside_ingest::{Feed, Held, Part};
@@ -36,7 +37,10 @@ const VERSIONS: &str = "gbfs_versions";
 const KIND: HeaderValue = HeaderValue::from_static("application/json");
 
 pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(manifest)).routes(routes!(file))
+    OpenApiRouter::new()
+        .routes(routes!(manifest))
+        .routes(routes!(file))
+        .routes(routes!(file_in_language))
 }
 
 /// A file of a system in one version, as it goes out.
@@ -45,15 +49,6 @@ pub(super) struct Form {
     /// Of all bytes that it was made of.
     of: u128,
     body: Bytes,
-}
-
-/// Files that can go out. What is only of later versions than ours stays in; of versions and systems we say ourselves
-/// which there are.
-fn goes_out(kind: FileKind, version: Version) -> Option<&'static str> {
-    match kind {
-        FileKind::VehicleAvailability | FileKind::Versions | FileKind::Manifest => None,
-        _ => kind.name(version.major()),
-    }
 }
 
 /// All GBFS systems, each with the versions that it is served in
@@ -118,35 +113,82 @@ async fn file(
     headers: HeaderMap,
     wants: Wants,
 ) -> Result<Response, Refusal> {
-    let feed = found::system(&app, &id, "GBFS")?;
+    answer(&app, (&id, &version, None, &name), &headers, &wants).await
+}
+
+/// A file of a GBFS system in version 2.3, in one of its languages
+#[utoipa::path(
+    get, path = "/gbfs/{feed}/{version}/{language}/{file}", tag = "formats",
+    params(
+        ("feed" = String, Path, description = "The system's id"),
+        ("version" = String, Path, description = "`2`: in version 3 one file has all languages"),
+        ("language" = String, Path, description = "A language of the discovery file"),
+        ("file" = String, Path, description = "The file's name, with or without `.json`")
+    ),
+    responses(
+        (status = 200, description = "The file", content_type = "application/json"),
+        (status = 304, description = "The client has it already"),
+        (status = 404, description = "`unknown_feed`, `other_format`, or `unknown_file`", body = Problem),
+        (status = 503, description = "`no_data` or `too_old`", body = Problem)
+    )
+)]
+async fn file_in_language(
+    State(app): State<App>,
+    Path((id, version, language, name)): Path<(String, String, String, String)>,
+    headers: HeaderMap,
+    wants: Wants,
+) -> Result<Response, Refusal> {
+    answer(&app, (&id, &version, Some(&language), &name), &headers, &wants).await
+}
+
+async fn answer(
+    app: &App,
+    (id, version, language, name): (&str, &str, Option<&str>, &str),
+    headers: &HeaderMap,
+    wants: &Wants,
+) -> Result<Response, Refusal> {
+    let feed = found::system(app, id, "GBFS")?;
     let plain = name.strip_suffix(".json").unwrap_or(&name);
     let unknown = || Refusal::UnknownFile {
-        feed: found::shortened(&id),
-        version: found::shortened(&version),
+        feed: found::shortened(id),
+        version: found::shortened(version),
         file: found::shortened(plain),
     };
-    let version = Version::of_major(&version).ok_or_else(unknown)?;
-    let base = app.base_url(&headers);
+    let version = Version::of_major(version).ok_or_else(unknown)?;
+    if version == Version::Three && language.is_some() {
+        return Err(unknown());
+    }
+    let base = app.base_url(headers);
     let reply = async {
-        match plain {
-            DISCOVERY => own(&app, &feed, &wants, discovery(&feed, version, base)).await,
-            VERSIONS => own(&app, &feed, &wants, version_list(&feed, version, base)).await,
+        match (plain, language) {
+            (DISCOVERY, None) => own(app, &feed, wants, discovery(&feed, version, base)).await,
+            (VERSIONS, None) => own(app, &feed, wants, version_list(&feed, version, base)).await,
             _ => {
                 let kind = FileKind::of_name(plain);
-                let kind = kind.filter(|kind| goes_out(*kind, version) == Some(plain));
+                let kind = kind.filter(|kind| name_out(*kind, version) == Some(plain));
                 let kind = kind.ok_or_else(unknown)?;
-                let part = find(&feed, kind).ok_or_else(unknown)?;
-                converted(&app, &feed, &part, (kind, version), &wants).await
+                let mut parts = of_kind(&feed, kind).into_iter();
+                let part = match language {
+                    Some(_) => parts.find(|part| part.language.as_deref() == language),
+                    None => parts.next(),
+                };
+                converted(app, &feed, &part.ok_or_else(unknown)?, (kind, version), wants).await
             }
         }
     };
-    found::counted(&feed, &wants, reply.await)
+    found::counted(&feed, wants, reply.await)
 }
 
 /// The file of a kind, in the first language that has it.
 fn find(system: &Feed, kind: FileKind) -> Option<Part> {
+    of_kind(system, kind).into_iter().next()
+}
+
+/// The files of a kind, in the order of the discovery file: one for each language.
+fn of_kind(system: &Feed, kind: FileKind) -> Vec<Part> {
     let parts = system.parts();
-    parts.iter().find(|part| FileKind::of_name(&part.name) == Some(kind)).cloned()
+    let same = parts.iter().filter(|part| FileKind::of_name(&part.name) == Some(kind));
+    same.cloned().collect()
 }
 
 /// A reply of our own making, as fresh as the discovery file.
@@ -182,16 +224,37 @@ fn discovery(
 ) -> impl FnOnce(Head) -> Vec<u8> + use<> {
     let feed = Arc::clone(feed);
     move |head| {
-        let mut names: Vec<&str> = Vec::new();
-        for part in feed.parts().iter() {
+        let own = format!("{base}/gbfs/{}/{}", feed.id(), version.major());
+        let (parts, usual) = (feed.parts(), language(&feed));
+        let language_of =
+            |part: &Part| part.language.as_ref().map_or(usual.clone(), ToString::to_string);
+        let mut languages: Vec<(String, Vec<(&str, String)>)> = Vec::new();
+        for part in parts.iter() {
             let kind = FileKind::of_name(&part.name);
-            let name = kind.and_then(|kind| goes_out(kind, version));
-            names.extend(name.filter(|name| !names.contains(name)));
+            let Some(name) = kind.and_then(|kind| name_out(kind, version)) else { continue };
+            // From version 3 on one file has all languages.
+            let language = if version == Version::Three { &usual } else { &language_of(part) };
+            let at =
+                languages.iter().position(|(known, _)| known == language).unwrap_or_else(|| {
+                    languages.push((language.clone(), Vec::new()));
+                    languages.len() - 1
+                });
+            let url = match at {
+                0 => format!("{own}/{name}.json"),
+                _ => format!("{own}/{language}/{name}.json"),
+            };
+            let files = &mut languages[at].1;
+            if files.iter().all(|(known, _)| *known != name) {
+                files.push((name, url));
+            }
         }
-        names.push(VERSIONS);
-        let url = |name: &str| format!("{base}/gbfs/{}/{}/{name}.json", feed.id(), version.major());
-        let files = names.into_iter().map(|name| (name, url(name)));
-        encode_discovery(files, &head, version, &language(&feed))
+        if languages.is_empty() {
+            languages.push((usual, Vec::new()));
+        }
+        for (_, files) in &mut languages {
+            files.push((VERSIONS, format!("{own}/{VERSIONS}.json")));
+        }
+        encode_discovery(&languages, &head, version)
     }
 }
 
@@ -279,7 +342,7 @@ async fn form(
 ) -> Result<Arc<Form>, Refusal> {
     let prepared = Prepared::of(held, held.config())?;
     let mut made = prepared.form(version).lock().await;
-    let beside = Beside::of(system, kind, version);
+    let beside = Beside::of(system, part, kind, version);
     let of = beside.hash(held.snapshot().hash, version);
     if let Some(form) = made.as_ref().filter(|form| form.of == of) {
         return Ok(Arc::clone(form));
@@ -289,7 +352,8 @@ async fn form(
     let body = aside(move || {
         let language = own.map_or_else(|| language(&system), |own| own.to_string());
         let (file, _) = decode_file(kind, &bytes, &language, &FileLimits::default())?;
-        let content = beside.added_to(file.content, &language);
+        let mut content = file.content;
+        beside.add_to(&mut content, &file.head, &language);
         Ok(encode_file(&content, &file.head, version, &language).map(|it| it.body))
     });
     let unreadable = |error: Error| Refusal::NoData {
@@ -302,19 +366,25 @@ async fn form(
     Ok(form)
 }
 
-/// What other files say of this one: its language, and the hours of a system, which version 3 has in its information.
+/// What other files say of this one: its language, in version 3 what it says in other languages, and the hours of a
+/// system, which version 3 has in its information.
 struct Beside {
+    kind: FileKind,
     parts: Vec<(FileKind, Part)>,
     has_hours: bool,
 }
 
 impl Beside {
-    fn of(system: &Feed, kind: FileKind, version: Version) -> Self {
-        let has_hours = kind == FileKind::SystemInformation && version == Version::Three;
+    fn of(system: &Feed, part: &Part, kind: FileKind, version: Version) -> Self {
+        let is_three = version == Version::Three;
+        let has_hours = kind == FileKind::SystemInformation && is_three;
         let hours = [FileKind::Hours, FileKind::Calendar].into_iter().filter(|_| has_hours);
         let kinds = hours.chain([FileKind::SystemInformation]);
-        let parts = kinds.filter_map(|kind| Some((kind, find(system, kind)?))).collect();
-        Self { parts, has_hours }
+        let mut parts: Vec<_> =
+            kinds.filter_map(|kind| Some((kind, find(system, kind)?))).collect();
+        let others = of_kind(system, kind).into_iter().filter(|it| it.language != part.language);
+        parts.extend(others.filter(|_| is_three).map(|other| (kind, other)));
+        Self { kind, parts, has_hours }
     }
 
     /// Of all that a form is made of.
@@ -329,22 +399,32 @@ impl Beside {
         hash.digest128()
     }
 
-    fn added_to(&self, content: Content, language: &str) -> Content {
-        let Content::SystemInformation(mut system) = content else { return content };
-        if system.languages.0.is_empty() {
-            system.languages.0.push(language.into());
-        }
-        if system.opening_hours.is_none() && self.has_hours {
-            let (mut hours, mut calendar) = (Vec::new(), Vec::new());
-            for (kind, part) in &self.parts {
-                match read(part, *kind, language) {
-                    Some(Ok((Content::Hours(all), _))) => hours = all,
-                    Some(Ok((Content::Calendar(all), _))) => calendar = all,
-                    _ => {}
-                }
+    fn add_to(&self, content: &mut Content, head: &Head, language: &str) {
+        for (_, other) in self.parts.iter().filter(|(kind, _)| *kind == self.kind) {
+            let its = other.language.as_deref().unwrap_or(language);
+            if its != language
+                && let Some(Ok((other, _))) = read(other, self.kind, its)
+            {
+                content.add_language(&other);
             }
-            system.opening_hours = Some(opening_hours(&hours, &calendar).into());
         }
-        Content::SystemInformation(system)
+        // Of version 3 a system says its hours itself, or not at all.
+        let is_new = head.version.as_deref().is_some_and(|version| version.starts_with('3'));
+        let hours = if self.has_hours && !is_new { self.hours(language) } else { None };
+        content.complete(language, hours.as_ref().map(|(hours, days)| (&hours[..], &days[..])));
+    }
+
+    /// What the files of hours and of days say; `None` where one that is there cannot be read.
+    fn hours(&self, language: &str) -> Option<(Vec<RentalHours>, Vec<Calendar>)> {
+        let (mut hours, mut calendar) = (Vec::new(), Vec::new());
+        let kinds = [FileKind::Hours, FileKind::Calendar];
+        for (kind, part) in self.parts.iter().filter(|(kind, _)| kinds.contains(kind)) {
+            match read(part, *kind, language) {
+                Some(Ok((Content::Hours(all), _))) => hours = all,
+                Some(Ok((Content::Calendar(all), _))) => calendar = all,
+                _ => return None,
+            }
+        }
+        Some((hours, calendar))
     }
 }

@@ -52,7 +52,13 @@ fn in_words(now: &Now) -> String {
     let stations = words::count(now.stations, "station", "stations");
     match (now.stations, now.has_status) {
         (0, _) => format!("{} can be rented, all of them free-floating.", vehicles(now.free)),
-        (_, false) => format!("{stations}, of which it is not known what stands there."),
+        (_, false) if now.free == 0 => {
+            format!("{stations}, of which it is not known what stands there.")
+        }
+        (_, false) => format!(
+            "{} can be rented free-floating; of {stations} it is not known what stands there.",
+            vehicles(now.free)
+        ),
         _ if now.free == 0 => format!("{} can be rented at {stations}.", vehicles(now.at_stations)),
         _ => format!(
             "{} can be rented: {} at {stations}, {} free-floating.",
@@ -74,6 +80,10 @@ mod tests {
         };
         assert_eq!(of(0, 0, false, 1), "1 vehicle can be rented, all of them free-floating.");
         assert_eq!(of(2, 0, false, 0), "2 stations, of which it is not known what stands there.");
+        assert_eq!(
+            of(2, 0, false, 5),
+            "5 vehicles can be rented free-floating; of 2 stations it is not known what stands there."
+        );
         assert_eq!(of(1, 1, true, 0), "1 vehicle can be rented at 1 station.");
         assert_eq!(
             of(57, 300, true, 12),

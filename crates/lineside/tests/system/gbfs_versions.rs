@@ -65,6 +65,78 @@ fn old_files() -> Vec<(&'static str, Value)> {
     ]
 }
 
+/// A system of version 2 in German and in French, with a station's name in each.
+fn put_in_two_languages(site: &Site) {
+    let body = |data: Value| {
+        json!({"last_updated": 1_700_000_000, "ttl": 60, "version": "2.3", "data": data})
+            .to_string()
+    };
+    let list = |language: &str| {
+        let feed = |name: &str| json!({"name": name, "url": format!("{language}/{name}.json")});
+        json!({"feeds": [feed("system_information"), feed("station_information")]})
+    };
+    site.put("/two/gbfs.json", &body(json!({"de": list("de"), "fr": list("fr")})));
+    for (language, name) in [("de", "Hafen"), ("fr", "Port")] {
+        let system = json!({"system_id": "hafen", "language": language, "name": name,
+            "timezone": "Europe/Berlin"});
+        site.put(&format!("/two/{language}/system_information.json"), &body(system));
+        let station =
+            json!({"stations": [{"station_id": "7", "name": name, "lat": 53.54, "lon": 9.98}]});
+        site.put(&format!("/two/{language}/station_information.json"), &body(station));
+    }
+}
+
+#[tokio::test]
+async fn a_system_in_two_languages_is_one_in_version_3_and_two_in_version_2() {
+    let site = Site::default();
+    let producer = site.start().await;
+    put_in_two_languages(&site);
+    let folder = tempfile::tempdir().unwrap();
+    let server = serve(folder.path(), &feed("bikes", &format!("{producer}/two/gbfs.json"))).await;
+    let out = format!("{}/gbfs/bikes", server.url);
+    for language in ["de", "fr"] {
+        for name in ["system_information", "station_information"] {
+            until_status(&format!("{}/proxy/bikes/{language}/{name}", server.url), 200).await;
+        }
+    }
+    let both = json!([{"text": "Hafen", "language": "de"}, {"text": "Port", "language": "fr"}]);
+    let file = get_json(&format!("{out}/3/station_information.json")).await;
+    assert_eq!(file["data"]["stations"][0]["name"], both);
+    let system = get_json(&format!("{out}/3/system_information.json")).await;
+    assert_eq!(
+        (&system["data"]["name"], &system["data"]["languages"]),
+        (&both, &json!(["de", "fr"]))
+    );
+    assert_eq!(system["data"]["opening_hours"], "24/7");
+    let discovery = get_json(&format!("{out}/2/gbfs.json")).await;
+    for (language, name) in [("de", "Hafen"), ("fr", "Port")] {
+        let feeds = discovery["data"][language]["feeds"].as_array().unwrap();
+        assert_eq!(feeds.len(), 3, "{feeds:?}");
+        let file = get_json(feeds[1]["url"].as_str().unwrap()).await;
+        assert_eq!(file["data"]["stations"][0]["name"], name);
+    }
+    let feeds = get_json(&format!("{out}/3/gbfs.json")).await;
+    assert_eq!(feeds["data"]["feeds"].as_array().unwrap().len(), 3, "each file once");
+    for unknown in ["2/it/station_information", "3/de/station_information", "2/de/gbfs"] {
+        assert_problem(404, "unknown_file", problem(&format!("{out}/{unknown}.json")).await);
+    }
+    // What is no such file takes nothing away.
+    site.put(
+        "/two/de/station_information.json",
+        r#"{"version":"2.3","ttl":1,"data":{"error":"maintenance"}}"#,
+    );
+    site.put("/two/gbfs.json", r#"{"version":"2.3","ttl":1,"data":{}}"#);
+    until("both are told", async || {
+        let feed = get_json(&format!("{}/api/v1/feeds/bikes", server.url)).await;
+        let is_told =
+            feed["state"] != "ok" && feed["files"].as_array()?.iter().any(|it| it["state"] != "ok");
+        is_told.then_some(())
+    })
+    .await;
+    let file = get_json(&format!("{out}/3/station_information.json")).await;
+    assert_eq!(file["data"]["stations"][0]["name"], both);
+}
+
 #[tokio::test]
 async fn a_system_of_version_2_is_served_as_version_3_and_as_2_without_what_is_odd() {
     let site = Site::default();

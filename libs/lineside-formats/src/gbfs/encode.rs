@@ -32,17 +32,17 @@ pub fn encode_file(
     Some(Written { body: writing.text, lost: writing.lost })
 }
 
-/// Writes a discovery file with these files and addresses; before version 3 they are those of `language`.
+/// Writes a discovery file with these files and addresses, by the language that they are in; from version 3 on, where one
+/// file has all languages, those of the first.
 pub fn encode_discovery<'a>(
-    files: impl Iterator<Item = (&'a str, String)>,
+    languages: &[(String, Vec<(&'a str, String)>)],
     head: &Head,
     version: Version,
-    language: &str,
 ) -> Vec<u8> {
-    let mut writing = Writing::new(version, language, Vec::new());
-    let feeds = |writing: &mut Writing| {
+    let mut writing = Writing::new(version, "", Vec::new());
+    let feeds = |writing: &mut Writing, files: &[(&'a str, String)]| {
         writing.key("feeds");
-        writing.list(files, |(name, url), writing| {
+        writing.list(files.iter(), |(name, url), writing| {
             writing.object(|writing| {
                 writing.key("name");
                 writing.json(name);
@@ -52,10 +52,12 @@ pub fn encode_discovery<'a>(
         });
     };
     writing.frame(head, |writing| match version {
-        Version::Three => feeds(writing),
+        Version::Three => feeds(writing, languages.first().map_or(&[], |(_, files)| files)),
         Version::Two => {
-            writing.key(language);
-            writing.object(feeds);
+            for (language, files) in languages {
+                writing.key(language);
+                writing.object(|writing| feeds(writing, files));
+            }
         }
     });
     writing.text

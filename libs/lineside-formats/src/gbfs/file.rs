@@ -295,7 +295,7 @@ fn content(kind: FileKind, data: &RawValue, reading: &mut Reading<'_>) -> Result
 }
 
 /// A record of a list.
-trait Listed: Leaf {
+pub(super) trait Listed: Leaf {
     /// What no other record of the list may have; a record without it is dropped.
     fn id(&self) -> Option<&str> {
         None
@@ -353,11 +353,12 @@ fn records<T: Listed>(
         let detail = format!("the file has no list `{}`", names[0]);
         return Err(Error::new(ErrorKind::Decode, detail));
     };
-    Ok(reading.at_key(name, |reading| each(raw, reading)))
+    reading.at_key(name, |reading| each(raw, reading))
 }
 
-/// Each record of a list, one after the other.
-fn each<T: Listed>(raw: &RawValue, reading: &mut Reading<'_>) -> Vec<T> {
+/// Each record of a list, one after the other. `null` is a list of none, as some programs write it; anything else that is
+/// no list says nothing, and is refused.
+fn each<T: Listed>(raw: &RawValue, reading: &mut Reading<'_>) -> Result<Vec<T>, Error> {
     let mut list = Vec::new();
     let mut seen: HashSet<SmolStr> = HashSet::new();
     let mut n = 0;
@@ -371,10 +372,13 @@ fn each<T: Listed>(raw: &RawValue, reading: &mut Reading<'_>) -> Vec<T> {
         n += 1;
     };
     let mut deserializer = serde_json::Deserializer::from_str(raw.get());
-    if Each(take).deserialize(&mut deserializer).is_err() {
-        reading.tell("bad_value", "a list is expected", None);
+    if raw.get().trim() != "null"
+        && let Err(error) = Each(take).deserialize(&mut deserializer)
+    {
+        let detail = format!("a list is expected: {error}");
+        return Err(Error::new(ErrorKind::Decode, detail));
     }
-    list
+    Ok(list)
 }
 
 fn one<T: Listed>(
@@ -445,10 +449,11 @@ fn zones(data: &RawValue, reading: &mut Reading<'_>) -> Result<GeofencingZones, 
     let mut zones = GeofencingZones::default();
     if let Some(at) = find(&collection, "features") {
         let raw = collection[at].1;
-        zones.zones = reading.at_key("features", |reading| each(raw, reading));
+        zones.zones = reading.at_key("features", |reading| each(raw, reading))?;
     }
     if let Some(at) = find(&pairs, "global_rules") {
-        zones.global_rules = reading.at_key("global_rules", |reading| each(pairs[at].1, reading));
+        zones.global_rules =
+            reading.at_key("global_rules", |reading| each(pairs[at].1, reading))?;
     }
     Ok(zones)
 }

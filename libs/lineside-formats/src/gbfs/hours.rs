@@ -20,11 +20,15 @@ const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
 /// The hours of anybody, on each day and in each part of the year: members of the system may have longer ones. Without
-/// hours a system never closes, without a calendar it runs all year, as the specification has it.
-pub fn opening_hours(hours: &[RentalHours], calendar: &[Calendar]) -> String {
+/// hours a system never closes, without a calendar it runs all year, as the specification has it. `None` where hours or
+/// parts of the year are said and none of them can be read: nobody knows then.
+pub(super) fn opening_hours(hours: &[RentalHours], calendar: &[Calendar]) -> Option<String> {
     let weekly = weekly(hours);
     let parts: Vec<String> = calendar.iter().filter_map(part_of_year).collect();
-    match (parts.is_empty(), weekly.is_empty()) {
+    if weekly.is_empty() && !hours.is_empty() || parts.is_empty() && !calendar.is_empty() {
+        return None;
+    }
+    Some(match (parts.is_empty(), weekly.is_empty()) {
         (true, true) => "24/7".to_owned(),
         (true, false) => weekly.join("; "),
         (false, true) => {
@@ -37,7 +41,7 @@ pub fn opening_hours(hours: &[RentalHours], calendar: &[Calendar]) -> String {
                 .flat_map(|part| weekly.iter().map(move |days| format!("{part} {days}")));
             each.collect::<Vec<_>>().join("; ")
         }
-    }
+    })
 }
 
 /// `Mo,Tu 05:00-23:00` for each set of days with the same hours.
@@ -126,9 +130,10 @@ mod tests {
 
     #[test]
     fn who_says_no_hours_never_closes() {
-        assert_eq!(opening_hours(&[], &[]), "24/7");
+        assert_eq!(opening_hours(&[], &[]).as_deref(), Some("24/7"));
         let summer = [calendar((4, 1), (11, 3), None)];
-        assert_eq!(opening_hours(&[], &summer), "Apr 01-Nov 03 00:00-24:00");
+        let said = opening_hours(&[], &summer);
+        assert_eq!(said.as_deref(), Some("Apr 01-Nov 03 00:00-24:00"));
     }
 
     #[test]
@@ -138,15 +143,19 @@ mod tests {
             hours(&["nonmember"], &["sat", "sun"], "05:00:00", "23:59:59"),
             hours(&["member", "nonmember"], &["mon", "tue"], "00:00:00", "25:30:00"),
         ];
-        assert_eq!(opening_hours(&all, &[]), "Mo,Tu 00:00-25:30; Sa,Su 05:00-24:00");
-        assert_eq!(opening_hours(&all[..1], &[]), "Sa,Su 00:00-24:00");
+        let check = |hours: &[RentalHours], calendar: &[Calendar], expected: &str| {
+            assert_eq!(opening_hours(hours, calendar).as_deref(), Some(expected));
+        };
+        check(&all, &[], "Mo,Tu 00:00-25:30; Sa,Su 05:00-24:00");
+        check(&all[..1], &[], "Sa,Su 00:00-24:00");
         let years = [calendar((4, 1), (11, 5), Some((2020, 2021)))];
-        assert_eq!(opening_hours(&all[1..2], &years), "2020 Apr 01-2021 Nov 05 Sa,Su 05:00-24:00");
+        check(&all[1..2], &years, "2020 Apr 01-2021 Nov 05 Sa,Su 05:00-24:00");
     }
 
     #[test]
-    fn what_is_no_time_and_no_day_is_not_said() {
+    fn hours_that_nobody_can_read_are_not_said() {
         let odd = [hours(&[], &["mon"], "soon", "24:00:00"), hours(&[], &["?"], "1:00", "2:00")];
-        assert_eq!(opening_hours(&odd, &[calendar((13, 1), (1, 32), None)]), "24/7");
+        assert_eq!(opening_hours(&odd, &[]), None);
+        assert_eq!(opening_hours(&[], &[calendar((13, 1), (1, 32), None)]), None);
     }
 }

@@ -12,6 +12,7 @@ mod document;
 mod encode;
 mod file;
 mod hours;
+mod languages;
 mod limits;
 mod reading;
 mod record;
@@ -30,6 +31,6 @@ pub use encode::{
     Written, encode_discovery, encode_file, station_object, status_object, vehicle_object,
 };
 pub use file::{Content, File, FileKind, Head, decode_file};
-pub use hours::opening_hours;
+pub use languages::name_out;
 pub use limits::{FileLimits, Limits};
 pub use writing::Version;

@@ -59,6 +59,8 @@ pub(super) trait Field: Default {
     fn write(&self, writing: &mut Writing);
     /// Whether there is nothing to be written.
     fn is_absent(&self) -> bool;
+    /// Takes over what the same field says in a language that this one has not.
+    fn add_language(&mut self, _other: &Self) {}
 }
 
 impl<T: Leaf> Field for Option<T> {
@@ -99,6 +101,8 @@ pub(super) trait Record: Default {
     fn read_fields(&mut self, object: &Map<String, Value>, reading: &mut Reading<'_>);
     /// Writes the fields that are there.
     fn write_fields(&self, writing: &mut Writing);
+    /// Takes over what the same record says in a language that this one has not.
+    fn add_language(&mut self, _other: &Self) {}
 }
 
 /// A record with its rows: `field: Type = "key"`, and after the key what [`Row`] can be.
@@ -132,6 +136,10 @@ macro_rules! record {
                 $(if let Some(row) = rows.next() {
                     writing.field(row, &self.$field);
                 })*
+            }
+
+            fn add_language(&mut self, other: &Self) {
+                $($crate::gbfs::record::Field::add_language(&mut self.$field, &other.$field);)*
             }
         }
 

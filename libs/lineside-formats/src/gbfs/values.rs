@@ -1,5 +1,7 @@
 //! What stands in fields, and how producers write it: as the specification says, and as they do.
 
+use std::collections::HashSet;
+
 use jiff::Timestamp;
 use serde_json::Value;
 use smol_str::{SmolStr, ToSmolStr};
@@ -204,7 +206,7 @@ impl Leaf for u32 {
 fn moment(json: &Value, is_text_due: bool, reading: &mut Reading<'_>) -> Option<i64> {
     let number = match json {
         Value::Number(number) => number.as_f64(),
-        Value::String(text) => text.trim().parse::<f64>().ok(),
+        Value::String(text) => text.trim().parse::<f64>().ok().filter(|it| it.is_finite()),
         _ => None,
     };
     let text = || json.as_str()?.trim().parse::<Timestamp>().ok();
@@ -296,6 +298,14 @@ impl Field for Texts {
     fn is_absent(&self) -> bool {
         self.0.is_empty()
     }
+
+    fn add_language(&mut self, other: &Texts) {
+        for text in &other.0 {
+            if self.0.iter().all(|known| known.language != text.language) {
+                self.0.push(text.clone());
+            }
+        }
+    }
 }
 
 impl Field for Languages {
@@ -319,6 +329,14 @@ impl Field for Languages {
     fn is_absent(&self) -> bool {
         self.0.is_empty()
     }
+
+    fn add_language(&mut self, other: &Languages) {
+        for language in &other.0 {
+            if !self.0.contains(language) {
+                self.0.push(language.clone());
+            }
+        }
+    }
 }
 
 impl Field for PerType {
@@ -341,13 +359,12 @@ impl Field for PerType {
             return;
         }
         // One number for several kinds, and two for one, cannot be said.
-        let mut said: Vec<&str> = Vec::new();
+        let mut said: HashSet<&str> = HashSet::new();
         let mut lost = 0;
         writing.object(|writing| {
             for it in &self.0 {
                 match (it.vehicle_type_ids.as_slice(), it.count) {
-                    ([id], Some(count)) if !said.contains(&id.as_str()) => {
-                        said.push(id);
+                    ([id], Some(count)) if said.insert(id) => {
                         writing.key(id);
                         writing.json(&count);
                     }
