@@ -148,7 +148,7 @@ async fn answer(
     wants: &Wants,
 ) -> Result<Response, Refusal> {
     let feed = found::system(app, id, "GBFS")?;
-    let plain = name.strip_suffix(".json").unwrap_or(&name);
+    let plain = name.strip_suffix(".json").unwrap_or(name);
     let unknown = || Refusal::UnknownFile {
         feed: found::shortened(id),
         version: found::shortened(version),
