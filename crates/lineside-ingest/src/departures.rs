@@ -121,7 +121,9 @@ impl Said<'_> {
     }
 }
 
-/// What is said about a run; of two updates the later one. One that says no time is as new as `now`.
+/// What is said about a run; of two updates the later one, but what tells of calls, or of the whole run, before what tells
+/// no more than how late the vehicle is. One that says no time is as new as `now`, and what comes of a message that is too
+/// old for boards counts only where nothing else does.
 pub(crate) fn said_of<'a>(state: &'a NetworkState, key: TripKey<'a>, now: i64) -> Option<Said<'a>> {
     let all = state.feeds.iter().flat_map(|feed| {
         let updates = feed.tables.trip_updates.of_trip(key.trip_id);
@@ -137,7 +139,14 @@ pub(crate) fn said_of<'a>(state: &'a NetworkState, key: TripKey<'a>, now: i64) -
         let made_at = seconds(update.timestamp).or(header).unwrap_or(now);
         Said { feed: &feed.id, update, made_at, message_at: header }
     });
-    said.max_by_key(|said| said.made_at)
+    said.max_by_key(|said| (!said.is_out_of_date(now), !is_mere_delay(said.update), said.made_at))
+}
+
+/// Whether an update tells nothing but how late a vehicle is: what vehicles say of their journeys beside estimates.
+fn is_mere_delay(update: &TripUpdate) -> bool {
+    update.stop_time_update.is_empty()
+        && update.delay.is_some()
+        && update.trip.schedule_relationship() == ScheduleRelationship::Scheduled
 }
 
 impl Look<'_> {

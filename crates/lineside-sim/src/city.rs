@@ -147,6 +147,10 @@ impl City {
         self.parts.geography.base_map(&rails)
     }
 
+    pub(crate) fn seed(&self) -> u64 {
+        self.model.seed
+    }
+
     pub(crate) fn geography(&self) -> &Geography {
         &self.parts.geography
     }

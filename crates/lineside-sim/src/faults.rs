@@ -68,7 +68,7 @@ impl FromStr for Fault {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "fault {spec:?}: {why}; expected \
-     <city|city-vehicles|city-trips|city-alerts>:<hang|500|html|truncate|empty|skew|ids>@<start>+<length>, \
+     <city|city-vehicles|city-trips|city-alerts|city-bikes|twin|twin-et|twin-vm|twin-sx>:<hang|500|html|truncate|empty|skew|ids>@<start>+<length>, \
      times in seconds or with s, m or h, such as city-trips:hang@30s+2m"
 )]
 pub struct BadFault {
@@ -155,6 +155,11 @@ impl FaultPlan {
             }
             _ => Ok(Self { scripted }),
         }
+    }
+
+    /// The feeds that it has faults of.
+    pub fn feeds(&self) -> impl Iterator<Item = FeedId> {
+        self.scripted.iter().map(|fault| fault.feed)
     }
 
     fn at(&self, feed: FeedId, since_start: Duration) -> Option<Fault> {

@@ -12,13 +12,15 @@
 //! gives the instants that the real-time feeds use. A clock that runs faster needs nothing more: ask with its time.
 //!
 //! **Feeds.** [`Origin`] answers requests for the feeds as a well-behaved producer would, or as a faulty one
-//! where [`FaultPlan`] or a switch says so. It knows no sockets; the program puts it behind HTTP.
+//! where [`FaultPlan`] or a switch says so. It knows no sockets; the program puts it behind HTTP. The same vehicles are
+//! told in GTFS-Realtime and in SIRI, to who asks and to who subscribes, and there are bikes to share, in GBFS.
 //!
 //! # Rooms
 //! `geography` (ground and streets) → `network` (routes and stops) → `timetable` (trips and vehicles) → `gtfs` and
-//! `realtime` → `faults`, `origin`; `bench` makes feeds of any size without a city.
+//! `realtime`, `bikes` → `faults`, `siri`, `origin`; `bench` makes feeds of any size without a city.
 
 mod bench;
+mod bikes;
 mod city;
 mod faults;
 mod geography;
@@ -29,6 +31,7 @@ mod network;
 mod noise;
 mod origin;
 mod realtime;
+mod siri;
 mod time;
 mod timetable;
 
@@ -37,3 +40,4 @@ pub use city::{City, CityOptions, CitySize};
 pub use faults::{BadFault, Fault, FaultPlan, Faults, ScriptedFault};
 pub use origin::{Body, FeedId, Origin, Reply};
 pub use realtime::Realtime;
+pub use siri::{Delivery, Service};

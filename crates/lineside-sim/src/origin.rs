@@ -15,9 +15,11 @@ use parking_lot::Mutex;
 use prost::Message as _;
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::bikes::BikesFile;
 use crate::city::City;
 use crate::faults::{Fault, FaultPlan, Faults};
 use crate::gtfs::{FOREIGN, Variant};
+use crate::siri::{self, Delivery, Scene, Service, Subscriptions};
 
 /// A feed with old timestamps is so many seconds old.
 const SKEW_SECONDS: i64 = 40 * 60;
@@ -37,11 +39,31 @@ pub enum FeedId {
     Trips,
     /// Alerts.
     Alerts,
+    /// Bikes to share, GBFS 3.0.
+    Bikes,
+    /// The same schedule once more, for those who tell of it in SIRI.
+    Twin,
+    /// What the trip updates say, as estimated timetables of SIRI.
+    TwinTimetables,
+    /// The vehicle positions as vehicle monitoring of SIRI.
+    TwinVehicles,
+    /// The alerts as situations of SIRI.
+    TwinSituations,
 }
 
 impl FeedId {
     /// All of them, the schedule first.
-    pub const ALL: [Self; 4] = [Self::City, Self::Vehicles, Self::Trips, Self::Alerts];
+    pub const ALL: [Self; 9] = [
+        Self::City,
+        Self::Vehicles,
+        Self::Trips,
+        Self::Alerts,
+        Self::Bikes,
+        Self::Twin,
+        Self::TwinTimetables,
+        Self::TwinVehicles,
+        Self::TwinSituations,
+    ];
 
     /// Its id in configurations, channels and faults.
     #[must_use]
@@ -51,6 +73,11 @@ impl FeedId {
             Self::Vehicles => "city-vehicles",
             Self::Trips => "city-trips",
             Self::Alerts => "city-alerts",
+            Self::Bikes => "city-bikes",
+            Self::Twin => "twin",
+            Self::TwinTimetables => "twin-et",
+            Self::TwinVehicles => "twin-vm",
+            Self::TwinSituations => "twin-sx",
         }
     }
 
@@ -60,7 +87,7 @@ impl FeedId {
         Self::ALL.into_iter().find(|feed| feed.as_str() == id)
     }
 
-    /// The name of its file, for a URL to end with.
+    /// The path of its file, for a URL to end with.
     #[must_use]
     pub fn file_name(self) -> &'static str {
         match self {
@@ -68,12 +95,41 @@ impl FeedId {
             Self::Vehicles => "vehicle-positions.pb",
             Self::Trips => "trip-updates.pb",
             Self::Alerts => "alerts.pb",
+            Self::Bikes => "gbfs/gbfs.json",
+            Self::Twin => "siri/gtfs.zip",
+            Self::TwinTimetables => "siri/et",
+            Self::TwinVehicles => "siri/vm",
+            Self::TwinSituations => "siri/sx",
         }
+    }
+
+    /// The feed whose file has a path, and which of its files that is.
+    fn at(path: &str) -> Option<(Self, BikesFile)> {
+        let whole = Self::ALL.into_iter().find(|feed| feed.file_name() == path);
+        let of_bikes = || Some((Self::Bikes, BikesFile::parse(path.strip_prefix("gbfs/")?)?));
+        whole.map(|feed| (feed, BikesFile::Discovery)).or_else(of_bikes)
+    }
+
+    /// What it is of SIRI, if it is.
+    #[must_use]
+    pub fn service(self) -> Option<Service> {
+        match self {
+            Self::TwinTimetables => Some(Service::Timetables),
+            Self::TwinVehicles => Some(Service::Vehicles),
+            Self::TwinSituations => Some(Service::Situations),
+            _ => None,
+        }
+    }
+
+    fn is_schedule(self) -> bool {
+        matches!(self, Self::City | Self::Twin)
     }
 
     fn content_type(self) -> &'static str {
         match self {
-            Self::City => "application/zip",
+            Self::City | Self::Twin => "application/zip",
+            Self::Bikes => "application/json",
+            Self::TwinTimetables | Self::TwinVehicles | Self::TwinSituations => siri::XML,
             _ => "application/x-protobuf",
         }
     }
@@ -115,6 +171,9 @@ pub struct Origin {
     /// The schedule as it is, old, and with ids of its own; each made when first asked for.
     schedules: [OnceLock<Edition>; 3],
     latest: Mutex<[Option<Latest>; FeedId::ALL.len()]>,
+    subscriptions: Subscriptions,
+    /// Where it stands, with a slash at its end: some feeds name their other files by whole addresses.
+    base: OnceLock<String>,
 }
 
 /// The last edition of a real-time feed, with what it was made for.
@@ -130,7 +189,19 @@ impl Origin {
     #[must_use]
     pub fn new(city: Arc<City>, plan: FaultPlan) -> Self {
         let faults = Faults::new(city.start(), plan);
-        Self { city, faults, schedules: Default::default(), latest: Mutex::default() }
+        Self {
+            city,
+            faults,
+            schedules: Default::default(),
+            latest: Mutex::default(),
+            subscriptions: Subscriptions::default(),
+            base: OnceLock::new(),
+        }
+    }
+
+    /// Says at what address it stands, with a slash at its end. The first word counts.
+    pub fn stands_at(&self, base: &str) {
+        self.base.get_or_init(|| base.to_owned());
     }
 
     /// The city behind it.
@@ -157,31 +228,105 @@ impl Origin {
         if_none_match: Option<&str>,
         if_modified_since: Option<&str>,
     ) -> Reply {
+        self.respond_with(feed, BikesFile::Discovery, now, if_none_match, if_modified_since)
+    }
+
+    /// Answers a GET for a path as [`FeedId::file_name`] has it, or for a file that a feed names; none if there is nothing.
+    #[must_use]
+    pub fn respond_at(
+        &self,
+        path: &str,
+        now: UnixMillis,
+        if_none_match: Option<&str>,
+        if_modified_since: Option<&str>,
+    ) -> Option<Reply> {
+        let (feed, file) = FeedId::at(path)?;
+        Some(self.respond_with(feed, file, now, if_none_match, if_modified_since))
+    }
+
+    fn respond_with(
+        &self,
+        feed: FeedId,
+        file: BikesFile,
+        now: UnixMillis,
+        if_none_match: Option<&str>,
+        if_modified_since: Option<&str>,
+    ) -> Reply {
         let fault = self.faults.active(feed, now);
         match fault {
-            Some(Fault::Hang) => Reply { status: 200, headers: Vec::new(), body: Body::Hang },
-            Some(Fault::Http500) => {
-                plain(500, "text/plain", Bytes::from_static(b"internal server error\n"))
-            }
-            Some(Fault::Html) => {
-                plain(200, "text/html; charset=utf-8", Bytes::from_static(MAINTENANCE))
-            }
-            Some(Fault::Empty) => plain(200, feed.content_type(), Bytes::new()),
-            Some(Fault::Truncate) => {
-                let bytes = self.edition(feed, now, None).bytes;
-                plain(200, feed.content_type(), bytes.slice(..bytes.len() * 3 / 5))
-            }
             None | Some(Fault::Skew | Fault::Ids) => {
-                conditional(feed, self.edition(feed, now, fault), if_none_match, if_modified_since)
+                let edition = self.edition(feed, file, now, fault);
+                conditional(feed, edition, if_none_match, if_modified_since)
+            }
+            Some(fault) => {
+                let whole = || self.edition(feed, file, now, None).bytes;
+                broken(fault, feed.content_type(), whole)
             }
         }
     }
 
-    fn edition(&self, feed: FeedId, now: UnixMillis, fault: Option<Fault>) -> Edition {
-        if feed == FeedId::City {
+    /// Answers a message of SIRI that is posted to a path; none where nothing takes any. What it asks for is answered
+    /// wherever it is posted, and the faults are those of the feed with that path.
+    #[must_use]
+    pub fn answer_at(&self, path: &str, now: UnixMillis, body: &[u8]) -> Option<Reply> {
+        let (feed, _) = FeedId::at(path)?;
+        let door = feed.service()?;
+        let fault = self.faults.active(feed, now);
+        let answer = || siri::answer(self.scene(fault, now), &self.subscriptions, door, body);
+        Some(match fault {
+            None | Some(Fault::Skew | Fault::Ids) => answer(),
+            Some(fault) => broken(fault, siri::XML, || match answer().body {
+                Body::Bytes(bytes) => bytes,
+                Body::Hang => Bytes::new(),
+            }),
+        })
+    }
+
+    /// What is to be posted to those who subscribed. Whether it was taken is to be [told](Self::settle).
+    #[must_use]
+    pub fn deliveries(&self, now: UnixMillis) -> Vec<Delivery> {
+        let fault_at = |door: Service| {
+            let feed = FeedId::ALL.into_iter().find(|feed| feed.service() == Some(door));
+            feed.and_then(|feed| self.faults.active(feed, now))
+        };
+        // Who fails in any other way than by old or foreign data brings nothing at all.
+        self.subscriptions.due(now, |door| match fault_at(door) {
+            fault @ (None | Some(Fault::Skew | Fault::Ids)) => Some(self.scene(fault, now)),
+            Some(_) => None,
+        })
+    }
+
+    /// Takes in whether a consumer took what it was brought.
+    pub fn settle(&self, delivery: &Delivery, is_taken: bool) {
+        self.subscriptions.settle(delivery, is_taken);
+    }
+
+    fn scene(&self, fault: Option<Fault>, now: UnixMillis) -> Scene<'_> {
+        let old = if fault == Some(Fault::Skew) { SKEW_SECONDS } else { 0 };
+        let at = UnixMillis::from_seconds(now.seconds() - old);
+        Scene { city: &self.city, at, foreign: fault == Some(Fault::Ids) }
+    }
+
+    fn edition(
+        &self,
+        feed: FeedId,
+        file: BikesFile,
+        now: UnixMillis,
+        fault: Option<Fault>,
+    ) -> Edition {
+        if feed.is_schedule() {
             return self.schedule(fault);
         }
-        let every = if feed == FeedId::Alerts { ALERTS_EVERY } else { 1 };
+        if feed == FeedId::Bikes {
+            let Scene { city, at, foreign } = self.scene(fault, now);
+            let base = self.base.get().map_or("", String::as_str);
+            let (bytes, modified) = city.bikes_file(file, &format!("{base}gbfs/"), at, foreign);
+            return edition(bytes.into(), modified);
+        }
+        let every = match feed {
+            FeedId::Alerts | FeedId::TwinSituations => ALERTS_EVERY,
+            _ => 1,
+        };
         let seconds = now.seconds().div_euclid(every) * every;
         let mut latest = self.latest.lock();
         if let Some(last) = &latest[feed as usize]
@@ -212,17 +357,34 @@ impl Origin {
     }
 
     fn real_time(&self, feed: FeedId, seconds: i64, fault: Option<Fault>) -> Edition {
-        let seconds = if fault == Some(Fault::Skew) { seconds - SKEW_SECONDS } else { seconds };
-        let at = UnixMillis::from_seconds(seconds);
+        let scene = self.scene(fault, UnixMillis::from_seconds(seconds));
+        if let Some(service) = feed.service() {
+            return edition(siri::document(scene, service), scene.at.seconds());
+        }
         let mut message = match feed {
-            FeedId::Vehicles | FeedId::City => self.city.vehicle_positions(at),
-            FeedId::Trips => self.city.trip_updates(at),
-            FeedId::Alerts => self.city.alerts(at),
+            FeedId::Trips => self.city.trip_updates(scene.at),
+            FeedId::Alerts => self.city.alerts(scene.at),
+            _ => self.city.vehicle_positions(scene.at),
         };
-        if fault == Some(Fault::Ids) {
+        if scene.foreign {
             make_foreign(&mut message);
         }
-        edition(message.encode_to_vec().into(), seconds)
+        edition(message.encode_to_vec().into(), scene.at.seconds())
+    }
+}
+
+/// What a fault makes of an answer; skew and foreign ids change what is in it, and nothing here.
+fn broken(fault: Fault, content_type: &str, whole: impl FnOnce() -> Bytes) -> Reply {
+    match fault {
+        Fault::Hang => Reply { status: 200, headers: Vec::new(), body: Body::Hang },
+        Fault::Http500 => plain(500, "text/plain", Bytes::from_static(b"internal server error\n")),
+        Fault::Html => plain(200, "text/html; charset=utf-8", Bytes::from_static(MAINTENANCE)),
+        Fault::Empty => plain(200, content_type, Bytes::new()),
+        Fault::Truncate => {
+            let bytes = whole();
+            plain(200, content_type, bytes.slice(..bytes.len() * 3 / 5))
+        }
+        Fault::Skew | Fault::Ids => plain(200, content_type, whole()),
     }
 }
 

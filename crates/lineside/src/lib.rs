@@ -49,6 +49,6 @@ pub use config::{
     Admin, Api, Config, ConfigError, ConfigErrors, FeedArgument, Limits, Map, MapSource, Server,
     Source, Token, TokenKey,
 };
-pub use demo::{Demo, DemoOptions, start_demo};
+pub use demo::{Asking, Demo, DemoOptions, start_demo, start_demo_by};
 pub use server::{Running, Start, start};
 pub use shutdown::Shutdown;

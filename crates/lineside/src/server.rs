@@ -102,7 +102,7 @@ pub async fn start(start: Start) -> anyhow::Result<Running> {
         snapshots: ledger.snapshots,
         beside: Some(Beside(Arc::<Ops>::clone(&ops))),
         inboxes: Inboxes {
-            address: config.server.public_url.as_ref().map(|url| url.as_str().into()),
+            address: inbox_address(&config, demo.is_some().then_some(address)),
             keys: Arc::new(|| Secret::new(admin::random_text())),
         },
     };
@@ -139,6 +139,12 @@ pub async fn start(start: Start) -> anyhow::Result<Running> {
     begin_chores(&app, sessions.tls.as_ref());
     let serving = tokio::spawn(http::serve(listener, router, admission, Some(sessions), shutdown));
     Ok(Running { app, address, serving, keeps, _data_dir: data_dir })
+}
+
+/// Where producers bring news. A simulated city is on this machine, and needs no name of the server.
+fn inbox_address(config: &Config, beside_city: Option<SocketAddr>) -> Option<Arc<str>> {
+    let public = config.server.public_url.as_ref().map(|url| url.as_str().into());
+    public.or_else(|| beside_city.map(|address| format!("http://{address}").into()))
 }
 
 /// Opens the listener; says its address, whose port the system may have chosen.

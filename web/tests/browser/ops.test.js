@@ -10,7 +10,7 @@ import { launch, openPage, phone, startDemo, startServer, until } from "./suppor
 const axeSource = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const TOKEN = "a token of the tests";
 /** By their names: alerts, schedule, trip updates, vehicle positions. */
-const CITY = ["city-alerts", "city", "city-trips", "city-vehicles"];
+const CITY = ["city-alerts", "city-bikes", "city", "city-trips", "city-vehicles"];
 
 /** @type {Awaited<ReturnType<typeof startDemo>>} */
 let demo;
@@ -79,7 +79,7 @@ describe("the dashboard", () => {
       assert.ok(await page.locator("[data-detail='city-alerts'] .bars").isVisible());
       assert.equal(await page.inputValue("#q"), "alerts");
       await page.fill("#q", "");
-      await page.waitForFunction(() => document.querySelectorAll("#ops-rows tr[data-feed]").length === 4);
+      await page.waitForFunction(() => document.querySelectorAll("#ops-rows tr[data-feed]").length === 5);
       await page.selectOption("#state", "failing");
       await page.waitForSelector("#none:not([hidden])");
     });

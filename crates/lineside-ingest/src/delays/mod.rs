@@ -6,7 +6,11 @@
 
 mod count;
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use jiff::{civil::Date, tz::TimeZone};
 use lineside_formats::{
@@ -128,8 +132,8 @@ impl NetworkState {
         for slice in self.feeds.iter().filter(|slice| selection.holds(&slice.id)) {
             let made = slice.cache.delays.get_or_init(|| FeedDelays::of(slice, timetable));
             match selection.route {
-                Some(route) => trips.extend(made.of_route(route).cloned()),
-                None => trips.extend(made.trips.iter().cloned()),
+                Some(route) => add(&mut trips, made.of_route(route)),
+                None => add(&mut trips, made.trips.iter()),
             }
         }
         trips
@@ -160,6 +164,18 @@ impl NetworkState {
     pub fn n_records_of(&self, feed: &str) -> usize {
         self.feed(feed).map_or(0, |slice| slice.n_records())
     }
+}
+
+/// Adds the trips of a further feed. One that another feed tells of too, as vehicles do beside estimates, counts once.
+fn add<'a>(
+    trips: &mut Vec<Arc<TripStanding>>,
+    further: impl Iterator<Item = &'a Arc<TripStanding>>,
+) {
+    let name = |trip: &Arc<TripStanding>| (trip.trip_id.clone(), trip.start_date.clone());
+    let known: HashSet<(SmolStr, SmolStr)> = trips.iter().map(name).collect();
+    let is_new =
+        |trip: &&Arc<TripStanding>| trip.trip_id.is_empty() || !known.contains(&name(trip));
+    trips.extend(further.filter(is_new).cloned());
 }
 
 /// How a trip stands at `at`, Unix seconds; none if it is over, or not near yet, or taken out of the timetable.

@@ -262,7 +262,7 @@ fn read(body: &[u8], zone: &TimeZone, config: &FeedConfig) -> Result<Said, Failu
                 && message.deliveries().any(|it| !it.estimated_timetables.is_empty())
         }
     };
-    let rules = SiriRules { ids: &source.ids, vehicles_tell_delays: !has_timetables };
+    let rules = SiriRules { ids: &source.ids, vehicles_tell_delays: !has_timetables, zone };
     let mut normalized = normalize_siri(&message, rules);
     if normalized.is_refused() {
         let detail = format!("the producer refuses: {}", normalized.refusals.join("; "));

@@ -78,9 +78,14 @@ pub fn resolve<'a>(
     }
 }
 
-/// Whether a network would know a thing of that kind if there were one.
+/// Whether a network would know a thing of that kind if there were one: it has a timetable, or is a GBFS system, which
+/// never has lines, stops of journeys or operators.
 fn is_told(state: &NetworkState, kind: RefKind) -> bool {
-    kind != RefKind::Vehicle && state.dataset.is_some()
+    let is_system = state.feeds.iter().any(|feed| {
+        let tables = &feed.tables;
+        !tables.stations.records().is_empty() || !tables.rental_vehicles.records().is_empty()
+    });
+    kind != RefKind::Vehicle && (state.dataset.is_some() || is_system)
 }
 
 fn knows(state: &NetworkState, kind: RefKind, id: &str) -> bool {

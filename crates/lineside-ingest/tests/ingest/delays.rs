@@ -88,6 +88,16 @@ fn each_trip_is_told_once_with_its_sign() {
 }
 
 #[test]
+fn a_trip_of_which_two_feeds_tell_counts_once() {
+    let mut world = world(morning());
+    let alone = standings(&world, &[feed("city-trips")], None, None).len();
+    world.apply("city-vehicles", vec![update("T18", 10, 30)]);
+    let both = [feed("city-trips"), feed("city-vehicles")];
+    assert_eq!(standings(&world, &both, None, None).len(), alone);
+    assert_eq!(standings(&world, &[feed("city-vehicles")], None, None).len(), 1);
+}
+
+#[test]
 fn a_line_has_its_own_trips_only() {
     let world = world(morning());
     let told = all(&world, Some("R2"), None);

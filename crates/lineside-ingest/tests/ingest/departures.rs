@@ -64,6 +64,33 @@ fn delays_carry_on_to_later_calls() {
 }
 
 #[test]
+fn how_late_a_vehicle_is_does_not_replace_what_is_expected_at_its_stops() {
+    let mut world = world();
+    let mut of_vehicle = update("T18", 10, 0);
+    let told = of_update(&mut of_vehicle);
+    told.stop_time_update.clear();
+    told.delay = Some(45);
+    let at = world.now().seconds();
+    told.timestamp = Some(at as u64);
+    let mut estimated = update("T18", 10, 120);
+    of_update(&mut estimated).timestamp = Some((at - 60) as u64);
+    world.apply("city-vehicles", vec![of_vehicle.clone()]);
+    assert_eq!(find(&board(&world, "C"), "T18").unwrap().delay, Some(45), "where nothing else is");
+    world.apply("city-trips", vec![estimated]);
+    let at_central = board(&world, "C");
+    let t18 = find(&at_central, "T18").unwrap();
+    assert_eq!((t18.delay, t18.source.as_str()), (Some(120), "city-trips"));
+    // Estimates of which nothing more is heard are worth less than a vehicle that goes on telling.
+    world.clock.advance(minutes(30));
+    of_update(&mut of_vehicle).delay = Some(1_800);
+    of_update(&mut of_vehicle).timestamp = Some(world.now().seconds() as u64);
+    world.apply("city-vehicles", vec![of_vehicle]);
+    let at_central = board(&world, "C");
+    let t18 = find(&at_central, "T18").unwrap();
+    assert_eq!((t18.delay, t18.source.as_str()), (Some(1_800), "city-vehicles"));
+}
+
+#[test]
 fn a_late_departure_stays_until_a_minute_after_it_left() {
     let mut world = world();
     world.apply("city-trips", vec![update("T18", 10, 3000)]);

@@ -30,22 +30,28 @@ const DAY_ENDS: i32 = 26 * HOUR;
 const LIFTS: u64 = 2;
 
 /// An alert before it is wrapped up.
-struct Notice {
-    id: String,
+pub(super) struct Notice {
+    pub(super) id: String,
     /// Instants, Unix seconds.
-    period: (i64, i64),
-    cause: Cause,
-    effect: Effect,
-    severity: SeverityLevel,
-    concerns: Vec<proto::EntitySelector>,
-    header: proto::TranslatedString,
-    description: proto::TranslatedString,
+    pub(super) period: (i64, i64),
+    pub(super) cause: Cause,
+    pub(super) effect: Effect,
+    pub(super) severity: SeverityLevel,
+    pub(super) concerns: Vec<proto::EntitySelector>,
+    pub(super) header: proto::TranslatedString,
+    pub(super) description: proto::TranslatedString,
 }
 
 impl City {
     /// The feed of alerts at an instant.
     pub fn alerts(&self, now: UnixMillis) -> proto::FeedMessage {
         let now = seconds(now);
+        let entity = self.notices(now).into_iter().map(entity).collect();
+        proto::FeedMessage { header: header(now, self.version()), entity }
+    }
+
+    /// What passengers are told at an instant, Unix seconds.
+    pub(super) fn notices(&self, now: i64) -> Vec<Notice> {
         let mut notices = Vec::new();
         for at in self.days_at(now) {
             notices.extend(
@@ -65,8 +71,7 @@ impl City {
         notices.extend(self.lift_notices(today));
         notices.extend(self.wind_notice(today));
         notices.extend(self.planned_notices(today));
-        let entity = notices.into_iter().map(entity).collect();
-        proto::FeedMessage { header: header(now, self.version()), entity }
+        notices
     }
 
     fn period(&self, from: (Day, i32), until: (Day, i32)) -> (i64, i64) {
@@ -335,8 +340,13 @@ impl City {
     }
 }
 
+/// The page with more about it.
+pub(super) fn page_of(notice: &Notice) -> String {
+    format!("{}/alerts/{}", crate::gtfs::SITE, notice.id)
+}
+
 fn entity(notice: Notice) -> proto::FeedEntity {
-    let url = format!("{}/alerts/{}", crate::gtfs::SITE, notice.id);
+    let url = page_of(&notice);
     let url = proto::translated_string::Translation { text: url, language: None };
     let alert = proto::Alert {
         active_period: vec![proto::TimeRange {

@@ -3,13 +3,21 @@
 //! [`courses`] says when each trip of a day really arrives and departs; [`events`] what goes wrong on a day. The three
 //! feeds read both: positions are courses at an instant, predictions are courses as far as they can be known at it,
 //! alerts are the events. So they agree, whatever they are asked and in whatever order.
+//!
+//! Each feed is said twice, in the terms of GTFS-Realtime and in those of SIRI, and neither is made of the other:
+//! `trip_updates` and `journeys` of the predictions, `vehicle_positions` and `activities` of what vehicles report,
+//! `alerts` and `situations` of the notices.
 
+mod activities;
 mod alerts;
 mod courses;
 mod entities;
 mod events;
 mod fleet;
+pub(crate) mod journeys;
+mod predictions;
 mod runs;
+mod situations;
 mod texts;
 mod trip_updates;
 mod vehicle_positions;
@@ -35,7 +43,7 @@ pub struct Realtime {
 /// What the model looks up while it runs.
 #[derive(Debug)]
 pub(crate) struct Model {
-    seed: u64,
+    pub(crate) seed: u64,
     spots: Spots,
     fleet: Fleet,
 }

@@ -30,6 +30,24 @@ struct Whereabouts {
     status: VehicleStopStatus,
 }
 
+/// A vehicle as it last reported.
+pub(super) struct Sighting {
+    /// When, Unix seconds.
+    pub(super) reported: i64,
+    /// Latitude and longitude, degrees.
+    pub(super) place: (f64, f64),
+    /// Degrees clockwise from north.
+    pub(super) bearing: f32,
+    /// Metres per second.
+    pub(super) speed: f32,
+    /// The call it stands at or is on its way to.
+    pub(super) call: usize,
+    pub(super) status: VehicleStopStatus,
+    /// Percent.
+    pub(super) occupancy: u32,
+    pub(super) congestion: CongestionLevel,
+}
+
 impl City {
     /// The feed of vehicle positions at an instant.
     pub fn vehicle_positions(&self, now: UnixMillis) -> proto::FeedMessage {
@@ -59,6 +77,36 @@ impl City {
         now: i64,
         course: &mut Course,
     ) -> Option<proto::VehiclePosition> {
+        let seen = self.sighting(run, at, now, course)?;
+        Some(proto::VehiclePosition {
+            trip: Some(self.trip_descriptor(run, &at.date, false)),
+            vehicle: Some(self.vehicle_descriptor(run)),
+            position: Some(proto::Position {
+                latitude: seen.place.0 as f32,
+                longitude: seen.place.1 as f32,
+                bearing: Some(seen.bearing),
+                odometer: None,
+                speed: Some(seen.speed),
+            }),
+            current_stop_sequence: Some(seen.call as u32 + 1),
+            stop_id: Some(self.stop_id(run, seen.call).to_owned()),
+            current_status: Some(seen.status as i32),
+            timestamp: Some(seen.reported as u64),
+            congestion_level: Some(seen.congestion as i32),
+            occupancy_status: Some(status_of(seen.occupancy) as i32),
+            occupancy_percentage: Some(seen.occupancy),
+            multi_carriage_details: self.carriages(run, seen.call, seen.occupancy),
+        })
+    }
+
+    /// A vehicle as it last reported; none if it is not out.
+    pub(super) fn sighting(
+        &self,
+        run: &Run,
+        at: &DayAt,
+        now: i64,
+        course: &mut Course,
+    ) -> Option<Sighting> {
         let reported = self.last_report(run, now);
         let time = at.seconds - (now - reported) as f64;
         if !self.may_be_out(run, time) || self.is_cancelled(run, &at.events) {
@@ -71,26 +119,16 @@ impl City {
         let pattern = &self.network().patterns[run.trip.pattern as usize];
         let place = whereabouts(pattern, course, time);
         let (point, direction) = pattern.line.place_at(place.along);
-        let (lat, lon) = self.geography().projection.lat_lon(point);
-        let occupancy = self.occupancy(run, place.call);
-        Some(proto::VehiclePosition {
-            trip: Some(self.trip_descriptor(run, &at.date, false)),
-            vehicle: Some(self.vehicle_descriptor(run)),
-            position: Some(proto::Position {
-                latitude: lat as f32,
-                longitude: lon as f32,
-                bearing: Some(direction.bearing().round() as f32 % 360.0),
-                odometer: None,
-                speed: Some((place.speed * 10.0).round() as f32 / 10.0),
-            }),
-            current_stop_sequence: Some(place.call as u32 + 1),
-            stop_id: Some(self.stop_id(run, place.call).to_owned()),
-            current_status: Some(place.status as i32),
-            timestamp: Some(reported as u64),
-            congestion_level: Some(self.congestion(run, course, place.call) as i32),
-            occupancy_status: Some(status_of(occupancy) as i32),
-            occupancy_percentage: Some(occupancy),
-            multi_carriage_details: self.carriages(run, place.call, occupancy),
+        let place_at = self.geography().projection.lat_lon(point);
+        Some(Sighting {
+            reported,
+            place: (degrees(place_at.0), degrees(place_at.1)),
+            bearing: direction.bearing().round() as f32 % 360.0,
+            speed: (place.speed * 10.0).round() as f32 / 10.0,
+            call: place.call,
+            status: place.status,
+            occupancy: self.occupancy(run, place.call),
+            congestion: self.congestion(run, course, place.call),
         })
     }
 
@@ -142,7 +180,12 @@ impl City {
     }
 }
 
-fn status_of(percent: u32) -> OccupancyStatus {
+/// Seven decimals, a centimetre: what every format writes out.
+fn degrees(value: f64) -> f64 {
+    (value * 1e7).round() / 1e7
+}
+
+pub(super) fn status_of(percent: u32) -> OccupancyStatus {
     match percent {
         0..=4 => OccupancyStatus::Empty,
         5..=39 => OccupancyStatus::ManySeatsAvailable,

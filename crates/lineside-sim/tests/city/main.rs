@@ -3,7 +3,9 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
 mod base_map;
+mod bikes;
 mod common;
 mod origin;
 mod realtime;
 mod schedule;
+mod siri;

@@ -6,7 +6,7 @@ use clap::Args;
 use lineside_sim::{FaultPlan, limits};
 
 use super::{Failure, greeting, log, print};
-use crate::demo::{DemoOptions, start_demo};
+use crate::demo::{Asking, DemoOptions, start_demo};
 use crate::shutdown;
 
 /// The slowest and the fastest city: below, nothing seems to move; above, polls follow each other
@@ -16,8 +16,8 @@ const SPEED: std::ops::RangeInclusive<f64> = 0.1..=60.0;
 /// Run a simulated city with its feeds, and a server that polls them
 ///
 /// It is about 07:30 on a working day in the city when it starts. Its schedule, vehicle positions,
-/// trip updates and alerts are real feeds on a port of their own; faults can be switched at
-/// /demo/faults.
+/// trip updates, alerts and shared bikes are real feeds on a port of their own: city, city-vehicles,
+/// city-trips, city-alerts and city-bikes; faults can be switched at /demo/faults.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: lineside demo --speed 10 --fault 'city-vehicles:hang@30s+2m'")]
 pub(crate) struct Arguments {
@@ -33,6 +33,10 @@ pub(crate) struct Arguments {
     /// About how many vehicles run in the rush hour
     #[arg(long, value_name = "N", default_value_t = 300, value_parser = vehicles, allow_negative_numbers = true)]
     vehicles: usize,
+    /// The same vehicles in SIRI too, as a network of their own (twin, twin-et, twin-vm, twin-sx), asked for or
+    /// subscribed to
+    #[arg(long, value_name = "HOW", num_args = 0..=1, default_missing_value = "subscribe", value_parser = asking)]
+    siri: Option<Asking>,
     /// A fault by script: <feed>:<hang|500|html|truncate|empty|skew|ids>@<start>+<length>; repeatable
     #[arg(long = "fault", value_name = "FAULT", value_parser = fault)]
     faults: Vec<String>,
@@ -52,6 +56,14 @@ fn vehicles(text: &str) -> Result<usize, String> {
     vehicles.ok_or_else(|| format!("expected a number from 1 to {}", limits::VEHICLES.end()))
 }
 
+fn asking(text: &str) -> Result<Asking, String> {
+    match text {
+        "request" => Ok(Asking::Request),
+        "subscribe" => Ok(Asking::Subscribe),
+        _ => Err("expected request or subscribe".to_owned()),
+    }
+}
+
 fn fault(text: &str) -> Result<String, String> {
     FaultPlan::parse([text]).map(|_| text.to_owned()).map_err(|error| error.to_string())
 }
@@ -63,6 +75,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         seed: arguments.seed,
         speed: arguments.speed,
         vehicles: arguments.vehicles,
+        siri: arguments.siri,
         faults: arguments.faults,
         data_dir: arguments.data_dir,
     };

@@ -49,7 +49,8 @@ pub(super) fn convert(
     };
     let (read, mut problems) = read(body, from, schedule.as_deref())?;
     let mut losses = Losses::new();
-    let (message, more) = message_of(&read);
+    let zone = zone_of(schedule.as_deref());
+    let (message, more) = message_of(&read, &zone);
     problems.merge(more);
     let counts = counts_of(&message);
     let matched = schedule.as_ref().map(|it| match_trips(&message.entity, &it.timetable));
@@ -86,7 +87,7 @@ fn read(
 ) -> Result<(Read, Problems), Refusal> {
     let limits = gtfs_rt::Limits::default();
     if from == Format::Siri {
-        let zone = schedule.map_or(TimeZone::UTC, |it| it.timetable.timezone().clone());
+        let zone = zone_of(schedule);
         let (message, problems) = siri::decode(&body, &zone, &siri::Limits::default())?;
         if message.deliveries().next().is_none() {
             let detail = "the input is SIRI, but no delivery of a service";
@@ -104,10 +105,15 @@ fn read(
     Ok((Read::GtfsRt(shallow), problems))
 }
 
+/// The zone of times that do not say theirs.
+fn zone_of(schedule: Option<&Dataset>) -> TimeZone {
+    schedule.map_or(TimeZone::UTC, |it| it.timetable.timezone().clone())
+}
+
 /// The message in GTFS-Realtime's terms. What of it cannot be read is a problem.
-fn message_of(read: &Read) -> (FeedMessage, Problems) {
+fn message_of(read: &Read, zone: &TimeZone) -> (FeedMessage, Problems) {
     match read {
-        Read::Siri(message) => siri_to_gtfs_rt(message, &SiriIds::Same),
+        Read::Siri(message) => siri_to_gtfs_rt(message, &SiriIds::Same, zone),
         Read::GtfsRt(shallow) => {
             let mut problems = Problems::new();
             let mut entity = Vec::with_capacity(shallow.entities.len());

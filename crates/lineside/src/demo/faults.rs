@@ -103,11 +103,11 @@ impl Demo {
             fault: faults.active(feed, now).map(Fault::as_str),
             switched: faults.is_switched(feed),
         };
-        FeedId::ALL.into_iter().map(item).collect()
+        self.served().into_iter().map(item).collect()
     }
 
     fn switch(&self, switch: &Switch) -> Result<(), Refusal> {
-        let known = FeedId::parse(&switch.feed);
+        let known = FeedId::parse(&switch.feed).filter(|feed| self.served().contains(feed));
         let feed = known.ok_or_else(|| Refusal::UnknownFeed(switch.feed.clone()))?;
         match switch.fault.as_deref().unwrap_or_default() {
             "" => self.origin.faults().set(feed, None),

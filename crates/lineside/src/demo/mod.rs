@@ -4,7 +4,9 @@
 //! City and server share one clock, which may run faster than the wall's; the city neither knows nor
 //! cares who asks it.
 
+mod deliveries;
 mod faults;
+mod feeds;
 mod producer;
 
 use std::net::{Ipv4Addr, SocketAddr};
@@ -14,8 +16,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use bytes::Bytes;
-use lineside_ingest::{FeedConfig, FeedId, Location};
-use lineside_sim::{Body, City, CityOptions, FaultPlan, Origin};
+use lineside_sim::{Body, City, CityOptions, FaultPlan, FeedId, Origin};
 use lineside_sync::{Clock, RealClock, ScaledClock, UnixMillis};
 use parking_lot::Mutex;
 use tempfile::TempDir;
@@ -27,8 +28,6 @@ use crate::config::Config;
 use crate::server::{self, Running, Start};
 use crate::shutdown::Shutdown;
 
-/// How often the server asks the city.
-const POLL: Duration = Duration::from_secs(2);
 /// How long the demo's sessions may take to be let go: nobody's clients are spread out by it.
 const DRAIN: Duration = Duration::from_millis(300);
 
@@ -43,10 +42,21 @@ pub struct DemoOptions {
     pub speed: f64,
     /// Vehicles at rush hour, about.
     pub vehicles: usize,
+    /// Whether the same vehicles are told in SIRI too, as a network of their own, and how the server hears of them.
+    pub siri: Option<Asking>,
     /// Faults by script, such as `city-trips:hang@30s+2m`.
     pub faults: Vec<String>,
     /// The folder for data; a temporary one if none is given.
     pub data_dir: Option<PathBuf>,
+}
+
+/// How a server hears of what is told in SIRI.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asking {
+    /// It asks for it every two seconds.
+    Request,
+    /// It subscribes to it.
+    Subscribe,
 }
 
 /// The city that a demo's server polls.
@@ -55,8 +65,10 @@ pub struct Demo {
     origin: Arc<Origin>,
     clock: Arc<dyn Clock>,
     address: SocketAddr,
+    siri: Option<Asking>,
     shutdown: Shutdown,
-    serving: Mutex<Option<JoinHandle<()>>>,
+    /// Its door, and who brings news from it.
+    serving: Mutex<Vec<JoinHandle<()>>>,
     /// Removed when the demo is gone.
     _temporary: Option<TempDir>,
 }
@@ -66,8 +78,19 @@ pub struct Demo {
 /// # Errors
 /// If a fault's script cannot be read, or a folder or port is not to be had.
 pub async fn start_demo(options: DemoOptions) -> anyhow::Result<Running> {
+    let clock = Arc::new(ScaledClock::new(RealClock::new().wall(), options.speed));
+    start_demo_by(clock, options).await
+}
+
+/// The same by another clock, whatever speed the options have.
+///
+/// # Errors
+/// As [`start_demo`].
+pub async fn start_demo_by(clock: Arc<dyn Clock>, options: DemoOptions) -> anyhow::Result<Running> {
     let plan = FaultPlan::parse(options.faults.iter().map(String::as_str))?;
-    let clock: Arc<dyn Clock> = Arc::new(ScaledClock::new(RealClock::new().wall(), options.speed));
+    if let Some(feed) = plan.feeds().find(|feed| !feeds::served(options.siri).contains(feed)) {
+        anyhow::bail!("a fault of {}, which is there with --siri only", feed.as_str());
+    }
     let city_options =
         CityOptions { vehicles: options.vehicles, ..CityOptions::starting(clock.wall()) };
     let seed = options.seed;
@@ -79,7 +102,7 @@ pub async fn start_demo(options: DemoOptions) -> anyhow::Result<Running> {
     let (origin, base_map) = made.await.context("the city could not be built")?;
     let (folder, temporary) = data_folder(options.data_dir)?;
     write_city(&folder, &origin, &clock, &base_map).await?;
-    let demo = Demo::serve(origin, Arc::clone(&clock), temporary).await?;
+    let demo = Demo::serve(origin, Arc::clone(&clock), options.siri, temporary).await?;
     let mut config = Config::default();
     config.server.listen = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), options.port);
     config.server.data_dir = Some(folder);
@@ -122,7 +145,7 @@ async fn write_city(
 /// The city's schedule, well: what the origin keeps for its clients, unless its script begins with
 /// a fault.
 fn schedule(origin: &Origin, now: UnixMillis) -> anyhow::Result<Bytes> {
-    let city = lineside_sim::FeedId::City;
+    let city = FeedId::City;
     if origin.faults().active(city, now).is_none()
         && let Body::Bytes(zip) = origin.respond(city, now, None, None).body
     {
@@ -137,13 +160,19 @@ impl Demo {
     async fn serve(
         origin: Arc<Origin>,
         clock: Arc<dyn Clock>,
+        siri: Option<Asking>,
         temporary: Option<TempDir>,
     ) -> anyhow::Result<Self> {
         let shutdown = Shutdown::new(Duration::ZERO);
         let (address, serving) =
             producer::serve(Arc::clone(&origin), Arc::clone(&clock), shutdown.clone()).await?;
-        let serving = Mutex::new(Some(serving));
-        Ok(Self { origin, clock, address, shutdown, serving, _temporary: temporary })
+        let mut serving = vec![serving];
+        if siri == Some(Asking::Subscribe) {
+            let (origin, clock) = (Arc::clone(&origin), Arc::clone(&clock));
+            serving.push(tokio::spawn(deliveries::deliver(origin, clock, shutdown.clone())));
+        }
+        let serving = Mutex::new(serving);
+        Ok(Self { origin, clock, address, siri, shutdown, serving, _temporary: temporary })
     }
 
     /// The address of the city's own feeds.
@@ -152,45 +181,15 @@ impl Demo {
         self.address
     }
 
-    /// The city's feeds as an operator would configure them.
-    fn feeds(&self) -> Vec<FeedConfig> {
-        let names = [
-            (lineside_sim::FeedId::City, "schedule"),
-            (lineside_sim::FeedId::Vehicles, "vehicle positions"),
-            (lineside_sim::FeedId::Trips, "trip updates"),
-            (lineside_sim::FeedId::Alerts, "alerts"),
-        ];
-        names.into_iter().map(|(feed, what)| self.feed(feed, what)).collect()
-    }
-
-    fn feed(&self, feed: lineside_sim::FeedId, what: &str) -> FeedConfig {
-        let id = |feed: lineside_sim::FeedId| {
-            FeedId::new(feed.as_str()).expect("the city's feeds have plain names")
-        };
-        let url = format!("http://{}/{}", self.address, feed.file_name());
-        let url = Location::parse(&url).expect("an address of this machine is an address");
-        let city = self.origin.city().name();
-        let mut config = FeedConfig::new(id(feed), url);
-        config.name = Some(format!("{city}: {what}"));
-        config.publisher = Some(format!("{city} Transit (simulated)"));
-        config.licence = Some("CC0-1.0".to_owned());
-        config.theme = Some("city".to_owned());
-        config.poll = Some(POLL);
-        if feed != lineside_sim::FeedId::City {
-            config.static_feed = Some(id(lineside_sim::FeedId::City));
-        }
-        config
-    }
-
     /// Ends the city's own server.
     pub(crate) async fn stop(&self) {
         self.shutdown.begin();
         self.shutdown.close();
-        let serving = self.serving.lock().take();
-        if let Some(serving) = serving
-            && let Err(error) = serving.await
-        {
-            tracing::error!(%error, "the city's own server failed");
+        let serving = std::mem::take(&mut *self.serving.lock());
+        for task in serving {
+            if let Err(error) = task.await {
+                tracing::error!(%error, "the city's own server failed");
+            }
         }
     }
 }

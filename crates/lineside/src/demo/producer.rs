@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use axum::Router;
-use axum::extract::{Path, State};
+use axum::body::Bytes;
+use axum::extract::{DefaultBodyLimit, Path, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
-use lineside_sim::{Body, FeedId, Origin, Reply};
+use lineside_sim::{Body, Origin, Reply};
 use lineside_sync::Clock;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -19,6 +20,8 @@ use crate::shutdown::Shutdown;
 
 /// A producer with one client needs few connections; some for whoever looks by hand.
 const CONNECTIONS_MAX: usize = 64;
+/// The largest request of SIRI.
+const REQUEST_BYTES_MAX: usize = 256 * 1024;
 
 #[derive(Clone)]
 struct Producer {
@@ -35,7 +38,11 @@ pub(super) async fn serve(
     let any_port = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0);
     let listener = TcpListener::bind(any_port).await.context("no port for the city's feeds")?;
     let address = listener.local_addr().context("a listener without an address")?;
-    let router = Router::new().route("/{file}", get(feed)).with_state(Producer { origin, clock });
+    origin.stands_at(&format!("http://{address}/"));
+    let router = Router::new()
+        .route("/{*path}", get(feed).post(message))
+        .layer(DefaultBodyLimit::max(REQUEST_BYTES_MAX))
+        .with_state(Producer { origin, clock });
     let limits = ConnectionLimits { total: CONNECTIONS_MAX, per_address: CONNECTIONS_MAX };
     let admission = Arc::new(Admission::new(limits));
     Ok((address, tokio::spawn(serve_http(listener, router, admission, None, shutdown))))
@@ -43,21 +50,32 @@ pub(super) async fn serve(
 
 async fn feed(
     State(producer): State<Producer>,
-    Path(file): Path<String>,
+    Path(path): Path<String>,
     headers: HeaderMap,
 ) -> Response {
-    let Some(feed) = FeedId::ALL.into_iter().find(|feed| feed.file_name() == file) else {
-        return StatusCode::NOT_FOUND.into_response();
-    };
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
     let (tag, since) = (text(header::IF_NONE_MATCH), text(header::IF_MODIFIED_SINCE));
-    // The city moves when it is asked: milliseconds that the socket threads do not have.
-    let answer = tokio::task::spawn_blocking(move || {
+    answer(move || {
         let now = producer.clock.wall();
-        producer.origin.respond(feed, now, tag.as_deref(), since.as_deref())
-    });
-    match answer.await {
-        Ok(reply) => respond(reply).await,
+        producer.origin.respond_at(&path, now, tag.as_deref(), since.as_deref())
+    })
+    .await
+}
+
+/// What is posted to a feed of SIRI.
+async fn message(
+    State(producer): State<Producer>,
+    Path(path): Path<String>,
+    body: Bytes,
+) -> Response {
+    answer(move || producer.origin.answer_at(&path, producer.clock.wall(), &body)).await
+}
+
+/// The city moves when it is asked: milliseconds that the socket threads do not have.
+async fn answer(ask: impl FnOnce() -> Option<Reply> + Send + 'static) -> Response {
+    match tokio::task::spawn_blocking(ask).await {
+        Ok(Some(reply)) => respond(reply).await,
+        Ok(None) => StatusCode::NOT_FOUND.into_response(),
         Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     }
 }

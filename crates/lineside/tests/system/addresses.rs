@@ -248,10 +248,10 @@ async fn the_catalog_is_found_filtered_and_paged() {
         let items = list["items"].as_array().unwrap();
         items.iter().map(|feed| feed["id"].as_str().unwrap().to_owned()).collect()
     };
-    let all = ["city", "city-vehicles", "city-trips", "city-alerts"];
+    let all = ["city", "city-vehicles", "city-trips", "city-alerts", "city-bikes"];
     assert_eq!(ids("").await, all);
     assert_eq!(ids("?format=gtfs").await, ["city"]);
-    assert_eq!(ids("?format=gtfs-rt").await, all[1..]);
+    assert_eq!(ids("?format=gtfs-rt").await, all[1..4]);
     assert_eq!(ids("?q=alerts").await, ["city-alerts"]);
     assert!(ids("?publisher=nobody").await.is_empty());
     let first = get_json(&format!("{server}/api/v1/feeds?limit=3")).await;

@@ -48,4 +48,5 @@ mod siri;
 mod siri_subscriptions;
 mod snapshots;
 mod stopping;
+mod twins;
 mod versions;

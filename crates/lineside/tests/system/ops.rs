@@ -164,7 +164,7 @@ async fn the_page_reads_without_scripts() {
     let server = shared_demo();
     let page = async |query: &str| get(&format!("{server}/ops{query}")).await.text().await.unwrap();
     let all = page("").await;
-    for id in ["city", "city-vehicles", "city-trips", "city-alerts"] {
+    for id in ["city", "city-vehicles", "city-trips", "city-alerts", "city-bikes"] {
         assert!(all.contains(&format!("id=\"feed-{id}\"")), "no row of {id}");
     }
     let found = page("?q=alerts").await;
@@ -175,7 +175,7 @@ async fn the_page_reads_without_scripts() {
     };
     let (up, mut down) = (ids(&page("?sort=name").await), ids(&page("?sort=-name").await));
     down.reverse();
-    assert_eq!((up.len(), up), (4, down));
+    assert_eq!((up.len(), up), (5, down));
     let opened = page("?open=city-trips").await;
     for words in ["How long the last", "representation", "problems"] {
         assert!(opened.contains(words), "no {words:?} in what the row opens to");

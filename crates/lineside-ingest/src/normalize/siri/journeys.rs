@@ -1,5 +1,6 @@
 //! Journeys with expected times, as trip updates.
 
+use jiff::{civil::Date, tz::TimeZone};
 use lineside_formats::{
     gtfs_rt::proto::{
         FeedEntity, TripDescriptor, TripUpdate, VehicleDescriptor,
@@ -10,8 +11,8 @@ use lineside_formats::{
 use smol_str::{SmolStr, ToSmolStr, format_smolstr};
 
 use super::{
-    GRACE_SECONDS, IdKind, SiriEntity, SiriIds, calls::Calls, calls::last_moment, first, terms,
-    timestamp,
+    GRACE_SECONDS, IdKind, Rules, SiriEntity, SiriIds, calls::Calls, calls::last_moment, first,
+    terms, timestamp,
 };
 use crate::normalize::given;
 
@@ -22,10 +23,12 @@ const PREFIX: &str = "journey";
 pub(super) fn entity_of(
     journey: &VehicleJourney,
     frame_recorded_at: Option<Time>,
-    ids: &SiriIds,
+    rules: Rules<'_>,
 ) -> SiriEntity {
+    let ids = rules.ids;
     let calls = || journey.recorded_calls.iter().chain(&journey.estimated_calls);
-    let trip = trip_of(journey, has_own_calls(journey, calls()), ids);
+    let mut trip = trip_of(journey, has_own_calls(journey, calls()), ids);
+    trip.start_time = start_time(journey, trip.start_date.as_deref(), rules.zone);
     let id = entity_id(&trip, journey);
     let taking = Calls { ids, is_own: is_own(&trip) };
     let over = journey.recorded_calls.iter().map(|call| (call, true));
@@ -90,6 +93,23 @@ pub(super) fn trip_of(
     }
 }
 
+/// When one run of a journey by headway starts, as GTFS counts and writes it: the journey's name and day are those of all
+/// of its runs.
+pub(super) fn start_time(
+    journey: &VehicleJourney,
+    date: Option<&str>,
+    zone: &TimeZone,
+) -> Option<String> {
+    if journey.headway_service != Some(true) {
+        return None;
+    }
+    let starts = journey.origin_aimed_departure_time?.as_seconds();
+    let noon = Date::strptime("%Y%m%d", date?).ok()?.at(12, 0, 0, 0).to_zoned(zone.clone()).ok()?;
+    let midnight = noon.timestamp().as_second() - 12 * 3_600;
+    let seconds = u32::try_from(starts - midnight).ok().filter(|seconds| *seconds < 100 * 3_600)?;
+    Some(format!("{:02}:{:02}:{:02}", seconds / 3_600, seconds / 60 % 60, seconds % 60))
+}
+
 /// The day of a journey as GTFS writes it, where the producer names it by its date.
 pub(super) fn date_of(framed: &FramedVehicleJourneyRef) -> Option<String> {
     let text = framed.data_frame_ref.as_deref()?;
@@ -131,7 +151,13 @@ fn properties(journey: &VehicleJourney) -> Option<TripProperties> {
 /// stays the same from one message to the next: several journeys of a line may start at once.
 fn entity_id(trip: &TripDescriptor, journey: &VehicleJourney) -> SmolStr {
     match given(&trip.trip_id) {
-        Some(trip_id) => journey_entity_id(PREFIX, trip_id, trip.start_date.as_deref()),
+        Some(trip_id) => {
+            let id = journey_entity_id(PREFIX, trip_id, trip.start_date.as_deref());
+            match &trip.start_time {
+                Some(time) => format_smolstr!("{id}:{time}"),
+                None => id,
+            }
+        }
         None => {
             let first = journey.recorded_calls.first().or(journey.estimated_calls.first());
             format_smolstr!("{PREFIX}:{}", name_by_content(journey, first))

@@ -149,13 +149,20 @@ pub(crate) struct Rules<'a> {
     pub(crate) ids: &'a SiriIds,
     /// Whether what vehicles say of their journeys counts: not where estimated timetables say it too.
     pub(crate) vehicles_tell_delays: bool,
+    /// The schedule's, in which runs of a repeated journey are told apart by when they start.
+    pub(crate) zone: &'a TimeZone,
 }
 
 /// A message as GTFS-Realtime has it: each journey, vehicle and situation is an entity, the visits of a journey are one
 /// unless its estimated timetable is there too. What vehicles say of their journeys counts where the message holds no estimated timetable.
-pub fn siri_to_gtfs_rt(message: &Message, ids: &SiriIds) -> (FeedMessage, Problems) {
+/// `zone` is the schedule's.
+pub fn siri_to_gtfs_rt(
+    message: &Message,
+    ids: &SiriIds,
+    zone: &TimeZone,
+) -> (FeedMessage, Problems) {
     let has_timetables = message.deliveries().any(|it| !it.estimated_timetables.is_empty());
-    let rules = Rules { ids, vehicles_tell_delays: !has_timetables };
+    let rules = Rules { ids, vehicles_tell_delays: !has_timetables, zone };
     let mut normalized = normalize(message, rules);
     normalized.prefer_timetables();
     normalized.name_apart();
@@ -166,7 +173,8 @@ pub fn siri_to_gtfs_rt(message: &Message, ids: &SiriIds) -> (FeedMessage, Proble
 
 /// Why a message gives nothing, in the words of its producer; none if it gives something.
 pub(crate) fn refusal(message: &Message) -> Option<String> {
-    let rules = Rules { ids: &SiriIds::Same, vehicles_tell_delays: false };
+    let zone = &TimeZone::UTC;
+    let rules = Rules { ids: &SiriIds::Same, vehicles_tell_delays: false, zone };
     let normalized = normalize(message, rules);
     normalized.is_refused().then(|| normalized.refusals.join("; "))
 }
@@ -215,7 +223,7 @@ impl Normalized {
             for frame in &timetable.frames {
                 let recorded_at = frame.recorded_at_time;
                 for journey in &frame.estimated_vehicle_journeys {
-                    let entity = journeys::entity_of(journey, recorded_at, rules.ids);
+                    let entity = journeys::entity_of(journey, recorded_at, rules);
                     self.entities.push(entity);
                 }
             }

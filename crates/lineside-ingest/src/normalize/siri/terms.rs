@@ -106,7 +106,7 @@ pub(super) fn cause(reason: &str, of: ReasonOf) -> Cause {
 }
 
 /// SIRI's conditions of service, and what each comes to, the gravest first.
-const EFFECTS: [(&str, Effect); 22] = [
+const EFFECTS: [(&str, Effect); 23] = [
     ("noservice", Effect::NoService),
     ("cancelled", Effect::NoService),
     ("closed", Effect::NoService),
@@ -114,6 +114,7 @@ const EFFECTS: [(&str, Effect); 22] = [
     ("shortformedservice", Effect::ReducedService),
     ("reducedservice", Effect::ReducedService),
     ("irregulartraffic", Effect::ReducedService),
+    ("intermittentservice", Effect::ReducedService),
     ("majordelays", Effect::SignificantDelays),
     ("delayed", Effect::SignificantDelays),
     ("delay", Effect::SignificantDelays),
@@ -172,6 +173,7 @@ mod tests {
         let effect_of = |conditions: &[&str]| effect(conditions.iter().copied());
         assert_eq!(effect_of(&["delayed", "cancelled"]), Effect::NoService);
         assert_eq!(effect_of(&["diverted"]), Effect::Detour);
+        assert_eq!(effect_of(&["intermittentService"]), Effect::ReducedService);
         assert_eq!(effect_of(&["somethingElse"]), Effect::OtherEffect);
         assert_eq!(effect_of(&["unknown"]), Effect::UnknownEffect);
         assert_eq!(effect_of(&[]), Effect::UnknownEffect);

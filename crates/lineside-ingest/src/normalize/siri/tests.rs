@@ -28,7 +28,7 @@ fn message(deliveries: &str) -> Message {
 }
 
 fn normalized(deliveries: &str, ids: &SiriIds) -> Normalized {
-    normalize(&message(deliveries), Rules { ids, vehicles_tell_delays: true })
+    normalize(&message(deliveries), Rules { ids, vehicles_tell_delays: true, zone: &TimeZone::UTC })
 }
 
 /// One journey as the delivery of an estimated timetable.
@@ -163,6 +163,38 @@ fn platforms_occupancy_and_headsigns_survive() {
     );
 }
 
+#[test]
+fn runs_by_headway_are_told_apart_by_when_they_start_in_the_schedules_zone() {
+    let run = |starts: &str| {
+        format!(
+            "<EstimatedVehicleJourney><LineRef>L</LineRef><DirectionRef>0</DirectionRef>\
+             <FramedVehicleJourneyRef><DataFrameRef>2026-11-21</DataFrameRef>\
+             <DatedVehicleJourneyRef>J</DatedVehicleJourneyRef></FramedVehicleJourneyRef>\
+             <HeadwayService>true</HeadwayService>\
+             <OriginAimedDepartureTime>{starts}</OriginAimedDepartureTime>\
+             </EstimatedVehicleJourney>"
+        )
+    };
+    let message = message(&format!(
+        "<EstimatedTimetableDelivery><EstimatedJourneyVersionFrame>{}{}\
+         </EstimatedJourneyVersionFrame></EstimatedTimetableDelivery>",
+        run("2026-11-21T09:00:00Z"),
+        run("2026-11-21T23:30:00Z")
+    ));
+    let zone = &TimeZone::get("Europe/Paris").unwrap();
+    let rules = Rules { ids: &SiriIds::Same, vehicles_tell_delays: false, zone };
+    let out = normalize(&message, rules);
+    let named = |it: &SiriEntity| {
+        let trip = it.entity.trip_update.as_ref().unwrap().trip.clone();
+        (it.entity.id.clone(), trip.start_time.unwrap())
+    };
+    let named: Vec<_> = out.entities.iter().map(named).collect();
+    let expected =
+        [("journey:J:20261121:10:00:00", "10:00:00"), ("journey:J:20261121:24:30:00", "24:30:00")];
+    assert_eq!(named, expected.map(|(id, time)| (id.to_owned(), time.to_owned())));
+    assert_eq!(out.problems.total(), 0, "{:?}", out.problems.kept());
+}
+
 fn vehicle(inside: &str, vehicles_tell_delays: bool) -> (VehiclePosition, Option<TripUpdate>) {
     let message = message(&format!(
         "<VehicleMonitoringDelivery><VehicleActivity>\
@@ -172,7 +204,8 @@ fn vehicle(inside: &str, vehicles_tell_delays: bool) -> (VehiclePosition, Option
          </FramedVehicleJourneyRef>{inside}</MonitoredVehicleJourney></VehicleActivity>\
          </VehicleMonitoringDelivery>"
     ));
-    let mut out = normalize(&message, Rules { ids: &SiriIds::Netex, vehicles_tell_delays });
+    let zone = &TimeZone::UTC;
+    let mut out = normalize(&message, Rules { ids: &SiriIds::Netex, vehicles_tell_delays, zone });
     let entity = out.entities.remove(0).entity;
     (entity.vehicle.unwrap(), entity.trip_update)
 }
@@ -237,7 +270,7 @@ fn a_file_tells_of_a_journey_by_its_timetable_and_not_by_visits_too() {
          <MonitoringRef>S</MonitoringRef><MonitoredVehicleJourney>{framed}\
          </MonitoredVehicleJourney></MonitoredStopVisit></StopMonitoringDelivery>"
     ));
-    let (out, problems) = siri_to_gtfs_rt(&message, &SiriIds::Same);
+    let (out, problems) = siri_to_gtfs_rt(&message, &SiriIds::Same, &TimeZone::UTC);
     let ids: Vec<&str> = out.entity.iter().map(|it| it.id.as_str()).collect();
     assert_eq!((ids, problems.total()), (vec!["journey:J:20261121"], 0));
 }
@@ -314,7 +347,7 @@ fn what_is_in_a_file_twice_is_told_apart() {
         "<EstimatedTimetableDelivery><EstimatedJourneyVersionFrame>{journey}{journey}\
          </EstimatedJourneyVersionFrame></EstimatedTimetableDelivery>"
     ));
-    let (out, problems) = siri_to_gtfs_rt(&message, &SiriIds::Same);
+    let (out, problems) = siri_to_gtfs_rt(&message, &SiriIds::Same, &TimeZone::UTC);
     let ids: Vec<&str> = out.entity.iter().map(|it| it.id.as_str()).collect();
     assert_eq!(ids, ["journey:J", "journey:J#2"]);
     assert_eq!(problems.total(), 1);
@@ -373,7 +406,7 @@ fn every_element_of_real_messages_becomes_one_entity() {
                 continue;
             }
             let text = without_comments(&String::from_utf8_lossy(&body));
-            let (out, _) = siri_to_gtfs_rt(&message, &SiriIds::Same);
+            let (out, _) = siri_to_gtfs_rt(&message, &SiriIds::Same, &TimeZone::UTC);
             let single = ["EstimatedVehicleJourney", "VehicleActivity", "PtSituationElement"];
             let elements: usize = single.iter().map(|name| count(&text, name)).sum();
             let of_visits = out.entity.iter().filter(|it| {

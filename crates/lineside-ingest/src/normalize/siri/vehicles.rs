@@ -12,7 +12,7 @@ use smol_str::{SmolStr, format_smolstr};
 use super::{
     Cancelled, GRACE_SECONDS, IdKind, Rules, SiriEntity, SiriIds, TripRef,
     calls::Calls,
-    journeys::{date_of, name_by_content, trip_of},
+    journeys::{date_of, name_by_content, start_time, trip_of},
     seconds, terms, timestamp,
     visits::calls_of,
 };
@@ -22,7 +22,8 @@ use crate::normalize::is_extra;
 pub(super) fn entity_of(activity: &VehicleActivity, rules: Rules<'_>) -> Option<SiriEntity> {
     let journey = activity.monitored_vehicle_journey.as_deref()?;
     let at = journey.location_recorded_at_time.or(activity.recorded_at_time);
-    let trip = trip_of(journey, false, rules.ids);
+    let mut trip = trip_of(journey, false, rules.ids);
+    trip.start_time = start_time(journey, trip.start_date.as_deref(), rules.zone);
     let id = entity_id(activity, journey);
     let call = journey.monitored_call.as_deref();
     let stop = call.and_then(|call| call.stop_point_ref.as_deref());
@@ -45,7 +46,7 @@ pub(super) fn entity_of(activity: &VehicleActivity, rules: Rules<'_>) -> Option<
         trip: Some(trip).filter(|trip| trip.trip_id.is_some() || trip.route_id.is_some()),
         ..VehiclePosition::default()
     };
-    let trip_update = rules.vehicles_tell_delays.then(|| update_of(journey, rules.ids)).flatten();
+    let trip_update = rules.vehicles_tell_delays.then(|| update_of(journey, rules)).flatten();
     let trip_update = trip_update.map(|update| TripUpdate {
         timestamp: timestamp(at),
         vehicle: vehicle.vehicle.clone(),
@@ -59,8 +60,10 @@ pub(super) fn entity_of(activity: &VehicleActivity, rules: Rules<'_>) -> Option<
 }
 
 /// What a vehicle tells of its journey: how late it is, or what is expected at its calls.
-fn update_of(journey: &VehicleJourney, ids: &SiriIds) -> Option<TripUpdate> {
-    let trip = trip_of(journey, false, ids);
+fn update_of(journey: &VehicleJourney, rules: Rules<'_>) -> Option<TripUpdate> {
+    let ids = rules.ids;
+    let mut trip = trip_of(journey, false, ids);
+    trip.start_time = start_time(journey, trip.start_date.as_deref(), rules.zone);
     trip.trip_id.as_ref()?;
     let taking = Calls { ids, is_own: is_extra(&trip) };
     let calls = calls_of(journey).filter_map(|(call, is_over)| taking.update_of(call, is_over));

@@ -36,10 +36,24 @@ impl DemoServer {
 /// Starts a city of a test's own, and waits until it is ready.
 pub(crate) async fn demo(speed: f64, faults: &[&str]) -> DemoServer {
     let faults = faults.iter().map(|fault| (*fault).to_owned()).collect();
-    let options =
-        DemoOptions { port: 0, seed: 7, speed, vehicles: VEHICLES, faults, data_dir: None };
+    let options = DemoOptions {
+        port: 0,
+        seed: 7,
+        speed,
+        vehicles: VEHICLES,
+        siri: None,
+        faults,
+        data_dir: None,
+    };
     let server = DemoServer(lineside::start_demo(options).await.unwrap());
     until_ready(&server.url()).await;
+    // Being ready waits for one file of each feed, and bikes come in several.
+    let stations = format!("{}/geojson/city-bikes/stations.geojson", server.url());
+    until::until("the city has bikes", async || {
+        let reply = http::get(&stations).await;
+        reply.status() == 200 && reply.text().await.unwrap().contains("\"Point\"")
+    })
+    .await;
     server
 }
 

@@ -19,7 +19,8 @@ fn take(held: &mut Held, deliveries: &str) {
     let (message, problems) =
         siri::decode(text.as_bytes(), &TimeZone::UTC, &Limits::default()).unwrap();
     assert_eq!(problems.total(), 0, "{:?}", problems.kept());
-    let rules = SiriRules { ids: &SiriIds::Same, vehicles_tell_delays: false };
+    let zone = &TimeZone::UTC;
+    let rules = SiriRules { ids: &SiriIds::Same, vehicles_tell_delays: false, zone };
     let mut normalized = normalize_siri(&message, rules);
     normalized.keep_last();
     held.begin_answer();

@@ -1,0 +1,343 @@
+//! Bikes and scooters to share: stations beside the city's own stops, and vehicles that stand where they were left.
+//!
+//! As everything here it is a function of the city and the time: a station fills and empties with the tide of the day
+//! and a little chance, a loose vehicle stands somewhere until it is rented, and has another name after each rental, as
+//! GBFS asks for.
+
+use lineside_formats::gbfs::records::TypeAvailable;
+use lineside_formats::gbfs::records::{
+    PricingPlan, Rate, StationInformation, StationStatus, SystemInformation, VehicleStatus,
+    VehicleType,
+};
+use lineside_formats::gbfs::values::{InLanguage, Languages, Texts, Time, TypeCount};
+use lineside_formats::gbfs::{Content, Head, Version, encode_discovery, encode_file};
+use lineside_sync::UnixMillis;
+
+use crate::city::City;
+use crate::geography::plane::{Point, at};
+use crate::gtfs::{FOREIGN, SITE};
+use crate::network::Place;
+use crate::noise;
+use crate::time::HOUR;
+
+/// A place that is no station of the trains has bikes with this chance.
+const CORNERS: f64 = 0.12;
+/// Most stations.
+const STATIONS_MAX: usize = 120;
+/// Vehicles that stand outside of stations, or are being ridden.
+const LOOSE: u64 = 160;
+/// Stations report this often, seconds, each at its own beat.
+const REPORTS_EVERY: i64 = 20;
+/// How long files hold, seconds: those that say how things are, and the others.
+const TTL_STATUS: u32 = 10;
+const TTL_INFORMATION: u32 = 300;
+/// Within this distance of the old town people arrive in the morning, metres.
+const INNER: f64 = 2_500.0;
+/// A vehicle with less than this share of its range left is out of use.
+const EMPTY: f64 = 0.08;
+
+/// A file of the system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum BikesFile {
+    Discovery,
+    SystemInformation,
+    VehicleTypes,
+    PricingPlans,
+    StationInformation,
+    StationStatus,
+    VehicleStatus,
+}
+
+impl BikesFile {
+    const ALL: [Self; 7] = [
+        Self::Discovery,
+        Self::SystemInformation,
+        Self::VehicleTypes,
+        Self::PricingPlans,
+        Self::StationInformation,
+        Self::StationStatus,
+        Self::VehicleStatus,
+    ];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Discovery => "gbfs",
+            Self::SystemInformation => "system_information",
+            Self::VehicleTypes => "vehicle_types",
+            Self::PricingPlans => "system_pricing_plans",
+            Self::StationInformation => "station_information",
+            Self::StationStatus => "station_status",
+            Self::VehicleStatus => "vehicle_status",
+        }
+    }
+
+    /// The file at an address below the system's own.
+    pub(crate) fn parse(path: &str) -> Option<Self> {
+        let name = path.strip_suffix(".json")?;
+        Self::ALL.into_iter().find(|file| file.name() == name)
+    }
+
+    fn ttl(self) -> u32 {
+        match self {
+            Self::StationStatus | Self::VehicleStatus => TTL_STATUS,
+            _ => TTL_INFORMATION,
+        }
+    }
+}
+
+/// A kind of vehicle.
+struct Kind {
+    id: &'static str,
+    name: &'static str,
+    form: &'static str,
+    propulsion: &'static str,
+    /// Metres on a full battery, where it has one.
+    range: Option<f64>,
+}
+
+const KINDS: [Kind; 3] = [
+    Kind { id: "bike", name: "Bike", form: "bicycle", propulsion: "human", range: None },
+    Kind {
+        id: "e-bike",
+        name: "E-bike",
+        form: "bicycle",
+        propulsion: "electric_assist",
+        range: Some(60_000.0),
+    },
+    Kind {
+        id: "scooter",
+        name: "Scooter",
+        form: "scooter_standing",
+        propulsion: "electric",
+        range: Some(35_000.0),
+    },
+];
+const PLAN: &str = "ride";
+
+/// A station with its docks.
+struct Station<'a> {
+    id: String,
+    place: &'a Place,
+    point: Point,
+    docks: u32,
+    key: u64,
+}
+
+impl City {
+    /// A file of the shared bikes at an instant, and when it last changed, Unix seconds. `base` is the address of the
+    /// system, with a slash at its end; with `foreign`, stations are told of that nobody knows.
+    pub(crate) fn bikes_file(
+        &self,
+        file: BikesFile,
+        base: &str,
+        now: UnixMillis,
+        foreign: bool,
+    ) -> (Vec<u8>, i64) {
+        let now = now.seconds();
+        let since = match file {
+            BikesFile::StationStatus | BikesFile::VehicleStatus => now,
+            _ => self.start().seconds(),
+        };
+        let head = Head { last_updated: Some(since), ttl: Some(file.ttl()), version: None };
+        let content = match file {
+            BikesFile::Discovery => {
+                let files = BikesFile::ALL.into_iter().skip(1);
+                let files = files.map(|file| (file.name(), format!("{base}{}.json", file.name())));
+                return (encode_discovery(files, &head, Version::Three, "en"), since);
+            }
+            BikesFile::SystemInformation => Content::SystemInformation(self.bikes_system().into()),
+            BikesFile::VehicleTypes => {
+                Content::VehicleTypes(KINDS.iter().map(vehicle_type).collect())
+            }
+            BikesFile::PricingPlans => Content::PricingPlans(vec![plan()]),
+            BikesFile::StationInformation => Content::StationInformation(
+                self.bikes_stations().map(|it| self.about(&it)).collect(),
+            ),
+            BikesFile::StationStatus => {
+                let status = |it: Station<'_>| self.station_status(&it, now, foreign);
+                Content::StationStatus(self.bikes_stations().map(status).collect())
+            }
+            BikesFile::VehicleStatus => {
+                Content::VehicleStatus((0..LOOSE).filter_map(|n| self.loose(n, now)).collect())
+            }
+        };
+        let written = encode_file(&content, &head, Version::Three, "en");
+        (written.map(|written| written.body).unwrap_or_default(), since)
+    }
+
+    fn bikes_system(&self) -> SystemInformation {
+        SystemInformation {
+            system_id: "lindhaven-bikes".into(),
+            languages: Languages(vec!["en".into()]),
+            name: english(&format!("{} Bikes", self.name())),
+            operator: english(&format!("{} Bikes (simulated)", self.name())),
+            opening_hours: Some("24/7".into()),
+            url: Some(format!("{SITE}/bikes").into()),
+            feed_contact_email: Some("bikes@lindhaven.example".into()),
+            timezone: Some(self.time_zone().into()),
+            license_id: Some("CC0-1.0".into()),
+            ..SystemInformation::default()
+        }
+    }
+
+    fn bikes_key(&self) -> u64 {
+        noise::key(self.seed(), "bikes")
+    }
+
+    fn bikes_stations(&self) -> impl Iterator<Item = Station<'_>> {
+        let key = self.bikes_key();
+        let places = self.network().places.iter().enumerate();
+        let served = places.filter(|(_, place)| !place.stops.is_empty());
+        let stations = served.filter_map(move |(n, place)| {
+            let key = noise::mix(key, n as u64);
+            let has_bikes = place.is_station || noise::share(key) < CORNERS;
+            has_bikes.then(|| Station {
+                id: format!("bikes-{}", place.id),
+                place,
+                point: nearby(place.point, noise::mix(key, 1), 25.0),
+                docks: 10 + (noise::share(noise::mix(key, 2)) * 21.0) as u32,
+                key,
+            })
+        });
+        stations.take(STATIONS_MAX)
+    }
+
+    fn about(&self, station: &Station<'_>) -> StationInformation {
+        let (lat, lon) = self.bikes_place(station.point);
+        StationInformation {
+            station_id: station.id.clone().into(),
+            name: english(&station.place.name),
+            lat: Some(lat),
+            lon: Some(lon),
+            capacity: Some(station.docks),
+            is_virtual_station: Some(false),
+            ..StationInformation::default()
+        }
+    }
+
+    fn station_status(&self, station: &Station<'_>, now: i64, foreign: bool) -> StationStatus {
+        let beat = (noise::share(noise::mix(station.key, 3)) * REPORTS_EVERY as f64) as i64;
+        let reported = now - (now + beat).rem_euclid(REPORTS_EVERY);
+        let bikes = self.bikes_at(station, reported);
+        let broken = u32::from(noise::share(noise::mix(station.key, 4)) < 0.3).min(bikes);
+        let fit = bikes - broken;
+        let electric =
+            (f64::from(fit) * (0.2 + 0.3 * noise::share(noise::mix(station.key, 5)))) as u32;
+        let of = |kind: &Kind, count: u32| TypeAvailable {
+            vehicle_type_id: kind.id.into(),
+            count: Some(count),
+        };
+        let docks = station.docks - bikes;
+        let name = if foreign { FOREIGN } else { "" };
+        StationStatus {
+            station_id: format!("{name}{}", station.id).into(),
+            num_vehicles_available: Some(fit),
+            vehicle_types_available: vec![of(&KINDS[0], fit - electric), of(&KINDS[1], electric)],
+            num_vehicles_disabled: Some(broken),
+            num_docks_available: Some(docks),
+            num_docks_disabled: Some(0),
+            vehicle_docks_available: vec![TypeCount {
+                vehicle_type_ids: vec![KINDS[0].id.into(), KINDS[1].id.into()],
+                count: Some(docks),
+            }],
+            is_installed: Some(true),
+            is_renting: Some(true),
+            is_returning: Some(true),
+            last_reported: Some(Time(reported)),
+        }
+    }
+
+    /// How many bikes stand at a station: in the old town many by day, outside of it by night.
+    fn bikes_at(&self, station: &Station<'_>, instant: i64) -> u32 {
+        let day = self.time().day(instant);
+        let hour = self.time().seconds(day, instant as f64) / f64::from(HOUR);
+        // Most people are at work at half past one.
+        let by_day = ((hour - 13.5) / 24.0 * std::f64::consts::TAU).cos();
+        let tide = if station.point.length() < INNER { by_day } else { -by_day };
+        let chance = noise::wave(noise::mix(station.key, 6), instant as f64 / 900.0)
+            + 0.5 * noise::wave(noise::mix(station.key, 7), instant as f64 / 110.0)
+            - 0.75;
+        let full = (0.5 + 0.27 * tide + 0.35 * chance).clamp(0.0, 1.0);
+        ((f64::from(station.docks) * full).round() as u32).min(station.docks)
+    }
+
+    /// A vehicle outside of stations; none while it is ridden.
+    fn loose(&self, number: u64, now: i64) -> Option<VehicleStatus> {
+        let key = noise::mix(noise::key(self.seed(), "loose"), number);
+        // From one rental to the next.
+        let period = 1_500.0 + noise::share(key) * 3_600.0;
+        let turns = now as f64 / period + noise::share(noise::mix(key, 1));
+        let rental = noise::mix(key, turns.floor() as i64 as u64);
+        let ridden = 0.15 + 0.25 * noise::share(noise::mix(rental, 2));
+        if turns.fract() < ridden {
+            return None;
+        }
+        let stops = &self.network().stops;
+        let stop =
+            stops.get((noise::share(noise::mix(rental, 3)) * stops.len() as f64) as usize)?;
+        let (lat, lon) = self.bikes_place(nearby(stop.point, noise::mix(rental, 4), 30.0));
+        let kind = &KINDS[number as usize % KINDS.len()];
+        let left = noise::share(noise::mix(rental, 5));
+        let since = (now as f64 - (turns.fract() - ridden) * period) as i64;
+        Some(VehicleStatus {
+            vehicle_id: format!("{:016x}", noise::mix(rental, 6)).into(),
+            lat: Some(lat),
+            lon: Some(lon),
+            is_reserved: Some(turns.fract() > 0.97),
+            is_disabled: Some(kind.range.is_some() && left < EMPTY),
+            vehicle_type_id: Some(kind.id.into()),
+            last_reported: Some(Time(since)),
+            current_range_meters: kind.range.map(|range| (range * left / 100.0).round() * 100.0),
+            pricing_plan_id: Some(PLAN.into()),
+            ..VehicleStatus::default()
+        })
+    }
+
+    /// Latitude and longitude with six decimals: a tenth of a metre.
+    fn bikes_place(&self, point: Point) -> (f64, f64) {
+        let (lat, lon) = self.geography().projection.lat_lon(point);
+        let rounded = |degrees: f64| (degrees * 1e6).round() / 1e6;
+        (rounded(lat), rounded(lon))
+    }
+}
+
+/// A point so many metres away, in a direction by chance.
+fn nearby(point: Point, key: u64, metres: f64) -> Point {
+    let (sin, cos) = (noise::share(key) * std::f64::consts::TAU).sin_cos();
+    point + at(cos * metres, sin * metres)
+}
+
+fn vehicle_type(kind: &Kind) -> VehicleType {
+    VehicleType {
+        vehicle_type_id: kind.id.into(),
+        form_factor: Some(kind.form.into()),
+        propulsion_type: Some(kind.propulsion.into()),
+        max_range_meters: kind.range,
+        name: english(kind.name),
+        return_constraint: Some("hybrid".into()),
+        default_pricing_plan_id: Some(PLAN.into()),
+        ..VehicleType::default()
+    }
+}
+
+fn plan() -> PricingPlan {
+    PricingPlan {
+        plan_id: PLAN.into(),
+        name: english("Single ride"),
+        currency: Some("EUR".into()),
+        price: Some(1.0),
+        is_taxable: Some(false),
+        description: english("To unlock, and for each quarter of an hour."),
+        per_min_pricing: vec![Rate {
+            start: Some(0.0),
+            rate: Some(0.5),
+            interval: Some(15.0),
+            end: None,
+        }],
+        ..PricingPlan::default()
+    }
+}
+
+fn english(text: &str) -> Texts {
+    Texts(vec![InLanguage { text: text.into(), language: "en".into() }])
+}

@@ -1,0 +1,94 @@
+//! Where vehicles are, as vehicle monitoring of SIRI has it.
+
+use lineside_formats::gtfs_rt::proto::vehicle_position::{
+    CongestionLevel, OccupancyStatus, VehicleStopStatus,
+};
+use lineside_formats::siri::{
+    Call, FramedVehicleJourneyRef, Location, Occupancy, VehicleActivity, VehicleJourney,
+};
+use lineside_sync::UnixMillis;
+
+use super::courses::Course;
+use super::journeys::{late, moment};
+use super::runs::{DayAt, Kind, Run};
+use super::seconds;
+use super::vehicle_positions::{Sighting, status_of};
+use crate::city::City;
+
+/// What a vehicle says holds this long, seconds.
+const HOLDS: i64 = 60;
+
+impl City {
+    /// What each vehicle that is out does at an instant, in a fixed order.
+    pub fn vehicle_activities(&self, now: UnixMillis) -> Vec<VehicleActivity> {
+        let now = seconds(now);
+        let mut course = Course::default();
+        let mut activities = Vec::new();
+        for at in self.days_at(now) {
+            for run in self.runs_at(&at) {
+                if let Some(seen) = self.sighting(&run, &at, now, &mut course) {
+                    let time = at.seconds - (now - seen.reported) as f64;
+                    let delay = self.known(&run, &course, time).delay;
+                    activities.push(self.activity(&run, &at, &seen, delay));
+                }
+            }
+        }
+        activities
+    }
+
+    fn activity(&self, run: &Run, at: &DayAt, seen: &Sighting, delay: f64) -> VehicleActivity {
+        let vehicle = self.vehicle_descriptor(run).id.unwrap_or_default();
+        let stands = seen.status == VehicleStopStatus::StoppedAt;
+        let jammed = !matches!(
+            seen.congestion,
+            CongestionLevel::RunningSmoothly | CongestionLevel::UnknownCongestionLevel
+        );
+        let (latitude, longitude) = seen.place;
+        let call = Call {
+            order: Some(seen.call as u32 + 1),
+            vehicle_at_stop: Some(stands),
+            ..self.call(run, seen.call)
+        };
+        let journey = VehicleJourney {
+            // A vehicle's journey is named by its day whether the timetable has it or not.
+            framed_vehicle_journey_ref: Some(FramedVehicleJourneyRef {
+                data_frame_ref: Some(self.time().date(at.day).to_string().into()),
+                dated_vehicle_journey_ref: Some(self.trip_id(run).into()),
+            }),
+            estimated_vehicle_journey_code: None,
+            monitored: Some(true),
+            in_congestion: Some(jammed),
+            vehicle_location: Some(Location {
+                longitude: Some(longitude),
+                latitude: Some(latitude),
+                ..Location::default()
+            }),
+            bearing: Some(f64::from(seen.bearing)),
+            velocity: Some(f64::from((seen.speed * 10.0).round()) / 10.0),
+            occupancy: Some(occupancy_of(seen.occupancy)),
+            delay: (run.kind == Kind::Scheduled).then(|| late(delay)),
+            vehicle_ref: Some(vehicle.clone().into()),
+            monitored_call: Some(Box::new(call)),
+            ..self.journey(run, at)
+        };
+        VehicleActivity {
+            recorded_at_time: moment(seen.reported),
+            item_identifier: Some(vehicle.clone().into()),
+            valid_until_time: moment(seen.reported + HOLDS),
+            vehicle_monitoring_ref: Some(vehicle.into()),
+            monitored_vehicle_journey: Some(Box::new(journey)),
+            ..VehicleActivity::default()
+        }
+    }
+}
+
+fn occupancy_of(percent: u32) -> Occupancy {
+    match status_of(percent) {
+        OccupancyStatus::Empty => Occupancy::Empty,
+        OccupancyStatus::ManySeatsAvailable => Occupancy::ManySeatsAvailable,
+        OccupancyStatus::FewSeatsAvailable => Occupancy::FewSeatsAvailable,
+        OccupancyStatus::StandingRoomOnly => Occupancy::StandingRoomOnly,
+        OccupancyStatus::CrushedStandingRoomOnly => Occupancy::CrushedStandingRoomOnly,
+        _ => Occupancy::Full,
+    }
+}

@@ -1,0 +1,178 @@
+//! Predictions as estimated timetables, as SIRI has them: from the same courses as the trip updates, and not from those.
+
+use lineside_formats::siri::{
+    Call, CallStatus, FramedVehicleJourneyRef, Seconds, Text, Time, VehicleJourney,
+};
+use lineside_sync::UnixMillis;
+
+use super::courses::Course;
+use super::predictions::{Prediction, Told};
+use super::runs::{DayAt, Kind, Run};
+use super::seconds;
+use crate::city::City;
+use crate::network::Mode;
+
+/// Who says it, as SIRI asks for the name.
+pub(crate) const SOURCE: &str = "lindhaven";
+/// From so many seconds on a call is early or late.
+const LATE_FROM: i64 = 60;
+
+impl City {
+    /// The journeys of which something is told at an instant, in a fixed order.
+    pub fn estimated_journeys(&self, now: UnixMillis) -> Vec<VehicleJourney> {
+        let now = seconds(now);
+        let mut course = Course::default();
+        let mut journeys = Vec::new();
+        for at in self.days_at(now) {
+            for run in self.runs_at(&at) {
+                let journey = if self.is_cancelled(&run, &at.events) {
+                    self.cancelled_journey(&run, &at)
+                } else {
+                    self.estimated_journey(&run, &at, now, &mut course)
+                };
+                journeys.extend(journey);
+            }
+        }
+        journeys
+    }
+
+    fn cancelled_journey(&self, run: &Run, at: &DayAt) -> Option<VehicleJourney> {
+        let since = self.cancelled_since(run, at)?;
+        Some(VehicleJourney {
+            recorded_at_time: moment(since),
+            cancellation: Some(true),
+            ..self.journey(run, at)
+        })
+    }
+
+    fn estimated_journey(
+        &self,
+        run: &Run,
+        at: &DayAt,
+        now: i64,
+        course: &mut Course,
+    ) -> Option<VehicleJourney> {
+        let known = self.known_of(run, at, now, course)?;
+        let told = self.predictions(run, at, course, &known);
+        let vehicle = known.has_vehicle.then(|| self.vehicle_descriptor(run).id).flatten();
+        Some(VehicleJourney {
+            recorded_at_time: moment(self.time().instant(at.day, known.since) as i64),
+            monitored: Some(known.has_vehicle),
+            vehicle_ref: vehicle.map(Into::into),
+            estimated_calls: told.iter().map(|call| self.estimated_call(run, call)).collect(),
+            is_complete_stop_sequence: Some(known.next == 0),
+            ..self.journey(run, at)
+        })
+    }
+
+    /// What names and describes a run.
+    pub(super) fn journey(&self, run: &Run, at: &DayAt) -> VehicleJourney {
+        let pattern = &self.network().patterns[run.trip.pattern as usize];
+        let route = &self.network().routes[pattern.route as usize];
+        let last = pattern.calls.len() - 1;
+        let start = self.time().instant(at.day, f64::from(run.trip.start)) as i64;
+        let end = start + i64::from(self.timetable().duration(&run.trip));
+        let is_extra = run.kind == Kind::Added;
+        let id = self.trip_id(run);
+        // A journey that no timetable has is not one of its day's, and has a name of its own.
+        let framed = (!is_extra).then(|| FramedVehicleJourneyRef {
+            data_frame_ref: Some(self.time().date(at.day).to_string().into()),
+            dated_vehicle_journey_ref: Some(id.clone().into()),
+        });
+        VehicleJourney {
+            line_ref: Some(route.id.clone().into()),
+            direction_ref: Some(pattern.direction.to_string().into()),
+            framed_vehicle_journey_ref: framed,
+            estimated_vehicle_journey_code: is_extra.then(|| id.into()),
+            extra_journey: is_extra.then_some(true),
+            vehicle_modes: vec![mode_of(route.mode).into()],
+            published_line_names: vec![plain(&route.short_name)],
+            origin_ref: Some(self.stop_id(run, 0).into()),
+            origin_names: vec![plain(self.stop_name(run, 0))],
+            destination_ref: Some(self.stop_id(run, last).into()),
+            destination_names: vec![plain(self.stop_name(run, last))],
+            operator_ref: Some(crate::gtfs::agency_of(route.mode).into()),
+            headway_service: matches!(run.kind, Kind::Headway { .. }).then_some(true),
+            origin_aimed_departure_time: moment(start),
+            destination_aimed_arrival_time: moment(end),
+            data_source: Some(SOURCE.into()),
+            ..VehicleJourney::default()
+        }
+    }
+
+    fn estimated_call(&self, run: &Run, told: &Prediction) -> Call {
+        let last = self.network().patterns[run.trip.pattern as usize].calls.len() - 1;
+        // Nobody has planned when a journey beyond the timetable should call.
+        let is_planned = run.kind != Kind::Added;
+        let (arrival, departure) = told.scheduled;
+        let aimed = |is: bool, at: i64| moment(at).filter(|_| is && is_planned);
+        let status = |told: Option<Told>| told.filter(|_| is_planned).map(status_of);
+        Call {
+            order: Some(told.call as u32 + 1),
+            cancellation: told.skipped.then_some(true),
+            aimed_arrival_time: aimed(told.call > 0, arrival),
+            expected_arrival_time: told.arrival.and_then(|told| moment(told.expected)),
+            arrival_status: status(told.arrival),
+            aimed_departure_time: aimed(told.call < last, departure),
+            expected_departure_time: told.departure.and_then(|told| moment(told.expected)),
+            departure_status: status(told.departure),
+            ..self.call(run, told.call)
+        }
+    }
+
+    /// A call of a run, of which nothing but the place is said.
+    pub(super) fn call(&self, run: &Run, call: usize) -> Call {
+        Call {
+            stop_point_ref: Some(self.stop_id(run, call).into()),
+            visit_number: Some(self.visit_number(run, call)),
+            stop_point_names: vec![plain(self.stop_name(run, call))],
+            ..Call::default()
+        }
+    }
+
+    /// The how manieth call of a run at the same stop it is, from 1.
+    fn visit_number(&self, run: &Run, call: usize) -> u32 {
+        let calls = &self.network().patterns[run.trip.pattern as usize].calls;
+        let before = calls[..call].iter().filter(|it| it.stop == calls[call].stop).count();
+        before as u32 + 1
+    }
+
+    pub(super) fn stop_name(&self, run: &Run, call: usize) -> &str {
+        let call = self.network().patterns[run.trip.pattern as usize].calls[call];
+        let stop = &self.network().stops[call.stop as usize];
+        &self.network().places[stop.place as usize].name
+    }
+}
+
+/// Seconds late as SIRI writes them.
+pub(super) fn late(seconds: f64) -> Seconds {
+    Seconds(seconds.round() as i32)
+}
+
+/// A moment, from Unix seconds.
+pub(crate) fn moment(seconds: i64) -> Option<Time> {
+    Time::from_millis(seconds.saturating_mul(1_000))
+}
+
+/// A text in the language of the city.
+pub(super) fn plain(text: &str) -> Text {
+    Text { lang: None, value: text.into() }
+}
+
+fn status_of(told: Told) -> CallStatus {
+    match told.expected - told.scheduled {
+        late if late >= LATE_FROM => CallStatus::Delayed,
+        early if early <= -LATE_FROM => CallStatus::Early,
+        _ => CallStatus::OnTime,
+    }
+}
+
+fn mode_of(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Rail => "rail",
+        Mode::Metro => "metro",
+        Mode::Tram => "tram",
+        Mode::Bus => "bus",
+        Mode::Ferry => "ferry",
+    }
+}

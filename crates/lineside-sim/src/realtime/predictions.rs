@@ -1,0 +1,183 @@
+//! What a control room would predict: sure of the next stop, ever less of those after it.
+//!
+//! A prediction is made anew whenever the vehicle arrives or departs, and not between, as real systems do; so most
+//! of what is told is the same from poll to poll. Each format says it in its own terms elsewhere.
+
+use super::courses::Course;
+use super::runs::{AHEAD, DayAt, Run};
+use crate::city::City;
+
+/// A trip is told of this long before it starts, seconds.
+const TOLD_AHEAD: f64 = 25.0 * 60.0;
+/// Whether it will start late is known this long before, seconds.
+const KNOWN_AHEAD: f64 = 8.0 * 60.0;
+/// A cancellation is told of this long before the start, seconds.
+const CANCELLATION_AHEAD: f64 = AHEAD as f64;
+/// How far ahead a prediction holds, seconds: beyond, it falls back to the delay of the moment.
+const HOLDS: f64 = 14.0 * 60.0;
+/// No two stops are predicted nearer than this, seconds.
+const MOVES_MIN: i64 = 6;
+
+/// What a control room knows of a run.
+pub(super) struct Known {
+    /// Since when, city time in seconds.
+    pub(super) since: f64,
+    /// Seconds late at the last arrival or departure.
+    pub(super) delay: f64,
+    /// The call the vehicle is at or comes to next.
+    pub(super) next: usize,
+    /// Whether anything but the timetable is known.
+    foreseen: bool,
+    /// Whether its vehicle is on it.
+    pub(super) has_vehicle: bool,
+}
+
+/// An arrival or a departure, Unix seconds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Told {
+    pub(super) scheduled: i64,
+    pub(super) expected: i64,
+}
+
+/// What is predicted for one call.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Prediction {
+    /// Its place in the pattern, from 0.
+    pub(super) call: usize,
+    pub(super) skipped: bool,
+    /// None at the first call, and where it is skipped.
+    pub(super) arrival: Option<Told>,
+    /// None at the last call, and where it is skipped.
+    pub(super) departure: Option<Told>,
+    /// When it should arrive and depart, Unix seconds, also where it is skipped.
+    pub(super) scheduled: (i64, i64),
+}
+
+impl City {
+    /// Since when a cancelled run is told as cancelled, Unix seconds; none while nobody tells of it.
+    pub(super) fn cancelled_since(&self, run: &Run, at: &DayAt) -> Option<i64> {
+        let start = f64::from(run.trip.start);
+        let end = start + f64::from(self.timetable().duration(&run.trip));
+        let told = (start - CANCELLATION_AHEAD..end).contains(&at.seconds);
+        told.then(|| self.time().instant(at.day, start - CANCELLATION_AHEAD) as i64)
+    }
+
+    /// What is known at an instant of a run that is not cancelled, and its course; none while nobody tells of it.
+    pub(super) fn known_of(
+        &self,
+        run: &Run,
+        at: &DayAt,
+        now: i64,
+        course: &mut Course,
+    ) -> Option<Known> {
+        let reported = self.last_report(run, now);
+        let time = at.seconds - (now - reported) as f64;
+        let start = f64::from(run.trip.start);
+        let told = (start - TOLD_AHEAD..start).contains(&time);
+        if !told && !self.may_be_out(run, time) {
+            return None;
+        }
+        self.course(run, &at.events, course);
+        let has_vehicle = time >= course.from;
+        if time >= course.until || (!has_vehicle && time < start - TOLD_AHEAD) {
+            return None;
+        }
+        Some(self.known(run, course, time))
+    }
+
+    /// What is known of a run at a time.
+    pub(super) fn known(&self, run: &Run, course: &Course, time: f64) -> Known {
+        let times = self.timetable().times(run.trip.pattern, run.trip.profile);
+        let start = f64::from(run.trip.start);
+        let has_vehicle = time >= course.from;
+        let first = course.moments[0].depart;
+        if time < first {
+            // Before the start the delay is at first not known at all, then from the vehicle's last trip.
+            let foreseen = time >= first - KNOWN_AHEAD;
+            let told = if foreseen { first - KNOWN_AHEAD } else { start - TOLD_AHEAD };
+            let since = match (has_vehicle, foreseen) {
+                (true, true) => told.max(course.from),
+                (true, false) => course.from,
+                (false, _) => told,
+            };
+            let delay = if foreseen { first - start } else { 0.0 };
+            return Known { since: since.floor(), delay, next: 0, foreseen, has_vehicle };
+        }
+        let mut known =
+            Known { since: first, delay: first - start, next: 0, foreseen: true, has_vehicle };
+        for (i, moment) in course.moments.iter().enumerate() {
+            if moment.arrive <= time {
+                known = Known {
+                    since: moment.arrive,
+                    delay: moment.arrive - start - f64::from(times[i].0),
+                    next: i,
+                    foreseen: true,
+                    has_vehicle,
+                };
+            }
+            if moment.depart <= time {
+                known = Known {
+                    since: moment.depart,
+                    delay: moment.depart - start - f64::from(times[i].1),
+                    next: (i + 1).min(times.len() - 1),
+                    foreseen: true,
+                    has_vehicle,
+                };
+            }
+        }
+        known.since = known.since.floor();
+        known
+    }
+
+    /// A prediction for the stop it is at or comes to next, and for each one after it.
+    pub(super) fn predictions(
+        &self,
+        run: &Run,
+        at: &DayAt,
+        course: &Course,
+        known: &Known,
+    ) -> Vec<Prediction> {
+        let times = self.timetable().times(run.trip.pattern, run.trip.profile);
+        let start = f64::from(run.trip.start);
+        let base = self.time().instant(at.day, start) as i64;
+        let last = times.len() - 1;
+        let mut earliest = i64::MIN;
+        let mut predictions = Vec::with_capacity(last + 1 - known.next);
+        for (i, (arrival, departure)) in times.iter().enumerate().skip(known.next) {
+            let moment = &course.moments[i];
+            let sure = if known.foreseen {
+                // The stop that comes next is predicted as well as it gets.
+                if i == known.next {
+                    1.0
+                } else {
+                    (-(moment.arrive - known.since).max(0.0) / HOLDS).exp()
+                }
+            } else {
+                0.0
+            };
+            let predict = |scheduled: i32, real: f64| {
+                let truth = real - start - f64::from(scheduled);
+                (known.delay + (truth - known.delay) * sure).round() as i64
+            };
+            let mut told = |scheduled: i32, real: f64| {
+                let delay = predict(scheduled, real);
+                let scheduled = base + i64::from(scheduled);
+                let expected = (scheduled + delay).max(earliest);
+                earliest = expected;
+                Told { scheduled, expected }
+            };
+            let skipped = moment.skipped;
+            let arrives = (i > 0 && !skipped).then(|| told(*arrival, moment.arrive));
+            let departs = (i < last && !skipped).then(|| told(*departure, moment.depart));
+            earliest = earliest.saturating_add(MOVES_MIN);
+            predictions.push(Prediction {
+                call: i,
+                skipped,
+                arrival: arrives,
+                departure: departs,
+                scheduled: (base + i64::from(*arrival), base + i64::from(*departure)),
+            });
+        }
+        predictions
+    }
+}

@@ -1,0 +1,163 @@
+//! What passengers are told, as situations of SIRI.
+
+use lineside_formats::gtfs_rt::proto;
+use lineside_formats::siri::{
+    AffectedLine, AffectedNetwork, AffectedOperator, AffectedOperators, AffectedStopPlace,
+    AffectedStopPoint, AffectedVehicleJourney, Affects, Consequence, Flag, FramedVehicleJourneyRef,
+    InfoLink, Period, Progress, PtSituationElement, Severity, SituationSource, Text,
+};
+use lineside_sync::UnixMillis;
+use proto::alert::{Cause, Effect, SeverityLevel};
+
+use super::alerts::{Notice, page_of};
+use super::journeys::{SOURCE, moment};
+use super::seconds;
+use crate::city::City;
+
+impl City {
+    /// The situations at an instant, in a fixed order.
+    pub fn situations(&self, now: UnixMillis) -> Vec<PtSituationElement> {
+        let notices = self.notices(seconds(now));
+        notices.iter().map(|notice| self.situation(notice)).collect()
+    }
+
+    fn situation(&self, notice: &Notice) -> PtSituationElement {
+        let (start, end) = notice.period;
+        let mut situation = PtSituationElement {
+            creation_time: moment(start),
+            participant_ref: Some(SOURCE.into()),
+            situation_number: Some(notice.id.clone().into()),
+            source: Some(SituationSource {
+                source_type: Some("directReport".into()),
+                ..SituationSource::default()
+            }),
+            progress: Some(Progress::Published),
+            validity_periods: vec![Period { start_time: moment(start), end_time: moment(end) }],
+            severity: Some(severity_of(notice.severity)),
+            summaries: texts(&notice.header),
+            descriptions: texts(&notice.description),
+            info_links: vec![InfoLink { uri: Some(page_of(notice).into()), labels: Vec::new() }],
+            affects: Some(Box::new(self.affects(notice))),
+            consequences: consequences(notice.effect),
+            ..PtSituationElement::default()
+        };
+        put_reason(&mut situation, notice.cause);
+        situation
+    }
+
+    /// Whom it concerns: operators, their lines, stops, whole stations, and journeys.
+    fn affects(&self, notice: &Notice) -> Affects {
+        let mut affects = Affects::default();
+        let mut operators = Vec::new();
+        for concern in &notice.concerns {
+            match concern {
+                proto::EntitySelector { trip: Some(trip), .. } => {
+                    affects.vehicle_journeys.push(affected_journey(trip));
+                }
+                proto::EntitySelector { stop_id: Some(id), .. } if self.is_station(id) => {
+                    affects.stop_places.push(AffectedStopPlace {
+                        stop_place_ref: Some(id.clone().into()),
+                        ..AffectedStopPlace::default()
+                    });
+                }
+                proto::EntitySelector { stop_id: Some(id), .. } => {
+                    affects.stop_points.push(AffectedStopPoint {
+                        stop_point_ref: Some(id.clone().into()),
+                        ..AffectedStopPoint::default()
+                    });
+                }
+                proto::EntitySelector { route_id: Some(id), agency_id, .. } => {
+                    affects.networks.push(AffectedNetwork {
+                        affected_operators: agency_id
+                            .as_deref()
+                            .map(operator)
+                            .into_iter()
+                            .collect(),
+                        affected_lines: vec![AffectedLine {
+                            line_ref: Some(id.clone().into()),
+                            ..AffectedLine::default()
+                        }],
+                        ..AffectedNetwork::default()
+                    });
+                }
+                proto::EntitySelector { agency_id: Some(id), .. } => operators.push(operator(id)),
+                _ => {}
+            }
+        }
+        affects.operators = (!operators.is_empty())
+            .then(|| AffectedOperators { affected_operators: operators, ..Default::default() });
+        affects
+    }
+
+    fn is_station(&self, id: &str) -> bool {
+        self.network().places.iter().any(|place| place.is_station && place.id == id)
+    }
+}
+
+fn operator(id: &str) -> AffectedOperator {
+    AffectedOperator { operator_ref: Some(id.into()), ..AffectedOperator::default() }
+}
+
+fn affected_journey(trip: &proto::TripDescriptor) -> AffectedVehicleJourney {
+    let date = trip.start_date.as_deref().filter(|date| date.len() == 8 && date.is_ascii());
+    let date = date.map(|date| format!("{}-{}-{}", &date[..4], &date[4..6], &date[6..]));
+    AffectedVehicleJourney {
+        framed_vehicle_journey_ref: Some(FramedVehicleJourneyRef {
+            data_frame_ref: date.map(Into::into),
+            dated_vehicle_journey_ref: trip.trip_id.clone().map(Into::into),
+        }),
+        line_ref: trip.route_id.clone().map(Into::into),
+        ..AffectedVehicleJourney::default()
+    }
+}
+
+fn texts(text: &proto::TranslatedString) -> Vec<Text> {
+    let in_language = |it: &proto::translated_string::Translation| Text {
+        lang: it.language.clone().map(Into::into),
+        value: it.text.clone().into(),
+    };
+    text.translation.iter().map(in_language).collect()
+}
+
+fn severity_of(level: SeverityLevel) -> Severity {
+    match level {
+        SeverityLevel::Info => Severity::Slight,
+        SeverityLevel::Warning => Severity::Normal,
+        SeverityLevel::Severe => Severity::Severe,
+        SeverityLevel::UnknownSeverity => Severity::Unknown,
+    }
+}
+
+/// Puts a cause where SIRI 2.0 has causes of its kind.
+fn put_reason(situation: &mut PtSituationElement, cause: Cause) {
+    let (place, term) = match cause {
+        Cause::Accident => (&mut situation.miscellaneous_reason, "accident"),
+        Cause::PoliceActivity => (&mut situation.miscellaneous_reason, "policeActivity"),
+        Cause::Holiday => (&mut situation.miscellaneous_reason, "holiday"),
+        Cause::MedicalEmergency => {
+            (&mut situation.miscellaneous_reason, "emergencyMedicalServices")
+        }
+        Cause::TechnicalProblem => (&mut situation.equipment_reason, "technicalProblem"),
+        Cause::Maintenance => (&mut situation.equipment_reason, "maintenanceWork"),
+        Cause::Construction => (&mut situation.equipment_reason, "constructionWork"),
+        Cause::Weather => (&mut situation.environment_reason, "roughSea"),
+        _ => {
+            situation.undefined_reason = Flag(true);
+            return;
+        }
+    };
+    *place = Some(term.into());
+}
+
+/// What follows for services; nothing where SIRI has no condition for it.
+fn consequences(effect: Effect) -> Vec<Consequence> {
+    let condition = match effect {
+        Effect::SignificantDelays => "delayed",
+        Effect::ReducedService => "disrupted",
+        Effect::NoService => "noService",
+        Effect::AdditionalService => "additionalService",
+        Effect::ModifiedService => "altered",
+        _ => return Vec::new(),
+    };
+    vec![Consequence { conditions: vec![condition.into()], ..Consequence::default() }]
+}

@@ -1,0 +1,281 @@
+//! Who has subscribed, and what each of them is brought: at first everything, then what changed.
+//!
+//! Only consumers on this machine are brought anything: the city is a producer to try things with, and nobody's way to
+//! send requests elsewhere.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use bytes::Bytes;
+use lineside_formats::siri::{
+    DeliveryHead, Exchange, HeartbeatNotification, Payload, ResponseStatus, SubscriptionRequest,
+    SubscriptionResponse, TerminateSubscriptionRequest, TerminateSubscriptionResponse, Time,
+};
+use lineside_sync::UnixMillis;
+use parking_lot::Mutex;
+
+use super::items::{Item, Items};
+use super::{Scene, Service, encode, error, head, message};
+use crate::limits::{DELIVERY_RECORDS_MAX, DELIVERY_TRIES_MAX, SUBSCRIPTIONS_MAX};
+use crate::realtime::journeys::{SOURCE, moment};
+
+/// How long a subscription lasts that does not say until when.
+const LASTS: Duration = Duration::from_hours(24);
+/// How often a consumer hears that the city is there, whose request does not say how often.
+const HEARTBEAT: Duration = Duration::from_mins(1);
+const HEARTBEAT_MIN: Duration = Duration::from_secs(10);
+
+/// Something for a consumer, to be posted.
+#[derive(Clone, Debug)]
+pub struct Delivery {
+    /// Where it goes: an address of this machine.
+    pub address: String,
+    /// What is posted.
+    pub body: Bytes,
+    /// The subscription that it is of.
+    number: u64,
+}
+
+/// All subscriptions.
+#[derive(Debug, Default)]
+pub(crate) struct Subscriptions(Mutex<All>);
+
+#[derive(Debug, Default)]
+struct All {
+    list: Vec<Subscription>,
+    count: u64,
+}
+
+#[derive(Debug)]
+struct Subscription {
+    number: u64,
+    subscriber: String,
+    name: String,
+    service: Service,
+    /// Where it was asked for; a fault there holds for its deliveries.
+    door: Service,
+    address: String,
+    enveloped: bool,
+    until: UnixMillis,
+    heartbeat: Duration,
+    last_word: UnixMillis,
+    /// What the consumer knows.
+    told: BTreeMap<String, Item>,
+    /// Whether a delivery is on its way.
+    is_busy: bool,
+    /// How often in a row it took nothing.
+    failures: u32,
+}
+
+/// What is asked for, whatever the service.
+struct Wanted {
+    service: Service,
+    name: Option<String>,
+    subscriber: Option<String>,
+    until: Option<Time>,
+}
+
+/// The subscriptions that a request asks for.
+fn wanted(request: &SubscriptionRequest) -> Vec<Wanted> {
+    macro_rules! of {
+        ($list:ident, $service:expr) => {
+            request.$list.iter().map(|it| Wanted {
+                service: $service,
+                name: it.subscription_identifier.clone().map(String::from),
+                subscriber: it.subscriber_ref.clone().map(String::from),
+                until: it.initial_termination_time,
+            })
+        };
+    }
+    of!(estimated_timetables, Service::Timetables)
+        .chain(of!(vehicle_monitorings, Service::Vehicles))
+        .chain(of!(situation_exchanges, Service::Situations))
+        .collect()
+}
+
+impl Subscriptions {
+    /// Takes a request; the first delivery is due at once.
+    pub(super) fn begin(
+        &self,
+        request: SubscriptionRequest,
+        door: Service,
+        enveloped: bool,
+        now: UnixMillis,
+        started: UnixMillis,
+    ) -> SubscriptionResponse {
+        let wanted = wanted(&request);
+        let address = request.consumer_address.or(request.address).unwrap_or_default();
+        let context = request.subscription_context.and_then(|it| it.heartbeat_interval);
+        let heartbeat = context.and_then(|it| u64::try_from(it.0).ok()).map(Duration::from_secs);
+        let requestor = request.requestor_ref.map(String::from);
+        let at = moment(now.seconds());
+        let mut all = self.0.lock();
+        let mut response_statuses = Vec::with_capacity(wanted.len());
+        for it in wanted {
+            let subscriber = it.subscriber.or(requestor.clone()).unwrap_or_default();
+            let name = it.name.unwrap_or_default();
+            all.list.retain(|known| (&known.subscriber, &known.name) != (&subscriber, &name));
+            let refused = refusal(&address, all.list.len());
+            let until = it.until.map_or(now + LASTS, |until| UnixMillis(until.as_millis()));
+            response_statuses.push(ResponseStatus {
+                response_timestamp: at,
+                subscriber_ref: Some(subscriber.clone().into()),
+                subscription_ref: Some(name.clone().into()),
+                status: Some(refused.is_none()),
+                error_condition: refused.map(error),
+                valid_until: moment(until.seconds()),
+                ..ResponseStatus::default()
+            });
+            if refused.is_none() {
+                all.count += 1;
+                let number = all.count;
+                all.list.push(Subscription {
+                    number,
+                    subscriber,
+                    name,
+                    service: it.service,
+                    door,
+                    address: address.to_string(),
+                    enveloped,
+                    until,
+                    heartbeat: heartbeat.unwrap_or(HEARTBEAT).max(HEARTBEAT_MIN),
+                    last_word: now,
+                    told: BTreeMap::new(),
+                    is_busy: false,
+                    failures: 0,
+                });
+            }
+        }
+        SubscriptionResponse {
+            response_timestamp: at,
+            responder_ref: Some(SOURCE.into()),
+            request_message_ref: request.message_identifier,
+            response_statuses,
+            service_started_time: moment(started.seconds()),
+            ..SubscriptionResponse::default()
+        }
+    }
+
+    /// Ends what a subscriber no longer wants.
+    pub(super) fn end(
+        &self,
+        request: TerminateSubscriptionRequest,
+        now: UnixMillis,
+    ) -> TerminateSubscriptionResponse {
+        let at = moment(now.seconds());
+        let subscriber = request.subscriber_ref.or(request.requestor_ref).unwrap_or_default();
+        let mut ended = Vec::new();
+        self.0.lock().list.retain(|known| {
+            let named = request.subscription_refs.iter().any(|name| *name == known.name);
+            let ends = *known.subscriber == *subscriber && (request.all.0 || named);
+            if ends {
+                ended.push(known.name.clone());
+            }
+            !ends
+        });
+        let status = |name: String| ResponseStatus {
+            response_timestamp: at,
+            subscriber_ref: Some(subscriber.clone()),
+            subscription_ref: Some(name.into()),
+            status: Some(true),
+            ..ResponseStatus::default()
+        };
+        TerminateSubscriptionResponse {
+            response_timestamp: at,
+            responder_ref: Some(SOURCE.into()),
+            request_message_ref: request.message_identifier,
+            termination_response_statuses: ended.into_iter().map(status).collect(),
+        }
+    }
+
+    /// What is to be posted at an instant; `scene` says how things are at a door, or that it is silent.
+    pub(crate) fn due<'a>(
+        &self,
+        now: UnixMillis,
+        scene: impl Fn(Service) -> Option<Scene<'a>>,
+    ) -> Vec<Delivery> {
+        let mut all = self.0.lock();
+        all.list.retain(|it| now < it.until && it.failures < DELIVERY_TRIES_MAX);
+        let mut due = Vec::new();
+        for subscription in all.list.iter_mut().filter(|it| !it.is_busy) {
+            let Some(scene) = scene(subscription.door) else { continue };
+            if let Some(body) = subscription.next(scene, now) {
+                subscription.is_busy = true;
+                subscription.last_word = now;
+                let address = subscription.address.clone();
+                due.push(Delivery { address, body: body.into(), number: subscription.number });
+            }
+        }
+        due
+    }
+
+    /// Takes in whether a consumer took what it was brought. Who did not is told everything again.
+    pub(crate) fn settle(&self, delivery: &Delivery, is_taken: bool) {
+        let mut all = self.0.lock();
+        let of = all.list.iter_mut().find(|it| it.number == delivery.number);
+        if let Some(subscription) = of {
+            subscription.is_busy = false;
+            if is_taken {
+                subscription.failures = 0;
+            } else {
+                subscription.failures += 1;
+                subscription.told.clear();
+            }
+        }
+    }
+}
+
+impl Subscription {
+    /// The next message: what changed, or that the city is still there.
+    fn next(&mut self, scene: Scene<'_>, now: UnixMillis) -> Option<String> {
+        let items = Items::of(scene, self.service);
+        let is_news = |name: &String, item: &Item| self.told.get(name) != Some(item);
+        let news: BTreeMap<String, Item> = items
+            .all
+            .iter()
+            .filter(|(name, item)| is_news(name, item))
+            .take(DELIVERY_RECORDS_MAX)
+            .map(|(name, item)| (name.clone(), item.clone()))
+            .collect();
+        let gone: Vec<String> =
+            self.told.keys().filter(|name| !items.all.contains_key(*name)).cloned().collect();
+        let tells = !news.is_empty() || (self.service == Service::Vehicles && !gone.is_empty());
+        for name in &gone {
+            self.told.remove(name);
+        }
+        self.told.extend(news.clone());
+        let payload = if tells {
+            let mut delivery = head(scene.at);
+            let own = DeliveryHead {
+                subscriber_ref: Some(self.subscriber.clone().into()),
+                subscription_ref: Some(self.name.clone().into()),
+                ..DeliveryHead::default()
+            };
+            items.some(news).put_with(&mut delivery, own, scene.at, &gone);
+            Payload::ServiceDelivery(delivery)
+        } else if now.since(self.last_word) >= self.heartbeat {
+            Payload::HeartbeatNotification(HeartbeatNotification {
+                request_timestamp: moment(now.seconds()),
+                producer_ref: Some(SOURCE.into()),
+                status: Some(true),
+                service_started_time: moment(scene.city.start().seconds()),
+                ..HeartbeatNotification::default()
+            })
+        } else {
+            return None;
+        };
+        Some(encode(&message(payload), self.enveloped, Exchange::Notification))
+    }
+}
+
+/// Why nobody is brought anything there.
+fn refusal(address: &str, known: usize) -> Option<&'static str> {
+    let rest = address.strip_prefix("http://").unwrap_or_default();
+    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
+    match name {
+        "127.0.0.1" | "localhost" | "[::1]" if known < SUBSCRIPTIONS_MAX => None,
+        "127.0.0.1" | "localhost" | "[::1]" => Some("there are as many subscriptions as may be"),
+        _ => Some("the city brings news to addresses of its own machine only"),
+    }
+}

@@ -1,0 +1,137 @@
+//! The shared bikes, read as any reader of GBFS reads them.
+
+use std::collections::HashSet;
+
+use lineside_formats::gbfs::records::{StationInformation, StationStatus, VehicleStatus};
+use lineside_formats::gbfs::{Content, FileKind, FileLimits, Limits, decode, decode_file};
+use lineside_sim::{Body, Fault, FaultPlan, FeedId, Origin};
+use lineside_sync::UnixMillis;
+
+use crate::common::{CITY, START, after};
+
+const BASE: &str = "http://127.0.0.1:7/";
+
+fn origin() -> Origin {
+    let origin = Origin::new(CITY.clone(), FaultPlan::default());
+    origin.stands_at(BASE);
+    origin
+}
+
+fn file(origin: &Origin, path: &str, now: UnixMillis) -> Vec<u8> {
+    let reply = origin.respond_at(path, now, None, None).unwrap_or_else(|| panic!("no {path}"));
+    let Body::Bytes(bytes) = reply.body else { panic!("{path} hangs") };
+    assert_eq!(reply.status, 200);
+    bytes.to_vec()
+}
+
+fn content(origin: &Origin, name: &str, kind: FileKind, now: UnixMillis) -> Content {
+    let bytes = file(origin, &format!("gbfs/{name}.json"), now);
+    let (file, problems) = decode_file(kind, &bytes, "en", &FileLimits::default()).unwrap();
+    assert_eq!(problems.total(), 0, "{name}: {:?}", problems.kept());
+    file.content
+}
+
+fn stations(origin: &Origin) -> Vec<StationInformation> {
+    match content(origin, "station_information", FileKind::StationInformation, START) {
+        Content::StationInformation(all) => all,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn status(origin: &Origin, now: UnixMillis) -> Vec<StationStatus> {
+    match content(origin, "station_status", FileKind::StationStatus, now) {
+        Content::StationStatus(all) => all,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn vehicles(origin: &Origin, now: UnixMillis) -> Vec<VehicleStatus> {
+    match content(origin, "vehicle_status", FileKind::VehicleStatus, now) {
+        Content::VehicleStatus(all) => all,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn the_discovery_file_names_files_that_are_there() {
+    let origin = origin();
+    let bytes = file(&origin, "gbfs/gbfs.json", START);
+    let (discovery, problems) = decode(&bytes, &Limits::default()).unwrap();
+    assert_eq!(problems.total(), 0, "{:?}", problems.kept());
+    assert_eq!(discovery.entries.len(), 6);
+    for entry in discovery.entries {
+        let path = entry.url.strip_prefix(BASE).unwrap();
+        assert!(serde_json::from_slice::<serde_json::Value>(&file(&origin, path, START)).is_ok());
+    }
+    assert!(origin.respond_at("gbfs/geofencing_zones.json", START, None, None).is_none());
+    assert!(origin.respond_at("gbfs/../gtfs.zip", START, None, None).is_none());
+}
+
+#[test]
+fn stations_have_room_for_what_they_have_and_change_over_the_day() {
+    let origin = origin();
+    let stations = stations(&origin);
+    assert!(stations.len() >= 20, "{}", stations.len());
+    let (morning, evening) = (status(&origin, after(0)), status(&origin, after(10 * 60)));
+    for ((station, now), later) in stations.iter().zip(&morning).zip(&evening) {
+        assert_eq!(
+            (&station.station_id, &station.station_id),
+            (&now.station_id, &later.station_id)
+        );
+        for status in [now, later] {
+            let parts = [
+                status.num_vehicles_available,
+                status.num_vehicles_disabled,
+                status.num_docks_available,
+            ];
+            let sum: u32 = parts.into_iter().map(Option::unwrap).sum();
+            assert_eq!(Some(sum), station.capacity, "{}", station.station_id);
+            let kinds = status.vehicle_types_available.iter().map(|it| it.count.unwrap()).sum();
+            assert_eq!(status.num_vehicles_available, Some(kinds));
+        }
+    }
+    let moved = morning.iter().zip(&evening);
+    let moved = moved.filter(|(a, b)| a.num_vehicles_available != b.num_vehicles_available);
+    assert!(moved.count() > stations.len() / 2);
+    let again = status(&origin, after(0));
+    assert_eq!(morning, again, "the same instant gives the same");
+}
+
+#[test]
+fn a_vehicle_has_another_name_after_each_rental_and_keeps_its_own_until_then() {
+    let origin = origin();
+    let at = |minutes| {
+        vehicles(&origin, after(minutes))
+            .into_iter()
+            .map(|it| (it.vehicle_id.to_string(), (it.lat, it.lon)))
+            .collect::<std::collections::BTreeMap<_, _>>()
+    };
+    let (now, soon, later) = (at(0), at(1), at(180));
+    assert!(now.len() > 60, "{}", now.len());
+    let stay: Vec<_> = now.iter().filter(|(id, _)| soon.contains_key(*id)).collect();
+    assert!(
+        stay.len() > now.len() / 2 && stay.len() < now.len(),
+        "{} of {}",
+        stay.len(),
+        now.len()
+    );
+    assert!(stay.iter().all(|(id, place)| soon[*id] == **place), "nobody moves while parked");
+    let ids: HashSet<_> = now.keys().collect();
+    assert!(later.keys().all(|id| !ids.contains(id)), "three hours later all have been rented");
+}
+
+#[test]
+fn faults_hold_for_all_files_of_the_system() {
+    let origin = origin();
+    let with = |fault| {
+        origin.faults().set(FeedId::Bikes, Some(fault));
+        origin.respond_at("gbfs/station_status.json", after(3), None, None).unwrap()
+    };
+    assert_eq!(with(Fault::Http500).status, 500);
+    assert_eq!(with(Fault::Hang).body, Body::Hang);
+    let Body::Bytes(cut) = with(Fault::Truncate).body else { panic!() };
+    assert!(serde_json::from_slice::<serde_json::Value>(&cut).is_err());
+    with(Fault::Ids);
+    let known: HashSet<_> = stations(&origin).into_iter().map(|it| it.station_id).collect();
+    assert!(status(&origin, after(3)).iter().all(|it| !known.contains(&it.station_id)));
+}

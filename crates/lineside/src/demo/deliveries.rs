@@ -1,0 +1,61 @@
+//! What the city brings to those who have subscribed to its SIRI.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use lineside_sim::{Delivery, Origin};
+use lineside_sync::Clock;
+use tokio::task::JoinSet;
+
+use crate::shutdown::Shutdown;
+
+/// How often the city looks whether there is news, on its own clock.
+const EVERY: Duration = Duration::from_secs(2);
+/// How long a consumer may take to take it.
+const SEND_MAX: Duration = Duration::from_secs(10);
+
+/// Posts what is due until the demo ends; the next look waits until all of it was taken, or was not.
+pub(super) async fn deliver(origin: Arc<Origin>, clock: Arc<dyn Clock>, shutdown: Shutdown) {
+    let client = reqwest::Client::builder().timeout(SEND_MAX).no_proxy();
+    let client = match client.redirect(reqwest::redirect::Policy::none()).build() {
+        Ok(client) => client,
+        Err(error) => {
+            tracing::error!(%error, "the city brings no news: there is nothing to send them with");
+            return;
+        }
+    };
+    let mut next = clock.monotonic();
+    loop {
+        next += EVERY;
+        tokio::select! {
+            () = shutdown.draining() => return,
+            () = clock.sleep_until(next) => {}
+        }
+        next = clock.monotonic();
+        let (asked, now) = (Arc::clone(&origin), clock.wall());
+        let due = tokio::task::spawn_blocking(move || asked.deliveries(now)).await;
+        // Bounded: a subscription has one delivery on its way, and there are so many subscriptions.
+        let mut under_way = JoinSet::new();
+        for delivery in due.unwrap_or_default() {
+            under_way.spawn(send(client.clone(), Arc::clone(&origin), delivery));
+        }
+        tokio::select! {
+            () = shutdown.draining() => return,
+            _ = under_way.join_all() => {}
+        }
+    }
+}
+
+async fn send(client: reqwest::Client, origin: Arc<Origin>, delivery: Delivery) {
+    let request = client.post(&delivery.address).header("content-type", "text/xml; charset=utf-8");
+    let is_taken = match request.body(delivery.body.clone()).send().await {
+        Ok(reply) => reply.status().is_success(),
+        Err(error) => {
+            // The address holds the consumer's key.
+            let error = error.without_url();
+            tracing::debug!(%error, "a subscriber of the city did not take its news");
+            false
+        }
+    };
+    origin.settle(&delivery, is_taken);
+}

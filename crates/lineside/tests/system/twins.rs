@@ -1,0 +1,239 @@
+//! The city told in SIRI beside the city told in GTFS-Realtime: what comes of both is the same.
+//!
+//! The clock stands still while they are compared, so both are of the same instant.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use lineside::{Asking, DemoOptions, Running, start_demo_by};
+use lineside_sync::{Clock, SimulatedClock, UnixMillis};
+use serde_json::{Value, json};
+
+use crate::support::http::get_json;
+use crate::support::until::until;
+
+/// A whole minute: alerts are written anew four times in each.
+const START: UnixMillis = UnixMillis(1_795_268_580_000);
+/// The longest step of the clock, seconds: less than a subscription may be silent.
+const STEP: u64 = 180;
+/// How many of the city's stops are compared, the busiest ones first.
+const STOPS: usize = 60;
+const FEEDS: [[&str; 3]; 2] =
+    [["city-trips", "city-vehicles", "city-alerts"], ["twin-et", "twin-vm", "twin-sx"]];
+
+struct Twins {
+    running: Running,
+    clock: Arc<SimulatedClock>,
+    url: String,
+}
+
+impl Twins {
+    async fn start(asking: Asking) -> Self {
+        let clock = Arc::new(SimulatedClock::new(START));
+        let options = DemoOptions {
+            port: 0,
+            seed: 7,
+            speed: 1.0,
+            vehicles: 150,
+            siri: Some(asking),
+            faults: Vec::new(),
+            data_dir: None,
+        };
+        let running = start_demo_by(clock.clone(), options).await.unwrap();
+        let url = format!("http://{}", running.address());
+        let twins = Self { running, clock, url };
+        // In steps so small that no request takes too long on this clock.
+        until("both networks are known", async || {
+            twins.clock.advance(Duration::from_millis(50));
+            twins.all_feeds(|feed| feed["state"] == "ok" && feed["data_time"].is_string()).await
+        })
+        .await;
+        for schedule in ["city", "twin"] {
+            until("the schedule is there", async || {
+                twins.clock.advance(Duration::from_millis(50));
+                twins.feed(schedule).await["state"] == "ok"
+            })
+            .await;
+        }
+        twins
+    }
+
+    async fn feed(&self, id: &str) -> Value {
+        get_json(&format!("{}/api/v1/feeds/{id}", self.url)).await
+    }
+
+    async fn all_feeds(&self, is_so: impl Fn(&Value) -> bool) -> bool {
+        for id in FEEDS.as_flattened() {
+            if !is_so(&self.feed(id).await) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Goes on to some minutes after the start. In steps: who hears nothing of a subscription for as long as all of
+    /// them takes it for lost.
+    async fn go_to(&self, minutes: u64) {
+        let wanted = START + Duration::from_secs(minutes * 60);
+        while self.clock.wall() < wanted {
+            let passed = self.clock.wall().since(START).as_secs();
+            let next = START + Duration::from_secs((passed / STEP + 1) * STEP);
+            self.step_to(next.min(wanted)).await;
+        }
+    }
+
+    /// Goes on to an instant, and waits until every feed is of that instant.
+    async fn step_to(&self, wanted: UnixMillis) {
+        until("nobody is being asked", async || {
+            let now = self.clock.wall();
+            self.all_feeds(|feed| instant(&feed["next_poll"]) > now.0).await
+        })
+        .await;
+        self.clock.advance(wanted.since(self.clock.wall()));
+        until("all feeds are of that instant", async || {
+            self.all_feeds(|feed| instant(&feed["data_time"]) == wanted.0).await
+        })
+        .await;
+    }
+
+    /// What a board shows, without what says which feed it is from.
+    async fn board(&self, schedule: &str, stop: &str) -> Vec<Value> {
+        let url = format!("{}/api/v1/stops/{schedule}/{stop}/departures", self.url);
+        let mut board = get_json(&url).await["items"].as_array().unwrap().clone();
+        for departure in &mut board {
+            let departure = departure.as_object_mut().unwrap();
+            // An extra trip's name has its date in one format and not in the other.
+            departure.retain(|key, _| !["feed", "id", "source", "links"].contains(&key.as_str()));
+        }
+        board.sort_by_key(|it| (it["scheduled"].to_string(), it["trip_id"].to_string()));
+        board
+    }
+
+    async fn entities(&self, feed: &str) -> Vec<Value> {
+        let message = get_json(&format!("{}/gtfs-rt/{feed}.json", self.url)).await;
+        message["entity"].as_array().cloned().unwrap_or_default()
+    }
+
+    /// The stops of which most is told.
+    async fn busy_stops(&self) -> Vec<String> {
+        let mut calls: BTreeMap<String, usize> = BTreeMap::new();
+        for entity in self.entities("city-trips").await {
+            for call in entity["trip_update"]["stop_time_update"].as_array().into_iter().flatten() {
+                *calls.entry(call["stop_id"].as_str().unwrap().to_owned()).or_default() += 1;
+            }
+        }
+        let mut stops: Vec<_> = calls.into_iter().collect();
+        stops.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
+        stops.into_iter().take(STOPS).map(|(stop, _)| stop).collect()
+    }
+}
+
+/// Milliseconds since 1970; 0 where nothing is said.
+fn instant(value: &Value) -> i64 {
+    let at = value.as_str().and_then(|at| at.parse::<jiff::Timestamp>().ok());
+    at.map_or(0, jiff::Timestamp::as_millisecond)
+}
+
+/// What vehicles say, as far as both formats say it.
+fn vehicles(entities: &[Value]) -> BTreeMap<String, Value> {
+    let of = |entity: &Value| {
+        let vehicle = &entity["vehicle"];
+        // SIRI tells apart where a vehicle stands from where it goes, and no more.
+        let stands = vehicle["current_status"] == "STOPPED_AT";
+        let said = json!({
+            "trip": vehicle["trip"]["trip_id"],
+            "route": vehicle["trip"]["route_id"],
+            "start_time": vehicle["trip"]["start_time"].as_str().filter(|_| {
+                vehicle["trip"]["schedule_relationship"] != "NEW"
+                    && vehicle["trip"]["schedule_relationship"] != "ADDED"
+            }),
+            "position": vehicle["position"],
+            "stop": vehicle["stop_id"],
+            "stands": stands,
+            "at": vehicle["timestamp"],
+            "occupancy": vehicle["occupancy_status"],
+        });
+        (vehicle["vehicle"]["id"].as_str().unwrap_or_default().to_owned(), said)
+    };
+    entities.iter().filter(|it| it["vehicle"].is_object()).map(of).collect()
+}
+
+/// What passengers are told, and whom it concerns.
+fn alerts(entities: &[Value]) -> BTreeSet<String> {
+    let of = |entity: &Value| {
+        let alert = &entity["alert"];
+        let concerned = alert["informed_entity"].as_array().into_iter().flatten();
+        let concerned: BTreeSet<String> = concerned
+            .map(|it| {
+                let named = [&it["stop_id"], &it["trip"]["trip_id"]].into_iter();
+                let named: String = named.map(Value::to_string).collect();
+                // A line is its operator's, whether that is said or not.
+                let line = it["route_id"].as_str().or(it["trip"]["route_id"].as_str());
+                format!("{named} {}", line.or(it["agency_id"].as_str()).unwrap_or_default())
+            })
+            .collect();
+        json!({
+            "period": alert["active_period"],
+            "header": alert["header_text"],
+            "description": alert["description_text"],
+            "url": alert["url"]["translation"][0]["text"],
+            "severity": alert["severity_level"],
+            "concerned": concerned,
+        })
+        .to_string()
+    };
+    entities.iter().filter(|it| it["alert"].is_object()).map(of).collect()
+}
+
+async fn check(asking: Asking) {
+    let twins = Twins::start(asking).await;
+    let mut seen = BTreeSet::new();
+    let mut apart = Vec::new();
+    for minutes in [6, 21, 96] {
+        twins.go_to(minutes).await;
+        for stop in twins.busy_stops().await {
+            let board = twins.board("city", &stop).await;
+            let twin = twins.board("twin", &stop).await;
+            seen.extend(board.iter().map(|it| it["status"].as_str().unwrap().to_owned()));
+            if board != twin {
+                let mut pairs = board.iter().zip(&twin);
+                let first = pairs.find(|(one, other)| one != other);
+                let sizes = (board.len(), twin.len());
+                apart.push(format!("{stop} after {minutes} min: {sizes:?} {first:?}"));
+            }
+        }
+        let city = vehicles(&twins.entities("city-vehicles").await);
+        let twin = vehicles(&twins.entities("twin-vm").await);
+        assert!(city.len() > 50, "{} vehicles", city.len());
+        let names: BTreeSet<&String> = city.keys().chain(twin.keys()).collect();
+        for name in names.into_iter().filter(|name| city.get(*name) != twin.get(*name)) {
+            let pair = (city.get(name), twin.get(name));
+            apart.push(format!("{name} after {minutes} min: {pair:?}"));
+        }
+        let city = alerts(&twins.entities("city-alerts").await);
+        let twin = alerts(&twins.entities("twin-sx").await);
+        assert!(!city.is_empty());
+        let alone = city.symmetric_difference(&twin);
+        apart.extend(alone.map(|alert| format!("after {minutes} min: {alert}")));
+    }
+    assert!(
+        apart.is_empty(),
+        "{} are apart: {:#?}",
+        apart.len(),
+        apart.get(..20).unwrap_or(&apart)
+    );
+    let all = ["cancelled", "realtime", "scheduled", "skipped"];
+    assert!(all.iter().all(|status| seen.contains(*status)), "{seen:?}");
+    twins.running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn boards_made_of_siri_that_is_asked_for_are_those_made_of_gtfs_realtime() {
+    check(Asking::Request).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn boards_made_of_siri_that_is_subscribed_to_are_those_made_of_gtfs_realtime() {
+    check(Asking::Subscribe).await;
+}
