@@ -143,7 +143,8 @@ impl City {
             BikesFile::Discovery => {
                 let files = BikesFile::ALL.into_iter().skip(1);
                 let files = files.map(|file| (file.name(), format!("{base}{}.json", file.name())));
-                return (encode_discovery(files, &head, Version::Three, "en"), since);
+                let listed = [("en".to_owned(), files.collect())];
+                return (encode_discovery(&listed, &head, Version::Three), since);
             }
             BikesFile::SystemInformation => Content::SystemInformation(self.bikes_system().into()),
             BikesFile::VehicleTypes => {

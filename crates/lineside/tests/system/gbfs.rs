@@ -204,7 +204,8 @@ async fn a_system_in_a_proxys_yaml_is_served_under_its_addresses() {
     ]}});
     site.put("/v/gbfs.json", &list.to_string());
     site.put("/v/status", STATUS);
-    site.put("/v/free_bikes.json", INFORMATION);
+    let vehicles = json!({"version": "3.0", "data": {"vehicles": []}}).to_string();
+    site.put("/v/free_bikes.json", &vehicles);
     let folder = tempfile::tempdir().unwrap();
     let yaml = format!(
         "feeds:\n  - identifier: bikes\n    type: gbfs\n    base_url: {producer}/v/gbfs.json\n    ttl: 1\n"
@@ -218,7 +219,7 @@ async fn a_system_in_a_proxys_yaml_is_served_under_its_addresses() {
     // Where clients of that proxy know a file by the name in its address, they find it there.
     for name in ["vehicle_status.json", "free_bikes.json", "free_bikes"] {
         let url = format!("{}/resource/bikes/{name}", server.url);
-        assert_eq!(until_status(&url, 200).await.text().await.unwrap(), INFORMATION, "{name}");
+        assert_eq!(until_status(&url, 200).await.text().await.unwrap(), vehicles, "{name}");
     }
     server.stop("-TERM");
 }

@@ -266,7 +266,11 @@ impl Poller {
             Err(failure) => Err(failure),
         };
         match taken {
-            Ok(()) => self.judge().await,
+            Ok(()) => {
+                self.judge().await;
+                // Of a feed that is as well as before, too, when it was heard last is told.
+                self.feed.set_status(self.status.clone());
+            }
             Err(failure) => {
                 self.fail(failure).await;
                 // Nobody knows what was in it, so the producer is asked for all there is, as after a failed poll.
