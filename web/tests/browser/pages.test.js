@@ -83,7 +83,7 @@ describe("without scripts", () => {
 
   test("the catalog finds feeds, stops and lines by their names", async () => {
     await visit("/", plain, async (page) => {
-      assert.equal(await page.locator(".feeds tbody tr").count(), 4);
+      assert.equal(await page.locator(".feeds tbody tr").count(), 5);
       await page.fill("#q", station.name);
       await page.click(".search button");
       assert.ok(new URL(page.url()).searchParams.get("q") === station.name);
