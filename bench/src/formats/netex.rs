@@ -6,7 +6,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 use anyhow::ensure;
-use lineside_formats::gtfs::Files as _;
+use lineside_formats::gtfs::Files;
 use lineside_formats::netex::{Limits, Source, decode, load};
 
 use super::{events, made};
@@ -100,7 +100,7 @@ fn texts(file: &Path) -> anyhow::Result<Vec<String>> {
     files.names().iter().map(|name| text(&mut files, name)).collect()
 }
 
-fn text(files: &mut Source<'_>, name: &str) -> anyhow::Result<String> {
+fn text(files: &mut dyn Files, name: &str) -> anyhow::Result<String> {
     let mut text = String::new();
     if let Some(mut file) = files.open(name)? {
         file.read_to_string(&mut text)?;

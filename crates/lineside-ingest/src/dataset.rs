@@ -1,13 +1,13 @@
 //! A schedule in use: its timetable, and what is derived from it once.
 
 use std::{
-    io::Cursor,
+    io::{Cursor, Read, Seek},
     sync::{Arc, OnceLock},
 };
 
 use bytes::Bytes;
 use lineside_formats::{
-    Error, Format, Problems,
+    Error, Format, Losses, Problems,
     gtfs::{self, Timetable, ZipFiles, ZipTables},
     netex,
 };
@@ -36,6 +36,8 @@ pub struct Dataset {
     pub fetched_at: UnixMillis,
     /// What was wrong with it.
     pub problems: Arc<Problems>,
+    /// What it says that GTFS cannot and the timetable does not hold; none where it came as GTFS.
+    pub losses: Option<Losses>,
     /// The schedule as a GTFS zip, where it came as something else.
     converted: Option<Converted>,
     pub(crate) search: StopIndex,
@@ -77,8 +79,7 @@ impl Dataset {
         let mut files = netex::Source::new(body, &limits.files)?;
         let (publication, mut problems) = netex::decode(&mut files, &limits)?;
         let mut tables = ZipTables::new(Cursor::new(Vec::new()));
-        // What GTFS cannot say is no fault of the data.
-        netex::write_gtfs(&publication, &mut tables, &mut problems)?;
+        let losses = netex::write_gtfs(&publication, &mut tables, &mut problems)?;
         drop(publication);
         let zip = Bytes::from(tables.finish()?.into_inner());
         let made = Dataset::load(feed, zip.clone(), fetched_at)?;
@@ -95,6 +96,7 @@ impl Dataset {
         Ok(Dataset {
             version: format_smolstr!("{:032x}", Snapshot::hash_of(body)),
             problems: Arc::new(problems),
+            losses: Some(losses),
             converted: Some(Converted { snapshot, held: Mutex::default() }),
             ..made
         })
@@ -122,8 +124,30 @@ impl Dataset {
     /// The decoder's refusal.
     pub fn load(feed: FeedId, zip: Bytes, fetched_at: UnixMillis) -> Result<Dataset, Error> {
         let hash = Snapshot::hash_of(&zip);
+        Dataset::decode(feed, Cursor::new(zip), hash, fetched_at)
+    }
+
+    /// Decodes a GTFS zip where it lies, such as in a file: it is never whole in memory.
+    ///
+    /// # Errors
+    /// The decoder's refusal, also if the zip cannot be read.
+    pub fn read(
+        feed: FeedId,
+        mut zip: impl Read + Seek,
+        fetched_at: UnixMillis,
+    ) -> Result<Dataset, Error> {
+        let hash = Snapshot::hash_of_reader(&mut zip).map_err(Error::io)?;
+        Dataset::decode(feed, zip, hash, fetched_at)
+    }
+
+    fn decode(
+        feed: FeedId,
+        zip: impl Read + Seek,
+        hash: u128,
+        fetched_at: UnixMillis,
+    ) -> Result<Dataset, Error> {
         let limits = gtfs::Limits::default();
-        let mut files = ZipFiles::new(Cursor::new(zip), &limits)?;
+        let mut files = ZipFiles::new(zip, &limits)?;
         let (timetable, problems) = gtfs::load(&mut files, &limits)?;
         Ok(Dataset::of(feed, timetable, problems, hash, fetched_at))
     }
@@ -143,6 +167,7 @@ impl Dataset {
             version: format_smolstr!("{hash:032x}"),
             fetched_at,
             problems: Arc::new(problems),
+            losses: None,
             converted: None,
             stops_geojson: OnceLock::new(),
             routes_geojson: OnceLock::new(),

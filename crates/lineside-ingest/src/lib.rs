@@ -74,7 +74,7 @@ pub use delays::{DelayClass, DelayCounts, Selection, Standing, TripStanding, cla
 pub use departures::departures;
 pub use external::Program;
 pub use feed::{Feed, Held};
-pub use fetch::{FailureCode, FetchFailure, Phase, fetch_once, probe};
+pub use fetch::{FailureCode, FetchFailure, Phase, fetch_into, fetch_once, pack_folder, probe};
 pub use figures::FeedFigures;
 pub use geohash::{CELL_CHARS, Cell};
 pub use inbox::{Inbox, Inboxes, NotTaken};

@@ -1,10 +1,12 @@
 //! The last good bytes of a feed, with what is known of them.
 
+use std::io::{self, Read, Seek};
+
 use bytes::Bytes;
 use lineside_formats::Format;
 use lineside_sync::UnixMillis;
 use smol_str::{SmolStr, format_smolstr};
-use xxhash_rust::xxh3::xxh3_128;
+use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
 /// One version of a feed's bytes.
 #[derive(Clone, Debug)]
@@ -29,6 +31,21 @@ impl Snapshot {
     /// The hash that tells one body from another.
     pub(crate) fn hash_of(bytes: &[u8]) -> u128 {
         xxh3_128(bytes)
+    }
+
+    /// The same of a body that lies elsewhere, which is read from its beginning.
+    pub(crate) fn hash_of_reader(reader: &mut (impl Read + Seek)) -> io::Result<u128> {
+        let mut hasher = Xxh3::new();
+        let mut buffer = vec![0; 64 << 10];
+        reader.rewind()?;
+        loop {
+            match reader.read(&mut buffer)? {
+                0 => break,
+                n => hasher.update(&buffer[..n]),
+            }
+        }
+        reader.rewind()?;
+        Ok(hasher.digest128())
     }
 
     /// A strong entity tag, in quotes.
@@ -107,6 +124,15 @@ mod tests {
         assert_eq!(changed, expect.map(at));
         let (changed, before) = (changed.unwrap_or(at(now)), before.map(Snapshot::modified));
         assert!(before.is_none_or(|before| before.seconds() < changed.seconds()));
+    }
+
+    #[test]
+    fn a_hash_is_the_same_wherever_the_bytes_lie() {
+        let bytes: Vec<u8> = (0..200_000_u32).map(|n| (n % 251) as u8).collect();
+        for part in [&bytes[..0], &bytes[..100], &bytes] {
+            let read = Snapshot::hash_of_reader(&mut io::Cursor::new(part)).unwrap();
+            assert_eq!(read, Snapshot::hash_of(part));
+        }
     }
 
     #[test]

@@ -1,7 +1,11 @@
 //! What a body is, by its content: names and media types lie too often.
 
+use std::io::{self, Cursor, Read, Seek, SeekFrom};
+
 /// The most bytes of a body that are looked at for text marks.
 const TEXT_LOOK_BYTES: usize = 1_024;
+/// The bytes at a zip's end in which the names of its files are looked for.
+const TAIL_BYTES: usize = 64 << 10;
 /// The most protobuf fields that are stepped over in search of a feed header.
 const FIELDS_LOOK_MAX: usize = 100_000;
 /// Longest GTFS-Realtime header that is believed.
@@ -72,7 +76,7 @@ pub fn sniff(body: &[u8]) -> Option<Format> {
         Format::Gtfs
     } else if is_feed_message(body) || is_feed_message_json(start) {
         Format::GtfsRt
-    } else if is_netex(body) {
+    } else if is_netex(Cursor::new(body)).unwrap_or(false) {
         Format::Netex
     } else if is_siri(body) {
         Format::Siri
@@ -81,14 +85,55 @@ pub fn sniff(body: &[u8]) -> Option<Format> {
     })
 }
 
+/// The format of a schedule that lies in a file or elsewhere, as [`sniff`] tells it of one in memory; `None` if it is
+/// no schedule.
+///
+/// Cost: as that of [`sniff`]; never more than some tens of KiB are in memory.
+///
+/// # Errors
+///
+/// If it cannot be read.
+pub fn sniff_schedule(mut reader: impl Read + Seek) -> io::Result<Option<Format>> {
+    let length = reader.seek(SeekFrom::End(0))?;
+    let mut look = |from: u64, bytes: usize| {
+        let mut seen = Vec::new();
+        reader.seek(SeekFrom::Start(from))?;
+        reader.by_ref().take(bytes as u64).read_to_end(&mut seen).map(|_| seen)
+    };
+    let head = look(0, TEXT_LOOK_BYTES)?;
+    if is_zip(&head) {
+        let tail = look(length.saturating_sub(TAIL_BYTES as u64), TAIL_BYTES)?;
+        if names_tables(&head, &tail) {
+            return Ok(Some(Format::Gtfs));
+        }
+    }
+    Ok(is_netex(reader)?.then_some(Format::Netex))
+}
+
+/// Whether a body that begins so may be a schedule, however it goes on: a zip, or one XML file of NeTEx.
+pub fn begins_as_schedule(start: &[u8]) -> bool {
+    is_zip(start) || is_publication(start)
+}
+
 #[cfg(feature = "netex")]
-fn is_netex(body: &[u8]) -> bool {
-    crate::netex::looks_like_netex(body)
+fn is_netex(reader: impl Read + Seek) -> io::Result<bool> {
+    crate::netex::looks_like_netex(reader)
 }
 
 /// Without its decoder nobody could do anything with it.
 #[cfg(not(feature = "netex"))]
-fn is_netex(_: &[u8]) -> bool {
+fn is_netex(_: impl Read + Seek) -> io::Result<bool> {
+    Ok(false)
+}
+
+#[cfg(feature = "netex")]
+fn is_publication(start: &[u8]) -> bool {
+    crate::netex::is_publication(start)
+}
+
+/// Likewise.
+#[cfg(not(feature = "netex"))]
+fn is_publication(_: &[u8]) -> bool {
     false
 }
 
@@ -130,13 +175,18 @@ const TABLE_NAMES: [&[u8]; 5] =
     [b"stops.txt", b"stop_times.txt", b"trips.txt", b"routes.txt", b"agency.txt"];
 
 fn is_zip_of_tables(body: &[u8]) -> bool {
-    if !body.starts_with(b"PK\x03\x04") && !body.starts_with(b"PK\x05\x06") {
-        return false;
-    }
+    let tail = &body[body.len().saturating_sub(TAIL_BYTES)..];
+    let head = &body[..body.len().min(TEXT_LOOK_BYTES)];
+    is_zip(body) && names_tables(head, tail)
+}
+
+fn is_zip(body: &[u8]) -> bool {
+    body.starts_with(b"PK\x03\x04") || body.starts_with(b"PK\x05\x06")
+}
+
+fn names_tables(head: &[u8], tail: &[u8]) -> bool {
     // The central directory with all names is the archive's tail; 64 KiB of it hold hundreds of
     // names. An archive that was cut off has no tail, but its first local header shows a name too.
-    let tail = &body[body.len().saturating_sub(64 * 1_024)..];
-    let head = &body[..body.len().min(TEXT_LOOK_BYTES)];
     TABLE_NAMES.iter().any(|name| contains(tail, name) || contains(head, name))
 }
 
@@ -224,7 +274,11 @@ mod tests {
     use super::*;
 
     fn check(body: &[u8], expected: Option<Format>) {
-        assert_eq!(sniff(body), expected, "{:?}", String::from_utf8_lossy(body));
+        let shown = String::from_utf8_lossy(body);
+        assert_eq!(sniff(body), expected, "{shown:?}");
+        let schedule = expected.filter(|format| format.is_schedule());
+        assert_eq!(sniff_schedule(Cursor::new(body)).unwrap(), schedule, "{shown:?}");
+        assert!(schedule.is_none() || begins_as_schedule(body), "{shown:?}");
     }
 
     #[test]
@@ -234,6 +288,8 @@ mod tests {
         check(b"\xEF\xBB\xBF", None);
         check(b"PK\x03\x04......................stops.txt", Some(Format::Gtfs));
         check(b"PK\x03\x04......................readme.md", Some(Format::Raw));
+        #[cfg(feature = "netex")]
+        check(b"<?xml version=\"1.0\"?>\n<PublicationDelivery/>", Some(Format::Netex));
         check(b"\x0A\x05\x0A\x032.0", Some(Format::GtfsRt));
         check(b"\x0A\x0B\x10\x00\x18\x80\x01\x0A\x032.0\x28\x01", Some(Format::GtfsRt));
         check(b"\x12\x03\x0A\x01a\x0A\x05\x0A\x031.0", Some(Format::GtfsRt));

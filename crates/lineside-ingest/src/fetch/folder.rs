@@ -1,12 +1,13 @@
-//! A folder with the text files of a GTFS dataset, read as the zip that it would be.
+//! A folder with the files of a schedule, the text files of GTFS or the XML files of NeTEx, read as the zip that it would be.
 
 use std::{
     fs::{self, File},
-    io::{self, Cursor, Read, Write},
+    io::{self, Cursor, Read, Seek, Write},
     path::{Path, PathBuf},
     time::SystemTime,
 };
 
+use lineside_formats::{Format, gtfs::fields::find_file};
 use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
 
 use super::{
@@ -14,8 +15,12 @@ use super::{
     file::{Stamp, shown, stamp, unix_millis},
 };
 
-/// Files of a dataset folder that are looked at; GTFS names some 35.
-const FILES_MAX: usize = 500;
+/// Files of a GTFS folder that are looked at; GTFS names some 35.
+const TABLES_MAX: usize = 500;
+/// Files of a NeTEx folder, in which each line may have one of its own.
+const XML_FILES_MAX: usize = 20_000;
+/// How deep folders in a NeTEx folder are looked into: producers sort their files by operator or kind.
+const XML_DEPTH_MAX: usize = 4;
 
 /// Zips a folder again when one of its files changed.
 #[derive(Debug)]
@@ -43,9 +48,11 @@ impl FolderFetcher {
             }
             let newest: Option<SystemTime> =
                 listing.iter().filter_map(|(_, (_, time))| *time).max();
-            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or("gtfs");
+            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or("schedule");
+            let mut zip = Cursor::new(Vec::new());
+            pack(&path, &listing, max, &mut zip)?;
             let body = Body {
-                bytes: pack(&path, &listing, max)?.into(),
+                bytes: zip.into_inner().into(),
                 content_type: Some("application/zip".to_owned()),
                 last_modified: newest.and_then(unix_millis),
                 file_name: Some(format!("{name}.zip")),
@@ -59,30 +66,84 @@ impl FolderFetcher {
     }
 }
 
-/// The dataset's files, by name.
+/// Writes the schedule in a folder as the zip that it would be: the tables of GTFS that stand in it, or else the XML
+/// files in it and in its folders. `max` bounds the bytes of all files.
+///
+/// # Errors
+/// If a file cannot be read, if they are larger than `max`, or if the zip cannot be written.
+pub fn pack_folder(folder: &Path, max: u64, into: &mut (impl Write + Seek)) -> io::Result<()> {
+    let packed = list(folder).and_then(|files| pack(folder, &files, max, into));
+    packed.map_err(|failure| io::Error::other(failure.detail))
+}
+
+/// What a folder holds by the names of its files; one without either is taken for GTFS, whose reader says what is missing.
+pub(super) fn format_of(folder: &Path) -> Option<Format> {
+    let files = list(folder).ok()?;
+    let is_netex = files.first().is_some_and(|(name, _)| is_xml(name));
+    Some(if is_netex { Format::Netex } else { Format::Gtfs })
+}
+
+/// The schedule's files by name. A folder with tables is GTFS, whatever XML lies beside them.
 fn list(folder: &Path) -> Result<Vec<(String, Stamp)>, Failure> {
-    let fail = |error: io::Error| Failure::io(&shown(folder), &error);
     let mut files = Vec::new();
-    for entry in fs::read_dir(folder).map_err(fail)? {
-        let path = entry.map_err(fail)?.path();
-        let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
-        let wanted = name.ends_with(".txt") || name.ends_with(".geojson");
-        if wanted && path.is_file() && files.len() < FILES_MAX {
-            files.push((name.to_owned(), stamp(&path)?));
+    let is_of_gtfs = |name: &str| name.ends_with(".txt") || name.ends_with(".geojson");
+    walk(folder, "", 1, &is_of_gtfs, TABLES_MAX, &mut files)?;
+    if !files.iter().any(|(name, _)| find_file(name).is_some()) {
+        let mut xml = Vec::new();
+        walk(folder, "", XML_DEPTH_MAX, &is_xml, XML_FILES_MAX, &mut xml)?;
+        if !xml.is_empty() {
+            files = xml;
         }
     }
     files.sort();
     Ok(files)
 }
 
+fn is_xml(name: &str) -> bool {
+    name.len() >= 4 && name.as_bytes()[name.len() - 4..].eq_ignore_ascii_case(b".xml")
+}
+
+/// Lists files by their paths from `top`, so many folders deep; those in links to folders are left out, which may lead in
+/// a circle.
+fn walk(
+    top: &Path,
+    inside: &str,
+    depth: usize,
+    is_wanted: &dyn Fn(&str) -> bool,
+    most: usize,
+    files: &mut Vec<(String, Stamp)>,
+) -> Result<(), Failure> {
+    let folder = top.join(inside);
+    let fail = |error: io::Error| Failure::io(&shown(&folder), &error);
+    for entry in fs::read_dir(&folder).map_err(fail)? {
+        let entry = entry.map_err(fail)?;
+        let name = entry.file_name();
+        let Some(name) = name.to_str().filter(|name| !name.starts_with('.')) else { continue };
+        let name = if inside.is_empty() { name.to_owned() } else { format!("{inside}/{name}") };
+        let path = entry.path();
+        if depth > 1 && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            walk(top, &name, depth - 1, is_wanted, most, files)?;
+        } else if is_wanted(&name) && path.is_file() && files.len() < most {
+            files.push((name, stamp(&path)?));
+        }
+    }
+    Ok(())
+}
+
 /// The same files always give the same bytes, so that an unchanged folder keeps its hash.
-fn pack(folder: &Path, files: &[(String, Stamp)], max: u64) -> Result<Vec<u8>, Failure> {
-    let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
+fn pack(
+    folder: &Path,
+    files: &[(String, Stamp)],
+    max: u64,
+    into: &mut (impl Write + Seek),
+) -> Result<(), Failure> {
+    let mut zip = ZipWriter::new(into);
     let options = SimpleFileOptions::default()
         .compression_method(CompressionMethod::Deflated)
         .last_modified_time(zip::DateTime::default());
     let mut left = max;
-    for (name, _) in files {
+    for (name, (bytes, _)) in files {
+        let options = options.large_file(*bytes >= u64::from(u32::MAX));
         let path = folder.join(name);
         let fail = |error: io::Error| Failure::io(&shown(&path), &error);
         zip.start_file(name.as_str(), options).map_err(|error| fail(error.into()))?;
@@ -97,6 +158,6 @@ fn pack(folder: &Path, files: &[(String, Stamp)], max: u64) -> Result<Vec<u8>, F
             zip.write_all(&buffer[..n]).map_err(fail)?;
         }
     }
-    let zip = zip.finish().map_err(|error| Failure::io(&shown(folder), &error.into()))?;
-    Ok(zip.into_inner())
+    zip.finish().map_err(|error| Failure::io(&shown(folder), &error.into()))?;
+    Ok(())
 }

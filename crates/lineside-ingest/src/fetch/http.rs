@@ -20,6 +20,7 @@ use super::{
     failure::root_cause,
     inflate::Collector,
     shown::Hidden,
+    spool::Spool,
     token::{Asker, Token, TokenSource},
     waits::Waits,
 };
@@ -50,6 +51,8 @@ pub(crate) struct HttpFetcher {
     advice: Advice,
     /// What the last fetch waited for turns.
     waits: Arc<Waits>,
+    /// Where the next body goes instead of into memory.
+    spool: Option<Spool>,
 }
 
 impl HttpFetcher {
@@ -74,7 +77,13 @@ impl HttpFetcher {
             last_modified,
             advice,
             waits,
+            spool: None,
         }
+    }
+
+    /// Lets the next body go elsewhere, piece by piece; what the fetch then gives as the body is only its end.
+    pub(super) fn spool_to(&mut self, spool: Spool) {
+        self.spool = Some(spool);
     }
 
     /// The same address under another configuration.
@@ -154,8 +163,8 @@ impl HttpFetcher {
             return Err(self.refusal(response).await);
         }
         let headers = response.headers().clone();
-        let bytes = self.read(response).await?;
-        if bytes.is_empty() {
+        let (bytes, is_empty) = self.read(response).await?;
+        if is_empty {
             return Ok(Fetched::Nothing(status.as_u16()));
         }
         if !matches!(self.question, Question::Plain) {
@@ -349,8 +358,10 @@ impl HttpFetcher {
         failure.of_reply(Some(status.as_u16()), taken, Some(head))
     }
 
-    async fn read(&self, response: Response) -> Result<Bytes, Failure> {
+    /// Reads a body, and tells whether it is empty. Where it is spooled, the last of it is given.
+    async fn read(&mut self, response: Response) -> Result<(Bytes, bool), Failure> {
         let mut response = response;
+        let mut spool = self.spool.take();
         let status = response.status().as_u16();
         let max = self.config.max_bytes;
         if response.content_length().is_some_and(|length| length > max) {
@@ -358,8 +369,17 @@ impl HttpFetcher {
         }
         let gzip = is_gzip(&response).map_err(|failure| failure.of_reply(Some(status), 0, None))?;
         let mut collector = Collector::new(gzip, max);
-        let outcome = self.collect(&mut response, &mut collector).await;
-        outcome.and_then(|()| collector.finish()).map(Bytes::from).map_err(|failure| {
+        let outcome = self.collect(&mut response, &mut collector, spool.as_mut()).await;
+        let finished = outcome.and_then(|()| {
+            let rest = collector.finish()?;
+            spool.as_mut().map_or(Ok(()), |spool| spool.take(&rest))?;
+            Ok((Bytes::from(rest), collector.taken()))
+        });
+        let finished = finished.map(|(rest, taken)| {
+            let is_empty = rest.is_empty() && (spool.is_none() || taken == 0);
+            (rest, is_empty)
+        });
+        finished.map_err(|failure| {
             let head = self.shown(collector.head());
             failure.of_reply(Some(status), collector.taken(), Some(head))
         })
@@ -369,11 +389,17 @@ impl HttpFetcher {
         &self,
         response: &mut Response,
         collector: &mut Collector,
+        mut spool: Option<&mut Spool>,
     ) -> Result<(), Failure> {
         loop {
             let piece = self.within("more of the body", response.chunk()).await;
             match piece.map_err(|failure| failure.in_phase(Phase::Body))? {
-                Ok(Some(piece)) => collector.take(&piece)?,
+                Ok(Some(piece)) => {
+                    collector.take(&piece)?;
+                    if let Some(spool) = spool.as_deref_mut() {
+                        spool.take(&collector.drain())?;
+                    }
+                }
                 Ok(None) => return Ok(()),
                 Err(error) => {
                     let cause = root_cause(&error.without_url());

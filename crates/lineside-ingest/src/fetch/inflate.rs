@@ -11,10 +11,10 @@ const RATIO_MAX: u64 = 200;
 /// Below this size no ratio is suspicious.
 const RATIO_FREE_BYTES: u64 = 4 << 20;
 
-/// Collects a body, inflating it on the way if it is compressed.
+/// Collects a body, inflating it on the way if it is compressed. What is collected may be [drained](Collector::drain) meanwhile.
 #[derive(Debug)]
 pub(super) enum Collector {
-    Plain { bytes: Vec<u8>, max: u64 },
+    Plain { bytes: Vec<u8>, drained: u64, max: u64 },
     Gzip { decoder: Box<MultiGzDecoder<Capped>>, taken: u64, max: u64 },
 }
 
@@ -22,13 +22,15 @@ pub(super) enum Collector {
 #[derive(Debug)]
 pub(super) struct Capped {
     bytes: Vec<u8>,
+    /// How many bytes were taken out of it.
+    drained: u64,
     limit: u64,
     overflowed: bool,
 }
 
 impl Write for Capped {
     fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
-        if self.bytes.len() as u64 + piece.len() as u64 > self.limit {
+        if self.drained + self.bytes.len() as u64 + piece.len() as u64 > self.limit {
             self.overflowed = true;
             return Err(io::Error::other("beyond the limit"));
         }
@@ -44,18 +46,18 @@ impl Write for Capped {
 impl Collector {
     pub(super) fn new(gzip: bool, max: u64) -> Collector {
         if gzip {
-            let capped = Capped { bytes: Vec::new(), limit: 0, overflowed: false };
+            let capped = Capped { bytes: Vec::new(), drained: 0, limit: 0, overflowed: false };
             Collector::Gzip { decoder: Box::new(MultiGzDecoder::new(capped)), taken: 0, max }
         } else {
-            Collector::Plain { bytes: Vec::new(), max }
+            Collector::Plain { bytes: Vec::new(), drained: 0, max }
         }
     }
 
     /// Takes the next piece of the body.
     pub(super) fn take(&mut self, piece: &[u8]) -> Result<(), Failure> {
         match self {
-            Collector::Plain { bytes, max } => {
-                if bytes.len() as u64 + piece.len() as u64 > *max {
+            Collector::Plain { bytes, drained, max } => {
+                if *drained + bytes.len() as u64 + piece.len() as u64 > *max {
                     return Err(Failure::too_large(*max));
                 }
                 bytes.extend_from_slice(piece);
@@ -78,9 +80,22 @@ impl Collector {
     /// How many bytes of it came.
     pub(super) fn taken(&self) -> u64 {
         match self {
-            Collector::Plain { bytes, .. } => bytes.len() as u64,
+            Collector::Plain { bytes, drained, .. } => *drained + bytes.len() as u64,
             Collector::Gzip { taken, .. } => *taken,
         }
+    }
+
+    /// Takes out what is there of the body, inflated, to be kept elsewhere. The limits go on to count it.
+    pub(super) fn drain(&mut self) -> Vec<u8> {
+        let (bytes, drained) = match self {
+            Collector::Plain { bytes, drained, .. } => (bytes, drained),
+            Collector::Gzip { decoder, .. } => {
+                let Capped { bytes, drained, .. } = decoder.get_mut();
+                (bytes, drained)
+            }
+        };
+        *drained += bytes.len() as u64;
+        std::mem::take(bytes)
     }
 
     /// What of the body is there already, at least its beginning.
@@ -91,7 +106,7 @@ impl Collector {
         }
     }
 
-    /// The whole body, which is taken out.
+    /// The whole body, or what of it was not drained, which is taken out.
     pub(super) fn finish(&mut self) -> Result<Vec<u8>, Failure> {
         match self {
             Collector::Plain { bytes, .. } => Ok(std::mem::take(bytes)),
@@ -150,6 +165,27 @@ mod tests {
         let body: Vec<u8> = (0..100_000_u32).flat_map(|n| n.to_le_bytes()).collect();
         assert_eq!(collect(&gzip(&body), true, 1 << 20), Ok(body.clone()));
         assert_eq!(collect(&body, false, 1 << 20), Ok(body));
+    }
+
+    #[test]
+    fn what_is_drained_meanwhile_is_the_body_and_counts() {
+        let body: Vec<u8> = (0..100_000_u32).flat_map(|n| n.to_le_bytes()).collect();
+        let drain = |sent: &[u8], is_gzip, max| {
+            let mut collector = Collector::new(is_gzip, max);
+            let mut all = Vec::new();
+            for piece in sent.chunks(1_000) {
+                collector.take(piece).map_err(|failure| failure.code)?;
+                all.extend(collector.drain());
+            }
+            all.extend(collector.finish().map_err(|failure| failure.code)?);
+            Ok(all)
+        };
+        let zipped = gzip(&body);
+        let max = body.len() as u64;
+        for (sent, is_gzip) in [(&body, false), (&zipped, true)] {
+            assert_eq!(drain(sent, is_gzip, max), Ok(body.clone()));
+            assert_eq!(drain(sent, is_gzip, max - 1), Err(FailureCode::TooLarge));
+        }
     }
 
     #[test]

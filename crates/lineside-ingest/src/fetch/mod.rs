@@ -13,6 +13,7 @@ mod inflate;
 mod probe;
 mod replay;
 mod shown;
+mod spool;
 #[cfg(test)]
 mod strangers_tests;
 mod token;
@@ -26,7 +27,8 @@ use url::Url;
 
 pub(crate) use failure::Failure;
 pub use failure::{FailureCode, FetchFailure, Phase};
-pub use probe::{fetch_once, probe};
+pub use folder::pack_folder;
+pub use probe::{fetch_into, fetch_once, probe};
 pub(crate) use replay::ReplayClock;
 
 use self::{client::HttpClient, token::Tokens};
@@ -193,6 +195,13 @@ impl Fetcher {
             Fetcher::File(fetcher) => fetcher.forget(),
             Fetcher::Folder(fetcher) => fetcher.forget(),
             Fetcher::Replay(_) => {}
+        }
+    }
+
+    /// Lets the next body go elsewhere, where it comes over HTTP.
+    fn spool_to(&mut self, spool: spool::Spool) {
+        if let Fetcher::Http(fetcher) = self {
+            fetcher.spool_to(spool);
         }
     }
 

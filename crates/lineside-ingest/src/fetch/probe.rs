@@ -1,12 +1,14 @@
 //! A source asked once, for whoever wants its bytes or what they are and not a feed.
 
-use std::{path::Path, sync::Arc};
+use std::{io::Write, path::Path, sync::Arc};
 
 use bytes::Bytes;
 use lineside_formats::{Format, sniff};
 use lineside_sync::Clock;
 
-use super::{Failure, FailureCode, FetchFailure, Fetched, Fetcher, Question, Sources};
+use super::{
+    Failure, FailureCode, FetchFailure, Fetched, Fetcher, Question, Sources, folder, spool::Spool,
+};
 use crate::{budget::Turn, config::FeedConfig, limits::PROBE_BYTES, source::Location};
 
 /// Finds the format of a feed that is configured without one, as its first poll would.
@@ -18,7 +20,10 @@ pub async fn probe(config: &FeedConfig, clock: Arc<dyn Clock>) -> Option<Format>
         return config.promised();
     }
     match &config.url {
-        Location::Folder(_) => Some(Format::Gtfs),
+        Location::Folder(path) => {
+            let path = path.clone();
+            tokio::task::spawn_blocking(move || folder::format_of(&path)).await.ok()?
+        }
         Location::File(path) => {
             let path = path.clone();
             tokio::task::spawn_blocking(move || probe_file(&path)).await.ok()?
@@ -39,9 +44,33 @@ pub async fn probe(config: &FeedConfig, clock: Arc<dyn Clock>) -> Option<Format>
 /// # Errors
 /// Why there is none.
 pub async fn fetch_once(config: &FeedConfig, clock: Arc<dyn Clock>) -> Result<Bytes, FetchFailure> {
+    fetch(config, clock, None).await
+}
+
+/// Asks an http(s) source once, as a poll would, and writes the body piece by piece, inflated: it is never in memory.
+/// What is written blocks for as long as `writer` does, so this is for commands.
+///
+/// # Errors
+/// Why there is no body, or why it cannot be written.
+pub async fn fetch_into(
+    config: &FeedConfig,
+    clock: Arc<dyn Clock>,
+    writer: Box<dyn Write + Send + Sync>,
+) -> Result<(), FetchFailure> {
+    fetch(config, clock, Some(Spool::new(writer))).await.map(drop)
+}
+
+async fn fetch(
+    config: &FeedConfig,
+    clock: Arc<dyn Clock>,
+    spool: Option<Spool>,
+) -> Result<Bytes, FetchFailure> {
     let config = Arc::new(config.clone());
     let sources = Sources::new("", Arc::clone(&clock), Arc::default());
     let mut fetcher = Fetcher::new(&config, &sources);
+    if let Some(spool) = spool {
+        fetcher.spool_to(spool);
+    }
     let failure = match fetcher.fetch(Turn::default(), Question::Plain).await {
         Ok(Fetched::Body(body)) => return Ok(body.bytes),
         Ok(Fetched::NotModified | Fetched::Nothing(_)) => {

@@ -20,7 +20,7 @@ pub enum Location {
     Http(Url),
     /// One file.
     File(PathBuf),
-    /// A folder that holds the files of a GTFS dataset.
+    /// A folder that holds the files of a schedule, in GTFS or NeTEx.
     Folder(PathBuf),
     /// A folder of successive snapshots, played in the order of their times.
     Replay {

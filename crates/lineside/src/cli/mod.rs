@@ -40,6 +40,16 @@ enum Command {
     /// Poll the configured feeds and serve them
     Serve(serve::Arguments),
     /// Turn a file of one format into another, and tell what that loses
+    ///
+    /// What the input is, is told from its content: GTFS (a zip, or a folder of its tables), NeTEx (an XML file, or a zip or a folder of
+    /// many), GTFS-Realtime in protobuf or JSON, SIRI in XML, SOAP or JSON, or the gbfs.json of a system, whose files lie beside it or
+    /// where it says. Each journey, vehicle and situation becomes one entity, whether a schedule knows it or not.
+    ///
+    /// A schedule is read where it lies, table by table or one XML file after the other, and may be as large as 12 GiB when it is
+    /// unpacked; its records and one XML file, of at most 1 GiB, are in memory. All else is in memory, several times over, and may have
+    /// 256 MiB at most. What comes from an address or standard input, and a folder's zip, lies among the temporary files (TMPDIR) meanwhile.
+    ///
+    /// The output is written as FILE.part and takes its name when it is whole.
     Convert(convert::Arguments),
     /// Follow channels of a running server in the terminal
     Watch(watch::Arguments),

@@ -1,4 +1,4 @@
-//! One format into another, from bytes to bytes: what `lineside convert` does, without a terminal or a socket.
+//! One format into another, from files and bytes to files and bytes: what `lineside convert` does, without a terminal or a socket.
 //!
 //! Each pair is made of what the server does anyway: a decoder, the state of a network, an export. What the other
 //! format cannot say is counted as a loss, and what is wrong with the bytes is a problem.
@@ -10,10 +10,12 @@ mod realtime;
 mod schedule;
 
 use std::fmt;
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _};
 
 use bytes::Bytes;
 use clap::ValueEnum;
-use lineside_formats::{Error, Format, Losses, Problems, sniff};
+use lineside_formats::{Error, Format, Losses, Problems, sniff, sniff_schedule};
 use lineside_ingest::MatchCount;
 use serde_json::{Value, json};
 
@@ -69,10 +71,15 @@ impl Target {
 /// A file of what is converted, by its name where there are several.
 pub(crate) type Named = (String, Bytes);
 
+/// Largest input that is no schedule, of all its files together: it is in memory, several times over.
+pub(crate) const REALTIME_BYTES_MAX: u64 = 256 << 20;
+
 /// What is converted.
 #[derive(Debug)]
 pub(crate) enum Input {
-    /// One body.
+    /// A schedule of this format, which is read where it lies.
+    Schedule(Format, File),
+    /// One body of anything else.
     Body(Bytes),
     /// The files of a GBFS system in one of its languages, which is said where it is known.
     System {
@@ -85,12 +92,38 @@ pub(crate) enum Input {
     },
 }
 
+impl Input {
+    /// A file: a schedule stays in it, anything else is read.
+    ///
+    /// # Errors
+    /// If it cannot be read, or is no schedule and larger than [`REALTIME_BYTES_MAX`].
+    pub(crate) fn of(mut file: File) -> Result<Input, Refusal> {
+        if let Some(format) = sniff_schedule(&file)? {
+            return Ok(Input::Schedule(format, file));
+        }
+        if file.metadata()?.len() > REALTIME_BYTES_MAX {
+            return Err(Refusal::Unreadable(too_large()));
+        }
+        let mut body = Vec::new();
+        file.rewind()?;
+        // It may grow meanwhile.
+        file.take(REALTIME_BYTES_MAX).read_to_end(&mut body)?;
+        Ok(Input::Body(body.into()))
+    }
+}
+
+/// What is said of an input beyond [`REALTIME_BYTES_MAX`].
+pub(crate) fn too_large() -> String {
+    let most = REALTIME_BYTES_MAX >> 20;
+    format!("larger than {most} MiB, which only schedules in GTFS or NeTEx may be")
+}
+
 /// What came of it.
 #[derive(Debug)]
 pub(crate) struct Converted {
     /// What the input was.
     pub(crate) from: Format,
-    /// One file without a name, or those of a folder.
+    /// The files of a folder; a single file is where it was to be written.
     pub(crate) files: Vec<Named>,
     /// How many things there are in it, by their kind.
     pub(crate) counts: Vec<(&'static str, u64)>,
@@ -157,39 +190,54 @@ pub(crate) enum Refusal {
     Unreadable(String),
 }
 
+fn unwritten(error: &io::Error) -> Refusal {
+    Refusal::Unreadable(format!("what is made of it cannot be written: {error}"))
+}
+
+impl From<io::Error> for Refusal {
+    fn from(error: io::Error) -> Refusal {
+        Refusal::Unreadable(error.to_string())
+    }
+}
+
 impl From<Error> for Refusal {
     fn from(error: Error) -> Refusal {
         Refusal::Unreadable(error.to_string())
     }
 }
 
-/// Converts. `schedule` is what real time belongs to, in GTFS or NeTEx. Takes as long as the input is large: not to be called where that
-/// blocks anybody.
+/// Converts into `out`, which is empty; what becomes a folder is given back instead. `schedule` is what real time belongs
+/// to, in GTFS or NeTEx. Takes as long as the input is large: not to be called where that blocks anybody.
+///
+/// Memory: of a schedule its records, one XML file of NeTEx at a time, and for a map its places; of all else several times
+/// the input.
 ///
 /// # Errors
-/// If the input cannot be read, or does not become such a thing.
+/// If the input cannot be read, or does not become such a thing; or if it cannot be written.
 pub(crate) fn convert(
     input: Input,
     to: Target,
-    schedule: Option<Bytes>,
+    schedule: Option<File>,
+    out: &File,
 ) -> Result<Converted, Refusal> {
     let body = match input {
         Input::System { files, language, missing } => {
             check_way(Format::Gbfs, to)?;
             return bikes::convert(&files, language, missing, to);
         }
+        Input::Schedule(from, file) => {
+            check_way(from, to)?;
+            return match from {
+                Format::Netex => netex::convert(file, to, out),
+                _ => schedule::convert(file, out),
+            };
+        }
         Input::Body(body) => body,
     };
     let from = sniff(&body).unwrap_or(Format::Raw);
     check_way(from, to)?;
-    match from {
-        Format::Gtfs => schedule::convert(body),
-        Format::Netex => netex::convert(&body, to),
-        _ => {
-            let schedule = schedule.map(netex::as_gtfs).transpose()?;
-            realtime::convert(body, from, to, schedule)
-        }
-    }
+    let schedule = schedule.map(netex::as_gtfs).transpose()?;
+    realtime::convert(body, from, to, schedule, out)
 }
 
 fn check_way(from: Format, to: Target) -> Result<(), Refusal> {

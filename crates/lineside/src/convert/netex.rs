@@ -1,28 +1,30 @@
 //! A schedule in NeTEx as one in GTFS, and as places for a map.
 
-use std::io::Cursor;
+use std::fs::File;
+use std::io::{BufReader, BufWriter, Write as _};
 
-use bytes::Bytes;
 use lineside_formats::{
     Error, Format, Losses, Problems,
     gtfs::ZipTables,
     netex::{self, Counts, Limits, Source},
-    sniff,
+    sniff_schedule,
 };
 
 use super::{Converted, Refusal, Target, schedule};
 
-pub(super) fn convert(body: &Bytes, to: Target) -> Result<Converted, Refusal> {
-    let (zip, counts, mut problems, mut losses) = zip_of(body)?;
+pub(super) fn convert(file: File, to: Target, out: &File) -> Result<Converted, Refusal> {
     if to == Target::Geojson {
-        let map = schedule::convert(zip)?;
+        let zip = tempfile::tempfile()?;
+        let (_, mut problems, mut losses) = write_zip(file, &zip)?;
+        let map = schedule::convert(zip, out)?;
         problems.merge(map.problems);
         losses.merge(map.losses);
         return Ok(Converted { from: Format::Netex, problems, losses, ..map });
     }
+    let (counts, problems, losses) = write_zip(file, out)?;
     Ok(Converted {
         from: Format::Netex,
-        files: vec![(String::new(), zip)],
+        files: Vec::new(),
         counts: vec![
             ("Line", counts.lines as u64),
             ("ServiceJourney", counts.service_journeys as u64),
@@ -37,19 +39,21 @@ pub(super) fn convert(body: &Bytes, to: Target) -> Result<Converted, Refusal> {
 }
 
 /// A schedule as a GTFS zip, whichever of the two it came as.
-pub(super) fn as_gtfs(schedule: Bytes) -> Result<Bytes, Error> {
-    match sniff(&schedule) {
-        Some(Format::Netex) => zip_of(&schedule).map(|(zip, ..)| zip),
-        _ => Ok(schedule),
+pub(super) fn as_gtfs(schedule: File) -> Result<File, Refusal> {
+    if sniff_schedule(&schedule)? != Some(Format::Netex) {
+        return Ok(schedule);
     }
+    let zip = tempfile::tempfile()?;
+    write_zip(schedule, &zip)?;
+    Ok(zip)
 }
 
-fn zip_of(body: &Bytes) -> Result<(Bytes, Counts, Problems, Losses), Error> {
+fn write_zip(file: File, out: &File) -> Result<(Counts, Problems, Losses), Error> {
     let limits = Limits::default();
-    let (publication, mut problems) =
-        netex::decode(&mut Source::new(body, &limits.files)?, &limits)?;
-    let mut tables = ZipTables::new(Cursor::new(Vec::new()));
+    let mut source = Source::of_reader(BufReader::new(file), &limits.files)?;
+    let (publication, mut problems) = netex::decode(&mut source, &limits)?;
+    let mut tables = ZipTables::new(BufWriter::new(out));
     let losses = netex::write_gtfs(&publication, &mut tables, &mut problems)?;
-    let zip = Bytes::from(tables.finish()?.into_inner());
-    Ok((zip, publication.counts(), problems, losses))
+    tables.finish()?.flush().map_err(Error::io)?;
+    Ok((publication.counts(), problems, losses))
 }

@@ -1,12 +1,17 @@
 //! Real time: GTFS-Realtime and SIRI, each into the other, and as places for a map.
 
+use std::fs::File;
+use std::io::{BufReader, Write as _};
 use std::sync::{Arc, LazyLock};
 
 use bytes::Bytes;
 use jiff::tz::TimeZone;
 use lineside_formats::{
     Format, Losses, Problems,
-    gtfs_rt::{self, RawEntity, Shallow, proto::FeedMessage},
+    gtfs_rt::{
+        self, RawEntity, Shallow,
+        proto::{FeedEntity, FeedMessage},
+    },
     siri::{
         self, EstimatedJourneyVersionFrame, EstimatedTimetableDelivery, Message, Payload,
         ServiceDelivery, SituationExchangeDelivery, Time, VehicleMonitoringDelivery,
@@ -41,10 +46,14 @@ pub(super) fn convert(
     body: Bytes,
     from: Format,
     to: Target,
-    schedule: Option<Bytes>,
+    schedule: Option<File>,
+    mut out: &File,
 ) -> Result<Converted, Refusal> {
     let schedule = match schedule {
-        Some(zip) => Some(Arc::new(Dataset::load(SCHEDULE.clone(), zip, UnixMillis(0))?)),
+        Some(zip) => {
+            let zip = BufReader::new(zip);
+            Some(Arc::new(Dataset::read(SCHEDULE.clone(), zip, UnixMillis(0))?))
+        }
         None => None,
     };
     let (read, mut problems) = read(body, from, schedule.as_deref())?;
@@ -52,9 +61,9 @@ pub(super) fn convert(
     let zone = zone_of(schedule.as_deref());
     let (message, more) = message_of(&read, &zone);
     problems.merge(more);
-    let counts = counts_of(&message);
+    let mut counts = counts_of(&message);
     let matched = schedule.as_ref().map(|it| match_trips(&message.entity, &it.timetable));
-    let out = match (to, &read) {
+    let written = match (to, &read) {
         (Target::GtfsRt, Read::GtfsRt(shallow)) => {
             let entities = shallow.entities.iter().map(|raw| raw.bytes.clone());
             gtfs_rt::encode_feed(&shallow.header, entities)
@@ -66,18 +75,27 @@ pub(super) fn convert(
             }
             write(&message, to)?
         }
-        (Target::SiriXml, Read::Siri(siri)) => siri::encode_xml(siri).into(),
-        (Target::SiriJson, Read::Siri(siri)) => siri::encode_json(siri).into(),
+        (Target::SiriXml, Read::Siri(siri)) => {
+            counts = elements_of(siri);
+            siri::encode_xml(siri).into()
+        }
+        (Target::SiriJson, Read::Siri(siri)) => {
+            counts = elements_of(siri);
+            siri::encode_json(siri).into()
+        }
         (_, read) => {
             if let Read::Siri(siri) = read {
                 losses::of_siri(siri, &mut losses);
             }
             let state = state_of(&message, schedule)?;
             problems.merge(state.1);
-            through_state(&state.0, &message, to, &mut losses)
+            let (written, things) = through_state(&state.0, &message, to, &mut losses);
+            counts = things;
+            written
         }
     };
-    Ok(Converted { from, files: vec![(String::new(), out)], counts, problems, losses, matched })
+    out.write_all(&written).map_err(|error| super::unwritten(&error))?;
+    Ok(Converted { from, files: Vec::new(), counts, problems, losses, matched })
 }
 
 fn read(
@@ -161,15 +179,21 @@ fn state_of(
     Ok((network.state(), applied.problems))
 }
 
+/// Kinds of things that were written, with how many.
+type Counts = Vec<(&'static str, u64)>;
+
 fn through_state(
     state: &NetworkState,
     message: &FeedMessage,
     to: Target,
     losses: &mut Losses,
-) -> Bytes {
+) -> (Bytes, Counts) {
+    count_merged(state, message, losses);
     if to == Target::Geojson {
         losses::of_geojson(message, losses);
-        return geojson::vehicles(state, NAME.as_str()).unwrap_or_default();
+        let shown = state.vehicles().filter(|record| record.position().is_some()).count();
+        let map = geojson::vehicles(state, NAME.as_str()).unwrap_or_default();
+        return (map, vec![("vehicles", shown as u64)]);
     }
     losses::of_gtfs_rt(message, losses);
     let at = message.header.timestamp.and_then(|at| i64::try_from(at).ok()).unwrap_or_default();
@@ -183,12 +207,12 @@ fn through_state(
         }
     }
     let siri = delivery(elements, Time::from_millis(at.saturating_mul(1_000)));
-    match to {
+    let written = match to {
         Target::SiriJson => siri::encode_json(&siri).into(),
         _ => siri::encode_xml(&siri).into(),
-    }
+    };
+    (written, elements_of(&siri))
 }
-
 /// A message with a delivery of each service that has something to say.
 fn delivery(elements: Elements, at: Option<Time>) -> Message {
     let head = siri::DeliveryHead {
@@ -229,13 +253,59 @@ fn delivery(elements: Elements, at: Option<Time>) -> Message {
     }
 }
 
-fn counts_of(message: &FeedMessage) -> Vec<(&'static str, u64)> {
-    let mut counts = [("trip_updates", 0), ("vehicles", 0), ("alerts", 0)];
-    for entity in &message.entity {
+/// Counts the entities of which a state holds no record of their own.
+fn count_merged(state: &NetworkState, message: &FeedMessage, losses: &mut Losses) {
+    let (gone, told): (Vec<_>, Vec<_>) =
+        message.entity.iter().partition(|entity| entity.is_deleted());
+    for entity in gone {
+        losses.push("is_deleted", "what is gone is left out", Some(&entity.id));
+    }
+    let records = [state.trip_updates().count(), state.vehicles().count(), state.alerts().count()];
+    let why = "another entity tells of the same, or a problem says why it is left out";
+    for ((kind, count), records) in kinds_of(told).into_iter().zip(records) {
+        losses.push_many(kind, why, count.saturating_sub(records as u64));
+    }
+}
+
+/// How many elements there are in a message of SIRI, by their kind.
+fn elements_of(message: &Message) -> Counts {
+    let mut counts = [
+        ("EstimatedVehicleJourney", 0),
+        ("VehicleActivity", 0),
+        ("PtSituationElement", 0),
+        ("MonitoredStopVisit", 0),
+    ];
+    for delivery in message.deliveries() {
+        let timetables = delivery.estimated_timetables.iter();
+        let activities = delivery.vehicle_monitorings.iter().map(|it| it.vehicle_activities.len());
+        let situations = delivery.situation_exchanges.iter().map(|it| it.situations.len());
+        let visits = delivery.stop_monitorings.iter().map(|it| it.monitored_stop_visits.len());
+        let found = [
+            timetables.map(|it| it.journeys().count()).sum::<usize>(),
+            activities.sum(),
+            situations.sum(),
+            visits.sum(),
+        ];
+        for ((_, count), found) in counts.iter_mut().zip(found) {
+            *count += found as u64;
+        }
+    }
+    counts.into()
+}
+
+/// How many entities there are of each kind.
+fn counts_of(message: &FeedMessage) -> Counts {
+    let kinds = kinds_of(&message.entity);
+    ["trip_updates", "vehicles", "alerts"].into_iter().zip(kinds.map(|(_, count)| count)).collect()
+}
+
+fn kinds_of<'m>(entities: impl IntoIterator<Item = &'m FeedEntity>) -> [(&'static str, u64); 3] {
+    let mut counts = [("trip_update", 0), ("vehicle", 0), ("alert", 0)];
+    for entity in entities {
         let has = [entity.trip_update.is_some(), entity.vehicle.is_some(), entity.alert.is_some()];
         for ((_, count), has) in counts.iter_mut().zip(has) {
             *count += u64::from(has);
         }
     }
-    counts.into()
+    counts
 }

@@ -1,6 +1,6 @@
 //! What becomes of small inputs, and counts on real ones where a folder with some lies beside the repository.
 
-use std::{fs, path::Path};
+use std::{fs, io::Write as _, path::Path};
 
 use jiff::tz::TimeZone;
 use lineside_formats::{
@@ -23,14 +23,32 @@ const ET: &str = "<Siri xmlns=\"http://www.siri.org.uk/siri\" version=\"2.0\"><S
     </EstimatedCalls></EstimatedVehicleJourney></EstimatedJourneyVersionFrame>\
     </EstimatedTimetableDelivery></ServiceDelivery></Siri>";
 
+/// What a file with this text is taken for.
 fn body(text: &str) -> Input {
-    Input::Body(Bytes::copy_from_slice(text.as_bytes()))
+    Input::of(file(text.as_bytes())).unwrap_or_else(|why| panic!("{why:?}"))
+}
+
+fn file(bytes: &[u8]) -> File {
+    let mut file = tempfile::tempfile().unwrap();
+    file.write_all(bytes).unwrap();
+    file
+}
+
+fn converted(
+    input: Input,
+    to: Target,
+    schedule: Option<File>,
+) -> Result<(Bytes, Converted), Refusal> {
+    let mut out = tempfile::tempfile().unwrap();
+    let converted = convert(input, to, schedule, &out)?;
+    let mut bytes = Vec::new();
+    out.rewind().unwrap();
+    out.read_to_end(&mut bytes).unwrap();
+    Ok((bytes.into(), converted))
 }
 
 fn one(input: Input, to: Target) -> (Bytes, Converted) {
-    let mut converted = convert(input, to, None).unwrap_or_else(|why| panic!("{why:?}"));
-    let (_, bytes) = converted.files.remove(0);
-    (bytes, converted)
+    converted(input, to, None).unwrap_or_else(|why| panic!("{why:?}"))
 }
 
 const NETEX: &str = "<PublicationDelivery xmlns=\"http://www.netex.org.uk/netex\"><dataObjects>\
@@ -91,9 +109,32 @@ fn what_goes_there_and_back_says_the_same() {
 }
 
 #[test]
+fn entities_that_become_one_element_count_once() {
+    let (pb, _) = one(body(ET), Target::GtfsRt);
+    let (mut message, _) = gtfs_rt::decode(pb, &gtfs_rt::Limits::default()).unwrap();
+    for id in ["again", "gone"] {
+        let mut entity = message.entity[0].clone();
+        entity.id = id.to_owned();
+        entity.is_deleted = Some(id == "gone");
+        message.entity.push(entity);
+    }
+    let raw = message.entity.iter().zip(1..);
+    let raw = raw.map(|(entity, number)| gtfs_rt::RawEntity::of_entity(entity, number).bytes);
+    let pb = gtfs_rt::encode_feed(&message.header, raw);
+    let (xml, converted) = one(Input::Body(pb), Target::SiriXml);
+    let read = siri::decode(&xml, &TimeZone::UTC, &siri::Limits::default()).unwrap().0;
+    let written = read.deliveries().flat_map(|it| &it.estimated_timetables);
+    assert_eq!(written.flat_map(|it| it.journeys()).count(), 1);
+    assert_eq!(converted.counts[0], ("EstimatedVehicleJourney", 1));
+    let losses: Vec<_> = converted.losses.iter().map(|it| (it.kind, it.count)).collect();
+    assert_eq!(losses, [("is_deleted", 1), ("trip_update", 1)]);
+}
+
+#[test]
 fn siri_is_written_as_siri_without_loss() {
     let (json, converted) = one(body(ET), Target::SiriJson);
     assert!(converted.losses.is_empty());
+    assert_eq!(converted.counts[0], ("EstimatedVehicleJourney", 1));
     let (again, _) = one(Input::Body(json), Target::SiriXml);
     let read = |text: &[u8]| siri::decode(text, &TimeZone::UTC, &siri::Limits::default()).unwrap();
     assert_eq!(read(&again).0, read(ET.as_bytes()).0);
@@ -143,7 +184,8 @@ fn a_system_of_bikes_becomes_one_of_another_version() {
         ),
     ];
     let system = Input::System { files, language: Some("de".into()), missing: Losses::new() };
-    let converted = convert(system, Target::Gbfs3, None).unwrap();
+    let (nothing, converted) = one(system, Target::Gbfs3);
+    assert!(nothing.is_empty());
     let names: Vec<&str> = converted.files.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["gbfs.json", "system_information.json", "station_information.json"]);
     let read = |at: usize| serde_json::from_slice::<Value>(&converted.files[at].1).unwrap();
@@ -165,11 +207,13 @@ fn what_does_not_become_that_is_refused_with_what_it_becomes() {
         (ET, Target::Gbfs3, "siri does not become gbfs3, only gtfs-rt, gtfs-rt-json, siri-xml"),
         ("hello", Target::GtfsRt, "the input is neither GTFS, GTFS-Realtime, NeTEx, SIRI nor GBFS"),
     ] {
-        let Err(Refusal::NoWay(reason)) = convert(body(input), to, None) else { panic!("{input}") };
+        let Err(Refusal::NoWay(reason)) = converted(body(input), to, None) else {
+            panic!("{input}")
+        };
         assert!(reason.starts_with(says), "{reason}");
     }
     let cut = &ET[..ET.len() - 20];
-    let Err(Refusal::Unreadable(reason)) = convert(body(cut), Target::GtfsRt, None) else {
+    let Err(Refusal::Unreadable(reason)) = converted(body(cut), Target::GtfsRt, None) else {
         panic!("it is cut off")
     };
     assert!(reason.contains("cut off"), "{reason}");

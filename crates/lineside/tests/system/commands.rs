@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::support::process::{ServerProcess, lineside};
 use crate::support::shared_demo;
+use crate::support::site::Site;
 
 fn run(arguments: &[&str]) -> (Option<i32>, String, String) {
     let Output { status, stdout, stderr } = lineside(arguments).output().unwrap();
@@ -42,6 +43,11 @@ fn help_names_every_command_and_option_of_the_contract() {
     let convert = check(&["convert", "--help"], 0);
     for option in ["--to", "--static", "--output", "--report"] {
         assert!(convert.contains(option), "{option}: {convert}");
+    }
+    for input in
+        ["GTFS (a zip, or a folder", "NeTEx (an XML file", "SIRI in XML", "gbfs.json", "256 MiB"]
+    {
+        assert!(convert.contains(input), "{input}: {convert}");
     }
     let profile = check(&["profile", "--help"], 0);
     for option in ["--seconds", "--output"] {
@@ -100,6 +106,76 @@ fn a_file_is_converted_with_a_report_of_what_that_loses() {
     let reason = check(&["convert", &input, "--to", "gtfs"], 2);
     assert!(reason.contains("siri does not become gtfs, only gtfs-rt"), "{reason}");
     check(&["convert", &path("none.xml"), "--to", "gtfs-rt"], 3);
+}
+
+/// A publication with one stop.
+const PUBLICATION: &str = "<PublicationDelivery xmlns=\"http://www.netex.org.uk/netex\"><dataObjects>\
+    <GeneralFrame><members><Quay id=\"Q\"><Name>Pier</Name><Centroid><Location>\
+    <Longitude>10.7</Longitude><Latitude>59.9</Latitude></Location></Centroid></Quay></members>\
+    </GeneralFrame></dataObjects></PublicationDelivery>";
+
+#[test]
+fn a_schedule_is_converted_wherever_it_lies() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    fs::write(path("town.xml"), PUBLICATION).unwrap();
+    check(&["convert", &path("town.xml"), "--to", "gtfs", "--output", &path("town.zip")], 0);
+    let zip = fs::read(path("town.zip")).unwrap();
+    assert!(zip.starts_with(b"PK"));
+
+    fs::create_dir_all(path("parts/stops")).unwrap();
+    fs::write(path("parts/stops/1.XML"), PUBLICATION).unwrap();
+    fs::write(path("parts/readme.txt"), "about this publication").unwrap();
+    check(&["convert", &path("parts"), "--to", "gtfs", "--output", &path("parts.zip")], 0);
+    assert_eq!(fs::read(path("parts.zip")).unwrap(), zip, "a folder is read as its files are");
+
+    let piped = lineside(&["convert", "-", "--to", "gtfs"])
+        .stdin(fs::File::open(path("town.xml")).unwrap())
+        .output()
+        .unwrap();
+    assert_eq!(piped.stdout, zip, "{}", String::from_utf8_lossy(&piped.stderr));
+
+    let places = check(&["convert", &path("town.zip"), "--to", "geojson"], 0);
+    assert!(places.contains("\"Pier\"") && places.contains("gtfs to geojson"), "{places}");
+}
+
+#[test]
+fn what_cannot_be_converted_leaves_what_was_there() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    fs::write(path("town.xml"), &PUBLICATION[..PUBLICATION.len() - 30]).unwrap();
+    fs::write(path("town.zip"), "as before").unwrap();
+    let reason =
+        check(&["convert", &path("town.xml"), "--to", "gtfs", "--output", &path("town.zip")], 3);
+    assert!(reason.contains("cut off"), "{reason}");
+    assert_eq!(fs::read_to_string(path("town.zip")).unwrap(), "as before");
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2, "nothing half-written stays");
+}
+
+#[test]
+fn only_schedules_may_be_large() {
+    let dir = tempfile::tempdir().unwrap();
+    let large = dir.path().join("large.xml");
+    let mut file = fs::File::create(&large).unwrap();
+    std::io::Write::write_all(&mut file, b"<Siri>").unwrap();
+    // A hole: it has a length and takes no place.
+    file.set_len((256 << 20) + 1).unwrap();
+    let reason = check(&["convert", large.to_str().unwrap(), "--to", "gtfs-rt"], 3);
+    assert!(reason.contains("larger than 256 MiB, which only schedules"), "{reason}");
+}
+
+#[tokio::test]
+async fn what_lies_elsewhere_is_brought_to_the_disk() {
+    let site = Site::default();
+    site.put("/town.xml", PUBLICATION);
+    let url = format!("{}/town.xml", site.start().await);
+    let output = tokio::task::spawn_blocking(move || {
+        lineside(&["convert", &url, "--to", "geojson"]).output().unwrap()
+    });
+    let output = output.await.unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.contains("netex to geojson"), "{said}");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("\"Pier\""));
 }
 
 #[test]

@@ -100,3 +100,29 @@ async fn a_town_in_netex_is_served_as_a_schedule() {
     assert_eq!(kept.bytes().await.unwrap(), bytes);
     server.stop("-TERM");
 }
+
+#[tokio::test]
+async fn a_folder_of_netex_is_a_schedule_and_is_read_again_when_a_file_changes() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = folder.path().join("town");
+    std::fs::create_dir_all(files.join("lines")).unwrap();
+    std::fs::write(files.join("lines/12.xml"), town()).unwrap();
+    std::fs::write(files.join("readme.txt"), "about these files").unwrap();
+    let feeds = format!(
+        "[[feed]]\nid = \"town\"\nurl = {:?}\npoll = \"1s\"\n",
+        files.display().to_string()
+    );
+    let server = serve(folder.path(), &feeds).await;
+    let url = format!("{}/api/v1/feeds/town", server.url);
+    let trips = async |n: u64| {
+        let feed = get_json(&url).await;
+        let is_read = feed["entities"].as_u64() == Some(n) && feed["state"] == "ok";
+        is_read.then(|| assert_eq!(feed["format"], "netex"))
+    };
+    until("the folder is read", async || trips(24).await).await;
+    let fewer = town().replace("<ServiceJourney id='T:SJ:0'>", "<Unknown>");
+    let fewer = fewer.replacen("</ServiceJourney>", "</Unknown>", 1);
+    std::fs::write(files.join("lines/12.xml"), fewer).unwrap();
+    until("the folder is read again", async || trips(23).await).await;
+    server.stop("-TERM");
+}

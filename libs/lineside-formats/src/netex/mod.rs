@@ -27,6 +27,7 @@ use crate::{
     gtfs::{self, Files, MemoryTables, Timetable},
 };
 
+pub(crate) use self::source::is_publication;
 pub use self::{
     limits::Limits,
     record::{Counts, Publication},

@@ -1,6 +1,6 @@
 //! What a publication comes as: one XML file, or a zip of them.
 
-use std::io::{Cursor, Read};
+use std::io::{self, Cursor, Read, Seek};
 
 use crate::{
     Error, Problems,
@@ -14,32 +14,44 @@ const FILES_LOOK_MAX: usize = 3;
 /// The name that a single file goes by in problems.
 const SINGLE: &str = "publication.xml";
 
-/// A publication in memory: a zip, or one XML file.
+/// A publication where it lies, in memory or in a file: a zip, or one XML file.
 #[derive(Debug)]
-pub struct Source<'a>(Kind<'a>);
+pub struct Source<R>(Kind<R>);
 
 #[derive(Debug)]
-enum Kind<'a> {
-    Zip(Box<ZipFiles<Cursor<&'a [u8]>>>),
-    Single(&'a [u8]),
+enum Kind<R> {
+    Zip(Box<ZipFiles<R>>),
+    Single(R),
 }
 
-impl<'a> Source<'a> {
-    /// Takes a body for what it is.
+impl<'a> Source<Cursor<&'a [u8]>> {
+    /// Takes a body in memory for what it is.
     ///
     /// # Errors
     ///
     /// If it begins as a zip and is damaged, too large, or holds no XML file.
-    pub fn new(body: &'a [u8], limits: &Limits) -> Result<Source<'a>, Error> {
-        Ok(Source(if is_zip(body) {
-            Kind::Zip(Box::new(ZipFiles::of_xml(Cursor::new(body), limits)?))
+    pub fn new(body: &'a [u8], limits: &Limits) -> Result<Source<Cursor<&'a [u8]>>, Error> {
+        Source::of_reader(Cursor::new(body), limits)
+    }
+}
+
+impl<R: Read + Seek> Source<R> {
+    /// Takes what a reader gives from its beginning for what it is; of a zip the list of its files is read now.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be read, or begins as a zip and is damaged, too large, or holds no XML file.
+    pub fn of_reader(mut reader: R, limits: &Limits) -> Result<Source<R>, Error> {
+        let start = start_of(&mut reader).map_err(Error::io)?;
+        Ok(Source(if is_zip(&start) {
+            Kind::Zip(Box::new(ZipFiles::of_xml(reader, limits)?))
         } else {
-            Kind::Single(body)
+            Kind::Single(reader)
         }))
     }
 }
 
-impl Files for Source<'_> {
+impl<R: Read + Seek> Files for Source<R> {
     fn names(&mut self) -> Vec<String> {
         match &mut self.0 {
             Kind::Zip(zip) => zip.names(),
@@ -50,7 +62,11 @@ impl Files for Source<'_> {
     fn open<'b>(&'b mut self, name: &str) -> Result<Option<Box<dyn Read + 'b>>, Error> {
         match &mut self.0 {
             Kind::Zip(zip) => zip.open(name),
-            Kind::Single(body) => Ok((name == SINGLE).then_some(Box::new(*body) as Box<dyn Read>)),
+            Kind::Single(_) if name != SINGLE => Ok(None),
+            Kind::Single(reader) => {
+                reader.rewind().map_err(Error::io)?;
+                Ok(Some(Box::new(reader)))
+            }
         }
     }
 
@@ -66,26 +82,41 @@ fn is_zip(body: &[u8]) -> bool {
     body.starts_with(b"PK\x03\x04") || body.starts_with(b"PK\x05\x06")
 }
 
-/// Whether a body is NeTEx by its content: an XML file whose root is a `PublicationDelivery`, or a zip of such.
+/// The first bytes of what a reader gives.
+fn start_of(reader: &mut (impl Read + Seek)) -> io::Result<Vec<u8>> {
+    let mut start = Vec::new();
+    reader.rewind()?;
+    reader.by_ref().take(LOOK_BYTES as u64).read_to_end(&mut start)?;
+    reader.rewind()?;
+    Ok(start)
+}
+
+/// Whether what a reader gives is NeTEx by its content: an XML file whose root is a `PublicationDelivery`, or a zip of
+/// such.
 ///
 /// Cost: of an XML file its first bytes, of a zip its list of names and the first bytes of a few files.
-pub fn looks_like_netex(body: &[u8]) -> bool {
-    if !is_zip(body) {
-        return is_publication(&body[..body.len().min(LOOK_BYTES)]);
+///
+/// # Errors
+///
+/// If it cannot be read.
+pub fn looks_like_netex(mut reader: impl Read + Seek) -> io::Result<bool> {
+    let start = start_of(&mut reader)?;
+    if !is_zip(&start) {
+        return Ok(is_publication(&start));
     }
-    let Ok(mut files) = ZipFiles::of_xml(Cursor::new(body), &super::Limits::default().files) else {
-        return false;
+    let Ok(mut files) = ZipFiles::of_xml(reader, &super::Limits::default().files) else {
+        return Ok(false);
     };
     let names = files.names();
-    names.iter().take(FILES_LOOK_MAX).any(|name| {
+    Ok(names.iter().take(FILES_LOOK_MAX).any(|name| {
         let mut start = Vec::new();
         let Ok(Some(file)) = files.open(name) else { return false };
         file.take(LOOK_BYTES as u64).read_to_end(&mut start).is_ok() && is_publication(&start)
-    })
+    }))
 }
 
 /// Whether an XML file that begins so has a `PublicationDelivery` as its root.
-fn is_publication(start: &[u8]) -> bool {
+pub(crate) fn is_publication(start: &[u8]) -> bool {
     let text = String::from_utf8_lossy(start.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(start));
     let mut rest = text.trim_start();
     loop {

@@ -6,7 +6,7 @@ use lineside_formats::{
     Format, Problems,
     gtfs::{self, ZipFiles, ZipTables},
     netex::{self, Limits, Source, looks_like_netex, write_gtfs},
-    sniff,
+    sniff, sniff_schedule,
 };
 
 use super::{
@@ -147,8 +147,9 @@ fn content_shows_that_it_is_netex() {
     for body in
         [text.clone().into_bytes(), zip_of(&[("line.xml", &text)]), zip_of(&[("a/B.XML", &text)])]
     {
-        assert!(looks_like_netex(&body));
+        assert!(looks_like_netex(Cursor::new(&body)).unwrap());
         assert_eq!(sniff(&body), Some(Format::Netex));
+        assert_eq!(sniff_schedule(Cursor::new(&body)).unwrap(), Some(Format::Netex));
     }
     for body in [
         zip_of(&[("a.xml", "<Siri/>")]),
@@ -156,8 +157,9 @@ fn content_shows_that_it_is_netex() {
         b"<Siri/>".to_vec(),
         Vec::new(),
     ] {
-        assert!(!looks_like_netex(&body));
+        assert!(!looks_like_netex(Cursor::new(&body)).unwrap());
         assert_ne!(sniff(&body), Some(Format::Netex));
+        assert_ne!(sniff_schedule(Cursor::new(&body)).unwrap(), Some(Format::Netex));
     }
 }
 

@@ -1,0 +1,214 @@
+//! What is converted: opened where it lies, or brought to the disk first.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use lineside_formats::{Format, Losses, begins_as_schedule, gbfs, gtfs, sniff};
+use lineside_ingest::{
+    FeedConfig, FeedId, FetchFailure, Location, fetch_into, fetch_once, pack_folder,
+};
+use lineside_sync::{Clock, RealClock};
+use url::Url;
+
+use super::{Failure, blocking};
+use crate::cli::print;
+use crate::convert::{DISCOVERY, Input, REALTIME_BYTES_MAX, too_large};
+
+/// The bytes at a body's start by which it is told whether it may be a schedule.
+const START_BYTES: usize = 8 << 10;
+/// Largest file of a GBFS system.
+const FILE_BYTES_MAX: u64 = 64 << 20;
+/// Most files of a GBFS system.
+const FILES_MAX: usize = 200;
+
+/// A file with the bytes of a file, a folder, an address or standard input. What is no file of its own is brought into
+/// one without a name among the temporary files, which is gone when it is closed.
+pub(super) async fn open(input: &str) -> Result<File, Failure> {
+    let unfinished = |reason: String| Failure::Unfinished(format!("{input}: {reason}"));
+    if input == "-" {
+        let spooled = blocking(|| Spool::fill(&mut io::stdin().lock())).await?;
+        return spooled.map_err(|error| unfinished(error.to_string()));
+    }
+    let location = Location::parse(input).map_err(|error| Failure::Usage(error.to_string()))?;
+    let opened = match location {
+        Location::Http(_) => return download(location).await.map_err(unfinished),
+        Location::Replay { .. } => {
+            let body = fetch(location, REALTIME_BYTES_MAX).await.map_err(unfinished)?;
+            blocking(move || Spool::fill(&mut &*body)).await?
+        }
+        Location::File(file) => blocking(move || open_file(&file)).await?,
+        Location::Folder(folder) => blocking(move || open_folder(&folder)).await?,
+    };
+    opened.map_err(|error| unfinished(error.to_string()))
+}
+
+fn open_file(file: &Path) -> io::Result<File> {
+    let mut opened = File::open(file)?;
+    // A pipe is read once, from its beginning to its end.
+    if opened.metadata()?.is_file() { Ok(opened) } else { Spool::fill(&mut opened) }
+}
+
+fn open_folder(folder: &Path) -> io::Result<File> {
+    // A system's folder is named by its discovery file.
+    let discovery = folder.join("gbfs.json");
+    if discovery.is_file() {
+        return File::open(discovery);
+    }
+    let mut file = tempfile::tempfile()?;
+    pack_folder(folder, schedule_bytes_max(), &mut file)?;
+    Ok(file)
+}
+
+async fn download(location: Location) -> Result<File, String> {
+    let file = tempfile::tempfile().map_err(|error| error.to_string())?;
+    let spool = Spool::into(file.try_clone().map_err(|error| error.to_string())?);
+    let config = config_of(location, schedule_bytes_max())?;
+    let fetched = fetch_into(&config, clock(), Box::new(spool)).await;
+    fetched.map(|()| file).map_err(|failure| failure.detail)
+}
+
+async fn fetch(location: Location, most: u64) -> Result<Bytes, String> {
+    let config = config_of(location, most)?;
+    fetch_once(&config, clock()).await.map_err(|failure: FetchFailure| failure.detail)
+}
+
+fn config_of(location: Location, most: u64) -> Result<FeedConfig, String> {
+    let id = FeedId::new("input").map_err(|error| error.to_string())?;
+    Ok(FeedConfig { max_bytes: most, ..FeedConfig::new(id, location) })
+}
+
+fn clock() -> Arc<dyn Clock> {
+    Arc::new(RealClock::new())
+}
+
+/// No schedule is read that inflates to more, so none that is larger need be kept.
+fn schedule_bytes_max() -> u64 {
+    gtfs::Limits::default().total_bytes
+}
+
+/// A body on its way to the disk. It may be large only if it begins as a schedule does.
+struct Spool {
+    file: File,
+    start: Vec<u8>,
+    length: u64,
+}
+
+impl Spool {
+    fn into(file: File) -> Spool {
+        Spool { file, start: Vec::new(), length: 0 }
+    }
+
+    fn fill(reader: &mut impl io::Read) -> io::Result<File> {
+        let mut spool = Spool::into(tempfile::tempfile()?);
+        io::copy(reader, &mut spool)?;
+        Ok(spool.file)
+    }
+}
+
+impl Write for Spool {
+    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
+        let room = START_BYTES.saturating_sub(self.start.len()).min(piece.len());
+        self.start.extend_from_slice(&piece[..room]);
+        self.length += piece.len() as u64;
+        if self.length > schedule_bytes_max() {
+            let most = schedule_bytes_max() >> 30;
+            return Err(io::Error::other(format!("larger than {most} GiB")));
+        }
+        if self.length > REALTIME_BYTES_MAX && !begins_as_schedule(&self.start) {
+            return Err(io::Error::other(too_large()));
+        }
+        self.file.write_all(piece)?;
+        Ok(piece.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// The files of a GBFS system in its first language, if the body is a discovery file.
+pub(super) async fn system_of(input: &str, body: &Bytes) -> Result<Option<Input>, Failure> {
+    if sniff(body) != Some(Format::Raw) {
+        return Ok(None);
+    }
+    let Ok((discovery, _)) = gbfs::decode(body, &gbfs::Limits::default()) else { return Ok(None) };
+    let language = discovery.languages().first().copied();
+    let mut files = vec![(DISCOVERY.to_owned(), body.clone())];
+    let mut missing = Losses::new();
+    let mut left = REALTIME_BYTES_MAX.saturating_sub(body.len() as u64);
+    let entries = discovery.entries.iter().filter(|entry| entry.language.as_deref() == language);
+    for entry in entries.filter(|entry| &*entry.name != DISCOVERY) {
+        let location = match place_of(input, entry) {
+            Ok(_) if files.len() > FILES_MAX => Err("there are more files than are read"),
+            found => found,
+        };
+        let why = match location {
+            Ok(location) => match fetch(location, left.min(FILE_BYTES_MAX)).await {
+                Ok(body) => {
+                    left = left.saturating_sub(body.len() as u64);
+                    files.push((entry.name.to_string(), body));
+                    continue;
+                }
+                Err(reason) => {
+                    print::note(&format!("{}: {reason}", entry.name));
+                    "it cannot be read where it is listed"
+                }
+            },
+            Err(why) => why,
+        };
+        missing.push("file", why, Some(&*entry.name));
+    }
+    Ok(Some(Input::System { files, language: language.map(str::to_owned), missing }))
+}
+
+/// Where a listed file is: beside the discovery file, else where that says.
+fn place_of(input: &str, entry: &gbfs::Entry) -> Result<Location, &'static str> {
+    // The name comes from the file's writer: it is no path.
+    let is_plain = entry.name.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'_');
+    let beside = folder_of(input).filter(|_| is_plain);
+    let beside = beside.map(|folder| folder.join(format!("{}.json", entry.name)));
+    if let Some(file) = beside.filter(|file| file.is_file()) {
+        return Ok(Location::File(file));
+    }
+    let url = match Location::parse(input) {
+        Ok(Location::Http(base)) if input != "-" => base.join(&entry.url),
+        _ => Url::parse(&entry.url),
+    };
+    match url {
+        Ok(url) if matches!(url.scheme(), "http" | "https") => Ok(Location::Http(url)),
+        _ => Err("it is not beside the discovery file, nor does that say where it is"),
+    }
+}
+
+/// The folder of a file here; none for an address, and for what nobody knows where it comes from.
+fn folder_of(input: &str) -> Option<PathBuf> {
+    match Location::parse(input).ok()? {
+        Location::File(file) if input != "-" => file.parent().map(Path::to_owned),
+        Location::Folder(folder) => Some(folder),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_begins_as_a_schedule_may_be_large() {
+        let piece = vec![b' '; 1 << 20];
+        let fill = |start: &[u8]| {
+            let mut spool = Spool::into(tempfile::tempfile().unwrap());
+            spool.write_all(start).unwrap();
+            // Of a large body the beginning is on the disk already.
+            spool.length = REALTIME_BYTES_MAX - 1;
+            spool.write_all(&piece).map_err(|error| error.to_string())
+        };
+        assert_eq!(fill(b"PK\x03\x04"), Ok(()));
+        assert_eq!(fill(b"<?xml version=\"1.0\"?><PublicationDelivery>"), Ok(()));
+        assert_eq!(fill(b"<Siri>"), Err(too_large()));
+        assert!(fill(b"{").unwrap_err().contains("256 MiB"));
+    }
+}

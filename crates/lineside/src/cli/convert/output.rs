@@ -1,0 +1,196 @@
+//! Where the result goes: a file that appears when it is whole, or standard output.
+
+use std::fs::{self, File};
+use std::io::{self, Seek as _, Write};
+use std::path::{Path, PathBuf};
+
+use super::Failure;
+
+/// A file that is written into, and what becomes of it at the end.
+#[derive(Debug)]
+pub(super) struct Output {
+    file: File,
+    end: End,
+}
+
+#[derive(Debug)]
+enum End {
+    /// It is copied to standard output.
+    Standard,
+    /// It is copied into what is no file to put another in place of, such as a pipe.
+    Into(PathBuf),
+    /// It takes its name.
+    Named(Part),
+    /// It is let go.
+    Nothing,
+}
+
+/// A file beside the one that it is to become, taken away unless it does.
+#[derive(Debug)]
+struct Part {
+    path: PathBuf,
+    name: PathBuf,
+    is_whole: bool,
+}
+
+impl Output {
+    /// The file that is to have this name, or one for standard output. Until it is finished nothing is seen of it but
+    /// `<name>.part`.
+    pub(super) fn open(name: Option<&Path>) -> Result<Output, Failure> {
+        let Some(name) = name else { return Output::temporary(End::Standard) };
+        match fs::metadata(name) {
+            Ok(known) if known.is_file() => {
+                // Where a link is named, what it leads to is written.
+                Output::part_of(&fs::canonicalize(name).unwrap_or_else(|_| name.to_owned()))
+            }
+            Ok(known) if known.is_dir() => Err(cannot_write(name, &"it is a folder")),
+            Ok(_) => Output::temporary(End::Into(name.to_owned())),
+            Err(_) => Output::part_of(name),
+        }
+    }
+
+    /// A file that nobody sees.
+    pub(super) fn scratch() -> Result<Output, Failure> {
+        Output::temporary(End::Nothing)
+    }
+
+    fn temporary(end: End) -> Result<Output, Failure> {
+        let file = tempfile::tempfile();
+        let file = file.map_err(|error| cannot_write(Path::new("a temporary file"), &error))?;
+        Ok(Output { file, end })
+    }
+
+    fn part_of(name: &Path) -> Result<Output, Failure> {
+        let mut path = name.as_os_str().to_owned();
+        path.push(".part");
+        let path = PathBuf::from(path);
+        let options =
+            File::options().read(true).write(true).create(true).truncate(true).open(&path);
+        let file = options.map_err(|error| cannot_write(&path, &error))?;
+        let part = Part { path, name: name.to_owned(), is_whole: false };
+        Ok(Output { file, end: End::Named(part) })
+    }
+
+    /// What is written into.
+    pub(super) fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Lets what was written be seen.
+    pub(super) fn finish(self) -> Result<(), Failure> {
+        let Output { file, end } = self;
+        match end {
+            End::Nothing => Ok(()),
+            End::Standard => {
+                let copied = copy(file, &mut io::stdout().lock());
+                copied.map_err(|error| cannot_write(Path::new("standard output"), &error))
+            }
+            End::Into(name) => {
+                let target = File::options().write(true).open(&name);
+                let copied = target.and_then(|mut target| copy(file, &mut target));
+                copied.map_err(|error| cannot_write(&name, &error))
+            }
+            End::Named(mut part) => {
+                let renamed = fs::rename(&part.path, &part.name);
+                renamed.map_err(|error| cannot_write(&part.name, &error))?;
+                part.is_whole = true;
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        if !self.is_whole {
+            // What cannot be taken away stays, under a name that says what it is.
+            _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+fn copy(mut from: File, to: &mut impl Write) -> io::Result<()> {
+    from.rewind()?;
+    io::copy(&mut from, to)?;
+    to.flush()
+}
+
+/// Writes the files of a folder, which is made; none is seen before all are written.
+pub(super) fn write_folder(folder: &Path, files: &[(String, bytes::Bytes)]) -> Result<(), Failure> {
+    fs::create_dir_all(folder).map_err(|error| cannot_write(folder, &error))?;
+    let mut written = Vec::with_capacity(files.len());
+    for (name, bytes) in files {
+        written.push(fill(&folder.join(name), bytes)?);
+    }
+    written.into_iter().try_for_each(Output::finish)
+}
+
+/// Writes a file.
+pub(super) fn write_file(file: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    fill(file, bytes)?.finish()
+}
+
+fn fill(file: &Path, bytes: &[u8]) -> Result<Output, Failure> {
+    let output = Output::open(Some(file))?;
+    output.file().write_all(bytes).map_err(|error| cannot_write(file, &error))?;
+    Ok(output)
+}
+
+fn cannot_write(file: &Path, why: &dyn std::fmt::Display) -> Failure {
+    Failure::Unfinished(format!("{} cannot be written: {why}", file.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder).unwrap();
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_file_is_seen_when_it_is_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let name = folder.path().join("a.zip");
+        fs::write(&name, "before").unwrap();
+        let output = Output::open(Some(&name)).unwrap();
+        output.file().write_all(b"after").unwrap();
+        assert_eq!(fs::read(&name).unwrap(), b"before");
+        assert_eq!(names(folder.path()), ["a.zip", "a.zip.part"]);
+        output.finish().unwrap();
+        assert_eq!(fs::read(&name).unwrap(), b"after");
+        assert_eq!(names(folder.path()), ["a.zip"]);
+    }
+
+    #[test]
+    fn what_is_given_up_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let name = folder.path().join("a.zip");
+        let output = Output::open(Some(&name)).unwrap();
+        output.file().write_all(b"half").unwrap();
+        drop(output);
+        assert!(names(folder.path()).is_empty());
+        fs::create_dir(folder.path().join("b.json")).unwrap();
+        let files = ["a.json", "b.json"].map(|name| (name.to_owned(), bytes::Bytes::new()));
+        assert!(write_folder(folder.path(), &files).is_err(), "one of the names is taken");
+        assert_eq!(names(folder.path()), ["b.json"]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_stays_one_and_what_is_no_file_is_written_into() {
+        let folder = tempfile::tempdir().unwrap();
+        let (name, link) = (folder.path().join("a"), folder.path().join("link"));
+        fs::write(&name, "before").unwrap();
+        std::os::unix::fs::symlink(&name, &link).unwrap();
+        write_file(&link, b"after").unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::read(&name).unwrap(), b"after");
+        write_file(Path::new("/dev/null"), b"gone").unwrap();
+        assert!(!fs::metadata("/dev/null").unwrap().is_file());
+    }
+}
