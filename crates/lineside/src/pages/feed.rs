@@ -9,7 +9,7 @@ use jiff::tz::TimeZone;
 use lineside_formats::Format;
 use lineside_formats::gtfs::Timetable;
 use lineside_hub::encode_segment;
-use lineside_ingest::{FailureCode, Feed, FeedStatus, FetchFailure, Network, Snapshot};
+use lineside_ingest::{Dataset, FailureCode, Feed, FeedStatus, FetchFailure, Network, Snapshot};
 use lineside_sync::UnixMillis;
 use maud::{Markup, html};
 use serde_json::json;
@@ -17,7 +17,8 @@ use serde_json::json;
 use super::availability::{self, Past};
 use super::layout::{self, Page, Section};
 use super::{
-    addresses, assets, catalog, files, map, matches, problems, recipes, states, system, words,
+    addresses, assets, catalog, files, losses, map, matches, problems, recipes, states, system,
+    words,
 };
 use crate::app::App;
 use crate::http::remembered;
@@ -70,6 +71,7 @@ struct Shown {
     status: Arc<FeedStatus>,
     snapshot: Option<Arc<Snapshot>>,
     timetable: Option<Arc<Timetable>>,
+    dataset: Option<Arc<Dataset>>,
     past: Option<Past>,
     report: Option<Report>,
     now: UnixMillis,
@@ -82,6 +84,7 @@ impl Shown {
         let is_schedule = status.format.is_some_and(Format::is_schedule);
         Self {
             timetable: network.timetable().filter(|_| is_schedule),
+            dataset: network.dataset().filter(|_| is_schedule),
             snapshot: feed.as_sent().map(|held| Arc::clone(held.snapshot())),
             past: None,
             report: None,
@@ -113,6 +116,7 @@ impl Shown {
                         (matches::card(&self.feed, self.report.as_ref()))
                         (files::card(&self.feed, self.now))
                         (problems::card(&self.feed.problems_with_parts(), self.snapshot.is_some()))
+                        @if let Some(losses) = self.dataset.as_ref().and_then(|it| it.losses.as_ref()) { (losses::card(losses)) }
                         (addresses::card(self.id(), self.format()))
                         (self.channels())
                     }

@@ -19,6 +19,7 @@ mod icons;
 mod languages;
 mod layout;
 mod login;
+mod losses;
 mod map;
 mod matches;
 mod ops;

@@ -4,6 +4,7 @@ use std::io::Cursor;
 
 use jiff::{ToSpan, Zoned};
 use lineside_formats::gtfs::{self, Limits, ZipFiles};
+use serde_json::json;
 
 use crate::support::http::{get, get_json, get_with, header};
 use crate::support::site::{serve, until, until_status};
@@ -43,7 +44,7 @@ fn town() -> String {
          <StopPointInJourneyPattern id='2'><ScheduledStopPointRef ref='b'/></StopPointInJourneyPattern></pointsInSequence></JourneyPattern>\
          <DayType id='D'/><OperatingPeriod id='P'><FromDate>{from}</FromDate><ToDate>{to}</ToDate></OperatingPeriod>\
          <DayTypeAssignment><OperatingPeriodRef ref='P'/><DayTypeRef ref='D'/></DayTypeAssignment>\
-         {journeys}</members></GeneralFrame></dataObjects></PublicationDelivery>",
+         <Notice id='N:1'/><Notice id='N:&lt;2>'/>{journeys}</members></GeneralFrame></dataObjects></PublicationDelivery>",
         quay("T:Quay:1", "Center", "59.91"),
         quay("T:Quay:2", "Harbor", "59.90"),
     )
@@ -80,6 +81,14 @@ async fn a_town_in_netex_is_served_as_a_schedule() {
     let feed = get_json(&format!("{url}/api/v1/feeds/town")).await;
     assert_eq!((feed["format"].as_str(), feed["entities"].as_u64()), (Some("netex"), Some(24)));
     assert_eq!((feed["state"].as_str(), feed["problems"].as_u64()), (Some("ok"), Some(0)));
+    assert_eq!(feed["losses"]["total"], 2, "{feed}");
+    assert_eq!(
+        feed["losses"]["losses"][0],
+        json!({ "kind": "Notice", "why": "GTFS has no notes on trips", "count": 2, "examples": ["N:1", "N:<2>"] })
+    );
+    let page = get(&format!("{url}/feeds/town")).await.text().await.unwrap();
+    assert!(page.contains("What this timetable does not hold"), "{page}");
+    assert!(page.contains("GTFS has no notes on trips") && page.contains("N:&lt;2&gt;"), "{page}");
     let board = get_json(&format!("{url}/api/v1/stops/town/T:Quay:1/departures")).await;
     let departure = &board["items"][0];
     assert_eq!(departure["route_short_name"], "12", "{board}");

@@ -15,6 +15,7 @@ use utoipa_axum::routes;
 
 use super::files::{self, FileItem};
 use super::list::{List, Listing, Page};
+use super::losses::FeedLosses;
 use crate::app::App;
 use crate::http::errors::{Problem, Refusal};
 use crate::http::found;
@@ -77,6 +78,9 @@ struct FeedDetail {
     problem_counts: Vec<ProblemCount>,
     /// The first complaints of each kind.
     problem_samples: Vec<ProblemSample>,
+    /// What a schedule in NeTEx says and its timetable does not hold; else there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    losses: Option<FeedLosses>,
     /// The files of a GBFS system; else there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     files: Option<Vec<FileItem>>,
@@ -317,6 +321,10 @@ fn detail(app: &App, feed: &Arc<Feed>, base: &str) -> FeedDetail {
         last_error: status.last_error.as_ref().map(LastError::of),
         problem_counts: counts.collect(),
         problem_samples: samples.collect(),
+        losses: app
+            .ingest()
+            .network_of(feed.id().as_str())
+            .and_then(|it| FeedLosses::of(feed, &it)),
         files: (feed.format() == Some(Format::Gbfs)).then(|| files::items(feed, base)),
     }
 }

@@ -6,6 +6,7 @@ mod departures;
 mod feeds;
 mod files;
 mod list;
+mod losses;
 mod matches;
 mod state;
 mod stops;
