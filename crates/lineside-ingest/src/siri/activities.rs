@@ -13,7 +13,9 @@ use super::{
     Look, VEHICLE_VALID_FOR,
     calls::Telling,
     journeys::{Subject, is_off},
-    moment, terms, texts,
+    moment,
+    monitored::put_monitored,
+    terms, texts,
 };
 use crate::{
     departures::said_of,
@@ -60,8 +62,9 @@ fn journey(look: Look<'_>, record: &Record, vehicle: &VehiclePosition, at: i64) 
         let speed = position.speed.filter(|speed| *speed >= 0.0);
         journey.velocity = speed.map(|speed| f64::from(speed.round()));
     }
-    journey.occupancy =
+    let occupancy =
         vehicle.occupancy_status.and_then(|_| terms::occupancy(vehicle.occupancy_status()));
+    journey.occupancy = occupancy.or(journey.occupancy);
     journey.delay = record.join.delay.map(Seconds);
     let own = vehicle.vehicle.as_ref().and_then(|vehicle| given(&vehicle.id));
     journey.vehicle_ref = own.map(SmolStr::new);
@@ -106,7 +109,11 @@ fn on_its_way(
     if let Some(call) = &mut call {
         call.vehicle_at_stop = vehicle.current_status.map(|_| is_at_stop);
     }
-    VehicleJourney { monitored_call: call.map(Box::new), ..subject.journey(&planned) }
+    let mut journey = subject.journey(&planned);
+    if let Some(call) = call {
+        put_monitored(&mut journey, call);
+    }
+    journey
 }
 
 /// A decimal as the producer's 32 bits have it, without digits that nobody gave.

@@ -4,6 +4,7 @@ use lineside_formats::{
     gtfs::{Stop, Timetable},
     siri::{
         AnnotatedDestination, AnnotatedLineRef, AnnotatedStopPointRef, Location, RouteDirection,
+        Text,
     },
 };
 use smol_str::{SmolStr, format_smolstr};
@@ -27,13 +28,18 @@ pub fn lines<'a>(
             let (destinations, directions) = ends(timetable, timetable.trips_of_route(route.idx));
             AnnotatedLineRef {
                 line_ref: Some(SmolStr::new(route.id)),
-                line_names: texts(Some(route.name())),
+                line_names: named(route.name(), route.id),
                 monitored: Some(is_monitored),
                 destinations,
                 directions,
             }
         })
     })
+}
+
+/// A name, which the schema wants; without one it is the id.
+fn named(name: &str, id: &str) -> Vec<Text> {
+    texts(Some(if name.is_empty() { id } else { name }))
 }
 
 /// Where trips end and in which directions they go, each once.
@@ -61,7 +67,7 @@ fn ends(
     ends.dedup();
     let destinations = ends.iter().map(|(id, place, direction)| AnnotatedDestination {
         destination_ref: Some(SmolStr::new(id)),
-        place_names: texts(Some(place)),
+        place_names: named(place, id),
         direction_ref: direction.map(name),
     });
     let mut directions: Vec<u8> = seen.iter().filter_map(|(_, direction)| *direction).collect();

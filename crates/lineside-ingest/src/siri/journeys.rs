@@ -31,7 +31,9 @@ pub(super) fn of_update(look: Look<'_>, record: &Record, update: &TripUpdate) ->
     };
     let n_over = if is_off { 0 } else { calls::n_over(&planned, at) };
     let told = |is_over: bool, range: std::ops::Range<usize>| {
-        range.map(|index| telling.call(&planned, index, is_over)).collect()
+        // A call at a stop of which only the number is known cannot be told.
+        let named = range.filter(|&index| planned[index].stop_id.is_some());
+        named.map(|index| telling.call(&planned, index, is_over)).collect()
     };
     let mut journey = VehicleJourney {
         recorded_at_time: moment(at),
@@ -45,10 +47,12 @@ pub(super) fn of_update(look: Look<'_>, record: &Record, update: &TripUpdate) ->
     if is_added(&update.trip) {
         let own = journey.framed_vehicle_journey_ref.take();
         let own = own.and_then(|framed| framed.dated_vehicle_journey_ref);
+        let own = own.or(journey.vehicle_journey_ref.take());
         journey.estimated_vehicle_journey_code = Some(own.unwrap_or_else(|| record.id.clone()));
         journey.extra_journey = Some(true);
     } else if journey.framed_vehicle_journey_ref.is_none() {
-        journey.dated_vehicle_journey_ref = Some(record.id.clone());
+        let own = journey.vehicle_journey_ref.take();
+        journey.dated_vehicle_journey_ref = Some(own.unwrap_or_else(|| record.id.clone()));
     }
     if is_off {
         journey.cancellation = Some(true);
@@ -62,8 +66,13 @@ pub(super) fn of_update(look: Look<'_>, record: &Record, update: &TripUpdate) ->
     if journey.destination_names.is_empty() {
         journey.destination_names = texts(record.join.headsign.as_deref());
     }
+    // An estimated journey has to name a direction.
+    journey.direction_ref.get_or_insert(SmolStr::new_static(NO_DIRECTION));
     journey
 }
+
+/// What a direction is called that is not known, where one has to be named.
+pub const NO_DIRECTION: &str = "unknown";
 
 /// Whether the journey does not run.
 pub(super) fn is_off(trip: &TripDescriptor) -> bool {
@@ -167,6 +176,9 @@ impl<'a> Subject<'a> {
             });
             texts(stop)
         };
+        let framed = self.framed();
+        // Without its day a journey has a name all the same.
+        let dayless = self.own_id.filter(|_| framed.is_none()).map(SmolStr::new);
         VehicleJourney {
             line_ref: self
                 .route
@@ -174,7 +186,7 @@ impl<'a> Subject<'a> {
                 .or(given(&self.descriptor.route_id))
                 .map(SmolStr::new),
             direction_ref: self.direction().map(|direction| format_smolstr!("{direction}")),
-            framed_vehicle_journey_ref: self.framed(),
+            framed_vehicle_journey_ref: framed,
             vehicle_modes: self
                 .route
                 .and_then(|route| terms::vehicle_mode(route.kind))
@@ -193,6 +205,7 @@ impl<'a> Subject<'a> {
             destination_aimed_arrival_time: last
                 .and_then(|call| call.aimed.arrival)
                 .and_then(moment),
+            vehicle_journey_ref: dayless,
             block_ref: trip.and_then(|trip| trip.block_id).map(SmolStr::new),
             ..VehicleJourney::default()
         }
@@ -200,7 +213,7 @@ impl<'a> Subject<'a> {
 
     fn framed(&self) -> Option<FramedVehicleJourneyRef> {
         Some(FramedVehicleJourneyRef {
-            data_frame_ref: self.own_date.and_then(data_frame),
+            data_frame_ref: Some(self.own_date.and_then(data_frame)?),
             dated_vehicle_journey_ref: Some(SmolStr::new(self.own_id?)),
         })
     }

@@ -10,6 +10,7 @@ mod activities;
 mod calls;
 mod discovery;
 mod journeys;
+mod monitored;
 mod selection;
 mod situations;
 mod terms;
@@ -25,6 +26,7 @@ use lineside_formats::{
 use smol_str::SmolStr;
 
 pub use discovery::{lines, stop_points};
+pub use journeys::NO_DIRECTION;
 pub use selection::{Selection, select};
 pub use visits::{Visits, stop_visits};
 pub use wanted::{Ref, RefFault, RefKind, Wanted, resolve};

@@ -103,7 +103,8 @@ fn consequence(alert: &Alert) -> Option<Consequence> {
     alert.effect?;
     Some(Consequence {
         conditions: vec![terms::condition(alert.effect())?],
-        severity: alert.severity_level.map(|_| terms::severity(alert.severity_level())),
+        // The schema has none without.
+        severity: Some(terms::severity(alert.severity_level())),
         ..Consequence::default()
     })
 }

@@ -14,6 +14,7 @@ use super::{
     calls::{Planned, Telling},
     journeys::{Subject, is_off, operator},
     moment,
+    monitored::put_monitored,
 };
 use crate::{
     departures::{departures_from, said_of},
@@ -118,7 +119,9 @@ fn visit(look: Look<'_>, departure: &Departure, monitoring_ref: &str) -> Monitor
     };
     let index = number_of(&planned, departure, is_extra(trip));
     let mut journey = subject.journey(&planned);
-    journey.monitored_call = index.map(|index| Box::new(telling.call(&planned, index, false)));
+    if let Some(index) = index {
+        put_monitored(&mut journey, telling.call(&planned, index, false));
+    }
     MonitoredStopVisit {
         recorded_at_time: moment(recorded_at),
         item_identifier: Some(format_smolstr!("{}:{}", departure.source, departure.id)),

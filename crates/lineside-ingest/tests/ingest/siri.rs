@@ -12,10 +12,10 @@ use lineside_formats::{
         vehicle_position::{CongestionLevel, OccupancyStatus, VehicleStopStatus},
     },
     siri::{
-        Call, CallStatus, EstimatedJourneyVersionFrame, EstimatedTimetableDelivery, Limits,
-        Message, MonitoredStopVisit, Occupancy, Payload, Progress, PtSituationElement, Seconds,
-        ServiceDelivery, Severity, SituationExchangeDelivery, StopMonitoringDelivery, Time,
-        VehicleActivity, VehicleJourney, VehicleMonitoringDelivery, decode_xml, encode_xml,
+        Call, CallStatus, DeliveryHead, EstimatedJourneyVersionFrame, EstimatedTimetableDelivery,
+        Limits, Message, MonitoredStopVisit, Occupancy, Payload, Progress, PtSituationElement,
+        Seconds, ServiceDelivery, Severity, SituationExchangeDelivery, StopMonitoringDelivery,
+        Time, VehicleActivity, VehicleJourney, VehicleMonitoringDelivery, decode_xml, encode_xml,
     },
 };
 use lineside_ingest::{
@@ -273,8 +273,48 @@ fn without_a_timetable_what_the_feed_says_is_told() {
     assert_eq!(journey.line_ref.as_deref(), Some("R1"));
     assert_eq!(journey.journey_ref().unwrap(), "T18");
     assert_eq!(journey.is_complete_stop_sequence, Some(false));
+    // The schema wants the name of a direction.
+    assert_eq!(journey.direction_ref.as_deref(), Some("unknown"));
     // A delay of a time that is not known is not a time.
     assert_eq!(arrivals(&journey.estimated_calls), [(None, None)]);
+}
+
+#[test]
+fn what_has_no_day_and_what_has_no_stop_is_told_as_the_schema_can() {
+    let mut world = World::new();
+    let mut unknown = update("T18", 20, 120);
+    said(&mut unknown).trip.route_id = Some("R1".into());
+    world.apply("city-trips", vec![unknown]);
+    let journey = journey(&world);
+    assert_eq!(journey.framed_vehicle_journey_ref, None);
+    assert_eq!(journey.dated_vehicle_journey_ref.as_deref(), Some("T18"));
+    // Of the stop only the number in the journey is known.
+    assert!(journey.estimated_calls.is_empty() && journey.recorded_calls.is_empty());
+    world.apply("city-vehicles", vec![vehicle("7", Some("T18"), 48.87, 2.34, EIGHT)]);
+    let monitored = activity(&world).monitored_vehicle_journey.unwrap();
+    assert_eq!(monitored.framed_vehicle_journey_ref, None);
+    assert_eq!(monitored.vehicle_journey_ref.as_deref(), Some("T18"));
+}
+
+#[test]
+fn what_a_monitored_call_has_no_place_for_is_said_of_its_journey() {
+    let mut world = world();
+    let mut full = update("T18", 20, 120);
+    let call = &mut said(&mut full).stop_time_update[0];
+    call.set_departure_occupancy_status(OccupancyStatus::Full);
+    call.departure.as_mut().unwrap().uncertainty = Some(600);
+    world.apply("city-trips", vec![full]);
+    let visits = visits(&world, "B", &Wanted::default());
+    let of_trip = |visit: &&MonitoredStopVisit| {
+        let journey = visit.monitored_vehicle_journey.as_ref().unwrap();
+        journey.journey_ref().unwrap() == "T18"
+    };
+    let visit = visits.iter().find(of_trip).unwrap();
+    let journey = visit.monitored_vehicle_journey.as_ref().unwrap();
+    assert_eq!(journey.occupancy, Some(Occupancy::Full));
+    assert_eq!(journey.prediction_inaccurate, Some(true));
+    let call = journey.monitored_call.as_ref().unwrap();
+    assert_eq!((call.occupancy, call.prediction_inaccurate), (None, None));
 }
 
 #[test]
@@ -738,9 +778,21 @@ fn message(delivery: ServiceDelivery) -> Message {
     Message { version: Some("2.0".into()), payloads: vec![Payload::ServiceDelivery(delivery)] }
 }
 
-/// The message, an element a line, after a look that it reads as it was meant.
+/// What a delivery of one service begins with.
+fn head() -> DeliveryHead {
+    DeliveryHead {
+        version: Some("2.0".into()),
+        response_timestamp: Time::from_millis(UnixMillis::from_seconds(EIGHT + 480).0),
+        status: Some(true),
+        ..DeliveryHead::default()
+    }
+}
+
+/// The message, an element a line, after a look that it reads as it was meant. It is what the schema of SIRI wants, which
+/// the tests of the whole server hold it against.
 fn told(name: &str, delivery: ServiceDelivery) {
-    let message = message(delivery);
+    let response_timestamp = head().response_timestamp;
+    let message = message(ServiceDelivery { response_timestamp, ..delivery });
     let text = encode_xml(&message);
     let (read, problems) = decode_xml(text.as_bytes(), &TimeZone::UTC, &Limits::default()).unwrap();
     assert_eq!(problems.total(), 0, "{:?}", problems.kept());
@@ -755,7 +807,8 @@ fn one_of_each_as_xml() {
     let mut late = update("T18", 20, 120);
     said(&mut late).stop_time_update[0].departure.as_mut().unwrap().uncertainty = Some(600);
     world.apply("city-trips", vec![late]);
-    let mut on = vehicle("4/1", Some("T18"), 48.87, 2.34, EIGHT + 470);
+    // The schema takes no other ids than names of XML.
+    let mut on = vehicle("4-1", Some("T18"), 48.87, 2.34, EIGHT + 470);
     on.vehicle.as_mut().unwrap().current_stop_sequence = Some(30);
     world.apply("city-vehicles", vec![on]);
     world.apply("city-alerts", vec![works()]);
@@ -765,25 +818,27 @@ fn one_of_each_as_xml() {
         version_ref: None,
         estimated_vehicle_journeys: journeys(&world),
     }];
-    let timetable = EstimatedTimetableDelivery { frames, ..Default::default() };
+    let timetable = EstimatedTimetableDelivery { head: head(), frames };
     told(
         "siri-et.xml",
         ServiceDelivery { estimated_timetables: vec![timetable], ..Default::default() },
     );
     let vehicle_activities = elements(&state, Service::VehicleMonitoring).activities;
-    let vehicles = VehicleMonitoringDelivery { vehicle_activities, ..Default::default() };
+    let vehicles =
+        VehicleMonitoringDelivery { head: head(), vehicle_activities, ..Default::default() };
     told(
         "siri-vm.xml",
         ServiceDelivery { vehicle_monitorings: vec![vehicles], ..Default::default() },
     );
     let situations = elements(&state, Service::SituationExchange).situations;
-    let situations = SituationExchangeDelivery { situations, ..Default::default() };
+    let situations = SituationExchangeDelivery { head: head(), situations };
     told(
         "siri-sx.xml",
         ServiceDelivery { situation_exchanges: vec![situations], ..Default::default() },
     );
     let mut monitored_stop_visits = visits(&world, "C", &Wanted::default());
     monitored_stop_visits.truncate(2);
-    let visits = StopMonitoringDelivery { monitored_stop_visits, ..Default::default() };
+    let visits =
+        StopMonitoringDelivery { head: head(), monitored_stop_visits, ..Default::default() };
     told("siri-sm.xml", ServiceDelivery { stop_monitorings: vec![visits], ..Default::default() });
 }

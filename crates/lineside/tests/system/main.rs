@@ -45,6 +45,7 @@ mod restarts;
 mod server_api;
 mod siri_producers;
 mod siri;
+mod siri_schema;
 mod siri_subscriptions;
 mod snapshots;
 mod stopping;

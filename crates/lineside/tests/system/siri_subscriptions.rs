@@ -20,7 +20,7 @@ use crate::support::producer::Producer;
 use crate::support::timetable::{Lines, message as message_of, now};
 use crate::support::town::good;
 use crate::support::until::{until, until_some};
-use crate::support::{admin, serve, shared_demo};
+use crate::support::{admin, schema, serve, shared_demo};
 
 /// A consumer that takes what it is sent, or refuses it.
 #[derive(Clone, Default)]
@@ -71,6 +71,12 @@ impl Consumer {
     fn messages(&self) -> Vec<Message> {
         let bodies = self.bodies.lock().unwrap();
         bodies.iter().map(|body| message(body.as_bytes())).collect()
+    }
+
+    /// What came, by its number.
+    fn named_bodies(&self) -> Vec<(String, String)> {
+        let bodies = self.bodies.lock().unwrap();
+        bodies.iter().enumerate().map(|(at, body)| (at.to_string(), body.clone())).collect()
     }
 
     fn deliveries(&self) -> Vec<ServiceDelivery> {
@@ -195,6 +201,7 @@ async fn a_subscriber_is_met_told_all_and_then_what_changes() {
         assert_eq!(vehicles.head.subscription_ref.as_deref(), Some("vehicles"));
         assert!(!vehicles.vehicle_activities.is_empty());
     }
+    schema::hold("what a subscriber is sent", &consumer.named_bodies());
     until_counted(&server, 1).await;
     let end = plain(
         "<TerminateSubscriptionRequest><RequestorRef>me</RequestorRef>\
@@ -276,6 +283,7 @@ async fn visits_of_a_stop_are_told_when_they_change_and_taken_back_when_they_are
     let others = stops().split_off(1);
     let others = others.iter().flat_map(|stop| &stop.monitored_stop_visits);
     assert!(others.map(trip).all(|trip| trip != "b3"), "what is as it was is not told again");
+    schema::hold("visits that a subscriber is told", &consumer.named_bodies());
 }
 
 #[tokio::test]
@@ -306,6 +314,7 @@ async fn who_subscribed_in_an_envelope_is_told_in_one_until_the_time_is_over() {
         assert!(is_enveloped(body.as_bytes()), "{body}");
         assert!(body.contains("<sw:Notify"), "{body}");
     }
+    schema::hold("what a subscriber is sent in envelopes", &consumer.named_bodies());
     until_counted(&server, 0).await;
     running.stop().await;
 }

@@ -5,6 +5,7 @@ use smol_str::SmolStr;
 use super::{
     ArrivalBoardingActivity, CallStatus, DepartureBoardingActivity, Occupancy, Seconds, Text, Time,
     record::{Named, records},
+    sink::Sink,
 };
 
 records! {
@@ -74,7 +75,9 @@ records! {
         situation_full_ref: Option<Box<SituationFullRef>> = "SituationFullRef",
     }
 
-    /// A call of a journey: recorded, estimated, monitored, previous or onward. The list says which.
+    /// A call of a journey: recorded, estimated, monitored, previous or onward. The list says which. The schema's order is
+    /// that of recorded and estimated calls; a monitored call has what was seen before what is expected, so one that has
+    /// both is not written as the schema has it.
     pub struct Call {
         /// The stop or quay.
         stop_point_ref: Option<SmolStr> = "StopPointRef",
@@ -170,7 +173,7 @@ records! {
 
     /// A journey of an estimated timetable (`EstimatedVehicleJourney`), or of a vehicle or stop that is monitored
     /// (`MonitoredVehicleJourney`).
-    pub struct VehicleJourney: named {
+    pub struct VehicleJourney: journey {
         /// When it was recorded.
         recorded_at_time: Option<Time> = "RecordedAtTime",
         /// The line.
@@ -187,8 +190,6 @@ records! {
         extra_journey: Option<bool> = "ExtraJourney",
         /// Whether it does not run.
         cancellation: Option<bool> = "Cancellation",
-        /// Journeys that run together with it.
-        additional_vehicle_journey_refs: Vec<FramedVehicleJourneyRef> = "AdditionalVehicleJourneyRef",
         /// The list of stops that it serves.
         journey_pattern_ref: Option<SmolStr> = "JourneyPatternRef",
         /// Its name.
@@ -277,12 +278,14 @@ records! {
         course_of_journey_ref: Option<SmolStr> = "CourseOfJourneyRef",
         /// The journey in the producer's system.
         vehicle_journey_ref: Option<SmolStr> = "VehicleJourneyRef",
-        /// The numbers of the train.
-        train_number_refs: Vec<SmolStr> = "TrainNumbers" > "TrainNumberRef",
         /// The vehicle.
         vehicle_ref: Option<SmolStr> = "VehicleRef",
+        /// Journeys that run together with it.
+        additional_vehicle_journey_refs: Vec<FramedVehicleJourneyRef> = "AdditionalVehicleJourneyRef",
         /// Its driver.
         driver_ref: Option<SmolStr> = "DriverRef",
+        /// The numbers of the train.
+        train_number_refs: Vec<SmolStr> = "TrainNumbers" > "TrainNumberRef",
         /// Calls that are over, of a monitored journey.
         previous_calls: Vec<Call> = "PreviousCalls" > "PreviousCall",
         /// The call at the stop that is monitored, or the one next to the vehicle.
@@ -380,7 +383,35 @@ records! {
     }
 }
 
+/// The first field that says where a journey begins and ends.
+const ENDS: &str = "OriginRef";
+/// What is offered, and by whom: it stands before the ends of a journey that is monitored, and after them of one that is
+/// estimated.
+const SERVICE: [&str; 4] =
+    ["OperatorRef", "ProductCategoryRef", "ServiceFeatureRef", "VehicleFeatureRef"];
+
 impl VehicleJourney {
+    /// Writes it in the order that it has where it is monitored.
+    fn write_monitored<W: Sink>(&self, sink: &mut W) {
+        let mut is_before = true;
+        self.write_fields(
+            |name| {
+                is_before &= name != ENDS;
+                is_before
+            },
+            sink,
+        );
+        self.write_fields(|name| SERVICE.contains(&name), sink);
+        let mut is_before = true;
+        self.write_fields(
+            |name| {
+                is_before &= name != ENDS;
+                !is_before && !SERVICE.contains(&name)
+            },
+            sink,
+        );
+    }
+
     /// What the producer calls the journey: the first of its names that is there.
     pub fn journey_ref(&self) -> Option<&SmolStr> {
         let framed = self.framed_vehicle_journey_ref.as_ref();

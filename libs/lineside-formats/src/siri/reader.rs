@@ -25,7 +25,7 @@ const NAMESPACES: [&str; 7] = [
 ];
 
 /// Elements around what a message says, in the French envelope; what is in them belongs to the message.
-const ENVELOPES: [&str; 14] = [
+const ENVELOPES: [&str; 16] = [
     "ServiceRequestInfo",
     "SubscriptionRequestInfo",
     "DeleteSubscriptionInfo",
@@ -34,6 +34,8 @@ const ENVELOPES: [&str; 14] = [
     "ServiceDeliveryInfo",
     "Answer",
     "Notification",
+    "AnswerExtension",
+    "SiriExtension",
     "CheckStatusAnswerInfo",
     "SubscriptionAnswerInfo",
     "DeleteSubscriptionAnswerInfo",

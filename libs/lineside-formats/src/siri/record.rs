@@ -28,6 +28,11 @@ pub(super) trait Record: Default {
     /// Writes all fields, in the order of the table.
     fn write_children<W: Sink>(&self, sink: &mut W);
 
+    /// Writes all fields in the order that they have in an element of that name.
+    fn write_children_of<W: Sink>(&self, _element: &str, sink: &mut W) {
+        self.write_children(sink);
+    }
+
     /// A record with something in `fill` of 100 fields.
     #[cfg(test)]
     fn random(rng: &mut fastrand::Rng, fill: u8) -> Self;
@@ -280,7 +285,8 @@ macro_rules! elements {
 
 /// Declares records with the names of their elements: `field: Type = "Element"`, or `= "List" > "Element"` where a list
 /// has an element of its own around it. After the name of the record: `payload`, `delivery` (it has a head, with
-/// version), `answer` (it is both), `versioned` or `named`; `..head: Type` takes what the table does not name.
+/// version), `answer` (it is both), `versioned`, `named` or `journey` (it is named, and has another order where it is
+/// monitored); `..head: Type` takes what the table does not name.
 macro_rules! records {
     ($(
         $(#[$about:meta])*
@@ -316,7 +322,7 @@ macro_rules! records {
 
             fn write_children<W: $crate::siri::sink::Sink>(&self, sink: &mut W) {
                 $($crate::siri::record::Record::write_children(&self.$base, sink);)?
-                $(records!(@write self, $field, sink, $name $(> $inner)?);)*
+                self.write_fields(|_| true, sink);
             }
 
             #[cfg(test)]
@@ -329,6 +335,19 @@ macro_rules! records {
                         Default::default()
                     },)*
                 }
+            }
+        }
+
+        impl $Name {
+            /// Writes those of the table's fields that are taken by the names of their elements.
+            fn write_fields<W: $crate::siri::sink::Sink>(
+                &self,
+                mut takes: impl FnMut(&'static str) -> bool,
+                sink: &mut W,
+            ) {
+                $(if takes($name) {
+                    records!(@write self, $field, sink, $name $(> $inner)?);
+                })*
             }
         }
 
@@ -350,6 +369,14 @@ macro_rules! records {
         }
     };
     (@properties named) => {};
+    (@properties journey) => {
+        fn write_children_of<W: $crate::siri::sink::Sink>(&self, element: &str, sink: &mut W) {
+            match element {
+                "MonitoredVehicleJourney" => self.write_monitored(sink),
+                _ => self.write_children(sink),
+            }
+        }
+    };
     (@read $self:ident, $field:ident, $reader:ident, $name:literal) => {
         $crate::siri::record::Element::read(&mut $self.$field, $name, $reader)?
     };
@@ -372,6 +399,7 @@ macro_rules! records {
     (@otherwise $self:ident, $child:ident, $reader:ident, $base:ident) => {
         $crate::siri::record::Record::read_child(&mut $self.$base, $child, $reader)
     };
+    (@elements $Name:ident, journey) => { $crate::siri::record::elements!($Name, read_named); };
     (@elements $Name:ident, named) => { $crate::siri::record::elements!($Name, read_named); };
     (@elements $Name:ident $(, $kind:ident)?) => { $crate::siri::record::elements!($Name, read_record); };
 }

@@ -28,7 +28,7 @@ pub(super) trait Sink: Sized {
     /// Writes an element with a record in it.
     fn record<R: Record>(&mut self, name: &str, record: &R) {
         self.begin(name);
-        record.write_children(self);
+        record.write_children_of(name, self);
         self.end(name);
     }
 }

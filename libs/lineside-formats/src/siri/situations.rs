@@ -101,14 +101,14 @@ records! {
         stop_point_ref: Option<SmolStr> = "StopPointRef",
         /// Its name.
         stop_point_names: Vec<Text> = "StopPointName",
-        /// The place to which it belongs.
-        stop_place_ref: Option<SmolStr> = "StopPlaceRef",
-        /// Its name.
-        stop_place_names: Vec<Text> = "StopPlaceName",
         /// `busStop`, `railPlatform` and so on.
         stop_point_type: Option<SmolStr> = "StopPointType",
         /// Where it is.
         location: Option<Box<Location>> = "Location",
+        /// The place to which it belongs.
+        stop_place_ref: Option<SmolStr> = "StopPlaceRef",
+        /// Its name.
+        stop_place_names: Vec<Text> = "StopPlaceName",
         /// Who is affected there: `stop`, `notStopping`, `exceptionalStop`, `destination` and so on.
         stop_conditions: Vec<SmolStr> = "StopCondition",
     }
@@ -301,12 +301,12 @@ records! {
         action_ref: Option<SmolStr> = "ActionRef",
         /// When it was recorded.
         recorded_at_time: Option<Time> = "RecordedAtTime",
+        /// When it is to be told.
+        publication_windows: Vec<Period> = "PublicationWindow",
         /// Its version.
         version: Option<SmolStr> = "Version",
         /// Whose it is.
         owner_ref: Option<SmolStr> = "OwnerRef",
-        /// When it is to be told.
-        publication_windows: Vec<Period> = "PublicationWindow",
         /// For whom: `general`, `line`, `stopPoint`, `vehicleJourney`.
         perspectives: Vec<SmolStr> = "Perspective",
         /// The texts.

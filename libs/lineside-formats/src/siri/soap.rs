@@ -70,13 +70,7 @@ pub fn encode_soap(message: &Message, exchange: Exchange) -> String {
 fn write_payload(payload: &Payload, exchange: Exchange, sink: &mut XmlSink) {
     match payload {
         Payload::ServiceDelivery(record) => {
-            let name = delivery_name(record, exchange);
-            let (body, extension) = match exchange {
-                Exchange::Answer => ("Answer", "AnswerExtension"),
-                Exchange::Notification => ("Notification", "NotificationExtension"),
-            };
-            let info = "ServiceDeliveryInfo";
-            write_frame(&Frame { name, info, body, extension }, record, sink);
+            write_delivery(record, exchange, sink);
         }
         Payload::CheckStatusResponse(record) => {
             write_frame(&answer("CheckStatusResponse", "CheckStatusAnswerInfo"), record, sink);
@@ -85,18 +79,21 @@ fn write_payload(payload: &Payload, exchange: Exchange, sink: &mut XmlSink) {
             write_frame(&answer("SubscribeResponse", "SubscriptionAnswerInfo"), record, sink);
         }
         Payload::TerminateSubscriptionResponse(record) => {
+            // The schema has all of it in the answer, and what is said about it before that once more.
             let name = "DeleteSubscriptionResponse";
-            write_frame(&answer(name, "DeleteSubscriptionAnswerInfo"), record, sink);
+            begin_frame(name, sink);
+            write_part("DeleteSubscriptionAnswerInfo", is_info, record, sink);
+            write_whole("Answer", record, sink);
+            end_frame(name, Some("AnswerExtension"), sink);
         }
         Payload::HeartbeatNotification(record) => {
             write_frame(&notification("NotifyHeartbeat", "HeartbeatNotifyInfo"), record, sink);
         }
         Payload::SubscriptionTerminatedNotification(record) => {
-            let name = "NotifySubscriptionTerminated";
-            write_frame(&notification(name, "SubscriptionTerminatedNotifyInfo"), record, sink);
+            write_notification("NotifySubscriptionTerminated", None, record, sink);
         }
         Payload::DataReadyNotification(record) => {
-            write_frame(&notification("NotifyDataReady", "DataReadyNotifyInfo"), record, sink);
+            write_notification("NotifyDataReady", Some("SiriExtension"), record, sink);
         }
         Payload::ServiceRequest(record) => write_service_request(record, sink),
         Payload::SubscriptionRequest(record) => {
@@ -131,7 +128,7 @@ fn answer(name: &'static str, info: &'static str) -> Frame {
 }
 
 fn notification(name: &'static str, info: &'static str) -> Frame {
-    Frame { name, info, body: "Notification", extension: "NotificationExtension" }
+    Frame { name, info, body: "Notification", extension: "SiriExtension" }
 }
 
 fn request(name: &'static str, info: &'static str) -> Frame {
@@ -164,17 +161,47 @@ fn write_single<T: Record>(
 ) {
     begin_frame(name, sink);
     if let Some(about) = about {
-        write_part("ServiceRequestInfo", true, about, sink);
+        write_part("ServiceRequestInfo", is_info, about, sink);
     }
     write_whole("Request", inner, sink);
-    end_frame(name, "RequestExtension", sink);
+    end_frame(name, Some("RequestExtension"), sink);
+}
+
+/// A delivery of one service stands by itself in the answer: what the schema has no place for beside it is in the extension.
+fn write_delivery(record: &ServiceDelivery, exchange: Exchange, sink: &mut XmlSink) {
+    let (name, is_of_one) = delivery_name(record, exchange);
+    let (body, extension) = match exchange {
+        Exchange::Answer => ("Answer", "AnswerExtension"),
+        Exchange::Notification => ("Notification", "SiriExtension"),
+    };
+    let info = "ServiceDeliveryInfo";
+    if !is_of_one {
+        return write_frame(&Frame { name, info, body, extension }, record, sink);
+    }
+    begin_frame(name, sink);
+    write_part(info, is_info, record, sink);
+    write_part(body, is_delivery, record, sink);
+    write_part(extension, |name| !is_info(name) && !is_delivery(name), record, sink);
+    close_frame(name, sink);
+}
+
+/// A notification all of which stands in one element.
+fn write_notification<T: Record>(
+    name: &str,
+    extension: Option<&str>,
+    record: &T,
+    sink: &mut XmlSink,
+) {
+    begin_frame(name, sink);
+    write_whole("Notification", record, sink);
+    end_frame(name, extension, sink);
 }
 
 /// An answer all of which stands in one element.
 fn write_answer<T: Record>(name: &str, record: &T, sink: &mut XmlSink) {
     begin_frame(name, sink);
     write_whole("Answer", record, sink);
-    end_frame(name, "AnswerExtension", sink);
+    end_frame(name, Some("AnswerExtension"), sink);
 }
 
 fn write_whole<T: Record>(name: &str, record: &T, sink: &mut XmlSink) {
@@ -185,8 +212,8 @@ fn write_whole<T: Record>(name: &str, record: &T, sink: &mut XmlSink) {
     sink.end(name);
 }
 
-/// The name of a delivery of one service, or of several.
-fn delivery_name(delivery: &ServiceDelivery, exchange: Exchange) -> &'static str {
+/// The name of a delivery, and whether it is of one service.
+fn delivery_name(delivery: &ServiceDelivery, exchange: Exchange) -> (&'static str, bool) {
     let services = [
         (
             delivery.estimated_timetables.len(),
@@ -203,18 +230,18 @@ fn delivery_name(delivery: &ServiceDelivery, exchange: Exchange) -> &'static str
         ),
     ];
     let mut present = services.iter().filter(|(n, _)| *n > 0);
-    let names = match (present.next(), present.next()) {
-        (Some((_, names)), None) => *names,
-        _ => ["GetSiriServiceResponse", "NotifySiriService"],
+    let (names, is_of_one) = match (present.next(), present.next()) {
+        (Some((_, names)), None) => (*names, true),
+        _ => (["GetSiriServiceResponse", "NotifySiriService"], false),
     };
-    names[usize::from(exchange == Exchange::Notification)]
+    (names[usize::from(exchange == Exchange::Notification)], is_of_one)
 }
 
 fn write_frame<T: Record>(frame: &Frame, record: &T, sink: &mut XmlSink) {
     begin_frame(frame.name, sink);
-    write_part(frame.info, true, record, sink);
-    write_part(frame.body, false, record, sink);
-    end_frame(frame.name, frame.extension, sink);
+    write_part(frame.info, is_info, record, sink);
+    write_part(frame.body, |name| !is_info(name), record, sink);
+    end_frame(frame.name, Some(frame.extension), sink);
 }
 
 /// Opens the element of an exchange; what it holds has no prefix.
@@ -226,35 +253,52 @@ fn begin_frame(name: &str, sink: &mut XmlSink) {
     sink.set_prefix("");
 }
 
-fn write_part<T: Record>(name: &str, is_info: bool, record: &T, sink: &mut XmlSink) {
+/// Whether a field is said about the message.
+fn is_info(name: &str) -> bool {
+    INFO.contains(&name)
+}
+
+/// Whether a field is the delivery of a service.
+fn is_delivery(name: &str) -> bool {
+    name.ends_with("Delivery")
+}
+
+/// Writes an element with the fields of a record that belong into it.
+fn write_part<T: Record>(name: &str, belongs: fn(&str) -> bool, record: &T, sink: &mut XmlSink) {
     sink.begin(name);
     sink.set_prefix("siri:");
-    record.write_children(&mut Part { sink, is_info, depth: 0, is_left_out: false });
+    record.write_children(&mut Part { sink, belongs, depth: 0, is_left_out: false });
     sink.set_prefix("");
     sink.end(name);
 }
 
-/// Closes the element of an exchange after its empty extension.
-fn end_frame(name: &str, extension: &str, sink: &mut XmlSink) {
-    sink.begin(extension);
-    sink.end(extension);
+/// Closes the element of an exchange after its empty extension, if it has one.
+fn end_frame(name: &str, extension: Option<&str>, sink: &mut XmlSink) {
+    if let Some(extension) = extension {
+        sink.begin(extension);
+        sink.end(extension);
+    }
+    close_frame(name, sink);
+}
+
+fn close_frame(name: &str, sink: &mut XmlSink) {
     sink.set_prefix("sw:");
     sink.end(name);
 }
 
-/// Writes one half of a record's fields: what is said about the message, or the rest.
+/// Writes a part of a record's fields.
 struct Part<'s> {
     sink: &'s mut XmlSink,
-    is_info: bool,
+    belongs: fn(&str) -> bool,
     depth: usize,
-    /// Whether the open field is of the other half.
+    /// Whether the open field is of another part.
     is_left_out: bool,
 }
 
 impl Part<'_> {
     /// Whether something of that name is to be written here.
     fn takes(&self, name: &str) -> bool {
-        if self.depth > 0 { !self.is_left_out } else { INFO.contains(&name) == self.is_info }
+        if self.depth > 0 { !self.is_left_out } else { (self.belongs)(name) }
     }
 }
 

@@ -88,9 +88,11 @@ fn action(service: &SiriService) -> &'static str {
 fn service_request(source: &SiriSource, now: UnixMillis, id: &SmolStr) -> ServiceRequest {
     let version = Some(SmolStr::new_static(VERSION));
     let at = Time::from_millis(now.0);
+    let own = source.requestor_ref.as_ref().map(|it| it.reveal().to_smolstr());
     let mut request = ServiceRequest {
         request_timestamp: at,
-        requestor_ref: source.requestor_ref.as_ref().map(|it| it.reveal().to_smolstr()),
+        // The schema wants a name. One that was there before would be told changes by who remembers names.
+        requestor_ref: own.or_else(|| Some(id.clone())),
         message_identifier: Some(id.clone()),
         ..ServiceRequest::default()
     };
@@ -137,7 +139,7 @@ fn service_request(source: &SiriSource, now: UnixMillis, id: &SmolStr) -> Servic
 }
 
 #[cfg(test)]
-mod tests {
+pub(in crate::poll::siri) mod tests {
     use jiff::tz::TimeZone;
     use lineside_formats::siri::{self, Limits};
 
@@ -176,6 +178,26 @@ mod tests {
         request
     }
 
+    /// Compares a message with the golden file, or writes it where `LINESIDE_BLESS` is set.
+    pub(in crate::poll::siri) fn golden(name: &str, text: &str) {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+        let (path, text) = (folder.join(name), text.replace("><", ">\n<") + "\n");
+        if std::env::var_os("LINESIDE_BLESS").is_some() {
+            std::fs::write(&path, &text).unwrap();
+        }
+        assert_eq!(text, std::fs::read_to_string(&path).unwrap_or_default(), "{name}");
+    }
+
+    #[test]
+    fn a_request_for_a_service_is_as_the_schema_has_it() {
+        for service in SiriService::ALL {
+            let asked = asked(source(&[*service], SiriEnvelope::Xml));
+            let Question::Post(post) = &asked else { panic!("{asked:?}") };
+            let text = std::str::from_utf8(&post.body).unwrap();
+            golden(&format!("siri-request-{service}.xml"), text);
+        }
+    }
+
     #[test]
     fn one_request_asks_for_all_services_and_stops() {
         let asked = request(asked(source(SiriService::ALL, SiriEnvelope::Xml)));
@@ -190,6 +212,20 @@ mod tests {
             asked.situation_exchanges.len(),
         ];
         assert_eq!(single, [1, 1, 1]);
+    }
+
+    #[test]
+    fn who_has_no_name_is_nobody_who_asked_before() {
+        let nameless = SiriSource {
+            requestor_ref: None,
+            ..source(&[SiriService::Timetables], SiriEnvelope::Xml)
+        };
+        let url = Location::parse("https://a.example/siri").unwrap();
+        let mut config = FeedConfig::new(FeedId::new("a").unwrap(), url);
+        config.siri = Some(nameless.into());
+        let mut questions = Questions::new(7);
+        let mut name = || request(questions.next(&config, UnixMillis(0))).requestor_ref.unwrap();
+        assert_ne!(name(), name());
     }
 
     #[test]

@@ -12,7 +12,6 @@ use lineside_formats::{
     siri::{Flag, Message, Payload, TerminateSubscriptionRequest, Time},
 };
 use lineside_sync::{Clock, UnixMillis};
-use smol_str::ToSmolStr;
 
 use self::{
     agreement::Agreement,
@@ -339,7 +338,7 @@ impl Poller {
         let source = config.siri.clone().unwrap_or_default();
         let request = TerminateSubscriptionRequest {
             request_timestamp: Time::from_millis(self.clock.wall().0),
-            requestor_ref: source.requestor_ref.as_ref().map(|it| it.reveal().to_smolstr()),
+            requestor_ref: subscriber(&source),
             subscriber_ref: subscriber(&source),
             all: Flag::default(),
             subscription_refs: names(config, &source),

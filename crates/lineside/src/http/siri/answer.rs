@@ -61,7 +61,8 @@ pub(super) fn message(scene: &Scene, subject: Subject, asked: &Asked) -> Result<
 
 /// The message that says why a question is not answered.
 pub(super) fn refusal(scene: &Scene, subject: Subject, asked: &Asked, fault: &Fault) -> Message {
-    let head = || faulty_head(scene, asked, fault);
+    // The schema has no place for the question's name in the answers of discovery.
+    let head = || faulty_head(scene, None, fault);
     match subject {
         Subject::Lines => {
             wrap(Payload::LinesDelivery(LinesDelivery { head: head(), ..LinesDelivery::default() }))
@@ -212,15 +213,14 @@ fn discovered(scene: &Scene, asked: &Asked) -> Result<LinesDelivery, Fault> {
     let wanted = asked.wanted(scene)?;
     let all = scene.states().flat_map(|state| lines(state, &wanted));
     let annotated_line_refs = at_most(all, "lines")?;
-    Ok(LinesDelivery { head: head(scene, asked.message_ref.as_deref()), annotated_line_refs })
+    Ok(LinesDelivery { head: head(scene, None), annotated_line_refs })
 }
 
 fn discovered_stops(scene: &Scene, asked: &Asked) -> Result<StopPointsDelivery, Fault> {
     let wanted = asked.wanted(scene)?;
     let all = scene.states().flat_map(|state| stop_points(state, &wanted));
     let annotated_stop_point_refs = at_most(all, "stops")?;
-    let head = head(scene, asked.message_ref.as_deref());
-    Ok(StopPointsDelivery { head, annotated_stop_point_refs })
+    Ok(StopPointsDelivery { head: head(scene, None), annotated_stop_point_refs })
 }
 
 /// All of them, unless those are too many for one answer.
@@ -246,11 +246,11 @@ fn head(scene: &Scene, message_ref: Option<&str>) -> DeliveryHead {
     }
 }
 
-fn faulty_head(scene: &Scene, asked: &Asked, fault: &Fault) -> DeliveryHead {
+fn faulty_head(scene: &Scene, message_ref: Option<&str>, fault: &Fault) -> DeliveryHead {
     DeliveryHead {
         status: Some(false),
         error_condition: Some(fault.condition()),
-        ..head(scene, asked.message_ref.as_deref())
+        ..head(scene, message_ref)
     }
 }
 
@@ -261,7 +261,7 @@ pub(super) fn faulty(
     asked: &Asked,
     fault: &Fault,
 ) -> ServiceDelivery {
-    let head = faulty_head(scene, asked, fault);
+    let head = faulty_head(scene, asked.message_ref.as_deref(), fault);
     let delivery = match subject {
         Subject::Records(service) => of_elements(scene, service, Elements::default(), head),
         Subject::Visits | Subject::Lines | Subject::StopPoints => {

@@ -153,7 +153,7 @@ fn services_of(scene: &Scene, request: &ServiceRequest) -> Message {
     }
     if questions.len() > SIRI_QUESTIONS_MAX {
         let fault = format!("the request is for more than {SIRI_QUESTIONS_MAX} deliveries");
-        return refusal(scene, message_ref, &Fault::too_much(fault));
+        return refusal(scene, message_ref, &Fault::bad(fault));
     }
     let mut all = ServiceDelivery::default();
     // However many deliveries are asked for, together they hold no more than one answer may.

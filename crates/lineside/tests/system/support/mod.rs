@@ -6,6 +6,7 @@ pub(crate) mod events;
 pub(crate) mod http;
 pub(crate) mod process;
 pub(crate) mod producer;
+pub(crate) mod schema;
 pub(crate) mod site;
 pub(crate) mod timetable;
 pub(crate) mod town;

@@ -73,7 +73,7 @@ pub(super) fn request(
     let at = Time::from_millis(now.0);
     let mut request = SubscriptionRequest {
         request_timestamp: at,
-        requestor_ref: source.requestor_ref.as_ref().map(|it| it.reveal().to_smolstr()),
+        requestor_ref: subscriber(source),
         message_identifier: Some(format_smolstr!("lineside-{}-{}", config.id, now.0)),
         consumer_address: Some(address.into()),
         subscription_context: Some(SubscriptionContext {
@@ -125,7 +125,23 @@ mod tests {
     use lineside_formats::siri::{self, Exchange, Limits, Message, Payload};
 
     use super::*;
-    use crate::{config::FeedId, source::Location};
+    use crate::{config::FeedId, poll::siri::question::tests::golden, source::Location};
+
+    #[test]
+    fn a_request_for_a_subscription_is_as_the_schema_has_it() {
+        for service in SiriService::ALL {
+            let url = Location::parse("https://a.example/siri").unwrap();
+            let config = FeedConfig::new(FeedId::new("a").unwrap(), url);
+            let services = vec![*service];
+            let source =
+                SiriSource { services, stops: vec!["S".to_owned()], ..SiriSource::default() };
+            let address = "https://me.example/siri/inbox/a?key=k";
+            let request = request(&config, &source, address, UnixMillis(1_795_262_400_000));
+            let payloads = vec![Payload::SubscriptionRequest(request)];
+            let text = siri::encode_xml(&Message { version: None, payloads });
+            golden(&format!("siri-subscribe-{service}.xml"), &text);
+        }
+    }
 
     #[test]
     fn one_request_subscribes_to_all_services_at_the_inbox() {

@@ -152,10 +152,10 @@ impl Asking<'_> {
             let begun = if at < SIRI_QUESTIONS_MAX { self.begin(&wish) } else { Err(too_many()) };
             status(scene, wish.subscriber, wish.subscription, begun)
         });
-        let statuses: Vec<ResponseStatus> = begun.collect();
+        let mut statuses: Vec<ResponseStatus> = begun.collect();
         if statuses.is_empty() {
             let fault = Fault::bad("the request is for no service that is offered");
-            return refusal(scene, request.message_identifier.as_deref(), &fault);
+            statuses.push(status(scene, request.requestor_ref.as_deref(), None, Err(fault)));
         }
         wrap(Payload::SubscriptionResponse(SubscriptionResponse {
             response_timestamp: scene.time(),
@@ -267,7 +267,8 @@ fn status(
     let cycle = i32::try_from(SIRI_CYCLE.as_secs()).ok().map(Seconds);
     ResponseStatus {
         response_timestamp: scene.time(),
-        subscriber_ref: subscriber.map(Into::into),
+        // The schema has it beside the name of a subscription only.
+        subscriber_ref: subscriber.filter(|_| subscription.is_some()).map(Into::into),
         subscription_ref: subscription.map(Into::into),
         status: Some(begun.is_ok()),
         error_condition: begun.as_ref().err().map(Fault::condition),
@@ -294,7 +295,8 @@ fn ended(
     let statuses = named.into_iter().enumerate().map(|(at, subscription)| {
         let name = Name { subscriber: subscriber.to_owned(), subscription };
         let fault = if !may_be(at) {
-            Some(too_many())
+            // The schema has no other error for the end of subscriptions.
+            Some(Fault::bad(too_many().text()))
         } else if app.subscriptions().end(&name, asker) {
             None
         } else {

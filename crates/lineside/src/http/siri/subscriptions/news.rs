@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use lineside_formats::siri::{
     MonitoredStopVisit, MonitoredStopVisitCancellation, ServiceDelivery, StopMonitoringDelivery,
 };
+use lineside_ingest::siri::NO_DIRECTION;
 use smol_str::SmolStr;
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -29,6 +30,7 @@ struct Visit {
     /// When it leaves, Unix seconds.
     leaves: Option<i64>,
     line: Option<SmolStr>,
+    direction: Option<SmolStr>,
 }
 
 /// What there is to tell, and what is known then.
@@ -110,6 +112,11 @@ fn changed(
             item_ref: Some(id.clone()),
             monitoring_ref: monitoring_ref.clone(),
             line_ref: visit.line.clone(),
+            // A line stands with its direction.
+            direction_ref: visit
+                .line
+                .as_ref()
+                .map(|_| visit.direction.clone().unwrap_or(SmolStr::new_static(NO_DIRECTION))),
             ..MonitoredStopVisitCancellation::default()
         })
         .collect();
@@ -123,6 +130,7 @@ fn told(visit: &MonitoredStopVisit) -> Visit {
         hash: xxh3_128(format!("{timeless:?}").as_bytes()),
         leaves: leaves(visit),
         line: journey.and_then(|journey| journey.line_ref.clone()),
+        direction: journey.and_then(|journey| journey.direction_ref.clone()),
     }
 }
 

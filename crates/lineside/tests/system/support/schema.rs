@@ -1,0 +1,92 @@
+//! The schemas of SIRI: where they are at hand, every kind of message that is written is held against them.
+//!
+//! `LINESIDE_SIRI_XSD` names the folder with `siri.xsd` of version 2.1, which the project does not have: it is in the folder
+//! `xsd` of github.com/SIRI-CEN/SIRI. `xmllint` (Debian's `libxml2-utils`) reads it. Without one of them nothing is held
+//! against the schemas, and the test says so.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use lineside_formats::siri::is_enveloped;
+
+/// What a schema complains about although nothing better can be written: estimated timetables without a journey, and a
+/// delivery of no service.
+const NO_OTHER_WAY: [&str; 2] = [
+    "EstimatedTimetableDelivery': Missing child element(s).",
+    "ServiceDelivery': Missing child element(s).",
+];
+
+/// The files of the envelope's schema, which are of one namespace.
+const ENVELOPE: [&str; 5] = [
+    "siri_wsConsumer-Framework.xsd",
+    "siri_wsConsumer-Services.xsd",
+    "siri_wsProducer-DiscoveryCapability.xsd",
+    "siri_wsProducer-Framework.xsd",
+    "siri_wsProducer-Services.xsd",
+];
+
+/// Holds messages against the schemas, each with a name that says which it is; `what` names them all.
+pub(crate) fn hold(what: &str, messages: &[(String, String)]) {
+    assert!(!messages.is_empty(), "{what}: there is nothing to be held against the schema");
+    let Some(folder) = std::env::var_os("LINESIDE_SIRI_XSD").map(PathBuf::from) else {
+        println!("skipped: {what} and the schema, because LINESIDE_SIRI_XSD names no folder");
+        return;
+    };
+    let work = tempfile::tempdir().unwrap();
+    let envelope = work.path().join("envelope.xsd");
+    std::fs::write(&envelope, envelope_schema(&folder)).unwrap();
+    let mut plain = Vec::new();
+    let mut enveloped = Vec::new();
+    for (at, (name, message)) in messages.iter().enumerate() {
+        let path = work.path().join(format!("{at}-{}.xml", name.replace('/', "-")));
+        if is_enveloped(message.as_bytes()) {
+            std::fs::write(&path, body_of(message)).unwrap();
+            enveloped.push(path);
+        } else {
+            std::fs::write(&path, message).unwrap();
+            plain.push(path);
+        }
+    }
+    let complaints =
+        [complaints(&folder.join("siri.xsd"), &plain), complaints(&envelope, &enveloped)];
+    let all: Vec<String> = complaints.into_iter().flatten().flatten().collect();
+    assert!(all.is_empty(), "{what}:\n{}", all.join("\n"));
+}
+
+/// What stands in an envelope.
+fn body_of(message: &str) -> &str {
+    let (_, rest) = message.split_once("<S:Body>").unwrap();
+    rest.split_once("</S:Body>").unwrap().0
+}
+
+fn envelope_schema(folder: &Path) -> String {
+    let include = |file| {
+        let path = folder.join("wsdl_model").join(file);
+        format!("<xsd:include schemaLocation=\"{}\"/>", path.display())
+    };
+    let files: String = ENVELOPE.into_iter().map(include).collect();
+    format!(
+        "<xsd:schema xmlns:xsd=\"http://www.w3.org/2001/XMLSchema\" \
+         targetNamespace=\"http://wsdl.siri.org.uk\">{files}</xsd:schema>"
+    )
+}
+
+/// What a schema complains about; none where `xmllint` is not there.
+fn complaints(schema: &Path, files: &[PathBuf]) -> Option<Vec<String>> {
+    if files.is_empty() {
+        return None;
+    }
+    let mut command = Command::new("xmllint");
+    command.args(["--nonet", "--noout", "--schema"]).arg(schema).args(files);
+    let Ok(output) = command.output() else {
+        println!("skipped: the schema, because xmllint is not there");
+        return None;
+    };
+    let said = String::from_utf8_lossy(&output.stderr);
+    let judged = said.lines().filter(|line| line.ends_with("validates"));
+    let judged = judged.chain(said.lines().filter(|line| line.ends_with("fails to validate")));
+    assert_eq!(judged.count(), files.len(), "{said}");
+    let errors = said.lines().filter(|line| line.contains("validity error"));
+    let errors = errors.filter(|line| !NO_OTHER_WAY.iter().any(|known| line.contains(known)));
+    Some(errors.map(str::to_owned).collect())
+}
