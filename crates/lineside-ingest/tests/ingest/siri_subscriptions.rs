@@ -105,6 +105,52 @@ async fn a_subscription_brings_news_by_itself_and_ends_with_the_server() {
 }
 
 #[tokio::test]
+async fn what_a_producer_repeats_of_a_subscription_holds_no_secret() {
+    let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
+    let (ingest, key) = subscribed(&upstream, &clock()).await;
+    let asked = upstream.requests().remove(0);
+    assert!(asked.contains("<RequestorRef>hunter2</RequestorRef>"), "{asked}");
+    // A producer repeats who has subscribed, and to what, in each delivery.
+    let repeated = |name: &str| {
+        let (_, rest) = asked.split_once(&format!("<{name}>")).unwrap();
+        rest.split_once("</").unwrap().0
+    };
+    let refs = format!(
+        "<SubscriberRef>{}</SubscriberRef><SubscriptionRef>{}</SubscriptionRef>",
+        repeated("SubscriberRef"),
+        repeated("SubscriptionIdentifier")
+    );
+    let delivery = timetables(&journey("A", ""), false);
+    let delivery =
+        delivery.replace("<EstimatedTimetableDelivery>", &format!("<EstimatedTimetableDelivery>{refs}"));
+    let feed = ingest.feed("siri").unwrap();
+    feed.inbox().unwrap().take(&key, delivery.into()).unwrap();
+    until("the delivery is known", || trips(&ingest) == ["A"]).await;
+    let shown = feed.snapshot().unwrap().bytes.clone();
+    let shown = String::from_utf8_lossy(&shown);
+    assert!(shown.contains("<SubscriberRef>lineside-") && !shown.contains("hunter2"), "{shown}");
+    assert!(!shown.contains(&key), "{shown}");
+    ingest.shut_down().await;
+    let farewell = upstream.requests().pop().unwrap();
+    assert!(farewell.contains(&refs.replace("Identifier", "Ref")[..40]), "{farewell}");
+}
+
+#[tokio::test]
+async fn a_refusal_does_not_tell_who_was_refused() {
+    let refused = "<SubscriptionResponse><ResponseStatus><Status>false</Status><ErrorCondition>\
+                   <AccessNotAllowedError><ErrorText>hunter2 is not known here</ErrorText>\
+                   </AccessNotAllowedError></ErrorCondition></ResponseStatus></SubscriptionResponse>";
+    let upstream = Upstream::start(Answer::Bytes(ok(&xml(refused)))).await;
+    let (ingest, _) = subscribed(&upstream, &clock()).await;
+    let feed = ingest.feed("siri").unwrap();
+    until_failed(&feed, FailureCode::Refused).await;
+    let error = feed.status().last_error.clone().unwrap();
+    let said = format!("{error:?}");
+    assert!(said.contains("is not known here") && !said.contains("hunter2"), "{said}");
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
 async fn a_delivery_that_cannot_be_read_costs_nothing_of_what_is_known_and_all_is_asked_for_anew() {
     let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
     let (ingest, key) = subscribed(&upstream, &clock()).await;

@@ -7,11 +7,12 @@ use lineside_formats::siri::{
 };
 use lineside_sync::UnixMillis;
 use smol_str::{SmolStr, ToSmolStr, format_smolstr};
+use xxhash_rust::xxh3::xxh3_128_with_seed;
 
 use crate::{
     config::FeedConfig,
     fetch::{Post, Question},
-    source::{SiriEnvelope, SiriMode, SiriService, SiriSource},
+    source::{Secret, SiriEnvelope, SiriMode, SiriService, SiriSource},
 };
 
 /// The version of SIRI in which requests are made: what each producer has.
@@ -42,9 +43,7 @@ impl Questions {
         match (source.mode, &source.requestor_ref) {
             (SiriMode::Lite, None) => Question::Plain,
             (SiriMode::Lite, Some(requestor)) => {
-                // A producer that remembers an earlier process of ours would leave out what that one was told.
-                let value = format!("{}-{:016x}", requestor.reveal(), self.session);
-                Question::Parameter("requestorId", value)
+                Question::Parameter("requestorId", session_name(requestor, self.session))
             }
             (SiriMode::Request, _) => self.request(source, now),
             // What is asked then depends on what was agreed on before.
@@ -58,6 +57,14 @@ impl Questions {
         let action = source.services.first().map_or("", action);
         posted(source, Payload::ServiceRequest(request), action)
     }
+}
+
+/// Under what name of ours a producer remembers what it has answered. One that remembers an earlier process of ours would
+/// leave out what that one was told. Producers repeat such names, and what they answer is shown to everybody: so it tells
+/// nothing of the requestor, which is a secret.
+fn session_name(requestor: &Secret, session: u64) -> String {
+    let hash = xxh3_128_with_seed(requestor.reveal().as_bytes(), session);
+    format!("lineside-{hash:032x}")
 }
 
 /// Something to send, in the envelope that the producer wants; `action` is what SOAP calls it.
@@ -144,10 +151,7 @@ pub(in crate::poll::siri) mod tests {
     use lineside_formats::siri::{self, Limits};
 
     use super::*;
-    use crate::{
-        config::FeedId,
-        source::{Location, Secret},
-    };
+    use crate::{config::FeedId, source::Location};
 
     fn asked(source: SiriSource) -> Question {
         let url = Location::parse("https://a.example/siri").unwrap();
@@ -243,7 +247,12 @@ pub(in crate::poll::siri) mod tests {
             ..source(&[SiriService::Timetables], SiriEnvelope::Xml)
         };
         let Question::Parameter("requestorId", name) = asked(lite) else { panic!() };
-        assert!(name.starts_with("opendata-") && name.len() == 25, "{name}");
+        assert!(name.starts_with("lineside-") && name.len() == 41, "{name}");
+        assert!(!name.contains("opendata"), "{name}");
+        let opendata = Secret::new("opendata");
+        assert_eq!(session_name(&opendata, 1), session_name(&opendata, 1));
+        assert_ne!(session_name(&opendata, 1), session_name(&opendata, 2));
+        assert_ne!(session_name(&opendata, 1), session_name(&Secret::new("other"), 1));
         assert!(matches!(asked(SiriSource::default()), Question::Plain));
     }
 }

@@ -15,7 +15,7 @@ use lineside_sync::{Clock, UnixMillis};
 
 use self::{
     agreement::Agreement,
-    request::{names, request, subscriber},
+    request::{names, request, requestor, subscriber},
 };
 use super::{Answer, Said, decode, question::posted};
 use crate::{
@@ -200,14 +200,14 @@ impl Poller {
             let detail = "nothing was heard of the subscription";
             self.fail(Failure::new(FailureCode::Timeout, detail)).await;
         }
-        let Some(address) = self.inbox_address() else {
+        let Some((server, address)) = self.server().zip(self.inbox_address()) else {
             let detail = "producers bring news to server.public_url, which the configuration does \
                           not name";
             return Err(Failure::new(FailureCode::Connect, detail));
         };
         let config = self.feed.shared_config().clone();
         let source = config.siri.clone().unwrap_or_default();
-        let request = request(&config, &source, &address, self.clock.wall());
+        let request = request(&config, &source, (server, &address), self.clock.wall());
         let mut question = posted(&source, Payload::SubscriptionRequest(request), "Subscribe");
         if let (Question::Post(post), Some(inbox)) = (&mut question, self.feed.inbox()) {
             post.secret = Some(inbox.key().clone());
@@ -215,10 +215,14 @@ impl Poller {
         Ok(question)
     }
 
+    /// Where producers reach this server.
+    fn server(&self) -> Option<&str> {
+        Some(self.inboxes.as_deref()?.trim_end_matches('/'))
+    }
+
     fn inbox_address(&self) -> Option<String> {
-        let inbox = self.feed.inbox()?;
-        let base = self.inboxes.as_deref()?.trim_end_matches('/');
-        Some(format!("{base}/siri/inbox/{}?key={}", self.feed.id(), inbox.key().reveal()))
+        let (server, inbox) = (self.server()?, self.feed.inbox()?);
+        Some(format!("{server}/siri/inbox/{}?key={}", self.feed.id(), inbox.key().reveal()))
     }
 
     /// Takes the answer to a request for a subscription.
@@ -232,7 +236,14 @@ impl Poller {
             Agreement::of(&message)
         });
         let before = std::mem::take(&mut self.siri.subscription);
-        let agreement = reading.await.unwrap_or_else(|_| Err(broken()))?;
+        let agreement = reading.await.unwrap_or_else(|_| Err(broken()));
+        // A producer may repeat what it was sent.
+        let shown = |said: &str| self.fetcher.shown(said.as_bytes());
+        let mut agreement = agreement.map_err(|failure| match failure.code {
+            FailureCode::Refused => Failure::new(failure.code, shown(&failure.detail)),
+            _ => failure,
+        })?;
+        agreement.refused.iter_mut().for_each(|said| *said = shown(said));
         let (now, wall) = (self.clock.monotonic(), self.clock.wall());
         self.siri.held.begin_anew();
         self.siri.subscription = before.agreed(agreement, now, wall);
@@ -334,12 +345,12 @@ impl Poller {
         if self.siri.subscription.renew_at.is_none() || !self.is_subscribing() {
             return None;
         }
-        let config = self.feed.config();
+        let (config, server) = (self.feed.config(), self.server()?);
         let source = config.siri.clone().unwrap_or_default();
         let request = TerminateSubscriptionRequest {
             request_timestamp: Time::from_millis(self.clock.wall().0),
-            requestor_ref: subscriber(&source),
-            subscriber_ref: subscriber(&source),
+            requestor_ref: Some(requestor(&source, server)),
+            subscriber_ref: Some(subscriber(server)),
             all: Flag::default(),
             subscription_refs: names(config, &source),
             ..TerminateSubscriptionRequest::default()

@@ -8,6 +8,7 @@ use lineside_formats::siri::{
 };
 use lineside_sync::UnixMillis;
 use smol_str::{SmolStr, ToSmolStr, format_smolstr};
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::{super::question::VERSION, LIFETIME};
 use crate::{
@@ -18,10 +19,16 @@ use crate::{
 /// How often a producer is asked to say that it is there.
 const HEARTBEAT_SECONDS: i32 = 60;
 
-/// Who subscribes.
-pub(super) fn subscriber(source: &SiriSource) -> Option<SmolStr> {
-    let requestor = source.requestor_ref.as_ref().map(|it| it.reveal().to_smolstr());
-    Some(requestor.unwrap_or(SmolStr::new_static("lineside")))
+/// Who subscribes: the server at an address, by a name that is the same each time. Producers repeat it in each delivery, and
+/// deliveries are shown to everybody; so it is not the requestor, which is a secret.
+pub(super) fn subscriber(server: &str) -> SmolStr {
+    format_smolstr!("lineside-{:016x}", xxh3_64(server.as_bytes()))
+}
+
+/// Who asks: by the name that the producer has given, else as whoever subscribes.
+pub(super) fn requestor(source: &SiriSource, server: &str) -> SmolStr {
+    let own = source.requestor_ref.as_ref().map(|it| it.reveal().to_smolstr());
+    own.unwrap_or_else(|| subscriber(server))
 }
 
 /// What a feed's subscription to a service is called: the same each time, so that a producer takes the new one for the
@@ -48,7 +55,7 @@ pub(super) fn names(config: &FeedConfig, source: &SiriSource) -> Vec<SmolStr> {
 macro_rules! subscription {
     ($by:expr, $name:expr, $Request:ident { $($field:ident: $value:expr)? }, $Subscription:ident $(.. $rest:expr)?) => {
         $Subscription {
-            subscriber_ref: subscriber($by.0),
+            subscriber_ref: Some(subscriber($by.0)),
             subscription_identifier: Some($name),
             initial_termination_time: Time::from_millis(($by.1 + LIFETIME).0),
             request: Some(Box::new($Request {
@@ -63,17 +70,17 @@ macro_rules! subscription {
     };
 }
 
-/// What asks for all services of a feed, to be brought to an address.
+/// What asks for all services of a feed, to be brought to an address of a server.
 pub(super) fn request(
     config: &FeedConfig,
     source: &SiriSource,
-    address: &str,
+    (server, address): (&str, &str),
     now: UnixMillis,
 ) -> SubscriptionRequest {
     let at = Time::from_millis(now.0);
     let mut request = SubscriptionRequest {
         request_timestamp: at,
-        requestor_ref: subscriber(source),
+        requestor_ref: Some(requestor(source, server)),
         message_identifier: Some(format_smolstr!("lineside-{}-{}", config.id, now.0)),
         consumer_address: Some(address.into()),
         subscription_context: Some(SubscriptionContext {
@@ -81,7 +88,7 @@ pub(super) fn request(
         }),
         ..SubscriptionRequest::default()
     };
-    let by = (source, now);
+    let by = (server, now);
     for &service in &source.services {
         let name = name_of(config, service);
         match service {
@@ -135,12 +142,25 @@ mod tests {
             let services = vec![*service];
             let source =
                 SiriSource { services, stops: vec!["S".to_owned()], ..SiriSource::default() };
-            let address = "https://me.example/siri/inbox/a?key=k";
+            let address = ("https://me.example", "https://me.example/siri/inbox/a?key=k");
             let request = request(&config, &source, address, UnixMillis(1_795_262_400_000));
             let payloads = vec![Payload::SubscriptionRequest(request)];
             let text = siri::encode_xml(&Message { version: None, payloads });
             golden(&format!("siri-subscribe-{service}.xml"), &text);
         }
+    }
+
+    #[test]
+    fn who_subscribes_is_the_server_and_who_asks_is_whom_the_producer_knows() {
+        let source = SiriSource {
+            requestor_ref: Some(crate::source::Secret::new("hunter2")),
+            ..SiriSource::default()
+        };
+        let server = "https://me.example";
+        assert_eq!(requestor(&source, server), "hunter2");
+        assert_eq!(requestor(&SiriSource::default(), server), subscriber(server));
+        assert_eq!(subscriber(server), subscriber(server));
+        assert_ne!(subscriber(server), subscriber("https://you.example"));
     }
 
     #[test]
@@ -153,7 +173,8 @@ mod tests {
             ..SiriSource::default()
         };
         let now = UnixMillis(1_795_262_400_000);
-        let request = request(&config, &source, "https://me.example/siri/inbox/a?key=k", now);
+        let address = ("https://me.example", "https://me.example/siri/inbox/a?key=k");
+        let request = request(&config, &source, address, now);
         let message = Message {
             version: None,
             payloads: vec![Payload::SubscriptionRequest(request.clone())],
