@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use crate::source::Secret;
 
 /// Deliveries that wait for the feed's task; a producer that sends more is to come again.
-const DELIVERIES_MAX: usize = 16;
+pub(crate) const DELIVERIES_MAX: usize = 16;
 
 /// Where producers reach the inboxes of this server, and what they show there.
 #[derive(Clone)]

@@ -302,7 +302,7 @@ impl Poller {
                 Ok("not_modified")
             }
             Ok(Fetched::Nothing(status)) => self.take_nothing(status),
-            Ok(Fetched::Body(body)) if self.is_subscribing() => self.take_agreement(body).await,
+            Ok(Fetched::Body(body)) if self.is_subscribing() => self.take_answered(body).await,
             Ok(Fetched::Body(body)) => match self.take_reply(body, retire).await {
                 Some(taken) => taken,
                 None => return false,
@@ -331,7 +331,7 @@ impl Poller {
         retire: &CancellationToken,
     ) -> Option<Result<Fetched, Failure>> {
         let question = match self.is_subscribing() {
-            true => match self.subscribe().await {
+            true => match self.ask_subscribed().await {
                 Ok(question) => question,
                 Err(failure) => return Some(Err(failure)),
             },

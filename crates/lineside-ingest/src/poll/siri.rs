@@ -134,6 +134,7 @@ impl Poller {
 
     /// There was no answer, or none that could be used: what the producer takes for told may not have come.
     pub(super) fn siri_failed(&mut self) {
+        self.supply_failed();
         if self.answers_changes() && !self.is_subscribing() {
             self.siri.begin_anew();
         }

@@ -10,8 +10,8 @@ use std::{
 
 use lineside_formats::gtfs_rt::proto::trip_descriptor::ScheduleRelationship;
 use lineside_ingest::{
-    FailureCode, Feed, FeedConfig, FeedState, Inboxes, Ingest, NotTaken, Options, Secret, SiriMode,
-    SiriService, SiriSource, exports, exports::Part,
+    FailureCode, Feed, FeedConfig, FeedState, Inboxes, Ingest, NotTaken, Options, Rate, Secret,
+    SiriMode, SiriService, SiriSource, exports, exports::Part,
 };
 use lineside_sync::{Clock, RealClock, SimulatedClock};
 
@@ -121,8 +121,8 @@ async fn what_a_producer_repeats_of_a_subscription_holds_no_secret() {
         repeated("SubscriptionIdentifier")
     );
     let delivery = timetables(&journey("A", ""), false);
-    let delivery =
-        delivery.replace("<EstimatedTimetableDelivery>", &format!("<EstimatedTimetableDelivery>{refs}"));
+    let delivery = delivery
+        .replace("<EstimatedTimetableDelivery>", &format!("<EstimatedTimetableDelivery>{refs}"));
     let feed = ingest.feed("siri").unwrap();
     feed.inbox().unwrap().take(&key, delivery.into()).unwrap();
     until("the delivery is known", || trips(&ingest) == ["A"]).await;
@@ -147,6 +147,100 @@ async fn a_refusal_does_not_tell_who_was_refused() {
     let error = feed.status().last_error.clone().unwrap();
     let said = format!("{error:?}");
     assert!(said.contains("is not known here") && !said.contains("hunter2"), "{said}");
+    ingest.shut_down().await;
+}
+
+/// An announcement of news.
+fn ready() -> bytes::Bytes {
+    xml("<DataReadyNotification><MessageIdentifier>m</MessageIdentifier></DataReadyNotification>")
+        .into()
+}
+
+/// How often something was fetched that had been announced.
+fn fetched(upstream: &Upstream) -> usize {
+    let requests = upstream.requests();
+    requests.iter().filter(|asked| asked.contains("<DataSupplyRequest>")).count()
+}
+
+#[tokio::test]
+async fn what_is_announced_is_fetched_page_by_page() {
+    let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
+    let clock = clock();
+    let (ingest, key) = subscribed(&upstream, &clock).await;
+    let feed = ingest.feed("siri").unwrap();
+    let inbox = feed.inbox().unwrap();
+    upstream.set(Answer::InTurn(vec![
+        ok(&timetables(&journey("A", ""), true)),
+        ok(&timetables(&journey("B", ""), false)),
+    ]));
+    inbox.take(&key, ready()).unwrap();
+    until("both pages are known", || {
+        clock.advance(Duration::from_millis(100));
+        trips(&ingest) == ["A", "B"]
+    })
+    .await;
+    assert_eq!(fetched(&upstream), 2);
+    let asked = upstream.requests().pop().unwrap();
+    assert!(asked.contains("<ConsumerRef>hunter2</ConsumerRef>"), "{asked}");
+    // What comes by itself is put to it.
+    inbox.take(&key, timetables(&journey("C", ""), false).into()).unwrap();
+    until("what was brought is known, too", || trips(&ingest) == ["A", "B", "C"]).await;
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
+async fn what_is_announced_again_and_again_is_fetched_once() {
+    let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
+    let clock = clock();
+    // It may be asked once a minute, and the subscription has taken the first.
+    let feed = FeedConfig {
+        rate: Rate::parse("1/min").ok(),
+        ..subscriber(&upstream.url("/siri"), vec![SiriService::Timetables])
+    };
+    let (ingest, key) = subscribed_by(&upstream, feed, &clock).await;
+    let feed = ingest.feed("siri").unwrap();
+    let inbox = feed.inbox().unwrap();
+    upstream.set(Answer::Bytes(ok(&timetables(&journey("A", ""), false))));
+    for _ in 0..10 {
+        inbox.take(&key, ready()).unwrap();
+    }
+    assert_eq!(fetched(&upstream), 0, "a producer's manners hold here, too");
+    until("what was announced is known", || {
+        clock.advance(Duration::from_secs(1));
+        trips(&ingest) == ["A"]
+    })
+    .await;
+    // Whatever waits is read before the next one is.
+    inbox.take(&key, timetables(&journey("B", ""), false).into()).unwrap();
+    until("what was brought is known", || trips(&ingest) == ["A", "B"]).await;
+    clock.advance(Duration::from_secs(70));
+    inbox.take(&key, timetables(&journey("C", ""), false).into()).unwrap();
+    until("what was brought then is known", || trips(&ingest) == ["A", "B", "C"]).await;
+    assert_eq!(fetched(&upstream), 1);
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
+async fn what_cannot_be_fetched_is_asked_for_with_all_there_is() {
+    let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
+    let clock = clock();
+    let (ingest, key) = subscribed(&upstream, &clock).await;
+    let feed = ingest.feed("siri").unwrap();
+    upstream.set(Answer::InTurn(vec![
+        http("500 Internal Server Error", &[], b"broken"),
+        ok(&xml(AGREED)),
+    ]));
+    feed.inbox().unwrap().take(&key, ready()).unwrap();
+    let subscriptions = || {
+        let requests = upstream.requests();
+        requests.iter().filter(|asked| asked.contains("<SubscriptionRequest>")).count()
+    };
+    until("it is subscribed to anew", || {
+        clock.advance(Duration::from_secs(1));
+        subscriptions() == 2
+    })
+    .await;
+    assert_eq!(fetched(&upstream), 1);
     ingest.shut_down().await;
 }
 

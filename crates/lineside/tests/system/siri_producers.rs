@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::support::http::{assert_problem, client, get, refusal};
 use crate::support::producer::{Answer, Producer, answer};
-use crate::support::serve;
 use crate::support::until::{until, until_json};
+use crate::support::{schema, serve};
 
 async fn server(feed: &str) -> (Running, String) {
     let toml = format!(
@@ -93,10 +93,29 @@ async fn a_producer_that_is_subscribed_to_brings_its_news_with_its_key_and_nobod
     }
     assert_eq!(post(&address, vehicle("V")).await.status(), 200);
     until("the vehicle is known", async || vehicles(&url).await == ["V"]).await;
+    // What is announced is fetched.
+    producer.set(said(&vehicle("W")));
+    let ready = "<DataReadyNotification><RequestTimestamp>2026-11-21T12:00:00Z</RequestTimestamp>\
+                 <MessageIdentifier>m7</MessageIdentifier></DataReadyNotification>";
+    let reply = post(&address, xml(ready)).await.text().await.unwrap();
+    assert!(
+        reply.contains("<DataReadyAcknowledgement>")
+            && reply.contains("<RequestMessageRef>m7</RequestMessageRef>")
+            && reply.contains("<Status>true</Status>"),
+        "{reply}"
+    );
+    schema::hold("what a producer is told", &[("acknowledgement".to_owned(), reply)]);
+    until("both vehicles are known", async || {
+        let mut known = vehicles(&url).await;
+        known.sort();
+        known == ["V", "W"]
+    })
+    .await;
+    assert!(producer.requests().iter().any(|asked| asked.contains("<DataSupplyRequest>")));
     assert_eq!(post(&address, "not SIRI".to_owned()).await.status(), 200);
     until_json(&format!("{url}/api/v1/feeds/s"), |feed| feed["last_error"]["code"] == "decode")
         .await;
-    assert_eq!(vehicles(&url).await, ["V"], "what is known stays");
+    assert_eq!(vehicles(&url).await.len(), 2, "what is known stays");
     let page = get(&format!("{url}/api/v1/feeds/s")).await.text().await.unwrap();
     assert!(!page.contains(forged.split("key=0").nth(1).unwrap()), "the key is shown nowhere");
     running.stop().await;

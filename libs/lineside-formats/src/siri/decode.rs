@@ -4,10 +4,10 @@ use jiff::tz::TimeZone;
 use smol_str::SmolStr;
 
 use super::{
-    CheckStatusRequest, CheckStatusResponse, DataReadyNotification, Fault, HeartbeatNotification,
-    Limits, LinesDelivery, LinesRequest, ServiceDelivery, ServiceRequest, StopPointsDelivery,
-    StopPointsRequest, SubscriptionRequest, SubscriptionResponse,
-    SubscriptionTerminatedNotification, TerminateSubscriptionRequest,
+    CheckStatusRequest, CheckStatusResponse, DataReadyAcknowledgement, DataReadyNotification,
+    DataSupplyRequest, Fault, HeartbeatNotification, Limits, LinesDelivery, LinesRequest,
+    ServiceDelivery, ServiceRequest, StopPointsDelivery, StopPointsRequest, SubscriptionRequest,
+    SubscriptionResponse, SubscriptionTerminatedNotification, TerminateSubscriptionRequest,
     TerminateSubscriptionResponse,
     json::Json,
     reader::Reader,
@@ -72,6 +72,10 @@ pub enum Payload {
     SubscriptionTerminatedNotification(SubscriptionTerminatedNotification),
     /// There is something to be fetched.
     DataReadyNotification(DataReadyNotification),
+    /// Fetches what was announced.
+    DataSupplyRequest(DataSupplyRequest),
+    /// Says that an announcement has come.
+    DataReadyAcknowledgement(DataReadyAcknowledgement),
     /// Asks whether a producer is up.
     CheckStatusRequest(CheckStatusRequest),
     /// Asks for news.
@@ -262,6 +266,14 @@ fn read_payload<'a, S: Source<'a>>(
         "DataReadyNotification" | "NotifyDataReady" => {
             Payload::DataReadyNotification(record(reader, "DataReadyNotification")?)
         }
+        "DataSupplyRequest" | "DataSupply" => {
+            Payload::DataSupplyRequest(record(reader, "DataSupplyRequest")?)
+        }
+        "DataReadyAcknowledgement" => {
+            Payload::DataReadyAcknowledgement(record(reader, "DataReadyAcknowledgement")?)
+        }
+        // What was fetched is a delivery as any other.
+        "DataSupplyResponse" => Payload::ServiceDelivery(record(reader, "ServiceDelivery")?),
         "Fault" => Payload::Fault(record(reader, "Fault")?),
         "CheckStatusRequest" | "CheckStatus" => {
             Payload::CheckStatusRequest(record(reader, "CheckStatusRequest")?)

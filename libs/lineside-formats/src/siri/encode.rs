@@ -54,6 +54,10 @@ fn write_payload<W: Sink>(payload: &Payload, sink: &mut W) {
             sink.record("SubscriptionTerminatedNotification", record);
         }
         Payload::DataReadyNotification(record) => sink.record("DataReadyNotification", record),
+        Payload::DataSupplyRequest(record) => sink.record("DataSupplyRequest", record),
+        Payload::DataReadyAcknowledgement(record) => {
+            sink.record("DataReadyAcknowledgement", record);
+        }
         Payload::CheckStatusRequest(record) => sink.record("CheckStatusRequest", record),
         Payload::ServiceRequest(record) => sink.record("ServiceRequest", record),
         Payload::SubscriptionRequest(record) => sink.record("SubscriptionRequest", record),

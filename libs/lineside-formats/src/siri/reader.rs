@@ -25,7 +25,7 @@ const NAMESPACES: [&str; 7] = [
 ];
 
 /// Elements around what a message says, in the French envelope; what is in them belongs to the message.
-const ENVELOPES: [&str; 16] = [
+const ENVELOPES: [&str; 18] = [
     "ServiceRequestInfo",
     "SubscriptionRequestInfo",
     "DeleteSubscriptionInfo",
@@ -35,6 +35,8 @@ const ENVELOPES: [&str; 16] = [
     "Answer",
     "Notification",
     "AnswerExtension",
+    "DataSupplyRequestInfo",
+    "DataSupplyAnswerInfo",
     "SiriExtension",
     "CheckStatusAnswerInfo",
     "SubscriptionAnswerInfo",

@@ -2,7 +2,7 @@
 
 use smol_str::SmolStr;
 
-use super::{Flag, Seconds, Severity, Time, record::records};
+use super::{ErrorCondition, Flag, Seconds, Severity, Time, record::records};
 
 records! {
     /// A line, in one direction or in both.
@@ -233,6 +233,34 @@ records! {
         all: Flag = "All",
         /// Those that are, by name.
         subscription_refs: Vec<SmolStr> = "SubscriptionRef",
+    }
+
+    /// Fetches what a producer has announced.
+    pub struct DataSupplyRequest: payload {
+        /// When it was made.
+        request_timestamp: Option<Time> = "RequestTimestamp",
+        /// Who asks.
+        consumer_ref: Option<SmolStr> = "ConsumerRef",
+        /// Its name.
+        message_identifier: Option<SmolStr> = "MessageIdentifier",
+        /// The announcement that it answers.
+        notification_ref: Option<SmolStr> = "NotificationRef",
+        /// Whether all that there is is wanted, and not only what was not fetched yet.
+        all_data: Option<bool> = "AllData",
+    }
+
+    /// Says that an announcement has come.
+    pub struct DataReadyAcknowledgement: payload {
+        /// When it was made.
+        response_timestamp: Option<Time> = "ResponseTimestamp",
+        /// Who says it.
+        consumer_ref: Option<SmolStr> = "ConsumerRef",
+        /// The announcement.
+        request_message_ref: Option<SmolStr> = "RequestMessageRef",
+        /// Whether it was understood.
+        status: Option<bool> = "Status",
+        /// Why not.
+        error_condition: Option<ErrorCondition> = "ErrorCondition",
     }
 
     /// Asks whether a producer is up.

@@ -2,7 +2,8 @@
 //! in an element of its own.
 
 use super::{
-    Message, Payload, ServiceDelivery, ServiceRequest,
+    DataReadyAcknowledgement, Message, Payload, ServiceDelivery, ServiceRequest,
+    TerminateSubscriptionResponse,
     encode::{DECLARATION, SIRI},
     record::Record,
     sink::{Sink, XmlSink},
@@ -13,7 +14,8 @@ const SOAP: &str = "http://schemas.xmlsoap.org/soap/envelope/";
 const WSDL: &str = "http://wsdl.siri.org.uk";
 
 /// What is said about a message; all else is what it says.
-const INFO: [&str; 10] = [
+const INFO: [&str; 11] = [
+    "ConsumerRef",
     "RequestorRef",
     "ConsumerAddress",
     "ResponseTimestamp",
@@ -79,12 +81,7 @@ fn write_payload(payload: &Payload, exchange: Exchange, sink: &mut XmlSink) {
             write_frame(&answer("SubscribeResponse", "SubscriptionAnswerInfo"), record, sink);
         }
         Payload::TerminateSubscriptionResponse(record) => {
-            // The schema has all of it in the answer, and what is said about it before that once more.
-            let name = "DeleteSubscriptionResponse";
-            begin_frame(name, sink);
-            write_part("DeleteSubscriptionAnswerInfo", is_info, record, sink);
-            write_whole("Answer", record, sink);
-            end_frame(name, Some("AnswerExtension"), sink);
+            write_end(record, sink);
         }
         Payload::HeartbeatNotification(record) => {
             write_frame(&notification("NotifyHeartbeat", "HeartbeatNotifyInfo"), record, sink);
@@ -102,6 +99,10 @@ fn write_payload(payload: &Payload, exchange: Exchange, sink: &mut XmlSink) {
         Payload::TerminateSubscriptionRequest(record) => {
             write_frame(&request("DeleteSubscription", "DeleteSubscriptionInfo"), record, sink);
         }
+        Payload::DataSupplyRequest(record) => {
+            write_frame(&request("DataSupply", "DataSupplyRequestInfo"), record, sink);
+        }
+        Payload::DataReadyAcknowledgement(record) => write_acknowledgement(record, sink),
         Payload::CheckStatusRequest(record) => write_single("CheckStatus", None, record, sink),
         Payload::LinesRequest(record) => write_single("LinesDiscovery", None, record, sink),
         Payload::StopPointsRequest(record) => {
@@ -165,6 +166,26 @@ fn write_single<T: Record>(
     }
     write_whole("Request", inner, sink);
     end_frame(name, Some("RequestExtension"), sink);
+}
+
+/// How subscriptions ended: the schema has all of it in the answer, and what is said about it before that once more.
+fn write_end(record: &TerminateSubscriptionResponse, sink: &mut XmlSink) {
+    let name = "DeleteSubscriptionResponse";
+    begin_frame(name, sink);
+    write_part("DeleteSubscriptionAnswerInfo", is_info, record, sink);
+    write_whole("Answer", record, sink);
+    end_frame(name, Some("AnswerExtension"), sink);
+}
+
+/// The envelope has no answer to announcements; who wants one is told as in plain XML.
+fn write_acknowledgement(record: &DataReadyAcknowledgement, sink: &mut XmlSink) {
+    let name = "DataReadyAcknowledgement";
+    sink.set_prefix("siri:");
+    sink.begin(name);
+    sink.attribute("xmlns:siri", SIRI);
+    record.write_children(sink);
+    sink.end(name);
+    sink.set_prefix("");
 }
 
 /// A delivery of one service stands by itself in the answer: what the schema has no place for beside it is in the extension.

@@ -9,18 +9,20 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 use lineside_formats::{
     Format, Problem, Problems,
-    siri::{Flag, Message, Payload, TerminateSubscriptionRequest, Time},
+    siri::{DataSupplyRequest, Flag, Message, Payload, TerminateSubscriptionRequest, Time},
 };
 use lineside_sync::{Clock, UnixMillis};
+use smol_str::format_smolstr;
 
 use self::{
     agreement::Agreement,
     request::{names, request, requestor, subscriber},
 };
-use super::{Answer, Said, decode, question::posted};
+use super::{Answer, PAGES_MAX, Said, decode, no_delivery, question::posted};
 use crate::{
     budget::Place,
     fetch::{Body, Failure, FailureCode, Fetched, Fetcher, Question},
+    inbox::DELIVERIES_MAX,
     poll::{Poller, broken, taking::hash_of},
     source::SiriMode,
 };
@@ -55,6 +57,18 @@ pub(super) struct Subscription {
     /// Whether the producer was silent before, and nothing has come since.
     is_doubted: bool,
     telling: Telling,
+    supply: Supply,
+}
+
+/// What a producer has announced instead of bringing it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Supply {
+    /// Whether there is something to be fetched. However often that is said, it is fetched once.
+    is_due: bool,
+    /// Whether it is being fetched.
+    is_asked: bool,
+    /// How many answers in a row said that there is more.
+    pages: u32,
 }
 
 /// How far a producer is in telling all that there is.
@@ -76,6 +90,8 @@ pub(in crate::poll) enum Word {
     Alive(Option<Time>),
     /// The subscription is over.
     Over,
+    /// There is something to be fetched.
+    Ready,
 }
 
 impl Word {
@@ -85,6 +101,7 @@ impl Word {
             Payload::HeartbeatNotification(it) if it.status == Some(false) => Some(Word::Over),
             Payload::HeartbeatNotification(it) => Some(Word::Alive(it.service_started_time)),
             Payload::SubscriptionTerminatedNotification(_) => Some(Word::Over),
+            Payload::DataReadyNotification(_) => Some(Word::Ready),
             _ => None,
         })
     }
@@ -112,6 +129,9 @@ impl Subscription {
 
     /// How long until the producer has to be asked; none where there is no subscription.
     fn rest(&self, now: Duration) -> Option<Duration> {
+        if self.supply.is_due {
+            return self.renew_at.map(|_| Duration::ZERO);
+        }
         Some(self.renew_at?.min(self.heard_at + SILENCE_MAX).saturating_sub(now))
     }
 
@@ -189,11 +209,76 @@ impl Poller {
         self.is_subscribing().then_some(rest)
     }
 
+    /// What is asked of a producer that is subscribed to, or is to be: what it has announced, or to go on.
+    ///
+    /// # Errors
+    /// If there is no address for what the producer has to say.
+    pub(in crate::poll) async fn ask_subscribed(&mut self) -> Result<Question, Failure> {
+        // What waits to be read may announce the same again.
+        for _ in 0..DELIVERIES_MAX {
+            let Ok(delivery) = self.deliveries.try_recv() else { break };
+            self.take_delivery(delivery).await;
+        }
+        let (now, subscription) = (self.clock.monotonic(), &mut self.siri.subscription);
+        let is_due = std::mem::take(&mut subscription.supply.is_due);
+        subscription.supply.is_asked =
+            is_due && subscription.renew_at.is_some() && !subscription.is_silent(now);
+        if self.siri.subscription.supply.is_asked {
+            Ok(self.supply())
+        } else {
+            self.subscribe().await
+        }
+    }
+
+    /// What fetches everything that was announced.
+    fn supply(&self) -> Question {
+        let source = self.feed.config().siri.clone().unwrap_or_default();
+        let now = self.clock.wall();
+        let request = DataSupplyRequest {
+            request_timestamp: Time::from_millis(now.0),
+            consumer_ref: self.server().map(|server| requestor(&source, server)),
+            message_identifier: Some(format_smolstr!("lineside-{}-{}", self.feed.id(), now.0)),
+            all_data: Some(false),
+            ..DataSupplyRequest::default()
+        };
+        posted(&source, Payload::DataSupplyRequest(request), "DataSupply")
+    }
+
+    /// Takes what the producer answers.
+    pub(in crate::poll) async fn take_answered(
+        &mut self,
+        body: Body,
+    ) -> Result<&'static str, Failure> {
+        if !self.siri.subscription.supply.is_asked {
+            return self.take_agreement(body).await;
+        }
+        let Said::Answer(answer) = self.read_siri(body.bytes.clone()).await? else {
+            return Err(no_delivery());
+        };
+        let has_more = answer.has_more;
+        self.take_news(body.bytes, *answer).await?;
+        let subscription = &mut self.siri.subscription;
+        subscription.heard_at = self.clock.monotonic();
+        subscription.is_doubted = false;
+        let supply = &mut subscription.supply;
+        let goes_on = has_more && supply.pages < PAGES_MAX;
+        let pages = if goes_on { supply.pages + 1 } else { 0 };
+        *supply = Supply { is_due: goes_on, is_asked: false, pages };
+        Ok("new")
+    }
+
+    /// What was announced could not be fetched: nobody knows what was in it, so all there is is asked for.
+    pub(in crate::poll) fn supply_failed(&mut self) {
+        if self.siri.subscription.supply.is_asked {
+            self.siri.subscription = Subscription::default();
+        }
+    }
+
     /// What is asked to begin a subscription, or to go on with it.
     ///
     /// # Errors
     /// If there is no address for what the producer has to say.
-    pub(in crate::poll) async fn subscribe(&mut self) -> Result<Question, Failure> {
+    async fn subscribe(&mut self) -> Result<Question, Failure> {
         if self.siri.subscription.is_silent(self.clock.monotonic()) {
             // Who was silent may have lost anything: what comes next is all that there is.
             self.siri.subscription = Subscription { is_doubted: true, ..Subscription::default() };
@@ -226,10 +311,7 @@ impl Poller {
     }
 
     /// Takes the answer to a request for a subscription.
-    pub(in crate::poll) async fn take_agreement(
-        &mut self,
-        body: Body,
-    ) -> Result<&'static str, Failure> {
+    async fn take_agreement(&mut self, body: Body) -> Result<&'static str, Failure> {
         let (config, zone) = (self.feed.shared_config().clone(), self.zone());
         let reading = tokio::task::spawn_blocking(move || {
             let (message, _) = decode(&body.bytes, &zone, &config)?;
@@ -306,6 +388,14 @@ impl Poller {
         let is_over = match word {
             Word::Alive(started) => self.siri.subscription.has_restarted(started),
             Word::Over => true,
+            Word::Ready => {
+                // Without a subscription all there is is asked for anyway.
+                if self.siri.subscription.renew_at.is_some() {
+                    self.siri.subscription.supply.is_due = true;
+                    self.ask_again(Duration::ZERO);
+                }
+                return;
+            }
         };
         if is_over {
             self.siri.subscription = Subscription::default();
@@ -411,6 +501,8 @@ mod tests {
         assert_eq!(beat(started), Some(Word::Alive(at(1))));
         let over = "<SubscriptionTerminatedNotification></SubscriptionTerminatedNotification>";
         assert_eq!(word(over), Some(Word::Over));
+        let ready = "<DataReadyNotification></DataReadyNotification>";
+        assert_eq!(word(ready), Some(Word::Ready));
         assert_eq!(word("<ServiceDelivery></ServiceDelivery>"), None);
     }
 

@@ -4,11 +4,17 @@ use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, FromRequest as _, Path, Query, Request, State};
 use axum::response::{IntoResponse as _, Response};
 use http::{StatusCode, header};
+use jiff::tz::TimeZone;
+use lineside_formats::siri::{
+    DataReadyAcknowledgement, Limits, Payload, Time, decode_xml, is_enveloped,
+};
 use lineside_ingest::NotTaken;
 use serde::Deserialize;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::answer::{PRODUCER, wrap};
+use super::form::Form;
 use crate::app::App;
 use crate::http::errors::{Problem, Refusal};
 use crate::http::limits::{self, SIRI_DELIVERY_BYTES_MAX};
@@ -20,6 +26,30 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .layer(DefaultBodyLimit::max(SIRI_DELIVERY_BYTES_MAX))
 }
 
+/// No announcement is larger than this; what is, is not looked into here.
+const ANNOUNCEMENT_BYTES_MAX: usize = 16 * 1024;
+
+/// What is answered to a producer that announces news instead of bringing them.
+fn acknowledgement(app: &App, body: &[u8]) -> Option<Response> {
+    if body.len() > ANNOUNCEMENT_BYTES_MAX {
+        return None;
+    }
+    let (message, _) = decode_xml(body, &TimeZone::UTC, &Limits::default()).ok()?;
+    let announcement = message.payloads.iter().find_map(|payload| match payload {
+        Payload::DataReadyNotification(it) => Some(it),
+        _ => None,
+    })?;
+    let acknowledged = wrap(Payload::DataReadyAcknowledgement(DataReadyAcknowledgement {
+        response_timestamp: Time::from_millis(app.now().0),
+        consumer_ref: Some(PRODUCER.into()),
+        request_message_ref: announcement.message_identifier.clone(),
+        status: Some(true),
+        ..DataReadyAcknowledgement::default()
+    }));
+    let form = if is_enveloped(body) { Form::Soap } else { Form::Xml };
+    Some(form.reply(StatusCode::OK, form.encode(&acknowledged)))
+}
+
 #[derive(Debug, Deserialize)]
 struct Shown {
     #[serde(default)]
@@ -28,8 +58,9 @@ struct Shown {
 
 /// What a producer of SIRI brings by itself
 ///
-/// The address, with its key, is what a producer is told when a feed subscribes to it. Deliveries, heartbeats and the end
-/// of a subscription are taken; 200 says that it will be read, and nothing of what it says.
+/// The address, with its key, is what a producer is told when a feed subscribes to it. Deliveries, heartbeats, the end
+/// of a subscription and announcements are taken; 200 says that it will be read, and nothing of what it says. Who announces
+/// news is answered with a `DataReadyAcknowledgement`, and asked for them.
 #[utoipa::path(
     post, path = "/siri/inbox/{feed}", tag = "formats",
     params(
@@ -65,8 +96,9 @@ async fn inbox(
             format!("expected a message of at most {SIRI_DELIVERY_BYTES_MAX} bytes").into();
         return Err(Refusal::BadParameter { name: "body", reason });
     };
+    let acknowledged = acknowledgement(&app, &body);
     match inbox.take(&shown.key, body) {
-        Ok(()) => Ok(StatusCode::OK.into_response()),
+        Ok(()) => Ok(acknowledged.unwrap_or_else(|| StatusCode::OK.into_response())),
         Err(NotTaken::Full) => Err(Refusal::Busy),
         Err(NotTaken::WrongKey) => Err(Refusal::UnknownPath),
     }

@@ -13,7 +13,7 @@ use crate::{
 fn random(seed: u64) -> Message {
     let rng = &mut fastrand::Rng::with_seed(seed);
     let fill = rng.u8(5..60);
-    let payload = match rng.u8(..16) {
+    let payload = match rng.u8(..18) {
         0 => Payload::CheckStatusResponse(Record::random(rng, fill)),
         1 => Payload::HeartbeatNotification(Record::random(rng, fill)),
         2 => Payload::SubscriptionResponse(Record::random(rng, fill)),
@@ -28,6 +28,8 @@ fn random(seed: u64) -> Message {
         11 => Payload::StopPointsDelivery(Record::random(rng, fill)),
         12 => Payload::LinesRequest(Record::random(rng, fill)),
         13 => Payload::StopPointsRequest(Record::random(rng, fill)),
+        14 => Payload::DataSupplyRequest(Record::random(rng, fill)),
+        15 => Payload::DataReadyAcknowledgement(Record::random(rng, fill)),
         _ => Payload::ServiceDelivery(Record::random(rng, fill)),
     };
     Message { version: Some("2.1".into()), payloads: vec![payload] }
