@@ -199,6 +199,7 @@ impl<'a> Subject<'a> {
             destination_names: name_of(last),
             operator_ref: self.operator().map(SmolStr::new),
             vehicle_journey_names: texts(self.own_name),
+            headway_service: self.is_by_headway().then_some(true),
             origin_aimed_departure_time: first
                 .and_then(|call| call.aimed.departure)
                 .and_then(moment),
@@ -209,6 +210,13 @@ impl<'a> Subject<'a> {
             block_ref: trip.and_then(|trip| trip.block_id).map(SmolStr::new),
             ..VehicleJourney::default()
         }
+    }
+
+    /// Whether it runs about as often as is said and not at times of its own (`exact_times` 0 of `frequencies.txt`).
+    fn is_by_headway(&self) -> bool {
+        self.timetable.zip(self.trip).is_some_and(|(timetable, trip)| {
+            timetable.frequencies(trip).iter().any(|repeated| !repeated.exact)
+        })
     }
 
     fn framed(&self) -> Option<FramedVehicleJourneyRef> {

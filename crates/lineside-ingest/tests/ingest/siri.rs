@@ -226,6 +226,20 @@ fn another_platform_is_expected_beside_the_planned_one() {
 }
 
 #[test]
+fn a_run_by_headway_says_so_and_which_one_it_is() {
+    let mut world = world();
+    let mut ferry = update("F0", 1, 60);
+    said(&mut ferry).trip.start_date = Some("20260304".into());
+    said(&mut ferry).trip.start_time = Some("08:30:00".into());
+    world.apply("city-trips", vec![ferry, update("T18", 20, 120)]);
+    let journeys = journeys(&world);
+    let of = |trip| journeys.iter().find(|it| it.journey_ref().unwrap() == trip).unwrap();
+    assert_eq!(of("F0").headway_service, Some(true));
+    assert_eq!(after(of("F0").origin_aimed_departure_time), Some(30 * 60));
+    assert_eq!(of("T18").headway_service, None);
+}
+
+#[test]
 fn an_extra_journey_has_a_code_and_its_own_calls() {
     let mut world = world();
     let mut extra = update("extra", 1, 0);
