@@ -1,12 +1,12 @@
 //! How many trips were late over the day: each feed that tells of trips is looked at once a minute, and what is seen is
 //! added up by quarters of an hour, for 24 hours. Stale data are not looked at: then there is a hole, as there should be.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use lineside_ingest::{DelayCounts, FeedId, Selection};
+use lineside_ingest::{DelayCounts, Feed, FeedId, Network, NetworkState, Selection};
 use lineside_sync::UnixMillis;
 
 use super::question::{self, Question};
@@ -56,7 +56,7 @@ fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
-/// The last 24 hours of each feed.
+/// The last 24 hours of each feed that tells of trips, and under a schedule's id of all that tell of its trips, each once.
 #[derive(Debug, Default)]
 pub(crate) struct Day {
     feeds: Mutex<HashMap<FeedId, VecDeque<Quarter>>>,
@@ -74,24 +74,19 @@ impl Day {
         if question.route.is_some() || question.stop.is_some() {
             return Vec::new();
         }
-        self.of_feeds(question.sources.iter().map(|source| &source.id), now)
+        match &question.sources[..] {
+            [] => Vec::new(),
+            [source] => self.of_feed(&source.id, now),
+            // What several feeds tell of is counted once under the network's name.
+            _ => self.of_feed(question.network.id(), now),
+        }
     }
 
-    fn of_feeds<'a>(
-        &self,
-        feeds: impl Iterator<Item = &'a FeedId>,
-        now: UnixMillis,
-    ) -> Vec<Quarter> {
+    fn of_feed(&self, feed: &FeedId, now: UnixMillis) -> Vec<Quarter> {
         let from = first_start(now);
-        let known = self.feeds();
-        let mut all: BTreeMap<i64, Quarter> = BTreeMap::new();
-        for quarter in feeds.filter_map(|id| known.get(id)).flatten() {
-            if (from..=now.0).contains(&quarter.start.0) {
-                let sum = Quarter { start: quarter.start, ..Quarter::default() };
-                all.entry(quarter.start.0).or_insert(sum).add(quarter);
-            }
-        }
-        all.into_values().collect()
+        let feeds = self.feeds();
+        let quarters = feeds.get(feed).into_iter().flatten();
+        quarters.filter(|quarter| (from..=now.0).contains(&quarter.start.0)).copied().collect()
     }
 
     /// Adds what is seen of a feed at `now`.
@@ -163,20 +158,32 @@ fn look(app: &App) {
     let day = app.delays().day();
     for network in app.ingest().networks() {
         let state = network.state();
-        for feed in network.realtime_feeds() {
+        let feeds = network.realtime_feeds();
+        let mut told = Vec::new();
+        for feed in &feeds {
             let is_told_of = state.tells_of_trips(feed.id().as_str());
-            if !is_told_of || !question::source(app, &feed, &network).is_fresh {
+            if !is_told_of || !question::source(app, feed, &network).is_fresh {
                 continue;
             }
-            let feeds = [feed.id().clone()];
-            let selection = Selection { feeds: &feeds, route: None, stop: None };
-            let trips = state.standings(selection, network.now());
-            let late_after = question::late_after(&feed, &network);
-            let counts = DelayCounts::of(trips.iter().map(|trip| &**trip), late_after);
+            told.push(feed.id().clone());
+            let counts = counts(&network, &state, &[feed.id().clone()], feed);
             day.add(feed.id(), &counts, app.now());
+        }
+        // Feeds of one schedule may tell of the same trips.
+        let schedule = network.schedule_feed().filter(|_| feeds.len() > 1);
+        if let Some(schedule) = schedule.filter(|_| !told.is_empty()) {
+            let counts = counts(&network, &state, &told, &schedule);
+            day.add(schedule.id(), &counts, app.now());
         }
     }
     day.finish(|id| app.ingest().feed(id.as_str()).is_some());
+}
+
+/// How the trips stand that some feeds tell of, each counted once, by the threshold of `asked`.
+fn counts(network: &Network, state: &NetworkState, feeds: &[FeedId], asked: &Feed) -> DelayCounts {
+    let trips = state.standings(Selection { feeds, route: None, stop: None }, network.now());
+    let late_after = question::late_after(asked, network);
+    DelayCounts::of(trips.iter().map(|trip| &**trip), late_after)
 }
 
 #[cfg(test)]
@@ -196,18 +203,19 @@ mod tests {
     }
 
     #[test]
-    fn looks_add_up_by_quarters_and_feeds_by_networks() {
+    fn looks_add_up_by_quarters() {
         let day = Day::default();
         day.add(&id("a"), &counts(11, 2), at(0));
         day.add(&id("a"), &counts(11, 4), at(0) + Duration::from_secs(60));
         day.add(&id("b"), &counts(21, 10), at(0));
         day.add(&id("a"), &counts(11, 0), at(1));
-        let feeds = [id("a"), id("b"), id("never")];
-        let seen = day.of_feeds(feeds.iter(), at(1));
+        let seen = day.of_feed(&id("a"), at(1));
         let sums: Vec<_> = seen.iter().map(|it| (it.trips, it.late, it.cancelled)).collect();
-        assert_eq!(sums, [(40, 16, 3), (10, 0, 1)], "trips without times do not count");
+        assert_eq!(sums, [(20, 6, 2), (10, 0, 1)], "trips without times do not count");
         assert_eq!(number(seen[1].start, at(1)), 95);
-        assert!((seen[0].late_share() - 0.4).abs() < 1e-9);
+        assert!((seen[0].late_share() - 0.3).abs() < 1e-9);
+        assert_eq!(day.of_feed(&id("b"), at(1)).len(), 1);
+        assert!(day.of_feed(&id("never"), at(1)).is_empty());
     }
 
     #[test]
@@ -217,9 +225,8 @@ mod tests {
             day.add(&id("a"), &counts(2, 0), at(quarter));
         }
         assert_eq!(day.feeds()[&id("a")].len(), QUARTERS_MAX);
-        let feeds = [id("a")];
-        assert_eq!(day.of_feeds(feeds.iter(), at(299)).len(), QUARTERS_MAX);
-        assert!(day.of_feeds(feeds.iter(), at(399)).is_empty());
+        assert_eq!(day.of_feed(&id("a"), at(299)).len(), QUARTERS_MAX);
+        assert!(day.of_feed(&id("a"), at(399)).is_empty());
         day.add(&id("a"), &counts(2, 1), at(100));
         assert_eq!(day.feeds()[&id("a")].back().unwrap().late, 1, "a clock that stepped back");
         day.finish(|_| false);

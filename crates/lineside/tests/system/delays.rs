@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::support::http::{assert_problem, get, get_json, header, problem, send};
 use crate::support::process::ServerProcess;
-use crate::support::producer::{Answer, answer};
+use crate::support::producer::{Answer, Producer, answer};
 use crate::support::timetable::{Lines, message, now};
 use crate::support::town::{Town, good};
 use crate::support::until::{until, until_json};
@@ -216,6 +216,34 @@ async fn only_the_form_for_frames_may_stand_in_one() {
         "{policy}"
     );
     assert!(!page.contains("class=\"masthead\"") && page.contains("data-answer="));
+}
+
+#[tokio::test]
+async fn a_trip_that_two_feeds_tell_of_counts_once_in_the_day() {
+    let folder = tempfile::tempdir().unwrap();
+    let schedule = folder.path().join("town");
+    let producer = Producer::start(good(&morning(Lines::write(&schedule)))).await;
+    let feed = |id: &str| {
+        let url = producer.url(&format!("/{id}.pb"));
+        format!("[[feed]]\nid = {id:?}\nurl = {url:?}\nstatic = \"town\"\npoll = \"1s\"\n")
+    };
+    let text = format!(
+        "[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"0s\"\n[[feed]]\nid = \"town\"\nurl = {:?}\n{}{}",
+        schedule.to_str().unwrap(),
+        feed("one"),
+        feed("two"),
+    );
+    let server = ServerProcess::serving(folder.path(), text);
+    let trips = async |id: &str| -> u64 {
+        let found = get_json(&format!("{}/api/v1/feeds/{id}/delays", server.url)).await;
+        let day = found["day"].as_array().cloned().unwrap_or_default();
+        day.iter().filter_map(|quarter| quarter["trips"].as_u64()).sum()
+    };
+    until("the network has as many trips as each of its feeds", async || {
+        let (one, two, town) = (trips("one").await, trips("two").await, trips("town").await);
+        one >= 6 && one == two && one == town
+    })
+    .await;
 }
 
 #[tokio::test]
