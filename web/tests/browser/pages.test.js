@@ -392,6 +392,25 @@ describe("a departure board", () => {
   });
 });
 
+describe("a departure board on paper", () => {
+  test("has its departures and not what can only be clicked", async () => {
+    await visit(boardAddress(), { javaScriptEnabled: false }, async (page) => {
+      const isShown = (selector) => page.locator(selector).first().isVisible();
+      const clickable = [".masthead", ".footer"];
+      for (const selector of clickable) assert.ok(await isShown(selector), `${selector} is on the screen`);
+      const rows = await page.locator(".board tbody tr").count();
+      await page.emulateMedia({ media: "print", colorScheme: "dark" });
+      for (const selector of clickable) assert.ok(!(await isShown(selector)), `${selector} is on paper`);
+      assert.equal(await page.locator(".board tbody tr:visible").count(), rows);
+      assert.ok((await isShown("h1")) && rows > 0);
+      const colors = await page.locator(".board tbody tr .scheduled").first().evaluate((cell) => [getComputedStyle(document.body).backgroundColor, getComputedStyle(cell).color]);
+      const light = (color) => Math.max(...color.match(/[\d.]+/g).slice(0, 3).map(Number));
+      assert.equal(colors[0], "rgb(255, 255, 255)");
+      assert.ok(light(colors[1]) < 128, `${colors[1]} is not read on white`);
+    });
+  });
+});
+
 describe("a departure board of some lines", () => {
   test("asks the server for its rows when something changes", async () => {
     const line = async (page) => (await page.locator(".board tbody .line").first().innerText()).trim();

@@ -44,6 +44,8 @@ pub(super) async fn page(
     page.scripts = &["feed.js"];
     page.bundle = map_data.as_ref().and_then(|_| assets::bundle(BUNDLE));
     page.alternates.push(("application/json", format!("/api/v1/feeds/{id}")));
+    let is_system = shown.feed.format() == Some(Format::Gbfs);
+    page.gbfs = is_system.then(|| format!("/gbfs/{id}/3/gbfs.json"));
     layout::reply(
         StatusCode::OK,
         page.render(&shown.markup(map_data.as_ref(), page.bundle.is_some())),

@@ -36,6 +36,8 @@ pub(super) struct Page<'a> {
     pub(super) is_embedded: bool,
     /// Links for machines in the head: type and address.
     pub(super) alternates: Vec<(&'static str, String)>,
+    /// The discovery file of the GBFS system that it shows, which applications look for in a page's head.
+    pub(super) gbfs: Option<String>,
 }
 
 impl<'a> Page<'a> {
@@ -50,6 +52,7 @@ impl<'a> Page<'a> {
             refresh: None,
             is_embedded: false,
             alternates: Vec::new(),
+            gbfs: None,
         }
     }
 
@@ -91,6 +94,9 @@ impl<'a> Page<'a> {
                 }
                 @for (kind, address) in &self.alternates {
                     link rel="alternate" type=(kind) href=(address);
+                }
+                @if let Some(address) = &self.gbfs {
+                    link rel="gbfs" type="application/json" href=(address);
                 }
                 @for script in self.scripts {
                     script type="module" src=(assets::plain(script)) {}

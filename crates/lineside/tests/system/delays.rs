@@ -192,6 +192,13 @@ async fn an_answer_is_made_once_per_change_and_not_per_request() {
             again.status() == 304 && header(&same, "etag") == tag
         })
         .await;
+        // Its own time says when it was made: one that is made for the request is as old as the reply.
+        until(format_args!("{path} is given out that was made before"), async || {
+            let reply = get(&url).await;
+            let at = |name: &str| jiff::fmt::rfc2822::parse(header(&reply, name)).unwrap();
+            at("date").timestamp().duration_since(at("last-modified").timestamp()).as_secs() >= 2
+        })
+        .await;
         let coded = send(Method::GET, &url, &[("accept-encoding", "gzip")]).await;
         let is_coded = header(&coded, "content-encoding") == "gzip";
         let is_short = coded.bytes().await.unwrap().len() < 1_024;

@@ -65,6 +65,9 @@ async fn a_system_is_passed_on_file_by_file_and_its_discovery_leads_here() {
     }
     let page = get(&format!("{url}/feeds/bikes")).await.text().await.unwrap();
     assert!(page.contains("/proxy/bikes/en/station_status.json"), "{page}");
+    let link = "<link rel=\"gbfs\" type=\"application/json\" href=\"/gbfs/bikes/3/gbfs.json\">";
+    assert!(page.contains(link), "{page}");
+    assert_eq!(get(&format!("{url}/gbfs/bikes/3/gbfs.json")).await.status(), 200);
     let feed = get_json(&format!("{url}/api/v1/feeds/bikes")).await;
     assert_eq!((feed["state"].as_str(), feed["entities"].as_u64()), (Some("ok"), Some(3)));
     for path in [
