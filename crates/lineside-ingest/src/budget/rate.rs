@@ -1,4 +1,4 @@
-//! `4/min`: how many requests in how much time.
+//! `4/min` and `1/10min`: how many requests in how much time.
 
 use std::{fmt, time::Duration};
 
@@ -8,13 +8,15 @@ use crate::limits::RATE_COUNT_MAX;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Rate {
     count: u32,
+    /// How many units long the time is.
+    units: u32,
     unit: &'static Unit,
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Unit {
     name: &'static str,
-    seconds: u64,
+    seconds: u32,
 }
 
 const UNITS: [Unit; 4] = [
@@ -26,23 +28,27 @@ const UNITS: [Unit; 4] = [
 
 /// A text that is no rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("expected a rate: 1 to {RATE_COUNT_MAX} requests per s, min, h or day, such as \"4/min\"")]
+#[error(
+    "expected a rate: 1 to {RATE_COUNT_MAX} requests per s, min, h or day, or per several of them, \
+     such as \"4/min\" or \"1/10min\""
+)]
 pub struct BadRate;
 
 impl Rate {
-    /// Reads `4/min`, `1/s`, `100/h` or `2000/day`.
+    /// Reads `4/min`, `1/s`, `100/h`, `2000/day` or `1/10min`.
     ///
     /// # Errors
     /// If it is none.
     pub fn parse(text: &str) -> Result<Rate, BadRate> {
-        let (count, unit) = text.split_once('/').ok_or(BadRate)?;
-        let unit = UNITS.iter().find(|known| known.name == unit.trim()).ok_or(BadRate)?;
-        let count = count.trim();
-        if !count.bytes().all(|byte| byte.is_ascii_digit()) {
-            return Err(BadRate);
-        }
-        let count = count.parse().ok().filter(|count| (1..=RATE_COUNT_MAX).contains(count));
-        Ok(Rate { count: count.ok_or(BadRate)?, unit })
+        let (count, time) = text.split_once('/').ok_or(BadRate)?;
+        let time = time.trim();
+        let name = time.trim_start_matches(|it: char| it.is_ascii_digit());
+        let units = match time.strip_suffix(name) {
+            Some("") | None => 1,
+            Some(units) => number(units)?,
+        };
+        let unit = UNITS.iter().find(|known| known.name == name.trim_start()).ok_or(BadRate)?;
+        Ok(Rate { count: number(count.trim())?, units, unit })
     }
 
     /// How many requests.
@@ -52,7 +58,7 @@ impl Rate {
 
     /// In any stretch of this time.
     pub fn per(self) -> Duration {
-        Duration::from_secs(self.unit.seconds)
+        Duration::from_secs(u64::from(self.units) * u64::from(self.unit.seconds))
     }
 
     /// Whether whoever keeps to this one keeps to `other` too.
@@ -61,9 +67,21 @@ impl Rate {
     }
 }
 
+/// A whole number from 1 to [`RATE_COUNT_MAX`], without a sign.
+fn number(text: &str) -> Result<u32, BadRate> {
+    if !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(BadRate);
+    }
+    let number = text.parse().ok().filter(|number| (1..=RATE_COUNT_MAX).contains(number));
+    number.ok_or(BadRate)
+}
+
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.count, self.unit.name)
+        match self.units {
+            1 => write!(f, "{}/{}", self.count, self.unit.name),
+            units => write!(f, "{}/{units}{}", self.count, self.unit.name),
+        }
     }
 }
 
@@ -73,16 +91,21 @@ mod tests {
 
     #[test]
     fn a_rate_is_read_as_it_is_shown() {
-        for text in ["4/min", "1/s", "100/h", "1000/day"] {
+        for text in ["4/min", "1/s", "100/h", "1000/day", "1/10min", "3/2h"] {
             assert_eq!(Rate::parse(text).unwrap().to_string(), text);
         }
         let rate = Rate::parse(" 4 / min ").unwrap();
         assert_eq!((rate.count(), rate.per()), (4, Duration::from_secs(60)));
+        let rate = Rate::parse(" 1 / 10 min ").unwrap();
+        assert_eq!((rate.count(), rate.per()), (1, Duration::from_secs(600)));
     }
 
     #[test]
     fn what_is_no_rate_is_refused() {
-        for text in ["", "4", "4/", "/min", "0/min", "-1/s", "+1/s", "1.5/s", "4/week", "1001/s"] {
+        for text in ["", "4", "4/", "/min", "0/min", "-1/s", "+1/s", "1.5/s", "4/week", "1001/s"]
+            .into_iter()
+            .chain(["1/0min", "1/1001min", "1/-1min", "1/1.5min", "1/10", "1/min10"])
+        {
             assert_eq!(Rate::parse(text), Err(BadRate), "{text}");
         }
     }
@@ -91,6 +114,7 @@ mod tests {
     fn a_rate_is_stricter_if_it_allows_less_in_more_time() {
         let implies = |a: &str, b: &str| Rate::parse(a).unwrap().implies(Rate::parse(b).unwrap());
         assert!(implies("4/min", "5/min") && implies("4/h", "4/min") && implies("1/s", "1/s"));
+        assert!(implies("1/10min", "1/min") && !implies("6/h", "1/10min"), "no bursts");
         // Neither says all of the other: one forbids bursts, the other the sum.
         assert!(!implies("1/s", "30/min") && !implies("30/min", "1/s"));
     }

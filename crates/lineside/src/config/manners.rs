@@ -147,8 +147,8 @@ mod tests {
     fn what_is_wrong_with_it_is_told_by_key_and_without_secrets() {
         check_refused(
             "rate = \"4/week\"",
-            "feed[0].rate: expected a rate: 1 to 1000 requests per s, min, h or day, such as \
-             \"4/min\", not \"4/week\"",
+            "feed[0].rate: expected a rate: 1 to 1000 requests per s, min, h or day, or per several \
+             of them, such as \"4/min\" or \"1/10min\", not \"4/week\"",
         );
         check_refused("ttl = \"8d\"", "feed[0].ttl: 8d is out of range: expected 1s to 7d");
         check_refused(
