@@ -136,7 +136,9 @@ impl<'a> Judge<'a> {
         route.map_or(Ok(()), |route| self.trips.route(route))?;
         stop.map_or(Ok(()), |stop| self.stop(stop))?;
         agency.map_or(Ok(()), |agency| self.agency(agency))?;
-        if trip.is_none() && route.is_none() && stop.is_none() && agency.is_none() {
+        let names_none = trip.is_none() && route.is_none() && stop.is_none() && agency.is_none();
+        // All lines of a kind need no name.
+        if names_none && selector.route_type.is_none() {
             return Err(NotMatched::new(MatchReason::NoReference, record));
         }
         Ok(())

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use lineside_formats::gtfs::{StopIdx, Timetable};
+use lineside_formats::gtfs::{Route, RouteIdx, StopIdx, Timetable};
 use lineside_formats::gtfs_rt::proto;
 use lineside_ingest::{Network, NetworkState, Record};
 use maud::{Markup, html};
@@ -28,7 +28,8 @@ pub(super) struct Told {
     description: Text,
 }
 
-/// The alerts in force that name this stop, its station, one of its platforms, or a line that calls there.
+/// The alerts in force that name this stop, its station, one of its platforms, or a line that calls there; then those that
+/// are about all lines of an agency or a kind, one of which does.
 pub(super) fn at_stop(
     network: &Network,
     timetable: &Timetable,
@@ -38,27 +39,93 @@ pub(super) fn at_stop(
 ) -> Vec<Told> {
     let state = network.state();
     let members = timetable.stop_and_descendants(stop);
-    let routes: BTreeSet<&str> = members
-        .iter()
-        .flat_map(|stop| timetable.routes_of_stop(*stop))
-        .map(|route| timetable.route(route).id)
-        .collect();
+    let routes: BTreeSet<RouteIdx> =
+        members.iter().flat_map(|stop| timetable.routes_of_stop(*stop)).collect();
+    let routes: Vec<Route<'_>> = routes.into_iter().map(|route| timetable.route(route)).collect();
     let of_stop = state.by_stop(timetable.stop(stop).id);
     let of_routes = routes
         .iter()
-        .flat_map(|route| state.by_route(route))
+        .flat_map(|route| state.by_route(route.id))
         .filter(|record| names_whole_route(record));
-    in_force(of_stop.chain(of_routes), now, languages)
+    let named = in_force(of_stop.chain(of_routes), now, languages);
+    with(named, of_all_lines(&state, timetable, &routes, now, languages))
 }
 
 /// The alerts in force that are about a line, its trips and its stops among them.
 pub(super) fn of_route(
     state: &NetworkState,
-    route: &str,
+    timetable: &Timetable,
+    route: RouteIdx,
     now: i64,
     languages: &Languages,
 ) -> Vec<Told> {
-    in_force(state.by_route(route), now, languages)
+    let route = timetable.route(route);
+    let named = in_force(state.by_route(route.id), now, languages);
+    let about_all = of_all_lines(state, timetable, &[route], now, languages);
+    with(named, about_all)
+}
+
+/// The alerts in force that name no line or stop, but agencies or kinds of lines that one of the lines is of.
+fn of_all_lines(
+    state: &NetworkState,
+    timetable: &Timetable,
+    routes: &[Route<'_>],
+    now: i64,
+    languages: &Languages,
+) -> Vec<Told> {
+    let of_all = state.alerts().filter(|record| {
+        let mut informed = record.alert().into_iter().flat_map(|alert| &alert.informed_entity);
+        informed.any(|entity| {
+            names_all_lines(entity)
+                && routes.iter().any(|route| is_of_all(entity, timetable, route))
+        })
+    });
+    in_force(of_all, now, languages)
+}
+
+/// Puts alerts behind those that tell more exactly whom they concern: there is not room for everything.
+fn with(told: Vec<Told>, about_all: Vec<Told>) -> Vec<Told> {
+    let mut told = told;
+    for one in about_all {
+        if told.len() < ALERTS_MAX && !told.contains(&one) {
+            told.push(one);
+        }
+    }
+    told
+}
+
+fn names_all_lines(entity: &proto::EntitySelector) -> bool {
+    let is_named = |id: &Option<String>| id.as_deref().is_some_and(|id| !id.is_empty());
+    let is_exact = is_named(&entity.route_id) || is_named(&entity.stop_id);
+    !is_exact
+        && entity.trip.is_none()
+        && (is_named(&entity.agency_id) || entity.route_type.is_some())
+}
+
+/// Whether a line is of the agency and the kind that are named.
+fn is_of_all(entity: &proto::EntitySelector, timetable: &Timetable, route: &Route<'_>) -> bool {
+    let named = entity.agency_id.as_deref().filter(|id| !id.is_empty());
+    let agency = || Some(timetable.agency(route.agency?).id);
+    let is_of_kind = |kind: i32| {
+        let own = i32::from(route.kind);
+        own == kind || basic(own) == Some(kind)
+    };
+    named.is_none_or(|id| agency() == Some(id)) && entity.route_type.is_none_or(is_of_kind)
+}
+
+/// The `route_type` of GTFS itself that an extended one is a kind of.
+fn basic(kind: i32) -> Option<i32> {
+    Some(match kind {
+        100..=199 => 2,
+        400..=499 => 1,
+        800..=899 => 11,
+        200..=299 | 700..=799 => 3,
+        900..=999 => 0,
+        1000..=1099 | 1200..=1299 => 4,
+        1300..=1399 => 6,
+        1400..=1499 => 7,
+        _ => return None,
+    })
 }
 
 fn in_force<'a>(

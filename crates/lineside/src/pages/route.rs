@@ -97,7 +97,7 @@ impl<'a> Line<'a> {
         let id = timetable.route(route).id;
         let mut directions = directions(timetable, route);
         let elsewhere = put_vehicles(&state, timetable, id, &mut directions);
-        let alerts = alerts::of_route(&state, id, now, languages);
+        let alerts = alerts::of_route(&state, timetable, route, now, languages);
         Self { app, network, timetable, route, directions, elsewhere, alerts, now }
     }
 

@@ -72,6 +72,43 @@ async fn alerts_are_in_the_language_that_the_reader_likes_best() {
 }
 
 #[tokio::test]
+async fn alerts_about_all_lines_of_an_agency_or_a_kind_are_told_where_one_calls() {
+    let about = |agency: Option<&str>, route_type: Option<i32>, text: &str| {
+        let mut entity = alert(None, None, &[("en", text)]);
+        text.clone_into(&mut entity.id);
+        let alert = entity.alert.as_mut().unwrap();
+        alert.informed_entity[0].agency_id = agency.map(str::to_owned);
+        alert.informed_entity[0].route_type = route_type;
+        entity
+    };
+    let town = Town::begin(["", ""], |lines| {
+        let said = vec![
+            lines.behind("a1", 240),
+            about(None, Some(2), "All trains"),
+            about(Some("x"), None, "All of the agency"),
+            about(Some("x"), Some(2), "Its trains"),
+            about(None, Some(3), "All buses"),
+            about(Some("y"), None, "Another agency"),
+            about(Some("x"), Some(3), "Its buses"),
+        ];
+        message(now(), said)
+    })
+    .await;
+    for path in ["/stops/town/S", "/routes/town/A"] {
+        until("the alerts are told", async || {
+            let reply = get(&town.url(path)).await;
+            reply.status() == 200 && reply.text().await.unwrap().contains("All trains")
+        })
+        .await;
+        let page = town.page(path).await;
+        assert!(page.contains("All of the agency") && page.contains("Its trains"), "{page}");
+        for other in ["All buses", "Another agency", "Its buses"] {
+            assert!(!page.contains(other), "{path} tells {other}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_rare_line_is_shown_however_many_departures_come_before() {
     let folder = tempfile::tempdir().unwrap();
     let schedule = folder.path().join("town");
