@@ -160,7 +160,11 @@ impl HttpFetcher {
             return Ok(Fetched::Nothing(status.as_u16()));
         }
         if status != StatusCode::OK {
-            return Err(self.refusal(response).await);
+            let answer = self.refused(response).await;
+            if answer.is_ok() {
+                self.forget();
+            }
+            return answer;
         }
         let headers = response.headers().clone();
         let (bytes, is_empty) = self.read(response).await?;
@@ -325,37 +329,48 @@ impl HttpFetcher {
         Ok(headers)
     }
 
-    /// A reply that is no data, with the little of it that says why.
-    async fn refusal(&self, response: Response) -> Failure {
-        let status = response.status();
+    /// A reply whose status says that it is no data: why that is, with the little of it that says so. One exception is an
+    /// answer in SIRI, which SOAP has its producers send with status 500 when they refuse.
+    async fn refused(&self, response: Response) -> Result<Fetched, Failure> {
+        let (status, headers) = (response.status(), response.headers().clone());
         let code = FailureCode::Http(status.as_u16());
-        let failure = Failure::new(code, format!("the answer was {status}"));
         let hidden = self.hidden();
         let is_siri = self.config.promised() == Some(Format::Siri);
-        let enough = if is_siri { FAULT_BYTES_MAX } else { hidden.bytes_looked_at() };
+        let may_answer = is_siri && status == StatusCode::INTERNAL_SERVER_ERROR;
+        let short = REPLY_HEAD_TIME_MAX.min(self.config.timeout);
+        let (enough, limit) = match may_answer {
+            true => (usize::MAX, self.config.timeout),
+            false if is_siri => (FAULT_BYTES_MAX, short),
+            false => (hidden.bytes_looked_at(), short),
+        };
         let mut response = response;
         let mut collector =
             Collector::new(is_gzip(&response).unwrap_or(false), self.config.max_bytes);
-        let limit = REPLY_HEAD_TIME_MAX.min(self.config.timeout);
         let reading = async {
-            while collector.head().len() < enough
-                && let Ok(Some(piece)) = response.chunk().await
-                && collector.take(&piece).is_ok()
-            {}
+            while collector.head().len() < enough {
+                match response.chunk().await {
+                    Ok(Some(piece)) if collector.take(&piece).is_ok() => {}
+                    Ok(None) => return true,
+                    _ => return false,
+                }
+            }
+            false
         };
         // Whatever comes late or broken is left out: the status has said it.
-        let _ = within(&self.shared.clock, limit, "the body", reading).await;
-        let (taken, whole) = (collector.taken(), collector.finish());
-        let body = whole.as_deref().unwrap_or_else(|_| collector.head());
-        let head = hidden.show(body);
-        let failure = match why_refused(body).filter(|_| is_siri) {
-            Some(why) => {
-                let why = hidden.show(why.as_bytes());
-                Failure::new(code, format!("the answer was {status}: {why}"))
-            }
-            None => failure,
+        let read = within(&self.shared.clock, limit, "the body", reading).await;
+        let taken = collector.taken();
+        let (body, is_whole) = match collector.finish() {
+            Ok(body) => (body, matches!(read, Ok(true))),
+            Err(_) => (collector.head().to_vec(), false),
         };
-        failure.of_reply(Some(status.as_u16()), taken, Some(head))
+        if may_answer && is_whole && is_answer(&body) {
+            return Ok(Fetched::Body(self.body(&headers, status, body.into())));
+        }
+        let why = why_refused(&body).filter(|_| is_siri);
+        let why = why.map(|why| format!(": {}", hidden.show(why.as_bytes()))).unwrap_or_default();
+        let detail = format!("the answer was {status}{why}");
+        let head = hidden.show(&body);
+        Err(Failure::new(code, detail).of_reply(Some(status.as_u16()), taken, Some(head)))
     }
 
     /// Reads a body, and tells whether it is empty. Where it is spooled, the last of it is given.
@@ -418,6 +433,15 @@ impl HttpFetcher {
 
 /// Most bytes of an answer in which a producer of SIRI says why it gives nothing.
 const FAULT_BYTES_MAX: usize = 64 << 10;
+
+/// Whether a body says in SIRI, or in the words of SOAP, what the producer has to say. Of a long one how it begins counts.
+fn is_answer(body: &[u8]) -> bool {
+    if body.len() > FAULT_BYTES_MAX {
+        return siri::looks_like_siri(body);
+    }
+    let decoded = siri::decode(body, &TimeZone::UTC, &siri::Limits::default());
+    decoded.is_ok_and(|(message, _)| !message.payloads.is_empty())
+}
 
 /// What a producer of SIRI says of why it gives nothing.
 fn why_refused(body: &[u8]) -> Option<String> {
