@@ -97,7 +97,8 @@ pub use sealed::Sealed;
 pub use search::{CatalogHit, CatalogHitKind, StopHit, StopQuery};
 pub use snapshot::Snapshot;
 pub use source::{
-    BadLocation, Basic, Location, OAuth2, Secret, SiriEnvelope, SiriMode, SiriService, SiriSource,
+    BadLocation, Basic, Location, OAuth2, Secret, SiriAnswers, SiriEnvelope, SiriMode, SiriService,
+    SiriSource,
 };
 pub use stages::Stage;
 pub use status::{FeedState, FeedStatus};

@@ -13,10 +13,12 @@ use bytes::Bytes;
 use jiff::tz::TimeZone;
 use lineside_formats::{
     Format, Problem, Problems,
+    gtfs::Timetable,
     gtfs_rt::{RawEntity, Shallow},
     siri::{self, Limits, Message},
 };
 use lineside_sync::{UnixMillis, stage};
+use smol_str::SmolStr;
 
 use self::{
     held::{Held, Put},
@@ -29,7 +31,7 @@ use crate::{
     fetch::{Failure, FailureCode, Question},
     normalize::{Normalized, SiriEntity, SiriRules, normalize_siri, siri_header},
     schedule::Asked,
-    source::{SiriMode, SiriService},
+    source::SiriService,
     stages::Stage,
 };
 
@@ -53,6 +55,8 @@ pub(super) struct Siri {
     wants_all: bool,
     /// When the producer last answered, on the monotonic clock.
     answered_at: Option<Duration>,
+    /// With which version of the schedule its last answer was read, if there was an answer.
+    read_with: Option<Option<SmolStr>>,
 }
 
 impl Siri {
@@ -64,6 +68,7 @@ impl Siri {
             pages: 0,
             wants_all: true,
             answered_at: None,
+            read_with: None,
         }
     }
 
@@ -102,6 +107,10 @@ enum Said {
 impl Poller {
     /// What is asked now, where nothing is subscribed to.
     pub(super) fn question(&mut self) -> Question {
+        if self.is_read_with_another_schedule() {
+            self.siri.begin_anew();
+            self.fetcher.forget();
+        }
         if self.answers_changes() {
             let now = self.clock.monotonic();
             let is_forgotten = |at: Duration| now.saturating_sub(at) > MEMORY_MAX;
@@ -121,7 +130,16 @@ impl Poller {
 
     /// Whether an answer is taken in even if it says what the one before said.
     pub(super) fn wants_all(&self) -> bool {
-        self.siri.wants_all && self.answers_changes()
+        (self.siri.wants_all && self.answers_changes()) || self.is_read_with_another_schedule()
+    }
+
+    /// Whether what is known took zone and planned calls from a schedule that is not the present one.
+    fn is_read_with_another_schedule(&self) -> bool {
+        self.siri.read_with.as_ref().is_some_and(|read_with| *read_with != self.schedule())
+    }
+
+    fn schedule(&self) -> Option<SmolStr> {
+        self.feed.network().dataset().map(|dataset| dataset.version.clone())
     }
 
     /// The source has answered. An answer without news has no next page.
@@ -156,7 +174,10 @@ impl Poller {
 
     /// Takes an answer in SIRI.
     pub(super) async fn take_siri(&mut self, body: Bytes, now: UnixMillis) -> Result<(), Failure> {
-        match self.read_siri(body).await? {
+        let schedule = self.schedule();
+        let said = self.read_siri(body).await?;
+        self.siri.read_with = Some(schedule);
+        match said {
             Said::Answer(answer) => self.take_answer(*answer, now).await,
             Said::Word(_) => Err(no_delivery()),
         }
@@ -167,14 +188,22 @@ impl Poller {
         let config = self.feed.shared_config().clone();
         let network = self.feed.network();
         let zone = self.zone();
+        let dataset = network.dataset();
         let began = network.begin();
         let decoding = tokio::task::spawn_blocking(move || {
             let _at = stage::enter(Stage::Decode.work());
-            read(&body, &zone, &config)
+            read(&body, &zone, &config, dataset.as_ref().map(|it| &*it.timetable))
         });
         let read = decoding.await;
         network.finish(Stage::Decode, began);
-        read.unwrap_or_else(|_| Err(broken()))
+        read.unwrap_or_else(|_| Err(broken())).map_err(|failure| match failure.code {
+            // A producer may repeat what it was sent.
+            FailureCode::Refused => {
+                let said = self.fetcher.shown(failure.detail.as_bytes());
+                Failure::new(FailureCode::Refused, said)
+            }
+            _ => failure,
+        })
     }
 
     /// The zone of times that do not say theirs.
@@ -247,7 +276,12 @@ impl Poller {
     }
 }
 
-fn read(body: &[u8], zone: &TimeZone, config: &FeedConfig) -> Result<Said, Failure> {
+fn read(
+    body: &[u8],
+    zone: &TimeZone,
+    config: &FeedConfig,
+    timetable: Option<&Timetable>,
+) -> Result<Said, Failure> {
     let source = config.siri.clone().unwrap_or_default();
     let (message, problems) = decode(body, zone, config)?;
     if message.deliveries().next().is_none()
@@ -255,14 +289,10 @@ fn read(body: &[u8], zone: &TimeZone, config: &FeedConfig) -> Result<Said, Failu
     {
         return Ok(Said::Word(word));
     }
-    let has_timetables = match source.mode {
-        // What vehicles say comes by itself, whenever the timetables did.
-        SiriMode::Subscribe => source.services.contains(&SiriService::Timetables),
-        SiriMode::Request | SiriMode::Lite => {
-            source.services.contains(&SiriService::Timetables)
-                && message.deliveries().any(|it| !it.estimated_timetables.is_empty())
-        }
-    };
+    let has_timetables = source.services.contains(&SiriService::Timetables)
+        // Where answers hold changes, what vehicles say comes by itself, whenever the timetables did.
+        && (source.answers_changes()
+            || message.deliveries().any(|it| !it.estimated_timetables.is_empty()));
     let rules = SiriRules { ids: &source.ids, vehicles_tell_delays: !has_timetables, zone };
     let mut normalized = normalize_siri(&message, rules);
     if normalized.is_refused() {
@@ -278,6 +308,9 @@ fn read(body: &[u8], zone: &TimeZone, config: &FeedConfig) -> Result<Said, Failu
         return Err(no_delivery());
     }
     normalized.keep_last();
+    if let Some(timetable) = timetable {
+        normalized.put_planned_calls(timetable);
+    }
     let entities = std::mem::take(&mut normalized.entities);
     let encoded = entities.into_iter().map(|it| {
         let raw = RawEntity::of_entity(&it.entity, 0);

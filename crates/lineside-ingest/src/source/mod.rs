@@ -9,4 +9,4 @@ pub use credential::{Basic, OAuth2};
 pub(crate) use location::host_of;
 pub use location::{BadLocation, Location};
 pub use secret::Secret;
-pub use siri::{SiriEnvelope, SiriMode, SiriService, SiriSource};
+pub use siri::{SiriAnswers, SiriEnvelope, SiriMode, SiriService, SiriSource};

@@ -58,6 +58,14 @@ choices! {
         Subscribe = "subscribe",
     }
 
+    /// What one answer is of all that there is.
+    pub enum SiriAnswers {
+        /// All of it: what an answer does not hold is gone.
+        Whole = "whole",
+        /// What changed since the answer before.
+        Changes = "changes",
+    }
+
     /// What requests are sent in.
     pub enum SiriEnvelope {
         /// Nothing: plain XML.
@@ -74,8 +82,11 @@ pub struct SiriSource {
     pub services: Vec<SiriService>,
     /// How.
     pub mode: SiriMode,
-    /// Who asks. With an address of SIRI Lite, the producer remembers what it has answered, and answers with changes.
+    /// Who asks.
     pub requestor_ref: Option<Secret>,
+    /// What answers hold, if that is not the usual: changes from an address of SIRI Lite that is told who asks and from
+    /// subscriptions, else all.
+    pub answers: Option<SiriAnswers>,
     /// What requests are sent in.
     pub envelope: SiriEnvelope,
     /// What its ids are in the schedule.
@@ -91,6 +102,7 @@ impl Default for SiriSource {
             services: vec![SiriService::Timetables],
             mode: SiriMode::Lite,
             requestor_ref: None,
+            answers: None,
             envelope: SiriEnvelope::Xml,
             ids: SiriIds::Same,
             stops: Vec::new(),
@@ -101,10 +113,11 @@ impl Default for SiriSource {
 impl SiriSource {
     /// Whether answers hold what changed since the answer before, and not all that there is.
     pub(crate) fn answers_changes(&self) -> bool {
-        match self.mode {
-            SiriMode::Request => false,
-            SiriMode::Lite => self.requestor_ref.is_some(),
-            SiriMode::Subscribe => true,
+        match (self.mode, self.answers) {
+            (SiriMode::Subscribe, _) => true,
+            (_, Some(answers)) => answers == SiriAnswers::Changes,
+            (SiriMode::Request, None) => false,
+            (SiriMode::Lite, None) => self.requestor_ref.is_some(),
         }
     }
 

@@ -1,15 +1,17 @@
 //! Producers of SIRI, over real sockets: how they are asked, and what of their answers is known.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use lineside_formats::{Format, gtfs_rt::proto::trip_descriptor::ScheduleRelationship};
 use lineside_ingest::{
-    FailureCode, FeedConfig, FeedState, Ingest, Secret, SiriEnvelope, SiriIds, SiriMode,
-    SiriService, SiriSource, exports, exports::Part,
+    FailureCode, FeedConfig, FeedState, Ingest, Options, Rate, Secret, SiriAnswers, SiriEnvelope,
+    SiriIds, SiriMode, SiriService, SiriSource, exports, exports::Part,
 };
 
+use lineside_sync::{Clock, RealClock, SimulatedClock, UnixMillis};
+
 use crate::{
-    running::{config, start, until, until_failed, write_city},
+    running::{config, options, start, until, until_failed, write_city},
     support::*,
     upstream::{Answer, Upstream, http},
 };
@@ -97,6 +99,52 @@ async fn a_request_of_siri_brings_trip_updates_that_leave_as_gtfs_realtime() {
 }
 
 #[tokio::test]
+async fn vehicles_of_two_producers_with_one_name_are_two_and_stay_who_they_are() {
+    let now = jiff::Timestamp::now();
+    let vehicle = |producer: &str, longitude: f32| {
+        format!(
+            "<VehicleActivity><RecordedAtTime>{now}</RecordedAtTime><MonitoredVehicleJourney>\
+             <LineRef>{producer}:Line:1</LineRef><VehicleLocation><Longitude>{longitude}\
+             </Longitude><Latitude>60</Latitude></VehicleLocation><VehicleRef>277</VehicleRef>\
+             </MonitoredVehicleJourney></VehicleActivity>"
+        )
+    };
+    let delivery = |vehicles: &[String]| {
+        ok(&format!(
+            "<Siri xmlns=\"http://www.siri.org.uk/siri\"><ServiceDelivery>\
+             <ResponseTimestamp>{now}</ResponseTimestamp><VehicleMonitoringDelivery>{}\
+             </VehicleMonitoringDelivery></ServiceDelivery></Siri>",
+            vehicles.concat()
+        ))
+    };
+    let answers = vec![
+        delivery(&[vehicle("ATB", 10.0), vehicle("KOL", 5.0)]),
+        delivery(&[vehicle("KOL", 6.0)]),
+    ];
+    let upstream = Upstream::start(Answer::InTurn(answers)).await;
+    let source = SiriSource { services: vec![SiriService::Vehicles], ..request() };
+    let mut siri = siri(&upstream.url("/siri"), source);
+    siri.poll = Some(Duration::from_secs(3600));
+    let ingest = start(vec![siri]);
+    let places = || {
+        let state = ingest.feed("siri").unwrap().network().state();
+        let vehicles = state.vehicles().map(|record| {
+            let vehicle = record.vehicle().unwrap();
+            let label = vehicle.vehicle.as_ref().unwrap().label.clone().unwrap();
+            (record.id.to_string(), label, vehicle.position.as_ref().unwrap().longitude)
+        });
+        let mut vehicles: Vec<_> = vehicles.collect();
+        vehicles.sort_by(|one, other| one.0.cmp(&other.0));
+        vehicles
+    };
+    let at = |id: &str, longitude| (id.to_owned(), "277".to_owned(), longitude);
+    until("both are there", || places() == [at("ATB:277", 10.0), at("KOL:277", 5.0)]).await;
+    ingest.poll_now("siri").await.unwrap();
+    until("one has gone, the other on", || places() == [at("KOL:277", 6.0)]).await;
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
 async fn pages_are_one_answer() {
     let pages = vec![
         ok(&timetables(&journey("A", ""), true)),
@@ -107,7 +155,7 @@ async fn pages_are_one_answer() {
     let upstream = Upstream::start(Answer::InTurn(pages)).await;
     let mut siri = siri(&upstream.url("/siri"), request());
     // Pages do not wait for the interval of the feed.
-    siri.poll = Some(std::time::Duration::from_secs(3600));
+    siri.poll = Some(Duration::from_secs(3600));
     let ingest = start(vec![siri]);
     until("both pages are there", || trips(&ingest) == ["A", "B"]).await;
     assert!(upstream.requests().len() == 2, "the answer is whole");
@@ -157,6 +205,36 @@ async fn an_address_that_answers_with_changes_is_asked_under_one_name() {
 }
 
 #[tokio::test]
+async fn a_producer_may_answer_requests_with_changes_too() {
+    let answers = vec![
+        ok(&timetables(&journey("A", ""), false)),
+        ok(&timetables(&journey("B", ""), false)),
+        ok(&timetables("", false)),
+    ];
+    let upstream = Upstream::start(Answer::InTurn(answers)).await;
+    let source = SiriSource { answers: Some(SiriAnswers::Changes), ..request() };
+    let ingest = start(vec![siri(&upstream.url("/siri"), source)]);
+    until("the change is put to what is known", || trips(&ingest) == ["A", "B"]).await;
+    until("it was asked again", || upstream.requests().len() >= 4).await;
+    assert_eq!(trips(&ingest), ["A", "B"], "no change is a change of nothing");
+    let name = |request: &str| {
+        let (_, name) = request.split_once("<RequestorRef>").unwrap();
+        name.split('<').next().unwrap().to_owned()
+    };
+    let first = name(&upstream.requests()[0]);
+    assert!(first.starts_with("hunter2-"), "{first}");
+    assert!(upstream.requests().iter().all(|request| name(request) == first));
+    upstream.set(Answer::HangUp);
+    let feed = ingest.feed("siri").unwrap();
+    until("a poll has failed", || feed.status().failures_in_a_row > 0).await;
+    assert_eq!(trips(&ingest), ["A", "B"]);
+    upstream.set(Answer::Bytes(ok(&timetables(&journey("C", ""), false))));
+    until("the next answer is all there is", || trips(&ingest) == ["C"]).await;
+    assert_ne!(name(upstream.requests().last().unwrap()), first);
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
 async fn an_answer_that_did_not_come_costs_nothing_of_what_is_known_and_all_is_asked_for_anew() {
     let all = ok(&timetables(&(journey("A", "") + &journey("B", "")), false));
     let upstream = Upstream::start(Answer::Bytes(all.clone())).await;
@@ -187,7 +265,7 @@ async fn an_answer_that_did_not_come_costs_nothing_of_what_is_known_and_all_is_a
 #[tokio::test]
 async fn a_producer_that_always_has_more_is_not_asked_for_ever() {
     let page = || ok(&timetables(&journey("A", ""), true));
-    let hour = std::time::Duration::from_secs(3600);
+    let hour = Duration::from_secs(3600);
     for pages in [vec![page()], vec![page(), page(), page()]] {
         let upstream = Upstream::start(Answer::InTurn(pages)).await;
         let mut siri = siri(&upstream.url("/siri"), request());
@@ -206,6 +284,46 @@ async fn a_producer_that_always_has_more_is_not_asked_for_ever() {
 }
 
 #[tokio::test]
+async fn failures_and_pages_keep_to_a_rate_of_one_request_in_ten_minutes() {
+    let answers = vec![
+        http("503 Service Unavailable", &[], b""),
+        ok(&timetables(&journey("A", ""), true)),
+        ok(&timetables(&journey("B", ""), false)),
+    ];
+    let upstream = Upstream::start(Answer::InTurn(answers)).await;
+    let mut siri = siri(&upstream.url("/siri"), request());
+    siri.poll = Some(Duration::from_secs(1));
+    siri.rate = Rate::parse("1/10min").ok();
+    let clock = Arc::new(SimulatedClock::new(RealClock::new().wall()));
+    let ingest = Ingest::start(Options { clock: Arc::clone(&clock) as _, ..options(vec![siri]) });
+    let feed = ingest.feed("siri").unwrap();
+    // Feeds do not all begin at once.
+    until("it is asked", || {
+        clock.advance(Duration::from_millis(1));
+        !upstream.requests().is_empty()
+    })
+    .await;
+    let mut asked_at = Vec::new();
+    for n in 1..=4 {
+        until("it has answered", || {
+            let status = feed.status();
+            status.fetches == n && status.next_poll > Some(clock.wall())
+        })
+        .await;
+        assert_eq!(upstream.requests().len() as u64, n);
+        asked_at.push(clock.monotonic());
+        let wait = feed.status().next_poll.unwrap().since(clock.wall());
+        clock.advance(wait + Duration::from_millis(1));
+    }
+    let gaps: Vec<Duration> = asked_at.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    // The clock may have gone on for some milliseconds until the first request was seen.
+    let minutes = Duration::from_secs(10 * 60 - 1);
+    assert!(gaps.iter().all(|gap| *gap >= minutes && *gap < minutes * 11 / 10), "{gaps:?}");
+    assert_eq!(trips(&ingest), ["A", "B"], "the two pages are one answer");
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
 async fn a_producer_that_refuses_is_told_in_its_words() {
     let fault = "<S:Envelope xmlns:S=\"http://schemas.xmlsoap.org/soap/envelope/\"><S:Body><S:Fault>\
                  <faultcode>S:Server</faultcode><faultstring>No such user hunter2</faultstring>\
@@ -218,9 +336,19 @@ async fn a_producer_that_refuses_is_told_in_its_words() {
     until("the journey is known", || trips(&ingest) == ["J"]).await;
     assert!(upstream.requests()[0].contains("soapaction: \"getestimatedtimetable\""));
     upstream.set(Answer::Bytes(fault));
-    until_failed(&ingest.feed("siri").unwrap(), FailureCode::Http(500)).await;
+    // SOAP sends what it refuses with this status: that is an answer as good as one with 200.
+    until_failed(&ingest.feed("siri").unwrap(), FailureCode::Refused).await;
     let error = ingest.feed("siri").unwrap().status().last_error.clone().unwrap();
-    assert_eq!(error.detail, "the answer was 500 Internal Server Error: No such user ***");
+    assert_eq!(
+        (error.detail.as_str(), error.status),
+        ("the producer refuses: No such user ***", Some(500))
+    );
+    let unwell = |body: &str| http("500 Internal Server Error", &[], body.as_bytes());
+    upstream.set(Answer::Bytes(unwell("<html>No luck</html>")));
+    until_failed(&ingest.feed("siri").unwrap(), FailureCode::Http(500)).await;
+    assert_eq!(trips(&ingest), ["J"]);
+    upstream.set(Answer::Bytes(unwell(&timetables(&journey("K", ""), false))));
+    until("what it gives with that status counts", || trips(&ingest) == ["K"]).await;
     let refused = timetables("", false).replace(
         "<EstimatedTimetableDelivery>",
         "<EstimatedTimetableDelivery><Status>false</Status><ErrorCondition>\
@@ -229,7 +357,63 @@ async fn a_producer_that_refuses_is_told_in_its_words() {
     );
     upstream.set(Answer::Bytes(ok(&refused)));
     until_failed(&ingest.feed("siri").unwrap(), FailureCode::Refused).await;
-    assert_eq!(trips(&ingest), ["J"], "the last good answer stays");
+    assert_eq!(trips(&ingest), ["K"], "the last good answer stays");
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
+async fn an_extra_call_leaves_the_planned_ones_on_boards_unless_all_are_told() {
+    let call = |stop: &str, minute: u8, inside: &str| {
+        format!(
+            "<EstimatedCall><StopPointRef>{stop}</StopPointRef>{inside}\
+             <AimedDepartureTime>2026-03-04T07:{minute:02}:00Z</AimedDepartureTime>\
+             <ExpectedDepartureTime>2026-03-04T07:{:02}:00Z</ExpectedDepartureTime>\
+             </EstimatedCall>",
+            minute + 1
+        )
+    };
+    let answer = |complete: bool| {
+        let calls = call("C1", 0, "") + &call("C2", 7, "<ExtraCall>true</ExtraCall>");
+        ok(&format!(
+            "<Siri xmlns=\"http://www.siri.org.uk/siri\"><ServiceDelivery>\
+             <ResponseTimestamp>2026-03-04T07:00:00Z</ResponseTimestamp>\
+             <EstimatedTimetableDelivery><EstimatedJourneyVersionFrame><EstimatedVehicleJourney>\
+             <LineRef>R1</LineRef><FramedVehicleJourneyRef><DataFrameRef>2026-03-04</DataFrameRef>\
+             <DatedVehicleJourneyRef>T18</DatedVehicleJourneyRef></FramedVehicleJourneyRef>\
+             <EstimatedCalls>{calls}</EstimatedCalls>\
+             <IsCompleteStopSequence>{complete}</IsCompleteStopSequence>\
+             </EstimatedVehicleJourney></EstimatedJourneyVersionFrame>\
+             </EstimatedTimetableDelivery></ServiceDelivery></Siri>"
+        ))
+    };
+    let dir = tempfile::tempdir().unwrap();
+    write_city(dir.path());
+    let upstream = Upstream::start(Answer::Bytes(answer(false))).await;
+    let mut schedule = config("city", "unused");
+    schedule.url = lineside_ingest::Location::of_path(dir.path());
+    let mut feed = siri(&upstream.url("/siri"), request());
+    feed.static_feed = Some(crate::support::feed("city"));
+    let clock = Arc::new(SimulatedClock::new(UnixMillis::from_seconds(EIGHT)));
+    let feeds = vec![schedule, feed];
+    let ingest = Ingest::start(Options { clock: Arc::clone(&clock) as _, ..options(feeds) });
+    let board = |stop: &str| {
+        let network = ingest.feed("city").unwrap().network();
+        let board = network.departures(stop, EIGHT, 40).unwrap_or_default();
+        let of_trip = board.into_iter().filter(|it| it.trip_id == "T18" && it.expected.is_some());
+        of_trip.map(|it| ((it.scheduled - EIGHT) / 60, it.delay)).collect::<Vec<_>>()
+    };
+    until("the extra call is on the board", || {
+        clock.advance(Duration::from_millis(5));
+        board("C") == [(0, Some(60)), (7, Some(60))]
+    })
+    .await;
+    assert_eq!((board("B"), board("D")), (vec![(5, Some(60))], vec![(10, Some(60))]));
+    upstream.set(Answer::Bytes(answer(true)));
+    until("where all calls are told the others are left out", || {
+        clock.advance(Duration::from_millis(5));
+        board("B").is_empty() && board("D").is_empty()
+    })
+    .await;
     ingest.shut_down().await;
 }
 

@@ -6,7 +6,8 @@ use std::io::Read as _;
 use std::sync::Arc;
 
 use lineside_ingest::{
-    IdTable, Location, SiriEnvelope, SiriIds, SiriMode, SiriService, SiriSource,
+    IdTable, Location, Secret, SiriAnswers, SiriEnvelope, SiriIds, SiriMode, SiriService,
+    SiriSource,
 };
 use serde::Deserialize;
 use toml::Spanned;
@@ -19,13 +20,14 @@ const STOPS_MAX: usize = 1_000;
 /// Most bytes of a table of ids.
 const TABLE_BYTES_MAX: u64 = 64 << 20;
 
-/// `siri = { services, mode, requestor_ref, envelope, ids, stops }`.
+/// `siri = { services, mode, requestor_ref, answers, envelope, ids, stops }`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "{ services = [\"et\"], mode = \"request\", … }")]
 pub(super) struct SiriTable {
     services: Option<Spanned<Vec<String>>>,
     mode: Option<Spanned<String>>,
     requestor_ref: Option<Spanned<SecretText>>,
+    answers: Option<Spanned<String>>,
     envelope: Option<Spanned<String>>,
     ids: Option<Spanned<IdsValue>>,
     #[serde(default)]
@@ -55,7 +57,8 @@ impl Checker<'_> {
     ) -> Option<Arc<SiriSource>> {
         let table = table?;
         let whole = table.span();
-        let SiriTable { services, mode, requestor_ref, envelope, ids, stops } = table.into_inner();
+        let SiriTable { services, mode, requestor_ref, answers, envelope, ids, stops } =
+            table.into_inner();
         let usual = SiriSource::default();
         let mode = self.word(&format!("{key}.mode"), mode, SiriMode::parse, SiriMode::ALL);
         let envelope =
@@ -89,8 +92,27 @@ impl Checker<'_> {
         }
         let requestor_ref =
             requestor_ref.and_then(|it| self.secret(&format!("{key}.requestor_ref"), &it));
+        let answers = self.answers(&format!("{key}.answers"), answers, mode, &requestor_ref);
         let ids = ids.map_or(usual.ids, |ids| self.siri_ids(&format!("{key}.ids"), ids));
-        Some(Arc::new(SiriSource { services, mode, requestor_ref, envelope, ids, stops }))
+        Some(Arc::new(SiriSource { services, mode, requestor_ref, answers, envelope, ids, stops }))
+    }
+
+    fn answers(
+        &mut self,
+        key: &str,
+        text: Option<Spanned<String>>,
+        mode: SiriMode,
+        requestor_ref: &Option<Secret>,
+    ) -> Option<SiriAnswers> {
+        let at = Spanned::new(text.as_ref()?.span(), ());
+        let answers = self.word(key, text, SiriAnswers::parse, SiriAnswers::ALL)?;
+        if mode == SiriMode::Subscribe {
+            self.complain(&at, key, "a subscription brings changes: leave it out");
+        } else if answers == SiriAnswers::Changes && requestor_ref.is_none() {
+            let reason = "a producer tells what changed to who has a name: expected requestor_ref";
+            self.complain(&at, key, reason);
+        }
+        Some(answers)
     }
 
     fn word<T: Copy + std::fmt::Display>(
@@ -210,6 +232,11 @@ mod tests {
             (lite.services.as_slice(), lite.mode, &lite.ids),
             (&[SiriService::Timetables][..], SiriMode::Lite, &SiriIds::Netex)
         );
+        let answers = |of: &str| {
+            parse(&format!("{{ requestor_ref = \"hunter2\", answers = {of:?} }}")).unwrap().answers
+        };
+        assert_eq!((siri.answers, answers("changes")), (None, Some(SiriAnswers::Changes)));
+        assert_eq!(answers("whole"), Some(SiriAnswers::Whole));
     }
 
     #[test]
@@ -253,6 +280,12 @@ mod tests {
             ),
             ("{ ids = \"other\" }", "siri.ids: expected \"same\", \"prefix:…\""),
             ("{ ids = { file = \"none.csv\" } }", "siri.ids: none.csv: cannot be read"),
+            ("{ answers = \"all\" }", "siri.answers: expected one of \"whole\", \"changes\""),
+            ("{ answers = \"changes\" }", "siri.answers: a producer tells what changed to who"),
+            (
+                "{ mode = \"subscribe\", requestor_ref = \"x\", answers = \"whole\" }",
+                "siri.answers: a subscription brings changes",
+            ),
             ("{ requestor = \"x\" }", "siri.requestor: unknown field `requestor`"),
         ] {
             let error = parse(siri).unwrap_err();

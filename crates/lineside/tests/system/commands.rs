@@ -99,7 +99,8 @@ fn a_file_is_converted_with_a_report_of_what_that_loses() {
     assert!(said.contains("lost: 1 DataSource"), "{said}");
     let read =
         |file: &str| serde_json::from_slice::<serde_json::Value>(&fs::read(file).unwrap()).unwrap();
-    assert_eq!(read(&out)["entity"][0]["vehicle"]["vehicle"]["id"], "V");
+    let vehicle = &read(&out)["entity"][0]["vehicle"]["vehicle"];
+    assert_eq!((&vehicle["id"], &vehicle["label"]), (&"gps:V".into(), &"V".into()));
     assert_eq!(read(&report)["losses"]["losses"][0]["kind"], "DataSource");
     let places = check(&["convert", &input, "--to", "geojson"], 0);
     assert!(places.starts_with("{\"type\":\"FeatureCollection\""), "{places}");

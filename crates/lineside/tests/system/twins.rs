@@ -154,7 +154,9 @@ fn vehicles(entities: &[Value]) -> BTreeMap<String, Value> {
             "at": vehicle["timestamp"],
             "occupancy": vehicle["occupancy_status"],
         });
-        (vehicle["vehicle"]["id"].as_str().unwrap_or_default().to_owned(), said)
+        // In SIRI its name may be that of another producer's too, so its id says whose it is.
+        let id = vehicle["vehicle"]["id"].as_str().unwrap_or_default();
+        (id.strip_prefix("lindhaven:").unwrap_or(id).to_owned(), said)
     };
     entities.iter().filter(|it| it["vehicle"].is_object()).map(of).collect()
 }

@@ -3,8 +3,8 @@
 use jiff::{civil::Date, tz::TimeZone};
 use lineside_formats::{
     gtfs_rt::proto::{
-        FeedEntity, TripDescriptor, TripUpdate, VehicleDescriptor,
-        trip_descriptor::ScheduleRelationship, trip_update::TripProperties,
+        FeedEntity, TripDescriptor, TripUpdate, trip_descriptor::ScheduleRelationship,
+        trip_update::TripProperties,
     },
     siri::{Call, FramedVehicleJourneyRef, Time, VehicleJourney},
 };
@@ -12,7 +12,7 @@ use smol_str::{SmolStr, ToSmolStr, format_smolstr};
 
 use super::{
     GRACE_SECONDS, IdKind, Rules, SiriEntity, SiriIds, calls::Calls, calls::last_moment, first,
-    terms, timestamp,
+    incomplete::extra_calls, terms, timestamp, vehicles::descriptor,
 };
 use crate::normalize::given;
 
@@ -33,8 +33,10 @@ pub(super) fn entity_of(
     let taking = Calls { ids, is_own: is_own(&trip) };
     let over = journey.recorded_calls.iter().map(|call| (call, true));
     let ahead = journey.estimated_calls.iter().map(|call| (call, false));
-    let mut stop_time_update: Vec<_> =
-        over.chain(ahead).filter_map(|(call, is_over)| taking.update_of(call, is_over)).collect();
+    let told = over.chain(ahead).filter_map(|(call, is_over)| {
+        Some((call.extra_call == Some(true), taking.update_of(call, is_over)?))
+    });
+    let (is_extra, mut stop_time_update): (Vec<bool>, Vec<_>) = told.unzip();
     // What is said of the vehicle holds from where it is now.
     if let Some(occupancy) = journey.occupancy.and_then(terms::occupancy)
         && let Some(next) = stop_time_update.get_mut(journey.recorded_calls.len())
@@ -45,15 +47,17 @@ pub(super) fn entity_of(
     let update = TripUpdate {
         trip,
         stop_time_update,
-        vehicle: vehicle_of(journey),
+        vehicle: descriptor(journey, ids),
         timestamp: timestamp(journey.recorded_at_time.or(frame_recorded_at)),
         delay: None,
         trip_properties: properties(journey),
     };
+    let extra_calls = extra_calls(journey, &update, is_extra.into_iter());
     let ends = calls().filter_map(last_moment).max();
     let ends = ends.or(journey.destination_aimed_arrival_time.map(Time::as_seconds));
     let entity = FeedEntity { id: id.into(), trip_update: Some(update), ..FeedEntity::default() };
-    SiriEntity { entity, until: ends.map(|ends| ends.saturating_add(GRACE_SECONDS)), visits: None }
+    let until = ends.map(|ends| ends.saturating_add(GRACE_SECONDS));
+    SiriEntity { extra_calls, ..SiriEntity::of(entity, until) }
 }
 
 /// Whether the journey calls where no schedule has it call.
@@ -129,13 +133,8 @@ pub(super) fn date_of(framed: &FramedVehicleJourneyRef) -> Option<String> {
 }
 
 /// A direction where the producer counts as GTFS does; by any other name it says which of two only to who knows it.
-fn direction(text: &str) -> Option<u32> {
+pub(super) fn direction(text: &str) -> Option<u32> {
     text.parse().ok().filter(|&direction| direction <= 1)
-}
-
-fn vehicle_of(journey: &VehicleJourney) -> Option<VehicleDescriptor> {
-    let id = journey.vehicle_ref.as_ref().filter(|id| !id.is_empty())?;
-    Some(VehicleDescriptor { id: Some(id.to_string()), ..VehicleDescriptor::default() })
 }
 
 fn properties(journey: &VehicleJourney) -> Option<TripProperties> {

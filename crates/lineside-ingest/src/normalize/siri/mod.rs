@@ -2,11 +2,13 @@
 //! alert, visits of stops the calls of trip updates. From here on they are records like those of any other feed.
 //!
 //! Every element becomes one entity, whether the timetable knows its journey or not, and nothing but the message decides
-//! what becomes of it: the same bytes give the same entities at any time. What SIRI says and GTFS-Realtime has no field
+//! what becomes of it: the same bytes give the same entities at any time. Only a journey with extra calls of which not all
+//! calls are told takes the others from the timetable. What SIRI says and GTFS-Realtime has no field
 //! for is left out, but for a platform's name, which has a field of our own.
 
 mod calls;
 mod ids;
+mod incomplete;
 mod journeys;
 mod situations;
 mod terms;
@@ -18,6 +20,7 @@ use std::collections::{HashMap, HashSet};
 use jiff::tz::TimeZone;
 use lineside_formats::{
     Problem, Problems,
+    gtfs::Timetable,
     gtfs_rt::proto::{
         FeedEntity, FeedHeader, FeedMessage, TimeRange, TranslatedString, TripDescriptor,
         feed_header::Incrementality, translated_string::Translation,
@@ -48,6 +51,10 @@ pub(crate) struct SiriEntity {
     pub(crate) until: Option<i64>,
     /// The visits that it is made of, if it is made of visits.
     pub(crate) visits: Option<Visits>,
+    /// What its producer may call it that takes it back, if it is a vehicle. Another's may be called the same.
+    pub(crate) names: Vec<SmolStr>,
+    /// Which of its calls no schedule has, in order, where the producer does not say that it has told all calls.
+    extra_calls: Vec<usize>,
 }
 
 /// Which of a trip's entities one is.
@@ -84,6 +91,10 @@ impl TripRef {
 }
 
 impl SiriEntity {
+    fn of(entity: FeedEntity, until: Option<i64>) -> SiriEntity {
+        SiriEntity { entity, until, visits: None, names: Vec::new(), extra_calls: Vec::new() }
+    }
+
     /// Of which trip it tells, and what; none of an alert, or where it names none.
     pub(crate) fn trip(&self) -> Option<(TripRef, TripPart)> {
         if let Some(vehicle) = &self.entity.vehicle {
@@ -120,9 +131,8 @@ fn day_after(date: &str) -> Option<i64> {
 pub(crate) enum Cancelled {
     /// A vehicle's activity.
     Vehicle {
-        /// The entity's id, if the element names what its id is made of.
-        entity_id: Option<SmolStr>,
-        item: Option<SmolStr>,
+        /// What the producer may call it, the surest name first.
+        names: Vec<SmolStr>,
         trip: Option<TripRef>,
     },
     /// A visit of a stop.
@@ -268,6 +278,11 @@ impl Normalized {
             true => "the producer says that it failed, and not why".to_owned(),
             false => said.join(": "),
         });
+    }
+
+    /// Puts the planned calls of journeys with extra ones among those that are told, where not all are.
+    pub(crate) fn put_planned_calls(&mut self, timetable: &Timetable) {
+        self.entities.iter_mut().for_each(|it| incomplete::put_planned(it, timetable));
     }
 
     /// Leaves out the visits of journeys whose estimated timetables tell of all their calls.

@@ -10,7 +10,11 @@ use lineside_formats::{
 use smol_str::{SmolStr, format_smolstr};
 
 use super::{
-    IdKind, SiriEntity, SiriIds, journeys::date_of, range, terms, terms::ReasonOf, translated,
+    IdKind, SiriEntity, SiriIds,
+    journeys::{date_of, direction},
+    range, terms,
+    terms::ReasonOf,
+    translated,
 };
 
 /// Most things that an alert is about; what a situation affects beyond that is not told.
@@ -55,7 +59,7 @@ pub(super) fn entity_of(situation: &PtSituationElement, ids: &SiriIds) -> SiriEn
     };
     let entity =
         FeedEntity { id: id_of(situation).into(), alert: Some(alert), ..FeedEntity::default() };
-    SiriEntity { entity, until, visits: None }
+    SiriEntity::of(entity, until)
 }
 
 /// Numbers of situations are unique for who gives them out.
@@ -155,11 +159,14 @@ impl Selectors<'_> {
             let agency_id = self.id(IdKind::Operator, operator);
             self.push(EntitySelector { agency_id, ..EntitySelector::default() });
         }
+        if affects.operators.as_ref().is_some_and(|it| it.all_operators.0) {
+            self.take_types(&terms::ROUTE_TYPES, None);
+        }
         for network in &affects.networks {
             self.take_network(network);
         }
         for stop in &affects.stop_points {
-            self.take_stop(stop, None);
+            self.take_stop(stop, &EntitySelector::default());
         }
         for place in affects.stop_places.iter().filter_map(|it| it.stop_place_ref.as_deref()) {
             let stop_id = self.id(IdKind::Stop, place);
@@ -175,11 +182,43 @@ impl Selectors<'_> {
             self.take_line(line);
         }
         if network.affected_lines.is_empty() {
-            let operators = network.affected_operators.iter();
-            for operator in operators.filter_map(|it| it.operator_ref.as_deref()) {
-                let agency_id = self.id(IdKind::Operator, operator);
+            self.take_all_lines(network);
+        }
+    }
+
+    /// All lines of a network, or those of its operators, or those of one kind of vehicle. Which network is meant by its name
+    /// only its producer knows; to us it is the one that the feed tells of.
+    fn take_all_lines(&mut self, network: &AffectedNetwork) {
+        let operators = network.affected_operators.iter();
+        let operators = operators.filter_map(|it| it.operator_ref.as_deref());
+        let operators: Vec<Option<String>> =
+            operators.map(|it| self.id(IdKind::Operator, it)).collect();
+        let named = network.network_ref.is_some() || network.vehicle_mode.is_some();
+        let is_whole = network.all_lines.0 || named;
+        let mode = network.vehicle_mode.as_deref().filter(|mode| *mode != "all");
+        let types: &[i32] = match mode {
+            Some(mode) => terms::route_types(mode),
+            // An agency says all of it by itself.
+            None if !operators.is_empty() => &[],
+            None if is_whole => &terms::ROUTE_TYPES,
+            None => &[],
+        };
+        for agency_id in &operators {
+            if types.is_empty() {
+                let agency_id = agency_id.clone();
                 self.push(EntitySelector { agency_id, ..EntitySelector::default() });
             }
+            self.take_types(types, agency_id.as_ref());
+        }
+        if operators.is_empty() {
+            self.take_types(types, None);
+        }
+    }
+
+    fn take_types(&mut self, types: &[i32], agency_id: Option<&String>) {
+        for route_type in types {
+            let (agency_id, route_type) = (agency_id.cloned(), Some(*route_type));
+            self.push(EntitySelector { agency_id, route_type, ..EntitySelector::default() });
         }
     }
 
@@ -188,24 +227,28 @@ impl Selectors<'_> {
         let route_id = self.id(IdKind::Line, line_ref);
         let of_routes = line.routes.iter().flat_map(|route| &route.stop_points);
         let stops: Vec<&AffectedStopPoint> = line.stop_points.iter().chain(of_routes).collect();
-        if stops.is_empty() {
-            self.push(EntitySelector { route_id, ..EntitySelector::default() });
-            return;
-        }
-        for stop in stops {
-            self.take_stop(stop, route_id.as_ref());
+        for direction_id in directions(line) {
+            let selector = EntitySelector {
+                route_id: route_id.clone(),
+                direction_id,
+                ..EntitySelector::default()
+            };
+            if stops.is_empty() {
+                self.push(selector);
+                continue;
+            }
+            for stop in &stops {
+                self.take_stop(stop, &selector);
+            }
         }
     }
 
-    fn take_stop(&mut self, stop: &AffectedStopPoint, route_id: Option<&String>) {
+    /// A stop of what else is selected.
+    fn take_stop(&mut self, stop: &AffectedStopPoint, of: &EntitySelector) {
         let name = stop.stop_point_ref.as_deref().or(stop.stop_place_ref.as_deref());
         let Some(name) = name else { return };
         let stop_id = self.id(IdKind::Stop, name);
-        self.push(EntitySelector {
-            stop_id,
-            route_id: route_id.cloned(),
-            ..EntitySelector::default()
-        });
+        self.push(EntitySelector { stop_id, ..of.clone() });
     }
 
     fn take_journey(&mut self, journey: &AffectedVehicleJourney) {
@@ -228,5 +271,17 @@ impl Selectors<'_> {
         if !is_named && route_id.is_some() {
             self.push(EntitySelector { route_id, ..EntitySelector::default() });
         }
+    }
+}
+
+/// The directions of a line that are affected; none for both, also where one goes by a name that GTFS does not have.
+fn directions(line: &AffectedLine) -> Vec<Option<u32>> {
+    let named = line.directions.iter().map(|it| direction(it.direction_ref.as_deref()?));
+    let mut directions: Vec<Option<u32>> = named.collect();
+    directions.sort_unstable();
+    directions.dedup();
+    match directions[..] {
+        [Some(_)] => directions,
+        _ => vec![None],
     }
 }

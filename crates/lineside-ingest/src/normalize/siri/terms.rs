@@ -149,6 +149,27 @@ pub(super) fn effect<'a>(conditions: impl Iterator<Item = &'a str>) -> Effect {
     }
 }
 
+/// Each `route_type` of GTFS itself: together they are all lines.
+pub(super) const ROUTE_TYPES: [i32; 10] = [0, 1, 2, 3, 4, 5, 6, 7, 11, 12];
+
+/// The `route_type`s of a kind of vehicle; none of one that GTFS does not tell apart.
+pub(super) fn route_types(mode: &str) -> &'static [i32] {
+    match mode {
+        "tram" => &[0, 5],
+        "metro" | "underground" => &[1],
+        "rail" => &[2, 12],
+        "bus" => &[3, 11],
+        "trolleyBus" => &[11],
+        "coach" => &[200],
+        "ferry" | "water" => &[4],
+        "telecabin" | "cableway" => &[6],
+        "funicular" => &[7],
+        "air" => &[1100],
+        "taxi" => &[1500],
+        _ => &[],
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

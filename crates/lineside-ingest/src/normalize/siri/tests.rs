@@ -1,12 +1,14 @@
 //! What becomes of SIRI, on small messages made here, and counted on real ones where a folder with some lies beside the
 //! repository.
 
+mod situations;
+
 use std::{collections::HashSet, fs, path::Path};
 
 use jiff::tz::TimeZone;
 use lineside_formats::{
     gtfs_rt::proto::{
-        TripUpdate, VehiclePosition, alert::SeverityLevel, trip_descriptor::ScheduleRelationship,
+        TripUpdate, VehiclePosition, trip_descriptor::ScheduleRelationship,
         trip_update::StopTimeUpdate, trip_update::stop_time_update,
         vehicle_position::OccupancyStatus,
     },
@@ -275,68 +277,52 @@ fn a_file_tells_of_a_journey_by_its_timetable_and_not_by_visits_too() {
     assert_eq!((ids, problems.total()), (vec!["journey:J:20261121"], 0));
 }
 
-fn situation(inside: &str) -> SiriEntity {
-    let deliveries = format!(
-        "<SituationExchangeDelivery><Situations><PtSituationElement>\
-         <CreationTime>2026-11-21T08:00:00Z</CreationTime><ParticipantRef>P</ParticipantRef>\
-         <SituationNumber>1</SituationNumber>{inside}</PtSituationElement></Situations>\
-         </SituationExchangeDelivery>"
-    );
-    normalized(&deliveries, &SiriIds::Same).entities.remove(0)
-}
-
-#[test]
-fn a_situation_keeps_its_time_severity_languages_and_what_it_affects() {
-    let it = situation(
-        "<ValidityPeriod><StartTime>2026-11-21T09:00:00Z</StartTime>\
-         <EndTime>2026-11-21T18:00:00Z</EndTime></ValidityPeriod>\
-         <EquipmentReason>lockedDoors</EquipmentReason><Severity>verySevere</Severity>\
-         <Language>NO</Language><Summary>Signalfeil</Summary>\
-         <Summary xml:lang=\"en\">Signal failure</Summary><Description>Lang</Description>\
-         <Advice>Buss</Advice><InfoLinks><InfoLink><Uri>https://a.example</Uri></InfoLink></InfoLinks>\
-         <Affects><Networks><AffectedNetwork><AffectedLine><LineRef>L</LineRef></AffectedLine>\
-         <AffectedLine><LineRef>M</LineRef><StopPoints><AffectedStopPoint><StopPointRef>S\
-         </StopPointRef></AffectedStopPoint></StopPoints></AffectedLine></AffectedNetwork>\
-         </Networks><VehicleJourneys><AffectedVehicleJourney><FramedVehicleJourneyRef>\
-         <DataFrameRef>2026-11-21</DataFrameRef><DatedVehicleJourneyRef>J</DatedVehicleJourneyRef>\
-         </FramedVehicleJourneyRef></AffectedVehicleJourney></VehicleJourneys></Affects>\
-         <Consequences><Consequence><Condition>delayed</Condition></Consequence></Consequences>",
-    );
-    assert_eq!((it.entity.id.as_str(), it.until), ("situation:P:1", Some(1_795_284_000)));
-    let alert = it.entity.alert.unwrap();
-    assert_eq!(alert.severity_level, Some(SeverityLevel::Severe as i32));
-    let texts = |text: &Option<TranslatedString>| {
-        let translations = text.iter().flat_map(|it| it.translation.clone());
-        translations.map(|it| (it.language.unwrap_or_default(), it.text)).collect::<Vec<_>>()
+/// The ids and labels of the vehicles of activities, each of which is on a journey.
+fn named(journeys: &[&str]) -> Vec<(String, Option<String>)> {
+    let activity = |inside: &&str| {
+        format!(
+            "<VehicleActivity><MonitoredVehicleJourney>{inside}</MonitoredVehicleJourney>\
+             </VehicleActivity>"
+        )
     };
-    let pair = |language: &str, text: &str| (language.to_owned(), text.to_owned());
-    assert_eq!(texts(&alert.header_text), [pair("no", "Signalfeil"), pair("en", "Signal failure")]);
-    assert_eq!(texts(&alert.description_text), [pair("no", "Lang\nBuss")]);
-    assert_eq!(texts(&alert.url), [pair("", "https://a.example")]);
-    let about: Vec<_> = alert
-        .informed_entity
-        .iter()
-        .map(|it| {
-            let trip = it.trip.as_ref().and_then(|trip| trip.trip_id.as_deref());
-            (it.route_id.as_deref(), it.stop_id.as_deref(), trip)
-        })
-        .collect();
-    assert_eq!(
-        about,
-        [(Some("L"), None, None), (Some("M"), Some("S"), None), (None, None, Some("J"))]
-    );
+    let activities: String = journeys.iter().map(activity).collect();
+    let deliveries = format!("<VehicleMonitoringDelivery>{activities}</VehicleMonitoringDelivery>");
+    let mut out = normalized(&deliveries, &SiriIds::Netex);
+    out.keep_last();
+    assert_eq!(out.problems.total(), 0, "{:?}", out.problems.kept());
+    let vehicles = out.entities.into_iter().map(|it| (it.entity.id, it.entity.vehicle.unwrap()));
+    let named = vehicles.map(|(entity_id, vehicle)| {
+        let vehicle = vehicle.vehicle.unwrap();
+        let id = vehicle.id.unwrap();
+        assert_eq!(entity_id, format!("vehicle:{id}"));
+        (id, vehicle.label)
+    });
+    named.collect()
 }
 
 #[test]
-fn a_closed_situation_is_over() {
-    let it = situation(
-        "<VersionedAtTime>2026-11-21T10:00:00Z</VersionedAtTime><Progress>closed</Progress>\
-         <ValidityPeriod><StartTime>2026-11-21T09:00:00Z</StartTime></ValidityPeriod>",
-    );
-    let closed = 1_795_255_200;
-    let alert = it.entity.alert.unwrap();
-    assert_eq!(alert.active_period[0].end, Some(closed));
-    assert_eq!(it.until, Some(closed.cast_signed()));
+fn vehicles_of_several_producers_may_have_one_name() {
+    let trondheim = "<LineRef>ATB:Line:0005</LineRef><VehicleRef>277</VehicleRef>";
+    let stavanger = "<LineRef>KOL:Line:5000</LineRef><OperatorRef>KOL:Operator:1</OperatorRef>\
+                     <VehicleRef>277</VehicleRef>";
+    let of = |id: &str| (id.to_owned(), Some("277".to_owned()));
+    assert_eq!(named(&[trondheim, stavanger]), [of("ATB:277"), of("KOL:277")]);
+    assert_eq!(named(&[stavanger]), [of("KOL:277")], "an id does not depend on who else is there");
+    for (inside, id) in [
+        // Lines in the other's town, and lines whose ids are nobody's.
+        ("<LineRef>KOL:Line:1</LineRef><DataSource>ATB</DataSource>", "ATB:277"),
+        ("<LineRef>22</LineRef><OperatorRef>X:Operator:CRTB</OperatorRef>", "CRTB:277"),
+    ] {
+        let journey = format!("{inside}<VehicleRef>277</VehicleRef>");
+        assert_eq!(named(&[&journey]), [of(id)], "{inside}");
+    }
+    for (inside, id) in [
+        ("<LineRef>22</LineRef><VehicleRef>277</VehicleRef>", "277"),
+        ("<LineRef>A:Line:1</LineRef><VehicleRef>B:Vehicle:277</VehicleRef>", "B:Vehicle:277"),
+        ("<DataSource>A</DataSource><VehicleRef>A:277</VehicleRef>", "A:277"),
+    ] {
+        assert_eq!(named(&[inside]), [(id.to_owned(), None)], "{inside}");
+    }
 }
 
 #[test]
@@ -417,6 +403,12 @@ fn every_element_of_real_messages_becomes_one_entity() {
             assert_eq!(others, elements, "{}", path.display());
             let ids: HashSet<&str> = out.entity.iter().map(|it| it.id.as_str()).collect();
             assert_eq!(ids.len(), out.entity.len(), "{}", path.display());
+            let (ids, zone) = (&SiriIds::Same, &TimeZone::UTC);
+            let rules = Rules { ids, vehicles_tell_delays: false, zone };
+            let mut held = normalize(&message, rules);
+            held.keep_last();
+            let vehicles = held.entities.iter().filter(|it| it.entity.vehicle.is_some());
+            assert_eq!(vehicles.count(), count(&text, "VehicleActivity"), "{}", path.display());
             files += 1;
             entities += out.entity.len();
         }

@@ -24,7 +24,7 @@ pub(super) fn entity_of(activity: &VehicleActivity, rules: Rules<'_>) -> Option<
     let at = journey.location_recorded_at_time.or(activity.recorded_at_time);
     let mut trip = trip_of(journey, false, rules.ids);
     trip.start_time = start_time(journey, trip.start_date.as_deref(), rules.zone);
-    let id = entity_id(activity, journey);
+    let id = entity_id(activity, journey, rules.ids);
     let call = journey.monitored_call.as_deref();
     let stop = call.and_then(|call| call.stop_point_ref.as_deref());
     let stands = call.is_some_and(|call| call.vehicle_at_stop == Some(true));
@@ -38,10 +38,7 @@ pub(super) fn entity_of(activity: &VehicleActivity, rules: Rules<'_>) -> Option<
             .in_congestion
             .filter(|in_congestion| *in_congestion)
             .map(|_| CongestionLevel::Congestion as i32),
-        vehicle: journey.vehicle_ref.as_ref().map(|id| VehicleDescriptor {
-            id: Some(id.to_string()),
-            ..VehicleDescriptor::default()
-        }),
+        vehicle: descriptor(journey, rules.ids),
         occupancy_status: journey.occupancy.and_then(terms::occupancy).map(|it| it as i32),
         trip: Some(trip).filter(|trip| trip.trip_id.is_some() || trip.route_id.is_some()),
         ..VehiclePosition::default()
@@ -56,7 +53,57 @@ pub(super) fn entity_of(activity: &VehicleActivity, rules: Rules<'_>) -> Option<
     let until = seconds(activity.valid_until_time).or(seen_until);
     let entity =
         FeedEntity { id: id.into(), vehicle: Some(vehicle), trip_update, ..FeedEntity::default() };
-    Some(SiriEntity { entity, until, visits: None })
+    let names = names_of(activity, journey).into_iter().flatten().cloned();
+    Some(SiriEntity { names: names.collect(), ..SiriEntity::of(entity, until) })
+}
+
+/// What a producer calls a vehicle, the surest name first.
+fn names_of<'a>(
+    activity: &'a VehicleActivity,
+    journey: &'a VehicleJourney,
+) -> [Option<&'a SmolStr>; 3] {
+    let names = [
+        journey.vehicle_ref.as_ref(),
+        activity.vehicle_monitoring_ref.as_ref(),
+        activity.item_identifier.as_ref(),
+    ];
+    names.map(|name| name.filter(|name| !name.is_empty()))
+}
+
+/// The vehicle on a journey; none where it has no name. Where its producer's name may be another's too, that is its label
+/// and its id says whose it is.
+pub(super) fn descriptor(journey: &VehicleJourney, ids: &SiriIds) -> Option<VehicleDescriptor> {
+    let name = journey.vehicle_ref.as_ref().filter(|name| !name.is_empty())?;
+    let id = scoped(name, journey, ids);
+    let label = (id != *name).then(|| name.to_string());
+    Some(VehicleDescriptor { id: Some(id.into()), label, ..VehicleDescriptor::default() })
+}
+
+/// A vehicle's name, unlike that of any other vehicle of the feed. A feed may be of several producers, and each numbers its
+/// vehicles as it likes; the one that is meant stands before the name, whether or not another uses it at the time, so that
+/// a vehicle does not change its id when another appears.
+fn scoped(name: &SmolStr, journey: &VehicleJourney, ids: &SiriIds) -> SmolStr {
+    let is_given = |it: &&SmolStr| !it.is_empty();
+    let source = journey.data_source.as_ref().filter(is_given).cloned();
+    let line = || codespace(journey.line_ref.as_deref()?);
+    let operator = || journey.operator_ref.as_ref().filter(is_given);
+    let operator = || operator().map(|it| ids.map(IdKind::Operator, it));
+    let scope = source.or_else(line).or_else(operator);
+    let is_own = |scope: &SmolStr| {
+        let rest = name.strip_prefix(scope.as_str());
+        rest.is_some_and(|rest| rest.starts_with(':'))
+    };
+    match scope.filter(|scope| codespace(name).is_none() && !is_own(scope)) {
+        Some(scope) => format_smolstr!("{scope}:{name}"),
+        None => name.clone(),
+    }
+}
+
+/// Who gives an id of NeTEx out, such as `RUT` of `RUT:Line:18`; none of other ids.
+fn codespace(id: &str) -> Option<SmolStr> {
+    let (space, rest) = id.split_once(':')?;
+    let is_id = !space.is_empty() && rest.split_once(':').is_some();
+    is_id.then(|| SmolStr::new(space))
 }
 
 /// What a vehicle tells of its journey: how late it is, or what is expected at its calls.
@@ -99,15 +146,11 @@ fn position(journey: &VehicleJourney) -> Option<Position> {
 
 /// The id of a vehicle's entity: it stays the same from one journey to the next where the producer names vehicles. Where
 /// it names neither vehicle nor journey it is known by where and when it began.
-fn entity_id(activity: &VehicleActivity, journey: &VehicleJourney) -> SmolStr {
-    let names = [
-        journey.vehicle_ref.as_ref(),
-        activity.vehicle_monitoring_ref.as_ref(),
-        activity.item_identifier.as_ref(),
-        journey.journey_ref(),
-    ];
-    match names.into_iter().flatten().find(|name| !name.is_empty()) {
-        Some(name) => format_smolstr!("vehicle:{name}"),
+fn entity_id(activity: &VehicleActivity, journey: &VehicleJourney, ids: &SiriIds) -> SmolStr {
+    let name = names_of(activity, journey).into_iter().flatten().next();
+    let unnamed = || journey.journey_ref().filter(|name| !name.is_empty());
+    match name.or_else(unnamed) {
+        Some(name) => format_smolstr!("vehicle:{}", scoped(name, journey, ids)),
         None => format_smolstr!("vehicle:{}", name_by_content(journey, None)),
     }
 }
@@ -116,14 +159,10 @@ fn entity_id(activity: &VehicleActivity, journey: &VehicleJourney) -> SmolStr {
 pub(super) fn cancelled(activity: &VehicleActivityCancellation, ids: &SiriIds) -> Cancelled {
     let journey = activity.vehicle_journey_ref.as_ref();
     let trip_id = journey.and_then(|it| it.dated_vehicle_journey_ref.as_deref());
-    let named = activity.vehicle_monitoring_ref.as_deref();
     let trip = trip_id.map(|id| TripRef {
         trip_id: ids.map(IdKind::Journey, id),
         start_date: journey.and_then(date_of).map(SmolStr::from),
     });
-    Cancelled::Vehicle {
-        entity_id: named.map(|name| format_smolstr!("vehicle:{name}")),
-        item: activity.item_ref.clone(),
-        trip,
-    }
+    let names = [&activity.vehicle_monitoring_ref, &activity.item_ref];
+    Cancelled::Vehicle { names: names.into_iter().flatten().cloned().collect(), trip }
 }

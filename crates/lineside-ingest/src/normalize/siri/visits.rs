@@ -103,7 +103,7 @@ pub(super) fn entity_of(visit: &MonitoredStopVisit, ids: &SiriIds) -> Option<Sir
     let ends = calls_of(journey).filter_map(|(call, _)| last_moment(call)).max();
     let until = seconds(visit.valid_until_time).max(ends.map(|it| it + GRACE_SECONDS));
     let entity = FeedEntity { id: id.into(), trip_update: Some(update), ..FeedEntity::default() };
-    Some(SiriEntity { entity, until, visits: Some(visits) })
+    Some(SiriEntity { visits: Some(visits), ..SiriEntity::of(entity, until) })
 }
 
 /// The id of the entity that a visit belongs to, and the name that it is taken back by, which a visit without one has from

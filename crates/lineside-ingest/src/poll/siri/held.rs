@@ -1,9 +1,9 @@
 //! What a producer of SIRI has said and nobody has taken back.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use lineside_formats::gtfs_rt::RawEntity;
-use smol_str::{SmolStr, format_smolstr};
+use smol_str::SmolStr;
 
 use crate::{
     limits::RECORDS_MAX,
@@ -16,6 +16,8 @@ pub(super) struct Held {
     entities: BTreeMap<SmolStr, Entry>,
     /// In which entity a visit is, by the name that its producer takes it back by.
     visits: HashMap<SmolStr, SmolStr>,
+    /// The entities of vehicles, by the names that their producers take them back by.
+    vehicles: HashMap<SmolStr, BTreeSet<SmolStr>>,
     /// The entities that tell of a trip, by its id.
     trips: HashMap<SmolStr, Vec<SmolStr>>,
     /// The number of the answer that is being taken.
@@ -33,6 +35,8 @@ struct Entry {
     seen: u64,
     /// Of which trip it tells, and what.
     trip: Option<(TripRef, TripPart)>,
+    /// Under which names a vehicle is to be found.
+    names: Vec<SmolStr>,
     /// What later visits of the same journey are put to.
     of_visits: Option<Box<SiriEntity>>,
 }
@@ -89,20 +93,21 @@ impl Held {
         if let Some((trip, _)) = &trip {
             self.trips.entry(trip.trip_id.clone()).or_default().push(id.clone());
         }
+        let names = std::mem::take(&mut entity.names);
+        for name in &names {
+            self.vehicles.entry(name.clone()).or_default().insert(id.clone());
+        }
         let of_visits = entity.visits.is_some().then(|| Box::new(entity));
-        self.entities.insert(id, Entry { raw, until, seen: self.answer, trip, of_visits });
+        let seen = self.answer;
+        self.entities.insert(id, Entry { raw, until, seen, trip, names, of_visits });
         if is_again { Put::Again } else { Put::New }
     }
 
     /// Lets go of what a producer takes back.
     pub(super) fn take_back(&mut self, cancelled: &Cancelled) {
         match cancelled {
-            Cancelled::Vehicle { entity_id, item, trip } => {
-                let named = item.as_ref().map(|item| format_smolstr!("vehicle:{item}"));
-                let known = [entity_id.clone(), named].into_iter().flatten();
-                let mut known = known.filter(|id| self.entities.contains_key(id));
-                let by_trip = || self.of_trip(trip.as_ref()?, TripPart::Vehicle);
-                if let Some(id) = known.next().or_else(by_trip) {
+            Cancelled::Vehicle { names, trip } => {
+                if let Some(id) = self.vehicle(names, trip.as_ref()) {
                     self.remove(&id);
                 }
             }
@@ -137,6 +142,17 @@ impl Held {
         entry.raw = RawEntity::of_entity(&entity.entity, 0);
     }
 
+    /// The vehicle that has one of the names, or runs the trip. Where several go by a name, it is the one on the trip.
+    fn vehicle(&self, names: &[SmolStr], trip: Option<&TripRef>) -> Option<SmolStr> {
+        let on_trip = trip.and_then(|trip| self.of_trip(trip, TripPart::Vehicle));
+        let mut known = names.iter().filter_map(|name| self.vehicles.get(name));
+        let only = known.find_map(|ids| match on_trip.as_ref().filter(|id| ids.contains(*id)) {
+            Some(id) => Some(id),
+            None => ids.first().filter(|_| ids.len() == 1),
+        });
+        only.cloned().or(on_trip)
+    }
+
     /// The entity that tells this of a trip.
     fn of_trip(&self, trip: &TripRef, part: TripPart) -> Option<SmolStr> {
         let ids = self.trips.get(&trip.trip_id)?;
@@ -155,6 +171,14 @@ impl Held {
             ids.retain(|known| known != id);
             if ids.is_empty() {
                 self.trips.remove(&trip.trip_id);
+            }
+        }
+        for name in &entry.names {
+            if let Some(ids) = self.vehicles.get_mut(name) {
+                ids.remove(id);
+                if ids.is_empty() {
+                    self.vehicles.remove(name);
+                }
             }
         }
         for item in entry.of_visits.iter().flat_map(|it| it.items()) {

@@ -43,7 +43,7 @@ impl Questions {
         match (source.mode, &source.requestor_ref) {
             (SiriMode::Lite, None) => Question::Plain,
             (SiriMode::Lite, Some(requestor)) => {
-                Question::Parameter("requestorId", session_name(requestor, self.session))
+                Question::Parameter("requestorId", self.name(source, requestor))
             }
             (SiriMode::Request, _) => self.request(source, now),
             // What is asked then depends on what was agreed on before.
@@ -51,9 +51,21 @@ impl Questions {
         }
     }
 
+    /// By what name of ours we ask. Who answers with changes, and remembers an earlier process of ours, would leave out what
+    /// that one was told.
+    fn name(&self, source: &SiriSource, requestor: &Secret) -> String {
+        match source.answers_changes() {
+            true => session_name(requestor, self.session),
+            false => requestor.reveal().to_owned(),
+        }
+    }
+
     fn request(&mut self, source: &SiriSource, now: UnixMillis) -> Question {
         let id: SmolStr = format_smolstr!("lineside-{:016x}", self.rng.u64(..));
-        let request = service_request(source, now, &id);
+        let mut request = service_request(source, now, &id);
+        if let Some(requestor) = &source.requestor_ref {
+            request.requestor_ref = Some(self.name(source, requestor).into());
+        }
         let action = source.services.first().map_or("", action);
         posted(source, Payload::ServiceRequest(request), action)
     }
@@ -151,7 +163,10 @@ pub(in crate::poll::siri) mod tests {
     use lineside_formats::siri::{self, Limits};
 
     use super::*;
-    use crate::{config::FeedId, source::Location};
+    use crate::{
+        config::FeedId,
+        source::{Location, SiriAnswers},
+    };
 
     fn asked(source: SiriSource) -> Question {
         let url = Location::parse("https://a.example/siri").unwrap();
@@ -246,7 +261,7 @@ pub(in crate::poll::siri) mod tests {
             mode: SiriMode::Lite,
             ..source(&[SiriService::Timetables], SiriEnvelope::Xml)
         };
-        let Question::Parameter("requestorId", name) = asked(lite) else { panic!() };
+        let Question::Parameter("requestorId", name) = asked(lite.clone()) else { panic!() };
         assert!(name.starts_with("lineside-") && name.len() == 41, "{name}");
         assert!(!name.contains("opendata"), "{name}");
         let opendata = Secret::new("opendata");
@@ -254,5 +269,14 @@ pub(in crate::poll::siri) mod tests {
         assert_ne!(session_name(&opendata, 1), session_name(&opendata, 2));
         assert_ne!(session_name(&opendata, 1), session_name(&Secret::new("other"), 1));
         assert!(matches!(asked(SiriSource::default()), Question::Plain));
+        let whole = SiriSource { answers: Some(SiriAnswers::Whole), ..lite.clone() };
+        let Question::Parameter("requestorId", name) = asked(whole) else { panic!() };
+        assert_eq!(name, "opendata", "who is told all needs no other name");
+        let changes = SiriSource {
+            answers: Some(SiriAnswers::Changes),
+            ..source(&[SiriService::Timetables], SiriEnvelope::Xml)
+        };
+        let name = request(asked(changes)).requestor_ref.unwrap();
+        assert!(name.starts_with("lineside-") && name.len() == 41, "{name}");
     }
 }

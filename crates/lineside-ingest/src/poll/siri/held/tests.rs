@@ -271,3 +271,32 @@ fn a_vehicle_is_taken_back_by_whatever_names_it() {
     take(&mut held, &over(&journey));
     assert!(ids(&held).is_empty());
 }
+
+#[test]
+fn of_vehicles_with_one_name_the_one_on_the_journey_is_taken_back() {
+    let activity = |producer: &str, trip: &str| {
+        format!(
+            "<VehicleActivity><ItemIdentifier>one</ItemIdentifier><MonitoredVehicleJourney>\
+             <FramedVehicleJourneyRef>{}</FramedVehicleJourneyRef>\
+             <DataSource>{producer}</DataSource><VehicleRef>7</VehicleRef>\
+             </MonitoredVehicleJourney></VehicleActivity>",
+            framed(trip)
+        )
+    };
+    let of =
+        |inside: &str| format!("<VehicleMonitoringDelivery>{inside}</VehicleMonitoringDelivery>");
+    let over = |inside: &str| {
+        of(&format!("<VehicleActivityCancellation>{inside}</VehicleActivityCancellation>"))
+    };
+    let mut held = Held::default();
+    take(&mut held, &of(&[activity("A", "1"), activity("B", "2")].concat()));
+    let named = "<ItemRef>x</ItemRef><VehicleMonitoringRef>7</VehicleMonitoringRef>";
+    take(&mut held, &over(named));
+    take(&mut held, &over("<ItemRef>one</ItemRef>"));
+    assert_eq!(ids(&held), ["vehicle:A:7", "vehicle:B:7"], "it may be either");
+    let of_journey = format!("{named}<VehicleJourneyRef>{}</VehicleJourneyRef>", framed("2"));
+    take(&mut held, &over(&of_journey));
+    assert_eq!(ids(&held), ["vehicle:A:7"]);
+    take(&mut held, &over("<ItemRef>one</ItemRef>"));
+    assert!(ids(&held).is_empty(), "now it can only be the other");
+}

@@ -1,0 +1,277 @@
+//! Journeys with calls that no schedule has, of which not all calls are told: the planned ones are put among them.
+//!
+//! A trip whose calls come from its update alone calls nowhere else. A producer that tells of an extra call and of what is
+//! near it, and does not say that this is the whole sequence, does not mean that.
+
+use lineside_formats::{
+    gtfs::{StopTime, Timetable},
+    gtfs_rt::proto::{
+        TripUpdate,
+        trip_descriptor::ScheduleRelationship,
+        trip_update::{StopTimeEvent, StopTimeUpdate},
+    },
+    siri::VehicleJourney,
+};
+
+use super::{GRACE_SECONDS, SiriEntity};
+use crate::normalize::{Forecast, Run, TripKey, event_time, given};
+
+/// Which of the calls that are told no schedule has, where others may not have been told.
+pub(super) fn extra_calls(
+    journey: &VehicleJourney,
+    update: &TripUpdate,
+    is_extra: impl Iterator<Item = bool>,
+) -> Vec<usize> {
+    let is_replaced = update.trip.schedule_relationship() == ScheduleRelationship::Replacement;
+    if !is_replaced || journey.is_complete_stop_sequence == Some(true) {
+        return Vec::new();
+    }
+    is_extra.enumerate().filter_map(|(at, is_extra)| is_extra.then_some(at)).collect()
+}
+
+/// Puts the calls that the timetable has among those that are told, where not all are; what it does not know stays as it
+/// is told.
+pub(super) fn put_planned(entity: &mut SiriEntity, timetable: &Timetable) {
+    let extra = std::mem::take(&mut entity.extra_calls);
+    let update = entity.entity.trip_update.as_mut().filter(|_| !extra.is_empty());
+    let Some(update) = update else { return };
+    let Some(run) = run_of(update, timetable) else { return };
+    let told = std::mem::take(&mut update.stop_time_update);
+    let is_extra = |at: &usize| extra.binary_search(at).is_ok();
+    let regular = told.iter().enumerate().filter(|(at, _)| !is_extra(at));
+    let regular = TripUpdate {
+        trip: update.trip.clone(),
+        stop_time_update: regular.map(|(_, call)| call.clone()).collect(),
+        ..TripUpdate::default()
+    };
+    let mut merged = Merged {
+        run,
+        regular: &regular,
+        planned: run.calls().collect(),
+        next: 0,
+        calls: Vec::new(),
+    };
+    let last = run.calls().filter_map(|(_, call)| run.departure(&call)).max();
+    for (at, call) in told.iter().enumerate() {
+        if is_extra(&at) {
+            let after = told[at + 1..].iter().zip(at + 1..).filter(|(_, at)| !is_extra(at));
+            let next = after.into_iter().find_map(|(call, _)| merged.find(call));
+            merged.put_extra(call, next);
+        } else {
+            merged.put_regular(call);
+        }
+    }
+    merged.put_planned_until(usize::MAX);
+    update.stop_time_update = merged.calls;
+    let ends = last.map(|last| last.saturating_add(GRACE_SECONDS));
+    // Who does not say when it ends is held for long anyhow.
+    entity.until = entity.until.map(|until| ends.map_or(until, |ends| until.max(ends)));
+}
+
+fn run_of<'a>(update: &TripUpdate, timetable: &'a Timetable) -> Option<Run<'a>> {
+    let key = TripKey::of(&update.trip)?;
+    let trip = timetable.find_trip(key.trip_id)?;
+    // Of a repeated trip nothing but the start says which run it is.
+    let is_named = !timetable.trip(trip).has_frequencies || !key.start_time.is_empty();
+    Run::named(timetable, trip, key.start_date, key.start_time).filter(|_| is_named)
+}
+
+/// Calls in the order of the journey.
+struct Merged<'a> {
+    run: Run<'a>,
+    /// What is told of calls that the timetable has.
+    regular: &'a TripUpdate,
+    planned: Vec<(usize, StopTime<'a>)>,
+    /// The first planned call that is not among the calls yet.
+    next: usize,
+    calls: Vec<StopTimeUpdate>,
+}
+
+impl Merged<'_> {
+    /// The planned call that a told one is.
+    fn find(&self, call: &StopTimeUpdate) -> Option<usize> {
+        let stop = given(&call.stop_id)?;
+        let ahead = self.planned.get(self.next..)?;
+        let found = ahead.iter().find(|(_, it)| self.run.timetable.stop(it.stop).id == stop);
+        found.map(|(at, _)| *at)
+    }
+
+    fn put_regular(&mut self, call: &StopTimeUpdate) {
+        if let Some(at) = self.find(call) {
+            self.put_planned_until(at);
+            self.next = at + 1;
+        }
+        self.calls.push(call.clone());
+    }
+
+    /// Puts an extra call before the planned one that is told next. Between its neighbours it goes by its time.
+    fn put_extra(&mut self, call: &StopTimeUpdate, told_next: Option<usize>) {
+        let event = call.departure.as_ref().or(call.arrival.as_ref());
+        let time = event.and_then(|event| event.scheduled_time.or(event_time(event, None)));
+        let before = |(_, planned): &&(usize, StopTime<'_>)| {
+            let planned = self.run.departure(planned);
+            planned.zip(time).is_some_and(|(planned, time)| planned < time)
+        };
+        let ahead = self.planned.iter().skip(self.next).take_while(before).count();
+        let until = self.next + ahead;
+        self.put_planned_until(told_next.map_or(until, |told_next| until.min(told_next)));
+        self.calls.push(call.clone());
+    }
+
+    /// Puts the planned calls before one that are not there yet.
+    fn put_planned_until(&mut self, until: usize) {
+        let until = until.min(self.planned.len());
+        for at in self.next..until {
+            let (_, call) = self.planned[at];
+            self.calls.push(self.untold(at, &call));
+        }
+        self.next = self.next.max(until);
+    }
+
+    /// A planned call of which nothing is told: as late as what is told of those before it makes it.
+    fn untold(&self, at: usize, call: &StopTime<'_>) -> StopTimeUpdate {
+        let delay = match self.run.forecast(self.regular, at) {
+            Forecast::Predicted { delay, .. } => Some(delay),
+            Forecast::Unknown | Forecast::Skipped => None,
+        };
+        let event = |scheduled: Option<i64>| {
+            let scheduled_time = scheduled?;
+            let time = scheduled_time.saturating_add(i64::from(delay.unwrap_or(0)));
+            Some(StopTimeEvent {
+                time: Some(time),
+                delay,
+                scheduled_time: Some(scheduled_time),
+                ..StopTimeEvent::default()
+            })
+        };
+        StopTimeUpdate {
+            stop_id: Some(self.run.timetable.stop(call.stop).id.to_owned()),
+            arrival: event(self.run.arrival(call)),
+            departure: event(self.run.departure(call)),
+            ..StopTimeUpdate::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::tz::TimeZone;
+    use lineside_formats::{
+        gtfs::{Limits, TextFiles, load},
+        siri::{self, EstimatedTimetableDelivery},
+    };
+
+    use super::{
+        super::{Rules, SiriIds, journeys},
+        *,
+    };
+
+    /// 12:00 on 21 November 2026 in UTC.
+    const NOON: i64 = 1_795_262_400;
+
+    /// Trip T is at A at noon, and at B, C and D ten minutes after each other.
+    fn timetable() -> Timetable {
+        let text = "# agency.txt
+            agency_id,agency_name,agency_url,agency_timezone
+            a,Agency,https://a.example,UTC
+            # routes.txt
+            route_id,agency_id,route_short_name,route_type
+            R,a,1,3
+            # calendar.txt
+            service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date
+            D,1,1,1,1,1,1,1,20260101,20261231
+            # stops.txt
+            stop_id,stop_name,stop_lat,stop_lon
+            A,A,48.86,2.34
+            B,B,48.87,2.34
+            C,C,48.88,2.34
+            D,D,48.89,2.34
+            # trips.txt
+            route_id,service_id,trip_id
+            R,D,T
+            # stop_times.txt
+            trip_id,arrival_time,departure_time,stop_id,stop_sequence
+            T,12:00:00,12:00:00,A,1
+            T,12:10:00,12:10:00,B,2
+            T,12:20:00,12:20:00,C,3
+            T,12:30:00,12:30:00,D,4
+";
+        load(&mut TextFiles::parse(text), &Limits::default()).unwrap().0
+    }
+
+    /// A call that is a minute late; one at minute 0 says no time.
+    fn call(stop: &str, minute: u8, is_extra: bool) -> String {
+        let late = minute + 1;
+        let times = format!(
+            "<AimedDepartureTime>2026-11-21T12:{minute:02}:00Z</AimedDepartureTime>\
+             <ExpectedDepartureTime>2026-11-21T12:{late:02}:00Z</ExpectedDepartureTime>"
+        );
+        let times = if minute == 0 { "" } else { &times };
+        format!(
+            "<EstimatedCall><StopPointRef>{stop}</StopPointRef><ExtraCall>{is_extra}</ExtraCall>\
+             {times}</EstimatedCall>"
+        )
+    }
+
+    /// Stops and minutes after noon, of a journey that calls so.
+    fn merged(trip: &str, calls: &[String], inside: &str) -> Vec<(String, Option<i64>)> {
+        let text = format!(
+            "<Siri xmlns=\"http://www.siri.org.uk/siri\"><ServiceDelivery>\
+             <EstimatedTimetableDelivery><EstimatedJourneyVersionFrame><EstimatedVehicleJourney>\
+             <LineRef>R</LineRef><FramedVehicleJourneyRef><DataFrameRef>2026-11-21</DataFrameRef>\
+             <DatedVehicleJourneyRef>{trip}</DatedVehicleJourneyRef></FramedVehicleJourneyRef>\
+             <EstimatedCalls>{}</EstimatedCalls>{inside}</EstimatedVehicleJourney>\
+             </EstimatedJourneyVersionFrame></EstimatedTimetableDelivery></ServiceDelivery></Siri>",
+            calls.concat()
+        );
+        let (zone, limits) = (&TimeZone::UTC, siri::Limits::default());
+        let (message, _) = siri::decode(text.as_bytes(), zone, &limits).unwrap();
+        let deliveries: Vec<&EstimatedTimetableDelivery> =
+            message.deliveries().flat_map(|it| &it.estimated_timetables).collect();
+        let journey = &deliveries[0].frames[0].estimated_vehicle_journeys[0];
+        let rules = Rules { ids: &SiriIds::Same, vehicles_tell_delays: false, zone };
+        let mut entity = journeys::entity_of(journey, None, rules);
+        put_planned(&mut entity, &timetable());
+        let update = entity.entity.trip_update.unwrap();
+        let of = |call: StopTimeUpdate| {
+            let time = call.departure.and_then(|event| event.time);
+            (call.stop_id.unwrap(), time.map(|time| (time - NOON) / 60))
+        };
+        update.stop_time_update.into_iter().map(of).collect()
+    }
+
+    fn check(calls: &[String], expected: &[(&str, i64)]) {
+        let expected: Vec<_> =
+            expected.iter().map(|(stop, at)| ((*stop).to_owned(), Some(*at))).collect();
+        assert_eq!(merged("T", calls, ""), expected);
+    }
+
+    #[test]
+    fn planned_calls_go_around_the_extra_one_by_neighbours_and_times() {
+        let (b, x) = (call("B", 10, false), call("X", 25, true));
+        let all = [("A", 0), ("B", 11), ("C", 21), ("X", 26), ("D", 31)];
+        check(&[b.clone(), x.clone()], &all);
+        // Nothing is told before the extra call: what comes after is planned.
+        check(std::slice::from_ref(&x), &[("A", 0), ("B", 10), ("C", 20), ("X", 26), ("D", 30)]);
+        // What is told next comes after it, whatever the times say.
+        check(&[x, b], &[("A", 0), ("X", 26), ("B", 11), ("C", 21), ("D", 31)]);
+    }
+
+    #[test]
+    fn without_a_time_it_goes_behind_what_is_told_before_it() {
+        let calls = [call("B", 10, false), call("X", 0, true)];
+        let stops: Vec<_> = merged("T", &calls, "").into_iter().map(|(stop, _)| stop).collect();
+        assert_eq!(stops, ["A", "B", "X", "C", "D"]);
+    }
+
+    #[test]
+    fn what_is_told_is_all_where_it_is_said_so_or_nothing_is_planned() {
+        let calls = [call("B", 10, false), call("X", 25, true)];
+        let told = [("B".to_owned(), Some(11)), ("X".to_owned(), Some(26))];
+        let complete = "<IsCompleteStopSequence>true</IsCompleteStopSequence>";
+        assert_eq!(merged("T", &calls, complete), told);
+        assert_eq!(merged("unknown", &calls, ""), told);
+        // Without an extra call the schedule has the rest anyhow.
+        assert_eq!(merged("T", &calls[..1], ""), told[..1]);
+    }
+}

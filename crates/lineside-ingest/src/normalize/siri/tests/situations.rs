@@ -1,0 +1,142 @@
+//! What becomes of situations.
+
+use lineside_formats::gtfs_rt::proto::alert::SeverityLevel;
+
+use super::*;
+
+#[test]
+fn situations_of_several_participants_may_have_one_number() {
+    let situation = |participant: &str| {
+        format!(
+            "<PtSituationElement><ParticipantRef>{participant}</ParticipantRef>\
+             <SituationNumber>1</SituationNumber></PtSituationElement>"
+        )
+    };
+    let deliveries = format!(
+        "<SituationExchangeDelivery><Situations>{}{}</Situations></SituationExchangeDelivery>",
+        situation("ATB"),
+        situation("KOL")
+    );
+    let mut out = normalized(&deliveries, &SiriIds::Same);
+    out.keep_last();
+    let ids: Vec<&str> = out.entities.iter().map(|it| it.entity.id.as_str()).collect();
+    assert_eq!((ids, out.problems.total()), (vec!["situation:ATB:1", "situation:KOL:1"], 0));
+}
+
+fn situation(inside: &str) -> SiriEntity {
+    let deliveries = format!(
+        "<SituationExchangeDelivery><Situations><PtSituationElement>\
+         <CreationTime>2026-11-21T08:00:00Z</CreationTime><ParticipantRef>P</ParticipantRef>\
+         <SituationNumber>1</SituationNumber>{inside}</PtSituationElement></Situations>\
+         </SituationExchangeDelivery>"
+    );
+    normalized(&deliveries, &SiriIds::Same).entities.remove(0)
+}
+
+#[test]
+fn a_situation_keeps_its_time_severity_languages_and_what_it_affects() {
+    let it = situation(
+        "<ValidityPeriod><StartTime>2026-11-21T09:00:00Z</StartTime>\
+         <EndTime>2026-11-21T18:00:00Z</EndTime></ValidityPeriod>\
+         <EquipmentReason>lockedDoors</EquipmentReason><Severity>verySevere</Severity>\
+         <Language>NO</Language><Summary>Signalfeil</Summary>\
+         <Summary xml:lang=\"en\">Signal failure</Summary><Description>Lang</Description>\
+         <Advice>Buss</Advice><InfoLinks><InfoLink><Uri>https://a.example</Uri></InfoLink></InfoLinks>\
+         <Affects><Networks><AffectedNetwork><AffectedLine><LineRef>L</LineRef></AffectedLine>\
+         <AffectedLine><LineRef>M</LineRef><StopPoints><AffectedStopPoint><StopPointRef>S\
+         </StopPointRef></AffectedStopPoint></StopPoints></AffectedLine></AffectedNetwork>\
+         </Networks><VehicleJourneys><AffectedVehicleJourney><FramedVehicleJourneyRef>\
+         <DataFrameRef>2026-11-21</DataFrameRef><DatedVehicleJourneyRef>J</DatedVehicleJourneyRef>\
+         </FramedVehicleJourneyRef></AffectedVehicleJourney></VehicleJourneys></Affects>\
+         <Consequences><Consequence><Condition>delayed</Condition></Consequence></Consequences>",
+    );
+    assert_eq!((it.entity.id.as_str(), it.until), ("situation:P:1", Some(1_795_284_000)));
+    let alert = it.entity.alert.unwrap();
+    assert_eq!(alert.severity_level, Some(SeverityLevel::Severe as i32));
+    let texts = |text: &Option<TranslatedString>| {
+        let translations = text.iter().flat_map(|it| it.translation.clone());
+        translations.map(|it| (it.language.unwrap_or_default(), it.text)).collect::<Vec<_>>()
+    };
+    let pair = |language: &str, text: &str| (language.to_owned(), text.to_owned());
+    assert_eq!(texts(&alert.header_text), [pair("no", "Signalfeil"), pair("en", "Signal failure")]);
+    assert_eq!(texts(&alert.description_text), [pair("no", "Lang\nBuss")]);
+    assert_eq!(texts(&alert.url), [pair("", "https://a.example")]);
+    let about: Vec<_> = alert
+        .informed_entity
+        .iter()
+        .map(|it| {
+            let trip = it.trip.as_ref().and_then(|trip| trip.trip_id.as_deref());
+            (it.route_id.as_deref(), it.stop_id.as_deref(), trip)
+        })
+        .collect();
+    assert_eq!(
+        about,
+        [(Some("L"), None, None), (Some("M"), Some("S"), None), (None, None, Some("J"))]
+    );
+}
+
+/// Whom a situation concerns that affects networks: agencies and kinds of lines.
+fn networks(inside: &str) -> Vec<(Option<String>, Option<i32>)> {
+    let affects = format!("<Affects><Networks>{inside}</Networks></Affects>");
+    let selectors = situation(&affects).entity.alert.unwrap().informed_entity;
+    selectors.into_iter().map(|it| (it.agency_id, it.route_type)).collect()
+}
+
+#[test]
+fn all_lines_of_a_network_are_those_of_its_operators_of_its_kind_or_all() {
+    let network = |inside: &str| networks(&format!("<AffectedNetwork>{inside}</AffectedNetwork>"));
+    let operator = "<AffectedOperator><OperatorRef>A</OperatorRef></AffectedOperator>";
+    let (rail, all) = ("<VehicleMode>rail</VehicleMode>", "<AllLines/>");
+    let of = |agency: Option<&str>, kinds: &[i32]| -> Vec<(Option<String>, Option<i32>)> {
+        kinds.iter().map(|kind| (agency.map(str::to_owned), Some(*kind))).collect()
+    };
+    let every = of(None, &terms::ROUTE_TYPES);
+    assert_eq!(network(&format!("{rail}{all}")), of(None, &[2, 12]));
+    assert_eq!(network(rail), of(None, &[2, 12]));
+    assert_eq!(network(all), every);
+    assert_eq!(network("<NetworkRef>N</NetworkRef>"), every);
+    assert_eq!(network("<VehicleMode>all</VehicleMode>"), every);
+    assert_eq!(network(&format!("{operator}{rail}{all}")), of(Some("A"), &[2, 12]));
+    assert_eq!(network(&format!("{operator}{all}")), [(Some("A".to_owned()), None)]);
+    assert_eq!(network(&format!("<VehicleMode>rocket</VehicleMode>{all}")), []);
+    assert_eq!(network(""), []);
+    let operators = "<Affects><Operators><AllOperators/></Operators></Affects>";
+    let selectors = situation(operators).entity.alert.unwrap().informed_entity;
+    assert_eq!(selectors.len(), every.len());
+}
+
+#[test]
+fn a_line_may_be_affected_in_one_direction() {
+    let line = |directions: &str, inside: &str| {
+        let affects = format!(
+            "<Affects><Networks><AffectedNetwork><AffectedLine><LineRef>L</LineRef>{directions}\
+             {inside}</AffectedLine></AffectedNetwork></Networks></Affects>"
+        );
+        let selectors = situation(&affects).entity.alert.unwrap().informed_entity;
+        let named = selectors.into_iter().map(|it| {
+            assert_eq!(it.route_id.as_deref(), Some("L"));
+            (it.direction_id, it.stop_id)
+        });
+        named.collect::<Vec<_>>()
+    };
+    let direction =
+        |name: &str| format!("<Direction><DirectionRef>{name}</DirectionRef></Direction>");
+    assert_eq!(line(&direction("1"), ""), [(Some(1), None)]);
+    assert_eq!(line(&direction("inbound"), ""), [(None, None)]);
+    assert_eq!(line(&[direction("0"), direction("1")].concat(), ""), [(None, None)]);
+    let stop = "<StopPoints><AffectedStopPoint><StopPointRef>S</StopPointRef></AffectedStopPoint>\
+                </StopPoints>";
+    assert_eq!(line(&direction("0"), stop), [(Some(0), Some("S".to_owned()))]);
+}
+
+#[test]
+fn a_closed_situation_is_over() {
+    let it = situation(
+        "<VersionedAtTime>2026-11-21T10:00:00Z</VersionedAtTime><Progress>closed</Progress>\
+         <ValidityPeriod><StartTime>2026-11-21T09:00:00Z</StartTime></ValidityPeriod>",
+    );
+    let closed = 1_795_255_200;
+    let alert = it.entity.alert.unwrap();
+    assert_eq!(alert.active_period[0].end, Some(closed));
+    assert_eq!(it.until, Some(closed.cast_signed()));
+}
