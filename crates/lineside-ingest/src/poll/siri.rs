@@ -250,7 +250,7 @@ fn read(body: &[u8], zone: &TimeZone, config: &FeedConfig) -> Result<Said, Failu
     let source = config.siri.clone().unwrap_or_default();
     let (message, problems) = decode(body, zone, config)?;
     if message.deliveries().next().is_none()
-        && let Some(word) = Word::of(&message)
+        && let Some(word) = Word::of(&message, &subscription::names(config, &source))
     {
         return Ok(Said::Word(word));
     }

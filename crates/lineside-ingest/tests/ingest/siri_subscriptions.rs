@@ -138,6 +138,8 @@ async fn a_producer_that_ends_the_subscription_is_asked_again_for_all_there_is()
     until("the delivery is known", || trips(&ingest) == ["A"]).await;
     let over = "<SubscriptionTerminatedNotification></SubscriptionTerminatedNotification>";
     inbox.take(&key, xml(over).into()).unwrap();
+    until("it is to be asked again", || next_in(&feed, &clock) == Some(15)).await;
+    clock.advance(Duration::from_secs(15));
     until("it is asked again", has_agreed(&feed, 2)).await;
     // It tells all that there is in parts, of which none is the last one by its own word.
     inbox.take(&key, timetables(&journey("B", ""), false).into()).unwrap();
@@ -146,6 +148,53 @@ async fn a_producer_that_ends_the_subscription_is_asked_again_for_all_there_is()
     until("the second one, too", || trips(&ingest) == ["A", "B", "C"]).await;
     clock.advance(Duration::from_secs(61));
     until("what it did not say again is gone", || trips(&ingest) == ["B", "C"]).await;
+    ingest.shut_down().await;
+}
+
+/// In how many seconds a feed is polled next.
+fn next_in(feed: &Feed, clock: &SimulatedClock) -> Option<u64> {
+    feed.status().next_poll.map(|at| at.since(clock.wall()).as_secs())
+}
+
+#[tokio::test]
+async fn a_producer_that_agrees_and_is_not_well_is_not_asked_all_the_time() {
+    let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
+    let clock = clock();
+    let (ingest, key) = subscribed(&upstream, &clock).await;
+    let feed = ingest.feed("siri").unwrap();
+    let inbox = feed.inbox().unwrap();
+    let unwell = "<HeartbeatNotification><Status>false</Status></HeartbeatNotification>";
+    for (agreements, wait) in [(1, 15), (2, 30), (3, 60)] {
+        until("it has agreed", has_agreed(&feed, agreements)).await;
+        until("nothing else is planned", || next_in(&feed, &clock) > Some(3_600)).await;
+        // It says so more than once.
+        inbox.take(&key, xml(unwell).into()).unwrap();
+        inbox.take(&key, xml(unwell).into()).unwrap();
+        until("it is left alone for a while", || next_in(&feed, &clock) == Some(wait)).await;
+        clock.advance(Duration::from_secs(wait));
+    }
+    until("it has agreed", has_agreed(&feed, 4)).await;
+    inbox.take(&key, timetables(&journey("A", ""), false).into()).unwrap();
+    inbox.take(&key, xml(unwell).into()).unwrap();
+    until("who delivers is trusted more", || next_in(&feed, &clock) == Some(15)).await;
+    assert_eq!((trips(&ingest), upstream.requests().len()), (vec!["A".to_owned()], 4));
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
+async fn the_end_of_a_subscription_that_is_not_ours_changes_nothing() {
+    let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
+    let clock = clock();
+    let (ingest, key) = subscribed(&upstream, &clock).await;
+    let feed = ingest.feed("siri").unwrap();
+    until("it has agreed", has_agreed(&feed, 1)).await;
+    let inbox = feed.inbox().unwrap();
+    let over = "<SubscriptionTerminatedNotification><SubscriptionRef>lineside-other-et\
+                </SubscriptionRef></SubscriptionTerminatedNotification>";
+    inbox.take(&key, xml(over).into()).unwrap();
+    inbox.take(&key, timetables(&journey("A", ""), false).into()).unwrap();
+    until("what comes after it is known", || trips(&ingest) == ["A"]).await;
+    until("it goes on", || next_in(&feed, &clock) > Some(3_600)).await;
     ingest.shut_down().await;
 }
 

@@ -4,6 +4,8 @@
 mod agreement;
 mod request;
 
+pub(super) use self::request::names;
+
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
@@ -12,16 +14,17 @@ use lineside_formats::{
     siri::{Flag, Message, Payload, TerminateSubscriptionRequest, Time},
 };
 use lineside_sync::{Clock, UnixMillis};
-use smol_str::ToSmolStr;
+use smol_str::{SmolStr, ToSmolStr};
 
 use self::{
     agreement::Agreement,
-    request::{names, request, subscriber},
+    request::{request, subscriber},
 };
 use super::{Answer, Said, decode, question::posted};
 use crate::{
     budget::Place,
     fetch::{Body, Failure, FailureCode, Fetched, Fetcher, Question},
+    limits::BACKOFF_MAX,
     poll::{Poller, broken, taking::hash_of},
     source::SiriMode,
 };
@@ -40,6 +43,9 @@ const TELLING_MAX: Duration = Duration::from_secs(60);
 const TOLD_AGAIN_SHARE: f64 = 0.5;
 /// A subscription is not renewed more often than this.
 const RENEWAL_MIN: Duration = Duration::from_secs(60);
+/// How long after its last agreement a producer that has ended it is asked again at the soonest. Doubles with each agreement
+/// that it ends before it has delivered anything, up to [`BACKOFF_MAX`].
+const AGAIN_MIN: Duration = Duration::from_secs(15);
 
 /// What is known of a feed's subscription.
 #[derive(Debug, Default)]
@@ -56,6 +62,10 @@ pub(super) struct Subscription {
     /// Whether the producer was silent before, and nothing has come since.
     is_doubted: bool,
     telling: Telling,
+    /// When the producer last agreed, to this subscription or to one before it, on the monotonic clock.
+    agreed_at: Option<Duration>,
+    /// How many agreements in a row it has ended without a delivery.
+    n_ended: u32,
 }
 
 /// How far a producer is in telling all that there is.
@@ -77,15 +87,21 @@ pub(in crate::poll) enum Word {
     Alive(Option<Time>),
     /// The subscription is over.
     Over,
+    /// Another one is over, such as one of an earlier configuration or of another server that goes by the same name.
+    OtherOver,
 }
 
 impl Word {
-    /// What is said besides news; none where nothing is said of a subscription.
-    pub(super) fn of(message: &Message) -> Option<Word> {
+    /// What is said besides news to whom subscribes by these names; none where nothing is said of a subscription.
+    pub(super) fn of(message: &Message, names: &[SmolStr]) -> Option<Word> {
         message.payloads.iter().find_map(|payload| match payload {
             Payload::HeartbeatNotification(it) if it.status == Some(false) => Some(Word::Over),
             Payload::HeartbeatNotification(it) => Some(Word::Alive(it.service_started_time)),
-            Payload::SubscriptionTerminatedNotification(_) => Some(Word::Over),
+            Payload::SubscriptionTerminatedNotification(it) => {
+                let over = &it.subscription_refs;
+                let is_ours = over.is_empty() || over.iter().any(|name| names.contains(name));
+                Some(if is_ours { Word::Over } else { Word::OtherOver })
+            }
             _ => None,
         })
     }
@@ -107,8 +123,27 @@ impl Subscription {
             started: agreement.started.or(self.started),
             refused: agreement.refused,
             telling: Telling::Awaited { again },
+            agreed_at: Some(now),
             ..self
         }
+    }
+
+    /// The producer has ended it: what it agrees to next is another one.
+    fn ended(&self) -> Subscription {
+        Subscription { n_ended: self.n_ended.saturating_add(1), ..self.given_up() }
+    }
+
+    /// It is not relied on any more.
+    fn given_up(&self) -> Subscription {
+        let (agreed_at, n_ended) = (self.agreed_at, self.n_ended);
+        Subscription { agreed_at, n_ended, ..Subscription::default() }
+    }
+
+    /// How long a producer that has ended what it agreed to is left alone.
+    fn wait_after_end(&self, now: Duration) -> Duration {
+        let doublings = self.n_ended.saturating_sub(1).min(u32::BITS - 1);
+        let gap = AGAIN_MIN.saturating_mul(1 << doublings).min(BACKOFF_MAX);
+        self.agreed_at.map_or(Duration::ZERO, |at| (at + gap).saturating_sub(now))
     }
 
     /// How long until the producer has to be asked; none where there is no subscription.
@@ -129,6 +164,7 @@ impl Subscription {
     /// There was a delivery.
     pub(super) fn told(&mut self, now: Duration) {
         self.has_told = true;
+        self.n_ended = 0;
         if let Telling::Awaited { again } = self.telling {
             self.telling = Telling::Begun { again, through_at: now + TELLING_MAX };
         }
@@ -197,7 +233,8 @@ impl Poller {
     pub(in crate::poll) async fn subscribe(&mut self) -> Result<Question, Failure> {
         if self.siri.subscription.is_silent(self.clock.monotonic()) {
             // Who was silent may have lost anything: what comes next is all that there is.
-            self.siri.subscription = Subscription { is_doubted: true, ..Subscription::default() };
+            let before = self.siri.subscription.given_up();
+            self.siri.subscription = Subscription { is_doubted: true, ..before };
             let detail = "nothing was heard of the subscription";
             self.fail(Failure::new(FailureCode::Timeout, detail)).await;
         }
@@ -232,7 +269,8 @@ impl Poller {
             let (message, _) = decode(&body.bytes, &zone, &config)?;
             Agreement::of(&message)
         });
-        let before = std::mem::take(&mut self.siri.subscription);
+        let given_up = self.siri.subscription.given_up();
+        let before = std::mem::replace(&mut self.siri.subscription, given_up);
         let agreement = reading.await.unwrap_or_else(|_| Err(broken()))?;
         let (now, wall) = (self.clock.monotonic(), self.clock.wall());
         self.siri.held.begin_anew();
@@ -274,7 +312,7 @@ impl Poller {
             Err(failure) => {
                 self.fail(failure).await;
                 // Nobody knows what was in it, so the producer is asked for all there is, as after a failed poll.
-                self.siri.subscription = Subscription::default();
+                self.siri.subscription = self.siri.subscription.given_up();
                 let wait = self.wait();
                 self.ask_again(wait);
             }
@@ -296,10 +334,16 @@ impl Poller {
         let is_over = match word {
             Word::Alive(started) => self.siri.subscription.has_restarted(started),
             Word::Over => true,
+            Word::OtherOver => return,
         };
         if is_over {
-            self.siri.subscription = Subscription::default();
-            self.ask_again(Duration::ZERO);
+            // Who says so again and again is not asked any later, nor any sooner.
+            if self.siri.subscription.renew_at.is_some() {
+                let ended = self.siri.subscription.ended();
+                let wait = ended.wait_after_end(self.clock.monotonic());
+                self.siri.subscription = ended;
+                self.ask_again(wait);
+            }
         } else if self.siri.subscription.has_told {
             self.confirm();
             self.tell_again().await;
@@ -378,7 +422,7 @@ mod tests {
     fn word(inside: &str) -> Option<Word> {
         let body = format!("<Siri xmlns=\"http://www.siri.org.uk/siri\">{inside}</Siri>");
         let decoded = siri::decode(body.as_bytes(), &TimeZone::UTC, &Limits::default());
-        Word::of(&decoded.unwrap().0)
+        Word::of(&decoded.unwrap().0, &["lineside-a-et".into(), "lineside-a-vm".into()])
     }
 
     fn beat(inside: &str) -> Option<Word> {
@@ -401,6 +445,14 @@ mod tests {
         assert_eq!(beat(started), Some(Word::Alive(at(1))));
         let over = "<SubscriptionTerminatedNotification></SubscriptionTerminatedNotification>";
         assert_eq!(word(over), Some(Word::Over));
+        for (names, expected) in [
+            (["lineside-b-et", "lineside-a-vm"], Word::Over),
+            (["lineside-b-et", "lineside-a"], Word::OtherOver),
+        ] {
+            let names = names.map(|name| format!("<SubscriptionRef>{name}</SubscriptionRef>"));
+            let over = over.replace("><", &format!(">{}<", names.concat()));
+            assert_eq!(word(&over), Some(expected), "{over}");
+        }
         assert_eq!(word("<ServiceDelivery></ServiceDelivery>"), None);
     }
 
@@ -429,6 +481,21 @@ mod tests {
             let renewal = subscription.renew_at.unwrap() - SECOND;
             assert_eq!(renewal, expected * SECOND, "{valid_until:?}");
         }
+    }
+
+    #[test]
+    fn who_ends_what_it_agrees_to_is_asked_ever_more_rarely() {
+        let mut subscription = Subscription::default();
+        let mut waits = Vec::new();
+        for _ in 0..9 {
+            subscription = subscription.agreed(Agreement::default(), 9 * SECOND, NOON).ended();
+            waits.push(subscription.wait_after_end(10 * SECOND).as_secs() + 1);
+        }
+        assert_eq!(waits, [15, 30, 60, 120, 240, 300, 300, 300, 300]);
+        subscription = subscription.agreed(Agreement::default(), 9 * SECOND, NOON);
+        subscription.told(10 * SECOND);
+        assert_eq!(subscription.ended().wait_after_end(10 * SECOND), 14 * SECOND);
+        assert_eq!(subscription.ended().wait_after_end(24 * SECOND), Duration::ZERO);
     }
 
     #[test]

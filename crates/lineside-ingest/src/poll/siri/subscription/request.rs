@@ -36,7 +36,7 @@ fn name_at(config: &FeedConfig, stop: &str) -> SmolStr {
 }
 
 /// What all its subscriptions are called.
-pub(super) fn names(config: &FeedConfig, source: &SiriSource) -> Vec<SmolStr> {
+pub(in crate::poll::siri) fn names(config: &FeedConfig, source: &SiriSource) -> Vec<SmolStr> {
     let of = |service: &SiriService| match service {
         SiriService::Stops => source.stops.iter().map(|stop| name_at(config, stop)).collect(),
         service => vec![name_of(config, *service)],
