@@ -5,9 +5,7 @@ use std::fs;
 use std::io::Read as _;
 use std::sync::Arc;
 
-use lineside_ingest::{
-    IdTable, Location, SiriEnvelope, SiriIds, SiriMode, SiriService, SiriSource,
-};
+use lineside_ingest::{IdTable, SiriEnvelope, SiriIds, SiriMode, SiriService, SiriSource};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -51,7 +49,6 @@ impl Checker<'_> {
         &mut self,
         key: &str,
         table: Option<Spanned<SiriTable>>,
-        url: Option<&Location>,
     ) -> Option<Arc<SiriSource>> {
         let table = table?;
         let whole = table.span();
@@ -82,10 +79,6 @@ impl Checker<'_> {
                 format!("{what} asks for one service, and about one stop: make a feed of each");
             let at = Spanned::new(services_at, ());
             self.complain(&at, &format!("{key}.services"), reason);
-        }
-        if mode != SiriMode::Lite && url.is_some_and(Location::is_local) {
-            let reason = "a file is not asked: requests go to http or https";
-            self.complain(&at, &format!("{key}.mode"), reason);
         }
         let requestor_ref =
             requestor_ref.and_then(|it| self.secret(&format!("{key}.requestor_ref"), &it));
