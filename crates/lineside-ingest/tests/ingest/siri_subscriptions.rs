@@ -318,15 +318,30 @@ async fn what_is_agreed_to_is_heard_where_a_part_is_refused() {
 async fn a_subscription_that_is_refused_is_told_without_its_key() {
     let refused = AGREED.replace(
         "<Status>true</Status>",
-        "<Status>false</Status><ErrorCondition><OtherError><ErrorText>Not you</ErrorText>\
-         </OtherError></ErrorCondition>",
+        "<Status>false</Status><ErrorCondition><OtherError><ErrorText>Not you, hunter2, at \
+         siri?key=k3y-0</ErrorText></OtherError></ErrorCondition>",
     );
     let upstream = Upstream::start(Answer::Bytes(ok(&xml(&refused)))).await;
     let (ingest, key) = subscribed(&upstream, &clock()).await;
+    assert_eq!(key, "k3y-0", "it is repeated");
     let feed = ingest.feed("siri").unwrap();
     until_failed(&feed, FailureCode::Refused).await;
     let error = feed.status().last_error.clone().unwrap();
-    assert_eq!(error.detail, "the producer refuses the subscription: Not you");
+    let detail = "the producer refuses the subscription: Not you, ***, at siri?key=***";
+    assert_eq!(error.detail, detail);
+    let part = AGREED.replace(
+        "</SubscriptionResponse>",
+        "<ResponseStatus><Status>false</Status><ErrorCondition><OtherError><ErrorText>Not \
+         hunter2 at k3y-0</ErrorText></OtherError></ErrorCondition></ResponseStatus>\
+         </SubscriptionResponse>",
+    );
+    upstream.set(Answer::Bytes(ok(&xml(&part))));
+    ingest.poll_now("siri").await.unwrap();
+    until("it has agreed to a part", has_agreed(&feed, 1)).await;
+    feed.inbox().unwrap().take(&key, timetables(&journey("A", ""), false).into()).unwrap();
+    until("the delivery is known", || trips(&ingest) == ["A"]).await;
+    let problems = feed.status().problems.clone();
+    assert_eq!(problems.kept()[0].value.as_deref(), Some("Not *** at ***"));
     upstream.set(Answer::Bytes(http("403 Forbidden", &[], format!("no {key}").as_bytes())));
     ingest.poll_now("siri").await.unwrap();
     until_failed(&feed, FailureCode::Http(403)).await;

@@ -55,7 +55,7 @@ pub(super) struct Subscription {
     heard_at: Duration,
     /// Since when the producer is up, by its own clock.
     started: Option<Time>,
-    /// What the producer refuses of it, in its words.
+    /// What the producer refuses of it, in its words, as they may be shown.
     refused: Vec<String>,
     /// Whether there was a delivery.
     has_told: bool,
@@ -267,11 +267,15 @@ impl Poller {
         let (config, zone) = (self.feed.shared_config().clone(), self.zone());
         let reading = tokio::task::spawn_blocking(move || {
             let (message, _) = decode(&body.bytes, &zone, &config)?;
-            Agreement::of(&message)
+            Ok(Agreement::of(&message))
         });
         let given_up = self.siri.subscription.given_up();
         let before = std::mem::replace(&mut self.siri.subscription, given_up);
-        let agreement = reading.await.unwrap_or_else(|_| Err(broken()))?;
+        let read = reading.await.unwrap_or_else(|_| Err(broken()))?;
+        // What a producer says may repeat what it was sent: the key of the inbox is in each request.
+        let shown = |said: &str| self.fetcher.shown(said.as_bytes());
+        let mut agreement = read.map_err(|not| not.failure(shown))?;
+        agreement.refused.iter_mut().for_each(|said| *said = shown(said));
         let (now, wall) = (self.clock.monotonic(), self.clock.wall());
         self.siri.held.begin_anew();
         self.siri.subscription = before.agreed(agreement, now, wall);
