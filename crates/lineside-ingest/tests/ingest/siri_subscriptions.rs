@@ -107,7 +107,8 @@ async fn a_subscription_brings_news_by_itself_and_ends_with_the_server() {
 #[tokio::test]
 async fn a_delivery_that_cannot_be_read_costs_nothing_of_what_is_known_and_all_is_asked_for_anew() {
     let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
-    let (ingest, key) = subscribed(&upstream, &clock()).await;
+    let clock = clock();
+    let (ingest, key) = subscribed(&upstream, &clock).await;
     let feed = ingest.feed("siri").unwrap();
     let inbox = feed.inbox().unwrap();
     inbox.take(&key, timetables(&journey("A", ""), false).into()).unwrap();
@@ -123,7 +124,16 @@ async fn a_delivery_that_cannot_be_read_costs_nothing_of_what_is_known_and_all_i
     };
     until("it is asked again soon", || next().is_some_and(|seconds| seconds < 60)).await;
     ingest.poll_now("siri").await.unwrap();
-    until("it is asked again", || upstream.requests().len() == 2).await;
+    until("it has agreed again", has_agreed(&feed, 2)).await;
+    // A producer that takes it for the same subscription goes on with what changes.
+    let (c, d) = (journey("C", ""), journey("D", ""));
+    inbox.take(&key, timetables(&c, false).into()).unwrap();
+    until("the change is known", || trips(&ingest) == ["A", "B", "C"]).await;
+    clock.advance(Duration::from_secs(61));
+    // After each delivery it is looked what is over.
+    inbox.take(&key, timetables(&d, false).into()).unwrap();
+    inbox.take(&key, timetables(&journey("E", ""), false).into()).unwrap();
+    until("nothing is forgotten", || trips(&ingest) == ["A", "B", "C", "D", "E"]).await;
     ingest.shut_down().await;
 }
 

@@ -62,6 +62,8 @@ pub(super) struct Subscription {
     /// Whether the producer was silent before, and nothing has come since.
     is_doubted: bool,
     telling: Telling,
+    /// Whether what was told before it, as by a subscription that goes on at the producer, need not be told again.
+    is_renewal: bool,
     /// When the producer last agreed, to this subscription or to one before it, on the monotonic clock.
     agreed_at: Option<Duration>,
     /// How many agreements in a row it has ended without a delivery.
@@ -110,7 +112,7 @@ impl Word {
 impl Subscription {
     /// One that was agreed on at `now`, on both clocks.
     fn agreed(self, agreement: Agreement, now: Duration, wall: UnixMillis) -> Subscription {
-        let again = self.renew_at.is_some();
+        let again = self.renew_at.is_some() || self.is_renewal;
         let valid = agreement.valid_until.and_then(|until| {
             let millis = until.as_millis().saturating_sub(wall.0);
             // By a clock that is far behind ours it would be over already.
@@ -124,6 +126,7 @@ impl Subscription {
             refused: agreement.refused,
             telling: Telling::Awaited { again },
             agreed_at: Some(now),
+            is_renewal: false,
             ..self
         }
     }
@@ -131,6 +134,12 @@ impl Subscription {
     /// The producer has ended it: what it agrees to next is another one.
     fn ended(&self) -> Subscription {
         Subscription { n_ended: self.n_ended.saturating_add(1), ..self.given_up() }
+    }
+
+    /// Something of it was not understood: it is asked for again, and goes on at the producer meanwhile.
+    fn in_doubt(&self) -> Subscription {
+        let is_renewal = self.renew_at.is_some() || self.is_renewal;
+        Subscription { is_renewal, ..self.given_up() }
     }
 
     /// It is not relied on any more.
@@ -269,8 +278,8 @@ impl Poller {
             let (message, _) = decode(&body.bytes, &zone, &config)?;
             Ok(Agreement::of(&message))
         });
-        let given_up = self.siri.subscription.given_up();
-        let before = std::mem::replace(&mut self.siri.subscription, given_up);
+        let in_doubt = self.siri.subscription.in_doubt();
+        let before = std::mem::replace(&mut self.siri.subscription, in_doubt);
         let read = reading.await.unwrap_or_else(|_| Err(broken()))?;
         // What a producer says may repeat what it was sent: the key of the inbox is in each request.
         let shown = |said: &str| self.fetcher.shown(said.as_bytes());
@@ -315,8 +324,9 @@ impl Poller {
             }
             Err(failure) => {
                 self.fail(failure).await;
-                // Nobody knows what was in it, so the producer is asked for all there is, as after a failed poll.
-                self.siri.subscription = self.siri.subscription.given_up();
+                // Nobody knows what was in it, so the producer is asked for all there is, as after a failed poll. It may go on
+                // with changes all the same.
+                self.siri.subscription = self.siri.subscription.in_doubt();
                 let wait = self.wait();
                 self.ask_again(wait);
             }
@@ -514,5 +524,11 @@ mod tests {
         let mut renewed = first.agreed(Agreement::default(), 999 * SECOND, NOON);
         renewed.told(1_000 * SECOND);
         assert_eq!(renewed.is_through(1_060 * SECOND), Some(true));
+        // One of which something was not understood goes on, and one that was ended does not.
+        for (before, expected) in [(renewed.in_doubt().in_doubt(), true), (renewed.ended(), false)] {
+            let mut next = before.agreed(Agreement::default(), 1_100 * SECOND, NOON);
+            next.told(1_100 * SECOND);
+            assert_eq!(next.is_through(1_160 * SECOND), Some(expected));
+        }
     }
 }
