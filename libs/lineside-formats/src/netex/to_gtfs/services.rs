@@ -31,7 +31,7 @@ pub(super) struct Services<'p> {
     dated: HashMap<Text, Vec<(Day, bool)>>,
     /// The days of day types, of conditions (none for those that say nothing), and of what journeys name together.
     of_types: HashMap<Text, Rc<Days>>,
-    of_conditions: HashMap<Text, Option<Rc<Days>>>,
+    of_conditions: HashMap<(Text, Ends), Option<Rc<Days>>>,
     of_names: HashMap<Names, Rc<Days>>,
     /// Services by a hash of their days.
     by_days: HashMap<u128, u32>,
@@ -40,6 +40,15 @@ pub(super) struct Services<'p> {
 
 /// What journeys name: day types and conditions, each once.
 type Names = (Vec<Text>, Vec<Text>);
+
+/// What the end of a condition is that does not say it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Ends {
+    /// None: a condition that narrows other days takes those away that it says, and no others.
+    Open,
+    /// That of the frames, where they have one: the condition alone says the days.
+    OfFrames,
+}
 
 /// A service.
 pub(super) struct Service {
@@ -135,7 +144,10 @@ impl<'p> Services<'p> {
         for &id in conditions {
             let Some(&number) = self.conditions.get(&id) else { continue };
             let condition = &self.publication.conditions[number as usize];
-            let Some(of_condition) = self.days_of_condition(condition) else { continue };
+            let is_alone = day_types.is_empty() && !condition.excludes;
+            let is_open = condition.from.is_none() || condition.to.is_none();
+            let ends = if is_alone && is_open { Ends::OfFrames } else { Ends::Open };
+            let Some(of_condition) = self.days_of_condition(condition, ends) else { continue };
             if condition.excludes {
                 excluded.add(&of_condition);
             } else {
@@ -196,17 +208,21 @@ impl<'p> Services<'p> {
     }
 
     /// The days on which a condition holds; `None` of one that says nothing about days.
-    fn days_of_condition(&mut self, condition: &Condition) -> Option<Rc<Days>> {
-        if let Some(known) = self.of_conditions.get(&condition.id) {
+    fn days_of_condition(&mut self, condition: &Condition, ends: Ends) -> Option<Rc<Days>> {
+        let key = (condition.id, ends);
+        if let Some(known) = self.of_conditions.get(&key) {
             return known.clone();
         }
-        let days = self.new_days_of_condition(condition).map(Rc::new);
-        self.of_conditions.insert(condition.id, days.clone());
+        let days = self.new_days_of_condition(condition, ends).map(Rc::new);
+        self.of_conditions.insert(key, days.clone());
         days
     }
 
-    fn new_days_of_condition(&mut self, condition: &Condition) -> Option<Days> {
+    fn new_days_of_condition(&mut self, condition: &Condition, ends: Ends) -> Option<Days> {
         let &Condition { from, to, bits, .. } = condition;
+        let validity = self.publication.validity.filter(|_| ends == Ends::OfFrames);
+        let first = from.or(validity.map(|(first, _)| first)).unwrap_or(Day::MIN);
+        let last = to.or(validity.map(|(_, last)| last)).unwrap_or(Day::MAX);
         let day_types = self.publication.list(&condition.day_types);
         let operating_days = self.publication.list(&condition.operating_days);
         let mut days = if !operating_days.is_empty() {
@@ -218,19 +234,20 @@ impl<'p> Services<'p> {
                 if self.assignments.contains_key(&id) {
                     days.add(&self.days_of_type(id));
                 } else {
-                    days.add(&self.days_between(from, to, Text::EMPTY, self.weekdays_of(id)));
+                    days.add(&Days::of_week(first, last, self.weekdays_of(id)));
                 }
             }
             days
         } else if from.is_none() && to.is_none() && bits == Text::EMPTY {
             return None;
+        } else if bits == Text::EMPTY {
+            return Some(Days::of_week(first, last, ALL_WEEK));
         } else {
             return Some(self.days_between(from, to, bits, ALL_WEEK));
         };
-        if let Some(from) = from {
-            days.retain(&Days::of_week(from, to.unwrap_or(Day::MAX), ALL_WEEK), true);
-        } else if let Some(to) = to {
-            days.retain(&Days::of_week(to + 1, Day::MAX, ALL_WEEK), false);
+        if from.is_some() || to.is_some() {
+            let (from, to) = (from.unwrap_or(Day::MIN), to.unwrap_or(Day::MAX));
+            days.retain(&Days::of_week(from, to, ALL_WEEK), true);
         }
         Some(days)
     }
