@@ -111,12 +111,13 @@ async fn a_delivery_that_cannot_be_read_costs_nothing_of_what_is_known_and_all_i
     let (ingest, key) = subscribed(&upstream, &clock).await;
     let feed = ingest.feed("siri").unwrap();
     let inbox = feed.inbox().unwrap();
-    inbox.take(&key, timetables(&journey("A", ""), false).into()).unwrap();
-    until("the delivery is known", || trips(&ingest) == ["A"]).await;
+    let several = ["A", "X", "Y", "Z"].map(|id| journey(id, "")).concat();
+    inbox.take(&key, timetables(&several, false).into()).unwrap();
+    until("the delivery is known", || trips(&ingest) == ["A", "X", "Y", "Z"]).await;
     inbox.take(&key, "<Siri><ServiceDelivery>".into()).unwrap();
     until_failed(&feed, FailureCode::Truncated).await;
     inbox.take(&key, timetables(&journey("B", ""), false).into()).unwrap();
-    until("what came before is still known", || trips(&ingest) == ["A", "B"]).await;
+    until("what came before is still known", || trips(&ingest) == ["A", "B", "X", "Y", "Z"]).await;
     // As after a failed poll, and not after the hours for which a subscription is good.
     let next = || {
         let status = feed.status();
@@ -128,12 +129,12 @@ async fn a_delivery_that_cannot_be_read_costs_nothing_of_what_is_known_and_all_i
     // A producer that takes it for the same subscription goes on with what changes.
     let (c, d) = (journey("C", ""), journey("D", ""));
     inbox.take(&key, timetables(&c, false).into()).unwrap();
-    until("the change is known", || trips(&ingest) == ["A", "B", "C"]).await;
+    until("the change is known", || trips(&ingest).len() == 6).await;
     clock.advance(Duration::from_secs(61));
     // After each delivery it is looked what is over.
     inbox.take(&key, timetables(&d, false).into()).unwrap();
     inbox.take(&key, timetables(&journey("E", ""), false).into()).unwrap();
-    until("nothing is forgotten", || trips(&ingest) == ["A", "B", "C", "D", "E"]).await;
+    until("nothing is forgotten", || trips(&ingest).concat() == "ABCDEXYZ").await;
     ingest.shut_down().await;
 }
 
@@ -163,7 +164,7 @@ async fn a_producer_that_ends_the_subscription_is_asked_again_for_all_there_is()
 
 /// In how many seconds a feed is polled next.
 fn next_in(feed: &Feed, clock: &SimulatedClock) -> Option<u64> {
-    feed.status().next_poll.map(|at| at.since(clock.wall()).as_secs())
+    feed.status().next_poll.map(|at| at.since(clock.wall()).as_millis().div_ceil(1_000) as u64)
 }
 
 #[tokio::test]
@@ -176,7 +177,7 @@ async fn a_producer_that_agrees_and_is_not_well_is_not_asked_all_the_time() {
     let unwell = "<HeartbeatNotification><Status>false</Status></HeartbeatNotification>";
     for (agreements, wait) in [(1, 15), (2, 30), (3, 60)] {
         until("it has agreed", has_agreed(&feed, agreements)).await;
-        until("nothing else is planned", || next_in(&feed, &clock) > Some(3_600)).await;
+        until("nothing else is planned", || next_in(&feed, &clock) > Some(100)).await;
         // It says so more than once.
         inbox.take(&key, xml(unwell).into()).unwrap();
         inbox.take(&key, xml(unwell).into()).unwrap();
@@ -188,6 +189,23 @@ async fn a_producer_that_agrees_and_is_not_well_is_not_asked_all_the_time() {
     inbox.take(&key, xml(unwell).into()).unwrap();
     until("who delivers is trusted more", || next_in(&feed, &clock) == Some(15)).await;
     assert_eq!((trips(&ingest), upstream.requests().len()), (vec!["A".to_owned()], 4));
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_producer_that_is_heard_of_is_not_asked_until_half_of_the_time_is_over() {
+    let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
+    let clock = clock();
+    let (ingest, key) = subscribed(&upstream, &clock).await;
+    let feed = ingest.feed("siri").unwrap();
+    until("it is looked after", || next_in(&feed, &clock) == Some(190)).await;
+    let beat = "<HeartbeatNotification><Status>true</Status></HeartbeatNotification>";
+    for said in [timetables(&journey("A", ""), false), xml(beat)] {
+        clock.advance(Duration::from_secs(150));
+        feed.inbox().unwrap().take(&key, said.into()).unwrap();
+        until("it may be silent from then on", || next_in(&feed, &clock) == Some(190)).await;
+    }
+    assert_eq!(upstream.requests().len(), 1);
     ingest.shut_down().await;
 }
 
@@ -204,7 +222,7 @@ async fn the_end_of_a_subscription_that_is_not_ours_changes_nothing() {
     inbox.take(&key, xml(over).into()).unwrap();
     inbox.take(&key, timetables(&journey("A", ""), false).into()).unwrap();
     until("what comes after it is known", || trips(&ingest) == ["A"]).await;
-    until("it goes on", || next_in(&feed, &clock) > Some(3_600)).await;
+    until("it goes on", || next_in(&feed, &clock) > Some(100)).await;
     ingest.shut_down().await;
 }
 

@@ -319,6 +319,7 @@ impl Poller {
         match taken {
             Ok(()) => {
                 self.judge().await;
+                self.put_off();
                 // Of a feed that is as well as before, too, when it was heard last is told.
                 self.feed.set_status(self.status.clone());
             }
@@ -374,6 +375,14 @@ impl Poller {
         let is_all = !again || self.siri.held.share_seen() >= TOLD_AGAIN_SHARE;
         if is_all && self.siri.held.sweep() {
             self.tell_again().await;
+        }
+    }
+
+    /// Who was heard of just now is asked later than was thought before.
+    fn put_off(&mut self) {
+        let now = self.clock.monotonic();
+        if let Some(rest) = self.subscription_rest().filter(|&rest| now + rest > self.next.at()) {
+            self.ask_again(rest);
         }
     }
 
