@@ -534,7 +534,8 @@ mod tests {
         renewed.told(1_000 * SECOND);
         assert_eq!(renewed.is_through(1_060 * SECOND), Some(true));
         // One of which something was not understood goes on, and one that was ended does not.
-        for (before, expected) in [(renewed.in_doubt().in_doubt(), true), (renewed.ended(), false)] {
+        for (before, expected) in [(renewed.in_doubt().in_doubt(), true), (renewed.ended(), false)]
+        {
             let mut next = before.agreed(Agreement::default(), 1_100 * SECOND, NOON);
             next.told(1_100 * SECOND);
             assert_eq!(next.is_through(1_160 * SECOND), Some(expected));

@@ -36,6 +36,8 @@ pub(super) struct Services<'p> {
     /// Services by a hash of their days.
     by_days: HashMap<u128, u32>,
     pub(super) rows: Vec<Service>,
+    /// Memory of the sets of days, in bytes.
+    bytes: usize,
 }
 
 /// What journeys name: day types and conditions, each once.
@@ -83,6 +85,7 @@ impl<'p> Services<'p> {
             of_names: HashMap::new(),
             by_days: HashMap::new(),
             rows: Vec::new(),
+            bytes: 0,
         }
     }
 
@@ -93,7 +96,22 @@ impl<'p> Services<'p> {
 
     /// The service of a journey: the days of its day types on which its conditions hold, and those of its dated
     /// journeys. `None` if it runs on no day.
-    pub(super) fn of(&mut self, journey: &Journey) -> Option<u32> {
+    ///
+    /// # Errors
+    /// If the sets of days take more memory than is left for them.
+    pub(super) fn of(&mut self, journey: &Journey) -> Result<Option<u32>, Error> {
+        let service = self.find_or_make(journey);
+        if self.bytes <= self.publication.bytes_left {
+            return Ok(service);
+        }
+        let detail = format!(
+            "the days of its journeys take more than the {} bytes of memory that its records leave",
+            self.publication.bytes_left
+        );
+        Err(Error::new(ErrorKind::TooLarge, detail))
+    }
+
+    fn find_or_make(&mut self, journey: &Journey) -> Option<u32> {
         let names = (
             each_once(self.publication.list(&journey.day_types)),
             each_once(self.publication.list(&journey.conditions)),
@@ -103,6 +121,7 @@ impl<'p> Services<'p> {
             Some(days) => Rc::clone(days),
             None => {
                 let days = Rc::new(self.days_of(&names));
+                self.bytes += days.bytes() + (names.0.len() + names.1.len()) * size_of::<Text>();
                 self.of_names.insert(names, Rc::clone(&days));
                 days
             }
@@ -125,9 +144,10 @@ impl<'p> Services<'p> {
         }
         let bytes: Vec<u8> = days.iter().flat_map(Day::to_le_bytes).collect();
         let hash = xxh3_128(&bytes);
-        let (publication, rows) = (self.publication, &mut self.rows);
+        let (publication, rows, bytes) = (self.publication, &mut self.rows, &mut self.bytes);
         Some(*self.by_days.entry(hash).or_insert_with(|| {
             let id = format!("{}~{:08x}", publication.text(named), hash as u32);
+            *bytes += id.len() + days.bytes();
             rows.push(Service { id, days: days.clone() });
             (rows.len() - 1) as u32
         }))
@@ -186,6 +206,7 @@ impl<'p> Services<'p> {
             (None, _) => Days::default(),
         };
         let days = Rc::new(days);
+        self.bytes += days.bytes();
         self.of_types.insert(id, Rc::clone(&days));
         days
     }
@@ -214,6 +235,7 @@ impl<'p> Services<'p> {
             return known.clone();
         }
         let days = self.new_days_of_condition(condition, ends).map(Rc::new);
+        self.bytes += days.as_ref().map_or(0, |days| days.bytes());
         self.of_conditions.insert(key, days.clone());
         days
     }
