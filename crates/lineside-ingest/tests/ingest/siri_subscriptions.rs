@@ -53,7 +53,11 @@ async fn subscribed_by(
     let made = AtomicU32::new(0);
     let key = move || Secret::new(format!("k3y-{}", made.fetch_add(1, Ordering::Relaxed)));
     let ingest = Ingest::start(Options {
-        inboxes: Inboxes { address: Some("https://me.example/".into()), keys: Arc::new(key) },
+        inboxes: Inboxes {
+            address: Some("https://me.example/".into()),
+            subscriber: "lineside-1".into(),
+            keys: Arc::new(key),
+        },
         clock: Arc::clone(clock) as _,
         ..running_options(vec![feed])
     });

@@ -254,7 +254,8 @@ impl Poller {
         };
         let config = self.feed.shared_config().clone();
         let source = config.siri.clone().unwrap_or_default();
-        let request = request(&config, &source, &address, self.clock.wall());
+        let by = subscriber(&source, &self.inboxes.subscriber);
+        let request = request(&config, &source, (&by, &address), self.clock.wall());
         let mut question = posted(&source, Payload::SubscriptionRequest(request), "Subscribe");
         if let (Question::Post(post), Some(inbox)) = (&mut question, self.feed.inbox()) {
             post.secret = Some(inbox.key().clone());
@@ -264,7 +265,7 @@ impl Poller {
 
     fn inbox_address(&self) -> Option<String> {
         let inbox = self.feed.inbox()?;
-        let base = self.inboxes.as_deref()?.trim_end_matches('/');
+        let base = self.inboxes.address.as_deref()?.trim_end_matches('/');
         Some(format!("{base}/siri/inbox/{}?key={}", self.feed.id(), inbox.key().reveal()))
     }
 
@@ -407,7 +408,7 @@ impl Poller {
         let request = TerminateSubscriptionRequest {
             request_timestamp: Time::from_millis(self.clock.wall().0),
             requestor_ref: source.requestor_ref.as_ref().map(|it| it.reveal().to_smolstr()),
-            subscriber_ref: subscriber(&source),
+            subscriber_ref: Some(subscriber(&source, &self.inboxes.subscriber)),
             all: Flag::default(),
             subscription_refs: names(config, &source),
             ..TerminateSubscriptionRequest::default()

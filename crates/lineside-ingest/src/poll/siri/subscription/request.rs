@@ -18,10 +18,10 @@ use crate::{
 /// How often a producer is asked to say that it is there.
 const HEARTBEAT_SECONDS: i32 = 60;
 
-/// Who subscribes.
-pub(super) fn subscriber(source: &SiriSource) -> Option<SmolStr> {
+/// Who subscribes: who asks, as the feed says, else this server under its own name.
+pub(super) fn subscriber(source: &SiriSource, own: &str) -> SmolStr {
     let requestor = source.requestor_ref.as_ref().map(|it| it.reveal().to_smolstr());
-    Some(requestor.unwrap_or(SmolStr::new_static("lineside")))
+    requestor.unwrap_or_else(|| own.into())
 }
 
 /// What a feed's subscription to a service is called: the same each time, so that a producer takes the new one for the
@@ -48,7 +48,7 @@ pub(in crate::poll::siri) fn names(config: &FeedConfig, source: &SiriSource) -> 
 macro_rules! subscription {
     ($by:expr, $name:expr, $Request:ident { $($field:ident: $value:expr)? }, $Subscription:ident $(.. $rest:expr)?) => {
         $Subscription {
-            subscriber_ref: subscriber($by.0),
+            subscriber_ref: Some($by.0.clone()),
             subscription_identifier: Some($name),
             initial_termination_time: Time::from_millis(($by.1 + LIFETIME).0),
             request: Some(Box::new($Request {
@@ -63,11 +63,11 @@ macro_rules! subscription {
     };
 }
 
-/// What asks for all services of a feed, to be brought to an address.
+/// What asks for all services of a feed, under the name of a subscriber, to be brought to an address.
 pub(super) fn request(
     config: &FeedConfig,
     source: &SiriSource,
-    address: &str,
+    (subscriber, address): (&SmolStr, &str),
     now: UnixMillis,
 ) -> SubscriptionRequest {
     let at = Time::from_millis(now.0);
@@ -81,7 +81,7 @@ pub(super) fn request(
         }),
         ..SubscriptionRequest::default()
     };
-    let by = (source, now);
+    let by = (subscriber, now);
     for &service in &source.services {
         let name = name_of(config, service);
         match service {
@@ -137,7 +137,12 @@ mod tests {
             ..SiriSource::default()
         };
         let now = UnixMillis(1_795_262_400_000);
-        let request = request(&config, &source, "https://me.example/siri/inbox/a?key=k", now);
+        let request = request(
+            &config,
+            &source,
+            (&subscriber(&source, "lineside-7f"), "https://me.example/siri/inbox/a?key=k"),
+            now,
+        );
         let message = Message {
             version: None,
             payloads: vec![Payload::SubscriptionRequest(request.clone())],
@@ -148,6 +153,7 @@ mod tests {
         let soap = siri::encode_soap(&message, Exchange::Answer);
         assert!(soap.contains("https://me.example/siri/inbox/a?key=k"), "{soap}");
         let first = &request.estimated_timetables[0];
+        assert_eq!(first.subscriber_ref.as_deref(), Some("lineside-7f"));
         assert_eq!(first.subscription_identifier.as_deref(), Some("lineside-a-et"));
         let ends = first.initial_termination_time.unwrap().as_millis();
         assert_eq!(ends - now.0, 24 * 60 * 60 * 1_000);
