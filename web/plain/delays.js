@@ -13,6 +13,8 @@ const every = Number(shown.dataset.refresh) * 1_000;
 const isOpen = (/** @type {Element} */ of) => of.hasAttribute("open");
 /** When the server last answered, by this machine's clock. */
 let heard = Date.now();
+/** Whether nobody has looked for a while: the server is asked before the answer is judged. */
+let isBack = false;
 
 /** Shows how the connection is, beside the time that the answer is of. @param {boolean} isLive */
 function sign(isLive) {
@@ -43,7 +45,7 @@ function judge() {
 /** Takes the page of the moment, if it is another. */
 async function refresh() {
   try {
-    const reply = await fetch(location.href, { headers: { accept: "text/html" } });
+    const reply = await fetch(location.href, { headers: { accept: "text/html" }, signal: AbortSignal.timeout(every) });
     if (!reply.ok) throw new Error(`status ${reply.status}`);
     const page = new DOMParser().parseFromString(await reply.text(), "text/html");
     const next = page.getElementById("delays");
@@ -64,9 +66,14 @@ async function refresh() {
 setInterval(() => {
   if (!document.hidden) refresh();
 }, every);
-document.addEventListener("visibilitychange", () => {
-  judge();
-  if (!document.hidden) refresh();
+document.addEventListener("visibilitychange", async () => {
+  isBack = true;
+  if (document.hidden) return;
+  await refresh();
+  isBack = document.hidden;
 });
-setInterval(judge, JUDGED_MS);
+setInterval(() => {
+  // Of an answer that nobody looks at the server is not asked, so its silence says nothing.
+  if (!document.hidden && !isBack) judge();
+}, JUDGED_MS);
 sign(true);

@@ -143,7 +143,7 @@ pub(crate) fn said_of<'a>(state: &'a NetworkState, key: TripKey<'a>, now: i64) -
 }
 
 /// Whether an update tells nothing but how late a vehicle is: what vehicles say of their journeys beside estimates.
-fn is_mere_delay(update: &TripUpdate) -> bool {
+pub(crate) fn is_mere_delay(update: &TripUpdate) -> bool {
     update.stop_time_update.is_empty()
         && update.delay.is_some()
         && update.trip.schedule_relationship() == ScheduleRelationship::Scheduled

@@ -16,13 +16,18 @@ pub struct Inboxes {
     /// The address under which producers reach this server, without a path: they bring their news to
     /// `/siri/inbox/<feed>?key=<key>`. Without one nobody can be asked to.
     pub address: Option<Arc<str>>,
+    /// As what this server subscribes where a feed does not say who asks: one name for each server, and the same after a
+    /// restart, so that what it asks for then takes the place of what it had.
+    pub subscriber: Arc<str>,
     /// Makes a key that nobody can guess, whatever else of this server's chance is known: its epochs are public.
     pub keys: Arc<dyn Fn() -> Secret + Send + Sync>,
 }
 
 impl fmt::Debug for Inboxes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Inboxes").field("address", &self.address).finish_non_exhaustive()
+        let Inboxes { address, subscriber, .. } = self;
+        let mut shown = f.debug_struct("Inboxes");
+        shown.field("address", address).field("subscriber", subscriber).finish_non_exhaustive()
     }
 }
 

@@ -64,6 +64,9 @@ pub const MESSAGE_BYTES_MAX: usize = 128 << 10;
 pub(crate) const RECORD_BYTES_MAX: usize = 120 << 10;
 /// Records that one feed may hold; a differential feed could otherwise grow for ever.
 pub(crate) const RECORDS_MAX: usize = 1_000_000;
+/// Visits of one journey at stops that are taken, and calls that they tell of: more than any journey has. Each is compared with
+/// those before it.
+pub(crate) const VISITS_OF_JOURNEY_MAX: usize = 1_000;
 /// Departures that a stop's channel holds.
 pub const BOARD_DEPARTURES: usize = 40;
 /// A departure whose JSON could exceed this is left out of its stop's channel: what leaves a board and what takes its

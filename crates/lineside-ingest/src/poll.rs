@@ -95,8 +95,8 @@ pub(crate) struct Poller {
     farewell: Option<Farewell>,
     /// What producers bring by themselves.
     deliveries: mpsc::Receiver<Bytes>,
-    /// The address under which producers reach this server.
-    inboxes: Option<Arc<str>>,
+    /// Where producers reach this server, and as whom they know it.
+    inboxes: Inboxes,
     /// Of a file of a system, whom it tells what the file says.
     told: Option<Told>,
     /// How long the last body is good, by its own word.
@@ -170,7 +170,7 @@ impl Poller {
             siri: Siri::new(seed),
             farewell: None,
             deliveries,
-            inboxes: shared.inboxes.address.clone(),
+            inboxes: shared.inboxes.clone(),
             told: None,
             body_ttl: None,
             feed,

@@ -1,18 +1,25 @@
 //! The one folder that a server writes to. A second server in it would lose the first one's data, so
-//! it is claimed for the life of the process.
+//! it is claimed for the life of the process. Whose data are in it, it says by a name of its own.
 
 use std::fs::{self, File, TryLockError};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 
+use crate::admin::random_text;
+
 /// The file whose lock is the claim.
 const LOCK_FILE: &str = "lineside.lock";
+/// The file with the folder's name.
+const NAME_FILE: &str = "name";
+/// Letters and digits of a name that tell it from others.
+const NAME_CHARS: usize = 12;
 
 /// A data folder that is ours until this is dropped, or the process ends in whatever way.
 #[derive(Debug)]
 pub(crate) struct Claim {
     _lock: File,
+    folder: PathBuf,
 }
 
 impl Claim {
@@ -26,7 +33,7 @@ impl Claim {
         let lock = File::create(folder.join(LOCK_FILE))
             .with_context(|| format!("cannot write to data folder {shown}"))?;
         match lock.try_lock() {
-            Ok(()) => Ok(Self { _lock: lock }),
+            Ok(()) => Ok(Self { _lock: lock, folder: folder.to_owned() }),
             Err(TryLockError::WouldBlock) => {
                 bail!("data folder {shown} belongs to another server that is running")
             }
@@ -35,6 +42,35 @@ impl Claim {
             }
         }
     }
+
+    /// What a server with this folder is called by others: what was made up at its first start.
+    ///
+    /// # Errors
+    /// If there is none yet and it cannot be written.
+    pub(crate) fn name(&self) -> anyhow::Result<String> {
+        let path = self.folder.join(NAME_FILE);
+        let known = fs::read_to_string(&path).unwrap_or_default();
+        if is_name(known.trim()) {
+            return Ok(known.trim().to_owned());
+        }
+        let name = new_name();
+        fs::write(&path, format!("{name}\n"))
+            .with_context(|| format!("cannot write {}", path.display()))?;
+        Ok(name)
+    }
+}
+
+/// A name that no other server has.
+pub(crate) fn new_name() -> String {
+    let chance = random_text();
+    let chance = chance.chars().filter(char::is_ascii_alphanumeric).take(NAME_CHARS);
+    format!("lineside-{}", chance.collect::<String>().to_ascii_lowercase())
+}
+
+/// Whether a text may stand as a name in a request.
+fn is_name(text: &str) -> bool {
+    let rest = text.strip_prefix("lineside-").unwrap_or_default();
+    (1..=NAME_CHARS).contains(&rest.len()) && rest.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 
 #[cfg(test)]
@@ -50,5 +86,19 @@ mod tests {
         assert!(refused.contains("another server"), "{refused}");
         drop(first);
         Claim::take(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_data_folder_keeps_its_name_and_no_other_has_it() {
+        let parent = tempfile::tempdir().unwrap();
+        let name = |folder: &str| Claim::take(&parent.path().join(folder)).unwrap().name().unwrap();
+        let (one, other) = (name("one"), name("other"));
+        assert!(is_name(&one) && one != other, "{one} {other}");
+        assert_eq!(name("one"), one);
+        // What stands there may have been cut off, or be somebody else's.
+        for broken in ["", "lineside-", "lineside-<a/>", &"x".repeat(9_999)] {
+            fs::write(parent.path().join("one").join(NAME_FILE), broken).unwrap();
+            assert!(is_name(&name("one")), "{broken}");
+        }
     }
 }

@@ -113,7 +113,11 @@ mod tests {
             archive: Arc::new(MemoryArchive::new(Arc::new(RealClock::new()))),
             snapshots: Arc::new(lineside_ingest::MemorySnapshots::default()),
             beside: None,
-            inboxes: Inboxes { address: None, keys: Arc::new(|| Secret::new("key")) },
+            inboxes: Inboxes {
+                address: None,
+                subscriber: "lineside-1".into(),
+                keys: Arc::new(|| Secret::new("key")),
+            },
         };
         Ingest::start_from(options, kept)
     }

@@ -19,7 +19,7 @@ use tokio::task::JoinHandle;
 use crate::admin::{self, Admin};
 use crate::app::{App, Parts};
 use crate::config::Config;
-use crate::data_dir::Claim;
+use crate::data_dir::{Claim, new_name};
 use crate::delays::{self, Delays};
 use crate::demo::Demo;
 use crate::descriptors;
@@ -103,6 +103,7 @@ pub async fn start(start: Start) -> anyhow::Result<Running> {
         beside: Some(Beside(Arc::<Ops>::clone(&ops))),
         inboxes: Inboxes {
             address: inbox_address(&config, demo.is_some().then_some(address)),
+            subscriber: data_dir.as_ref().map_or_else(|| Ok(new_name()), Claim::name)?.into(),
             keys: Arc::new(|| Secret::new(admin::random_text())),
         },
     };

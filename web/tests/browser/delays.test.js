@@ -100,6 +100,37 @@ describe("is my train late", () => {
     }
   });
 
+  test("a page that nobody has looked at for long does not say that nobody knows", async () => {
+    const { page, context } = await openPage(browser);
+    await page.clock.install();
+    const hide = (/** @type {boolean} */ hidden) =>
+      page.evaluate((hidden) => {
+        Object.defineProperty(document, "hidden", { value: hidden, configurable: true });
+        document.dispatchEvent(new Event("visibilitychange"));
+      }, hidden);
+    try {
+      await page.goto(`${demo.base}/delays/city`, { waitUntil: "load" });
+      const most = Number(await page.locator(".answer").getAttribute("data-late-after"));
+      const madeAt = await page.locator("#live").innerText();
+      await hide(true);
+      await page.clock.fastForward(2 * most * 1_000);
+      assert.equal(await page.locator("[data-lost]").count(), 0);
+      await hide(false);
+      await until(async () => (await page.locator("#live").innerText()) !== madeAt, "a newer answer", 60_000);
+      await page.clock.fastForward(2_000);
+      assert.equal(await page.locator("[data-lost]").count(), 0);
+      // Where the server is away by then, it has been asked first.
+      await hide(true);
+      await page.clock.fastForward(2 * most * 1_000);
+      await context.setOffline(true);
+      await hide(false);
+      await page.clock.fastForward(2_000);
+      await page.locator('.answer[data-answer="unknown"][data-lost]').waitFor();
+    } finally {
+      await context.close();
+    }
+  });
+
   test("another site may show its form for frames, and no other page", async () => {
     const site = createServer((request, reply) => {
       reply.setHeader("content-type", "text/html");

@@ -117,6 +117,7 @@ mod tests {
         let trip = |&standing: &Standing| TripStanding {
             feed: FeedId::new("a").unwrap(),
             trip_id: SmolStr::default(),
+            start_time: SmolStr::default(),
             start_date: SmolStr::default(),
             route_id: None,
             route_short_name: None,
@@ -127,6 +128,7 @@ mod tests {
             stop_name: None,
             scheduled: None,
             standing,
+            is_mere_delay: false,
         };
         standings.iter().map(trip).collect()
     }

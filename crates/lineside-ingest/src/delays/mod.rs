@@ -6,11 +6,7 @@
 
 mod count;
 
-use std::{
-    collections::{HashMap, HashSet},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use jiff::{civil::Date, tz::TimeZone};
 use lineside_formats::{
@@ -26,7 +22,7 @@ pub use count::{DelayClass, DelayCounts, classes};
 
 use crate::{
     config::FeedId,
-    departures::departures,
+    departures::{departures, is_mere_delay},
     limits::{BOARD_HORIZON, BOARD_LINGER, DELAYS_OF_STOP_MAX},
     network::{FeedSlice, NetworkState},
     normalize::{Run, TripKey, given, is_extra, parse_date, seconds},
@@ -53,6 +49,8 @@ pub struct TripStanding {
     pub trip_id: SmolStr,
     /// `start_date`, as far as it is known.
     pub start_date: SmolStr,
+    /// `start_time`, as far as it is known.
+    pub start_time: SmolStr,
     /// Its route.
     pub route_id: Option<SmolStr>,
     /// The route's short name, else its long one.
@@ -71,6 +69,16 @@ pub struct TripStanding {
     pub scheduled: Option<i64>,
     /// How it stands.
     pub standing: Standing,
+    /// Whether nothing more is told of it than how late its vehicle is.
+    pub is_mere_delay: bool,
+}
+
+impl TripStanding {
+    /// Which run it is, if its feed says so.
+    fn key(&self) -> Option<TripKey<'_>> {
+        let TripStanding { trip_id, start_date, start_time, .. } = self;
+        (!trip_id.is_empty()).then_some(TripKey { trip_id, start_date, start_time })
+    }
 }
 
 /// What is asked for.
@@ -166,16 +174,30 @@ impl NetworkState {
     }
 }
 
-/// Adds the trips of a further feed. One that another feed tells of too, as vehicles do beside estimates, counts once.
+/// Adds the trips of a further feed. One that another feed tells of too, as vehicles do beside estimates, counts once, and
+/// what tells of calls or of the whole trip before what tells no more than how late its vehicle is, as on boards.
 fn add<'a>(
     trips: &mut Vec<Arc<TripStanding>>,
     further: impl Iterator<Item = &'a Arc<TripStanding>>,
 ) {
-    let name = |trip: &Arc<TripStanding>| (trip.trip_id.clone(), trip.start_date.clone());
-    let known: HashSet<(SmolStr, SmolStr)> = trips.iter().map(name).collect();
-    let is_new =
-        |trip: &&Arc<TripStanding>| trip.trip_id.is_empty() || !known.contains(&name(trip));
-    trips.extend(further.filter(is_new).cloned());
+    let mut known: HashMap<SmolStr, Vec<usize>> = HashMap::new();
+    for (number, trip) in trips.iter().enumerate().filter(|(_, trip)| !trip.trip_id.is_empty()) {
+        known.entry(trip.trip_id.clone()).or_default().push(number);
+    }
+    for trip in further {
+        let runs = known.get(&trip.trip_id).map_or(&[][..], Vec::as_slice);
+        let is_it = |&&number: &&usize| {
+            let other = trips[number].key();
+            trip.key().zip(other).is_some_and(|(own, other)| own.may_be(other))
+        };
+        match runs.iter().find(is_it) {
+            None => trips.push(Arc::clone(trip)),
+            Some(&number) if trips[number].is_mere_delay && !trip.is_mere_delay => {
+                trips[number] = Arc::clone(trip);
+            }
+            Some(_) => {}
+        }
+    }
 }
 
 /// How a trip stands at `at`, Unix seconds; none if it is over, or not near yet, or taken out of the timetable.
@@ -207,6 +229,7 @@ fn standing_of(record: &Record, timetable: Option<&Timetable>, at: i64) -> Optio
         feed: record.feed.clone(),
         trip_id: text(&update.trip.trip_id),
         start_date: text(&update.trip.start_date),
+        start_time: text(&update.trip.start_time),
         route_id: join.route_id.clone(),
         route_short_name: join.route_short_name.clone(),
         route_color: join.route_color,
@@ -216,6 +239,7 @@ fn standing_of(record: &Record, timetable: Option<&Timetable>, at: i64) -> Optio
         stop_name: join.next_stop_name.clone(),
         scheduled: None,
         standing,
+        is_mere_delay: is_mere_delay(update),
     })
 }
 
@@ -263,11 +287,14 @@ fn standing_there(departure: Departure) -> TripStanding {
         DepartureStatus::Realtime => departure.delay.map_or(Standing::Unknown, Standing::Behind),
         DepartureStatus::Scheduled => Standing::Unknown,
     };
-    // `<trip_id>:<start_date>:…`: a date holds no colon.
+    // `<trip_id>:<start_date>:<start_time>:<stop_sequence>`: a date and a number hold no colon.
     let rest = departure.id.strip_prefix(departure.trip_id.as_str());
-    let date = rest.and_then(|rest| rest.split(':').nth(1)).unwrap_or_default();
+    let rest = rest.and_then(|rest| rest.strip_prefix(':')).unwrap_or_default();
+    let (date, rest) = rest.split_once(':').unwrap_or_default();
+    let (time, _) = rest.rsplit_once(':').unwrap_or_default();
     TripStanding {
         start_date: SmolStr::new(date),
+        start_time: SmolStr::new(time),
         feed: departure.source,
         trip_id: departure.trip_id,
         route_id: Some(departure.route_id).filter(|id| !id.is_empty()),
@@ -279,6 +306,8 @@ fn standing_there(departure: Departure) -> TripStanding {
         stop_name: None,
         scheduled: Some(departure.scheduled),
         standing,
+        // A board has chosen already whom it believes.
+        is_mere_delay: false,
     }
 }
 

@@ -16,6 +16,7 @@ use std::{
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     process::{ExitStatus, Stdio},
+    sync::atomic::{AtomicBool, Ordering},
     time::Duration,
 };
 
@@ -29,7 +30,7 @@ use self::{
     group::Group,
     pipes::{read_output, read_said, write_input},
 };
-use crate::limits::PROGRAM_FILE_TIMES;
+use crate::{limits::PROGRAM_FILE_TIMES, source::Secret};
 
 /// Stands in an argument for the file that has the bytes. Without it they come on the standard input.
 const INPUT: &str = "{input}";
@@ -37,6 +38,10 @@ const INPUT: &str = "{input}";
 const OUTPUT: &str = "{output}";
 /// Where programs are looked for if this process has no `PATH`.
 const PATH_USUAL: &str = "/usr/local/bin:/usr/bin:/bin";
+/// How often it is tried to take a folder away.
+const REMOVALS_MAX: usize = 8;
+/// How long a program that was killed may take to be gone.
+const ENDING_MAX: Duration = Duration::from_secs(5);
 /// Sets the limits of memory (KiB), files (512 bytes) and core files, and becomes the program, at a low priority: whoever
 /// serves comes first. POSIX has no other way that needs no unsafe code.
 const LIMITS: &str =
@@ -62,6 +67,17 @@ impl fmt::Debug for Program {
 }
 
 impl Program {
+    /// Its arguments and what they set, which may be secrets.
+    pub(crate) fn secrets(&self) -> Vec<Secret> {
+        let is_own = |it: &&String| ![INPUT, OUTPUT].iter().any(|name| it.contains(name));
+        let arguments = self.command.iter().skip(1).filter(is_own);
+        let and_value = |argument: &String| {
+            let value = argument.split_once('=').map(|(_, value)| value.to_owned());
+            [Some(argument.clone()), value]
+        };
+        arguments.flat_map(and_value).flatten().map(Secret::new).collect()
+    }
+
     /// What it is called, without its arguments.
     pub fn name(&self) -> &str {
         self.command.first().map_or("", String::as_str)
@@ -149,43 +165,117 @@ pub(crate) async fn run(
     };
     let place = blocking(readying).await?;
     let is_piped = !program.names(OUTPUT);
-    let mut child = place
-        .command(program, output_max, feed)
-        .spawn()
-        .map_err(|error| format!("could not be started: {error}"))?;
+    let mut command = place.command(program, output_max, feed);
+    let mut running = Running { child: None, place: Some(place) };
+    let spawned = command.spawn().map_err(|error| format!("could not be started: {error}"));
+    let child = running.child.insert(spawned?);
     // After the folder: what still writes there ends before that goes.
-    let group = Group::of(&child);
-    let mut said = Said::default();
-    let work = watch(&mut child, &group, &input, output_max, &mut said);
+    let group = Group::of(child);
+    let (mut said, has_ended) = (Said::default(), AtomicBool::new(false));
+    let work = watch(child, &group, (&input, output_max), &mut said, &has_ended);
     let ended = tokio::select! {
         biased;
         ended = work => Some(ended),
         () = clock.sleep(program.timeout) => None,
     };
     group.end();
-    let Some((status, piped)) = ended else {
-        let why = format!("did not end within {:?} and was stopped", program.timeout);
-        return Err(NotRan { why, said });
+    let output = match found(ended, has_ended.into_inner(), program.timeout, output_max) {
+        Ok(piped) => running.finish(is_piped.then_some(piped), output_max).await,
+        Err(why) => {
+            running.clear(clock).await;
+            Err(why)
+        }
     };
-    let fault = match (&piped, status) {
-        (Err(_), _) => Some(too_much(output_max)),
-        (_, Ok(status)) => ending::fault(status),
-        (_, Err(error)) => Some(format!("could not be waited for: {error}")),
-    };
-    if let Some(why) = fault {
-        return Err(NotRan { why, said });
-    }
-    let output = blocking(move || match piped {
-        Ok(output) if is_piped => Ok(output),
-        _ => place.output(output_max),
-    });
-    match output.await {
+    match output {
         Ok(output) if output.is_empty() => Err(NotRan { why: "made nothing".to_owned(), said }),
         Ok(output) => {
             let took = clock.monotonic().saturating_sub(began);
             Ok(Ran { output: output.into(), said, took })
         }
         Err(why) => Err(NotRan { why, said }),
+    }
+}
+
+/// How a program ended, and what it wrote to its standard output.
+type Ended = (io::Result<ExitStatus>, Result<Vec<u8>, TooMuch>);
+
+/// What came through the pipe of one that ended well and in time.
+///
+/// # Errors
+/// What was wrong, in words.
+fn found(
+    ended: Option<Ended>,
+    has_ended: bool,
+    timeout: Duration,
+    output_max: u64,
+) -> Result<Vec<u8>, String> {
+    match ended {
+        None if has_ended => Err(format!(
+            "ended, but something that it started held its output open for {timeout:?}"
+        )),
+        None => Err(format!("did not end within {timeout:?} and was stopped")),
+        Some((_, Err(TooMuch))) => Err(too_much(output_max)),
+        Some((Err(error), _)) => Err(format!("could not be waited for: {error}")),
+        Some((Ok(status), Ok(piped))) => match ending::fault(status) {
+            Some(why) => Err(why),
+            None => Ok(piped),
+        },
+    }
+}
+
+/// A program that was started, and its folder, which goes where that may block.
+#[derive(Debug)]
+struct Running {
+    child: Option<Child>,
+    place: Option<Place>,
+}
+
+impl Running {
+    /// What it has made: what came through its pipe, else what is in its output file. Its folder goes.
+    async fn finish(mut self, piped: Option<Vec<u8>>, output_max: u64) -> Result<Vec<u8>, String> {
+        let place = self.place.take();
+        blocking(move || match (piped, &place) {
+            (Some(output), _) => Ok(output),
+            (None, Some(place)) => place.output(output_max),
+            (None, None) => Ok(Vec::new()),
+        })
+        .await
+    }
+
+    /// Takes its folder away, once it writes there no more: it was told to end.
+    async fn clear(mut self, clock: &dyn Clock) {
+        if let Some(child) = &mut self.child {
+            tokio::select! {
+                biased;
+                // How it ended is known, or says nothing: it had to.
+                _ = child.wait() => {}
+                () = clock.sleep(ENDING_MAX) => {}
+            }
+        }
+        let place = self.place.take();
+        let emptying = blocking(move || {
+            let Some(place) = &place else { return Ok(()) };
+            // What it has started may still be about to end, and write a last file.
+            for _ in 0..REMOVALS_MAX {
+                if fs::remove_dir_all(place.folder.path()).is_ok() {
+                    break;
+                }
+            }
+            Ok(())
+        });
+        // A folder that cannot be taken away is left to who keeps the folder for temporary files.
+        let _: Result<(), String> = emptying.await;
+    }
+}
+
+/// One that is given up: its folder may be large.
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(place) = self.place.take()
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            runtime.spawn_blocking(move || drop(place));
+        }
     }
 }
 
@@ -197,17 +287,19 @@ fn too_much(max: u64) -> String {
 #[derive(Debug)]
 struct TooMuch;
 
-/// Gives a program its input and takes what it says, until it has ended.
+/// Gives a program its input, takes what it says, and at most so many bytes of what it makes, until it has ended and nobody
+/// writes any more. Says in `has_ended` that the program itself has.
 async fn watch(
     child: &mut Child,
     group: &Group,
-    input: &Bytes,
-    output_max: u64,
+    (input, output_max): (&Bytes, u64),
     said: &mut Said,
-) -> (io::Result<ExitStatus>, Result<Vec<u8>, TooMuch>) {
+    has_ended: &AtomicBool,
+) -> Ended {
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let ended = async {
         let status = child.wait().await;
+        has_ended.store(true, Ordering::Relaxed);
         // Who is left of the group would hold the pipes open.
         group.end();
         status

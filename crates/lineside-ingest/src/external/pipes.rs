@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::TooMuch;
+use crate::fetch::Hidden;
 use crate::limits::{SAID_HEAD_BYTES_MAX, SAID_TAIL_BYTES_MAX};
 
 /// Bytes that are read at once.
@@ -30,14 +31,15 @@ impl Said {
         self.left_out += beyond as u64;
     }
 
-    /// All that was kept, with a line of its own where something was left out.
-    pub(crate) fn bytes(&self) -> Vec<u8> {
-        let mut bytes = self.head.clone();
-        if self.left_out > 0 {
-            bytes.extend(format!("\n… {} bytes …\n", self.left_out).bytes());
+    /// All that was kept, as it may be shown to everybody, with a line of its own where something was left out. What is hidden
+    /// may have been cut in two there.
+    pub(crate) fn shown(&self, hidden: &Hidden) -> String {
+        let tail: Vec<u8> = self.tail.iter().copied().collect();
+        if self.left_out == 0 {
+            return hidden.show(&[&self.head[..], &tail].concat());
         }
-        bytes.extend(&self.tail);
-        bytes
+        let (head, tail) = (hidden.show(&self.head), hidden.show_rest(&tail));
+        format!("{head}\n… {} bytes …\n{tail}", self.left_out)
     }
 }
 
@@ -75,19 +77,48 @@ pub(super) async fn read_said(pipe: Option<impl AsyncRead + Unpin>, said: &mut S
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{
+        config::{FeedConfig, FeedId},
+        source::{Location, Secret},
+    };
 
     #[test]
     fn of_much_that_is_said_the_beginning_and_the_end_are_kept() {
         let mut said = Said::default();
         said.push(b"first\n");
-        assert_eq!(said.bytes(), b"first\n");
+        let hidden = Hidden::default();
+        assert_eq!(said.shown(&hidden), "first\n");
         for _ in 0..1_000 {
             said.push(&[b'x'; 100]);
         }
         said.push(b"\nlast\n");
-        let text = String::from_utf8(said.bytes()).unwrap();
+        let text = said.shown(&hidden);
         assert!(text.starts_with("first\nx") && text.ends_with("x\nlast\n"), "{text}");
         let left_out = 100_012 - SAID_HEAD_BYTES_MAX - SAID_TAIL_BYTES_MAX;
         assert!(text.contains(&format!("\n… {left_out} bytes …\n")), "{text}");
+    }
+
+    #[test]
+    fn what_is_hidden_is_so_where_it_was_cut_in_two() {
+        let url = Location::parse("https://a.example/").unwrap();
+        let feed = FeedConfig::new(FeedId::new("a").unwrap(), url);
+        let secret = Secret::new("s3cr3t-w0rd");
+        let hidden = Hidden::of(&feed, &[&secret]);
+        for at in SAID_HEAD_BYTES_MAX - 12..SAID_HEAD_BYTES_MAX + 2 {
+            for from_end in SAID_TAIL_BYTES_MAX - 2..SAID_TAIL_BYTES_MAX + 12 {
+                let mut said = Said::default();
+                let after = "x".repeat(from_end - secret.reveal().len().min(from_end));
+                let between = "y".repeat(1_000);
+                let word = secret.reveal();
+                said.push(format!("{}{word}{between}{word}{after}", "x".repeat(at)).as_bytes());
+                let shown = said.shown(&hidden);
+                let is_seen = |part: &str| shown.contains(part);
+                assert!(!is_seen("s3cr") && !is_seen("w0rd"), "{at} {from_end}: {shown}");
+            }
+        }
+        let mut said = Said::default();
+        said.push(&[b'x'; SAID_HEAD_BYTES_MAX - 5]);
+        said.push(secret.reveal().as_bytes());
+        assert!(said.shown(&hidden).ends_with("x***"));
     }
 }

@@ -1,8 +1,9 @@
 //! Programs that every Unix has, run for real.
 
-use lineside_sync::RealClock;
+use lineside_sync::{RealClock, SimulatedClock, UnixMillis};
 
 use super::*;
+use crate::fetch::Hidden;
 
 /// Longer than anything here takes on a busy machine.
 const LONG: Duration = Duration::from_secs(60);
@@ -35,7 +36,7 @@ async fn output(program: &Program, input: &'static [u8]) -> String {
 fn check_fault(ran: Result<Ran, NotRan>, says: &str) -> String {
     let failed = ran.unwrap_err();
     assert!(failed.why.contains(says), "{}", failed.why);
-    String::from_utf8(failed.said.bytes()).unwrap()
+    failed.said.shown(&Hidden::default())
 }
 
 #[tokio::test]
@@ -131,6 +132,66 @@ async fn whoever_takes_too_long_ends_with_all_that_it_started() {
         timeout *= 2;
     };
     until_gone(id.trim()).await;
+}
+
+/// Runs what never ends of itself until its time is over, which is once it has said in a file that it has begun.
+async fn run_out(program: &Program, begun: &Path) -> Result<Ran, NotRan> {
+    let clock = SimulatedClock::new(UnixMillis(0));
+    let running = run(program, Bytes::new(), 1_000, "city", &clock);
+    let real = RealClock::new();
+    let time = async {
+        while !fs::read_to_string(begun).is_ok_and(|text| text.ends_with('\n')) {
+            assert!(real.monotonic() < LONG, "it never began");
+            real.sleep(Duration::from_millis(5)).await;
+        }
+        clock.advance(program.timeout);
+        // The time that a killed program has to be gone does not pass on this clock.
+        std::future::pending::<()>().await
+    };
+    tokio::select! {
+        ran = running => ran,
+        () = time => unreachable!("it waits for ever"),
+    }
+}
+
+#[tokio::test]
+async fn the_folder_goes_once_the_program_that_was_stopped_is_gone() {
+    let folder = tempfile::tempdir().unwrap();
+    let begun = folder.path().join("begun");
+    let script = format!("echo $$ $PWD > {}; while :; do : > a; : > b; done", begun.display());
+    check_fault(run_out(&shell(&script), &begun).await, "did not end within 60s");
+    let said = fs::read_to_string(&begun).unwrap();
+    let (id, own) = said.trim().split_once(' ').unwrap();
+    assert!(!is_running(id) && !Path::new(own).exists(), "{said}");
+}
+
+#[tokio::test]
+async fn a_program_that_has_ended_is_not_blamed_for_what_it_left_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let (begun, apart) = (folder.path().join("begun"), folder.path().join("apart"));
+    // It leaves the group first, and says that it has begun once the program is gone.
+    let left = format!(
+        "touch {}; while kill -0 $P 2> /dev/null; do :; done; echo $$ > {}; exec sleep 1000",
+        apart.display(),
+        begun.display()
+    );
+    let script = format!(
+        "P=$$; export P; setsid sh -c '{left}' & while [ ! -e {} ]; do :; done; echo made",
+        apart.display()
+    );
+    let failed = run_out(&shell(&script), &begun).await;
+    let id = fs::read_to_string(&begun).unwrap();
+    let id = nix::unistd::Pid::from_raw(id.trim().parse().unwrap());
+    nix::sys::signal::kill(id, nix::sys::signal::Signal::SIGKILL).unwrap();
+    check_fault(failed, "ended, but something that it started held its output open");
+}
+
+#[test]
+fn arguments_are_hidden_and_what_they_set() {
+    let program = program(&["tool", "--key=hunter2", "plain", "{input}", "--to={output}"]);
+    let secrets = program.secrets();
+    let secrets: Vec<&str> = secrets.iter().map(Secret::reveal).collect();
+    assert_eq!(secrets, ["--key=hunter2", "hunter2", "plain"]);
 }
 
 #[tokio::test]

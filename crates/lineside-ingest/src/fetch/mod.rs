@@ -30,6 +30,7 @@ pub use failure::{FailureCode, FetchFailure, Phase};
 pub use folder::pack_folder;
 pub use probe::{fetch_into, fetch_once, probe};
 pub(crate) use replay::ReplayClock;
+pub(crate) use shown::Hidden;
 
 use self::{client::HttpClient, token::Tokens};
 use crate::{

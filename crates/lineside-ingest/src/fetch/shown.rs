@@ -15,11 +15,11 @@ const SECRET_CHARS_MIN: usize = 4;
 
 /// Texts that a producer may repeat and that nobody is to see. It is never printed itself.
 #[derive(Default)]
-pub(super) struct Hidden(Vec<String>);
+pub(crate) struct Hidden(Vec<String>);
 
 impl Hidden {
     /// Everything secret that `feed` sends, with its tokens.
-    pub(super) fn of(feed: &FeedConfig, tokens: &[&Secret]) -> Hidden {
+    pub(crate) fn of(feed: &FeedConfig, tokens: &[&Secret]) -> Hidden {
         let mut plain: Vec<String> =
             feed.query.iter().map(|(_, value)| value.reveal().to_owned()).collect();
         for (_, value) in &feed.headers {
@@ -66,7 +66,7 @@ impl Hidden {
     }
 
     /// The first of `bytes` as text: what is hidden replaced, and nothing in it that moves what stands around it.
-    pub(super) fn show(&self, bytes: &[u8]) -> String {
+    pub(crate) fn show(&self, bytes: &[u8]) -> String {
         let mut kept = Vec::new();
         let mut hidden_until = 0;
         for (at, byte) in bytes.iter().enumerate().take(REPLY_HEAD_BYTES) {
@@ -89,6 +89,21 @@ impl Hidden {
             shown.push(c);
         }
         shown
+    }
+
+    /// The same of bytes before which others were left out: they may begin in the middle of a secret.
+    pub(crate) fn show_rest(&self, bytes: &[u8]) -> String {
+        let ends_with = |secret: &String| {
+            let longest = (secret.len() - 1).min(bytes.len());
+            let is_end = |&n: &usize| {
+                secret.as_bytes()[secret.len() - n..].eq_ignore_ascii_case(&bytes[..n])
+            };
+            (SECRET_CHARS_MIN..=longest).rev().find(is_end)
+        };
+        match self.0.iter().filter_map(ends_with).max() {
+            Some(n) => format!("***{}", self.show(&bytes[n..])),
+            None => self.show(bytes),
+        }
     }
 
     /// How many of the first of `bytes` are of a secret that begins there, in letters of whatever case. What is there may
@@ -196,6 +211,16 @@ mod tests {
         let hidden = Hidden::of(&feed(), &[]);
         assert_eq!(hidden.show(b"wrong key: inhea"), "wrong key: ***");
         assert_eq!(hidden.show(b"wrong key: inh"), "wrong key: inh", "of any word");
+    }
+
+    #[test]
+    fn a_secret_that_began_before_what_is_shown_is_hidden() {
+        let hidden = Hidden::of(&feed(), &[]);
+        assert_eq!(hidden.show_rest(b"eader is wrong"), "*** is wrong");
+        assert_eq!(hidden.show_rest(b"ader and inheader"), "*** and ***");
+        assert_eq!(hidden.show_rest(b"der"), "der", "of any word");
+        assert_eq!(hidden.show_rest(b"inheader"), "***");
+        assert_eq!(hidden.show_rest(b""), "");
     }
 
     proptest! {

@@ -37,10 +37,14 @@ pub(super) fn give_back(feeds: &[Arc<Feed>], is_continued: bool, shared: &Shared
     }
 }
 
-/// Gives back what the bytes of a feed were made of. Its producer is asked for it again, and it is converted again.
+/// Gives back what the bytes of a feed were made of. Its producer is asked for it again, and it is converted again. Where it is
+/// not converted any more, nobody will ask for them.
 fn give_back_original(feed: &Feed, snapshots: &dyn Snapshots) {
     let config = feed.shared_config();
     if config.converter.is_none() {
+        if snapshots.find(&feed.original_key()).is_some() {
+            snapshots.forget(&feed.original_key());
+        }
         return;
     }
     if let Some((head, bytes)) = snapshots.read(&feed.original_key())

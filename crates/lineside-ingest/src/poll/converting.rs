@@ -12,15 +12,16 @@ use lineside_sync::{Clock, UnixMillis};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use super::{Poller, go_on::answer, taking::hash_of};
+use super::{JUDGE_INTERVAL, Poller, go_on::answer, taking::hash_of};
 use crate::{
     config::{Converter, FeedConfig},
     external::{self, NotRan, Ran},
     feed::Feed,
-    fetch::{Body, Failure, FailureCode},
+    fetch::{Body, Failure, FailureCode, Hidden},
     limits::{CONVERSIONS_OF_REAL_TIME, CONVERSIONS_OF_SCHEDULES},
     saved::{Keeper, Said, Snapshots},
     snapshot::{Snapshot, default_file_name, media_type},
+    source::Secret,
 };
 
 /// How many programs may run at once. A schedule that takes minutes holds up no real time.
@@ -138,7 +139,7 @@ impl Poller {
         Some(match ran {
             Ok(ran) => self.take_made(ran, body, hash, converter).await,
             Err(NotRan { why, said }) => {
-                let shown = self.fetcher.shown(&said.bytes());
+                let shown = self.shown(&said, converter);
                 let last = shown.lines().rev().find(|line| !line.trim().is_empty());
                 let last = last.map(|line| format!(": {}", line.trim())).unwrap_or_default();
                 let words = format!("{} {why}{last}", of(converter));
@@ -177,8 +178,18 @@ impl Poller {
                 () = retire.cancelled() => return None,
                 ran = &mut run => return Some(ran),
                 Some(ask) = self.asks.recv() => answer(ask, Ok(())),
+                // What is known grows old meanwhile, as while nothing is asked.
+                () = self.clock.sleep(JUDGE_INTERVAL) => self.look().await,
             }
         }
+    }
+
+    /// What a program has said, as everybody may see it: without the feed's secrets, of which its producer may repeat some, and
+    /// without its own arguments.
+    fn shown(&self, said: &external::Said, converter: &Converter) -> String {
+        let arguments = converter.program.secrets();
+        let arguments: Vec<&Secret> = arguments.iter().collect();
+        said.shown(&Hidden::of(self.feed.config(), &arguments))
     }
 
     /// Takes what the program made, and then the bytes that it was made of.
@@ -190,7 +201,7 @@ impl Poller {
         converter: &Converter,
     ) -> Result<&'static str, Failure> {
         tracing::debug!(feed = %self.feed.id(), took = ?ran.took, "the feed's bytes were converted");
-        let said = self.fetcher.shown(&ran.said.bytes());
+        let said = self.shown(&ran.said, converter);
         self.conversions.said = complaints(&said);
         let made = Body {
             bytes: ran.output,

@@ -38,6 +38,9 @@ use crate::{
 /// Most pages of one answer that are asked for one after the other, without the feed's interval between them.
 const PAGES_MAX: u32 = 200;
 
+/// Most refusals of one answer that are told.
+const REFUSALS_MAX: usize = 1_000;
+
 /// How long after a page the next one is asked for at the soonest.
 const PAGE_GAP: Duration = Duration::from_secs(1);
 /// For how long a producer is trusted to remember what it has answered.
@@ -102,6 +105,19 @@ enum Said {
     Answer(Box<Answer>),
     /// Something of the subscription.
     Word(Word),
+}
+
+/// Why what a producer says is not taken.
+enum NotRead {
+    /// It refuses, with these words, in which nothing is hidden.
+    Refused(String),
+    Failed(Failure),
+}
+
+impl From<Failure> for NotRead {
+    fn from(failure: Failure) -> NotRead {
+        NotRead::Failed(failure)
+    }
 }
 
 impl Poller {
@@ -196,14 +212,24 @@ impl Poller {
         });
         let read = decoding.await;
         network.finish(Stage::Decode, began);
-        read.unwrap_or_else(|_| Err(broken())).map_err(|failure| match failure.code {
-            // A producer may repeat what it was sent.
-            FailureCode::Refused => {
-                let said = self.fetcher.shown(failure.detail.as_bytes());
-                Failure::new(FailureCode::Refused, said)
+        // What a producer says may repeat what it was sent.
+        let shown = |words: &str| self.fetcher.shown(words.as_bytes());
+        let mut said = read.unwrap_or_else(|_| Err(broken().into())).map_err(|not| match not {
+            NotRead::Failed(failure) => failure,
+            NotRead::Refused(words) => {
+                let detail = format!("the producer refuses: {}", shown(&words));
+                Failure::new(FailureCode::Refused, detail)
             }
-            _ => failure,
-        })
+        })?;
+        if let Said::Answer(answer) = &mut said {
+            let refusals = std::mem::take(&mut answer.normalized.refusals);
+            for refusal in refusals.iter().take(REFUSALS_MAX) {
+                let detail = "the producer gives nothing of it";
+                let problem = Problem::new("delivery", "delivery_refused", detail);
+                answer.normalized.problems.push(problem.with_value(&shown(refusal)));
+            }
+        }
+        Ok(said)
     }
 
     /// The zone of times that do not say theirs.
@@ -281,11 +307,11 @@ fn read(
     zone: &TimeZone,
     config: &FeedConfig,
     timetable: Option<&Timetable>,
-) -> Result<Said, Failure> {
+) -> Result<Said, NotRead> {
     let source = config.siri.clone().unwrap_or_default();
     let (message, problems) = decode(body, zone, config)?;
     if message.deliveries().next().is_none()
-        && let Some(word) = Word::of(&message)
+        && let Some(word) = Word::of(&message, &subscription::names(config, &source))
     {
         return Ok(Said::Word(word));
     }
@@ -296,16 +322,10 @@ fn read(
     let rules = SiriRules { ids: &source.ids, vehicles_tell_delays: !has_timetables, zone };
     let mut normalized = normalize_siri(&message, rules);
     if normalized.is_refused() {
-        let detail = format!("the producer refuses: {}", normalized.refusals.join("; "));
-        return Err(Failure::new(FailureCode::Refused, detail));
-    }
-    for refusal in &normalized.refusals {
-        let problem =
-            Problem::new("delivery", "delivery_refused", "the producer gives nothing of it");
-        normalized.problems.push(problem.with_value(refusal));
+        return Err(NotRead::Refused(normalized.refusals.join("; ")));
     }
     if message.deliveries().next().is_none() {
-        return Err(no_delivery());
+        return Err(no_delivery().into());
     }
     normalized.keep_last();
     if let Some(timetable) = timetable {

@@ -17,6 +17,7 @@ use super::{
     monitored::put_monitored,
 };
 use crate::{
+    config::FeedId,
     departures::{departures_from, said_of},
     network::NetworkState,
     normalize::{TripKey, given, is_extra},
@@ -124,11 +125,17 @@ fn visit(look: Look<'_>, departure: &Departure, monitoring_ref: &str) -> Monitor
     }
     MonitoredStopVisit {
         recorded_at_time: moment(recorded_at),
-        item_identifier: Some(format_smolstr!("{}:{}", departure.source, departure.id)),
+        item_identifier: Some(format_smolstr!("{}:{}", named_by(look, departure), departure.id)),
         monitoring_ref: Some(SmolStr::new(monitoring_ref)),
         monitored_vehicle_journey: Some(Box::new(finished(journey, departure))),
         ..MonitoredStopVisit::default()
     }
+}
+
+/// The feed by which a visit is named: the schedule's. Who tells of a departure may be another feed at any moment, and it
+/// is the same visit all the same.
+fn named_by<'a>(look: Look<'a>, departure: &'a Departure) -> &'a FeedId {
+    look.state.dataset.as_ref().map_or(&departure.source, |dataset| &dataset.feed)
 }
 
 fn finished(mut journey: VehicleJourney, departure: &Departure) -> VehicleJourney {

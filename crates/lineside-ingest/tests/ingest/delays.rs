@@ -98,6 +98,40 @@ fn a_trip_of_which_two_feeds_tell_counts_once() {
 }
 
 #[test]
+fn what_a_vehicle_says_of_its_delay_counts_only_where_nothing_better_is_told() {
+    let mere = |trip: &str, time: Option<&str>, delay: i32| {
+        let mut entity = update(trip, 10, delay);
+        let said = entity.trip_update.as_mut().unwrap();
+        said.trip.start_date = Some("20260304".to_owned());
+        said.trip.start_time = time.map(str::to_owned);
+        said.stop_time_update.clear();
+        said.delay = Some(delay);
+        entity
+    };
+    let both = [feed("city-vehicles"), feed("city-trips")];
+    // Feeds are looked through in their own order, so each is once the first.
+    for (vehicles, trips) in [("city-vehicles", "city-trips"), ("city-trips", "city-vehicles")] {
+        let mut world = world(Vec::new());
+        world.apply(vehicles, vec![mere("T21", None, 30), mere("T23", None, 40)]);
+        world.apply(trips, vec![cancelled("T21")]);
+        for route in [None, Some("R2")] {
+            let told = standings(&world, &both, route, None);
+            let of = |trip: &str| -> Vec<_> {
+                told.iter().filter(|it| it.0 == trip).map(|it| it.1).collect()
+            };
+            assert_eq!(of("T21"), [Standing::Cancelled], "{route:?} {trips}");
+            assert_eq!(of("T23"), [Standing::Behind(40)], "{route:?} {trips}");
+        }
+    }
+    // Runs of one trip at other times are others, and one that does not say its time may be either.
+    for (time, expected) in [(Some("07:50:00"), 2), (Some("05:50:00"), 1), (None, 1)] {
+        let mut world = world(vec![mere("T23", Some("05:50:00"), 10)]);
+        world.apply("city-vehicles", vec![mere("T23", time, 20)]);
+        assert_eq!(standings(&world, &both, None, None).len(), expected, "{time:?}");
+    }
+}
+
+#[test]
 fn a_line_has_its_own_trips_only() {
     let world = world(morning());
     let told = all(&world, Some("R2"), None);

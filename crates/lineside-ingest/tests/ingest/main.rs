@@ -6,6 +6,7 @@
 mod arbitrary;
 mod changes;
 mod convergence;
+mod converted;
 mod delays;
 mod departures;
 mod exports;

@@ -43,7 +43,11 @@ pub(crate) fn options(feeds: Vec<FeedConfig>) -> Options {
         archive: Arc::new(MemoryArchive::new(Arc::clone(&clock))),
         snapshots: Arc::new(MemorySnapshots::default()),
         beside: None,
-        inboxes: Inboxes { address: None, keys: Arc::new(|| Secret::new("key")) },
+        inboxes: Inboxes {
+            address: None,
+            subscriber: "lineside-1".into(),
+            keys: Arc::new(|| Secret::new("key")),
+        },
         clock,
     }
 }

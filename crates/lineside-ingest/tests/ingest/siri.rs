@@ -522,7 +522,27 @@ fn visits_come_with_and_without_real_time() {
     assert_eq!(planned.departure_status, Some(CallStatus::NoReport));
     let framed = journey.framed_vehicle_journey_ref.as_ref().unwrap();
     assert_eq!(framed.data_frame_ref.as_deref(), Some("2026-03-04"));
-    assert_eq!(visits[1].item_identifier.as_deref(), Some("city-trips:T18:20260304::30"));
+    assert_eq!(visits[1].item_identifier.as_deref(), Some("city:T18:20260304::30"));
+}
+
+#[test]
+fn a_visit_keeps_its_name_whoever_tells_of_it() {
+    let mut world = world();
+    let names = |world: &World| -> Vec<_> {
+        let visits = visits(world, "D", &Wanted::default());
+        visits.iter().map(|visit| visit.item_identifier.clone().unwrap()).collect()
+    };
+    let source = |world: &World| {
+        let visits = visits(world, "D", &Wanted::default());
+        visits[1].monitored_vehicle_journey.as_ref().unwrap().data_source.clone().unwrap()
+    };
+    let planned = names(&world);
+    assert_eq!(source(&world), "city");
+    world.apply("city-trips", vec![update("T18", 20, 30)]);
+    assert_eq!((source(&world).as_str(), names(&world)), ("city-trips", planned.clone()));
+    world.apply("city-trips", Vec::new());
+    world.apply("city-vehicles", vec![update("T18", 20, 60)]);
+    assert_eq!((source(&world).as_str(), names(&world)), ("city-vehicles", planned));
 }
 
 #[test]
@@ -757,7 +777,7 @@ fn expected_after(age: std::time::Duration) {
         assert!(visits.len() > 3, "{age:?} {stop}");
         for (visit, departure) in visits.iter().zip(&board) {
             let id = visit.item_identifier.as_deref().unwrap();
-            assert_eq!(id, format!("{}:{}", departure.source, departure.id));
+            assert_eq!(id, format!("city:{}", departure.id));
             let journey = visit.monitored_vehicle_journey.as_ref().unwrap();
             let call = journey.monitored_call.as_ref().unwrap();
             let expected = call.expected_departure_time.or(call.actual_departure_time);

@@ -352,11 +352,14 @@ async fn a_producer_that_refuses_is_told_in_its_words() {
     let refused = timetables("", false).replace(
         "<EstimatedTimetableDelivery>",
         "<EstimatedTimetableDelivery><Status>false</Status><ErrorCondition>\
-         <AccessNotAllowedError><ErrorText>Closed</ErrorText></AccessNotAllowedError>\
-         </ErrorCondition>",
+         <AccessNotAllowedError><ErrorText>Closed to hunter2</ErrorText>\
+         </AccessNotAllowedError></ErrorCondition>",
     );
     upstream.set(Answer::Bytes(ok(&refused)));
     until_failed(&ingest.feed("siri").unwrap(), FailureCode::Refused).await;
+    let error = ingest.feed("siri").unwrap().status().last_error.clone().unwrap();
+    assert_eq!(error.detail, "the producer refuses: AccessNotAllowedError: Closed to ***");
+    assert!(!format!("{error:?}").contains("hunter2"), "{error:?}");
     assert_eq!(trips(&ingest), ["K"], "the last good answer stays");
     ingest.shut_down().await;
 }

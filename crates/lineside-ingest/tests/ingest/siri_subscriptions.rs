@@ -53,7 +53,11 @@ async fn subscribed_by(
     let made = AtomicU32::new(0);
     let key = move || Secret::new(format!("k3y-{}", made.fetch_add(1, Ordering::Relaxed)));
     let ingest = Ingest::start(Options {
-        inboxes: Inboxes { address: Some("https://me.example/".into()), keys: Arc::new(key) },
+        inboxes: Inboxes {
+            address: Some("https://me.example/".into()),
+            subscriber: "lineside-1".into(),
+            keys: Arc::new(key),
+        },
         clock: Arc::clone(clock) as _,
         ..running_options(vec![feed])
     });
@@ -247,15 +251,17 @@ async fn what_cannot_be_fetched_is_asked_for_with_all_there_is() {
 #[tokio::test]
 async fn a_delivery_that_cannot_be_read_costs_nothing_of_what_is_known_and_all_is_asked_for_anew() {
     let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
-    let (ingest, key) = subscribed(&upstream, &clock()).await;
+    let clock = clock();
+    let (ingest, key) = subscribed(&upstream, &clock).await;
     let feed = ingest.feed("siri").unwrap();
     let inbox = feed.inbox().unwrap();
-    inbox.take(&key, timetables(&journey("A", ""), false).into()).unwrap();
-    until("the delivery is known", || trips(&ingest) == ["A"]).await;
+    let several = ["A", "X", "Y", "Z"].map(|id| journey(id, "")).concat();
+    inbox.take(&key, timetables(&several, false).into()).unwrap();
+    until("the delivery is known", || trips(&ingest) == ["A", "X", "Y", "Z"]).await;
     inbox.take(&key, "<Siri><ServiceDelivery>".into()).unwrap();
     until_failed(&feed, FailureCode::Truncated).await;
     inbox.take(&key, timetables(&journey("B", ""), false).into()).unwrap();
-    until("what came before is still known", || trips(&ingest) == ["A", "B"]).await;
+    until("what came before is still known", || trips(&ingest) == ["A", "B", "X", "Y", "Z"]).await;
     // As after a failed poll, and not after the hours for which a subscription is good.
     let next = || {
         let status = feed.status();
@@ -263,7 +269,16 @@ async fn a_delivery_that_cannot_be_read_costs_nothing_of_what_is_known_and_all_i
     };
     until("it is asked again soon", || next().is_some_and(|seconds| seconds < 60)).await;
     ingest.poll_now("siri").await.unwrap();
-    until("it is asked again", || upstream.requests().len() == 2).await;
+    until("it has agreed again", has_agreed(&feed, 2)).await;
+    // A producer that takes it for the same subscription goes on with what changes.
+    let (c, d) = (journey("C", ""), journey("D", ""));
+    inbox.take(&key, timetables(&c, false).into()).unwrap();
+    until("the change is known", || trips(&ingest).len() == 6).await;
+    clock.advance(Duration::from_secs(61));
+    // After each delivery it is looked what is over.
+    inbox.take(&key, timetables(&d, false).into()).unwrap();
+    inbox.take(&key, timetables(&journey("E", ""), false).into()).unwrap();
+    until("nothing is forgotten", || trips(&ingest).concat() == "ABCDEXYZ").await;
     ingest.shut_down().await;
 }
 
@@ -278,6 +293,8 @@ async fn a_producer_that_ends_the_subscription_is_asked_again_for_all_there_is()
     until("the delivery is known", || trips(&ingest) == ["A"]).await;
     let over = "<SubscriptionTerminatedNotification></SubscriptionTerminatedNotification>";
     inbox.take(&key, xml(over).into()).unwrap();
+    until("it is to be asked again", || next_in(&feed, &clock) == Some(15)).await;
+    clock.advance(Duration::from_secs(15));
     until("it is asked again", has_agreed(&feed, 2)).await;
     // It tells all that there is in parts, of which none is the last one by its own word.
     inbox.take(&key, timetables(&journey("B", ""), false).into()).unwrap();
@@ -286,6 +303,70 @@ async fn a_producer_that_ends_the_subscription_is_asked_again_for_all_there_is()
     until("the second one, too", || trips(&ingest) == ["A", "B", "C"]).await;
     clock.advance(Duration::from_secs(61));
     until("what it did not say again is gone", || trips(&ingest) == ["B", "C"]).await;
+    ingest.shut_down().await;
+}
+
+/// In how many seconds a feed is polled next.
+fn next_in(feed: &Feed, clock: &SimulatedClock) -> Option<u64> {
+    feed.status().next_poll.map(|at| at.since(clock.wall()).as_millis().div_ceil(1_000) as u64)
+}
+
+#[tokio::test]
+async fn a_producer_that_agrees_and_is_not_well_is_not_asked_all_the_time() {
+    let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
+    let clock = clock();
+    let (ingest, key) = subscribed(&upstream, &clock).await;
+    let feed = ingest.feed("siri").unwrap();
+    let inbox = feed.inbox().unwrap();
+    let unwell = "<HeartbeatNotification><Status>false</Status></HeartbeatNotification>";
+    for (agreements, wait) in [(1, 15), (2, 30), (3, 60)] {
+        until("it has agreed", has_agreed(&feed, agreements)).await;
+        until("nothing else is planned", || next_in(&feed, &clock) > Some(100)).await;
+        // It says so more than once.
+        inbox.take(&key, xml(unwell).into()).unwrap();
+        inbox.take(&key, xml(unwell).into()).unwrap();
+        until("it is left alone for a while", || next_in(&feed, &clock) == Some(wait)).await;
+        clock.advance(Duration::from_secs(wait));
+    }
+    until("it has agreed", has_agreed(&feed, 4)).await;
+    inbox.take(&key, timetables(&journey("A", ""), false).into()).unwrap();
+    inbox.take(&key, xml(unwell).into()).unwrap();
+    until("who delivers is trusted more", || next_in(&feed, &clock) == Some(15)).await;
+    assert_eq!((trips(&ingest), upstream.requests().len()), (vec!["A".to_owned()], 4));
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_producer_that_is_heard_of_is_not_asked_until_half_of_the_time_is_over() {
+    let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
+    let clock = clock();
+    let (ingest, key) = subscribed(&upstream, &clock).await;
+    let feed = ingest.feed("siri").unwrap();
+    until("it is looked after", || next_in(&feed, &clock) == Some(190)).await;
+    let beat = "<HeartbeatNotification><Status>true</Status></HeartbeatNotification>";
+    for said in [timetables(&journey("A", ""), false), xml(beat)] {
+        clock.advance(Duration::from_secs(150));
+        feed.inbox().unwrap().take(&key, said.into()).unwrap();
+        until("it may be silent from then on", || next_in(&feed, &clock) == Some(190)).await;
+    }
+    assert_eq!(upstream.requests().len(), 1);
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
+async fn the_end_of_a_subscription_that_is_not_ours_changes_nothing() {
+    let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
+    let clock = clock();
+    let (ingest, key) = subscribed(&upstream, &clock).await;
+    let feed = ingest.feed("siri").unwrap();
+    until("it has agreed", has_agreed(&feed, 1)).await;
+    let inbox = feed.inbox().unwrap();
+    let over = "<SubscriptionTerminatedNotification><SubscriptionRef>lineside-other-et\
+                </SubscriptionRef></SubscriptionTerminatedNotification>";
+    inbox.take(&key, xml(over).into()).unwrap();
+    inbox.take(&key, timetables(&journey("A", ""), false).into()).unwrap();
+    until("what comes after it is known", || trips(&ingest) == ["A"]).await;
+    until("it goes on", || next_in(&feed, &clock) > Some(100)).await;
     ingest.shut_down().await;
 }
 
@@ -409,15 +490,30 @@ async fn what_is_agreed_to_is_heard_where_a_part_is_refused() {
 async fn a_subscription_that_is_refused_is_told_without_its_key() {
     let refused = AGREED.replace(
         "<Status>true</Status>",
-        "<Status>false</Status><ErrorCondition><OtherError><ErrorText>Not you</ErrorText>\
-         </OtherError></ErrorCondition>",
+        "<Status>false</Status><ErrorCondition><OtherError><ErrorText>Not you, hunter2, at \
+         siri?key=k3y-0</ErrorText></OtherError></ErrorCondition>",
     );
     let upstream = Upstream::start(Answer::Bytes(ok(&xml(&refused)))).await;
     let (ingest, key) = subscribed(&upstream, &clock()).await;
+    assert_eq!(key, "k3y-0", "it is repeated");
     let feed = ingest.feed("siri").unwrap();
     until_failed(&feed, FailureCode::Refused).await;
     let error = feed.status().last_error.clone().unwrap();
-    assert_eq!(error.detail, "the producer refuses the subscription: Not you");
+    let detail = "the producer refuses the subscription: Not you, ***, at siri?key=***";
+    assert_eq!(error.detail, detail);
+    let part = AGREED.replace(
+        "</SubscriptionResponse>",
+        "<ResponseStatus><Status>false</Status><ErrorCondition><OtherError><ErrorText>Not \
+         hunter2 at k3y-0</ErrorText></OtherError></ErrorCondition></ResponseStatus>\
+         </SubscriptionResponse>",
+    );
+    upstream.set(Answer::Bytes(ok(&xml(&part))));
+    ingest.poll_now("siri").await.unwrap();
+    until("it has agreed to a part", has_agreed(&feed, 1)).await;
+    feed.inbox().unwrap().take(&key, timetables(&journey("A", ""), false).into()).unwrap();
+    until("the delivery is known", || trips(&ingest) == ["A"]).await;
+    let problems = feed.status().problems.clone();
+    assert_eq!(problems.kept()[0].value.as_deref(), Some("Not *** at ***"));
     upstream.set(Answer::Bytes(http("403 Forbidden", &[], format!("no {key}").as_bytes())));
     ingest.poll_now("siri").await.unwrap();
     until_failed(&feed, FailureCode::Http(403)).await;

@@ -6,14 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lineside_formats::Format;
-use lineside_ingest::{Converter, Program, SiriMode, SiriSource};
+use lineside_ingest::{Converter, Location, Program, SiriMode, SiriSource};
 use serde::Deserialize;
 use smol_str::SmolStr;
 use toml::Spanned;
 
 use super::Config;
 use super::resolve::{Checker, expected};
-use super::siri::SiriTable;
 use super::value::{DurationText, SizeText};
 
 /// Converters of one file.
@@ -174,36 +173,38 @@ impl Checker<'_> {
         }
         (format, None)
     }
+}
 
-    /// Whether a feed of that format can be asked as its `siri` says.
-    pub(super) fn check_siri(
-        &mut self,
-        key: &str,
-        table: Option<&Spanned<SiriTable>>,
-        (format, converter): (Option<Format>, Option<&Converter>),
-    ) {
-        let is_siri = converter.is_some_and(|converter| converter.from == "siri");
-        let other = format.filter(|it| *it != Format::Siri && !is_siri);
-        if let (Some(siri), Some(other)) = (table, other) {
-            let reason =
-                format!("is for feeds of SIRI, and the format here is {:?}", other.as_str());
-            self.complain(siri, &format!("{key}.siri"), reason);
-        }
+/// Why a feed cannot be asked as its `siri` says, and the key that says so; none where it can, or has none.
+pub(crate) fn fault_of_siri(
+    siri: Option<&SiriSource>,
+    url: Option<&Location>,
+    format: Option<Format>,
+    converter: Option<&Converter>,
+) -> Option<(&'static str, String)> {
+    let siri = siri?;
+    let is_siri = converter.is_some_and(|converter| converter.from == "siri");
+    if let Some(other) = format.filter(|it| *it != Format::Siri && !is_siri) {
+        let reason = format!("is for feeds of SIRI, and the format here is {:?}", other.as_str());
+        return Some(("siri", reason));
     }
-
-    /// What a producer brings by itself is told in pieces, of which no program could make the whole.
-    pub(super) fn check_whole(
-        &mut self,
-        key: &str,
-        at: &Spanned<()>,
-        siri: Option<&SiriSource>,
-        converter: Option<&Converter>,
-    ) {
-        if converter.is_some() && siri.is_some_and(|siri| siri.mode == SiriMode::Subscribe) {
-            let reason = "a converter is given whole answers: expected \"request\" or \"lite\"";
-            self.complain(at, &format!("{key}.siri.mode"), reason);
-        }
+    if siri.mode != SiriMode::Lite && url.is_some_and(Location::is_local) {
+        let reason = "a file is not asked: requests go to http or https";
+        return Some(("siri.mode", reason.to_owned()));
     }
+    let converter = converter?;
+    // What a producer brings by itself is told in pieces, of which no program could make the whole.
+    if siri.mode == SiriMode::Subscribe {
+        let reason = "a converter is given whole answers: expected \"request\" or \"lite\"";
+        return Some(("siri.mode", reason.to_owned()));
+    }
+    // What changed is put to what is known only where it is still SIRI.
+    if siri.mode == SiriMode::Lite && siri.requestor_ref.is_some() && converter.to != Format::Siri {
+        let reason = "whom SIRI Lite knows by name it answers with what has changed, and a converter is \
+                      given whole answers: leave it out";
+        return Some(("siri.requestor_ref", reason.to_owned()));
+    }
+    None
 }
 
 fn is_name(text: &str) -> bool {
@@ -287,6 +288,11 @@ mod tests {
             &format!("{siri}{}{subscribed}", FEED.replace("hafas", "siri")),
             &["feed[0].siri.mode: a converter is given whole answers"],
         );
+        let named = "siri = { mode = \"lite\", requestor_ref = \"a\" }\n";
+        let named = format!("{}{named}", FEED.replace("hafas", "siri"));
+        check_refused(&format!("{siri}{named}"), &["feed[0].siri.requestor_ref: whom SIRI Lite"]);
+        let mended = siri.replace("to = \"gtfs\"", "to = \"siri\"");
+        assert!(parse(&format!("{mended}{named}")).is_ok(), "changes are put together afterwards");
     }
 
     #[test]

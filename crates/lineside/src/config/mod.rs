@@ -32,6 +32,7 @@ use lineside_ingest::{Converter, FeedConfig, Secret};
 use url::Url;
 
 pub(crate) use alerts::{Alert, Security, SigningKey, Smtp, Target};
+pub(crate) use converters::fault_of_siri;
 pub use error::{ConfigError, ConfigErrors};
 pub use feed_argument::{FeedArgument, feeds_from_arguments};
 pub(crate) use only_schedule::attach_only_schedule;

@@ -13,6 +13,7 @@ use lineside_ingest::{Converter, FeedConfig, FeedId, Location, Secret};
 use toml::Spanned;
 use url::Url;
 
+use super::converters::fault_of_siri;
 use super::error::{ConfigError, ConfigErrors};
 use super::file::{FeedTable, LimitsTable, MapTable, Parsed, ServerTable};
 use super::stamp::Stamp;
@@ -306,7 +307,6 @@ impl<'a> Checker<'a> {
             let reason = "a GBFS system is polled over http or https: the address of its gbfs.json";
             self.complain(&table.url, &format!("{key}.url"), reason);
         }
-        self.check_siri(key, table.siri.as_ref(), (format, converter.as_deref()));
         let siri_at = table.siri.as_ref().map(|siri| Spanned::new(siri.span(), ()));
         let static_feed = match &table.static_feed {
             Some(schedule) => Some(self.feed_id(&format!("{key}.static"), schedule)?),
@@ -323,9 +323,10 @@ impl<'a> Checker<'a> {
         let rate = self.rate(&format!("{key}.rate"), table.rate);
         let basic = self.basic(&format!("{key}.basic"), table.basic);
         let oauth2 = self.oauth2(&format!("{key}.oauth2"), table.oauth2);
-        let siri = self.siri(&format!("{key}.siri"), table.siri, url.as_ref());
-        if let Some(at) = siri_at {
-            self.check_whole(key, &at, siri.as_deref(), converter.as_deref());
+        let siri = self.siri(&format!("{key}.siri"), table.siri);
+        let fault = fault_of_siri(siri.as_deref(), url.as_ref(), format, converter.as_deref());
+        if let (Some(at), Some((part, reason))) = (siri_at, fault) {
+            self.complain(&at, &format!("{key}.{part}"), reason);
         }
         let timeout = self.duration(&format!("{key}.timeout"), table.timeout, TIMEOUT);
         let max_bytes = self.size(&format!("{key}.max_bytes"), &table.max_bytes, BODY_BYTES);

@@ -6,8 +6,7 @@ use std::io::Read as _;
 use std::sync::Arc;
 
 use lineside_ingest::{
-    IdTable, Location, Secret, SiriAnswers, SiriEnvelope, SiriIds, SiriMode, SiriService,
-    SiriSource,
+    IdTable, Secret, SiriAnswers, SiriEnvelope, SiriIds, SiriMode, SiriService, SiriSource,
 };
 use serde::Deserialize;
 use toml::Spanned;
@@ -53,7 +52,6 @@ impl Checker<'_> {
         &mut self,
         key: &str,
         table: Option<Spanned<SiriTable>>,
-        url: Option<&Location>,
     ) -> Option<Arc<SiriSource>> {
         let table = table?;
         let whole = table.span();
@@ -85,10 +83,6 @@ impl Checker<'_> {
                 format!("{what} asks for one service, and about one stop: make a feed of each");
             let at = Spanned::new(services_at, ());
             self.complain(&at, &format!("{key}.services"), reason);
-        }
-        if mode != SiriMode::Lite && url.is_some_and(Location::is_local) {
-            let reason = "a file is not asked: requests go to http or https";
-            self.complain(&at, &format!("{key}.mode"), reason);
         }
         let requestor_ref =
             requestor_ref.and_then(|it| self.secret(&format!("{key}.requestor_ref"), &it));

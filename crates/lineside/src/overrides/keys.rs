@@ -8,7 +8,7 @@ use lineside_ingest::{Converter, FeedConfig, FeedId, Location, Secret};
 use serde_json::{Map, Value};
 
 use super::Keys;
-use crate::config::Config;
+use crate::config::{Config, fault_of_siri};
 
 /// What stands for a secret wherever keys are shown. Sent back, it means that the secret stays what it is.
 pub(crate) const HIDDEN: &str = "***";
@@ -82,6 +82,10 @@ pub(super) fn apply(
     if credentials.into_iter().filter(|it| *it).count() > 1 {
         let reason = "a feed has one of basic, oauth2 and a header Authorization";
         return Err(vec![bad("", reason)]);
+    }
+    let (siri, converter) = (next.siri.as_deref(), next.converter.as_deref());
+    if let Some((key, reason)) = fault_of_siri(siri, Some(&next.url), next.format, converter) {
+        return Err(vec![bad(key, reason)]);
     }
     *feed = next;
     Ok(())
@@ -444,6 +448,36 @@ mod tests {
         let errors = apply(&mut known, &basic, &[]).unwrap_err();
         assert!(errors[0].reason.contains("one of basic"), "{errors:?}");
         assert!(known.basic.is_none());
+    }
+
+    #[test]
+    fn what_is_laid_over_has_to_go_with_what_the_file_says() {
+        let toml = "[[converter]]\nfrom = \"siri\"\nto = \"gtfs-rt\"\ncommand = [\"cat\"]\n\
+                    [[feed]]\nid = \"a\"\nurl = \"https://a.example/\"\nformat = \"siri\"\n";
+        let file = Config::parse(Path::new("lineside.toml"), toml).unwrap();
+        for (laid, says) in [
+            (json!({"siri": {"mode": "subscribe"}}), Some("siri.mode: a converter is given")),
+            (
+                json!({"siri": {"mode": "lite", "requestor_ref": "hunter2"}}),
+                Some("siri.requestor_ref: whom"),
+            ),
+            (json!({"siri": {"mode": "request"}, "format": "gbfs"}), Some("siri: is for feeds")),
+            (json!({"siri": {"mode": "request"}}), None),
+        ] {
+            let mut known = file.feeds[0].clone();
+            let said = apply(&mut known, &keys(laid), &file.converters)
+                .map_err(|errors| errors.iter().map(ToString::to_string).collect::<String>());
+            match says {
+                Some(says) => assert!(said.unwrap_err().starts_with(says)),
+                None => said.unwrap(),
+            }
+            assert_eq!(known == file.feeds[0], says.is_some());
+        }
+        // The other way round: the file asks for a subscription, and a format is laid over.
+        let mut known = feed();
+        apply(&mut known, &keys(json!({"siri": {"mode": "subscribe"}})), &[]).unwrap();
+        let errors = apply(&mut known, &keys(json!({"format": "siri"})), &file.converters);
+        assert_eq!(errors.unwrap_err()[0].key, "siri.mode");
     }
 
     #[test]

@@ -104,6 +104,11 @@ impl Days {
         })
     }
 
+    /// How much memory it takes, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        size_of::<Days>() + self.words.capacity() * size_of::<u64>()
+    }
+
     pub(super) fn len(&self) -> usize {
         self.words.iter().map(|word| word.count_ones() as usize).sum()
     }

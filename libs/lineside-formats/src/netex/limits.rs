@@ -9,7 +9,7 @@ pub struct Limits {
     pub files: gtfs::Limits,
     /// Longest text of one element, in bytes; a longer one is left out with a problem.
     pub text_bytes: usize,
-    /// Most memory of all records, in bytes, besides their texts.
+    /// Most memory of all records and of the sets of days that they come to, in bytes, besides their texts.
     pub record_bytes: usize,
 }
 

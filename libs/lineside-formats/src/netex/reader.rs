@@ -101,6 +101,7 @@ pub(super) fn decode(
             "the publication holds more text than the limit",
         ));
     }
+    publication.bytes_left = limits.record_bytes.saturating_sub(record_bytes);
     Ok((publication, problems))
 }
 

@@ -60,6 +60,8 @@ pub struct Publication {
     pub(super) references: Vec<Text>,
     /// What was passed over on the way and is of use to riders.
     pub(super) untranslated: Losses,
+    /// How much memory what is made of the records may take, besides the tables, in bytes.
+    pub(super) bytes_left: usize,
 }
 
 /// How many records were read of the kinds that one counts.
@@ -121,6 +123,7 @@ impl Publication {
             dated_journeys: Vec::new(),
             references: Vec::new(),
             untranslated: Losses::new(),
+            bytes_left: 0,
         }
     }
 

@@ -202,38 +202,70 @@ proptest! {
     }
 }
 
-/// What repeats itself costs what it says once.
+/// Journeys that run on these days by this calendar.
+fn running(calendar: &str, journeys: usize, days: impl Fn(usize) -> String) -> String {
+    let journeys: String = (0..journeys)
+        .map(|n| {
+            let (days, times) = (days(n), plain_times());
+            format!("<ServiceJourney id='J{n}'>{days}<JourneyPatternRef ref='T:JP:1'/>{times}</ServiceJourney>")
+        })
+        .collect();
+    publication(&format!(
+        "{STOPS}{NETWORK}<ServiceCalendarFrame id='C'>{calendar}</ServiceCalendarFrame>{}",
+        timetable_frame(&journeys)
+    ))
+}
+
+/// A period of two centuries, from the day of a number on, whose days take 9 KB.
+fn long_period(kind: &str, id: &str, n: usize) -> String {
+    let first = jiff::civil::date(2000, 1, 1).saturating_add(jiff::Span::new().days(n as i64));
+    format!("<{kind} id='{id}'><FromDate>{first}</FromDate><ToDate>2199-12-31</ToDate></{kind}>")
+}
+
+const PERIOD_BYTES: usize = 9_000;
+
 #[test]
-fn days_that_are_said_again_and_again_cost_little() {
-    const TIMES: usize = 20_000;
-    let period = "<OperatingPeriod id='P'><FromDate>2020-01-01</FromDate><ToDate>2029-12-31</ToDate></OperatingPeriod>";
+fn days_that_are_said_again_and_again_are_held_once() {
+    const TIMES: usize = 4_000;
     let assigned =
         "<DayTypeAssignment><OperatingPeriodRef ref='P'/><DayTypeRef ref='D'/></DayTypeAssignment>";
-    let condition = "<AvailabilityCondition id='A'><FromDate>2020-01-01</FromDate><ToDate>2029-12-31</ToDate></AvailabilityCondition>";
-    let calendar = format!("<DayType id='D'/>{period}{}{condition}", assigned.repeat(TIMES));
-    let named = format!(
-        "<dayTypes>{}</dayTypes><validityConditions>{}</validityConditions>",
-        "<DayTypeRef ref='D'/>".repeat(TIMES),
-        "<AvailabilityConditionRef ref='A'/>".repeat(TIMES)
+    let calendar = format!(
+        "<DayType id='D'/>{}{}{}",
+        long_period("OperatingPeriod", "P", 0),
+        assigned.repeat(TIMES / 10),
+        long_period("AvailabilityCondition", "A", 0)
     );
-    let mut journeys = String::new();
-    for n in 0..50 {
-        journeys += &format!(
-            "<ServiceJourney id='J{n}'>{}<JourneyPatternRef ref='T:JP:1'/>{}</ServiceJourney>\
-             <DatedServiceJourney id='DJ{n}'><ServiceJourneyRef ref='J{n}'/><OperatingDayRef ref='1'/></DatedServiceJourney>",
-            if n == 0 { named.as_str() } else { "<dayTypes><DayTypeRef ref='D'/></dayTypes>" },
-            plain_times()
-        );
-    }
-    let frames = format!(
-        "{STOPS}{NETWORK}<ServiceCalendarFrame id='C'>{calendar}\
-         <OperatingDay id='1'><CalendarDate>2030-01-01</CalendarDate></OperatingDay></ServiceCalendarFrame>{}",
-        timetable_frame(&journeys)
-    );
-    let timetable = read(publication(&frames)).timetable;
-    assert_eq!(timetable.trips().len(), 50);
-    let (first, last) = timetable.service_range().unwrap();
-    assert_eq!((first.to_string(), last.to_string()), ("2020-01-01".into(), "2030-01-01".into()));
+    let named = |n| {
+        let repeated = if n == 0 { TIMES } else { 1 };
+        format!(
+            "<dayTypes>{}</dayTypes><validityConditions>{}</validityConditions>",
+            "<DayTypeRef ref='D'/>".repeat(repeated),
+            "<AvailabilityConditionRef ref='A'/>".repeat(repeated)
+        )
+    };
+    let body = running(&calendar, TIMES, named);
+    // Room for the records, and for a small part of the days if each that says them held them.
+    let limits = Limits { record_bytes: TIMES * 1_000, ..Limits::default() };
+    assert!(TIMES * PERIOD_BYTES > 5 * limits.record_bytes);
+    let loaded = read_within(body.as_bytes(), &limits).unwrap();
+    assert_eq!(loaded.timetable.trips().len(), TIMES);
+    let (first, last) = loaded.timetable.service_range().unwrap();
+    assert_eq!((first.to_string(), last.to_string()), ("2000-01-01".into(), "2199-12-31".into()));
+}
+
+#[test]
+fn many_sets_of_days_are_refused_before_they_take_the_memory() {
+    const SETS: usize = 100;
+    let conditions: String =
+        (0..SETS).map(|n| long_period("AvailabilityCondition", &format!("A{n}"), n)).collect();
+    let named = |n| {
+        format!("<validityConditions><AvailabilityConditionRef ref='A{n}'/></validityConditions>")
+    };
+    let body = running(&conditions, SETS, named);
+    let limits = Limits { record_bytes: SETS * PERIOD_BYTES, ..Limits::default() };
+    let says = "the days of its journeys take more than";
+    check(read_within(body.as_bytes(), &limits), ErrorKind::TooLarge, says);
+    assert_eq!(read(&body).timetable.trips().len(), SETS);
 }
 
 #[test]

@@ -144,14 +144,6 @@ fn a_condition_that_holds_on_no_day_leaves_none_and_one_that_says_nothing_leaves
     let all = ["2024-05-03", "2024-05-09"];
     check(&calendar(""), &inside("<AvailabilityCondition id='A'/>"), &all);
     check(&calendar(""), &inside("<AvailabilityConditionRef ref='nowhere'/>"), &all);
-    let until = "<ValidBetween><ToDate>2024-05-08T00:00:00</ToDate></ValidBetween>";
-    check(
-        &calendar(
-            "<ServiceCalendar id='S'><FromDate>2024-05-01</FromDate><ToDate>2024-05-31</ToDate></ServiceCalendar>",
-        ),
-        &inside(until),
-        &all[..1],
-    );
     let never = "<AvailabilityCondition id='A'><FromDate>2024-05-01</FromDate><ToDate>2024-05-31</ToDate>\
                  <ValidDayBits>0000</ValidDayBits></AvailabilityCondition>";
     let journey = format!(
@@ -167,6 +159,39 @@ fn a_condition_that_holds_on_no_day_leaves_none_and_one_that_says_nothing_leaves
     let loaded = read(publication(&frames));
     assert_eq!(loaded.timetable.find_trip("J"), None);
     assert!(sentences(&loaded.problems)[0].contains("runs on no day"));
+}
+
+#[test]
+fn an_end_that_a_condition_does_not_say_is_open() {
+    let dates = assignment("<Date>2024-05-03</Date>") + &assignment("<Date>2024-05-09</Date>");
+    let dates = format!("<DayType id='D'/>{dates}");
+    let frame = "<ServiceCalendar id='S'><FromDate>2024-05-04</FromDate><ToDate>2024-05-06</ToDate></ServiceCalendar>";
+    let valid = |ends: &str| {
+        format!("<validityConditions><ValidBetween>{ends}</ValidBetween></validityConditions>")
+    };
+    let from = |day: &str| valid(&format!("<FromDate>2024-05-{day}T00:00:00</FromDate>"));
+    let to = |day: &str| valid(&format!("<ToDate>2024-05-{day}T00:00:00</ToDate>"));
+    for calendar in [dates.clone(), format!("{frame}{dates}")] {
+        check(&calendar, &(from("08") + OF_D), &["2024-05-09"]);
+        check(&calendar, &(from("03") + OF_D), &["2024-05-03", "2024-05-09"]);
+        check(&calendar, &(to("08") + OF_D), &["2024-05-03"]);
+    }
+    // By itself it says the days, as long as the frames hold.
+    check(frame, &from("05"), &["2024-05-05", "2024-05-06"]);
+    check(frame, &to("05"), &["2024-05-04", "2024-05-05"]);
+    // Where they do not say how long, nobody does.
+    for (ends, runs) in [(from("05"), [false, true]), (to("05"), [true, false])] {
+        let journey = format!(
+            "<ServiceJourney id='J'>{ends}<JourneyPatternRef ref='T:JP:1'/>{}</ServiceJourney>",
+            plain_times()
+        );
+        let frames = format!("{STOPS}{NETWORK}{}", timetable_frame(&journey));
+        let timetable = read_sound(publication(&frames)).timetable;
+        let service = timetable.trip(timetable.find_trip("J").unwrap()).service;
+        for (day, runs) in ["2014-01-01", "2034-01-01"].into_iter().zip(runs) {
+            assert_eq!(timetable.is_active(service, day.parse().unwrap()), runs, "{ends} {day}");
+        }
+    }
 }
 
 #[test]

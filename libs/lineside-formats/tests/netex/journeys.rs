@@ -41,6 +41,26 @@ fn a_stop_over_midnight_may_say_the_day_of_one_half() {
 }
 
 #[test]
+fn times_that_name_no_point_are_those_of_the_calls() {
+    let passed = "<TimingPointInJourneyPattern id='T:TP:1' order='2'><TimingPointRef ref='T:Timing:1'/></TimingPointInJourneyPattern>";
+    let time = |of: &str, clock: &str| {
+        format!("<TimetabledPassingTime><{of}>{clock}</{of}></TimetabledPassingTime>")
+    };
+    let (leaves, arrives) = (time("DepartureTime", "08:00:00"), time("ArrivalTime", "08:10:00"));
+    for between in [String::new(), time("DepartureTime", "08:05:00")] {
+        let body = town(&journey(
+            "J",
+            &format!("<passingTimes>{leaves}{between}{arrives}</passingTimes>"),
+        ));
+        let last = "<StopPointInJourneyPattern id='T:SPJP:2' order='";
+        let body = body.replace(&format!("{last}2'>"), &format!("{passed}{last}3'>"));
+        let timetable = read_sound(body).timetable;
+        let expected = ["T:Quay:1 08:00 08:00", "T:SSP:harbor 08:10 08:10"];
+        assert_eq!(calls(&timetable, "J"), expected, "{between}");
+    }
+}
+
+#[test]
 fn times_stand_in_any_order_and_at_points_where_nobody_calls() {
     let pattern = "<TimingPointInJourneyPattern id='T:TP:1' order='2'><TimingPointRef ref='T:Timing:1'/></TimingPointInJourneyPattern>";
     let body = town(&journey(

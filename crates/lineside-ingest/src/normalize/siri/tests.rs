@@ -16,6 +16,7 @@ use lineside_formats::{
 };
 
 use super::*;
+use crate::limits::VISITS_OF_JOURNEY_MAX;
 
 fn message(deliveries: &str) -> Message {
     let text = format!(
@@ -259,6 +260,58 @@ fn visits_of_a_journey_are_one_trip_update() {
     assert!(!entity.take_back("a"));
     assert_eq!(stops(entity), ["B"]);
     assert!(entity.take_back("b"), "nothing is left of it");
+}
+
+#[test]
+fn a_visit_that_is_cancelled_leaves_its_journey_what_it_is() {
+    for (said, expected) in [
+        ("", None),
+        ("<ExtraJourney>true</ExtraJourney>", Some(ScheduleRelationship::New)),
+        ("<Cancellation>true</Cancellation>", Some(ScheduleRelationship::Canceled)),
+    ] {
+        let visit = format!(
+            "<StopMonitoringDelivery><MonitoredStopVisit><MonitoringRef>S</MonitoringRef>\
+             <MonitoredVehicleJourney><FramedVehicleJourneyRef><DataFrameRef>2026-11-21</DataFrameRef>\
+             <DatedVehicleJourneyRef>J</DatedVehicleJourneyRef></FramedVehicleJourneyRef>{said}\
+             <MonitoredCall><StopPointRef>S</StopPointRef><Cancellation>true</Cancellation>\
+             <AimedDepartureTime>2026-11-21T12:30:00Z</AimedDepartureTime></MonitoredCall>\
+             </MonitoredVehicleJourney></MonitoredStopVisit></StopMonitoringDelivery>"
+        );
+        let out = normalized(&visit, &SiriIds::Same);
+        let update = out.entities[0].entity.trip_update.as_ref().unwrap();
+        let relationship =
+            update.trip.schedule_relationship.map(|_| update.trip.schedule_relationship());
+        assert_eq!(relationship, expected, "{said}");
+        let skipped = stop_time_update::ScheduleRelationship::Skipped;
+        assert_eq!(update.stop_time_update[0].schedule_relationship(), skipped, "{said}");
+    }
+}
+
+#[test]
+fn of_a_journey_so_many_visits_are_taken() {
+    let visit = |n: usize| {
+        format!(
+            "<MonitoredStopVisit><ItemIdentifier>{n}</ItemIdentifier><MonitoringRef>S{n}</MonitoringRef>\
+             <MonitoredVehicleJourney><FramedVehicleJourneyRef><DataFrameRef>2026-11-21</DataFrameRef>\
+             <DatedVehicleJourneyRef>J</DatedVehicleJourneyRef></FramedVehicleJourneyRef>\
+             <MonitoredCall><ExpectedDepartureTime>2026-11-21T12:30:00Z</ExpectedDepartureTime>\
+             </MonitoredCall></MonitoredVehicleJourney></MonitoredStopVisit>"
+        )
+    };
+    let visits: String = (0..2 * VISITS_OF_JOURNEY_MAX).map(visit).collect();
+    let mut out = normalized(
+        &format!("<StopMonitoringDelivery>{visits}</StopMonitoringDelivery>"),
+        &SiriIds::Same,
+    );
+    let entity = &mut out.entities[0];
+    let calls =
+        |entity: &SiriEntity| entity.entity.trip_update.as_ref().unwrap().stop_time_update.len();
+    assert_eq!(
+        (calls(entity), entity.items().count()),
+        (VISITS_OF_JOURNEY_MAX, VISITS_OF_JOURNEY_MAX)
+    );
+    entity.take_back("7");
+    assert_eq!(calls(entity), VISITS_OF_JOURNEY_MAX - 1);
 }
 
 #[test]

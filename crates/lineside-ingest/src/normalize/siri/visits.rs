@@ -1,6 +1,6 @@
 //! Visits of stops: what is told of one journey at one stop. The visits of a journey make one trip update.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use lineside_formats::{
     gtfs_rt::proto::{FeedEntity, TripUpdate, trip_update::StopTimeUpdate},
@@ -14,13 +14,13 @@ use super::{
     journeys::{date_of, journey_entity_id, name_by_content, trip_of},
     seconds, timestamp,
 };
-use crate::normalize::given;
+use crate::{limits::VISITS_OF_JOURNEY_MAX, normalize::given};
 
 /// What ids of entities begin with that the visits of a journey make. A journey's own entity has another one: who tells
 /// of what happens at some stops does not take back what is told of all.
 const PREFIX: &str = "stop-visits";
 
-/// The visits of a journey, and what they tell of its calls.
+/// The visits of a journey, and what they tell of its calls. Bound: [`VISITS_OF_JOURNEY_MAX`] of each.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Visits {
     items: Vec<Visit>,
@@ -61,12 +61,9 @@ struct VisitCall {
 /// A visit as an entity; none if it tells of no journey.
 pub(super) fn entity_of(visit: &MonitoredStopVisit, ids: &SiriIds) -> Option<SiriEntity> {
     let journey = visit.monitored_vehicle_journey.as_deref()?;
-    let mut trip = trip_of(journey, false, ids);
+    // What is said of a call says nothing of the journey: that does not call here, and may well run elsewhere.
+    let trip = trip_of(journey, false, ids);
     let monitored = journey.monitored_call.as_deref();
-    // A journey that does not call here may well run elsewhere.
-    if monitored.is_some_and(|call| call.cancellation == Some(true)) {
-        trip.schedule_relationship = None;
-    }
     let stop_id = visit.monitoring_ref.as_deref().map(|stop| ids.map(IdKind::Stop, stop));
     let (id, item) = names_of(visit, journey, given(&trip.trip_id).zip(Some(&trip.start_date)));
     let taking = Calls { ids, is_own: crate::normalize::is_extra(&trip) };
@@ -87,7 +84,8 @@ pub(super) fn entity_of(visit: &MonitoredStopVisit, ids: &SiriIds) -> Option<Sir
             is_monitored,
         })
     };
-    let mut calls: Vec<VisitCall> = calls_of(journey).filter_map(call_of).collect();
+    let mut calls: Vec<VisitCall> =
+        calls_of(journey).filter_map(call_of).take(VISITS_OF_JOURNEY_MAX).collect();
     calls.sort_by_key(VisitCall::moment);
     let here = calls.iter().find(|call| call.is_monitored);
     let call_stop_id = here.and_then(|call| given(&call.update.stop_id)).map(SmolStr::new);
@@ -152,7 +150,7 @@ pub(super) fn cancelled(visit: &MonitoredStopVisitCancellation, ids: &SiriIds) -
     Cancelled::Visit { item: visit.item_ref.clone(), trip, at }
 }
 
-/// Makes one entity of all visits of a journey.
+/// Makes one entity of all visits of a journey. What a journey has beyond [`VISITS_OF_JOURNEY_MAX`] is left out.
 pub(super) fn merge(entities: &mut Vec<SiriEntity>) {
     let is_visit = |it: &SiriEntity| it.visits.is_some();
     if !entities.iter().any(is_visit) {
@@ -160,18 +158,27 @@ pub(super) fn merge(entities: &mut Vec<SiriEntity>) {
     }
     let mut at: HashMap<SmolStr, usize> = HashMap::new();
     let mut merged: Vec<SiriEntity> = Vec::with_capacity(entities.len());
+    let mut grown = BTreeSet::new();
     for it in entities.drain(..) {
         if !is_visit(&it) {
             merged.push(it);
             continue;
         }
-        match at.get(it.entity.id.as_str()).and_then(|&at| merged.get_mut(at)) {
-            Some(known) => known.merge(it),
+        let known = at.get(it.entity.id.as_str()).copied();
+        match known.and_then(|at| Some((at, merged.get_mut(at)?))) {
+            Some((at, known)) => {
+                known.take_in(it);
+                grown.insert(at);
+            }
             None => {
                 at.insert(SmolStr::new(&it.entity.id), merged.len());
                 merged.push(it);
             }
         }
+    }
+    // Once for all of its visits, and not at each.
+    for at in grown {
+        merged[at].tell_calls();
     }
     *entities = merged;
 }
@@ -179,6 +186,12 @@ pub(super) fn merge(entities: &mut Vec<SiriEntity>) {
 impl SiriEntity {
     /// Takes in what a later visit of the same journey says. Of a call that both tell of, the later word counts.
     pub(crate) fn merge(&mut self, later: SiriEntity) {
+        self.take_in(later);
+        self.tell_calls();
+    }
+
+    /// The same, while its calls are still told as before.
+    fn take_in(&mut self, later: SiriEntity) {
         let (Some(known), Some(new)) = (&mut self.visits, later.visits) else { return };
         known.merge(new);
         self.until = self.until.max(later.until);
@@ -186,7 +199,6 @@ impl SiriEntity {
             known.timestamp = known.timestamp.max(new.timestamp);
             known.trip = new.trip;
         }
-        self.tell_calls();
     }
 
     /// Takes a visit back. Tells whether none is left.
@@ -233,8 +245,10 @@ impl Visits {
     fn merge(&mut self, later: Visits) {
         // What a visit said before it says again now, if it still holds.
         later.items.iter().for_each(|visit| self.forget(&visit.item));
-        self.items.extend(later.items);
+        let room = VISITS_OF_JOURNEY_MAX.saturating_sub(self.items.len());
+        self.items.extend(later.items.into_iter().take(room));
         for call in later.calls {
+            let has_room = self.calls.len() < VISITS_OF_JOURNEY_MAX;
             match self.calls.iter_mut().find(|known| known.is_of(&call)) {
                 // The visit of a stop before this one may know more of it by now, and does not take it over.
                 Some(known) if known.is_monitored && !call.is_monitored => {
@@ -242,7 +256,8 @@ impl Visits {
                     *known = VisitCall { item, is_monitored: true, ..call };
                 }
                 Some(known) => *known = call,
-                None => self.calls.push(call),
+                None if has_room => self.calls.push(call),
+                None => {}
             }
         }
         self.calls.sort_by_key(VisitCall::moment);

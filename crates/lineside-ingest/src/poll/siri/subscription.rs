@@ -4,6 +4,8 @@
 mod agreement;
 mod request;
 
+pub(super) use self::request::names;
+
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
@@ -12,17 +14,18 @@ use lineside_formats::{
     siri::{DataSupplyRequest, Flag, Message, Payload, TerminateSubscriptionRequest, Time},
 };
 use lineside_sync::{Clock, UnixMillis};
-use smol_str::format_smolstr;
+use smol_str::{SmolStr, ToSmolStr, format_smolstr};
 
 use self::{
     agreement::Agreement,
-    request::{names, request, requestor, subscriber},
+    request::{names, request, requestor},
 };
 use super::{Answer, PAGES_MAX, Said, decode, no_delivery, question::posted};
 use crate::{
     budget::Place,
     fetch::{Body, Failure, FailureCode, Fetched, Fetcher, Question},
     inbox::DELIVERIES_MAX,
+    limits::BACKOFF_MAX,
     poll::{Poller, broken, taking::hash_of},
     source::SiriMode,
 };
@@ -41,6 +44,9 @@ const TELLING_MAX: Duration = Duration::from_secs(60);
 const TOLD_AGAIN_SHARE: f64 = 0.5;
 /// A subscription is not renewed more often than this.
 const RENEWAL_MIN: Duration = Duration::from_secs(60);
+/// How long after its last agreement a producer that has ended it is asked again at the soonest. Doubles with each agreement
+/// that it ends before it has delivered anything, up to [`BACKOFF_MAX`].
+const AGAIN_MIN: Duration = Duration::from_secs(15);
 
 /// What is known of a feed's subscription.
 #[derive(Debug, Default)]
@@ -50,7 +56,7 @@ pub(super) struct Subscription {
     heard_at: Duration,
     /// Since when the producer is up, by its own clock.
     started: Option<Time>,
-    /// What the producer refuses of it, in its words.
+    /// What the producer refuses of it, in its words, as they may be shown.
     refused: Vec<String>,
     /// Whether there was a delivery.
     has_told: bool,
@@ -58,6 +64,12 @@ pub(super) struct Subscription {
     is_doubted: bool,
     telling: Telling,
     supply: Supply,
+    /// Whether what was told before it, as by a subscription that goes on at the producer, need not be told again.
+    is_renewal: bool,
+    /// When the producer last agreed, to this subscription or to one before it, on the monotonic clock.
+    agreed_at: Option<Duration>,
+    /// How many agreements in a row it has ended without a delivery.
+    n_ended: u32,
 }
 
 /// What a producer has announced instead of bringing it.
@@ -92,15 +104,21 @@ pub(in crate::poll) enum Word {
     Over,
     /// There is something to be fetched.
     Ready,
+    /// Another one is over, such as one of an earlier configuration or of another server that goes by the same name.
+    OtherOver,
 }
 
 impl Word {
-    /// What is said besides news; none where nothing is said of a subscription.
-    pub(super) fn of(message: &Message) -> Option<Word> {
+    /// What is said besides news to whom subscribes by these names; none where nothing is said of a subscription.
+    pub(super) fn of(message: &Message, names: &[SmolStr]) -> Option<Word> {
         message.payloads.iter().find_map(|payload| match payload {
             Payload::HeartbeatNotification(it) if it.status == Some(false) => Some(Word::Over),
             Payload::HeartbeatNotification(it) => Some(Word::Alive(it.service_started_time)),
-            Payload::SubscriptionTerminatedNotification(_) => Some(Word::Over),
+            Payload::SubscriptionTerminatedNotification(it) => {
+                let over = &it.subscription_refs;
+                let is_ours = over.is_empty() || over.iter().any(|name| names.contains(name));
+                Some(if is_ours { Word::Over } else { Word::OtherOver })
+            }
             Payload::DataReadyNotification(_) => Some(Word::Ready),
             _ => None,
         })
@@ -110,7 +128,7 @@ impl Word {
 impl Subscription {
     /// One that was agreed on at `now`, on both clocks.
     fn agreed(self, agreement: Agreement, now: Duration, wall: UnixMillis) -> Subscription {
-        let again = self.renew_at.is_some();
+        let again = self.renew_at.is_some() || self.is_renewal;
         let valid = agreement.valid_until.and_then(|until| {
             let millis = until.as_millis().saturating_sub(wall.0);
             // By a clock that is far behind ours it would be over already.
@@ -123,8 +141,34 @@ impl Subscription {
             started: agreement.started.or(self.started),
             refused: agreement.refused,
             telling: Telling::Awaited { again },
+            agreed_at: Some(now),
+            is_renewal: false,
             ..self
         }
+    }
+
+    /// The producer has ended it: what it agrees to next is another one.
+    fn ended(&self) -> Subscription {
+        Subscription { n_ended: self.n_ended.saturating_add(1), ..self.given_up() }
+    }
+
+    /// Something of it was not understood: it is asked for again, and goes on at the producer meanwhile.
+    fn in_doubt(&self) -> Subscription {
+        let is_renewal = self.renew_at.is_some() || self.is_renewal;
+        Subscription { is_renewal, ..self.given_up() }
+    }
+
+    /// It is not relied on any more.
+    fn given_up(&self) -> Subscription {
+        let (agreed_at, n_ended) = (self.agreed_at, self.n_ended);
+        Subscription { agreed_at, n_ended, ..Subscription::default() }
+    }
+
+    /// How long a producer that has ended what it agreed to is left alone.
+    fn wait_after_end(&self, now: Duration) -> Duration {
+        let doublings = self.n_ended.saturating_sub(1).min(u32::BITS - 1);
+        let gap = AGAIN_MIN.saturating_mul(1 << doublings).min(BACKOFF_MAX);
+        self.agreed_at.map_or(Duration::ZERO, |at| (at + gap).saturating_sub(now))
     }
 
     /// How long until the producer has to be asked; none where there is no subscription.
@@ -148,6 +192,7 @@ impl Subscription {
     /// There was a delivery.
     pub(super) fn told(&mut self, now: Duration) {
         self.has_told = true;
+        self.n_ended = 0;
         if let Telling::Awaited { again } = self.telling {
             self.telling = Telling::Begun { again, through_at: now + TELLING_MAX };
         }
@@ -236,7 +281,7 @@ impl Poller {
         let now = self.clock.wall();
         let request = DataSupplyRequest {
             request_timestamp: Time::from_millis(now.0),
-            consumer_ref: self.server().map(|server| requestor(&source, server)),
+            consumer_ref: Some(requestor(&source, &self.inboxes.subscriber)),
             message_identifier: Some(format_smolstr!("lineside-{}-{}", self.feed.id(), now.0)),
             all_data: Some(false),
             ..DataSupplyRequest::default()
@@ -281,18 +326,20 @@ impl Poller {
     async fn subscribe(&mut self) -> Result<Question, Failure> {
         if self.siri.subscription.is_silent(self.clock.monotonic()) {
             // Who was silent may have lost anything: what comes next is all that there is.
-            self.siri.subscription = Subscription { is_doubted: true, ..Subscription::default() };
+            let before = self.siri.subscription.given_up();
+            self.siri.subscription = Subscription { is_doubted: true, ..before };
             let detail = "nothing was heard of the subscription";
             self.fail(Failure::new(FailureCode::Timeout, detail)).await;
         }
-        let Some((server, address)) = self.server().zip(self.inbox_address()) else {
+        let Some(address) = self.inbox_address() else {
             let detail = "producers bring news to server.public_url, which the configuration does \
                           not name";
             return Err(Failure::new(FailureCode::Connect, detail));
         };
         let config = self.feed.shared_config().clone();
         let source = config.siri.clone().unwrap_or_default();
-        let request = request(&config, &source, (server, &address), self.clock.wall());
+        let by = &self.inboxes.subscriber;
+        let request = request(&config, &source, (by, &address), self.clock.wall());
         let mut question = posted(&source, Payload::SubscriptionRequest(request), "Subscribe");
         if let (Question::Post(post), Some(inbox)) = (&mut question, self.feed.inbox()) {
             post.secret = Some(inbox.key().clone());
@@ -300,14 +347,10 @@ impl Poller {
         Ok(question)
     }
 
-    /// Where producers reach this server.
-    fn server(&self) -> Option<&str> {
-        Some(self.inboxes.as_deref()?.trim_end_matches('/'))
-    }
-
     fn inbox_address(&self) -> Option<String> {
-        let (server, inbox) = (self.server()?, self.feed.inbox()?);
-        Some(format!("{server}/siri/inbox/{}?key={}", self.feed.id(), inbox.key().reveal()))
+        let inbox = self.feed.inbox()?;
+        let base = self.inboxes.address.as_deref()?.trim_end_matches('/');
+        Some(format!("{base}/siri/inbox/{}?key={}", self.feed.id(), inbox.key().reveal()))
     }
 
     /// Takes the answer to a request for a subscription.
@@ -315,16 +358,14 @@ impl Poller {
         let (config, zone) = (self.feed.shared_config().clone(), self.zone());
         let reading = tokio::task::spawn_blocking(move || {
             let (message, _) = decode(&body.bytes, &zone, &config)?;
-            Agreement::of(&message)
+            Ok(Agreement::of(&message))
         });
-        let before = std::mem::take(&mut self.siri.subscription);
-        let agreement = reading.await.unwrap_or_else(|_| Err(broken()));
-        // A producer may repeat what it was sent.
+        let in_doubt = self.siri.subscription.in_doubt();
+        let before = std::mem::replace(&mut self.siri.subscription, in_doubt);
+        let read = reading.await.unwrap_or_else(|_| Err(broken()))?;
+        // What a producer says may repeat what it was sent: the key of the inbox is in each request.
         let shown = |said: &str| self.fetcher.shown(said.as_bytes());
-        let mut agreement = agreement.map_err(|failure| match failure.code {
-            FailureCode::Refused => Failure::new(failure.code, shown(&failure.detail)),
-            _ => failure,
-        })?;
+        let mut agreement = read.map_err(|not| not.failure(shown))?;
         agreement.refused.iter_mut().for_each(|said| *said = shown(said));
         let (now, wall) = (self.clock.monotonic(), self.clock.wall());
         self.siri.held.begin_anew();
@@ -360,13 +401,15 @@ impl Poller {
         match taken {
             Ok(()) => {
                 self.judge().await;
+                self.put_off();
                 // Of a feed that is as well as before, too, when it was heard last is told.
                 self.feed.set_status(self.status.clone());
             }
             Err(failure) => {
                 self.fail(failure).await;
-                // Nobody knows what was in it, so the producer is asked for all there is, as after a failed poll.
-                self.siri.subscription = Subscription::default();
+                // Nobody knows what was in it, so the producer is asked for all there is, as after a failed poll. It may go on
+                // with changes all the same.
+                self.siri.subscription = self.siri.subscription.in_doubt();
                 let wait = self.wait();
                 self.ask_again(wait);
             }
@@ -396,10 +439,16 @@ impl Poller {
                 }
                 return;
             }
+            Word::OtherOver => return,
         };
         if is_over {
-            self.siri.subscription = Subscription::default();
-            self.ask_again(Duration::ZERO);
+            // Who says so again and again is not asked any later, nor any sooner.
+            if self.siri.subscription.renew_at.is_some() {
+                let ended = self.siri.subscription.ended();
+                let wait = ended.wait_after_end(self.clock.monotonic());
+                self.siri.subscription = ended;
+                self.ask_again(wait);
+            }
         } else if self.siri.subscription.has_told {
             self.confirm();
             self.tell_again().await;
@@ -419,6 +468,14 @@ impl Poller {
         }
     }
 
+    /// Who was heard of just now is asked later than was thought before.
+    fn put_off(&mut self) {
+        let now = self.clock.monotonic();
+        if let Some(rest) = self.subscription_rest().filter(|&rest| now + rest > self.next.at()) {
+            self.ask_again(rest);
+        }
+    }
+
     /// Has the next poll after `wait`, whenever it would have been.
     fn ask_again(&mut self, wait: Duration) {
         let now = self.clock.monotonic();
@@ -435,12 +492,12 @@ impl Poller {
         if self.siri.subscription.renew_at.is_none() || !self.is_subscribing() {
             return None;
         }
-        let (config, server) = (self.feed.config(), self.server()?);
+        let config = self.feed.config();
         let source = config.siri.clone().unwrap_or_default();
         let request = TerminateSubscriptionRequest {
             request_timestamp: Time::from_millis(self.clock.wall().0),
-            requestor_ref: Some(requestor(&source, server)),
-            subscriber_ref: Some(subscriber(server)),
+            requestor_ref: Some(requestor(&source, &self.inboxes.subscriber)),
+            subscriber_ref: Some(self.inboxes.subscriber.as_ref().into()),
             all: Flag::default(),
             subscription_refs: names(config, &source),
             ..TerminateSubscriptionRequest::default()
@@ -478,7 +535,7 @@ mod tests {
     fn word(inside: &str) -> Option<Word> {
         let body = format!("<Siri xmlns=\"http://www.siri.org.uk/siri\">{inside}</Siri>");
         let decoded = siri::decode(body.as_bytes(), &TimeZone::UTC, &Limits::default());
-        Word::of(&decoded.unwrap().0)
+        Word::of(&decoded.unwrap().0, &["lineside-a-et".into(), "lineside-a-vm".into()])
     }
 
     fn beat(inside: &str) -> Option<Word> {
@@ -503,6 +560,14 @@ mod tests {
         assert_eq!(word(over), Some(Word::Over));
         let ready = "<DataReadyNotification></DataReadyNotification>";
         assert_eq!(word(ready), Some(Word::Ready));
+        for (names, expected) in [
+            (["lineside-b-et", "lineside-a-vm"], Word::Over),
+            (["lineside-b-et", "lineside-a"], Word::OtherOver),
+        ] {
+            let names = names.map(|name| format!("<SubscriptionRef>{name}</SubscriptionRef>"));
+            let over = over.replace("><", &format!(">{}<", names.concat()));
+            assert_eq!(word(&over), Some(expected), "{over}");
+        }
         assert_eq!(word("<ServiceDelivery></ServiceDelivery>"), None);
     }
 
@@ -534,6 +599,21 @@ mod tests {
     }
 
     #[test]
+    fn who_ends_what_it_agrees_to_is_asked_ever_more_rarely() {
+        let mut subscription = Subscription::default();
+        let mut waits = Vec::new();
+        for _ in 0..9 {
+            subscription = subscription.agreed(Agreement::default(), 9 * SECOND, NOON).ended();
+            waits.push(subscription.wait_after_end(10 * SECOND).as_secs() + 1);
+        }
+        assert_eq!(waits, [15, 30, 60, 120, 240, 300, 300, 300, 300]);
+        subscription = subscription.agreed(Agreement::default(), 9 * SECOND, NOON);
+        subscription.told(10 * SECOND);
+        assert_eq!(subscription.ended().wait_after_end(10 * SECOND), 14 * SECOND);
+        assert_eq!(subscription.ended().wait_after_end(24 * SECOND), Duration::ZERO);
+    }
+
+    #[test]
     fn all_is_told_a_while_after_the_first_delivery() {
         let mut first = agreed(Agreement::default());
         assert_eq!(first.is_through(99 * SECOND), None);
@@ -545,5 +625,12 @@ mod tests {
         let mut renewed = first.agreed(Agreement::default(), 999 * SECOND, NOON);
         renewed.told(1_000 * SECOND);
         assert_eq!(renewed.is_through(1_060 * SECOND), Some(true));
+        // One of which something was not understood goes on, and one that was ended does not.
+        for (before, expected) in [(renewed.in_doubt().in_doubt(), true), (renewed.ended(), false)]
+        {
+            let mut next = before.agreed(Agreement::default(), 1_100 * SECOND, NOON);
+            next.told(1_100 * SECOND);
+            assert_eq!(next.is_through(1_160 * SECOND), Some(expected));
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use lineside_ingest::{DelayCounts, Standing, TripStanding};
 use maud::{Markup, html};
 
-use super::pictures;
+use super::{REFRESH_S, pictures};
 use crate::delays::{Answer, LineCount, Source, Word};
 use crate::pages::{badge, board, icons, route, states, words};
 
@@ -98,6 +98,13 @@ fn head(answer: &Answer, is_embedded: bool) -> Markup {
     }
 }
 
+/// For how long an answer stands where the server is not heard from, and data are late after so long. Between two looks
+/// nobody is heard from, so one of them may fail.
+fn good_for(data_late_after: Option<Duration>) -> Duration {
+    let between = Duration::from_secs(u64::from(REFRESH_S));
+    data_late_after.unwrap_or(GOOD_FOR_MAX).min(GOOD_FOR_MAX).max(2 * between)
+}
+
 /// The word, and the counts behind it.
 fn word(answer: &Answer) -> Markup {
     let (icon, text) = match answer.word {
@@ -108,7 +115,7 @@ fn word(answer: &Answer) -> Markup {
     let (zone, note) = (answer.question.zone(), answer.question.zone_note());
     let asked = &answer.question;
     // While the server is away nothing is answered for longer than data may be late.
-    let good_for = asked.data_late_after().unwrap_or(GOOD_FOR_MAX).min(GOOD_FOR_MAX);
+    let good_for = good_for(asked.data_late_after());
     html! {
         section.answer data-answer=(answer.word.as_str()) data-late-after=(good_for.as_secs()) aria-label="The answer" {
             p.answer-word { (icon) strong { (text) } }
@@ -363,6 +370,14 @@ mod tests {
         check(41, 0, 2, 0, "None of 41 trips is late, 2 are cancelled.");
         check(1, 0, 0, 0, "The one trip is not late.");
         check(9, 0, 0, 4, "None of 9 trips is late, of 4 no times are known.");
+    }
+
+    #[test]
+    fn an_answer_stands_for_longer_than_from_one_look_to_the_next() {
+        let seconds =
+            |late_after: Option<u64>| good_for(late_after.map(Duration::from_secs)).as_secs();
+        assert_eq!([None, Some(900), Some(60)].map(seconds), [300, 300, 60]);
+        assert_eq!([Some(1), Some(15), Some(30)].map(seconds), [30, 30, 30]);
     }
 
     #[test]

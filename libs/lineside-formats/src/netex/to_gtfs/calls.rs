@@ -169,14 +169,19 @@ fn pair(
 }
 
 /// Passing times, each with the number of its point in the pattern: in the order of the points where all name theirs, else
-/// as they stand.
+/// as they stand. Where none names its point and there are as many as calls, the points that are only passed have none.
 fn in_order<'t>(
     times: &'t [PassingTime],
     points: &[PatternPoint],
 ) -> Vec<(&'t PassingTime, Option<usize>)> {
     let mut next = 0;
     let mut placed: Vec<_> = Vec::with_capacity(times.len());
+    let n_calls = points.iter().filter(|point| !point.use_of.passes).count();
+    let steps_over = times.len() == n_calls && times.iter().all(|time| time.point == Text::EMPTY);
     for time in times {
+        while steps_over && points.get(next).is_some_and(|point| point.use_of.passes) {
+            next += 1;
+        }
         let at = match time.point {
             Text::EMPTY => Some(next),
             point if points.get(next).is_some_and(|it| it.id == point) => Some(next),

@@ -40,7 +40,7 @@ pub(super) fn write(
     writer.write_routes(&agencies)?;
     let mut services = Services::new(publication);
     writer.check_days(&services);
-    let trips = writer.choose_trips(&mut services);
+    let trips = writer.choose_trips(&mut services)?;
     writer.write_services(&services)?;
     writer.write_trips(&trips, &services)?;
     writer.write_stop_times(&trips)?;

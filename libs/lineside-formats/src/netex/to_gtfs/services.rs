@@ -31,15 +31,26 @@ pub(super) struct Services<'p> {
     dated: HashMap<Text, Vec<(Day, bool)>>,
     /// The days of day types, of conditions (none for those that say nothing), and of what journeys name together.
     of_types: HashMap<Text, Rc<Days>>,
-    of_conditions: HashMap<Text, Option<Rc<Days>>>,
+    of_conditions: HashMap<(Text, Ends), Option<Rc<Days>>>,
     of_names: HashMap<Names, Rc<Days>>,
     /// Services by a hash of their days.
     by_days: HashMap<u128, u32>,
     pub(super) rows: Vec<Service>,
+    /// Memory of the sets of days, in bytes.
+    bytes: usize,
 }
 
 /// What journeys name: day types and conditions, each once.
 type Names = (Vec<Text>, Vec<Text>);
+
+/// What the end of a condition is that does not say it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Ends {
+    /// None: a condition that narrows other days takes those away that it says, and no others.
+    Open,
+    /// That of the frames, where they have one: the condition alone says the days.
+    OfFrames,
+}
 
 /// A service.
 pub(super) struct Service {
@@ -74,6 +85,7 @@ impl<'p> Services<'p> {
             of_names: HashMap::new(),
             by_days: HashMap::new(),
             rows: Vec::new(),
+            bytes: 0,
         }
     }
 
@@ -84,7 +96,22 @@ impl<'p> Services<'p> {
 
     /// The service of a journey: the days of its day types on which its conditions hold, and those of its dated
     /// journeys. `None` if it runs on no day.
-    pub(super) fn of(&mut self, journey: &Journey) -> Option<u32> {
+    ///
+    /// # Errors
+    /// If the sets of days take more memory than is left for them.
+    pub(super) fn of(&mut self, journey: &Journey) -> Result<Option<u32>, Error> {
+        let service = self.find_or_make(journey);
+        if self.bytes <= self.publication.bytes_left {
+            return Ok(service);
+        }
+        let detail = format!(
+            "the days of its journeys take more than the {} bytes of memory that its records leave",
+            self.publication.bytes_left
+        );
+        Err(Error::new(ErrorKind::TooLarge, detail))
+    }
+
+    fn find_or_make(&mut self, journey: &Journey) -> Option<u32> {
         let names = (
             each_once(self.publication.list(&journey.day_types)),
             each_once(self.publication.list(&journey.conditions)),
@@ -94,6 +121,7 @@ impl<'p> Services<'p> {
             Some(days) => Rc::clone(days),
             None => {
                 let days = Rc::new(self.days_of(&names));
+                self.bytes += days.bytes() + (names.0.len() + names.1.len()) * size_of::<Text>();
                 self.of_names.insert(names, Rc::clone(&days));
                 days
             }
@@ -116,9 +144,10 @@ impl<'p> Services<'p> {
         }
         let bytes: Vec<u8> = days.iter().flat_map(Day::to_le_bytes).collect();
         let hash = xxh3_128(&bytes);
-        let (publication, rows) = (self.publication, &mut self.rows);
+        let (publication, rows, bytes) = (self.publication, &mut self.rows, &mut self.bytes);
         Some(*self.by_days.entry(hash).or_insert_with(|| {
             let id = format!("{}~{:08x}", publication.text(named), hash as u32);
+            *bytes += id.len() + days.bytes();
             rows.push(Service { id, days: days.clone() });
             (rows.len() - 1) as u32
         }))
@@ -135,7 +164,10 @@ impl<'p> Services<'p> {
         for &id in conditions {
             let Some(&number) = self.conditions.get(&id) else { continue };
             let condition = &self.publication.conditions[number as usize];
-            let Some(of_condition) = self.days_of_condition(condition) else { continue };
+            let is_alone = day_types.is_empty() && !condition.excludes;
+            let is_open = condition.from.is_none() || condition.to.is_none();
+            let ends = if is_alone && is_open { Ends::OfFrames } else { Ends::Open };
+            let Some(of_condition) = self.days_of_condition(condition, ends) else { continue };
             if condition.excludes {
                 excluded.add(&of_condition);
             } else {
@@ -174,6 +206,7 @@ impl<'p> Services<'p> {
             (None, _) => Days::default(),
         };
         let days = Rc::new(days);
+        self.bytes += days.bytes();
         self.of_types.insert(id, Rc::clone(&days));
         days
     }
@@ -196,17 +229,22 @@ impl<'p> Services<'p> {
     }
 
     /// The days on which a condition holds; `None` of one that says nothing about days.
-    fn days_of_condition(&mut self, condition: &Condition) -> Option<Rc<Days>> {
-        if let Some(known) = self.of_conditions.get(&condition.id) {
+    fn days_of_condition(&mut self, condition: &Condition, ends: Ends) -> Option<Rc<Days>> {
+        let key = (condition.id, ends);
+        if let Some(known) = self.of_conditions.get(&key) {
             return known.clone();
         }
-        let days = self.new_days_of_condition(condition).map(Rc::new);
-        self.of_conditions.insert(condition.id, days.clone());
+        let days = self.new_days_of_condition(condition, ends).map(Rc::new);
+        self.bytes += days.as_ref().map_or(0, |days| days.bytes());
+        self.of_conditions.insert(key, days.clone());
         days
     }
 
-    fn new_days_of_condition(&mut self, condition: &Condition) -> Option<Days> {
+    fn new_days_of_condition(&mut self, condition: &Condition, ends: Ends) -> Option<Days> {
         let &Condition { from, to, bits, .. } = condition;
+        let validity = self.publication.validity.filter(|_| ends == Ends::OfFrames);
+        let first = from.or(validity.map(|(first, _)| first)).unwrap_or(Day::MIN);
+        let last = to.or(validity.map(|(_, last)| last)).unwrap_or(Day::MAX);
         let day_types = self.publication.list(&condition.day_types);
         let operating_days = self.publication.list(&condition.operating_days);
         let mut days = if !operating_days.is_empty() {
@@ -218,19 +256,20 @@ impl<'p> Services<'p> {
                 if self.assignments.contains_key(&id) {
                     days.add(&self.days_of_type(id));
                 } else {
-                    days.add(&self.days_between(from, to, Text::EMPTY, self.weekdays_of(id)));
+                    days.add(&Days::of_week(first, last, self.weekdays_of(id)));
                 }
             }
             days
         } else if from.is_none() && to.is_none() && bits == Text::EMPTY {
             return None;
+        } else if bits == Text::EMPTY {
+            return Some(Days::of_week(first, last, ALL_WEEK));
         } else {
             return Some(self.days_between(from, to, bits, ALL_WEEK));
         };
-        if let Some(from) = from {
-            days.retain(&Days::of_week(from, to.unwrap_or(Day::MAX), ALL_WEEK), true);
-        } else if let Some(to) = to {
-            days.retain(&Days::of_week(to + 1, Day::MAX, ALL_WEEK), false);
+        if from.is_some() || to.is_some() {
+            let (from, to) = (from.unwrap_or(Day::MIN), to.unwrap_or(Day::MAX));
+            days.retain(&Days::of_week(from, to, ALL_WEEK), true);
         }
         Some(days)
     }

@@ -26,7 +26,13 @@ pub(super) struct Chosen {
 
 impl Writer<'_, '_> {
     /// Chooses the journeys that GTFS can say, and tells why of the others.
-    pub(super) fn choose_trips(&mut self, services: &mut Services<'_>) -> Vec<Chosen> {
+    ///
+    /// # Errors
+    /// If their days take too much memory.
+    pub(super) fn choose_trips(
+        &mut self,
+        services: &mut Services<'_>,
+    ) -> Result<Vec<Chosen>, Error> {
         let publication = self.publication;
         let (mut chosen, mut calls, mut ids) = (Vec::new(), Vec::new(), HashSet::new());
         for (number, journey) in (0..).zip(&publication.journeys) {
@@ -39,7 +45,7 @@ impl Writer<'_, '_> {
                 if !ids.insert(journey.id) {
                     let detail = "stands there twice; the first counts";
                     self.complain(journey.file, "duplicate_id", detail, journey.id);
-                } else if let Some(service) = services.of(journey) {
+                } else if let Some(service) = services.of(journey)? {
                     chosen.push(Chosen { journey: number, service, line: line.id });
                 } else {
                     self.complain_of_days(journey, services);
@@ -50,7 +56,7 @@ impl Writer<'_, '_> {
                 self.losses.push("ServiceJourney", why, Some(id));
             }
         }
-        chosen
+        Ok(chosen)
     }
 
     fn complain_of_calls(&mut self, journey: &Journey, fault: Fault) {

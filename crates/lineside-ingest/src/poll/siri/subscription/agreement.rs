@@ -4,6 +4,9 @@ use lineside_formats::siri::{Message, Payload, SubscriptionResponse, Time};
 
 use crate::fetch::{Failure, FailureCode};
 
+/// Most refusals of one answer that are told: no request subscribes to more.
+const REFUSALS_MAX: usize = 1_010;
+
 /// What a producer has agreed to.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Agreement {
@@ -11,36 +14,54 @@ pub(super) struct Agreement {
     pub(super) valid_until: Option<Time>,
     /// Since when it is up, by its clock.
     pub(super) started: Option<Time>,
-    /// What it refuses of it.
+    /// What it refuses of it, in its words, in which nothing is hidden. Bound: [`REFUSALS_MAX`].
     pub(super) refused: Vec<String>,
+}
+
+/// Why there is no agreement.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum NotAgreed {
+    /// The producer refuses, with these words, in which nothing is hidden.
+    Refused(String),
+    /// The message is no answer to a request for a subscription.
+    NoAnswer,
+}
+
+impl NotAgreed {
+    /// What is told of it; `shown` hides what nobody is to see in the words of a producer.
+    pub(super) fn failure(&self, shown: impl Fn(&str) -> String) -> Failure {
+        match self {
+            NotAgreed::Refused(said) => {
+                let detail = format!("the producer refuses the subscription: {}", shown(said));
+                Failure::new(FailureCode::Refused, detail)
+            }
+            NotAgreed::NoAnswer => {
+                let detail = "the answer to a request for a subscription is none";
+                Failure::new(FailureCode::Decode, detail)
+            }
+        }
+    }
 }
 
 impl Agreement {
     /// # Errors
     /// If all of it is refused, or the message is no answer to a request for a subscription.
-    pub(super) fn of(message: &Message) -> Result<Agreement, Failure> {
-        let refusal = |said: &str| {
-            let detail = format!("the producer refuses the subscription: {said}");
-            Failure::new(FailureCode::Refused, detail)
-        };
+    pub(super) fn of(message: &Message) -> Result<Agreement, NotAgreed> {
         let mut agreement = None;
         for payload in &message.payloads {
             match payload {
                 Payload::SubscriptionResponse(response) => {
                     let known = agreement.get_or_insert_with(Agreement::default);
-                    known.take(response).map_err(|said| refusal(&said))?;
+                    known.take(response).map_err(NotAgreed::Refused)?;
                 }
                 Payload::Fault(fault) => {
                     let said = fault.reason.as_deref().unwrap_or("a fault without a reason");
-                    return Err(refusal(said));
+                    return Err(NotAgreed::Refused(said.to_owned()));
                 }
                 _ => {}
             }
         }
-        agreement.ok_or_else(|| {
-            let detail = "the answer to a request for a subscription is none";
-            Failure::new(FailureCode::Decode, detail)
-        })
+        agreement.ok_or(NotAgreed::NoAnswer)
     }
 
     /// # Errors
@@ -61,7 +82,8 @@ impl Agreement {
         {
             return Err((*said).to_owned());
         }
-        self.refused.extend(refused.into_iter().map(|(status, said)| {
+        let room = REFUSALS_MAX - self.refused.len();
+        self.refused.extend(refused.into_iter().take(room).map(|(status, said)| {
             match status.subscription_ref.as_deref() {
                 Some(name) => format!("{name}: {said}"),
                 None => said.to_owned(),
@@ -79,13 +101,13 @@ mod tests {
 
     use super::*;
 
-    fn agreement(inside: &str) -> Result<Agreement, Failure> {
+    fn agreement(inside: &str) -> Result<Agreement, NotAgreed> {
         let body = format!("<Siri xmlns=\"http://www.siri.org.uk/siri\">{inside}</Siri>");
         let decoded = siri::decode(body.as_bytes(), &TimeZone::UTC, &Limits::default());
         Agreement::of(&decoded.unwrap().0)
     }
 
-    fn response(statuses: &[&str], inside: &str) -> Result<Agreement, Failure> {
+    fn response(statuses: &[&str], inside: &str) -> Result<Agreement, NotAgreed> {
         let statuses: String =
             statuses.iter().map(|it| format!("<ResponseStatus>{it}</ResponseStatus>")).collect();
         agreement(&format!("<SubscriptionResponse>{statuses}{inside}</SubscriptionResponse>"))
@@ -98,10 +120,12 @@ mod tests {
     #[test]
     fn an_agreement_is_told_from_a_refusal() {
         assert_eq!(response(&["<Status>true</Status>"], "").unwrap(), Agreement::default());
-        let failure = response(&[REFUSED, REFUSED], "").unwrap_err();
+        let refused = response(&[REFUSED, REFUSED], "").unwrap_err();
+        let failure = refused.failure(str::to_uppercase);
         assert_eq!(failure.code, FailureCode::Refused);
-        assert_eq!(failure.detail, "the producer refuses the subscription: Full");
-        assert_eq!(agreement("").unwrap_err().code, FailureCode::Decode);
+        assert_eq!(failure.detail, "the producer refuses the subscription: FULL");
+        let failure = agreement("").unwrap_err().failure(str::to_uppercase);
+        assert_eq!(failure.code, FailureCode::Decode);
     }
 
     #[test]

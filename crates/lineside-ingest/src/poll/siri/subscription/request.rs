@@ -8,7 +8,6 @@ use lineside_formats::siri::{
 };
 use lineside_sync::UnixMillis;
 use smol_str::{SmolStr, ToSmolStr, format_smolstr};
-use xxhash_rust::xxh3::xxh3_64;
 
 use super::{super::question::VERSION, LIFETIME};
 use crate::{
@@ -19,16 +18,11 @@ use crate::{
 /// How often a producer is asked to say that it is there.
 const HEARTBEAT_SECONDS: i32 = 60;
 
-/// Who subscribes: the server at an address, by a name that is the same each time. Producers repeat it in each delivery, and
-/// deliveries are shown to everybody; so it is not the requestor, which is a secret.
-pub(super) fn subscriber(server: &str) -> SmolStr {
-    format_smolstr!("lineside-{:016x}", xxh3_64(server.as_bytes()))
-}
-
-/// Who asks: by the name that the producer has given, else as whoever subscribes.
-pub(super) fn requestor(source: &SiriSource, server: &str) -> SmolStr {
+/// Who asks: by the name that the producer has given, else as whoever subscribes. Producers repeat the subscriber in each
+/// delivery, and deliveries are shown to everybody; so that one is never the requestor, which is a secret.
+pub(super) fn requestor(source: &SiriSource, subscriber: &str) -> SmolStr {
     let own = source.requestor_ref.as_ref().map(|it| it.reveal().to_smolstr());
-    own.unwrap_or_else(|| subscriber(server))
+    own.unwrap_or_else(|| subscriber.into())
 }
 
 /// What a feed's subscription to a service is called: the same each time, so that a producer takes the new one for the
@@ -43,7 +37,7 @@ fn name_at(config: &FeedConfig, stop: &str) -> SmolStr {
 }
 
 /// What all its subscriptions are called.
-pub(super) fn names(config: &FeedConfig, source: &SiriSource) -> Vec<SmolStr> {
+pub(in crate::poll::siri) fn names(config: &FeedConfig, source: &SiriSource) -> Vec<SmolStr> {
     let of = |service: &SiriService| match service {
         SiriService::Stops => source.stops.iter().map(|stop| name_at(config, stop)).collect(),
         service => vec![name_of(config, *service)],
@@ -55,7 +49,7 @@ pub(super) fn names(config: &FeedConfig, source: &SiriSource) -> Vec<SmolStr> {
 macro_rules! subscription {
     ($by:expr, $name:expr, $Request:ident { $($field:ident: $value:expr)? }, $Subscription:ident $(.. $rest:expr)?) => {
         $Subscription {
-            subscriber_ref: Some(subscriber($by.0)),
+            subscriber_ref: Some($by.0.into()),
             subscription_identifier: Some($name),
             initial_termination_time: Time::from_millis(($by.1 + LIFETIME).0),
             request: Some(Box::new($Request {
@@ -70,17 +64,17 @@ macro_rules! subscription {
     };
 }
 
-/// What asks for all services of a feed, to be brought to an address of a server.
+/// What asks for all services of a feed, under the name of a subscriber, to be brought to an address.
 pub(super) fn request(
     config: &FeedConfig,
     source: &SiriSource,
-    (server, address): (&str, &str),
+    (subscriber, address): (&str, &str),
     now: UnixMillis,
 ) -> SubscriptionRequest {
     let at = Time::from_millis(now.0);
     let mut request = SubscriptionRequest {
         request_timestamp: at,
-        requestor_ref: Some(requestor(source, server)),
+        requestor_ref: Some(requestor(source, subscriber)),
         message_identifier: Some(format_smolstr!("lineside-{}-{}", config.id, now.0)),
         consumer_address: Some(address.into()),
         subscription_context: Some(SubscriptionContext {
@@ -88,7 +82,7 @@ pub(super) fn request(
         }),
         ..SubscriptionRequest::default()
     };
-    let by = (server, now);
+    let by = (subscriber, now);
     for &service in &source.services {
         let name = name_of(config, service);
         match service {
@@ -142,7 +136,7 @@ mod tests {
             let services = vec![*service];
             let source =
                 SiriSource { services, stops: vec!["S".to_owned()], ..SiriSource::default() };
-            let address = ("https://me.example", "https://me.example/siri/inbox/a?key=k");
+            let address = ("lineside-7f", "https://me.example/siri/inbox/a?key=k");
             let request = request(&config, &source, address, UnixMillis(1_795_262_400_000));
             let payloads = vec![Payload::SubscriptionRequest(request)];
             let text = siri::encode_xml(&Message { version: None, payloads });
@@ -156,11 +150,8 @@ mod tests {
             requestor_ref: Some(crate::source::Secret::new("hunter2")),
             ..SiriSource::default()
         };
-        let server = "https://me.example";
-        assert_eq!(requestor(&source, server), "hunter2");
-        assert_eq!(requestor(&SiriSource::default(), server), subscriber(server));
-        assert_eq!(subscriber(server), subscriber(server));
-        assert_ne!(subscriber(server), subscriber("https://you.example"));
+        assert_eq!(requestor(&source, "lineside-7f"), "hunter2");
+        assert_eq!(requestor(&SiriSource::default(), "lineside-7f"), "lineside-7f");
     }
 
     #[test]
@@ -173,7 +164,7 @@ mod tests {
             ..SiriSource::default()
         };
         let now = UnixMillis(1_795_262_400_000);
-        let address = ("https://me.example", "https://me.example/siri/inbox/a?key=k");
+        let address = ("lineside-7f", "https://me.example/siri/inbox/a?key=k");
         let request = request(&config, &source, address, now);
         let message = Message {
             version: None,
@@ -185,6 +176,7 @@ mod tests {
         let soap = siri::encode_soap(&message, Exchange::Answer);
         assert!(soap.contains("https://me.example/siri/inbox/a?key=k"), "{soap}");
         let first = &request.estimated_timetables[0];
+        assert_eq!(first.subscriber_ref.as_deref(), Some("lineside-7f"));
         assert_eq!(first.subscription_identifier.as_deref(), Some("lineside-a-et"));
         let ends = first.initial_termination_time.unwrap().as_millis();
         assert_eq!(ends - now.0, 24 * 60 * 60 * 1_000);

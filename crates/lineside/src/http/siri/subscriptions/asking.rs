@@ -170,6 +170,7 @@ impl Asking<'_> {
     fn begin(&self, wish: &Wish<'_>) -> Result<UnixMillis, Fault> {
         let Self { app, scene, request, form, asker, is_trusted } = *self;
         let name = Name {
+            client: asker.client,
             subscriber: named("SubscriberRef or RequestorRef", wish.subscriber)?,
             subscription: named("SubscriptionIdentifier", wish.subscription)?,
         };
@@ -190,7 +191,7 @@ impl Asking<'_> {
         let (number, stop) = place.map_err(|why| match why {
             NotEntered::Full => Fault::too_much("there are too many subscriptions"),
             NotEntered::Taken => Fault::not_allowed(format!(
-                "another client, or this one for another consumer, has a subscription {:?}",
+                "this client has a subscription {:?} for another consumer",
                 name.subscription
             )),
         })?;
@@ -293,7 +294,7 @@ fn ended(
     };
     let may_be = |at: usize| request.all.0 || at < SIRI_QUESTIONS_MAX;
     let statuses = named.into_iter().enumerate().map(|(at, subscription)| {
-        let name = Name { subscriber: subscriber.to_owned(), subscription };
+        let name = Name { client: asker.client, subscriber: subscriber.to_owned(), subscription };
         let fault = if !may_be(at) {
             // The schema has no other error for the end of subscriptions.
             Some(Fault::bad(too_many().text()))

@@ -3,8 +3,8 @@
 //! A subscription is a task with a number per network, which says what its consumer knows, or a hash per visit of its stop;
 //! there is no queue. What
 //! a consumer did not take is made anew at the next try, from what is known then. It ends when its time is over, when it is
-//! taken back, or when its consumer takes nothing for a while. It belongs to the client that asked for it: nobody else
-//! replaces it or takes it back, save an admin.
+//! taken back, or when its consumer takes nothing for a while. It belongs to the client that asked for it, who alone has its
+//! name: nobody else replaces it, nor takes it back, save an admin.
 
 mod asking;
 mod consumer;
@@ -14,6 +14,7 @@ mod patience;
 mod running;
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use parking_lot::Mutex;
@@ -26,9 +27,10 @@ use crate::http::limits::{
     SIRI_SUBSCRIPTIONS_MAX, SIRI_SUBSCRIPTIONS_PER_CLIENT_MAX, SIRI_SUBSCRIPTIONS_PER_HOST_MAX,
 };
 
-/// What a consumer calls a subscription.
+/// What a client calls a subscription. Others may call theirs the same.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Name {
+    client: IpAddr,
     subscriber: String,
     subscription: String,
 }
@@ -44,7 +46,7 @@ struct Entry {
 /// Why a subscription is not entered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum NotEntered {
-    /// Somebody else has one of that name.
+    /// The asker has one of that name, for another consumer.
     Taken,
     /// There are as many as there may be.
     Full,
@@ -76,7 +78,7 @@ impl Subscriptions {
     /// Enters a subscription in place of the asker's own of that name; what tells its task to stop.
     ///
     /// # Errors
-    /// If somebody else has one of that name, or there is no room.
+    /// If the asker has one of that name for another consumer, or there is no room.
     fn enter(
         &self,
         name: &Name,
@@ -84,9 +86,8 @@ impl Subscriptions {
         asker: Asker,
     ) -> Result<(u64, CancellationToken), NotEntered> {
         let mut entries = self.entries.lock();
-        let is_own =
-            |known: &Owner| asker.owns(known) && (asker.is_admin || known.origin == owner.origin);
-        if entries.get(name).is_some_and(|entry| !is_own(&entry.owner)) {
+        let is_other = |known: &Owner| !asker.is_admin && known.origin != owner.origin;
+        if entries.get(name).is_some_and(|entry| is_other(&entry.owner)) {
             return Err(NotEntered::Taken);
         }
         let others = entries.iter().filter(|(known, _)| *known != name);
@@ -116,17 +117,23 @@ impl Subscriptions {
         }
     }
 
-    /// Ends a subscription; whether the asker had one of that name.
+    /// Ends a subscription, an admin's those of all clients that call one so; whether there was any.
     fn end(&self, name: &Name, asker: Asker) -> bool {
         let mut entries = self.entries.lock();
-        if !entries.get(name).is_some_and(|entry| asker.owns(&entry.owner)) {
-            return false;
-        }
-        let entry = entries.remove(name);
-        entry.is_some_and(|entry| {
-            entry.stop.cancel();
-            true
-        })
+        let is_it = |known: &Name, owner: &Owner| {
+            asker.owns(owner)
+                && known.subscriber == name.subscriber
+                && known.subscription == name.subscription
+        };
+        let before = entries.len();
+        entries.retain(|known, entry| {
+            let ends = is_it(known, &entry.owner);
+            if ends {
+                entry.stop.cancel();
+            }
+            !ends
+        });
+        entries.len() < before
     }
 
     /// The asker's subscriptions under the name of a subscriber, in order.
@@ -137,6 +144,7 @@ impl Subscriptions {
             .filter(|(name, entry)| name.subscriber == subscriber && asker.owns(&entry.owner));
         let mut own: Vec<String> = own.map(|(name, _)| name.subscription.clone()).collect();
         own.sort_unstable();
+        own.dedup();
         own
     }
 }
@@ -149,12 +157,18 @@ impl Drop for Place {
 
 #[cfg(test)]
 mod tests {
-    use std::net::IpAddr;
-
     use super::*;
 
     fn name(subscriber: &str, subscription: &str) -> Name {
-        Name { subscriber: subscriber.to_owned(), subscription: subscription.to_owned() }
+        name_of(asker(1), subscriber, subscription)
+    }
+
+    fn name_of(asker: Asker, subscriber: &str, subscription: &str) -> Name {
+        Name {
+            client: asker.client,
+            subscriber: subscriber.to_owned(),
+            subscription: subscription.to_owned(),
+        }
     }
 
     fn asker(last: u8) -> Asker {
@@ -203,20 +217,22 @@ mod tests {
     }
 
     #[test]
-    fn nobody_but_an_admin_ends_or_replaces_what_is_anothers() {
+    fn a_name_is_its_clients_own_and_nobody_but_an_admin_ends_what_is_anothers() {
         let all = Subscriptions::default();
-        let own = name("opendata", "a");
-        let (_, stop) = enter(&all, &own, "a.example", asker(1)).unwrap();
-        assert!(all.of("opendata", asker(2)).is_empty() && !all.end(&own, asker(2)));
-        for (host, by) in [("evil.example", 2), ("a.example", 2), ("evil.example", 1)] {
-            let taken = enter(&all, &own, host, asker(by)).err();
-            assert_eq!(taken, Some(NotEntered::Taken), "{host} {by}");
-        }
+        let of = |asker| name_of(asker, "lineside", "a");
+        let (_, stop) = enter(&all, &of(asker(1)), "a.example", asker(1)).unwrap();
+        assert!(all.of("lineside", asker(2)).is_empty() && !all.end(&of(asker(2)), asker(2)));
+        // For another consumer it would be sent what this one waits for.
+        let taken = enter(&all, &of(asker(1)), "evil.example", asker(1)).err();
+        assert_eq!(taken, Some(NotEntered::Taken));
+        let (_, other) = enter(&all, &of(asker(2)), "a.example", asker(2)).unwrap();
+        assert!(!stop.is_cancelled() && all.count() == 2);
+        assert!(all.end(&of(asker(2)), asker(2)) && other.is_cancelled());
         assert!(!stop.is_cancelled());
-        assert_eq!(all.of("opendata", admin()), ["a"]);
-        let (_, again) = enter(&all, &own, "b.example", admin()).unwrap();
-        assert!(stop.is_cancelled() && !all.end(&own, asker(1)));
-        assert!(all.end(&own, admin()) && again.is_cancelled());
+        let (_, other) = enter(&all, &of(asker(2)), "b.example", asker(2)).unwrap();
+        assert_eq!(all.of("lineside", admin()), ["a"]);
+        assert!(all.end(&of(admin()), admin()));
+        assert!(stop.is_cancelled() && other.is_cancelled() && all.count() == 0);
     }
 
     #[test]
@@ -224,7 +240,7 @@ mod tests {
         let all = Subscriptions::default();
         let enter = |n: usize, host: &str| {
             let asker = asker(u8::try_from(n % 100).unwrap());
-            self::enter(&all, &name("me", &n.to_string()), host, asker).is_ok()
+            self::enter(&all, &name_of(asker, "me", &n.to_string()), host, asker).is_ok()
         };
         let of_one = (0..).take_while(|n| enter(*n, "one.example")).count();
         assert_eq!(of_one, SIRI_SUBSCRIPTIONS_PER_HOST_MAX);
@@ -239,7 +255,7 @@ mod tests {
         let all = Subscriptions::default();
         let by = |n: usize, asker: Asker| {
             let host = format!("{n}.example");
-            enter(&all, &name("me", &n.to_string()), &host, asker).is_ok()
+            enter(&all, &name_of(asker, "me", &n.to_string()), &host, asker).is_ok()
         };
         let of_one = (0..).take_while(|n| by(*n, asker(1))).count();
         assert_eq!(of_one, SIRI_SUBSCRIPTIONS_PER_CLIENT_MAX);

@@ -9,24 +9,36 @@ const GRACE: Duration = Duration::from_secs(60);
 /// Pause before the next try.
 pub(super) const RETRY: Duration = Duration::from_secs(10);
 
+/// What a consumer is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sent {
+    Heartbeat,
+    Delivery,
+}
+
 /// What a consumer has failed in a row.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Patience {
     failures: u32,
     since: Duration,
+    /// Whether it has failed to take a delivery. That it takes heartbeats all the same helps nobody.
+    misses_delivery: bool,
 }
 
 impl Patience {
     /// It took something.
-    pub(super) fn succeed(&mut self) {
-        *self = Self::default();
+    pub(super) fn succeed(&mut self, sent: Sent) {
+        if sent == Sent::Delivery || !self.misses_delivery {
+            *self = Self::default();
+        }
     }
 
-    /// It took nothing; whether that was too often. `now` is a clock's monotonic time.
-    pub(super) fn fail(&mut self, now: Duration) -> bool {
+    /// It did not take something; whether that was too often. `now` is a clock's monotonic time.
+    pub(super) fn fail(&mut self, sent: Sent, now: Duration) -> bool {
         if self.failures == 0 {
             self.since = now;
         }
+        self.misses_delivery |= sent == Sent::Delivery;
         self.failures = self.failures.saturating_add(1);
         self.failures >= FAILURES_MAX && now.saturating_sub(self.since) >= GRACE
     }
@@ -39,11 +51,30 @@ mod tests {
     #[test]
     fn three_failures_within_a_minute_and_more_are_too_many() {
         let at = Duration::from_secs;
+        for sent in [Sent::Heartbeat, Sent::Delivery] {
+            let mut patience = Patience::default();
+            let tries = [0, 10, 20, 59, 60].map(|seconds| patience.fail(sent, at(seconds)));
+            assert_eq!(tries, [false, false, false, false, true]);
+            patience.succeed(sent);
+            assert!(!patience.fail(sent, at(100)) && !patience.fail(sent, at(200)));
+            assert!(patience.fail(sent, at(201)));
+        }
+    }
+
+    #[test]
+    fn who_takes_heartbeats_and_no_delivery_is_let_go() {
+        let at = Duration::from_secs;
         let mut patience = Patience::default();
-        let tries = [0, 10, 20, 59, 60].map(|seconds| patience.fail(at(seconds)));
-        assert_eq!(tries, [false, false, false, false, true]);
-        patience.succeed();
-        assert!(!patience.fail(at(100)) && !patience.fail(at(200)));
-        assert!(patience.fail(at(201)));
+        let tries = [0, 30, 60].map(|seconds| {
+            patience.succeed(Sent::Heartbeat);
+            patience.fail(Sent::Delivery, at(seconds))
+        });
+        assert_eq!(tries, [false, false, true]);
+        // While there is no news, a heartbeat that is taken is all that can be.
+        let mut patience = Patience::default();
+        for seconds in [0, 30, 60, 90] {
+            assert!(!patience.fail(Sent::Heartbeat, at(seconds)));
+            patience.succeed(Sent::Heartbeat);
+        }
     }
 }

@@ -13,7 +13,7 @@ use super::super::scene::Scene;
 use super::Place;
 use super::consumer::Consumer;
 use super::news::{Memory, news};
-use super::patience::{Patience, RETRY};
+use super::patience::{Patience, RETRY, Sent};
 use crate::app::App;
 use crate::http::aside::aside;
 use crate::http::limits::SIRI_CYCLE;
@@ -63,21 +63,21 @@ pub(super) async fn run(app: App, place: Place, subscription: Subscription) {
     // A host that does not know of SIRI is sent a heartbeat and nothing else.
     let mut is_met = false;
     while clock.wall() < run.subscription.ends {
-        let looked = if clock.monotonic() >= beat_at || !is_met {
+        let (sent, looked) = if clock.monotonic() >= beat_at || !is_met {
             beat_at = clock.monotonic() + run.subscription.heartbeat;
-            run.beat().await
+            (Sent::Heartbeat, run.beat().await)
         } else {
-            run.look().await
+            (Sent::Delivery, run.look().await)
         };
         let pause = match looked {
-            Looked::Failed if patience.fail(clock.monotonic()) => {
+            Looked::Failed if patience.fail(sent, clock.monotonic()) => {
                 let Place { name, .. } = &run.place;
                 tracing::info!(?name, "a consumer of SIRI takes nothing and is let go");
                 return;
             }
             Looked::Failed => RETRY,
             Looked::Told | Looked::More => {
-                patience.succeed();
+                patience.succeed(sent);
                 // After the first word, and while there is more, without a pause.
                 let goes_on = looked == Looked::More || !std::mem::replace(&mut is_met, true);
                 if goes_on { Duration::ZERO } else { SIRI_CYCLE }

@@ -1,0 +1,152 @@
+//! Feeds that go through a program of the operator's, while that runs, waits or hangs, and once there is none any more.
+
+use std::{fs, path::Path, sync::Arc, time::Duration};
+
+use lineside_formats::Format;
+use lineside_ingest::{
+    Converter, FailureCode, FeedConfig, FeedState, Ingest, MemorySnapshots, Options, Program,
+    SnapshotKey, Snapshots as _,
+};
+use lineside_sync::{Clock, RealClock, SimulatedClock};
+
+use crate::{
+    running::{body, config, options, start_with, until},
+    support::feed,
+    upstream::{Answer, Upstream, http},
+};
+
+const HOUR: Duration = Duration::from_secs(3_600);
+
+/// A feed whose bytes go through a script.
+fn converted(id: &str, url: &str, script: &str, timeout: Duration) -> FeedConfig {
+    let command = ["sh", "-c", script].map(str::to_owned).to_vec();
+    let program = Program { command, timeout, memory: 1 << 30 };
+    let converter = Converter { from: "other".into(), to: Format::GtfsRt, program };
+    FeedConfig {
+        converter: Some(Arc::new(converter)),
+        format: Some(Format::GtfsRt),
+        ..config(id, url)
+    }
+}
+
+/// Gives back what it is given; while there is a file `hang` it says which feed it is for, and then nothing more.
+fn hanging(folder: &Path) -> String {
+    let (hang, begun) = (folder.join("hang"), folder.join("begun"));
+    format!(
+        "if [ -e {} ]; then echo $LINESIDE_FEED >> {}; exec sleep 1000; fi; exec cat",
+        hang.display(),
+        begun.display()
+    )
+}
+
+fn n_begun(folder: &Path) -> usize {
+    fs::read_to_string(folder.join("begun")).unwrap_or_default().lines().count()
+}
+
+fn answer(lat: f32) -> Answer {
+    Answer::Bytes(http("200 OK", &[], &body(lat)))
+}
+
+fn clock() -> Arc<SimulatedClock> {
+    Arc::new(SimulatedClock::new(RealClock::new().wall()))
+}
+
+#[tokio::test]
+async fn what_is_known_grows_old_while_a_program_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let upstream = Upstream::start(answer(48.87)).await;
+    let clock = clock();
+    let feed = converted("a", &upstream.url("/a"), &hanging(folder.path()), HOUR);
+    let ingest = Ingest::start(Options { clock: Arc::clone(&clock) as _, ..options(vec![feed]) });
+    let feed = ingest.feed("a").unwrap();
+    until("it is well", || {
+        clock.advance(Duration::from_millis(1));
+        feed.status().state == FeedState::Ok
+    })
+    .await;
+    fs::write(folder.path().join("hang"), "").unwrap();
+    upstream.set(answer(48.88));
+    ingest.poll_now("a").await.unwrap();
+    until("its program hangs", || n_begun(folder.path()) == 1).await;
+    clock.advance(feed.config().late_after + Duration::from_secs(60));
+    until("its data are late", || feed.status().state != FeedState::Ok).await;
+    assert_eq!(feed.status().failures, 0, "the program has its time");
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
+async fn programs_that_hang_keep_others_waiting_no_longer_than_their_time_is() {
+    /// As many as may run at once.
+    const STUCK: usize = 4;
+    let folder = tempfile::tempdir().unwrap();
+    let upstream = Upstream::start(answer(48.87)).await;
+    fs::write(folder.path().join("hang"), "").unwrap();
+    let script = hanging(folder.path());
+    let mut feeds: Vec<FeedConfig> = (0..STUCK)
+        .map(|n| converted(&format!("stuck-{n}"), &upstream.url("/a"), &script, HOUR))
+        .collect();
+    feeds.push(converted("other", &upstream.url("/a"), "cat", Duration::from_secs(10)));
+    feeds.push(config("plain", &upstream.url("/a")));
+    let clock = clock();
+    let ingest = Ingest::start(Options { clock: Arc::clone(&clock) as _, ..options(feeds) });
+    until("all places are taken", || {
+        clock.advance(Duration::from_millis(1));
+        n_begun(folder.path()) == STUCK
+    })
+    .await;
+    upstream.set(answer(48.88));
+    let other = ingest.feed("other").unwrap();
+    let _ = ingest.poll_now("other").await;
+    let error = || other.status().last_error.clone();
+    until("there was none for the other", || {
+        clock.advance(Duration::from_secs(1));
+        error().is_some()
+    })
+    .await;
+    let error = error().unwrap();
+    assert_eq!(error.code, FailureCode::Convert);
+    assert!(error.detail.contains("others took every place"), "{}", error.detail);
+    let plain = ingest.feed("plain").unwrap();
+    let polls = plain.status().fetches;
+    until("nobody else waits", || {
+        clock.advance(Duration::from_millis(60));
+        plain.status().fetches > polls + 3
+    })
+    .await;
+    assert_eq!(n_begun(folder.path()), STUCK);
+
+    fs::remove_file(folder.path().join("hang")).unwrap();
+    clock.advance(HOUR);
+    until("each of those has been stopped", || {
+        (0..STUCK).all(|n| {
+            let status = ingest.feed(&format!("stuck-{n}")).unwrap().status();
+            status.outcomes.iter().any(|(name, times)| name == "convert" && *times > 0)
+        })
+    })
+    .await;
+    until("the other has its turn", || {
+        clock.advance(Duration::from_secs(1));
+        other.snapshot().is_some() && other.status().last_error.is_none()
+    })
+    .await;
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
+async fn bytes_that_nothing_is_made_of_any_more_go_with_the_next_start() {
+    let upstream = Upstream::start(answer(48.87)).await;
+    let through = converted("a", &upstream.url("/a"), "cat", HOUR);
+    let snapshots = Arc::new(MemorySnapshots::default());
+    let own = SnapshotKey { feed: feed("a"), file: "as sent".into() };
+    let ingest = start_with(vec![through.clone()], Arc::clone(&snapshots));
+    until("both are kept", || snapshots.find(&own).is_some()).await;
+    ingest.shut_down().await;
+    let again = start_with(vec![through.clone()], Arc::clone(&snapshots));
+    assert!(snapshots.find(&own).is_some(), "it is still converted");
+    again.shut_down().await;
+    let plain = FeedConfig { converter: None, ..through };
+    let ingest = start_with(vec![plain], Arc::clone(&snapshots));
+    assert!(snapshots.find(&own).is_none());
+    assert!(snapshots.find(&SnapshotKey::of(&feed("a"))).is_some());
+    ingest.shut_down().await;
+}
