@@ -1,0 +1,6 @@
+//! Rules about stops, stations, ways within them, and transfers.
+
+use super::GtfsRule;
+
+/// The rules of this family.
+pub(super) static RULES: &[&GtfsRule] = &[];
