@@ -101,6 +101,24 @@ impl Table {
         self.column(field).is_some()
     }
 
+    /// Whether some row has a value in this column.
+    pub fn gives(&self, field: &str) -> bool {
+        let Some(kind) = self.spec.find_field(field).map(|field| field.kind) else { return false };
+        if !self.has(field) {
+            return false;
+        }
+        if is_number(kind) {
+            let numbers = self.numbers(field);
+            self.rows().any(|row| numbers.get(row).is_some())
+        } else if is_float(kind) {
+            let floats = self.floats(field);
+            self.rows().any(|row| floats.get(row).is_some())
+        } else {
+            let texts = self.texts(field);
+            self.rows().any(|row| texts.code(row).is_some())
+        }
+    }
+
     /// A column of texts.
     pub fn texts(&self, field: &str) -> Texts<'_> {
         debug_assert!(self.holds(field, is_text), "{} has no text {field}", self.spec.name);

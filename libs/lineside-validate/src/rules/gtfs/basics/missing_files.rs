@@ -76,12 +76,10 @@ fn check_shapes(feed: &Feed, _: &Context, out: &mut Notices) {
     }
 }
 
-/// Whether there is a stop time that names its place by this field alone.
+/// Whether there is a stop time that names its place by this field instead of a stop.
 fn serves_only(feed: &Feed, field: &'static str) -> bool {
-    const PLACES: [&str; 3] = ["stop_id", "location_group_id", "location_id"];
     let table = feed.table(File::StopTimes);
+    let (places, stops) = (table.texts(field), table.texts("stop_id"));
     table.has(field)
-        && table.rows().any(|row| {
-            PLACES.iter().all(|&place| table.texts(place).code(row).is_some() == (place == field))
-        })
+        && table.rows().any(|row| places.code(row).is_some() && stops.code(row).is_none())
 }
