@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex, OnceLock, PoisonError},
 };
 
-use super::{Feed, File};
+use super::{Feed, File, Point};
 
 /// No row.
 const NONE: u32 = u32::MAX;
@@ -56,6 +56,7 @@ type Lazy<K, V> = Mutex<HashMap<K, Arc<OnceLock<Arc<V>>>>>;
 pub(super) struct Joins {
     groups: Lazy<(File, &'static str), Groups>,
     links: Lazy<(File, &'static str, File, &'static str), Link>,
+    pub(super) stop_points: OnceLock<Vec<Option<Point>>>,
 }
 
 fn once<K: Eq + std::hash::Hash, V>(map: &Lazy<K, V>, key: K, make: impl FnOnce() -> V) -> Arc<V> {

@@ -8,6 +8,7 @@ mod cells;
 mod column;
 mod currencies;
 mod dict;
+mod earth;
 mod feed;
 mod files;
 mod links;
@@ -22,6 +23,7 @@ pub use self::{
     column::{Floats, Numbers, Texts, UNRECOGNIZED},
     currencies::currency_decimals,
     dict::Dict,
+    earth::{EARTH_RADIUS_M, Point},
     feed::Feed,
     files::File,
     links::{Groups, Link},
