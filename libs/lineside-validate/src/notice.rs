@@ -114,17 +114,40 @@ impl Notices {
 
     /// Counts a notice, and has its fields filled in if it is one of those that are kept.
     pub fn add(&mut self, kind: &'static Kind, fill: impl FnOnce(&mut Sample)) {
-        let found = self.found.entry(kind.code).or_insert_with(|| Found {
-            kind,
-            total: 0,
-            samples: Vec::new(),
-        });
+        let samples_max = self.samples_max;
+        let found = self.found_of(kind);
         found.total += 1;
-        if found.samples.len() < self.samples_max {
+        if found.samples.len() < samples_max {
             let mut sample = Sample::default();
             fill(&mut sample);
             found.samples.push(sample.fields);
         }
+    }
+
+    /// Counts `n` notices, and has the fields filled in of those that are kept; `fill` is told which
+    /// of the `n` it is, from 0. For pairs, of which there may be more than there is time.
+    pub fn add_many(
+        &mut self,
+        kind: &'static Kind,
+        n: usize,
+        mut fill: impl FnMut(usize, &mut Sample),
+    ) {
+        if n == 0 {
+            return;
+        }
+        let samples_max = self.samples_max;
+        let found = self.found_of(kind);
+        found.total += n as u64;
+        for at in 0..n.min(samples_max.saturating_sub(found.samples.len())) {
+            let mut sample = Sample::default();
+            fill(at, &mut sample);
+            found.samples.push(sample.fields);
+        }
+    }
+
+    fn found_of(&mut self, kind: &'static Kind) -> &mut Found {
+        let nothing = || Found { kind, total: 0, samples: Vec::new() };
+        self.found.entry(kind.code).or_insert_with(nothing)
     }
 
     /// Adds what others found after these.

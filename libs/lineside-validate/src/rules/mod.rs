@@ -82,7 +82,7 @@ pub(crate) fn in_turn<J: Sync, T: Send>(
     };
     thread::scope(|scope| {
         for _ in 1..context.threads.min(jobs.len()) {
-            scope.spawn(&go);
+            scope.spawn(go);
         }
         go();
     });
