@@ -11,20 +11,21 @@ use lineside_validate::{
 };
 
 const CONTEXT: Context = Context { today: date(2026, 6, 15), country: None, threads: 2 };
+const IN_MEMORY: &str = "what lies in memory can be read and written";
 
 fn total(source: &dyn Source, code: &str) -> u64 {
     let mut notices = Notices::new(10);
-    validate(source, &CONTEXT, &mut notices).unwrap();
+    validate(source, &CONTEXT, &mut notices).expect(IN_MEMORY);
     notices.get(code).map_or(0, |found| found.total)
 }
 
 fn zip(files: &[(&str, &str)]) -> Vec<u8> {
     let mut writer = zip::ZipWriter::new(Cursor::new(Vec::new()));
     for (name, text) in files {
-        writer.start_file(*name, zip::write::SimpleFileOptions::default()).unwrap();
-        writer.write_all(text.as_bytes()).unwrap();
+        writer.start_file(*name, zip::write::SimpleFileOptions::default()).expect(IN_MEMORY);
+        writer.write_all(text.as_bytes()).expect(IN_MEMORY);
     }
-    writer.finish().unwrap().into_inner()
+    writer.finish().expect(IN_MEMORY).into_inner()
 }
 
 #[test]

@@ -11,11 +11,13 @@ mod dict;
 mod earth;
 mod feed;
 mod files;
+mod languages;
 mod links;
 mod load;
 pub(crate) mod simple;
 mod source;
 mod table;
+mod zones;
 
 use jiff::civil::Date;
 
@@ -26,10 +28,12 @@ pub use self::{
     earth::{EARTH_RADIUS_M, Point},
     feed::Feed,
     files::File,
+    languages::language_tag,
     links::{Groups, Link},
     load::load,
     source::{Source, TextSource, ZipSource},
     table::{Status, Table},
+    zones::zone_id,
 };
 
 const EPOCH: Date = jiff::civil::date(1970, 1, 1);

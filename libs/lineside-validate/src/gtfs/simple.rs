@@ -3,7 +3,8 @@
 
 use lineside_formats::gtfs::fields::Kind;
 
-use crate::notice::{Kind as NoticeKind, Severity};
+use super::Table;
+use crate::notice::{Kind as NoticeKind, Notices, Severity};
 
 macro_rules! kinds {
     ($($name:ident $code:literal $severity:ident [$($field:ident)*])*) => {
@@ -77,6 +78,20 @@ const fn meaning(field: &str) -> &'static str {
     }
 }
 
+/// Says of a field of a row what takes no more than its place to say.
+pub(crate) fn say_field(
+    kind: &'static NoticeKind,
+    table: &Table,
+    row: u32,
+    field: &'static str,
+    out: &mut Notices,
+) {
+    out.add(kind, |sample| {
+        sample.put("filename", table.name()).put("csvRowNumber", table.line(row));
+        sample.put("fieldName", field);
+    });
+}
+
 pub(super) const NESTED: &str =
     "A file of GTFS lies in a sub-directory, where readers do not look; move it to the top.";
 
@@ -108,8 +123,8 @@ pub(super) fn wrong_name(kind: Kind, text: &str) -> Option<&'static NoticeKind> 
         Kind::Amount if lineside_formats::gtfs::values::float(text.as_bytes()).is_err() => {
             Some(&INVALID_FLOAT)
         }
-        Kind::Language if !is_language(text) => Some(&INVALID_LANGUAGE_CODE),
-        Kind::Timezone if !is_timezone(text) => Some(&INVALID_TIMEZONE),
+        Kind::Language if super::language_tag(text).is_none() => Some(&INVALID_LANGUAGE_CODE),
+        Kind::Timezone if !super::zones::is_zone(text) => Some(&INVALID_TIMEZONE),
         _ => None,
     }
 }
@@ -128,13 +143,4 @@ fn is_phone(text: &str) -> bool {
 
 fn is_currency(text: &str) -> bool {
     super::currency_decimals(text).is_some()
-}
-
-/// Whether it is well formed after BCP 47.
-fn is_language(text: &str) -> bool {
-    lineside_formats::gtfs::values::check(Kind::Language, text.as_bytes()).is_ok()
-}
-
-fn is_timezone(text: &str) -> bool {
-    jiff::tz::TimeZone::get(text).is_ok()
 }

@@ -139,7 +139,8 @@ pub(super) static FARE_TRANSFER_RULES: FileSpec = file(
     &[
         field("from_leg_group_id", Kind::Ref(&["fare_leg_rules.leg_group_id"]), OPTIONAL),
         field("to_leg_group_id", Kind::Ref(&["fare_leg_rules.leg_group_id"]), OPTIONAL),
-        field("transfer_count", Kind::Integer(Sign::NonZero), CONDITIONAL),
+        // -1, or above zero; what else stands there has a rule of its own.
+        field("transfer_count", Kind::Integer(Sign::Any), CONDITIONAL),
         field("duration_limit", Kind::Integer(Sign::Positive), OPTIONAL),
         field("duration_limit_type", Kind::Enum(&[0, 1, 2, 3]), CONDITIONAL),
         field("fare_transfer_type", Kind::Enum(&[0, 1, 2]), REQUIRED),

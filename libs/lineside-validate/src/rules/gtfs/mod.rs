@@ -2,6 +2,7 @@
 //! notice.
 
 mod basics;
+mod fares;
 mod flex;
 mod lines;
 mod places;
@@ -20,8 +21,15 @@ pub type GtfsRule = Rule<Feed, File>;
 
 /// All rules. The families that take longest stand first, so that threads end together.
 pub fn rules() -> impl Iterator<Item = &'static GtfsRule> {
-    let families =
-        [shapes::RULES, service::RULES, basics::RULES, places::RULES, lines::RULES, flex::RULES];
+    let families = [
+        shapes::RULES,
+        service::RULES,
+        basics::RULES,
+        places::RULES,
+        lines::RULES,
+        fares::RULES,
+        flex::RULES,
+    ];
     families.into_iter().flatten().copied()
 }
 
