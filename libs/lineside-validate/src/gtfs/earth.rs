@@ -1,6 +1,9 @@
 //! Where stops are, and how far things are from each other, on a sphere.
 
-use std::f64::consts::TAU;
+use std::{
+    f64::consts::TAU,
+    ops::{Add, Mul, Sub},
+};
 
 use super::{Feed, File};
 
@@ -65,6 +68,86 @@ impl Point {
     pub fn norm(self) -> f64 {
         self.dot(self).sqrt()
     }
+
+    /// In the same direction, of length 1.
+    #[inline]
+    pub fn unit(self) -> Point {
+        let norm = self.norm();
+        if norm == 0.0 { self } else { self * (1.0 / norm) }
+    }
+
+    /// Its latitude and longitude, in degrees.
+    pub fn lat_lon(self) -> (f64, f64) {
+        let across = (self.x * self.x + self.y * self.y).sqrt();
+        (self.z.atan2(across).to_degrees(), self.y.atan2(self.x).to_degrees())
+    }
+
+    /// The place closest to this one on the shortest line between two others.
+    #[inline]
+    pub fn closest_between(self, start: Point, end: Point) -> Point {
+        // At right angles to both, and exact where they are neighbours. Where they are one place it
+        // is no direction at all, and neither of the questions below says yes.
+        let normal = (end + start).cross(end - start);
+        let beside = self - normal * (self.dot(normal) / normal.dot(normal));
+        let is_after_start = start.dot(beside.cross(normal)) > 0.0;
+        let is_before_end = end.dot(normal.cross(beside)) > 0.0;
+        if is_after_start && is_before_end {
+            return beside.unit();
+        }
+        let (to_start, to_end) = (self - start, self - end);
+        if to_start.dot(to_start) <= to_end.dot(to_end) { start } else { end }
+    }
+
+    /// The place at a fraction of the way to another.
+    pub fn toward(self, end: Point, fraction: f64) -> Point {
+        let angle = self.angle(end);
+        // Too close to each other to tell a direction.
+        if fraction == 0.0 || angle <= 1e-15 {
+            return self;
+        }
+        let turn = fraction * angle;
+        let by_end = turn.sin() / angle.sin();
+        let by_start = turn.cos() - by_end * angle.cos();
+        (self * by_start + end * by_end).unit()
+    }
+}
+
+impl Add for Point {
+    type Output = Point;
+
+    #[inline]
+    fn add(self, other: Point) -> Point {
+        Point { x: self.x + other.x, y: self.y + other.y, z: self.z + other.z }
+    }
+}
+
+impl Sub for Point {
+    type Output = Point;
+
+    #[inline]
+    fn sub(self, other: Point) -> Point {
+        Point { x: self.x - other.x, y: self.y - other.y, z: self.z - other.z }
+    }
+}
+
+impl Mul<f64> for Point {
+    type Output = Point;
+
+    #[inline]
+    fn mul(self, factor: f64) -> Point {
+        Point { x: self.x * factor, y: self.y * factor, z: self.z * factor }
+    }
+}
+
+/// How far it is between two latitudes and longitudes in degrees along the surface, in meters: by
+/// the haversine formula, which rounds otherwise than [`Point::distance_m`] where that matters.
+pub fn haversine_m(from: (f64, f64), to: (f64, f64)) -> f64 {
+    let (from_lat, from_lon) = (from.0.to_radians(), from.1.to_radians());
+    let (to_lat, to_lon) = (to.0.to_radians(), to.1.to_radians());
+    let lat = (0.5 * (to_lat - from_lat)).sin();
+    let lon = (0.5 * (to_lon - from_lon)).sin();
+    let square = lat * lat + lon * lon * from_lat.cos() * to_lat.cos();
+    2.0 * square.min(1.0).sqrt().asin() * EARTH_RADIUS_M
 }
 
 /// How far up a stop without coordinates looks for those of the place it is part of: a boarding
@@ -105,8 +188,32 @@ mod tests {
             let (from, to) = (Point::of(from.0, from.1), Point::of(to.0, to.1));
             assert!((from.distance_m(to) - meters).abs() < 1e-6, "{meters}");
         }
+        // At 60° north a degree of longitude is half as long, but for the bend of the great circle.
+        let meters = haversine_m((60.0, 10.0), (60.0, 11.0));
+        assert!((meters - 0.499_995_240_33 * quarter / 90.0).abs() < 1e-3, "{meters}");
+        assert!((Point::of(60.0, 10.0).distance_m(Point::of(60.0, 11.0)) - meters).abs() < 1e-6);
         // A centimeter, which the cosine alone cannot tell from nothing.
         let near = Point::of(59.900_000_1, 10.7).distance_m(Point::of(59.9, 10.7));
         assert!((near - 0.011_119_5).abs() < 1e-6, "{near}");
+    }
+
+    #[test]
+    fn the_closest_place_lies_between_or_at_an_end() {
+        let (start, end) = (Point::of(0.0, 0.0), Point::of(0.0, 2.0));
+        let beside = Point::of(1.0, 1.0);
+        let (lat, lon) = beside.closest_between(start, end).lat_lon();
+        assert!(lat.abs() < 1e-9 && (lon - 1.0).abs() < 1e-9, "{lat}, {lon}");
+        assert_eq!(Point::of(1.0, 3.0).closest_between(start, end), end);
+        assert_eq!(Point::of(0.0, -1.0).closest_between(start, end), start);
+        assert_eq!(beside.closest_between(start, start), start);
+    }
+
+    #[test]
+    fn a_fraction_of_the_way_is_that_fraction_of_the_distance() {
+        let (start, end) = (Point::of(50.0, 8.0), Point::of(51.0, 9.0));
+        let half = start.toward(end, 0.5);
+        assert!((half.distance_m(start) - half.distance_m(end)).abs() < 1e-6);
+        assert_eq!(start.toward(end, 0.0), start);
+        assert_eq!(start.toward(start, 0.5), start);
     }
 }

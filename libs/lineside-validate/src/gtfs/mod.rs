@@ -25,7 +25,7 @@ pub use self::{
     column::{Floats, Numbers, Texts, UNRECOGNIZED},
     currencies::currency_decimals,
     dict::Dict,
-    earth::{EARTH_RADIUS_M, Point},
+    earth::{EARTH_RADIUS_M, Point, haversine_m},
     feed::Feed,
     files::File,
     languages::language_tag,
