@@ -1,10 +1,13 @@
 //! All that was read of one schedule.
 
+use std::sync::OnceLock;
+
 use lineside_formats::gtfs::fields::LOCATIONS;
 
 use super::{
     files::File,
     links::Joins,
+    services::Services,
     table::{Status, Table},
 };
 
@@ -16,11 +19,12 @@ pub struct Feed {
     /// The names of all files at the top of the dataset.
     pub(super) names: Vec<String>,
     pub(super) joins: Joins,
+    pub(super) services: OnceLock<Services>,
 }
 
 impl Feed {
     pub(super) fn new(tables: Vec<Table>, names: Vec<String>) -> Feed {
-        Feed { tables, names, joins: Joins::default() }
+        Feed { tables, names, joins: Joins::default(), services: OnceLock::new() }
     }
 
     /// A file, whether it is there or not.

@@ -14,6 +14,7 @@ mod files;
 mod languages;
 mod links;
 mod load;
+mod services;
 pub(crate) mod simple;
 mod source;
 mod table;
@@ -21,6 +22,7 @@ mod zones;
 
 use jiff::civil::Date;
 
+pub(crate) use self::services::WEEK;
 pub use self::{
     column::{Floats, Numbers, Texts, UNRECOGNIZED},
     currencies::currency_decimals,
@@ -31,6 +33,7 @@ pub use self::{
     languages::language_tag,
     links::{Groups, Link},
     load::load,
+    services::{Service, Services},
     source::{Source, TextSource, ZipSource},
     table::{Status, Table},
     zones::zone_id,
