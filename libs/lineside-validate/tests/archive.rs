@@ -65,3 +65,26 @@ fn a_million_findings_are_counted_and_few_are_kept() {
     let found = notices.get("invalid_time").unwrap();
     assert_eq!((found.total, found.samples.len()), (200_000, 10));
 }
+
+#[test]
+fn lines_that_begin_with_a_hash_are_remarks() {
+    let stops = "# a remark, with \"a quote\nstop_id,stop_lat,stop_lon\n#S1,x\nS2,59.9,10.7\nS2,59.9,10.7\n#";
+    let source = TextSource::default().with("stops.txt", stops);
+    let mut notices = Notices::new(10);
+    validate(&source, &CONTEXT, &mut notices).unwrap();
+    assert!(notices.get("invalid_row_length").is_none());
+    let found = notices.get("duplicate_key").unwrap();
+    assert_eq!(found.samples[0]["newCsvRowNumber"], 5);
+}
+
+#[test]
+fn reading_ends_at_what_is_too_large() {
+    for row in [format!("S1,{}", "é".repeat(4_097)), ",".repeat(512)] {
+        let source =
+            TextSource::default().with("stops.txt", format!("stop_id,stop_name\n{row}\nx\n"));
+        assert_eq!(total(&source, "csv_parsing_failed"), 1);
+        assert_eq!(total(&source, "invalid_row_length"), 0);
+    }
+    let fits = format!("stop_id,stop_name\nS1,{}\n", "é".repeat(4_096));
+    assert_eq!(total(&TextSource::default().with("stops.txt", fits), "csv_parsing_failed"), 0);
+}

@@ -5,7 +5,7 @@ use lineside_formats::gtfs::{
     values,
 };
 
-use super::{column::Cell, simple};
+use super::{column::Cell, decimals, leniency, simple};
 use crate::notice::{Kind as NoticeKind, Notices, Sample};
 
 /// Where a cell stands, for what is said about it.
@@ -65,7 +65,9 @@ pub(super) fn read<'a>(
     match place.field.kind {
         Kind::Text => fine(Cell::Text(text)),
         Kind::Id | Kind::Ref(_) => {
-            if !bytes.iter().all(|&byte| (32..127).contains(&byte)) {
+            if !bytes.iter().all(|&byte| (32..127).contains(&byte))
+                && leniency::is_plain_id(place.file, place.field)
+            {
                 place.say(&simple::NON_ASCII_OR_NON_PRINTABLE_CHAR, text, out);
             }
             fine(Cell::Text(text))
@@ -88,29 +90,29 @@ pub(super) fn read<'a>(
             }
             None => bad(&simple::INVALID_INTEGER, out),
         },
-        Kind::Float(sign) => match values::float(bytes) {
-            Ok(number) => {
+        Kind::Float(sign) => match decimals::float(text) {
+            Some(number) => {
                 let spoiled = !in_range(sign, number);
                 if spoiled {
                     place.out_of_range(range_name(sign, false), number, out);
                 }
                 (Cell::Float(number), spoiled)
             }
-            Err(_) => bad(&simple::INVALID_FLOAT, out),
+            None => bad(&simple::INVALID_FLOAT, out),
         },
-        Kind::Latitude | Kind::Longitude => match values::float(bytes) {
-            Ok(number) => {
+        Kind::Latitude | Kind::Longitude => match decimals::float(text) {
+            Some(number) => {
                 let (limit, range) = match place.field.kind {
                     Kind::Latitude => (90.0, "latitude within [-90, 90]"),
                     _ => (180.0, "longitude within [-180, 180]"),
                 };
-                let spoiled = number.abs() > limit;
+                let spoiled = number.is_nan() || number.abs() > limit;
                 if spoiled {
                     place.out_of_range(range, number, out);
                 }
                 (Cell::Float(number), spoiled)
             }
-            Err(_) => bad(&simple::INVALID_FLOAT, out),
+            None => bad(&simple::INVALID_FLOAT, out),
         },
         Kind::Enum(listed) => enumerated(place, bytes, text, |n| listed.contains(&n), out),
         Kind::RouteType => enumerated(place, bytes, text, simple::is_route_type, out),
@@ -176,12 +178,14 @@ fn whole(bytes: &[u8]) -> Option<i32> {
     values::integer(bytes).ok().and_then(|number| i32::try_from(number).ok())
 }
 
+/// The reference validator counts -0 below 0, and what is no number above all.
 fn in_range(sign: Sign, number: f64) -> bool {
+    let order = number.total_cmp(&0.0);
     match sign {
         Sign::Any => true,
-        Sign::NonNegative => number >= 0.0,
-        Sign::Positive => number > 0.0,
-        Sign::NonZero => number != 0.0,
+        Sign::NonNegative => order.is_ge(),
+        Sign::Positive => order.is_gt(),
+        Sign::NonZero => order.is_ne(),
     }
 }
 

@@ -16,7 +16,7 @@ use super::{
     dict::Dict,
     feed::{ALWAYS, Feed},
     files::File,
-    simple,
+    leniency, simple,
     source::Source,
     table::{self, Status, Table},
 };
@@ -24,6 +24,13 @@ use crate::{Context, notice::Notices};
 
 /// Bytes of one row; a longer one counts as one that cannot be read.
 const ROW_BYTES_MAX: usize = 1 << 20;
+/// Cells of one row, beyond which the reference validator gives up.
+const CELLS_MAX: usize = 512;
+/// Characters of one cell, in code units of UTF-16, beyond which it gives up, in all files but
+/// `areas.txt`.
+const CELL_CHARS_MAX: usize = 4_096;
+/// Lines that begin with it count as remarks, and nobody looks at them.
+const REMARK: u8 = b'#';
 /// Rows of one file, as the reference validator bounds them.
 const ROWS_MAX: u32 = 1_000_000_000;
 /// How much of a file is looked at for the mark of UTF-8.
@@ -120,7 +127,7 @@ impl<'a, R: Read> TableReader<'a, R> {
         context: &'a Context,
         out: &mut Notices,
     ) -> Result<Table, Error> {
-        let mut splitter = Splitter::new(reader, ROW_BYTES_MAX);
+        let mut splitter = Splitter::new(reader, ROW_BYTES_MAX).with_remarks(REMARK);
         let has_mark = splitter.peek(MARK.len()).map_err(Error::io)?.starts_with(MARK);
         splitter.skip(if has_mark { MARK.len() } else { 0 });
         match splitter.find().map_err(Error::io)? {
@@ -135,6 +142,10 @@ impl<'a, R: Read> TableReader<'a, R> {
                 parsing_failed(spec, line, "the header is longer than 1 MiB", out);
                 return Ok(Table::without_rows(spec, Status::BadHeader));
             }
+        }
+        if let Some(message) = what_is_too_large(spec, &splitter) {
+            parsing_failed(spec, splitter.record_line(), message, out);
+            return Ok(Table::without_rows(spec, Status::BadHeader));
         }
         let Some((n_columns, plans)) = read_header(spec, &splitter.record(), out) else {
             return Ok(Table::without_rows(spec, Status::BadHeader));
@@ -165,8 +176,13 @@ impl<'a, R: Read> TableReader<'a, R> {
                 Found::TooLong(line) => {
                     parsing_failed(self.spec, line, "a row is longer than 1 MiB", out);
                     self.has_bad_rows = true;
-                    continue;
+                    return Ok(());
                 }
+            }
+            if let Some(message) = what_is_too_large(self.spec, &self.splitter) {
+                parsing_failed(self.spec, self.splitter.record_line(), message, out);
+                self.has_bad_rows = true;
+                return Ok(());
             }
             let line = u32::try_from(self.splitter.record_line()).unwrap_or(u32::MAX);
             if line > ROWS_MAX {
@@ -260,6 +276,27 @@ fn parsing_failed(spec: &'static FileSpec, line: u64, message: &str, out: &mut N
     });
 }
 
+/// What makes a row too large to be read, in words.
+#[inline]
+fn what_is_too_large<R: Read>(
+    spec: &'static FileSpec,
+    splitter: &Splitter<R>,
+) -> Option<&'static str> {
+    let record = splitter.record();
+    if record.len() > CELLS_MAX {
+        return Some("a row has more than 512 values");
+    }
+    if splitter.raw().len() <= CELL_CHARS_MAX || spec.name == File::Areas.name() {
+        return None;
+    }
+    let is_long = |position| {
+        let cell = record.field(position);
+        let text = std::str::from_utf8(cell).unwrap_or_default();
+        cell.len() > CELL_CHARS_MAX && text.encode_utf16().nth(CELL_CHARS_MAX).is_some()
+    };
+    (0..record.len()).any(is_long).then_some("a value is longer than 4096 characters")
+}
+
 /// Without the white space and control characters around it.
 #[inline]
 fn trimmed(text: &str) -> &str {
@@ -274,7 +311,7 @@ fn trimmed(text: &str) -> &str {
 #[inline]
 fn say_missing(place: Place, out: &mut Notices) -> bool {
     match place.field.presence {
-        Presence::Required => {
+        Presence::Required if leniency::is_required(place.file, place.field) => {
             place.say_with(&simple::MISSING_REQUIRED_FIELD, out, |_| {});
             true
         }
@@ -282,7 +319,7 @@ fn say_missing(place: Place, out: &mut Notices) -> bool {
             place.say_with(&simple::MISSING_RECOMMENDED_FIELD, out, |_| {});
             false
         }
-        Presence::Conditional | Presence::Optional => false,
+        Presence::Required | Presence::Conditional | Presence::Optional => false,
     }
 }
 
@@ -298,7 +335,8 @@ impl Oddities {
         let line = raw.trim_ascii_end();
         let any = splitter.is_latin1()
             || memchr::memchr2(b'\n', b'\r', line).is_some()
-            || (memchr::memchr(b'"', line).is_some() && memchr::memchr(b' ', line).is_some())
+            || (memchr::memchr(b'"', line).is_some()
+                && memchr::memchr3(b' ', b'\t', 0, line).is_some())
             || memchr::memmem::find(line, "\u{FFFD}".as_bytes()).is_some();
         Oddities { any }
     }
@@ -393,7 +431,7 @@ fn read_header(
             Some(&(_, position)) => {
                 plans.push(Plan { position, field, column: column_of(field.kind) });
             }
-            None if field.presence == Presence::Required || field.column_required => {
+            None if leniency::is_required(spec.name, field) || field.column_required => {
                 out.add(&simple::MISSING_REQUIRED_COLUMN, |sample| {
                     sample.put("filename", spec.name).put("fieldName", field.name);
                 });

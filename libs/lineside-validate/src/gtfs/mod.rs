@@ -4,14 +4,18 @@
 //! Which rows count, and which rules are passed over because a file could not be read, is as the
 //! reference validator has it, so that both count the same.
 
+mod addresses;
 mod cells;
 mod column;
 mod currencies;
+mod decimals;
 mod dict;
 mod earth;
 mod feed;
 mod files;
 mod languages;
+pub(crate) mod leniency;
+pub(crate) mod letters;
 mod links;
 mod load;
 mod services;
@@ -26,6 +30,7 @@ pub(crate) use self::services::WEEK;
 pub use self::{
     column::{Floats, Numbers, Texts, UNRECOGNIZED},
     currencies::currency_decimals,
+    decimals::decimals_of,
     dict::Dict,
     earth::{EARTH_RADIUS_M, Point, haversine_m},
     feed::Feed,

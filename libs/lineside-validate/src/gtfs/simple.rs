@@ -3,7 +3,7 @@
 
 use lineside_formats::gtfs::fields::Kind;
 
-use super::Table;
+use super::{Table, addresses};
 use crate::notice::{Kind as NoticeKind, Notices, Severity};
 
 macro_rules! kinds {
@@ -108,8 +108,8 @@ pub(super) fn wrong_address(
     country: Option<[u8; 2]>,
 ) -> Option<&'static NoticeKind> {
     match kind {
-        Kind::Url if !is_url(text) => Some(&INVALID_URL),
-        Kind::Email if !is_email(text) => Some(&INVALID_EMAIL),
+        Kind::Url if !addresses::is_url(text) => Some(&INVALID_URL),
+        Kind::Email if !addresses::is_mail(text) => Some(&INVALID_EMAIL),
         // A number without a country code can only be judged where the country is known.
         Kind::Phone if country.is_some() && !is_phone(text) => Some(&INVALID_PHONE_NUMBER),
         _ => None,
@@ -120,21 +120,11 @@ pub(super) fn wrong_address(
 pub(super) fn wrong_name(kind: Kind, text: &str) -> Option<&'static NoticeKind> {
     match kind {
         Kind::Currency if !is_currency(text) => Some(&INVALID_CURRENCY),
-        Kind::Amount if lineside_formats::gtfs::values::float(text.as_bytes()).is_err() => {
-            Some(&INVALID_FLOAT)
-        }
+        Kind::Amount if super::decimals_of(text).is_none() => Some(&INVALID_FLOAT),
         Kind::Language if super::language_tag(text).is_none() => Some(&INVALID_LANGUAGE_CODE),
         Kind::Timezone if !super::zones::is_zone(text) => Some(&INVALID_TIMEZONE),
         _ => None,
     }
-}
-
-fn is_url(text: &str) -> bool {
-    lineside_formats::gtfs::values::check(Kind::Url, text.as_bytes()).is_ok()
-}
-
-fn is_email(text: &str) -> bool {
-    lineside_formats::gtfs::values::check(Kind::Email, text.as_bytes()).is_ok()
 }
 
 fn is_phone(text: &str) -> bool {

@@ -66,6 +66,8 @@ pub struct Splitter<R> {
     /// Whether a line feed right at `filled.start` belongs to the carriage return before it.
     skip_line_feed: bool,
     resumes: u32,
+    /// The sign at the beginning of lines that are passed over.
+    remark: Option<u8>,
     grammar: csv_core::Reader,
     /// The line of the record that was found.
     record_line: u64,
@@ -103,6 +105,7 @@ impl<R: Read> Splitter<R> {
             line: 1,
             skip_line_feed: false,
             resumes: 0,
+            remark: None,
             grammar: csv_core::Reader::new(),
             record_line: 1,
             text: vec![0; 4_096],
@@ -115,6 +118,13 @@ impl<R: Read> Splitter<R> {
             odd: Vec::new(),
             raw_len: 0,
         }
+    }
+
+    /// The same, passing over lines that begin with a sign.
+    #[must_use]
+    pub fn with_remarks(mut self, sign: u8) -> Splitter<R> {
+        self.remark = Some(sign);
+        self
     }
 
     /// The next bytes of the file, without using them up: at least `n` if there are as many.
@@ -249,13 +259,18 @@ impl<R: Read> Splitter<R> {
         }
     }
 
-    /// Uses up the line ends before a record, and counts the empty lines between them.
+    /// Uses up the line ends and remarks before a record, and counts their lines.
     fn skip_line_ends(&mut self) -> io::Result<()> {
         loop {
             while let Some(&byte) = self.buffer[self.filled.clone()].first() {
                 match byte {
                     b'\n' => self.line += u64::from(!self.skip_line_feed),
                     b'\r' => self.line += 1,
+                    _ if Some(byte) == self.remark => {
+                        self.skip_line_feed = false;
+                        self.skip_line()?;
+                        continue;
+                    }
                     _ => {
                         self.skip_line_feed = false;
                         return Ok(());

@@ -5,7 +5,7 @@ use lineside_formats::gtfs::fields::{FieldSpec, Kind as FieldKind};
 use super::GtfsRule;
 use crate::{
     Context, Notices,
-    gtfs::{Feed, File},
+    gtfs::{Feed, File, leniency},
     notice::{Kind, Severity},
 };
 
@@ -30,6 +30,9 @@ fn check(feed: &Feed, _: &Context, out: &mut Notices) {
     for file in File::ALL {
         for field in file.spec().fields {
             let FieldKind::Ref(targets) = field.kind else { continue };
+            if !leniency::is_followed(file.name(), field) {
+                continue;
+            }
             // Zones of demand-responsive services are GeoJSON, with a rule of their own.
             let parents: Option<Vec<_>> = targets.iter().map(|target| target_of(target)).collect();
             if let Some(parents) = parents {

@@ -3,7 +3,7 @@
 use super::GtfsRule;
 use crate::{
     Context, Notices,
-    gtfs::{Feed, File, currency_decimals},
+    gtfs::{Feed, File, currency_decimals, decimals_of},
     notice::{Kind, Severity},
 };
 
@@ -30,8 +30,7 @@ fn check(feed: &Feed, _: &Context, out: &mut Notices) {
         let (Some(amount), Some(currency)) = (amounts.get(row), currencies.get(row)) else {
             continue;
         };
-        let decimals = amount.split_once('.').map_or(0, |(_, decimals)| decimals.len());
-        if currency_decimals(currency).is_some_and(|expected| expected != decimals) {
+        if currency_decimals(currency) != decimals_of(amount) {
             out.add(&KIND, |sample| {
                 sample.put("filename", table.name()).put("csvRowNumber", table.line(row));
                 sample.put("currencyCode", currency).put("fieldName", "amount");

@@ -3,7 +3,10 @@
 use super::GtfsRule;
 use crate::{
     Context, Notices,
-    gtfs::{Feed, File},
+    gtfs::{
+        Feed, File,
+        letters::{is_capital_letter, is_letter, is_small_letter},
+    },
     notice::{Kind, Severity},
 };
 
@@ -49,20 +52,20 @@ fn check(feed: &Feed, _: &Context, out: &mut Notices) {
 /// Whether a text is one word of small letters, or several words none of which has letters of both
 /// cases. Words are what stands between signs that are no letters; those of one letter do not count.
 fn is_in_one_case(text: &str) -> bool {
-    let mut words: Vec<&str> = text.split(|c: char| !c.is_alphabetic()).collect();
+    let mut words: Vec<&str> = text.split(|c: char| !is_letter(c)).collect();
     // A run of signs parts two words once, and signs at the end part nothing.
     let leading = words.first().is_some_and(|first| first.is_empty());
     words.retain(|word| !word.is_empty());
     if leading && !words.is_empty() {
         words.insert(0, "");
     }
+    let is_long = |word: &str| word.encode_utf16().nth(1).is_some();
     if let [only] = words.as_slice() {
-        return only.chars().nth(1).is_some() && only.chars().all(char::is_lowercase);
+        return is_long(only) && only.chars().all(is_small_letter);
     }
-    let long = words.iter().filter(|word| word.chars().count() != 1);
-    let is_mixed =
-        |word: &&&str| word.chars().any(char::is_uppercase) && word.chars().any(char::is_lowercase);
-    long.clone().count() >= 2 && !long.clone().any(|word| is_mixed(&word))
+    let counted = || words.iter().filter(|word| word.is_empty() || is_long(word));
+    let is_mixed = |word: &&str| word.contains(is_capital_letter) && word.contains(is_small_letter);
+    counted().count() >= 2 && !counted().any(is_mixed)
 }
 
 #[cfg(test)]
@@ -71,11 +74,17 @@ mod tests {
 
     #[test]
     fn names_in_one_case_are_told_from_others() {
-        for text in ["central", "CENTRAL STATION", "main st & 5th av", "NORTH-WEST 12", "@ 2 main"]
-        {
+        for text in [
+            "central",
+            "CENTRAL STATION",
+            "main st & 5th av",
+            "NORTH-WEST 12",
+            "@ 2 main",
+            "ESTACIÓN Nº 5",
+        ] {
             assert!(is_in_one_case(text), "{text}");
         }
-        for text in ["CENTRAL", "Central", "x", "A 12", "route 1a", "Main ST", "12", ""] {
+        for text in ["CENTRAL", "Central", "x", "A 12", "route 1a", "nº", "Main ST", "12", ""] {
             assert!(!is_in_one_case(text), "{text}");
         }
     }
