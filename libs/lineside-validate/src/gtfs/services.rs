@@ -113,6 +113,11 @@ impl Service<'_> {
         Some(at * WORD + WORD - 1 - word.leading_zeros() as i32)
     }
 
+    /// How many words of 64 days it spans.
+    pub fn n_words(&self) -> usize {
+        self.words.len()
+    }
+
     /// The first day on which both run, if there is one. O(weeks that both span).
     pub fn first_common_day(&self, other: &Service<'_>) -> Option<i32> {
         let begin = self.span.first_word.max(other.span.first_word);
