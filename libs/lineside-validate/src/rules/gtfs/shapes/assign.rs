@@ -127,3 +127,46 @@ impl Assigner {
 pub(super) fn closest(matches: &[Match]) -> Option<Match> {
     matches.iter().copied().min_by(|one, other| one.to_shape.total_cmp(&other.to_shape))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Matches of one stop: meters along the shape and from the stop.
+    fn stop(matches: &[(f64, f64)]) -> Vec<Match> {
+        let found = |&(along, to_shape): &(f64, f64)| Match { along, to_shape, ..Match::NONE };
+        matches.iter().map(found).collect()
+    }
+
+    fn picks(stops: &[Vec<Match>]) -> Result<Vec<usize>, usize> {
+        let mut assigner = Assigner::default();
+        let found = assigner.assign(stops.len(), |at| stops[at].as_slice());
+        found.map_err(|misfit| misfit.stop)?;
+        let mut picks: Vec<usize> = assigner.picks().map(|(_, pick)| pick).collect();
+        picks.reverse();
+        Ok(picks)
+    }
+
+    #[test]
+    fn the_closest_matches_in_order_are_chosen() {
+        let there_and_back = [
+            stop(&[(0.0, 5.0), (900.0, 1.0)]),
+            stop(&[(300.0, 9.0), (600.0, 2.0)]),
+            stop(&[(300.0, 1.0), (600.0, 9.0)]),
+        ];
+        assert_eq!(picks(&there_and_back), Ok(vec![0, 0, 0]));
+        assert_eq!(picks(&[stop(&[(500.0, 3.0)]), stop(&[(500.0, 3.0)])]), Ok(vec![0, 0]));
+    }
+
+    #[test]
+    fn stops_that_lie_the_other_way_round_do_not_fit() {
+        let stops = [stop(&[(0.0, 1.0)]), stop(&[(500.0, 1.0)]), stop(&[(400.0, 1.0)])];
+        assert_eq!(picks(&stops), Err(2));
+    }
+
+    #[test]
+    fn matches_in_any_order_are_chosen_alike() {
+        let stops = [stop(&[(700.0, 1.0), (100.0, 4.0), (50.0, 3.0)]), stop(&[(600.0, 2.0)])];
+        assert_eq!(picks(&stops), Ok(vec![2, 0]));
+    }
+}

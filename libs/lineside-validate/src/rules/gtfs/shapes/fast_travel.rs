@@ -84,8 +84,7 @@ struct Leg {
     km: f64,
 }
 
-/// O(stop times) for trips that may pass; what looks too fast over a long way is looked at pair by
-/// pair. Trips of one route with the same stops and times are looked at once.
+/// O(stop times), and pair by pair what looks too fast over a long way. Trips of one route with the same stops and times are looked at once.
 fn check(feed: &Feed, _: &Context, out: &mut Notices) {
     let trip_rows = feed.link(File::StopTimes, "trip_id", File::Trips, "trip_id");
     let route_rows = feed.link(File::Trips, "route_id", File::Routes, "route_id");
@@ -236,8 +235,8 @@ impl<'a> Timetable<'a> {
         self.read(rows);
         let mut legs = Vec::new();
         self.fast_neighbours(speed_max, &mut legs);
-        if self.may_be_fast_afar(speed_max)
-            && let Some(leg) = self.fast_afar(speed_max)
+        if let Some(end) = self.may_be_fast_afar(speed_max)
+            && let Some(leg) = self.fast_afar(end, speed_max)
         {
             legs.push((&FAR, leg));
         }
@@ -278,37 +277,46 @@ impl<'a> Timetable<'a> {
         }
     }
 
-    /// Whether there may be a pair of far stops with too little time between them. O(n): a pair is
-    /// too fast only if the way beyond what the clock allows grows from the one to the other, so
-    /// the least of all that lie far enough back tells.
-    fn may_be_fast_afar(&self, speed_max: f64) -> bool {
+    /// The first stop that may be too far from an earlier one for the time between them. O(n): what
+    /// the way is ahead of the clock grows from the one to the other, so the least of all that lie
+    /// far enough back tells.
+    fn may_be_fast_afar(&self, speed_max: f64) -> Option<usize> {
         if self.calls.iter().any(|call| !self.stops.is_there(call.stop)) {
-            return true;
+            return Some(0);
         }
-        let allowed = |time: i32| speed_max * f64::from(time) / HOUR;
+        let allowed = |seconds: i32| speed_max * f64::from(seconds) / HOUR;
         let (mut back, mut back_km, mut km) = (0, 0.0, 0.0);
-        let mut least = f64::INFINITY;
-        for call in &self.calls {
+        // Whole minutes count one more between them, so they are kept apart.
+        let (mut least_whole, mut least_odd) = (f64::INFINITY, f64::INFINITY);
+        let mut latest = i32::MIN;
+        for (end, call) in self.calls.iter().enumerate() {
             km += call.km;
             while let Some(start) = self.calls.get(back)
                 && km - (back_km + start.km) > FAR_KM - ROUNDING_KM
             {
                 back_km += start.km;
                 if let Some(departure) = start.departure {
-                    least = least.min(back_km - allowed(departure));
+                    let is_whole = departure % MINUTE == 0;
+                    let least = if is_whole { &mut least_whole } else { &mut least_odd };
+                    *least = least.min(back_km - allowed(departure));
+                    latest = latest.max(departure);
                 }
                 back += 1;
             }
-            if call.arrival.is_some_and(|arrival| km - allowed(arrival) > least - ROUNDING_KM) {
-                return true;
+            let Some(arrival) = call.arrival else { continue };
+            let ahead = km - allowed(arrival) + ROUNDING_KM;
+            let spare = if arrival % MINUTE == 0 { allowed(MINUTE) } else { 0.0 };
+            if arrival <= latest || ahead > least_odd || ahead - spare > least_whole {
+                return Some(end);
             }
         }
-        false
+        None
     }
 
-    /// The first pair of far stops with too little time between them. O(n²).
-    fn fast_afar(&self, speed_max: f64) -> Option<Leg> {
-        for (end, to) in self.calls.iter().enumerate() {
+    /// The first pair of far stops with too little time between them, looked for from the second on.
+    /// O(n) where that is it, O(n²) at worst.
+    fn fast_afar(&self, first_end: usize, speed_max: f64) -> Option<Leg> {
+        for (end, to) in self.calls.iter().enumerate().skip(first_end) {
             let Some(arrival) = to.arrival else { continue };
             // A stop that is not there is said elsewhere, and ends the look.
             if !self.stops.is_there(to.stop) {

@@ -63,18 +63,25 @@ impl Line {
         let shapes = feed.table(File::Shapes);
         let (lat, lon) = (shapes.floats("shape_pt_lat"), shapes.floats("shape_pt_lon"));
         let distances = shapes.floats("shape_dist_traveled");
+        self.take(rows.iter().map(|&row| {
+            let place = (lat.get(row).unwrap_or(0.0), lon.get(row).unwrap_or(0.0));
+            (place, distances.get(row).unwrap_or(0.0))
+        }));
+    }
+
+    /// Takes the points of a shape: latitude, longitude, and what the feed says of the distance.
+    fn take(&mut self, points: impl Iterator<Item = ((f64, f64), f64)>) {
         self.points.clear();
         self.along.clear();
         self.given.clear();
-        let (mut along, mut given, mut last) = (0.0, 0.0_f64, None);
-        for &row in rows {
-            let place = (lat.get(row).unwrap_or(0.0), lon.get(row).unwrap_or(0.0));
+        let (mut along, mut furthest, mut last) = (0.0, 0.0_f64, None);
+        for (place, given) in points {
             along += last.map_or(0.0, |last| haversine_m(last, place));
-            given = given.max(distances.get(row).unwrap_or(0.0));
+            furthest = furthest.max(given);
             last = Some(place);
             self.points.push(Point::of(place.0, place.1));
             self.along.push(along);
-            self.given.push(given);
+            self.given.push(furthest);
         }
         self.balls.clear();
         for start in (0..self.n_segments()).step_by(BLOCK) {
@@ -230,5 +237,73 @@ impl Ball {
     fn is_within(&self, point: Point, reach: f64) -> bool {
         let (away, reach) = (point - self.center, self.radius + reach);
         away.dot(away) <= reach * reach
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(points: &[(f64, f64)]) -> Line {
+        let mut line = Line::default();
+        line.take(points.iter().enumerate().map(|(at, &place)| (place, at as f64)));
+        line
+    }
+
+    fn near(line: &Line, stop: (f64, f64)) -> Vec<Match> {
+        let mut matches = Vec::new();
+        line.matches_near(Point::of(stop.0, stop.1), 100.0, &mut matches);
+        matches
+    }
+
+    #[test]
+    fn a_shape_that_comes_by_again_matches_again() {
+        // About 550 m to and fro, with the stop in the middle.
+        let points: Vec<_> = (0..10).map(|at| (60.0, 10.0 + f64::from(at % 2) * 0.01)).collect();
+        let matches = near(&line(&points), (60.0002, 10.005));
+        let indexes: Vec<usize> = matches.iter().map(|found| found.index).collect();
+        assert_eq!(indexes, (0..9).collect::<Vec<_>>());
+        assert!(matches.iter().all(|found| (found.to_shape - 22.2).abs() < 0.1), "{matches:?}");
+        assert!(near(&line(&points), (60.001, 10.005)).is_empty());
+    }
+
+    #[test]
+    fn what_is_passed_over_in_blocks_has_no_match() {
+        let mut random = fastrand::Rng::with_seed(7);
+        for step in [0.0002, 0.002, 0.5] {
+            let mut place = (60.0, 10.0);
+            let points: Vec<_> = (0..1_000)
+                .map(|_| {
+                    place.0 += (random.f64() - 0.5) * step;
+                    place.1 += (random.f64() - 0.5) * step;
+                    place
+                })
+                .collect();
+            let (blocks, mut plain) = (line(&points), line(&points));
+            for ball in &mut plain.balls {
+                ball.radius = 3.0;
+            }
+            let mut n_matches = 0;
+            for _ in 0..500 {
+                let (lat, lon) = points[random.usize(..points.len())];
+                let mut away = || random.f64() * 0.004 - 0.002;
+                let stop = (lat + away(), lon + away());
+                let all = near(&plain, stop);
+                n_matches += all.len();
+                assert_eq!(format!("{:?}", near(&blocks, stop)), format!("{all:?}"));
+            }
+            assert!(n_matches > 100, "{n_matches}");
+        }
+    }
+
+    #[test]
+    fn a_given_distance_names_a_place_between_two_points() {
+        let line = line(&[(60.0, 10.0), (60.0, 10.01), (60.0, 10.02)]);
+        let stop = Point::of(60.0, 10.005);
+        let found = line.match_given(stop, 0.5, 0);
+        assert!(found.index == 0 && found.to_shape < 0.1, "{found:?}");
+        // Never before the point from which it is looked for, nor beyond the last.
+        assert_eq!(line.match_given(stop, 0.5, 1).place, line.points[1]);
+        assert_eq!(line.match_given(stop, 9.0, 0).place, line.points[2]);
     }
 }
