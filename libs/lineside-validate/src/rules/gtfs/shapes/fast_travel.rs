@@ -142,7 +142,7 @@ struct Stops {
 }
 
 /// Distances that are kept; a power of two.
-const KNOWN: usize = 1 << 14;
+const KNOWN: usize = 1 << 16;
 
 impl Stops {
     fn new(feed: &Feed) -> Stops {
@@ -268,7 +268,8 @@ impl<'a> Timetable<'a> {
                 continue;
             }
             let (Some(departure), Some(arrival)) = (from.departure, to.arrival) else { continue };
-            let km = self.stops.km(from.stop, to.stop);
+            let is_next = start + 1 == end;
+            let km = if is_next { to.km } else { self.stops.km(from.stop, to.stop) };
             let speed = speed(km, departure, arrival);
             if speed > speed_max {
                 legs.push((&CONSECUTIVE, Leg { start, end, speed, km }));
