@@ -30,14 +30,16 @@ fn is_blank(c: char) -> bool {
     matches!(c, '\t'..='\r' | ' ')
 }
 
-/// A host behind somebody's name perhaps, and a port behind it perhaps.
+/// A host behind somebody's name perhaps, and a port behind it perhaps. Blanks at the end are let
+/// pass.
 fn is_authority(text: &str) -> bool {
+    let text = text.trim_end_matches(|c| c <= ' ');
     if let Some((address, rest)) = text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-        let port = rest.strip_prefix(':').unwrap_or(rest);
+        let port = rest.strip_prefix(':');
         let is_plain = address.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b':');
         return is_plain
             && address.parse::<std::net::Ipv6Addr>().is_ok()
-            && port.bytes().all(|byte| byte.is_ascii_digit());
+            && port.map_or(rest.is_empty(), |port| port.bytes().all(|byte| byte.is_ascii_digit()));
     }
     let host = match text.split_once('@') {
         Some((user, host)) if is_user(user) => host,
@@ -170,6 +172,7 @@ mod tests {
             "http://a.рф",
             "http://a.com/b/../c/./d",
             "http://a.com?q",
+            "http://a.com /x",
         ] {
             assert!(is_url(text), "{text}");
         }
@@ -199,6 +202,7 @@ mod tests {
             "",
             "http://a_b.com",
             "http://[::g]/",
+            "http://[::1]80",
         ] {
             assert!(!is_url(text), "{text}");
         }

@@ -90,7 +90,7 @@ pub fn language_tag(text: &str) -> Option<String> {
         subtags.take(|s| is_alphabetic(s, 4..=4), capitalized);
         subtags.take(is_region, str::to_ascii_uppercase);
         while subtags.take(is_variant, str::to_ascii_lowercase) {}
-        while subtags.take_part(|s| is_alphanumeric(s, 1..=1) && s != b"x" && s != b"X", 2)? {}
+        while subtags.take_part(|s| is_alphabetic(s, 1..=1) && s != b"x" && s != b"X", 2)? {}
     }
     subtags.take_part(|s| s.eq_ignore_ascii_case(b"x"), 1)?;
     (subtags.rest.next().is_none()).then_some(subtags.tag)
@@ -164,6 +164,7 @@ mod tests {
             "de-u",
             "en-a",
             "a-b",
+            "en-1-abc",
             "english!",
             "nb-NO-",
             "日本語",

@@ -18,6 +18,7 @@ pub(crate) mod leniency;
 pub(crate) mod letters;
 mod links;
 mod load;
+mod phones;
 mod services;
 pub(crate) mod simple;
 mod source;

@@ -3,7 +3,7 @@
 
 use lineside_formats::gtfs::fields::Kind;
 
-use super::{Table, addresses};
+use super::{Table, addresses, phones};
 use crate::notice::{Kind as NoticeKind, Notices, Severity};
 
 macro_rules! kinds {
@@ -111,7 +111,9 @@ pub(super) fn wrong_address(
         Kind::Url if !addresses::is_url(text) => Some(&INVALID_URL),
         Kind::Email if !addresses::is_mail(text) => Some(&INVALID_EMAIL),
         // A number without a country code can only be judged where the country is known.
-        Kind::Phone if country.is_some() && !is_phone(text) => Some(&INVALID_PHONE_NUMBER),
+        Kind::Phone if country.is_some_and(|country| !phones::is_phone(text, country)) => {
+            Some(&INVALID_PHONE_NUMBER)
+        }
         _ => None,
     }
 }
@@ -125,10 +127,6 @@ pub(super) fn wrong_name(kind: Kind, text: &str) -> Option<&'static NoticeKind> 
         Kind::Timezone if !super::zones::is_zone(text) => Some(&INVALID_TIMEZONE),
         _ => None,
     }
-}
-
-fn is_phone(text: &str) -> bool {
-    lineside_formats::gtfs::values::check(Kind::Phone, text.as_bytes()).is_ok()
 }
 
 fn is_currency(text: &str) -> bool {
