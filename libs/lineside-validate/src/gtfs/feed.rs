@@ -2,13 +2,12 @@
 
 use std::sync::OnceLock;
 
-use lineside_formats::gtfs::fields::LOCATIONS;
-
 use super::{
     files::File,
     links::Joins,
     services::Services,
     table::{Status, Table},
+    zones::Zones,
 };
 
 /// A schedule that was read.
@@ -18,13 +17,15 @@ pub struct Feed {
     tables: Vec<Table>,
     /// The names of all files at the top of the dataset.
     pub(super) names: Vec<String>,
+    zones: Zones,
     pub(super) joins: Joins,
     pub(super) services: OnceLock<Services>,
 }
 
 impl Feed {
-    pub(super) fn new(tables: Vec<Table>, names: Vec<String>) -> Feed {
-        Feed { tables, names, joins: Joins::default(), services: OnceLock::new() }
+    pub(super) fn new(tables: Vec<Table>, zones: Zones, names: Vec<String>) -> Feed {
+        let (joins, services) = (Joins::default(), OnceLock::new());
+        Feed { tables, zones, names, joins, services }
     }
 
     /// A file, whether it is there or not.
@@ -37,9 +38,9 @@ impl Feed {
         &self.names
     }
 
-    /// Whether the dataset has zones, as GeoJSON.
-    pub fn has_locations(&self) -> bool {
-        self.names.iter().any(|name| name.eq_ignore_ascii_case(LOCATIONS))
+    /// The zones of services on demand.
+    pub fn zones(&self) -> &Zones {
+        &self.zones
     }
 
     /// Whether rules may rely on a file: it was read to its end, or is missing and may be.

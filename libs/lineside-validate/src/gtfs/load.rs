@@ -5,7 +5,7 @@ use std::io::Read;
 use lineside_formats::{
     Error,
     gtfs::{
-        fields::{FieldSpec, FileSpec, Kind, Presence},
+        fields::{FieldSpec, FileSpec, Kind, LOCATIONS, Presence},
         rows::{Found, Record, Splitter},
     },
 };
@@ -19,6 +19,7 @@ use super::{
     leniency, simple,
     source::Source,
     table::{self, Status, Table},
+    zones::{self, Zones},
 };
 use crate::{Context, notice::Notices};
 
@@ -44,12 +45,15 @@ const MARK: &[u8] = b"\xEF\xBB\xBF";
 pub fn load(source: &dyn Source, context: &Context, notices: &mut Notices) -> Result<Feed, Error> {
     let names = source.list();
     let mut jobs: Vec<(File, &str, u64)> = Vec::new();
+    let mut zones = Zones::NONE;
     for (name, size) in &names {
         match File::of_name(name) {
             Some(file) if !jobs.iter().any(|(other, ..)| *other == file) => {
                 jobs.push((file, name, *size));
             }
-            _ if name.eq_ignore_ascii_case(lineside_formats::gtfs::fields::LOCATIONS) => {}
+            _ if name.eq_ignore_ascii_case(LOCATIONS) => {
+                zones = read_zones(source, name, notices)?;
+            }
             _ => notices.add(&simple::UNKNOWN_FILE, |sample| {
                 sample.put("filename", name.as_str());
             }),
@@ -80,7 +84,17 @@ pub fn load(source: &dyn Source, context: &Context, notices: &mut Notices) -> Re
             table.unwrap_or_else(|| Table::without_rows(file.spec(), Status::Missing))
         })
         .collect();
-    Ok(Feed::new(tables, names.into_iter().map(|(name, _)| name).collect()))
+    Ok(Feed::new(tables, zones, names.into_iter().map(|(name, _)| name).collect()))
+}
+
+fn read_zones(source: &dyn Source, name: &str, out: &mut Notices) -> Result<Zones, Error> {
+    let mut read = Ok(Zones::NONE);
+    source.read(name, &mut |reader| {
+        if let Some(reader) = reader {
+            read = zones::read(reader, out);
+        }
+    })?;
+    read.map_err(|error| error.in_file(name))
 }
 
 fn read_file(

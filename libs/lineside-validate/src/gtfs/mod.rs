@@ -13,6 +13,7 @@ mod dict;
 mod earth;
 mod feed;
 mod files;
+mod json;
 mod languages;
 pub(crate) mod leniency;
 pub(crate) mod letters;
@@ -23,7 +24,8 @@ mod services;
 pub(crate) mod simple;
 mod source;
 mod table;
-mod zones;
+mod timezones;
+pub(crate) mod zones;
 
 use jiff::civil::Date;
 
@@ -42,7 +44,8 @@ pub use self::{
     services::{Service, Services},
     source::{Source, TextSource, ZipSource},
     table::{Status, Table},
-    zones::zone_id,
+    timezones::zone_id,
+    zones::{Zone, Zones},
 };
 
 const EPOCH: Date = jiff::civil::date(1970, 1, 1);

@@ -124,7 +124,7 @@ pub(super) fn wrong_name(kind: Kind, text: &str) -> Option<&'static NoticeKind> 
         Kind::Currency if !is_currency(text) => Some(&INVALID_CURRENCY),
         Kind::Amount if super::decimals_of(text).is_none() => Some(&INVALID_FLOAT),
         Kind::Language if super::language_tag(text).is_none() => Some(&INVALID_LANGUAGE_CODE),
-        Kind::Timezone if !super::zones::is_zone(text) => Some(&INVALID_TIMEZONE),
+        Kind::Timezone if !super::timezones::is_zone(text) => Some(&INVALID_TIMEZONE),
         _ => None,
     }
 }

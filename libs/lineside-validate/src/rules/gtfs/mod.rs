@@ -35,7 +35,11 @@ pub fn rules() -> impl Iterator<Item = &'static GtfsRule> {
 
 /// All kinds of notices that a schedule may get.
 pub fn kinds() -> impl Iterator<Item = &'static Kind> {
-    gtfs::simple::KINDS.iter().copied().chain(rules().flat_map(|rule| rule.kinds.iter().copied()))
+    gtfs::simple::KINDS
+        .iter()
+        .chain(gtfs::zones::KINDS)
+        .copied()
+        .chain(rules().flat_map(|rule| rule.kinds.iter().copied()))
 }
 
 /// Reads a schedule and runs all rules over it.

@@ -11,7 +11,7 @@ use crate::{
 
 pub(super) static RULE: GtfsRule = GtfsRule { kinds: &[&KIND], files: &[], check };
 
-pub(super) static KIND: Kind = Kind {
+pub(in crate::rules::gtfs) static KIND: Kind = Kind {
     code: "foreign_key_violation",
     severity: Severity::Error,
     fields: &[

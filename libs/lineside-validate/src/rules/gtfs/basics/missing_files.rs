@@ -3,7 +3,7 @@
 use super::GtfsRule;
 use crate::{
     Context, Notices,
-    gtfs::{Feed, File, simple::MISSING_REQUIRED_FILE},
+    gtfs::{Feed, File, Status, simple::MISSING_REQUIRED_FILE},
     notice::{Kind, Severity},
 };
 
@@ -47,7 +47,7 @@ fn check_calendars(feed: &Feed, _: &Context, out: &mut Notices) {
 
 /// A feed without stops serves zones, which are GeoJSON.
 fn check_stops(feed: &Feed, _: &Context, out: &mut Notices) {
-    if !feed.table(File::Stops).is_there() && !feed.has_locations() {
+    if !feed.table(File::Stops).is_there() && feed.zones().status == Status::Missing {
         out.add(&MISSING_REQUIRED_FILE, |sample| {
             sample.put("filename", File::Stops.name());
         });

@@ -11,6 +11,7 @@ mod point_near;
 mod start_and_end_range;
 
 use super::GtfsRule;
+pub(super) use foreign_key_violation::KIND as FOREIGN_KEY_VIOLATION;
 
 /// The rules of this family.
 pub(super) static RULES: &[&GtfsRule] = &[

@@ -1,9 +1,12 @@
 //! Coordinates that nobody means: around 0, 0 and at the poles.
 
+use geo::CoordsIter as _;
+use lineside_formats::gtfs::fields::LOCATIONS;
+
 use super::GtfsRule;
 use crate::{
     Context, Notices,
-    gtfs::{Feed, File, Table},
+    gtfs::{Feed, File, Table, Zone},
     notice::{Kind, Sample, Severity},
 };
 
@@ -44,6 +47,24 @@ const POLE_DEGREES: f64 = 89.0;
 fn check(feed: &Feed, _: &Context, out: &mut Notices) {
     check_table(feed.table(File::Stops), Some("stop_id"), ["stop_lat", "stop_lon"], out);
     check_table(feed.table(File::Shapes), None, ["shape_pt_lat", "shape_pt_lon"], out);
+    for zone in &feed.zones().zones {
+        check_zone(zone, out);
+    }
+}
+
+fn check_zone(zone: &Zone, out: &mut Notices) {
+    for point in zone.area.coords_iter() {
+        let fill = |sample: &mut Sample| {
+            sample.put("filename", LOCATIONS).put("entityId", zone.id.as_str());
+            sample.put("featureIndex", zone.index);
+            sample.put("latFieldValue", point.y).put("lonFieldValue", point.x);
+        };
+        if point.y.abs() <= ORIGIN_DEGREES && point.x.abs() <= ORIGIN_DEGREES {
+            out.add(&NEAR_ORIGIN, fill);
+        } else if point.y.abs() >= POLE_DEGREES {
+            out.add(&NEAR_POLE, fill);
+        }
+    }
 }
 
 fn check_table(table: &Table, id: Option<&str>, fields: [&'static str; 2], out: &mut Notices) {
