@@ -47,7 +47,7 @@ fn look(format: Format, body: &Bytes) -> Result<Looked, String> {
             let limits = netex::Limits::default();
             let mut files = netex::Source::new(body, &limits.files).map_err(words)?;
             let (publication, problems) = netex::decode(&mut files, &limits).map_err(words)?;
-            let journeys = publication.journeys.len() as u64;
+            let journeys = publication.counts().service_journeys as u64;
             Ok((format, problems, vec![("journeys", journeys)]))
         }
         // A discovery file has no sign at its beginning by which it could be told from other JSON.
