@@ -16,6 +16,7 @@
 
 mod admin;
 mod app;
+mod check;
 pub mod cli;
 mod config;
 mod convert;

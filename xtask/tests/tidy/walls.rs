@@ -32,6 +32,12 @@ static ROOMS: &[Room] = &[
         never: &["axum", "hyper", "reqwest", "tokio"],
     },
     Room {
+        name: "lineside-validate",
+        sees: &["lineside-formats"],
+        rule: "rules are pure: bytes and a day in, notices out; they know no clock and no sockets",
+        never: &["axum", "hyper", "reqwest", "tokio"],
+    },
+    Room {
         name: "lineside-hub",
         sees: &["lineside-sync"],
         rule: "the hub knows neither transit nor sockets (docs/decisions/0001)",
@@ -86,6 +92,7 @@ static ROOMS: &[Room] = &[
             "lineside-wire",
             "lineside-ingest",
             "lineside-hub",
+            "lineside-validate",
             "lineside-formats",
             "lineside-sync",
         ],

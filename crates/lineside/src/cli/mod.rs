@@ -1,10 +1,12 @@
 //! The command line: one file per command.
 //!
-//! Exit codes: 0 fine, 1 losses (`load`), 2 usage or configuration, 3 could not read, reach or finish.
+//! Exit codes: 0 fine, 1 findings (`check`) or losses (`load`), 2 usage or configuration, 3 could not read, reach or finish.
 
+mod check;
 mod convert;
 mod demo;
 mod greeting;
+mod input;
 mod load;
 mod log;
 mod print;
@@ -39,6 +41,8 @@ enum Command {
     Demo(demo::Arguments),
     /// Poll the configured feeds and serve them
     Serve(serve::Arguments),
+    /// Tell what is wrong with a file, by the rules of the reference validator
+    Check(check::Arguments),
     /// Turn a file of one format into another, and tell what that loses
     ///
     /// What the input is, is told from its content: GTFS (a zip, or a folder of its tables), NeTEx (an XML file, or a zip or a folder of
@@ -62,6 +66,8 @@ enum Command {
 /// How a command can end badly.
 #[derive(Debug)]
 pub(crate) enum Failure {
+    /// Something is wrong with what was looked at, and has been said.
+    Findings,
     /// What was measured is not what it should be, and has been said.
     Losses,
     /// What was asked for makes no sense: the command line or the configuration.
@@ -90,6 +96,7 @@ pub async fn run(cli: Cli) -> ExitCode {
     let done = match cli.command {
         Command::Demo(arguments) => demo::run(arguments).await,
         Command::Serve(arguments) => serve::run(arguments).await,
+        Command::Check(arguments) => check::run(arguments).await,
         Command::Convert(arguments) => convert::run(arguments).await,
         Command::Watch(arguments) => watch::run(arguments).await,
         Command::Profile(arguments) => profile::run(arguments).await,
@@ -97,7 +104,7 @@ pub async fn run(cli: Cli) -> ExitCode {
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
-        Err(Failure::Losses) => ExitCode::from(1),
+        Err(Failure::Findings | Failure::Losses) => ExitCode::from(1),
         Err(Failure::Usage(reason)) => {
             print::complain(&reason);
             ExitCode::from(2)
@@ -138,6 +145,9 @@ mod tests {
             "lineside watch http://127.0.0.1:8080 feed/city alerts/city --json",
             "lineside load http://127.0.0.1:8080 --sessions 10000 --channel feed/city --transport sse",
             "lineside load http://h --sessions 9 --publish 10 --size 200 --duration 2m --ramp 500/s --processes 2",
+            "lineside check gtfs.zip",
+            "lineside check - --date 2026-06-15 --country no --format json --output report",
+            "lineside check https://example.org/a.zip --fail-on never --ignore unknown_file,unknown_column",
             "lineside convert et.xml --to gtfs-rt --static gtfs.zip --output et.pb --report loss.json",
             "lineside convert - --to siri-json",
             "lineside convert https://example.org/gbfs.json --to gbfs3 --output bikes",

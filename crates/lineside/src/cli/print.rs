@@ -31,3 +31,23 @@ pub(crate) fn note(line: &dyn Display) {
 pub(crate) fn complain(reason: &str) {
     note(&format_args!("lineside: {reason}"));
 }
+
+/// Draws how far something got, over what was drawn before.
+pub(crate) fn progress(part: Option<f64>) {
+    const WIDTH: usize = 30;
+    let line = match part {
+        Some(part) => {
+            let filled = (part * WIDTH as f64) as usize;
+            format!("[{}{}] {:3.0} %", "#".repeat(filled), " ".repeat(WIDTH - filled), part * 100.0)
+        }
+        None => "reading …".to_owned(),
+    };
+    let mut err = io::stderr().lock();
+    _ = write!(err, "\r{line}").and_then(|()| err.flush());
+}
+
+/// Takes away what was drawn.
+pub(crate) fn progress_ends() {
+    let mut err = io::stderr().lock();
+    _ = write!(err, "\r\x1b[K").and_then(|()| err.flush());
+}

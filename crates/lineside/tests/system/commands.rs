@@ -28,7 +28,7 @@ fn repository() -> String {
 #[test]
 fn help_names_every_command_and_option_of_the_contract() {
     let help = check(&["--help"], 0);
-    for word in ["demo", "serve", "convert", "watch", "load", "profile"] {
+    for word in ["demo", "serve", "check", "convert", "watch", "load", "profile"] {
         assert!(help.contains(word), "{word}: {help}");
     }
     let demo = check(&["demo", "--help"], 0);
@@ -40,6 +40,12 @@ fn help_names_every_command_and_option_of_the_contract() {
         assert!(serve.contains(option), "{option}: {serve}");
     }
     assert!(check(&["watch", "--help"], 0).contains("--json"));
+    let checking = check(&["check", "--help"], 0);
+    for option in
+        ["--date", "--country", "--format", "--output", "--fail-on", "--ignore", "--config"]
+    {
+        assert!(checking.contains(option), "{option}: {checking}");
+    }
     let convert = check(&["convert", "--help"], 0);
     for option in ["--to", "--static", "--output", "--report"] {
         assert!(convert.contains(option), "{option}: {convert}");
@@ -68,6 +74,10 @@ fn wrong_usage_ends_with_two() {
         &["demo", "--fault", "nothing:hang@1s+1s"],
         &["demo", "--speed", "0"],
         &["watch"],
+        &["check"],
+        &["check", "x.zip", "--country", "Norway"],
+        &["check", "x.zip", "--date", "tomorrow"],
+        &["check", "x.zip", "--config", "/nowhere/check.toml"],
         &["convert", "x.xml"],
         &["convert", "x.xml", "--to", "hafas"],
         &["convert", "x.json", "--to", "gbfs3"],

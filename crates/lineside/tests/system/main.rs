@@ -13,6 +13,7 @@ mod admin;
 mod availability;
 mod boards;
 mod changing;
+mod checking;
 mod commands;
 mod converters;
 mod dashboard;

@@ -13,7 +13,7 @@ mod load;
 pub mod rows;
 mod service;
 mod timetable;
-pub(crate) mod values;
+pub mod values;
 mod write;
 
 #[cfg(feature = "netex")]

@@ -6,9 +6,11 @@ use super::fields::{Kind, Sign};
 
 /// What is wrong about a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Fault {
-    pub(crate) code: &'static str,
-    pub(crate) detail: &'static str,
+pub struct Fault {
+    /// In snake_case; MobilityData's notice code where one exists.
+    pub code: &'static str,
+    /// In words: lower case, no full stop.
+    pub detail: &'static str,
 }
 
 const fn fault(code: &'static str, detail: &'static str) -> Fault {
@@ -16,7 +18,7 @@ const fn fault(code: &'static str, detail: &'static str) -> Fault {
 }
 
 /// The latest time that is taken, in seconds: 999 hours after the zero of the service day.
-pub(crate) const TIME_MAX: i32 = 999 * 3_600;
+pub const TIME_MAX: i32 = 999 * 3_600;
 /// The latest time that is believed without a word: seven days, as the longest train rides on earth
 /// take.
 const TIME_PLAUSIBLE: i32 = 7 * 24 * 3_600;
@@ -34,8 +36,12 @@ const NOT_IN_LIST: Fault =
 const NOT_A_COLOR: Fault = fault("invalid_color", "not a color of six hexadecimal digits");
 
 /// A time in seconds: hours of one to three digits, so also beyond midnight.
+///
+/// # Errors
+///
+/// The fault, if it is none.
 #[inline]
-pub(crate) fn time(text: &[u8]) -> Result<i32, Fault> {
+pub fn time(text: &[u8]) -> Result<i32, Fault> {
     let (hours, minutes, seconds) = match *text {
         [h1, h2, b':', m1, m2, b':', s1, s2] => (two(h1, h2), two(m1, m2), two(s1, s2)),
         [h, b':', m1, m2, b':', s1, s2] => (two(b'0', h), two(m1, m2), two(s1, s2)),
@@ -71,7 +77,7 @@ fn two(tens: u8, ones: u8) -> Option<i32> {
 
 /// What is remarkable about a time that was taken.
 #[inline]
-pub(crate) fn doubt_time(time: i32) -> Option<Fault> {
+pub fn doubt_time(time: i32) -> Option<Fault> {
     (time > TIME_PLAUSIBLE).then_some(fault(
         "implausible_time",
         "more than seven days after the start of its service day",
@@ -79,7 +85,11 @@ pub(crate) fn doubt_time(time: i32) -> Option<Fault> {
 }
 
 /// A date.
-pub(crate) fn date(text: &[u8]) -> Result<Date, Fault> {
+///
+/// # Errors
+///
+/// The fault, if it is none.
+pub fn date(text: &[u8]) -> Result<Date, Fault> {
     let [y1, y2, y3, y4, m1, m2, d1, d2] = *text else { return Err(NOT_A_DATE) };
     let parts = (two(y1, y2), two(y3, y4), two(m1, m2), two(d1, d2));
     let (Some(century), Some(year), Some(month), Some(day)) = parts else { return Err(NOT_A_DATE) };
@@ -87,13 +97,17 @@ pub(crate) fn date(text: &[u8]) -> Result<Date, Fault> {
 }
 
 /// What is remarkable about a date that was taken.
-pub(crate) fn doubt_date(date: Date) -> Option<Fault> {
+pub fn doubt_date(date: Date) -> Option<Fault> {
     (!YEARS_PLAUSIBLE.contains(&date.year()))
         .then_some(fault("implausible_date", "of another century"))
 }
 
 /// A finite decimal number.
-pub(crate) fn float(text: &[u8]) -> Result<f64, Fault> {
+///
+/// # Errors
+///
+/// The fault, if it is none.
+pub fn float(text: &[u8]) -> Result<f64, Fault> {
     if let Some(number) = short_float(text) {
         return Ok(number);
     }
@@ -134,14 +148,22 @@ fn short_float(bytes: &[u8]) -> Option<f64> {
 }
 
 /// A number of degrees within `±limit`.
-pub(crate) fn degrees(text: &[u8], limit: f64) -> Result<f64, Fault> {
+///
+/// # Errors
+///
+/// The fault, if it is none.
+pub fn degrees(text: &[u8], limit: f64) -> Result<f64, Fault> {
     let number = float(text)?;
     if number.abs() <= limit { Ok(number) } else { Err(OUT_OF_RANGE) }
 }
 
 /// A whole number from 0.
+///
+/// # Errors
+///
+/// The fault, if it is none.
 #[inline]
-pub(crate) fn unsigned(text: &[u8]) -> Result<u32, Fault> {
+pub fn unsigned(text: &[u8]) -> Result<u32, Fault> {
     // Nine digits always fit; what is longer takes the slow way.
     if (1..=9).contains(&text.len()) && text.iter().all(u8::is_ascii_digit) {
         return Ok(text.iter().fold(0, |number, byte| number * 10 + u32::from(byte - b'0')));
@@ -152,7 +174,12 @@ pub(crate) fn unsigned(text: &[u8]) -> Result<u32, Fault> {
     }
 }
 
-fn integer(text: &[u8]) -> Result<i64, Fault> {
+/// A whole number.
+///
+/// # Errors
+///
+/// If it is none, or beyond 64 bits.
+pub fn integer(text: &[u8]) -> Result<i64, Fault> {
     match str_of(text).parse::<i64>() {
         Ok(number) => Ok(number),
         Err(error) => match error.kind() {
@@ -170,8 +197,12 @@ fn str_of(text: &[u8]) -> &str {
 }
 
 /// One of `values`.
+///
+/// # Errors
+///
+/// The fault, if it is none.
 #[inline]
-pub(crate) fn choice(text: &[u8], values: &[u16]) -> Result<u16, Fault> {
+pub fn choice(text: &[u8], values: &[u16]) -> Result<u16, Fault> {
     let number = match *text {
         [digit @ b'0'..=b'9'] => u16::from(digit - b'0'),
         _ => u16::try_from(integer(text)?).map_err(|_| NOT_IN_LIST)?,
@@ -180,7 +211,11 @@ pub(crate) fn choice(text: &[u8], values: &[u16]) -> Result<u16, Fault> {
 }
 
 /// A route type: 0 to 7, 11, 12, or one of the extended list's hundreds.
-pub(crate) fn route_type(text: &[u8]) -> Result<u16, Fault> {
+///
+/// # Errors
+///
+/// The fault, if it is none.
+pub fn route_type(text: &[u8]) -> Result<u16, Fault> {
     match u16::try_from(integer(text)?) {
         Ok(number @ (0..=7 | 11 | 12 | 100..=1702)) => Ok(number),
         _ => Err(NOT_IN_LIST),
@@ -188,7 +223,11 @@ pub(crate) fn route_type(text: &[u8]) -> Result<u16, Fault> {
 }
 
 /// A color of six hexadecimal digits: red, green, blue.
-pub(crate) fn color(text: &[u8]) -> Result<[u8; 3], Fault> {
+///
+/// # Errors
+///
+/// The fault, if it is none.
+pub fn color(text: &[u8]) -> Result<[u8; 3], Fault> {
     let [r1, r2, g1, g2, b1, b2] = *text else { return Err(NOT_A_COLOR) };
     let digit = |byte: u8| char::from(byte).to_digit(16);
     let part = |high, low| Some((digit(high)? * 16 + digit(low)?) as u8);
@@ -199,7 +238,11 @@ pub(crate) fn color(text: &[u8]) -> Result<[u8; 3], Fault> {
 }
 
 /// Checks a cell that is not empty against its kind.
-pub(crate) fn check(kind: Kind, text: &[u8]) -> Result<(), Fault> {
+///
+/// # Errors
+///
+/// The fault, if it is none.
+pub fn check(kind: Kind, text: &[u8]) -> Result<(), Fault> {
     match kind {
         Kind::Id | Kind::Ref(_) | Kind::Text => Ok(()),
         Kind::Url => holds(

@@ -14,11 +14,11 @@ use lineside_formats::{
     siri::{DataSupplyRequest, Flag, Message, Payload, TerminateSubscriptionRequest, Time},
 };
 use lineside_sync::{Clock, UnixMillis};
-use smol_str::{SmolStr, ToSmolStr, format_smolstr};
+use smol_str::{SmolStr, format_smolstr};
 
 use self::{
     agreement::Agreement,
-    request::{names, request, requestor},
+    request::{request, requestor},
 };
 use super::{Answer, PAGES_MAX, Said, decode, no_delivery, question::posted};
 use crate::{

@@ -18,7 +18,7 @@ pub(super) static TRANSFERS: FileSpec = file(
         field("to_route_id", Kind::Ref(&["routes.route_id"]), OPTIONAL),
         field("from_trip_id", Kind::Ref(&["trips.trip_id"]), CONDITIONAL),
         field("to_trip_id", Kind::Ref(&["trips.trip_id"]), CONDITIONAL),
-        field("transfer_type", Kind::Enum(&[0, 1, 2, 3, 4, 5]), CONDITIONAL),
+        field("transfer_type", Kind::Enum(&[0, 1, 2, 3, 4, 5]), CONDITIONAL).column_required(),
         field("min_transfer_time", Kind::Integer(Sign::NonNegative), OPTIONAL),
     ],
 );
@@ -38,8 +38,8 @@ pub(super) static PATHWAYS: FileSpec = file(
         field("stair_count", Kind::Integer(Sign::NonZero), OPTIONAL),
         field("max_slope", Kind::Float(Sign::Any), OPTIONAL),
         field("min_width", Kind::Float(Sign::Positive), OPTIONAL),
-        field("signposted_as", Kind::Text, OPTIONAL),
-        field("reversed_signposted_as", Kind::Text, OPTIONAL),
+        field("signposted_as", Kind::Text, OPTIONAL).mixed_case(),
+        field("reversed_signposted_as", Kind::Text, OPTIONAL).mixed_case(),
     ],
 );
 
@@ -50,7 +50,7 @@ pub(super) static LEVELS: FileSpec = file(
     &[
         field("level_id", Kind::Id, REQUIRED),
         field("level_index", Kind::Float(Sign::Any), REQUIRED),
-        field("level_name", Kind::Text, OPTIONAL),
+        field("level_name", Kind::Text, OPTIONAL).mixed_case(),
     ],
 );
 
@@ -60,7 +60,7 @@ pub(super) static LOCATION_GROUPS: FileSpec = file(
     &["location_group_id"],
     &[
         field("location_group_id", Kind::Id, REQUIRED),
-        field("location_group_name", Kind::Text, OPTIONAL),
+        field("location_group_name", Kind::Text, OPTIONAL).mixed_case(),
     ],
 );
 
@@ -88,9 +88,9 @@ pub(super) static BOOKING_RULES: FileSpec = file(
         field("prior_notice_start_day", Kind::Integer(Sign::Any), CONDITIONAL),
         field("prior_notice_start_time", Kind::Time, CONDITIONAL),
         field("prior_notice_service_id", Kind::Ref(&["calendar.service_id"]), CONDITIONAL),
-        field("message", Kind::Text, OPTIONAL),
-        field("pickup_message", Kind::Text, OPTIONAL),
-        field("drop_off_message", Kind::Text, OPTIONAL),
+        field("message", Kind::Text, OPTIONAL).mixed_case(),
+        field("pickup_message", Kind::Text, OPTIONAL).mixed_case(),
+        field("drop_off_message", Kind::Text, OPTIONAL).mixed_case(),
         field("phone_number", Kind::Phone, OPTIONAL),
         field("info_url", Kind::Url, OPTIONAL),
         field("booking_url", Kind::Url, OPTIONAL),

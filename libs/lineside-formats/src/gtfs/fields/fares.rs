@@ -24,7 +24,7 @@ pub(super) static FARE_ATTRIBUTES: FileSpec = file(
 pub(super) static FARE_RULES: FileSpec = file(
     "fare_rules.txt",
     OPTIONAL,
-    &[],
+    &["fare_id", "route_id", "origin_id", "destination_id", "contains_id"],
     &[
         field("fare_id", Kind::Ref(&["fare_attributes.fare_id"]), REQUIRED),
         field("route_id", Kind::Ref(&["routes.route_id"]), OPTIONAL),
@@ -37,7 +37,7 @@ pub(super) static FARE_RULES: FileSpec = file(
 pub(super) static TIMEFRAMES: FileSpec = file(
     "timeframes.txt",
     OPTIONAL,
-    &[],
+    &["timeframe_group_id", "start_time", "end_time", "service_id"],
     &[
         field("timeframe_group_id", Kind::Id, REQUIRED),
         field("start_time", Kind::LocalTime, CONDITIONAL),
@@ -57,7 +57,7 @@ pub(super) static RIDER_CATEGORIES: FileSpec = file(
     &[
         field("rider_category_id", Kind::Id, REQUIRED),
         field("rider_category_name", Kind::Text, REQUIRED),
-        field("is_default_fare_category", Kind::Enum(&[0, 1]), CONDITIONAL),
+        field("is_default_fare_category", Kind::Enum(&[0, 1]), CONDITIONAL).column_required(),
         field("eligibility_url", Kind::Url, OPTIONAL),
     ],
 );
@@ -139,7 +139,8 @@ pub(super) static FARE_TRANSFER_RULES: FileSpec = file(
     &[
         field("from_leg_group_id", Kind::Ref(&["fare_leg_rules.leg_group_id"]), OPTIONAL),
         field("to_leg_group_id", Kind::Ref(&["fare_leg_rules.leg_group_id"]), OPTIONAL),
-        field("transfer_count", Kind::Integer(Sign::NonZero), CONDITIONAL),
+        // -1, or above zero; what else stands there has a rule of its own.
+        field("transfer_count", Kind::Integer(Sign::Any), CONDITIONAL),
         field("duration_limit", Kind::Integer(Sign::Positive), OPTIONAL),
         field("duration_limit_type", Kind::Enum(&[0, 1, 2, 3]), CONDITIONAL),
         field("fare_transfer_type", Kind::Enum(&[0, 1, 2]), REQUIRED),
@@ -157,7 +158,7 @@ pub(super) static AREAS: FileSpec = file(
 pub(super) static STOP_AREAS: FileSpec = file(
     "stop_areas.txt",
     OPTIONAL,
-    &[],
+    &["area_id", "stop_id"],
     &[
         field("area_id", Kind::Ref(&["areas.area_id"]), REQUIRED),
         field("stop_id", Kind::Ref(&["stops.stop_id"]), REQUIRED),
@@ -168,7 +169,10 @@ pub(super) static NETWORKS: FileSpec = file(
     "networks.txt",
     CONDITIONAL,
     &["network_id"],
-    &[field("network_id", Kind::Id, REQUIRED), field("network_name", Kind::Text, OPTIONAL)],
+    &[
+        field("network_id", Kind::Id, REQUIRED),
+        field("network_name", Kind::Text, OPTIONAL).mixed_case(),
+    ],
 );
 
 pub(super) static ROUTE_NETWORKS: FileSpec = file(

@@ -28,6 +28,10 @@ pub struct FieldSpec {
     pub kind: Kind,
     /// Whether a row must have it.
     pub presence: Presence,
+    /// Whether the column must be there though its cells may be empty.
+    pub column_required: bool,
+    /// Whether riders read it, who expect letters of both cases.
+    pub mixed_case: bool,
 }
 
 /// Whether a file or a field must be there.
@@ -152,7 +156,21 @@ impl FileSpec {
 }
 
 const fn field(name: &'static str, kind: Kind, presence: Presence) -> FieldSpec {
-    FieldSpec { name, kind, presence }
+    FieldSpec { name, kind, presence, column_required: false, mixed_case: false }
+}
+
+impl FieldSpec {
+    /// The same, of text that riders read.
+    const fn mixed_case(mut self) -> FieldSpec {
+        self.mixed_case = true;
+        self
+    }
+
+    /// The same, of a column that must be there.
+    const fn column_required(mut self) -> FieldSpec {
+        self.column_required = true;
+        self
+    }
 }
 
 const fn file(

@@ -51,6 +51,46 @@ impl<R: Read + Seek> ZipFiles<R> {
         ZipFiles::choose(reader, limits, find_tables)
     }
 
+    /// Reads the directory of an archive of which only the files at the top count, whatever they
+    /// are.
+    ///
+    /// # Errors
+    ///
+    /// If the bytes are no zip, or its entries overlap or are too many or too large.
+    pub fn at_top(reader: R, limits: &Limits) -> Result<ZipFiles<R>, Error> {
+        let mut files = ZipFiles::choose(reader, limits, |_, _| Ok(BTreeMap::new()))?;
+        for entry in 0..files.archive.len() {
+            if let Some(Ok(path)) = files.archive.name_for_index(entry)
+                && !path.contains('/')
+            {
+                let path = path.into_owned();
+                files.entries.entry(path).or_insert(entry);
+            }
+        }
+        Ok(files)
+    }
+
+    /// The paths of all files of an archive with their sizes in bytes, as its directory says; those
+    /// of directories are left out.
+    ///
+    /// # Errors
+    ///
+    /// If the bytes are no zip, or its entries overlap or are too many or too large.
+    pub fn paths(reader: R, limits: &Limits) -> Result<Vec<(String, u64)>, Error> {
+        let mut files = ZipFiles::choose(reader, limits, |_, _| Ok(BTreeMap::new()))?;
+        let mut paths = Vec::new();
+        for entry in 0..files.archive.len() {
+            let file = files.archive.by_index_raw(entry).map_err(|error| refusal(&error))?;
+            if !file.is_dir() {
+                paths.push((
+                    file.name().map_err(|error| refusal(&error))?.into_owned(),
+                    file.size(),
+                ));
+            }
+        }
+        Ok(paths)
+    }
+
     /// Reads the directory of an archive of XML files, which go by their paths.
     ///
     /// # Errors

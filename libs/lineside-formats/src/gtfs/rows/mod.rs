@@ -5,7 +5,7 @@ mod split;
 
 use std::io::Read;
 
-use self::split::{Found, Record, Splitter};
+pub use self::split::{Found, Record, Splitter};
 use super::{
     Limits,
     fields::{FieldSpec, FileSpec, Kind, Presence},

@@ -20,21 +20,22 @@ const RESUMES_MAX: u32 = 16;
 
 /// One record: its fields end to end, each UTF-8 text by itself.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Record<'a> {
+pub struct Record<'a> {
     bytes: &'a [u8],
     /// Where each field ends.
     ends: &'a [usize],
 }
 
 impl<'a> Record<'a> {
-    /// How many fields there are.
-    pub(crate) fn len(&self) -> usize {
+    /// How many fields there are; a record always has one.
+    #[expect(clippy::len_without_is_empty, reason = "no record is empty")]
+    pub fn len(&self) -> usize {
         self.ends.len()
     }
 
     /// The field at a position, as written; empty beyond the last.
     #[inline]
-    pub(crate) fn field(&self, position: usize) -> &'a [u8] {
+    pub fn field(&self, position: usize) -> &'a [u8] {
         let Some(&end) = self.ends.get(position) else { return b"" };
         let start = if position == 0 { 0 } else { self.ends[position - 1] };
         &self.bytes[start..end]
@@ -43,15 +44,17 @@ impl<'a> Record<'a> {
 
 /// What comes next in a file, and on which line it begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Found {
+pub enum Found {
     /// A record, to be had from [`Splitter::record`].
     Record,
     /// A record on this line that is longer than the limit; it was skipped.
     TooLong(u64),
+    /// The end of the file.
     End,
 }
 
-pub(crate) struct Splitter<R> {
+/// Reads a file record by record.
+pub struct Splitter<R> {
     reader: R,
     buffer: Vec<u8>,
     /// The bytes of `buffer` that were read and not yet used.
@@ -63,6 +66,8 @@ pub(crate) struct Splitter<R> {
     /// Whether a line feed right at `filled.start` belongs to the carriage return before it.
     skip_line_feed: bool,
     resumes: u32,
+    /// The sign at the beginning of lines that are passed over.
+    remark: Option<u8>,
     grammar: csv_core::Reader,
     /// The line of the record that was found.
     record_line: u64,
@@ -74,14 +79,23 @@ pub(crate) struct Splitter<R> {
     n_fields: usize,
     /// Whether the file has a NUL so far, which no text has.
     has_nul: bool,
-    /// Whether the text had to be converted, and then it.
+    /// Whether the text had to be converted, and then it, and which fields were converted.
     latin1: bool,
     converted: String,
+    odd: Vec<usize>,
+    /// How many bytes before `filled.start` the record takes, as it stands in the file.
+    raw_len: usize,
+}
+
+impl<R> std::fmt::Debug for Splitter<R> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Splitter").field("line", &self.line).finish_non_exhaustive()
+    }
 }
 
 impl<R: Read> Splitter<R> {
     /// Records of at most `limit` bytes (at least one chunk, at most 1 GiB).
-    pub(crate) fn new(reader: R, limit: usize) -> Splitter<R> {
+    pub fn new(reader: R, limit: usize) -> Splitter<R> {
         Splitter {
             reader,
             buffer: Vec::new(),
@@ -91,6 +105,7 @@ impl<R: Read> Splitter<R> {
             line: 1,
             skip_line_feed: false,
             resumes: 0,
+            remark: None,
             grammar: csv_core::Reader::new(),
             record_line: 1,
             text: vec![0; 4_096],
@@ -100,22 +115,39 @@ impl<R: Read> Splitter<R> {
             has_nul: false,
             latin1: false,
             converted: String::new(),
+            odd: Vec::new(),
+            raw_len: 0,
         }
     }
 
+    /// The same, passing over lines that begin with a sign.
+    #[must_use]
+    pub fn with_remarks(mut self, sign: u8) -> Splitter<R> {
+        self.remark = Some(sign);
+        self
+    }
+
     /// The next bytes of the file, without using them up: at least `n` if there are as many.
-    pub(crate) fn peek(&mut self, n: usize) -> io::Result<&[u8]> {
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be read.
+    pub fn peek(&mut self, n: usize) -> io::Result<&[u8]> {
         while self.filled.len() < n && self.fill()? {}
         Ok(&self.buffer[self.filled.clone()])
     }
 
     /// Leaves out bytes that [`peek`](Splitter::peek) showed.
-    pub(crate) fn skip(&mut self, bytes: usize) {
+    pub fn skip(&mut self, bytes: usize) {
         self.filled.start = (self.filled.start + bytes).min(self.filled.end);
     }
 
     /// Finds the next record; empty lines are none.
-    pub(crate) fn find(&mut self) -> io::Result<Found> {
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be read on.
+    pub fn find(&mut self) -> io::Result<Found> {
         self.skip_line_ends()?;
         self.record_line = self.line;
         let line_feeds_before = self.grammar.line();
@@ -151,6 +183,7 @@ impl<R: Read> Splitter<R> {
         self.skip_line_feed = last == Some(&b'\r');
         self.line += self.grammar.line() - line_feeds_before + u64::from(self.skip_line_feed);
         self.filled.start += read;
+        self.raw_len = read;
         (self.text_len, self.n_fields) = (text_len, n_fields);
         self.latin1 = !self.is_utf8();
         if self.latin1 {
@@ -161,7 +194,7 @@ impl<R: Read> Splitter<R> {
 
     /// The record that [`find`](Splitter::find) has just found.
     #[inline]
-    pub(crate) fn record(&self) -> Record<'_> {
+    pub fn record(&self) -> Record<'_> {
         let bytes = match self.latin1 {
             true => self.converted.as_bytes(),
             false => &self.text[..self.text_len],
@@ -171,19 +204,29 @@ impl<R: Read> Splitter<R> {
 
     /// The line on which the record begins, counted from 1.
     #[inline]
-    pub(crate) fn record_line(&self) -> u64 {
+    pub fn record_line(&self) -> u64 {
         self.record_line
     }
 
     /// Whether the record's bytes were not UTF-8 and were read as Latin-1.
     #[inline]
-    pub(crate) fn is_latin1(&self) -> bool {
+    pub fn is_latin1(&self) -> bool {
         self.latin1
+    }
+
+    /// The positions of the fields that were not UTF-8 and were read as Latin-1.
+    pub fn latin1_fields(&self) -> &[usize] {
+        if self.latin1 { &self.odd } else { &[] }
+    }
+
+    /// The record as it stands in the file, with its quotes and its line end.
+    pub fn raw(&self) -> &[u8] {
+        &self.buffer[self.filled.start.saturating_sub(self.raw_len)..self.filled.start]
     }
 
     /// Whether the record has a NUL.
     #[inline]
-    pub(crate) fn has_nul(&self) -> bool {
+    pub fn has_nul(&self) -> bool {
         self.has_nul && memchr::memchr(0, self.record().bytes).is_some()
     }
 
@@ -200,25 +243,34 @@ impl<R: Read> Splitter<R> {
     /// distinct, and most names of old feeds come out right.
     fn convert(&mut self) {
         self.converted.clear();
+        self.odd.clear();
         let mut start = 0;
-        for end in &mut self.ends[..self.n_fields] {
+        for (at, end) in self.ends[..self.n_fields].iter_mut().enumerate() {
             let field = &self.text[start..*end];
             start = *end;
             match std::str::from_utf8(field) {
                 Ok(text) => self.converted.push_str(text),
-                Err(_) => self.converted.extend(field.iter().copied().map(char::from)),
+                Err(_) => {
+                    self.odd.push(at);
+                    self.converted.extend(field.iter().copied().map(char::from));
+                }
             }
             *end = self.converted.len();
         }
     }
 
-    /// Uses up the line ends before a record, and counts the empty lines between them.
+    /// Uses up the line ends and remarks before a record, and counts their lines.
     fn skip_line_ends(&mut self) -> io::Result<()> {
         loop {
             while let Some(&byte) = self.buffer[self.filled.clone()].first() {
                 match byte {
                     b'\n' => self.line += u64::from(!self.skip_line_feed),
                     b'\r' => self.line += 1,
+                    _ if Some(byte) == self.remark => {
+                        self.skip_line_feed = false;
+                        self.skip_line()?;
+                        continue;
+                    }
                     _ => {
                         self.skip_line_feed = false;
                         return Ok(());

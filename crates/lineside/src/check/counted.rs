@@ -1,0 +1,74 @@
+//! How far a schedule has been read, for whoever waits.
+
+use std::io::{self, Read};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use lineside_formats::Error;
+use lineside_validate::gtfs::Source;
+
+/// How many bytes were read, of how many.
+#[derive(Debug, Default)]
+pub(crate) struct Progress {
+    read: AtomicU64,
+    all: AtomicU64,
+}
+
+impl Progress {
+    /// Says how many bytes there will be.
+    pub(super) fn expect(&self, bytes: u64) {
+        self.all.store(bytes, Ordering::Relaxed);
+    }
+
+    /// The part that was read, from 0 to 1; none as long as nobody knows how much there is.
+    pub(crate) fn part(&self) -> Option<f64> {
+        let all = self.all.load(Ordering::Relaxed);
+        let read = self.read.load(Ordering::Relaxed);
+        (all > 0).then(|| (read as f64 / all as f64).min(1.0))
+    }
+}
+
+/// A source whose bytes are counted as they are read.
+pub(super) struct Counted<'a, S> {
+    source: S,
+    progress: &'a Progress,
+}
+
+impl<'a, S> Counted<'a, S> {
+    pub(super) fn new(source: S, progress: &'a Progress) -> Self {
+        Self { source, progress }
+    }
+}
+
+impl<S: Source> Source for Counted<'_, S> {
+    fn list(&self) -> Vec<(String, u64)> {
+        self.source.list()
+    }
+
+    fn has_nested(&self) -> bool {
+        self.source.has_nested()
+    }
+
+    fn read(
+        &self,
+        name: &str,
+        read: &mut dyn FnMut(Option<&mut dyn Read>),
+    ) -> Result<(), Error> {
+        self.source.read(name, &mut |reader| match reader {
+            Some(reader) => read(Some(&mut Counting { reader, progress: self.progress })),
+            None => read(None),
+        })
+    }
+}
+
+struct Counting<'a> {
+    reader: &'a mut dyn Read,
+    progress: &'a Progress,
+}
+
+impl Read for Counting<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n = self.reader.read(buffer)?;
+        self.progress.read.fetch_add(n as u64, Ordering::Relaxed);
+        Ok(n)
+    }
+}

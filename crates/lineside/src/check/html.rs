@@ -1,0 +1,102 @@
+//! A report as a page that needs no other file: to be kept, mailed, or put beside a build.
+
+use lineside_validate::Severity;
+use maud::{DOCTYPE, PreEscaped, html};
+
+use super::{Checked, text};
+
+/// Findings of one kind that the page holds.
+const SHOWN: usize = 50;
+
+/// Light and dark, wide and narrow, with nothing from elsewhere.
+const STYLE: &str = "
+:root { color-scheme: light dark; --line: #8886; --error: #b3261e; --warning: #8a5300; --info: #00639b }
+@media (prefers-color-scheme: dark) { :root { --error: #ff897d; --warning: #ffb951; --info: #7cd0ff } }
+body { font: 1rem/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
+h1 { font-size: 1.5rem; overflow-wrap: anywhere }
+details { border-top: 1px solid var(--line); padding: .5rem 0 }
+summary { cursor: pointer; overflow-wrap: anywhere }
+.error { color: var(--error) } .warning { color: var(--warning) } .info { color: var(--info) }
+.scroll { overflow-x: auto }
+table { border-collapse: collapse; font-size: .875rem }
+td, th { text-align: left; padding: .25rem .75rem .25rem 0; vertical-align: top; border-bottom: 1px solid var(--line) }
+";
+
+pub(super) fn write(checked: &Checked) -> String {
+    let plan = &checked.plan;
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                title { "Report: " (plan.input) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                h1 { (plan.input) }
+                p {
+                    (checked.format.as_str().to_uppercase()) ", looked at " (plan.at) " as of " (plan.today)
+                    " by Lineside " (env!("CARGO_PKG_VERSION")) "."
+                }
+                p { strong { (text::sum_of(checked)) } }
+                @if !checked.counts.is_empty() {
+                    p {
+                        @for (at, (kind, n)) in checked.counts.iter().enumerate() {
+                            @if at > 0 { ", " } (n) " " (kind)
+                        }
+                    }
+                }
+                @for finding in &checked.findings {
+                    @let name = finding.severity.name().to_lowercase();
+                    details open[finding.severity == Severity::Error] {
+                        summary { strong class=(name) { (finding.severity.name()) } " " (finding.title()) }
+                        p { (finding.summary) }
+                        (samples(finding))
+                    }
+                }
+                @for error in &checked.errors {
+                    p { "Our own fault: the rule " code { (error.rule) } " broke off." }
+                }
+            }
+        }
+    };
+    page.into_string()
+}
+
+fn samples(finding: &super::Finding) -> maud::Markup {
+    let shown = &finding.samples[..finding.samples.len().min(SHOWN)];
+    let mut names: Vec<&String> = Vec::new();
+    for name in shown.iter().flat_map(|sample| sample.keys()) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    html! {
+        @if !names.is_empty() {
+            div.scroll {
+                table {
+                    thead { tr { @for name in &names { th { (name) } } } }
+                    tbody {
+                        @for sample in shown {
+                            tr {
+                                @for name in &names {
+                                    td {
+                                        @match sample.get(*name) {
+                                            Some(serde_json::Value::String(text)) => (text),
+                                            Some(value) => (value.to_string()),
+                                            None => "",
+                                        }
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+            @if finding.total > shown.len() as u64 {
+                p { (finding.total - shown.len() as u64) " more are not shown." }
+            }
+        }
+    }
+}

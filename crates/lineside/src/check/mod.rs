@@ -1,0 +1,200 @@
+//! What is wrong with a file: what `lineside check` does, without a terminal or a socket.
+//!
+//! A GTFS schedule is held against all rules of `lineside-validate`. Of other formats it is told what
+//! their decoders complain about.
+
+mod counted;
+mod html;
+mod others;
+mod text;
+
+use bytes::Bytes;
+use jiff::civil::Date;
+use lineside_formats::gtfs::Limits;
+use lineside_formats::{Format, sniff};
+use lineside_validate::gtfs::{Source, ZipSource};
+use lineside_validate::report::{self, Run, Summary};
+use lineside_validate::rules::{SystemError, gtfs};
+use lineside_validate::{Context, Notices, Severity};
+use serde_json::{Map, Value, json};
+
+pub(crate) use counted::Progress;
+use counted::Counted;
+
+/// How something is looked at.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    /// What the report calls the input.
+    pub(crate) input: String,
+    /// The day on which it is judged.
+    pub(crate) today: Date,
+    /// When, as RFC 3339.
+    pub(crate) at: String,
+    /// The country of its telephone numbers (ISO 3166).
+    pub(crate) country: Option<[u8; 2]>,
+    /// How many threads work.
+    pub(crate) threads: usize,
+    /// Codes that are not told.
+    pub(crate) ignored: Vec<String>,
+    /// The folder into which reports are written.
+    pub(crate) output: Option<String>,
+}
+
+/// One kind of finding.
+#[derive(Debug)]
+pub(crate) struct Finding {
+    pub(crate) code: String,
+    pub(crate) severity: Severity,
+    pub(crate) total: u64,
+    /// What is wrong, in a sentence; empty where the code says it all.
+    pub(crate) summary: &'static str,
+    /// The first of them.
+    pub(crate) samples: Vec<Map<String, Value>>,
+}
+
+/// What was found.
+#[derive(Debug)]
+pub(crate) struct Checked {
+    pub(crate) format: Format,
+    plan: Plan,
+    /// By severity, the worst first, then by code.
+    pub(crate) findings: Vec<Finding>,
+    /// Our own faults.
+    pub(crate) errors: Vec<SystemError>,
+    /// What there is of each kind.
+    counts: Vec<(&'static str, u64)>,
+    /// What the reference's report says besides the findings; only of a schedule.
+    summary: Option<Summary>,
+    seconds: f64,
+}
+
+/// Findings of one kind that are kept, as many as the reference validator writes.
+const SAMPLES_MAX: usize = 1_000;
+
+/// Why something cannot be checked.
+const NO_FORMAT: &str =
+    "this is neither GTFS, GTFS-Realtime, SIRI, NeTEx nor the gbfs.json of a system";
+
+impl Checked {
+    /// How many findings there are that bad.
+    pub(crate) fn count(&self, severity: Severity) -> u64 {
+        let alike = self.findings.iter().filter(|finding| finding.severity == severity);
+        alike.map(|finding| finding.total).sum()
+    }
+
+    /// The worst there is.
+    pub(crate) fn worst(&self) -> Option<Severity> {
+        self.findings.iter().map(|finding| finding.severity).max()
+    }
+
+    /// The report, as the reference validator's `report.json`.
+    pub(crate) fn json(&self) -> Value {
+        let mut findings: Vec<&Finding> = self.findings.iter().collect();
+        findings.sort_by(|a, b| a.code.cmp(&b.code));
+        let notices = findings.into_iter().map(|finding| {
+            json!({
+                "code": finding.code,
+                "severity": finding.severity,
+                "totalNotices": finding.total,
+                "sampleNotices": finding.samples,
+            })
+        });
+        let summary = match &self.summary {
+            Some(summary) => json!(summary),
+            None => json!({
+                "validatorVersion": env!("CARGO_PKG_VERSION"),
+                "validatedAt": self.plan.at,
+                "input": self.plan.input,
+                "format": self.format.as_str(),
+                "dateForValidation": self.plan.today.to_string(),
+                "validationTimeSeconds": self.seconds,
+                "counts": self.counts.iter().map(|(kind, n)| ((*kind).to_owned(), json!(n)))
+                    .collect::<Map<String, Value>>(),
+            }),
+        };
+        json!({ "summary": summary, "notices": notices.collect::<Vec<_>>() })
+    }
+
+    /// Our own faults, as the reference validator's `system_errors.json`.
+    pub(crate) fn system_errors(&self) -> Value {
+        report::system_errors(&self.errors)
+    }
+
+    /// The report as lines for a terminal.
+    pub(crate) fn text(&self, in_colors: bool) -> String {
+        text::write(self, in_colors)
+    }
+
+    /// The report as a page that needs no other file.
+    pub(crate) fn html(&self) -> String {
+        html::write(self)
+    }
+
+    fn new(format: Format, plan: Plan, mut findings: Vec<Finding>) -> Checked {
+        findings.retain(|finding| !plan.ignored.contains(&finding.code));
+        findings.sort_by(|a, b| b.severity.cmp(&a.severity).then_with(|| a.code.cmp(&b.code)));
+        let (errors, counts) = (Vec::new(), Vec::new());
+        Checked { format, plan, findings, errors, counts, summary: None, seconds: 0.0 }
+    }
+}
+
+/// Looks at an input. Takes as long as the input is large: not to be called where that blocks anybody.
+///
+/// # Errors
+/// If it is of no format that can be checked, or cannot be read at all.
+pub(crate) fn check(
+    body: &Bytes,
+    plan: Plan,
+    progress: &Progress,
+    elapsed: &dyn Fn() -> f64,
+) -> Result<Checked, String> {
+    match sniff(body) {
+        Some(Format::Gtfs) => schedule(body, plan, progress, elapsed),
+        format => others::check(format.unwrap_or(Format::Raw), body, plan),
+    }
+}
+
+fn schedule(
+    body: &Bytes,
+    plan: Plan,
+    progress: &Progress,
+    elapsed: &dyn Fn() -> f64,
+) -> Result<Checked, String> {
+    let source = ZipSource::new(body, &Limits::default()).map_err(|error| error.to_string())?;
+    progress.expect(source.list().iter().map(|(_, size)| size).sum());
+    let source = Counted::new(source, progress);
+    let context = Context { today: plan.today, country: plan.country, threads: plan.threads };
+    let mut notices = Notices::new(SAMPLES_MAX);
+    let looked = gtfs::validate(&source, &context, &mut notices);
+    let (feed, errors) = looked.map_err(|error| error.to_string())?;
+    let findings = notices.iter().map(|found| Finding {
+        code: found.kind.code.to_owned(),
+        severity: found.kind.severity,
+        total: found.total,
+        summary: found.kind.summary(),
+        samples: found.samples.clone(),
+    });
+    let mut checked = Checked::new(Format::Gtfs, plan, findings.collect());
+    checked.seconds = elapsed();
+    let run = Run {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        at: checked.plan.at.clone(),
+        input: checked.plan.input.clone(),
+        threads: context.threads,
+        output: checked.plan.output.clone(),
+        country: context.country,
+        today: context.today,
+        seconds: checked.seconds,
+    };
+    let counts = report::Counts::of(&feed);
+    checked.counts = vec![
+        ("agencies", counts.agencies),
+        ("routes", counts.routes),
+        ("trips", counts.trips),
+        ("stops", counts.stops),
+        ("shapes", counts.shapes),
+    ];
+    checked.summary = Some(Summary::new(&feed, &run));
+    checked.errors = errors;
+    Ok(checked)
+}

@@ -1,0 +1,97 @@
+//! Formats without rules of their own yet: what their decoders complain about.
+
+use bytes::Bytes;
+use jiff::tz::TimeZone;
+use lineside_formats::{Error, Format, Problem, Problems, gbfs, gtfs_rt, netex, siri};
+use lineside_validate::Severity;
+use serde_json::{Map, Value, json};
+
+use super::{Checked, Finding, Plan};
+
+pub(super) fn check(format: Format, body: &Bytes, plan: Plan) -> Result<Checked, String> {
+    let (format, problems, counts) = look(format, body)?;
+    let mut checked = Checked::new(format, plan, findings(&problems));
+    checked.counts = counts;
+    Ok(checked)
+}
+
+type Looked = (Format, Problems, Vec<(&'static str, u64)>);
+
+fn look(format: Format, body: &Bytes) -> Result<Looked, String> {
+    let words = |error: Error| error.to_string();
+    match format {
+        Format::GtfsRt => {
+            let limits = gtfs_rt::Limits::default();
+            let is_json = body.first().is_some_and(|byte| b"{ \t\r\n".contains(byte));
+            let decoded = match is_json {
+                true => gtfs_rt::decode_json(body, &limits),
+                false => gtfs_rt::decode(body.clone(), &limits),
+            };
+            let (message, problems) = decoded.map_err(words)?;
+            let count = |is: fn(&gtfs_rt::proto::FeedEntity) -> bool| {
+                message.entity.iter().filter(|entity| is(entity)).count() as u64
+            };
+            let counts = vec![
+                ("trip updates", count(|entity| entity.trip_update.is_some())),
+                ("vehicles", count(|entity| entity.vehicle.is_some())),
+                ("alerts", count(|entity| entity.alert.is_some())),
+            ];
+            Ok((format, problems, counts))
+        }
+        Format::Siri => {
+            let limits = siri::Limits::default();
+            let (message, problems) = siri::decode(body, &TimeZone::UTC, &limits).map_err(words)?;
+            Ok((format, problems, vec![("payloads", message.payloads.len() as u64)]))
+        }
+        Format::Netex => {
+            let limits = netex::Limits::default();
+            let mut files = netex::Source::new(body, &limits.files).map_err(words)?;
+            let (publication, problems) = netex::decode(&mut files, &limits).map_err(words)?;
+            let journeys = publication.counts().service_journeys as u64;
+            Ok((format, problems, vec![("journeys", journeys)]))
+        }
+        // A discovery file has no sign at its beginning by which it could be told from other JSON.
+        Format::Gbfs | Format::Raw => {
+            let decoded = gbfs::decode(body, &gbfs::Limits::default());
+            let (discovery, problems) =
+                decoded.map_err(|_| super::NO_FORMAT.to_owned())?;
+            Ok((Format::Gbfs, problems, vec![("files", discovery.entries.len() as u64)]))
+        }
+        Format::Gtfs => Err(super::NO_FORMAT.to_owned()),
+    }
+}
+
+/// What decoders complain about, by code. All of it is of no use to readers, so all of it counts as an error.
+fn findings(problems: &Problems) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = Vec::new();
+    for (_, code, total) in problems.counts() {
+        match findings.iter_mut().find(|finding| finding.code == code) {
+            Some(finding) => finding.total += total,
+            None => findings.push(Finding {
+                code: code.to_owned(),
+                severity: Severity::Error,
+                total,
+                summary: "",
+                samples: Vec::new(),
+            }),
+        }
+    }
+    for problem in problems.kept() {
+        if let Some(finding) = findings.iter_mut().find(|finding| finding.code == problem.code) {
+            finding.samples.push(sample(problem));
+        }
+    }
+    findings
+}
+
+fn sample(problem: &Problem) -> Map<String, Value> {
+    let fields = [
+        ("filename", Some(json!(problem.file))),
+        ("line", problem.line.map(|line| json!(line))),
+        ("fieldName", problem.field.as_ref().map(|field| json!(field))),
+        ("fieldValue", problem.value.as_ref().map(|value| json!(value))),
+        ("message", Some(json!(problem.detail))),
+    ];
+    let given = fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    given.collect()
+}

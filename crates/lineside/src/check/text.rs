@@ -1,0 +1,122 @@
+//! A report as lines for a terminal: short, grouped by how bad it is.
+
+use std::fmt::Write as _;
+
+use lineside_validate::Severity;
+use serde_json::{Map, Value};
+
+use super::{Checked, Finding};
+
+/// Findings of one kind that are shown.
+const SHOWN: usize = 3;
+
+pub(super) fn write(checked: &Checked, in_colors: bool) -> String {
+    let mut out = String::new();
+    let paint = |severity, text: &str| if in_colors { painted(severity, text) } else { text.to_owned() };
+    let counts: Vec<String> = checked
+        .counts
+        .iter()
+        .filter(|(_, n)| *n > 0)
+        .map(|(kind, n)| format!("{n} {kind}"))
+        .collect();
+    let counts = if counts.is_empty() { String::new() } else { format!(": {}", counts.join(", ")) };
+    // Writing into a String cannot fail.
+    _ = writeln!(out, "{} is {}{counts}", checked.plan.input, name_of(checked));
+    for finding in &checked.findings {
+        let name = paint(finding.severity, finding.severity.name());
+        _ = writeln!(out, "\n{name} {} ({})", finding.code, times(finding.total));
+        if !finding.summary.is_empty() {
+            _ = writeln!(out, "  {}", finding.summary.replace('\n', " "));
+        }
+        for sample in finding.samples.iter().take(SHOWN) {
+            _ = writeln!(out, "  - {}", line_of(sample));
+        }
+        if finding.total > SHOWN as u64 && !finding.samples.is_empty() {
+            _ = writeln!(out, "  - and {} more", finding.total - SHOWN as u64);
+        }
+    }
+    _ = writeln!(out, "\n{}", sum_of(checked));
+    for error in &checked.errors {
+        _ = writeln!(out, "Our own fault: the rule {} broke off: {}", error.rule, error.message);
+    }
+    out
+}
+
+fn name_of(checked: &Checked) -> String {
+    checked.format.as_str().to_uppercase()
+}
+
+/// How many findings there are of each severity, in words.
+pub(super) fn sum_of(checked: &Checked) -> String {
+    if checked.findings.is_empty() {
+        return "Nothing was found.".to_owned();
+    }
+    let words = |severity, one: &str| match checked.count(severity) {
+        1 => format!("1 {one}"),
+        n => format!("{n} {one}s"),
+    };
+    format!(
+        "{}, {}, {}.",
+        words(Severity::Error, "error"),
+        words(Severity::Warning, "warning"),
+        words(Severity::Info, "note"),
+    )
+}
+
+pub(super) fn times(total: u64) -> String {
+    match total {
+        1 => "once".to_owned(),
+        n => format!("{n} times"),
+    }
+}
+
+/// One finding: where it is, then what it says.
+pub(super) fn line_of(sample: &Map<String, Value>) -> String {
+    const FILES: [&str; 2] = ["filename", "childFilename"];
+    const LINES: [&str; 2] = ["csvRowNumber", "line"];
+    let find = |names: &[&'static str]| {
+        names.iter().copied().find_map(|name| sample.get(name).map(|value| (name, plain(value))))
+    };
+    let (file, line) = (find(&FILES), find(&LINES));
+    let mut place: Vec<String> = Vec::new();
+    place.extend(file.as_ref().map(|(_, file)| file.clone()));
+    place.extend(line.as_ref().map(|(_, line)| format!("line {line}")));
+    let is_said = |name: &str| [&file, &line].into_iter().flatten().any(|(said, _)| *said == name);
+    let rest: Vec<String> = sample
+        .iter()
+        .filter(|(name, _)| !is_said(name))
+        .map(|(name, value)| format!("{name} {}", quoted(value)))
+        .collect();
+    match (place.is_empty(), rest.is_empty()) {
+        (true, _) => rest.join(", "),
+        (false, true) => place.join(" "),
+        (false, false) => format!("{}: {}", place.join(" "), rest.join(", ")),
+    }
+}
+
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        value => value.to_string(),
+    }
+}
+
+fn quoted(value: &Value) -> String {
+    value.to_string()
+}
+
+fn painted(severity: Severity, text: &str) -> String {
+    let color = match severity {
+        Severity::Error => 31,
+        Severity::Warning => 33,
+        Severity::Info => 36,
+    };
+    format!("\x1b[1;{color}m{text}\x1b[0m")
+}
+
+impl Finding {
+    /// What a heading calls it.
+    pub(super) fn title(&self) -> String {
+        format!("{} ({})", self.code, times(self.total))
+    }
+}

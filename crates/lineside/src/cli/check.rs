@@ -1,0 +1,203 @@
+//! `lineside check`: what is wrong with a file, fit for a producer's own builds.
+
+use std::fs;
+use std::io::IsTerminal as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use clap::{Args, ValueEnum};
+use jiff::civil::Date;
+use jiff::{Timestamp, tz::TimeZone};
+use lineside_sync::{Clock, RealClock};
+use lineside_validate::Severity;
+use serde::Deserialize;
+
+use super::{Failure, input, print};
+use crate::check::{Checked, Plan, Progress, check};
+
+/// Largest input.
+const INPUT_BYTES_MAX: u64 = 2 << 30;
+/// How often the progress is drawn anew.
+const PROGRESS_EVERY: Duration = Duration::from_millis(100);
+
+/// How a report is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For a terminal: short, the worst first
+    Text,
+    /// As the reference validator's report.json
+    Json,
+    /// A page that needs no other file
+    Html,
+}
+
+/// From what on the command ends with 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum FailOn {
+    /// Errors only
+    Error,
+    /// Warnings too
+    Warning,
+    /// Notes too
+    Info,
+    /// Never: findings are told and the command ends with 0
+    Never,
+}
+
+impl FailOn {
+    fn is_met(self, worst: Option<Severity>) -> bool {
+        let least = match self {
+            FailOn::Error => Severity::Error,
+            FailOn::Warning => Severity::Warning,
+            FailOn::Info => Severity::Info,
+            FailOn::Never => return false,
+        };
+        worst.is_some_and(|worst| worst >= least)
+    }
+}
+
+/// Tell what is wrong with a file: all rules of the reference validator over GTFS schedules
+///
+/// What the input is, is told from its content. A schedule is held against the rules by which the reference validator judges it, with
+/// the same codes; of GTFS-Realtime, SIRI, NeTEx and the gbfs.json of a system it is told what cannot be read.
+#[derive(Debug, Args)]
+#[command(after_help = "Exit codes: 0 fine, 1 findings (see --fail-on), 2 usage, 3 the input cannot be read.
+
+Examples:
+  lineside check gtfs.zip
+  lineside check https://example.org/gtfs.zip --format json > report.json
+  lineside check gtfs.zip --fail-on warning --ignore unknown_file,unknown_column --output report")]
+pub(crate) struct Arguments {
+    /// A file, a folder, an http(s) address, or - for standard input
+    #[arg(value_name = "IN")]
+    input: String,
+    /// The day on which it is judged; today without it
+    #[arg(long, value_name = "YYYY-MM-DD")]
+    date: Option<Date>,
+    /// The country of its telephone numbers, as two letters; they are not judged without it
+    #[arg(long, value_name = "CC", value_parser = country)]
+    country: Option<[u8; 2]>,
+    /// How the report is written
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+    /// A folder for report.json, report.html and system_errors.json
+    #[arg(long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// From what on the command ends with 1 (default: error)
+    #[arg(long, value_enum, value_name = "SEVERITY")]
+    fail_on: Option<FailOn>,
+    /// Codes that are not told, with commas between them
+    #[arg(long, value_name = "CODE,…", value_delimiter = ',')]
+    ignore: Vec<String>,
+    /// A file with these settings as TOML: fail_on, ignore, country, date. What the command line says counts more
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+/// What a settings file may say.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Settings {
+    fail_on: Option<FailOn>,
+    #[serde(default)]
+    ignore: Vec<String>,
+    country: Option<String>,
+    date: Option<Date>,
+}
+
+fn country(text: &str) -> Result<[u8; 2], String> {
+    let letters = text.to_ascii_uppercase();
+    match letters.as_bytes() {
+        &[a @ b'A'..=b'Z', b @ b'A'..=b'Z'] => Ok([a, b]),
+        _ => Err("a country is two letters of ISO 3166, such as NO".to_owned()),
+    }
+}
+
+fn settings(file: &Path) -> Result<Settings, Failure> {
+    let usage = |reason: String| Failure::Usage(format!("{}: {reason}", file.display()));
+    let text = fs::read_to_string(file).map_err(|error| usage(error.to_string()))?;
+    toml::from_str(&text).map_err(|error| usage(error.to_string()))
+}
+
+pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
+    let settings = arguments.config.as_deref().map(settings).transpose()?.unwrap_or_default();
+    let fail_on = arguments.fail_on.or(settings.fail_on).unwrap_or(FailOn::Error);
+    let of_file = settings.country.as_deref().map(country).transpose().map_err(Failure::Usage)?;
+    let clock = Arc::new(RealClock::new());
+    let now = Timestamp::from_millisecond(clock.wall().0 as i64)
+        .map_err(|error| Failure::Unfinished(format!("the clock of this machine: {error}")))?;
+    let today = now.to_zoned(TimeZone::system()).date();
+    let mut ignored = settings.ignore;
+    ignored.extend(arguments.ignore);
+    let plan = Plan {
+        input: arguments.input.clone(),
+        today: arguments.date.or(settings.date).unwrap_or(today),
+        at: now.to_string(),
+        country: arguments.country.or(of_file),
+        threads: std::thread::available_parallelism().map_or(1, usize::from),
+        ignored,
+        output: arguments.output.as_ref().map(|folder| folder.display().to_string()),
+    };
+    let body = input::read(&arguments.input, INPUT_BYTES_MAX).await?;
+    let checked = look(body, plan, clock).await?;
+    if let Some(folder) = &arguments.output {
+        write_all(&checked, folder)?;
+    }
+    match arguments.format {
+        Format::Text => print::say(&checked.text(print::in_colors()).trim_end()),
+        Format::Json => print::say(&json_text(&checked.json())?),
+        Format::Html => print::say(&checked.html()),
+    };
+    if fail_on.is_met(checked.worst()) { Err(Failure::Findings) } else { Ok(()) }
+}
+
+/// Looks at the input, and draws how far it got where somebody waits at a terminal.
+async fn look(body: Bytes, plan: Plan, clock: Arc<RealClock>) -> Result<Checked, Failure> {
+    let name = plan.input.clone();
+    let progress = Arc::new(Progress::default());
+    let (seen, timer) = (Arc::clone(&progress), Arc::clone(&clock));
+    let begun = clock.monotonic();
+    let mut looking = tokio::task::spawn_blocking(move || {
+        let elapsed = || (timer.monotonic() - begun).as_secs_f64();
+        check(&body, plan, &seen, &elapsed)
+    });
+    let is_watched = std::io::stderr().is_terminal();
+    let looked = loop {
+        tokio::select! {
+            looked = &mut looking => break looked,
+            () = clock.sleep(PROGRESS_EVERY), if is_watched => print::progress(progress.part()),
+        }
+    };
+    if is_watched {
+        print::progress_ends();
+    }
+    match looked {
+        Ok(Ok(checked)) => Ok(checked),
+        Ok(Err(reason)) => Err(Failure::Unfinished(format!("{name}: {reason}"))),
+        Err(error) => Err(Failure::Unfinished(format!("{name}: broke off: {error}"))),
+    }
+}
+
+fn json_text(value: &serde_json::Value) -> Result<String, Failure> {
+    serde_json::to_string_pretty(value).map_err(|error| Failure::Unfinished(error.to_string()))
+}
+
+fn write_all(checked: &Checked, folder: &Path) -> Result<(), Failure> {
+    let cannot = |path: &Path, error: &std::io::Error| {
+        Failure::Unfinished(format!("{} cannot be written: {error}", path.display()))
+    };
+    fs::create_dir_all(folder).map_err(|error| cannot(folder, &error))?;
+    let files = [
+        ("report.json", json_text(&checked.json())?),
+        ("report.html", checked.html()),
+        ("system_errors.json", json_text(&checked.system_errors())?),
+    ];
+    for (name, text) in files {
+        let path = folder.join(name);
+        fs::write(&path, text).map_err(|error| cannot(&path, &error))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,38 @@
+//! What a command is to look at: a file, a folder, an address or standard input.
+
+use std::io::{self, Read as _};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use lineside_ingest::{FeedConfig, FeedId, Location, fetch_once};
+use lineside_sync::{Clock, RealClock};
+
+use super::Failure;
+
+/// The bytes of an input, at most so many.
+pub(super) async fn read(input: &str, most: u64) -> Result<Bytes, Failure> {
+    let unfinished = |reason: String| Failure::Unfinished(format!("{input}: {reason}"));
+    if input == "-" {
+        let read = tokio::task::spawn_blocking(move || {
+            let mut body = Vec::new();
+            let taken = io::stdin().lock().take(most + 1).read_to_end(&mut body);
+            taken.map(|_| body)
+        });
+        let body = read.await.map_err(io::Error::other).and_then(|read| read);
+        let body = body.map_err(|error| unfinished(error.to_string()))?;
+        if body.len() as u64 > most {
+            return Err(unfinished(format!("larger than {} MiB", most >> 20)));
+        }
+        return Ok(body.into());
+    }
+    let location = Location::parse(input).map_err(|error| Failure::Usage(error.to_string()))?;
+    fetch(location, most).await.map_err(unfinished)
+}
+
+async fn fetch(location: Location, most: u64) -> Result<Bytes, String> {
+    let id = FeedId::new("input").map_err(|error| error.to_string())?;
+    let mut config = FeedConfig::new(id, location);
+    config.max_bytes = most;
+    let clock: Arc<dyn Clock> = Arc::new(RealClock::new());
+    fetch_once(&config, clock).await.map_err(|failure| failure.detail)
+}

@@ -1,0 +1,169 @@
+//! `lineside check`, as a producer's build runs it.
+
+use std::fs;
+use std::io::{Cursor, Write as _};
+use std::path::Path;
+use std::process::{Output, Stdio};
+
+use serde_json::Value;
+use zip::ZipWriter;
+use zip::write::SimpleFileOptions;
+
+use crate::support::process::lineside;
+
+/// A schedule with one error: a stop that is not there; and one note: a file that nobody knows.
+const FILES: [(&str, &str); 9] = [
+    (
+        "agency.txt",
+        "agency_id,agency_name,agency_url,agency_timezone,agency_lang\n\
+         A1,North Lines,https://north.example,Europe/Oslo,en\n",
+    ),
+    (
+        "stops.txt",
+        "stop_id,stop_name,stop_lat,stop_lon\nS1,Harbour Square,59.9,10.7\nS2,City Hall,59.91,10.72\n",
+    ),
+    (
+        "routes.txt",
+        "route_id,agency_id,route_short_name,route_long_name,route_type\nR1,A1,1,Harbour to Hall,3\n",
+    ),
+    ("trips.txt", "route_id,service_id,trip_id,shape_id\nR1,W1,T1,H1\n"),
+    (
+        "stop_times.txt",
+        "trip_id,arrival_time,departure_time,stop_id,stop_sequence\n\
+         T1,08:00:00,08:00:00,S1,1\nT1,08:05:00,08:05:00,S2,2\nT1,08:10:00,08:10:00,S9,3\n",
+    ),
+    (
+        "calendar.txt",
+        "service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date\n\
+         W1,1,1,1,1,1,1,1,20260101,20261231\n",
+    ),
+    (
+        "shapes.txt",
+        "shape_id,shape_pt_lat,shape_pt_lon,shape_pt_sequence\nH1,59.9,10.7,1\nH1,59.91,10.72,2\n",
+    ),
+    (
+        "feed_info.txt",
+        "feed_publisher_name,feed_publisher_url,feed_lang,feed_start_date,feed_end_date,feed_version,feed_contact_email\n\
+         North Lines,https://north.example,en,20260101,20261231,1,data@north.example\n",
+    ),
+    ("drivers.txt", "driver_id\n1\n"),
+];
+
+fn zip() -> Vec<u8> {
+    let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
+    for (name, text) in FILES {
+        writer.start_file(name, SimpleFileOptions::default()).unwrap();
+        writer.write_all(text.as_bytes()).unwrap();
+    }
+    writer.finish().unwrap().into_inner()
+}
+
+fn run(folder: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
+    let mut command = lineside(arguments);
+    let Output { status, stdout, stderr } = command.current_dir(folder).output().unwrap();
+    (status.code(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
+}
+
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("gtfs.zip"), zip()).unwrap();
+    folder
+}
+
+const DAY: &str = "2026-06-15";
+
+#[test]
+fn what_is_wrong_is_told_the_worst_first_and_ends_with_one() {
+    let folder = folder();
+    let (code, out, error) = run(folder.path(), &["check", "gtfs.zip", "--date", DAY]);
+    assert_eq!(code, Some(1), "{out}{error}");
+    assert!(out.starts_with("gtfs.zip is GTFS: 1 agencies, 1 routes, 1 trips, 2 stops"), "{out}");
+    let (fault, note) = (out.find("ERROR foreign_key_violation (once)"), out.find("INFO unknown_file"));
+    assert!(fault.is_some() && fault < note, "{out}");
+    assert!(out.contains("stop_times.txt line 4: "), "{out}");
+    assert!(out.contains("1 error, 0 warnings, 1 note."), "{out}");
+}
+
+#[test]
+fn what_counts_as_a_failure_is_said() {
+    let folder = folder();
+    fs::write(folder.path().join("check.toml"), "fail_on = \"never\"\n").unwrap();
+    let ignored = "--ignore=foreign_key_violation,unknown_file";
+    let cases: [(&[&str], i32); 7] = [
+        (&["--fail-on", "never"], 0),
+        (&["--fail-on", "info"], 1),
+        (&["--ignore", "foreign_key_violation"], 0),
+        (&["--ignore", "foreign_key_violation", "--fail-on", "info"], 1),
+        (&[ignored, "--fail-on", "info"], 0),
+        (&["--config", "check.toml"], 0),
+        (&["--config", "check.toml", "--fail-on", "error"], 1),
+    ];
+    for (more, expected) in cases {
+        let arguments = [&["check", "gtfs.zip", "--date", DAY], more].concat();
+        let (code, out, error) = run(folder.path(), &arguments);
+        assert_eq!(code, Some(expected), "{more:?}\n{out}{error}");
+    }
+    fs::write(folder.path().join("check.toml"), "fail_at = \"never\"\n").unwrap();
+    let (code, _, error) = run(folder.path(), &["check", "gtfs.zip", "--config", "check.toml"]);
+    assert_eq!(code, Some(2));
+    assert!(error.contains("check.toml") && error.contains("fail_at"), "{error}");
+}
+
+#[test]
+fn json_has_the_shape_of_the_references_report() {
+    let folder = folder();
+    let arguments =
+        ["check", "gtfs.zip", "--date", DAY, "--format", "json", "--output", "report"];
+    let (_, out, _) = run(folder.path(), &arguments);
+    let report: Value = serde_json::from_str(&out).unwrap();
+    let summary = &report["summary"];
+    assert_eq!(summary["gtfsInput"], "gtfs.zip");
+    assert_eq!(summary["dateForValidation"], DAY);
+    assert_eq!(summary["counts"]["Stops"], 2);
+    assert_eq!(summary["feedInfo"]["publisherName"], "North Lines");
+    assert_eq!(summary["agencies"][0]["timezone"], "Europe/Oslo");
+    assert_eq!(summary["gtfsFeatures"], serde_json::json!(["Shapes", "Feed Information"]));
+    let notice = &report["notices"][0];
+    assert_eq!(notice["code"], "foreign_key_violation");
+    assert_eq!((&notice["severity"], &notice["totalNotices"]), (&"ERROR".into(), &1.into()));
+    assert_eq!(notice["sampleNotices"][0]["fieldValue"], "S9");
+    let written = fs::read_to_string(folder.path().join("report/report.json")).unwrap();
+    let written: Value = serde_json::from_str(&written).unwrap();
+    assert_eq!(written["notices"], report["notices"]);
+    let errors = fs::read_to_string(folder.path().join("report/system_errors.json")).unwrap();
+    assert_eq!(serde_json::from_str::<Value>(&errors).unwrap(), serde_json::json!({"notices": []}));
+    let page = fs::read_to_string(folder.path().join("report/report.html")).unwrap();
+    assert!(page.contains("foreign_key_violation") && !page.contains("<script"), "{page}");
+    assert!(!page.contains("http://") && !page.contains("src="), "nothing from elsewhere");
+}
+
+#[test]
+fn standard_input_is_read_and_what_is_no_feed_is_refused() {
+    let mut child = lineside(&["check", "-", "--date", DAY, "--ignore", "foreign_key_violation"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(&zip()).unwrap();
+    let Output { status, stdout, .. } = child.wait_with_output().unwrap();
+    assert_eq!(status.code(), Some(0));
+    assert!(String::from_utf8(stdout).unwrap().starts_with("- is GTFS"));
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("x.bin"), b"hello").unwrap();
+    let (code, _, error) = run(folder.path(), &["check", "x.bin"]);
+    assert_eq!(code, Some(3), "{error}");
+    assert!(error.contains("x.bin: this is neither GTFS, GTFS-Realtime"), "{error}");
+    assert_eq!(run(folder.path(), &["check", "none.zip"]).0, Some(3));
+}
+
+#[test]
+fn real_time_is_told_by_what_cannot_be_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let json = r#"{"header":{"gtfsRealtimeVersion":"2.0","timestamp":"1781500000"},
+        "entity":[{"id":"1","vehicle":{"vehicle":{"id":"V"}}}]}"#;
+    fs::write(folder.path().join("vehicles.json"), json).unwrap();
+    let (code, out, error) = run(folder.path(), &["check", "vehicles.json"]);
+    assert_eq!(code, Some(0), "{out}{error}");
+    assert!(out.contains("vehicles.json is GTFS-RT: 1 vehicles"), "{out}");
+}

@@ -1,0 +1,26 @@
+//! Prints what is wrong with a zipped schedule: `gtfs_report <zip> [YYYY-MM-DD]`.
+
+#![expect(clippy::print_stdout, reason = "an example talks to its terminal")]
+
+use std::{error::Error, fs};
+
+use jiff::civil::Date;
+use lineside_formats::gtfs::Limits;
+use lineside_validate::{Context, Notices, gtfs::ZipSource, report, rules::gtfs::validate};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let path = arguments.next().ok_or("which zip?")?;
+    let today: Date = arguments.next().as_deref().unwrap_or("2026-01-01").parse()?;
+    let bytes = fs::read(path)?;
+    let limits = Limits::default();
+    let source = ZipSource::new(&bytes, &limits)?;
+    let context = Context { today, country: None, threads: 2 };
+    let mut notices = Notices::new(3);
+    let (_, errors) = validate(&source, &context, &mut notices)?;
+    println!("{}", serde_json::to_string_pretty(&report::notices(&notices))?);
+    for error in errors {
+        println!("{error:?}");
+    }
+    Ok(())
+}

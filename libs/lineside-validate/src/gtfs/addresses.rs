@@ -1,0 +1,245 @@
+//! Addresses of pages and of mail, as strictly as the reference validator has them: hosts lie under a
+//! top-level domain that exists, or are numbers.
+
+use std::{collections::HashSet, net::Ipv4Addr, sync::OnceLock};
+
+/// The top-level domains that the reference validator knows, which are those of February 2017 (IANA),
+/// those beyond ASCII in both forms, and `example`, which is for documents (RFC 2606).
+const TOP_DOMAINS: &str = include_str!("top_domains.txt");
+/// Characters of a host's name (RFC 1035).
+const HOST_CHARS_MAX: usize = 253;
+/// Characters of one part of it.
+const LABEL_CHARS_MAX: usize = 63;
+/// Characters before the `@` (RFC 5321), in code units of UTF-16.
+const MAILBOX_CHARS_MAX: usize = 64;
+
+/// Whether a text is the address of a page: a scheme, a host, a path, and what it asks for.
+pub(super) fn is_url(text: &str) -> bool {
+    let text = text.split_once('#').map_or(text, |(text, _)| text);
+    let (text, query) = text.split_once('?').map_or((text, ""), |(text, query)| (text, query));
+    let Some((scheme, rest)) = text.split_once("://") else { return false };
+    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let schemes = ["https", "http", "ftp"];
+    schemes.iter().any(|known| scheme.eq_ignore_ascii_case(known))
+        && is_authority(authority)
+        && is_path(path)
+        && !query.contains(is_blank)
+}
+
+fn is_blank(c: char) -> bool {
+    matches!(c, '\t'..='\r' | ' ')
+}
+
+/// A host behind somebody's name perhaps, and a port behind it perhaps. Blanks at the end are let
+/// pass.
+fn is_authority(text: &str) -> bool {
+    let text = text.trim_end_matches(|c| c <= ' ');
+    if let Some((address, rest)) = text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        let port = rest.strip_prefix(':');
+        let is_plain = address.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b':');
+        return is_plain
+            && address.parse::<std::net::Ipv6Addr>().is_ok()
+            && port.map_or(rest.is_empty(), |port| port.bytes().all(|byte| byte.is_ascii_digit()));
+    }
+    let host = match text.split_once('@') {
+        Some((user, host)) if is_user(user) => host,
+        _ => text,
+    };
+    let (host, port) = host.split_once(':').unwrap_or((host, ""));
+    let is_port = port.is_empty()
+        || (port.bytes().all(|byte| byte.is_ascii_digit()) && port.parse::<u16>().is_ok());
+    is_port && (is_host(host) || host.parse::<Ipv4Addr>().is_ok())
+}
+
+/// A name and perhaps a password.
+fn is_user(text: &str) -> bool {
+    let is_plain = |text: &str| {
+        text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"%&'()*+,-._~!$;=".contains(&byte))
+    };
+    let (name, password) = text.split_once(':').unwrap_or((text, ""));
+    !name.is_empty() && is_plain(name) && is_plain(password)
+}
+
+/// A path of plain letters and a few signs that stays below its root and has no empty steps.
+fn is_path(path: &str) -> bool {
+    let is_plain =
+        |byte: u8| byte.is_ascii_alphanumeric() || b"-_/:@&?=+,.!~*'%$;()".contains(&byte);
+    if !path.bytes().all(is_plain) || path.contains("//") {
+        return false;
+    }
+    let mut depth = 0_u32;
+    for step in path.split('/').skip(1) {
+        match step {
+            ".." if depth == 0 => return false,
+            ".." => depth -= 1,
+            "." | "" => {}
+            _ => depth += 1,
+        }
+    }
+    true
+}
+
+/// A name of at least two parts, the last of which is a top-level domain.
+fn is_host(text: &str) -> bool {
+    let name = text.strip_suffix('.').unwrap_or(text);
+    let Some((rest, top)) = name.rsplit_once('.') else { return false };
+    text.chars().count() <= HOST_CHARS_MAX && rest.split('.').all(is_label) && is_top_domain(top)
+}
+
+/// Letters and digits, and hyphens between them.
+fn is_label(label: &str) -> bool {
+    let is_inner = |c: char| c == '-' || is_outer(c);
+    (1..=LABEL_CHARS_MAX).contains(&label.chars().count())
+        && label.chars().all(is_inner)
+        && label.starts_with(is_outer)
+        && label.ends_with(is_outer)
+}
+
+fn is_outer(c: char) -> bool {
+    c.is_ascii_alphanumeric() || (!c.is_ascii() && c.is_alphanumeric())
+}
+
+fn is_top_domain(name: &str) -> bool {
+    static KNOWN: OnceLock<HashSet<&str>> = OnceLock::new();
+    let known = KNOWN.get_or_init(|| TOP_DOMAINS.lines().collect());
+    known.contains(name) || known.contains(name.to_lowercase().as_str())
+}
+
+/// Whether a text is a mail address: a name, `@` and a host.
+pub(super) fn is_mail(text: &str) -> bool {
+    let Some((mailbox, host)) = text.rsplit_once('@') else { return false };
+    if text.ends_with('.') || !is_mailbox(mailbox) {
+        return false;
+    }
+    match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
+        Some(address) => address.parse::<std::net::IpAddr>().is_ok(),
+        None => is_host(host),
+    }
+}
+
+/// Words with dots between them; a word is plain, or stands in quotes.
+fn is_mailbox(text: &str) -> bool {
+    let mut rest = text;
+    loop {
+        let Some(behind) = behind_word(rest) else { return false };
+        match behind.strip_prefix('.') {
+            Some(next) => rest = next,
+            None => return behind.is_empty() && text.encode_utf16().count() <= MAILBOX_CHARS_MAX,
+        }
+    }
+}
+
+/// What follows the word at the beginning; `None` if none stands there.
+fn behind_word(text: &str) -> Option<&str> {
+    if let Some(quoted) = text.strip_prefix('"') {
+        let mut is_escaped = false;
+        let end = quoted.find(|c: char| {
+            let ends = c == '"' && !is_escaped;
+            is_escaped = c == '\\' && !is_escaped;
+            ends
+        });
+        return end.map(|end| &quoted[end + 1..]);
+    }
+    let mut chars = text.char_indices();
+    let end = loop {
+        match chars.next() {
+            Some((_, '\\')) => drop(chars.next()?),
+            Some((_, c))
+                if !is_blank(c) && !c.is_ascii_control() && !r#"()<>@,;:".[]"#.contains(c) => {}
+            Some((at, _)) => break at,
+            None => break text.len(),
+        }
+    };
+    (end > 0).then_some(&text[end..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_have_addresses() {
+        for text in [
+            "https://north.example/x?y=ü#z",
+            "HTTP://a.NO",
+            "ftp://a.b.c.com:21/",
+            "http://user:word@a.com/",
+            "http://1.2.3.4/x",
+            "http://[::1]:80/",
+            "https://a.com./x",
+            "https://mølla.no",
+            "http://a.xn--p1ai",
+            "http://a.рф",
+            "http://a.com/b/../c/./d",
+            "http://a.com?q",
+            "http://a.com /x",
+        ] {
+            assert!(is_url(text), "{text}");
+        }
+        for text in [
+            "a.com",
+            "www.a.com",
+            "mailto:a@a.com",
+            "gopher://a.com",
+            "http://",
+            "http://a",
+            "http://a.notld",
+            "http://a b.com",
+            "http://a.com/b c",
+            "http://a.com/b//c",
+            "http://a.com/../b",
+            "http://a.com/ü",
+            "http://a.com:99999",
+            "http://a.com:x",
+            "http://-a.com",
+            "http://a-.com",
+            "http://a..com",
+            "http://256.1.1.1",
+            "http:/a.com",
+            "http://a.com/?q r",
+            "http//a.com",
+            "https://a.com/{x}",
+            "",
+            "http://a_b.com",
+            "http://[::g]/",
+            "http://[::1]80",
+        ] {
+            assert!(!is_url(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn mail_has_addresses() {
+        for text in [
+            "a@b.example",
+            "a.b+c@d.no",
+            "\"a b\"@c.com",
+            "o'neil@a.com",
+            "a@[1.2.3.4]",
+            "ü@a.com",
+            "a\\ b@c.com",
+            "\"a@b\"@c.com",
+        ] {
+            assert!(is_mail(text), "{text}");
+        }
+        for text in [
+            "a",
+            "@a.com",
+            "a@",
+            "a@b",
+            "a@b.com.",
+            "a b@c.com",
+            "a..b@c.com",
+            ".a@b.com",
+            "a.@b.com",
+            "a@b@c.com",
+            "a@b.notld",
+            "a, b@c.com",
+            "mailto:a@b.com",
+            "a@b.com; c@d.com",
+            "",
+        ] {
+            assert!(!is_mail(text), "{text}");
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Decimal numbers in the forms that the reference validator takes, which are a few more than one
+//! would write.
+
+use lineside_formats::gtfs::values;
+
+/// A decimal number, which may be infinite or none at all. Most are read at once.
+#[inline]
+pub(super) fn float(text: &str) -> Option<f64> {
+    values::float(text.as_bytes()).ok().or_else(|| odd_float(text))
+}
+
+/// `NaN` and `Infinity` by these names, a letter for the type behind the number, and numbers beyond
+/// what a float holds.
+#[cold]
+fn odd_float(text: &str) -> Option<f64> {
+    let (sign, body) = match text.strip_prefix('-') {
+        Some(body) => (-1.0, body),
+        None => (1.0, text.strip_prefix('+').unwrap_or(text)),
+    };
+    match body {
+        "NaN" => return Some(f64::NAN),
+        "Infinity" => return Some(sign * f64::INFINITY),
+        _ => {}
+    }
+    let number = body.strip_suffix(['f', 'F', 'd', 'D']).unwrap_or(body);
+    let is_plain =
+        |byte: u8| byte.is_ascii_digit() || matches!(byte, b'.' | b'e' | b'E' | b'+' | b'-');
+    let starts_well = number.starts_with(|c: char| c.is_ascii_digit() || c == '.');
+    if !starts_well || !number.bytes().all(is_plain) {
+        return None;
+    }
+    number.parse().ok().map(|number: f64| sign * number)
+}
+
+/// How many decimals an exact decimal number has; fewer than none if it ends with so many zeros that
+/// an exponent stands for. `None` if it is no such number.
+pub fn decimals_of(text: &str) -> Option<i64> {
+    let body = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let (digits, exponent) = match body.split_once(['e', 'E']) {
+        Some((digits, exponent)) => (digits, i64::from(exponent.parse::<i32>().ok()?)),
+        None => (body, 0),
+    };
+    let (whole, decimals) = digits.split_once('.').unwrap_or((digits, ""));
+    let are_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_number = whole.len() + decimals.len() > 0 && are_digits(whole) && are_digits(decimals);
+    is_number.then_some(decimals.len() as i64 - exponent)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn odd_numbers_are_read_as_well() {
+        for (text, number) in [
+            ("1.5", 1.5),
+            ("1f", 1.0),
+            ("-1.5D", -1.5),
+            ("+1e5", 1e5),
+            ("1e999", f64::INFINITY),
+            ("-Infinity", f64::NEG_INFINITY),
+        ] {
+            assert_eq!(float(text), Some(number), "{text}");
+        }
+        assert!(float("NaN").is_some_and(f64::is_nan));
+        for text in
+            ["nan", "inf", "infinity", "1_0", "1L", "e5", "--1", "+-1", "f", ".", "", "1,5", "1ff"]
+        {
+            assert_eq!(float(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn decimals_are_counted() {
+        for (text, decimals) in [
+            ("39", 0),
+            ("39.00", 2),
+            ("5.", 0),
+            (".5", 1),
+            ("+1.50", 2),
+            ("1e2", -2),
+            ("1E-2", 2),
+            ("1.2e3", -2),
+        ] {
+            assert_eq!(decimals_of(text), Some(decimals), "{text}");
+        }
+        for text in ["", ".", "1e", "e1", "NaN", "+", "1,5", "1e12345678901", "kr 5", "--5"] {
+            assert_eq!(decimals_of(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! The distinct texts of one column.
+
+use hashbrown::HashTable;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+/// Texts, each kept once and known by its code: 0 for the first one that came.
+#[derive(Debug, Default)]
+pub struct Dict {
+    bytes: String,
+    /// Where each text ends.
+    ends: Vec<usize>,
+    table: HashTable<u32>,
+    /// Makes the hashes unforeseeable for whoever writes the texts.
+    seed: u64,
+}
+
+impl Dict {
+    pub(super) fn new(seed: u64) -> Dict {
+        Dict { seed, ..Dict::default() }
+    }
+
+    /// The code of a text, which is kept if it is new.
+    pub(super) fn add(&mut self, text: &str) -> u32 {
+        let (bytes, ends, seed) = (&self.bytes, &self.ends, self.seed);
+        let hash = xxh3_64_with_seed(text.as_bytes(), seed);
+        if let Some(&code) = self.table.find(hash, |&code| text_at(bytes, ends, code) == text) {
+            return code;
+        }
+        let code = self.ends.len() as u32;
+        self.bytes.push_str(text);
+        self.ends.push(self.bytes.len());
+        let (bytes, ends) = (&self.bytes, &self.ends);
+        self.table.insert_unique(hash, code, |&other| {
+            xxh3_64_with_seed(text_at(bytes, ends, other).as_bytes(), seed)
+        });
+        code
+    }
+
+    /// The code of a text, if it is there.
+    pub fn find(&self, text: &str) -> Option<u32> {
+        let hash = xxh3_64_with_seed(text.as_bytes(), self.seed);
+        self.table.find(hash, |&code| self.get(code) == text).copied()
+    }
+
+    /// The text of a code; empty if there is none.
+    pub fn get(&self, code: u32) -> &str {
+        text_at(&self.bytes, &self.ends, code)
+    }
+
+    /// How many texts there are.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// The texts in the order of their codes.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        (0..self.ends.len() as u32).map(|code| self.get(code))
+    }
+}
+
+fn text_at<'a>(bytes: &'a str, ends: &[usize], code: u32) -> &'a str {
+    let at = code as usize;
+    let Some(&end) = ends.get(at) else { return "" };
+    let start = if at == 0 { 0 } else { ends[at - 1] };
+    &bytes[start..end]
+}

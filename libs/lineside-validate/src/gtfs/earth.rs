@@ -1,0 +1,219 @@
+//! Where stops are, and how far things are from each other, on a sphere.
+
+use std::{
+    f64::consts::TAU,
+    ops::{Add, Mul, Sub},
+};
+
+use super::{Feed, File};
+
+/// The radius of the sphere that has the Earth's surface, in meters.
+///
+/// Source: Yoder, "Astrometric and Geodetic Properties of Earth and the Solar System" (1995). The
+/// reference validator counts with the same, so that both draw the line at the same stop.
+pub const EARTH_RADIUS_M: f64 = 6_371_010.0;
+
+/// A place on the sphere: the unit vector from the middle of the Earth.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Point {
+    /// Towards 0° north, 0° east.
+    pub x: f64,
+    /// Towards 0° north, 90° east.
+    pub y: f64,
+    /// Towards the north pole.
+    pub z: f64,
+}
+
+impl Point {
+    /// 0° north, 0° east.
+    pub const ORIGIN: Point = Point { x: 1.0, y: 0.0, z: 0.0 };
+
+    /// The place of a latitude and a longitude, in degrees.
+    pub fn of(lat: f64, lon: f64) -> Point {
+        let (lat_sin, lat_cos) = (lat * (TAU / 360.0)).sin_cos();
+        let (lon_sin, lon_cos) = (lon * (TAU / 360.0)).sin_cos();
+        Point { x: lat_cos * lon_cos, y: lat_cos * lon_sin, z: lat_sin }
+    }
+
+    /// The angle between two places, in radians: exact for neighbours and for antipodes.
+    #[inline]
+    pub fn angle(self, other: Point) -> f64 {
+        self.cross(other).norm().atan2(self.dot(other))
+    }
+
+    /// How far it is to another place along the surface, in meters.
+    #[inline]
+    pub fn distance_m(self, other: Point) -> f64 {
+        self.angle(other) * EARTH_RADIUS_M
+    }
+
+    /// The product that is 0 at right angles.
+    #[inline]
+    pub fn dot(self, other: Point) -> f64 {
+        self.x * other.x + self.y * other.y + self.z * other.z
+    }
+
+    /// The product that stands at right angles to both.
+    #[inline]
+    pub fn cross(self, other: Point) -> Point {
+        Point {
+            x: self.y * other.z - self.z * other.y,
+            y: self.z * other.x - self.x * other.z,
+            z: self.x * other.y - self.y * other.x,
+        }
+    }
+
+    /// The length: 1 for a place.
+    #[inline]
+    pub fn norm(self) -> f64 {
+        self.dot(self).sqrt()
+    }
+
+    /// In the same direction, of length 1.
+    #[inline]
+    pub fn unit(self) -> Point {
+        let norm = self.norm();
+        if norm == 0.0 { self } else { self * (1.0 / norm) }
+    }
+
+    /// Its latitude and longitude, in degrees.
+    pub fn lat_lon(self) -> (f64, f64) {
+        let across = (self.x * self.x + self.y * self.y).sqrt();
+        (self.z.atan2(across).to_degrees(), self.y.atan2(self.x).to_degrees())
+    }
+
+    /// The place closest to this one on the shortest line between two others.
+    #[inline]
+    pub fn closest_between(self, start: Point, end: Point) -> Point {
+        // At right angles to both, and exact where they are neighbours. Where they are one place it
+        // is no direction at all, and neither of the questions below says yes.
+        let normal = (end + start).cross(end - start);
+        let beside = self - normal * (self.dot(normal) / normal.dot(normal));
+        let is_after_start = start.dot(beside.cross(normal)) > 0.0;
+        let is_before_end = end.dot(normal.cross(beside)) > 0.0;
+        if is_after_start && is_before_end {
+            return beside.unit();
+        }
+        let (to_start, to_end) = (self - start, self - end);
+        if to_start.dot(to_start) <= to_end.dot(to_end) { start } else { end }
+    }
+
+    /// The place at a fraction of the way to another.
+    pub fn toward(self, end: Point, fraction: f64) -> Point {
+        let angle = self.angle(end);
+        // Too close to each other to tell a direction.
+        if fraction == 0.0 || angle <= 1e-15 {
+            return self;
+        }
+        let turn = fraction * angle;
+        let by_end = turn.sin() / angle.sin();
+        let by_start = turn.cos() - by_end * angle.cos();
+        (self * by_start + end * by_end).unit()
+    }
+}
+
+impl Add for Point {
+    type Output = Point;
+
+    #[inline]
+    fn add(self, other: Point) -> Point {
+        Point { x: self.x + other.x, y: self.y + other.y, z: self.z + other.z }
+    }
+}
+
+impl Sub for Point {
+    type Output = Point;
+
+    #[inline]
+    fn sub(self, other: Point) -> Point {
+        Point { x: self.x - other.x, y: self.y - other.y, z: self.z - other.z }
+    }
+}
+
+impl Mul<f64> for Point {
+    type Output = Point;
+
+    #[inline]
+    fn mul(self, factor: f64) -> Point {
+        Point { x: self.x * factor, y: self.y * factor, z: self.z * factor }
+    }
+}
+
+/// How far it is between two latitudes and longitudes in degrees along the surface, in meters: by
+/// the haversine formula, which rounds otherwise than [`Point::distance_m`] where that matters.
+pub fn haversine_m(from: (f64, f64), to: (f64, f64)) -> f64 {
+    let (from_lat, from_lon) = (from.0.to_radians(), from.1.to_radians());
+    let (to_lat, to_lon) = (to.0.to_radians(), to.1.to_radians());
+    let lat = (0.5 * (to_lat - from_lat)).sin();
+    let lon = (0.5 * (to_lon - from_lon)).sin();
+    let square = lat * lat + lon * lon * from_lat.cos() * to_lat.cos();
+    2.0 * square.min(1.0).sqrt().asin() * EARTH_RADIUS_M
+}
+
+/// How far up a stop without coordinates looks for those of the place it is part of: a boarding
+/// area is part of a platform, and that of a station.
+const LEVELS: usize = 3;
+
+impl Feed {
+    /// Where the stop of each row of stops.txt is: by its own coordinates, else by those of its
+    /// parent or its parent's parent. Made at the first question, O(stops).
+    pub fn stop_points(&self) -> &[Option<Point>] {
+        self.joins.stop_points.get_or_init(|| {
+            let stops = self.table(File::Stops);
+            let (lat, lon) = (stops.floats("stop_lat"), stops.floats("stop_lon"));
+            let parents = stops.texts("parent_station");
+            let parent_rows = self.link(File::Stops, "parent_station", File::Stops, "stop_id");
+            let parent = |&row: &u32| parents.code(row).and_then(|code| parent_rows.row(code));
+            let own = |row| Some(Point::of(lat.get(row)?, lon.get(row)?));
+            let chain = |row| std::iter::successors(Some(row), parent).take(LEVELS);
+            stops.rows().map(|row| chain(row).find_map(own)).collect()
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distances_are_those_of_a_sphere() {
+        let quarter = EARTH_RADIUS_M * TAU / 4.0;
+        for (from, to, meters) in [
+            ((0.0, 0.0), (90.0, 0.0), quarter),
+            ((0.0, 0.0), (0.0, 180.0), quarter * 2.0),
+            ((-90.0, 12.0), (90.0, 12.0), quarter * 2.0),
+            ((59.9, 10.7), (59.9, 10.7), 0.0),
+            ((0.0, 179.5), (0.0, -179.5), quarter / 90.0),
+        ] {
+            let (from, to) = (Point::of(from.0, from.1), Point::of(to.0, to.1));
+            assert!((from.distance_m(to) - meters).abs() < 1e-6, "{meters}");
+        }
+        // At 60° north a degree of longitude is half as long, but for the bend of the great circle.
+        let meters = haversine_m((60.0, 10.0), (60.0, 11.0));
+        assert!((meters - 0.499_995_240_33 * quarter / 90.0).abs() < 1e-3, "{meters}");
+        assert!((Point::of(60.0, 10.0).distance_m(Point::of(60.0, 11.0)) - meters).abs() < 1e-6);
+        // A centimeter, which the cosine alone cannot tell from nothing.
+        let near = Point::of(59.900_000_1, 10.7).distance_m(Point::of(59.9, 10.7));
+        assert!((near - 0.011_119_5).abs() < 1e-6, "{near}");
+    }
+
+    #[test]
+    fn the_closest_place_lies_between_or_at_an_end() {
+        let (start, end) = (Point::of(0.0, 0.0), Point::of(0.0, 2.0));
+        let beside = Point::of(1.0, 1.0);
+        let (lat, lon) = beside.closest_between(start, end).lat_lon();
+        assert!(lat.abs() < 1e-9 && (lon - 1.0).abs() < 1e-9, "{lat}, {lon}");
+        assert_eq!(Point::of(1.0, 3.0).closest_between(start, end), end);
+        assert_eq!(Point::of(0.0, -1.0).closest_between(start, end), start);
+        assert_eq!(beside.closest_between(start, start), start);
+    }
+
+    #[test]
+    fn a_fraction_of_the_way_is_that_fraction_of_the_distance() {
+        let (start, end) = (Point::of(50.0, 8.0), Point::of(51.0, 9.0));
+        let half = start.toward(end, 0.5);
+        assert!((half.distance_m(start) - half.distance_m(end)).abs() < 1e-6);
+        assert_eq!(start.toward(end, 0.0), start);
+        assert_eq!(start.toward(start, 0.5), start);
+    }
+}

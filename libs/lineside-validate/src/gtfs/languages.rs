@@ -1,0 +1,176 @@
+//! Language tags: which are well formed after BCP 47 (RFC 5646), and which of them mean the same.
+
+/// Tags of former times that stand for others as a whole (IANA language subtag registry; those that
+/// have no successor become private use, as the reference validator has it).
+const GRANDFATHERED: [(&str, &str); 26] = [
+    ("art-lojban", "jbo"),
+    ("cel-gaulish", "xtg-x-cel-gaulish"),
+    ("en-gb-oed", "en-GB-x-oed"),
+    ("i-ami", "ami"),
+    ("i-bnn", "bnn"),
+    ("i-default", "en-x-i-default"),
+    ("i-enochian", "und-x-i-enochian"),
+    ("i-hak", "hak"),
+    ("i-klingon", "tlh"),
+    ("i-lux", "lb"),
+    ("i-mingo", "see-x-i-mingo"),
+    ("i-navajo", "nv"),
+    ("i-pwn", "pwn"),
+    ("i-tao", "tao"),
+    ("i-tay", "tay"),
+    ("i-tsu", "tsu"),
+    ("no-bok", "nb"),
+    ("no-nyn", "nn"),
+    ("sgn-be-fr", "sfb"),
+    ("sgn-be-nl", "vgt"),
+    ("sgn-ch-de", "sgg"),
+    ("zh-guoyu", "cmn"),
+    ("zh-hakka", "hak"),
+    ("zh-min", "nan-x-zh-min"),
+    ("zh-min-nan", "nan"),
+    ("zh-xiang", "hsn"),
+];
+
+/// Languages that have another code since ISO 639 of 1989.
+const RENAMED: [(&str, &str); 3] = [("iw", "he"), ("in", "id"), ("ji", "yi")];
+
+/// The subtags of a tag, from first to last.
+struct Subtags<'a> {
+    rest: std::iter::Peekable<std::str::Split<'a, char>>,
+    tag: String,
+}
+
+impl Subtags<'_> {
+    /// Takes the next subtag over if it is one of this kind, written in this way.
+    fn take(&mut self, is: impl Fn(&[u8]) -> bool, write: impl Fn(&str) -> String) -> bool {
+        let Some(subtag) = self.rest.next_if(|subtag| is(subtag.as_bytes())) else { return false };
+        if !self.tag.is_empty() {
+            self.tag.push('-');
+        }
+        self.tag.push_str(&write(subtag));
+        true
+    }
+
+    /// Takes an extension or a private part over: its letter and what belongs to it.
+    fn take_part(&mut self, is_letter: fn(&[u8]) -> bool, length_min: usize) -> Option<bool> {
+        if !self.take(is_letter, str::to_ascii_lowercase) {
+            return Some(false);
+        }
+        let mut n = 0;
+        while self.take(|s| is_alphanumeric(s, length_min..=8), str::to_ascii_lowercase) {
+            n += 1;
+        }
+        (n > 0).then_some(true)
+    }
+}
+
+/// A well-formed tag, written in the same way as all that mean the same: `nb-NO`. `None` if it is
+/// not well formed.
+pub fn language_tag(text: &str) -> Option<String> {
+    let lower = text.to_ascii_lowercase();
+    if let Some((_, successor)) = GRANDFATHERED.iter().find(|(tag, _)| *tag == lower) {
+        return Some((*successor).to_owned());
+    }
+    let mut subtags = Subtags { rest: text.split('-').peekable(), tag: String::new() };
+    if subtags.take(|s| is_alphabetic(s, 2..=8), str::to_ascii_lowercase) {
+        if let Some((_, code)) = RENAMED.iter().find(|(code, _)| *code == subtags.tag) {
+            subtags.tag = (*code).to_owned();
+        }
+        // A language within a group of languages stands for itself.
+        for n in 0..3 {
+            let group = std::mem::take(&mut subtags.tag);
+            let is_taken = subtags.take(|s| is_alphabetic(s, 3..=3), str::to_ascii_lowercase);
+            if !is_taken || n > 0 {
+                subtags.tag = group;
+            }
+            if !is_taken {
+                break;
+            }
+        }
+        subtags.take(|s| is_alphabetic(s, 4..=4), capitalized);
+        subtags.take(is_region, str::to_ascii_uppercase);
+        while subtags.take(is_variant, str::to_ascii_lowercase) {}
+        while subtags.take_part(|s| is_alphabetic(s, 1..=1) && s != b"x" && s != b"X", 2)? {}
+    }
+    subtags.take_part(|s| s.eq_ignore_ascii_case(b"x"), 1)?;
+    (subtags.rest.next().is_none()).then_some(subtags.tag)
+}
+
+fn is_alphabetic(subtag: &[u8], length: std::ops::RangeInclusive<usize>) -> bool {
+    length.contains(&subtag.len()) && subtag.iter().all(u8::is_ascii_alphabetic)
+}
+
+fn is_alphanumeric(subtag: &[u8], length: std::ops::RangeInclusive<usize>) -> bool {
+    length.contains(&subtag.len()) && subtag.iter().all(u8::is_ascii_alphanumeric)
+}
+
+fn is_region(subtag: &[u8]) -> bool {
+    is_alphabetic(subtag, 2..=2) || (subtag.len() == 3 && subtag.iter().all(u8::is_ascii_digit))
+}
+
+fn is_variant(subtag: &[u8]) -> bool {
+    is_alphanumeric(subtag, 5..=8)
+        || (is_alphanumeric(subtag, 4..=4) && subtag.first().is_some_and(u8::is_ascii_digit))
+}
+
+fn capitalized(subtag: &str) -> String {
+    let mut subtag = subtag.to_ascii_lowercase();
+    if let Some(first) = subtag.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    subtag
+}
+
+#[cfg(test)]
+mod tests {
+    use super::language_tag;
+
+    #[test]
+    fn well_formed_tags_are_written_in_one_way() {
+        for (text, tag) in [
+            ("en", "en"),
+            ("EN-us", "en-US"),
+            ("zh-hant-tw", "zh-Hant-TW"),
+            ("es-419", "es-419"),
+            ("zh-yue", "yue"),
+            ("zh-cmn-hans", "cmn-Hans"),
+            ("de-1996", "de-1996"),
+            ("sl-rozaj-biske-1994", "sl-rozaj-biske-1994"),
+            ("en-u-ca-gregory", "en-u-ca-gregory"),
+            ("x-foo", "x-foo"),
+            ("fr-FR-x-a", "fr-FR-x-a"),
+            ("i-klingon", "tlh"),
+            ("iw", "he"),
+            ("mul", "mul"),
+            ("english", "english"),
+            ("qaa-qaa-qab-qac", "qaa"),
+        ] {
+            assert_eq!(language_tag(text).as_deref(), Some(tag), "{text}");
+        }
+    }
+
+    #[test]
+    fn others_are_none() {
+        for text in [
+            "en_US",
+            "e",
+            "",
+            "en-",
+            "-en",
+            "en--US",
+            "abcdefghi",
+            "en-US-en",
+            "en-x",
+            "de-u",
+            "en-a",
+            "a-b",
+            "en-1-abc",
+            "english!",
+            "nb-NO-",
+            "日本語",
+            "en us",
+        ] {
+            assert_eq!(language_tag(text), None, "{text}");
+        }
+    }
+}

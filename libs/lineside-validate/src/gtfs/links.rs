@@ -1,0 +1,137 @@
+//! Which rows go together: made when the first rule asks, and kept for the others.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, OnceLock, PoisonError},
+};
+
+use super::{Feed, File, Point};
+
+/// No row.
+const NONE: u32 = u32::MAX;
+
+/// The rows of a table by the code of one of its texts.
+#[derive(Debug)]
+pub struct Groups {
+    /// Where each code's rows begin in `rows`; one more at the end.
+    starts: Vec<u32>,
+    rows: Vec<u32>,
+}
+
+impl Groups {
+    /// The rows of a code, in the order of the file or, where the table has a sequence, of that.
+    pub fn rows(&self, code: u32) -> &[u32] {
+        let at = code as usize;
+        match (self.starts.get(at), self.starts.get(at + 1)) {
+            (Some(&start), Some(&end)) => &self.rows[start as usize..end as usize],
+            _ => &[],
+        }
+    }
+
+    /// The codes that have rows, with their rows.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &[u32])> {
+        let codes = 0..self.starts.len().saturating_sub(1) as u32;
+        codes.map(|code| (code, self.rows(code))).filter(|(_, rows)| !rows.is_empty())
+    }
+}
+
+/// From the codes of one table's texts to the rows of another that they name.
+#[derive(Debug)]
+pub struct Link {
+    rows: Vec<u32>,
+}
+
+impl Link {
+    /// The (first) row that a code names, if there is one.
+    #[inline]
+    pub fn row(&self, code: u32) -> Option<u32> {
+        self.rows.get(code as usize).copied().filter(|&row| row != NONE)
+    }
+}
+
+type Lazy<K, V> = Mutex<HashMap<K, Arc<OnceLock<Arc<V>>>>>;
+
+/// What was joined so far.
+#[derive(Debug, Default)]
+pub(super) struct Joins {
+    groups: Lazy<(File, &'static str), Groups>,
+    links: Lazy<(File, &'static str, File, &'static str), Link>,
+    pub(super) stop_points: OnceLock<Vec<Option<Point>>>,
+}
+
+fn once<K: Eq + std::hash::Hash, V>(map: &Lazy<K, V>, key: K, make: impl FnOnce() -> V) -> Arc<V> {
+    let cell = {
+        let mut map = map.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(map.entry(key).or_default())
+    };
+    Arc::clone(cell.get_or_init(|| Arc::new(make())))
+}
+
+impl Feed {
+    /// The rows of a file by one of its texts. Stop times and shape points come in the order of
+    /// their sequence, others in that of the file. O(n log n) at the first question.
+    pub fn groups(&self, file: File, field: &'static str) -> Arc<Groups> {
+        once(&self.joins.groups, (file, field), || self.make_groups(file, field))
+    }
+
+    fn make_groups(&self, file: File, field: &'static str) -> Groups {
+        let table = self.table(file);
+        let texts = table.texts(field);
+        let mut starts = vec![0_u32; texts.n_codes() + 1];
+        for code in table.rows().filter_map(|row| texts.code(row)) {
+            starts[code as usize + 1] += 1;
+        }
+        for code in 1..starts.len() {
+            starts[code] += starts[code - 1];
+        }
+        let mut next = starts.clone();
+        let mut rows = vec![0_u32; starts.last().copied().unwrap_or_default() as usize];
+        for row in table.rows() {
+            if let Some(code) = texts.code(row) {
+                let at = &mut next[code as usize];
+                rows[*at as usize] = row;
+                *at += 1;
+            }
+        }
+        let sequence = match (file, field) {
+            (File::StopTimes, "trip_id") => Some(table.numbers("stop_sequence")),
+            (File::Shapes, "shape_id") => Some(table.numbers("shape_pt_sequence")),
+            _ => None,
+        };
+        if let Some(sequence) = sequence {
+            for code in 0..starts.len() - 1 {
+                let group = &mut rows[starts[code] as usize..starts[code + 1] as usize];
+                let key = |row: &u32| sequence.get_or(*row, 0);
+                if !group.is_sorted_by_key(key) {
+                    group.sort_by_key(key);
+                }
+            }
+        }
+        Groups { starts, rows }
+    }
+
+    /// From a field that names rows of another file to those rows: the first of each id.
+    pub fn link(
+        &self,
+        file: File,
+        field: &'static str,
+        parent: File,
+        parent_field: &'static str,
+    ) -> Arc<Link> {
+        once(&self.joins.links, (file, field, parent, parent_field), || {
+            let texts = self.table(file).texts(field);
+            let parent = self.table(parent);
+            let ids = parent.texts(parent_field);
+            let mut first = vec![NONE; ids.n_codes()];
+            for row in parent.rows().rev() {
+                if let Some(code) = ids.code(row) {
+                    first[code as usize] = row;
+                }
+            }
+            let rows = (0..texts.n_codes() as u32)
+                .map(|code| ids.find(texts.text(code)).map_or(NONE, |id| first[id as usize]))
+                .collect();
+            Link { rows }
+        })
+    }
+}

@@ -1,0 +1,73 @@
+//! A GTFS schedule as its rules see it: each file a table of typed columns, read once, and the
+//! joins and orders that several rules need, made when the first one asks.
+//!
+//! Which rows count, and which rules are passed over because a file could not be read, is as the
+//! reference validator has it, so that both count the same.
+
+mod addresses;
+mod cells;
+mod column;
+mod currencies;
+mod decimals;
+mod dict;
+mod earth;
+mod feed;
+mod files;
+mod json;
+mod languages;
+pub(crate) mod leniency;
+pub(crate) mod letters;
+mod links;
+mod load;
+mod phones;
+mod services;
+pub(crate) mod simple;
+mod source;
+mod table;
+mod timezones;
+pub(crate) mod zones;
+
+use jiff::civil::Date;
+
+pub(crate) use self::services::WEEK;
+pub use self::{
+    column::{Floats, Numbers, Texts, UNRECOGNIZED},
+    currencies::currency_decimals,
+    decimals::decimals_of,
+    dict::Dict,
+    earth::{EARTH_RADIUS_M, Point, haversine_m},
+    feed::Feed,
+    files::File,
+    languages::language_tag,
+    links::{Groups, Link},
+    load::load,
+    services::{Service, Services},
+    source::{Source, TextSource, ZipSource},
+    table::{Status, Table},
+    timezones::zone_id,
+    zones::{Zone, Zones},
+};
+
+const EPOCH: Date = jiff::civil::date(1970, 1, 1);
+
+/// The day that a number in a column of dates stands for: days since 1970-01-01.
+pub fn date_of(day: i32) -> Date {
+    EPOCH.saturating_add(jiff::Span::new().days(day.clamp(-700_000, 2_900_000)))
+}
+
+/// The number of a day: days since 1970-01-01.
+pub fn day_of(date: Date) -> i32 {
+    // Both dates lie within ±9999 years, so their distance fits.
+    date.since(EPOCH).map_or(0, |span| span.get_days())
+}
+
+/// A time as reports write it: `HH:MM:SS`, beyond 24 hours where the service day goes on.
+pub fn time_text(seconds: i32) -> String {
+    format!("{:02}:{:02}:{:02}", seconds / 3_600, seconds / 60 % 60, seconds % 60)
+}
+
+/// A day as reports write it: `YYYYMMDD`.
+pub fn date_text(day: i32) -> String {
+    let date = date_of(day);
+    format!("{:04}{:02}{:02}", date.year(), date.month(), date.day())
+}

@@ -1,0 +1,241 @@
+//! Telephone numbers: whether one can be dialled in a country, going by its length.
+
+use std::sync::OnceLock;
+
+/// A line for each country: its code, its calling code, `*` if that code means this country first,
+/// the digits that its numbers may have, those that suffice within a town, the digit to dial before
+/// numbers within the country, and what to dial for another country. (National numbering plans, as
+/// the ITU has them and libphonenumber collects them.)
+const COUNTRIES: &str = include_str!("phones.txt");
+/// Digits of a calling code.
+const CALLING_CODE_DIGITS_MAX: usize = 3;
+/// Characters that anybody takes for a number.
+const CHARS_MAX: usize = 250;
+/// Digits of an extension.
+const EXTENSION_DIGITS_MAX: usize = 7;
+/// Words before an extension, the longer ones first.
+const EXTENSION_WORDS: [&str; 8] = ["extension", "extn.", "extn", "ext.", "ext", "x", "#", "int"];
+/// The digits that letters stand for, from `a` (ITU-T E.161).
+const KEYPAD: &[u8; 26] = b"22233344455566677778889999";
+
+struct Country {
+    name: &'static str,
+    calling_code: &'static str,
+    is_first: bool,
+    /// Bit n: numbers of n digits are possible.
+    lengths: u32,
+    lengths_in_town: u32,
+    trunk: &'static str,
+    abroad: Vec<&'static str>,
+}
+
+fn countries() -> &'static [Country] {
+    static LIST: OnceLock<Vec<Country>> = OnceLock::new();
+    LIST.get_or_init(|| COUNTRIES.lines().filter_map(read_line).collect())
+}
+
+fn read_line(line: &'static str) -> Option<Country> {
+    let mut parts = line.split(' ').map(|part| if part == "-" { "" } else { part });
+    let (name, calling_code, is_first) = (parts.next()?, parts.next()?, parts.next()? == "*");
+    let mut lengths = || {
+        let lengths = parts.next()?.split(',').filter_map(|length| length.parse::<u32>().ok());
+        Some(lengths.fold(0, |bits, length| bits | 1_u32.checked_shl(length).unwrap_or(0)))
+    };
+    let (lengths, lengths_in_town) = (lengths()?, lengths()?);
+    let trunk = parts.next()?;
+    let abroad = parts.next()?.split(',').filter(|prefix| !prefix.is_empty()).collect();
+    Some(Country { name, calling_code, is_first, lengths, lengths_in_town, trunk, abroad })
+}
+
+impl Country {
+    fn has_length(&self, digits: &str) -> bool {
+        is_in(self.lengths, digits)
+    }
+
+    /// Whether a number without calling code may have this many digits, with the trunk digit or
+    /// without it.
+    fn takes(&self, digits: &str) -> bool {
+        let behind_trunk = digits.strip_prefix(self.trunk).filter(|rest| rest.len() < digits.len());
+        behind_trunk.is_some_and(|rest| self.has_length(rest))
+            || self.has_length(digits)
+            || is_in(self.lengths_in_town, digits)
+    }
+
+    /// Whether all its numbers are shorter.
+    fn is_beyond(&self, digits: &str) -> bool {
+        digits.len() as u32 > 31 - self.lengths.leading_zeros().min(31)
+    }
+}
+
+fn is_in(lengths: u32, digits: &str) -> bool {
+    u32::try_from(digits.len()).is_ok_and(|n| lengths.checked_shr(n).unwrap_or(0) & 1 == 1)
+}
+
+/// Whether a text can be a number that is dialled in a country. An unknown country has no numbers of
+/// its own.
+pub(super) fn is_phone(text: &str, country: [u8; 2]) -> bool {
+    if text.chars().count() > CHARS_MAX {
+        return false;
+    }
+    let text = number_within(text);
+    if !looks_like_number(text) {
+        return false;
+    }
+    let text = without_extension(text);
+    let digits = digits_of(text);
+    if text.starts_with('+') {
+        return is_abroad(&digits);
+    }
+    let Some(home) = countries().iter().find(|other| other.name.as_bytes() == country) else {
+        return false;
+    };
+    let behind = home.abroad.iter().find_map(|prefix| digits.strip_prefix(prefix));
+    if let Some(rest) = behind.filter(|rest| !rest.starts_with('0')) {
+        return is_abroad(rest);
+    }
+    match digits.strip_prefix(home.calling_code) {
+        Some(rest)
+            if home.is_beyond(&digits) || (!home.has_length(&digits) && home.has_length(rest)) =>
+        {
+            home.takes(rest)
+        }
+        _ => home.takes(&digits),
+    }
+}
+
+/// Whether digits are a calling code and a number there.
+fn is_abroad(digits: &str) -> bool {
+    (1..=CALLING_CODE_DIGITS_MAX).filter_map(|n| digits.split_at_checked(n)).any(|(code, rest)| {
+        let first = |other: &&Country| other.is_first && other.calling_code == code;
+        countries().iter().find(first).is_some_and(|country| country.takes(rest))
+    })
+}
+
+/// What of a text may be a number: from its first digit or `+` to its last letter or digit.
+fn number_within(text: &str) -> &str {
+    let Some(start) = text.find(|c: char| c == '+' || c.is_ascii_digit()) else { return "" };
+    let text = text[start..].split(';').next().unwrap_or_default();
+    text.trim_end_matches(|c: char| !c.is_alphanumeric() && c != '#')
+}
+
+/// Whether there are at least three digits before any letter, and nothing but digits, letters and
+/// the signs that one writes between them.
+fn looks_like_number(text: &str) -> bool {
+    let is_between = |c: char| {
+        matches!(
+            c,
+            '-' | '.' | '(' | ')' | '[' | ']' | '/' | '~' | ' ' | '*' | 'x' | '\u{a0}' | '‐'..='―'
+        )
+    };
+    let body = text.trim_start_matches('+');
+    let n_digits = body
+        .chars()
+        .take_while(|&c| c.is_ascii_digit() || is_between(c))
+        .filter(char::is_ascii_digit)
+        .count();
+    n_digits >= 3
+        && body.chars().all(|c| {
+            c.is_ascii_alphanumeric() || is_between(c) || matches!(c, '#' | ':' | ',' | '+')
+        })
+}
+
+/// Without what one dials after somebody has answered.
+fn without_extension(text: &str) -> &str {
+    let number = text.trim_end_matches('#');
+    let before = number.trim_end_matches(|c: char| c.is_ascii_digit());
+    let n_digits = number.len() - before.len();
+    if !(1..=EXTENSION_DIGITS_MAX).contains(&n_digits) {
+        return text;
+    }
+    let before = before.trim_end_matches([' ', '.', ':', '\u{a0}']);
+    let ends_with = |word: &&&str| {
+        before
+            .len()
+            .checked_sub(word.len())
+            .and_then(|at| before.get(at..))
+            .is_some_and(|end| end.eq_ignore_ascii_case(word))
+    };
+    match EXTENSION_WORDS.iter().find(ends_with) {
+        Some(word) => {
+            let main = before[..before.len() - word.len()].trim_end_matches([' ', ',', '-']);
+            if looks_like_number(main) { main } else { text }
+        }
+        None => text,
+    }
+}
+
+/// The digits, and those that letters stand for if there are at least three of them.
+fn digits_of(text: &str) -> String {
+    let has_words = text.bytes().filter(u8::is_ascii_alphabetic).nth(2).is_some();
+    let digit = |byte: u8| match byte {
+        b'0'..=b'9' => Some(byte),
+        letter if has_words && letter.is_ascii_alphabetic() => {
+            KEYPAD.get(usize::from(letter.to_ascii_lowercase() - b'a')).copied()
+        }
+        _ => None,
+    };
+    text.bytes().filter_map(digit).map(char::from).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_told_by_their_length() {
+        for (text, country, is_possible) in [
+            ("+47 22 33 44 55", *b"NO", true),
+            ("22334455", *b"NO", true),
+            ("(503) 238-RIDE", *b"US", true),
+            ("238-7433", *b"US", true),
+            ("1-800-555-0199", *b"US", true),
+            ("503-238-7433 ext. 12", *b"US", true),
+            ("511", *b"US", false),
+            ("911", *b"US", false),
+            ("12", *b"US", false),
+            ("ask us", *b"NO", false),
+            ("+49 30 123456", *b"NO", true),
+            ("0049 30 123456", *b"NO", true),
+            ("01 45 67 89 01", *b"FR", true),
+            ("+33 1 45 67 89 01", *b"US", true),
+            ("145", *b"FR", false),
+            ("3631", *b"FR", false),
+            ("020 7222 1234", *b"GB", true),
+            ("+44 (0)20 7222 1234", *b"GB", true),
+            ("0343 222 1234", *b"GB", true),
+            ("+999 123456", *b"NO", false),
+            ("123456789012345678", *b"DE", false),
+            ("tel:+4722334455", *b"NO", true),
+            ("n/a", *b"US", false),
+            ("800 88 555", *b"NO", true),
+            ("177", *b"NO", false),
+            ("(11) 3396-7800", *b"BR", true),
+            ("131 500", *b"AU", true),
+            ("1-888-GO-TRANSIT", *b"US", false),
+            ("+1 604 953 3333", *b"CA", true),
+            ("604.953.3333", *b"CA", true),
+            ("022334455", *b"NO", false),
+            ("503-238-7433 / 503-238-7434", *b"US", false),
+            ("503-238-7433x5", *b"US", true),
+            ("+", *b"US", false),
+            ("555", *b"US", false),
+            ("0800 11 77 99", *b"DE", true),
+            ("503 238 743", *b"US", false),
+            ("15032387433", *b"US", true),
+            ("011 47 22334455", *b"US", true),
+            ("4722334455", *b"NO", true),
+            ("02 12345678", *b"IT", true),
+            ("1300 369 003", *b"AU", true),
+            ("+55 11 3396 7800", *b"US", true),
+            ("03-1234-5678", *b"JP", true),
+        ] {
+            assert_eq!(is_phone(text, country), is_possible, "{text}");
+        }
+    }
+
+    #[test]
+    fn each_country_is_read() {
+        assert_eq!(countries().len(), COUNTRIES.lines().count());
+        assert!(countries().iter().all(|country| country.lengths != 0));
+    }
+}

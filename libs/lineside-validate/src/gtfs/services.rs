@@ -1,0 +1,353 @@
+//! On which days services run: a bit for each day of each service, made when the first rule asks.
+
+use super::{Feed, File};
+
+/// No service.
+const NONE: u32 = u32::MAX;
+/// Days in one word.
+const WORD: i32 = 64;
+/// How long a service is looked at from its first day, in words: 359 years. Later days are left
+/// out: who writes them means that the service has no end.
+const SPAN_WORDS_MAX: u32 = 2_048;
+/// Words of all services together: 128 MiB. Days beyond it are left out.
+const WORDS_MAX: usize = 1 << 24;
+
+/// The services of a schedule with the days on which they run, after `calendar.txt` and
+/// `calendar_dates.txt`.
+///
+/// Of several rows of one service in `calendar.txt` the last one counts, and a period that ends
+/// before it begins is its first day. A day that is both added and removed is removed.
+#[derive(Debug)]
+pub struct Services {
+    spans: Vec<Span>,
+    words: Vec<u64>,
+    of_calendar: Vec<u32>,
+    of_trips: Vec<u32>,
+    has_backward_period: bool,
+}
+
+#[derive(Debug)]
+struct Span {
+    calendar_row: Option<u32>,
+    dates_row: Option<u32>,
+    /// Days since 1970-01-01, divided by 64.
+    first_word: i32,
+    start: usize,
+    end: usize,
+}
+
+/// A service.
+#[derive(Clone, Copy, Debug)]
+pub struct Service<'a> {
+    span: &'a Span,
+    words: &'a [u64],
+}
+
+impl Services {
+    /// All of them: those of `calendar.txt`, then those that only `calendar_dates.txt` has.
+    pub fn iter(&self) -> impl Iterator<Item = Service<'_>> {
+        self.spans.iter().map(|span| self.service(span))
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.spans.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.spans.is_empty()
+    }
+
+    /// Whether a period of `calendar.txt` ends before it begins: who wrote it meant other days, so
+    /// what the first or last day of service is cannot be told.
+    pub fn has_backward_period(&self) -> bool {
+        self.has_backward_period
+    }
+
+    /// A service by its number, from 0.
+    pub fn get(&self, at: u32) -> Option<Service<'_>> {
+        self.spans.get(at as usize).map(|span| self.service(span))
+    }
+
+    /// The number of the service of a `service_id` (its code) in `trips.txt`.
+    pub fn of_trips(&self, code: u32) -> Option<u32> {
+        self.of_trips.get(code as usize).copied().filter(|&at| at != NONE)
+    }
+
+    /// The service of a `service_id` (its code) in `calendar.txt`.
+    pub fn of_calendar(&self, code: u32) -> Option<Service<'_>> {
+        self.get(*self.of_calendar.get(code as usize)?)
+    }
+
+    fn service<'a>(&'a self, span: &'a Span) -> Service<'a> {
+        Service { span, words: &self.words[span.start..span.end] }
+    }
+}
+
+impl Service<'_> {
+    /// Its (first) row in `calendar.txt`.
+    pub fn calendar_row(&self) -> Option<u32> {
+        self.span.calendar_row
+    }
+
+    /// Its first row in `calendar_dates.txt`.
+    pub fn dates_row(&self) -> Option<u32> {
+        self.span.dates_row
+    }
+
+    /// The days on which it runs, in their order: days since 1970-01-01.
+    pub fn days(&self) -> impl Iterator<Item = i32> {
+        self.words.iter().zip(self.span.first_word..).flat_map(|(&word, at)| bits(word, at))
+    }
+
+    /// The first day on which it runs, if it ever does.
+    pub fn first_day(&self) -> Option<i32> {
+        self.days().next()
+    }
+
+    /// The last day on which it runs, if it ever does.
+    pub fn last_day(&self) -> Option<i32> {
+        let (back, word) = self.words.iter().rev().enumerate().find(|(_, word)| **word != 0)?;
+        let at = self.span.first_word + (self.words.len() - 1 - back) as i32;
+        Some(at * WORD + WORD - 1 - word.leading_zeros() as i32)
+    }
+
+    /// How many words of 64 days it spans.
+    pub fn n_words(&self) -> usize {
+        self.words.len()
+    }
+
+    /// The first day on which both run, if there is one. O(weeks that both span).
+    pub fn first_common_day(&self, other: &Service<'_>) -> Option<i32> {
+        let begin = self.span.first_word.max(other.span.first_word);
+        let mine = self.words.get((begin - self.span.first_word) as usize..)?;
+        let others = other.words.get((begin - other.span.first_word) as usize..)?;
+        let mut words = mine.iter().zip(others).zip(begin..);
+        words.find_map(|((mine, others), at)| bits(mine & others, at).next())
+    }
+}
+
+/// The days of a word.
+fn bits(mut word: u64, at: i32) -> impl Iterator<Item = i32> {
+    std::iter::from_fn(move || {
+        let bit = word.trailing_zeros() as i32;
+        if bit == WORD {
+            return None;
+        }
+        word &= word - 1;
+        Some(at * WORD + bit)
+    })
+}
+
+/// What a row of `calendar.txt` says: the first and last day, and a bit for each day of the week
+/// from Monday on.
+type Period = (i32, i32, u8);
+
+/// The fields of the days of the week, from Monday on.
+pub(crate) const WEEK: [&str; 7] =
+    ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
+
+impl Feed {
+    /// The services with their days. O(rows of the calendars + days / 64) at the first question.
+    pub fn services(&self) -> &Services {
+        self.services.get_or_init(|| self.make_services())
+    }
+
+    fn make_services(&self) -> Services {
+        let id = "service_id";
+        let (calendar, dates) = (self.table(File::Calendar), self.table(File::CalendarDates));
+        let (calendar_ids, dates_ids) = (calendar.texts(id), dates.texts(id));
+        let exceptions = self.groups(File::CalendarDates, id);
+        let dates_of = self.link(File::Calendar, id, File::CalendarDates, id);
+        let calendar_of = self.link(File::CalendarDates, id, File::Calendar, id);
+        let mut services = Services {
+            spans: Vec::new(),
+            words: Vec::new(),
+            of_calendar: vec![NONE; calendar_ids.n_codes()],
+            of_trips: Vec::new(),
+            has_backward_period: self.has_backward_period(),
+        };
+        let mut of_dates = vec![NONE; dates_ids.n_codes()];
+        for (code, rows) in self.groups(File::Calendar, id).iter() {
+            services.of_calendar[code as usize] = services.spans.len() as u32;
+            let dates_code = dates_of.row(code).and_then(|row| dates_ids.code(row));
+            let exceptions = dates_code.map_or(&[][..], |code| exceptions.rows(code));
+            let period = rows.last().and_then(|&row| self.period(row));
+            self.add_service(&mut services, rows.first().copied(), period, exceptions);
+        }
+        for (code, rows) in exceptions.iter() {
+            if calendar_of.row(code).is_none() {
+                of_dates[code as usize] = services.spans.len() as u32;
+                self.add_service(&mut services, None, None, rows);
+            }
+        }
+        services.words.shrink_to_fit();
+        let to_calendar = self.link(File::Trips, id, File::Calendar, id);
+        let to_dates = self.link(File::Trips, id, File::CalendarDates, id);
+        let service_of = |code| {
+            let calendar = to_calendar.row(code).and_then(|row| calendar_ids.code(row));
+            let dates = || to_dates.row(code).and_then(|row| dates_ids.code(row));
+            match calendar {
+                Some(code) => services.of_calendar[code as usize],
+                None => dates().map_or(NONE, |code| of_dates[code as usize]),
+            }
+        };
+        let n_codes = self.table(File::Trips).texts(id).n_codes() as u32;
+        services.of_trips = (0..n_codes).map(service_of).collect();
+        services
+    }
+
+    fn has_backward_period(&self) -> bool {
+        let calendar = self.table(File::Calendar);
+        let (starts, ends) = (calendar.numbers("start_date"), calendar.numbers("end_date"));
+        calendar.rows().any(|row| ends.get(row) < starts.get(row))
+    }
+
+    fn period(&self, row: u32) -> Option<Period> {
+        let calendar = self.table(File::Calendar);
+        let start = calendar.numbers("start_date").get(row)?;
+        let end = calendar.numbers("end_date").get(row)?;
+        let runs = |field| calendar.numbers(field).get(row) == Some(1);
+        let days = WEEK.iter().enumerate();
+        let week =
+            days.map(|(at, field)| u8::from(runs(field)) << at).fold(0, |one, day| one | day);
+        (week != 0).then_some((start, end.max(start), week))
+    }
+
+    fn add_service(
+        &self,
+        services: &mut Services,
+        calendar_row: Option<u32>,
+        period: Option<Period>,
+        exceptions: &[u32],
+    ) {
+        let table = self.table(File::CalendarDates);
+        let (dates, types) = (table.numbers("date"), table.numbers("exception_type"));
+        let is_added = |row: &u32| types.get(*row) == Some(1);
+        let day = |row: &u32| dates.get(*row);
+        let added = || exceptions.iter().filter(|row| is_added(row)).filter_map(day);
+        let removed = exceptions.iter().filter(|row| !is_added(row)).filter_map(day);
+        let ends = period.into_iter().flat_map(|(start, end, _)| [start, end]);
+        let (first, last) = ends
+            .chain(added())
+            .fold((i32::MAX, i32::MIN), |(first, last), day| (first.min(day), last.max(day)));
+        let mut first_word = 0;
+        let start = services.words.len();
+        if first <= last {
+            first_word = first.div_euclid(WORD);
+            let n_words = (last.div_euclid(WORD) - first_word + 1) as u32;
+            let n_words = (n_words.min(SPAN_WORDS_MAX) as usize).min(WORDS_MAX - start);
+            services.words.resize(start + n_words, 0);
+        }
+        let words = &mut services.words[start..];
+        if let Some(period) = period {
+            set_weeks(words, first_word, period);
+        }
+        let mut set = |day: i32, runs: bool| {
+            let at = usize::try_from(day.div_euclid(WORD) - first_word).ok();
+            if let Some(word) = at.and_then(|at| words.get_mut(at)) {
+                let bit = 1 << day.rem_euclid(WORD);
+                *word = if runs { *word | bit } else { *word & !bit };
+            }
+        };
+        added().for_each(|day| set(day, true));
+        removed.for_each(|day| set(day, false));
+        let dates_row = exceptions.first().copied();
+        let end = services.words.len();
+        services.spans.push(Span { calendar_row, dates_row, first_word, start, end });
+    }
+}
+
+/// Sets the days of a period, a word at a time.
+fn set_weeks(words: &mut [u64], first_word: i32, (start, end, week): Period) {
+    // Ten weeks: whatever the day of the week at which a word begins, its 64 days lie within.
+    let weeks = (0..10).fold(0_u128, |weeks, n| weeks | u128::from(week) << (7 * n));
+    for (word, at) in words.iter_mut().zip(first_word..) {
+        let first = at * WORD;
+        // 1970-01-01 was a Thursday.
+        let weekday = (first + 3).rem_euclid(7);
+        let mut days = (weeks >> weekday) as u64;
+        if first < start {
+            let skipped = start - first;
+            days = if skipped < WORD { days >> skipped << skipped } else { 0 };
+        }
+        if first + WORD - 1 > end {
+            let kept = end - first + 1;
+            days = if kept > 0 { days & ((1 << kept) - 1) } else { 0 };
+        }
+        *word |= days;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::civil::date;
+
+    use super::*;
+    use crate::{
+        Context, Notices,
+        gtfs::{TextSource, date_of, day_of, load},
+    };
+
+    const CALENDAR: &str =
+        "service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date\n";
+    const DATES: &str = "service_id,date,exception_type\n";
+
+    fn feed(calendar: &str, dates: &str) -> Feed {
+        let source = TextSource::default()
+            .with("calendar.txt", format!("{CALENDAR}{calendar}"))
+            .with("calendar_dates.txt", format!("{DATES}{dates}"));
+        let context = Context { today: date(2026, 1, 1), country: None, threads: 1 };
+        load(&source, &context, &mut Notices::new(0)).unwrap()
+    }
+
+    fn days(service: &Service<'_>) -> Vec<String> {
+        service.days().map(|day| date_of(day).to_string()).collect()
+    }
+
+    #[test]
+    fn weeks_are_set_as_if_day_by_day() {
+        for length in [0, 1, 6, 62, 63, 64, 65, 400] {
+            for shift in 0..70 {
+                let start = day_of(date(2025, 11, 3)) + shift;
+                let end = start + length;
+                let text = |day: i32| date_of(day).strftime("%Y%m%d").to_string();
+                let row = format!("W,1,0,0,1,0,0,1,{},{}\n", text(start), text(end));
+                let feed = feed(&row, "");
+                let service = feed.services().get(0).unwrap();
+                let runs =
+                    |day: &i32| matches!(date_of(*day).weekday().to_monday_one_offset(), 1 | 4 | 7);
+                let expected: Vec<i32> = (start..=end).filter(runs).collect();
+                assert_eq!(service.days().collect::<Vec<_>>(), expected, "{row}");
+                assert_eq!(service.first_day(), expected.first().copied(), "{row}");
+                assert_eq!(service.last_day(), expected.last().copied(), "{row}");
+            }
+        }
+    }
+
+    #[test]
+    fn exceptions_reach_beyond_the_period_and_removal_wins() {
+        let feed = feed(
+            "W,1,1,1,1,1,1,1,20260301,20260303\n",
+            "W,20250101,1\nW,20260302,2\nW,20270101,1\nW,20260303,1\nW,20260303,2\nV,20270101,1\n",
+        );
+        let services = feed.services();
+        let (one, other) = (services.get(0).unwrap(), services.get(1).unwrap());
+        assert_eq!(days(&one), ["2025-01-01", "2026-03-01", "2027-01-01"]);
+        assert_eq!(one.first_common_day(&other), Some(day_of(date(2027, 1, 1))));
+        assert_eq!(other.first_common_day(&one), Some(day_of(date(2027, 1, 1))));
+        assert_eq!((one.calendar_row(), one.dates_row()), (Some(0), Some(0)));
+        assert_eq!((other.calendar_row(), other.dates_row()), (None, Some(5)));
+    }
+
+    #[test]
+    fn services_without_an_end_take_little_room() {
+        let feed =
+            feed("W,1,1,1,1,1,1,1,20260301,99991231\nV,0,0,0,0,0,0,0,20260301,99991231\n", "");
+        let services = feed.services();
+        assert_eq!(services.words.len(), SPAN_WORDS_MAX as usize);
+        assert!(services.get(0).unwrap().last_day() > Some(day_of(date(2300, 1, 1))));
+        assert_eq!(services.get(1).unwrap().first_day(), None);
+    }
+}

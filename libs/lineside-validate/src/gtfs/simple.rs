@@ -1,0 +1,134 @@
+//! What is said about archives, headers, rows and cells while they are read, and what counts as a
+//! good address, tag, zone or currency.
+
+use lineside_formats::gtfs::fields::Kind;
+
+use super::{Table, addresses, phones};
+use crate::notice::{Kind as NoticeKind, Notices, Severity};
+
+macro_rules! kinds {
+    ($($name:ident $code:literal $severity:ident [$($field:ident)*])*) => {
+        $(pub(crate) static $name: NoticeKind = NoticeKind {
+            code: $code,
+            severity: Severity::$severity,
+            fields: &[$((stringify!($field), meaning(stringify!($field)))),*],
+            page: include_str!(concat!("../rules/gtfs/basics/", $code, ".md")),
+        };)*
+
+        /// All that is said while a schedule is read.
+        pub(crate) static KINDS: &[&NoticeKind] = &[$(&$name),*];
+    };
+}
+
+kinds! {
+    CSV_PARSING_FAILED "csv_parsing_failed" Error [filename lineIndex message]
+    DUPLICATED_COLUMN "duplicated_column" Error [filename fieldName firstIndex secondIndex]
+    EMPTY_COLUMN_NAME "empty_column_name" Error [filename index]
+    EMPTY_FILE "empty_file" Error [filename]
+    EMPTY_ROW "empty_row" Warning [filename csvRowNumber]
+    INVALID_CHARACTER "invalid_character" Error [filename csvRowNumber fieldName fieldValue]
+    INVALID_COLOR "invalid_color" Error [filename csvRowNumber fieldName fieldValue]
+    INVALID_CURRENCY "invalid_currency" Error [filename csvRowNumber fieldName fieldValue]
+    INVALID_DATE "invalid_date" Error [filename csvRowNumber fieldName fieldValue]
+    INVALID_EMAIL "invalid_email" Error [filename csvRowNumber fieldName fieldValue]
+    INVALID_FLOAT "invalid_float" Error [filename csvRowNumber fieldName fieldValue]
+    INVALID_INPUT_FILES_IN_SUBFOLDER "invalid_input_files_in_subfolder" Error [message]
+    INVALID_INTEGER "invalid_integer" Error [filename csvRowNumber fieldName fieldValue]
+    INVALID_LANGUAGE_CODE "invalid_language_code" Error [filename csvRowNumber fieldName fieldValue]
+    INVALID_PHONE_NUMBER "invalid_phone_number" Error [filename csvRowNumber fieldName fieldValue]
+    INVALID_ROW_LENGTH "invalid_row_length" Error [filename csvRowNumber rowLength headerCount]
+    INVALID_TIME "invalid_time" Error [filename csvRowNumber fieldName fieldValue]
+    INVALID_TIMEZONE "invalid_timezone" Error [filename csvRowNumber fieldName fieldValue]
+    INVALID_URL "invalid_url" Error [filename csvRowNumber fieldName fieldValue]
+    LEADING_OR_TRAILING_WHITESPACES "leading_or_trailing_whitespaces" Warning
+        [filename csvRowNumber fieldName fieldValue]
+    MISSING_RECOMMENDED_FIELD "missing_recommended_field" Warning [filename csvRowNumber fieldName]
+    MISSING_REQUIRED_COLUMN "missing_required_column" Error [filename fieldName]
+    MISSING_REQUIRED_FIELD "missing_required_field" Error [filename csvRowNumber fieldName]
+    MISSING_REQUIRED_FILE "missing_required_file" Error [filename]
+    NEW_LINE_IN_VALUE "new_line_in_value" Error [filename csvRowNumber fieldName fieldValue]
+    NON_ASCII_OR_NON_PRINTABLE_CHAR "non_ascii_or_non_printable_char" Warning
+        [filename csvRowNumber fieldName fieldValue]
+    NUMBER_OUT_OF_RANGE "number_out_of_range" Error
+        [filename csvRowNumber fieldName fieldType fieldValue]
+    TOO_MANY_ROWS "too_many_rows" Error [filename rowNumber]
+    UNEXPECTED_ENUM_VALUE "unexpected_enum_value" Warning
+        [filename csvRowNumber fieldName fieldValue]
+    UNKNOWN_COLUMN "unknown_column" Info [filename fieldName index]
+    UNKNOWN_FILE "unknown_file" Info [filename]
+}
+
+/// What a field of these notices means.
+const fn meaning(field: &str) -> &'static str {
+    match field.as_bytes() {
+        b"filename" => "The file.",
+        b"csvRowNumber" => "The line of the row, counted from 1 with the header.",
+        b"rowNumber" => "The line at which reading ended.",
+        b"lineIndex" => "The line on which the row begins, counted from 1 with the header.",
+        b"fieldName" => "The column.",
+        b"fieldValue" => "What stands there.",
+        b"fieldType" => "Which numbers the column takes.",
+        b"index" => "The position of the column, counted from 1.",
+        b"firstIndex" => "The position where the name stands first, counted from 1.",
+        b"secondIndex" => "The position where it stands again.",
+        b"rowLength" => "How many cells the row has.",
+        b"headerCount" => "How many columns the header has.",
+        b"message" => "What went wrong, in words.",
+        _ => "",
+    }
+}
+
+/// Says of a field of a row what takes no more than its place to say.
+pub(crate) fn say_field(
+    kind: &'static NoticeKind,
+    table: &Table,
+    row: u32,
+    field: &'static str,
+    out: &mut Notices,
+) {
+    out.add(kind, |sample| {
+        sample.put("filename", table.name()).put("csvRowNumber", table.line(row));
+        sample.put("fieldName", field);
+    });
+}
+
+pub(super) const NESTED: &str =
+    "A file of GTFS lies in a sub-directory, where readers do not look; move it to the top.";
+
+/// Whether a number is one of the reference's route types. Those of the extended list, which only
+/// some readers know, are not among them.
+pub(super) fn is_route_type(number: u16) -> bool {
+    matches!(number, 0..=7 | 11 | 12)
+}
+
+/// What to say about an address, if it is wrong.
+pub(super) fn wrong_address(
+    kind: Kind,
+    text: &str,
+    country: Option<[u8; 2]>,
+) -> Option<&'static NoticeKind> {
+    match kind {
+        Kind::Url if !addresses::is_url(text) => Some(&INVALID_URL),
+        Kind::Email if !addresses::is_mail(text) => Some(&INVALID_EMAIL),
+        // A number without a country code can only be judged where the country is known.
+        Kind::Phone if country.is_some_and(|country| !phones::is_phone(text, country)) => {
+            Some(&INVALID_PHONE_NUMBER)
+        }
+        _ => None,
+    }
+}
+
+/// What to say about a name from a list that others keep, if it is not on it.
+pub(super) fn wrong_name(kind: Kind, text: &str) -> Option<&'static NoticeKind> {
+    match kind {
+        Kind::Currency if !is_currency(text) => Some(&INVALID_CURRENCY),
+        Kind::Amount if super::decimals_of(text).is_none() => Some(&INVALID_FLOAT),
+        Kind::Language if super::language_tag(text).is_none() => Some(&INVALID_LANGUAGE_CODE),
+        Kind::Timezone if !super::timezones::is_zone(text) => Some(&INVALID_TIMEZONE),
+        _ => None,
+    }
+}
+
+fn is_currency(text: &str) -> bool {
+    super::currency_decimals(text).is_some()
+}

@@ -1,0 +1,118 @@
+//! Where a schedule's files come from: a zip, or texts in memory. Several may be read at a time.
+
+use std::{
+    collections::BTreeMap,
+    io::{Cursor, Read},
+};
+
+use lineside_formats::{
+    Error,
+    gtfs::{Files, Limits, ZipFiles},
+};
+
+use super::files::File;
+
+/// The files of one schedule, of which several threads may read different ones.
+pub trait Source: Sync {
+    /// The names of the files at the top, with their sizes in bytes where they are known, else 0.
+    fn list(&self) -> Vec<(String, u64)>;
+
+    /// Whether a file of GTFS lies in a sub-directory, where nobody looks for it.
+    fn has_nested(&self) -> bool;
+
+    /// Reads a file: hands its bytes to `read`, or `None` if there is no such file.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be opened.
+    fn read(&self, name: &str, read: &mut dyn FnMut(Option<&mut dyn Read>)) -> Result<(), Error>;
+}
+
+/// A zip archive in memory (or mapped into it).
+#[derive(Clone, Debug)]
+pub struct ZipSource<'a> {
+    bytes: &'a [u8],
+    limits: Limits,
+    files: Vec<(String, u64)>,
+    has_nested: bool,
+}
+
+impl<'a> ZipSource<'a> {
+    /// Reads the archive's directory.
+    ///
+    /// # Errors
+    ///
+    /// If the bytes are no zip, or its entries overlap or are too many.
+    pub fn new(bytes: &'a [u8], limits: &Limits) -> Result<ZipSource<'a>, Error> {
+        let (mut files, mut has_nested) = (Vec::new(), false);
+        for (path, size) in ZipFiles::paths(Cursor::new(bytes), limits)? {
+            match path.rsplit_once('/') {
+                Some((_, name)) => {
+                    has_nested |= File::of_name(name).is_some_and(|file| file.name() == name);
+                }
+                None if path != ".DS_Store" => files.push((path, size)),
+                None => {}
+            }
+        }
+        Ok(ZipSource { bytes, limits: limits.clone(), files, has_nested })
+    }
+}
+
+impl Source for ZipSource<'_> {
+    fn list(&self) -> Vec<(String, u64)> {
+        self.files.clone()
+    }
+
+    fn has_nested(&self) -> bool {
+        self.has_nested
+    }
+
+    fn read(&self, name: &str, read: &mut dyn FnMut(Option<&mut dyn Read>)) -> Result<(), Error> {
+        let mut files = ZipFiles::at_top(Cursor::new(self.bytes), &self.limits)?;
+        match files.open(name)? {
+            Some(mut reader) => read(Some(&mut reader)),
+            None => read(None),
+        }
+        Ok(())
+    }
+}
+
+/// Files in memory, byte for byte.
+#[derive(Clone, Debug, Default)]
+pub struct TextSource {
+    files: BTreeMap<String, Vec<u8>>,
+}
+
+impl TextSource {
+    /// The same with one more file, in place of one of that name.
+    #[must_use]
+    pub fn with(mut self, name: &str, bytes: impl Into<Vec<u8>>) -> TextSource {
+        self.files.insert(name.to_owned(), bytes.into());
+        self
+    }
+
+    /// The same without a file.
+    #[must_use]
+    pub fn without(mut self, name: &str) -> TextSource {
+        self.files.remove(name);
+        self
+    }
+}
+
+impl Source for TextSource {
+    fn list(&self) -> Vec<(String, u64)> {
+        self.files.iter().map(|(name, bytes)| (name.clone(), bytes.len() as u64)).collect()
+    }
+
+    fn has_nested(&self) -> bool {
+        false
+    }
+
+    fn read(&self, name: &str, read: &mut dyn FnMut(Option<&mut dyn Read>)) -> Result<(), Error> {
+        match self.files.get(name) {
+            Some(bytes) => read(Some(&mut bytes.as_slice())),
+            None => read(None),
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,124 @@
+//! Time zones: names of the IANA database, and distances from UTC as `UTC+1` and `+05:30`.
+
+use std::sync::OnceLock;
+
+use jiff::tz::TimeZoneDatabase;
+
+/// Names of the database that the reference validator does not take: offsets under a name, and what
+/// its language's library leaves out.
+const LEFT_OUT: [&str; 5] = ["EST", "MST", "HST", "ROC", "Factory"];
+/// The largest distance from UTC, in seconds.
+const OFFSET_MAX: u32 = 18 * 3_600;
+
+/// A zone's name, written in the same way as all that mean the same. `None` if it is no zone. Unlike
+/// elsewhere, capitals count.
+pub fn zone_id(text: &str) -> Option<String> {
+    if text == "Z" || text.starts_with(['+', '-']) {
+        return offset(text);
+    }
+    for prefix in ["UTC", "GMT", "UT"] {
+        match text.strip_prefix(prefix) {
+            Some("") => return Some(text.to_owned()),
+            Some(rest) if rest.starts_with(['+', '-']) => {
+                let offset = offset(rest)?;
+                let is_zero = offset == "Z";
+                return Some(if is_zero { prefix.to_owned() } else { format!("{prefix}{offset}") });
+            }
+            _ => {}
+        }
+    }
+    is_name(text).then(|| text.to_owned())
+}
+
+/// Whether a text is a zone; see [`zone_id`].
+pub(super) fn is_zone(text: &str) -> bool {
+    is_name(text) || zone_id(text).is_some()
+}
+
+/// The database within the program, as what a machine has differs.
+fn is_name(text: &str) -> bool {
+    static NAMES: OnceLock<TimeZoneDatabase> = OnceLock::new();
+    let zone = NAMES.get_or_init(TimeZoneDatabase::bundled).get(text);
+    zone.is_ok_and(|zone| zone.iana_name() == Some(text)) && !LEFT_OUT.contains(&text)
+}
+
+/// `Z`, or a sign and `h`, `hh`, `hhmm`, `hh:mm`, `hhmmss` or `hh:mm:ss`; written as the longest
+/// that is needed.
+fn offset(text: &str) -> Option<String> {
+    if text == "Z" {
+        return Some(text.to_owned());
+    }
+    let (sign, rest) = text.split_at_checked(1).filter(|(sign, _)| matches!(*sign, "+" | "-"))?;
+    let [hours, minutes, seconds] = match *rest.as_bytes() {
+        [h] => [two(b'0', h)?, 0, 0],
+        [h1, h2] => [two(h1, h2)?, 0, 0],
+        [h1, h2, m1, m2] | [h1, h2, b':', m1, m2] => [two(h1, h2)?, two(m1, m2)?, 0],
+        [h1, h2, m1, m2, s1, s2] | [h1, h2, b':', m1, m2, b':', s1, s2] => {
+            [two(h1, h2)?, two(m1, m2)?, two(s1, s2)?]
+        }
+        _ => return None,
+    };
+    let total = hours * 3_600 + minutes * 60 + seconds;
+    if minutes > 59 || seconds > 59 || total > OFFSET_MAX {
+        return None;
+    }
+    Some(match (total, seconds) {
+        (0, _) => "Z".to_owned(),
+        (_, 0) => format!("{sign}{hours:02}:{minutes:02}"),
+        _ => format!("{sign}{hours:02}:{minutes:02}:{seconds:02}"),
+    })
+}
+
+fn two(tens: u8, ones: u8) -> Option<u32> {
+    let digit = |byte: u8| char::from(byte).to_digit(10);
+    Some(digit(tens)? * 10 + digit(ones)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::zone_id;
+
+    #[test]
+    fn zones_are_names_and_offsets() {
+        for (text, id) in [
+            ("Europe/Oslo", "Europe/Oslo"),
+            ("US/Pacific", "US/Pacific"),
+            ("UTC", "UTC"),
+            ("Etc/GMT+5", "Etc/GMT+5"),
+            ("Z", "Z"),
+            ("UTC+1", "UTC+01:00"),
+            ("GMT-0", "GMT"),
+            ("UT+01:30", "UT+01:30"),
+            ("+0530", "+05:30"),
+            ("-18:00", "-18:00"),
+            ("GMT0", "GMT0"),
+            ("PST8PDT", "PST8PDT"),
+        ] {
+            assert_eq!(zone_id(text).as_deref(), Some(id), "{text}");
+        }
+    }
+
+    #[test]
+    fn others_are_none() {
+        for text in [
+            "europe/oslo",
+            "Europe/Olso",
+            "EST",
+            "PST",
+            "ROC",
+            "z",
+            "+18:01",
+            "UTC+24",
+            "UTC-3:30",
+            "",
+            "+",
+            "+5:00",
+            "../etc/passwd",
+            "Oslo",
+            "UTC ",
+            "+é",
+        ] {
+            assert_eq!(zone_id(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! What rules say: notices, of which all are counted and some are kept.
+
+use std::collections::BTreeMap;
+
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value};
+
+/// How bad it is, as the reference validator judges it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// Worth knowing.
+    Info,
+    /// Against the recommendations; riders may be told something wrong.
+    Warning,
+    /// Against the specification; parts of the data are of no use.
+    Error,
+}
+
+impl Severity {
+    /// As written in reports: `ERROR`, `WARNING` or `INFO`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Severity::Info => "INFO",
+            Severity::Warning => "WARNING",
+            Severity::Error => "ERROR",
+        }
+    }
+}
+
+impl Serialize for Severity {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+/// A kind of notice: one code with its page.
+#[derive(Debug)]
+pub struct Kind {
+    /// In snake_case, as the reference validator names it.
+    pub code: &'static str,
+    /// How bad each of its notices is.
+    pub severity: Severity,
+    /// What a notice holds: the fields' names, in the order in which they are shown, and what each
+    /// means.
+    pub fields: &'static [(&'static str, &'static str)],
+    /// The page about it, in Markdown: what it means, why it matters, and cases that are tests.
+    pub page: &'static str,
+}
+
+impl Kind {
+    /// The page's first paragraph: what is wrong, in a sentence or two.
+    pub fn summary(&self) -> &'static str {
+        let mut paragraphs = self.page.split("\n\n").map(str::trim);
+        paragraphs.find(|paragraph| !paragraph.starts_with('#')).unwrap_or_default()
+    }
+}
+
+/// The fields of one notice, in the order of its [`Kind`].
+#[derive(Debug, Default)]
+pub struct Sample {
+    fields: Map<String, Value>,
+}
+
+impl Sample {
+    /// Says what a field holds. A value that is not there stays out.
+    pub fn put(&mut self, name: &'static str, value: impl Into<Value>) -> &mut Sample {
+        let value = value.into();
+        if !value.is_null() {
+            self.fields.insert(name.to_owned(), shortened(value));
+        }
+        self
+    }
+}
+
+/// The longest text that a notice quotes, in characters.
+const TEXT_CHARS_MAX: usize = 500;
+
+fn shortened(value: Value) -> Value {
+    match value {
+        Value::String(text) => match text.char_indices().nth(TEXT_CHARS_MAX) {
+            Some((cut, _)) => Value::String(format!("{}…", &text[..cut])),
+            None => Value::String(text),
+        },
+        value => value,
+    }
+}
+
+/// The notices of one kind.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// Their kind.
+    pub kind: &'static Kind,
+    /// How many there were, kept or not.
+    pub total: u64,
+    /// The first of them.
+    pub samples: Vec<Map<String, Value>>,
+}
+
+/// What was found: exact totals of each kind, and the first few notices of it.
+#[derive(Clone, Debug)]
+pub struct Notices {
+    found: BTreeMap<&'static str, Found>,
+    samples_max: usize,
+}
+
+impl Notices {
+    /// Notices of one kind that are kept unless somebody asks for another number.
+    pub const SAMPLES_MAX: usize = 100;
+
+    /// Nothing found yet; at most `samples_max` notices of each kind will be kept.
+    pub fn new(samples_max: usize) -> Notices {
+        Notices { found: BTreeMap::new(), samples_max }
+    }
+
+    /// Counts a notice, and has its fields filled in if it is one of those that are kept.
+    pub fn add(&mut self, kind: &'static Kind, fill: impl FnOnce(&mut Sample)) {
+        let samples_max = self.samples_max;
+        let found = self.found_of(kind);
+        found.total += 1;
+        if found.samples.len() < samples_max {
+            let mut sample = Sample::default();
+            fill(&mut sample);
+            found.samples.push(sample.fields);
+        }
+    }
+
+    /// Counts `n` notices, and has the fields filled in of those that are kept; `fill` is told which
+    /// of the `n` it is, from 0. For pairs, of which there may be more than there is time.
+    pub fn add_many(
+        &mut self,
+        kind: &'static Kind,
+        n: usize,
+        mut fill: impl FnMut(usize, &mut Sample),
+    ) {
+        if n == 0 {
+            return;
+        }
+        let samples_max = self.samples_max;
+        let found = self.found_of(kind);
+        found.total += n as u64;
+        for at in 0..n.min(samples_max.saturating_sub(found.samples.len())) {
+            let mut sample = Sample::default();
+            fill(at, &mut sample);
+            found.samples.push(sample.fields);
+        }
+    }
+
+    fn found_of(&mut self, kind: &'static Kind) -> &mut Found {
+        let nothing = || Found { kind, total: 0, samples: Vec::new() };
+        self.found.entry(kind.code).or_insert_with(nothing)
+    }
+
+    /// Adds what others found after these.
+    pub fn merge(&mut self, others: Notices) {
+        for (code, other) in others.found {
+            match self.found.get_mut(code) {
+                Some(found) => {
+                    found.total += other.total;
+                    let room = self.samples_max - found.samples.len().min(self.samples_max);
+                    found.samples.extend(other.samples.into_iter().take(room));
+                }
+                None => {
+                    self.found.insert(code, other);
+                }
+            }
+        }
+    }
+
+    /// An empty one with the same bound.
+    pub fn sibling(&self) -> Notices {
+        Notices::new(self.samples_max)
+    }
+
+    /// What was found, ordered by code.
+    pub fn iter(&self) -> impl Iterator<Item = &Found> {
+        self.found.values()
+    }
+
+    /// What was found of one code.
+    pub fn get(&self, code: &str) -> Option<&Found> {
+        self.found.get(code)
+    }
+
+    /// How many notices of this severity there are.
+    pub fn count(&self, severity: Severity) -> u64 {
+        self.iter().filter(|found| found.kind.severity == severity).map(|found| found.total).sum()
+    }
+}

@@ -1,0 +1,176 @@
+//! What a report says besides its notices: what was looked at, how, and what is in it.
+
+use jiff::civil::Date;
+use serde::Serialize;
+
+use super::features;
+use crate::gtfs::{self, Feed, File};
+
+/// How a schedule was looked at.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// The version of the program.
+    pub version: String,
+    /// When, as RFC 3339.
+    pub at: String,
+    /// The file or address that was looked at.
+    pub input: String,
+    /// How many threads worked.
+    pub threads: usize,
+    /// The folder into which the report was written, if it was.
+    pub output: Option<String>,
+    /// The country that was assumed (ISO 3166), if one was.
+    pub country: Option<[u8; 2]>,
+    /// The day that was assumed.
+    pub today: Date,
+    /// How long it took, in seconds.
+    pub seconds: f64,
+}
+
+/// What was looked at, how, and what is in it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Summary {
+    validator_version: String,
+    validated_at: String,
+    gtfs_input: String,
+    threads: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_directory: Option<String>,
+    country_code: String,
+    date_for_validation: String,
+    feed_info: FeedInfo,
+    agencies: Vec<Agency>,
+    files: Vec<String>,
+    validation_time_seconds: f64,
+    counts: Counts,
+    gtfs_features: Vec<&'static str>,
+}
+
+/// What the feed says about itself.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FeedInfo {
+    publisher_name: String,
+    #[serde(rename = "publisherUrl")]
+    publisher_url: String,
+    feed_language: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    feed_start_date: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    feed_end_date: Option<String>,
+    feed_email: String,
+}
+
+/// An agency.
+#[derive(Debug, Serialize)]
+pub struct Agency {
+    name: String,
+    url: String,
+    phone: String,
+    email: String,
+    timezone: String,
+}
+
+/// How many different things there are.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct Counts {
+    /// Shapes.
+    pub shapes: u64,
+    /// Stops of all kinds.
+    pub stops: u64,
+    /// Routes.
+    pub routes: u64,
+    /// Trips.
+    pub trips: u64,
+    /// Agencies.
+    pub agencies: u64,
+    /// Blocks that trips belong to.
+    pub blocks: u64,
+}
+
+impl Summary {
+    /// What is to be said of a feed.
+    pub fn new(feed: &Feed, run: &Run) -> Summary {
+        let country = run.country.map_or_else(
+            || "ZZ".to_owned(),
+            |letters| letters.iter().copied().map(char::from).collect(),
+        );
+        Summary {
+            validator_version: run.version.clone(),
+            validated_at: run.at.clone(),
+            gtfs_input: run.input.clone(),
+            threads: run.threads,
+            output_directory: run.output.clone(),
+            country_code: country,
+            date_for_validation: run.today.to_string(),
+            feed_info: feed_info(feed),
+            agencies: agencies(feed),
+            files: feed.names().to_vec(),
+            validation_time_seconds: run.seconds,
+            counts: Counts::of(feed),
+            gtfs_features: features(feed),
+        }
+    }
+}
+
+impl Counts {
+    /// Counts the things of a feed.
+    pub fn of(feed: &Feed) -> Counts {
+        let count = |file, field: &str| {
+            let table = feed.table(file);
+            let texts = table.texts(field);
+            let mut seen = vec![false; texts.n_codes()];
+            for code in table.rows().filter_map(|row| texts.code(row)) {
+                seen[code as usize] = true;
+            }
+            seen.into_iter().filter(|&seen| seen).count() as u64
+        };
+        Counts {
+            shapes: count(File::Shapes, "shape_id"),
+            stops: count(File::Stops, "stop_id"),
+            routes: count(File::Routes, "route_id"),
+            trips: count(File::Trips, "trip_id"),
+            agencies: count(File::Agency, "agency_id"),
+            blocks: count(File::Trips, "block_id"),
+        }
+    }
+}
+
+fn feed_info(feed: &Feed) -> FeedInfo {
+    let table = feed.table(File::FeedInfo);
+    if table.is_empty() {
+        return FeedInfo::default();
+    }
+    let text = |field: &str| table.texts(field).get(0).unwrap_or_default().to_owned();
+    let date = |field: &str| {
+        let day = table.numbers(field).get(0);
+        day.map(|day| gtfs::date_of(day).to_string())
+    };
+    FeedInfo {
+        publisher_name: text("feed_publisher_name"),
+        publisher_url: text("feed_publisher_url"),
+        feed_language: text("feed_lang"),
+        feed_start_date: date("feed_start_date"),
+        feed_end_date: date("feed_end_date"),
+        feed_email: text("feed_contact_email"),
+    }
+}
+
+/// Agencies that a report lists; more are counted only.
+const AGENCIES_MAX: u32 = 1_000;
+
+fn agencies(feed: &Feed) -> Vec<Agency> {
+    let table = feed.table(File::Agency);
+    let text = |field: &str, row| table.texts(field).get(row).unwrap_or_default().to_owned();
+    (0..table.len().min(AGENCIES_MAX))
+        .map(|row| Agency {
+            name: text("agency_name", row),
+            url: text("agency_url", row),
+            phone: text("agency_phone", row),
+            email: text("agency_email", row),
+            timezone: text("agency_timezone", row),
+        })
+        .collect()
+}

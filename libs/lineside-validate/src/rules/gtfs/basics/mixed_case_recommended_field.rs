@@ -1,0 +1,91 @@
+//! Names that riders read, in one case only.
+
+use super::GtfsRule;
+use crate::{
+    Context, Notices,
+    gtfs::{
+        Feed, File,
+        letters::{is_capital_letter, is_letter, is_small_letter},
+    },
+    notice::{Kind, Severity},
+};
+
+pub(super) static RULE: GtfsRule = GtfsRule { kinds: &[&KIND], files: &[], check };
+
+static KIND: Kind = Kind {
+    code: "mixed_case_recommended_field",
+    severity: Severity::Warning,
+    fields: &[
+        ("filename", "The file."),
+        ("fieldName", "The field."),
+        ("fieldValue", "What stands there."),
+        ("csvRowNumber", "The line of the row."),
+    ],
+    page: include_str!("mixed_case_recommended_field.md"),
+};
+
+/// O(n): each distinct text is looked at once.
+fn check(feed: &Feed, _: &Context, out: &mut Notices) {
+    for file in File::ALL {
+        let table = feed.table(file);
+        for field in file.spec().fields.iter().filter(|field| field.mixed_case) {
+            let texts = table.texts(field.name);
+            let is_odd: Vec<bool> =
+                (0..texts.n_codes() as u32).map(|code| is_in_one_case(texts.text(code))).collect();
+            if !is_odd.contains(&true) {
+                continue;
+            }
+            for row in table.rows() {
+                let Some(code) = texts.code(row).filter(|&code| is_odd[code as usize]) else {
+                    continue;
+                };
+                out.add(&KIND, |sample| {
+                    sample.put("filename", table.name()).put("fieldName", field.name);
+                    sample.put("fieldValue", texts.text(code));
+                    sample.put("csvRowNumber", table.line(row));
+                });
+            }
+        }
+    }
+}
+
+/// Whether a text is one word of small letters, or several words none of which has letters of both
+/// cases. Words are what stands between signs that are no letters; those of one letter do not count.
+fn is_in_one_case(text: &str) -> bool {
+    let mut words: Vec<&str> = text.split(|c: char| !is_letter(c)).collect();
+    // A run of signs parts two words once, and signs at the end part nothing.
+    let leading = words.first().is_some_and(|first| first.is_empty());
+    words.retain(|word| !word.is_empty());
+    if leading && !words.is_empty() {
+        words.insert(0, "");
+    }
+    let is_long = |word: &str| word.encode_utf16().nth(1).is_some();
+    if let [only] = words.as_slice() {
+        return is_long(only) && only.chars().all(is_small_letter);
+    }
+    let counted = || words.iter().filter(|word| word.is_empty() || is_long(word));
+    let is_mixed = |word: &&str| word.contains(is_capital_letter) && word.contains(is_small_letter);
+    counted().count() >= 2 && !counted().any(is_mixed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_in_one_case;
+
+    #[test]
+    fn names_in_one_case_are_told_from_others() {
+        for text in [
+            "central",
+            "CENTRAL STATION",
+            "main st & 5th av",
+            "NORTH-WEST 12",
+            "@ 2 main",
+            "ESTACIÓN Nº 5",
+        ] {
+            assert!(is_in_one_case(text), "{text}");
+        }
+        for text in ["CENTRAL", "Central", "x", "A 12", "route 1a", "nº", "Main ST", "12", ""] {
+            assert!(!is_in_one_case(text), "{text}");
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Fare transfer rules: how often one may change, and for how long.
+
+use super::GtfsRule;
+use crate::{
+    Context, Notices,
+    gtfs::{Feed, File},
+    notice::{Kind, Severity},
+};
+
+pub(super) static RULE: GtfsRule = GtfsRule {
+    kinds: &[&LIMIT_WITHOUT_TYPE, &TYPE_WITHOUT_LIMIT, &INVALID, &MISSING, &FORBIDDEN],
+    files: &[],
+    check,
+};
+
+static LIMIT_WITHOUT_TYPE: Kind = Kind {
+    code: "fare_transfer_rule_duration_limit_without_type",
+    severity: Severity::Error,
+    fields: &[("csvRowNumber", "The line of the row.")],
+    page: include_str!("fare_transfer_rule_duration_limit_without_type.md"),
+};
+
+static TYPE_WITHOUT_LIMIT: Kind = Kind {
+    code: "fare_transfer_rule_duration_limit_type_without_duration_limit",
+    severity: Severity::Error,
+    fields: &[("csvRowNumber", "The line of the row.")],
+    page: include_str!("fare_transfer_rule_duration_limit_type_without_duration_limit.md"),
+};
+
+static INVALID: Kind = Kind {
+    code: "fare_transfer_rule_invalid_transfer_count",
+    severity: Severity::Error,
+    fields: &[
+        ("csvRowNumber", "The line of the row."),
+        ("transferCount", "What stands in `transfer_count`."),
+    ],
+    page: include_str!("fare_transfer_rule_invalid_transfer_count.md"),
+};
+
+static MISSING: Kind = Kind {
+    code: "fare_transfer_rule_without_transfer_count",
+    severity: Severity::Error,
+    fields: &[("csvRowNumber", "The line of the row.")],
+    page: include_str!("fare_transfer_rule_without_transfer_count.md"),
+};
+
+static FORBIDDEN: Kind = Kind {
+    code: "fare_transfer_rule_with_forbidden_transfer_count",
+    severity: Severity::Error,
+    fields: &[("csvRowNumber", "The line of the row.")],
+    page: include_str!("fare_transfer_rule_with_forbidden_transfer_count.md"),
+};
+
+/// `transfer_count` of rules that let one change as often as one likes.
+const ANY_NUMBER: i32 = -1;
+
+/// O(n).
+fn check(feed: &Feed, _: &Context, out: &mut Notices) {
+    let table = feed.table(File::FareTransferRules);
+    let (from, to) = (table.texts("from_leg_group_id"), table.texts("to_leg_group_id"));
+    let counts = table.numbers("transfer_count");
+    let (limits, types) = (table.numbers("duration_limit"), table.numbers("duration_limit_type"));
+    for row in table.rows() {
+        let say = |kind, out: &mut Notices| {
+            out.add(kind, |sample| {
+                sample.put("csvRowNumber", table.line(row));
+            });
+        };
+        match (limits.get(row), types.get(row)) {
+            (Some(_), None) => say(&LIMIT_WITHOUT_TYPE, out),
+            (None, Some(_)) => say(&TYPE_WITHOUT_LIMIT, out),
+            _ => {}
+        }
+        // How often only means something where one stays within the same group of legs.
+        let is_same_group = from.get(row).is_some() && from.get(row) == to.get(row);
+        match (is_same_group, counts.get(row)) {
+            (true, Some(count)) if count < ANY_NUMBER || count == 0 => {
+                out.add(&INVALID, |sample| {
+                    sample.put("csvRowNumber", table.line(row)).put("transferCount", count);
+                });
+            }
+            (true, None) => say(&MISSING, out),
+            (false, Some(_)) => say(&FORBIDDEN, out),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! The names of a route by themselves: too long, missing, or one said again by another field.
+
+use super::GtfsRule;
+use crate::{
+    Context, Notices,
+    gtfs::{Feed, File, Table},
+    notice::{Kind, Severity},
+};
+
+pub(super) static RULE: GtfsRule =
+    GtfsRule { kinds: &[&BOTH_MISSING, &CONTAINED, &TOO_LONG, &DESCRIPTION], files: &[], check };
+
+static BOTH_MISSING: Kind = Kind {
+    code: "route_both_short_and_long_name_missing",
+    severity: Severity::Error,
+    fields: &[("routeId", "The route."), ("csvRowNumber", "The line of the row.")],
+    page: include_str!("route_both_short_and_long_name_missing.md"),
+};
+
+static CONTAINED: Kind = Kind {
+    code: "route_long_name_contains_short_name",
+    severity: Severity::Warning,
+    fields: &[
+        ("routeId", "The route."),
+        ("csvRowNumber", "The line of the row."),
+        ("routeShortName", "Its short name."),
+        ("routeLongName", "Its long name."),
+    ],
+    page: include_str!("route_long_name_contains_short_name.md"),
+};
+
+static TOO_LONG: Kind = Kind {
+    code: "route_short_name_too_long",
+    severity: Severity::Warning,
+    fields: &[
+        ("routeId", "The route."),
+        ("csvRowNumber", "The line of the row."),
+        ("routeShortName", "Its short name."),
+    ],
+    page: include_str!("route_short_name_too_long.md"),
+};
+
+static DESCRIPTION: Kind = Kind {
+    code: "same_name_and_description_for_route",
+    severity: Severity::Warning,
+    fields: &[
+        ("csvRowNumber", "The line of the row."),
+        ("routeId", "The route."),
+        ("routeDesc", "Its description."),
+        ("specifiedField", "The field with the same text."),
+    ],
+    page: include_str!("same_name_and_description_for_route.md"),
+};
+
+/// The longest short name, in characters (code units of UTF-16), that boards have room for; the
+/// reference recommends no more.
+const SHORT_NAME_CHARS_MAX: usize = 12;
+
+/// O(n).
+fn check(feed: &Feed, _: &Context, out: &mut Notices) {
+    let table = feed.table(File::Routes);
+    let short_names = table.texts("route_short_name");
+    let long_names = table.texts("route_long_name");
+    let descriptions = table.texts("route_desc");
+    for row in table.rows() {
+        let (short, long) = (short_names.get(row), long_names.get(row));
+        check_names(table, row, short, long, out);
+        let Some(description) = descriptions.get(row) else { continue };
+        let same = [("route_short_name", short), ("route_long_name", long)]
+            .into_iter()
+            .find(|(_, name)| name.is_some_and(|name| is_same_in_any_case(name, description)));
+        if let Some((field, _)) = same {
+            out.add(&DESCRIPTION, |sample| {
+                sample.put("csvRowNumber", table.line(row));
+                sample.put("routeId", table.texts("route_id").get(row));
+                sample.put("routeDesc", description).put("specifiedField", field);
+            });
+        }
+    }
+}
+
+fn check_names(
+    table: &Table,
+    row: u32,
+    short: Option<&str>,
+    long: Option<&str>,
+    out: &mut Notices,
+) {
+    if short.is_none() && long.is_none() {
+        out.add(&BOTH_MISSING, |sample| {
+            sample.put("routeId", table.texts("route_id").get(row));
+            sample.put("csvRowNumber", table.line(row));
+        });
+    }
+    let is_long = |name: &str| name.encode_utf16().nth(SHORT_NAME_CHARS_MAX).is_some();
+    if short.is_some_and(is_long) {
+        out.add(&TOO_LONG, |sample| {
+            sample.put("routeId", table.texts("route_id").get(row));
+            sample.put("csvRowNumber", table.line(row)).put("routeShortName", short);
+        });
+    }
+    if let (Some(short), Some(long)) = (short, long)
+        && begins_with(long, short)
+    {
+        out.add(&CONTAINED, |sample| {
+            sample.put("routeId", table.texts("route_id").get(row));
+            sample.put("csvRowNumber", table.line(row));
+            sample.put("routeShortName", short).put("routeLongName", long);
+        });
+    }
+}
+
+/// Whether a name begins with another as a word of its own, in whatever case: nothing, a blank, a
+/// hyphen or a parenthesis follows.
+fn begins_with(long: &str, short: &str) -> bool {
+    if !long.to_lowercase().starts_with(&short.to_lowercase()) {
+        return false;
+    }
+    let mut rest = long.chars();
+    let mut n_units = short.encode_utf16().count();
+    while n_units > 0 {
+        n_units = n_units.saturating_sub(rest.next().map_or(n_units, char::len_utf16));
+    }
+    rest.next().is_none_or(|c| matches!(c, '\t'..='\r' | ' ' | '-' | '(' | ')'))
+}
+
+/// Letter by letter, as letters with several capitals (`ß`) stand for themselves here.
+fn is_same_in_any_case(one: &str, other: &str) -> bool {
+    let fold = |c: char| {
+        let upper = only(c.to_uppercase()).unwrap_or(c);
+        only(upper.to_lowercase()).unwrap_or(upper)
+    };
+    one.chars().map(fold).eq(other.chars().map(fold))
+}
+
+/// The only one, if there is one.
+fn only(mut chars: impl Iterator<Item = char>) -> Option<char> {
+    chars.next().filter(|_| chars.next().is_none())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_names_are_found_at_the_beginning_of_long_ones() {
+        for (long, short) in [
+            ("10 Harbour", "10"),
+            ("Express", "EXPRESS"),
+            ("A-B", "a"),
+            ("N1(night)", "n1"),
+            ("Å) b", "å"),
+        ] {
+            assert!(begins_with(long, short), "{long} {short}");
+        }
+        for (long, short) in [("100 Harbour", "10"), ("Harbour 10", "10"), ("10: Harbour", "10")] {
+            assert!(!begins_with(long, short), "{long} {short}");
+        }
+    }
+
+    #[test]
+    fn texts_are_compared_in_any_case() {
+        assert!(is_same_in_any_case("Harbour Ö", "hARBOUR ö"));
+        assert!(is_same_in_any_case("Straße", "straße"));
+        assert!(!is_same_in_any_case("Straße", "STRASSE"));
+        assert!(!is_same_in_any_case("Harbour", "Harbour "));
+    }
+}

@@ -1,0 +1,172 @@
+//! Which of several places on a shape each stop of a trip is: those that lie in the order of the
+//! stops, and closest to them.
+
+use super::line::Match;
+
+/// How far a choice for the stops so far gets.
+#[derive(Clone, Copy, Debug)]
+struct Partial {
+    /// The sum of the distances between stops and shape, in meters.
+    score: f64,
+    /// Meters along the shape of the last stop.
+    along: f64,
+    /// Which of the last stop's matches it takes.
+    pick: usize,
+    /// The choice for the stops before that it goes on from.
+    before: usize,
+}
+
+/// Two stops whose matches lie in the wrong order.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Misfit {
+    /// The second of them, as a position in the trip.
+    pub(super) stop: usize,
+    /// The match of the first.
+    pub(super) before: Match,
+    /// The match of the second: the closest.
+    pub(super) at: Match,
+}
+
+/// Chooses matches; kept for its memory.
+#[derive(Debug, Default)]
+pub(super) struct Assigner {
+    /// The choices for each number of stops, one after the other.
+    partials: Vec<Partial>,
+    /// Where those of each number begin in `partials`.
+    starts: Vec<usize>,
+    /// The last choices in the order of `along`, and of each beginning of that order the best.
+    order: Vec<usize>,
+    best: Vec<usize>,
+}
+
+impl Assigner {
+    /// Chooses a match for each stop so that none lies before that of an earlier stop. The choice is
+    /// told by [`Assigner::picks`]. O(matches log matches).
+    pub(super) fn assign<'m>(
+        &mut self,
+        n_stops: usize,
+        matches: impl Fn(usize) -> &'m [Match],
+    ) -> Result<(), Misfit> {
+        self.partials.clear();
+        self.starts.clear();
+        self.starts.push(0);
+        self.partials.push(Partial { score: 0.0, along: 0.0, pick: 0, before: 0 });
+        for stop in 0..n_stops {
+            let start = self.starts[stop];
+            let end = self.partials.len();
+            self.rank(start);
+            self.starts.push(end);
+            for (pick, found) in matches(stop).iter().enumerate() {
+                let along = |&at: &usize| self.partials[at].along <= found.along;
+                let n_behind = self.order.partition_point(along);
+                if let Some(last) = n_behind.checked_sub(1) {
+                    let before = self.best[last];
+                    let score = self.partials[before].score + found.to_shape;
+                    self.partials.push(Partial { score, along: found.along, pick, before });
+                }
+            }
+            if self.partials.len() == end {
+                return Err(self.misfit(stop, start, &matches));
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts the choices from `start` on in order of how far along they are, and says which of each
+    /// beginning is the best: the first of those with the least score.
+    fn rank(&mut self, start: usize) {
+        let partials = &self.partials;
+        self.order.clear();
+        self.order.extend(start..partials.len());
+        if !partials[start..].is_sorted_by(|one, other| one.along <= other.along) {
+            self.order
+                .sort_by(|&one, &other| partials[one].along.total_cmp(&partials[other].along));
+        }
+        self.best.clear();
+        let mut best = None;
+        for &at in &self.order {
+            let is_better = |best: usize| (partials[at].score, at) < (partials[best].score, best);
+            if best.is_none_or(is_better) {
+                best = Some(at);
+            }
+            self.best.extend(best);
+        }
+    }
+
+    fn misfit<'m>(
+        &self,
+        stop: usize,
+        start: usize,
+        matches: &impl Fn(usize) -> &'m [Match],
+    ) -> Misfit {
+        let at = closest(matches(stop)).unwrap_or(Match::NONE);
+        let before = self.best.last().and_then(|&best| {
+            debug_assert!(best >= start, "a choice for the stops before");
+            matches(stop.checked_sub(1)?).get(self.partials[best].pick).copied()
+        });
+        Misfit { stop, before: before.unwrap_or(at), at }
+    }
+
+    /// What was chosen: the last stop first, each with the position of its match.
+    pub(super) fn picks(&self) -> impl Iterator<Item = (usize, usize)> {
+        let last = self.starts.last().copied().unwrap_or_default();
+        let score = |&at: &usize| self.partials[at].score;
+        let best = (last..self.partials.len())
+            .min_by(|one, other| score(one).total_cmp(&score(other)))
+            .unwrap_or_default();
+        let stops = (0..self.starts.len().saturating_sub(1)).rev();
+        stops.scan(best, |at, stop| {
+            let partial = self.partials[*at];
+            *at = partial.before;
+            Some((stop, partial.pick))
+        })
+    }
+}
+
+/// The first of those closest to the stop.
+pub(super) fn closest(matches: &[Match]) -> Option<Match> {
+    matches.iter().copied().min_by(|one, other| one.to_shape.total_cmp(&other.to_shape))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Matches of one stop: meters along the shape and from the stop.
+    fn stop(matches: &[(f64, f64)]) -> Vec<Match> {
+        let found = |&(along, to_shape): &(f64, f64)| Match { along, to_shape, ..Match::NONE };
+        matches.iter().map(found).collect()
+    }
+
+    fn picks(stops: &[Vec<Match>]) -> Result<Vec<usize>, usize> {
+        let mut assigner = Assigner::default();
+        let found = assigner.assign(stops.len(), |at| stops[at].as_slice());
+        found.map_err(|misfit| misfit.stop)?;
+        let mut picks: Vec<usize> = assigner.picks().map(|(_, pick)| pick).collect();
+        picks.reverse();
+        Ok(picks)
+    }
+
+    #[test]
+    fn the_closest_matches_in_order_are_chosen() {
+        let there_and_back = [
+            stop(&[(0.0, 5.0), (900.0, 1.0)]),
+            stop(&[(300.0, 9.0), (600.0, 2.0)]),
+            stop(&[(300.0, 1.0), (600.0, 9.0)]),
+        ];
+        assert_eq!(picks(&there_and_back), Ok(vec![0, 0, 0]));
+        assert_eq!(picks(&[stop(&[(500.0, 3.0)]), stop(&[(500.0, 3.0)])]), Ok(vec![0, 0]));
+    }
+
+    #[test]
+    fn stops_that_lie_the_other_way_round_do_not_fit() {
+        let stops = [stop(&[(0.0, 1.0)]), stop(&[(500.0, 1.0)]), stop(&[(400.0, 1.0)])];
+        assert_eq!(picks(&stops), Err(2));
+    }
+
+    #[test]
+    fn matches_in_any_order_are_chosen_alike() {
+        let stops = [stop(&[(700.0, 1.0), (100.0, 4.0), (50.0, 3.0)]), stop(&[(600.0, 2.0)])];
+        assert_eq!(picks(&stops), Ok(vec![2, 0]));
+    }
+}

@@ -1,0 +1,356 @@
+//! Vehicles that would have to be faster than their kind can be.
+
+use std::collections::HashMap;
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::GtfsRule;
+use crate::{
+    Context, Notices,
+    gtfs::{Feed, File, Numbers, Point, Texts, time_text},
+    notice::{Kind, Sample, Severity},
+};
+
+pub(super) static RULE: GtfsRule = GtfsRule {
+    kinds: &[&CONSECUTIVE, &FAR],
+    files: &[File::Routes, File::Trips, File::StopTimes, File::Stops],
+    check,
+};
+
+static CONSECUTIVE: Kind = Kind {
+    code: "fast_travel_between_consecutive_stops",
+    severity: Severity::Warning,
+    fields: FIELDS,
+    page: include_str!("fast_travel_between_consecutive_stops.md"),
+};
+
+static FAR: Kind = Kind {
+    code: "fast_travel_between_far_stops",
+    severity: Severity::Warning,
+    fields: FIELDS,
+    page: include_str!("fast_travel_between_far_stops.md"),
+};
+
+const FIELDS: &[(&str, &str)] = &[
+    ("tripCsvRowNumber", "The line of the trip."),
+    ("tripId", "The trip."),
+    ("routeId", "Its route."),
+    ("speedKph", "How fast the vehicle would have to be, in km/h."),
+    ("distanceKm", "How far the stops are from each other, in km."),
+    ("csvRowNumber1", "The line of the first stop time."),
+    ("stopSequence1", "Its place in the trip."),
+    ("stopId1", "Its stop."),
+    ("stopName1", "The name of that stop."),
+    ("departureTime1", "When the vehicle leaves there."),
+    ("csvRowNumber2", "The line of the second stop time."),
+    ("stopSequence2", "Its place in the trip."),
+    ("stopId2", "Its stop."),
+    ("stopName2", "The name of that stop."),
+    ("arrivalTime2", "When the vehicle arrives there."),
+];
+
+/// Kilometers beyond which stops count as far from each other.
+const FAR_KM: f64 = 10.0;
+/// How much sums of kilometers may differ by their order of adding.
+const ROUNDING_KM: f64 = 1e-6;
+const MINUTE: i32 = 60;
+const HOUR: f64 = 3_600.0;
+
+/// How fast a vehicle of a route type can be, in km/h, with some room.
+fn speed_max(route_type: i32) -> f64 {
+    match route_type {
+        // Trams and light rail: Houston's reaches 100.
+        0 => 100.0,
+        // Underground, bus, trolleybus, monorail.
+        1 | 3 | 11 | 12 => 150.0,
+        // Trains; some float on magnets.
+        2 => 500.0,
+        // Ferries.
+        4 => 80.0,
+        // Cable trams go 15.
+        5 => 30.0,
+        // Cable cars and funiculars go 43.
+        6 | 7 => 50.0,
+        _ => 200.0,
+    }
+}
+
+/// Two stops of a trip, as positions in it, and how fast the vehicle would be between them.
+#[derive(Clone, Copy, Debug)]
+struct Leg {
+    start: usize,
+    end: usize,
+    speed: f64,
+    km: f64,
+}
+
+/// O(stop times), and pair by pair what looks too fast over a long way. Trips of one route with the same stops and times are looked at once.
+fn check(feed: &Feed, _: &Context, out: &mut Notices) {
+    let trip_rows = feed.link(File::StopTimes, "trip_id", File::Trips, "trip_id");
+    let route_rows = feed.link(File::Trips, "route_id", File::Routes, "route_id");
+    let trip_routes = feed.table(File::Trips).texts("route_id");
+    let route_types = feed.table(File::Routes).numbers("route_type");
+    let mut timetable = Timetable::new(feed);
+    let mut seen: HashMap<u64, Vec<(&'static Kind, Leg)>> = HashMap::new();
+    for (trip, rows) in feed.groups(File::StopTimes, "trip_id").iter() {
+        let Some(trip) = trip_rows.row(trip) else { continue };
+        let Some(route) = trip_routes.code(trip) else { continue };
+        let fingerprint = timetable.fingerprint(route, rows);
+        let legs = seen.entry(fingerprint).or_insert_with(|| {
+            // A route that is not there is said elsewhere.
+            route_rows.row(route).map_or(Vec::new(), |route| {
+                timetable.fast_legs(rows, speed_max(route_types.get_or(route, 0)))
+            })
+        });
+        for &(kind, leg) in legs.iter() {
+            out.add(kind, |sample| fill(feed, trip, rows, leg, sample));
+        }
+    }
+}
+
+fn fill(feed: &Feed, trip: u32, rows: &[u32], leg: Leg, sample: &mut Sample) {
+    let (trips, times) = (feed.table(File::Trips), feed.table(File::StopTimes));
+    let stops = feed.table(File::Stops);
+    let stop_of_time = feed.link(File::StopTimes, "stop_id", File::Stops, "stop_id");
+    let (ids, sequences) = (times.texts("stop_id"), times.numbers("stop_sequence"));
+    let name = |row| {
+        let stop = ids.code(row).and_then(|code| stop_of_time.row(code));
+        stop.and_then(|stop| stops.texts("stop_name").get(stop))
+    };
+    let time = |field, row| times.numbers(field).get(row).map(time_text);
+    let (start, end) = (rows[leg.start], rows[leg.end]);
+    sample.put("tripCsvRowNumber", trips.line(trip));
+    sample.put("tripId", trips.texts("trip_id").get(trip));
+    sample.put("routeId", trips.texts("route_id").get(trip));
+    sample.put("speedKph", leg.speed).put("distanceKm", leg.km);
+    sample.put("csvRowNumber1", times.line(start));
+    sample.put("stopSequence1", sequences.get(start)).put("stopId1", ids.get(start));
+    sample.put("stopName1", name(start)).put("departureTime1", time("departure_time", start));
+    sample.put("csvRowNumber2", times.line(end));
+    sample.put("stopSequence2", sequences.get(end)).put("stopId2", ids.get(end));
+    sample.put("stopName2", name(end)).put("arrivalTime2", time("arrival_time", end));
+}
+
+/// Where stops are, by their codes in stop_times.txt.
+struct Stops {
+    /// Whether stops.txt has the stop.
+    is_there: Vec<bool>,
+    points: Vec<Option<Point>>,
+    /// Distances that were asked for, each at a place that its stops decide. The same pairs come
+    /// again and again.
+    known: Vec<(u32, u32, f64)>,
+}
+
+/// Distances that are kept; a power of two.
+const KNOWN: usize = 1 << 16;
+
+impl Stops {
+    fn new(feed: &Feed) -> Stops {
+        let texts = feed.table(File::StopTimes).texts("stop_id");
+        let rows = feed.link(File::StopTimes, "stop_id", File::Stops, "stop_id");
+        let points = feed.stop_points();
+        let codes = 0..texts.n_codes() as u32;
+        Stops {
+            is_there: codes.clone().map(|code| rows.row(code).is_some()).collect(),
+            points: codes.map(|code| rows.row(code).and_then(|row| points[row as usize])).collect(),
+            known: vec![(u32::MAX, u32::MAX, 0.0); KNOWN],
+        }
+    }
+
+    fn is_there(&self, stop: Option<u32>) -> bool {
+        stop.is_some_and(|stop| self.is_there[stop as usize])
+    }
+
+    fn has_place(&self, stop: Option<u32>) -> bool {
+        stop.is_some_and(|stop| self.points[stop as usize].is_some())
+    }
+
+    /// From one stop to another, in km; a stop without a place counts as one at 0, 0.
+    fn km(&mut self, from: Option<u32>, to: Option<u32>) -> f64 {
+        let (from, to) = (from.unwrap_or(u32::MAX), to.unwrap_or(u32::MAX));
+        let at = (from.wrapping_mul(0x9E37_79B1) ^ to.wrapping_mul(0x85EB_CA77)) >> 7;
+        let at = at as usize % KNOWN;
+        let known = self.known[at];
+        if (known.0, known.1) == (from, to) {
+            return known.2;
+        }
+        let place = |stop: u32| self.points.get(stop as usize).copied().flatten();
+        let point = |stop| place(stop).unwrap_or(Point::ORIGIN);
+        let km = point(from).distance_m(point(to)) / 1_000.0;
+        self.known[at] = (from, to, km);
+        km
+    }
+}
+
+/// One stop of the trip that is looked at.
+#[derive(Clone, Copy)]
+struct Call {
+    stop: Option<u32>,
+    arrival: Option<i32>,
+    departure: Option<i32>,
+    /// From the stop before it, or the last one that has a place.
+    km: f64,
+}
+
+/// What is asked of stop_times.txt.
+struct Timetable<'a> {
+    stops: Stops,
+    stop_ids: Texts<'a>,
+    arrivals: Numbers<'a>,
+    departures: Numbers<'a>,
+    /// The trip that is looked at; kept for its memory, as is what its fingerprint is made of.
+    calls: Vec<Call>,
+    bytes: Vec<u8>,
+}
+
+impl<'a> Timetable<'a> {
+    fn new(feed: &'a Feed) -> Timetable<'a> {
+        let times = feed.table(File::StopTimes);
+        Timetable {
+            stops: Stops::new(feed),
+            stop_ids: times.texts("stop_id"),
+            arrivals: times.numbers("arrival_time"),
+            departures: times.numbers("departure_time"),
+            calls: Vec::new(),
+            bytes: Vec::new(),
+        }
+    }
+
+    /// Equal for trips of one route with the same stops and times. 64 bits tell all others apart.
+    fn fingerprint(&mut self, route: u32, rows: &[u32]) -> u64 {
+        self.bytes.clear();
+        self.bytes.extend_from_slice(&route.to_le_bytes());
+        for &row in rows {
+            let stop = self.stop_ids.code(row).unwrap_or(u32::MAX);
+            self.bytes.extend_from_slice(&stop.to_le_bytes());
+            // No time counts as midnight, as the reference validator has it.
+            self.bytes.extend_from_slice(&self.arrivals.get_or(row, 0).to_le_bytes());
+            self.bytes.extend_from_slice(&self.departures.get_or(row, 0).to_le_bytes());
+        }
+        xxh3_64(&self.bytes)
+    }
+
+    /// Where a trip is faster than it can be.
+    fn fast_legs(&mut self, rows: &[u32], speed_max: f64) -> Vec<(&'static Kind, Leg)> {
+        self.read(rows);
+        let mut legs = Vec::new();
+        self.fast_neighbours(speed_max, &mut legs);
+        if let Some(end) = self.may_be_fast_afar(speed_max)
+            && let Some(leg) = self.fast_afar(end, speed_max)
+        {
+            legs.push((&FAR, leg));
+        }
+        legs
+    }
+
+    fn read(&mut self, rows: &[u32]) {
+        self.calls.clear();
+        let mut from = None;
+        for (at, &row) in rows.iter().enumerate() {
+            let stop = self.stop_ids.code(row);
+            let moves = at > 0 && self.stops.has_place(stop);
+            let km = if moves { self.stops.km(from, stop) } else { 0.0 };
+            if moves || at == 0 {
+                from = stop;
+            }
+            let (arrival, departure) = (self.arrivals.get(row), self.departures.get(row));
+            self.calls.push(Call { stop, arrival, departure, km });
+        }
+    }
+
+    /// O(n): from each stop that has a place and a departure to the next with a place and an
+    /// arrival.
+    fn fast_neighbours(&mut self, speed_max: f64, legs: &mut Vec<(&'static Kind, Leg)>) {
+        let mut start = 0;
+        for end in 1..self.calls.len() {
+            let (from, to) = (self.calls[start], self.calls[end]);
+            if !self.stops.has_place(from.stop) || !self.stops.has_place(to.stop) {
+                continue;
+            }
+            let (Some(departure), Some(arrival)) = (from.departure, to.arrival) else { continue };
+            let is_next = start + 1 == end;
+            let km = if is_next { to.km } else { self.stops.km(from.stop, to.stop) };
+            let speed = speed(km, departure, arrival);
+            if speed > speed_max {
+                legs.push((&CONSECUTIVE, Leg { start, end, speed, km }));
+            }
+            start = end;
+        }
+    }
+
+    /// The first stop that may be too far from an earlier one for the time between them. O(n): what
+    /// the way is ahead of the clock grows from the one to the other, so the least of all that lie
+    /// far enough back tells.
+    fn may_be_fast_afar(&self, speed_max: f64) -> Option<usize> {
+        if self.calls.iter().any(|call| !self.stops.is_there(call.stop)) {
+            return Some(0);
+        }
+        let allowed = |seconds: i32| speed_max * f64::from(seconds) / HOUR;
+        let (mut back, mut back_km, mut km) = (0, 0.0, 0.0);
+        // Whole minutes count one more between them, so they are kept apart.
+        let (mut least_whole, mut least_odd) = (f64::INFINITY, f64::INFINITY);
+        let mut latest = i32::MIN;
+        for (end, call) in self.calls.iter().enumerate() {
+            km += call.km;
+            while let Some(start) = self.calls.get(back)
+                && km - (back_km + start.km) > FAR_KM - ROUNDING_KM
+            {
+                back_km += start.km;
+                if let Some(departure) = start.departure {
+                    let is_whole = departure % MINUTE == 0;
+                    let least = if is_whole { &mut least_whole } else { &mut least_odd };
+                    *least = least.min(back_km - allowed(departure));
+                    latest = latest.max(departure);
+                }
+                back += 1;
+            }
+            let Some(arrival) = call.arrival else { continue };
+            let ahead = km - allowed(arrival) + ROUNDING_KM;
+            let spare = if arrival % MINUTE == 0 { allowed(MINUTE) } else { 0.0 };
+            if arrival <= latest || ahead > least_odd || ahead - spare > least_whole {
+                return Some(end);
+            }
+        }
+        None
+    }
+
+    /// The first pair of far stops with too little time between them, looked for from the second on.
+    /// O(n) where that is it, O(n²) at worst.
+    fn fast_afar(&self, first_end: usize, speed_max: f64) -> Option<Leg> {
+        for (end, to) in self.calls.iter().enumerate().skip(first_end) {
+            let Some(arrival) = to.arrival else { continue };
+            // A stop that is not there is said elsewhere, and ends the look.
+            if !self.stops.is_there(to.stop) {
+                return None;
+            }
+            let mut km = 0.0;
+            for start in (0..end).rev() {
+                km += self.calls[start + 1].km;
+                let from = self.calls[start];
+                let Some(departure) = from.departure else { continue };
+                let speed = speed(km, departure, arrival);
+                if speed <= speed_max {
+                    continue;
+                }
+                if !self.stops.is_there(from.stop) {
+                    return None;
+                }
+                if km > FAR_KM {
+                    return Some(Leg { start, end, speed, km });
+                }
+            }
+        }
+        None
+    }
+}
+
+/// Km/h. Without any time between them, a minute counts; times that are whole minutes may be up to
+/// half a minute off each, so they count a minute more.
+fn speed(km: f64, departure: i32, arrival: i32) -> f64 {
+    let seconds = match arrival - departure {
+        ..=0 => MINUTE,
+        seconds if arrival % MINUTE == 0 && departure % MINUTE == 0 => seconds + MINUTE,
+        seconds => seconds,
+    };
+    km * HOUR / f64::from(seconds)
+}

@@ -1,0 +1,109 @@
+//! Distances along a shape that do not grow from point to point.
+
+use super::GtfsRule;
+use crate::{
+    Context, Notices,
+    gtfs::{Feed, File, haversine_m},
+    notice::{Kind, Sample, Severity},
+};
+
+pub(super) static RULE: GtfsRule = GtfsRule {
+    kinds: &[&DECREASING, &EQUAL_APART, &EQUAL_NEAR, &EQUAL_SAME],
+    files: &[File::Shapes],
+    check,
+};
+
+static DECREASING: Kind = Kind {
+    code: "decreasing_shape_distance",
+    severity: Severity::Error,
+    fields: FIELDS,
+    page: include_str!("decreasing_shape_distance.md"),
+};
+
+static EQUAL_APART: Kind = Kind {
+    code: "equal_shape_distance_diff_coordinates",
+    severity: Severity::Error,
+    fields: FIELDS_APART,
+    page: include_str!("equal_shape_distance_diff_coordinates.md"),
+};
+
+static EQUAL_NEAR: Kind = Kind {
+    code: "equal_shape_distance_diff_coordinates_distance_below_threshold",
+    severity: Severity::Warning,
+    fields: FIELDS_APART,
+    page: include_str!("equal_shape_distance_diff_coordinates_distance_below_threshold.md"),
+};
+
+static EQUAL_SAME: Kind = Kind {
+    code: "equal_shape_distance_same_coordinates",
+    severity: Severity::Warning,
+    fields: FIELDS,
+    page: include_str!("equal_shape_distance_same_coordinates.md"),
+};
+
+const SHAPE_ID: (&str, &str) = ("shapeId", "The shape.");
+const ROW: (&str, &str) = ("csvRowNumber", "The line of the point.");
+const DISTANCE: (&str, &str) = ("shapeDistTraveled", "Its distance along the shape.");
+const SEQUENCE: (&str, &str) = ("shapePtSequence", "Its place in the order.");
+const PREV_ROW: (&str, &str) = ("prevCsvRowNumber", "The line of the point before it.");
+const PREV_DISTANCE: (&str, &str) = ("prevShapeDistTraveled", "The distance of that one.");
+const PREV_SEQUENCE: (&str, &str) = ("prevShapePtSequence", "The place of that one in the order.");
+const APART: (&str, &str) =
+    ("actualDistanceBetweenShapePoints", "How far the points are from each other, in meters.");
+
+const FIELDS: &[(&str, &str)] =
+    &[SHAPE_ID, ROW, DISTANCE, SEQUENCE, PREV_ROW, PREV_DISTANCE, PREV_SEQUENCE];
+const FIELDS_APART: &[(&str, &str)] =
+    &[SHAPE_ID, ROW, DISTANCE, SEQUENCE, PREV_ROW, PREV_DISTANCE, PREV_SEQUENCE, APART];
+
+/// Meters from which on two points are two places: 0.00001 degrees of a great circle, the last
+/// digit that most feeds write.
+const APART_METERS: f64 = 1.11;
+
+/// O(n): each point is held against the one before it.
+fn check(feed: &Feed, _: &Context, out: &mut Notices) {
+    let shapes = feed.table(File::Shapes);
+    if !shapes.has("shape_dist_traveled") {
+        return;
+    }
+    let (lat, lon) = (shapes.floats("shape_pt_lat"), shapes.floats("shape_pt_lon"));
+    let distances = shapes.floats("shape_dist_traveled");
+    let place = |row| (lat.get(row).unwrap_or(0.0), lon.get(row).unwrap_or(0.0));
+    for (_, rows) in feed.groups(File::Shapes, "shape_id").iter() {
+        for (&prev, &row) in rows.iter().zip(&rows[1..]) {
+            let (Some(before), Some(distance)) = (distances.get(prev), distances.get(row)) else {
+                continue;
+            };
+            if before < distance {
+                continue;
+            }
+            if before > distance {
+                out.add(&DECREASING, |sample| fill(feed, prev, row, sample));
+            } else if place(prev) == place(row) {
+                out.add(&EQUAL_SAME, |sample| fill(feed, prev, row, sample));
+            } else {
+                let meters = haversine_m(place(row), place(prev));
+                let kind = if meters >= APART_METERS { &EQUAL_APART } else { &EQUAL_NEAR };
+                if meters > 0.0 {
+                    out.add(kind, |sample| {
+                        fill(feed, prev, row, sample);
+                        sample.put("actualDistanceBetweenShapePoints", meters);
+                    });
+                }
+            }
+        }
+    }
+}
+
+fn fill(feed: &Feed, prev: u32, row: u32, sample: &mut Sample) {
+    let shapes = feed.table(File::Shapes);
+    let distances = shapes.floats("shape_dist_traveled");
+    let sequences = shapes.numbers("shape_pt_sequence");
+    sample.put("shapeId", shapes.texts("shape_id").get(row));
+    sample.put("csvRowNumber", shapes.line(row));
+    sample.put("shapeDistTraveled", distances.get(row));
+    sample.put("shapePtSequence", sequences.get(row));
+    sample.put("prevCsvRowNumber", shapes.line(prev));
+    sample.put("prevShapeDistTraveled", distances.get(prev));
+    sample.put("prevShapePtSequence", sequences.get(prev));
+}

@@ -1,0 +1,96 @@
+//! The rules, a table for each format, and how they are run: one after the other or on several
+//! threads, each by itself, so that one that fails takes nothing with it.
+
+pub mod gtfs;
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+};
+
+use crate::{
+    Context,
+    notice::{Kind, Notices},
+};
+
+/// A rule: what it may say, and how it looks.
+#[derive(Debug)]
+pub struct Rule<S: ?Sized + 'static, F: 'static> {
+    /// What it says: mostly one kind of notice, several where one look finds them all.
+    pub kinds: &'static [&'static Kind],
+    /// The files without which it is passed over, as nothing can be relied on.
+    pub files: &'static [F],
+    /// Looks at the subject and says what is wrong.
+    pub check: fn(&S, &Context, &mut Notices),
+}
+
+/// Our own fault: a rule that did not end as it should.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SystemError {
+    /// The code of the rule's first kind.
+    pub rule: &'static str,
+    /// What it said when it broke off.
+    pub message: String,
+}
+
+/// Runs rules over a subject. Those that break off are told apart from what the data gets wrong.
+pub fn run<S: ?Sized + Sync, F: Sync>(
+    rules: &[&'static Rule<S, F>],
+    subject: &S,
+    context: &Context,
+    notices: &mut Notices,
+) -> Vec<SystemError> {
+    let check = |rule: &&'static Rule<S, F>, out: &mut Notices| {
+        let looked = catch_unwind(AssertUnwindSafe(|| (rule.check)(subject, context, out)));
+        looked.err().map(|panic| SystemError {
+            rule: rule.kinds.first().map_or("", |kind| kind.code),
+            message: words_of(&*panic),
+        })
+    };
+    in_turn(rules, context, notices, check).into_iter().flatten().collect()
+}
+
+fn words_of(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default()
+}
+
+/// Does jobs in their order, on as many threads as the context allows. The results come in the
+/// order of the jobs, and so do the notices, whoever was first.
+pub(crate) fn in_turn<J: Sync, T: Send>(
+    jobs: &[J],
+    context: &Context,
+    notices: &mut Notices,
+    work: impl Fn(&J, &mut Notices) -> T + Sync,
+) -> Vec<T> {
+    let next = AtomicUsize::new(0);
+    let empty = notices.sibling();
+    let done: Mutex<Vec<Option<(T, Notices)>>> = Mutex::new(jobs.iter().map(|_| None).collect());
+    let go = || {
+        while let Some((at, job)) = {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            jobs.get(at).map(|job| (at, job))
+        } {
+            let mut out = empty.clone();
+            let result = work(job, &mut out);
+            done.lock().unwrap_or_else(PoisonError::into_inner)[at] = Some((result, out));
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 1..context.threads.min(jobs.len()) {
+            scope.spawn(go);
+        }
+        go();
+    });
+    let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut results = Vec::with_capacity(jobs.len());
+    for (result, out) in done.into_iter().flatten() {
+        notices.merge(out);
+        results.push(result);
+    }
+    results
+}

@@ -1,0 +1,90 @@
+//! Archives, and what is too large for a page.
+
+use std::io::{Cursor, Write as _};
+
+use jiff::civil::date;
+use lineside_formats::gtfs::Limits;
+use lineside_validate::{
+    Context, Notices,
+    gtfs::{Source, TextSource, ZipSource},
+    rules::gtfs::validate,
+};
+
+const CONTEXT: Context = Context { today: date(2026, 6, 15), country: None, threads: 2 };
+const IN_MEMORY: &str = "what lies in memory can be read and written";
+
+fn total(source: &dyn Source, code: &str) -> u64 {
+    let mut notices = Notices::new(10);
+    validate(source, &CONTEXT, &mut notices).expect(IN_MEMORY);
+    notices.get(code).map_or(0, |found| found.total)
+}
+
+fn zip(files: &[(&str, &str)]) -> Vec<u8> {
+    let mut writer = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    for (name, text) in files {
+        writer.start_file(*name, zip::write::SimpleFileOptions::default()).expect(IN_MEMORY);
+        writer.write_all(text.as_bytes()).expect(IN_MEMORY);
+    }
+    writer.finish().expect(IN_MEMORY).into_inner()
+}
+
+#[test]
+fn files_in_a_sub_directory_are_named_and_not_read() {
+    let nested = zip(&[("feed/stops.txt", "stop_id\nS1\n"), ("readme.txt", "hello")]);
+    let source = ZipSource::new(&nested, &Limits::default()).unwrap();
+    assert_eq!(total(&source, "invalid_input_files_in_subfolder"), 1);
+    assert_eq!(total(&source, "missing_required_file"), 5);
+    assert_eq!(total(&source, "unknown_file"), 1);
+    let flat = zip(&[("stops.txt", "stop_id\nS1\n"), ("docs/readme.txt", "hello")]);
+    let source = ZipSource::new(&flat, &Limits::default()).unwrap();
+    assert_eq!(total(&source, "invalid_input_files_in_subfolder"), 0);
+    assert_eq!(total(&source, "missing_required_file"), 4);
+}
+
+#[test]
+fn what_is_no_archive_is_refused() {
+    for bytes in [&b""[..], b"stop_id\nS1\n", b"<html>", b"PK\x03\x04 and then nothing"] {
+        assert!(ZipSource::new(bytes, &Limits::default()).is_err());
+    }
+}
+
+#[test]
+fn a_quote_that_never_ends_is_said() {
+    let row = format!("S1,\"{}\n", "x".repeat(2 << 20));
+    let source = TextSource::default().with("stops.txt", format!("stop_id,stop_name\n{row}"));
+    assert_eq!(total(&source, "csv_parsing_failed"), 1);
+}
+
+#[test]
+fn a_million_findings_are_counted_and_few_are_kept() {
+    let rows: String = (0..100_000).map(|n| format!("T{n},x,y,z,w\n")).collect();
+    let header = "trip_id,arrival_time,departure_time,stop_id,stop_sequence\n";
+    let source = TextSource::default().with("stop_times.txt", format!("{header}{rows}"));
+    let mut notices = Notices::new(10);
+    validate(&source, &CONTEXT, &mut notices).unwrap();
+    let found = notices.get("invalid_time").unwrap();
+    assert_eq!((found.total, found.samples.len()), (200_000, 10));
+}
+
+#[test]
+fn lines_that_begin_with_a_hash_are_remarks() {
+    let stops = "# a remark, with \"a quote\nstop_id,stop_lat,stop_lon\n#S1,x\nS2,59.9,10.7\nS2,59.9,10.7\n#";
+    let source = TextSource::default().with("stops.txt", stops);
+    let mut notices = Notices::new(10);
+    validate(&source, &CONTEXT, &mut notices).unwrap();
+    assert!(notices.get("invalid_row_length").is_none());
+    let found = notices.get("duplicate_key").unwrap();
+    assert_eq!(found.samples[0]["newCsvRowNumber"], 5);
+}
+
+#[test]
+fn reading_ends_at_what_is_too_large() {
+    for row in [format!("S1,{}", "é".repeat(4_097)), ",".repeat(512)] {
+        let source =
+            TextSource::default().with("stops.txt", format!("stop_id,stop_name\n{row}\nx\n"));
+        assert_eq!(total(&source, "csv_parsing_failed"), 1);
+        assert_eq!(total(&source, "invalid_row_length"), 0);
+    }
+    let fits = format!("stop_id,stop_name\nS1,{}\n", "é".repeat(4_096));
+    assert_eq!(total(&TextSource::default().with("stops.txt", fits), "csv_parsing_failed"), 0);
+}

@@ -1,0 +1,212 @@
+//! Each rule's page is its test: its cases are run as they stand there.
+//!
+//! A case is a `##` heading. Its blocks name files (```` ```csv stops.txt ````), which replace those of
+//! a small schedule without faults; `Without: shapes.txt` takes one away, `Today: 2026-01-02` and
+//! `Country: NO` set the context. A `json` block lists the notices of the page's code that must come,
+//! with the fields that matter; without one the rule must keep quiet.
+
+use std::{collections::BTreeSet, fs, path::Path};
+
+use jiff::civil::{Date, date};
+use lineside_validate::{
+    Context, Notices,
+    gtfs::TextSource,
+    notice::Kind,
+    rules::gtfs::{kinds, validate},
+};
+use serde_json::{Map, Value};
+
+const BASE: &[(&str, &str)] = &[
+    (
+        "agency.txt",
+        "agency_id,agency_name,agency_url,agency_timezone,agency_lang\n\
+         A1,North Lines,https://north.example,Europe/Oslo,en\n",
+    ),
+    (
+        "stops.txt",
+        "stop_id,stop_name,stop_lat,stop_lon\n\
+         S1,Harbour Square,59.900,10.700\nS2,City Hall,59.910,10.720\nS3,Old Mill,59.920,10.740\n",
+    ),
+    (
+        "routes.txt",
+        "route_id,agency_id,route_short_name,route_long_name,route_type\n\
+         R1,A1,1,Harbour to Mill,3\n",
+    ),
+    ("trips.txt", "route_id,service_id,trip_id,shape_id\nR1,W1,T1,H1\n"),
+    (
+        "stop_times.txt",
+        "trip_id,arrival_time,departure_time,stop_id,stop_sequence\n\
+         T1,08:00:00,08:00:00,S1,1\nT1,08:05:00,08:05:00,S2,2\nT1,08:10:00,08:10:00,S3,3\n",
+    ),
+    (
+        "calendar.txt",
+        "service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date\n\
+         W1,1,1,1,1,1,1,1,20260101,20261231\n",
+    ),
+    (
+        "shapes.txt",
+        "shape_id,shape_pt_lat,shape_pt_lon,shape_pt_sequence\n\
+         H1,59.900,10.700,1\nH1,59.910,10.720,2\nH1,59.920,10.740,3\n",
+    ),
+    (
+        "feed_info.txt",
+        "feed_publisher_name,feed_publisher_url,feed_lang,feed_start_date,feed_end_date,feed_version,feed_contact_email\n\
+         North Lines,https://north.example,en,20260101,20261231,1,data@north.example\n",
+    ),
+];
+
+const TODAY: Date = date(2026, 6, 15);
+
+/// What no page can show: tests/archive.rs does, but for a billion rows.
+const TOO_LARGE: [&str; 3] =
+    ["csv_parsing_failed", "invalid_input_files_in_subfolder", "too_many_rows"];
+
+struct Case {
+    heading: String,
+    source: TextSource,
+    today: Date,
+    country: Option<[u8; 2]>,
+    expected: Vec<Value>,
+}
+
+fn base() -> TextSource {
+    BASE.iter().fold(TextSource::default(), |source, (name, text)| source.with(name, *text))
+}
+
+/// The cases of a page.
+fn cases(page: &str) -> Vec<Case> {
+    let mut cases: Vec<Case> = Vec::new();
+    let mut block: Option<(String, String)> = None;
+    for line in page.lines() {
+        if let Some((info, text)) = &mut block {
+            if line.trim_end() != "```" {
+                text.push_str(line);
+                text.push('\n');
+                continue;
+            }
+            let case = cases.last_mut().expect("a block stands below the heading of a case");
+            match info.split_once(' ') {
+                Some((_, name)) => {
+                    case.source = case.source.clone().with(name, unescaped(text));
+                }
+                None if info == "json" => {
+                    case.expected = serde_json::from_str(text).expect("the JSON is a list");
+                }
+                None => panic!("a block of {info:?} means nothing"),
+            }
+            block = None;
+        } else if let Some(heading) = line.strip_prefix("## ") {
+            let heading = heading.to_owned();
+            let (source, today, country, expected) = (base(), TODAY, None, Vec::new());
+            cases.push(Case { heading, source, today, country, expected });
+        } else if let Some(info) = line.strip_prefix("```") {
+            block = Some((info.trim().to_owned(), String::new()));
+        } else if let (Some(case), Some((key, value))) = (cases.last_mut(), line.split_once(": ")) {
+            match key {
+                "Without" => {
+                    for name in value.split(", ") {
+                        case.source = case.source.clone().without(name);
+                    }
+                }
+                "Today" => case.today = value.parse().expect("a date"),
+                "Country" => case.country = Some(value.as_bytes().try_into().expect("two letters")),
+                _ => {}
+            }
+        }
+    }
+    assert!(block.is_none(), "a block does not end");
+    cases
+}
+
+/// Signs that an editor would hide or change are written as `\x..` for a byte.
+fn unescaped(text: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("\\x") {
+        bytes.extend_from_slice(before.as_bytes());
+        let byte = after.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        bytes.push(byte.expect("two hexadecimal digits after \\x"));
+        rest = &after[2..];
+    }
+    bytes.extend_from_slice(rest.as_bytes());
+    bytes
+}
+
+fn check(kind: &Kind) -> Result<(), String> {
+    let cases = cases(kind.page);
+    let loud = cases.iter().filter(|case| !case.expected.is_empty()).count();
+    if loud == cases.len() || (loud == 0 && !TOO_LARGE.contains(&kind.code)) {
+        return Err("a page has a quiet case and a loud one".to_owned());
+    }
+    for case in cases {
+        let context = Context { today: case.today, country: case.country, threads: 2 };
+        let mut notices = Notices::new(100);
+        let (_, errors) = validate(&case.source, &context, &mut notices)
+            .map_err(|error| format!("{}: {error}", case.heading))?;
+        if !errors.is_empty() {
+            return Err(format!("{}: {errors:?}", case.heading));
+        }
+        let found: Vec<Map<String, Value>> =
+            notices.get(kind.code).map(|found| found.samples.clone()).unwrap_or_default();
+        let names: BTreeSet<&str> = kind.fields.iter().map(|(name, _)| *name).collect();
+        for name in found.iter().flat_map(|sample| sample.keys()) {
+            if !names.contains(name.as_str()) {
+                return Err(format!("{}: the field {name} is not described", case.heading));
+            }
+        }
+        let fits = found.len() == case.expected.len()
+            && found.iter().zip(&case.expected).all(|(sample, expected)| {
+                let expected = expected.as_object().expect("a notice is an object");
+                expected.iter().all(|(name, value)| sample.get(name) == Some(value))
+            });
+        if !fits {
+            let found = serde_json::to_string_pretty(&found).expect("JSON");
+            return Err(format!("{}: expected {:?}, found {found}", case.heading, case.expected));
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn every_page_holds() {
+    let only = std::env::var("LINESIDE_RULE").ok();
+    let mut wrong = Vec::new();
+    for kind in kinds().filter(|kind| only.as_deref().is_none_or(|only| kind.code == only)) {
+        if let Err(error) = check(kind) {
+            wrong.push(format!("{}: {error}", kind.code));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+#[test]
+fn each_rule_has_one_page_and_each_field_is_described() {
+    let mut codes = BTreeSet::new();
+    for kind in kinds() {
+        assert!(codes.insert(kind.code.to_owned()), "{} twice", kind.code);
+        assert!(kind.page.starts_with(&format!("# `{}`\n", kind.code)), "{}", kind.code);
+        let summary = kind.summary();
+        assert!(summary.ends_with('.') && !summary.starts_with('#'), "{}: {summary:?}", kind.code);
+        for (name, meaning) in kind.fields {
+            assert!(meaning.ends_with('.'), "{}: {name}", kind.code);
+        }
+    }
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/rules/gtfs");
+    let families = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let pages: BTreeSet<String> = families
+        .filter(|path| path.is_dir())
+        .flat_map(|family| fs::read_dir(family).unwrap())
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter_map(|name| name.strip_suffix(".md").map(str::to_owned))
+        .collect();
+    assert_eq!(pages, codes, "each kind has its page, and each page its kind");
+}
+
+#[test]
+fn the_schedule_that_cases_start_from_has_no_faults() {
+    let context = Context { today: TODAY, country: None, threads: 1 };
+    let mut notices = Notices::new(10);
+    validate(&base(), &context, &mut notices).unwrap();
+    let found: Vec<_> = notices.iter().map(|found| (found.kind.code, &found.samples)).collect();
+    assert!(found.is_empty(), "{found:?}");
+}

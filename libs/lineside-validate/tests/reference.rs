@@ -1,0 +1,83 @@
+//! Real feeds, beside what the reference validator counted in them: the same codes, as often.
+//!
+//! The feeds lie beside the repository or not at all. `LINESIDE_RULE=a,b` looks at these codes only,
+//! `LINESIDE_FEED=name` at the feeds whose name has that in it.
+
+use std::{collections::BTreeMap, fs, path::Path};
+
+use jiff::civil::Date;
+use lineside_formats::gtfs::Limits;
+use lineside_validate::{
+    Context, Notices,
+    gtfs::ZipSource,
+    rules::gtfs::{kinds, validate},
+};
+use serde_json::Value;
+
+/// What differs on purpose, each with its reason in docs/rules/differences.md: feed, code, ours,
+/// theirs.
+const KNOWN: &[(&str, &str, u64, u64)] = &[];
+
+type Counts = BTreeMap<String, u64>;
+
+fn ours(path: &Path, today: Date) -> Result<Counts, String> {
+    let bytes = fs::read(path).map_err(|error| error.to_string())?;
+    let limits = Limits::default();
+    let source = ZipSource::new(&bytes, &limits).map_err(|error| error.to_string())?;
+    let context = Context { today, country: None, threads: 1 };
+    let mut notices = Notices::new(3);
+    let (_, errors) =
+        validate(&source, &context, &mut notices).map_err(|error| error.to_string())?;
+    if let Some(error) = errors.first() {
+        return Err(format!("{error:?}"));
+    }
+    Ok(notices.iter().map(|found| (found.kind.code.to_owned(), found.total)).collect())
+}
+
+fn theirs(feed: &Value) -> Option<Counts> {
+    let notices = feed["notices"].as_object()?;
+    notices.iter().map(|(code, n)| Some((code.clone(), n["total"].as_u64()?))).collect()
+}
+
+#[test]
+fn real_feeds_get_the_counts_of_the_reference() {
+    let shared = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
+    let Ok(text) = fs::read_to_string(shared.join("rules/expected/gtfs.json")) else {
+        eprintln!("no feeds beside the repository: nothing was compared");
+        return;
+    };
+    let expected: Value = serde_json::from_str(&text).unwrap();
+    let today: Date = expected["validation_date"].as_str().unwrap().parse().unwrap();
+    let (rules, part) = (std::env::var("LINESIDE_RULE").ok(), std::env::var("LINESIDE_FEED").ok());
+    let counts_code =
+        |code: &str| rules.as_deref().is_none_or(|rules| rules.split(',').any(|rule| rule == code));
+    let (mut compared, mut wrong) = (0, Vec::new());
+    for (name, feed) in expected["feeds"].as_object().unwrap() {
+        let path = shared.join("data/gtfs").join(name);
+        let Some(theirs) = theirs(feed) else { continue };
+        if !path.is_file() || part.as_deref().is_some_and(|part| !name.contains(part)) {
+            continue;
+        }
+        compared += 1;
+        let ours = match ours(&path, today) {
+            Ok(ours) => ours,
+            Err(error) => {
+                wrong.push(format!("{name}: {error}"));
+                continue;
+            }
+        };
+        let codes = ours.keys().chain(theirs.keys());
+        let codes: std::collections::BTreeSet<&String> = codes.collect();
+        for code in codes.into_iter().filter(|code| counts_code(code)) {
+            let count = |counts: &Counts| counts.get(code).copied().unwrap_or_default();
+            let pair = (count(&ours), count(&theirs));
+            let is_known = KNOWN.contains(&(name.as_str(), code.as_str(), pair.0, pair.1));
+            if pair.0 != pair.1 && !is_known {
+                wrong.push(format!("{name}: {code}: ours {}, theirs {}", pair.0, pair.1));
+            }
+        }
+    }
+    let n_kinds = kinds().count();
+    eprintln!("{compared} feeds compared, {n_kinds} kinds, {} differences", wrong.len());
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
