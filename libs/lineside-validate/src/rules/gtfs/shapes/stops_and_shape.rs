@@ -95,6 +95,11 @@ const METERS_MAX: f64 = 100.0;
 const STATION_TIMES: f64 = 4.0;
 /// How often a shape may pass a stop before nobody can tell which time is meant.
 const MATCHES_MAX: usize = 20;
+/// How often a shape may pass a stop before nobody looks for an order of the stops any more, so that
+/// no shape takes all memory. Shapes of real feeds stay far below.
+const TANGLED: usize = 200;
+/// How many matches a trip's stops may have together, for the same reason: 32 MB of choices.
+const CHOICES_MAX: usize = 1 << 20;
 /// Matches that are kept for the next trips of a shape.
 const KEPT_MAX: usize = 1 << 16;
 /// Trains, as a route's type.
@@ -253,6 +258,14 @@ fn degrees(found: &Match) -> Vec<f64> {
     vec![lat, lon]
 }
 
+/// Where a shape passes a stop.
+#[derive(Clone)]
+struct Passes {
+    /// Its matches, or only the closest if there are very many.
+    matches: Range<usize>,
+    count: usize,
+}
+
 /// Holds trips against one shape after the other; kept for its memory.
 #[derive(Default)]
 struct Matcher {
@@ -260,11 +273,13 @@ struct Matcher {
     /// The places of stops on the shape, and where those of each stop are: by its code, and whether
     /// it may be as far as a station.
     matches: Vec<Match>,
-    known: HashMap<(u32, bool), Range<usize>>,
+    known: HashMap<(u32, bool), Passes>,
     /// The stops of the shape that were said to be too far from it: once for all trips.
     said: HashSet<u32>,
     /// The matches of each stop of the trip that is looked at.
     choices: Vec<Range<usize>>,
+    /// Whether there are too many of them to choose from.
+    is_tangled: bool,
     assigner: Assigner,
 }
 
@@ -283,6 +298,7 @@ impl Matcher {
             self.known.clear();
         }
         self.choices.clear();
+        self.is_tangled = false;
         let mut all_match = !look.rows.is_empty();
         for at in 0..look.rows.len() {
             let found = self.near(at, &TOO_FAR, look);
@@ -302,6 +318,7 @@ impl Matcher {
             return;
         }
         self.choices.clear();
+        self.is_tangled = false;
         let mut from = 0;
         for (at, &row) in look.rows.iter().enumerate() {
             let distance = look.calls.distance(row);
@@ -337,30 +354,42 @@ impl Matcher {
         let meters_max = look.meters_max(at);
         let key = (look.calls.stop(row), meters_max > METERS_MAX);
         let point = look.calls.point(row);
-        let found = match self.known.get(&key) {
-            Some(found) => found.clone(),
+        let Passes { matches: found, count } = match self.known.get(&key) {
+            Some(passes) => passes.clone(),
             None => {
-                let start = self.matches.len();
-                self.line.matches_near(point, meters_max, &mut self.matches);
-                let found = start..self.matches.len();
-                self.known.insert(key, found.clone());
-                found
+                let passes = self.passes(point, meters_max);
+                self.known.insert(key, passes.clone());
+                passes
             }
         };
+        self.is_tangled |= count > TANGLED;
         if found.is_empty() {
             // A shape of one point has no segments to match, but may be near.
             if !self.line.is_point() || self.line.closest(point).to_shape > meters_max {
                 self.say_too_far(at, too_far, look, |line| line.closest(point));
             }
-        } else if found.len() > MATCHES_MAX {
+        } else if count > MATCHES_MAX {
             let (matches, places) = (&self.matches[found.clone()], (look.feed, look.calls));
             look.say(&TOO_MANY, at, |sample| {
                 put_stop(places, row, STOP, sample);
                 sample.put("match", closest(matches).map(|found| degrees(&found)));
-                sample.put("matchCount", matches.len());
+                sample.put("matchCount", count);
             });
         }
         found
+    }
+
+    /// Looks for a stop along the shape.
+    fn passes(&mut self, stop: Point, meters_max: f64) -> Passes {
+        let start = self.matches.len();
+        self.line.matches_near(stop, meters_max, &mut self.matches);
+        let count = self.matches.len() - start;
+        if count > TANGLED {
+            let best = closest(&self.matches[start..]);
+            self.matches.truncate(start);
+            self.matches.extend(best);
+        }
+        Passes { matches: start..self.matches.len(), count }
     }
 
     fn say_too_far(
@@ -382,7 +411,12 @@ impl Matcher {
     }
 
     /// Chooses a match for each stop; says so if none can be chosen in the order of the stops.
+    /// Whether there is a choice.
     fn assign(&mut self, look: &mut Look<'_, '_>) -> bool {
+        let n_choices: usize = self.choices.iter().map(Range::len).sum();
+        if self.is_tangled || n_choices > CHOICES_MAX {
+            return false;
+        }
         let matches = |at: usize| &self.matches[self.choices[at].clone()];
         let Err(misfit) = self.assigner.assign(self.choices.len(), matches) else { return true };
         let (row, places) = (look.rows[misfit.stop], (look.feed, look.calls));
