@@ -101,11 +101,7 @@ pub async fn start(start: Start) -> anyhow::Result<Running> {
         archive: ledger.archive,
         snapshots: ledger.snapshots,
         beside: Some(Beside(Arc::<Ops>::clone(&ops))),
-        inboxes: Inboxes {
-            address: inbox_address(&config, demo.is_some().then_some(address)),
-            subscriber: data_dir.as_ref().map_or_else(|| Ok(new_name()), Claim::name)?.into(),
-            keys: Arc::new(|| Secret::new(admin::random_text())),
-        },
+        inboxes: inboxes(&config, demo.is_some().then_some(address), data_dir.as_ref())?,
     };
     let ingest = start_ingest(options, keeps.clone()).await?;
     let gate = Arc::new(Gate::new(&config, ingest.hub(), &clock));
@@ -140,6 +136,22 @@ pub async fn start(start: Start) -> anyhow::Result<Running> {
     begin_chores(&app, sessions.tls.as_ref());
     let serving = tokio::spawn(http::serve(listener, router, admission, Some(sessions), shutdown));
     Ok(Running { app, address, serving, keeps, _data_dir: data_dir })
+}
+
+/// Where producers bring what is new, and as whom this server asks for it.
+///
+/// # Errors
+/// If the data folder has no name yet and takes none.
+fn inboxes(
+    config: &Config,
+    demo: Option<SocketAddr>,
+    data_dir: Option<&Claim>,
+) -> anyhow::Result<Inboxes> {
+    Ok(Inboxes {
+        address: inbox_address(config, demo),
+        subscriber: data_dir.map_or_else(|| Ok(new_name()), Claim::name)?.into(),
+        keys: Arc::new(|| Secret::new(admin::random_text())),
+    })
 }
 
 /// Where producers bring news. A simulated city is on this machine, and needs no name of the server.

@@ -210,3 +210,40 @@ fn the_schedule_that_cases_start_from_has_no_faults() {
     let found: Vec<_> = notices.iter().map(|found| (found.kind.code, &found.samples)).collect();
     assert!(found.is_empty(), "{found:?}");
 }
+
+/// The list of all kinds, as it stands in the papers.
+fn list() -> String {
+    let mut list = String::from(
+        "# What is said about schedules\n\n\
+         Each code is that of the reference validator, with its severity and its way of counting; [what differs](differences.md) is\n\
+         said. A code's page says what it means and what to do, and its examples are tests.\n\n\
+         | code | severity | what is wrong |\n|---|---|---|\n",
+    );
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/rules/gtfs");
+    let mut families: Vec<_> = fs::read_dir(&folder).unwrap().map(|it| it.unwrap().path()).collect();
+    families.retain(|path| path.is_dir());
+    let mut kinds: Vec<&Kind> = kinds().collect();
+    kinds.sort_by_key(|kind| kind.code);
+    for kind in kinds {
+        let page = format!("{}.md", kind.code);
+        let family = families.iter().find(|family| family.join(&page).is_file()).unwrap();
+        let family = family.file_name().unwrap().to_str().unwrap();
+        let summary = kind.summary().replace('\n', " ").replace('|', "\\|");
+        list.push_str(&format!(
+            "| [`{}`](../../libs/lineside-validate/src/rules/gtfs/{family}/{page}) | {} | {summary} |\n",
+            kind.code,
+            kind.severity.name(),
+        ));
+    }
+    list
+}
+
+#[test]
+fn the_papers_list_each_kind() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/rules/README.md");
+    if std::env::var_os("LINESIDE_BLESS").is_some() {
+        fs::write(&path, list()).unwrap();
+    }
+    let written = fs::read_to_string(&path).unwrap_or_default();
+    assert!(written == list(), "docs/rules/README.md is not what the code says: cargo xtask bless");
+}

@@ -17,6 +17,9 @@ const YEARS: RangeInclusive<i16> = 1900..=2199;
 /// Their days.
 const DAYS: RangeInclusive<Day> = -25_567..=84_005;
 
+/// From when to when something runs of which nobody says it: a timetable of another century is taken for a fault.
+pub(super) const OPEN: RangeInclusive<Day> = 10_957..=47_481;
+
 /// The day of a date, or of a moment's local date: `2024-05-01`, `2024-05-01T00:00:00+02:00`.
 pub(super) fn parse(text: &str) -> Option<Day> {
     let date: Date = text.get(..10)?.parse().ok()?;
@@ -172,6 +175,12 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn what_is_open_is_so_for_this_century() {
+        let ends = [*OPEN.start(), *OPEN.end()].map(format);
+        assert_eq!(ends, ["20000101", "20991231"]);
+    }
 
     #[test]
     fn days_are_read_and_written() {

@@ -243,8 +243,8 @@ impl<'p> Services<'p> {
     fn new_days_of_condition(&mut self, condition: &Condition, ends: Ends) -> Option<Days> {
         let &Condition { from, to, bits, .. } = condition;
         let validity = self.publication.validity.filter(|_| ends == Ends::OfFrames);
-        let first = from.or(validity.map(|(first, _)| first)).unwrap_or(Day::MIN);
-        let last = to.or(validity.map(|(_, last)| last)).unwrap_or(Day::MAX);
+        let first = from.or(validity.map(|(first, _)| first)).unwrap_or(*days::OPEN.start());
+        let last = to.or(validity.map(|(_, last)| last)).unwrap_or(*days::OPEN.end());
         let day_types = self.publication.list(&condition.day_types);
         let operating_days = self.publication.list(&condition.operating_days);
         let mut days = if !operating_days.is_empty() {
