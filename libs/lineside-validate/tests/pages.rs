@@ -220,7 +220,8 @@ fn list() -> String {
          | code | severity | what is wrong |\n|---|---|---|\n",
     );
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/rules/gtfs");
-    let mut families: Vec<_> = fs::read_dir(&folder).unwrap().map(|it| it.unwrap().path()).collect();
+    let mut families: Vec<_> =
+        fs::read_dir(&folder).unwrap().map(|it| it.unwrap().path()).collect();
     families.retain(|path| path.is_dir());
     let mut kinds: Vec<&Kind> = kinds().collect();
     kinds.sort_by_key(|kind| kind.code);

@@ -48,11 +48,7 @@ impl<S: Source> Source for Counted<'_, S> {
         self.source.has_nested()
     }
 
-    fn read(
-        &self,
-        name: &str,
-        read: &mut dyn FnMut(Option<&mut dyn Read>),
-    ) -> Result<(), Error> {
+    fn read(&self, name: &str, read: &mut dyn FnMut(Option<&mut dyn Read>)) -> Result<(), Error> {
         self.source.read(name, &mut |reader| match reader {
             Some(reader) => read(Some(&mut Counting { reader, progress: self.progress })),
             None => read(None),

@@ -43,7 +43,7 @@ pub(super) fn write(checked: &Checked) -> String {
                 @if !checked.counts.is_empty() {
                     p {
                         @for (at, (kind, n)) in checked.counts.iter().enumerate() {
-                            @if at > 0 { ", " } (n) " " (kind)
+                            @if at > 0 { ", " } (n) " " (text::of_number(kind, *n))
                         }
                     }
                 }

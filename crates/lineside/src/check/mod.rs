@@ -18,8 +18,8 @@ use lineside_validate::rules::{SystemError, gtfs};
 use lineside_validate::{Context, Notices, Severity};
 use serde_json::{Map, Value, json};
 
-pub(crate) use counted::Progress;
 use counted::Counted;
+pub(crate) use counted::Progress;
 
 /// How something is looked at.
 #[derive(Clone, Debug)]

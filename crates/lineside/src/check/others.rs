@@ -53,8 +53,7 @@ fn look(format: Format, body: &Bytes) -> Result<Looked, String> {
         // A discovery file has no sign at its beginning by which it could be told from other JSON.
         Format::Gbfs | Format::Raw => {
             let decoded = gbfs::decode(body, &gbfs::Limits::default());
-            let (discovery, problems) =
-                decoded.map_err(|_| super::NO_FORMAT.to_owned())?;
+            let (discovery, problems) = decoded.map_err(|_| super::NO_FORMAT.to_owned())?;
             Ok((Format::Gbfs, problems, vec![("files", discovery.entries.len() as u64)]))
         }
         Format::Gtfs => Err(super::NO_FORMAT.to_owned()),

@@ -12,12 +12,13 @@ const SHOWN: usize = 3;
 
 pub(super) fn write(checked: &Checked, in_colors: bool) -> String {
     let mut out = String::new();
-    let paint = |severity, text: &str| if in_colors { painted(severity, text) } else { text.to_owned() };
+    let paint =
+        |severity, text: &str| if in_colors { painted(severity, text) } else { text.to_owned() };
     let counts: Vec<String> = checked
         .counts
         .iter()
         .filter(|(_, n)| *n > 0)
-        .map(|(kind, n)| format!("{n} {kind}"))
+        .map(|(kind, n)| format!("{n} {}", of_number(kind, *n)))
         .collect();
     let counts = if counts.is_empty() { String::new() } else { format!(": {}", counts.join(", ")) };
     // Writing into a String cannot fail.
@@ -40,6 +41,15 @@ pub(super) fn write(checked: &Checked, in_colors: bool) -> String {
         _ = writeln!(out, "Our own fault: the rule {} broke off: {}", error.rule, error.message);
     }
     out
+}
+
+/// A word for several things, or for one.
+pub(super) fn of_number(several: &'static str, n: u64) -> &'static str {
+    match several {
+        several if n != 1 => several,
+        "agencies" => "agency",
+        several => several.strip_suffix('s').unwrap_or(several),
+    }
 }
 
 fn name_of(checked: &Checked) -> String {

@@ -64,12 +64,14 @@ impl FailOn {
 /// What the input is, is told from its content. A schedule is held against the rules by which the reference validator judges it, with
 /// the same codes; of GTFS-Realtime, SIRI, NeTEx and the gbfs.json of a system it is told what cannot be read.
 #[derive(Debug, Args)]
-#[command(after_help = "Exit codes: 0 fine, 1 findings (see --fail-on), 2 usage, 3 the input cannot be read.
+#[command(
+    after_help = "Exit codes: 0 fine, 1 findings (see --fail-on), 2 usage, 3 the input cannot be read.
 
 Examples:
   lineside check gtfs.zip
   lineside check https://example.org/gtfs.zip --format json > report.json
-  lineside check gtfs.zip --fail-on warning --ignore unknown_file,unknown_column --output report")]
+  lineside check gtfs.zip --fail-on warning --ignore unknown_file,unknown_column --output report"
+)]
 pub(crate) struct Arguments {
     /// A file, a folder, an http(s) address, or - for standard input
     #[arg(value_name = "IN")]

@@ -29,10 +29,18 @@ pub(super) async fn read(input: &str, most: u64) -> Result<Bytes, Failure> {
     fetch(location, most).await.map_err(unfinished)
 }
 
-async fn fetch(location: Location, most: u64) -> Result<Bytes, String> {
+/// The bytes of a place, at most so many.
+pub(in crate::cli) async fn fetch(location: Location, most: u64) -> Result<Bytes, String> {
+    let config = config_of(location, most)?;
+    fetch_once(&config, clock()).await.map_err(|failure| failure.detail)
+}
+
+/// How a place is fetched that is asked once.
+pub(in crate::cli) fn config_of(location: Location, most: u64) -> Result<FeedConfig, String> {
     let id = FeedId::new("input").map_err(|error| error.to_string())?;
-    let mut config = FeedConfig::new(id, location);
-    config.max_bytes = most;
-    let clock: Arc<dyn Clock> = Arc::new(RealClock::new());
-    fetch_once(&config, clock).await.map_err(|failure| failure.detail)
+    Ok(FeedConfig { max_bytes: most, ..FeedConfig::new(id, location) })
+}
+
+pub(in crate::cli) fn clock() -> Arc<dyn Clock> {
+    Arc::new(RealClock::new())
 }

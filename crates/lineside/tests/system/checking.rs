@@ -11,7 +11,7 @@ use zip::write::SimpleFileOptions;
 
 use crate::support::process::lineside;
 
-/// A schedule with one error: a stop that is not there; and one note: a file that nobody knows.
+/// A schedule with one error: a level that is not there; and one note: a file that nobody knows.
 const FILES: [(&str, &str); 9] = [
     (
         "agency.txt",
@@ -20,7 +20,8 @@ const FILES: [(&str, &str); 9] = [
     ),
     (
         "stops.txt",
-        "stop_id,stop_name,stop_lat,stop_lon\nS1,Harbour Square,59.9,10.7\nS2,City Hall,59.91,10.72\n",
+        "stop_id,stop_name,stop_lat,stop_lon,level_id\n\
+         S1,Harbour Square,59.9,10.7,\nS2,City Hall,59.91,10.72,L9\n",
     ),
     (
         "routes.txt",
@@ -30,7 +31,7 @@ const FILES: [(&str, &str); 9] = [
     (
         "stop_times.txt",
         "trip_id,arrival_time,departure_time,stop_id,stop_sequence\n\
-         T1,08:00:00,08:00:00,S1,1\nT1,08:05:00,08:05:00,S2,2\nT1,08:10:00,08:10:00,S9,3\n",
+         T1,08:00:00,08:00:00,S1,1\nT1,08:05:00,08:05:00,S2,2\n",
     ),
     (
         "calendar.txt",
@@ -77,10 +78,11 @@ fn what_is_wrong_is_told_the_worst_first_and_ends_with_one() {
     let folder = folder();
     let (code, out, error) = run(folder.path(), &["check", "gtfs.zip", "--date", DAY]);
     assert_eq!(code, Some(1), "{out}{error}");
-    assert!(out.starts_with("gtfs.zip is GTFS: 1 agencies, 1 routes, 1 trips, 2 stops"), "{out}");
-    let (fault, note) = (out.find("ERROR foreign_key_violation (once)"), out.find("INFO unknown_file"));
+    assert!(out.starts_with("gtfs.zip is GTFS: 1 agency, 1 route, 1 trip, 2 stops"), "{out}");
+    let (fault, note) =
+        (out.find("ERROR foreign_key_violation (once)"), out.find("INFO unknown_file"));
     assert!(fault.is_some() && fault < note, "{out}");
-    assert!(out.contains("stop_times.txt line 4: "), "{out}");
+    assert!(out.contains("stops.txt line 3: "), "{out}");
     assert!(out.contains("1 error, 0 warnings, 1 note."), "{out}");
 }
 
@@ -112,8 +114,7 @@ fn what_counts_as_a_failure_is_said() {
 #[test]
 fn json_has_the_shape_of_the_references_report() {
     let folder = folder();
-    let arguments =
-        ["check", "gtfs.zip", "--date", DAY, "--format", "json", "--output", "report"];
+    let arguments = ["check", "gtfs.zip", "--date", DAY, "--format", "json", "--output", "report"];
     let (_, out, _) = run(folder.path(), &arguments);
     let report: Value = serde_json::from_str(&out).unwrap();
     let summary = &report["summary"];
@@ -126,7 +127,7 @@ fn json_has_the_shape_of_the_references_report() {
     let notice = &report["notices"][0];
     assert_eq!(notice["code"], "foreign_key_violation");
     assert_eq!((&notice["severity"], &notice["totalNotices"]), (&"ERROR".into(), &1.into()));
-    assert_eq!(notice["sampleNotices"][0]["fieldValue"], "S9");
+    assert_eq!(notice["sampleNotices"][0]["fieldValue"], "L9");
     let written = fs::read_to_string(folder.path().join("report/report.json")).unwrap();
     let written: Value = serde_json::from_str(&written).unwrap();
     assert_eq!(written["notices"], report["notices"]);
@@ -165,5 +166,5 @@ fn real_time_is_told_by_what_cannot_be_read() {
     fs::write(folder.path().join("vehicles.json"), json).unwrap();
     let (code, out, error) = run(folder.path(), &["check", "vehicles.json"]);
     assert_eq!(code, Some(0), "{out}{error}");
-    assert!(out.contains("vehicles.json is GTFS-RT: 1 vehicles"), "{out}");
+    assert!(out.contains("vehicles.json is GTFS-RT: 1 vehicle"), "{out}");
 }

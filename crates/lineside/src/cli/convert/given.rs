@@ -3,18 +3,17 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use bytes::Bytes;
 use lineside_formats::{Format, Losses, begins_as_schedule, gbfs, gtfs, sniff};
-use lineside_ingest::{
-    FeedConfig, FeedId, FetchFailure, Location, fetch_into, fetch_once, pack_folder,
-};
-use lineside_sync::{Clock, RealClock};
+use lineside_ingest::{Location, fetch_into, pack_folder};
 use url::Url;
 
 use super::{Failure, blocking};
-use crate::cli::print;
+use crate::cli::{
+    input::{clock, config_of, fetch},
+    print,
+};
 use crate::convert::{DISCOVERY, Input, REALTIME_BYTES_MAX, too_large};
 
 /// The bytes at a body's start by which it is told whether it may be a schedule.
@@ -68,20 +67,6 @@ async fn download(location: Location) -> Result<File, String> {
     let config = config_of(location, schedule_bytes_max())?;
     let fetched = fetch_into(&config, clock(), Box::new(spool)).await;
     fetched.map(|()| file).map_err(|failure| failure.detail)
-}
-
-async fn fetch(location: Location, most: u64) -> Result<Bytes, String> {
-    let config = config_of(location, most)?;
-    fetch_once(&config, clock()).await.map_err(|failure: FetchFailure| failure.detail)
-}
-
-fn config_of(location: Location, most: u64) -> Result<FeedConfig, String> {
-    let id = FeedId::new("input").map_err(|error| error.to_string())?;
-    Ok(FeedConfig { max_bytes: most, ..FeedConfig::new(id, location) })
-}
-
-fn clock() -> Arc<dyn Clock> {
-    Arc::new(RealClock::new())
 }
 
 /// No schedule is read that inflates to more, so none that is larger need be kept.
