@@ -129,7 +129,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     let fail_on = arguments.fail_on.or(settings.fail_on).unwrap_or(FailOn::Error);
     let of_file = settings.country.as_deref().map(country).transpose().map_err(Failure::Usage)?;
     let clock = Arc::new(RealClock::new());
-    let now = Timestamp::from_millisecond(clock.wall().0 as i64)
+    let now = Timestamp::from_millisecond(clock.wall().0)
         .map_err(|error| Failure::Unfinished(format!("the clock of this machine: {error}")))?;
     let today = now.to_zoned(TimeZone::system()).date();
     let mut ignored = settings.ignore;
