@@ -26,7 +26,7 @@ const AREA_MARGIN_M: f64 = 1_609.0;
 const SHAPE_POINTS_MIN: usize = 4;
 
 /// Nothing: no route, no stop, no shape.
-const NONE: u32 = u32::MAX;
+pub(super) const NONE: u32 = u32::MAX;
 /// What location_type and an empty cell call a stop or platform.
 pub(super) const STOP_OR_PLATFORM: i32 = 0;
 
@@ -248,7 +248,7 @@ impl Timetable {
 }
 
 /// A start for hashes that nobody outside foresees.
-fn seed() -> u64 {
+pub(super) fn seed() -> u64 {
     use std::hash::{BuildHasher, RandomState};
     RandomState::new().hash_one(0_u8)
 }

@@ -13,7 +13,8 @@ use crate::{
 
 pub(super) static RULE: RealtimeRule = RealtimeRule {
     kinds: &[&TRIP_OF_OTHER_ROUTE, &TWO_ROUTES, &ABOUT_NOTHING, &EMPTY_SELECTOR, &UNKNOWN_AGENCY],
-    check,
+    on_update: None,
+    on_message: Some(check),
 };
 
 static TRIP_OF_OTHER_ROUTE: Kind = error(

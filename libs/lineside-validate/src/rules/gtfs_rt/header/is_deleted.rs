@@ -11,7 +11,8 @@ use crate::{
     },
 };
 
-pub(super) static RULE: RealtimeRule = RealtimeRule { kinds: &[&DELETED], check };
+pub(super) static RULE: RealtimeRule =
+    RealtimeRule { kinds: &[&DELETED], on_update: None, on_message: Some(check) };
 
 static DELETED: Kind =
     error("E039", &[ENTITY, ("isDeleted", "What it says.")], include_str!("E039.md"));

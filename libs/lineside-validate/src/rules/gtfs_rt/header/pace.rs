@@ -10,7 +10,8 @@ use crate::{
     },
 };
 
-pub(super) static RULE: RealtimeRule = RealtimeRule { kinds: &[&SAME, &BACKWARDS, &LATE], check };
+pub(super) static RULE: RealtimeRule =
+    RealtimeRule { kinds: &[&SAME, &BACKWARDS, &LATE], on_update: None, on_message: Some(check) };
 
 const PREVIOUS: Field = ("previousTimestamp", "The timestamp of the message before.");
 

@@ -15,13 +15,15 @@ use crate::{
         fields::{
             ENTITY, FIELD, Field, HEADER, SEQUENCE, STOP, TIMESTAMP, TRIP, VEHICLE, error, warning,
         },
+        subject::Update,
         time::{is_posix, timestamp},
     },
 };
 
 pub(super) static RULE: RealtimeRule = RealtimeRule {
     kinds: &[&NOT_POSIX, &AFTER_HEADER, &NO_HEADER_TIME, &IN_FUTURE, &NO_TIME, &OLD],
-    check,
+    on_update: Some(check_update),
+    on_message: Some(check),
 };
 
 const NOW: Field = ("now", "When the message was received.");
@@ -50,21 +52,23 @@ const AGE_MAX_S: i64 = 65;
 /// How far clocks may be apart, in seconds: what the reference validator grants.
 const CLOCKS_APART_MAX_S: i64 = 60;
 
-/// O(message).
+/// O(stop time updates).
+fn check_update(subject: &Subject<'_>, update: &Update<'_>, out: &mut Notices) {
+    let whose = Whose {
+        field: "trip_update.timestamp",
+        entity: update.entity,
+        trip: update.update.trip.trip_id.as_deref(),
+        vehicle: update.run().vehicle_id(),
+    };
+    check_own(subject, timestamp(update.update.timestamp), whose, out);
+    for stop in &update.update.stop_time_update {
+        check_stop(stop, whose, out);
+    }
+}
+
+/// O(entities).
 fn check(subject: &Subject<'_>, out: &mut Notices) {
     check_header(subject, out);
-    for update in &subject.updates {
-        let whose = Whose {
-            field: "trip_update.timestamp",
-            entity: update.entity,
-            trip: update.update.trip.trip_id.as_deref(),
-            vehicle: update.run().vehicle_id(),
-        };
-        check_own(subject, timestamp(update.update.timestamp), whose, out);
-        for stop in &update.update.stop_time_update {
-            check_stop(stop, whose, out);
-        }
-    }
     for vehicle in &subject.vehicles {
         let whose = Whose {
             field: "vehicle.timestamp",

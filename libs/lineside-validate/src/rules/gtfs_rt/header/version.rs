@@ -6,8 +6,11 @@ use crate::{
     rules::gtfs_rt::{RealtimeRule, Subject, fields::error},
 };
 
-pub(super) static RULE: RealtimeRule =
-    RealtimeRule { kinds: &[&UNKNOWN_VERSION, &NO_INCREMENTALITY], check };
+pub(super) static RULE: RealtimeRule = RealtimeRule {
+    kinds: &[&UNKNOWN_VERSION, &NO_INCREMENTALITY],
+    on_update: None,
+    on_message: Some(check),
+};
 
 static UNKNOWN_VERSION: Kind =
     error("E038", &[("version", "What it says.")], include_str!("E038.md"));

@@ -1,18 +1,20 @@
 //! Which vehicle runs which trip, as trip updates have it and as vehicles do.
 
-use std::collections::HashMap;
+use lineside_formats::gtfs_rt::proto::FeedMessage;
 
 use crate::{
     Notices,
+    gtfs::Dict,
     notice::Kind,
     rules::gtfs_rt::{
         RealtimeRule, Subject,
         fields::{Field, TRIP, VEHICLE, error, warning},
-        timetable::Timetable,
+        timetable::{NONE, Timetable, seed},
     },
 };
 
-pub(super) static RULE: RealtimeRule = RealtimeRule { kinds: &[&DIFFERENT, &ONE_SIDED], check };
+pub(super) static RULE: RealtimeRule =
+    RealtimeRule { kinds: &[&DIFFERENT, &ONE_SIDED], on_update: None, on_message: Some(check) };
 
 const MISSING_IN: Field = ("missingIn", "Where it should be too: trip updates or vehicles.");
 
@@ -29,137 +31,189 @@ static DIFFERENT: Kind = error(
 
 static ONE_SIDED: Kind = warning("W003", &[TRIP, VEHICLE, MISSING_IN], include_str!("W003.md"));
 
-/// Ids and what they were last said to go with, in the order in which they came.
+/// Codes and what they were last said to go with, in the order in which they came.
 #[derive(Default)]
-struct Pairs<'a> {
-    all: Vec<(&'a str, &'a str)>,
-    at: HashMap<&'a str, usize>,
+struct Pairs {
+    order: Vec<u32>,
+    values: Vec<u32>,
 }
 
-impl<'a> Pairs<'a> {
-    fn put(&mut self, key: &'a str, value: &'a str) {
-        let at = *self.at.entry(key).or_insert(self.all.len());
-        match self.all.get_mut(at) {
-            Some(pair) => pair.1 = value,
-            None => self.all.push((key, value)),
+impl Pairs {
+    fn put(&mut self, key: u32, value: u32) {
+        let at = key as usize;
+        if self.values.len() <= at {
+            self.values.resize(at + 1, NONE);
         }
+        if self.values[at] == NONE {
+            self.order.push(key);
+        }
+        self.values[at] = value;
     }
 
-    fn get(&self, key: &str) -> Option<&'a str> {
-        self.at.get(key).map(|&at| self.all[at].1)
+    fn get(&self, key: u32) -> Option<u32> {
+        self.values.get(key as usize).copied().filter(|&value| value != NONE)
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (u32, u32)> {
+        self.order.iter().map(|&key| (key, self.values[key as usize]))
     }
 }
 
 /// What trip updates say, or what vehicles do.
 #[derive(Default)]
-struct Side<'a> {
-    vehicle_of: Pairs<'a>,
-    trip_of: Pairs<'a>,
+struct Side {
+    vehicle_of: Pairs,
+    trip_of: Pairs,
     /// Trips without a vehicle, or vehicles without a trip.
-    alone: Pairs<'a>,
-    n: usize,
+    alone: Pairs,
 }
 
-impl<'a> Side<'a> {
-    fn put(&mut self, trip: &'a str, vehicle: &'a str) {
+impl Side {
+    fn put(&mut self, trip: u32, vehicle: u32) {
         self.vehicle_of.put(trip, vehicle);
         self.trip_of.put(vehicle, trip);
     }
 }
 
+/// What all feeds say, each id as a code.
+struct Network<'a> {
+    timetable: &'a Timetable,
+    trips: Dict,
+    vehicles: Dict,
+    by_updates: Side,
+    by_vehicles: Side,
+}
+
 /// O(entities of all feeds).
 fn check(subject: &Subject<'_>, out: &mut Notices) {
-    let (mut updates, mut vehicles) = (Side::default(), Side::default());
-    let messages = std::iter::once(subject.message).chain(subject.others.iter().copied());
-    for entity in messages.flat_map(|message| &message.entity) {
-        if let Some(update) = &entity.trip_update
-            && let Some(trip) = update.trip.trip_id.as_deref()
-        {
-            let vehicle = update.vehicle.as_ref().and_then(|vehicle| vehicle.id.as_deref());
-            updates.n += 1;
-            match vehicle.filter(|vehicle| !vehicle.is_empty()) {
-                Some(vehicle) => updates.put(trip, vehicle),
-                None => updates.alone.put(trip, ""),
+    let messages = || std::iter::once(subject.message).chain(subject.others.iter().copied());
+    let mut entities = messages().flat_map(|message| &message.entity);
+    // Most feeds have one kind, and nothing to compare it with.
+    let has_vehicles = !subject.vehicles.is_empty() || entities.any(|it| it.vehicle.is_some());
+    let mut entities = messages().flat_map(|message| &message.entity);
+    let has_updates = !subject.updates.is_empty() || entities.any(|it| it.trip_update.is_some());
+    if !has_vehicles || !has_updates {
+        return;
+    }
+    let mut network = Network {
+        timetable: subject.timetable,
+        trips: Dict::new(seed()),
+        vehicles: Dict::new(seed()),
+        by_updates: Side::default(),
+        by_vehicles: Side::default(),
+    };
+    let (mut n_updates, mut n_vehicles) = (0, 0);
+    for message in messages() {
+        let (updates, vehicles) = network.add(message);
+        n_updates += updates;
+        n_vehicles += vehicles;
+    }
+    // What has no ids cannot be compared either.
+    if n_updates > 0 && n_vehicles > 0 {
+        network.check_updates(out);
+        network.check_vehicles(out);
+    }
+}
+
+impl Network<'_> {
+    /// Returns how many updates say their trip, and how many vehicles their id.
+    fn add(&mut self, message: &FeedMessage) -> (usize, usize) {
+        let (mut n_updates, mut n_vehicles) = (0, 0);
+        for entity in &message.entity {
+            if let Some(update) = &entity.trip_update
+                && let Some(trip) = update.trip.trip_id.as_deref()
+            {
+                n_updates += 1;
+                let trip = self.trips.add(trip);
+                let vehicle = update.vehicle.as_ref().and_then(|vehicle| vehicle.id.as_deref());
+                match vehicle.filter(|vehicle| !vehicle.is_empty()) {
+                    Some(vehicle) => self.by_updates.put(trip, self.vehicles.add(vehicle)),
+                    None => self.by_updates.alone.put(trip, 0),
+                }
+            }
+            if let Some(position) = &entity.vehicle
+                && let Some(vehicle) = position.vehicle.as_ref().and_then(|it| it.id.as_deref())
+            {
+                n_vehicles += 1;
+                let vehicle = self.vehicles.add(vehicle);
+                let trip = position.trip.as_ref().and_then(|trip| trip.trip_id.as_deref());
+                match trip.filter(|trip| !trip.is_empty()) {
+                    Some(trip) => self.by_vehicles.put(self.trips.add(trip), vehicle),
+                    None => self.by_vehicles.alone.put(vehicle, 0),
+                }
             }
         }
-        if let Some(position) = &entity.vehicle
-            && let Some(vehicle) = position.vehicle.as_ref().and_then(|it| it.id.as_deref())
-        {
-            let trip = position.trip.as_ref().and_then(|trip| trip.trip_id.as_deref());
-            vehicles.n += 1;
-            match trip.filter(|trip| !trip.is_empty()) {
-                Some(trip) => vehicles.put(trip, vehicle),
-                None => vehicles.alone.put(vehicle, ""),
+        (n_updates, n_vehicles)
+    }
+
+    fn check_updates(&self, out: &mut Notices) {
+        let (updates, vehicles) = (&self.by_updates, &self.by_vehicles);
+        for (trip, vehicle) in updates.vehicle_of.iter() {
+            let other = vehicles.vehicle_of.get(trip);
+            if other.is_none() {
+                self.trip_is_missing("vehicles", trip, out);
+            }
+            let found = vehicles.trip_of.get(vehicle).or_else(|| vehicles.alone.get(vehicle));
+            if found.is_none() {
+                self.vehicle_is_missing("vehicles", vehicle, out);
+            }
+            if let Some(other) = other.filter(|&other| other != vehicle) {
+                out.add(&DIFFERENT, |sample| {
+                    sample.put("tripId", self.trips.get(trip));
+                    sample.put("vehicleId", self.vehicles.get(vehicle));
+                    sample.put("otherVehicleId", self.vehicles.get(other));
+                });
+            }
+        }
+        for (trip, _) in updates.alone.iter() {
+            if vehicles.vehicle_of.get(trip).is_none() {
+                self.trip_is_missing("vehicles", trip, out);
             }
         }
     }
-    // A feed of one kind cannot be compared.
-    if updates.n > 0 && vehicles.n > 0 {
-        check_updates(&updates, &vehicles, out);
-        check_vehicles(subject.timetable, &updates, &vehicles, out);
-    }
-}
 
-fn missing(out: &mut Notices, side: &'static str, (field, id): (&'static str, &str)) {
-    out.add(&ONE_SIDED, |sample| {
-        sample.put(field, id).put("missingIn", side);
-    });
-}
+    fn check_vehicles(&self, out: &mut Notices) {
+        let (updates, vehicles) = (&self.by_updates, &self.by_vehicles);
+        for (vehicle, trip) in vehicles.trip_of.iter() {
+            let other = updates.trip_of.get(vehicle);
+            if other.is_none() {
+                self.vehicle_is_missing("trip updates", vehicle, out);
+            }
+            let found = updates.vehicle_of.get(trip).or_else(|| updates.alone.get(trip));
+            if found.is_none() {
+                self.trip_is_missing("trip updates", trip, out);
+            }
+            let other = other.filter(|&other| other != trip && !self.is_one_block(trip, other));
+            if let Some(other) = other {
+                out.add(&DIFFERENT, |sample| {
+                    sample.put("tripId", self.trips.get(trip));
+                    sample.put("vehicleId", self.vehicles.get(vehicle));
+                    sample.put("otherTripId", self.trips.get(other));
+                });
+            }
+        }
+        for (vehicle, _) in vehicles.alone.iter() {
+            if updates.trip_of.get(vehicle).is_none() {
+                self.vehicle_is_missing("trip updates", vehicle, out);
+            }
+        }
+    }
 
-fn check_updates(updates: &Side<'_>, vehicles: &Side<'_>, out: &mut Notices) {
-    for &(trip, vehicle) in &updates.vehicle_of.all {
-        let other = vehicles.vehicle_of.get(trip);
-        if other.is_none() {
-            missing(out, "vehicles", ("tripId", trip));
-        }
-        let has_vehicle = vehicles.trip_of.at.contains_key(vehicle);
-        if !has_vehicle && !vehicles.alone.at.contains_key(vehicle) {
-            missing(out, "vehicles", ("vehicleId", vehicle));
-        }
-        if let Some(other) = other.filter(|&other| !other.is_empty() && other != vehicle) {
-            out.add(&DIFFERENT, |sample| {
-                sample.put("tripId", trip).put("vehicleId", vehicle).put("otherVehicleId", other);
-            });
-        }
+    fn trip_is_missing(&self, side: &'static str, trip: u32, out: &mut Notices) {
+        out.add(&ONE_SIDED, |sample| {
+            sample.put("tripId", self.trips.get(trip)).put("missingIn", side);
+        });
     }
-    for &(trip, _) in &updates.alone.all {
-        if vehicles.vehicle_of.get(trip).is_none() {
-            missing(out, "vehicles", ("tripId", trip));
-        }
-    }
-}
 
-fn check_vehicles(
-    timetable: &Timetable,
-    updates: &Side<'_>,
-    vehicles: &Side<'_>,
-    out: &mut Notices,
-) {
-    for &(vehicle, trip) in &vehicles.trip_of.all {
-        let other = updates.trip_of.get(vehicle);
-        if other.is_none() {
-            missing(out, "trip updates", ("vehicleId", vehicle));
-        }
-        let has_trip = updates.vehicle_of.at.contains_key(trip);
-        if !has_trip && !updates.alone.at.contains_key(trip) {
-            missing(out, "trip updates", ("tripId", trip));
-        }
-        let other = other.filter(|&other| !other.is_empty() && other != trip);
-        if let Some(other) = other.filter(|other| !is_one_block(timetable, trip, other)) {
-            out.add(&DIFFERENT, |sample| {
-                sample.put("tripId", trip).put("vehicleId", vehicle).put("otherTripId", other);
-            });
-        }
+    fn vehicle_is_missing(&self, side: &'static str, vehicle: u32, out: &mut Notices) {
+        out.add(&ONE_SIDED, |sample| {
+            sample.put("vehicleId", self.vehicles.get(vehicle)).put("missingIn", side);
+        });
     }
-    for &(vehicle, _) in &vehicles.alone.all {
-        if updates.trip_of.get(vehicle).is_none() {
-            missing(out, "trip updates", ("vehicleId", vehicle));
-        }
-    }
-}
 
-/// Whether one vehicle runs both trips, so that feeds may be apart while it changes over.
-fn is_one_block(timetable: &Timetable, one: &str, other: &str) -> bool {
-    let block = |trip| timetable.trip(trip).and_then(|trip| trip.block);
-    block(one).is_some() && block(one) == block(other)
+    /// Whether one vehicle runs both trips, so that feeds may be apart while it changes over.
+    fn is_one_block(&self, one: u32, other: u32) -> bool {
+        let block = |trip| self.timetable.trip(self.trips.get(trip)).and_then(|trip| trip.block);
+        block(one).is_some() && block(one) == block(other)
+    }
 }

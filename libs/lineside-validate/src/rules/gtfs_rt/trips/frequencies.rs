@@ -14,8 +14,11 @@ use crate::{
     },
 };
 
-pub(super) static RULE: RealtimeRule =
-    RealtimeRule { kinds: &[&NO_START, &RELATED, &OFF_STEP, &NO_VEHICLE], check };
+pub(super) static RULE: RealtimeRule = RealtimeRule {
+    kinds: &[&NO_START, &RELATED, &OFF_STEP, &NO_VEHICLE],
+    on_update: None,
+    on_message: Some(check),
+};
 
 static NO_START: Kind = error("E006", &[ENTITY, TRIP, VEHICLE, FIELD], include_str!("E006.md"));
 

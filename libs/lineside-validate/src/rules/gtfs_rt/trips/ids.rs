@@ -15,7 +15,8 @@ use crate::{
 
 pub(super) static RULE: RealtimeRule = RealtimeRule {
     kinds: &[&UNKNOWN_TRIP, &UNKNOWN_ROUTE, &ADDED_BUT_THERE, &DIRECTION, &OTHER_ROUTE, &NO_TRIP],
-    check,
+    on_update: None,
+    on_message: Some(check),
 };
 
 const SCHEDULED_ROUTE: Field = ("scheduledRouteId", "The trip's route in the schedule.");

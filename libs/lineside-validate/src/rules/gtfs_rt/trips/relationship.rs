@@ -11,10 +11,12 @@ use crate::{
     rules::gtfs_rt::{
         RealtimeRule, Subject,
         fields::{ENTITY, FIELD, RELATIONSHIP, SEQUENCE, STOP, TRIP, warning},
+        subject::Update,
     },
 };
 
-pub(super) static RULE: RealtimeRule = RealtimeRule { kinds: &[&UNSAID], check };
+pub(super) static RULE: RealtimeRule =
+    RealtimeRule { kinds: &[&UNSAID], on_update: Some(check_update), on_message: Some(check) };
 
 static UNSAID: Kind =
     warning("W009", &[ENTITY, TRIP, FIELD, STOP, SEQUENCE, RELATIONSHIP], include_str!("W009.md"));
@@ -36,21 +38,23 @@ fn is_said(relationship: Option<i32>, known: &[i32]) -> bool {
 }
 
 /// O(stop time updates).
-fn check(subject: &Subject<'_>, out: &mut Notices) {
-    for update in &subject.updates {
-        // One of a trip stands for all of it.
-        let mut stops = update.update.stop_time_update.iter();
-        if let Some(stop) = stops.find(|stop| !is_said(stop.schedule_relationship, &OF_STOP)) {
-            out.add(&UNSAID, |sample| {
-                sample.put("entityId", update.entity.id.as_str());
-                sample.put("tripId", update.update.trip.trip_id.as_deref());
-                sample.put("fieldName", "stop_time_update.schedule_relationship");
-                sample.put("stopId", stop.stop_id.as_deref());
-                sample.put("stopSequence", stop.stop_sequence);
-                sample.put("scheduleRelationship", stop.schedule_relationship);
-            });
-        }
+fn check_update(_: &Subject<'_>, update: &Update<'_>, out: &mut Notices) {
+    // One of a trip stands for all of it.
+    let mut stops = update.update.stop_time_update.iter();
+    if let Some(stop) = stops.find(|stop| !is_said(stop.schedule_relationship, &OF_STOP)) {
+        out.add(&UNSAID, |sample| {
+            sample.put("entityId", update.entity.id.as_str());
+            sample.put("tripId", update.update.trip.trip_id.as_deref());
+            sample.put("fieldName", "stop_time_update.schedule_relationship");
+            sample.put("stopId", stop.stop_id.as_deref());
+            sample.put("stopSequence", stop.stop_sequence);
+            sample.put("scheduleRelationship", stop.schedule_relationship);
+        });
     }
+}
+
+/// O(entities).
+fn check(subject: &Subject<'_>, out: &mut Notices) {
     for run in subject.runs() {
         check_trip(run.entity, run.descriptor, out);
     }

@@ -12,8 +12,11 @@ use crate::{
     },
 };
 
-pub(super) static RULE: RealtimeRule =
-    RealtimeRule { kinds: &[&TIME_FORM, &DATE_FORM, &OTHER_TIME], check };
+pub(super) static RULE: RealtimeRule = RealtimeRule {
+    kinds: &[&TIME_FORM, &DATE_FORM, &OTHER_TIME],
+    on_update: None,
+    on_message: Some(check),
+};
 
 const START_TIME: Field = ("startTime", "The start time in the message.");
 

@@ -31,7 +31,8 @@ pub(super) static RULE: RealtimeRule = RealtimeRule {
         &NO_SCHEDULED_TIME,
         &UNKNOWN_SEQUENCE,
     ],
-    check,
+    on_update: Some(check),
+    on_message: None,
 };
 
 const PREVIOUS: Field = ("previousStopSequence", "The place of the stop before.");
@@ -61,11 +62,9 @@ static UNKNOWN_SEQUENCE: Kind =
     error("E051", &[ENTITY, TRIP, STOP, SEQUENCE], include_str!("E051.md"));
 
 /// O(stop time updates and stop times of their trips): both are walked once, together.
-fn check(subject: &Subject<'_>, out: &mut Notices) {
-    for update in &subject.updates {
-        check_any(update, out);
-        check_stops(subject.timetable, update, out);
-    }
+fn check(subject: &Subject<'_>, update: &Update<'_>, out: &mut Notices) {
+    check_any(update, out);
+    check_stops(subject.timetable, update, out);
 }
 
 /// What says where an update is about.

@@ -13,8 +13,11 @@ use crate::{
     },
 };
 
-pub(super) static RULE: RealtimeRule =
-    RealtimeRule { kinds: &[&NOT_RISING, &DEPARTS_FIRST], check };
+pub(super) static RULE: RealtimeRule = RealtimeRule {
+    kinds: &[&NOT_RISING, &DEPARTS_FIRST],
+    on_update: Some(check),
+    on_message: None,
+};
 
 const TIME: Field = ("time", "The time, in seconds since 1970.");
 
@@ -47,26 +50,24 @@ static DEPARTS_FIRST: Kind = error(
 );
 
 /// O(stop time updates).
-fn check(subject: &Subject<'_>, out: &mut Notices) {
+fn check(_: &Subject<'_>, update: &Update<'_>, out: &mut Notices) {
     let time = |event: &Option<StopTimeEvent>| event.as_ref().and_then(|event| event.time);
-    for update in &subject.updates {
-        let (mut last_arrival, mut last_departure) = (None, None);
-        for stop in &update.update.stop_time_update {
-            let (arrival, departure) = (time(&stop.arrival), time(&stop.departure));
-            let last = [("arrival.time", last_arrival), ("departure.time", last_departure)];
-            check_after(update, stop, ("arrival.time", arrival), last, out);
-            check_after(update, stop, ("departure.time", departure), last, out);
-            if let (Some(arrival), Some(departure)) = (arrival, departure)
-                && departure < arrival
-            {
-                out.add(&DEPARTS_FIRST, |sample| {
-                    fill(update, stop, sample);
-                    sample.put("arrivalTime", arrival).put("departureTime", departure);
-                });
-            }
-            last_arrival = arrival.or(last_arrival);
-            last_departure = departure.or(last_departure);
+    let (mut last_arrival, mut last_departure) = (None, None);
+    for stop in &update.update.stop_time_update {
+        let (arrival, departure) = (time(&stop.arrival), time(&stop.departure));
+        let last = [("arrival.time", last_arrival), ("departure.time", last_departure)];
+        check_after(update, stop, ("arrival.time", arrival), last, out);
+        check_after(update, stop, ("departure.time", departure), last, out);
+        if let (Some(arrival), Some(departure)) = (arrival, departure)
+            && departure < arrival
+        {
+            out.add(&DEPARTS_FIRST, |sample| {
+                fill(update, stop, sample);
+                sample.put("arrivalTime", arrival).put("departureTime", departure);
+            });
         }
+        last_arrival = arrival.or(last_arrival);
+        last_departure = departure.or(last_departure);
     }
 }
 

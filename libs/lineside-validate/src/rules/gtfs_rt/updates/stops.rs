@@ -11,7 +11,11 @@ use crate::{
     },
 };
 
-pub(super) static RULE: RealtimeRule = RealtimeRule { kinds: &[&UNKNOWN, &NO_PLATFORM], check };
+pub(super) static RULE: RealtimeRule = RealtimeRule {
+    kinds: &[&UNKNOWN, &NO_PLATFORM],
+    on_update: Some(check_update),
+    on_message: Some(check),
+};
 
 const LOCATION_TYPE: Field = ("locationType", "What the location is instead.");
 
@@ -20,13 +24,9 @@ static UNKNOWN: Kind = error("E011", &[ENTITY, TRIP, VEHICLE, STOP], include_str
 static NO_PLATFORM: Kind =
     error("E015", &[ENTITY, TRIP, VEHICLE, STOP, LOCATION_TYPE], include_str!("E015.md"));
 
-/// O(stop time updates). Their stops are mostly those of the trip, in its order, so few are looked
-/// up.
+/// O(vehicles and informed entities).
 fn check(subject: &Subject<'_>, out: &mut Notices) {
     let timetable = subject.timetable;
-    for update in &subject.updates {
-        check_update(timetable, update, out);
-    }
     for vehicle in &subject.vehicles {
         let Some(id) = vehicle.position.stop_id.as_deref() else { continue };
         let fill = |sample: &mut Sample| {
@@ -48,7 +48,10 @@ fn check(subject: &Subject<'_>, out: &mut Notices) {
     }
 }
 
-fn check_update(timetable: &Timetable, update: &Update<'_>, out: &mut Notices) {
+/// O(stop time updates). Their stops are mostly those of the trip, in its order, so few are looked
+/// up.
+fn check_update(subject: &Subject<'_>, update: &Update<'_>, out: &mut Notices) {
+    let timetable = subject.timetable;
     let mut ahead = update.trip.map_or(&[][..], |trip| timetable.stop_times(trip));
     for stop_update in &update.update.stop_time_update {
         let Some(id) = stop_update.stop_id.as_deref() else { continue };

@@ -1,17 +1,18 @@
 //! The ids of vehicles, by which riders and feeds tell them apart.
 
-use std::collections::HashSet;
-
 use crate::{
     Notices,
+    gtfs::Dict,
     notice::Kind,
     rules::gtfs_rt::{
         RealtimeRule, Subject,
         fields::{ENTITY, TRIP, VEHICLE, error, warning},
+        timetable::seed,
     },
 };
 
-pub(super) static RULE: RealtimeRule = RealtimeRule { kinds: &[&TWICE, &NO_ID], check };
+pub(super) static RULE: RealtimeRule =
+    RealtimeRule { kinds: &[&TWICE, &NO_ID], on_update: None, on_message: Some(check) };
 
 static TWICE: Kind = error("E052", &[ENTITY, VEHICLE], include_str!("E052.md"));
 
@@ -27,16 +28,20 @@ fn check(subject: &Subject<'_>, out: &mut Notices) {
             });
         }
     }
-    let mut seen = HashSet::with_capacity(subject.vehicles.len());
+    let mut seen = Dict::new(seed());
     for vehicle in &subject.vehicles {
         match vehicle.id().filter(|id| !id.is_empty()) {
             None => out.add(&NO_ID, |sample| {
                 sample.put("entityId", vehicle.entity.id.as_str());
             }),
-            Some(id) if !seen.insert(id) => out.add(&TWICE, |sample| {
-                sample.put("entityId", vehicle.entity.id.as_str()).put("vehicleId", id);
-            }),
-            Some(_) => {}
+            Some(id) => {
+                let n_before = seen.len();
+                if (seen.add(id) as usize) < n_before {
+                    out.add(&TWICE, |sample| {
+                        sample.put("entityId", vehicle.entity.id.as_str()).put("vehicleId", id);
+                    });
+                }
+            }
         }
     }
 }

@@ -14,8 +14,11 @@ use crate::{
     },
 };
 
-pub(super) static RULE: RealtimeRule =
-    RealtimeRule { kinds: &[&NO_PLACE, &BEARING, &FAR_AWAY, &OFF_LINE, &SPEED], check };
+pub(super) static RULE: RealtimeRule = RealtimeRule {
+    kinds: &[&NO_PLACE, &BEARING, &FAR_AWAY, &OFF_LINE, &SPEED],
+    on_update: None,
+    on_message: Some(check),
+};
 
 const LATITUDE: Field = ("latitude", "The latitude.");
 const LONGITUDE: Field = ("longitude", "The longitude.");
