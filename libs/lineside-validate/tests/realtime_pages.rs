@@ -17,6 +17,7 @@ use lineside_validate::{
     notice::{Kind, Severity},
     rules::gtfs_rt::{Subject, Timetable, kinds, validate, validate_schedule},
 };
+use prost::Message as _;
 use serde_json::{Map, Value, json};
 
 /// T1 and T2 are of one block, T3 is of another route, T4 comes to S1 twice, F1 runs about every ten
@@ -249,6 +250,37 @@ fn each_rule_has_one_page_and_each_field_is_described() {
         .filter_map(|name| name.strip_suffix(".md").map(str::to_owned))
         .collect();
     assert_eq!(pages, codes, "each kind has its page, and each page its kind");
+}
+
+#[test]
+fn a_schedule_without_files_judges_what_it_can() {
+    let notices = found(&Case { schedule: TextSource::default(), ..base() });
+    let codes: Vec<_> = notices.iter().map(|found| (found.kind.code, found.total)).collect();
+    assert_eq!(codes, [("E003", 2), ("E004", 2), ("E011", 4), ("E034", 1)]);
+}
+
+#[test]
+fn no_message_breaks_a_rule() {
+    let feed = load(&base().schedule, &CONTEXT, &mut Notices::new(1)).unwrap();
+    let timetable = Timetable::new(&feed);
+    let pages = kinds().flat_map(|kind| cases(kind.page));
+    let messages: Vec<FeedMessage> = pages.map(|case| message(&case.message, MADE)).collect();
+    let mut random = fastrand::Rng::with_seed(7);
+    let mut previous: Option<FeedMessage> = None;
+    for _ in 0..5_000 {
+        let mut bytes = messages[random.usize(..messages.len())].encode_to_vec();
+        for _ in 0..random.usize(1..4) {
+            let at = random.usize(..bytes.len());
+            bytes[at] = random.u8(..);
+        }
+        let Ok(broken) = FeedMessage::decode(bytes.as_slice()) else { continue };
+        let others: Vec<&FeedMessage> = previous.iter().collect();
+        let subject = Subject::new(&broken, &timetable, MADE);
+        let subject = subject.after(previous.as_ref()).beside(&others);
+        let errors = validate(&subject, &CONTEXT, &mut Notices::new(10));
+        assert!(errors.is_empty(), "{errors:?} in {broken:?}");
+        previous = Some(broken);
+    }
 }
 
 #[test]

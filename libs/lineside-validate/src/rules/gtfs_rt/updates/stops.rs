@@ -24,6 +24,10 @@ static UNKNOWN: Kind = error("E011", &[ENTITY, TRIP, VEHICLE, STOP], include_str
 static NO_PLATFORM: Kind =
     error("E015", &[ENTITY, TRIP, VEHICLE, STOP, LOCATION_TYPE], include_str!("E015.md"));
 
+/// How far ahead a stop is looked for, so that a message with stops of other trips costs no more
+/// than others.
+const SEARCH_MAX: usize = 64;
+
 /// O(vehicles and informed entities).
 fn check(subject: &Subject<'_>, out: &mut Notices) {
     let timetable = subject.timetable;
@@ -72,7 +76,8 @@ fn find(timetable: &Timetable, ahead: &mut &[StopTime], id: &str) -> Option<u32>
         return Some(stop);
     }
     let stop = timetable.stop(id)?;
-    let at = ahead.iter().position(|time| stop_of(time).is_some_and(|(other, _)| other == stop));
+    let mut near = ahead.iter().take(SEARCH_MAX);
+    let at = near.position(|time| stop_of(time).is_some_and(|(other, _)| other == stop));
     if let Some(at) = at {
         *ahead = &ahead[at + 1..];
     }

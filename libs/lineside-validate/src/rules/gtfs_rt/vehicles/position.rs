@@ -50,7 +50,7 @@ const SPEED_MAX_M_PER_S: f32 = 26.0;
 /// How far a vehicle may be from the shape of its trip, in meters.
 const OFF_LINE_MAX_M: f64 = 200.0;
 
-/// O(vehicles), and O(log) or little more in the points of each one's shape.
+/// O(vehicles), and at worst O(points) of each one's shape, sixteen at a time.
 fn check(subject: &Subject<'_>, out: &mut Notices) {
     let detours = OnceCell::new();
     for vehicle in &subject.vehicles {
