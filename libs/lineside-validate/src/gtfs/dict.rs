@@ -15,12 +15,12 @@ pub struct Dict {
 }
 
 impl Dict {
-    pub(super) fn new(seed: u64) -> Dict {
+    pub(crate) fn new(seed: u64) -> Dict {
         Dict { seed, ..Dict::default() }
     }
 
     /// The code of a text, which is kept if it is new.
-    pub(super) fn add(&mut self, text: &str) -> u32 {
+    pub(crate) fn add(&mut self, text: &str) -> u32 {
         let (bytes, ends, seed) = (&self.bytes, &self.ends, self.seed);
         let hash = xxh3_64_with_seed(text.as_bytes(), seed);
         if let Some(&code) = self.table.find(hash, |&code| text_at(bytes, ends, code) == text) {
@@ -55,6 +55,11 @@ impl Dict {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
+    }
+
+    pub(crate) fn shrink(&mut self) {
+        self.bytes.shrink_to_fit();
+        self.ends.shrink_to_fit();
     }
 
     /// The texts in the order of their codes.

@@ -2,6 +2,7 @@
 //! threads, each by itself, so that one that fails takes nothing with it.
 
 pub mod gtfs;
+pub mod gtfs_rt;
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},

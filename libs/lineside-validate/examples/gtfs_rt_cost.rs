@@ -1,0 +1,128 @@
+//! Prints what it costs to judge a message, beside what it costs to decode it. The message has the
+//! first trips of a zipped schedule, each with its stops and a vehicle: `gtfs_rt_cost <zip> [trips]`.
+
+#![expect(clippy::print_stdout, reason = "an example talks to its terminal")]
+#![expect(clippy::disallowed_methods, reason = "it is the clock that is asked for")]
+
+use std::{error::Error, fs, hint::black_box, time::Instant};
+
+use jiff::civil::date;
+use lineside_formats::{
+    gtfs::Limits as ScheduleLimits,
+    gtfs_rt::proto::{
+        FeedEntity, FeedHeader, FeedMessage, Position, TripDescriptor, TripUpdate,
+        VehicleDescriptor, VehiclePosition,
+        trip_update::{StopTimeEvent, StopTimeUpdate},
+    },
+};
+use lineside_validate::{
+    Context, Notices,
+    gtfs::{Feed, File, ZipSource, load},
+    rules::gtfs_rt::{Subject, Timetable, validate},
+};
+use prost::Message as _;
+
+const MADE: u64 = 1_767_250_000;
+const ROUNDS: u32 = 20;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let bytes = fs::read(arguments.next().ok_or("which zip?")?)?;
+    let n_trips: usize = arguments.next().as_deref().unwrap_or("5000").parse()?;
+    let context = Context { today: date(2026, 1, 1), country: None, threads: 1 };
+    let limits = ScheduleLimits::default();
+    let feed = load(&ZipSource::new(&bytes, &limits)?, &context, &mut Notices::new(0))?;
+    let start = Instant::now();
+    let timetable = Timetable::new(&feed);
+    println!("schedule prepared in {:?}", start.elapsed());
+    let header = FeedHeader {
+        gtfs_realtime_version: "2.0".to_owned(),
+        incrementality: Some(0),
+        timestamp: Some(MADE),
+        feed_version: None,
+    };
+    let message = FeedMessage { header, entity: entities(&feed, n_trips) };
+    let body = message.encode_to_vec();
+    let start = Instant::now();
+    for _ in 0..ROUNDS {
+        black_box(FeedMessage::decode(body.as_slice())?);
+    }
+    let decoding = start.elapsed() / ROUNDS;
+    let mut notices = Notices::new(0);
+    let start = Instant::now();
+    for _ in 0..ROUNDS {
+        notices = Notices::new(Notices::SAMPLES_MAX);
+        let subject = Subject::new(&message, &timetable, MADE as i64);
+        validate(&subject, &context, &mut notices);
+    }
+    let judging = start.elapsed() / ROUNDS;
+    println!("{} entities, {} bytes", message.entity.len(), body.len());
+    println!("decoded in {decoding:?}, judged in {judging:?}");
+    for found in notices.iter() {
+        println!("{} {}", found.kind.code, found.total);
+    }
+    Ok(())
+}
+
+/// A trip update and a vehicle for each of the first trips that stop somewhere.
+fn entities(feed: &Feed, n_trips: usize) -> Vec<FeedEntity> {
+    let (trips, times) = (feed.table(File::Trips), feed.table(File::StopTimes));
+    let (ids, trip_ids) = (trips.texts("trip_id"), times.texts("trip_id"));
+    let (stop_ids, sequences) = (times.texts("stop_id"), times.numbers("stop_sequence"));
+    let (shapes, shape_ids) = (trips.texts("shape_id"), feed.table(File::Shapes).texts("shape_id"));
+    let (lat, lon) = (
+        feed.table(File::Shapes).floats("shape_pt_lat"),
+        feed.table(File::Shapes).floats("shape_pt_lon"),
+    );
+    let (groups, points) =
+        (feed.groups(File::StopTimes, "trip_id"), feed.groups(File::Shapes, "shape_id"));
+    let stop = |(at, &row): (usize, &u32)| StopTimeUpdate {
+        stop_sequence: sequences.get(row).map(|sequence| sequence as u32),
+        stop_id: stop_ids.get(row).map(str::to_owned),
+        arrival: Some(StopTimeEvent {
+            time: Some(MADE as i64 + at as i64 * 60),
+            ..StopTimeEvent::default()
+        }),
+        schedule_relationship: Some(0),
+        ..StopTimeUpdate::default()
+    };
+    let mut entities = Vec::new();
+    for (id, row) in trips.rows().filter_map(|row| Some((ids.get(row)?, row))) {
+        let Some(code) = trip_ids.find(id) else { continue };
+        let trip = TripDescriptor {
+            trip_id: Some(id.to_owned()),
+            route_id: trips.texts("route_id").get(row).map(str::to_owned),
+            schedule_relationship: Some(0),
+            ..TripDescriptor::default()
+        };
+        let vehicle =
+            Some(VehicleDescriptor { id: Some(format!("V{row}")), ..VehicleDescriptor::default() });
+        let shape = shapes.get(row).and_then(|shape| shape_ids.find(shape));
+        let point = shape.and_then(|code| points.rows(code).last().copied());
+        let position = point.and_then(|row| {
+            let (latitude, longitude) = (lat.get(row)? as f32, lon.get(row)? as f32);
+            Some(Position { latitude, longitude, speed: Some(9.0), ..Position::default() })
+        });
+        entities.push(FeedEntity {
+            id: format!("u{row}"),
+            trip_update: Some(TripUpdate {
+                trip: trip.clone(),
+                vehicle: vehicle.clone(),
+                timestamp: Some(MADE),
+                stop_time_update: groups.rows(code).iter().enumerate().map(stop).collect(),
+                ..TripUpdate::default()
+            }),
+            ..FeedEntity::default()
+        });
+        let timestamp = Some(MADE);
+        let trip = Some(trip);
+        let vehicle =
+            VehiclePosition { trip, vehicle, position, timestamp, ..VehiclePosition::default() };
+        let vehicle = Some(vehicle);
+        entities.push(FeedEntity { id: format!("v{row}"), vehicle, ..FeedEntity::default() });
+        if entities.len() >= 2 * n_trips {
+            break;
+        }
+    }
+    entities
+}

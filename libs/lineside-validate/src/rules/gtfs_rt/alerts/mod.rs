@@ -1,0 +1,8 @@
+//! Alerts: what they are about.
+
+mod selectors;
+
+use super::RealtimeRule;
+
+/// The rules of this family.
+pub(super) static RULES: &[&RealtimeRule] = &[&selectors::RULE];

@@ -1,0 +1,36 @@
+//! What notices about messages are made of.
+
+use crate::notice::{Kind, Severity};
+
+/// A field of a notice and its meaning.
+pub(super) type Field = (&'static str, &'static str);
+
+pub(super) const ENTITY: Field = ("entityId", "The entity of the message.");
+pub(super) const TRIP: Field = ("tripId", "The trip.");
+pub(super) const ROUTE: Field = ("routeId", "The route.");
+pub(super) const VEHICLE: Field = ("vehicleId", "The vehicle.");
+pub(super) const STOP: Field = ("stopId", "The stop.");
+pub(super) const SEQUENCE: Field = ("stopSequence", "The place of the stop along the trip.");
+pub(super) const FIELD: Field = ("fieldName", "The field of the message.");
+pub(super) const TIMESTAMP: Field = ("timestamp", "The time, in seconds since 1970.");
+pub(super) const HEADER: Field = ("headerTimestamp", "The timestamp of the header.");
+pub(super) const RELATIONSHIP: Field =
+    ("scheduleRelationship", "How the message relates to the schedule, as its number.");
+
+/// A kind of notice about what breaks the specification.
+pub(super) const fn error(
+    code: &'static str,
+    fields: &'static [Field],
+    page: &'static str,
+) -> Kind {
+    Kind { code, severity: Severity::Error, fields, page }
+}
+
+/// A kind of notice about what breaks recommendations.
+pub(super) const fn warning(
+    code: &'static str,
+    fields: &'static [Field],
+    page: &'static str,
+) -> Kind {
+    Kind { code, severity: Severity::Warning, fields, page }
+}

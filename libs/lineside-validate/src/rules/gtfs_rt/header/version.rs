@@ -1,0 +1,44 @@
+//! The version that a message says it is of, and what that version wants of the header.
+
+use crate::{
+    Notices,
+    notice::Kind,
+    rules::gtfs_rt::{RealtimeRule, Subject, fields::error},
+};
+
+pub(super) static RULE: RealtimeRule = RealtimeRule {
+    kinds: &[&UNKNOWN_VERSION, &NO_INCREMENTALITY],
+    on_update: None,
+    on_message: Some(check),
+};
+
+static UNKNOWN_VERSION: Kind =
+    error("E038", &[("version", "What it says.")], include_str!("E038.md"));
+
+static NO_INCREMENTALITY: Kind =
+    error("E049", &[("version", "The version that wants one.")], include_str!("E049.md"));
+
+/// The versions of the specification.
+const VERSIONS: [&str; 2] = ["1.0", "2.0"];
+
+/// The number of a version, if it is one.
+pub(super) fn number_of(version: &str) -> Option<f32> {
+    version.trim().parse().ok()
+}
+
+/// O(1).
+fn check(subject: &Subject<'_>, out: &mut Notices) {
+    let header = &subject.message.header;
+    let version = header.gtfs_realtime_version.as_str();
+    if !VERSIONS.contains(&version) {
+        out.add(&UNKNOWN_VERSION, |sample| {
+            sample.put("version", version);
+        });
+    }
+    let is_second = number_of(version).is_some_and(|number| number >= 2.0);
+    if is_second && header.incrementality.is_none() {
+        out.add(&NO_INCREMENTALITY, |sample| {
+            sample.put("version", version);
+        });
+    }
+}

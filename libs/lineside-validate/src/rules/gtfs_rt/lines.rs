@@ -1,0 +1,180 @@
+//! Where vehicles may be: around the shapes, or the stops, of a schedule.
+
+use std::ops::Range;
+
+/// Degrees along a great circle in one meter, on a sphere with the Earth's mean radius of
+/// 6,371,008.7714 m.
+const DEGREES_PER_M: f64 = 180.0 / (std::f64::consts::PI * 6_371_008.771_4);
+/// How finely places are kept: about a centimeter.
+const STEPS_PER_DEGREE: f64 = 1e7;
+/// Pieces of a line that share a box. With 16, a line of a thousand points is passed over with some
+/// sixty comparisons.
+const PIECES_PER_BOX: usize = 16;
+
+/// A range of latitudes and longitudes, in degrees.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Area {
+    lat: (f64, f64),
+    /// May begin west of, or end east of, the line where dates change.
+    lon: (f64, f64),
+}
+
+/// The range of latitudes and longitudes of some places.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Extent {
+    lat: (f64, f64),
+    lon: (f64, f64),
+    /// The longitudes from 0 to 360: narrower where places lie on both sides of ±180.
+    turned: (f64, f64),
+}
+
+const NOWHERE: (f64, f64) = (f64::INFINITY, f64::NEG_INFINITY);
+
+fn widen(range: &mut (f64, f64), value: f64) {
+    *range = (range.0.min(value), range.1.max(value));
+}
+
+impl Extent {
+    pub(super) const EMPTY: Extent = Extent { lat: NOWHERE, lon: NOWHERE, turned: NOWHERE };
+
+    pub(super) fn add(&mut self, lat: f64, lon: f64) {
+        widen(&mut self.lat, lat);
+        widen(&mut self.lon, lon);
+        widen(&mut self.turned, if lon < 0.0 { lon + 360.0 } else { lon });
+    }
+
+    /// The area around these places, up to so many meters off. None if there are no places.
+    pub(super) fn around(&self, meters: f64) -> Option<Area> {
+        if self.lat.0 > self.lat.1 {
+            return None;
+        }
+        let degrees = meters * DEGREES_PER_M;
+        let lat = ((self.lat.0 - degrees).max(-90.0), (self.lat.1 + degrees).min(90.0));
+        let is_turned = self.turned.1 - self.turned.0 < self.lon.1 - self.lon.0;
+        let lon = if is_turned { self.turned } else { self.lon };
+        // Meridians come closer to each other towards a pole, and meet there.
+        let furthest = self.lat.0.abs().max(self.lat.1.abs());
+        let across = (degrees.to_radians().sin() / furthest.to_radians().cos()).asin().to_degrees();
+        let is_all = furthest + degrees >= 90.0 || lon.1 - lon.0 + 2.0 * across >= 360.0;
+        let lon = if is_all { (-180.0, 180.0) } else { (lon.0 - across, lon.1 + across) };
+        Some(Area { lat, lon })
+    }
+}
+
+impl Area {
+    pub(super) fn holds(&self, lat: f64, lon: f64) -> bool {
+        let within = |range: (f64, f64), value| range.0 <= value && value <= range.1;
+        let turns = [lon, lon + 360.0, lon - 360.0];
+        within(self.lat, lat) && turns.into_iter().any(|lon| within(self.lon, lon))
+    }
+}
+
+/// A place, in steps.
+type Place = (i32, i32);
+
+/// The lines of shapes, with boxes around their pieces.
+#[derive(Debug, Default)]
+pub(super) struct Lines {
+    places: Vec<Place>,
+    /// Lowest and highest latitude, lowest and highest longitude of some pieces.
+    boxes: Vec<[i32; 4]>,
+    /// Of each line: its places, and its first box.
+    lines: Vec<(Range<u32>, u32)>,
+}
+
+impl Lines {
+    /// Adds a line; returns its number.
+    pub(super) fn add(&mut self, places: impl Iterator<Item = (f64, f64)>) -> u32 {
+        let start = self.places.len();
+        let steps = |degrees: f64| (degrees * STEPS_PER_DEGREE).round() as i32;
+        self.places.extend(places.map(|(lat, lon)| (steps(lat), steps(lon))));
+        let line = &self.places[start..];
+        let first_box = self.boxes.len() as u32;
+        for at in (0..line.len()).step_by(PIECES_PER_BOX) {
+            // The last place of each box is the first one of the next.
+            let pieces = &line[at..line.len().min(at + PIECES_PER_BOX + 1)];
+            let mut around = [i32::MAX, i32::MIN, i32::MAX, i32::MIN];
+            for &(lat, lon) in pieces {
+                around[0] = around[0].min(lat);
+                around[1] = around[1].max(lat);
+                around[2] = around[2].min(lon);
+                around[3] = around[3].max(lon);
+            }
+            self.boxes.push(around);
+        }
+        self.lines.push((start as u32..self.places.len() as u32, first_box));
+        self.lines.len() as u32 - 1
+    }
+
+    pub(super) fn shrink(&mut self) {
+        self.places.shrink_to_fit();
+        self.boxes.shrink_to_fit();
+    }
+
+    /// Whether a place lies within so many meters of a line. As the reference validator measures it,
+    /// a degree of longitude is as long as one of latitude: away from the equator, less of a
+    /// distance is granted to the east and west. O(boxes of the line), and O(1) for each box that
+    /// the place is close to.
+    pub(super) fn is_near(&self, line: u32, lat: f64, lon: f64, meters: f64) -> bool {
+        let Some((range, first_box)) = self.lines.get(line as usize) else { return true };
+        let places = &self.places[range.start as usize..range.end as usize];
+        let boxes = &self.boxes[*first_box as usize..];
+        let reach = meters * DEGREES_PER_M * STEPS_PER_DEGREE;
+        let (lat, lon) = (lat * STEPS_PER_DEGREE, lon * STEPS_PER_DEGREE);
+        for (at, around) in (0..places.len()).step_by(PIECES_PER_BOX).zip(boxes) {
+            let [south, north, west, east] = around.map(f64::from);
+            let is_beside = lat < south - reach || lat > north + reach;
+            if is_beside || lon < west - reach || lon > east + reach {
+                continue;
+            }
+            let pieces = &places[at..places.len().min(at + PIECES_PER_BOX + 1)];
+            // A line may be one place.
+            let ends = pieces.get(1..).filter(|ends| !ends.is_empty()).unwrap_or(pieces);
+            let mut pairs = pieces.iter().zip(ends);
+            let flat = |place: &Place| (f64::from(place.1) - lon, f64::from(place.0) - lat);
+            if pairs.any(|(from, to)| square_off(flat(from), flat(to)) <= reach * reach) {
+                return true;
+            }
+        }
+        false
+    }
+}
+
+/// The square of the distance from 0, 0 to a piece of a line in the plane.
+fn square_off(from: (f64, f64), to: (f64, f64)) -> f64 {
+    let along = (to.0 - from.0, to.1 - from.1);
+    let length = along.0 * along.0 + along.1 * along.1;
+    let part = if length > 0.0 { -(from.0 * along.0 + from.1 * along.1) / length } else { 0.0 };
+    let part = part.clamp(0.0, 1.0);
+    let (x, y) = (from.0 + part * along.0, from.1 + part * along.1);
+    x * x + y * y
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_near_a_line_up_to_so_many_meters() {
+        let mut lines = Lines::default();
+        let north = lines.add((0..100).map(|at| (59.0 + f64::from(at) * 0.01, 10.0)));
+        let point = lines.add([(59.0, 10.0)].into_iter());
+        // 200 m are 0.0018° of latitude.
+        assert!(lines.is_near(north, 59.495, 10.001_7, 200.0));
+        assert!(!lines.is_near(north, 59.495, 10.001_9, 200.0));
+        assert!(!lines.is_near(north, 60.5, 10.0, 200.0));
+        assert!(lines.is_near(point, 59.001_7, 10.0, 200.0));
+        assert!(!lines.is_near(point, 59.001_9, 10.0, 200.0));
+    }
+
+    #[test]
+    fn an_area_may_lie_on_both_sides_of_the_date_line() {
+        let mut extent = Extent::EMPTY;
+        extent.add(-17.0, 179.0);
+        extent.add(-16.0, -179.0);
+        let area = extent.around(1_609.0).unwrap();
+        assert!(area.holds(-16.5, 180.0) && area.holds(-16.5, -179.5));
+        assert!(!area.holds(-16.5, 0.0) && !area.holds(-18.0, 180.0));
+        assert!(Extent::EMPTY.around(1.0).is_none());
+    }
+}

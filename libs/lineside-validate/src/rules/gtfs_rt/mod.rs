@@ -1,0 +1,95 @@
+//! The rules over GTFS-Realtime messages, with the codes of the reference real-time validator: one
+//! page for each code.
+//!
+//! A schedule is prepared once, as a [`Timetable`]; each message is then a [`Subject`] of its own.
+//! What a poll costs depends on the message, not on the schedule: ids are looked up in
+//! dictionaries, and shapes through boxes.
+
+mod alerts;
+mod fields;
+mod header;
+mod lines;
+mod network;
+mod subject;
+mod time;
+mod timetable;
+mod trips;
+mod updates;
+mod vehicles;
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    thread,
+};
+
+use self::subject::Update;
+pub use self::{subject::Subject, timetable::Timetable};
+use super::{SystemError, words_of};
+use crate::{Context, Notices, notice::Kind};
+
+/// A rule over a message.
+#[derive(Debug)]
+pub struct RealtimeRule {
+    /// What it says: one kind of notice, or several where one look finds them all.
+    pub kinds: &'static [&'static Kind],
+    /// Looks at all of the message but its stop time updates.
+    on_message: Option<fn(&Subject<'_>, &mut Notices)>,
+    /// Then looks at one trip update: all rules look at one before they go on to the next, as long
+    /// as it is at hand.
+    on_update: Option<fn(&Subject<'_>, &Update<'_>, &mut Notices)>,
+}
+
+/// All rules.
+pub fn rules() -> impl Iterator<Item = &'static RealtimeRule> {
+    let families = [
+        header::RULES,
+        trips::RULES,
+        updates::RULES,
+        vehicles::RULES,
+        alerts::RULES,
+        network::RULES,
+    ];
+    families.into_iter().flatten().copied()
+}
+
+/// All kinds of notices that a message, or the schedule below it, may get.
+pub fn kinds() -> impl Iterator<Item = &'static Kind> {
+    let schedule = timetable::KINDS.iter().copied();
+    schedule.chain(rules().flat_map(|rule| rule.kinds.iter().copied()))
+}
+
+/// Runs all rules over a message. Those that break off are told apart from what the data gets
+/// wrong. One thread: a message is done before others have begun.
+pub fn validate(subject: &Subject<'_>, _: &Context, notices: &mut Notices) -> Vec<SystemError> {
+    let mut errors: Vec<SystemError> = Vec::new();
+    let mut rules: Vec<&RealtimeRule> = rules().collect();
+    rules.retain(|rule| {
+        let looked = rule
+            .on_message
+            .map_or(Ok(()), |look| catch_unwind(AssertUnwindSafe(|| look(subject, notices))));
+        note(rule, looked, &mut errors)
+    });
+    for update in &subject.updates {
+        rules.retain(|rule| {
+            let looked = rule.on_update.map_or(Ok(()), |look| {
+                catch_unwind(AssertUnwindSafe(|| look(subject, update, notices)))
+            });
+            note(rule, looked, &mut errors)
+        });
+    }
+    errors
+}
+
+/// Whether a rule ended as it should; if not, that is said once.
+fn note(rule: &RealtimeRule, looked: thread::Result<()>, errors: &mut Vec<SystemError>) -> bool {
+    let Err(panic) = looked else { return true };
+    let rule = rule.kinds.first().map_or("", |kind| kind.code);
+    errors.push(SystemError { rule, message: words_of(&*panic) });
+    false
+}
+
+/// What the schedule alone gets wrong for real-time messages: once for each schedule, not for each
+/// message.
+pub fn validate_schedule(timetable: &Timetable, notices: &mut Notices) {
+    timetable.check(notices);
+}

@@ -1,0 +1,349 @@
+//! A schedule, prepared for the messages about it: small records found by id.
+
+use lineside_formats::gtfs_rt::proto::TripDescriptor;
+
+use super::{
+    fields::{STOP, error},
+    lines::{Area, Extent, Lines},
+};
+use crate::{
+    Notices,
+    gtfs::{Dict, Feed, File, Floats},
+    notice::Kind,
+};
+
+pub(super) static KINDS: &[&Kind] = &[&UNUSABLE_STOP];
+
+static UNUSABLE_STOP: Kind = error(
+    "E010",
+    &[STOP, ("locationType", "What the location is instead.")],
+    include_str!("E010.md"),
+);
+
+/// How far vehicles may be outside the area that a schedule covers, in meters: a mile.
+const AREA_MARGIN_M: f64 = 1_609.0;
+/// With fewer shape points than this, the stops say what area a schedule covers.
+const SHAPE_POINTS_MIN: usize = 4;
+
+/// Nothing: no route, no stop, no shape.
+pub(super) const NONE: u32 = u32::MAX;
+/// What location_type and an empty cell call a stop or platform.
+pub(super) const STOP_OR_PLATFORM: i32 = 0;
+
+/// A schedule as real-time rules ask it. It keeps what it needs, so the feed may go.
+#[derive(Debug)]
+pub struct Timetable {
+    agencies: Dict,
+    routes: Dict,
+    stops: Dict,
+    /// By the stop's code.
+    location_types: Vec<i32>,
+    ids: Dict,
+    /// By the code of the trip's id.
+    trips: Vec<Trip>,
+    /// Trip by trip, each in its order.
+    stop_times: Vec<StopTime>,
+    /// Those with exact times, trip by trip.
+    frequencies: Vec<Frequency>,
+    lines: Lines,
+    area: Option<Area>,
+}
+
+/// A trip of the schedule.
+#[derive(Clone, Debug)]
+pub(super) struct Trip {
+    route: u32,
+    pub(super) direction: Option<i32>,
+    /// Trips of one block have the same number.
+    pub(super) block: Option<u32>,
+    line: u32,
+    stop_times: (u32, u32),
+    frequencies: (u32, u32),
+    /// Its frequencies say about when it runs, not exactly.
+    pub(super) is_loose: bool,
+    /// It comes to a stop more than once.
+    pub(super) is_loop: bool,
+    /// When it arrives, or else departs, at its first stop: seconds of the service day.
+    pub(super) start: Option<i32>,
+}
+
+/// A stop time of the schedule.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct StopTime {
+    pub(super) sequence: u32,
+    stop: u32,
+    pub(super) has_arrival: bool,
+    pub(super) has_departure: bool,
+}
+
+/// A span in which a trip leaves at exact times.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Frequency {
+    pub(super) start: i32,
+    pub(super) end: i32,
+    pub(super) headway: i32,
+}
+
+impl Timetable {
+    /// Prepares a schedule: O(n) in its rows, once.
+    pub fn new(feed: &Feed) -> Timetable {
+        let agencies = dict_of(feed, File::Agency, "agency_id");
+        let mut routes = dict_of(feed, File::Routes, "route_id");
+        let (stops, location_types) = stops_of(feed);
+        let (lines, line_of, covered) = lines_of(feed);
+        let mut timetable = Timetable {
+            agencies,
+            stops,
+            location_types,
+            ids: Dict::new(seed()),
+            trips: Vec::new(),
+            stop_times: Vec::new(),
+            frequencies: Vec::new(),
+            lines,
+            area: covered.or_else(|| stops_extent(feed)).and_then(|it| it.around(AREA_MARGIN_M)),
+            routes: Dict::new(seed()),
+        };
+        timetable.add_trips(feed, &routes, &line_of);
+        routes.shrink();
+        timetable.routes = routes;
+        timetable.ids.shrink();
+        timetable.stop_times.shrink_to_fit();
+        timetable
+    }
+
+    fn add_trips(&mut self, feed: &Feed, routes: &Dict, line_of: &[u32]) {
+        let table = feed.table(File::Trips);
+        let (ids, route_ids) = (table.texts("trip_id"), table.texts("route_id"));
+        let (blocks, shapes) = (table.texts("block_id"), table.texts("shape_id"));
+        let directions = table.numbers("direction_id");
+        let shape_codes = feed.table(File::Shapes).texts("shape_id");
+        let times = Times::new(feed, &self.stops);
+        let frequencies = feed.groups(File::Frequencies, "trip_id");
+        let frequent_ids = feed.table(File::Frequencies).texts("trip_id");
+        let mut seen = vec![NONE; self.stops.len()];
+        for row in table.rows() {
+            let Some(id) = ids.get(row) else { continue };
+            let at = self.ids.add(id);
+            if at as usize != self.trips.len() {
+                continue;
+            }
+            let line = shapes.get(row).and_then(|shape| shape_codes.find(shape));
+            let mut trip = Trip {
+                route: route_ids.get(row).and_then(|route| routes.find(route)).unwrap_or(NONE),
+                direction: directions.get(row),
+                block: blocks.code(row),
+                line: line.and_then(|code| line_of.get(code as usize).copied()).unwrap_or(NONE),
+                stop_times: (0, 0),
+                frequencies: (0, 0),
+                is_loose: false,
+                is_loop: false,
+                start: None,
+            };
+            times.add_to(&mut self.stop_times, &mut trip, id);
+            for time in &self.stop_times[trip.stop_times.0 as usize..] {
+                if let Some(last) = seen.get_mut(time.stop as usize) {
+                    trip.is_loop |= *last == at;
+                    *last = at;
+                }
+            }
+            if let Some(code) = frequent_ids.find(id) {
+                self.add_frequencies(feed, frequencies.rows(code), &mut trip);
+            }
+            self.trips.push(trip);
+        }
+    }
+
+    fn add_frequencies(&mut self, feed: &Feed, rows: &[u32], trip: &mut Trip) {
+        let table = feed.table(File::Frequencies);
+        let (starts, ends) = (table.numbers("start_time"), table.numbers("end_time"));
+        let (headways, exact) = (table.numbers("headway_secs"), table.numbers("exact_times"));
+        let first = self.frequencies.len() as u32;
+        for &row in rows {
+            match exact.get_or(row, 0) {
+                0 => trip.is_loose = true,
+                1 => self.frequencies.push(Frequency {
+                    start: starts.get_or(row, 0),
+                    end: ends.get_or(row, 0),
+                    headway: headways.get_or(row, 0),
+                }),
+                _ => {}
+            }
+        }
+        trip.frequencies = (first, self.frequencies.len() as u32);
+    }
+
+    /// The trip of an id.
+    pub(super) fn trip(&self, id: &str) -> Option<&Trip> {
+        self.trips.get(self.ids.find(id)? as usize)
+    }
+
+    /// The trip that a message names.
+    pub(super) fn trip_of(&self, descriptor: &TripDescriptor) -> Option<&Trip> {
+        self.trip(descriptor.trip_id.as_deref()?)
+    }
+
+    /// The trip's stop times, in their order.
+    pub(super) fn stop_times(&self, trip: &Trip) -> &[StopTime] {
+        &self.stop_times[trip.stop_times.0 as usize..trip.stop_times.1 as usize]
+    }
+
+    /// The trip's frequencies with exact times.
+    pub(super) fn frequencies(&self, trip: &Trip) -> &[Frequency] {
+        &self.frequencies[trip.frequencies.0 as usize..trip.frequencies.1 as usize]
+    }
+
+    /// The id of the trip's route; empty if routes.txt has it not.
+    pub(super) fn route_of(&self, trip: &Trip) -> &str {
+        self.routes.get(trip.route)
+    }
+
+    pub(super) fn has_route(&self, id: &str) -> bool {
+        self.routes.find(id).is_some()
+    }
+
+    pub(super) fn has_agency(&self, id: &str) -> bool {
+        self.agencies.find(id).is_some()
+    }
+
+    /// The code of a stop's id.
+    pub(super) fn stop(&self, id: &str) -> Option<u32> {
+        self.stops.find(id)
+    }
+
+    /// The id of a stop time's stop; none if stops.txt has it not.
+    pub(super) fn stop_of(&self, time: &StopTime) -> Option<(u32, &str)> {
+        (time.stop != NONE).then(|| (time.stop, self.stops.get(time.stop)))
+    }
+
+    /// What kind of location a stop is.
+    pub(super) fn location_type(&self, stop: u32) -> i32 {
+        self.location_types.get(stop as usize).copied().unwrap_or(STOP_OR_PLATFORM)
+    }
+
+    /// Whether a place lies in the area that the schedule covers, or a mile around it.
+    pub(super) fn covers(&self, lat: f64, lon: f64) -> bool {
+        self.area.is_none_or(|area| area.holds(lat, lon))
+    }
+
+    /// Whether a place lies within so many meters of the trip's shape, if it has one.
+    pub(super) fn is_on_line(&self, trip: &Trip, (lat, lon): (f64, f64), meters: f64) -> bool {
+        trip.line == NONE || self.lines.is_near(trip.line, lat, lon, meters)
+    }
+
+    /// O(stop times).
+    pub(super) fn check(&self, out: &mut Notices) {
+        let mut said = vec![false; self.location_types.len()];
+        for time in &self.stop_times {
+            let Some((stop, id)) = self.stop_of(time) else { continue };
+            let location_type = self.location_type(stop);
+            if location_type != STOP_OR_PLATFORM
+                && !std::mem::replace(&mut said[stop as usize], true)
+            {
+                out.add(&UNUSABLE_STOP, |sample| {
+                    sample.put("stopId", id).put("locationType", location_type);
+                });
+            }
+        }
+    }
+}
+
+/// A start for hashes that nobody outside foresees.
+pub(super) fn seed() -> u64 {
+    use std::hash::{BuildHasher, RandomState};
+    RandomState::new().hash_one(0_u8)
+}
+
+fn dict_of(feed: &Feed, file: File, field: &'static str) -> Dict {
+    let (table, mut dict) = (feed.table(file), Dict::new(seed()));
+    let texts = table.texts(field);
+    for text in table.rows().filter_map(|row| texts.get(row)) {
+        dict.add(text);
+    }
+    dict
+}
+
+fn stops_of(feed: &Feed) -> (Dict, Vec<i32>) {
+    let table = feed.table(File::Stops);
+    let (ids, types) = (table.texts("stop_id"), table.numbers("location_type"));
+    let (mut stops, mut location_types) = (Dict::new(seed()), Vec::new());
+    for row in table.rows() {
+        let Some(id) = ids.get(row) else { continue };
+        if stops.add(id) as usize == location_types.len() {
+            location_types.push(types.get_or(row, STOP_OR_PLATFORM));
+        }
+    }
+    stops.shrink();
+    (stops, location_types)
+}
+
+fn place(lat: &Floats<'_>, lon: &Floats<'_>, row: u32) -> Option<(f64, f64)> {
+    Some((lat.get(row)?, lon.get(row)?))
+}
+
+fn stops_extent(feed: &Feed) -> Option<Extent> {
+    let table = feed.table(File::Stops);
+    let (lat, lon) = (table.floats("stop_lat"), table.floats("stop_lon"));
+    let mut extent = Extent::EMPTY;
+    for (lat, lon) in table.rows().filter_map(|row| place(&lat, &lon, row)) {
+        extent.add(lat, lon);
+    }
+    Some(extent)
+}
+
+/// The shapes, the line of each code of shape_id, and what area they cover.
+fn lines_of(feed: &Feed) -> (Lines, Vec<u32>, Option<Extent>) {
+    let table = feed.table(File::Shapes);
+    let (lat, lon) = (table.floats("shape_pt_lat"), table.floats("shape_pt_lon"));
+    let mut lines = Lines::default();
+    let mut line_of = vec![NONE; table.texts("shape_id").n_codes()];
+    if table.rows().len() < SHAPE_POINTS_MIN {
+        return (lines, line_of, None);
+    }
+    let mut extent = Extent::EMPTY;
+    for (code, rows) in feed.groups(File::Shapes, "shape_id").iter() {
+        let places = rows.iter().filter_map(|&row| place(&lat, &lon, row));
+        line_of[code as usize] = lines.add(places.inspect(|&(lat, lon)| extent.add(lat, lon)));
+    }
+    lines.shrink();
+    (lines, line_of, Some(extent))
+}
+
+/// The rows of stop_times.txt by trip.
+struct Times<'a> {
+    feed: &'a Feed,
+    groups: std::sync::Arc<crate::gtfs::Groups>,
+    /// The stop's code by that of the row's stop_id.
+    stops: Vec<u32>,
+}
+
+impl<'a> Times<'a> {
+    fn new(feed: &'a Feed, stops: &Dict) -> Times<'a> {
+        let ids = feed.table(File::StopTimes).texts("stop_id");
+        let codes = 0..ids.n_codes() as u32;
+        let stops = codes.map(|code| stops.find(ids.text(code)).unwrap_or(NONE)).collect();
+        Times { feed, groups: feed.groups(File::StopTimes, "trip_id"), stops }
+    }
+
+    fn add_to(&self, all: &mut Vec<StopTime>, trip: &mut Trip, id: &str) {
+        let table = self.feed.table(File::StopTimes);
+        let (trip_ids, stop_ids) = (table.texts("trip_id"), table.texts("stop_id"));
+        let sequences = table.numbers("stop_sequence");
+        let (arrivals, departures) =
+            (table.numbers("arrival_time"), table.numbers("departure_time"));
+        let first = all.len() as u32;
+        let rows = trip_ids.find(id).map_or(&[][..], |code| self.groups.rows(code));
+        if let Some(&row) = rows.first() {
+            trip.start = arrivals.get(row).or_else(|| departures.get(row));
+        }
+        all.extend(rows.iter().filter_map(|&row| {
+            let stop = stop_ids.code(row).map_or(NONE, |code| self.stops[code as usize]);
+            Some(StopTime {
+                sequence: u32::try_from(sequences.get(row)?).ok()?,
+                stop,
+                has_arrival: arrivals.get(row).is_some(),
+                has_departure: departures.get(row).is_some(),
+            })
+        }));
+        trip.stop_times = (first, all.len() as u32);
+    }
+}

@@ -1,0 +1,12 @@
+//! The trips that updates and vehicles name, against the schedule.
+
+mod frequencies;
+mod ids;
+mod relationship;
+mod start;
+
+use super::RealtimeRule;
+
+/// The rules of this family.
+pub(super) static RULES: &[&RealtimeRule] =
+    &[&ids::RULE, &start::RULE, &relationship::RULE, &frequencies::RULE];

@@ -1,0 +1,78 @@
+//! Trips and stops that do not say how they relate to the schedule.
+
+use lineside_formats::gtfs_rt::proto::{
+    FeedEntity, TripDescriptor, trip_descriptor::ScheduleRelationship as OfTrip,
+    trip_update::stop_time_update::ScheduleRelationship as OfStop,
+};
+
+use crate::{
+    Notices,
+    notice::Kind,
+    rules::gtfs_rt::{
+        RealtimeRule, Subject,
+        fields::{ENTITY, FIELD, RELATIONSHIP, SEQUENCE, STOP, TRIP, warning},
+        subject::Update,
+    },
+};
+
+pub(super) static RULE: RealtimeRule =
+    RealtimeRule { kinds: &[&UNSAID], on_update: Some(check_update), on_message: Some(check) };
+
+static UNSAID: Kind =
+    warning("W009", &[ENTITY, TRIP, FIELD, STOP, SEQUENCE, RELATIONSHIP], include_str!("W009.md"));
+
+/// What every reader knows. Later words are like none to those who do not, the reference validator
+/// among them.
+const OF_TRIP: [i32; 5] = [
+    OfTrip::Scheduled as i32,
+    OfTrip::Added as i32,
+    OfTrip::Unscheduled as i32,
+    OfTrip::Canceled as i32,
+    OfTrip::Replacement as i32,
+];
+/// The same for stops.
+const OF_STOP: [i32; 3] = [OfStop::Scheduled as i32, OfStop::Skipped as i32, OfStop::NoData as i32];
+
+fn is_said(relationship: Option<i32>, known: &[i32]) -> bool {
+    relationship.is_some_and(|number| known.contains(&number))
+}
+
+/// O(stop time updates).
+fn check_update(_: &Subject<'_>, update: &Update<'_>, out: &mut Notices) {
+    // One of a trip stands for all of it.
+    let mut stops = update.update.stop_time_update.iter();
+    if let Some(stop) = stops.find(|stop| !is_said(stop.schedule_relationship, &OF_STOP)) {
+        out.add(&UNSAID, |sample| {
+            sample.put("entityId", update.entity.id.as_str());
+            sample.put("tripId", update.update.trip.trip_id.as_deref());
+            sample.put("fieldName", "stop_time_update.schedule_relationship");
+            sample.put("stopId", stop.stop_id.as_deref());
+            sample.put("stopSequence", stop.stop_sequence);
+            sample.put("scheduleRelationship", stop.schedule_relationship);
+        });
+    }
+}
+
+/// O(entities).
+fn check(subject: &Subject<'_>, out: &mut Notices) {
+    for run in subject.runs() {
+        check_trip(run.entity, run.descriptor, out);
+    }
+    for entity in &subject.message.entity {
+        let selectors = entity.alert.iter().flat_map(|alert| &alert.informed_entity);
+        for descriptor in selectors.filter_map(|selector| selector.trip.as_ref()) {
+            check_trip(entity, descriptor, out);
+        }
+    }
+}
+
+fn check_trip(entity: &FeedEntity, descriptor: &TripDescriptor, out: &mut Notices) {
+    if !is_said(descriptor.schedule_relationship, &OF_TRIP) {
+        out.add(&UNSAID, |sample| {
+            sample.put("entityId", entity.id.as_str());
+            sample.put("tripId", descriptor.trip_id.as_deref());
+            sample.put("fieldName", "trip.schedule_relationship");
+            sample.put("scheduleRelationship", descriptor.schedule_relationship);
+        });
+    }
+}

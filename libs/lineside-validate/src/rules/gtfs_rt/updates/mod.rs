@@ -1,0 +1,11 @@
+//! The stop time updates of trips: whether they rise, say something, and fit the schedule.
+
+mod along;
+mod content;
+mod rising;
+mod stops;
+
+use super::RealtimeRule;
+
+/// The rules of this family.
+pub(super) static RULES: &[&RealtimeRule] = &[&along::RULE, &rising::RULE, &stops::RULE];

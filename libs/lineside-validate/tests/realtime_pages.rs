@@ -1,0 +1,291 @@
+//! Each real-time rule's page is its test: its cases are run as they stand there.
+//!
+//! A case is a `##` heading. ```` ```json message ```` is the message to be judged, in place of one
+//! without faults, `previous` the one before it and `other` one of another feed, all in the JSON form
+//! of GTFS-Realtime; a header that is not given is that of the message without faults, and `previous`
+//! is 30 seconds older. ```` ```csv stops.txt ```` replaces a file of the schedule. `Now: 1767250010`
+//! sets the clock. A `json` block lists the notices of the page's code that must come, with the
+//! fields that matter; without one the rule must keep quiet.
+
+use std::{collections::BTreeSet, fs, path::Path};
+
+use jiff::civil::date;
+use lineside_formats::gtfs_rt::{Limits, decode_json, proto::FeedMessage};
+use lineside_validate::{
+    Context, Notices,
+    gtfs::{TextSource, load},
+    notice::{Kind, Severity},
+    rules::gtfs_rt::{Subject, Timetable, kinds, validate, validate_schedule},
+};
+use prost::Message as _;
+use serde_json::{Map, Value, json};
+
+/// T1 and T2 are of one block, T3 is of another route, T4 comes to S1 twice, F1 runs about every ten
+/// minutes, F2 exactly so.
+const SCHEDULE: &[(&str, &str)] = &[
+    (
+        "agency.txt",
+        "agency_id,agency_name,agency_url,agency_timezone\n\
+         A1,North Lines,https://north.example,Europe/Oslo\n",
+    ),
+    (
+        "stops.txt",
+        "stop_id,stop_name,stop_lat,stop_lon,location_type,parent_station\n\
+         S1,Harbour Square,59.900,10.700,,\nS2,City Hall,59.910,10.720,,\n\
+         S3,Old Mill,59.920,10.740,,P1\nP1,Old Mill,59.920,10.740,1,\n",
+    ),
+    ("routes.txt", "route_id,agency_id,route_short_name,route_type\nR1,A1,1,3\nR2,A1,2,3\n"),
+    (
+        "trips.txt",
+        "route_id,service_id,trip_id,direction_id,block_id,shape_id\n\
+         R1,W1,T1,0,B1,H1\nR1,W1,T2,1,B1,H1\nR2,W1,T3,0,,\nR2,W1,T4,0,,\nR2,W1,F1,0,,\nR2,W1,F2,0,,\n",
+    ),
+    (
+        "stop_times.txt",
+        "trip_id,arrival_time,departure_time,stop_id,stop_sequence\n\
+         T1,08:00:00,08:00:00,S1,1\nT1,,,S2,2\nT1,08:10:00,08:10:00,S3,3\n\
+         T2,09:00:00,09:00:00,S3,1\nT2,09:10:00,09:10:00,S1,2\n\
+         T3,10:00:00,10:00:00,S1,1\nT3,10:10:00,10:10:00,S3,2\n\
+         T4,11:00:00,11:00:00,S1,1\nT4,11:05:00,11:05:00,S2,2\nT4,11:10:00,11:10:00,S1,3\n\
+         F1,06:00:00,06:00:00,S1,1\nF1,06:10:00,06:10:00,S3,2\n\
+         F2,06:00:00,06:00:00,S1,1\nF2,06:10:00,06:10:00,S3,2\n",
+    ),
+    (
+        "frequencies.txt",
+        "trip_id,start_time,end_time,headway_secs,exact_times\n\
+         F1,06:00:00,20:00:00,600,0\nF2,06:00:00,20:00:00,600,1\n",
+    ),
+    (
+        "calendar.txt",
+        "service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date\n\
+         W1,1,1,1,1,1,1,1,20260101,20261231\n",
+    ),
+    (
+        "shapes.txt",
+        "shape_id,shape_pt_lat,shape_pt_lon,shape_pt_sequence\n\
+         H1,59.900,10.700,1\nH1,59.905,10.710,2\nH1,59.910,10.720,3\nH1,59.920,10.740,4\n",
+    ),
+];
+
+/// When the message without faults was made: 2026-01-01, 07:46:40 in Oslo.
+const MADE: i64 = 1_767_250_000;
+
+const CONTEXT: Context = Context { today: date(2026, 1, 1), country: None, threads: 1 };
+
+struct Case {
+    heading: String,
+    schedule: TextSource,
+    message: Value,
+    previous: Option<Value>,
+    others: Vec<Value>,
+    now: i64,
+    expected: Vec<Value>,
+}
+
+fn base() -> Case {
+    let empty = TextSource::default();
+    Case {
+        heading: String::new(),
+        schedule: SCHEDULE.iter().fold(empty, |source, (name, text)| source.with(name, *text)),
+        message: json!({"entity": [
+            {"id": "1", "trip_update": {
+                "trip": {"trip_id": "T1", "route_id": "R1", "start_date": "20260101",
+                    "start_time": "08:00:00", "direction_id": 0, "schedule_relationship": "SCHEDULED"},
+                "vehicle": {"id": "V1"},
+                "timestamp": MADE - 5,
+                "stop_time_update": [
+                    {"stop_sequence": 1, "stop_id": "S1", "departure": {"time": 1_767_250_860},
+                        "schedule_relationship": "SCHEDULED"},
+                    {"stop_sequence": 3, "stop_id": "S3", "arrival": {"delay": 60},
+                        "schedule_relationship": "SCHEDULED"}
+                ]
+            }},
+            {"id": "2", "vehicle": {
+                "trip": {"trip_id": "T1", "route_id": "R1", "schedule_relationship": "SCHEDULED"},
+                "vehicle": {"id": "V1"},
+                "position": {"latitude": 59.901, "longitude": 10.702, "bearing": 45, "speed": 9.5},
+                "stop_id": "S1",
+                "timestamp": MADE - 5
+            }},
+            {"id": "3", "alert": {
+                "active_period": [{"start": 1_767_240_000}],
+                "informed_entity": [{"agency_id": "A1", "route_id": "R1"}, {"stop_id": "P1"}]
+            }}
+        ]}),
+        previous: None,
+        others: Vec::new(),
+        now: MADE + 10,
+        expected: Vec::new(),
+    }
+}
+
+fn message(value: &Value, made: i64) -> FeedMessage {
+    let mut value = value.clone();
+    let version = json!({
+        "gtfs_realtime_version": "2.0", "incrementality": "FULL_DATASET", "timestamp": made
+    });
+    value.as_object_mut().expect("an object").entry("header").or_insert(version);
+    let text = serde_json::to_vec(&value).expect("JSON");
+    let (message, problems) = decode_json(&text, &Limits::default()).expect("a message");
+    assert!(problems.is_empty(), "{problems:?}");
+    message
+}
+
+/// The cases of a page.
+fn cases(page: &str) -> Vec<Case> {
+    let mut cases: Vec<Case> = Vec::new();
+    let mut block: Option<(String, String)> = None;
+    for line in page.lines() {
+        if let Some((info, text)) = &mut block {
+            if line.trim_end() != "```" {
+                text.push_str(line);
+                text.push('\n');
+                continue;
+            }
+            let case = cases.last_mut().expect("a block stands below the heading of a case");
+            let value = || serde_json::from_str(text).expect("JSON");
+            match info.split_once(' ') {
+                Some(("csv", name)) => {
+                    case.schedule = case.schedule.clone().with(name, text.as_bytes());
+                }
+                Some(("json", "message")) => case.message = value(),
+                Some(("json", "previous")) => case.previous = Some(value()),
+                Some(("json", "other")) => case.others.push(value()),
+                None if info == "json" => {
+                    case.expected = serde_json::from_str(text).expect("the JSON is a list");
+                }
+                _ => panic!("a block of {info:?} means nothing"),
+            }
+            block = None;
+        } else if let Some(heading) = line.strip_prefix("## ") {
+            cases.push(Case { heading: heading.to_owned(), ..base() });
+        } else if let Some(info) = line.strip_prefix("```") {
+            block = Some((info.trim().to_owned(), String::new()));
+        } else if let (Some(case), Some(now)) = (cases.last_mut(), line.strip_prefix("Now: ")) {
+            case.now = now.trim().parse().expect("seconds since 1970");
+        }
+    }
+    assert!(block.is_none(), "a block does not end");
+    cases
+}
+
+fn found(case: &Case) -> Notices {
+    let mut unread = Notices::new(10);
+    let feed = load(&case.schedule, &CONTEXT, &mut unread).expect("a schedule");
+    let timetable = Timetable::new(&feed);
+    let judged = message(&case.message, MADE);
+    let previous = case.previous.as_ref().map(|value| message(value, MADE - 30));
+    let others: Vec<FeedMessage> = case.others.iter().map(|value| message(value, MADE)).collect();
+    let others: Vec<&FeedMessage> = others.iter().collect();
+    let subject =
+        Subject::new(&judged, &timetable, case.now).after(previous.as_ref()).beside(&others);
+    let mut notices = Notices::new(100);
+    let errors = validate(&subject, &CONTEXT, &mut notices);
+    assert!(errors.is_empty(), "{errors:?}");
+    validate_schedule(&timetable, &mut notices);
+    notices
+}
+
+fn check(kind: &Kind) -> Result<(), String> {
+    let cases = cases(kind.page);
+    let loud = cases.iter().filter(|case| !case.expected.is_empty()).count();
+    if loud == 0 || loud == cases.len() {
+        return Err("a page has a quiet case and a loud one".to_owned());
+    }
+    let names: BTreeSet<&str> = kind.fields.iter().map(|(name, _)| *name).collect();
+    for case in cases {
+        let notices = found(&case);
+        let found: Vec<Map<String, Value>> =
+            notices.get(kind.code).map(|found| found.samples.clone()).unwrap_or_default();
+        for name in found.iter().flat_map(|sample| sample.keys()) {
+            if !names.contains(name.as_str()) {
+                return Err(format!("{}: the field {name} is not described", case.heading));
+            }
+        }
+        let fits = found.len() == case.expected.len()
+            && found.iter().zip(&case.expected).all(|(sample, expected)| {
+                let expected = expected.as_object().expect("a notice is an object");
+                expected.iter().all(|(name, value)| sample.get(name) == Some(value))
+            });
+        if !fits {
+            let found = serde_json::to_string_pretty(&found).expect("JSON");
+            return Err(format!("{}: expected {:?}, found {found}", case.heading, case.expected));
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn every_page_holds() {
+    let only = std::env::var("LINESIDE_RULE").ok();
+    let mut wrong = Vec::new();
+    for kind in kinds().filter(|kind| only.as_deref().is_none_or(|only| kind.code == only)) {
+        if let Err(error) = check(kind) {
+            wrong.push(format!("{}: {error}", kind.code));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+#[test]
+fn each_rule_has_one_page_and_each_field_is_described() {
+    let mut codes = BTreeSet::new();
+    for kind in kinds() {
+        assert!(codes.insert(kind.code.to_owned()), "{} twice", kind.code);
+        assert!(kind.page.starts_with(&format!("# `{}`\n", kind.code)), "{}", kind.code);
+        let summary = kind.summary();
+        assert!(summary.ends_with('.') && !summary.starts_with('#'), "{}: {summary:?}", kind.code);
+        for (name, meaning) in kind.fields {
+            assert!(meaning.ends_with('.'), "{}: {name}", kind.code);
+        }
+        let letter = if kind.severity == Severity::Error { 'E' } else { 'W' };
+        assert!(kind.code.starts_with(letter), "{}", kind.code);
+    }
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/rules/gtfs_rt");
+    let here = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+    let folders = here.filter(|path| path.is_dir()).chain([folder]);
+    let pages: BTreeSet<String> = folders
+        .flat_map(|folder| fs::read_dir(folder).unwrap())
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter_map(|name| name.strip_suffix(".md").map(str::to_owned))
+        .collect();
+    assert_eq!(pages, codes, "each kind has its page, and each page its kind");
+}
+
+#[test]
+fn a_schedule_without_files_judges_what_it_can() {
+    let notices = found(&Case { schedule: TextSource::default(), ..base() });
+    let codes: Vec<_> = notices.iter().map(|found| (found.kind.code, found.total)).collect();
+    assert_eq!(codes, [("E003", 2), ("E004", 2), ("E011", 4), ("E034", 1)]);
+}
+
+#[test]
+fn no_message_breaks_a_rule() {
+    let feed = load(&base().schedule, &CONTEXT, &mut Notices::new(1)).unwrap();
+    let timetable = Timetable::new(&feed);
+    let pages = kinds().flat_map(|kind| cases(kind.page));
+    let messages: Vec<FeedMessage> = pages.map(|case| message(&case.message, MADE)).collect();
+    let mut random = fastrand::Rng::with_seed(7);
+    let mut previous: Option<FeedMessage> = None;
+    for _ in 0..5_000 {
+        let mut bytes = messages[random.usize(..messages.len())].encode_to_vec();
+        for _ in 0..random.usize(1..4) {
+            let at = random.usize(..bytes.len());
+            bytes[at] = random.u8(..);
+        }
+        let Ok(broken) = FeedMessage::decode(bytes.as_slice()) else { continue };
+        let others: Vec<&FeedMessage> = previous.iter().collect();
+        let subject = Subject::new(&broken, &timetable, MADE);
+        let subject = subject.after(previous.as_ref()).beside(&others);
+        let errors = validate(&subject, &CONTEXT, &mut Notices::new(10));
+        assert!(errors.is_empty(), "{errors:?} in {broken:?}");
+        previous = Some(broken);
+    }
+}
+
+#[test]
+fn the_message_that_cases_start_from_has_no_faults() {
+    let notices = found(&base());
+    let found: Vec<_> = notices.iter().map(|found| (found.kind.code, &found.samples)).collect();
+    assert!(found.is_empty(), "{found:?}");
+}
