@@ -1,7 +1,7 @@
 //! What is wrong with a file: what `lineside check` does, without a terminal or a socket.
 //!
-//! A GTFS schedule is held against all rules of `lineside-validate`. Of other formats it is told what
-//! their decoders complain about.
+//! A GTFS schedule is held against all rules of `lineside-validate`, and so is GTFS-Realtime whose schedule is at hand. Of other
+//! formats it is told what their decoders complain about.
 
 mod counted;
 mod html;
@@ -30,6 +30,12 @@ pub(crate) struct Plan {
     pub(crate) today: Date,
     /// When, as RFC 3339.
     pub(crate) at: String,
+    /// When, in seconds since 1970.
+    pub(crate) now: i64,
+    /// The schedule that real time belongs to, as a zip.
+    pub(crate) schedule: Option<Bytes>,
+    /// The message before it, of the same feed.
+    pub(crate) previous: Option<Bytes>,
     /// The country of its telephone numbers (ISO 3166).
     pub(crate) country: Option<[u8; 2]>,
     /// How many threads work.
@@ -148,10 +154,25 @@ pub(crate) fn check(
     progress: &Progress,
     elapsed: &dyn Fn() -> f64,
 ) -> Result<Checked, String> {
-    match sniff(body) {
+    let format = sniff(body);
+    if format != Some(Format::GtfsRt) && (plan.schedule.is_some() || plan.previous.is_some()) {
+        return Err("a schedule and a message before it belong to GTFS-Realtime only".to_owned());
+    }
+    match format {
         Some(Format::Gtfs) => schedule(body, plan, progress, elapsed),
         format => others::check(format.unwrap_or(Format::Raw), body, plan),
     }
+}
+
+fn findings(notices: &Notices) -> Vec<Finding> {
+    let findings = notices.iter().map(|found| Finding {
+        code: found.kind.code.to_owned(),
+        severity: found.kind.severity,
+        total: found.total,
+        summary: found.kind.summary(),
+        samples: found.samples.clone(),
+    });
+    findings.collect()
 }
 
 fn schedule(
@@ -167,14 +188,7 @@ fn schedule(
     let mut notices = Notices::new(SAMPLES_MAX);
     let looked = gtfs::validate(&source, &context, &mut notices);
     let (feed, errors) = looked.map_err(|error| error.to_string())?;
-    let findings = notices.iter().map(|found| Finding {
-        code: found.kind.code.to_owned(),
-        severity: found.kind.severity,
-        total: found.total,
-        summary: found.kind.summary(),
-        samples: found.samples.clone(),
-    });
-    let mut checked = Checked::new(Format::Gtfs, plan, findings.collect());
+    let mut checked = Checked::new(Format::Gtfs, plan, findings(&notices));
     checked.seconds = elapsed();
     let run = Run {
         version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -2,17 +2,58 @@
 
 use bytes::Bytes;
 use jiff::tz::TimeZone;
+use lineside_formats::gtfs::Limits;
 use lineside_formats::{Error, Format, Problem, Problems, gbfs, gtfs_rt, netex, siri};
-use lineside_validate::Severity;
+use lineside_validate::gtfs::{self, ZipSource};
+use lineside_validate::rules::SystemError;
+use lineside_validate::rules::gtfs_rt::{Subject, Timetable, validate};
+use lineside_validate::{Context, Notices, Severity};
 use serde_json::{Map, Value, json};
 
-use super::{Checked, Finding, Plan};
+use super::{Checked, Finding, Plan, SAMPLES_MAX};
 
 pub(super) fn check(format: Format, body: &Bytes, plan: Plan) -> Result<Checked, String> {
     let (format, problems, counts) = look(format, body)?;
-    let mut checked = Checked::new(format, plan, findings(&problems));
+    let mut found = findings(&problems);
+    let mut errors = Vec::new();
+    if let Some(zip) = &plan.schedule {
+        let mut notices = Notices::new(SAMPLES_MAX);
+        errors = judge(body, zip, &plan, &mut notices)?;
+        found.extend(super::findings(&notices));
+    }
+    let mut checked = Checked::new(format, plan, found);
     checked.counts = counts;
+    checked.errors = errors;
     Ok(checked)
+}
+
+/// Holds a message of GTFS-Realtime against the rules, with its schedule.
+fn judge(
+    body: &Bytes,
+    zip: &Bytes,
+    plan: &Plan,
+    notices: &mut Notices,
+) -> Result<Vec<SystemError>, String> {
+    let words = |error: Error| format!("the schedule: {error}");
+    let context = Context { today: plan.today, country: plan.country, threads: plan.threads };
+    let source = ZipSource::new(zip, &Limits::default()).map_err(words)?;
+    // What is wrong with the schedule is not asked here.
+    let feed = gtfs::load(&source, &context, &mut Notices::new(0)).map_err(words)?;
+    let timetable = Timetable::new(&feed);
+    let before = plan.previous.as_ref().map(message).transpose();
+    let message = message(body).map_err(|error| error.to_string())?.0;
+    let previous = before.map_err(|error| format!("the message before it: {error}"))?;
+    let subject = Subject::new(&message, &timetable, plan.now);
+    let subject = subject.after(previous.as_ref().map(|(message, _)| message));
+    Ok(validate(&subject, &context, notices))
+}
+
+fn message(body: &Bytes) -> Result<(gtfs_rt::proto::FeedMessage, Problems), Error> {
+    let limits = gtfs_rt::Limits::default();
+    match body.first().is_some_and(|byte| b"{ \t\r\n".contains(byte)) {
+        true => gtfs_rt::decode_json(body, &limits),
+        false => gtfs_rt::decode(body.clone(), &limits),
+    }
 }
 
 type Looked = (Format, Problems, Vec<(&'static str, u64)>);
@@ -21,13 +62,7 @@ fn look(format: Format, body: &Bytes) -> Result<Looked, String> {
     let words = |error: Error| error.to_string();
     match format {
         Format::GtfsRt => {
-            let limits = gtfs_rt::Limits::default();
-            let is_json = body.first().is_some_and(|byte| b"{ \t\r\n".contains(byte));
-            let decoded = match is_json {
-                true => gtfs_rt::decode_json(body, &limits),
-                false => gtfs_rt::decode(body.clone(), &limits),
-            };
-            let (message, problems) = decoded.map_err(words)?;
+            let (message, problems) = message(body).map_err(words)?;
             let count = |is: fn(&gtfs_rt::proto::FeedEntity) -> bool| {
                 message.entity.iter().filter(|entity| is(entity)).count() as u64
             };

@@ -62,7 +62,7 @@ impl FailOn {
 /// Tell what is wrong with a file: all rules of the reference validator over GTFS schedules
 ///
 /// What the input is, is told from its content. A schedule is held against the rules by which the reference validator judges it, with
-/// the same codes; of GTFS-Realtime, SIRI, NeTEx and the gbfs.json of a system it is told what cannot be read.
+/// the same codes, and so is GTFS-Realtime with --static; of SIRI, NeTEx and the gbfs.json of a system it is told what cannot be read.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Exit codes: 0 fine, 1 findings (see --fail-on), 2 usage, 3 the input cannot be read.
@@ -70,12 +70,19 @@ impl FailOn {
 Examples:
   lineside check gtfs.zip
   lineside check https://example.org/gtfs.zip --format json > report.json
+  lineside check trips.pb --static gtfs.zip
   lineside check gtfs.zip --fail-on warning --ignore unknown_file,unknown_column --output report"
 )]
 pub(crate) struct Arguments {
     /// A file, a folder, an http(s) address, or - for standard input
     #[arg(value_name = "IN")]
     input: String,
+    /// The GTFS that GTFS-Realtime belongs to: with it a message is held against all rules
+    #[arg(long, value_name = "GTFS")]
+    r#static: Option<String>,
+    /// The message before it, of the same feed; with --static
+    #[arg(long, value_name = "FILE", requires = "static")]
+    previous: Option<String>,
     /// The day on which it is judged; today without it
     #[arg(long, value_name = "YYYY-MM-DD")]
     date: Option<Date>,
@@ -138,6 +145,9 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         input: arguments.input.clone(),
         today: arguments.date.or(settings.date).unwrap_or(today),
         at: now.to_string(),
+        now: now.as_second(),
+        schedule: read_given(arguments.r#static.as_deref()).await?,
+        previous: read_given(arguments.previous.as_deref()).await?,
         country: arguments.country.or(of_file),
         threads: std::thread::available_parallelism().map_or(1, usize::from),
         ignored,
@@ -154,6 +164,13 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         Format::Html => print::say(&checked.html()),
     };
     if fail_on.is_met(checked.worst()) { Err(Failure::Findings) } else { Ok(()) }
+}
+
+async fn read_given(input: Option<&str>) -> Result<Option<Bytes>, Failure> {
+    match input {
+        Some(input) => input::read(input, INPUT_BYTES_MAX).await.map(Some),
+        None => Ok(None),
+    }
 }
 
 /// Looks at the input, and draws how far it got where somebody waits at a terminal.

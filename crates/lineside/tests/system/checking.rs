@@ -167,4 +167,17 @@ fn real_time_is_told_by_what_cannot_be_read() {
     let (code, out, error) = run(folder.path(), &["check", "vehicles.json"]);
     assert_eq!(code, Some(0), "{out}{error}");
     assert!(out.contains("vehicles.json is GTFS-RT: 1 vehicle"), "{out}");
+    fs::write(folder.path().join("gtfs.zip"), zip()).unwrap();
+    let unknown =
+        json.replace(r#""vehicle":{"id":"V"}"#, r#""vehicle":{"id":"V"},"trip":{"tripId":"T9"}"#);
+    fs::write(folder.path().join("unknown.json"), unknown).unwrap();
+    let arguments =
+        ["check", "unknown.json", "--static", "gtfs.zip", "--previous", "vehicles.json"];
+    let (code, out, error) = run(folder.path(), &arguments);
+    assert_eq!(code, Some(1), "{out}{error}");
+    assert!(out.contains("ERROR E003 (once)") && out.contains("T9"), "{out}");
+    assert!(out.contains("E017") || out.contains("W008"), "{out}");
+    let (code, _, error) = run(folder.path(), &["check", "gtfs.zip", "--static", "gtfs.zip"]);
+    assert_eq!(code, Some(3), "{error}");
+    assert!(error.contains("belong to GTFS-Realtime only"), "{error}");
 }

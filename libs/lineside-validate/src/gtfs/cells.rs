@@ -80,58 +80,26 @@ pub(super) fn read<'a>(
             Ok(date) => fine(Cell::Number(super::day_of(date))),
             Err(_) => bad(&simple::INVALID_DATE, out),
         },
-        Kind::Integer(sign) => match whole(bytes) {
-            Some(number) => {
-                let spoiled = !in_range(sign, f64::from(number));
-                if spoiled {
-                    place.out_of_range(range_name(sign, true), f64::from(number), out);
-                }
-                (Cell::Number(number), spoiled)
-            }
+        Kind::Integer(_) => match whole(bytes) {
+            Some(number) => (Cell::Number(number), is_out_of_range(place, f64::from(number), out)),
             None => bad(&simple::INVALID_INTEGER, out),
         },
-        Kind::Float(sign) => match decimals::float(text) {
-            Some(number) => {
-                let spoiled = !in_range(sign, number);
-                if spoiled {
-                    place.out_of_range(range_name(sign, false), number, out);
-                }
-                (Cell::Float(number), spoiled)
-            }
-            None => bad(&simple::INVALID_FLOAT, out),
-        },
-        Kind::Latitude | Kind::Longitude => match decimals::float(text) {
-            Some(number) => {
-                let (limit, range) = match place.field.kind {
-                    Kind::Latitude => (90.0, "latitude within [-90, 90]"),
-                    _ => (180.0, "longitude within [-180, 180]"),
-                };
-                let spoiled = number.is_nan() || number.abs() > limit;
-                if spoiled {
-                    place.out_of_range(range, number, out);
-                }
-                (Cell::Float(number), spoiled)
-            }
+        Kind::Float(_) | Kind::Latitude | Kind::Longitude => match decimals::float(text) {
+            Some(number) => (Cell::Float(number), is_out_of_range(place, number, out)),
             None => bad(&simple::INVALID_FLOAT, out),
         },
         Kind::Enum(listed) => enumerated(place, bytes, text, |n| listed.contains(&n), out),
         Kind::RouteType => enumerated(place, bytes, text, simple::is_route_type, out),
         Kind::Color => match values::color(bytes) {
-            Ok([red, green, blue]) => {
-                let color = i32::from_be_bytes([0, red, green, blue]);
-                fine(Cell::Number(color))
-            }
+            Ok([red, green, blue]) => fine(Cell::Number(i32::from_be_bytes([0, red, green, blue]))),
             Err(_) => bad(&simple::INVALID_COLOR, out),
         },
         Kind::Url | Kind::Email | Kind::Phone => {
             let wrong = simple::wrong_address(place.field.kind, text, country);
-            match wrong {
-                Some(kind) => {
-                    place.say(kind, text, out);
-                    (Cell::Text(text), true)
-                }
-                None => fine(Cell::Text(text)),
+            if let Some(kind) = wrong {
+                place.say(kind, text, out);
             }
+            (Cell::Text(text), wrong.is_some())
         }
         Kind::Currency | Kind::Amount | Kind::Language | Kind::Timezone => {
             match simple::wrong_name(place.field.kind, text) {
@@ -140,6 +108,22 @@ pub(super) fn read<'a>(
             }
         }
     }
+}
+
+/// Says that a number is none that the field takes, if it is. Tells whether.
+#[inline]
+fn is_out_of_range(place: Place, number: f64, out: &mut Notices) -> bool {
+    let (is_in, range) = match place.field.kind {
+        Kind::Latitude => (number.abs() <= 90.0, "latitude within [-90, 90]"),
+        Kind::Longitude => (number.abs() <= 180.0, "longitude within [-180, 180]"),
+        Kind::Integer(sign) => (in_range(sign, number), range_name(sign, true)),
+        Kind::Float(sign) => (in_range(sign, number), range_name(sign, false)),
+        _ => return false,
+    };
+    if !is_in {
+        place.out_of_range(range, number, out);
+    }
+    !is_in
 }
 
 #[inline]

