@@ -275,6 +275,23 @@ fn read_payload<'a, S: Source<'a>>(
         // What was fetched is a delivery as any other.
         "DataSupplyResponse" => Payload::ServiceDelivery(record(reader, "ServiceDelivery")?),
         "Fault" => Payload::Fault(record(reader, "Fault")?),
+        "LinesDelivery" | "LinesDiscoveryResponse" => {
+            Payload::LinesDelivery(record(reader, "LinesDelivery")?)
+        }
+        "StopPointsDelivery" | "StopPointsDiscoveryResponse" => {
+            Payload::StopPointsDelivery(record(reader, "StopPointsDelivery")?)
+        }
+        _ if is_delivery(name) => Payload::ServiceDelivery(record(reader, "ServiceDelivery")?),
+        _ => return read_request(reader, name),
+    }))
+}
+
+/// The same of what is asked for.
+fn read_request<'a, S: Source<'a>>(
+    reader: &mut Reader<'a, S>,
+    name: &str,
+) -> Result<Option<Payload>, Error> {
+    Ok(Some(match name {
         "CheckStatusRequest" | "CheckStatus" => {
             Payload::CheckStatusRequest(record(reader, "CheckStatusRequest")?)
         }
@@ -291,17 +308,10 @@ fn read_payload<'a, S: Source<'a>>(
         | "GetVehicleMonitoring"
         | "GetStopMonitoring"
         | "GetSituationExchange" => Payload::ServiceRequest(single_request(reader, name)?),
-        "LinesDelivery" | "LinesDiscoveryResponse" => {
-            Payload::LinesDelivery(record(reader, "LinesDelivery")?)
-        }
-        "StopPointsDelivery" | "StopPointsDiscoveryResponse" => {
-            Payload::StopPointsDelivery(record(reader, "StopPointsDelivery")?)
-        }
         "LinesRequest" | "LinesDiscovery" => Payload::LinesRequest(record(reader, "LinesRequest")?),
         "StopPointsRequest" | "StopPointsDiscovery" => {
             Payload::StopPointsRequest(record(reader, "StopPointsRequest")?)
         }
-        _ if is_delivery(name) => Payload::ServiceDelivery(record(reader, "ServiceDelivery")?),
         _ => return Ok(None),
     }))
 }
