@@ -287,7 +287,7 @@ impl Poller {
     /// What was announced could not be fetched: nobody knows what was in it, so all there is is asked for.
     pub(in crate::poll) fn supply_failed(&mut self) {
         if self.siri.subscription.supply.is_asked {
-            self.siri.subscription = Subscription::default();
+            self.siri.subscription = self.siri.subscription.given_up();
         }
     }
 
