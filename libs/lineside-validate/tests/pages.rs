@@ -221,14 +221,14 @@ fn list() -> String {
     );
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/rules/gtfs");
     let mut families: Vec<_> =
-        fs::read_dir(&folder).unwrap().map(|it| it.unwrap().path()).collect();
+        fs::read_dir(&folder).expect("a folder").map(|it| it.expect("an entry").path()).collect();
     families.retain(|path| path.is_dir());
     let mut kinds: Vec<&Kind> = kinds().collect();
     kinds.sort_by_key(|kind| kind.code);
     for kind in kinds {
         let page = format!("{}.md", kind.code);
-        let family = families.iter().find(|family| family.join(&page).is_file()).unwrap();
-        let family = family.file_name().unwrap().to_str().unwrap();
+        let family = families.iter().find(|family| family.join(&page).is_file()).expect("a page");
+        let family = family.file_name().and_then(|name| name.to_str()).expect("a name");
         let summary = kind.summary().replace('\n', " ").replace('|', "\\|");
         list.push_str(&format!(
             "| [`{}`](../../libs/lineside-validate/src/rules/gtfs/{family}/{page}) | {} | {summary} |\n",

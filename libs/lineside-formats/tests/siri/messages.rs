@@ -318,8 +318,11 @@ fn answers_around_subscriptions() {
     let ready =
         siri("<DataReadyNotification><ProducerRef>town</ProducerRef></DataReadyNotification>");
     assert!(matches!(ready, Payload::DataReadyNotification(_)), "{ready:?}");
-    let other = siri("<DataSupplyRequest><ConsumerRef>us</ConsumerRef></DataSupplyRequest>");
-    assert_eq!(other, Payload::Other("DataSupplyRequest".into()));
+    let supply = siri("<DataSupplyRequest><ConsumerRef>us</ConsumerRef></DataSupplyRequest>");
+    let Payload::DataSupplyRequest(supply) = supply else { panic!("{supply:?}") };
+    assert_eq!(supply.consumer_ref.as_deref(), Some("us"));
+    let other = siri("<CapabilitiesRequest><RequestorRef>us</RequestorRef></CapabilitiesRequest>");
+    assert_eq!(other, Payload::Other("CapabilitiesRequest".into()));
 }
 
 #[test]

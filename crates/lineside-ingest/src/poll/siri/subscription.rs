@@ -13,10 +13,10 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 use lineside_formats::{
     Format, Problem, Problems,
-    siri::{DataSupplyRequest, Flag, Message, Payload, TerminateSubscriptionRequest, Time},
+    siri::{DataSupplyRequest, Flag, Payload, TerminateSubscriptionRequest, Time},
 };
 use lineside_sync::{Clock, UnixMillis};
-use smol_str::{SmolStr, format_smolstr};
+use smol_str::format_smolstr;
 
 use self::{
     agreement::Agreement,
