@@ -5,7 +5,9 @@
 //! `Country: NO` set the context. A `json` block lists the notices of the page's code that must come,
 //! with the fields that matter; without one the rule must keep quiet.
 
-use std::{collections::BTreeSet, fs, path::Path};
+mod support;
+
+use std::{fs, path::Path};
 
 use jiff::civil::{Date, date};
 use lineside_validate::{
@@ -14,7 +16,7 @@ use lineside_validate::{
     notice::Kind,
     rules::gtfs::{kinds, validate},
 };
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 const BASE: &[(&str, &str)] = &[
     (
@@ -134,11 +136,9 @@ fn unescaped(text: &str) -> Vec<u8> {
 
 fn check(kind: &Kind) -> Result<(), String> {
     let cases = cases(kind.page);
-    let loud = cases.iter().filter(|case| !case.expected.is_empty()).count();
-    if loud == cases.len() || (loud == 0 && !TOO_LARGE.contains(&kind.code)) {
-        return Err("a page has a quiet case and a loud one".to_owned());
-    }
-    for case in cases {
+    let expected: Vec<&[Value]> = cases.iter().map(|case| case.expected.as_slice()).collect();
+    support::has_both(&expected, TOO_LARGE.contains(&kind.code))?;
+    for case in &cases {
         let context = Context { today: case.today, country: case.country, threads: 2 };
         let mut notices = Notices::new(100);
         let (_, errors) = validate(&case.source, &context, &mut notices)
@@ -146,60 +146,19 @@ fn check(kind: &Kind) -> Result<(), String> {
         if !errors.is_empty() {
             return Err(format!("{}: {errors:?}", case.heading));
         }
-        let found: Vec<Map<String, Value>> =
-            notices.get(kind.code).map(|found| found.samples.clone()).unwrap_or_default();
-        let names: BTreeSet<&str> = kind.fields.iter().map(|(name, _)| *name).collect();
-        for name in found.iter().flat_map(|sample| sample.keys()) {
-            if !names.contains(name.as_str()) {
-                return Err(format!("{}: the field {name} is not described", case.heading));
-            }
-        }
-        let fits = found.len() == case.expected.len()
-            && found.iter().zip(&case.expected).all(|(sample, expected)| {
-                let expected = expected.as_object().expect("a notice is an object");
-                expected.iter().all(|(name, value)| sample.get(name) == Some(value))
-            });
-        if !fits {
-            let found = serde_json::to_string_pretty(&found).expect("JSON");
-            return Err(format!("{}: expected {:?}, found {found}", case.heading, case.expected));
-        }
+        support::hold(kind, &case.heading, &case.expected, &notices)?;
     }
     Ok(())
 }
 
 #[test]
 fn every_page_holds() {
-    let only = std::env::var("LINESIDE_RULE").ok();
-    let mut wrong = Vec::new();
-    for kind in kinds().filter(|kind| only.as_deref().is_none_or(|only| kind.code == only)) {
-        if let Err(error) = check(kind) {
-            wrong.push(format!("{}: {error}", kind.code));
-        }
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+    support::check_all(kinds(), check);
 }
 
 #[test]
 fn each_rule_has_one_page_and_each_field_is_described() {
-    let mut codes = BTreeSet::new();
-    for kind in kinds() {
-        assert!(codes.insert(kind.code.to_owned()), "{} twice", kind.code);
-        assert!(kind.page.starts_with(&format!("# `{}`\n", kind.code)), "{}", kind.code);
-        let summary = kind.summary();
-        assert!(summary.ends_with('.') && !summary.starts_with('#'), "{}: {summary:?}", kind.code);
-        for (name, meaning) in kind.fields {
-            assert!(meaning.ends_with('.'), "{}: {name}", kind.code);
-        }
-    }
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/rules/gtfs");
-    let families = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let pages: BTreeSet<String> = families
-        .filter(|path| path.is_dir())
-        .flat_map(|family| fs::read_dir(family).unwrap())
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .filter_map(|name| name.strip_suffix(".md").map(str::to_owned))
-        .collect();
-    assert_eq!(pages, codes, "each kind has its page, and each page its kind");
+    support::describe_all(kinds(), "src/rules/gtfs");
 }
 
 #[test]

@@ -7,7 +7,7 @@
 //! sets the clock. A `json` block lists the notices of the page's code that must come, with the
 //! fields that matter; without one the rule must keep quiet.
 
-use std::{collections::BTreeSet, fs, path::Path};
+mod support;
 
 use jiff::civil::date;
 use lineside_formats::gtfs_rt::{Limits, decode_json, proto::FeedMessage};
@@ -18,7 +18,7 @@ use lineside_validate::{
     rules::gtfs_rt::{Subject, Timetable, kinds, validate, validate_schedule},
 };
 use prost::Message as _;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 /// T1 and T2 are of one block, T3 is of another route, T4 comes to S1 twice, F1 runs about every ten
 /// minutes, F2 exactly so.
@@ -188,68 +188,25 @@ fn found(case: &Case) -> Notices {
 
 fn check(kind: &Kind) -> Result<(), String> {
     let cases = cases(kind.page);
-    let loud = cases.iter().filter(|case| !case.expected.is_empty()).count();
-    if loud == 0 || loud == cases.len() {
-        return Err("a page has a quiet case and a loud one".to_owned());
-    }
-    let names: BTreeSet<&str> = kind.fields.iter().map(|(name, _)| *name).collect();
-    for case in cases {
-        let notices = found(&case);
-        let found: Vec<Map<String, Value>> =
-            notices.get(kind.code).map(|found| found.samples.clone()).unwrap_or_default();
-        for name in found.iter().flat_map(|sample| sample.keys()) {
-            if !names.contains(name.as_str()) {
-                return Err(format!("{}: the field {name} is not described", case.heading));
-            }
-        }
-        let fits = found.len() == case.expected.len()
-            && found.iter().zip(&case.expected).all(|(sample, expected)| {
-                let expected = expected.as_object().expect("a notice is an object");
-                expected.iter().all(|(name, value)| sample.get(name) == Some(value))
-            });
-        if !fits {
-            let found = serde_json::to_string_pretty(&found).expect("JSON");
-            return Err(format!("{}: expected {:?}, found {found}", case.heading, case.expected));
-        }
-    }
-    Ok(())
+    let expected: Vec<&[Value]> = cases.iter().map(|case| case.expected.as_slice()).collect();
+    support::has_both(&expected, false)?;
+    cases
+        .iter()
+        .try_for_each(|case| support::hold(kind, &case.heading, &case.expected, &found(case)))
 }
 
 #[test]
 fn every_page_holds() {
-    let only = std::env::var("LINESIDE_RULE").ok();
-    let mut wrong = Vec::new();
-    for kind in kinds().filter(|kind| only.as_deref().is_none_or(|only| kind.code == only)) {
-        if let Err(error) = check(kind) {
-            wrong.push(format!("{}: {error}", kind.code));
-        }
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+    support::check_all(kinds(), check);
 }
 
 #[test]
 fn each_rule_has_one_page_and_each_field_is_described() {
-    let mut codes = BTreeSet::new();
+    support::describe_all(kinds(), "src/rules/gtfs_rt");
     for kind in kinds() {
-        assert!(codes.insert(kind.code.to_owned()), "{} twice", kind.code);
-        assert!(kind.page.starts_with(&format!("# `{}`\n", kind.code)), "{}", kind.code);
-        let summary = kind.summary();
-        assert!(summary.ends_with('.') && !summary.starts_with('#'), "{}: {summary:?}", kind.code);
-        for (name, meaning) in kind.fields {
-            assert!(meaning.ends_with('.'), "{}: {name}", kind.code);
-        }
         let letter = if kind.severity == Severity::Error { 'E' } else { 'W' };
         assert!(kind.code.starts_with(letter), "{}", kind.code);
     }
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/rules/gtfs_rt");
-    let here = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
-    let folders = here.filter(|path| path.is_dir()).chain([folder]);
-    let pages: BTreeSet<String> = folders
-        .flat_map(|folder| fs::read_dir(folder).unwrap())
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .filter_map(|name| name.strip_suffix(".md").map(str::to_owned))
-        .collect();
-    assert_eq!(pages, codes, "each kind has its page, and each page its kind");
 }
 
 #[test]

@@ -1,0 +1,82 @@
+//! What the pages of all rules have in common: how a case is held, and what a page must have.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::{collections::BTreeSet, fs, path::Path};
+
+use lineside_validate::{Notices, notice::Kind};
+use serde_json::{Map, Value};
+
+/// Whether a page has the cases that it needs: one that is quiet, and one that is not unless it `may_lack` that.
+pub(crate) fn has_both(expected: &[&[Value]], may_lack: bool) -> Result<(), String> {
+    let loud = expected.iter().filter(|expected| !expected.is_empty()).count();
+    match loud == expected.len() || (loud == 0 && !may_lack) {
+        true => Err("a page has a quiet case and a loud one".to_owned()),
+        false => Ok(()),
+    }
+}
+
+/// Holds what was found of a kind against what a case expects: as many notices, in the same order, with the fields that matter.
+pub(crate) fn hold(
+    kind: &Kind,
+    heading: &str,
+    expected: &[Value],
+    notices: &Notices,
+) -> Result<(), String> {
+    let found: Vec<Map<String, Value>> =
+        notices.get(kind.code).map(|found| found.samples.clone()).unwrap_or_default();
+    let names: BTreeSet<&str> = kind.fields.iter().map(|(name, _)| *name).collect();
+    for name in found.iter().flat_map(|sample| sample.keys()) {
+        if !names.contains(name.as_str()) {
+            return Err(format!("{heading}: the field {name} is not described"));
+        }
+    }
+    let fits = found.len() == expected.len()
+        && found.iter().zip(expected).all(|(sample, expected)| {
+            let expected = expected.as_object().expect("a notice is an object");
+            expected.iter().all(|(name, value)| sample.get(name) == Some(value))
+        });
+    if fits {
+        return Ok(());
+    }
+    let found = serde_json::to_string_pretty(&found).unwrap();
+    Err(format!("{heading}: expected {expected:?}, found {found}"))
+}
+
+/// Checks the page of each kind, or of the one that `LINESIDE_RULE` names.
+pub(crate) fn check_all(
+    kinds: impl Iterator<Item = &'static Kind>,
+    check: impl Fn(&Kind) -> Result<(), String>,
+) {
+    let only = std::env::var("LINESIDE_RULE").ok();
+    let mut wrong = Vec::new();
+    for kind in kinds.filter(|kind| only.as_deref().is_none_or(|only| kind.code == only)) {
+        if let Err(error) = check(kind) {
+            wrong.push(format!("{}: {error}", kind.code));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+/// Holds the pages in a folder and those below it against the kinds: one page each, with a summary and a word on each field.
+pub(crate) fn describe_all(kinds: impl Iterator<Item = &'static Kind>, folder: &str) {
+    let mut codes = BTreeSet::new();
+    for kind in kinds {
+        assert!(codes.insert(kind.code.to_owned()), "{} twice", kind.code);
+        assert!(kind.page.starts_with(&format!("# `{}`\n", kind.code)), "{}", kind.code);
+        let summary = kind.summary();
+        assert!(summary.ends_with('.') && !summary.starts_with('#'), "{}: {summary:?}", kind.code);
+        for (name, meaning) in kind.fields {
+            assert!(meaning.ends_with('.'), "{}: {name}", kind.code);
+        }
+    }
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+    let here = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+    let folders = here.filter(|path| path.is_dir()).chain([folder]);
+    let pages: BTreeSet<String> = folders
+        .flat_map(|folder| fs::read_dir(folder).unwrap())
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter_map(|name| name.strip_suffix(".md").map(str::to_owned))
+        .collect();
+    assert_eq!(pages, codes, "each kind has its page, and each page its kind");
+}
