@@ -1,5 +1,6 @@
 //! Prints what it costs to judge a message, beside what it costs to decode it. The message has the
-//! first trips of a zipped schedule, each with its stops and a vehicle: `gtfs_rt_cost <zip> [trips]`.
+//! first trips of a zipped schedule, each with its stops and a vehicle, and one like it, but with its
+//! vehicles in another order, came before: `gtfs_rt_cost <zip> [trips]`.
 
 #![expect(clippy::print_stdout, reason = "an example talks to its terminal")]
 #![expect(clippy::disallowed_methods, reason = "it is the clock that is asked for")]
@@ -18,7 +19,7 @@ use lineside_formats::{
 use lineside_validate::{
     Context, Notices,
     gtfs::{Feed, File, ZipSource, load},
-    rules::gtfs_rt::{Subject, Timetable, validate},
+    rules::gtfs_rt::{History, Subject, Timetable, Version, validate},
 };
 use prost::Message as _;
 
@@ -48,11 +49,18 @@ fn main() -> Result<(), Box<dyn Error>> {
         black_box(FeedMessage::decode(body.as_slice())?);
     }
     let decoding = start.elapsed() / ROUNDS;
+    let mut before = message.clone();
+    before.entity.reverse();
+    let trips = timetable.trip_ids();
+    let versions = [Version { name: "another", trips: &trips }];
+    let mut history = History::default();
+    (0..16).for_each(|_| history.add(&before, MADE as i64 - 30));
     let mut notices = Notices::new(0);
     let start = Instant::now();
     for _ in 0..ROUNDS {
         notices = Notices::new(Notices::SAMPLES_MAX);
-        let subject = Subject::new(&message, &timetable, MADE as i64);
+        let subject = Subject::new(&message, &timetable, MADE as i64).after(Some(&before));
+        let subject = subject.among(&versions).since(Some(&history));
         validate(&subject, &context, &mut notices);
     }
     let judging = start.elapsed() / ROUNDS;

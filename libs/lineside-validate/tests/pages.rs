@@ -14,7 +14,10 @@ use lineside_validate::{
     Context, Notices,
     gtfs::TextSource,
     notice::Kind,
-    rules::gtfs::{kinds, validate},
+    rules::{
+        gtfs::{kinds, validate},
+        gtfs_rt,
+    },
 };
 use serde_json::Value;
 
@@ -173,29 +176,45 @@ fn the_schedule_that_cases_start_from_has_no_faults() {
 /// The list of all kinds, as it stands in the papers.
 fn list() -> String {
     let mut list = String::from(
-        "# What is said about schedules\n\n\
-         Each code is that of the reference validator, with its severity and its way of counting; [what differs](differences.md) is\n\
+        "# What is said about schedules and real time\n\n\
+         Each code is that of a reference validator, with its severity and its way of counting; [what differs](differences.md) is\n\
          said. A code's page says what it means and what to do, and its examples are tests.\n\n\
-         | code | severity | what is wrong |\n|---|---|---|\n",
+         ## Schedules\n\n",
     );
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/rules/gtfs");
+    rows(&mut list, "gtfs", kinds().collect());
+    let (words, numbered): (Vec<_>, Vec<_>) =
+        gtfs_rt::kinds().partition(|kind| kind.code.contains('_'));
+    list.push_str("\n## Real time\n\nThe codes of the reference's real-time validator, for GTFS-Realtime.\n\n");
+    rows(&mut list, "gtfs_rt", numbered);
+    list.push_str(
+        "\n## Real time, beyond the reference\n\n\
+         What it does not ask: whether message and schedule fit each other, how fresh each entity is, and where vehicles can be.\n\n",
+    );
+    rows(&mut list, "gtfs_rt", words);
+    list
+}
+
+fn rows(list: &mut String, format: &str, mut kinds: Vec<&Kind>) {
+    list.push_str("| code | severity | what is wrong |\n|---|---|---|\n");
+    let rules = "libs/lineside-validate/src/rules";
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/rules").join(format);
     let mut families: Vec<_> =
         fs::read_dir(&folder).expect("a folder").map(|it| it.expect("an entry").path()).collect();
     families.retain(|path| path.is_dir());
-    let mut kinds: Vec<&Kind> = kinds().collect();
     kinds.sort_by_key(|kind| kind.code);
     for kind in kinds {
         let page = format!("{}.md", kind.code);
-        let family = families.iter().find(|family| family.join(&page).is_file()).expect("a page");
-        let family = family.file_name().and_then(|name| name.to_str()).expect("a name");
+        let family = families.iter().find(|family| family.join(&page).is_file());
+        // A page of no family stands beside them.
+        let name = family.and_then(|family| family.file_name()?.to_str());
+        let name = name.map_or(String::new(), |name| format!("{name}/"));
         let summary = kind.summary().replace('\n', " ").replace('|', "\\|");
         list.push_str(&format!(
-            "| [`{}`](../../libs/lineside-validate/src/rules/gtfs/{family}/{page}) | {} | {summary} |\n",
+            "| [`{}`](../../{rules}/{format}/{name}{page}) | {} | {summary} |\n",
             kind.code,
             kind.severity.name(),
         ));
     }
-    list
 }
 
 #[test]

@@ -82,7 +82,9 @@ fn counts(subject: &Subject<'_>) -> Counts {
     let mut notices = Notices::new(3);
     let errors = validate(subject, &CONTEXT, &mut notices);
     assert!(errors.is_empty(), "{errors:?}");
-    notices.iter().map(|found| (found.kind.code.to_owned(), found.total)).collect()
+    // Codes in words are ours, and the reference has none of them.
+    let theirs = notices.iter().filter(|found| found.kind.code.starts_with(['E', 'W']));
+    theirs.map(|found| (found.kind.code.to_owned(), found.total)).collect()
 }
 
 #[test]

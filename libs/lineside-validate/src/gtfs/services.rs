@@ -113,6 +113,12 @@ impl Service<'_> {
         Some(at * WORD + WORD - 1 - word.leading_zeros() as i32)
     }
 
+    /// The days on which it runs as bits, 64 to a word, and the number of the first word: days since
+    /// 1970-01-01, divided by 64.
+    pub(crate) fn words(&self) -> (i32, &[u64]) {
+        (self.span.first_word, self.words)
+    }
+
     /// How many words of 64 days it spans.
     pub fn n_words(&self) -> usize {
         self.words.len()

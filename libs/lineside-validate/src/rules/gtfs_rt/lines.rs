@@ -116,6 +116,30 @@ impl Lines {
     /// distance is granted to the east and west. O(boxes of the line), and O(1) for each box that
     /// the place is close to.
     pub(super) fn is_near(&self, line: u32, lat: f64, lon: f64, meters: f64) -> bool {
+        self.is_within(line, (lat, lon), meters, 1.0)
+    }
+
+    /// The same, with degrees of longitude as short as they are there.
+    pub(super) fn is_truly_near(&self, line: u32, lat: f64, lon: f64, meters: f64) -> bool {
+        self.is_within(line, (lat, lon), meters, shortened(lat))
+    }
+
+    /// How far a place is from a line, in meters, as on a plane that touches the Earth there. None if
+    /// there is no such line, or it is empty. O(points of the line).
+    pub(super) fn distance_m(&self, line: u32, lat: f64, lon: f64) -> Option<f64> {
+        let (range, _) = self.lines.get(line as usize)?;
+        let places = self.places.get(range.start as usize..range.end as usize)?;
+        let across = shortened(lat);
+        let (lat, lon) = (lat * STEPS_PER_DEGREE, lon * STEPS_PER_DEGREE);
+        let flat = |place: &Place| ((f64::from(place.1) - lon) * across, f64::from(place.0) - lat);
+        let ends = places.get(1..).filter(|ends| !ends.is_empty()).unwrap_or(places);
+        let squares = places.iter().zip(ends).map(|(from, to)| square_off(flat(from), flat(to)));
+        let square = squares.min_by(f64::total_cmp)?;
+        Some(square.sqrt() / STEPS_PER_DEGREE / DEGREES_PER_M)
+    }
+
+    /// `across` is how long a degree of longitude is taken to be, in degrees of latitude.
+    fn is_within(&self, line: u32, (lat, lon): (f64, f64), meters: f64, across: f64) -> bool {
         let Some((range, first_box)) = self.lines.get(line as usize) else { return true };
         let places = &self.places[range.start as usize..range.end as usize];
         let boxes = &self.boxes[*first_box as usize..];
@@ -124,20 +148,27 @@ impl Lines {
         for (at, around) in (0..places.len()).step_by(PIECES_PER_BOX).zip(boxes) {
             let [south, north, west, east] = around.map(f64::from);
             let is_beside = lat < south - reach || lat > north + reach;
-            if is_beside || lon < west - reach || lon > east + reach {
+            if is_beside || lon < west - reach / across || lon > east + reach / across {
                 continue;
             }
             let pieces = &places[at..places.len().min(at + PIECES_PER_BOX + 1)];
             // A line may be one place.
             let ends = pieces.get(1..).filter(|ends| !ends.is_empty()).unwrap_or(pieces);
             let mut pairs = pieces.iter().zip(ends);
-            let flat = |place: &Place| (f64::from(place.1) - lon, f64::from(place.0) - lat);
+            let flat =
+                |place: &Place| ((f64::from(place.1) - lon) * across, f64::from(place.0) - lat);
             if pairs.any(|(from, to)| square_off(flat(from), flat(to)) <= reach * reach) {
                 return true;
             }
         }
         false
     }
+}
+
+/// How long a degree of longitude is at a latitude, in degrees of latitude; at the poles, still more
+/// than nothing.
+fn shortened(lat: f64) -> f64 {
+    lat.to_radians().cos().max(1e-6)
 }
 
 /// The square of the distance from 0, 0 to a piece of a line in the plane.
@@ -166,6 +197,20 @@ mod tests {
         assert!(lines.is_near(point, 59.001_7, 10.0, 200.0));
         assert!(!lines.is_near(point, 59.001_9, 10.0, 200.0));
     }
+
+    #[test]
+    fn degrees_of_longitude_are_as_short_as_they_are_there() {
+        let mut lines = Lines::default();
+        let north = lines.add((0..100).map(|at| (60.0 + f64::from(at) * 0.001, 10.0)));
+        // At 60° north a degree of longitude is half as long: 0.0034° are 189 m.
+        assert!(lines.is_truly_near(north, 60.0, 10.003_4, 200.0));
+        assert!(!lines.is_truly_near(north, 60.0, 10.003_8, 200.0));
+        let meters = lines.distance_m(north, 60.0, 10.003_4).unwrap();
+        assert!((188.0..190.0).contains(&meters), "{meters}");
+        assert_eq!(lines.distance_m(NONE_SUCH, 60.0, 10.0), None);
+    }
+
+    const NONE_SUCH: u32 = 7;
 
     #[test]
     fn an_area_may_lie_on_both_sides_of_the_date_line() {

@@ -1,5 +1,5 @@
-//! The rules over GTFS-Realtime messages, with the codes of the reference real-time validator: one
-//! page for each code.
+//! The rules over GTFS-Realtime messages: those of the reference real-time validator, with its codes,
+//! and some that it has not, whose codes are words. One page for each code.
 //!
 //! A schedule is prepared once, as a [`Timetable`]; each message is then a [`Subject`] of its own.
 //! What a poll costs depends on the message, not on the schedule: ids are looked up in
@@ -7,9 +7,14 @@
 
 mod alerts;
 mod fields;
+mod fit;
+mod freshness;
 mod header;
+mod history;
 mod lines;
+mod motion;
 mod network;
+mod running;
 mod subject;
 mod time;
 mod timetable;
@@ -23,7 +28,11 @@ use std::{
 };
 
 use self::subject::Update;
-pub use self::{subject::Subject, timetable::Timetable};
+pub use self::{
+    history::History,
+    subject::{MatchRate, Subject, Version},
+    timetable::{Timetable, TripIds},
+};
 use super::{SystemError, words_of};
 use crate::{Context, Notices, notice::Kind};
 
@@ -48,6 +57,9 @@ pub fn rules() -> impl Iterator<Item = &'static RealtimeRule> {
         vehicles::RULES,
         alerts::RULES,
         network::RULES,
+        fit::RULES,
+        freshness::RULES,
+        motion::RULES,
     ];
     families.into_iter().flatten().copied()
 }
@@ -58,26 +70,53 @@ pub fn kinds() -> impl Iterator<Item = &'static Kind> {
     schedule.chain(rules().flat_map(|rule| rule.kinds.iter().copied()))
 }
 
+/// How far rules came with a message.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Verdict {
+    /// Our own faults: rules that broke off.
+    pub errors: Vec<SystemError>,
+    /// The time ran out: some rules have not looked, or not at all trip updates.
+    pub is_cut_short: bool,
+}
+
+/// Trip updates between two looks at the clock.
+const UPDATES_PER_LOOK: usize = 64;
+
 /// Runs all rules over a message. Those that break off are told apart from what the data gets
 /// wrong. One thread: a message is done before others have begun.
 pub fn validate(subject: &Subject<'_>, _: &Context, notices: &mut Notices) -> Vec<SystemError> {
-    let mut errors: Vec<SystemError> = Vec::new();
+    validate_while(subject, notices, &|| true).errors
+}
+
+/// The same for as long as there is time: `goes_on` is asked before each rule and after every 64
+/// trip updates, and once it says no, the rest is left out.
+pub fn validate_while(
+    subject: &Subject<'_>,
+    notices: &mut Notices,
+    goes_on: &dyn Fn() -> bool,
+) -> Verdict {
+    let mut verdict = Verdict::default();
     let mut rules: Vec<&RealtimeRule> = rules().collect();
     rules.retain(|rule| {
-        let looked = rule
-            .on_message
-            .map_or(Ok(()), |look| catch_unwind(AssertUnwindSafe(|| look(subject, notices))));
-        note(rule, looked, &mut errors)
+        verdict.is_cut_short |= rule.on_message.is_some() && !goes_on();
+        let look = rule.on_message.filter(|_| !verdict.is_cut_short);
+        let looked =
+            look.map_or(Ok(()), |look| catch_unwind(AssertUnwindSafe(|| look(subject, notices))));
+        note(rule, looked, &mut verdict.errors)
     });
-    for update in &subject.updates {
+    for (at, update) in subject.updates.iter().enumerate() {
+        verdict.is_cut_short |= at.is_multiple_of(UPDATES_PER_LOOK) && !goes_on();
+        if verdict.is_cut_short {
+            break;
+        }
         rules.retain(|rule| {
             let looked = rule.on_update.map_or(Ok(()), |look| {
                 catch_unwind(AssertUnwindSafe(|| look(subject, update, notices)))
             });
-            note(rule, looked, &mut errors)
+            note(rule, looked, &mut verdict.errors)
         });
     }
-    errors
+    verdict
 }
 
 /// Whether a rule ended as it should; if not, that is said once.

@@ -1,14 +1,46 @@
 //! What rules look at: a message, and what stands beside it.
 
+use std::cell::OnceCell;
+
 use lineside_formats::gtfs_rt::proto::{
     FeedEntity, FeedMessage, TripDescriptor, TripUpdate, VehicleDescriptor, VehiclePosition,
     trip_descriptor::ScheduleRelationship,
 };
 
 use super::{
+    History, TripIds,
+    running::Day,
     time,
     timetable::{Timetable, Trip},
 };
+
+/// Another version of the schedule that is held.
+#[derive(Clone, Copy, Debug)]
+pub struct Version<'a> {
+    /// What it is called.
+    pub name: &'a str,
+    /// Its trips.
+    pub trips: &'a TripIds,
+}
+
+/// How many ids of one kind a message names, and how many of them the schedule has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MatchRate {
+    /// How many are named.
+    pub named: u64,
+    /// How many of these the schedule has.
+    pub matched: u64,
+}
+
+impl MatchRate {
+    /// The part that the schedule has, in percent; 100 if none is named.
+    pub fn percent(self) -> f64 {
+        match self.named {
+            0 => 100.0,
+            named => 100.0 * self.matched as f64 / named as f64,
+        }
+    }
+}
 
 /// A message to be judged, with the schedule that it is about and what was heard before and
 /// elsewhere.
@@ -17,10 +49,13 @@ pub struct Subject<'a> {
     pub(super) message: &'a FeedMessage,
     pub(super) previous: Option<&'a FeedMessage>,
     pub(super) others: &'a [&'a FeedMessage],
+    pub(super) versions: &'a [Version<'a>],
+    pub(super) history: Option<&'a History>,
     pub(super) timetable: &'a Timetable,
     pub(super) now: i64,
     pub(super) updates: Vec<Update<'a>>,
     pub(super) vehicles: Vec<Vehicle<'a>>,
+    days: OnceCell<Vec<Day>>,
 }
 
 /// A trip update of the message, and its trip in the schedule.
@@ -64,7 +99,18 @@ impl<'a> Subject<'a> {
                 vehicles.push(Vehicle { entity, position, trip: find(position.trip.as_ref()) });
             }
         }
-        Subject { message, previous: None, others: &[], timetable, now, updates, vehicles }
+        Subject {
+            message,
+            previous: None,
+            others: &[],
+            versions: &[],
+            history: None,
+            timetable,
+            now,
+            updates,
+            vehicles,
+            days: OnceCell::new(),
+        }
     }
 
     /// The same with the message before it, of the same feed.
@@ -79,6 +125,44 @@ impl<'a> Subject<'a> {
     pub fn beside(mut self, others: &'a [&'a FeedMessage]) -> Subject<'a> {
         self.others = others;
         self
+    }
+
+    /// The same with other versions of the schedule, the likeliest first.
+    #[must_use]
+    pub fn among(mut self, versions: &'a [Version<'a>]) -> Subject<'a> {
+        self.versions = versions;
+        self
+    }
+
+    /// The same with what is known of the feed's earlier messages.
+    #[must_use]
+    pub fn since(mut self, history: Option<&'a History>) -> Subject<'a> {
+        self.history = history;
+        self
+    }
+
+    /// Of the trips that updates and vehicles name and do not call added, those that the schedule
+    /// has. O(entities).
+    pub fn trips_matched(&self) -> MatchRate {
+        let mut rate = MatchRate::default();
+        for run in self.scheduled_runs() {
+            rate.named += 1;
+            rate.matched += u64::from(run.trip.is_some());
+        }
+        rate
+    }
+
+    /// The trips that updates and vehicles name as the schedule's.
+    pub(super) fn scheduled_runs(&self) -> impl Iterator<Item = Run<'a>> {
+        let names =
+            |run: &Run<'_>| run.descriptor.trip_id.as_deref().is_some_and(|id| !id.is_empty());
+        self.runs().filter(move |run| names(run) && !run.is_added())
+    }
+
+    /// The service days around the moment at which the message was received, the earliest first;
+    /// none if the schedule's zone is not known.
+    pub(super) fn days(&self) -> &[Day] {
+        self.days.get_or_init(|| self.timetable.running().days_around(self.now))
     }
 
     /// The trips that updates and vehicles name.

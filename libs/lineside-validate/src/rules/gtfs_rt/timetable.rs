@@ -1,10 +1,13 @@
 //! A schedule, prepared for the messages about it: small records found by id.
 
+use std::sync::Arc;
+
 use lineside_formats::gtfs_rt::proto::TripDescriptor;
 
 use super::{
     fields::{STOP, error},
     lines::{Area, Extent, Lines},
+    running::Running,
 };
 use crate::{
     Notices,
@@ -30,15 +33,41 @@ pub(super) const NONE: u32 = u32::MAX;
 /// What location_type and an empty cell call a stop or platform.
 pub(super) const STOP_OR_PLATFORM: i32 = 0;
 
+/// The ids of a schedule's trips: what tells whether a message is about it.
+#[derive(Debug)]
+pub struct TripIds(Dict);
+
+impl TripIds {
+    /// Whether a trip of the schedule has this id.
+    pub fn has(&self, id: &str) -> bool {
+        self.0.find(id).is_some()
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
 /// A schedule as real-time rules ask it. It keeps what it needs, so the feed may go.
+///
+/// It takes about 80 bytes and the id for each trip, 12 for each stop time and 8 for each point of a
+/// shape, and a bit for each day of each service.
 #[derive(Debug)]
 pub struct Timetable {
     agencies: Dict,
     routes: Dict,
+    /// By the route's code.
+    about_routes: Vec<Route>,
     stops: Dict,
     /// By the stop's code.
     location_types: Vec<i32>,
-    ids: Dict,
+    ids: Arc<TripIds>,
     /// By the code of the trip's id.
     trips: Vec<Trip>,
     /// Trip by trip, each in its order.
@@ -47,12 +76,24 @@ pub struct Timetable {
     frequencies: Vec<Frequency>,
     lines: Lines,
     area: Option<Area>,
+    running: Running,
+}
+
+/// A route of the schedule.
+#[derive(Clone, Copy, Debug)]
+struct Route {
+    agency: u32,
+    kind: Option<i32>,
 }
 
 /// A trip of the schedule.
 #[derive(Clone, Debug)]
 pub(super) struct Trip {
-    route: u32,
+    /// The code of its id.
+    pub(super) at: u32,
+    pub(super) route: u32,
+    /// The number of its service.
+    pub(super) service: u32,
     pub(super) direction: Option<i32>,
     /// Trips of one block have the same number.
     pub(super) block: Option<u32>,
@@ -65,6 +106,10 @@ pub(super) struct Trip {
     pub(super) is_loop: bool,
     /// When it arrives, or else departs, at its first stop: seconds of the service day.
     pub(super) start: Option<i32>,
+    /// When it departs, or else arrives, at its last stop.
+    pub(super) end: Option<i32>,
+    /// It runs by frequencies, exact or not.
+    pub(super) is_frequent: bool,
 }
 
 /// A stop time of the schedule.
@@ -89,46 +134,56 @@ impl Timetable {
     pub fn new(feed: &Feed) -> Timetable {
         let agencies = dict_of(feed, File::Agency, "agency_id");
         let mut routes = dict_of(feed, File::Routes, "route_id");
+        let about_routes = routes_of(feed, &agencies);
         let (stops, location_types) = stops_of(feed);
         let (lines, line_of, covered) = lines_of(feed);
         let mut timetable = Timetable {
             agencies,
             stops,
             location_types,
-            ids: Dict::new(seed()),
+            ids: Arc::new(TripIds(Dict::new(seed()))),
             trips: Vec::new(),
             stop_times: Vec::new(),
             frequencies: Vec::new(),
             lines,
             area: covered.or_else(|| stops_extent(feed)).and_then(|it| it.around(AREA_MARGIN_M)),
             routes: Dict::new(seed()),
+            about_routes,
+            running: Running::default(),
         };
-        timetable.add_trips(feed, &routes, &line_of);
+        let mut ids = timetable.add_trips(feed, &routes, &line_of);
         routes.shrink();
         timetable.routes = routes;
-        timetable.ids.shrink();
+        ids.shrink();
+        timetable.ids = Arc::new(TripIds(ids));
         timetable.stop_times.shrink_to_fit();
+        timetable.running = Running::new(feed, &timetable.trips);
         timetable
     }
 
-    fn add_trips(&mut self, feed: &Feed, routes: &Dict, line_of: &[u32]) {
+    /// Returns the trips' ids.
+    fn add_trips(&mut self, feed: &Feed, routes: &Dict, line_of: &[u32]) -> Dict {
         let table = feed.table(File::Trips);
         let (ids, route_ids) = (table.texts("trip_id"), table.texts("route_id"));
         let (blocks, shapes) = (table.texts("block_id"), table.texts("shape_id"));
-        let directions = table.numbers("direction_id");
+        let (directions, services) = (table.numbers("direction_id"), table.texts("service_id"));
         let shape_codes = feed.table(File::Shapes).texts("shape_id");
         let times = Times::new(feed, &self.stops);
         let frequencies = feed.groups(File::Frequencies, "trip_id");
         let frequent_ids = feed.table(File::Frequencies).texts("trip_id");
         let mut seen = vec![NONE; self.stops.len()];
+        let mut all_ids = Dict::new(seed());
         for row in table.rows() {
             let Some(id) = ids.get(row) else { continue };
-            let at = self.ids.add(id);
+            let at = all_ids.add(id);
             if at as usize != self.trips.len() {
                 continue;
             }
             let line = shapes.get(row).and_then(|shape| shape_codes.find(shape));
+            let service = services.code(row).and_then(|code| feed.services().of_trips(code));
             let mut trip = Trip {
+                at,
+                service: service.unwrap_or(NONE),
                 route: route_ids.get(row).and_then(|route| routes.find(route)).unwrap_or(NONE),
                 direction: directions.get(row),
                 block: blocks.code(row),
@@ -138,6 +193,8 @@ impl Timetable {
                 is_loose: false,
                 is_loop: false,
                 start: None,
+                end: None,
+                is_frequent: false,
             };
             times.add_to(&mut self.stop_times, &mut trip, id);
             for time in &self.stop_times[trip.stop_times.0 as usize..] {
@@ -147,10 +204,12 @@ impl Timetable {
                 }
             }
             if let Some(code) = frequent_ids.find(id) {
+                trip.is_frequent = true;
                 self.add_frequencies(feed, frequencies.rows(code), &mut trip);
             }
             self.trips.push(trip);
         }
+        all_ids
     }
 
     fn add_frequencies(&mut self, feed: &Feed, rows: &[u32], trip: &mut Trip) {
@@ -174,7 +233,48 @@ impl Timetable {
 
     /// The trip of an id.
     pub(super) fn trip(&self, id: &str) -> Option<&Trip> {
-        self.trips.get(self.ids.find(id)? as usize)
+        self.trips.get(self.ids.0.find(id)? as usize)
+    }
+
+    /// The ids of all trips, which may be kept when the rest goes.
+    pub fn trip_ids(&self) -> Arc<TripIds> {
+        Arc::clone(&self.ids)
+    }
+
+    /// The id of a trip.
+    pub(super) fn id_of(&self, trip: &Trip) -> &str {
+        self.ids.0.get(trip.at)
+    }
+
+    /// The trip of a code.
+    pub(super) fn trip_at(&self, at: u32) -> Option<&Trip> {
+        self.trips.get(at as usize)
+    }
+
+    /// How many trips there are.
+    pub(super) fn n_trips(&self) -> usize {
+        self.trips.len()
+    }
+
+    /// Which trips run when.
+    pub(super) fn running(&self) -> &Running {
+        &self.running
+    }
+
+    /// The code and the id of the agency of a route (its code), if it has one.
+    pub(super) fn agency_of(&self, route: u32) -> Option<(u32, &str)> {
+        let agency = self.about_routes.get(route as usize)?.agency;
+        (agency != NONE).then(|| (agency, self.agencies.get(agency)))
+    }
+
+    /// The id of a route (its code); empty if there is none.
+    pub(super) fn route_id(&self, route: u32) -> &str {
+        self.routes.get(route)
+    }
+
+    /// What kind of route a trip is of, as its number in routes.txt.
+    pub(super) fn route_type(&self, trip: &Trip) -> Option<i32> {
+        self.about_routes.get(trip.route as usize)?.kind
     }
 
     /// The trip that a message names.
@@ -230,6 +330,16 @@ impl Timetable {
         trip.line == NONE || self.lines.is_near(trip.line, lat, lon, meters)
     }
 
+    /// Whether a place lies within so many meters, along the surface, of the trip's shape.
+    pub(super) fn is_near_line(&self, trip: &Trip, (lat, lon): (f64, f64), meters: f64) -> bool {
+        trip.line == NONE || self.lines.is_truly_near(trip.line, lat, lon, meters)
+    }
+
+    /// How far a place is from the trip's shape along the surface, in meters, if it has one.
+    pub(super) fn off_line_m(&self, trip: &Trip, (lat, lon): (f64, f64)) -> Option<f64> {
+        self.lines.distance_m(trip.line, lat, lon)
+    }
+
     /// O(stop times).
     pub(super) fn check(&self, out: &mut Notices) {
         let mut said = vec![false; self.location_types.len()];
@@ -260,6 +370,22 @@ fn dict_of(feed: &Feed, file: File, field: &'static str) -> Dict {
         dict.add(text);
     }
     dict
+}
+
+/// What is to be known of the routes, by the code of their ids.
+fn routes_of(feed: &Feed, agencies: &Dict) -> Vec<Route> {
+    let table = feed.table(File::Routes);
+    let (ids, kinds) = (table.texts("route_id"), table.numbers("route_type"));
+    let agency_ids = table.texts("agency_id");
+    let (mut seen, mut routes) = (Dict::new(seed()), Vec::new());
+    for row in table.rows() {
+        let Some(id) = ids.get(row) else { continue };
+        if seen.add(id) as usize == routes.len() {
+            let agency = agency_ids.get(row).and_then(|id| agencies.find(id)).unwrap_or(NONE);
+            routes.push(Route { agency, kind: kinds.get(row) });
+        }
+    }
+    routes
 }
 
 fn stops_of(feed: &Feed) -> (Dict, Vec<i32>) {
@@ -334,6 +460,9 @@ impl<'a> Times<'a> {
         let rows = trip_ids.find(id).map_or(&[][..], |code| self.groups.rows(code));
         if let Some(&row) = rows.first() {
             trip.start = arrivals.get(row).or_else(|| departures.get(row));
+        }
+        if let Some(&row) = rows.last() {
+            trip.end = departures.get(row).or_else(|| arrivals.get(row));
         }
         all.extend(rows.iter().filter_map(|&row| {
             let stop = stop_ids.code(row).map_or(NONE, |code| self.stops[code as usize]);

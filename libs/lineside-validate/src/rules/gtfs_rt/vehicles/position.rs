@@ -9,7 +9,7 @@ use crate::{
     notice::{Kind, Sample},
     rules::gtfs_rt::{
         RealtimeRule, Subject,
-        fields::{ENTITY, Field, TRIP, VEHICLE, error, warning},
+        fields::{ENTITY, LATITUDE, LONGITUDE, TRIP, VEHICLE, error, warning},
         subject::Vehicle,
     },
 };
@@ -19,9 +19,6 @@ pub(super) static RULE: RealtimeRule = RealtimeRule {
     on_update: None,
     on_message: Some(check),
 };
-
-const LATITUDE: Field = ("latitude", "The latitude.");
-const LONGITUDE: Field = ("longitude", "The longitude.");
 
 static NO_PLACE: Kind =
     error("E026", &[ENTITY, VEHICLE, LATITUDE, LONGITUDE], include_str!("E026.md"));

@@ -1,0 +1,162 @@
+//! Trips that run at the moment, and of which the message says nothing.
+
+use std::collections::BTreeMap;
+
+use lineside_formats::gtfs_rt::proto::{FeedMessage, feed_header::Incrementality};
+
+use crate::{
+    Notices,
+    notice::Kind,
+    rules::gtfs_rt::{
+        RealtimeRule, Subject,
+        fields::{AGENCY, Field, ROUTE, TRIP, warning},
+        timetable::{Timetable, Trip},
+    },
+};
+
+pub(super) static RULE: RealtimeRule =
+    RealtimeRule { kinds: &[&MISSING, &NO_AGENCY], on_update: None, on_message: Some(check) };
+
+const EXPECTED: Field = ("expectedTrips", "How many trips run at the moment, by the schedule.");
+
+static MISSING: Kind = warning(
+    "missing_trips",
+    &[
+        ROUTE,
+        AGENCY,
+        EXPECTED,
+        ("missingTrips", "How many of them the message does not name."),
+        ("missing", "The part that is missing, in percent."),
+        TRIP,
+    ],
+    include_str!("missing_trips.md"),
+);
+
+static NO_AGENCY: Kind = warning(
+    "agency_without_trips",
+    &[AGENCY, EXPECTED, TRIP],
+    include_str!("agency_without_trips.md"),
+);
+
+/// Seconds for which a trip may have run before it is missed, and before whose end it may be gone.
+const GRACE_S: i64 = 120;
+/// Percent of a route's trips that may be missing.
+const MISSING_MAX: f64 = 10.0;
+
+/// What a route's, or an agency's, trips come to.
+#[derive(Default)]
+struct Tally {
+    expected: u64,
+    missing: u64,
+    /// The first that is missing.
+    trip: Option<u32>,
+}
+
+impl Tally {
+    fn add(&mut self, trip: &Trip, is_named: bool) {
+        self.expected += 1;
+        if !is_named {
+            self.missing += 1;
+            self.trip.get_or_insert(trip.at);
+        }
+    }
+
+    fn percent(&self) -> f64 {
+        100.0 * self.missing as f64 / self.expected.max(1) as f64
+    }
+}
+
+/// O(entities of all feeds + trips that run + trips / 64).
+fn check(subject: &Subject<'_>, out: &mut Notices) {
+    let is_whole = subject.message.header.incrementality() == Incrementality::FullDataset;
+    let has_trips =
+        !subject.updates.is_empty() || subject.vehicles.iter().any(|it| it.trip.is_some());
+    if !is_whole || !has_trips {
+        return;
+    }
+    let timetable = subject.timetable;
+    let mut named = Named::new(timetable);
+    for run in subject.runs() {
+        named.add(run.trip);
+    }
+    for message in subject.others {
+        named.add_all(message, timetable);
+    }
+    let (mut routes, mut agencies) = (BTreeMap::new(), BTreeMap::new());
+    for trip in expected(subject) {
+        let is_named = named.has(trip);
+        let agency = timetable.agency_of(trip.route).map(|(code, _)| code);
+        agencies.entry(agency).or_insert_with(Tally::default).add(trip, is_named);
+        routes.entry(trip.route).or_insert_with(Tally::default).add(trip, is_named);
+    }
+    let is_absent = |tally: &Tally| tally.missing == tally.expected;
+    for (agency, tally) in agencies.iter().filter(|(_, tally)| is_absent(tally)) {
+        out.add(&NO_AGENCY, |sample| {
+            let trip = tally.trip.and_then(|at| timetable.trip_at(at));
+            let agency = agency.and(trip).and_then(|trip| timetable.agency_of(trip.route));
+            sample.put("agencyId", agency.map(|(_, id)| id)).put("expectedTrips", tally.expected);
+            sample.put("tripId", trip.map(|trip| timetable.id_of(trip)));
+        });
+    }
+    for (&route, tally) in routes.iter().filter(|(_, tally)| tally.percent() > MISSING_MAX) {
+        let agency = timetable.agency_of(route);
+        if agencies.get(&agency.map(|(code, _)| code)).is_some_and(is_absent) {
+            continue;
+        }
+        out.add(&MISSING, |sample| {
+            sample.put("routeId", timetable.route_id(route));
+            sample.put("agencyId", agency.map(|(_, id)| id));
+            sample.put("expectedTrips", tally.expected).put("missingTrips", tally.missing);
+            sample.put("missing", (tally.percent() * 10.0).round() / 10.0);
+            let trip = tally.trip.and_then(|at| timetable.trip_at(at));
+            sample.put("tripId", trip.map(|trip| timetable.id_of(trip)));
+        });
+    }
+}
+
+/// The trips that have begun a while ago and do not end for a while.
+fn expected<'a>(subject: &'a Subject<'_>) -> impl Iterator<Item = &'a Trip> {
+    let (timetable, now) = (subject.timetable, subject.now);
+    subject.days().iter().flat_map(move |&day| {
+        let trips = timetable.running().at(day, now);
+        let time = now - day.start;
+        trips.filter_map(|at| timetable.trip_at(at)).filter(move |trip| {
+            let span = trip.start.zip(trip.end);
+            span.is_some_and(|(start, end)| {
+                i64::from(start) + GRACE_S <= time && time <= i64::from(end) - GRACE_S
+            })
+        })
+    })
+}
+
+/// A bit for each trip of the schedule.
+struct Named {
+    words: Vec<u64>,
+}
+
+impl Named {
+    fn new(timetable: &Timetable) -> Named {
+        Named { words: vec![0; timetable.n_trips().div_ceil(64)] }
+    }
+
+    fn add(&mut self, trip: Option<&Trip>) {
+        let Some(trip) = trip else { return };
+        if let Some(word) = self.words.get_mut(trip.at as usize / 64) {
+            *word |= 1 << (trip.at % 64);
+        }
+    }
+
+    fn add_all(&mut self, message: &FeedMessage, timetable: &Timetable) {
+        for entity in &message.entity {
+            let update = entity.trip_update.as_ref().map(|update| &update.trip);
+            let vehicle = entity.vehicle.as_ref().and_then(|vehicle| vehicle.trip.as_ref());
+            for descriptor in update.into_iter().chain(vehicle) {
+                self.add(timetable.trip_of(descriptor));
+            }
+        }
+    }
+
+    fn has(&self, trip: &Trip) -> bool {
+        self.words.get(trip.at as usize / 64).is_some_and(|word| word >> (trip.at % 64) & 1 == 1)
+    }
+}

@@ -1,0 +1,120 @@
+//! How many of a message's ids the schedule has, and whether another version has more of them.
+
+use crate::{
+    Notices,
+    notice::Kind,
+    rules::gtfs_rt::{
+        MatchRate, RealtimeRule, Subject, Version,
+        fields::{error, warning},
+    },
+};
+
+pub(super) static RULE: RealtimeRule =
+    RealtimeRule { kinds: &[&LOW_RATE, &SKEW], on_update: None, on_message: Some(check) };
+
+static LOW_RATE: Kind = error(
+    "low_match_rate",
+    &[
+        ("fieldName", "Which ids: `trip_id`, `route_id` or `stop_id`."),
+        ("named", "How many ids the message names."),
+        ("matched", "How many of them the schedule has."),
+        ("rate", "The part that it has, in percent."),
+        ("example", "One that it has not."),
+    ],
+    include_str!("low_match_rate.md"),
+);
+
+static SKEW: Kind = warning(
+    "schedule_version_skew",
+    &[
+        ("version", "The version that fits best."),
+        ("rate", "The part of the trips that it has, in percent."),
+        ("currentRate", "The part that the version in use has, in percent."),
+    ],
+    include_str!("schedule_version_skew.md"),
+);
+
+/// Percent below which a schedule is taken for the wrong one.
+const RATE_MIN: f64 = 80.0;
+/// Percent from which on nobody asks for a better version.
+const RATE_FINE: f64 = 98.0;
+/// How much better another version has to be, in points.
+const BETTER_BY: f64 = 5.0;
+/// Ids from which on a part of them means something.
+const NAMED_MIN: u64 = 5;
+
+/// How many ids were asked for, and the first that was not there.
+#[derive(Default)]
+struct Tally<'a> {
+    rate: MatchRate,
+    example: Option<&'a str>,
+}
+
+impl<'a> Tally<'a> {
+    fn add(&mut self, id: &'a str, is_there: bool) {
+        self.rate.named += 1;
+        self.rate.matched += u64::from(is_there);
+        if !is_there {
+            self.example.get_or_insert(id);
+        }
+    }
+}
+
+/// O(entities), and if the rate is not fine, O(entities) for each other version.
+fn check(subject: &Subject<'_>, out: &mut Notices) {
+    let [mut trips, mut routes, mut stops] = [(); 3].map(|()| Tally::default());
+    for run in subject.scheduled_runs() {
+        trips.add(run.descriptor.trip_id.as_deref().unwrap_or_default(), run.trip.is_some());
+    }
+    let timetable = subject.timetable;
+    for run in subject.runs() {
+        let route = run.descriptor.route_id.as_deref().unwrap_or_default();
+        let is_own = run.trip.is_some_and(|trip| timetable.route_of(trip) == route);
+        if !route.is_empty() {
+            routes.add(route, is_own || timetable.has_route(route));
+        }
+    }
+    // The first stop of each trip stands for its others.
+    let firsts = subject.updates.iter().filter_map(|update| update.update.stop_time_update.first());
+    let firsts = firsts.filter_map(|stop| stop.stop_id.as_deref());
+    let at = subject.vehicles.iter().filter_map(|vehicle| vehicle.position.stop_id.as_deref());
+    for stop in firsts.chain(at).filter(|stop| !stop.is_empty()) {
+        stops.add(stop, timetable.stop(stop).is_some());
+    }
+    let rate = trips.rate;
+    for (field, tally) in [("trip_id", trips), ("route_id", routes), ("stop_id", stops)] {
+        if tally.rate.named >= NAMED_MIN && tally.rate.percent() < RATE_MIN {
+            out.add(&LOW_RATE, |sample| {
+                sample.put("fieldName", field).put("named", tally.rate.named);
+                sample.put("matched", tally.rate.matched);
+                sample.put("rate", tenths(tally.rate)).put("example", tally.example);
+            });
+        }
+    }
+    if rate.named >= NAMED_MIN && rate.percent() < RATE_FINE {
+        check_versions(subject, rate, out);
+    }
+}
+
+fn check_versions(subject: &Subject<'_>, current: MatchRate, out: &mut Notices) {
+    let mut best: Option<(MatchRate, &Version<'_>)> = None;
+    for version in subject.versions {
+        let ids = subject.scheduled_runs().filter_map(|run| run.descriptor.trip_id.as_deref());
+        let matched = ids.filter(|id| version.trips.has(id)).count() as u64;
+        if best.is_none_or(|(best, _)| matched > best.matched) {
+            best = Some((MatchRate { matched, ..current }, version));
+        }
+    }
+    let better = best.filter(|(rate, _)| rate.percent() >= current.percent() + BETTER_BY);
+    if let Some((rate, version)) = better {
+        out.add(&SKEW, |sample| {
+            sample.put("version", version.name).put("rate", tenths(rate));
+            sample.put("currentRate", tenths(current));
+        });
+    }
+}
+
+/// Percent with one digit behind the point.
+fn tenths(rate: MatchRate) -> f64 {
+    (rate.percent() * 10.0).round() / 10.0
+}

@@ -1,0 +1,54 @@
+//! What is known of a feed's earlier messages: when each was made and received.
+
+use std::collections::VecDeque;
+
+use lineside_formats::gtfs_rt::proto::FeedMessage;
+
+use super::time::timestamp;
+
+/// Messages that a feed's pace is told from.
+const MESSAGES_MAX: usize = 16;
+
+/// When the last messages of a feed were made and received, by which its pace is told. Keeps 16 of
+/// them.
+#[derive(Clone, Debug, Default)]
+pub struct History {
+    messages: VecDeque<Made>,
+}
+
+/// When a message was made, by its header, and when it was received, in seconds since 1970.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Made {
+    pub(super) header: i64,
+    pub(super) received: i64,
+}
+
+impl History {
+    /// Takes a message down once it has been judged. One whose header has no time, or that of the
+    /// message before, tells nothing of the pace.
+    pub fn add(&mut self, message: &FeedMessage, received: i64) {
+        let Some(header) = timestamp(message.header.timestamp) else { return };
+        if self.messages.back().is_some_and(|last| last.header == header) {
+            return;
+        }
+        if self.messages.len() == MESSAGES_MAX {
+            self.messages.pop_front();
+        }
+        self.messages.push_back(Made { header, received });
+    }
+
+    /// The last message.
+    pub(super) fn last(&self) -> Option<Made> {
+        self.messages.back().copied()
+    }
+
+    /// The seconds that mostly lie between two messages, by their headers: the median. None before
+    /// there are five intervals.
+    pub(super) fn interval(&self) -> Option<i64> {
+        let pairs = self.messages.iter().zip(self.messages.iter().skip(1));
+        let mut intervals: Vec<i64> =
+            pairs.map(|(before, after)| after.header.saturating_sub(before.header)).collect();
+        intervals.sort_unstable();
+        intervals.get(intervals.len() / 2).copied().filter(|_| intervals.len() >= 5)
+    }
+}

@@ -1,0 +1,132 @@
+//! Vehicles that are elsewhere than they can have come to since the message before.
+
+use std::collections::HashMap;
+
+use lineside_formats::gtfs_rt::proto::{FeedMessage, VehiclePosition};
+
+use crate::{
+    Notices,
+    gtfs::haversine_m,
+    notice::Kind,
+    rules::gtfs_rt::{
+        RealtimeRule, Subject,
+        fields::{DISTANCE, ENTITY, LATITUDE, LONGITUDE, TRIP, VEHICLE, warning},
+        subject::Vehicle,
+        time::timestamp,
+    },
+};
+
+pub(super) static RULE: RealtimeRule =
+    RealtimeRule { kinds: &[&JUMP], on_update: None, on_message: Some(check) };
+
+static JUMP: Kind = warning(
+    "vehicle_jump",
+    &[
+        ENTITY,
+        TRIP,
+        VEHICLE,
+        LATITUDE,
+        LONGITUDE,
+        DISTANCE,
+        ("seconds", "The seconds between the two reports."),
+        ("speed", "How fast it would have been, in meters per second."),
+    ],
+    include_str!("vehicle_jump.md"),
+);
+
+/// Meters that are no jump in whatever time: what satellites err by.
+const DISTANCE_MIN_M: f64 = 500.0;
+/// Kilometers per hour in one meter per second.
+const KM_PER_H: f64 = 3.6;
+
+/// How fast a vehicle can be, in meters per second, by the type of its route.
+fn speed_max(route_type: Option<i32>) -> f64 {
+    let km_per_h = match route_type {
+        // Trams, cable trams, gondolas, funiculars, ferries.
+        Some(0 | 4..=7) => 120.0,
+        // Underground, buses, trolleybuses, monorails.
+        Some(1 | 3 | 11 | 12) => 180.0,
+        // Trains, and what is not said: the fastest that runs.
+        _ => 500.0,
+    };
+    km_per_h / KM_PER_H
+}
+
+/// O(vehicles of both messages).
+fn check(subject: &Subject<'_>, out: &mut Notices) {
+    let Some(previous) = subject.previous else { return };
+    if subject.vehicles.is_empty() {
+        return;
+    }
+    let mut before = Before::new(previous);
+    for (at, vehicle) in subject.vehicles.iter().enumerate() {
+        if let Some(last) = vehicle.id().and_then(|id| before.find(at, id)) {
+            check_one(subject, vehicle, last, previous, out);
+        }
+    }
+}
+
+/// The vehicles of the message before. Mostly they come in the same order; only if not, they are
+/// looked up.
+struct Before<'a> {
+    vehicles: Vec<(&'a str, &'a VehiclePosition)>,
+    by_id: Option<HashMap<&'a str, &'a VehiclePosition>>,
+}
+
+impl<'a> Before<'a> {
+    fn new(message: &'a FeedMessage) -> Before<'a> {
+        let vehicles = message.entity.iter().filter_map(|entity| entity.vehicle.as_ref());
+        let named = |vehicle: &'a VehiclePosition| {
+            (vehicle.vehicle.as_ref().and_then(|it| it.id.as_deref()).unwrap_or_default(), vehicle)
+        };
+        Before { vehicles: vehicles.map(named).collect(), by_id: None }
+    }
+
+    fn find(&mut self, at: usize, id: &str) -> Option<&'a VehiclePosition> {
+        if id.is_empty() {
+            return None;
+        }
+        if let Some((_, vehicle)) = self.vehicles.get(at).filter(|(other, _)| *other == id) {
+            return Some(vehicle);
+        }
+        let vehicles = &self.vehicles;
+        self.by_id.get_or_insert_with(|| vehicles.iter().copied().collect()).get(id).copied()
+    }
+}
+
+fn check_one(
+    subject: &Subject<'_>,
+    vehicle: &Vehicle<'_>,
+    last: &VehiclePosition,
+    previous: &FeedMessage,
+    out: &mut Notices,
+) {
+    let (Some(to), Some(from)) = (&vehicle.position.position, &last.position) else { return };
+    let place = |lat: f32, lon: f32| (f64::from(lat), f64::from(lon));
+    let (from, here) = (place(from.latitude, from.longitude), place(to.latitude, to.longitude));
+    let is_same = from == here;
+    if is_same {
+        return;
+    }
+    let distance = haversine_m(from, here);
+    let own = timestamp(vehicle.position.timestamp).zip(timestamp(last.timestamp));
+    let header = || subject.timestamp().zip(timestamp(previous.header.timestamp));
+    // Reports with one time and two places were made at least as far apart as their messages.
+    let later = |(after, before): &(i64, i64)| after > before;
+    let Some((after, before)) = own.filter(later).or_else(|| header().filter(later)) else {
+        return;
+    };
+    let seconds = after.saturating_sub(before);
+    let speed = distance / seconds as f64;
+    let route_type = vehicle.trip.and_then(|trip| subject.timetable.route_type(trip));
+    if distance > DISTANCE_MIN_M && speed > speed_max(route_type) {
+        out.add(&JUMP, |sample| {
+            let descriptor = vehicle.position.trip.as_ref();
+            sample.put("entityId", vehicle.entity.id.as_str()).put("vehicleId", vehicle.id());
+            sample.put("tripId", descriptor.and_then(|trip| trip.trip_id.as_deref()));
+            sample.put("latitude", to.latitude).put("longitude", to.longitude);
+            sample.put("distance", distance.round() as u64).put("seconds", seconds);
+            sample.put("speed", speed.round() as u64);
+        });
+    }
+}

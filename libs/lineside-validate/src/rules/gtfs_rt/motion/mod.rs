@@ -1,0 +1,10 @@
+//! Where vehicles are and were, beyond what the reference validator asks.
+
+mod ghosts;
+mod jumps;
+mod shape;
+
+use super::RealtimeRule;
+
+/// The rules of this family.
+pub(super) static RULES: &[&RealtimeRule] = &[&shape::RULE, &jumps::RULE, &ghosts::RULE];

@@ -1,0 +1,130 @@
+//! Which trips of a schedule run at a moment, and on which days.
+
+use jiff::{ToSpan as _, tz::TimeZone};
+
+use super::timetable::{NONE, Trip};
+use crate::gtfs::{Feed, File, date_of};
+
+/// Days in one word.
+const WORD: i32 = 64;
+/// Words of all services together: 32 MiB. A service whose days lie beyond is not judged by its days.
+const WORDS_MAX: usize = 1 << 22;
+/// Trips that share a bound of their ends. With 64, a million trips are passed over with sixteen
+/// thousand comparisons.
+const TRIPS_PER_BLOCK: usize = 64;
+/// Seconds of a day.
+const DAY_S: i64 = 86_400;
+
+/// The trips of a schedule by the time at which they run, and the days of their services.
+///
+/// Trips that run by frequencies stay out, as a moment does not tell which of their runs is meant.
+#[derive(Debug, Default)]
+pub(super) struct Running {
+    /// Of the first agency, as all are in one zone. Without it nothing is known of any day.
+    zone: Option<TimeZone>,
+    services: Vec<Days>,
+    words: Vec<u64>,
+    /// By their start.
+    spans: Vec<Span>,
+    /// The latest end of each block of trips.
+    ends: Vec<i32>,
+}
+
+/// A service day.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Day {
+    /// Days since 1970-01-01.
+    pub(super) number: i32,
+    /// When its clock stands at 0, in seconds since 1970: twelve hours before noon.
+    pub(super) start: i64,
+}
+
+/// A service: its first word, and where its words lie.
+#[derive(Clone, Copy, Debug)]
+struct Days {
+    first: i32,
+    start: usize,
+    end: usize,
+    is_whole: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    start: i32,
+    end: i32,
+    trip: u32,
+    service: u32,
+}
+
+impl Running {
+    /// O(n log n) in the trips, once.
+    pub(super) fn new(feed: &Feed, trips: &[Trip]) -> Running {
+        let agencies = feed.table(File::Agency);
+        let zones = agencies.texts("agency_timezone");
+        let mut running = Running {
+            zone: agencies.rows().next().and_then(|row| TimeZone::get(zones.get(row)?).ok()),
+            ..Running::default()
+        };
+        for service in feed.services().iter() {
+            let (first, words) = service.words();
+            let start = running.words.len();
+            let is_whole = words.len() <= WORDS_MAX - start;
+            running.words.extend_from_slice(if is_whole { words } else { &[] });
+            let end = running.words.len();
+            running.services.push(Days { first, start, end, is_whole });
+        }
+        running.words.shrink_to_fit();
+        let spans = trips.iter().filter(|trip| !trip.is_frequent && trip.service != NONE);
+        let spans = spans.filter_map(|trip| {
+            let (start, end) = (trip.start?, trip.end?);
+            Some(Span { start, end, trip: trip.at, service: trip.service })
+        });
+        running.spans = spans.collect();
+        running.spans.sort_unstable_by_key(|span| (span.start, span.trip));
+        let blocks = running.spans.chunks(TRIPS_PER_BLOCK);
+        let latest = |block: &[Span]| block.iter().map(|span| span.end).max().unwrap_or(i32::MIN);
+        running.ends = blocks.map(latest).collect();
+        running
+    }
+
+    /// The service days around a moment: the day before, that of the clock, and the one after. None
+    /// if the zone is not known.
+    pub(super) fn days_around(&self, now: i64) -> Vec<Day> {
+        let today = self.zone.as_ref().and_then(|zone| {
+            let zoned = jiff::Timestamp::from_second(now).ok()?.to_zoned(zone.clone());
+            Some(crate::gtfs::day_of(zoned.date()))
+        });
+        let around = today.into_iter().flat_map(|today| today - 1..=today + 1);
+        around.filter_map(|number| self.day(number)).collect()
+    }
+
+    /// A service day by its number.
+    pub(super) fn day(&self, number: i32) -> Option<Day> {
+        let noon = date_of(number).at(12, 0, 0, 0).to_zoned(self.zone.clone()?).ok()?;
+        let start = noon.checked_sub(12.hours()).ok()?.timestamp().as_second();
+        Some(Day { number, start })
+    }
+
+    /// Whether a service (its number) runs on a day. None if that is not known.
+    pub(super) fn runs_on(&self, service: u32, day: i32) -> Option<bool> {
+        let days = self.services.get(service as usize).filter(|days| days.is_whole)?;
+        let words = self.words.get(days.start..days.end)?;
+        let at = usize::try_from(day.div_euclid(WORD) - days.first).ok();
+        let word = at.and_then(|at| words.get(at)).copied().unwrap_or_default();
+        Some(word >> day.rem_euclid(WORD) & 1 == 1)
+    }
+
+    /// The trips (their codes) that run at a moment of a service day. O(trips / 64), and O(64) for
+    /// each block with one that may.
+    pub(super) fn at(&self, day: Day, now: i64) -> impl Iterator<Item = u32> {
+        // No trip runs for longer than a hundred days.
+        let time = i32::try_from((now - day.start).clamp(-100 * DAY_S, 100 * DAY_S)).unwrap_or(0);
+        let begun = self.spans.partition_point(|span| span.start <= time);
+        let blocks = self.spans[..begun].chunks(TRIPS_PER_BLOCK).zip(&self.ends);
+        let blocks = blocks.filter(move |(_, end)| **end >= time);
+        let spans = blocks.flat_map(|(spans, _)| spans).filter(move |span| span.end >= time);
+        spans
+            .filter(move |span| self.runs_on(span.service, day.number) == Some(true))
+            .map(|span| span.trip)
+    }
+}
