@@ -309,6 +309,10 @@ impl Poller {
             },
             Err(failure) => Err(failure),
         };
+        let outcome = outcome.or_else(|failure| match self.is_unchecked(&failure) {
+            true => Ok("unchecked"),
+            false => Err(failure),
+        });
         match outcome {
             Ok(outcome) => {
                 self.siri_answered(outcome == "new");

@@ -154,6 +154,89 @@ async fn a_refusal_does_not_tell_who_was_refused() {
     ingest.shut_down().await;
 }
 
+/// How often the producer was asked for something.
+fn asked_for(upstream: &Upstream, what: &str) -> usize {
+    upstream.requests().iter().filter(|asked| asked.contains(what)).count()
+}
+
+fn status_of(started: &str) -> String {
+    let started = format!("<ServiceStartedTime>{started}</ServiceStartedTime>");
+    xml(&format!("<CheckStatusResponse><Status>true</Status>{started}</CheckStatusResponse>"))
+}
+
+const STARTED: &str = "2026-11-20T08:00:00Z";
+
+#[tokio::test]
+async fn who_is_silent_is_asked_whether_it_is_there_and_is_believed_for_ten_minutes() {
+    let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
+    let clock = clock();
+    let (ingest, key) = subscribed(&upstream, &clock).await;
+    let feed = ingest.feed("siri").unwrap();
+    feed.inbox().unwrap().take(&key, timetables(&journey("A", ""), false).into()).unwrap();
+    until("the delivery is known", || trips(&ingest) == ["A"]).await;
+    upstream.set(Answer::Bytes(ok(&status_of(STARTED))));
+    for checks in 1..=4 {
+        until("it is left alone", || next_in(&feed, &clock) == Some(130)).await;
+        clock.advance(Duration::from_secs(130));
+        until("it is asked", || asked_for(&upstream, "<CheckStatusRequest>") == checks).await;
+    }
+    let checked = || feed.status().outcomes.iter().any(|it| *it == ("checked".into(), 4));
+    until("it has answered", checked).await;
+    assert!(feed.status().last_error.is_none());
+    assert_eq!(asked_for(&upstream, "<SubscriptionRequest>"), 1);
+    until("it is not believed for ever", || next_in(&feed, &clock) == Some(80)).await;
+    upstream.set(Answer::Bytes(ok(&xml(AGREED))));
+    clock.advance(Duration::from_secs(80));
+    until("it is subscribed to anew", || asked_for(&upstream, "<SubscriptionRequest>") == 2).await;
+    until("it has agreed", has_agreed(&feed, 2)).await;
+    assert_eq!(feed.status().failures, 1, "that nothing came is told");
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
+async fn who_has_started_again_or_is_not_well_when_it_is_asked_is_subscribed_to_anew() {
+    let unwell = xml("<CheckStatusResponse><Status>false</Status></CheckStatusResponse>");
+    for answer in [status_of("2026-11-21T09:00:00Z"), unwell] {
+        let agreed = AGREED
+            .replace("</Sub", &format!("<ServiceStartedTime>{STARTED}</ServiceStartedTime></Sub"));
+        let upstream = Upstream::start(Answer::Bytes(ok(&xml(&agreed)))).await;
+        let clock = clock();
+        let (ingest, _) = subscribed(&upstream, &clock).await;
+        let feed = ingest.feed("siri").unwrap();
+        until("it is left alone", || next_in(&feed, &clock) == Some(130)).await;
+        upstream.set(Answer::InTurn(vec![ok(&answer), ok(&xml(&agreed))]));
+        clock.advance(Duration::from_secs(130));
+        until("it is subscribed to anew", || {
+            clock.advance(Duration::from_millis(50));
+            asked_for(&upstream, "<SubscriptionRequest>") == 2
+        })
+        .await;
+        assert_eq!(asked_for(&upstream, "<CheckStatusRequest>"), 1);
+        assert_eq!(feed.status().failures, 0);
+        ingest.shut_down().await;
+    }
+}
+
+#[tokio::test]
+async fn who_does_not_know_the_question_is_not_asked_it_again() {
+    let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
+    let clock = clock();
+    let (ingest, _) = subscribed(&upstream, &clock).await;
+    let feed = ingest.feed("siri").unwrap();
+    until("it is left alone", || next_in(&feed, &clock) == Some(130)).await;
+    upstream.set(Answer::Bytes(http("404 Not Found", &[], b"no")));
+    clock.advance(Duration::from_secs(130));
+    let unchecked = || feed.status().outcomes.iter().any(|it| *it == ("unchecked".into(), 1));
+    until("it does not know it", unchecked).await;
+    assert_eq!(feed.status().failures, 0);
+    until("it may be silent a little longer", || next_in(&feed, &clock) == Some(60)).await;
+    upstream.set(Answer::Bytes(ok(&xml(AGREED))));
+    clock.advance(Duration::from_secs(60));
+    until("it is subscribed to anew", has_agreed(&feed, 2)).await;
+    until("it is asked when it is silent again", || next_in(&feed, &clock) == Some(190)).await;
+    ingest.shut_down().await;
+}
+
 /// An announcement of news.
 fn ready() -> bytes::Bytes {
     xml("<DataReadyNotification><MessageIdentifier>m</MessageIdentifier></DataReadyNotification>")
@@ -342,12 +425,12 @@ async fn a_producer_that_is_heard_of_is_not_asked_until_half_of_the_time_is_over
     let clock = clock();
     let (ingest, key) = subscribed(&upstream, &clock).await;
     let feed = ingest.feed("siri").unwrap();
-    until("it is looked after", || next_in(&feed, &clock) == Some(190)).await;
+    until("it is looked after", || next_in(&feed, &clock) == Some(130)).await;
     let beat = "<HeartbeatNotification><Status>true</Status></HeartbeatNotification>";
     for said in [timetables(&journey("A", ""), false), xml(beat)] {
-        clock.advance(Duration::from_secs(150));
+        clock.advance(Duration::from_secs(100));
         feed.inbox().unwrap().take(&key, said.into()).unwrap();
-        until("it may be silent from then on", || next_in(&feed, &clock) == Some(190)).await;
+        until("it may be silent from then on", || next_in(&feed, &clock) == Some(130)).await;
     }
     assert_eq!(upstream.requests().len(), 1);
     ingest.shut_down().await;

@@ -1,5 +1,7 @@
 //! Subscriptions to SIRI: what a consumer is sent from its subscription to its end.
 
+mod manners;
+
 use std::net::IpAddr;
 use std::path::Path;
 use std::sync::{Arc, Mutex};

@@ -8,6 +8,7 @@ use lineside_formats::siri::{
 use lineside_hub::Epoch;
 use lineside_ingest::siri::{Elements, Service, Visits, lines, select, stop_points, stop_visits};
 use lineside_sync::UnixMillis;
+use xxhash_rust::xxh3::Xxh3;
 
 use super::asked::{Asked, Subject};
 use super::fault::Fault;
@@ -126,6 +127,25 @@ pub(super) fn records(
     let mut delivery = of_elements(scene, service, elements, head);
     delivery.more_data = has_more.then_some(true);
     Ok(Told { delivery, known: told })
+}
+
+/// A hash of which wanted records there are, whatever they say.
+pub(super) fn set_of(scene: &Scene, service: Service, asked: &Asked) -> Result<u128, Fault> {
+    let wanted = asked.wanted(scene)?;
+    let mut hash = Xxh3::new();
+    for seen in &scene.networks {
+        let all = select(&seen.state, service, &wanted, seen.now.seconds(), 0, usize::MAX);
+        let mut names: Vec<(&str, &str)> =
+            all.records.iter().map(|it| (it.feed.as_str(), it.id.as_str())).collect();
+        names.sort_unstable();
+        for (feed, id) in names {
+            hash.update(feed.as_bytes());
+            hash.update(b"\0");
+            hash.update(id.as_bytes());
+            hash.update(b"\0");
+        }
+    }
+    Ok(hash.digest128())
 }
 
 /// The delivery of a service with its elements.

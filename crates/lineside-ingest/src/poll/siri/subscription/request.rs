@@ -9,7 +9,7 @@ use lineside_formats::siri::{
 use lineside_sync::UnixMillis;
 use smol_str::{SmolStr, ToSmolStr, format_smolstr};
 
-use super::{super::question::VERSION, LIFETIME};
+use super::{super::question::VERSION, course::LIFETIME};
 use crate::{
     config::FeedConfig,
     source::{SiriService, SiriSource},

@@ -19,6 +19,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::consumer::Consumer;
+use super::manner::Manner;
 use super::owner::{Asker, Owner};
 use super::running::{Subscription, run};
 use super::{Name, NotEntered, Place};
@@ -100,11 +101,12 @@ struct Wish<'r> {
     subscriber: Option<&'r str>,
     subscription: Option<&'r str>,
     ends: Option<Time>,
+    manner: Manner,
     asked: Result<Asked, Fault>,
 }
 
 macro_rules! wishes {
-    ($($Request:ty => $subject:expr),+ $(,)?) => { $(
+    ($($Request:ty => $subject:expr, $change:expr, $interval:expr);+ $(;)?) => { $(
         impl<'r> From<&'r $Request> for Wish<'r> {
             fn from(request: &'r $Request) -> Self {
                 let inner = request.request.as_deref();
@@ -113,6 +115,11 @@ macro_rules! wishes {
                     subscriber: request.subscriber_ref.as_deref(),
                     subscription: request.subscription_identifier.as_deref(),
                     ends: request.initial_termination_time,
+                    manner: Manner::of(
+                        request.incremental_updates,
+                        $change(request),
+                        $interval(request),
+                    ),
                     asked: inner.map_or_else(|| Ok(Asked::default()), Question::asked),
                 }
             }
@@ -120,11 +127,21 @@ macro_rules! wishes {
     )+ };
 }
 
+/// What a request has no element for.
+fn unsaid<R>(_: &R) -> Option<Seconds> {
+    None
+}
+
 wishes!(
     EstimatedTimetableSubscriptionRequest => Subject::Records(Service::EstimatedTimetable),
+        |it: &EstimatedTimetableSubscriptionRequest| it.change_before_updates, unsaid;
+    // Where a vehicle is has changed each time that it reports.
     VehicleMonitoringSubscriptionRequest => Subject::Records(Service::VehicleMonitoring),
+        unsaid, |it: &VehicleMonitoringSubscriptionRequest| it.update_interval;
     SituationExchangeSubscriptionRequest => Subject::Records(Service::SituationExchange),
+        unsaid, unsaid;
     StopMonitoringSubscriptionRequest => Subject::Visits,
+        |it: &StopMonitoringSubscriptionRequest| it.change_before_updates, unsaid;
 );
 
 /// One request for subscriptions, and who brings it.
@@ -199,6 +216,7 @@ impl Asking<'_> {
         let subscription = Subscription {
             subject: wish.subject,
             asked,
+            manner: wish.manner,
             consumer: Consumer { url, is_trusted, form },
             heartbeat: heartbeat_of(heartbeat),
             ends,

@@ -1,13 +1,15 @@
 //! Subscriptions of others: who posts a wish is sent what it is told of, and then what changed.
 //!
-//! A subscription is a task with a number per network, which says what its consumer knows, or a hash per visit of its stop;
-//! there is no queue. What
+//! A subscription is a task with a number per network, which says what its consumer knows, or what was told of each visit of its
+//! stop, or of each journey whose small changes are not told; there is no queue. What
 //! a consumer did not take is made anew at the next try, from what is known then. It ends when its time is over, when it is
 //! taken back, or when its consumer takes nothing for a while. It belongs to the client that asked for it, who alone has its
 //! name: nobody else replaces it, nor takes it back, save an admin.
 
 mod asking;
+mod change;
 mod consumer;
+mod manner;
 mod news;
 mod owner;
 mod patience;

@@ -7,12 +7,13 @@ use lineside_formats::siri::{HeartbeatNotification, Payload, ServiceDelivery, Ti
 use lineside_hub::Epoch;
 use lineside_sync::UnixMillis;
 
-use super::super::answer::{self, n_elements, whole, wrap};
+use super::super::answer::{self, whole, wrap};
 use super::super::asked::{Asked, Subject};
 use super::super::scene::Scene;
 use super::Place;
 use super::consumer::Consumer;
-use super::news::{Memory, news};
+use super::manner::Manner;
+use super::news::{Memory, News, news};
 use super::patience::{Patience, RETRY, Sent};
 use crate::app::App;
 use crate::http::aside::aside;
@@ -24,6 +25,7 @@ pub(super) struct Subscription {
     pub(super) subject: Subject,
     /// Of records as many as one delivery may hold.
     pub(super) asked: Asked,
+    pub(super) manner: Manner,
     pub(super) consumer: Consumer,
     pub(super) heartbeat: Duration,
     pub(super) ends: UnixMillis,
@@ -34,6 +36,8 @@ pub(super) struct Subscription {
 enum Looked {
     /// There was nothing to tell.
     Nothing,
+    /// There was nothing to tell so far, and there may be in what is left.
+    Passed,
     /// All was taken.
     Told,
     /// Something was taken, and there is more.
@@ -52,13 +56,22 @@ struct Run {
     known: Memory,
     /// What the networks were when all of them was told.
     seen: Option<Sight>,
+    /// Until when nothing is told, on the monotonic clock.
+    rests_until: Duration,
 }
 
 /// Serves a subscription until it ends.
 pub(super) async fn run(app: App, place: Place, subscription: Subscription) {
     let (clock, stop) = (app.clock().clone(), place.stop.clone());
     let shutdown = app.shutdown().clone();
-    let mut run = Run { app, place, subscription, known: Memory::default(), seen: None };
+    let mut run = Run {
+        app,
+        place,
+        subscription,
+        known: Memory::default(),
+        seen: None,
+        rests_until: Duration::ZERO,
+    };
     let (mut patience, mut beat_at) = (Patience::default(), Duration::ZERO);
     // A host that does not know of SIRI is sent a heartbeat and nothing else.
     let mut is_met = false;
@@ -82,6 +95,7 @@ pub(super) async fn run(app: App, place: Place, subscription: Subscription) {
                 let goes_on = looked == Looked::More || !std::mem::replace(&mut is_met, true);
                 if goes_on { Duration::ZERO } else { SIRI_CYCLE }
             }
+            Looked::Passed => Duration::ZERO,
             Looked::Nothing => SIRI_CYCLE,
         };
         tokio::select! {
@@ -109,27 +123,33 @@ impl Run {
 
     /// Tells what is new, if something is.
     async fn look(&mut self) -> Looked {
+        let now = self.app.clock().monotonic();
+        if now < self.rests_until {
+            return Looked::Nothing;
+        }
         let scene = Scene::of(&self.app);
-        let is_of_visits = self.subscription.subject == Subject::Visits;
-        let seen = (scene.revisions(), is_of_visits.then_some(scene.at));
+        let Subscription { subject, ref asked, manner, ref consumer, .. } = self.subscription;
+        // What passes at a stop becomes another with time, and so does what is near enough.
+        let is_of_moment =
+            subject == Subject::Visits || (asked.preview.is_some() && !manner.is_incremental);
+        let seen = (scene.revisions(), is_of_moment.then_some(scene.at));
         if self.seen.as_ref() == Some(&seen) {
             return Looked::Nothing;
         }
         // While many answers are made this one waits for the next look.
         let Some(maker) = self.app.admission().admit_maker() else { return Looked::Nothing };
-        let Subscription { subject, ref asked, ref consumer, .. } = self.subscription;
         let (asked, form, known) = (asked.clone(), consumer.form, self.known.clone());
-        let (name, is_first) = (self.place.name.clone(), !self.known.is_begun());
+        let name = self.place.name.clone();
         let made = aside(move || {
             let _maker = maker;
             // What was known at the beginning may be gone since; then there is nothing to tell of it.
-            let told = news(&scene, subject, &asked, &known)?;
-            let n = n_elements(&told.delivery);
-            let body = (n > 0 || is_first).then(|| {
-                let named = with_names(told.delivery, &name.subscriber, &name.subscription);
+            let News { delivery, memory, has_more } =
+                news(&scene, subject, &asked, manner, &known)?;
+            let body = delivery.map(|delivery| {
+                let named = with_names(delivery, &name.subscriber, &name.subscription);
                 form.encode_notification(&whole(&scene, asked.message_ref.as_deref(), named))
             });
-            Some((body, told.memory, told.has_more))
+            Some((body, memory, has_more))
         });
         let Ok(Some((body, known, has_more))) = made.await else { return Looked::Nothing };
         let looked = match body {
@@ -141,9 +161,12 @@ impl Run {
         }
         self.known = known;
         if has_more {
-            return Looked::More;
+            return if looked == Looked::Told { Looked::More } else { Looked::Passed };
         }
         self.seen = Some(seen);
+        if looked == Looked::Told {
+            self.rests_until = now + manner.rest();
+        }
         looked
     }
 

@@ -1,0 +1,110 @@
+//! How a subscriber wants to be told: all or changes only, from which change of a time on, and how often.
+
+use lineside_formats::siri::VehicleJourney;
+
+use super::*;
+
+/// A wish with what stands behind its request.
+fn wish_with(service: &str, id: &str, policy: &str) -> String {
+    let end = format!("</{service}SubscriptionRequest>");
+    wish(service, id, &in_minutes(10).to_string()).replace(&end, &format!("{policy}{end}"))
+}
+
+/// The journeys of each delivery to a subscription: their trips, and how late they leave first.
+fn told(consumer: &Consumer, subscription: &str) -> Vec<Vec<(String, i64)>> {
+    let of = |journey: &VehicleJourney| {
+        let call = journey.estimated_calls.first().unwrap();
+        let expected = call.expected_departure_time.unwrap().as_seconds();
+        let late = expected - call.aimed_departure_time.unwrap().as_seconds();
+        (journey.journey_ref().unwrap().to_string(), late)
+    };
+    let all = consumer.deliveries().into_iter().flat_map(|it| it.estimated_timetables);
+    all.filter(|it| it.head.subscription_ref.as_deref() == Some(subscription))
+        .map(|it| it.journeys().map(of).collect())
+        .collect()
+}
+
+fn set(producer: &Producer, lines: Lines, trips: &[(&str, i32)]) {
+    let trips = trips.iter().map(|(trip, late)| lines.behind(trip, *late)).collect();
+    producer.set(good(&message_of(now(), trips)));
+}
+
+async fn subscribe(server: &ServerProcess, wishes: &str) -> Consumer {
+    let consumer = Consumer::default();
+    let address = consumer.start().await;
+    let answer = statuses(post(&server.url, &subscription(&at(&address), wishes), &[]).await);
+    assert!(answer.iter().all(|it| it.status == Some(true)), "{answer:?}");
+    consumer
+}
+
+#[tokio::test]
+async fn a_time_that_moves_by_less_than_is_asked_for_is_not_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let (server, lines, producer) = town(folder.path()).await;
+    set(&producer, lines, &[("a4", 0), ("a5", 0)]);
+    let coarse = "<IncrementalUpdates>true</IncrementalUpdates>\
+                  <ChangeBeforeUpdates>PT2M</ChangeBeforeUpdates>";
+    let wishes = wish_with("EstimatedTimetable", "fine", "")
+        + &wish_with("EstimatedTimetable", "coarse", coarse);
+    let consumer = subscribe(&server, &wishes).await;
+    let tells = |subscription: &str, trip: &str, late: i64| {
+        told(&consumer, subscription).iter().flatten().any(|it| *it == (trip.to_owned(), late))
+    };
+    until("both are told all", async || {
+        ["fine", "coarse"].iter().all(|it| tells(it, "a4", 0) && tells(it, "a5", 0))
+    })
+    .await;
+    set(&producer, lines, &[("a4", 60), ("a5", 400)]);
+    until("who wants every change is told it", async || tells("fine", "a4", 60)).await;
+    until("who wants large ones is told that", async || tells("coarse", "a5", 400)).await;
+    assert!(!tells("coarse", "a4", 60));
+    // Together with the one before it is large enough.
+    set(&producer, lines, &[("a4", 121), ("a5", 400)]);
+    until("small changes add up", async || tells("coarse", "a4", 121)).await;
+    schema::hold("what a subscriber to large changes is sent", &consumer.named_bodies());
+}
+
+#[tokio::test]
+async fn who_does_not_want_changes_only_is_told_all_whenever_something_changes() {
+    let folder = tempfile::tempdir().unwrap();
+    let (server, lines, producer) = town(folder.path()).await;
+    set(&producer, lines, &[("a3", 0), ("a4", 0), ("a5", 0)]);
+    let whole = "<IncrementalUpdates>false</IncrementalUpdates>\
+                 <ChangeBeforeUpdates>PT2M</ChangeBeforeUpdates>";
+    let wishes = wish_with("EstimatedTimetable", "whole", whole);
+    let consumer = subscribe(&server, &wishes).await;
+    let last = || told(&consumer, "whole").pop().unwrap_or_default();
+    let of = |all: &[(&str, i64)]| {
+        all.iter().map(|(trip, late)| ((*trip).to_owned(), *late)).collect::<Vec<_>>()
+    };
+    let sorted = || {
+        let mut last = last();
+        last.sort();
+        last
+    };
+    until("all is told", async || sorted() == of(&[("a3", 0), ("a4", 0), ("a5", 0)])).await;
+    let before = told(&consumer, "whole").len();
+    set(&producer, lines, &[("a3", 400), ("a4", 0)]);
+    until("all there is is told", async || sorted() == of(&[("a3", 400), ("a4", 0)])).await;
+    assert!(told(&consumer, "whole").len() <= before + 2, "and not all the time");
+}
+
+#[tokio::test]
+async fn vehicles_come_as_rarely_as_they_are_asked_for() {
+    let (running, server) = server("private_consumers = true").await;
+    let consumer = Consumer::default();
+    let address = consumer.start().await;
+    let wishes = wish_with("VehicleMonitoring", "often", "")
+        + &wish_with("VehicleMonitoring", "rarely", "<UpdateInterval>PT10M</UpdateInterval>");
+    post(&server, &subscription(&at(&address), &wishes), &[]).await;
+    let n_of = |subscription: &str| {
+        let all = consumer.deliveries().into_iter().flat_map(|it| it.vehicle_monitorings);
+        all.filter(|it| it.head.subscription_ref.as_deref() == Some(subscription)).count()
+    };
+    until("both are told, and one of them goes on", async || {
+        n_of("often") >= 3 && n_of("rarely") > 0
+    })
+    .await;
+    assert_eq!(n_of("rarely"), 1);
+    running.stop().await;
+}
