@@ -72,7 +72,7 @@ pub use config::{BadFeedId, Converter, FeedConfig, FeedId};
 pub use dataset::Dataset;
 pub use delays::{DelayClass, DelayCounts, Selection, Standing, TripStanding, classes};
 pub use departures::departures;
-pub use external::Program;
+pub use external::{NotMade, Program, run_program};
 pub use feed::{Feed, Held};
 pub use fetch::{FailureCode, FetchFailure, Phase, fetch_into, fetch_once, pack_folder, probe};
 pub use figures::FeedFigures;

@@ -21,6 +21,7 @@ use crate::notifications;
 use crate::ops::Ops;
 use crate::settings::Settings;
 use crate::shutdown::Shutdown;
+use crate::validate;
 
 /// Where the program serves the map's own files.
 pub const BASE_MAP_PATH: &str = "/map/base-map.geojson";
@@ -68,6 +69,8 @@ pub(crate) struct Parts {
     pub(crate) delays: Delays,
     /// What the server API was asked to publish once.
     pub(crate) published: Published,
+    /// What visitors bring to be validated.
+    pub(crate) visitors: Arc<validate::Desk>,
     /// What was answered in SIRI, and to whom.
     pub(crate) siri: Desk,
     /// Who is sent what changes, in SIRI.
@@ -244,6 +247,11 @@ impl App {
     /// Who is sent what changes, in SIRI.
     pub(crate) fn subscriptions(&self) -> &Subscriptions {
         &self.0.subscriptions
+    }
+
+    /// What visitors bring to be validated.
+    pub(crate) fn visitors(&self) -> &Arc<validate::Desk> {
+        &self.0.visitors
     }
 
     /// What was answered in SIRI, and to whom.

@@ -11,6 +11,7 @@
 //! - `token`: who clients are, by what the operator's back end has signed. `gate`: what they may.
 //! - `ops`: how the feeds and the node are doing, for who watches them.
 //! - `profile`: what the threads are at, and the flame graph of that.
+//! - `check`: what is wrong with a file. `validate`: the same for files of visitors.
 //! - `watch`: the terminal's client. `metrics`, `latencies`, `shutdown`, `data_dir`, `kept_file`,
 //!   `patience`: as named.
 
@@ -42,13 +43,14 @@ mod server;
 mod settings;
 mod shutdown;
 mod token;
+mod validate;
 mod watch;
 
 pub use app::{App, BASE_MAP_PATH, MAP_STYLE_PATH, MAP_TILES_PATH, MapLinks};
 pub use config::feeds_from_arguments;
 pub use config::{
     Admin, Api, Config, ConfigError, ConfigErrors, FeedArgument, Limits, Map, MapSource, Server,
-    Source, Token, TokenKey,
+    Source, Token, TokenKey, Validate,
 };
 pub use demo::{Asking, Demo, DemoOptions, start_demo, start_demo_by};
 pub use server::{Running, Start, start};

@@ -133,6 +133,7 @@ fn registry(app: &App) -> Registry {
     subscriptions.set(i64::try_from(app.subscriptions().count()).unwrap_or(i64::MAX));
     registry.register("siri_subscriptions", "Subscriptions to SIRI", subscriptions);
     hub(&mut registry, &app.hub().metrics());
+    visitors(&mut registry, app);
     latencies(&mut registry, app);
     feeds(&mut registry, app);
     settings(&mut registry, app);
@@ -280,6 +281,13 @@ fn settings(registry: &mut Registry, app: &App) {
     read.set(state.read_at.0 as f64 / 1000.0);
     let help = "When the configuration in force was read, Unix seconds";
     registry.register("config_read_time_seconds", help, read);
+}
+
+fn visitors(registry: &mut Registry, app: &App) {
+    let open: Gauge = Gauge::default();
+    open.set(i64::try_from(app.visitors().n_open()).unwrap_or(i64::MAX));
+    let help = "Files of visitors that are brought, wait or are looked at";
+    registry.register("visitors_files", help, open);
 }
 
 fn latencies(registry: &mut Registry, app: &App) {

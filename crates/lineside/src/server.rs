@@ -33,6 +33,7 @@ use crate::ops::{self, Ops};
 use crate::patience::within;
 use crate::settings::{self, Settings};
 use crate::shutdown::Shutdown;
+use crate::validate;
 
 /// How often lingering rooms, old log entries and old compressed replies are looked for.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
@@ -113,6 +114,8 @@ pub async fn start(start: Start) -> anyhow::Result<Running> {
         proxies: http::Proxies::new(config.server.trusted_proxies.clone()),
         published: http::Published::default(),
         delays: Delays::default(),
+        visitors: validate::Desk::open(config.server.data_dir.as_deref())
+            .context("cannot keep reports for visitors")?,
         siri: http::Desk::default(),
         subscriptions: http::Subscriptions::default(),
         ingest,

@@ -30,4 +30,4 @@ pub use error::{Error, ErrorKind};
 #[cfg(feature = "loss")]
 pub use loss::{Loss, Losses};
 pub use problem::{Problem, Problems};
-pub use sniff::{Format, begins_as_schedule, looks_like_html, sniff, sniff_schedule};
+pub use sniff::{Format, begins_as_schedule, is_json_twin, looks_like_html, sniff, sniff_schedule};

@@ -194,6 +194,12 @@ fn contains(bytes: &[u8], needle: &[u8]) -> bool {
     bytes.windows(needle.len()).any(|window| window == needle)
 }
 
+/// Whether a body that is a message of GTFS-Realtime is its JSON twin, and not protobuf: whose first byte is a line feed, after which
+/// a header of 123 bytes has a brace.
+pub fn is_json_twin(body: &[u8]) -> bool {
+    body.trim_ascii_start().starts_with(b"{") && !is_feed_message(body)
+}
+
 fn is_feed_message_json(start: &[u8]) -> bool {
     let start = start.trim_ascii_start();
     let look = start.get(..TEXT_LOOK_BYTES).unwrap_or(start);
@@ -279,6 +285,17 @@ mod tests {
         let schedule = expected.filter(|format| format.is_schedule());
         assert_eq!(sniff_schedule(Cursor::new(body)).unwrap(), schedule, "{shown:?}");
         assert!(schedule.is_none() || begins_as_schedule(body), "{shown:?}");
+    }
+
+    #[test]
+    fn protobuf_is_not_taken_for_its_json_twin() {
+        assert!(is_json_twin(b"\n {\"header\": {\"gtfs_realtime_version\": \"2.0\"}}"));
+        assert!(!is_json_twin(b"\x0A\x05\x0A\x032.0"));
+        // A header as long as a brace is a number: 123 bytes.
+        let mut message = b"\x0A\x7B\x0A\x032.0\x22\x74".to_vec();
+        message.resize(2 + 123, b'v');
+        assert_eq!(sniff(&message), Some(Format::GtfsRt));
+        assert!(!is_json_twin(&message));
     }
 
     #[test]

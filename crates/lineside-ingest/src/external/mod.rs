@@ -6,6 +6,7 @@
 
 mod ending;
 mod group;
+mod once;
 mod pipes;
 
 use std::{
@@ -25,6 +26,7 @@ use lineside_sync::Clock;
 use tempfile::TempDir;
 use tokio::process::{Child, Command};
 
+pub use self::once::{NotMade, run_program};
 pub(crate) use self::pipes::Said;
 use self::{
     group::Group,

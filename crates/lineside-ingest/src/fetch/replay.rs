@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use lineside_formats::{Format, gtfs_rt, sniff};
+use lineside_formats::{Format, gtfs_rt, is_json_twin, sniff};
 use lineside_sync::{Clock, UnixMillis};
 
 use super::{
@@ -160,7 +160,7 @@ fn header_time(path: &Path, max: u64) -> Option<UnixMillis> {
         return None;
     }
     let limits = gtfs_rt::Limits::default();
-    let header = if bytes.trim_ascii_start().starts_with(b"{") {
+    let header = if is_json_twin(&bytes) {
         gtfs_rt::decode_json(&bytes, &limits).ok()?.0.header
     } else {
         gtfs_rt::decode_shallow(bytes, &limits).ok()?.0.header

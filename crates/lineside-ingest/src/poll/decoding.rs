@@ -1,7 +1,7 @@
 //! From the bytes of a real-time message to its entities.
 
 use bytes::Bytes;
-use lineside_formats::{Problems, gtfs_rt};
+use lineside_formats::{Problems, gtfs_rt, is_json_twin};
 use lineside_sync::stage;
 
 use super::{Failure, broken};
@@ -12,7 +12,7 @@ pub(super) async fn decode(body: Bytes, max: u64) -> Result<(gtfs_rt::Shallow, P
     let body_bytes = usize::try_from(max).unwrap_or(usize::MAX);
     let usual = gtfs_rt::Limits::default();
     let limits = gtfs_rt::Limits { body_bytes: body_bytes.min(usual.body_bytes), ..usual };
-    if !body.trim_ascii_start().starts_with(b"{") {
+    if !is_json_twin(&body) {
         return gtfs_rt::decode_shallow(body, &limits).map_err(|error| Failure::refused(&error));
     }
     let decoded = tokio::task::spawn_blocking(move || {

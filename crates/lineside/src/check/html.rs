@@ -47,14 +47,7 @@ pub(super) fn write(checked: &Checked) -> String {
                         }
                     }
                 }
-                @for finding in &checked.findings {
-                    @let name = finding.severity.name().to_lowercase();
-                    details open[finding.severity == Severity::Error] {
-                        summary { strong class=(name) { (finding.severity.name()) } " " (finding.title()) }
-                        p { (finding.summary) }
-                        (samples(finding))
-                    }
-                }
+                (findings(&checked.findings))
                 @for error in &checked.errors {
                     p { "Our own fault: the rule " code { (error.rule) } " broke off." }
                 }
@@ -62,6 +55,20 @@ pub(super) fn write(checked: &Checked) -> String {
         }
     };
     page.into_string()
+}
+
+/// Each kind with its first rows; errors stand open.
+pub(crate) fn findings(findings: &[super::Finding]) -> maud::Markup {
+    html! {
+        @for finding in findings {
+            @let name = finding.severity.name().to_lowercase();
+            details open[finding.severity == Severity::Error] {
+                summary { strong class=(name) { (finding.severity.name()) } " " (finding.title()) }
+                p { (finding.summary) }
+                (samples(finding))
+            }
+        }
+    }
 }
 
 fn samples(finding: &super::Finding) -> maud::Markup {

@@ -6,6 +6,7 @@
 mod counted;
 mod html;
 mod others;
+mod reread;
 mod text;
 
 use bytes::Bytes;
@@ -20,6 +21,9 @@ use serde_json::{Map, Value, json};
 
 use counted::Counted;
 pub(crate) use counted::Progress;
+pub(crate) use html::findings as findings_markup;
+pub(crate) use reread::Reread;
+pub(crate) use text::sum as sum_in_words;
 
 /// How something is looked at.
 #[derive(Clone, Debug)]
@@ -28,6 +32,8 @@ pub(crate) struct Plan {
     pub(crate) input: String,
     /// The day on which it is judged.
     pub(crate) today: Date,
+    /// Findings of each kind that are kept.
+    pub(crate) samples: usize,
     /// When, as RFC 3339.
     pub(crate) at: String,
     /// When, in seconds since 1970.
@@ -74,20 +80,14 @@ pub(crate) struct Checked {
     seconds: f64,
 }
 
-/// Findings of one kind that are kept, as many as the reference validator writes.
-const SAMPLES_MAX: usize = 1_000;
+/// Findings of one kind that can be kept, as many as the reference validator writes.
+pub(crate) const SAMPLES_MAX: u32 = 1_000;
 
 /// Why something cannot be checked.
 const NO_FORMAT: &str =
     "this is neither GTFS, GTFS-Realtime, SIRI, NeTEx nor the gbfs.json of a system";
 
 impl Checked {
-    /// How many findings there are that bad.
-    pub(crate) fn count(&self, severity: Severity) -> u64 {
-        let alike = self.findings.iter().filter(|finding| finding.severity == severity);
-        alike.map(|finding| finding.total).sum()
-    }
-
     /// The worst there is.
     pub(crate) fn worst(&self) -> Option<Severity> {
         self.findings.iter().map(|finding| finding.severity).max()
@@ -144,6 +144,12 @@ impl Checked {
     }
 }
 
+/// How many of the findings are that bad.
+fn count(findings: &[Finding], severity: Severity) -> u64 {
+    let alike = findings.iter().filter(|finding| finding.severity == severity);
+    alike.map(|finding| finding.total).sum()
+}
+
 /// Looks at an input. Takes as long as the input is large: not to be called where that blocks anybody.
 ///
 /// # Errors
@@ -185,7 +191,7 @@ fn schedule(
     progress.expect(source.list().iter().map(|(_, size)| size).sum());
     let source = Counted::new(source, progress);
     let context = Context { today: plan.today, country: plan.country, threads: plan.threads };
-    let mut notices = Notices::new(SAMPLES_MAX);
+    let mut notices = Notices::new(plan.samples);
     let looked = gtfs::validate(&source, &context, &mut notices);
     let (feed, errors) = looked.map_err(|error| error.to_string())?;
     let mut checked = Checked::new(Format::Gtfs, plan, findings(&notices));

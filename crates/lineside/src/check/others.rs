@@ -3,21 +3,23 @@
 use bytes::Bytes;
 use jiff::tz::TimeZone;
 use lineside_formats::gtfs::Limits;
-use lineside_formats::{Error, Format, Problem, Problems, gbfs, gtfs_rt, netex, siri};
+use lineside_formats::{
+    Error, Format, Problem, Problems, gbfs, gtfs_rt, is_json_twin, netex, siri,
+};
 use lineside_validate::gtfs::{self, ZipSource};
 use lineside_validate::rules::SystemError;
 use lineside_validate::rules::gtfs_rt::{Subject, Timetable, validate};
 use lineside_validate::{Context, Notices, Severity};
 use serde_json::{Map, Value, json};
 
-use super::{Checked, Finding, Plan, SAMPLES_MAX};
+use super::{Checked, Finding, Plan};
 
 pub(super) fn check(format: Format, body: &Bytes, plan: Plan) -> Result<Checked, String> {
     let (format, problems, counts) = look(format, body)?;
     let mut found = findings(&problems);
     let mut errors = Vec::new();
     if let Some(zip) = &plan.schedule {
-        let mut notices = Notices::new(SAMPLES_MAX);
+        let mut notices = Notices::new(plan.samples);
         errors = judge(body, zip, &plan, &mut notices)?;
         found.extend(super::findings(&notices));
     }
@@ -50,9 +52,10 @@ fn judge(
 
 fn message(body: &Bytes) -> Result<(gtfs_rt::proto::FeedMessage, Problems), Error> {
     let limits = gtfs_rt::Limits::default();
-    match body.first().is_some_and(|byte| b"{ \t\r\n".contains(byte)) {
-        true => gtfs_rt::decode_json(body, &limits),
-        false => gtfs_rt::decode(body.clone(), &limits),
+    if is_json_twin(body) {
+        gtfs_rt::decode_json(body, &limits)
+    } else {
+        gtfs_rt::decode(body.clone(), &limits)
     }
 }
 

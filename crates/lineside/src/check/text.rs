@@ -56,12 +56,16 @@ fn name_of(checked: &Checked) -> String {
     checked.format.as_str().to_uppercase()
 }
 
-/// How many findings there are of each severity, in words.
 pub(super) fn sum_of(checked: &Checked) -> String {
-    if checked.findings.is_empty() {
+    sum(&checked.findings)
+}
+
+/// How many findings there are of each severity, in words.
+pub(crate) fn sum(findings: &[Finding]) -> String {
+    if findings.is_empty() {
         return "Nothing was found.".to_owned();
     }
-    let words = |severity, one: &str| match checked.count(severity) {
+    let words = |severity, one: &str| match super::count(findings, severity) {
         1 => format!("1 {one}"),
         n => format!("{n} {one}s"),
     };

@@ -15,7 +15,7 @@ use lineside_validate::Severity;
 use serde::Deserialize;
 
 use super::{Failure, input, print};
-use crate::check::{Checked, Plan, Progress, check};
+use crate::check::{Checked, Plan, Progress, SAMPLES_MAX, check};
 
 /// Largest input.
 const INPUT_BYTES_MAX: u64 = 2 << 30;
@@ -83,6 +83,12 @@ pub(crate) struct Arguments {
     /// The message before it, of the same feed; with --static
     #[arg(long, value_name = "FILE", requires = "static")]
     previous: Option<String>,
+    /// What the report calls the input, if not by where it is
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// Findings of each kind that are told; all are counted
+    #[arg(long, value_name = "N", default_value_t = SAMPLES_MAX, value_parser = clap::value_parser!(u32).range(1..=i64::from(SAMPLES_MAX)))]
+    samples: u32,
     /// The day on which it is judged; today without it
     #[arg(long, value_name = "YYYY-MM-DD")]
     date: Option<Date>,
@@ -142,7 +148,8 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     let mut ignored = settings.ignore;
     ignored.extend(arguments.ignore);
     let plan = Plan {
-        input: arguments.input.clone(),
+        input: arguments.name.unwrap_or_else(|| arguments.input.clone()),
+        samples: arguments.samples as usize,
         today: arguments.date.or(settings.date).unwrap_or(today),
         at: now.to_string(),
         now: now.as_second(),

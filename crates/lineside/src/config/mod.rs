@@ -19,6 +19,7 @@ mod resolve;
 mod sessions;
 mod siri;
 mod stamp;
+mod validate;
 mod value;
 
 use std::net::{Ipv4Addr, SocketAddr};
@@ -37,6 +38,7 @@ pub use error::{ConfigError, ConfigErrors};
 pub use feed_argument::{FeedArgument, feeds_from_arguments};
 pub(crate) use only_schedule::attach_only_schedule;
 pub(crate) use stamp::Stamp;
+pub use validate::Validate;
 pub(crate) use value::{duration_text, size_text};
 
 /// Where a server listens when nothing else is said.
@@ -87,6 +89,8 @@ pub struct Config {
     pub namespaces: Vec<Namespace>,
     /// What is remembered, and how long.
     pub keep: Keep,
+    /// What visitors may have validated.
+    pub validate: Validate,
     /// What lies under the map.
     pub map: Map,
     /// The operator's own programs that make formats which are read here, in the order of the file.
@@ -352,6 +356,7 @@ impl Default for Config {
                 versions: VERSIONS_DEFAULT,
                 versions_age: VERSIONS_AGE_DEFAULT,
             },
+            validate: Validate::default(),
             map: Map::default(),
             converters: Vec::new(),
             feeds: Vec::new(),

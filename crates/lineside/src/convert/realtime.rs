@@ -12,6 +12,7 @@ use lineside_formats::{
         self, RawEntity, Shallow,
         proto::{FeedEntity, FeedMessage},
     },
+    is_json_twin,
     siri::{
         self, EstimatedJourneyVersionFrame, EstimatedTimetableDelivery, Message, Payload,
         ServiceDelivery, SituationExchangeDelivery, Time, VehicleMonitoringDelivery,
@@ -113,8 +114,7 @@ fn read(
         }
         return Ok((Read::Siri(message), problems));
     }
-    let is_json = body.trim_ascii_start().starts_with(b"{");
-    let (shallow, problems) = if is_json {
+    let (shallow, problems) = if is_json_twin(&body) {
         let (message, problems) = gtfs_rt::decode_json(&body, &limits)?;
         (Shallow::of_message(&message), problems)
     } else {

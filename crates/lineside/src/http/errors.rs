@@ -121,6 +121,8 @@ pub(crate) enum Refusal {
     },
     /// The rate of a source leaves no room to ask it for so long.
     NoRoom(Duration),
+    /// What a visitor brought has no report, and why.
+    NotValidated(String),
     /// The server is stopping.
     ShuttingDown,
     /// Our fault.
@@ -181,6 +183,7 @@ impl Refusal {
             Self::CannotProfile(_) => (StatusCode::NOT_IMPLEMENTED, "cannot_profile"),
             Self::NotEdited { status, code, .. } => (*status, code),
             Self::NoRoom(_) => (StatusCode::TOO_MANY_REQUESTS, "no_room"),
+            Self::NotValidated(_) => (StatusCode::UNPROCESSABLE_ENTITY, "not_validated"),
             Self::ShuttingDown => (StatusCode::SERVICE_UNAVAILABLE, "shutting_down"),
             Self::Internal => (StatusCode::INTERNAL_SERVER_ERROR, "internal"),
         }
@@ -246,6 +249,7 @@ impl Refusal {
             Self::NoRoom(wait) => {
                 format!("the rate of its source leaves no room for {} s", whole_seconds(*wait))
             }
+            Self::NotValidated(why) => why.clone(),
             Self::ShuttingDown => "this server is stopping".to_owned(),
             Self::Internal => "this is our fault, and it was logged".to_owned(),
         }

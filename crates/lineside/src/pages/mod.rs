@@ -30,6 +30,7 @@ mod route;
 mod states;
 mod system;
 mod trip;
+mod validate;
 mod versions;
 mod words;
 
@@ -59,6 +60,7 @@ pub(crate) fn router(app: App) -> Router {
         .layer(middleware::from_fn_with_state(app.clone(), represent_pages))
         .merge(delays::router())
         .merge(login::router())
+        .merge(validate::router())
         .merge(assets::router())
         .with_state(app)
 }

@@ -5,10 +5,11 @@ use crate::config::{Api, Config, Keep, Limits, Map, Server};
 /// What is in force once `next` was read, and which of its keys wait for the next start.
 pub(super) fn in_force_after(now: &Config, next: Config) -> (Config, Vec<&'static str>) {
     let waiting = waiting(now, &next);
-    let Config { server, api, map, converters, feeds, alerts, smtp, source, .. } = next;
+    let Config { server, api, validate, map, converters, feeds, alerts, smtp, source, .. } = next;
     let in_force = Config {
         server: Server { public_url: server.public_url, ..now.server.clone() },
         api,
+        validate,
         map,
         converters,
         feeds,
@@ -30,6 +31,7 @@ fn waiting(now: &Config, next: &Config) -> Vec<&'static str> {
         admin,
         namespaces,
         keep,
+        validate: _,
         map,
         converters: _,
         feeds: _,

@@ -50,7 +50,7 @@ const FILES: [(&str, &str); 9] = [
     ("drivers.txt", "driver_id\n1\n"),
 ];
 
-fn zip() -> Vec<u8> {
+pub(crate) fn zip() -> Vec<u8> {
     let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
     for (name, text) in FILES {
         writer.start_file(name, SimpleFileOptions::default()).unwrap();
@@ -167,6 +167,12 @@ fn real_time_is_told_by_what_cannot_be_read() {
     let (code, out, error) = run(folder.path(), &["check", "vehicles.json"]);
     assert_eq!(code, Some(0), "{out}{error}");
     assert!(out.contains("vehicles.json is GTFS-RT: 1 vehicle"), "{out}");
+    // The same in protobuf, which begins with what is a line feed in a text.
+    let protobuf = b"\x0A\x0B\x0A\x03\x32\x2E\x30\x18\xE0\x90\xBE\xD1\x06\x12\x0A\x0A\x01\x31\x22\x05\x42\x03\x0A\x01\x56";
+    fs::write(folder.path().join("vehicles.pb"), protobuf).unwrap();
+    let (code, out, error) = run(folder.path(), &["check", "vehicles.pb"]);
+    assert_eq!(code, Some(0), "{out}{error}");
+    assert!(out.contains("vehicles.pb is GTFS-RT: 1 vehicle"), "{out}");
     fs::write(folder.path().join("gtfs.zip"), zip()).unwrap();
     let unknown =
         json.replace(r#""vehicle":{"id":"V"}"#, r#""vehicle":{"id":"V"},"trip":{"tripId":"T9"}"#);

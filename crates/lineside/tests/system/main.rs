@@ -52,3 +52,4 @@ mod snapshots;
 mod stopping;
 mod twins;
 mod versions;
+mod visitors;

@@ -1,0 +1,336 @@
+//! `/validate`: anybody may bring a file or name an address, and gets a report under a link that nobody can guess.
+//!
+//! The form works without scripts, and so does waiting: the reply says when to ask again.
+
+use std::io::Write as _;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::{DefaultBodyLimit, FromRequest as _, Multipart, Path, Request, State};
+use axum::response::{IntoResponse as _, Redirect, Response};
+use axum::routing::get;
+use http::{HeaderName, HeaderValue, StatusCode, header};
+use maud::{Markup, html};
+use url::Url;
+
+use super::forms::read_form;
+use super::layout::{self, Page, Section};
+use crate::app::App;
+use crate::check::{Reread, findings_markup, sum_in_words};
+use crate::config::{self, duration_text, size_text};
+use crate::http::{Refusal, admin, aside, limits};
+use crate::patience::within;
+use crate::validate::{Brought, Full, Place, Standing, name_of};
+
+const ADDRESS: &str = "/validate";
+/// The longest address that is taken.
+const URL_BYTES_MAX: usize = 2_048;
+/// How long a browser may take to bring a file, and to bring the next piece of it.
+const BRINGING_TIME_MAX: Duration = Duration::from_secs(10 * 60);
+const PIECE_TIME_MAX: Duration = Duration::from_secs(30);
+/// After how many seconds one who waits asks again.
+const AGAIN_S: &str = "2";
+/// After how many seconds one who found no place may try again.
+const RETRY_S: &str = "30";
+const ROBOTS: HeaderName = HeaderName::from_static("x-robots-tag");
+
+/// None of these is kept by caches: the link is as good as a password.
+pub(super) fn router() -> Router<App> {
+    Router::new()
+        .route(ADDRESS, get(form_page).post(bring).layer(DefaultBodyLimit::disable()))
+        .route("/validate/{link}", get(result_page))
+        .route("/validate/{link}/report.json", get(result_json))
+}
+
+async fn form_page(State(app): State<App>) -> Response {
+    show(StatusCode::OK, "Validate a feed", &form(&app.config().validate, None), None)
+}
+
+/// Takes what the form brings, and leads to where its report will be.
+async fn bring(State(app): State<App>, request: Request) -> Response {
+    let rules = app.config().validate.clone();
+    if !rules.enabled {
+        return show(StatusCode::NOT_FOUND, "Validate a feed", &form(&rules, None), None);
+    }
+    let address = admin::client(&app, request.headers(), request.extensions());
+    match brought(&app, request, address, &rules).await {
+        Ok((place, brought)) => {
+            let link = place.keep(brought, rules);
+            Redirect::to(&format!("{ADDRESS}/{link}")).into_response()
+        }
+        Err(Not { status, words }) => {
+            let mut reply = show(status, "Validate a feed", &form(&rules, Some(&words)), None);
+            if matches!(status, StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS) {
+                reply.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static(RETRY_S));
+            }
+            reply
+        }
+    }
+}
+
+/// Why nothing was taken, for who brought it.
+struct Not {
+    status: StatusCode,
+    words: String,
+}
+
+fn not(status: StatusCode, words: impl Into<String>) -> Not {
+    Not { status, words: words.into() }
+}
+
+impl From<Full> for Not {
+    fn from(full: Full) -> Self {
+        match full {
+            Full::All => not(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "As many files wait here as may at once. Please try again in a minute.",
+            ),
+            Full::Address => not(
+                StatusCode::TOO_MANY_REQUESTS,
+                "Two files from your address wait here already. Please wait for their reports.",
+            ),
+        }
+    }
+}
+
+async fn brought(
+    app: &App,
+    request: Request,
+    address: IpAddr,
+    rules: &config::Validate,
+) -> Result<(Place, Brought), Not> {
+    let kind = request.headers().get(header::CONTENT_TYPE);
+    let is_multipart = kind.is_some_and(|it| it.as_bytes().starts_with(b"multipart/form-data"));
+    // Before anything is read: who finds no place need not send a file.
+    let place = app.visitors().take_place(address)?;
+    if is_multipart {
+        let form = Multipart::from_request(request, app).await;
+        let form = form.map_err(|error| not(StatusCode::BAD_REQUEST, error.body_text()))?;
+        let reading = within(BRINGING_TIME_MAX, read_parts(form, rules)).await;
+        let late = || not(StatusCode::REQUEST_TIMEOUT, "The file did not come in time.");
+        return Ok((place, reading.ok_or_else(late)??));
+    }
+    let (_, form) = read_form(request, limits::REQUEST_BODY_BYTES_MAX)
+        .await
+        .map_err(|refusal| not(refusal.status(), refusal.words()))?;
+    Ok((place, named(form.one("url").unwrap_or_default())?))
+}
+
+/// The file or the address of a form; a field that is left empty counts as absent.
+async fn read_parts(mut form: Multipart, rules: &config::Validate) -> Result<Brought, Not> {
+    let broken = |_| not(StatusCode::BAD_REQUEST, "The form did not come whole.");
+    let mut url = String::new();
+    while let Some(part) = form.next_field().await.map_err(broken)? {
+        match part.name() {
+            Some("file") if part.file_name().is_some_and(|name| !name.is_empty()) => {
+                return read_file(part, rules).await;
+            }
+            Some("url") => url = read_text(part).await?,
+            _ => {}
+        }
+    }
+    named(&url)
+}
+
+async fn read_text(mut part: axum::extract::multipart::Field<'_>) -> Result<String, Not> {
+    let broken = |_| not(StatusCode::BAD_REQUEST, "The form did not come whole.");
+    let mut bytes = Vec::new();
+    while let Some(piece) = part.chunk().await.map_err(broken)? {
+        bytes.extend_from_slice(&piece);
+        if bytes.len() > URL_BYTES_MAX {
+            let words = format!("An address has at most {URL_BYTES_MAX} characters.");
+            return Err(not(StatusCode::BAD_REQUEST, words));
+        }
+    }
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Writes a file where it is looked at, piece by piece: it is never in memory.
+async fn read_file(
+    mut part: axum::extract::multipart::Field<'_>,
+    rules: &config::Validate,
+) -> Result<Brought, Not> {
+    let name = name_of(part.file_name().unwrap_or_default());
+    let no_room = |error: &dyn std::fmt::Display| {
+        tracing::error!(%error, "a visitor's file cannot be taken");
+        not(StatusCode::SERVICE_UNAVAILABLE, "This server has no room for the file at the moment.")
+    };
+    let room =
+        aside(Brought::room).await.map_err(|refusal| not(refusal.status(), refusal.words()))?;
+    let (folder, mut file) = room.map_err(|error| no_room(&error))?;
+    let mut length: u64 = 0;
+    loop {
+        let piece = within(PIECE_TIME_MAX, part.chunk()).await;
+        let late = || not(StatusCode::REQUEST_TIMEOUT, "The file did not come in time.");
+        let broken = |_| not(StatusCode::BAD_REQUEST, "The file did not come whole.");
+        let Some(piece) = piece.ok_or_else(late)?.map_err(broken)? else { break };
+        length += piece.len() as u64;
+        if length > rules.max_bytes {
+            let words = format!(
+                "The file is larger than {}, which is the most that is taken here.",
+                size_text(rules.max_bytes)
+            );
+            return Err(not(StatusCode::PAYLOAD_TOO_LARGE, words));
+        }
+        // A piece is some kilobytes, and goes to the system's memory of the disk.
+        file.write_all(&piece).map_err(|error| no_room(&error))?;
+    }
+    if length == 0 {
+        return Err(not(StatusCode::BAD_REQUEST, "The file is empty."));
+    }
+    Ok(Brought::File { folder, name })
+}
+
+/// An address, if it is one of http or https.
+fn named(text: &str) -> Result<Brought, Not> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Err(not(StatusCode::BAD_REQUEST, "Choose a file, or name an address."));
+    }
+    let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
+    match url {
+        Some(url) if text.len() <= URL_BYTES_MAX => {
+            // What stands behind a question mark may be a key.
+            let name = name_of(url.path());
+            Ok(Brought::Address { url, name })
+        }
+        _ => Err(not(
+            StatusCode::BAD_REQUEST,
+            "This is no address: it has to begin with https:// or http://.",
+        )),
+    }
+}
+
+async fn standing(app: &App, link: String) -> Result<Option<Standing>, Refusal> {
+    let (desk, rules) = (app.visitors().clone(), app.config().validate.clone());
+    aside(move || desk.standing(&link, &rules)).await
+}
+
+async fn result_page(State(app): State<App>, Path(link): Path<String>) -> Response {
+    let report = format!("{ADDRESS}/{link}/report.json");
+    let wait = |words: &str| {
+        let main = html! {
+            h1 { "Validating" }
+            p role="status" { (words) }
+            p.secondary { "This page shows the report as soon as it is there. Keep its address: nobody else knows it." }
+        };
+        show(StatusCode::OK, "Validating", &main, Some(AGAIN_S))
+    };
+    match standing(&app, link).await {
+        Err(refusal) => refusal.into_response(),
+        Ok(None) => show(StatusCode::NOT_FOUND, "No report", &nothing(), None),
+        Ok(Some(Standing::Coming)) => wait("The file is being fetched."),
+        Ok(Some(Standing::Waiting(0))) => wait("The file is the next to be looked at."),
+        Ok(Some(Standing::Waiting(1))) => wait("One file is before it."),
+        Ok(Some(Standing::Waiting(n))) => wait(&format!("{n} files are before it.")),
+        Ok(Some(Standing::Running)) => {
+            wait("The file is looked at. A large schedule takes some seconds.")
+        }
+        Ok(Some(Standing::Failed(why))) => {
+            let main = html! {
+                h1 { "No report" }
+                p { "There is no report of this file: " (why) "." }
+                p { a href=(ADDRESS) { "Try another" } }
+            };
+            show(StatusCode::OK, "No report", &main, None)
+        }
+        Ok(Some(Standing::Done(bytes))) => match Reread::of(&bytes) {
+            Ok(found) => {
+                let keep = app.config().validate.keep;
+                show(StatusCode::OK, "Report", &report_of(&found, &report, keep), None)
+            }
+            Err(error) => {
+                tracing::error!(%error, "a visitor's report cannot be read again");
+                Refusal::Internal.into_response()
+            }
+        },
+    }
+}
+
+async fn result_json(State(app): State<App>, Path(link): Path<String>) -> Response {
+    match standing(&app, link).await {
+        Err(refusal) => refusal.into_response(),
+        Ok(Some(Standing::Done(bytes))) => {
+            let kind = (header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            private(([kind], bytes).into_response())
+        }
+        Ok(Some(Standing::Failed(why))) => private(Refusal::NotValidated(why).into_response()),
+        Ok(Some(_)) => {
+            let again = (header::RETRY_AFTER, HeaderValue::from_static(AGAIN_S));
+            private((StatusCode::ACCEPTED, [again]).into_response())
+        }
+        Ok(None) => private(Refusal::UnknownPath.into_response()),
+    }
+}
+
+fn nothing() -> Markup {
+    html! {
+        h1 { "No report is here" }
+        p { "Reports are kept for a while only, or the address is not whole." }
+        p { a href=(ADDRESS) { "Validate a file" } }
+    }
+}
+
+fn show(status: StatusCode, title: &str, main: &Markup, again: Option<&'static str>) -> Response {
+    let page = Page { styles: &["validate.css"], ..Page::new(title, Section::Other) };
+    let mut reply = private(layout::reply(status, page.render(&html! { div.page { (main) } })));
+    if let Some(seconds) = again {
+        let refresh = HeaderName::from_static("refresh");
+        reply.headers_mut().insert(refresh, HeaderValue::from_static(seconds));
+    }
+    reply
+}
+
+/// Not for caches, and not for who searches the web.
+fn private(mut reply: Response) -> Response {
+    let headers = reply.headers_mut();
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-store"));
+    headers.insert(ROBOTS, HeaderValue::from_static("noindex"));
+    reply
+}
+
+fn form(rules: &config::Validate, refused: Option<&str>) -> Markup {
+    html! {
+        div.page-head {
+            h1 { "Validate a feed" }
+            p { "GTFS, GTFS-Realtime, SIRI, NeTEx or GBFS: what it is, is told from its content." }
+        }
+        @if !rules.enabled {
+            p { "This server does not take files of visitors. " code { "lineside check" } " does the same on your own machine." }
+        } @else {
+            form.card.card-body.stack.validate-form method="post" action=(ADDRESS) enctype="multipart/form-data" {
+                @if let Some(words) = refused {
+                    p.note role="alert" { (words) }
+                }
+                div.field {
+                    label for="file" { "A file from your machine, at most " (size_text(rules.max_bytes)) }
+                    input.input #file type="file" name="file";
+                }
+                div.field {
+                    label for="url" { "Or an address on the internet" }
+                    input.input #url type="url" name="url" placeholder="https://example.org/gtfs.zip" maxlength=(URL_BYTES_MAX) autocomplete="off";
+                }
+                div { button.button type="submit" { "Validate" } }
+            }
+            p.secondary {
+                "The report stays " (duration_text(rules.keep)) " under a link that only you are told; the file itself is not kept. "
+                "For builds there is " code { "lineside check" } "."
+            }
+        }
+    }
+}
+
+fn report_of(found: &Reread, address: &str, keep: Duration) -> Markup {
+    html! {
+        div.page-head {
+            h1 { (found.input) }
+            p { "Looked at " (found.at) @if !found.today.is_empty() { " as of " (found.today) } "." }
+        }
+        p { strong { (sum_in_words(&found.findings)) } }
+        div.findings { (findings_markup(&found.findings)) }
+        p.secondary {
+            a href=(address) { "report.json" } " · kept " (duration_text(keep)) " · " a href=(ADDRESS) { "Validate another" }
+        }
+    }
+}

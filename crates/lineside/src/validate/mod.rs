@@ -1,0 +1,314 @@
+//! What visitors bring to `/validate`: a file or an address, looked at once, with a report that is kept for a while.
+//!
+//! A visitor's file may be anything, so no thread of the server reads it. It lies in a folder of its own until a process of this
+//! same program (`lineside check`) has looked at it within its time and memory: what breaks that process breaks nothing here. One
+//! runs at a time, below whoever serves; the others wait, a bounded number of them, and who comes then is told to come again.
+
+mod kept;
+mod work;
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use lineside_sync::{Clock, RealClock, UnixMillis};
+use parking_lot::Mutex;
+use tempfile::TempDir;
+use tokio::sync::Semaphore;
+
+use self::kept::Kept;
+pub(crate) use self::work::Brought;
+use crate::admin::random_text;
+use crate::config;
+
+/// Files that are brought, wait or are looked at, at once.
+const PLACES_MAX: usize = 8;
+/// Of one address.
+const PLACES_PER_ADDRESS_MAX: usize = 2;
+/// Words of why a file has no report that are kept, each until its time has come.
+const FAILED_MAX: usize = 1_000;
+/// Characters of a link: 256 bits in base 64.
+const LINK_CHARS: usize = 43;
+/// Characters of what a file is called.
+const NAME_CHARS_MAX: usize = 100;
+
+/// Why nothing more is taken at the moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Full {
+    /// The server has as much to do as it may.
+    All,
+    /// This address has.
+    Address,
+}
+
+/// What has become of what a visitor brought.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// It is on its way here.
+    Coming,
+    /// So many are before it.
+    Waiting(usize),
+    /// It is looked at.
+    Running,
+    /// There is no report, and why.
+    Failed(String),
+    /// The report, as `report.json`.
+    Done(Vec<u8>),
+}
+
+/// One that is not done.
+#[derive(Debug, Clone)]
+struct Job {
+    /// In the order in which they came.
+    number: u64,
+    address: IpAddr,
+    stage: Stage,
+    since: UnixMillis,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Stage {
+    Coming,
+    Waiting,
+    Running,
+    Failed(String),
+}
+
+#[derive(Debug, Default)]
+struct Jobs {
+    /// By link.
+    all: BTreeMap<String, Job>,
+    n_seen: u64,
+}
+
+impl Jobs {
+    fn open(&self) -> impl Iterator<Item = &Job> {
+        self.all.values().filter(|job| !matches!(job.stage, Stage::Failed(_)))
+    }
+
+    /// Lets go of what failed long ago, and of the oldest where there are too many.
+    fn forget(&mut self, before: UnixMillis) {
+        self.all.retain(|_, job| !matches!(job.stage, Stage::Failed(_)) || job.since >= before);
+        while self.all.len() > FAILED_MAX + PLACES_MAX {
+            let failed = self.all.iter().filter(|(_, job)| matches!(job.stage, Stage::Failed(_)));
+            let Some(oldest) = failed.min_by_key(|(_, job)| job.number) else { return };
+            let link = oldest.0.clone();
+            self.all.remove(&link);
+        }
+    }
+}
+
+/// Takes what visitors bring, and knows what became of it.
+#[derive(Debug)]
+pub(crate) struct Desk {
+    jobs: Mutex<Jobs>,
+    /// Who is looked at now.
+    turn: Semaphore,
+    kept: Kept,
+    /// This program.
+    program: PathBuf,
+    clock: Arc<dyn Clock>,
+    /// Where reports lie that no data folder keeps.
+    _temporary: Option<TempDir>,
+}
+
+impl Desk {
+    /// Keeps reports in the data folder, or until the server stops where there is none.
+    ///
+    /// # Errors
+    /// If the folder cannot be made, or this program does not know where it lies.
+    pub(crate) fn open(data_dir: Option<&Path>) -> std::io::Result<Arc<Self>> {
+        Self::running(data_dir, std::env::current_exe()?)
+    }
+
+    fn running(data_dir: Option<&Path>, program: PathBuf) -> std::io::Result<Arc<Self>> {
+        let temporary = match data_dir {
+            Some(_) => None,
+            None => Some(tempfile::Builder::new().prefix("lineside-reports-").tempdir()?),
+        };
+        let folder = match (&temporary, data_dir) {
+            (Some(temporary), _) => temporary.path().to_owned(),
+            (None, data_dir) => data_dir.unwrap_or(Path::new(".")).join("visitors"),
+        };
+        Ok(Arc::new(Self {
+            jobs: Mutex::default(),
+            turn: Semaphore::new(1),
+            kept: Kept::open(folder)?,
+            program,
+            clock: Arc::new(RealClock::new()),
+            _temporary: temporary,
+        }))
+    }
+
+    /// A place for one more of this address. It is taken until [`Place`] is dropped or done.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub(crate) fn take_place(self: &Arc<Self>, address: IpAddr) -> Result<Place, Full> {
+        let mut jobs = self.jobs.lock();
+        if jobs.open().count() >= PLACES_MAX {
+            return Err(Full::All);
+        }
+        if jobs.open().filter(|job| job.address == address).count() >= PLACES_PER_ADDRESS_MAX {
+            return Err(Full::Address);
+        }
+        jobs.n_seen += 1;
+        let (number, link) = (jobs.n_seen, random_text());
+        let job = Job { number, address, stage: Stage::Coming, since: self.clock.wall() };
+        jobs.all.insert(link.clone(), job);
+        drop(jobs);
+        Ok(Place { desk: Arc::clone(self), link, is_kept: false })
+    }
+
+    /// What has become of what stands behind a link; none if there is nothing. Reads the disk.
+    pub(crate) fn standing(&self, link: &str, rules: &config::Validate) -> Option<Standing> {
+        if link.len() != LINK_CHARS || !link.bytes().all(is_of_link) {
+            return None;
+        }
+        let jobs = self.jobs.lock();
+        let Some(job) = jobs.all.get(link) else {
+            drop(jobs);
+            return self.kept.read(link, self.clock.wall(), rules.keep).map(Standing::Done);
+        };
+        let is_before = |other: &&Job| {
+            other.number < job.number && matches!(other.stage, Stage::Waiting | Stage::Running)
+        };
+        Some(match &job.stage {
+            Stage::Coming => Standing::Coming,
+            Stage::Waiting => Standing::Waiting(jobs.open().filter(is_before).count()),
+            Stage::Running => Standing::Running,
+            Stage::Failed(why) => Standing::Failed(why.clone()),
+        })
+    }
+
+    /// What has a place at the moment.
+    pub(crate) fn n_open(&self) -> usize {
+        self.jobs.lock().open().count()
+    }
+
+    fn set(&self, link: &str, stage: Stage) {
+        let now = self.clock.wall();
+        if let Some(job) = self.jobs.lock().all.get_mut(link) {
+            (job.stage, job.since) = (stage, now);
+        }
+    }
+}
+
+fn is_of_link(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')
+}
+
+/// A place that somebody has. Where it is dropped before it was [kept](Place::keep), nothing was brought.
+#[derive(Debug)]
+pub(crate) struct Place {
+    desk: Arc<Desk>,
+    link: String,
+    is_kept: bool,
+}
+
+impl Place {
+    /// Has what was brought looked at, in its turn. The link is known from here on.
+    pub(crate) fn keep(mut self, brought: Brought, rules: config::Validate) -> String {
+        self.is_kept = true;
+        let (desk, link) = (Arc::clone(&self.desk), self.link.clone());
+        tokio::spawn(work::look_at(desk, link.clone(), brought, rules));
+        link
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if !self.is_kept {
+            self.desk.jobs.lock().all.remove(&self.link);
+        }
+    }
+}
+
+/// What a file is called in its report: the last part of what the visitor says, without what could be taken for something else.
+pub(crate) fn name_of(said: &str) -> String {
+    let last = said.rsplit(['/', '\\']).find(|part| !part.is_empty()).unwrap_or_default();
+    let is_plain = |c: &char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_' | ' ' | '(' | ')');
+    let name: String = last.chars().filter(is_plain).take(NAME_CHARS_MAX).collect();
+    match name.trim() {
+        "" => "a file without a name".to_owned(),
+        name => name.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn desk() -> Arc<Desk> {
+        Desk::open(None).unwrap()
+    }
+
+    fn address(last: u8) -> IpAddr {
+        IpAddr::from([203, 0, 113, last])
+    }
+
+    #[test]
+    fn places_are_bounded_for_all_and_for_each() {
+        let desk = desk();
+        let first: Vec<Place> = (0..2).map(|_| desk.take_place(address(1)).unwrap()).collect();
+        assert_eq!(desk.take_place(address(1)).unwrap_err(), Full::Address);
+        let more: Vec<Place> = (2..8).map(|n| desk.take_place(address(n)).unwrap()).collect();
+        assert_eq!(desk.take_place(address(9)).unwrap_err(), Full::All);
+        drop(first);
+        assert_eq!(desk.n_open(), 6);
+        assert!(desk.take_place(address(1)).is_ok());
+        drop(more);
+        assert_eq!(desk.n_open(), 0);
+    }
+
+    #[test]
+    fn a_link_leads_to_what_became_of_it_and_others_nowhere() {
+        let (desk, rules) = (desk(), config::Validate::default());
+        let place = desk.take_place(address(1)).unwrap();
+        assert_eq!(desk.standing(&place.link, &rules), Some(Standing::Coming));
+        desk.set(&place.link, Stage::Waiting);
+        assert_eq!(desk.standing(&place.link, &rules), Some(Standing::Waiting(0)));
+        let next = desk.take_place(address(1)).unwrap();
+        desk.set(&next.link, Stage::Waiting);
+        assert_eq!(desk.standing(&next.link, &rules), Some(Standing::Waiting(1)));
+        for link in ["", "x", "../../etc/passwd", &"a".repeat(LINK_CHARS)] {
+            assert_eq!(desk.standing(link, &rules), None, "{link}");
+        }
+    }
+
+    #[test]
+    fn of_what_failed_only_so_much_is_remembered() {
+        let desk = desk();
+        for n in 0..FAILED_MAX + 50 {
+            let mut place = desk.take_place(address(1)).unwrap();
+            place.is_kept = true;
+            desk.set(&place.link, Stage::Failed(n.to_string()));
+            desk.jobs.lock().forget(UnixMillis(0));
+        }
+        let jobs = desk.jobs.lock();
+        assert_eq!(jobs.all.len(), FAILED_MAX + PLACES_MAX);
+        assert!(
+            jobs.all.values().any(|job| job.stage == Stage::Failed((FAILED_MAX + 49).to_string()))
+        );
+        drop(jobs);
+        desk.jobs.lock().forget(UnixMillis(i64::MAX));
+        assert!(desk.jobs.lock().all.is_empty());
+    }
+
+    #[test]
+    fn names_are_plain() {
+        for (said, name) in [
+            ("gtfs.zip", "gtfs.zip"),
+            ("C:\\feeds\\my gtfs (2).zip", "my gtfs (2).zip"),
+            ("https://a.example/b/gtfs.zip?key=s3cret", "gtfs.zipkeys3cret"),
+            ("../{input}", "input"),
+            ("--output=x", "--outputx"),
+            ("//", "a file without a name"),
+            ("\u{1b}[2J", "2J"),
+        ] {
+            assert_eq!(name_of(said), name, "{said}");
+        }
+        assert_eq!(name_of(&"x".repeat(1_000)).len(), NAME_CHARS_MAX);
+    }
+}

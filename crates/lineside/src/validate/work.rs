@@ -1,0 +1,194 @@
+//! One file of a visitor's, from where it is to its report.
+
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use lineside_ingest::{FeedConfig, FeedId, Location, Program, fetch_into, run_program};
+use tempfile::TempDir;
+use url::Url;
+
+use super::{Desk, Stage};
+use crate::config;
+
+/// How long fetching an address may take.
+const FETCH_TIME_MAX: Duration = Duration::from_secs(120);
+/// Findings of each kind that a report holds.
+const SAMPLES: &str = "100";
+/// The largest report: 180 kinds of 100 findings of some hundred bytes stay below it.
+const REPORT_BYTES_MAX: u64 = 16 << 20;
+/// What the file is called in the folder that it has for itself.
+const FILE: &str = "brought";
+
+/// What a visitor brings.
+#[derive(Debug)]
+pub(crate) enum Brought {
+    /// A file that lies in a folder of its own, and what it is called.
+    File { folder: TempDir, name: String },
+    /// An address of the internet, and what its file is called.
+    Address { url: Url, name: String },
+}
+
+impl Brought {
+    /// A folder, and the file in it that is to be filled.
+    ///
+    /// # Errors
+    /// If the disk has no room for it.
+    pub(crate) fn room() -> io::Result<(TempDir, File)> {
+        let folder = tempfile::Builder::new().prefix("lineside-visitor-").tempdir()?;
+        let file = File::create_new(folder.path().join(FILE))?;
+        Ok((folder, file))
+    }
+}
+
+/// Looks at what was brought once it is its turn, and keeps the report.
+pub(super) async fn look_at(
+    desk: Arc<Desk>,
+    link: String,
+    brought: Brought,
+    rules: config::Validate,
+) {
+    let looked = report_of(&desk, &link, brought, &rules).await;
+    let kept = match looked {
+        Ok(report) => keep(&desk, &link, report, rules.keep).await,
+        Err(why) => Err(why),
+    };
+    match kept {
+        Ok(()) => {
+            desk.jobs.lock().all.remove(&link);
+        }
+        Err(why) => {
+            desk.set(&link, Stage::Failed(why));
+            let keep = i64::try_from(rules.keep.as_millis()).unwrap_or(i64::MAX);
+            let before = lineside_sync::UnixMillis(desk.clock.wall().0.saturating_sub(keep));
+            desk.jobs.lock().forget(before);
+        }
+    }
+}
+
+async fn keep(desk: &Arc<Desk>, link: &str, report: Bytes, time: Duration) -> Result<(), String> {
+    let (desk, link) = (Arc::clone(desk), link.to_owned());
+    let writing = tokio::task::spawn_blocking(move || {
+        desk.kept.write(&link, &report, desk.clock.wall(), time)
+    });
+    let written = writing.await.map_err(io::Error::other).and_then(|written| written);
+    written.map_err(|error| {
+        tracing::error!(%error, "a visitor's report cannot be kept");
+        "the report could not be kept: that is this server's fault and not your file's".to_owned()
+    })
+}
+
+async fn report_of(
+    desk: &Desk,
+    link: &str,
+    brought: Brought,
+    rules: &config::Validate,
+) -> Result<Bytes, String> {
+    let (folder, name) = match brought {
+        Brought::File { folder, name } => (folder, name),
+        Brought::Address { url, name } => (fetch(desk, url, rules).await?, name),
+    };
+    desk.set(link, Stage::Waiting);
+    let _turn = desk.turn.acquire().await.map_err(|closed| closed.to_string())?;
+    desk.set(link, Stage::Running);
+    let program = Program {
+        command: command(&desk.program, folder.path().join(FILE), &name),
+        timeout: rules.timeout,
+        memory: rules.memory,
+    };
+    let ran = run_program(&program, Bytes::new(), REPORT_BYTES_MAX, "", &*desk.clock).await;
+    drop_aside(folder);
+    ran.map_err(|not| told(&not.why, &not.said, &name))
+}
+
+fn command(program: &std::path::Path, file: PathBuf, name: &str) -> Vec<String> {
+    let text = |path: &std::path::Path| path.to_string_lossy().into_owned();
+    let mut command = vec![text(program), "check".to_owned(), text(&file)];
+    command.push(format!("--name={name}"));
+    command.extend(["--format=json", "--fail-on=never", "--samples", SAMPLES].map(str::to_owned));
+    command
+}
+
+/// Why there is no report, for who brought the file. What the program itself said of the file says more than how it ended.
+fn told(why: &str, said: &str, name: &str) -> String {
+    let last = said.lines().map(str::trim).rfind(|line| !line.is_empty());
+    let of_file = last.and_then(|line| line.split_once(&format!("{name}: ")));
+    match of_file {
+        Some((_, reason)) => reason.to_owned(),
+        None => format!("looking at it broke off: it {why}"),
+    }
+}
+
+/// Fetches an address as a stranger's: of the internet only, within size and time.
+async fn fetch(desk: &Desk, url: Url, rules: &config::Validate) -> Result<TempDir, String> {
+    let readying = tokio::task::spawn_blocking(Brought::room).await.map_err(io::Error::other);
+    let (folder, file) = readying.and_then(|room| room).map_err(|error| {
+        tracing::error!(%error, "a visitor's file cannot be taken");
+        "this server has no room for the file at the moment".to_owned()
+    })?;
+    let id = FeedId::new("visitor").map_err(|error| error.to_string())?;
+    let location = Location::parse(url.as_str()).map_err(|error| error.to_string())?;
+    let config = FeedConfig {
+        max_bytes: rules.max_bytes,
+        timeout: FETCH_TIME_MAX,
+        public_only: true,
+        ..FeedConfig::new(id, location)
+    };
+    match fetch_into(&config, Arc::clone(&desk.clock), Box::new(file)).await {
+        Ok(()) => Ok(folder),
+        Err(failure) => {
+            drop_aside(folder);
+            Err(format!("it could not be fetched: {}", failure.detail))
+        }
+    }
+}
+
+/// A folder with a large file takes its time to go.
+fn drop_aside(folder: TempDir) {
+    tokio::task::spawn_blocking(move || drop(folder));
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::super::Standing;
+    use super::*;
+
+    #[tokio::test]
+    async fn what_takes_too_long_is_ended_and_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("endless");
+        std::fs::write(&program, "#!/bin/sh\nsleep 600\n").unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let desk = Desk::running(None, program).unwrap();
+        let rules =
+            config::Validate { timeout: Duration::from_secs(1), ..config::Validate::default() };
+        let place = desk.take_place([203, 0, 113, 1].into()).unwrap();
+        let (room, _) = Brought::room().unwrap();
+        let at = room.path().to_owned();
+        let brought = Brought::File { folder: room, name: "gtfs.zip".to_owned() };
+        let link = place.link.clone();
+        look_at(Arc::clone(&desk), link.clone(), brought, rules.clone()).await;
+        let Some(Standing::Failed(why)) = desk.standing(&link, &rules) else {
+            panic!("it stands otherwise: {:?}", desk.standing(&link, &rules));
+        };
+        assert!(why.contains("did not end within 1s"), "{why}");
+        while at.exists() {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    #[test]
+    fn what_is_told_of_a_file_without_report_names_no_place_of_ours() {
+        let said = "lineside: gtfs.zip: this is no zip\n";
+        assert_eq!(told("ended with exit code 3", said, "gtfs.zip"), "this is no zip");
+        let broken = told("did not end within 120s and was stopped", "", "gtfs.zip");
+        assert_eq!(broken, "looking at it broke off: it did not end within 120s and was stopped");
+        let other = told("ended with exit code 101", "thread panicked at /tmp/x", "gtfs.zip");
+        assert!(!other.contains("/tmp"), "{other}");
+    }
+}

@@ -1,0 +1,188 @@
+//! `/validate`: what visitors bring, and the report that they get.
+
+use std::io::Write as _;
+use std::net::TcpStream;
+
+use reqwest::{Method, Response, StatusCode};
+use serde_json::Value;
+
+use crate::checking::zip;
+use crate::support::http::{client, get, header, json, send};
+use crate::support::process::ServerProcess;
+use crate::support::until::{until, until_reply};
+
+const BOUNDARY: &str = "a-line-between";
+
+/// A form as browsers send it.
+fn form(name: &str, file: Option<&str>, content: &[u8]) -> Vec<u8> {
+    let file = file.map(|file| format!("; filename=\"{file}\"")).unwrap_or_default();
+    let mut body =
+        format!("--{BOUNDARY}\r\nContent-Disposition: form-data; name=\"{name}\"{file}\r\n\r\n")
+            .into_bytes();
+    body.extend_from_slice(content);
+    body.extend_from_slice(format!("\r\n--{BOUNDARY}--\r\n").as_bytes());
+    body
+}
+
+async fn post(url: &str, body: Vec<u8>) -> Response {
+    let kind = format!("multipart/form-data; boundary={BOUNDARY}");
+    let request = client().post(format!("{url}/validate")).header("content-type", kind);
+    request.body(body).send().await.unwrap()
+}
+
+/// Where the report of a file will be.
+async fn bring(url: &str, name: &str, content: &[u8]) -> String {
+    let reply = post(url, form("file", Some(name), content)).await;
+    assert_eq!(reply.status(), 303, "{:?}", reply.text().await);
+    format!("{url}{}", header(&reply, "location"))
+}
+
+async fn words(reply: Response) -> (StatusCode, String) {
+    (reply.status(), reply.text().await.unwrap())
+}
+
+async fn report(link: &str) -> Value {
+    let link = format!("{link}/report.json");
+    let reply = until_reply("a report", &link, |reply| reply.status() == 200).await;
+    assert_eq!(header(&reply, "cache-control"), "private, no-store");
+    json(reply).await
+}
+
+#[tokio::test]
+async fn a_file_gets_a_report_under_a_link_that_outlives_the_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = ServerProcess::serving(folder.path(), "[server]\nlisten = \"127.0.0.1:0\"\n");
+    let link = bring(&server.url, "gtfs.zip", &zip()).await;
+    let found = report(&link).await;
+    assert_eq!(found["summary"]["gtfsInput"], "gtfs.zip");
+    assert_eq!(found["summary"]["counts"]["Stops"], 2);
+    let codes: Vec<&Value> =
+        found["notices"].as_array().unwrap().iter().map(|it| &it["code"]).collect();
+    assert!(codes.contains(&&Value::from("foreign_key_violation")), "{codes:?}");
+    let page = get(&link).await;
+    assert_eq!(header(&page, "x-robots-tag"), "noindex");
+    let (status, text) = words(page).await;
+    assert!(
+        status == 200 && text.contains("foreign_key_violation") && text.contains("L9"),
+        "{text}"
+    );
+    let path = link.strip_prefix(&server.url).unwrap().to_owned();
+    server.stop("TERM");
+    let server = ServerProcess::serving(folder.path(), "[server]\nlisten = \"127.0.0.1:0\"\n");
+    assert_eq!(report(&format!("{}{path}", server.url)).await, found);
+    for other in [
+        "/validate/x",
+        "/validate/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
+        "/validate/..%2f..%2fname",
+    ] {
+        let reply = get(&format!("{}{other}", server.url)).await;
+        assert_eq!(reply.status(), 404, "{other}");
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_taken_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = ServerProcess::serving(
+        folder.path(),
+        "[server]\nlisten = \"127.0.0.1:0\"\n[validate]\nmax_bytes = \"4KiB\"\n",
+    );
+    let url = &server.url;
+    for (body, status, says) in [
+        (form("file", Some("a.zip"), &[b'x'; 5_000]), 413, "larger than 4KiB"),
+        (form("file", Some("a.zip"), b""), 400, "The file is empty"),
+        (form("file", Some(""), b""), 400, "Choose a file, or name an address"),
+        (form("url", None, b"file:///etc/passwd"), 400, "has to begin with https://"),
+        (form("url", None, b"example.org/gtfs.zip"), 400, "has to begin with https://"),
+        (form("url", None, &[b'x'; 3_000]), 400, "at most 2048 characters"),
+        (b"--a-line-between\r\nContent-Disp".to_vec(), 400, "did not come whole"),
+    ] {
+        let (found, text) = words(post(url, body).await).await;
+        assert!(
+            found == status && text.contains(says),
+            "{found} instead of {status} {says}: {text}"
+        );
+    }
+    let link = bring(url, "notes.txt", b"nothing of the kind").await;
+    let refused =
+        until_reply("refused", &format!("{link}/report.json"), |it| it.status() == 422).await;
+    let refused: Value = json(refused).await;
+    assert_eq!(refused["code"], "not_validated");
+    let (_, text) = words(get(&link).await).await;
+    assert!(text.contains("no report of this file: this is neither GTFS"), "{text}");
+    // Nothing is held by what was refused.
+    let metrics = format!("{url}/metrics");
+    until("no file is open", async || {
+        get(&metrics).await.text().await.unwrap().contains("lineside_visitors_files 0\n")
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn only_addresses_of_the_internet_are_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = ServerProcess::serving(folder.path(), "[server]\nlisten = \"127.0.0.1:0\"\n");
+    let own = server.url.clone();
+    let port = own.rsplit_once(':').unwrap().1;
+    for address in [
+        format!("{own}/metrics"),
+        format!("http://localhost:{port}/metrics"),
+        format!("http://[::1]:{port}/metrics"),
+        "http://169.254.169.254/latest/meta-data".to_owned(),
+        "http://10.0.0.1/gtfs.zip".to_owned(),
+    ] {
+        let reply = post(&own, form("url", None, address.as_bytes())).await;
+        assert_eq!(reply.status(), 303, "{address}");
+        let link = format!("{own}{}", header(&reply, "location"));
+        let page = format!("{link}/report.json");
+        let refused = until_reply("refused", &page, |reply| reply.status() == 422).await;
+        let refused: Value = json(refused).await;
+        let detail = refused["detail"].as_str().unwrap();
+        assert!(detail.contains("could not be fetched"), "{address}: {detail}");
+        assert!(detail.contains("public"), "{address}: {detail}");
+    }
+}
+
+#[tokio::test]
+async fn places_are_bounded_and_come_free_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = ServerProcess::serving(folder.path(), "[server]\nlisten = \"127.0.0.1:0\"\n");
+    let host = server.url.strip_prefix("http://").unwrap();
+    let metrics = format!("{}/metrics", server.url);
+    let until_open = async |n: usize| {
+        until(format_args!("{n} files are open"), async || {
+            let text = get(&metrics).await.text().await.unwrap();
+            text.contains(&format!("lineside_visitors_files {n}\n"))
+        })
+        .await;
+    };
+    let begin = || {
+        let mut socket = TcpStream::connect(host).unwrap();
+        let head = format!(
+            "POST /validate HTTP/1.1\r\nHost: {host}\r\nContent-Length: 100000\r\nContent-Type: multipart/form-data; \
+             boundary={BOUNDARY}\r\n\r\n--{BOUNDARY}\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.zip\"\r\n\r\nPK"
+        );
+        socket.write_all(head.as_bytes()).unwrap();
+        socket
+    };
+    let held = [begin(), begin()];
+    until_open(2).await;
+    let refused = post(&server.url, form("file", Some("gtfs.zip"), &zip())).await;
+    assert_eq!((refused.status().as_u16(), header(&refused, "retry-after")), (429, "30"));
+    drop(held);
+    until_open(0).await;
+    report(&bring(&server.url, "gtfs.zip", &zip()).await).await;
+}
+
+#[tokio::test]
+async fn a_server_may_take_nothing_of_visitors() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "[server]\nlisten = \"127.0.0.1:0\"\n[validate]\nenabled = false\n";
+    let server = ServerProcess::serving(folder.path(), text);
+    let (status, text) = words(get(&format!("{}/validate", server.url)).await).await;
+    assert!(status == 200 && text.contains("lineside check") && !text.contains("<form"), "{text}");
+    let refused = post(&server.url, form("file", Some("gtfs.zip"), &zip())).await;
+    assert_eq!(refused.status(), 404);
+    let other = send(Method::DELETE, &format!("{}/validate", server.url), &[]).await;
+    assert_eq!(other.status(), 405);
+}
