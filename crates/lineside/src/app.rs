@@ -19,6 +19,7 @@ use crate::http::{Admission, Compressed, Desk, Proxies, Published, Subscriptions
 use crate::metrics::Metrics;
 use crate::notifications;
 use crate::ops::Ops;
+use crate::reports::Reports;
 use crate::settings::Settings;
 use crate::shutdown::Shutdown;
 
@@ -64,6 +65,8 @@ pub(crate) struct Parts {
     pub(crate) proxies: Proxies,
     /// How everything is doing, for who watches.
     pub(crate) ops: Arc<Ops>,
+    /// What is wrong with feeds.
+    pub(crate) reports: Arc<Reports>,
     /// Which trips are late, as it was answered last.
     pub(crate) delays: Delays,
     /// What the server API was asked to publish once.
@@ -219,6 +222,11 @@ impl App {
     /// Who may change how the server runs.
     pub(crate) fn admin(&self) -> &Admin {
         &self.0.admin
+    }
+
+    /// What is wrong with feeds.
+    pub(crate) fn reports(&self) -> &Arc<Reports> {
+        &self.0.reports
     }
 
     /// How everything is doing, for who watches.

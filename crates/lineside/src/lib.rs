@@ -38,6 +38,7 @@ mod notifications;
 mod pages;
 mod patience;
 mod profile;
+mod reports;
 mod server;
 mod settings;
 mod shutdown;

@@ -31,6 +31,7 @@ use crate::metrics::Metrics;
 use crate::notifications;
 use crate::ops::{self, Ops};
 use crate::patience::within;
+use crate::reports::{self, Reports, Rooms};
 use crate::settings::{self, Settings};
 use crate::shutdown::Shutdown;
 
@@ -91,7 +92,8 @@ pub async fn start(start: Start) -> anyhow::Result<Running> {
     let keeps = config.server.data_dir.clone().filter(|_| demo.is_none());
     let ledger = Ledger::open(&config, &clock).await?;
     let settings = Settings::open(config.clone(), ledger.store.as_ref(), clock.wall()).await?;
-    let ops = Arc::new(Ops::default());
+    let (ops, reports) = (Arc::new(Ops::default()), Arc::new(Reports::default()));
+    let rooms = Rooms { ops: Arc::clone(&ops), reports: Arc::clone(&reports) };
     let options = Options {
         feeds: settings.feeds(),
         clock: Arc::clone(&clock),
@@ -100,15 +102,17 @@ pub async fn start(start: Start) -> anyhow::Result<Running> {
         client_name: config.server.client_name.clone(),
         archive: ledger.archive,
         snapshots: ledger.snapshots,
-        beside: Some(Beside(Arc::<Ops>::clone(&ops))),
+        beside: Some(Beside(Arc::new(rooms))),
         inboxes: inboxes(&config, demo.is_some().then_some(address), data_dir.as_ref())?,
     };
     let ingest = start_ingest(options, keeps.clone()).await?;
+    reports.begin(&ingest);
     let gate = Arc::new(Gate::new(&config, ingest.hub(), &clock));
     let partitions = Arc::new(partitions(ingest.hub(), &gate, &config, seed)?);
     let app = App::new(Parts {
         gate,
         ops,
+        reports,
         admin: Admin::new(&config.admin, Arc::new(RealClock::new())),
         proxies: http::Proxies::new(config.server.trusted_proxies.clone()),
         published: http::Published::default(),
@@ -178,6 +182,7 @@ fn begin_chores(app: &App, tls: Option<&Arc<http::Tls>>) {
     tokio::spawn(sweep(app.clone()));
     tokio::spawn(tick(app.clone()));
     tokio::spawn(ops::run(app.clone()));
+    tokio::spawn(reports::watch(app.clone()));
     tokio::spawn(delays::watch(app.clone()));
     tokio::spawn(notifications::watch(app.clone()));
     if let Some(tls) = tls {

@@ -10,14 +10,14 @@ use lineside_validate::rules::gtfs_rt::{Subject, Timetable, validate};
 use lineside_validate::{Context, Notices, Severity};
 use serde_json::{Map, Value, json};
 
-use super::{Checked, Finding, Plan, SAMPLES_MAX};
+use super::{Checked, Finding, Plan};
 
 pub(super) fn check(format: Format, body: &Bytes, plan: Plan) -> Result<Checked, String> {
     let (format, problems, counts) = look(format, body)?;
     let mut found = findings(&problems);
     let mut errors = Vec::new();
     if let Some(zip) = &plan.schedule {
-        let mut notices = Notices::new(SAMPLES_MAX);
+        let mut notices = Notices::new(plan.samples);
         errors = judge(body, zip, &plan, &mut notices)?;
         found.extend(super::findings(&notices));
     }
@@ -107,6 +107,7 @@ fn findings(problems: &Problems) -> Vec<Finding> {
                 total,
                 summary: "",
                 samples: Vec::new(),
+                places: Vec::new(),
             }),
         }
     }

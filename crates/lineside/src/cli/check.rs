@@ -15,7 +15,7 @@ use lineside_validate::Severity;
 use serde::Deserialize;
 
 use super::{Failure, input, print};
-use crate::check::{Checked, Plan, Progress, check};
+use crate::check::{Checked, Plan, Progress, SAMPLES_MAX, check};
 
 /// Largest input.
 const INPUT_BYTES_MAX: u64 = 2 << 30;
@@ -152,6 +152,8 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         threads: std::thread::available_parallelism().map_or(1, usize::from),
         ignored,
         output: arguments.output.as_ref().map(|folder| folder.display().to_string()),
+        samples: SAMPLES_MAX,
+        with_places: false,
     };
     let body = input::read(&arguments.input, INPUT_BYTES_MAX).await?;
     let checked = look(body, plan, clock).await?;

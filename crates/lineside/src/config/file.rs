@@ -14,6 +14,7 @@ use super::error::ConfigError;
 use super::manners::{BasicTable, OAuth2Table};
 use super::sessions::{AdminTable, ApiTable, NamespaceTable, TokenTable};
 use super::siri::SiriTable;
+use super::validation::ValidationTable;
 use super::value::{AddressText, CountText, DurationText, SecretText, SizeText};
 
 #[derive(Debug, Default, Deserialize)]
@@ -26,6 +27,7 @@ pub(super) struct File {
     pub(super) admin: AdminTable,
     pub(super) namespace: Vec<NamespaceTable>,
     pub(super) keep: KeepTable,
+    pub(super) validation: ValidationTable,
     pub(super) map: MapTable,
     pub(super) import: ImportTable,
     pub(super) converter: Vec<ConverterTable>,
@@ -35,7 +37,7 @@ pub(super) struct File {
 }
 
 /// The tables that a file may have, and whether there may be several of one.
-const TABLES: [(&str, bool); 13] = [
+const TABLES: [(&str, bool); 14] = [
     ("server", false),
     ("limits", false),
     ("token", false),
@@ -43,6 +45,7 @@ const TABLES: [(&str, bool); 13] = [
     ("admin", false),
     ("namespace", true),
     ("keep", false),
+    ("validation", false),
     ("map", false),
     ("import", false),
     ("converter", true),
@@ -89,6 +92,7 @@ pub(super) struct KeepTable {
     pub(super) availability: Option<Spanned<DurationText>>,
     pub(super) versions: Option<Spanned<CountText>>,
     pub(super) versions_age: Option<Spanned<DurationText>>,
+    pub(super) reports: Option<Spanned<CountText>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -436,7 +440,7 @@ mod tests {
         check_refused(
             "[validator]\nto = \"x\"\n",
             "lineside.toml line 1, validator: unknown field `validator`, expected one of `server`, `limits`, \
-             `token`, `api`, `admin`, `namespace`, `keep`, `map`, `import`, `converter`, `feed`, \
+             `token`, `api`, `admin`, `namespace`, `keep`, `validation`, `map`, `import`, `converter`, `feed`, \
              `alert`, `smtp`",
         );
     }

@@ -19,6 +19,7 @@ mod resolve;
 mod sessions;
 mod siri;
 mod stamp;
+mod validation;
 mod value;
 
 use std::net::{Ipv4Addr, SocketAddr};
@@ -37,6 +38,7 @@ pub use error::{ConfigError, ConfigErrors};
 pub use feed_argument::{FeedArgument, feeds_from_arguments};
 pub(crate) use only_schedule::attach_only_schedule;
 pub(crate) use stamp::Stamp;
+pub(crate) use validation::Validation;
 pub(crate) use value::{duration_text, size_text};
 
 /// Where a server listens when nothing else is said.
@@ -66,6 +68,8 @@ const AVAILABILITY_DEFAULT: Duration = Duration::from_secs(30 * 86_400);
 /// Versions of a schedule: as many as a daily one has in a month.
 const VERSIONS_DEFAULT: usize = 30;
 const VERSIONS_AGE_DEFAULT: Duration = Duration::from_secs(365 * 86_400);
+/// Reports of each feed that are kept, unless configured.
+const REPORTS_DEFAULT: usize = 100;
 
 /// Where an admin's token is looked for when the file has none.
 pub(crate) const ADMIN_TOKEN_VARIABLE: &str = "LINESIDE_ADMIN_TOKEN";
@@ -87,6 +91,8 @@ pub struct Config {
     pub namespaces: Vec<Namespace>,
     /// What is remembered, and how long.
     pub keep: Keep,
+    /// What holding new data against the rules may cost.
+    pub validation: Validation,
     /// What lies under the map.
     pub map: Map,
     /// The operator's own programs that make formats which are read here, in the order of the file.
@@ -233,6 +239,8 @@ pub struct Keep {
     pub versions: usize,
     /// How long a version is kept that is no longer served, since it was last seen.
     pub versions_age: Duration,
+    /// Reports of each feed that are kept.
+    pub reports: usize,
 }
 
 /// `[map]`: at most one of a style and an archive is set.
@@ -351,7 +359,9 @@ impl Default for Config {
                 availability: AVAILABILITY_DEFAULT,
                 versions: VERSIONS_DEFAULT,
                 versions_age: VERSIONS_AGE_DEFAULT,
+                reports: REPORTS_DEFAULT,
             },
+            validation: Validation::default(),
             map: Map::default(),
             converters: Vec::new(),
             feeds: Vec::new(),

@@ -72,6 +72,7 @@ pub(super) fn resolve(
         admin: checker.admin(file.admin),
         namespaces: checker.namespaces(file.namespace, &namespace_numbers),
         keep: checker.keep(file.keep, defaults.keep),
+        validation: checker.validation(file.validation),
         map: checker.map(file.map),
         converters: checker.converters.clone(),
         feeds: checker.feeds(file.feed, &feed_numbers, parsed.has_all_feeds, &imported),
