@@ -263,10 +263,7 @@ impl Writer {
                     let feed = number(&transaction, &mut self.feeds, &row.feed)?;
                     notification::write(&transaction, feed, row)?;
                 }
-                Told::Report(row) => {
-                    let feed = number(&transaction, &mut self.feeds, &row.feed)?;
-                    reports::put(&transaction, feed, row)?;
-                }
+                Told::Report(row) => put_report(&transaction, &mut self.feeds, row)?,
                 Told::Flush(_) => {}
             }
         }
@@ -294,6 +291,15 @@ impl Writer {
             }
         }
     }
+}
+
+fn put_report(
+    transaction: &Transaction<'_>,
+    feeds: &mut HashMap<FeedId, i64>,
+    row: &ReportRow,
+) -> rusqlite::Result<()> {
+    let feed = number(transaction, feeds, &row.feed)?;
+    reports::put(transaction, feed, row)
 }
 
 /// The server still runs.
