@@ -64,6 +64,19 @@ struct Shown {
     inbox: ArcSwapOption<Inbox>,
     /// Of a system, the files that it has.
     parts: ArcSwap<Vec<Part>>,
+    /// The last bytes that were no schedule, until somebody takes them.
+    refused: ArcSwapOption<Refused>,
+}
+
+/// Bytes that came as a new version of a schedule, and cannot be read as one.
+#[derive(Clone, Debug)]
+pub struct Refused {
+    /// The bytes.
+    pub bytes: Bytes,
+    /// When they came.
+    pub at: UnixMillis,
+    /// Why they cannot be read, in words.
+    pub reason: String,
 }
 
 /// What a feed's task finds of an earlier process.
@@ -95,6 +108,7 @@ impl Feed {
             restored: OnceLock::new(),
             inbox: ArcSwapOption::empty(),
             parts: ArcSwap::default(),
+            refused: ArcSwapOption::empty(),
         };
         Feed { config, network, shown: Arc::new(shown), file: SmolStr::default() }
     }
@@ -278,6 +292,16 @@ impl Feed {
 
     pub(crate) fn set_asks(&self, asks: mpsc::Sender<Ask>) {
         self.shown.asks.store(Some(Arc::new(asks)));
+    }
+
+    /// Takes the last bytes that were refused as a schedule, if some came since they were last taken.
+    pub fn take_refused(&self) -> Option<Arc<Refused>> {
+        self.shown.refused.swap(None)
+    }
+
+    /// Leaves bytes that were refused to whoever looks at them; those before go.
+    pub(crate) fn set_refused(&self, refused: Option<Refused>) {
+        self.shown.refused.store(refused.map(Arc::new));
     }
 
     /// Where its producer puts its news, if it is asked to bring them by itself.

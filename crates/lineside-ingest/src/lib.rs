@@ -73,7 +73,7 @@ pub use dataset::Dataset;
 pub use delays::{DelayClass, DelayCounts, Selection, Standing, TripStanding, classes};
 pub use departures::departures;
 pub use external::{NotMade, Program, run_program};
-pub use feed::{Feed, Held};
+pub use feed::{Feed, Held, Refused};
 pub use fetch::{FailureCode, FetchFailure, Phase, fetch_into, fetch_once, pack_folder, probe};
 pub use figures::FeedFigures;
 pub use geohash::{CELL_CHARS, Cell};

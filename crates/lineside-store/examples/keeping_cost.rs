@@ -20,6 +20,7 @@ const KEEP: Keep = Keep {
     availability: Duration::from_secs(86_400),
     versions: 1,
     versions_age: Duration::from_secs(86_400),
+    reports: 100,
 };
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -9,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 use crate::limits::{
     DETAIL, FAILED_MAX, INCIDENTS_MAX, LIVES_MAX, NOTIFICATIONS, POLLS_MAX, PURGE_ROWS_MAX,
 };
-use crate::{Keep, snapshots, versions};
+use crate::{Keep, reports, snapshots, versions};
 
 /// Rows of one kind that grow old.
 struct Kind {
@@ -53,6 +53,7 @@ pub(crate) fn purge(
 ) -> rusqlite::Result<bool> {
     let transaction = connection.transaction()?;
     versions::trim(&transaction, keep, now)?;
+    reports::trim(&transaction, keep.reports)?;
     if let Some(feeds) = configured {
         snapshots::retain(&transaction, feeds, now)?;
     }

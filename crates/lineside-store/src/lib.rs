@@ -8,6 +8,7 @@
 //! - `blobs`: last good bytes, each in a file named by its hash, and the threads that keep them
 //! - `snapshots`: which of them is which feed's
 //! - `versions`: what schedules were, and when
+//! - `reports`: what was found in them
 //! - `edits`: what the operator changes, committed one by one
 //! - `notification`: what targets of notifications were told
 //! - `keeping`: what is let go of, and when
@@ -27,6 +28,7 @@ mod keeping;
 pub mod limits;
 mod notification;
 mod readers;
+mod reports;
 mod schema;
 mod snapshots;
 mod store;
@@ -37,5 +39,6 @@ pub use blobs::BlobHash;
 pub use edits::{Edit, NumberedEdit};
 pub use error::StoreError;
 pub use notification::NotificationRow;
+pub use reports::ReportRow;
 pub use store::{Figures, Keep, Store};
 pub use versions::Version;

@@ -142,6 +142,18 @@ const STEPS: &[&str] = &["
         pending TEXT,
         PRIMARY KEY (target, feed, kind)
     ) STRICT, WITHOUT ROWID;
+", "
+    -- What was found in each version of a feed's data; `version` is a hash of its bytes, `body` all of it in JSON.
+    CREATE TABLE report (
+        id INTEGER PRIMARY KEY,
+        feed INTEGER NOT NULL REFERENCES feed (id),
+        subject TEXT NOT NULL,
+        version TEXT NOT NULL,
+        at INTEGER NOT NULL,
+        body TEXT NOT NULL,
+        UNIQUE (feed, subject, version)
+    ) STRICT;
+    CREATE INDEX report_of_feed ON report (feed, subject, at);
 "];
 
 /// The latest version of the tables.

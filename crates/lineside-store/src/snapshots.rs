@@ -6,7 +6,7 @@ use lineside_ingest::{DatasetFacts, FeedId, SavedHead, SnapshotKey, Validators};
 use lineside_sync::UnixMillis;
 use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, params};
 
-use crate::{blobs::BlobHash, limits::UNUSED, versions};
+use crate::{blobs::BlobHash, limits::UNUSED, reports, versions};
 
 /// One feed's bytes, or those of one of its files.
 #[derive(Clone, Debug)]
@@ -96,7 +96,9 @@ pub(crate) fn retain(
     now: UnixMillis,
 ) -> rusqlite::Result<()> {
     let mut list = transaction.prepare_cached(
-        "SELECT DISTINCT feed.id, feed.name FROM snapshot JOIN feed ON feed.id = snapshot.feed WHERE confirmed < ?1",
+        "SELECT DISTINCT feed.id, feed.name FROM snapshot JOIN feed ON feed.id = snapshot.feed WHERE confirmed < ?1 \
+         UNION SELECT feed.id, feed.name FROM report JOIN feed ON feed.id = report.feed \
+         GROUP BY feed.id HAVING MAX(at) < ?1 AND NOT EXISTS (SELECT 1 FROM snapshot WHERE snapshot.feed = feed.id)",
     )?;
     let named = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?));
     let old: Vec<(i64, String)> =
@@ -105,6 +107,7 @@ pub(crate) fn retain(
     for (number, _) in old.iter().filter(|(_, name)| !known.contains(name.as_str())) {
         transaction.prepare_cached("DELETE FROM snapshot WHERE feed = ?1")?.execute([number])?;
         versions::forget(transaction, *number)?;
+        reports::forget(transaction, *number)?;
     }
     Ok(())
 }

@@ -28,6 +28,7 @@ use crate::{
     limits::{FLUSH_MAX, QUEUE_MAX},
     notification::{self, NotificationRow},
     readers::Readers,
+    reports::{self, ReportRow},
     schema, snapshots,
     versions::{self, Version},
     writer::{Counts, Told, Writer},
@@ -61,6 +62,8 @@ pub struct Keep {
     pub versions: usize,
     /// Versions that are no longer served, since they were last seen.
     pub versions_age: Duration,
+    /// Reports of each feed.
+    pub reports: usize,
 }
 
 /// What a store counts.
@@ -161,6 +164,37 @@ impl Store {
                 rows.query_map([], notification::read)?.collect::<rusqlite::Result<Vec<_>>>()?;
             Ok(read.into_iter().flatten().collect())
         })
+    }
+
+    /// Keeps what was found in a version of a feed's data.
+    pub fn keep_report(&self, row: ReportRow) {
+        self.tell(Told::Report(row));
+    }
+
+    /// Reports of a feed, the latest first.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub fn list_reports(
+        &self,
+        feed: &FeedId,
+        subject: &str,
+        limit: usize,
+    ) -> Result<Vec<ReportRow>, ArchiveError> {
+        self.read(|connection| reports::list(connection, feed.as_str(), subject, limit))
+    }
+
+    /// The report of one version.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn find_report(
+        &self,
+        feed: &FeedId,
+        subject: &str,
+        version: &str,
+    ) -> Result<Option<ReportRow>, ArchiveError> {
+        self.read(|connection| reports::find(connection, feed.as_str(), subject, version))
     }
 
     /// What it counts.

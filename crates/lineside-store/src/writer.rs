@@ -26,6 +26,7 @@ use crate::{
     keeping::purge,
     limits::{BATCH_MAX, HEARTBEAT, PURGE_INTERVAL, RETRY},
     notification::{self, NotificationRow},
+    reports::{self, ReportRow},
     snapshots::{self, SnapshotRow},
 };
 
@@ -49,6 +50,8 @@ pub(crate) enum Told {
     Feeds(Vec<FeedId>),
     /// A target was told something, or has taken it.
     Notification(NotificationRow),
+    /// A version of a feed's data was looked at.
+    Report(ReportRow),
     /// Somebody waits until all before this is on the disk.
     Flush(SyncSender<()>),
 }
@@ -58,7 +61,11 @@ impl Told {
     fn must_last(&self) -> bool {
         matches!(
             self,
-            Told::State { .. } | Told::Snapshots { .. } | Told::Notification(_) | Told::Flush(_)
+            Told::State { .. }
+                | Told::Snapshots { .. }
+                | Told::Notification(_)
+                | Told::Report(_)
+                | Told::Flush(_)
         )
     }
 }
@@ -256,12 +263,11 @@ impl Writer {
                     let feed = number(&transaction, &mut self.feeds, &row.feed)?;
                     notification::write(&transaction, feed, row)?;
                 }
+                Told::Report(row) => put_report(&transaction, &mut self.feeds, row)?,
                 Told::Flush(_) => {}
             }
         }
-        transaction
-            .prepare_cached("UPDATE life SET seen = MAX(seen, ?1) WHERE id = ?2")?
-            .execute(params![now.0, self.life])?;
+        note_life(&transaction, self.life, now)?;
         transaction.commit()?;
         Ok(before)
     }
@@ -287,10 +293,29 @@ impl Writer {
     }
 }
 
-/// How many things of a batch are polls and states.
+fn put_report(
+    transaction: &Transaction<'_>,
+    feeds: &mut HashMap<FeedId, i64>,
+    row: &ReportRow,
+) -> rusqlite::Result<()> {
+    let feed = number(transaction, feeds, &row.feed)?;
+    reports::put(transaction, feed, row)
+}
+
+/// The server still runs.
+fn note_life(transaction: &Transaction<'_>, life: i64, now: UnixMillis) -> rusqlite::Result<()> {
+    let mut update =
+        transaction.prepare_cached("UPDATE life SET seen = MAX(seen, ?1) WHERE id = ?2")?;
+    update.execute(params![now.0, life]).map(drop)
+}
+
+/// How many things of a batch are polls, states and reports.
 fn to_write(batch: &[Told]) -> u64 {
-    batch.iter().filter(|told| matches!(told, Told::Poll { .. } | Told::State { .. })).count()
-        as u64
+    batch.iter().filter(|told| is_counted(told)).count() as u64
+}
+
+fn is_counted(told: &Told) -> bool {
+    matches!(told, Told::Poll { .. } | Told::State { .. } | Told::Report(_))
 }
 
 /// Takes the snapshots out of a batch that could not be written, and says so to those who wait.

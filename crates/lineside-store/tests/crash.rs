@@ -29,6 +29,7 @@ const KEEP: Keep = Keep {
     availability: Duration::from_secs(30 * 86_400),
     versions: 3,
     versions_age: Duration::from_secs(90 * 86_400),
+    reports: 100,
 };
 /// The polls of this test are numbered by their time, a second apart, from here.
 const START: UnixMillis = UnixMillis(1_772_607_600_000);

@@ -30,6 +30,7 @@ const KEEP: Keep = Keep {
     availability: Duration::from_secs(30 * 86_400),
     versions: 3,
     versions_age: Duration::from_secs(90 * 86_400),
+    reports: 100,
 };
 
 fn main() {

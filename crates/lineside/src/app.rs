@@ -19,9 +19,10 @@ use crate::http::{Admission, Compressed, Desk, Proxies, Published, Subscriptions
 use crate::metrics::Metrics;
 use crate::notifications;
 use crate::ops::Ops;
+use crate::reports::Reports;
 use crate::settings::Settings;
 use crate::shutdown::Shutdown;
-use crate::validate;
+use crate::visitors;
 
 /// Where the program serves the map's own files.
 pub const BASE_MAP_PATH: &str = "/map/base-map.geojson";
@@ -65,12 +66,14 @@ pub(crate) struct Parts {
     pub(crate) proxies: Proxies,
     /// How everything is doing, for who watches.
     pub(crate) ops: Arc<Ops>,
+    /// What is wrong with feeds.
+    pub(crate) reports: Arc<Reports>,
     /// Which trips are late, as it was answered last.
     pub(crate) delays: Delays,
     /// What the server API was asked to publish once.
     pub(crate) published: Published,
     /// What visitors bring to be validated.
-    pub(crate) visitors: Arc<validate::Desk>,
+    pub(crate) visitors: Arc<visitors::Desk>,
     /// What was answered in SIRI, and to whom.
     pub(crate) siri: Desk,
     /// Who is sent what changes, in SIRI.
@@ -224,6 +227,11 @@ impl App {
         &self.0.admin
     }
 
+    /// What is wrong with feeds.
+    pub(crate) fn reports(&self) -> &Arc<Reports> {
+        &self.0.reports
+    }
+
     /// How everything is doing, for who watches.
     pub(crate) fn ops(&self) -> &Arc<Ops> {
         &self.0.ops
@@ -250,7 +258,7 @@ impl App {
     }
 
     /// What visitors bring to be validated.
-    pub(crate) fn visitors(&self) -> &Arc<validate::Desk> {
+    pub(crate) fn visitors(&self) -> &Arc<visitors::Desk> {
         &self.0.visitors
     }
 

@@ -38,6 +38,7 @@ impl Ledger {
             availability: config.keep.availability,
             versions: config.keep.versions,
             versions_age: config.keep.versions_age,
+            reports: config.keep.reports,
         };
         let own_clock = Arc::clone(clock);
         let open = move || open_file(&folder, own_clock, keep);

@@ -11,7 +11,7 @@
 //! - `token`: who clients are, by what the operator's back end has signed. `gate`: what they may.
 //! - `ops`: how the feeds and the node are doing, for who watches them.
 //! - `profile`: what the threads are at, and the flame graph of that.
-//! - `check`: what is wrong with a file. `validate`: the same for files of visitors.
+//! - `check`: what is wrong with a file. `visitors`: the same for what visitors bring.
 //! - `watch`: the terminal's client. `metrics`, `latencies`, `shutdown`, `data_dir`, `kept_file`,
 //!   `patience`: as named.
 
@@ -39,18 +39,19 @@ mod notifications;
 mod pages;
 mod patience;
 mod profile;
+mod reports;
 mod server;
 mod settings;
 mod shutdown;
 mod token;
-mod validate;
+mod visitors;
 mod watch;
 
 pub use app::{App, BASE_MAP_PATH, MAP_STYLE_PATH, MAP_TILES_PATH, MapLinks};
 pub use config::feeds_from_arguments;
 pub use config::{
     Admin, Api, Config, ConfigError, ConfigErrors, FeedArgument, Limits, Map, MapSource, Server,
-    Source, Token, TokenKey, Validate,
+    Source, Token, TokenKey, Visitors,
 };
 pub use demo::{Asking, Demo, DemoOptions, start_demo, start_demo_by};
 pub use server::{Running, Start, start};

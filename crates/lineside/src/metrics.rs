@@ -27,6 +27,7 @@ use crate::app::App;
 use crate::http::Admission;
 use crate::latencies::Latencies;
 use crate::notifications;
+use crate::reports;
 
 pub(crate) use self::addresses::Addresses;
 pub(crate) use self::form::Form;
@@ -137,6 +138,7 @@ fn registry(app: &App) -> Registry {
     latencies(&mut registry, app);
     feeds(&mut registry, app);
     settings(&mut registry, app);
+    validation(&mut registry, app.reports().figures());
     notifications(&mut registry, app.notifications());
     if let Some(store) = app.store() {
         remembered(&mut registry, store.figures());
@@ -299,10 +301,46 @@ fn latencies(registry: &mut Registry, app: &App) {
     registry.register("ingest_stage_seconds", "Durations of the stages of polls", stages);
 }
 
+fn validation(registry: &mut Registry, figures: reports::Figures) {
+    let whole = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
+    let gauges = [
+        ("validation_slots", "Schedules that are validated at once", u64::from(figures.slots)),
+        ("validation_running", "Schedules that are validated now", u64::from(figures.running)),
+        ("validation_waiting", "Feeds whose newest version waits", figures.waiting as u64),
+    ];
+    for (name, help, value) in gauges {
+        let gauge: Gauge = Gauge::default();
+        gauge.set(whole(value));
+        registry.register(name, help, gauge);
+    }
+    let counters = [
+        ("validation_finished", "Versions that were validated", figures.finished),
+        ("validation_unfinished", "Versions whose validation was given up", figures.unfinished),
+        ("validation_refused", "Times that a version found the queue full", figures.refused),
+        (
+            "validation_replaced",
+            "Versions that a newer one replaced in the queue",
+            figures.replaced,
+        ),
+    ];
+    for (name, help, value) in counters {
+        registry.register(name, help, counter(value));
+    }
+    registry.register(
+        "validation_seconds",
+        "How long it took to validate a version",
+        Latencies::alone(figures.took),
+    );
+}
+
 fn remembered(registry: &mut Registry, figures: Figures) {
     let counters = [
-        ("store_writes", "Polls and states of feeds that were written", figures.written),
-        ("store_lost", "Polls and states of feeds that were not, and will not be", figures.lost),
+        ("store_writes", "Polls, states and reports of feeds that were written", figures.written),
+        (
+            "store_lost",
+            "Polls, states and reports of feeds that were not, and will not be",
+            figures.lost,
+        ),
         ("store_failures", "Times that the file could not be written", figures.failures),
         ("store_snapshots", "Last good bytes of feeds that were kept", figures.snapshots),
         (

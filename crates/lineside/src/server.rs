@@ -31,9 +31,10 @@ use crate::metrics::Metrics;
 use crate::notifications;
 use crate::ops::{self, Ops};
 use crate::patience::within;
+use crate::reports::{self, Reports, Rooms};
 use crate::settings::{self, Settings};
 use crate::shutdown::Shutdown;
-use crate::validate;
+use crate::visitors;
 
 /// How often lingering rooms, old log entries and old compressed replies are looked for.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
@@ -92,7 +93,8 @@ pub async fn start(start: Start) -> anyhow::Result<Running> {
     let keeps = config.server.data_dir.clone().filter(|_| demo.is_none());
     let ledger = Ledger::open(&config, &clock).await?;
     let settings = Settings::open(config.clone(), ledger.store.as_ref(), clock.wall()).await?;
-    let ops = Arc::new(Ops::default());
+    let (ops, reports) = (Arc::new(Ops::default()), Arc::new(Reports::default()));
+    let rooms = Rooms { ops: Arc::clone(&ops), reports: Arc::clone(&reports) };
     let options = Options {
         feeds: settings.feeds(),
         clock: Arc::clone(&clock),
@@ -101,20 +103,22 @@ pub async fn start(start: Start) -> anyhow::Result<Running> {
         client_name: config.server.client_name.clone(),
         archive: ledger.archive,
         snapshots: ledger.snapshots,
-        beside: Some(Beside(Arc::<Ops>::clone(&ops))),
+        beside: Some(Beside(Arc::new(rooms))),
         inboxes: inboxes(&config, demo.is_some().then_some(address), data_dir.as_ref())?,
     };
     let ingest = start_ingest(options, keeps.clone()).await?;
+    reports.begin(&ingest);
     let gate = Arc::new(Gate::new(&config, ingest.hub(), &clock));
     let partitions = Arc::new(partitions(ingest.hub(), &gate, &config, seed)?);
     let app = App::new(Parts {
         gate,
         ops,
+        reports,
         admin: Admin::new(&config.admin, Arc::new(RealClock::new())),
         proxies: http::Proxies::new(config.server.trusted_proxies.clone()),
         published: http::Published::default(),
         delays: Delays::default(),
-        visitors: validate::Desk::open(config.server.data_dir.as_deref())
+        visitors: visitors::Desk::open(config.server.data_dir.as_deref())
             .context("cannot keep reports for visitors")?,
         siri: http::Desk::default(),
         subscriptions: http::Subscriptions::default(),
@@ -181,6 +185,7 @@ fn begin_chores(app: &App, tls: Option<&Arc<http::Tls>>) {
     tokio::spawn(sweep(app.clone()));
     tokio::spawn(tick(app.clone()));
     tokio::spawn(ops::run(app.clone()));
+    tokio::spawn(reports::watch(app.clone()));
     tokio::spawn(delays::watch(app.clone()));
     tokio::spawn(notifications::watch(app.clone()));
     if let Some(tls) = tls {

@@ -10,6 +10,7 @@ use tokio::sync::oneshot;
 use super::{Poller, broken, decoding::decode, system::System};
 use crate::{
     dataset::Dataset,
+    feed::Refused,
     fetch::{Body, Failure, FailureCode},
     limits::HASHED_AT_ONCE_MAX,
     network::Input,
@@ -131,6 +132,7 @@ impl Poller {
         let permit = self.loads.clone().acquire_owned().await;
         let network = self.feed.network();
         let began = network.begin();
+        let came = bytes.clone();
         let load = tokio::task::spawn_blocking(move || {
             let _at = stage::enter(Stage::Decode.work());
             Dataset::load_as(id, bytes, format, now)
@@ -139,9 +141,15 @@ impl Poller {
         network.finish(Stage::Decode, began);
         let dataset = match load {
             Ok(Ok(dataset)) => Arc::new(dataset),
-            Ok(Err(error)) => return Err(Failure::refused(&error)),
+            Ok(Err(error)) => {
+                let refused = Refused { bytes: came, at: now, reason: error.to_string() };
+                self.feed.set_refused(Some(refused));
+                return Err(Failure::refused(&error));
+            }
             Err(_) => return Err(broken()),
         };
+        drop(came);
+        self.feed.set_refused(None);
         drop(permit);
         self.make_way(format, now).await?;
         self.succeed();

@@ -5,6 +5,7 @@
 mod edits;
 mod files;
 mod remembering;
+mod reports;
 mod snapshots;
 mod trouble;
 mod versions;
@@ -22,6 +23,7 @@ const KEEP: Keep = Keep {
     availability: Duration::from_secs(30 * 86_400),
     versions: 3,
     versions_age: Duration::from_secs(90 * 86_400),
+    reports: 100,
 };
 const EVERYTHING: PollQuery =
     PollQuery { from: UnixMillis(0), only_failed: false, offset: 0, limit: 1_000_000 };

@@ -1,7 +1,7 @@
 //! How far a schedule has been read, for whoever waits.
 
 use std::io::{self, Read};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use lineside_formats::Error;
 use lineside_validate::gtfs::Source;
@@ -11,12 +11,23 @@ use lineside_validate::gtfs::Source;
 pub(crate) struct Progress {
     read: AtomicU64,
     all: AtomicU64,
+    is_stopped: AtomicBool,
 }
 
 impl Progress {
     /// Says how many bytes there will be.
     pub(super) fn expect(&self, bytes: u64) {
         self.all.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Nothing more is read, and whoever reads is told so.
+    pub(crate) fn stop(&self) {
+        self.is_stopped.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it was stopped.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.is_stopped.load(Ordering::Relaxed)
     }
 
     /// The part that was read, from 0 to 1; none as long as nobody knows how much there is.
@@ -63,6 +74,9 @@ struct Counting<'a> {
 
 impl Read for Counting<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.progress.is_stopped() {
+            return Err(io::Error::other("it took too long"));
+        }
         let n = self.reader.read(buffer)?;
         self.progress.read.fetch_add(n as u64, Ordering::Relaxed);
         Ok(n)

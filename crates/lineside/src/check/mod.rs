@@ -6,6 +6,7 @@
 mod counted;
 mod html;
 mod others;
+mod places;
 mod reread;
 mod text;
 
@@ -24,6 +25,7 @@ pub(crate) use counted::Progress;
 pub(crate) use html::findings as findings_markup;
 pub(crate) use reread::Reread;
 pub(crate) use text::sum as sum_in_words;
+pub(crate) use places::{Place, Point};
 
 /// How something is looked at.
 #[derive(Clone, Debug)]
@@ -32,8 +34,6 @@ pub(crate) struct Plan {
     pub(crate) input: String,
     /// The day on which it is judged.
     pub(crate) today: Date,
-    /// Findings of each kind that are kept.
-    pub(crate) samples: usize,
     /// When, as RFC 3339.
     pub(crate) at: String,
     /// When, in seconds since 1970.
@@ -50,6 +50,10 @@ pub(crate) struct Plan {
     pub(crate) ignored: Vec<String>,
     /// The folder into which reports are written.
     pub(crate) output: Option<String>,
+    /// Findings of one kind that are kept.
+    pub(crate) samples: usize,
+    /// Whether it is said where on earth findings are.
+    pub(crate) with_places: bool,
 }
 
 /// One kind of finding.
@@ -62,6 +66,8 @@ pub(crate) struct Finding {
     pub(crate) summary: &'static str,
     /// The first of them.
     pub(crate) samples: Vec<Map<String, Value>>,
+    /// Where some of them are; only where that was asked for, and is to the point.
+    pub(crate) places: Vec<Place>,
 }
 
 /// What was found.
@@ -77,7 +83,9 @@ pub(crate) struct Checked {
     counts: Vec<(&'static str, u64)>,
     /// What the reference's report says besides the findings; only of a schedule.
     summary: Option<Summary>,
-    seconds: f64,
+    /// Where stops are, a few of them; only where places were asked for.
+    pub(crate) outline: Vec<Point>,
+    pub(crate) seconds: f64,
 }
 
 /// Findings of one kind that can be kept, as many as the reference validator writes.
@@ -105,7 +113,12 @@ impl Checked {
                 "sampleNotices": finding.samples,
             })
         });
-        let summary = match &self.summary {
+        json!({ "summary": self.about(), "notices": notices.collect::<Vec<_>>() })
+    }
+
+    /// What was looked at, how, and what is in it: the `summary` of the reference validator's `report.json`.
+    pub(crate) fn about(&self) -> Value {
+        match &self.summary {
             Some(summary) => json!(summary),
             None => json!({
                 "validatorVersion": env!("CARGO_PKG_VERSION"),
@@ -117,8 +130,7 @@ impl Checked {
                 "counts": self.counts.iter().map(|(kind, n)| ((*kind).to_owned(), json!(n)))
                     .collect::<Map<String, Value>>(),
             }),
-        };
-        json!({ "summary": summary, "notices": notices.collect::<Vec<_>>() })
+        }
     }
 
     /// Our own faults, as the reference validator's `system_errors.json`.
@@ -140,7 +152,16 @@ impl Checked {
         findings.retain(|finding| !plan.ignored.contains(&finding.code));
         findings.sort_by(|a, b| b.severity.cmp(&a.severity).then_with(|| a.code.cmp(&b.code)));
         let (errors, counts) = (Vec::new(), Vec::new());
-        Checked { format, plan, findings, errors, counts, summary: None, seconds: 0.0 }
+        Checked {
+            format,
+            plan,
+            findings,
+            errors,
+            counts,
+            summary: None,
+            outline: Vec::new(),
+            seconds: 0.0,
+        }
     }
 }
 
@@ -177,6 +198,7 @@ fn findings(notices: &Notices) -> Vec<Finding> {
         total: found.total,
         summary: found.kind.summary(),
         samples: found.samples.clone(),
+        places: Vec::new(),
     });
     findings.collect()
 }
@@ -195,6 +217,10 @@ fn schedule(
     let looked = gtfs::validate(&source, &context, &mut notices);
     let (feed, errors) = looked.map_err(|error| error.to_string())?;
     let mut checked = Checked::new(Format::Gtfs, plan, findings(&notices));
+    if checked.plan.with_places {
+        checked.outline = places::outline(&feed);
+        places::fill(&feed, &mut checked.findings);
+    }
     checked.seconds = elapsed();
     let run = Run {
         version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -110,6 +110,7 @@ fn findings(problems: &Problems) -> Vec<Finding> {
                 total,
                 summary: "",
                 samples: Vec::new(),
+                places: Vec::new(),
             }),
         }
     }

@@ -149,7 +149,6 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     ignored.extend(arguments.ignore);
     let plan = Plan {
         input: arguments.name.unwrap_or_else(|| arguments.input.clone()),
-        samples: arguments.samples as usize,
         today: arguments.date.or(settings.date).unwrap_or(today),
         at: now.to_string(),
         now: now.as_second(),
@@ -159,6 +158,8 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         threads: std::thread::available_parallelism().map_or(1, usize::from),
         ignored,
         output: arguments.output.as_ref().map(|folder| folder.display().to_string()),
+        samples: arguments.samples as usize,
+        with_places: false,
     };
     let body = input::read(&arguments.input, INPUT_BYTES_MAX).await?;
     let checked = look(body, plan, clock).await?;

@@ -46,6 +46,7 @@ pub(super) struct AlertTable {
 enum OnText {
     State,
     Expiry,
+    Findings,
 }
 
 #[derive(Debug, Deserialize)]
@@ -79,6 +80,8 @@ pub struct Alert {
     pub on_state: bool,
     /// Whether of schedules that run out.
     pub on_expiry: bool,
+    /// Whether of errors in new data that were not there before.
+    pub on_findings: bool,
     /// How long after a message no further trouble of the same feed is told.
     pub quiet: Duration,
     /// How long a state has to hold before it is told.
@@ -272,14 +275,14 @@ impl Checker<'_> {
                 let on = table.on.as_ref();
                 on.is_none_or(|on| on.iter().any(|text| *text.get_ref() == what))
             };
-            let (on_state, on_expiry) = (is_on(OnText::State), is_on(OnText::Expiry));
             let quiet = self.duration(&format!("{key}.quiet"), table.quiet, QUIET);
             let after = self.duration(&format!("{key}.after"), table.after, AFTER);
             alerts.extend(target.map(|target| Alert {
                 target,
                 feeds: patterns.into_iter().map(Spanned::into_inner).collect(),
-                on_state,
-                on_expiry,
+                on_state: is_on(OnText::State),
+                on_expiry: is_on(OnText::Expiry),
+                on_findings: is_on(OnText::Findings),
                 quiet: quiet.unwrap_or(QUIET_DEFAULT),
                 after: after.unwrap_or(AFTER_DEFAULT),
             }));
@@ -365,6 +368,7 @@ mod tests {
             matches!(&mail.target, Target::Mail(to) if to.email.to_string() == "control@example.org")
         );
         assert_eq!((mail.on_state, mail.on_expiry, mail.quiet), (true, true, QUIET_DEFAULT));
+        assert!(mail.on_findings && !hook.on_findings);
         assert!(matches!(&hook.target, Target::Webhook { key: Some(_), .. }));
         assert_eq!((hook.on_state, hook.on_expiry, hook.after), (false, true, Duration::ZERO));
         assert!(hook.is_about("city-vehicles") && !hook.is_about("town"));

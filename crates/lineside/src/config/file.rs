@@ -14,7 +14,8 @@ use super::error::ConfigError;
 use super::manners::{BasicTable, OAuth2Table};
 use super::sessions::{AdminTable, ApiTable, NamespaceTable, TokenTable};
 use super::siri::SiriTable;
-use super::validate::ValidateTable;
+use super::visitors::VisitorsTable;
+use super::validation::ValidationTable;
 use super::value::{AddressText, CountText, DurationText, SecretText, SizeText};
 
 #[derive(Debug, Default, Deserialize)]
@@ -27,7 +28,8 @@ pub(super) struct File {
     pub(super) admin: AdminTable,
     pub(super) namespace: Vec<NamespaceTable>,
     pub(super) keep: KeepTable,
-    pub(super) validate: ValidateTable,
+    pub(super) visitors: VisitorsTable,
+    pub(super) validation: ValidationTable,
     pub(super) map: MapTable,
     pub(super) import: ImportTable,
     pub(super) converter: Vec<ConverterTable>,
@@ -37,7 +39,7 @@ pub(super) struct File {
 }
 
 /// The tables that a file may have, and whether there may be several of one.
-const TABLES: [(&str, bool); 14] = [
+const TABLES: [(&str, bool); 15] = [
     ("server", false),
     ("limits", false),
     ("token", false),
@@ -45,7 +47,8 @@ const TABLES: [(&str, bool); 14] = [
     ("admin", false),
     ("namespace", true),
     ("keep", false),
-    ("validate", false),
+    ("visitors", false),
+    ("validation", false),
     ("map", false),
     ("import", false),
     ("converter", true),
@@ -92,6 +95,7 @@ pub(super) struct KeepTable {
     pub(super) availability: Option<Spanned<DurationText>>,
     pub(super) versions: Option<Spanned<CountText>>,
     pub(super) versions_age: Option<Spanned<DurationText>>,
+    pub(super) reports: Option<Spanned<CountText>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -439,7 +443,8 @@ mod tests {
         check_refused(
             "[validator]\nto = \"x\"\n",
             "lineside.toml line 1, validator: unknown field `validator`, expected one of `server`, `limits`, \
-             `token`, `api`, `admin`, `namespace`, `keep`, `validate`, `map`, `import`, `converter`, `feed`, \
+             `token`, `api`, `admin`, `namespace`, `keep`, `visitors`, `validation`, `map`, `import`, `converter`, \
+             `feed`, \
              `alert`, `smtp`",
         );
     }

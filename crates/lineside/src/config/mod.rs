@@ -19,8 +19,9 @@ mod resolve;
 mod sessions;
 mod siri;
 mod stamp;
-mod validate;
+mod validation;
 mod value;
+mod visitors;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -38,8 +39,9 @@ pub use error::{ConfigError, ConfigErrors};
 pub use feed_argument::{FeedArgument, feeds_from_arguments};
 pub(crate) use only_schedule::attach_only_schedule;
 pub(crate) use stamp::Stamp;
-pub use validate::Validate;
+pub(crate) use validation::Validation;
 pub(crate) use value::{duration_text, size_text};
+pub use visitors::Visitors;
 
 /// Where a server listens when nothing else is said.
 const LISTEN_DEFAULT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
@@ -68,6 +70,8 @@ const AVAILABILITY_DEFAULT: Duration = Duration::from_secs(30 * 86_400);
 /// Versions of a schedule: as many as a daily one has in a month.
 const VERSIONS_DEFAULT: usize = 30;
 const VERSIONS_AGE_DEFAULT: Duration = Duration::from_secs(365 * 86_400);
+/// Reports of each feed that are kept, unless configured.
+const REPORTS_DEFAULT: usize = 100;
 
 /// Where an admin's token is looked for when the file has none.
 pub(crate) const ADMIN_TOKEN_VARIABLE: &str = "LINESIDE_ADMIN_TOKEN";
@@ -90,7 +94,9 @@ pub struct Config {
     /// What is remembered, and how long.
     pub keep: Keep,
     /// What visitors may have validated.
-    pub validate: Validate,
+    pub visitors: Visitors,
+    /// What holding new data against the rules may cost.
+    pub validation: Validation,
     /// What lies under the map.
     pub map: Map,
     /// The operator's own programs that make formats which are read here, in the order of the file.
@@ -237,6 +243,8 @@ pub struct Keep {
     pub versions: usize,
     /// How long a version is kept that is no longer served, since it was last seen.
     pub versions_age: Duration,
+    /// Reports of each feed that are kept.
+    pub reports: usize,
 }
 
 /// `[map]`: at most one of a style and an archive is set.
@@ -355,8 +363,10 @@ impl Default for Config {
                 availability: AVAILABILITY_DEFAULT,
                 versions: VERSIONS_DEFAULT,
                 versions_age: VERSIONS_AGE_DEFAULT,
+                reports: REPORTS_DEFAULT,
             },
-            validate: Validate::default(),
+            visitors: Visitors::default(),
+            validation: Validation::default(),
             map: Map::default(),
             converters: Vec::new(),
             feeds: Vec::new(),

@@ -51,6 +51,7 @@ use maud::html;
 use utoipa_axum::router::OpenApiRouter;
 
 pub(crate) use admission::{Admission, ConnectionLimits};
+pub(crate) use api::report::find as find_report;
 pub(crate) use api::versions::read as read_versions;
 pub(crate) use aside::{aside, remembered};
 pub(crate) use encoding::Compressed;

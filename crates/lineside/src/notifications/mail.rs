@@ -70,7 +70,10 @@ impl Mail {
         let about = |notification: &Notification| {
             format!(
                 "{}\n\n  {}\n  {}\n  {}\n",
-                notification.title, notification.reason, notification.at, notification.feed.url
+                notification.title,
+                notification.reason,
+                notification.at,
+                notification.link()
             )
         };
         let text: Vec<String> = notifications.iter().map(about).collect();

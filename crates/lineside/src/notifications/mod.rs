@@ -1,4 +1,5 @@
-//! Notifications: who runs feeds is told when one of them gets into trouble, is well again, or runs out of timetable.
+//! Notifications: who runs feeds is told when one of them gets into trouble, is well again, runs out of timetable, or has new
+//! errors.
 //!
 //! Once a second the `watch` compares how each feed is with what each target was told of it last (`said` decides), and
 //! puts what is new into the target's `outbox`. That sends it, several at once where there are several, by `webhook` or

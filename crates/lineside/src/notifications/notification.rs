@@ -7,6 +7,12 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::http::rfc3339;
+use crate::reports::{Changed, Report};
+
+/// Kinds of errors that one notification tells,
+const ERRORS_MAX: usize = 50;
+/// and those that it names in words.
+const NAMED_MAX: usize = 5;
 
 /// What a notification is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -16,15 +22,18 @@ pub(crate) enum Kind {
     State,
     /// How long a schedule still holds.
     Expiry,
+    /// What is wrong with its data.
+    Findings,
 }
 
 impl Kind {
-    pub(crate) const ALL: [Kind; 2] = [Kind::State, Kind::Expiry];
+    pub(crate) const ALL: [Kind; 3] = [Kind::State, Kind::Expiry, Kind::Findings];
 
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Kind::State => "state",
             Kind::Expiry => "expiry",
+            Kind::Findings => "findings",
         }
     }
 }
@@ -61,10 +70,24 @@ pub(crate) struct Notification {
     /// Days from now to then; negative when it is past.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) days_left: Option<i64>,
+    /// Of findings: the kinds of errors that are new or more.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) errors: Vec<ErrorCount>,
+    /// Of findings: the report.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) report: Option<String>,
     /// All of it, in a line.
     pub(crate) title: String,
     /// Why, in words.
     pub(crate) reason: String,
+}
+
+/// A kind of error of which there is more than in the version before.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ErrorCount {
+    pub(crate) code: String,
+    pub(crate) before: u64,
+    pub(crate) now: u64,
 }
 
 impl Notification {
@@ -89,6 +112,8 @@ impl Notification {
             since: rfc3339(status.since),
             last_service: None,
             days_left: None,
+            errors: Vec::new(),
+            report: None,
             title,
             reason: status.reason.clone(),
             feed,
@@ -129,15 +154,58 @@ impl Notification {
             since: None,
             last_service: Some(last.to_string()),
             days_left: Some(days_left),
+            errors: Vec::new(),
+            report: None,
             title,
             reason,
             feed,
         }
     }
 
+    /// New data has errors that the data before had not; `report` is where they are told. Nothing if it has none.
+    pub(super) fn of_findings(
+        feed: About,
+        report: &Report,
+        address: String,
+        now: UnixMillis,
+    ) -> Option<Notification> {
+        let version = report.subject.version()?;
+        let changes = report.changes.as_ref()?;
+        let count =
+            |it: &Changed| ErrorCount { code: it.code.clone(), before: it.before, now: it.now };
+        let errors: Vec<ErrorCount> = changes.new_errors().take(ERRORS_MAX).map(count).collect();
+        let words = |it: &ErrorCount| match it.before {
+            0 => format!("{} ({})", it.code, it.now),
+            before => format!("{} ({before} before, now {})", it.code, it.now),
+        };
+        let named: Vec<String> = errors.iter().take(NAMED_MAX).map(words).collect();
+        let rest = changes.new_errors().count().saturating_sub(named.len());
+        let and = if rest > 0 { format!(", and {rest} more") } else { String::new() };
+        (!errors.is_empty()).then(|| Notification {
+            id: id(&feed.id, Kind::Findings, version),
+            kind: Kind::Findings,
+            at: rfc3339(now).unwrap_or_default(),
+            state: None,
+            previous: None,
+            since: None,
+            last_service: None,
+            days_left: None,
+            errors,
+            report: Some(address),
+            title: format!("{} has new errors", feed.name),
+            reason: format!("the newest version has {}{and}", named.join(", ")),
+            feed,
+        })
+    }
+
     /// The notification in plain text.
     pub(super) fn text(&self) -> String {
-        format!("{}: {}. {}", self.title, self.reason, self.feed.url)
+        format!("{}: {}. {}", self.title, self.reason, self.link())
+    }
+
+    /// Where there is more about it.
+    pub(super) fn link(&self) -> &str {
+        self.report.as_deref().unwrap_or(&self.feed.url)
     }
 }
 
@@ -167,6 +235,31 @@ mod tests {
         assert_eq!(title(0), "City runs out today");
         assert_eq!(title(-3), "City has run out");
         assert_eq!(notification(20, true).title, "City runs on until 2026-12-01");
+    }
+
+    #[test]
+    fn new_errors_are_named_with_their_report_and_without_them_nothing_is_said() {
+        use lineside_validate::Severity::{Error, Warning};
+
+        use crate::reports::{Changes, test_report};
+        let before = test_report("a", &[("duplicate_key", Error, 2), ("unused_shape", Warning, 1)]);
+        let said = |found: &[_]| {
+            let mut report = test_report("b", found);
+            report.changes = Some(Changes::between(&before, &report.findings));
+            let address = "http://h/r".to_owned();
+            Notification::of_findings(about(), &report, address, UnixMillis(0))
+        };
+        assert_eq!(said(&[("duplicate_key", Error, 2), ("unused_shape", Warning, 9)]), None);
+        assert_eq!(said(&[("duplicate_key", Error, 1)]), None, "there are fewer");
+        let worse =
+            said(&[("duplicate_key", Error, 5), ("missing_required_file", Error, 1)]).unwrap();
+        assert_eq!(
+            worse.text(),
+            "City has new errors: the newest version has duplicate_key (2 before, now 5), \
+             missing_required_file (1). http://h/r"
+        );
+        let first = test_report("b", &[("duplicate_key", Error, 2)]);
+        assert_eq!(Notification::of_findings(about(), &first, String::new(), UnixMillis(0)), None);
     }
 
     #[test]

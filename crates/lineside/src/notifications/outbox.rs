@@ -91,7 +91,7 @@ struct Pending {
 
 #[derive(Debug, Default)]
 struct State {
-    /// At most two for each feed: what is newer takes the place of what is older.
+    /// At most one of each kind for each feed: what is newer takes the place of what is older.
     pending: BTreeMap<(FeedId, Kind), Pending>,
     failures: u32,
     /// Nothing is sent before.

@@ -29,6 +29,8 @@ struct Target {
     states: HashMap<FeedId, Said>,
     /// What was said of ends.
     ends: HashMap<FeedId, End>,
+    /// The versions whose errors were said.
+    found: HashMap<FeedId, String>,
 }
 
 /// How a feed is, beyond its status.
@@ -90,6 +92,9 @@ fn restore(targets: &mut [Target], row: NotificationRow) {
         Kind::Expiry => {
             target.ends.insert(row.feed.clone(), End::parse(&row.word));
         }
+        Kind::Findings => {
+            target.found.insert(row.feed.clone(), row.word.clone());
+        }
     }
     target.outbox.restore(kind, row);
 }
@@ -147,6 +152,7 @@ impl Watch {
             sending: None,
             states: HashMap::new(),
             ends: HashMap::new(),
+            found: HashMap::new(),
         }
     }
 
@@ -190,6 +196,7 @@ impl Watch {
             if feed.is_schedule() && !feed.config().paused {
                 self.look_at_end(feed, now);
             }
+            self.look_at_findings(feed, now);
         }
     }
 
@@ -228,6 +235,32 @@ impl Watch {
             let state = status.state;
             target.outbox.put(feed.id(), Kind::State, state.to_string(), notification);
             target.states.insert(feed.id().clone(), Said { state, at: now });
+        }
+    }
+
+    /// Says new errors of new data, once, if its report was made since this server started: what was found before was said
+    /// then, or nobody was to be told. What cannot be read at all is told of as the feed's state.
+    fn look_at_findings(&mut self, feed: &Feed, now: UnixMillis) {
+        let reports = self.app.reports().of(feed.id().as_str());
+        let Some(report) = reports.and_then(|reports| reports.dataset.clone()) else { return };
+        let Some(version) = report.subject.version() else { return };
+        if report.at < self.app.started() || !report.is_whole() {
+            return;
+        }
+        for target in &mut self.targets {
+            let mut alerts = target.alerts.iter().filter(|alert| alert.on_findings);
+            let is_said = target.found.get(feed.id()).is_some_and(|said| said == version);
+            if is_said || !alerts.any(|it| it.is_about(feed.id().as_str())) {
+                continue;
+            }
+            // What has no new errors is passed over once and for all.
+            target.found.insert(feed.id().clone(), version.to_owned());
+            let address = format!("{}{}", self.app.config().server.base_url(), report.address());
+            let about = about(&self.app, feed);
+            let notification = Notification::of_findings(about, &report, address, now);
+            if let Some(notification) = notification {
+                target.outbox.put(feed.id(), Kind::Findings, version.to_owned(), notification);
+            }
         }
     }
 

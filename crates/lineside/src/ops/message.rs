@@ -16,7 +16,7 @@ struct Change<'a, R> {
 }
 
 /// What is under this key now.
-pub(super) fn upsert(feed: &str, kind: &'static str, id: &str, record: &impl Serialize) -> Bytes {
+pub(crate) fn upsert(feed: &str, kind: &'static str, id: &str, record: &impl Serialize) -> Bytes {
     written(&Change { op: "upsert", feed, kind, id, record: Some(record), why: None })
 }
 

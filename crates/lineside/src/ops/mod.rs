@@ -7,7 +7,7 @@
 mod board;
 mod collect;
 mod feeds;
-mod message;
+pub(crate) mod message;
 mod node;
 mod process;
 mod quantiles;

@@ -17,12 +17,13 @@ use serde_json::json;
 use super::availability::{self, Past};
 use super::layout::{self, Page, Section};
 use super::{
-    addresses, assets, catalog, files, losses, map, matches, problems, recipes, states, system,
-    words,
+    addresses, assets, catalog, files, losses, map, matches, problems, recipes, report, states,
+    system, words,
 };
 use crate::app::App;
 use crate::http::remembered;
 use crate::matches::Report;
+use crate::reports::FeedReports;
 
 /// The source of the bundle, as the bundler's manifest calls it.
 const BUNDLE: &str = "map/feed.js";
@@ -36,12 +37,13 @@ pub(super) async fn page(
         return layout::not_found("No feed has this name.");
     };
     let past = past(&app, &feed).await;
-    let report = report(&feed, &network).await;
-    let shown = Shown { past, report, ..Shown::of(&app, feed, network, &headers) };
+    let matched = matched(&feed, &network).await;
+    let shown = Shown { past, matched, ..Shown::of(&app, feed, network, &headers) };
     let map_data = map::feed_map_data(&app, &shown.feed, &shown.network);
     let name = shown.feed.config().display_name().to_owned();
     let mut page = Page::new(&name, Section::Catalog);
     page.scripts = &["feed.js"];
+    page.styles = &[report::STYLE];
     page.bundle = map_data.as_ref().and_then(|_| assets::bundle(BUNDLE));
     page.alternates.push(("application/json", format!("/api/v1/feeds/{id}")));
     let is_system = shown.feed.format() == Some(Format::Gbfs);
@@ -59,7 +61,7 @@ async fn past(app: &App, feed: &Arc<Feed>) -> Option<Past> {
 }
 
 /// How much of what it names is in its timetable, if it names anything of one.
-async fn report(feed: &Feed, network: &Network) -> Option<Report> {
+async fn matched(feed: &Feed, network: &Network) -> Option<Report> {
     if !feed.format().is_some_and(Format::is_real_time) {
         return None;
     }
@@ -75,7 +77,10 @@ struct Shown {
     timetable: Option<Arc<Timetable>>,
     dataset: Option<Arc<Dataset>>,
     past: Option<Past>,
-    report: Option<Report>,
+    matched: Option<Report>,
+    found: Arc<FeedReports>,
+    /// Whether its newest version is looked at right now, or waits for it.
+    is_pending: bool,
     now: UnixMillis,
     base: String,
 }
@@ -89,7 +94,9 @@ impl Shown {
             dataset: network.dataset().filter(|_| is_schedule),
             snapshot: feed.as_sent().map(|held| Arc::clone(held.snapshot())),
             past: None,
-            report: None,
+            matched: None,
+            found: app.reports().of(feed.id().as_str()).unwrap_or_default(),
+            is_pending: app.reports().is_pending(feed.id().as_str()),
             status,
             now: app.now(),
             base: app.base_url(headers),
@@ -115,8 +122,9 @@ impl Shown {
                         (system::card(&self.feed, &self.network))
                         (self.take())
                         (availability::card(self.id(), self.past.as_ref(), &self.zone()))
-                        (matches::card(&self.feed, self.report.as_ref()))
+                        (matches::card(&self.feed, self.matched.as_ref()))
                         (files::card(&self.feed, self.now))
+                        (self.reports())
                         (problems::card(&self.feed.problems_with_parts(), self.snapshot.is_some()))
                         @if let Some(losses) = self.dataset.as_ref().and_then(|it| it.losses.as_ref()) { (losses::card(losses)) }
                         (addresses::card(self.id(), self.format()))
@@ -310,6 +318,13 @@ impl Shown {
                     }
                 }
             }
+        }
+    }
+
+    /// What is wrong with it.
+    fn reports(&self) -> Markup {
+        html! {
+            @for found in self.found.all() { (report::card(found, self.is_pending, &self.zone())) }
         }
     }
 

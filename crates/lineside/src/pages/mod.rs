@@ -1,7 +1,7 @@
 //! What people see: pages made on the server, readable without scripts, and alive with them.
 //!
 //! `layout` frames every page, `assets` serves the style and the scripts, and each page is a file:
-//! `catalog`, `feed`, `versions`, `board`, `route`, `delays`, `map`, `ops`, `login`. They ask the state of the moment and wait for nobody.
+//! `catalog`, `feed`, `versions`, `report`, `board`, `route`, `delays`, `map`, `ops`, `login`. They ask the state of the moment and wait for nobody.
 
 mod addresses;
 mod alerts;
@@ -26,6 +26,7 @@ mod ops;
 mod problems;
 mod query;
 mod recipes;
+mod report;
 mod route;
 mod states;
 mod system;
@@ -51,6 +52,7 @@ pub(crate) fn router(app: App) -> Router {
         .route("/", get(catalog::page))
         .route("/feeds/{feed}", get(feed::page))
         .route("/feeds/{feed}/versions", get(versions::page))
+        .merge(report::pages())
         .route("/stops/{feed}/{stop_id}", get(board::page))
         .route("/routes/{feed}/{route_id}", get(route::page))
         .route("/map", get(map::page))
@@ -59,6 +61,7 @@ pub(crate) fn router(app: App) -> Router {
         .merge(ops::router())
         .layer(middleware::from_fn_with_state(app.clone(), represent_pages))
         .merge(delays::router())
+        .merge(report::badges())
         .merge(login::router())
         .merge(validate::router())
         .merge(assets::router())

@@ -21,7 +21,7 @@ use crate::check::{Reread, findings_markup, sum_in_words};
 use crate::config::{self, duration_text, size_text};
 use crate::http::{Refusal, admin, aside, limits};
 use crate::patience::within;
-use crate::validate::{Brought, Full, Place, Standing, name_of};
+use crate::visitors::{Brought, Full, Place, Standing, name_of};
 
 const ADDRESS: &str = "/validate";
 /// The longest address that is taken.
@@ -44,12 +44,12 @@ pub(super) fn router() -> Router<App> {
 }
 
 async fn form_page(State(app): State<App>) -> Response {
-    show(StatusCode::OK, "Validate a feed", &form(&app.config().validate, None), None)
+    show(StatusCode::OK, "Validate a feed", &form(&app.config().visitors, None), None)
 }
 
 /// Takes what the form brings, and leads to where its report will be.
 async fn bring(State(app): State<App>, request: Request) -> Response {
-    let rules = app.config().validate.clone();
+    let rules = app.config().visitors.clone();
     if !rules.enabled {
         return show(StatusCode::NOT_FOUND, "Validate a feed", &form(&rules, None), None);
     }
@@ -98,7 +98,7 @@ async fn brought(
     app: &App,
     request: Request,
     address: IpAddr,
-    rules: &config::Validate,
+    rules: &config::Visitors,
 ) -> Result<(Place, Brought), Not> {
     let kind = request.headers().get(header::CONTENT_TYPE);
     let is_multipart = kind.is_some_and(|it| it.as_bytes().starts_with(b"multipart/form-data"));
@@ -118,7 +118,7 @@ async fn brought(
 }
 
 /// The file or the address of a form; a field that is left empty counts as absent.
-async fn read_parts(mut form: Multipart, rules: &config::Validate) -> Result<Brought, Not> {
+async fn read_parts(mut form: Multipart, rules: &config::Visitors) -> Result<Brought, Not> {
     let broken = |_| not(StatusCode::BAD_REQUEST, "The form did not come whole.");
     let mut url = String::new();
     while let Some(part) = form.next_field().await.map_err(broken)? {
@@ -149,7 +149,7 @@ async fn read_text(mut part: axum::extract::multipart::Field<'_>) -> Result<Stri
 /// Writes a file where it is looked at, piece by piece: it is never in memory.
 async fn read_file(
     mut part: axum::extract::multipart::Field<'_>,
-    rules: &config::Validate,
+    rules: &config::Visitors,
 ) -> Result<Brought, Not> {
     let name = name_of(part.file_name().unwrap_or_default());
     let no_room = |error: &dyn std::fmt::Display| {
@@ -203,7 +203,7 @@ fn named(text: &str) -> Result<Brought, Not> {
 }
 
 async fn standing(app: &App, link: String) -> Result<Option<Standing>, Refusal> {
-    let (desk, rules) = (app.visitors().clone(), app.config().validate.clone());
+    let (desk, rules) = (app.visitors().clone(), app.config().visitors.clone());
     aside(move || desk.standing(&link, &rules)).await
 }
 
@@ -237,7 +237,7 @@ async fn result_page(State(app): State<App>, Path(link): Path<String>) -> Respon
         }
         Ok(Some(Standing::Done(bytes))) => match Reread::of(&bytes) {
             Ok(found) => {
-                let keep = app.config().validate.keep;
+                let keep = app.config().visitors.keep;
                 show(StatusCode::OK, "Report", &report_of(&found, &report, keep), None)
             }
             Err(error) => {
@@ -290,7 +290,7 @@ fn private(mut reply: Response) -> Response {
     reply
 }
 
-fn form(rules: &config::Validate, refused: Option<&str>) -> Markup {
+fn form(rules: &config::Visitors, refused: Option<&str>) -> Markup {
     html! {
         div.page-head {
             h1 { "Validate a feed" }

@@ -5,11 +5,11 @@ use crate::config::{Api, Config, Keep, Limits, Map, Server};
 /// What is in force once `next` was read, and which of its keys wait for the next start.
 pub(super) fn in_force_after(now: &Config, next: Config) -> (Config, Vec<&'static str>) {
     let waiting = waiting(now, &next);
-    let Config { server, api, validate, map, converters, feeds, alerts, smtp, source, .. } = next;
+    let Config { server, api, visitors, map, converters, feeds, alerts, smtp, source, .. } = next;
     let in_force = Config {
         server: Server { public_url: server.public_url, ..now.server.clone() },
         api,
-        validate,
+        visitors,
         map,
         converters,
         feeds,
@@ -31,7 +31,8 @@ fn waiting(now: &Config, next: &Config) -> Vec<&'static str> {
         admin,
         namespaces,
         keep,
-        validate: _,
+        visitors: _,
+        validation,
         map,
         converters: _,
         feeds: _,
@@ -47,7 +48,7 @@ fn waiting(now: &Config, next: &Config) -> Vec<&'static str> {
         channels_per_session,
         frame,
     } = limits;
-    let Keep { availability, versions, versions_age } = keep;
+    let Keep { availability, versions, versions_age, reports } = keep;
     // These apply at once, whole.
     let (Api { key: _ }, Map { style: _, pmtiles: _, origins: _ }) = (api, map);
     let is_other = [
@@ -66,6 +67,8 @@ fn waiting(now: &Config, next: &Config) -> Vec<&'static str> {
         ("keep.availability", *availability != now.keep.availability),
         ("keep.versions", *versions != now.keep.versions),
         ("keep.versions_age", *versions_age != now.keep.versions_age),
+        ("keep.reports", *reports != now.keep.reports),
+        ("validation", *validation != now.validation),
     ];
     let is_other = of_server(server, &now.server).into_iter().chain(is_other);
     is_other.filter(|(_, is_other)| *is_other).map(|(key, _)| key).collect()
@@ -132,7 +135,8 @@ mod tests {
                     [limits]\nconnections = 1\nconnections_per_address = 1\nroom_bytes = 2048\n\
                     total_bytes = 1048576\nchannels_per_session = 3\nframe = 4096\n\
                     [token]\nhmac = \"s3cret\"\n[admin]\ntoken = \"another s3cret of an admin\"\n[[namespace]]\nprefix = \"app/\"\n\
-                    [keep]\navailability = \"2d\"\nversions = 3\nversions_age = \"9d\"\n";
+                    [keep]\navailability = \"2d\"\nversions = 3\nversions_age = \"9d\"\nreports = 3\n\
+                    [validation]\nslots = 2\n";
         let waits = [
             "server.listen",
             "server.trusted_proxies",
@@ -152,6 +156,8 @@ mod tests {
             "keep.availability",
             "keep.versions",
             "keep.versions_age",
+            "keep.reports",
+            "validation",
         ];
         assert_eq!(check(next, &waits), parse(NOW));
         check(NOW, &[]);

@@ -42,6 +42,7 @@ mod promises;
 mod real_data;
 mod reload;
 mod representations;
+mod reports;
 mod restarts;
 mod server_api;
 mod siri_producers;

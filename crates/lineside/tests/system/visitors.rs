@@ -85,7 +85,7 @@ async fn what_cannot_be_taken_is_said() {
     let folder = tempfile::tempdir().unwrap();
     let server = ServerProcess::serving(
         folder.path(),
-        "[server]\nlisten = \"127.0.0.1:0\"\n[validate]\nmax_bytes = \"4KiB\"\n",
+        "[server]\nlisten = \"127.0.0.1:0\"\n[visitors]\nmax_bytes = \"4KiB\"\n",
     );
     let url = &server.url;
     for (body, status, says) in [
@@ -177,7 +177,7 @@ async fn places_are_bounded_and_come_free_again() {
 #[tokio::test]
 async fn a_server_may_take_nothing_of_visitors() {
     let folder = tempfile::tempdir().unwrap();
-    let text = "[server]\nlisten = \"127.0.0.1:0\"\n[validate]\nenabled = false\n";
+    let text = "[server]\nlisten = \"127.0.0.1:0\"\n[visitors]\nenabled = false\n";
     let server = ServerProcess::serving(folder.path(), text);
     let (status, text) = words(get(&format!("{}/validate", server.url)).await).await;
     assert!(status == 200 && text.contains("lineside check") && !text.contains("<form"), "{text}");

@@ -8,6 +8,7 @@ mod files;
 mod list;
 mod losses;
 mod matches;
+pub(super) mod report;
 mod state;
 mod stops;
 mod vehicles;
@@ -26,6 +27,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .merge(departures::routes())
         .merge(delays::routes())
         .merge(matches::routes())
+        .merge(report::routes())
         .merge(vehicles::routes())
         .merge(versions::routes())
 }

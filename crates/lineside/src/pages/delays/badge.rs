@@ -12,8 +12,10 @@ const PADDING: usize = 9;
 
 /// The grounds of the two halves: white on each of them holds 4.5:1.
 const GROUND: &str = "#3a4651";
-const GROUNDS: [(Word, &str); 3] =
-    [(Word::Yes, "#a3231b"), (Word::No, "#17693f"), (Word::Unknown, "#5b6770")];
+pub(in crate::pages) const BAD: &str = "#a3231b";
+pub(in crate::pages) const GOOD: &str = "#17693f";
+pub(in crate::pages) const UNKNOWN: &str = "#5b6770";
+const GROUNDS: [(Word, &str); 3] = [(Word::Yes, BAD), (Word::No, GOOD), (Word::Unknown, UNKNOWN)];
 
 /// The badge of an answer.
 pub(super) fn made(answer: &Answer) -> Made {
@@ -43,7 +45,8 @@ fn yes(late: usize, cancelled: usize) -> String {
     }
 }
 
-fn drawn(label: &str, said: &str, title: &str, ground: &str) -> Markup {
+/// A badge with a name, and what is said of it on a ground of its own.
+pub(in crate::pages) fn drawn(label: &str, said: &str, title: &str, ground: &str) -> Markup {
     let width = |text: &str| text.chars().count() * LETTER + 2 * PADDING;
     let (left, right) = (width(label), width(said));
     let middle = HEIGHT * 2 / 3 + 1;

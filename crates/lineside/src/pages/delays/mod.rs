@@ -1,7 +1,7 @@
 //! `/delays/<feed>`: "Is my train late?", in one word first and then in detail. The answer is made once per state of the
 //! network (`crate::delays`); here stands only how it looks, as a page, in a frame of others, and as a badge.
 
-mod badge;
+pub(super) mod badge;
 mod body;
 mod pictures;
 

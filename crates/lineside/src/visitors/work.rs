@@ -49,7 +49,7 @@ pub(super) async fn look_at(
     desk: Arc<Desk>,
     link: String,
     brought: Brought,
-    rules: config::Validate,
+    rules: config::Visitors,
 ) {
     let looked = report_of(&desk, &link, brought, &rules).await;
     let kept = match looked {
@@ -85,7 +85,7 @@ async fn report_of(
     desk: &Desk,
     link: &str,
     brought: Brought,
-    rules: &config::Validate,
+    rules: &config::Visitors,
 ) -> Result<Bytes, String> {
     let (folder, name) = match brought {
         Brought::File { folder, name } => (folder, name),
@@ -123,7 +123,7 @@ fn told(why: &str, said: &str, name: &str) -> String {
 }
 
 /// Fetches an address as a stranger's: of the internet only, within size and time.
-async fn fetch(desk: &Desk, url: Url, rules: &config::Validate) -> Result<TempDir, String> {
+async fn fetch(desk: &Desk, url: Url, rules: &config::Visitors) -> Result<TempDir, String> {
     let readying = tokio::task::spawn_blocking(Brought::room).await.map_err(io::Error::other);
     let (folder, file) = readying.and_then(|room| room).map_err(|error| {
         tracing::error!(%error, "a visitor's file cannot be taken");
@@ -166,7 +166,7 @@ mod tests {
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
         let desk = Desk::running(None, program).unwrap();
         let rules =
-            config::Validate { timeout: Duration::from_secs(1), ..config::Validate::default() };
+            config::Visitors { timeout: Duration::from_secs(1), ..config::Visitors::default() };
         let place = desk.take_place([203, 0, 113, 1].into()).unwrap();
         let (room, _) = Brought::room().unwrap();
         let at = room.path().to_owned();

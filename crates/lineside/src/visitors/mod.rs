@@ -162,7 +162,7 @@ impl Desk {
     }
 
     /// What has become of what stands behind a link; none if there is nothing. Reads the disk.
-    pub(crate) fn standing(&self, link: &str, rules: &config::Validate) -> Option<Standing> {
+    pub(crate) fn standing(&self, link: &str, rules: &config::Visitors) -> Option<Standing> {
         if link.len() != LINK_CHARS || !link.bytes().all(is_of_link) {
             return None;
         }
@@ -209,7 +209,7 @@ pub(crate) struct Place {
 
 impl Place {
     /// Has what was brought looked at, in its turn. The link is known from here on.
-    pub(crate) fn keep(mut self, brought: Brought, rules: config::Validate) -> String {
+    pub(crate) fn keep(mut self, brought: Brought, rules: config::Visitors) -> String {
         self.is_kept = true;
         let (desk, link) = (Arc::clone(&self.desk), self.link.clone());
         tokio::spawn(work::look_at(desk, link.clone(), brought, rules));
@@ -264,7 +264,7 @@ mod tests {
 
     #[test]
     fn a_link_leads_to_what_became_of_it_and_others_nowhere() {
-        let (desk, rules) = (desk(), config::Validate::default());
+        let (desk, rules) = (desk(), config::Visitors::default());
         let place = desk.take_place(address(1)).unwrap();
         assert_eq!(desk.standing(&place.link, &rules), Some(Standing::Coming));
         desk.set(&place.link, Stage::Waiting);

@@ -1,4 +1,4 @@
-//! `[validate]`: what visitors may have validated at `/validate`.
+//! `[visitors]`: what visitors may have validated at `/validate`.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -18,7 +18,7 @@ const KEEP: RangeInclusive<Duration> =
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct ValidateTable {
+pub(super) struct VisitorsTable {
     enabled: Option<bool>,
     max_bytes: Option<Spanned<SizeText>>,
     timeout: Option<Spanned<DurationText>>,
@@ -26,9 +26,9 @@ pub(super) struct ValidateTable {
     keep: Option<Spanned<DurationText>>,
 }
 
-/// `[validate]`.
+/// `[visitors]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Validate {
+pub struct Visitors {
     /// Whether visitors may bring anything at all.
     pub enabled: bool,
     /// The largest file that is taken, in bytes.
@@ -41,7 +41,7 @@ pub struct Validate {
     pub keep: Duration,
 }
 
-impl Default for Validate {
+impl Default for Visitors {
     fn default() -> Self {
         Self {
             enabled: true,
@@ -54,13 +54,13 @@ impl Default for Validate {
 }
 
 impl Checker<'_> {
-    pub(super) fn validate(&mut self, table: ValidateTable) -> Validate {
-        let usual = Validate::default();
-        let max_bytes = self.size("validate.max_bytes", &table.max_bytes, MAX_BYTES);
-        let timeout = self.duration("validate.timeout", table.timeout, TIMEOUT);
-        let memory = self.size("validate.memory", &table.memory, MEMORY);
-        let keep = self.duration("validate.keep", table.keep, KEEP);
-        Validate {
+    pub(super) fn visitors(&mut self, table: VisitorsTable) -> Visitors {
+        let usual = Visitors::default();
+        let max_bytes = self.size("visitors.max_bytes", &table.max_bytes, MAX_BYTES);
+        let timeout = self.duration("visitors.timeout", table.timeout, TIMEOUT);
+        let memory = self.size("visitors.memory", &table.memory, MEMORY);
+        let keep = self.duration("visitors.keep", table.keep, KEEP);
+        Visitors {
             enabled: table.enabled.unwrap_or(usual.enabled),
             max_bytes: max_bytes.unwrap_or(usual.max_bytes),
             timeout: timeout.unwrap_or(usual.timeout),

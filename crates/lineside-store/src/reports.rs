@@ -1,0 +1,95 @@
+//! Reports of validation in the tables: one for each version that was looked at, the latest look at it.
+
+use lineside_ingest::FeedId;
+use lineside_sync::UnixMillis;
+use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, params};
+
+/// What was found in one version of a feed's data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReportRow {
+    /// The feed.
+    pub feed: FeedId,
+    /// What was looked at: `dataset`.
+    pub subject: String,
+    /// Which of them: a hash of its bytes, as its address has it.
+    pub version: String,
+    /// When.
+    pub at: UnixMillis,
+    /// All that was found, in JSON.
+    pub body: String,
+}
+
+/// Takes the place of what was found in that version before.
+pub(crate) fn put(
+    transaction: &Transaction<'_>,
+    feed: i64,
+    row: &ReportRow,
+) -> rusqlite::Result<()> {
+    transaction
+        .prepare_cached(
+            "INSERT INTO report (feed, subject, version, at, body) VALUES (?1, ?2, ?3, ?4, ?5) \
+             ON CONFLICT (feed, subject, version) DO UPDATE SET at = excluded.at, body = excluded.body",
+        )?
+        .execute(params![feed, row.subject, row.version, row.at.0, row.body])?;
+    Ok(())
+}
+
+/// Lets go of those that are too many, of each feed and subject the oldest.
+pub(crate) fn trim(transaction: &Transaction<'_>, most: usize) -> rusqlite::Result<()> {
+    transaction
+        .prepare_cached(
+            "DELETE FROM report WHERE id IN (SELECT id FROM (SELECT id, \
+             ROW_NUMBER() OVER (PARTITION BY feed, subject ORDER BY at DESC, id DESC) AS place FROM report) \
+             WHERE place > ?1)",
+        )?
+        .execute([i64::try_from(most).unwrap_or(i64::MAX)])?;
+    Ok(())
+}
+
+/// Lets go of all of a feed.
+pub(crate) fn forget(transaction: &Transaction<'_>, feed: i64) -> rusqlite::Result<()> {
+    transaction.prepare_cached("DELETE FROM report WHERE feed = ?1")?.execute([feed])?;
+    Ok(())
+}
+
+const COLUMNS: &str = "SELECT name, subject, version, at, body FROM report JOIN feed ON feed.id = report.feed \
+     WHERE name = ?1 AND subject = ?2";
+
+/// Of a feed, the latest first.
+pub(crate) fn list(
+    connection: &Connection,
+    feed: &str,
+    subject: &str,
+    limit: usize,
+) -> rusqlite::Result<Vec<ReportRow>> {
+    let sql = format!("{COLUMNS} ORDER BY at DESC, report.id DESC LIMIT ?3");
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let mut rows = connection.prepare_cached(&sql)?;
+    let found = rows.query_map(params![feed, subject, limit], read)?;
+    found.filter_map(Result::transpose).collect()
+}
+
+/// That of one version.
+pub(crate) fn find(
+    connection: &Connection,
+    feed: &str,
+    subject: &str,
+    version: &str,
+) -> rusqlite::Result<Option<ReportRow>> {
+    let sql = format!("{COLUMNS} AND version = ?3");
+    let mut found = connection.prepare_cached(&sql)?;
+    Ok(found.query_row(params![feed, subject, version], read).optional()?.flatten())
+}
+
+/// The row, unless its feed has a name that is none any more.
+fn read(row: &Row<'_>) -> rusqlite::Result<Option<ReportRow>> {
+    let name: String = row.get(0)?;
+    let Ok(feed) = FeedId::new(&name) else { return Ok(None) };
+    Ok(Some(ReportRow {
+        feed,
+        subject: row.get(1)?,
+        version: row.get(2)?,
+        at: UnixMillis(row.get(3)?),
+        body: row.get(4)?,
+    }))
+}

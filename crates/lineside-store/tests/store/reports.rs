@@ -1,0 +1,55 @@
+//! Reports stay, as many as the operator says, and the latest look at a version takes the place of the one before.
+
+use lineside_store::ReportRow;
+use lineside_sync::Clock as _;
+
+use super::*;
+
+fn found(place: &Place, store: &Store, id: &str, version: &str, body: &str) {
+    store.keep_report(ReportRow {
+        feed: feed(id),
+        subject: "dataset".to_owned(),
+        version: version.to_owned(),
+        at: place.clock.wall(),
+        body: body.to_owned(),
+    });
+    store.flush().unwrap();
+    place.clock.advance(Duration::from_secs(1));
+}
+
+fn versions(store: &Store, id: &str) -> Vec<String> {
+    let rows = store.list_reports(&feed(id), "dataset", 100).unwrap();
+    rows.into_iter().map(|row| row.version).collect()
+}
+
+#[test]
+fn the_latest_look_at_a_version_is_kept_also_after_a_restart() {
+    let place = Place::new();
+    let store = place.open();
+    found(&place, &store, "city", "one", "{}");
+    found(&place, &store, "city", "two", "{}");
+    found(&place, &store, "other", "one", "{}");
+    assert_eq!(versions(&store, "city"), ["two", "one"]);
+    found(&place, &store, "city", "one", "{\"more\":1}");
+    drop(store);
+    let store = place.open();
+    assert_eq!(versions(&store, "city"), ["one", "two"]);
+    let one = store.find_report(&feed("city"), "dataset", "one").unwrap().unwrap();
+    assert_eq!(one.body, "{\"more\":1}");
+    assert_eq!(store.find_report(&feed("other"), "dataset", "two").unwrap(), None);
+    assert_eq!(store.list_reports(&feed("city"), "realtime", 100).unwrap(), []);
+}
+
+#[test]
+fn the_oldest_go_when_there_are_too_many() {
+    let place = Place::new();
+    let store = place.open();
+    for version in 0..KEEP.reports + 3 {
+        found(&place, &store, "city", &version.to_string(), "{}");
+    }
+    drop(store);
+    // What is too much is looked for at each start.
+    let store = place.open();
+    wait_until("the oldest are gone", || versions(&store, "city").len() == KEEP.reports);
+    assert_eq!(versions(&store, "city").last().unwrap(), "3");
+}

@@ -1,0 +1,106 @@
+//! `[validation]`: what holding new data against the rules may cost.
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::resolve::{Checker, expected};
+use super::value::{CountText, DurationText, SizeText};
+
+const SLOTS: RangeInclusive<u64> = 0..=64;
+const WAITING: RangeInclusive<u64> = 1..=100_000;
+const TIMEOUT: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(86_400);
+const MEMORY: RangeInclusive<u64> = (1 << 10)..=(1 << 40);
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct ValidationTable {
+    slots: Option<Spanned<CountText>>,
+    waiting: Option<Spanned<CountText>>,
+    timeout: Option<Spanned<DurationText>>,
+    memory: Option<Spanned<SizeText>>,
+    country: Option<Spanned<String>>,
+}
+
+/// `[validation]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Validation {
+    /// Schedules that are looked at at once, each by one thread; none is looked at if there are none.
+    pub slots: usize,
+    /// Feeds whose schedules may wait for that.
+    pub waiting: usize,
+    /// How long one may take.
+    pub timeout: Duration,
+    /// How much memory one may need, reckoned before it begins.
+    pub memory: u64,
+    /// The country of their telephone numbers (ISO 3166, capitals).
+    pub country: Option<[u8; 2]>,
+}
+
+impl Default for Validation {
+    fn default() -> Self {
+        Self {
+            slots: 1,
+            waiting: 1_000,
+            timeout: Duration::from_secs(10 * 60),
+            memory: 2 << 30,
+            country: None,
+        }
+    }
+}
+
+impl Checker<'_> {
+    pub(super) fn validation(&mut self, table: ValidationTable) -> Validation {
+        let defaults = Validation::default();
+        let slots = self.count("validation.slots", &table.slots, SLOTS);
+        let waiting = self.count("validation.waiting", &table.waiting, WAITING);
+        let timeout = self.duration("validation.timeout", table.timeout, TIMEOUT);
+        let memory = self.size("validation.memory", &table.memory, MEMORY);
+        Validation {
+            slots: slots.unwrap_or(defaults.slots),
+            waiting: waiting.unwrap_or(defaults.waiting),
+            timeout: timeout.unwrap_or(defaults.timeout),
+            memory: memory.unwrap_or(defaults.memory),
+            country: table.country.and_then(|text| self.country(&text)),
+        }
+    }
+
+    fn country(&mut self, text: &Spanned<String>) -> Option<[u8; 2]> {
+        let letters = text.get_ref().as_bytes().try_into().ok();
+        let country = letters.filter(|code: &[u8; 2]| code.iter().all(u8::is_ascii_uppercase));
+        if country.is_none() {
+            let reason = expected("two capitals of ISO 3166, such as \"NO\"", text.get_ref());
+            self.complain(text, "validation.country", reason);
+        }
+        country
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::config::Config;
+
+    #[test]
+    fn each_key_is_taken_or_refused_by_its_name() {
+        let text = "[validation]\nslots = 2\nwaiting = 9\ntimeout = \"5s\"\nmemory = \"1MiB\"\ncountry = \"NO\"\n";
+        let config = Config::parse(Path::new("lineside.toml"), text).unwrap();
+        let expected = Validation {
+            slots: 2,
+            waiting: 9,
+            timeout: Duration::from_secs(5),
+            memory: 1 << 20,
+            country: Some(*b"NO"),
+        };
+        assert_eq!(config.validation, expected);
+        let bad = "[validation]\nslots = 65\ntimeout = \"0s\"\ncountry = \"Norway\"\n";
+        let refused = Config::parse(Path::new("lineside.toml"), bad).unwrap_err().to_string();
+        for key in ["validation.slots", "validation.timeout", "validation.country"] {
+            assert!(refused.contains(key), "{refused}");
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! What is wrong with a feed, as the reference validator writes it, and more.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::response::Response;
+use http::HeaderMap;
+use lineside_ingest::Feed;
+use lineside_store::BlobHash;
+use serde_json::Value;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::app::App;
+use crate::http::aside::remembered;
+use crate::http::errors::{Problem, Refusal};
+use crate::http::found;
+use crate::http::parameters::Parameters;
+use crate::http::reply::{Representation, Wants};
+use crate::reports::{DATASET, Report};
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(of_feed))
+}
+
+/// The report.
+#[derive(ToSchema)]
+#[schema(as = Report)]
+#[expect(dead_code, reason = "it only describes")]
+struct ReportItem {
+    /// What was looked at, how, and what is in it: as in the reference validator's `report.json`.
+    #[schema(value_type = Object)]
+    summary: Value,
+    /// What was found, by code.
+    notices: Vec<NoticeItem>,
+    /// What the reference has no word for.
+    lineside: OursItem,
+}
+
+/// One kind of finding.
+#[derive(ToSchema)]
+#[schema(as = Notice, rename_all = "camelCase")]
+#[expect(dead_code, reason = "it only describes")]
+struct NoticeItem {
+    /// The kind.
+    code: String,
+    /// `ERROR`, `WARNING` or `INFO`.
+    severity: String,
+    /// How many there are, exactly.
+    total_notices: u64,
+    /// The first of them, at most 100.
+    #[schema(value_type = Vec<Object>)]
+    sample_notices: Vec<Value>,
+}
+
+/// What the reference has no word for.
+#[derive(ToSchema)]
+#[schema(as = ReportInShort)]
+#[expect(dead_code, reason = "it only describes")]
+struct OursItem {
+    /// The feed.
+    feed: String,
+    /// `dataset`, a version of a schedule, or `realtime`.
+    subject: String,
+    /// The SHA-256 of what was looked at.
+    version: Option<String>,
+    /// Whether it could not be read, so that the version before is served.
+    refused: bool,
+    /// When it was looked, RFC 3339.
+    at: Option<String>,
+    /// The version of Lineside that looked.
+    validator: String,
+    /// How long that took, in seconds.
+    took: f64,
+    /// `whole`, `unreadable`, or `unfinished`: we gave up, which says nothing of the data.
+    outcome: String,
+    /// Why it is not whole.
+    reason: Option<String>,
+    errors: u64,
+    warnings: u64,
+    infos: u64,
+    /// The version that it was compared with; null for the first.
+    previous: Option<String>,
+    /// The codes of which there are more or less than there.
+    changed: Vec<ChangedItem>,
+    /// Rules of ours that broke off. They say nothing of the data.
+    faults: Vec<FaultItem>,
+    /// Where the report stays.
+    url: String,
+}
+
+/// A code whose findings are more or less than they were.
+#[derive(ToSchema)]
+#[schema(as = ReportChange)]
+#[expect(dead_code, reason = "it only describes")]
+struct ChangedItem {
+    code: String,
+    /// `ERROR`, `WARNING` or `INFO`.
+    severity: String,
+    before: u64,
+    now: u64,
+}
+
+/// A rule of ours that broke off.
+#[derive(ToSchema)]
+#[schema(as = ReportFault)]
+#[expect(dead_code, reason = "it only describes")]
+struct FaultItem {
+    rule: String,
+    message: String,
+}
+
+/// What is wrong with a feed
+///
+/// In the shape of the reference validator's `report.json`, so that what reads that one reads this one. Without `version`
+/// it is the latest report. With a `data_dir` reports stay, as many as `[keep] reports` says; without one there is the latest.
+#[utoipa::path(
+    get, path = "/api/v1/feeds/{id}/report", tag = "catalog",
+    params(
+        ("id" = String, Path, description = "The feed's id"),
+        ("version" = Option<String>, Query, description = "The SHA-256 of a version, from the list of versions")
+    ),
+    responses(
+        (status = 200, description = "The report", body = ReportItem),
+        (status = 400, description = "`bad_parameter`", body = Problem),
+        (status = 404, description = "`unknown_feed`, or `not_found`: there is no such report, or none yet", body = Problem),
+        (status = 503, description = "`not_readable`", body = Problem)
+    )
+)]
+async fn of_feed(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    parameters: Parameters,
+    headers: HeaderMap,
+    wants: Wants,
+) -> Result<Response, Refusal> {
+    let feed = found::feed(&app, &id)?;
+    let report = find(&app, &feed, parameters.one("version")).await?;
+    let reply = Representation::json(&report.json(&app.base_url(&headers)));
+    Ok(reply.modified(Some(report.at), app.now()).reply(&wants, &app).await)
+}
+
+/// A feed's report of a version, or its latest.
+///
+/// # Errors
+/// If there is none, or it cannot be read now.
+pub(crate) async fn find(
+    app: &App,
+    feed: &Feed,
+    version: Option<&str>,
+) -> Result<Arc<Report>, Refusal> {
+    let latest = app.reports().of(feed.id().as_str());
+    let Some(version) = version else {
+        return latest.and_then(|reports| reports.main().cloned()).ok_or(Refusal::UnknownPath);
+    };
+    if BlobHash::parse(version).is_none() {
+        return Err(Refusal::UnknownPath);
+    }
+    let is_it = |report: &Arc<Report>| report.subject.version() == Some(version);
+    if let Some(report) = latest.and_then(|reports| reports.dataset.clone()).filter(is_it) {
+        return Ok(report);
+    }
+    let store = app.store().map(Arc::clone).ok_or(Refusal::UnknownPath)?;
+    let (id, version) = (feed.id().clone(), version.to_owned());
+    let row = remembered(app, move |_| store.find_report(&id, DATASET, &version)).await?;
+    let report = row.and_then(|row| Report::of_row(&row)).ok_or(Refusal::UnknownPath)?;
+    Ok(Arc::new(report))
+}

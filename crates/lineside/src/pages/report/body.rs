@@ -1,0 +1,241 @@
+//! A report as it reads: what it comes to, what has changed, then the findings by what is to be done.
+
+use std::borrow::Cow;
+
+use jiff::tz::TimeZone;
+use lineside_validate::Severity;
+use maud::{Markup, html};
+use serde_json::{Map, Value};
+
+use super::super::words;
+use super::{changes, picture};
+use crate::reports::{Finding, Outcome, Report, Subject};
+
+/// Examples of one kind of finding on the page of a feed.
+const FEW: usize = 5;
+/// Fields that say where a finding is, in the order in which they are shown.
+const PLACE: [&str; 4] = ["filename", "childFilename", "csvRowNumber", "line"];
+/// Digits of a version that are shown: enough to tell one from another.
+const DIGITS: usize = 12;
+
+/// Severities in the order in which something is to be done, with what that is.
+const GROUPS: [(Severity, &str, &str); 3] = [
+    (
+        Severity::Error,
+        "To be mended",
+        "Against the specification: parts of the data are of no use.",
+    ),
+    (
+        Severity::Warning,
+        "Better mended",
+        "Against what is recommended: riders may be told something wrong.",
+    ),
+    (Severity::Info, "Worth knowing", "Nothing need be done."),
+];
+
+/// The card on a feed's page.
+pub(in crate::pages) fn card(report: &Report, is_pending: bool, zone: &TimeZone) -> Markup {
+    let id = format!("report-{}", report.subject.word());
+    let title = format!("{id}-title");
+    html! {
+        section.card.report id=(id) aria-labelledby=(title) {
+            div.card-head {
+                h2 id=(title) { (title_of(report)) }
+                span.small {
+                    @if report.subject.version().is_some() { a href=(report.address()) { "Permanent link" } " · " }
+                    a href=(format!("/api/v1/feeds/{}/report", report.feed)) { "JSON" }
+                }
+            }
+            @if is_pending { p.card-body.soft { "A newer version is being looked at." } }
+            (parts(report, zone, FEW))
+        }
+    }
+}
+
+/// The whole of it, on a page of its own.
+pub(super) fn whole(report: &Report, zone: &TimeZone) -> Markup {
+    html! {
+        section.card.report aria-labelledby="report-title" {
+            div.card-head {
+                h2 #report-title { (title_of(report)) }
+                span.small { a href=(format!("/api/v1/feeds/{}/report?version={}", report.feed, report.subject.version().unwrap_or_default())) { "JSON" } }
+            }
+            (parts(report, zone, usize::MAX))
+        }
+    }
+}
+
+fn title_of(report: &Report) -> &'static str {
+    match report.subject {
+        Subject::Dataset { .. } => "What is wrong with the schedule",
+        Subject::Realtime {} => "What is wrong with the messages",
+    }
+}
+
+fn parts(report: &Report, zone: &TimeZone, examples: usize) -> Markup {
+    html! {
+        div.card-body.report-sum {
+            @if report.is_word() { p { strong { (sum(report)) } } }
+            (outcome(report))
+            p.soft.small {
+                "Looked at " (words::time_at(report.at, zone)) " by Lineside " (report.validator)
+                @if let Some(version) = report.subject.version() {
+                    ", version " span.mono title=(format!("SHA-256 {version}")) { (version.get(..DIGITS).unwrap_or(version)) }
+                }
+                "."
+            }
+        }
+        @if report.is_word() { (changes::list(report)) }
+        @for (severity, title, why) in GROUPS { (group(report, severity, title, why, examples)) }
+        @if !report.faults.is_empty() { (faults(report)) }
+    }
+}
+
+fn sum(report: &Report) -> String {
+    let count = |severity| report.count(severity);
+    if report.findings.is_empty() {
+        return "Nothing was found.".to_owned();
+    }
+    format!(
+        "{}, {}, {}.",
+        words::count(count(Severity::Error), "error", "errors"),
+        words::count(count(Severity::Warning), "warning", "warnings"),
+        words::count(count(Severity::Info), "note", "notes"),
+    )
+}
+
+fn outcome(report: &Report) -> Markup {
+    html! {
+        @match &report.outcome {
+            Outcome::Unfinished { words } => p { strong { "Not looked at to the end: " } (words) ". That is our doing and says nothing of the data." },
+            Outcome::Whole | Outcome::Unreadable { .. } => {}
+        }
+        @if matches!(report.subject, Subject::Dataset { refused: true, .. }) {
+            p { "This version is not served: it cannot be read. The last good one is, if there is one." }
+        }
+    }
+}
+
+fn faults(report: &Report) -> Markup {
+    html! {
+        div.card-body.report-faults {
+            h3 { "Our own faults" }
+            p.soft { "These rules broke off. That says nothing of the data." }
+            ul { @for fault in &report.faults { li { span.mono { (fault.rule) } ": " (fault.message) } } }
+        }
+    }
+}
+
+fn group(report: &Report, severity: Severity, title: &str, why: &str, examples: usize) -> Markup {
+    let findings: Vec<&Finding> =
+        report.findings.iter().filter(|finding| finding.severity == severity).collect();
+    html! {
+        @if !findings.is_empty() {
+            div.report-group data-severity=(name_of(severity)) {
+                h3 { (title) " " span.soft.small { (words::count(report.count(severity), one(severity), many(severity))) } }
+                p.soft.small { (why) }
+                ul.problem-list { @for finding in findings { (row(report, finding, examples)) } }
+            }
+        }
+    }
+}
+
+fn row(report: &Report, finding: &Finding, examples: usize) -> Markup {
+    let shown = &finding.samples[..finding.samples.len().min(examples)];
+    let more = finding.total.saturating_sub(u64::try_from(shown.len()).unwrap_or(u64::MAX));
+    html! {
+        li {
+            details open[finding.severity == Severity::Error && examples > FEW] {
+                summary { (changes::sign(finding.severity)) span.mono { (finding.code) } span.tag { (words::number(finding.total)) } }
+                div.finding {
+                    @if !finding.summary.is_empty() { p { (prose(&finding.summary)) } }
+                    (picture::of(report, finding))
+                    (table(shown))
+                    @if more > 0 && !shown.is_empty() { p.soft.small { "and " (words::number(more)) " more" } }
+                }
+            }
+        }
+    }
+}
+
+/// Examples: a row each, a column for each field.
+fn table(samples: &[Map<String, Value>]) -> Markup {
+    let mut names: Vec<&String> = Vec::new();
+    for name in samples.iter().flat_map(Map::keys) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    // Where it is stands first, as whoever mends it looks for that.
+    names.sort_by_key(|name| PLACE.iter().position(|it| it == name).unwrap_or(PLACE.len()));
+    html! {
+        @if !names.is_empty() {
+            div.scroll tabindex="0" {
+                table.samples {
+                    thead { tr { @for name in &names { th scope="col" { (name) } } } }
+                    tbody {
+                        @for sample in samples {
+                            tr { @for name in &names { td { (sample.get(*name).map(value).unwrap_or_default()) } } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn value(value: &Value) -> Cow<'_, str> {
+    match value {
+        Value::String(text) => Cow::Borrowed(text),
+        value => Cow::Owned(value.to_string()),
+    }
+}
+
+/// A paragraph of a rule's page: what stands in backticks is code.
+fn prose(text: &str) -> Markup {
+    html! {
+        @for (at, piece) in text.split('`').enumerate() {
+            @if at % 2 == 1 { code { (piece) } } @else { (piece) }
+        }
+    }
+}
+
+pub(super) fn name_of(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+        Severity::Info => "note",
+    }
+}
+
+fn one(severity: Severity) -> &'static str {
+    name_of(severity)
+}
+
+fn many(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Error => "errors",
+        Severity::Warning => "warnings",
+        Severity::Info => "notes",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reports::test_report;
+
+    #[test]
+    fn what_a_feed_says_stays_text_and_counts_are_whole() {
+        let mut report = test_report("a", &[("unknown_file", Severity::Info, 1_200)]);
+        let sample = [("filename".to_owned(), Value::from("<b>x</b>.txt"))].into_iter().collect();
+        report.findings[0].samples = vec![sample];
+        let page = card(&report, false, &TimeZone::UTC).into_string();
+        assert!(page.contains("&lt;b&gt;x&lt;/b&gt;.txt") && !page.contains("<b>x"), "{page}");
+        assert!(
+            page.contains("1\u{202f}200 notes") && page.contains("and 1\u{202f}199 more"),
+            "{page}"
+        );
+        assert!(page.contains("What is <code>wrong</code>."), "{page}");
+    }
+}

@@ -1,0 +1,75 @@
+//! What is different from the report before, in words.
+
+use lineside_validate::Severity;
+use maud::{Markup, html};
+
+use super::super::words;
+use super::body::name_of;
+use crate::reports::{Changed, Report};
+
+/// Codes that are told; the rest is in the JSON.
+const SHOWN: usize = 20;
+
+/// What is new, gone, more and less.
+pub(super) fn list(report: &Report) -> Markup {
+    let Some(changes) = &report.changes else {
+        return html! { p.card-body.soft.small { "There is no version before to compare it with." } };
+    };
+    let before = format!("/feeds/{}/versions/{}/report", report.feed, changes.version);
+    html! {
+        div.card-body.report-changes {
+            h3 { "Since " a href=(before) { "the version before" } }
+            @if changes.codes.is_empty() { p.soft { "Nothing has changed." } }
+            @else {
+                ul {
+                    @for changed in changes.codes.iter().take(SHOWN) { (row(changed)) }
+                    @if changes.codes.len() > SHOWN { li.soft { "and " (words::count(more(changes.codes.len()), "further code", "further codes")) } }
+                }
+            }
+        }
+    }
+}
+
+fn more(all: usize) -> u64 {
+    u64::try_from(all.saturating_sub(SHOWN)).unwrap_or(u64::MAX)
+}
+
+fn row(changed: &Changed) -> Markup {
+    html! {
+        li data-course=(if changed.now > changed.before { "worse" } else { "better" }) {
+            (sign(changed.severity)) span.mono { (changed.code) } " "
+            span.numeric { (course(changed)) }
+        }
+    }
+}
+
+fn course(changed: &Changed) -> String {
+    let (before, now) = (words::number(changed.before), words::number(changed.now));
+    match (changed.before, changed.now) {
+        (0, _) => format!("new, {now}"),
+        (_, 0) => format!("gone, was {before}"),
+        _ => format!("{before} → {now}"),
+    }
+}
+
+/// The severity's sign and word.
+pub(super) fn sign(severity: Severity) -> Markup {
+    let name = name_of(severity);
+    html! { span.severity data-severity=(name) { (name) } " " }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_is_said_from_its_numbers() {
+        let said = |before, now| {
+            let code = "unknown_file".to_owned();
+            course(&Changed { code, severity: Severity::Info, before, now })
+        };
+        assert_eq!(said(0, 3), "new, 3");
+        assert_eq!(said(1_200, 0), "gone, was 1\u{202f}200");
+        assert_eq!(said(4, 2), "4 → 2");
+    }
+}

@@ -1,0 +1,132 @@
+//! What is wrong with a feed: the card of its page, a page for each report that stays, and a badge.
+
+mod body;
+mod changes;
+mod picture;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Path, State};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::Response;
+use axum::routing::get;
+use lineside_ingest::Feed;
+use lineside_validate::Severity;
+use maud::html;
+
+use super::delays::badge;
+use super::layout::{self, Page, Section};
+use super::words;
+use crate::app::App;
+use crate::http::{Refusal, Representation, Wants, find_report, producer_policy};
+use crate::reports::{Outcome, Report};
+
+pub(super) use self::body::card;
+
+/// The style sheet of these parts.
+pub(super) const STYLE: &str = "report.css";
+
+/// The page of a report.
+pub(super) fn pages() -> Router<App> {
+    Router::new().route("/feeds/{feed}/versions/{file}/report", get(page))
+}
+
+/// The badge, which stands on pages of others.
+pub(super) fn badges() -> Router<App> {
+    Router::new().route("/feeds/{feed}/report.svg", get(picture))
+}
+
+async fn page(State(app): State<App>, Path((id, version)): Path<(String, String)>) -> Response {
+    let Some(feed) = app.ingest().feed(&id) else {
+        return layout::not_found("No feed has this name.");
+    };
+    let report = match find_report(&app, &feed, Some(&version)).await {
+        Ok(report) => report,
+        Err(Refusal::UnknownPath) => {
+            return layout::not_found("There is no report of this version, or none any more.");
+        }
+        Err(refusal) => return layout::refused(&refusal),
+    };
+    let name = feed.config().display_name().to_owned();
+    let title = format!("Report on {name}");
+    let mut page = Page::new(&title, Section::Catalog);
+    page.styles = &[STYLE];
+    let json = format!("/api/v1/feeds/{id}/report?version={version}");
+    page.alternates.push(("application/json", json));
+    let zone = words::zone_of(&feed.network());
+    let main = html! {
+        div.page {
+            div.page-head {
+                p.crumbs {
+                    a href="/" { "Feeds" } " / "
+                    a href=(format!("/feeds/{id}")) { (name) } " / "
+                    a href=(format!("/feeds/{id}/versions")) { "Versions" }
+                }
+                h1 { "Report" }
+            }
+            (body::whole(&report, &zone))
+        }
+    };
+    layout::reply(StatusCode::OK, page.render(&main))
+}
+
+async fn picture(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    wants: Wants,
+) -> Result<Response, Refusal> {
+    let feed = app.ingest().feed(&id).ok_or_else(|| Refusal::UnknownFeed(id.clone()))?;
+    let report = app.reports().of(&id).and_then(|reports| reports.main().cloned());
+    let svg = drawn(&feed, report.as_ref());
+    let kind = HeaderValue::from_static("image/svg+xml");
+    let at = report.map(|report| report.at);
+    let reply = Representation::new(kind, svg).modified(at, app.now());
+    let mut reply = reply.reply(&wants, &app).await;
+    let (policy, nothing) = producer_policy();
+    reply.headers_mut().insert(policy, nothing);
+    Ok(reply)
+}
+
+fn drawn(feed: &Feed, report: Option<&Arc<Report>>) -> String {
+    let label = feed.format().map_or("data", |format| format.as_str());
+    let (said, ground) = said(report.map(|report| &**report));
+    let title = format!("{}: {said}", feed.config().display_name());
+    badge::drawn(label, &said, &title, ground).into_string()
+}
+
+/// What the badge says, and on which ground.
+fn said(report: Option<&Report>) -> (String, &'static str) {
+    let Some(report) = report.filter(|report| report.is_word()) else {
+        return ("unknown".to_owned(), badge::UNKNOWN);
+    };
+    if matches!(report.outcome, Outcome::Unreadable { .. }) {
+        return ("unreadable".to_owned(), badge::BAD);
+    }
+    match (report.count(Severity::Error), report.count(Severity::Warning)) {
+        (0, 0) => ("valid".to_owned(), badge::GOOD),
+        (0, warnings) => {
+            (format!("valid, {}", words::count(warnings, "warning", "warnings")), badge::GOOD)
+        }
+        (errors, _) => (words::count(errors, "error", "errors"), badge::BAD),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reports::test_report;
+
+    #[test]
+    fn a_badge_says_how_many_errors_there_are_and_never_more_than_is_known() {
+        let text = |report: Option<&Report>| said(report).0;
+        let report = |found: &[_]| test_report("a", found);
+        assert_eq!(text(None), "unknown");
+        assert_eq!(text(Some(&report(&[]))), "valid");
+        assert_eq!(text(Some(&report(&[("a", Severity::Warning, 2)]))), "valid, 2 warnings");
+        let errors = report(&[("a", Severity::Warning, 2), ("b", Severity::Error, 1)]);
+        assert_eq!(text(Some(&errors)), "1 error");
+        let ours = Report { outcome: Outcome::Unfinished { words: String::new() }, ..errors };
+        assert_eq!(text(Some(&ours)), "unknown", "what we gave up says nothing of the data");
+    }
+}

@@ -1,0 +1,281 @@
+//! A report: what was found in one feed's data, in the form in which it is kept.
+
+use lineside_ingest::FeedId;
+use lineside_store::ReportRow;
+use lineside_sync::UnixMillis;
+use lineside_validate::Severity;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value, json};
+
+use super::changes::Changes;
+use crate::check::{Place, Point};
+
+/// Bytes of a report in JSON; a larger one is kept with fewer examples.
+const BYTES_MAX: usize = 1 << 20;
+
+/// What was found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Report {
+    pub(crate) feed: String,
+    pub(crate) subject: Subject,
+    /// When it was looked.
+    #[serde(with = "millis")]
+    pub(crate) at: UnixMillis,
+    /// The version of the program that looked.
+    pub(crate) validator: String,
+    /// How long that took, in milliseconds.
+    pub(crate) took_ms: u64,
+    pub(crate) outcome: Outcome,
+    /// The worst first, then by code.
+    pub(crate) findings: Vec<Finding>,
+    /// Our own faults, which say nothing of the data.
+    pub(crate) faults: Vec<Fault>,
+    /// What is different from the report before; none for the first.
+    pub(crate) changes: Option<Changes>,
+    /// The `summary` of the reference validator's `report.json`.
+    pub(crate) about: Value,
+    /// Where stops are, to draw under places.
+    pub(crate) outline: Vec<Point>,
+}
+
+/// What was looked at.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub(crate) enum Subject {
+    /// A version of a schedule.
+    Dataset {
+        /// The SHA-256 of its bytes.
+        version: String,
+        /// The hash by which ingest tells it from others; empty where it refused the bytes.
+        tag: String,
+        /// Whether ingest refused it, so that the version before is served.
+        refused: bool,
+    },
+    /// Messages of real time.
+    Realtime {},
+}
+
+impl Subject {
+    /// The word that stands for its kind: the id of its record in the feed's channel.
+    pub(crate) fn word(&self) -> &'static str {
+        match self {
+            Self::Dataset { .. } => DATASET,
+            Self::Realtime {} => "realtime",
+        }
+    }
+
+    /// Which version, if there are versions.
+    pub(crate) fn version(&self) -> Option<&str> {
+        match self {
+            Self::Dataset { version, .. } => Some(version),
+            Self::Realtime {} => None,
+        }
+    }
+}
+
+/// The word for versions of schedules.
+pub(crate) const DATASET: &str = "dataset";
+
+/// How the look ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub(crate) enum Outcome {
+    /// All of it was looked at.
+    Whole,
+    /// The data cannot be read at all.
+    Unreadable {
+        /// Why.
+        words: String,
+    },
+    /// We gave up, which says nothing of the data.
+    Unfinished {
+        /// Why.
+        words: String,
+    },
+}
+
+/// One kind of finding.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Finding {
+    pub(crate) code: String,
+    #[serde(with = "severity")]
+    pub(crate) severity: Severity,
+    /// How many there are, kept or not.
+    pub(crate) total: u64,
+    /// What is wrong, in a sentence or two of Markdown; empty where the code says it all.
+    pub(crate) summary: String,
+    /// The first of them.
+    pub(crate) samples: Vec<Map<String, Value>>,
+    /// Where some of them are, where it is about places.
+    pub(crate) places: Vec<Place>,
+}
+
+/// A fault of ours: a rule that broke off.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Fault {
+    pub(crate) rule: String,
+    pub(crate) message: String,
+}
+
+impl Report {
+    /// How many findings there are that bad.
+    pub(crate) fn count(&self, severity: Severity) -> u64 {
+        let alike = self.findings.iter().filter(|finding| finding.severity == severity);
+        alike.map(|finding| finding.total).sum()
+    }
+
+    /// Whether it says something of the data: we did not give up.
+    pub(crate) fn is_word(&self) -> bool {
+        !matches!(self.outcome, Outcome::Unfinished { .. })
+    }
+
+    /// Whether it says all that there is to say of the data.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.outcome == Outcome::Whole
+    }
+
+    /// Where this report stays.
+    pub(crate) fn address(&self) -> String {
+        match self.subject.version() {
+            Some(version) => format!("/feeds/{}/versions/{version}/report", self.feed),
+            None => format!("/feeds/{}#report", self.feed),
+        }
+    }
+
+    /// It in the shape of the reference validator's `report.json`, with ours under `lineside`.
+    pub(crate) fn json(&self, base: &str) -> Value {
+        let mut findings: Vec<&Finding> = self.findings.iter().collect();
+        findings.sort_by(|a, b| a.code.cmp(&b.code));
+        let notices = findings.into_iter().map(|finding| {
+            json!({
+                "code": finding.code,
+                "severity": finding.severity,
+                "totalNotices": finding.total,
+                "sampleNotices": finding.samples,
+            })
+        });
+        let notices: Vec<Value> = notices.collect();
+        let ours = super::record::Record::of(self);
+        let mut ours = serde_json::to_value(ours).unwrap_or_default();
+        ours["feed"] = json!(self.feed);
+        ours["url"] = json!(format!("{base}{}", self.address()));
+        ours["faults"] = json!(self.faults);
+        json!({ "summary": self.about, "notices": notices, "lineside": ours })
+    }
+
+    /// The row that is kept, with as many examples as fit.
+    pub(crate) fn row(&mut self) -> Option<ReportRow> {
+        let version = self.subject.version()?.to_owned();
+        let feed = FeedId::new(&self.feed).ok()?;
+        let mut body = serde_json::to_string(self).ok()?;
+        while body.len() > BYTES_MAX && self.halve() {
+            body = serde_json::to_string(self).ok()?;
+        }
+        let subject = self.subject.word().to_owned();
+        Some(ReportRow { feed, subject, version, at: self.at, body })
+    }
+
+    /// Lets go of half of the examples. Tells whether there was one.
+    fn halve(&mut self) -> bool {
+        let mut had_some = false;
+        for finding in &mut self.findings {
+            had_some |= !finding.samples.is_empty() || !finding.places.is_empty();
+            finding.samples.truncate(finding.samples.len() / 2);
+            finding.places.truncate(finding.places.len() / 2);
+        }
+        had_some
+    }
+
+    /// What a row says; nothing where another version of the program wrote it otherwise.
+    pub(crate) fn of_row(row: &ReportRow) -> Option<Report> {
+        serde_json::from_str(&row.body).ok()
+    }
+}
+
+/// Times as whole milliseconds since 1970.
+mod millis {
+    use super::{Deserialize as _, Deserializer, Serializer, UnixMillis};
+
+    pub(super) fn serialize<S: Serializer>(
+        at: &UnixMillis,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.serialize_i64(at.0)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<UnixMillis, D::Error> {
+        i64::deserialize(from).map(UnixMillis)
+    }
+}
+
+/// Severities by their names.
+pub(super) mod severity {
+    use serde::de::Error as _;
+
+    use super::{Deserialize as _, Deserializer, Serialize as _, Serializer, Severity};
+
+    pub(in crate::reports) fn serialize<S: Serializer>(
+        severity: &Severity,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        severity.serialize(serializer)
+    }
+
+    pub(in crate::reports) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Severity, D::Error> {
+        let name = String::deserialize(from)?;
+        let all = [Severity::Error, Severity::Warning, Severity::Info];
+        let found = all.into_iter().find(|severity| severity.name() == name);
+        found.ok_or_else(|| D::Error::custom("an unknown severity"))
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A report that found these.
+    pub(crate) fn report(version: &str, found: &[(&str, Severity, u64)]) -> Report {
+        let findings = found.iter().map(|(code, severity, total)| Finding {
+            code: (*code).to_owned(),
+            severity: *severity,
+            total: *total,
+            summary: "What is `wrong`.".to_owned(),
+            samples: Vec::new(),
+            places: Vec::new(),
+        });
+        Report {
+            feed: "city".to_owned(),
+            subject: Subject::Dataset {
+                version: version.to_owned(),
+                tag: version.to_owned(),
+                refused: false,
+            },
+            at: UnixMillis(1_000),
+            validator: "1".to_owned(),
+            took_ms: 5,
+            outcome: Outcome::Whole,
+            findings: findings.collect(),
+            faults: Vec::new(),
+            changes: None,
+            about: json!({}),
+            outline: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn what_is_kept_comes_back_and_is_bounded() {
+        let mut wide = report("a", &[("unknown_file", Severity::Info, 900_000)]);
+        let text = "x".repeat(500);
+        let sample: Map<String, Value> =
+            [("filename".to_owned(), json!(text))].into_iter().collect();
+        wide.findings[0].samples = vec![sample; 5_000];
+        let row = wide.row().unwrap();
+        assert!(row.body.len() <= BYTES_MAX, "{}", row.body.len());
+        let back = Report::of_row(&row).unwrap();
+        assert_eq!(back, wide);
+        assert_eq!(back.count(Severity::Info), 900_000, "the total stays exact");
+        assert!(!back.findings[0].samples.is_empty());
+    }
+}

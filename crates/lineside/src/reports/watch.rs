@@ -1,0 +1,201 @@
+//! Looks at all schedules once a second, and has new versions held against the rules.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lineside_formats::Format;
+use lineside_ingest::{Feed, FeedId};
+use lineside_sync::semaphore::OwnedPermit;
+use tokio::sync::Notify;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::changes::Changes;
+use super::looking::look;
+use super::queue::Job;
+use super::report::{Outcome, Report, Subject};
+use super::{Reports, kept};
+use crate::app::App;
+use crate::patience::pause;
+
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+/// Earlier reports of a feed that are looked through for the version before.
+const EARLIER: usize = 8;
+
+/// What of a feed was looked at, or is about to be.
+#[derive(Debug, Default)]
+struct Known {
+    /// The hash of the version that was served.
+    served: Option<u128>,
+    /// The hash of the bytes that were refused.
+    refused: Option<u64>,
+}
+
+struct Watch {
+    app: App,
+    known: HashMap<FeedId, Known>,
+    /// A look has ended.
+    ended: Arc<Notify>,
+}
+
+/// Has each new version of a schedule held against the rules, until the server stops.
+pub(crate) async fn watch(app: App) {
+    app.reports().queue.set_slots(app.config().validation.slots);
+    let mut watch = Watch { app: app.clone(), known: HashMap::new(), ended: Arc::default() };
+    while !app.shutdown().is_draining() {
+        watch.look_at_all().await;
+        watch.begin_looks();
+        tokio::select! {
+            () = pause(LOOK_INTERVAL) => {}
+            () = watch.ended.notified() => {}
+            () = app.shutdown().draining() => {}
+        }
+    }
+}
+
+impl Watch {
+    fn reports(&self) -> &Reports {
+        self.app.reports()
+    }
+
+    async fn look_at_all(&mut self) {
+        let feeds = self.app.ingest().feeds();
+        let is_there = |id: &str| self.app.ingest().feed(id).is_some();
+        self.known.retain(|id, _| is_there(id.as_str()));
+        self.reports().queue.retain(is_there);
+        self.reports().retain(is_there);
+        if self.app.config().validation.slots == 0 {
+            for feed in &feeds {
+                drop(feed.take_refused());
+            }
+            return;
+        }
+        for feed in &feeds {
+            let refused = feed.take_refused();
+            if feed.format().is_some_and(Format::is_schedule) || refused.is_some() {
+                self.remember(feed).await;
+                self.look_at_served(feed);
+            }
+            if let Some(refused) = refused {
+                let hash = xxh3_64(&refused.bytes);
+                let known = self.known.entry(feed.id().clone()).or_default();
+                if known.refused != Some(hash) {
+                    let job = Job { feed: feed.id().clone(), refused: Some(refused) };
+                    if self.push(job) {
+                        self.known.entry(feed.id().clone()).or_default().refused = Some(hash);
+                    }
+                }
+            }
+        }
+    }
+
+    fn push(&self, job: Job) -> bool {
+        self.reports().queue.push(job, self.app.config().validation.waiting)
+    }
+
+    /// Takes up what an earlier process has found, once.
+    async fn remember(&mut self, feed: &Feed) {
+        if self.known.contains_key(feed.id()) {
+            return;
+        }
+        let mut known = Known::default();
+        if let Some(store) = self.app.store().cloned() {
+            let id = feed.id().clone();
+            let read = tokio::task::spawn_blocking(move || kept(&store, &id, EARLIER));
+            let earlier = read.await.unwrap_or_default();
+            known.served = earlier.iter().find_map(served_of);
+            if let Some(latest) = earlier.into_iter().next() {
+                self.reports().put(self.app.hub(), Arc::new(latest));
+            }
+        }
+        self.known.insert(feed.id().clone(), known);
+    }
+
+    /// Has the version that is served looked at, if that was not done yet, or if the one after it came to nothing.
+    fn look_at_served(&mut self, feed: &Feed) {
+        let Some(held) = feed.held().filter(|held| held.snapshot().format.is_schedule()) else {
+            return;
+        };
+        let hash = held.snapshot().hash;
+        let known = self.known.get(feed.id()).and_then(|known| known.served);
+        let reports = self.reports().of(feed.id().as_str());
+        let latest = reports.and_then(|reports| reports.dataset.clone());
+        let was_refused =
+            latest.is_some_and(|it| matches!(it.subject, Subject::Dataset { refused: true, .. }));
+        let is_back = was_refused
+            && feed.status().last_error.is_none()
+            && feed.was_tried()
+            && !self.reports().is_pending(feed.id().as_str());
+        if known == Some(hash) && !is_back {
+            return;
+        }
+        if self.push(Job { feed: feed.id().clone(), refused: None }) {
+            let known = self.known.entry(feed.id().clone()).or_default();
+            *known = Known { served: Some(hash), refused: None };
+        }
+    }
+
+    /// Begins as many looks as there are slots for.
+    fn begin_looks(&self) {
+        while let Some((job, permit)) = self.reports().queue.next() {
+            tokio::spawn(one_look(self.app.clone(), job, permit, Arc::clone(&self.ended)));
+        }
+    }
+}
+
+/// The hash of the version that a report is about, if it need not be made again: this validator made it, and to its end.
+fn served_of(report: &Report) -> Option<u128> {
+    let is_good = report.is_word() && report.validator == env!("CARGO_PKG_VERSION");
+    match &report.subject {
+        Subject::Dataset { tag, refused: false, .. } if is_good => {
+            u128::from_str_radix(tag, 16).ok()
+        }
+        _ => None,
+    }
+}
+
+async fn one_look(app: App, job: Job, permit: OwnedPermit, ended: Arc<Notify>) {
+    let feed = job.feed.clone();
+    let looked = look(&app, job, permit).await;
+    let took = looked.as_ref().filter(|report| report.is_word());
+    let took = took.map(|report| Duration::from_millis(report.took_ms));
+    if let Some(report) = looked {
+        finish(&app, &feed, report).await;
+    }
+    app.reports().queue.finish(&feed, took);
+    ended.notify_one();
+}
+
+/// Compares a report with the one before, has it kept, and shows it.
+async fn finish(app: &App, feed: &FeedId, mut report: Report) {
+    for fault in &report.faults {
+        tracing::error!(%feed, rule = fault.rule, "a rule broke off: {}", fault.message);
+    }
+    if report.is_word() {
+        let before = before(app, feed, &report).await;
+        report.changes = before.map(|before| Changes::between(&before, &report.findings));
+        if let Some(changes) = report.changes.as_mut().filter(|_| report.outcome != Outcome::Whole)
+        {
+            // What cannot be read may have all of the rest still.
+            changes.codes.retain(|changed| changed.now > 0);
+        }
+    }
+    let row = report.row();
+    let report = Arc::new(report);
+    if let Some((store, row)) = app.store().zip(row) {
+        store.keep_report(row);
+    }
+    app.reports().put(app.hub(), report);
+}
+
+/// The last report of another version that could be read.
+async fn before(app: &App, feed: &FeedId, report: &Report) -> Option<Arc<Report>> {
+    let is_other = |it: &Report| it.is_whole() && it.subject.version() != report.subject.version();
+    let latest = app.reports().of(feed.as_str()).and_then(|reports| reports.dataset.clone());
+    if let Some(latest) = latest.filter(|latest| is_other(latest)) {
+        return Some(latest);
+    }
+    let (store, id) = (app.store().cloned()?, feed.clone());
+    let earlier = tokio::task::spawn_blocking(move || kept(&store, &id, EARLIER)).await.ok()?;
+    earlier.into_iter().find(is_other).map(Arc::new)
+}

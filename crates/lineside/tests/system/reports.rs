@@ -1,0 +1,283 @@
+//! Reports: each new version of a schedule is held against the rules, and what was found is shown, told and kept.
+
+use std::io::{Cursor, Write as _};
+use std::path::Path;
+
+use serde_json::{Value, json};
+use zip::write::SimpleFileOptions;
+
+use crate::restarts::SCHEDULE;
+use crate::support::events::{Held, Stream};
+use crate::support::http::{assert_problem, get, get_json, header, problem};
+use crate::support::process::ServerProcess;
+use crate::support::producer::{Answer, Producer, Reply, answer};
+use crate::support::until::{until, until_json};
+use crate::support::until_ready;
+
+/// A schedule, with a line more in its stops.
+fn schedule(stop: &str) -> Vec<u8> {
+    let mut archive = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    for (name, text) in SCHEDULE.iter().copied() {
+        archive.start_file(name, SimpleFileOptions::default()).unwrap();
+        archive.write_all(text.as_bytes()).unwrap();
+        if name == "stops.txt" {
+            archive.write_all(stop.as_bytes()).unwrap();
+        }
+    }
+    archive.finish().unwrap().into_inner()
+}
+
+/// A stop that no producer means to have there, and whose name is no markup.
+const FAR: &str = "<b>U</b>,Far,0.0,0.0\n";
+
+struct House {
+    folder: tempfile::TempDir,
+    producer: Producer,
+}
+
+impl House {
+    async fn new(keys: &str) -> Self {
+        let producer = Producer::start(Answer::Bytes(Vec::new())).await;
+        let house = Self { folder: tempfile::tempdir().unwrap(), producer };
+        let config = format!(
+            "[server]\nlisten = \"127.0.0.1:0\"\ndata_dir = \"data\"\ndrain = \"0s\"\n\
+             [[feed]]\nid = \"city\"\nurl = \"{}\"\npoll = \"1s\"\n{keys}",
+            house.producer.url("/city.zip")
+        );
+        std::fs::write(house.config(), config).unwrap();
+        house
+    }
+
+    fn config(&self) -> std::path::PathBuf {
+        self.folder.path().join("lineside.toml")
+    }
+
+    fn give(&self, bytes: &[u8]) {
+        self.producer.set(Answer::Bytes(answer("200 OK", &[], bytes)));
+    }
+
+    async fn start(&self) -> ServerProcess {
+        let server = ServerProcess::start(&["serve", "--config", self.config().to_str().unwrap()]);
+        until_ready(&server.url).await;
+        server
+    }
+}
+
+/// The report, as soon as it is one of these.
+async fn until_report(url: &str, is_so: impl Fn(&Value) -> bool) -> Value {
+    until("there is a report", async || get(url).await.status() == 200).await;
+    until_json(url, is_so).await
+}
+
+async fn text(url: &str) -> String {
+    let reply = get(url).await;
+    assert_eq!(reply.status(), 200, "{url}");
+    reply.text().await.unwrap()
+}
+
+/// How many of a code the report has.
+fn count(report: &Value, code: &str) -> u64 {
+    let notices = report["notices"].as_array().unwrap();
+    let found = notices.iter().find(|notice| notice["code"] == code);
+    found.map_or(0, |notice| notice["totalNotices"].as_u64().unwrap())
+}
+
+fn findings(hook: &Producer) -> Vec<Value> {
+    let bodies = hook.requests().into_iter().filter(|request| request.starts_with("POST /hook"));
+    let messages = bodies.map(|request| {
+        let body = request.split_once("\r\n\r\n").unwrap().1.to_owned();
+        serde_json::from_str::<Value>(&body).unwrap()
+    });
+    let all = messages.flat_map(|message| message["notifications"].as_array().unwrap().clone());
+    all.filter(|notification| notification["kind"] == "findings").collect()
+}
+
+async fn until_told(stream: &mut Stream, held: &mut Held, is_so: impl Fn(&Value) -> bool) -> Value {
+    loop {
+        let found = held.of_kind("report").find(|record| is_so(record)).cloned();
+        if let Some(found) = found {
+            return found;
+        }
+        held.apply(&stream.next().await.unwrap().data);
+    }
+}
+
+#[tokio::test]
+async fn each_new_version_has_a_report_that_stays_and_new_errors_are_told() {
+    let hook = Producer::answering(|_| Reply::ok("")).await;
+    let keys = format!("[[alert]]\nto = {:?}\non = [\"findings\"]\n", hook.url("/hook"));
+    let house = House::new(&keys).await;
+    house.give(&schedule(""));
+    let server = house.start().await;
+    let report_url = format!("{}/api/v1/feeds/city/report", server.url);
+    let first = until_report(&report_url, |found| found["notices"].is_array()).await;
+    assert_eq!(first["lineside"]["outcome"], "whole");
+    assert_eq!(first["lineside"]["previous"], Value::Null);
+    assert_eq!(first["summary"]["counts"]["Stops"], 2, "{first}");
+    assert_eq!(count(&first, "point_near_origin"), 0);
+
+    let mut stream = Stream::open(&server.url, "channel=report/city").await;
+    let mut held = Held::default();
+    until_told(&mut stream, &mut held, |record| record["errors"] == 0).await;
+    house.give(&schedule(FAR));
+    let told = until_told(&mut stream, &mut held, |record| record["errors"] != 0).await;
+    let second = get_json(&report_url).await;
+    assert_eq!(second["lineside"]["version"], told["version"]);
+    assert_eq!(second["lineside"]["previous"], first["lineside"]["version"]);
+    assert_eq!(count(&second, "point_near_origin"), 1);
+    let change = json!({"code": "point_near_origin", "severity": "ERROR", "before": 0, "now": 1});
+    assert!(told["changed"].as_array().unwrap().contains(&change), "{told}");
+
+    shown(&server.url, &first, &second).await;
+    until("the hook is told", async || !findings(&hook).is_empty()).await;
+    let told = &findings(&hook)[0];
+    assert_eq!(told["errors"], json!([{"code": "point_near_origin", "before": 0, "now": 1}]));
+    let address = second["lineside"]["url"].as_str().unwrap();
+    let path = address.strip_prefix(server.url.as_str()).unwrap();
+    assert!(told["report"].as_str().unwrap().ends_with(path), "{told}");
+
+    // Neither a crash nor a producer that is down takes any of them, and nothing is told twice.
+    server.stop("-KILL");
+    house.producer.set(Answer::Bytes(answer("500 Internal Server Error", &[], b"")));
+    let server = house.start().await;
+    let report_url = format!("{}/api/v1/feeds/city/report", server.url);
+    let kept = until_report(&report_url, |found| found["notices"].is_array()).await;
+    assert_eq!(kept["lineside"]["at"], second["lineside"]["at"], "it was not made again");
+    let of = |report: &Value| report["lineside"]["version"].as_str().unwrap().to_owned();
+    let earlier = get_json(&format!("{report_url}?version={}", of(&first))).await;
+    assert_eq!(earlier["notices"], first["notices"]);
+    text(&format!("{}/feeds/city/versions/{}/report", server.url, of(&first))).await;
+    let metrics = text(&format!("{}/metrics", server.url)).await;
+    assert!(metrics.contains("lineside_validation_finished_total 0"), "{metrics}");
+    assert_eq!(findings(&hook).len(), 1);
+    let nowhere = format!("{report_url}?version={}", "0".repeat(64));
+    assert_problem(404, "not_found", problem(&nowhere).await);
+    server.stop("-TERM");
+}
+
+/// What pages and the badge say of the two versions.
+async fn shown(server: &str, first: &Value, second: &Value) {
+    let page = text(&format!("{server}/feeds/city")).await;
+    let of = |report: &Value| report["lineside"]["version"].as_str().unwrap().to_owned();
+    let (before, now) = (of(first), of(second));
+    for part in
+        ["point_near_origin", "To be mended", "new, 1", "report-map", "&lt;b&gt;U&lt;/b&gt;"]
+    {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    assert!(!page.contains("<b>U"), "{page}");
+    assert!(page.contains(&format!("/feeds/city/versions/{now}/report")), "{page}");
+    let page = text(&format!("{server}/feeds/city/versions/{before}/report")).await;
+    assert!(!page.contains("point_near_origin"), "{page}");
+    let badge = get(&format!("{server}/feeds/city/report.svg")).await;
+    assert_eq!(header(&badge, "content-type"), "image/svg+xml");
+    let badge = badge.text().await.unwrap();
+    assert!(badge.contains("aria-label=\"gtfs: 1 error\""), "{badge}");
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_at_all_has_a_report_too_until_it_is_mended() {
+    let house = House::new("").await;
+    let sound = schedule("");
+    house.give(&sound);
+    let server = house.start().await;
+    let url = format!("{}/api/v1/feeds/city/report", server.url);
+    let good = until_report(&url, |found| found["notices"].is_array()).await;
+    house.give(&sound[..200]);
+    let found = until_report(&url, |found| found["lineside"]["outcome"] == "unreadable").await;
+    assert_eq!((count(&found, "unreadable"), &found["lineside"]["refused"]), (1, &json!(true)));
+    assert_eq!(found["lineside"]["previous"], good["lineside"]["version"]);
+    let change = json!([{"code": "unreadable", "severity": "ERROR", "before": 0, "now": 1}]);
+    assert_eq!(found["lineside"]["changed"], change, "the rest is not known to be gone");
+    let page = text(&format!("{}/feeds/city", server.url)).await;
+    assert!(page.contains("This version is not served"), "{page}");
+    let badge = text(&format!("{}/feeds/city/report.svg", server.url)).await;
+    assert!(badge.contains("unreadable"), "{badge}");
+    // The last good version comes again, and is what counts.
+    house.give(&sound);
+    let mended = until_report(&url, |found| found["lineside"]["outcome"] == "whole").await;
+    assert_eq!(mended["lineside"]["version"], good["lineside"]["version"]);
+    assert_eq!(count(&mended, "unreadable"), 0);
+    assert_eq!(
+        mended["lineside"]["previous"],
+        Value::Null,
+        "no other version could be read so far"
+    );
+    server.stop("-TERM");
+}
+
+#[tokio::test]
+async fn what_it_may_cost_is_bounded_and_said_to_be_ours() {
+    let house = House::new("[validation]\nmemory = \"1KiB\"\n").await;
+    house.give(&schedule(&"V,More,59.9,10.7\n".repeat(200)));
+    let server = house.start().await;
+    let url = format!("{}/api/v1/feeds/city/report", server.url);
+    let found = until_report(&url, |found| found["lineside"]["outcome"] == "unfinished").await;
+    assert!(found["lineside"]["reason"].as_str().unwrap().contains("validation.memory"), "{found}");
+    assert_eq!(
+        (found["notices"].as_array().unwrap().len(), &found["lineside"]["errors"]),
+        (0, &json!(0))
+    );
+    let page = text(&format!("{}/feeds/city", server.url)).await;
+    assert!(page.contains("says nothing of the data"), "{page}");
+    let badge = text(&format!("{}/feeds/city/report.svg", server.url)).await;
+    assert!(badge.contains("unknown"), "{badge}");
+    let metrics = text(&format!("{}/metrics", server.url)).await;
+    assert!(metrics.contains("lineside_validation_unfinished_total 1"), "{metrics}");
+    server.stop("-TERM");
+}
+
+/// Feeds that are files beside the configuration.
+fn write_feeds(folder: &Path, n: usize, keys: &str) -> String {
+    std::fs::write(folder.join("city.zip"), schedule("")).unwrap();
+    let feed = |n| format!("[[feed]]\nid = \"city-{n}\"\nurl = \"city.zip\"\n");
+    let feeds: String = (0..n).map(feed).collect();
+    let server = "[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"0s\"\n";
+    let file = folder.join("lineside.toml");
+    std::fs::write(&file, format!("{server}{keys}{feeds}")).unwrap();
+    file.to_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn a_full_queue_is_seen_and_all_have_their_turn() {
+    const FEEDS: usize = 20;
+    let folder = tempfile::tempdir().unwrap();
+    let config = write_feeds(folder.path(), FEEDS, "[validation]\nwaiting = 1\n");
+    let server = ServerProcess::start(&["serve", "--config", &config]);
+    for n in 0..FEEDS {
+        let url = format!("{}/api/v1/feeds/city-{n}/report", server.url);
+        until_report(&url, |found| found["lineside"]["outcome"] == "whole").await;
+    }
+    let metrics = text(&format!("{}/metrics", server.url)).await;
+    let value = |name: &str| {
+        let line = metrics.lines().find(|line| line.starts_with(&format!("{name} ")));
+        line.unwrap().rsplit(' ').next().unwrap().parse::<u64>().unwrap()
+    };
+    assert!(value("lineside_validation_refused_total") > 0, "{metrics}");
+    assert_eq!(value("lineside_validation_slots"), 1);
+    assert_eq!(value("lineside_validation_finished_total"), FEEDS as u64);
+    assert_eq!(value("lineside_validation_seconds_count"), FEEDS as u64);
+    assert_problem(
+        404,
+        "unknown_feed",
+        problem(&format!("{}/events?channel=report/nobody", server.url)).await,
+    );
+    server.stop("-TERM");
+}
+
+#[tokio::test]
+async fn without_slots_nothing_is_held_against_the_rules() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = write_feeds(folder.path(), 1, "[validation]\nslots = 0\n");
+    let server = ServerProcess::start(&["serve", "--config", &config]);
+    until_json(&format!("{}/api/v1/feeds/city-0", server.url), |found| found["state"] == "ok")
+        .await;
+    assert_problem(
+        404,
+        "not_found",
+        problem(&format!("{}/api/v1/feeds/city-0/report", server.url)).await,
+    );
+    let badge = text(&format!("{}/feeds/city-0/report.svg", server.url)).await;
+    assert!(badge.contains("unknown"), "{badge}");
+    server.stop("-TERM");
+}
