@@ -239,12 +239,12 @@ impl Watch {
     }
 
     /// Says new errors of new data, once, if its report was made since this server started: what was found before was said
-    /// then, or nobody was to be told.
+    /// then, or nobody was to be told. What cannot be read at all is told of as the feed's state.
     fn look_at_findings(&mut self, feed: &Feed, now: UnixMillis) {
         let reports = self.app.reports().of(feed.id().as_str());
         let Some(report) = reports.and_then(|reports| reports.dataset.clone()) else { return };
         let Some(version) = report.subject.version() else { return };
-        if report.at < self.app.started() || !report.is_word() {
+        if report.at < self.app.started() || !report.is_whole() {
             return;
         }
         for target in &mut self.targets {

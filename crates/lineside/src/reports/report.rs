@@ -129,6 +129,11 @@ impl Report {
         !matches!(self.outcome, Outcome::Unfinished { .. })
     }
 
+    /// Whether it says all that there is to say of the data.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.outcome == Outcome::Whole
+    }
+
     /// Where this report stays.
     pub(crate) fn address(&self) -> String {
         match self.subject.version() {

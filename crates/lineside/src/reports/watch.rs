@@ -13,7 +13,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::changes::Changes;
 use super::looking::look;
 use super::queue::Job;
-use super::report::{Report, Subject};
+use super::report::{Outcome, Report, Subject};
 use super::{Reports, kept};
 use crate::app::App;
 use crate::patience::pause;
@@ -174,6 +174,11 @@ async fn finish(app: &App, feed: &FeedId, mut report: Report) {
     if report.is_word() {
         let before = before(app, feed, &report).await;
         report.changes = before.map(|before| Changes::between(&before, &report.findings));
+        if let Some(changes) = report.changes.as_mut().filter(|_| report.outcome != Outcome::Whole)
+        {
+            // What cannot be read may have all of the rest still.
+            changes.codes.retain(|changed| changed.now > 0);
+        }
     }
     let row = report.row();
     let report = Arc::new(report);
@@ -183,9 +188,9 @@ async fn finish(app: &App, feed: &FeedId, mut report: Report) {
     app.reports().put(app.hub(), report);
 }
 
-/// The last report of another version.
+/// The last report of another version that could be read.
 async fn before(app: &App, feed: &FeedId, report: &Report) -> Option<Arc<Report>> {
-    let is_other = |it: &Report| it.is_word() && it.subject.version() != report.subject.version();
+    let is_other = |it: &Report| it.is_whole() && it.subject.version() != report.subject.version();
     let latest = app.reports().of(feed.as_str()).and_then(|reports| reports.dataset.clone());
     if let Some(latest) = latest.filter(|latest| is_other(latest)) {
         return Some(latest);

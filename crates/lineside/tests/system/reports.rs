@@ -63,6 +63,12 @@ impl House {
     }
 }
 
+/// The report, as soon as it is one of these.
+async fn until_report(url: &str, is_so: impl Fn(&Value) -> bool) -> Value {
+    until("there is a report", async || get(url).await.status() == 200).await;
+    until_json(url, is_so).await
+}
+
 async fn text(url: &str) -> String {
     let reply = get(url).await;
     assert_eq!(reply.status(), 200, "{url}");
@@ -104,7 +110,7 @@ async fn each_new_version_has_a_report_that_stays_and_new_errors_are_told() {
     house.give(&schedule(""));
     let server = house.start().await;
     let report_url = format!("{}/api/v1/feeds/city/report", server.url);
-    let first = until_json(&report_url, |found| found["notices"].is_array()).await;
+    let first = until_report(&report_url, |found| found["notices"].is_array()).await;
     assert_eq!(first["lineside"]["outcome"], "whole");
     assert_eq!(first["lineside"]["previous"], Value::Null);
     assert_eq!(first["summary"]["counts"]["Stops"], 2, "{first}");
@@ -135,7 +141,7 @@ async fn each_new_version_has_a_report_that_stays_and_new_errors_are_told() {
     house.producer.set(Answer::Bytes(answer("500 Internal Server Error", &[], b"")));
     let server = house.start().await;
     let report_url = format!("{}/api/v1/feeds/city/report", server.url);
-    let kept = until_json(&report_url, |found| found["notices"].is_array()).await;
+    let kept = until_report(&report_url, |found| found["notices"].is_array()).await;
     assert_eq!(kept["lineside"]["at"], second["lineside"]["at"], "it was not made again");
     let of = |report: &Value| report["lineside"]["version"].as_str().unwrap().to_owned();
     let earlier = get_json(&format!("{report_url}?version={}", of(&first))).await;
@@ -155,7 +161,7 @@ async fn shown(server: &str, first: &Value, second: &Value) {
     let of = |report: &Value| report["lineside"]["version"].as_str().unwrap().to_owned();
     let (before, now) = (of(first), of(second));
     for part in
-        ["point_near_origin", "To be mended", "new, 1", "<svg viewBox", "&lt;b&gt;U&lt;/b&gt;"]
+        ["point_near_origin", "To be mended", "new, 1", "report-map", "&lt;b&gt;U&lt;/b&gt;"]
     {
         assert!(page.contains(part), "{part}: {page}");
     }
@@ -175,21 +181,28 @@ async fn what_cannot_be_read_at_all_has_a_report_too_until_it_is_mended() {
     house.give(&schedule(""));
     let server = house.start().await;
     let url = format!("{}/api/v1/feeds/city/report", server.url);
-    let good = until_json(&url, |found| found["notices"].is_array()).await;
+    let good = until_report(&url, |found| found["notices"].is_array()).await;
     let broken = &schedule("")[..200];
     house.give(broken);
-    let found = until_json(&url, |found| found["lineside"]["outcome"] == "unreadable").await;
+    let found = until_report(&url, |found| found["lineside"]["outcome"] == "unreadable").await;
     assert_eq!((count(&found, "unreadable"), &found["lineside"]["refused"]), (1, &json!(true)));
     assert_eq!(found["lineside"]["previous"], good["lineside"]["version"]);
+    let change = json!([{"code": "unreadable", "severity": "ERROR", "before": 0, "now": 1}]);
+    assert_eq!(found["lineside"]["changed"], change, "the rest is not known to be gone");
     let page = text(&format!("{}/feeds/city", server.url)).await;
     assert!(page.contains("This version is not served"), "{page}");
     let badge = text(&format!("{}/feeds/city/report.svg", server.url)).await;
     assert!(badge.contains("unreadable"), "{badge}");
     // The last good version comes again, and is what counts.
     house.give(&schedule(""));
-    let mended = until_json(&url, |found| found["lineside"]["outcome"] == "whole").await;
+    let mended = until_report(&url, |found| found["lineside"]["outcome"] == "whole").await;
     assert_eq!(mended["lineside"]["version"], good["lineside"]["version"]);
     assert_eq!(count(&mended, "unreadable"), 0);
+    assert_eq!(
+        mended["lineside"]["previous"],
+        Value::Null,
+        "no other version could be read so far"
+    );
     server.stop("-TERM");
 }
 
@@ -199,7 +212,7 @@ async fn what_it_may_cost_is_bounded_and_said_to_be_ours() {
     house.give(&schedule(&"V,More,59.9,10.7\n".repeat(200)));
     let server = house.start().await;
     let url = format!("{}/api/v1/feeds/city/report", server.url);
-    let found = until_json(&url, |found| found["lineside"]["outcome"] == "unfinished").await;
+    let found = until_report(&url, |found| found["lineside"]["outcome"] == "unfinished").await;
     assert!(found["lineside"]["reason"].as_str().unwrap().contains("validation.memory"), "{found}");
     assert_eq!(
         (found["notices"].as_array().unwrap().len(), &found["lineside"]["errors"]),
@@ -233,7 +246,7 @@ async fn a_full_queue_is_seen_and_all_have_their_turn() {
     let server = ServerProcess::start(&["serve", "--config", &config]);
     for n in 0..FEEDS {
         let url = format!("{}/api/v1/feeds/city-{n}/report", server.url);
-        until_json(&url, |found| found["lineside"]["outcome"] == "whole").await;
+        until_report(&url, |found| found["lineside"]["outcome"] == "whole").await;
     }
     let metrics = text(&format!("{}/metrics", server.url)).await;
     let value = |name: &str| {

@@ -13,6 +13,8 @@ use crate::reports::{Finding, Outcome, Report, Subject};
 
 /// Examples of one kind of finding on the page of a feed.
 const FEW: usize = 5;
+/// Fields that say where a finding is, in the order in which they are shown.
+const PLACE: [&str; 4] = ["filename", "childFilename", "csvRowNumber", "line"];
 /// Digits of a version that are shown: enough to tell one from another.
 const DIGITS: usize = 12;
 
@@ -164,6 +166,8 @@ fn table(samples: &[Map<String, Value>]) -> Markup {
             names.push(name);
         }
     }
+    // Where it is stands first, as whoever mends it looks for that.
+    names.sort_by_key(|name| PLACE.iter().position(|it| it == name).unwrap_or(PLACE.len()));
     html! {
         @if !names.is_empty() {
             div.scroll tabindex="0" {
@@ -228,7 +232,10 @@ mod tests {
         report.findings[0].samples = vec![sample];
         let page = card(&report, false, &TimeZone::UTC).into_string();
         assert!(page.contains("&lt;b&gt;x&lt;/b&gt;.txt") && !page.contains("<b>x"), "{page}");
-        assert!(page.contains("1,200 notes") && page.contains("and 1,199 more"), "{page}");
+        assert!(
+            page.contains("1\u{202f}200 notes") && page.contains("and 1\u{202f}199 more"),
+            "{page}"
+        );
         assert!(page.contains("What is <code>wrong</code>."), "{page}");
     }
 }

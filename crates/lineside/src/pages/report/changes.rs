@@ -69,7 +69,7 @@ mod tests {
             course(&Changed { code, severity: Severity::Info, before, now })
         };
         assert_eq!(said(0, 3), "new, 3");
-        assert_eq!(said(1_200, 0), "gone, was 1,200");
+        assert_eq!(said(1_200, 0), "gone, was 1\u{202f}200");
         assert_eq!(said(4, 2), "4 → 2");
     }
 }

@@ -13,6 +13,8 @@ const SIDE: f64 = 400.0;
 const MARGIN: f64 = 12.0;
 /// The least extent of a map, in degrees of latitude: some two hundred metres.
 const EXTENT_MIN: f64 = 0.002;
+/// The least room around the stops of a feed, in degrees.
+const ROOM: f32 = 0.1;
 
 /// How degrees become places in the picture.
 struct Frame {
@@ -25,26 +27,31 @@ struct Frame {
     height: f64,
 }
 
-/// The map of a finding; nothing where it is about no place.
+/// The map of a finding, and its places by name; nothing where it is about no place.
 pub(super) fn of(report: &Report, finding: &Finding) -> Markup {
-    let Some(frame) = Frame::around(&finding.places, &report.outline) else {
-        return html! {};
-    };
-    let (width, height) = (frame.width.round(), frame.height.round());
-    let label = format!(
-        "Where: {} among the stops of the feed",
-        words::count(u64::try_from(finding.places.len()).unwrap_or_default(), "place", "places")
-    );
     html! {
-        figure.report-map {
-            svg viewBox=(format!("0 0 {width} {height}")) role="img" aria-label=(label) {
-                path.stops d=(dots(&frame, &report.outline)) {}
-                @for place in &finding.places {
-                    @let (x, y) = frame.place(place.at);
-                    circle cx=(rounded(x)) cy=(rounded(y)) r="5" { title { (place.label) } }
+        @if !finding.places.is_empty() {
+            figure.report-map {
+                @if let Some(frame) = Frame::around(&finding.places, &report.outline) {
+                    (drawn(&frame, &finding.places, &report.outline))
                 }
+                figcaption.soft.small { (names(&finding.places)) }
             }
-            figcaption.soft.small { (names(&finding.places)) }
+        }
+    }
+}
+
+fn drawn(frame: &Frame, places: &[Place], stops: &[Point]) -> Markup {
+    let shown = places.iter().map(|place| (place, frame.place(place.at)));
+    let shown: Vec<_> = shown.filter(|(_, (x, y))| frame.has(*x, *y)).collect();
+    let count = words::count(u64::try_from(shown.len()).unwrap_or_default(), "place", "places");
+    let (width, height) = (frame.width.round(), frame.height.round());
+    html! {
+        svg viewBox=(format!("0 0 {width} {height}")) role="img" aria-label=(format!("Where: {count} among the stops of the feed")) {
+            path.stops d=(dots(frame, stops)) {}
+            @for (place, (x, y)) in shown {
+                circle cx=(rounded(x)) cy=(rounded(y)) r="5" { title { (place.label) } }
+            }
         }
     }
 }
@@ -64,28 +71,31 @@ fn names(places: &[Place]) -> Markup {
 }
 
 impl Frame {
-    /// Around these places, with as many of the stops as lie near them.
+    /// Around those of the places that lie where the feed does; none if no place does.
     fn around(places: &[Place], stops: &[Point]) -> Option<Frame> {
-        let first = places.first()?.at.map(f64::from);
-        let mut ends = [first, first];
-        let of_places = places.iter().map(|place| place.at.map(f64::from));
-        for [lat, lon] in of_places.clone().chain(near(stops, of_places)) {
+        let area = Area::of(stops);
+        let mut inside = places.iter().map(|place| place.at).filter(|at| area.has(*at)).peekable();
+        inside.peek()?;
+        let mut ends = [[f64::MAX; 2], [f64::MIN; 2]];
+        for [lat, lon] in inside.chain(stops.iter().copied().filter(|at| area.has(*at))) {
+            let (lat, lon) = (f64::from(lat), f64::from(lon));
             ends[0] = [ends[0][0].min(lat), ends[0][1].min(lon)];
             ends[1] = [ends[1][0].max(lat), ends[1][1].max(lon)];
         }
-        let [south, west] = ends[0];
-        let [north, east] = ends[1];
+        let [[south, west], [north, east]] = ends;
         let squeeze = ((south + north) / 2.0).to_radians().cos().max(0.05);
         let (tall, wide) = (north - south, (east - west) * squeeze);
-        let extent = tall.max(wide).max(EXTENT_MIN);
-        let scale = (SIDE - 2.0 * MARGIN) / extent;
-        let side = |length: f64| (length * scale + 2.0 * MARGIN).max(SIDE / 4.0);
-        let (width, height) = (side(wide), side(tall));
+        let scale = (SIDE - 2.0 * MARGIN) / tall.max(wide).max(EXTENT_MIN);
+        let height = (tall * scale + 2.0 * MARGIN).max(SIDE / 3.0);
         // What is narrower than the picture stands in its middle.
         let spare =
-            |side: f64, length: f64| (side - 2.0 * MARGIN - length * scale).max(0.0) / 2.0 / scale;
-        let (west, north) = (west - spare(width, wide) / squeeze, north + spare(height, tall));
-        Some(Frame { north, west, squeeze, scale, width, height })
+            |side: f64, length: f64| ((side - 2.0 * MARGIN) / scale - length).max(0.0) / 2.0;
+        let (west, north) = (west - spare(SIDE, wide) / squeeze, north + spare(height, tall));
+        Some(Frame { north, west, squeeze, scale, width: SIDE, height })
+    }
+
+    fn has(&self, x: f64, y: f64) -> bool {
+        (0.0..=self.width).contains(&x) && (0.0..=self.height).contains(&y)
     }
 
     fn place(&self, [lat, lon]: Point) -> (f64, f64) {
@@ -95,18 +105,28 @@ impl Frame {
     }
 }
 
-/// The stops, unless some place is so far from them that a map of both would show neither.
-fn near(
-    stops: &[Point],
-    places: impl Iterator<Item = [f64; 2]> + Clone,
-) -> impl Iterator<Item = [f64; 2]> {
-    const DEGREES: f64 = 2.0;
-    let is_near = move |[lat, lon]: &[f64; 2]| {
-        places
-            .clone()
-            .any(|place| (place[0] - lat).abs() < DEGREES && (place[1] - lon).abs() < DEGREES)
-    };
-    stops.iter().map(|stop| stop.map(f64::from)).filter(is_near).collect::<Vec<_>>().into_iter()
+/// Where most stops of a feed are, with room around them: a stop at 0, 0 would else make a dot of all others.
+struct Area {
+    ends: [[f32; 2]; 2],
+}
+
+impl Area {
+    fn of(stops: &[Point]) -> Area {
+        let of_axis = |axis: usize| {
+            let mut values: Vec<f32> = stops.iter().map(|stop| stop[axis]).collect();
+            values.sort_unstable_by(f32::total_cmp);
+            let at = |tenths: usize| values.get(values.len() * tenths / 10).copied();
+            let (low, high) = (at(1)?, at(9)?);
+            let room = high - low + ROOM;
+            Some([low - room, high + room])
+        };
+        let [[south, north], [west, east]] = [0, 1].map(|axis| of_axis(axis).unwrap_or([0.0, 0.0]));
+        Area { ends: [[south, west], [north, east]] }
+    }
+
+    fn has(&self, at: Point) -> bool {
+        (0..2).all(|axis| (self.ends[0][axis]..=self.ends[1][axis]).contains(&at[axis]))
+    }
 }
 
 /// All stops as one path of points, which is a third of as many circles.
@@ -114,7 +134,7 @@ fn dots(frame: &Frame, stops: &[Point]) -> String {
     let mut path = String::new();
     for stop in stops {
         let (x, y) = frame.place(*stop);
-        if (0.0..=frame.width).contains(&x) && (0.0..=frame.height).contains(&y) {
+        if frame.has(x, y) {
             // Writing into a String cannot fail.
             _ = write!(path, "M{x:.0} {y:.0}h0");
         }
@@ -134,29 +154,34 @@ mod tests {
         Place { at: [lat, lon], label: "stop a".to_owned() }
     }
 
+    const STOPS: [Point; 5] =
+        [[59.90, 10.50], [59.91, 10.55], [59.92, 10.60], [59.93, 10.65], [0.0, 0.0]];
+
     #[test]
-    fn everything_lies_within_the_picture_and_north_is_up() {
-        let places = [place(59.91, 10.75), place(59.95, 10.60)];
-        let stops = [[59.90, 10.50], [0.0, 0.0]];
+    fn everything_near_lies_within_the_picture_and_north_is_up() {
+        let stops: Vec<Point> =
+            STOPS[..4].iter().cycle().take(40).chain(&STOPS[4..]).copied().collect();
+        let places = [place(59.91, 10.75), place(59.95, 10.60), place(0.0, 0.0)];
         let frame = Frame::around(&places, &stops).unwrap();
-        for at in places.iter().map(|place| place.at).chain([stops[0]]) {
+        for at in places[..2].iter().map(|place| place.at).chain(STOPS[..4].iter().copied()) {
             let (x, y) = frame.place(at);
-            assert!(
-                (0.0..=frame.width).contains(&x) && (0.0..=frame.height).contains(&y),
-                "{x} {y}"
-            );
+            assert!(frame.has(x, y), "{x} {y}");
         }
         assert!(frame.place(places[0].at).1 > frame.place(places[1].at).1);
         assert!(frame.place(places[0].at).0 > frame.place(places[1].at).0);
-        assert_eq!(dots(&frame, &stops).matches('M').count(), 1, "a stop elsewhere is left out");
-        assert!(frame.width <= SIDE + 0.1 && frame.height <= SIDE + 0.1);
+        assert!(frame.height <= SIDE + 0.1);
+        assert_eq!(dots(&frame, &stops).matches('M').count(), 40, "what is far away is left out");
+        let drawn = drawn(&frame, &places, &stops).into_string();
+        assert_eq!(drawn.matches("<circle").count(), 2, "{drawn}");
     }
 
     #[test]
-    fn one_place_is_a_map_and_none_is_none() {
-        assert!(Frame::around(&[], &[[1.0, 1.0]]).is_none());
-        let frame = Frame::around(&[place(-90.0, 180.0)], &[]).unwrap();
-        let (x, y) = frame.place([-90.0, 180.0]);
-        assert!(x.is_finite() && y.is_finite() && frame.width > 0.0);
+    fn what_lies_elsewhere_or_nowhere_has_no_picture() {
+        assert!(Frame::around(&[], &STOPS).is_none());
+        let stops: Vec<Point> = STOPS[..4].iter().cycle().take(40).copied().collect();
+        assert!(Frame::around(&[place(-90.0, 180.0)], &stops).is_none());
+        let frame = Frame::around(&[place(59.9, 10.5)], &STOPS[..1]).unwrap();
+        let (x, y) = frame.place([59.9, 10.5]);
+        assert!(frame.has(x, y) && frame.height > 0.0);
     }
 }
