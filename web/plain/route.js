@@ -35,7 +35,7 @@ function vehicle({ id, record }) {
 /** The list at the stop that a vehicle comes to next. @param {any} record */
 function place(record) {
   const next = record.lineside?.next_stop_id;
-  const said = record.trip?.direction_id;
+  const said = record.lineside?.direction_id ?? record.trip?.direction_id;
   const has = directions.filter(({ places }) => places.has(next));
   const direction = has.find(({ id }) => typeof said === "number" && id === said) ?? has[0];
   return direction?.places.get(next) ?? lists[lists.length - 1];

@@ -24,7 +24,7 @@ use crate::{
         BOARD_RECORD_BYTES_MAX, BOARD_SCHEDULED_MAX, BOARD_STALE_MAX,
     },
     network::NetworkState,
-    normalize::{Forecast, Run, TripKey, clamp, given, gtfs_date, is_extra, seconds},
+    normalize::{Forecast, Run, TripKey, clamp, given, gtfs_date, is_extra, is_extra_off, seconds},
     record::{Body, Departure, DepartureStatus, Record},
 };
 
@@ -271,7 +271,7 @@ impl Look<'_> {
         for feed in &self.state.feeds {
             let header = feed.header.as_ref().and_then(|header| seconds(header.timestamp));
             for record in feed.tables.trip_updates.extra_trips() {
-                let Some(update) = record.trip_update().filter(|update| is_extra(&update.trip))
+                let Some(update) = record.trip_update().filter(|update| self.is_extra(update))
                 else {
                     continue;
                 };
@@ -284,6 +284,14 @@ impl Look<'_> {
             }
         }
         departures
+    }
+
+    /// Whether an update is of a trip that the schedule does not hold, or does not hold so.
+    fn is_extra(&self, update: &TripUpdate) -> bool {
+        let is_known = || {
+            given(&update.trip.trip_id).is_some_and(|id| self.timetable().find_trip(id).is_some())
+        };
+        is_extra(&update.trip) || (is_extra_off(update) && !is_known())
     }
 
     /// An extra trip's calls here; its last call is no departure.
@@ -327,9 +335,11 @@ impl Look<'_> {
             departure.stop_sequence = sequence;
             departure.source = said.feed.clone();
             departure.age = Some(u64::try_from(self.now - said.made_at).unwrap_or(0));
-            departure.expected = Some(expected);
-            departure.delay = Some(clamp(expected - scheduled));
+            let is_off = is_extra_off(said.update);
+            departure.expected = (!is_off).then_some(expected);
+            departure.delay = (!is_off).then(|| clamp(expected - scheduled));
             departure.status = match stop_time.schedule_relationship() {
+                _ if is_off => DepartureStatus::Cancelled,
                 stop_time_update::ScheduleRelationship::Skipped => DepartureStatus::Skipped,
                 _ => DepartureStatus::Realtime,
             };

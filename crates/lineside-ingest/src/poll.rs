@@ -320,7 +320,7 @@ impl Poller {
         });
         match outcome {
             Ok(outcome) => {
-                self.siri_answered(outcome == "new");
+                self.siri_answered(outcome == "new").await;
                 self.status.count(outcome);
                 self.judge().await;
                 self.ledger.ended(asked, outcome, &self.feed, &self.status);
@@ -375,6 +375,7 @@ impl Poller {
         self.status.failures_in_a_row = 0;
         self.status.failing_since = None;
         self.status.nothing_since = None;
+        self.status.is_gathering = false;
         self.expired = false;
     }
 

@@ -107,6 +107,8 @@ pub struct FeedStatus {
     pub bytes: u64,
     /// Whether all that is known of it comes from before this start: the source has not been asked since.
     pub is_restored: bool,
+    /// Whether nothing is known but a part of its first answer, which readers are told when it is whole.
+    pub is_gathering: bool,
     /// Of a system, the worst state of its files with the reason, if any is in trouble.
     pub of_parts: Option<(FeedState, String)>,
 }
@@ -173,6 +175,10 @@ impl FeedStatus {
         }
         if self.nothing_since.is_some() {
             return judgement_of_nothing(&rules.expectation);
+        }
+        if self.is_gathering {
+            let words = "answers page by page, and has not told all that there is yet";
+            return (FeedState::Unknown, words.to_owned());
         }
         if self.last_success.is_none() {
             return (FeedState::Unknown, "has not been polled yet".to_owned());
@@ -326,6 +332,9 @@ mod tests {
             FeedState::Empty,
             "nothing in it",
         );
+        let gathering = FeedStatus { is_gathering: true, entities: 0, ..good(1000) };
+        check(gathering.clone(), 1000, &RULES, FeedState::Unknown, "not told all");
+        check(failed(gathering, 1010), 1010, &RULES, FeedState::Stale, "http_500");
         let restored = FeedStatus { is_restored: true, ..good(1000) };
         check(restored, 9000, &RULES, FeedState::Unknown, "since the start; the last good data");
         let strict = Rules { max_age: Some(Duration::from_secs(60)), ..RULES };

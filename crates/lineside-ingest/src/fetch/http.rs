@@ -117,17 +117,17 @@ impl HttpFetcher {
     }
 
     /// The first bytes of a reply, without what the feed sends along.
-    pub(super) fn shown(&self, bytes: &[u8]) -> String {
-        self.hidden().show(bytes)
+    pub(super) fn shown(&self, bytes: &[u8], key: Option<&Secret>) -> String {
+        self.hidden(key).show(bytes)
     }
 
-    fn hidden(&self) -> Hidden {
+    fn hidden(&self, key: Option<&Secret>) -> Hidden {
         let posted = match &self.question {
             Question::Post(post) => post.secret.as_ref(),
             _ => None,
         };
         let tokens: Vec<&Secret> =
-            self.sent.iter().map(|token| &token.text).chain(posted).collect();
+            self.sent.iter().map(|token| &token.text).chain(posted).chain(key).collect();
         Hidden::of(&self.config, &tokens)
     }
 
@@ -334,7 +334,7 @@ impl HttpFetcher {
     async fn refused(&self, response: Response) -> Result<Fetched, Failure> {
         let (status, headers) = (response.status(), response.headers().clone());
         let code = FailureCode::Http(status.as_u16());
-        let hidden = self.hidden();
+        let hidden = self.hidden(None);
         let is_siri = self.config.promised() == Some(Format::Siri);
         let may_answer = is_siri && status == StatusCode::INTERNAL_SERVER_ERROR;
         let short = REPLY_HEAD_TIME_MAX.min(self.config.timeout);
@@ -395,7 +395,7 @@ impl HttpFetcher {
             (rest, is_empty)
         });
         finished.map_err(|failure| {
-            let head = self.shown(collector.head());
+            let head = self.shown(collector.head(), None);
             failure.of_reply(Some(status), collector.taken(), Some(head))
         })
     }

@@ -230,9 +230,10 @@ impl Fetcher {
     }
 
     /// The first bytes of a body that could not be used, as text that is safe to show.
-    pub(crate) fn shown(&self, bytes: &[u8]) -> String {
+    /// Nor does it show `key`, if there is one, whatever was asked last.
+    pub(crate) fn shown(&self, bytes: &[u8], key: Option<&Secret>) -> String {
         match self {
-            Fetcher::Http(fetcher) => fetcher.shown(bytes),
+            Fetcher::Http(fetcher) => fetcher.shown(bytes, key),
             _ => shown::Hidden::default().show(bytes),
         }
     }

@@ -133,6 +133,8 @@ pub(crate) struct Join {
     pub(crate) next_stop_id: Option<String>,
     #[prost(string, optional, tag = "9")]
     pub(crate) next_stop_name: Option<String>,
+    #[prost(uint32, optional, tag = "10")]
+    pub(crate) direction_id: Option<u32>,
 }
 
 /// A station or a vehicle of a GBFS system.

@@ -10,6 +10,7 @@ use smol_str::SmolStr;
 use crate::{
     change::{Change, Why},
     geohash::Cell,
+    normalize::{is_extra, is_extra_off},
     record::{Kind, Record},
 };
 
@@ -80,11 +81,15 @@ impl Table {
             .map(|&(_, number)| self.at(number))
     }
 
-    /// The trip updates of trips that the schedule does not hold: added, new, duplicated, replaced, unscheduled.
+    /// The trip updates of trips that the schedule does not hold: added, new, duplicated, replaced, unscheduled, and those that
+    /// were to be and are not.
     pub(crate) fn extra_trips(&self) -> impl Iterator<Item = &Arc<Record>> {
         let extra = self.extra_trips.get_or_init(|| {
             self.numbered()
-                .filter(|(_, record)| record.trip().is_some_and(crate::normalize::is_extra))
+                .filter(|(_, record)| {
+                    record.trip().is_some_and(is_extra)
+                        || record.trip_update().is_some_and(is_extra_off)
+                })
                 .map(|(number, _)| number)
                 .collect()
         });

@@ -38,14 +38,14 @@ pub(crate) fn drafts_of(entity: FeedEntity, context: Context<'_>) -> impl Iterat
     let FeedEntity { id: entity_id, trip_update, vehicle, alert, .. } = entity;
     let update = trip_update.map(|mut update| {
         let at = seconds(update.timestamp).unwrap_or(context.message_time);
-        fill_start_date(&mut update.trip, context, at);
+        fill_start_date(&mut update.trip, &update.stop_time_update, context, at);
         let id = trip_update_id(&update, &entity_id);
         Draft { id, body: Body::TripUpdate(Box::new(update)), fault: None }
     });
     let vehicle = vehicle.map(|mut vehicle| {
         let at = seconds(vehicle.timestamp).unwrap_or(context.message_time);
         if let Some(trip) = &mut vehicle.trip {
-            fill_start_date(trip, context, at);
+            fill_start_date(trip, &[], context, at);
         }
         let fault = take_wrong_place(&mut vehicle);
         Draft { id: vehicle_id(&vehicle, &entity_id), body: Body::Vehicle(vehicle), fault }

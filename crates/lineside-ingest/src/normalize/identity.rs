@@ -3,10 +3,14 @@
 use jiff::civil::Date;
 use lineside_formats::gtfs_rt::proto::{
     TripDescriptor, TripUpdate, VehiclePosition, trip_descriptor::ScheduleRelationship,
+    trip_update::StopTimeUpdate,
 };
 use smol_str::{SmolStr, format_smolstr};
 
-use super::{Context, given, service_date::nearest_service_date};
+use super::{
+    Context, given,
+    service_date::{nearest_service_date, planned_service_date},
+};
 
 /// A trip on a date, as ids spell it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,9 +44,15 @@ pub(crate) fn gtfs_date(date: Date) -> String {
     format!("{:04}{:02}{:02}", date.year(), date.month(), date.day())
 }
 
-/// Fills in `start_date` where the feed leaves it out and the timetable knows the trip. `at` is when the record was
-/// made, Unix seconds.
-pub(super) fn fill_start_date(trip: &mut TripDescriptor, context: Context<'_>, at: i64) {
+/// Fills in `start_date` where the feed leaves it out and the timetable knows the trip: by when calls are planned, where that
+/// is said of any, else by `at`, when the record was made, Unix seconds. What is announced a day ahead is not of the day
+/// before.
+pub(super) fn fill_start_date(
+    trip: &mut TripDescriptor,
+    calls: &[StopTimeUpdate],
+    context: Context<'_>,
+    at: i64,
+) {
     if given(&trip.start_date).is_some() {
         return;
     }
@@ -50,7 +60,9 @@ pub(super) fn fill_start_date(trip: &mut TripDescriptor, context: Context<'_>, a
         .timetable
         .and_then(|timetable| Some((timetable, timetable.find_trip(given(&trip.trip_id)?)?)));
     if let Some((timetable, idx)) = known {
-        trip.start_date = Some(gtfs_date(nearest_service_date(timetable, idx, at)));
+        let planned = planned_service_date(timetable, idx, calls);
+        let date = planned.unwrap_or_else(|| nearest_service_date(timetable, idx, at));
+        trip.start_date = Some(gtfs_date(date));
     }
 }
 

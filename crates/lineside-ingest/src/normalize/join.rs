@@ -1,4 +1,4 @@
-//! The timetable join: route, headsign, next stop and delay of a record.
+//! The timetable join: route, direction, headsign, next stop and delay of a record.
 //!
 //! All of it follows from the records and the timetable alone, never from when it is computed, so that the same
 //! content always gives the same record.
@@ -107,7 +107,7 @@ fn is_off(trip: &TripDescriptor) -> bool {
     matches!(trip.schedule_relationship(), Canceled | Deleted)
 }
 
-/// Route and headsign.
+/// Route, direction and headsign.
 fn join_trip(
     trip: Option<&TripDescriptor>,
     timetable: Option<&Timetable>,
@@ -136,6 +136,7 @@ fn join_trip(
         None => join.route_id = named_route.map(SmolStr::new),
     }
     if let Some(trip) = trip {
+        join.direction_id = timetable.trip(trip).direction;
         let headsign = timetable.trip(trip).headsign.filter(|headsign| !headsign.is_empty());
         let last = || timetable.stop_times(trip).last().map(|call| timetable.stop(call.stop).name);
         join.headsign = headsign.or_else(last).filter(|name| !name.is_empty()).map(SmolStr::new);

@@ -12,7 +12,11 @@ mod siri;
 
 use lineside_formats::{
     gtfs::Timetable,
-    gtfs_rt::proto::{TripDescriptor, trip_descriptor::ScheduleRelationship},
+    gtfs_rt::proto::{
+        TripDescriptor, TripUpdate,
+        trip_descriptor::ScheduleRelationship,
+        trip_update::{StopTimeEvent, stop_time_update},
+    },
 };
 
 pub(crate) use forecast::{Forecast, Run, clamp, event_time, parse_date};
@@ -44,6 +48,19 @@ pub(crate) fn is_extra(trip: &TripDescriptor) -> bool {
             | ScheduleRelationship::Replacement
             | ScheduleRelationship::Unscheduled
     )
+}
+
+/// Whether an update is of a trip that was to run on top of the schedule and does not run after all: it is cancelled, and its
+/// calls say all the same when they would have been.
+pub(crate) fn is_extra_off(update: &TripUpdate) -> bool {
+    let is_planned = |event: &Option<StopTimeEvent>| {
+        event.as_ref().is_some_and(|event| event.scheduled_time.is_some())
+    };
+    update.trip.schedule_relationship() == ScheduleRelationship::Canceled
+        && update.stop_time_update.iter().any(|call| {
+            call.schedule_relationship() == stop_time_update::ScheduleRelationship::Skipped
+                && (is_planned(&call.arrival) || is_planned(&call.departure))
+        })
 }
 
 /// A text, unless it is empty: producers write both for "not given".

@@ -1,7 +1,12 @@
 //! The service date of a trip whose feed does not say it.
 
 use jiff::civil::Date;
-use lineside_formats::gtfs::{Timetable, TripIdx};
+use lineside_formats::{
+    gtfs::{Timetable, TripIdx},
+    gtfs_rt::proto::trip_update::{StopTimeEvent, StopTimeUpdate},
+};
+
+use super::given;
 
 /// The date on which the trip runs nearest to `at` (Unix seconds): the one whose span holds it, else whose span is
 /// closest. Yesterday's trip still runs after midnight, tomorrow's may be announced before it.
@@ -24,6 +29,43 @@ pub(super) fn nearest_service_date(timetable: &Timetable, trip: TripIdx, at: i64
             (start - at).max(at - end).max(0)
         })
         .unwrap_or(today)
+}
+
+/// The date on which the trip makes one of these calls nearest to when that is planned, for the first call of which both is
+/// known; none where the trip does not run on a day near it.
+pub(super) fn planned_service_date(
+    timetable: &Timetable,
+    trip: TripIdx,
+    calls: &[StopTimeUpdate],
+) -> Option<Date> {
+    // Of a repeated trip the times are of no run.
+    if timetable.trip(trip).has_frequencies {
+        return None;
+    }
+    let (offset, aimed) = calls.iter().find_map(|call| aimed(timetable, trip, call))?;
+    let day = timetable.local_date(aimed.saturating_sub(i64::from(offset)));
+    let service = timetable.trip(trip).service;
+    let near = [day.yesterday(), Ok(day), day.tomorrow()];
+    near.into_iter()
+        .flatten()
+        .filter(|&date| timetable.is_active(service, date))
+        .min_by_key(|&date| timetable.service_time(date, offset).abs_diff(aimed))
+}
+
+/// When a call is by the timetable, in seconds of the service day, and when by the message, Unix seconds.
+fn aimed(timetable: &Timetable, trip: TripIdx, call: &StopTimeUpdate) -> Option<(i32, i64)> {
+    let stop = given(&call.stop_id);
+    let known = timetable.stop_times(trip).find(|known| match call.stop_sequence {
+        Some(sequence) => known.stop_sequence == sequence,
+        None => stop.is_some_and(|stop| timetable.stop(known.stop).id == stop),
+    })?;
+    let said = |event: &Option<StopTimeEvent>| {
+        let event = event.as_ref()?;
+        let by_delay = || event.time?.checked_sub(i64::from(event.delay?));
+        event.scheduled_time.or_else(by_delay)
+    };
+    let departure = known.departure.zip(said(&call.departure));
+    departure.or_else(|| known.arrival.zip(said(&call.arrival)))
 }
 
 /// First departure and last arrival in seconds of the service day, over all its runs.

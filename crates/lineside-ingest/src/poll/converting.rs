@@ -111,7 +111,7 @@ impl Poller {
             self.fetcher.forget();
             // Of a conversion its own words are told, and not how what it was given began.
             let is_of_reply = failure.code != FailureCode::Convert;
-            let head = is_of_reply.then(|| self.fetcher.shown(&bytes));
+            let head = is_of_reply.then(|| self.fetcher.shown(&bytes, None));
             failure.of_reply(status, bytes.len() as u64, head)
         }))
     }

@@ -141,9 +141,11 @@ impl Poller {
                 Ok(())
             }
             Format::GtfsRt => self.take_message(bytes, now).await,
+            // Only its last changes are kept. What it said before nobody knows any more: a part is not told as the whole.
+            Format::Siri if self.answers_changes() => Ok(()),
             Format::Siri => {
                 let taken = self.take_siri(bytes, now).await;
-                // It may be one page of several, or changes only.
+                // It may be one page of several.
                 self.siri.begin_anew();
                 taken
             }

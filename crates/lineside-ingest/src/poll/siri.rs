@@ -29,6 +29,7 @@ use super::{Poller, broken};
 use crate::{
     config::FeedConfig,
     fetch::{Failure, FailureCode, Question},
+    inbox::Inbox,
     normalize::{Normalized, SiriEntity, SiriRules, normalize_siri, siri_header},
     schedule::Asked,
     source::SiriService,
@@ -56,6 +57,8 @@ pub(super) struct Siri {
     pages: u32,
     /// Whether the next answer that is not a delivery is to hold all that there is, where answers hold changes.
     wants_all: bool,
+    /// Whether the network was told of all that there is since nothing was known.
+    is_whole: bool,
     /// When the producer last answered, on the monotonic clock.
     answered_at: Option<Duration>,
     /// With which version of the schedule its last answer was read, if there was an answer.
@@ -70,6 +73,7 @@ impl Siri {
             subscription: Subscription::default(),
             pages: 0,
             wants_all: true,
+            is_whole: false,
             answered_at: None,
             read_with: None,
         }
@@ -78,7 +82,13 @@ impl Siri {
     /// Knows nothing any more: what comes next is of another source, or goes by other ids.
     pub(super) fn clear(&mut self) {
         self.held.clear();
+        self.is_whole = false;
         self.begin_anew();
+    }
+
+    /// Whether what is held is a part of the first answer: what is not in it may be in the pages to come, and is not gone.
+    fn is_gathering(&self) -> bool {
+        self.pages > 0 && !self.is_whole
     }
 
     /// The producer is to say all that there is. What is known stays until it has.
@@ -137,16 +147,21 @@ impl Poller {
                 self.fetcher.forget();
             }
         }
+        if self.siri.is_gathering() {
+            self.fetcher.forget();
+        }
         self.siri.questions.next(self.feed.config(), self.clock.wall())
     }
 
-    fn answers_changes(&self) -> bool {
+    pub(super) fn answers_changes(&self) -> bool {
         self.feed.config().siri.as_ref().is_some_and(|siri| siri.answers_changes())
     }
 
     /// Whether an answer is taken in even if it says what the one before said.
     pub(super) fn wants_all(&self) -> bool {
-        (self.siri.wants_all && self.answers_changes()) || self.is_read_with_another_schedule()
+        (self.siri.wants_all && self.answers_changes())
+            || self.siri.is_gathering()
+            || self.is_read_with_another_schedule()
     }
 
     /// Whether what is known took zone and planned calls from a schedule that is not the present one.
@@ -159,10 +174,17 @@ impl Poller {
     }
 
     /// The source has answered. An answer without news has no next page.
-    pub(super) fn siri_answered(&mut self, is_new: bool) {
+    pub(super) async fn siri_answered(&mut self, is_new: bool) {
         self.siri.answered_at = Some(self.clock.monotonic());
-        if !is_new {
-            self.siri.pages = 0;
+        if is_new {
+            return;
+        }
+        let is_gathering = self.siri.is_gathering();
+        self.siri.pages = 0;
+        if is_gathering {
+            // Who promised more and has nothing has told all.
+            self.siri.is_whole = true;
+            self.tell_again().await;
         }
     }
 
@@ -213,7 +235,7 @@ impl Poller {
         let read = decoding.await;
         network.finish(Stage::Decode, began);
         // What a producer says may repeat what it was sent.
-        let shown = |words: &str| self.fetcher.shown(words.as_bytes());
+        let shown = |words: &str| self.shown_by_producer(words);
         let mut said = read.unwrap_or_else(|_| Err(broken().into())).map_err(|not| match not {
             NotRead::Failed(failure) => failure,
             NotRead::Refused(words) => {
@@ -232,6 +254,13 @@ impl Poller {
         Ok(said)
     }
 
+    /// What a producer says, as everybody may see it. It knows the key of the feed's inbox for as long as there is one, whatever
+    /// it was asked last.
+    fn shown_by_producer(&self, words: &str) -> String {
+        let inbox = self.feed.inbox();
+        self.fetcher.shown(words.as_bytes(), inbox.as_deref().map(Inbox::key))
+    }
+
     /// The zone of times that do not say theirs.
     fn zone(&self) -> TimeZone {
         let dataset = self.feed.network().dataset();
@@ -240,7 +269,22 @@ impl Poller {
 
     async fn take_answer(&mut self, answer: Answer, now: UnixMillis) -> Result<(), Failure> {
         let (message, problems) = self.hold(answer, now);
+        if self.siri.is_gathering() {
+            return self.take_part(now).await;
+        }
+        self.siri.is_whole = true;
         self.take_entities(message, problems, Format::Siri, now).await
+    }
+
+    /// Notes that a part of the first answer has come. It waits for the rest: told by itself it would say that nothing else
+    /// runs, and that what an earlier process knew is over.
+    async fn take_part(&mut self, now: UnixMillis) -> Result<(), Failure> {
+        self.make_way(Format::Siri, now).await?;
+        self.end_trouble();
+        self.status.nothing_since = None;
+        self.status.format = Some(Format::Siri);
+        self.status.is_gathering = self.status.entities == 0;
+        Ok(())
     }
 
     /// Tells the network all that holds now, with the present as its time: that there is no news is news, too.

@@ -3,7 +3,7 @@
 use serde::{Serialize, Serializer};
 use smol_str::SmolStr;
 
-/// Route, headsign, next stop and delay, as far as they are known; in JSON the object `lineside`.
+/// Route, direction, headsign, next stop and delay, as far as they are known; in JSON the object `lineside`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Join {
     /// The route's id in the schedule, else the one that the feed gives.
@@ -24,6 +24,9 @@ pub struct Join {
     /// Where the trip is headed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub headsign: Option<SmolStr>,
+    /// In which of its route's directions the schedule has the trip go, as GTFS counts them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub direction_id: Option<u8>,
     /// Seconds behind the schedule; negative is early.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay: Option<i32>,

@@ -30,7 +30,7 @@ const ALERT: usize = 480;
 const PERIOD: usize = 70;
 const SELECTOR: usize = 140;
 const TRANSLATION: usize = 40;
-const JOIN: usize = 260;
+const JOIN: usize = 280;
 const DEPARTURE: usize = 545;
 const DATASET: usize = 300;
 const FEED: usize = 120;
@@ -382,6 +382,7 @@ mod tests {
             route_text_color: Some([255; 3]),
             route_type: Some(u16::MAX),
             headsign: text(),
+            direction_id: Some(u8::MAX),
             delay: Some(i32::MIN),
             next_stop_id: text(),
             next_stop_name: text(),

@@ -1,7 +1,9 @@
 //! The calls of a journey: what the timetable aims at, what an update expects, and what of that is over.
 
+use std::ops::Range;
+
 use lineside_formats::{
-    gtfs::{StopTime, Timetable},
+    gtfs::{StopIdx, StopTime, Timetable},
     gtfs_rt::proto::{
         TripUpdate,
         trip_update::{
@@ -35,6 +37,8 @@ pub(super) struct Planned<'a> {
     pub(super) aimed: Times,
     pub(super) expected: Times,
     is_skipped: bool,
+    /// Whether the plan of the journey does not have it, though it has the journey.
+    is_extra: bool,
     headsign: Option<&'a str>,
     /// `pickup_type` and `drop_off_type` are "not available".
     no_boarding: bool,
@@ -85,6 +89,7 @@ fn planned<'a>(
         aimed,
         expected,
         is_skipped: own.is_some_and(is_skipped),
+        is_extra: false,
         headsign: properties.and_then(|own| given(&own.stop_headsign)).or(call.headsign),
         no_boarding: refuses(properties.and_then(|own| own.pickup_type), call.pickup),
         no_alighting: refuses(properties.and_then(|own| own.drop_off_type), call.drop_off),
@@ -171,6 +176,7 @@ pub(super) fn of_update(update: &TripUpdate) -> Vec<Planned<'_>> {
                 departure: expected(&own.departure, aimed.departure),
             },
             is_skipped: is_skipped(own),
+            is_extra: false,
             headsign: properties.and_then(|own| given(&own.stop_headsign)),
             no_boarding: refuses(properties.and_then(|own| own.pickup_type), 0),
             no_alighting: refuses(properties.and_then(|own| own.drop_off_type), 0),
@@ -178,6 +184,80 @@ pub(super) fn of_update(update: &TripUpdate) -> Vec<Planned<'_>> {
         }
     });
     calls.collect()
+}
+
+/// The calls of a journey that runs otherwise than planned, beside its plan: those that are not in the plan are extra, and those
+/// of the plan that it leaves out stand among them as such. What is left out before all others and past at `at`, Unix seconds,
+/// may have been served; producers leave out what is over.
+pub(super) fn beside_plan<'a>(run: Run<'a>, told: Vec<Planned<'a>>, at: i64) -> Vec<Planned<'a>> {
+    let plan: Vec<StopTime<'a>> = run.calls().map(|(_, call)| call).collect();
+    let Some(places) = places_in_plan(run.timetable, &plan, &told) else { return told };
+    let left_out = |range: Range<usize>| {
+        let calls = plan.get(range).unwrap_or_default().iter();
+        calls.map(move |call| {
+            let aimed = Times { arrival: run.arrival(call), departure: run.departure(call) };
+            let call = planned(run.timetable, call, aimed, Times::default(), None);
+            Planned { is_skipped: true, ..call }
+        })
+    };
+    let is_past = |call: &Planned<'_>| call.aimed_through().is_some_and(|time| time < at);
+    let mut calls: Vec<Planned<'a>> = Vec::with_capacity(told.len());
+    let mut next = 0;
+    for (call, place) in told.into_iter().zip(places) {
+        if let Some(place) = place {
+            let before = left_out(next..place);
+            calls.extend(before.filter(|call| next > 0 || !is_past(call)));
+            next = place + 1;
+        }
+        calls.push(Planned { is_extra: place.is_none(), ..call });
+    }
+    calls.extend(left_out(next..plan.len()).filter(|call| next > 0 || !is_past(call)));
+    calls
+}
+
+/// Most pairs of calls that are compared: what has more is told as it is.
+const COMPARED_MAX: usize = 100_000;
+
+/// Which call of the plan each told one is, so that as many as can be are one; a call at another platform of the same station is
+/// the same. Takes time and memory for each pair.
+fn places_in_plan(
+    timetable: &Timetable,
+    plan: &[StopTime<'_>],
+    told: &[Planned<'_>],
+) -> Option<Vec<Option<usize>>> {
+    if plan.len().saturating_mul(told.len()) > COMPARED_MAX {
+        return None;
+    }
+    let place = |stop: StopIdx| timetable.stop(stop).parent.unwrap_or(stop);
+    let planned: Vec<StopIdx> = plan.iter().map(|call| place(call.stop)).collect();
+    let find = |call: &Planned<'_>| timetable.find_stop(call.stop_id?).map(place);
+    let told: Vec<Option<StopIdx>> = told.iter().map(find).collect();
+    // How many are the same of those from here on, for each told call and after the last, by planned ones.
+    let mut rest = vec![vec![0_usize; planned.len() + 1]];
+    for told in told.iter().rev() {
+        let after = rest.last().cloned().unwrap_or_default();
+        let mut row = after.clone();
+        for (number, planned) in planned.iter().enumerate().rev() {
+            row[number] = match *told == Some(*planned) {
+                true => after[number + 1] + 1,
+                false => after[number].max(row[number + 1]),
+            };
+        }
+        rest.push(row);
+    }
+    let mut next = 0;
+    let places = told.iter().zip(rest.iter().rev()).map(|(told, row)| {
+        let is_it = |number: usize| planned.get(number).is_some_and(|it| *told == Some(*it));
+        // What can be left out of the plan without a loss is.
+        while next < planned.len() && !is_it(next) && row[next + 1] == row[next] {
+            next += 1;
+        }
+        is_it(next).then(|| {
+            next += 1;
+            next - 1
+        })
+    });
+    Some(places.collect())
 }
 
 /// How many of the calls are over at a moment: all up to the last one of which that is known. What lies before the
@@ -222,6 +302,7 @@ impl Telling<'_> {
             visit_number: number(visits),
             order: number(index + 1),
             stop_point_names: texts(stop.map(|stop| stop.name)),
+            extra_call: planned.is_extra.then_some(true),
             cancellation: is_off.then_some(true),
             prediction_inaccurate: is_inaccurate(planned).then_some(true),
             occupancy: planned
@@ -231,7 +312,9 @@ impl Telling<'_> {
             destination_displays: texts(planned.headsign.or(self.headsign)),
             ..Call::default()
         };
-        let platform = texts(stop.and_then(|stop| stop.platform_code));
+        // By what the producer calls it now, which the stop of the plan knows nothing of.
+        let platform = platform(planned).or(stop.and_then(|stop| stop.platform_code));
+        let platform = texts(platform);
         let assignment = assigned.map(|assigned| StopAssignment {
             aimed_quay_ref: planned.stop_id.map(SmolStr::new),
             expected_quay_ref: Some(SmolStr::new(assigned)),
@@ -295,6 +378,12 @@ impl Telling<'_> {
 fn assigned<'a>(planned: &Planned<'a>) -> Option<&'a str> {
     let properties: &StopTimeProperties = planned.said?.stop_time_properties.as_ref()?;
     given(&properties.assigned_stop_id)
+}
+
+/// The platform that an update names for a call.
+fn platform<'a>(planned: &Planned<'a>) -> Option<&'a str> {
+    let properties: &StopTimeProperties = planned.said?.stop_time_properties.as_ref()?;
+    given(&properties.platform)
 }
 
 fn is_inaccurate(planned: &Planned<'_>) -> bool {

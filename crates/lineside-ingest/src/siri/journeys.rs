@@ -13,7 +13,7 @@ use super::{
     data_frame, moment, terms, texts,
 };
 use crate::{
-    normalize::{Run, TripKey, given, is_extra},
+    normalize::{Run, TripKey, given, is_extra, is_extra_off},
     record::Record,
 };
 
@@ -21,7 +21,10 @@ use crate::{
 pub(super) fn of_update(look: Look<'_>, record: &Record, update: &TripUpdate) -> VehicleJourney {
     let at = look.made_at(update.timestamp);
     let subject = Subject::of(look, &update.trip, update);
-    let planned = subject.calls(Some(update));
+    let planned = match subject.replaced() {
+        Some(run) => calls::beside_plan(run, subject.calls(Some(update)), at),
+        None => subject.calls(Some(update)),
+    };
     let is_off = is_off(&update.trip);
     let telling = Telling {
         timetable: look.timetable,
@@ -44,7 +47,7 @@ pub(super) fn of_update(look: Look<'_>, record: &Record, update: &TripUpdate) ->
         is_complete_stop_sequence: Some(subject.is_whole()),
         ..subject.journey(&planned)
     };
-    if is_added(&update.trip) {
+    if is_added(&update.trip) || is_unknown_extra(look, update) {
         let own = journey.framed_vehicle_journey_ref.take();
         let own = own.and_then(|framed| framed.dated_vehicle_journey_ref);
         let own = own.or(journey.vehicle_journey_ref.take());
@@ -84,6 +87,12 @@ pub(super) fn is_off(trip: &TripDescriptor) -> bool {
 fn is_added(trip: &TripDescriptor) -> bool {
     use ScheduleRelationship::{Added, Duplicated, New};
     matches!(trip.schedule_relationship(), Added | New | Duplicated)
+}
+
+/// Whether the journey was to come on top of the timetable, and does not run. It keeps the name under which it was told.
+fn is_unknown_extra(look: Look<'_>, update: &TripUpdate) -> bool {
+    let find = |timetable: &Timetable| timetable.find_trip(given(&update.trip.trip_id)?);
+    is_extra_off(update) && look.timetable.and_then(find).is_none()
 }
 
 /// A trip, as far as it is known.
@@ -157,6 +166,14 @@ impl<'a> Subject<'a> {
             (None, Some(update)) => calls::of_update(update),
             (None, None) => Vec::new(),
         }
+    }
+
+    /// The run of the timetable in whose place it runs, if the timetable has that.
+    fn replaced(&self) -> Option<Run<'a>> {
+        let relationship = self.descriptor.schedule_relationship();
+        let is_replaced = relationship == ScheduleRelationship::Replacement;
+        let key = TripKey::of(self.descriptor).filter(|_| is_replaced)?;
+        Run::named(self.timetable?, self.trip?, key.start_date, key.start_time)
     }
 
     /// Whether its calls are all there are.

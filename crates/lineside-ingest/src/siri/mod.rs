@@ -27,7 +27,7 @@ use smol_str::SmolStr;
 
 pub use discovery::{lines, stop_points};
 pub use journeys::NO_DIRECTION;
-pub use selection::{Selection, select};
+pub use selection::{Before, Selection, select, select_after};
 pub use visits::{Visits, stop_visits};
 pub use wanted::{Ref, RefFault, RefKind, Wanted, resolve};
 

@@ -18,6 +18,18 @@ pub struct Selection<'a> {
     pub up_to: u64,
     /// Whether there is more that is wanted.
     pub has_more: bool,
+    /// Up to when journeys begin of which all that is wanted is told with them, Unix seconds; none where it is not wanted that
+    /// they begin by some time.
+    pub horizon: Option<i64>,
+}
+
+/// What a consumer was told before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Before {
+    /// Records up to this number,
+    pub number: u64,
+    /// of which those that are wanted once they begin soon were told if they begin up to then, Unix seconds.
+    pub horizon: Option<i64>,
 }
 
 /// The wanted records of a service that are newer than number `after`, at most `most` of them, the oldest first. `now`
@@ -30,8 +42,24 @@ pub fn select<'a>(
     after: u64,
     most: usize,
 ) -> Selection<'a> {
+    let before = Before { number: after, horizon: None };
+    select_after(state, service, wanted, now, before, most)
+}
+
+/// The same for who was told something before. A journey that was too far ahead then is told when it is near enough, also if
+/// nothing of it has changed since; such journeys come before what is newer.
+pub fn select_after<'a>(
+    state: &'a NetworkState,
+    service: Service,
+    wanted: &Wanted,
+    now: i64,
+    before: Before,
+    most: usize,
+) -> Selection<'a> {
+    let after = before.number;
     if !wanted.takes_network(state) {
-        return Selection { records: Vec::new(), up_to: after, has_more: false };
+        let Before { horizon, .. } = before;
+        return Selection { records: Vec::new(), up_to: after, has_more: false, horizon };
     }
     let tables = state.feeds.iter().filter_map(|feed| feed.tables.of(service.kind()));
     let hears_of_closed = after > 0 && service == Service::SituationExchange;
@@ -40,6 +68,12 @@ pub fn select<'a>(
         let closed = closed.flat_map(|feed| feed.closed.records());
         tables.clone().flat_map(|table| table.records()).chain(closed)
     };
+    let near = Near::of(state, service, wanted, now, before);
+    if near.records.len() > most {
+        return near.alone(before, most);
+    }
+    let Near { records: near, horizon } = near;
+    let most = most - near.len();
     let newest = all().map(|record| record.number).max().unwrap_or(0).max(after);
     let mut records: Vec<&Arc<Record>> = all()
         .filter(|record| record.number > after && wanted.takes(state, service, record, now))
@@ -52,5 +86,49 @@ pub fn select<'a>(
         None if has_more => after,
         _ => newest,
     };
-    Selection { records, up_to, has_more }
+    let records = near.into_iter().map(|(_, record)| record).chain(records).collect();
+    // What begins within the old horizon of what is left over is newer, and told by its number.
+    Selection { records, up_to, has_more, horizon }
+}
+
+/// Records that were told of by number while they were too far ahead, and are near enough now.
+struct Near<'a> {
+    /// With when they begin, the soonest first.
+    records: Vec<(i64, &'a Arc<Record>)>,
+    /// Up to when journeys begin that are near enough now.
+    horizon: Option<i64>,
+}
+
+impl<'a> Near<'a> {
+    fn of(
+        state: &'a NetworkState,
+        service: Service,
+        wanted: &Wanted,
+        now: i64,
+        before: Before,
+    ) -> Near<'a> {
+        let horizon = wanted.horizon(now).filter(|_| service != Service::SituationExchange);
+        let Some((from, until)) = before.horizon.zip(horizon).filter(|(from, to)| from < to) else {
+            return Near { records: Vec::new(), horizon: horizon.max(before.horizon) };
+        };
+        let tables = state.feeds.iter().filter_map(|feed| feed.tables.of(service.kind()));
+        let known =
+            tables.flat_map(|table| table.records()).filter(|it| it.number <= before.number);
+        let mut records: Vec<(i64, &Arc<Record>)> = known
+            .filter_map(|record| Some((Wanted::begins(state, record)?, record)))
+            .filter(|(begins, _)| (from + 1..=until).contains(begins))
+            .filter(|(_, record)| wanted.takes(state, service, record, now))
+            .collect();
+        records.sort_by_key(|&(begins, record)| (begins, record.number));
+        Near { records, horizon }
+    }
+
+    /// As many of them as there is room for, and those that begin with the last of these.
+    fn alone(mut self, before: Before, most: usize) -> Selection<'a> {
+        let last = most.checked_sub(1).and_then(|last| self.records.get(last));
+        let horizon = last.map(|(begins, _)| *begins).or(before.horizon);
+        self.records.retain(|(begins, _)| Some(*begins) <= horizon);
+        let records = self.records.into_iter().map(|(_, record)| record).collect();
+        Selection { records, up_to: before.number, has_more: true, horizon }
+    }
 }

@@ -20,7 +20,7 @@ use crate::{
     config::FeedId,
     departures::{departures_from, said_of},
     network::NetworkState,
-    normalize::{TripKey, given, is_extra},
+    normalize::{TripKey, given, is_extra, is_extra_off},
     record::{Departure, DepartureStatus},
 };
 
@@ -118,7 +118,8 @@ fn visit(look: Look<'_>, departure: &Departure, monitoring_ref: &str) -> Monitor
         is_off: is_off(trip),
         headsign: departure.headsign.as_deref().or(subject.headsign),
     };
-    let index = number_of(&planned, departure, is_extra(trip));
+    let is_extra = is_extra(trip) || update.is_some_and(is_extra_off);
+    let index = number_of(&planned, departure, is_extra);
     let mut journey = subject.journey(&planned);
     if let Some(index) = index {
         put_monitored(&mut journey, telling.call(&planned, index, false));

@@ -191,16 +191,25 @@ impl Wanted {
         let none = Default::default();
         let look = Look::at(state, record);
         let subject = Subject::named(look, record.trip().unwrap_or(&none));
-        let begins_in_time = |preview: Duration| {
-            let until = now.saturating_add(preview.as_secs() as i64);
-            let planned = subject.calls(record.trip_update());
-            let begins =
-                planned.iter().find_map(|call| call.expected.departure.or(call.aimed.departure));
-            begins.is_none_or(|begins| begins <= until)
-        };
+        let begins_in_time =
+            |until: i64| Self::begins(state, record).is_none_or(|begins| begins <= until);
         self.takes_operator(state, subject.operator())
             && self.takes_direction(subject.direction())
-            && self.preview.is_none_or(begins_in_time)
+            && self.horizon(now).is_none_or(begins_in_time)
+    }
+
+    /// Until when journeys have to begin, Unix seconds, where that is wanted.
+    pub(super) fn horizon(&self, now: i64) -> Option<i64> {
+        let preview = i64::try_from(self.preview?.as_secs()).unwrap_or(i64::MAX);
+        Some(now.saturating_add(preview))
+    }
+
+    /// When the journey of a record begins, Unix seconds.
+    pub(super) fn begins(state: &NetworkState, record: &Record) -> Option<i64> {
+        let none = Default::default();
+        let subject = Subject::named(Look::at(state, record), record.trip().unwrap_or(&none));
+        let planned = subject.calls(record.trip_update());
+        planned.iter().find_map(|call| call.expected.departure.or(call.aimed.departure))
     }
 
     /// Whether an alert names one of the stops, or what it belongs to or consists of.

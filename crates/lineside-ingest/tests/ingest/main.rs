@@ -22,6 +22,8 @@ mod restored;
 mod running;
 mod search;
 mod siri;
+mod siri_out;
+mod siri_pages;
 mod siri_producers;
 mod siri_subscriptions;
 mod support;

@@ -276,6 +276,32 @@ async fn what_is_announced_is_fetched_page_by_page() {
 }
 
 #[tokio::test]
+async fn the_key_is_hidden_whatever_was_asked_last() {
+    let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
+    let clock = clock();
+    let (ingest, key) = subscribed(&upstream, &clock).await;
+    let feed = ingest.feed("siri").unwrap();
+    let inbox = feed.inbox().unwrap();
+    upstream.set(Answer::Bytes(ok(&timetables(&journey("A", ""), false))));
+    inbox.take(&key, ready()).unwrap();
+    until("what was announced is fetched", || {
+        clock.advance(Duration::from_millis(100));
+        trips(&ingest) == ["A"]
+    })
+    .await;
+    let unreached = format!("cannot reach https://me.example/siri/inbox/siri?key={key} now");
+    let refused = xml(&format!(
+        "<ServiceDelivery><Status>false</Status><ErrorCondition><OtherError><ErrorText>{unreached}\
+         </ErrorText></OtherError></ErrorCondition></ServiceDelivery>"
+    ));
+    inbox.take(&key, refused.into()).unwrap();
+    until_failed(&feed, FailureCode::Refused).await;
+    let said = format!("{:?}", feed.status().last_error);
+    assert!(said.contains("cannot reach") && !said.contains(&key), "{said}");
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
 async fn what_is_announced_again_and_again_is_fetched_once() {
     let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
     let clock = clock();

@@ -1,5 +1,6 @@
 //! What producers tell passengers, where it concerns what a page shows.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -11,25 +12,38 @@ use maud::{Markup, html};
 use super::icons;
 use super::languages::Languages;
 
+/// The alerts that stand open on a page; the others wait behind a line that says how many they are.
+const OPEN_MAX: usize = 6;
 /// The most alerts on one page.
-const ALERTS_MAX: usize = 6;
+const ALERTS_MAX: usize = 60;
 
 /// A text, and the language that it is in as far as that is said.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Text {
     text: String,
     language: Option<String>,
 }
 
 /// One alert in words.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Told {
     header: Text,
     description: Text,
 }
 
-/// The alerts in force that name this stop, its station, one of its platforms, or a line that calls there; then those that
-/// are about all lines of an agency or a kind, one of which does.
+/// How exactly an alert names whom it concerns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Named {
+    /// The very stop or line that the page is about.
+    Itself,
+    /// A line that calls there.
+    ByLine,
+    /// All lines of an agency or a kind.
+    AllLines,
+}
+
+/// The alerts in force that name this stop, its station, one of its platforms, a line that calls there, or all lines of an
+/// agency or a kind, one of which does.
 pub(super) fn at_stop(
     network: &Network,
     timetable: &Timetable,
@@ -47,8 +61,11 @@ pub(super) fn at_stop(
         .iter()
         .flat_map(|route| state.by_route(route.id))
         .filter(|record| names_whole_route(record));
-    let named = in_force(of_stop.chain(of_routes), now, languages);
-    with(named, of_all_lines(&state, timetable, &routes, now, languages))
+    let of_all = of_all_lines(&state, timetable, &routes);
+    let alerts = named(Named::Itself, of_stop)
+        .chain(named(Named::ByLine, of_routes))
+        .chain(named(Named::AllLines, of_all));
+    in_force(alerts, now, languages)
 }
 
 /// The alerts in force that are about a line, its trips and its stops among them.
@@ -60,38 +77,32 @@ pub(super) fn of_route(
     languages: &Languages,
 ) -> Vec<Told> {
     let route = timetable.route(route);
-    let named = in_force(state.by_route(route.id), now, languages);
-    let about_all = of_all_lines(state, timetable, &[route], now, languages);
-    with(named, about_all)
+    let routes = [route];
+    let of_route = named(Named::Itself, state.by_route(route.id));
+    let of_all = named(Named::AllLines, of_all_lines(state, timetable, &routes));
+    in_force(of_route.chain(of_all), now, languages)
 }
 
-/// The alerts in force that name no line or stop, but agencies or kinds of lines that one of the lines is of.
-fn of_all_lines(
-    state: &NetworkState,
-    timetable: &Timetable,
-    routes: &[Route<'_>],
-    now: i64,
-    languages: &Languages,
-) -> Vec<Told> {
-    let of_all = state.alerts().filter(|record| {
+fn named<'a>(
+    named: Named,
+    records: impl Iterator<Item = &'a Arc<Record>>,
+) -> impl Iterator<Item = (Named, &'a proto::Alert)> {
+    records.filter_map(move |record| Some((named, record.alert()?)))
+}
+
+/// The alerts that name no line or stop, but agencies or kinds of lines that one of the lines is of.
+fn of_all_lines<'a>(
+    state: &'a NetworkState,
+    timetable: &'a Timetable,
+    routes: &'a [Route<'a>],
+) -> impl Iterator<Item = &'a Arc<Record>> {
+    state.alerts().filter(move |record| {
         let mut informed = record.alert().into_iter().flat_map(|alert| &alert.informed_entity);
         informed.any(|entity| {
             names_all_lines(entity)
                 && routes.iter().any(|route| is_of_all(entity, timetable, route))
         })
-    });
-    in_force(of_all, now, languages)
-}
-
-/// Puts alerts behind those that tell more exactly whom they concern: there is not room for everything.
-fn with(told: Vec<Told>, about_all: Vec<Told>) -> Vec<Told> {
-    let mut told = told;
-    for one in about_all {
-        if told.len() < ALERTS_MAX && !told.contains(&one) {
-            told.push(one);
-        }
-    }
-    told
+    })
 }
 
 fn names_all_lines(entity: &proto::EntitySelector) -> bool {
@@ -128,15 +139,53 @@ fn basic(kind: i32) -> Option<i32> {
     })
 }
 
+/// The alerts in force in words: the gravest first, of those the ones that tell more exactly whom they concern, of those
+/// the ones that began last, else as the feed has them. There is not room for everything, and not everybody reads on.
 fn in_force<'a>(
-    records: impl Iterator<Item = &'a Arc<Record>>,
+    alerts: impl Iterator<Item = (Named, &'a proto::Alert)>,
     now: i64,
     languages: &Languages,
 ) -> Vec<Told> {
-    let alerts = records.filter_map(|record| record.alert());
-    let in_force = alerts.filter(|alert| is_in_force(alert, now));
-    let told: BTreeSet<Told> = in_force.filter_map(|alert| told(alert, languages)).collect();
-    told.into_iter().take(ALERTS_MAX).collect()
+    let mut alerts: Vec<(Named, &proto::Alert)> =
+        alerts.filter(|(_, alert)| is_in_force(alert, now)).collect();
+    alerts.sort_by_key(|&(named, alert)| {
+        (Reverse(gravity(alert)), named, Reverse(begin(alert, now)))
+    });
+    let mut all: Vec<Told> = Vec::new();
+    for told in alerts.into_iter().filter_map(|(_, alert)| told(alert, languages)) {
+        if all.len() >= ALERTS_MAX {
+            break;
+        }
+        if !all.contains(&told) {
+            all.push(told);
+        }
+    }
+    all
+}
+
+/// How grave an alert is, from 0: what its producer says, else what its effect is on those who want to ride.
+fn gravity(alert: &proto::Alert) -> u8 {
+    use proto::alert::{Effect, SeverityLevel};
+    match (alert.severity_level(), alert.effect()) {
+        (SeverityLevel::Severe, _) | (SeverityLevel::UnknownSeverity, Effect::NoService) => 3,
+        (SeverityLevel::Warning, _)
+        | (
+            SeverityLevel::UnknownSeverity,
+            Effect::ReducedService
+            | Effect::SignificantDelays
+            | Effect::Detour
+            | Effect::ModifiedService
+            | Effect::StopMoved,
+        ) => 2,
+        (SeverityLevel::UnknownSeverity, _) => 1,
+        (SeverityLevel::Info, _) => 0,
+    }
+}
+
+/// When the period began that an alert is in force in; 0 where that is not said.
+fn begin(alert: &proto::Alert, now: i64) -> u64 {
+    let periods = alert.active_period.iter().filter(|period| holds(period, now));
+    periods.filter_map(|period| period.start).max().unwrap_or(0)
 }
 
 /// Whether an alert is about a line as a whole, not only about one of its trips or of its stops.
@@ -148,11 +197,12 @@ fn names_whole_route(record: &Record) -> bool {
 }
 
 fn is_in_force(alert: &proto::Alert, now: i64) -> bool {
+    alert.active_period.is_empty() || alert.active_period.iter().any(|period| holds(period, now))
+}
+
+fn holds(period: &proto::TimeRange, now: i64) -> bool {
     let now = u64::try_from(now).unwrap_or(0);
-    alert.active_period.is_empty()
-        || alert.active_period.iter().any(|period| {
-            period.start.is_none_or(|start| start <= now) && period.end.is_none_or(|end| now < end)
-        })
+    period.start.is_none_or(|start| start <= now) && period.end.is_none_or(|end| now < end)
 }
 
 fn told(alert: &proto::Alert, languages: &Languages) -> Option<Told> {
@@ -171,17 +221,109 @@ fn in_language(text: &proto::TranslatedString, languages: &Languages) -> Option<
 }
 
 pub(super) fn markup(alerts: &[Told]) -> Markup {
+    let (open, more) = alerts.split_at(alerts.len().min(OPEN_MAX));
     html! {
         @if !alerts.is_empty() {
             section.alerts aria-label="Service information" {
-                @for Told { header, description } in alerts {
-                    div.alert {
-                        (icons::warning())
-                        @if !header.text.is_empty() { h2 lang=[&header.language] { (header.text) } }
-                        @if !description.text.is_empty() { p lang=[&description.language] { (description.text) } }
+                @for alert in open { (one(alert)) }
+                @if !more.is_empty() {
+                    details.alerts-more {
+                        summary { "and " (more.len()) " more" }
+                        div.alerts { @for alert in more { (one(alert)) } }
                     }
                 }
             }
         }
+    }
+}
+
+fn one(Told { header, description }: &Told) -> Markup {
+    html! {
+        div.alert {
+            (icons::warning())
+            @if !header.text.is_empty() { h2 lang=[&header.language] { (header.text) } }
+            @if !description.text.is_empty() { p lang=[&description.language] { (description.text) } }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderMap;
+    use lineside_formats::gtfs_rt::proto::alert::{Effect, SeverityLevel};
+    use lineside_formats::gtfs_rt::proto::translated_string::Translation;
+
+    use super::*;
+    use crate::http::Parameters;
+
+    const NOW: i64 = 1_795_262_400;
+
+    fn alert(text: &str) -> proto::Alert {
+        let translation = Translation { text: text.to_owned(), language: None };
+        proto::Alert {
+            header_text: Some(proto::TranslatedString { translation: vec![translation] }),
+            ..proto::Alert::default()
+        }
+    }
+
+    fn grave(text: &str, severity: SeverityLevel, effect: Effect) -> proto::Alert {
+        let mut alert = alert(text);
+        alert.set_severity_level(severity);
+        alert.set_effect(effect);
+        alert
+    }
+
+    fn since(text: &str, start: i64) -> proto::Alert {
+        let start = u64::try_from(start).ok();
+        let period = proto::TimeRange { start, end: None };
+        proto::Alert { active_period: vec![period], ..alert(text) }
+    }
+
+    fn order(alerts: &[(Named, proto::Alert)]) -> Vec<String> {
+        let languages = languages();
+        let alerts = alerts.iter().map(|(named, alert)| (*named, alert));
+        in_force(alerts, NOW, &languages).into_iter().map(|told| told.header.text).collect()
+    }
+
+    #[test]
+    fn the_gravest_comes_first_whatever_it_is_called_and_however_many_there_are() {
+        use Effect::{AccessibilityIssue, NoService, UnknownEffect};
+        use SeverityLevel::{Info, Severe, UnknownSeverity};
+        let lift = |n: u8| grave(&format!("Aufzug {n}"), Info, AccessibilityIssue);
+        let mut alerts: Vec<_> = (0..7).map(|n| (Named::Itself, lift(n))).collect();
+        alerts.push((Named::AllLines, grave("Zugverkehr eingestellt", Severe, NoService)));
+        alerts.push((Named::ByLine, grave("Weiche", UnknownSeverity, UnknownEffect)));
+        alerts.push((Named::Itself, grave("kein Halt", UnknownSeverity, NoService)));
+        let told = order(&alerts);
+        assert_eq!(told[..4], ["kein Halt", "Zugverkehr eingestellt", "Weiche", "Aufzug 0"]);
+        assert_eq!(told.len(), 10, "none is lost");
+    }
+
+    #[test]
+    fn of_alerts_as_grave_the_nearer_and_the_newer_come_first_else_the_order_is_the_feeds() {
+        let alerts = [
+            (Named::AllLines, since("everywhere", NOW - 1)),
+            (Named::Itself, since("old", NOW - 9_000)),
+            (Named::Itself, since("z", NOW - 60)),
+            (Named::Itself, since("a", NOW - 60)),
+            (Named::Itself, since("z", NOW - 60)),
+            (Named::Itself, since("later", NOW + 60)),
+        ];
+        assert_eq!(order(&alerts), ["z", "a", "old", "everywhere"]);
+    }
+
+    #[test]
+    fn those_that_there_is_no_room_for_wait_behind_their_number() {
+        let told: Vec<Told> =
+            (0..8).filter_map(|n| told(&alert(&format!("Number {n}")), &languages())).collect();
+        let all = markup(&told).into_string();
+        let (open, more) = all.split_once("<details").unwrap();
+        assert_eq!(open.matches("Number").count(), OPEN_MAX);
+        assert!(more.contains("and 2 more</summary>") && more.contains("Number 7"), "{more}");
+        assert!(!markup(&told[..OPEN_MAX]).into_string().contains("<details"));
+    }
+
+    fn languages() -> Languages {
+        Languages::of(&Parameters::default(), &HeaderMap::new())
     }
 }

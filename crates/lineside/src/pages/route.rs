@@ -223,7 +223,8 @@ fn directions(timetable: &Timetable, route: RouteIdx) -> Vec<Direction> {
 }
 
 /// Puts the line's vehicles where they come next, and gives those that have no place: none is known, or it lies beside the
-/// usual way. A stop that both directions have counts for the one that the vehicle says it goes in, else for the first.
+/// usual way. A stop that both directions have counts for the one that the vehicle's trip goes in by the timetable, else by what
+/// the feed says, else for the first.
 fn put_vehicles(
     state: &NetworkState,
     timetable: &Timetable,
@@ -233,7 +234,8 @@ fn put_vehicles(
     let mut elsewhere = Vec::new();
     let vehicles = state.by_route(route).filter(|record| record.kind == Kind::Vehicle);
     for vehicle in vehicles.take(VEHICLES_MAX) {
-        let said = vehicle.trip().and_then(|trip| trip.direction_id);
+        let said = || vehicle.trip().and_then(|trip| trip.direction_id);
+        let said = vehicle.join.direction_id.map(u32::from).or_else(said);
         let next = vehicle.join.next_stop_id.as_deref().and_then(|id| timetable.find_stop(id));
         let place = next.and_then(|next| find_place(directions, next, said));
         match place {

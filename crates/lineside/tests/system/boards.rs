@@ -174,6 +174,28 @@ async fn stale_times_are_marked() {
 }
 
 #[tokio::test]
+async fn a_vehicle_whose_feed_says_no_direction_stands_in_the_one_of_its_trip() {
+    let town = Town::begin(["", ""], |lines| {
+        message(now(), vec![lines.vehicle("b0", "There"), lines.vehicle("b1", "Back")])
+    })
+    .await;
+    let url = town.url("/routes/town/B");
+    until("both are there", async || {
+        let reply = get(&url).await;
+        reply.status() == 200
+            && reply.text().await.unwrap().matches("class=\"vehicle\"").count() == 2
+    })
+    .await;
+    let page = town.page("/routes/town/B").await;
+    for (direction, label) in [("0", "There"), ("1", "Back")] {
+        let (_, section) = page.split_once(&format!("data-direction=\"{direction}\"")).unwrap();
+        let (section, _) = section.split_once("</section>").unwrap();
+        assert!(section.contains(label), "{section}");
+        assert_eq!(section.matches("class=\"vehicle\"").count(), 1, "{section}");
+    }
+}
+
+#[tokio::test]
 async fn a_line_has_its_stops_in_order_and_its_vehicles_between_them() {
     let town = town().await;
     let page = town.page("/routes/town/A").await;

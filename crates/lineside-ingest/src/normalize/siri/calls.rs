@@ -22,6 +22,8 @@ pub(super) struct Calls<'a> {
     pub(super) ids: &'a SiriIds,
     /// Whether the schedule does not have these calls, so that a planned time is all that is known of when they are.
     pub(super) is_own: bool,
+    /// Whether nothing of the journey runs, whatever is said of its calls.
+    pub(super) is_off: bool,
 }
 
 impl Calls<'_> {
@@ -39,7 +41,7 @@ impl Calls<'_> {
             departure_occupancy_status: occupancy(call),
             ..StopTimeUpdate::default()
         };
-        if is_skipped(call) {
+        if self.is_off || is_skipped(call) {
             update.schedule_relationship = Some(ScheduleRelationship::Skipped as i32);
             // A board that lists what does not run wants to say when it would have.
             if self.is_own {

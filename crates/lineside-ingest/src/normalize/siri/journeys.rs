@@ -30,7 +30,9 @@ pub(super) fn entity_of(
     let mut trip = trip_of(journey, has_own_calls(journey, calls()), ids);
     trip.start_time = start_time(journey, trip.start_date.as_deref(), rules.zone);
     let id = entity_id(&trip, journey);
-    let taking = Calls { ids, is_own: is_own(&trip) };
+    // One that does not run after all was never in the schedule: nobody else knows when it would have run.
+    let is_off = journey.extra_journey == Some(true) && journey.cancellation == Some(true);
+    let taking = Calls { ids, is_own: is_off || is_own(&trip), is_off };
     let over = journey.recorded_calls.iter().map(|call| (call, true));
     let ahead = journey.estimated_calls.iter().map(|call| (call, false));
     let told = over.chain(ahead).filter_map(|(call, is_over)| {

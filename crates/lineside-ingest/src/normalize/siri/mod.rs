@@ -58,7 +58,7 @@ pub(crate) struct SiriEntity {
 }
 
 /// Which of a trip's entities one is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum TripPart {
     /// The whole journey, as an estimated timetable tells it.
     Journey,

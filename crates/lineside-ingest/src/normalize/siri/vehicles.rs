@@ -112,7 +112,7 @@ fn update_of(journey: &VehicleJourney, rules: Rules<'_>) -> Option<TripUpdate> {
     let mut trip = trip_of(journey, false, ids);
     trip.start_time = start_time(journey, trip.start_date.as_deref(), rules.zone);
     trip.trip_id.as_ref()?;
-    let taking = Calls { ids, is_own: is_extra(&trip) };
+    let taking = Calls { ids, is_own: is_extra(&trip), is_off: false };
     let calls = calls_of(journey).filter_map(|(call, is_over)| taking.update_of(call, is_over));
     let mut stop_time_update: Vec<_> = calls.collect();
     let tells = |it: &_| has_times(it);

@@ -66,7 +66,7 @@ pub(super) fn entity_of(visit: &MonitoredStopVisit, ids: &SiriIds) -> Option<Sir
     let monitored = journey.monitored_call.as_deref();
     let stop_id = visit.monitoring_ref.as_deref().map(|stop| ids.map(IdKind::Stop, stop));
     let (id, item) = names_of(visit, journey, given(&trip.trip_id).zip(Some(&trip.start_date)));
-    let taking = Calls { ids, is_own: crate::normalize::is_extra(&trip) };
+    let taking = Calls { ids, is_own: crate::normalize::is_extra(&trip), is_off: false };
     let call_of = |(call, is_over): (&Call, bool)| {
         let is_monitored = monitored.is_some_and(|it| std::ptr::eq(it, call));
         let update = match call.stop_point_ref.is_none() && is_monitored {

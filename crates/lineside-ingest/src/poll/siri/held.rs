@@ -18,8 +18,8 @@ pub(super) struct Held {
     visits: HashMap<SmolStr, SmolStr>,
     /// The entities of vehicles, by the names that their producers take them back by.
     vehicles: HashMap<SmolStr, BTreeSet<SmolStr>>,
-    /// The entities that tell of a trip, by its id.
-    trips: HashMap<SmolStr, Vec<SmolStr>>,
+    /// The entities that tell of a trip, by its id: of which of its days they tell what. One id may have very many.
+    trips: HashMap<SmolStr, BTreeSet<(TripPart, Option<SmolStr>, SmolStr)>>,
     /// The number of the answer that is being taken.
     answer: u64,
     /// The first answer of those that together say all that there is. What came before them is still known, and let go of
@@ -90,8 +90,9 @@ impl Held {
             self.visits.insert(item.clone(), id.clone());
         }
         let trip = entity.trip();
-        if let Some((trip, _)) = &trip {
-            self.trips.entry(trip.trip_id.clone()).or_default().push(id.clone());
+        if let Some((trip, part)) = &trip {
+            let key = (*part, trip.start_date.clone(), id.clone());
+            self.trips.entry(trip.trip_id.clone()).or_default().insert(key);
         }
         let names = std::mem::take(&mut entity.names);
         for name in &names {
@@ -153,22 +154,30 @@ impl Held {
         only.cloned().or(on_trip)
     }
 
-    /// The entity that tells this of a trip.
+    /// The entity that tells this of a trip; of one on a day rather the one of that day than one that says none.
     fn of_trip(&self, trip: &TripRef, part: TripPart) -> Option<SmolStr> {
-        let ids = self.trips.get(&trip.trip_id)?;
-        let is_it = |id: &&SmolStr| match self.entities.get(*id).map(|entry| &entry.trip) {
-            Some(Some((other, of))) => *of == part && other.fits(trip),
-            _ => false,
+        let known = self.trips.get(&trip.trip_id)?;
+        let from = |date: Option<SmolStr>| {
+            let first = known.range((part, date, SmolStr::default())..).next();
+            first.filter(|(of, _, _)| *of == part)
         };
-        ids.iter().find(is_it).cloned()
+        let found = match &trip.start_date {
+            None => from(None),
+            Some(date) => {
+                let of_day =
+                    from(Some(date.clone())).filter(|(_, of, _)| of.as_ref() == Some(date));
+                of_day.or_else(|| from(None).filter(|(_, of, _)| of.is_none()))
+            }
+        };
+        found.map(|(_, _, id)| id.clone())
     }
 
     fn remove(&mut self, id: &str) -> Option<Entry> {
         let entry = self.entities.remove(id)?;
-        if let Some((trip, _)) = &entry.trip
+        if let Some((trip, part)) = &entry.trip
             && let Some(ids) = self.trips.get_mut(&trip.trip_id)
         {
-            ids.retain(|known| known != id);
+            ids.remove(&(*part, trip.start_date.clone(), SmolStr::new(id)));
             if ids.is_empty() {
                 self.trips.remove(&trip.trip_id);
             }

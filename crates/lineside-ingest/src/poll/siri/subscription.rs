@@ -85,11 +85,16 @@ impl Poller {
             let Ok(delivery) = self.deliveries.try_recv() else { break };
             self.take_delivery(delivery).await;
         }
-        match self.siri.subscription.ask(self.clock.monotonic()) {
-            Asking::Supply => Ok(self.supply()),
-            Asking::Check => Ok(self.check()),
-            Asking::Subscription => self.subscribe().await,
+        let mut question = match self.siri.subscription.ask(self.clock.monotonic()) {
+            Asking::Supply => self.supply(),
+            Asking::Check => self.check(),
+            Asking::Subscription => self.subscribe().await?,
+        };
+        // Whatever it is asked, it may repeat the key that it was told when it was asked for news.
+        if let (Question::Post(post), Some(inbox)) = (&mut question, self.feed.inbox()) {
+            post.secret = Some(inbox.key().clone());
         }
+        Ok(question)
     }
 
     /// What asks whether the producer is there.
@@ -214,11 +219,7 @@ impl Poller {
         let source = config.siri.clone().unwrap_or_default();
         let by = &self.inboxes.subscriber;
         let request = request(&config, &source, (by, &address), self.clock.wall());
-        let mut question = posted(&source, Payload::SubscriptionRequest(request), "Subscribe");
-        if let (Question::Post(post), Some(inbox)) = (&mut question, self.feed.inbox()) {
-            post.secret = Some(inbox.key().clone());
-        }
-        Ok(question)
+        Ok(posted(&source, Payload::SubscriptionRequest(request), "Subscribe"))
     }
 
     fn inbox_address(&self) -> Option<String> {
@@ -238,7 +239,7 @@ impl Poller {
         let before = std::mem::replace(&mut self.siri.subscription, in_doubt);
         let read = reading.await.unwrap_or_else(|_| Err(broken()))?;
         // What a producer says may repeat what it was sent: the key of the inbox is in each request.
-        let shown = |said: &str| self.fetcher.shown(said.as_bytes());
+        let shown = |said: &str| self.shown_by_producer(said);
         let mut agreement = read.map_err(|not| not.failure(shown))?;
         agreement.refused.iter_mut().for_each(|said| *said = shown(said));
         let (now, wall) = (self.clock.monotonic(), self.clock.wall());
@@ -253,7 +254,7 @@ impl Poller {
     }
 
     /// The producer is there, whether it has told anything or not.
-    fn end_trouble(&mut self) {
+    pub(super) fn end_trouble(&mut self) {
         self.status.last_error = None;
         self.status.failures_in_a_row = 0;
         self.status.failing_since = None;

@@ -6,7 +6,9 @@ use lineside_formats::siri::{
     StopPointsDelivery, VehicleMonitoringDelivery,
 };
 use lineside_hub::Epoch;
-use lineside_ingest::siri::{Elements, Service, Visits, lines, select, stop_points, stop_visits};
+use lineside_ingest::siri::{
+    Before, Elements, Service, Visits, lines, select, select_after, stop_points, stop_visits,
+};
 use lineside_sync::UnixMillis;
 use xxhash_rust::xxh3::Xxh3;
 
@@ -22,8 +24,8 @@ const VERSION: &str = "2.0";
 /// What answers call the one who makes them.
 pub(super) const PRODUCER: &str = env!("CARGO_PKG_NAME");
 
-/// What one who asks again knows: of each network the number of the last record that it was told.
-pub(super) type Known = Vec<(Epoch, u64)>;
+/// What one who asks again knows: of each network the number of the last record that it was told, and how far ahead.
+pub(super) type Known = Vec<(Epoch, Before)>;
 
 /// Journeys, vehicles or situations, and what those know who have read them.
 #[derive(Debug)]
@@ -112,13 +114,14 @@ pub(super) fn records(
     let mut told = Known::new();
     let mut has_more = false;
     for seen in &scene.networks {
-        let after = known.iter().find(|(epoch, _)| *epoch == seen.epoch);
-        let after = after.map_or(0, |(_, number)| *number);
+        let before = known.iter().find(|(epoch, _)| *epoch == seen.epoch);
+        let before = before.map_or(Before::default(), |(_, before)| *before);
         let room = most.saturating_sub(elements.len());
         let now = seen.now.seconds();
-        let selection = select(&seen.state, service, &wanted, now, after, room);
+        let selection = select_after(&seen.state, service, &wanted, now, before, room);
         has_more |= selection.has_more;
-        told.push((seen.epoch, selection.up_to));
+        let horizon = selection.horizon;
+        told.push((seen.epoch, Before { number: selection.up_to, horizon }));
         for record in selection.records {
             elements.push(&seen.state, record);
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use lineside_hub::Epoch;
-use lineside_ingest::siri::Service;
+use lineside_ingest::siri::{Before, Service};
 use lineside_sync::UnixMillis;
 use lineside_sync::table::{Limits, Table};
 use xxhash_rust::xxh3::xxh3_128;
@@ -70,7 +70,7 @@ impl Default for Desk {
             requestors: Table::new(REQUESTORS, |requestor, known| {
                 requestor.id.len()
                     + requestor.asked.bytes()
-                    + known.len() * size_of::<(Epoch, u64)>()
+                    + known.len() * size_of::<(Epoch, Before)>()
                     + OVERHEAD
             }),
         }

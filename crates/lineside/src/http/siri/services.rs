@@ -95,8 +95,17 @@ fn read(body: &[u8]) -> Result<Payload, Fault> {
     let limits = Limits { body_bytes: SIRI_REQUEST_BYTES_MAX, ..Limits::default() };
     let (message, problems) = siri::decode_xml(body, &TimeZone::UTC, &limits)
         .map_err(|error| Fault::bad(format!("the request cannot be read: {error}")))?;
-    // What cannot be read of a request may be what it is about, so it is not passed over.
-    if let Some(problem) = problems.kept().first() {
+    let is_of_moment = |field: Option<&str>| {
+        field.is_some_and(|field| field.rsplit('/').next() == Some("RequestTimestamp"))
+    };
+    // What cannot be read of a request may be what it is about, so it is not passed over. Nothing follows from when exactly
+    // it was made, and many leave out the offset there.
+    let mut grave = problems.kept().iter().filter(|problem| {
+        problem.code != "timestamp_without_zone" || !is_of_moment(problem.field.as_deref())
+    });
+    let are_all_kept = u64::try_from(problems.kept().len()) == Ok(problems.total());
+    let first = if are_all_kept { grave.next() } else { problems.kept().first() };
+    if let Some(problem) = first {
         return Err(Fault::bad(format!("the request cannot be read: {problem}")));
     }
     let payload = message.payloads.into_iter().next();
@@ -201,4 +210,42 @@ fn refused(scene: &Scene, form: Form, fault: &Fault) -> Response {
         Form::Xml | Form::Json => (Fault::STATUS, refusal(scene, None, fault)),
     };
     form.reply(status, form.encode(&message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(inside: &str) -> Result<Payload, Fault> {
+        read(format!("<Siri xmlns=\"http://www.siri.org.uk/siri\">{inside}</Siri>").as_bytes())
+    }
+
+    #[test]
+    fn when_a_request_was_made_needs_no_offset_and_what_it_asks_for_does() {
+        let local = "<RequestTimestamp>2026-11-22T10:00:00</RequestTimestamp>";
+        let check = asked(&format!("<CheckStatusRequest>{local}</CheckStatusRequest>"));
+        assert!(matches!(check, Ok(Payload::CheckStatusRequest(_))));
+        let service = |inside: &str| {
+            asked(&format!(
+                "<ServiceRequest>{local}<RequestorRef>x</RequestorRef>\
+                 <StopMonitoringRequest version=\"2.0\">{local}{inside}</StopMonitoringRequest>\
+                 </ServiceRequest>"
+            ))
+        };
+        assert!(
+            service("").is_ok() && service("<StartTime>2026-11-22T10:00:00Z</StartTime>").is_ok()
+        );
+        assert!(service("<StartTime>2026-11-22T10:00:00</StartTime>").is_err());
+        let wrong = "<RequestTimestamp>soon</RequestTimestamp>";
+        assert!(asked(&format!("<CheckStatusRequest>{wrong}</CheckStatusRequest>")).is_err());
+        // However many moments hide it.
+        let many: String = (0..80)
+            .map(|_| format!("<StopMonitoringRequest>{local}</StopMonitoringRequest>"))
+            .collect();
+        let start = "<StartTime>2026-11-22T10:00:00</StartTime>";
+        let hidden = format!(
+            "<ServiceRequest>{many}<StopMonitoringRequest>{start}</StopMonitoringRequest></ServiceRequest>"
+        );
+        assert!(asked(&hidden).is_err());
+    }
 }

@@ -37,11 +37,13 @@ impl Lines {
         let lines = Self { begin };
         std::fs::create_dir_all(folder).unwrap();
         let midnight = begin.div_euclid(86_400) * 86_400;
-        let mut trips = "route_id,service_id,trip_id,trip_headsign\n".to_owned();
+        let mut trips = "route_id,service_id,trip_id,trip_headsign,direction_id\n".to_owned();
         let mut times = "trip_id,arrival_time,departure_time,stop_id,stop_sequence\n".to_owned();
         for (route, letter) in [("A", "a"), ("B", "b")] {
             for number in 0..6 {
-                trips += &format!("{route},D,{letter}{number},Harbour {route}\n");
+                // The line `B` goes over the same stops in both of its directions, by turns.
+                let direction = if route == "B" { number % 2 } else { 0 };
+                trips += &format!("{route},D,{letter}{number},Harbour {route},{direction}\n");
                 for (call, stop) in (0..).zip(["s1", "s2", "s3"]) {
                     let at = begin - midnight + (number + call) * HEADWAY * 60;
                     let at = format!("{:02}:{:02}:00", at / 3600, at / 60 % 60);

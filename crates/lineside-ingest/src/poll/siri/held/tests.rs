@@ -300,3 +300,49 @@ fn of_vehicles_with_one_name_the_one_on_the_journey_is_taken_back() {
     take(&mut held, &over("<ItemRef>one</ItemRef>"));
     assert!(ids(&held).is_empty(), "now it can only be the other");
 }
+
+#[test]
+fn what_is_told_of_a_trip_is_found_by_its_day() {
+    let dated = |date: &str| {
+        format!(
+            "<EstimatedVehicleJourney><LineRef>L</LineRef><FramedVehicleJourneyRef>\
+             <DataFrameRef>{date}</DataFrameRef><DatedVehicleJourneyRef>J</DatedVehicleJourneyRef>\
+             </FramedVehicleJourneyRef></EstimatedVehicleJourney>"
+        )
+    };
+    let mut held = Held::default();
+    take(&mut held, &timetables(&[["2026-11-20", "2026-11-22", "any"].map(dated).concat()]));
+    let of = |held: &Held, date: Option<&str>, part| {
+        let trip = TripRef { trip_id: "J".into(), start_date: date.map(SmolStr::new) };
+        held.of_trip(&trip, part).map(|id| id.to_string())
+    };
+    let journey = TripPart::Journey;
+    assert_eq!(of(&held, Some("20261122"), journey).as_deref(), Some("journey:J:20261122"));
+    assert_eq!(of(&held, Some("20261121"), journey).as_deref(), Some("journey:J"));
+    assert!(of(&held, None, journey).is_some() && of(&held, None, TripPart::Vehicle).is_none());
+    take_whole(&mut held, &timetables(&[dated("2026-11-20")]));
+    assert_eq!(of(&held, Some("20261121"), journey), None);
+    assert_eq!(of(&held, None, journey).as_deref(), Some("journey:J:20261120"));
+}
+
+/// Each that goes costs as much as if it were alone; were it looked for among all, this would take minutes.
+#[test]
+fn very_many_days_of_one_journey_go_as_they_came() {
+    let dated = |n: u32| {
+        let (year, month, day) = (1000 + n / 336, n / 28 % 12 + 1, n % 28 + 1);
+        format!(
+            "<EstimatedVehicleJourney><LineRef>L</LineRef><FramedVehicleJourneyRef>\
+             <DataFrameRef>{year}-{month:02}-{day:02}</DataFrameRef>\
+             <DatedVehicleJourneyRef>J</DatedVehicleJourneyRef>\
+             </FramedVehicleJourneyRef></EstimatedVehicleJourney>"
+        )
+    };
+    let mut held = Held::default();
+    for part in 0..8 {
+        let days = (part * 10_000..(part + 1) * 10_000).map(dated);
+        take(&mut held, &timetables(&[days.collect::<String>()]));
+    }
+    assert_eq!(held.all().len(), 80_000);
+    take_whole(&mut held, &timetables(&[dated(7)]));
+    assert_eq!(ids(&held), ["journey:J:10000108"]);
+}

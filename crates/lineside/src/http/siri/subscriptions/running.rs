@@ -130,8 +130,7 @@ impl Run {
         let scene = Scene::of(&self.app);
         let Subscription { subject, ref asked, manner, ref consumer, .. } = self.subscription;
         // What passes at a stop becomes another with time, and so does what is near enough.
-        let is_of_moment =
-            subject == Subject::Visits || (asked.preview.is_some() && !manner.is_incremental);
+        let is_of_moment = subject == Subject::Visits || asked.preview.is_some();
         let seen = (scene.revisions(), is_of_moment.then_some(scene.at));
         if self.seen.as_ref() == Some(&seen) {
             return Looked::Nothing;

@@ -1,0 +1,98 @@
+//! Answers in pages, and what of them is told before they are whole: a part is not all that there is.
+
+use std::{sync::Arc, time::Duration};
+
+use lineside_ingest::{FeedConfig, FeedState, Ingest, MemorySnapshots, SiriMode, SiriSource};
+
+use crate::{
+    running::{start, start_with, until},
+    siri_producers::{journey, ok, request, siri, timetables, trips},
+    upstream::{Answer, Upstream, http},
+};
+
+fn page(id: &str, more: bool) -> Vec<u8> {
+    ok(&timetables(&journey(id, ""), more))
+}
+
+fn is_well(ingest: &Ingest) -> bool {
+    ingest.feed("siri").unwrap().status().state == FeedState::Ok
+}
+
+#[tokio::test]
+async fn a_part_of_the_first_answer_waits_for_the_rest() {
+    let broken = http("503 Service Unavailable", &[], b"");
+    let upstream =
+        Upstream::start(Answer::InTurn(vec![page("A", true), page("B", true), broken])).await;
+    let ingest = start(vec![siri(&upstream.url("/siri"), request())]);
+    let feed = ingest.feed("siri").unwrap();
+    until("the first page is there", || {
+        let status = feed.status();
+        status.state == FeedState::Unknown && status.reason.contains("page by page")
+    })
+    .await;
+    until("the last page has failed", || feed.status().failures > 0).await;
+    assert_eq!(trips(&ingest), [""; 0], "who is not in it may be in the rest");
+    assert!(!is_well(&ingest));
+    upstream.set(Answer::Bytes(page("C", false)));
+    until("the answer is whole", || trips(&ingest) == ["A", "B", "C"]).await;
+    until("the feed is well", || is_well(&ingest)).await;
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
+async fn who_promises_more_and_has_nothing_has_told_all() {
+    let nothing = http("204 No Content", &[], b"");
+    let upstream = Upstream::start(Answer::InTurn(vec![page("A", true), nothing])).await;
+    let mut siri = siri(&upstream.url("/siri"), request());
+    siri.poll = Some(Duration::from_secs(3600));
+    let ingest = start(vec![siri]);
+    until("the page is told", || trips(&ingest) == ["A"]).await;
+    until("the feed is well", || is_well(&ingest)).await;
+    ingest.shut_down().await;
+}
+
+/// What stays of a process that crashed after it knew these trips.
+async fn left_by(feed: &FeedConfig, known: &[&str]) -> Arc<MemorySnapshots> {
+    let snapshots = Arc::new(MemorySnapshots::default());
+    let ingest = start_with(vec![feed.clone()], Arc::clone(&snapshots));
+    until("all is known", || trips(&ingest) == known).await;
+    until("the feed is well", || is_well(&ingest)).await;
+    ingest.shut_down().await;
+    snapshots
+}
+
+#[tokio::test]
+async fn after_a_crash_what_changed_last_is_not_told_as_all_there_is() {
+    let answers = vec![page("A", false), page("B", false)];
+    let upstream = Upstream::start(Answer::InTurn(answers)).await;
+    let lite = SiriSource { mode: SiriMode::Lite, ..request() };
+    let changes = siri(&upstream.url("/et"), lite);
+    let snapshots = left_by(&changes, &["A", "B"]).await;
+    upstream.set(Answer::HangUp);
+    let ingest = start_with(vec![changes], snapshots);
+    let feed = ingest.feed("siri").unwrap();
+    assert!(feed.snapshot().is_some(), "the bytes are served as they were");
+    until("the first poll has failed", || feed.status().failures > 0).await;
+    assert_eq!(trips(&ingest), [""; 0], "A may be as late as before");
+    upstream.set(Answer::Bytes(page("C", false)));
+    until("the producer has told all", || trips(&ingest) == ["C"]).await;
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
+async fn after_a_crash_a_whole_answer_is_told_and_a_page_is_not() {
+    let pages = vec![page("A", false), page("B", true), page("C", true)];
+    for (answers, known, told) in
+        [(vec![page("A", false)], &["A"][..], &["A"][..]), (pages, &["A", "B", "C"], &[])]
+    {
+        let upstream = Upstream::start(Answer::InTurn(answers)).await;
+        let whole = siri(&upstream.url("/siri"), request());
+        let snapshots = left_by(&whole, known).await;
+        upstream.set(Answer::HangUp);
+        let ingest = start_with(vec![whole], snapshots);
+        let feed = ingest.feed("siri").unwrap();
+        until("the first poll has failed", || feed.status().failures > 0).await;
+        assert_eq!(trips(&ingest), told);
+        ingest.shut_down().await;
+    }
+}
