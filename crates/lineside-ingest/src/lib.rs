@@ -60,6 +60,7 @@ mod snapshot;
 mod source;
 mod stages;
 mod status;
+mod under_way;
 
 pub use archive::{
     Archive, ArchiveError, Availability, Bin, Incident, Last, Life, MemoryArchive, Poll,
@@ -102,3 +103,4 @@ pub use source::{
 };
 pub use stages::Stage;
 pub use status::{FeedState, FeedStatus};
+pub use under_way::UnderWay;
