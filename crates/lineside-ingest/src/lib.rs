@@ -78,7 +78,7 @@ pub use feed::{Feed, Held, Refused};
 pub use fetch::{FailureCode, FetchFailure, Phase, fetch_into, fetch_once, pack_folder, probe};
 pub use figures::FeedFigures;
 pub use geohash::{CELL_CHARS, Cell};
-pub use inbox::{Inbox, Inboxes, NotTaken};
+pub use inbox::{Inbox, Inboxes, NotTaken, Room};
 pub use ingest::{Changed, Ingest, KeptNetworks, Options, PollRefused, Stopping};
 pub use kept::{Kept, KeptError, KeptNetwork, KeptWriter};
 pub use matches::{FeedMatches, MatchCount, MatchReason, ReasonCount, match_rate, match_trips};
