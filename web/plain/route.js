@@ -1,6 +1,7 @@
 /**
  * A line with its vehicles along it: the stops that the server made, the vehicles moved by the line's channel. Vehicles are
- * made here exactly as crates/lineside/src/pages/route.rs makes them.
+ * made here exactly as crates/lineside/src/pages/route.rs makes them. Trips of which only times are known move with time:
+ * the server reckons them, and they are taken from a page that it makes anew.
  */
 import { DataClock } from "./clock.js";
 import { byId, element, island, replaceContent } from "./dom.js";
@@ -48,8 +49,30 @@ function show(vehicles) {
   const sorted = [...vehicles].sort((a, b) => (a.id < b.id ? -1 : 1));
   for (const held of sorted) coming.get(place(held.record))?.push(vehicle(held));
   for (const [list, content] of coming) replaceContent(list, content);
-  elsewhere.hidden = lists[lists.length - 1].childElementCount === 0;
+  showElsewhere();
 }
+
+function showElsewhere() {
+  elsewhere.hidden = elsewhere.querySelector("li") === null;
+}
+
+/** How often trips are looked for again, in milliseconds; they come to a stop every minute or so. */
+const RECKONED_EVERY = 15_000;
+
+/** Takes the trips that have no vehicle, and what is said of them, from the page of this moment. */
+async function reckon() {
+  if (document.hidden) return;
+  const reply = await fetch(location.href).catch(() => null);
+  if (!reply?.ok) return;
+  const fresh = new DOMParser().parseFromString(await reply.text(), "text/html");
+  for (const shown of document.querySelectorAll("[data-reckoned]")) {
+    const now = fresh.querySelector(`[data-reckoned="${CSS.escape(shown.getAttribute("data-reckoned") ?? "")}"]`);
+    if (now && now.outerHTML !== shown.outerHTML) shown.replaceWith(document.adoptNode(now));
+  }
+  showElsewhere();
+}
+
+setInterval(reckon, RECKONED_EVERY);
 
 const events = new Events({
   onStatus: connectionSign("live"),

@@ -1,14 +1,22 @@
 //! Where producers put what they say of themselves: a feed's inbox, under an address that only its producer is told.
 
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+};
 
 use bytes::Bytes;
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use crate::source::Secret;
 
 /// Deliveries that wait for the feed's task; a producer that sends more is to come again.
 pub(crate) const DELIVERIES_MAX: usize = 16;
+/// KiB of deliveries to one feed that come in, wait, or are being read: two of the largest.
+const ROOM_KIB: usize = 128 << 10;
 
 /// Where producers reach the inboxes of this server, and what they show there.
 #[derive(Clone)]
@@ -33,11 +41,24 @@ impl fmt::Debug for Inboxes {
 
 /// A feed's inbox.
 ///
-/// Bound: [`DELIVERIES_MAX`] deliveries, each as large as whoever reads it off the socket allows.
+/// Bound: [`DELIVERIES_MAX`] deliveries, and [`ROOM_KIB`] of them with those that are still coming in.
 #[derive(Debug)]
 pub struct Inbox {
     key: Secret,
-    deliveries: mpsc::Sender<Bytes>,
+    deliveries: mpsc::Sender<Delivery>,
+    room: Arc<Semaphore>,
+    refused: AtomicU64,
+}
+
+/// Room for one delivery, kept until that has been read.
+#[derive(Debug)]
+pub struct Room(OwnedSemaphorePermit);
+
+/// What a producer has brought, and the room that it takes.
+#[derive(Debug)]
+pub(crate) struct Delivery {
+    pub(crate) bytes: Bytes,
+    _room: Room,
 }
 
 /// Why a delivery was not taken.
@@ -53,9 +74,34 @@ pub enum NotTaken {
 
 impl Inbox {
     /// An inbox, and what comes out of it.
-    pub(crate) fn new(key: Secret) -> (Inbox, mpsc::Receiver<Bytes>) {
+    pub(crate) fn new(key: Secret) -> (Inbox, mpsc::Receiver<Delivery>) {
         let (deliveries, receiver) = mpsc::channel(DELIVERIES_MAX);
-        (Inbox { key, deliveries }, receiver)
+        let room = Arc::new(Semaphore::new(ROOM_KIB));
+        (Inbox { key, deliveries, room, refused: AtomicU64::new(0) }, receiver)
+    }
+
+    /// Bytes that are coming in, wait, or are being read; in whole KiB.
+    pub fn bytes(&self) -> u64 {
+        (ROOM_KIB.saturating_sub(self.room.available_permits()) as u64) << 10
+    }
+
+    /// How many deliveries were not taken because there was no room.
+    pub fn refused(&self) -> u64 {
+        self.refused.load(Relaxed)
+    }
+
+    /// Keeps room for a delivery of at most so many bytes, which is still to come in.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn room_for(&self, bytes: u64) -> Result<Room, NotTaken> {
+        let room = Arc::clone(&self.room).try_acquire_many_owned(kib(bytes));
+        room.map(Room).map_err(|_| self.full())
+    }
+
+    fn full(&self) -> NotTaken {
+        self.refused.fetch_add(1, Relaxed);
+        NotTaken::Full
     }
 
     /// What its producer shows.
@@ -79,8 +125,24 @@ impl Inbox {
         if !self.opens_with(key) {
             return Err(NotTaken::WrongKey);
         }
-        self.deliveries.try_send(delivery).map_err(|_| NotTaken::Full)
+        let room = self.room_for(delivery.len() as u64)?;
+        self.put(delivery, room)
     }
+
+    /// Takes a delivery for which there is room, of whoever has shown the key.
+    ///
+    /// # Errors
+    /// If too many wait.
+    pub fn put(&self, bytes: Bytes, mut room: Room) -> Result<(), NotTaken> {
+        let beyond = room.0.num_permits().saturating_sub(kib(bytes.len() as u64) as usize);
+        drop(room.0.split(beyond));
+        self.deliveries.try_send(Delivery { bytes, _room: room }).map_err(|_| self.full())
+    }
+}
+
+/// KiB that so many bytes take, of nothing one.
+fn kib(bytes: u64) -> u32 {
+    u32::try_from(bytes.div_ceil(1 << 10)).unwrap_or(u32::MAX).max(1)
 }
 
 #[cfg(test)]
@@ -97,7 +159,27 @@ mod tests {
             inbox.take("abc", Bytes::from_static(b"x")).unwrap();
         }
         assert_eq!(inbox.take("abc", Bytes::new()), Err(NotTaken::Full));
-        assert_eq!(deliveries.try_recv().unwrap(), "x");
+        assert_eq!((deliveries.try_recv().unwrap().bytes, inbox.refused()), ("x".into(), 1));
         inbox.take("abc", Bytes::new()).unwrap();
+    }
+
+    #[test]
+    fn what_comes_in_waits_and_is_read_takes_room_and_gives_it_back() {
+        let (inbox, mut deliveries) = Inbox::new(Secret::new("abc"));
+        let large = (ROOM_KIB as u64) << 9;
+        let (first, second) = (inbox.room_for(large).unwrap(), inbox.room_for(large).unwrap());
+        assert_eq!(inbox.bytes(), 2 * large);
+        assert_eq!(inbox.take("abc", Bytes::from_static(b"x")), Err(NotTaken::Full));
+        // It was announced as larger than it is.
+        inbox.put(vec![0; 3_000].into(), first).unwrap();
+        assert_eq!(inbox.bytes(), large + 3_072);
+        // Its sender went away.
+        drop(second);
+        assert_eq!(inbox.bytes(), 3_072);
+        let read = deliveries.try_recv().unwrap();
+        assert_eq!(inbox.bytes(), 3_072);
+        drop(read);
+        assert_eq!((inbox.bytes(), inbox.refused()), (0, 1));
+        assert_eq!(inbox.room_for(u64::MAX).err(), Some(NotTaken::Full));
     }
 }

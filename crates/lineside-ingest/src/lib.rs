@@ -61,6 +61,7 @@ mod snapshot;
 mod source;
 mod stages;
 mod status;
+mod under_way;
 
 pub use archive::{
     Archive, ArchiveError, Availability, Bin, Incident, Last, Life, MemoryArchive, Poll,
@@ -78,7 +79,7 @@ pub use feed::{Feed, Held, Refused};
 pub use fetch::{FailureCode, FetchFailure, Phase, fetch_into, fetch_once, pack_folder, probe};
 pub use figures::FeedFigures;
 pub use geohash::{CELL_CHARS, Cell};
-pub use inbox::{Inbox, Inboxes, NotTaken};
+pub use inbox::{Inbox, Inboxes, NotTaken, Room};
 pub use ingest::{Changed, Ingest, KeptNetworks, Options, PollRefused, Stopping};
 pub use inspector::Inspector;
 pub use kept::{Kept, KeptError, KeptNetwork, KeptWriter};
@@ -104,3 +105,4 @@ pub use source::{
 };
 pub use stages::Stage;
 pub use status::{FeedState, FeedStatus};
+pub use under_way::UnderWay;

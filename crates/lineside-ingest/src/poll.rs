@@ -12,7 +12,6 @@ mod taking;
 
 use std::{pin::Pin, sync::Arc, time::Duration};
 
-use bytes::Bytes;
 use lineside_formats::Format;
 use lineside_sync::{Clock, stage};
 use smol_str::ToSmolStr;
@@ -33,7 +32,7 @@ use crate::{
     feed::Feed,
     fetch::{Failure, FailureCode, Fetched, Fetcher, Sources},
     health::Health,
-    inbox::{Inbox, Inboxes},
+    inbox::{Delivery, Inbox, Inboxes},
     ingest::Tasks,
     inspector::Inspector,
     limits::POLL_MIN,
@@ -95,7 +94,7 @@ pub(crate) struct Poller {
     /// The producer of a subscription that it is to be told is over.
     farewell: Option<Farewell>,
     /// What producers bring by themselves.
-    deliveries: mpsc::Receiver<Bytes>,
+    deliveries: mpsc::Receiver<Delivery>,
     /// Where producers reach this server, and as whom they know it.
     inboxes: Inboxes,
     /// Who looks at messages as they pass.

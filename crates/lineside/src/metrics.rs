@@ -137,6 +137,7 @@ fn registry(app: &App) -> Registry {
     visitors(&mut registry, app);
     latencies(&mut registry, app);
     feeds(&mut registry, app);
+    inboxes(&mut registry, app);
     settings(&mut registry, app);
     validation(&mut registry, app.reports().figures());
     messages(&mut registry, app.reports().messages().figures());
@@ -457,6 +458,22 @@ fn feeds(registry: &mut Registry, app: &App) {
     registry.register("http_served_not_modified", help, not_modified);
     registry.register("http_served_bytes", "Bytes of the bodies that readers were given", out);
     registry.register("ingest_feed_state", "The state that a feed is in", states);
+}
+
+/// Of feeds whose producers bring news by themselves.
+fn inboxes(registry: &mut Registry, app: &App) {
+    let bytes: Family<FeedLabel, Gauge> = Family::default();
+    let refused: Family<FeedLabel, Counter> = Family::default();
+    for feed in app.ingest().feeds() {
+        let Some(inbox) = feed.inbox() else { continue };
+        let label = FeedLabel { feed: feed.config().id.as_str().to_owned() };
+        bytes.get_or_create(&label).set(inbox.bytes().cast_signed());
+        refused.get_or_create(&label).inc_by(inbox.refused());
+    }
+    let help = "Bytes that producers bring, that wait, or are being read";
+    registry.register("ingest_inbox_bytes", help, bytes);
+    let help = "Deliveries that were refused because there was no room for them";
+    registry.register("ingest_inbox_refused", help, refused);
 }
 
 #[cfg(test)]

@@ -12,6 +12,9 @@ use crate::{
     status::{FeedState, FeedStatus},
 };
 
+/// The outcome of what came without being asked for.
+const BROUGHT: &str = "brought";
+
 /// A feed's way to the archive.
 #[derive(Debug)]
 pub(crate) struct Ledger {
@@ -67,6 +70,15 @@ impl Ledger {
     /// The poll has ended as the status says: as `outcome`, or else by its last error.
     pub(crate) fn ended(&self, asked: Asked, outcome: &str, feed: &Feed, status: &FeedStatus) {
         feed.figures().record_fetch(asked.took);
+        self.record(asked, outcome, feed, status);
+    }
+
+    /// The producer has brought something by itself, which counts as an answer.
+    pub(crate) fn brought(&self, asked: Asked, feed: &Feed, status: &FeedStatus) {
+        self.record(asked, BROUGHT, feed, status);
+    }
+
+    fn record(&self, asked: Asked, outcome: &str, feed: &Feed, status: &FeedStatus) {
         let failure = status.last_error.as_ref();
         let bytes = status.bytes.saturating_sub(asked.bytes);
         let poll = Poll {

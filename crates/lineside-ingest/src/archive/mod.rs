@@ -33,7 +33,8 @@ pub struct Poll {
     pub took: Duration,
     /// Bytes that came in the body.
     pub bytes: u64,
-    /// `new`, `same`, `not_modified`, `nothing`, or the code of the failure.
+    /// `new`, `same`, `not_modified`, `nothing`, of a subscription `subscribed`, `checked`, `unchecked` and `brought`, or the code
+    /// of the failure.
     pub outcome: SmolStr,
     /// What went wrong, if it failed.
     pub failure: Option<PollFailure>,

@@ -22,6 +22,11 @@ impl Group {
         Group { leader, has_ended: AtomicBool::new(false) }
     }
 
+    /// Its first process, while that is known to be there.
+    pub(super) fn leader(&self) -> Option<Pid> {
+        self.leader.filter(|_| !self.has_ended.load(Ordering::Relaxed))
+    }
+
     /// Ends all that is left of it, at once. Only the first call does: later the number may be another group's. While a
     /// process is left the number is taken, and right after the last has ended the system gives it to nobody.
     pub(super) fn end(&self) {

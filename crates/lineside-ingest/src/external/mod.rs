@@ -2,12 +2,13 @@
 //!
 //! What the bytes mean and what becomes of the result it does not know. A program is started without a shell between it
 //! and its arguments, in a folder of its own that goes with it, and with nothing of this process's environment but
-//! `PATH`. When it ends, or has to, everything that it started and that is still in its process group ends with it.
+//! `PATH`. When it ends, or has to, everything that it started ends with it, also what has left its process group.
 
 mod ending;
 mod group;
 mod once;
 mod pipes;
+mod strays;
 
 use std::{
     env,
@@ -23,6 +24,7 @@ use std::{
 
 use bytes::Bytes;
 use lineside_sync::Clock;
+use nix::unistd::Pid;
 use tempfile::TempDir;
 use tokio::process::{Child, Command};
 
@@ -166,6 +168,7 @@ pub(crate) async fn run(
         move || Place::ready(&program, &input)
     };
     let place = blocking(readying).await?;
+    let folder = place.folder.path().to_path_buf();
     let is_piped = !program.names(OUTPUT);
     let mut command = place.command(program, output_max, feed);
     let mut running = Running { child: None, place: Some(place) };
@@ -174,13 +177,13 @@ pub(crate) async fn run(
     // After the folder: what still writes there ends before that goes.
     let group = Group::of(child);
     let (mut said, has_ended) = (Said::default(), AtomicBool::new(false));
-    let work = watch(child, &group, (&input, output_max), &mut said, &has_ended);
+    let work = watch(child, (&group, &folder), (&input, output_max), &mut said, &has_ended);
     let ended = tokio::select! {
         biased;
         ended = work => Some(ended),
         () = clock.sleep(program.timeout) => None,
     };
-    group.end();
+    end_all(&group, &folder).await;
     let output = match found(ended, has_ended.into_inner(), program.timeout, output_max) {
         Ok(piped) => running.finish(is_piped.then_some(piped), output_max).await,
         Err(why) => {
@@ -276,9 +279,31 @@ impl Drop for Running {
         if let Some(place) = self.place.take()
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
         {
-            runtime.spawn_blocking(move || drop(place));
+            runtime.spawn_blocking(move || {
+                strays::end(place.folder.path(), None);
+                drop(place);
+            });
         }
     }
+}
+
+/// Ends a program with all that it started, while it can be told whose children they are.
+async fn end_all(group: &Group, folder: &Path) {
+    if let Some(leader) = group.leader() {
+        end_strays(folder, Some(leader)).await;
+        group.end();
+    }
+    end_strays(folder, None).await;
+}
+
+async fn end_strays(folder: &Path, leader: Option<Pid>) {
+    let folder = folder.to_path_buf();
+    let ending = blocking(move || {
+        strays::end(&folder, leader);
+        Ok(())
+    });
+    // None may be left.
+    let _: Result<(), String> = ending.await;
 }
 
 fn too_much(max: u64) -> String {
@@ -293,7 +318,7 @@ struct TooMuch;
 /// writes any more. Says in `has_ended` that the program itself has.
 async fn watch(
     child: &mut Child,
-    group: &Group,
+    (group, folder): (&Group, &Path),
     (input, output_max): (&Bytes, u64),
     said: &mut Said,
     has_ended: &AtomicBool,
@@ -302,8 +327,9 @@ async fn watch(
     let ended = async {
         let status = child.wait().await;
         has_ended.store(true, Ordering::Relaxed);
-        // Who is left of the group would hold the pipes open.
+        // Who is left would hold the pipes open.
         group.end();
+        end_strays(folder, None).await;
         status
     };
     let output = async {
@@ -327,7 +353,7 @@ struct Place {
 
 impl Place {
     fn ready(program: &Program, input: &[u8]) -> Result<Place, String> {
-        let path = program.find()?;
+        let path = program.find().map_err(|why| format!("could not be started: {why}"))?;
         let cannot = |error: io::Error| format!("cannot be given its input: {error}");
         let folder = tempfile::Builder::new().prefix("lineside-").tempdir().map_err(cannot)?;
         let place = Place { folder, path };

@@ -169,14 +169,15 @@ async fn the_folder_goes_once_the_program_that_was_stopped_is_gone() {
 async fn a_program_that_has_ended_is_not_blamed_for_what_it_left_behind() {
     let folder = tempfile::tempdir().unwrap();
     let (begun, apart) = (folder.path().join("begun"), folder.path().join("apart"));
-    // It leaves the group first, and says that it has begun once the program is gone.
+    // It leaves the group first, with nothing of the run about it and no parent, so that nobody can tell whose it is, and says
+    // that it has begun once the program is gone.
     let left = format!(
-        "touch {}; while kill -0 $P 2> /dev/null; do :; done; echo $$ > {}; exec sleep 1000",
+        "touch {}; while kill -0 $1 2> /dev/null; do :; done; echo $$ > {}; exec sleep 1000",
         apart.display(),
         begun.display()
     );
     let script = format!(
-        "P=$$; export P; setsid sh -c '{left}' & while [ ! -e {} ]; do :; done; echo made",
+        "(cd /; setsid env -i sh -c '{left}' sh $$ &); while [ ! -e {} ]; do :; done; echo made",
         apart.display()
     );
     let failed = run_out(&shell(&script), &begun).await;
@@ -200,6 +201,39 @@ async fn nothing_of_a_program_goes_on_after_it() {
     let leaving = leaving_one(folder.path(), "echo made");
     assert_eq!(output(&leaving, b"x").await, "made\n");
     until_gone(fs::read_to_string(folder.path().join("id")).unwrap().trim()).await;
+}
+
+#[tokio::test]
+async fn what_has_left_the_group_of_a_program_ends_with_it_as_well() {
+    let folder = tempfile::tempdir().unwrap();
+    let ids = folder.path().join("ids");
+    // One that leaves, one that has another environment, and one whose parent is gone.
+    let leaves = format!(
+        "setsid sleep 1000 & echo $! >> {0}; env -i setsid sleep 1000 & echo $! >> {0}; \
+         setsid sh -c 'sleep 1000 & echo $! >> {0}'; echo made",
+        ids.display()
+    );
+    assert_eq!(output(&shell(&leaves), b"x").await, "made\n");
+    let said = fs::read_to_string(&ids).unwrap();
+    assert_eq!(said.lines().count(), 3, "{said}");
+    for id in said.lines() {
+        until_gone(id).await;
+    }
+}
+
+#[tokio::test]
+async fn whoever_takes_too_long_takes_with_it_what_has_left_its_group() {
+    let folder = tempfile::tempdir().unwrap();
+    let begun = folder.path().join("begun");
+    // The parent is what tells whose it is.
+    let script = format!(
+        "cd /; setsid env -i sleep 1000 & while grep -qs {0} /proc/$!/environ; do :; done; \
+         echo $! > {1}; wait",
+        "LINESIDE_FEED",
+        begun.display()
+    );
+    check_fault(run_out(&shell(&script), &begun).await, "did not end within 60s");
+    until_gone(fs::read_to_string(&begun).unwrap().trim()).await;
 }
 
 #[tokio::test]

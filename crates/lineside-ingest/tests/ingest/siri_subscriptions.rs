@@ -10,10 +10,10 @@ use std::{
 
 use lineside_formats::gtfs_rt::proto::trip_descriptor::ScheduleRelationship;
 use lineside_ingest::{
-    FailureCode, Feed, FeedConfig, FeedState, Inboxes, Ingest, NotTaken, Options, Rate, Secret,
-    SiriMode, SiriService, SiriSource, exports, exports::Part,
+    FailureCode, Feed, FeedConfig, FeedState, Inboxes, Ingest, NotTaken, Options, PollQuery, Rate,
+    Secret, Serving, SiriMode, SiriService, SiriSource, exports, exports::Part,
 };
-use lineside_sync::{Clock, RealClock, SimulatedClock};
+use lineside_sync::{Clock, RealClock, SimulatedClock, UnixMillis};
 
 use crate::{
     running::{options as running_options, until, until_failed},
@@ -99,6 +99,13 @@ async fn a_subscription_brings_news_by_itself_and_ends_with_the_server() {
     inbox.take(&key, timetables(&journey("B", ""), false).into()).unwrap();
     until("the second one is put to it", || trips(&ingest) == ["A", "B"]).await;
     assert_eq!(upstream.requests().len(), 1, "nobody was asked");
+    // What it brings counts as answers, also for what is remembered of it.
+    let all = PollQuery { from: UnixMillis(0), only_failed: false, offset: 0, limit: 100 };
+    let polls = || ingest.archive().list_polls(feed.id(), all).unwrap();
+    until("what it brought is remembered", || polls().len() == 3).await;
+    let told: Vec<_> = polls().iter().map(|it| (it.outcome.to_string(), it.serving)).collect();
+    assert_eq!(told[2], ("subscribed".to_owned(), Serving::Nothing), "the newest is the first");
+    assert_eq!(told[0], ("brought".to_owned(), Serving::Fresh));
     ingest.shut_down().await;
     let farewell = upstream.requests().pop().unwrap();
     assert!(

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{Path, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::HeaderMap;
 use axum::response::Response;
 use jiff::tz::TimeZone;
 use lineside_formats::gtfs::{StopIdx, Timetable};
@@ -20,7 +20,7 @@ use serde_json::json;
 use super::alerts::{self, Told};
 use super::languages::Languages;
 use super::layout::{self, Page, Section};
-use super::{badge, catalog, icons, map, route, states, words};
+use super::{badge, catalog, map, of_network, route, states, words};
 use crate::app::App;
 use crate::delays;
 use crate::http::{Embeddable, Parameters};
@@ -42,11 +42,9 @@ pub(super) async fn page(
     parameters: Parameters,
     headers: HeaderMap,
 ) -> Response {
-    let Some(network) = app.ingest().network_of(&feed) else {
-        return layout::not_found("No feed has this name.");
-    };
-    let Some(timetable) = network.timetable() else {
-        return layout::not_found("This feed has no timetable, or it is not loaded yet.");
+    let (network, timetable) = match of_network::named(&app, &feed) {
+        Ok(named) => named,
+        Err(reply) => return *reply,
     };
     let Some(stop) = timetable.find_stop(&stop_id) else {
         return layout::not_found("This feed has no such stop.");
@@ -59,9 +57,7 @@ pub(super) async fn page(
     page.refresh = Some(REFRESH_S);
     page.is_embedded = is_embedded;
     page.alternates.push(("application/json", board.api_address()));
-    let mut reply = layout::reply(StatusCode::OK, page.render(&board.markup()));
-    let vary = HeaderValue::from_static("Accept-Encoding, Accept-Language");
-    reply.headers_mut().insert(header::VARY, vary);
+    let mut reply = of_network::reply(&page, &board.markup());
     if is_embedded {
         reply.extensions_mut().insert(Embeddable);
     }
@@ -189,7 +185,7 @@ impl<'a> Board<'a> {
             div.board-head {
                 div.page-head.tight {
                     p.crumbs {
-                        a href=(format!("/feeds/{}", self.feed_id())) { (self.network_name()) }
+                        a href=(format!("/feeds/{}", self.feed_id())) { (of_network::name(self.app, self.network)) }
                         @if let Some(parent) = stop.parent.map(|parent| self.timetable.stop(parent)) {
                             " › " a href=(address(self.feed_id(), parent.id)) { (parent.name) }
                         }
@@ -216,14 +212,6 @@ impl<'a> Board<'a> {
                 }
             }
         }
-    }
-
-    fn network_name(&self) -> String {
-        let feed = self.app.ingest().feed(self.feed_id());
-        feed.map_or_else(
-            || self.feed_id().to_owned(),
-            |feed| feed.config().display_name().to_owned(),
-        )
     }
 
     /// The lines that call here, by their names; of those that are called alike the first.
@@ -303,13 +291,7 @@ impl<'a> Board<'a> {
         let feeds = self.network.realtime_feeds();
         html! {
             @for feed in feeds.iter().filter(|feed| predicting.contains(feed.id().as_str())) {
-                @let status = feed.status();
-                @let id = feed.id().as_str();
-                div.alert.trouble data-trouble-of=(id) hidden[!states::misleads_riders(status.state)] {
-                    (icons::warning())
-                    h2 { "Live times are not up to date: " (states::sign(id, status.state)) }
-                    p { (feed.config().display_name()) ": " span data-reason-of=(id) { (status.reason) } }
-                }
+                (of_network::trouble(feed, "Live times"))
             }
         }
     }

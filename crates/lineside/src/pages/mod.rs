@@ -22,6 +22,7 @@ mod login;
 mod losses;
 mod map;
 mod matches;
+mod of_network;
 mod ops;
 mod problems;
 mod query;

@@ -1,22 +1,23 @@
 //! `/routes/<feed>/<route_id>`: a line with its stops in order, in each direction as most of its trips go, and its vehicles
-//! along it. It reads whole without scripts; with them `web/plain/route.js` moves the vehicles by the line's channel.
+//! along it; where no vehicle tells where it is, the trips where they should be by their times. It reads whole without scripts; with
+//! them `web/plain/route.js` moves the vehicles by the line's channel, and asks for the page again for the trips.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::HeaderMap;
 use axum::response::Response;
 use lineside_formats::gtfs::{PatternIdx, RouteIdx, StopIdx, Timetable};
 use lineside_hub::encode_segment;
-use lineside_ingest::{Kind, Network, NetworkState, Record};
+use lineside_ingest::{Kind, Network, NetworkState, Record, UnderWay};
 use maud::{Markup, html};
 use serde_json::json;
 
 use super::alerts::{self, Told};
 use super::languages::Languages;
 use super::layout::{self, Page, Section};
-use super::{badge, board, map, states, words};
+use super::{badge, board, map, of_network, states, words};
 use crate::app::App;
 use crate::http::Parameters;
 
@@ -36,11 +37,9 @@ pub(super) async fn page(
     parameters: Parameters,
     headers: HeaderMap,
 ) -> Response {
-    let Some(network) = app.ingest().network_of(&feed) else {
-        return layout::not_found("No feed has this name.");
-    };
-    let Some(timetable) = network.timetable() else {
-        return layout::not_found("This feed has no timetable, or it is not loaded yet.");
+    let (network, timetable) = match of_network::named(&app, &feed) {
+        Ok(named) => named,
+        Err(reply) => return *reply,
     };
     let Some(route) = timetable.find_route(&route_id) else {
         return layout::not_found("This feed has no such line.");
@@ -52,10 +51,7 @@ pub(super) async fn page(
     page.styles = &["delays.css"];
     page.scripts = &["route.js"];
     page.refresh = Some(REFRESH_S);
-    let mut reply = layout::reply(StatusCode::OK, page.render(&line.markup()));
-    let vary = HeaderValue::from_static("Accept-Encoding, Accept-Language");
-    reply.headers_mut().insert(header::VARY, vary);
-    reply
+    of_network::reply(&page, &line.markup())
 }
 
 /// Everything that one page shows.
@@ -67,6 +63,8 @@ struct Line<'a> {
     directions: Vec<Direction>,
     /// Vehicles that no direction has a place for.
     elsewhere: Vec<Arc<Record>>,
+    /// Trips that no direction has a place for.
+    reckoned_elsewhere: Vec<UnderWay>,
     alerts: Vec<Told>,
     now: i64,
 }
@@ -82,6 +80,8 @@ struct Direction {
 struct Place {
     stop: StopIdx,
     coming: Vec<Arc<Record>>,
+    /// Trips that should come to it next by their times.
+    reckoned: Vec<UnderWay>,
 }
 
 impl<'a> Line<'a> {
@@ -97,8 +97,19 @@ impl<'a> Line<'a> {
         let id = timetable.route(route).id;
         let mut directions = directions(timetable, route);
         let elsewhere = put_vehicles(&state, timetable, id, &mut directions);
+        let reckoned_elsewhere = put_reckoned(network, &state, timetable, id, &mut directions);
         let alerts = alerts::of_route(&state, timetable, route, now, languages);
-        Self { app, network, timetable, route, directions, elsewhere, alerts, now }
+        Self {
+            app,
+            network,
+            timetable,
+            route,
+            directions,
+            elsewhere,
+            reckoned_elsewhere,
+            alerts,
+            now,
+        }
     }
 
     fn feed_id(&self) -> &str {
@@ -119,6 +130,7 @@ impl<'a> Line<'a> {
                 (self.head())
                 @if !self.alerts.is_empty() { (alerts::markup(&self.alerts)) }
                 @if self.directions.is_empty() { p.soft { "The timetable has no trips of this line." } }
+                (self.note())
                 div.directions {
                     @for direction in &self.directions { (self.direction(direction)) }
                 }
@@ -132,9 +144,7 @@ impl<'a> Line<'a> {
     fn head(&self) -> Markup {
         let route = self.timetable.route(self.route);
         let zone = self.timetable.timezone();
-        let name = self.app.ingest().feed(self.feed_id());
-        let name = name
-            .map_or_else(|| self.feed_id().to_owned(), |it| it.config().display_name().to_owned());
+        let name = of_network::name(self.app, self.network);
         html! {
             div.page-head.tight {
                 p.crumbs { a href=(format!("/feeds/{}", self.feed_id())) { (name) } }
@@ -145,12 +155,36 @@ impl<'a> Line<'a> {
                     a.small href=(format!("/delays/{}?route={}", self.feed_id(), map::query_value(route.id))) { "Is my train late?" }
                 }
                 @for feed in self.network.realtime_feeds() {
-                    @let status = feed.status();
-                    @let id = feed.id().as_str();
-                    div.alert.trouble data-trouble-of=(id) hidden[!states::misleads_riders(status.state)] {
-                        (super::icons::warning())
-                        h2 { "Live data are not up to date: " (states::sign(id, status.state)) }
-                        p { (feed.config().display_name()) ": " span data-reason-of=(id) { (status.reason) } }
+                    (of_network::trouble(&feed, "Live data"))
+                }
+            }
+        }
+    }
+
+    /// What the sign of a trip means that is where it should be.
+    fn note(&self) -> Markup {
+        let mut all = self.directions.iter().flat_map(|direction| &direction.stops);
+        let has_any = !self.reckoned_elsewhere.is_empty() || all.any(|it| !it.reckoned.is_empty());
+        html! {
+            p.soft.small data-reckoned="note" hidden[!has_any] {
+                span.vehicle-sign aria-hidden="true" { "▽" }
+                " No vehicle tells where it is: this is where the trip should be by its predicted times."
+            }
+        }
+    }
+
+    /// Trips where they should be, as a list of its own: `web/plain/route.js` takes it whole from the page of a later moment.
+    fn reckoned(&self, name: &str, trips: &[UnderWay]) -> Markup {
+        let zone = self.timetable.timezone();
+        html! {
+            ul.coming data-reckoned=(name) {
+                @for trip in trips {
+                    @let said = words::delay("realtime", trip.delay.map(i64::from));
+                    li.vehicle.reckoned data-id=(trip.id) {
+                        span.vehicle-sign aria-hidden="true" { "▽" }
+                        span.vehicle-name { "to " (trip.headsign.as_deref().unwrap_or("its last stop")) }
+                        span.soft.small { "by its times, at the next stop about " time datetime=(words::rfc3339(trip.next_at, zone)) { (words::clock(trip.next_at, zone)) } }
+                        @if trip.delay.is_some() { span class=(format!("delay tone-{}", said.tone)) { (said.words) } }
                     }
                 }
             }
@@ -158,14 +192,16 @@ impl<'a> Line<'a> {
     }
 
     fn direction(&self, direction: &Direction) -> Markup {
+        let own = direction.id.map_or_else(|| "any".to_owned(), |id| id.to_string());
         html! {
             section.card.direction data-direction=[direction.id] aria-label=(format!("To {}", direction.headsign)) {
                 h2 { "To " (direction.headsign) }
                 ol.line-stops {
-                    @for place in &direction.stops {
+                    @for (number, place) in direction.stops.iter().enumerate() {
                         @let stop = self.timetable.stop(place.stop);
                         li data-stop=(stop.id) {
                             ul.coming { @for vehicle in &place.coming { (of_vehicle(vehicle)) } }
+                            (self.reckoned(&format!("{own}/{number}"), &place.reckoned))
                             span.stop-name {
                                 a href=(board::address(self.feed_id(), stop.id)) { (if stop.name.is_empty() { stop.id } else { stop.name }) }
                                 @if let Some(platform) = stop.platform_code { " " span.soft.small { "platform " (platform) } }
@@ -179,9 +215,12 @@ impl<'a> Line<'a> {
 
     fn elsewhere(&self) -> Markup {
         html! {
-            section.card #elsewhere aria-label="Not on the way above" hidden[self.elsewhere.is_empty()] {
+            section.card #elsewhere aria-label="Not on the way above" hidden[self.elsewhere.is_empty() && self.reckoned_elsewhere.is_empty()] {
                 h2 { "Not on the way above" }
-                ul.coming.card-body { @for vehicle in &self.elsewhere { (of_vehicle(vehicle)) } }
+                div.card-body {
+                    ul.coming { @for vehicle in &self.elsewhere { (of_vehicle(vehicle)) } }
+                    (self.reckoned("elsewhere", &self.reckoned_elsewhere))
+                }
             }
         }
     }
@@ -214,7 +253,7 @@ fn directions(timetable: &Timetable, route: RouteIdx) -> Vec<Direction> {
         .map(|(id, pattern)| {
             let stops: Vec<Place> = timetable
                 .stops_of_pattern(pattern)
-                .map(|stop| Place { stop, coming: Vec::new() })
+                .map(|stop| Place { stop, coming: Vec::new(), reckoned: Vec::new() })
                 .collect();
             let last = stops.last().map_or("", |place| timetable.stop(place.stop).name);
             Direction { id, headsign: last.to_owned(), stops }
@@ -241,6 +280,34 @@ fn put_vehicles(
         match place {
             Some(place) => place.coming.push(Arc::clone(vehicle)),
             None => elsewhere.push(Arc::clone(vehicle)),
+        }
+    }
+    elsewhere
+}
+
+/// Puts the trips of which only times are known before the stop that they come to next, and gives those that have no place.
+/// What a feed predicted that has stopped telling is not to be believed.
+fn put_reckoned(
+    network: &Network,
+    state: &NetworkState,
+    timetable: &Timetable,
+    route: &str,
+    directions: &mut [Direction],
+) -> Vec<UnderWay> {
+    let feeds = network.realtime_feeds();
+    let misleads = |id: &str| {
+        let mut own = feeds.iter().filter(|feed| feed.id().as_str() == id);
+        own.any(|feed| states::misleads_riders(feed.status().state))
+    };
+    let mut elsewhere = Vec::new();
+    for trip in state.under_way(route, network.now(), VEHICLES_MAX) {
+        if misleads(trip.feed.as_str()) {
+            continue;
+        }
+        let next = timetable.find_stop(&trip.next_stop_id);
+        match next.and_then(|next| find_place(directions, next, trip.direction)) {
+            Some(place) => place.reckoned.push(trip),
+            None => elsewhere.push(trip),
         }
     }
     elsewhere

@@ -4,7 +4,7 @@ use crate::support::http::{get, get_with, header};
 use crate::support::process::ServerProcess;
 use crate::support::producer::{Answer, answer};
 use crate::support::timetable::{Lines, alert, message, now};
-use crate::support::town::Town;
+use crate::support::town::{Town, good};
 use crate::support::until::until;
 
 /// A late trip, one from another platform, one that does not run, a vehicle, and what riders should know.
@@ -209,4 +209,40 @@ async fn a_line_has_its_stops_in_order_and_its_vehicles_between_them() {
     for path in ["/routes/town/none", "/routes/none/A"] {
         assert_eq!(get(&town.url(path)).await.status(), 404, "{path}");
     }
+}
+
+#[tokio::test]
+async fn a_trip_of_which_only_times_are_known_stands_where_it_should_be_and_is_marked() {
+    let says = |lines: Lines| {
+        message(now(), vec![lines.behind("a0", 60), lines.behind("a1", 0), lines.cancelled("b0")])
+    };
+    let town = Town::begin(["", ""], says).await;
+    let url = town.url("/routes/town/A");
+    let page = async || get(&url).await.text().await.unwrap();
+    until("a trip is reckoned", async || page().await.contains("class=\"vehicle reckoned\"")).await;
+    let shown = page().await;
+    // The next one has not begun.
+    assert_eq!(shown.matches("class=\"vehicle reckoned\"").count(), 1, "{shown}");
+    let [before, after] =
+        ["s1", "s3"].map(|stop| shown.find(&format!("data-stop=\"{stop}\"")).unwrap());
+    let at_station = &shown[before..after];
+    assert!(at_station.contains("data-id=\"a0:") && at_station.contains("1 min late"), "{shown}");
+    assert!(at_station.contains("by its times") && shown.contains("No vehicle tells where it is"));
+    assert!(!shown.contains("data-reckoned=\"note\" hidden"));
+    let other = town.page("/routes/town/B").await;
+    assert!(!other.contains("vehicle reckoned") && other.contains("data-reckoned=\"note\" hidden"));
+    // Where its vehicle tells, that counts.
+    let said = vec![town.lines.behind("a0", 60), town.lines.vehicle("a0", "Car 12")];
+    town.producer.set(good(&message(now(), said)));
+    until("the vehicle is shown instead", async || {
+        let page = page().await;
+        page.contains("Car 12") && !page.contains("vehicle reckoned")
+    })
+    .await;
+    // What nobody keeps up to date any more is not believed.
+    let alone = vec![town.lines.behind("a0", 60)];
+    town.producer.set(good(&message(now(), alone)));
+    until("it is reckoned again", async || page().await.contains("vehicle reckoned")).await;
+    town.producer.set(Answer::Bytes(answer("502 Bad Gateway", &[], b"")));
+    until("it is not any more", async || !page().await.contains("vehicle reckoned")).await;
 }

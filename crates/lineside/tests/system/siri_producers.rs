@@ -1,5 +1,7 @@
 //! Producers of SIRI, from their sockets to boards and exports.
 
+mod inbox;
+
 use std::path::Path;
 
 use lineside::{Config, Running};

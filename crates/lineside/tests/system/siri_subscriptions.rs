@@ -28,6 +28,8 @@ use crate::support::{admin, schema, serve, shared_demo};
 #[derive(Clone, Default)]
 struct Consumer {
     bodies: Arc<Mutex<Vec<String>>>,
+    /// What stands above each of them, in small letters.
+    heads: Arc<Mutex<Vec<String>>>,
     refuses: bool,
 }
 
@@ -61,6 +63,7 @@ impl Consumer {
             if socket.read_exact(&mut body).await.is_err() {
                 return;
             }
+            self.heads.lock().unwrap().push(head);
             self.bodies.lock().unwrap().push(String::from_utf8(body).unwrap());
             let status = if self.refuses { "404 Not Found" } else { "200 OK" };
             let reply = format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\n\r\n");
@@ -315,6 +318,9 @@ async fn who_subscribed_in_an_envelope_is_told_in_one_until_the_time_is_over() {
     for body in consumer.bodies.lock().unwrap().iter() {
         assert!(is_enveloped(body.as_bytes()), "{body}");
         assert!(body.contains("<sw:Notify"), "{body}");
+    }
+    for head in consumer.heads.lock().unwrap().iter() {
+        assert!(head.contains("soapaction: \"\"\r\n"), "{head}");
     }
     schema::hold("what a subscriber is sent in envelopes", &consumer.named_bodies());
     until_counted(&server, 0).await;

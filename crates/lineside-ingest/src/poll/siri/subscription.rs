@@ -30,7 +30,7 @@ use super::{Answer, PAGES_MAX, Said, decode, no_delivery, question::posted};
 use crate::{
     budget::Place,
     fetch::{Body, Failure, FailureCode, Fetched, Fetcher, Question},
-    inbox::DELIVERIES_MAX,
+    inbox::{DELIVERIES_MAX, Delivery},
     poll::{Poller, broken, taking::hash_of},
     source::SiriMode,
 };
@@ -261,7 +261,9 @@ impl Poller {
     }
 
     /// Takes what the producer has brought.
-    pub(in crate::poll) async fn take_delivery(&mut self, bytes: Bytes) {
+    pub(in crate::poll) async fn take_delivery(&mut self, delivery: Delivery) {
+        let bytes = delivery.bytes.clone();
+        let asked = self.ledger.asked(&self.status);
         let subscription = &mut self.siri.subscription;
         subscription.heard_at = self.clock.monotonic();
         subscription.is_doubted = false;
@@ -277,11 +279,13 @@ impl Poller {
             Ok(()) => {
                 self.judge().await;
                 self.put_off();
+                self.ledger.brought(asked, &self.feed, &self.status);
                 // Of a feed that is as well as before, too, when it was heard last is told.
                 self.feed.set_status(self.status.clone());
             }
             Err(failure) => {
                 self.fail(failure).await;
+                self.ledger.brought(asked, &self.feed, &self.status);
                 // Nobody knows what was in it, so the producer is asked for all there is, as after a failed poll. It may go on
                 // with changes all the same.
                 self.siri.subscription = self.siri.subscription.in_doubt();

@@ -1,6 +1,6 @@
 //! Where producers that this server has subscribed to bring their news.
 
-use axum::body::Bytes;
+use axum::body::{Bytes, HttpBody as _};
 use axum::extract::{DefaultBodyLimit, FromRequest as _, Path, Query, Request, State};
 use axum::response::{IntoResponse as _, Response};
 use http::{StatusCode, header};
@@ -72,7 +72,7 @@ struct Shown {
         (status = 200, description = "It will be read"),
         (status = 400, description = "`bad_parameter`: it is too large, or did not come", body = Problem),
         (status = 404, description = "`not_found`: no feed expects anything under this address", body = Problem),
-        (status = 503, description = "`busy`: too much waits to be read", body = Problem)
+        (status = 503, description = "`busy`: too much comes in or waits to be read", body = Problem)
     )
 )]
 async fn inbox(
@@ -90,14 +90,22 @@ async fn inbox(
         let reason = "expected a message as it is, without a content encoding".into();
         return Err(Refusal::BadParameter { name: "body", reason });
     }
-    let body = within(limits::CALL_TIMEOUT, Bytes::from_request(request, &app)).await;
-    let Some(Ok(body)) = body else {
+    let too_large = || {
         let reason =
             format!("expected a message of at most {SIRI_DELIVERY_BYTES_MAX} bytes").into();
-        return Err(Refusal::BadParameter { name: "body", reason });
+        Refusal::BadParameter { name: "body", reason }
     };
+    let declared = request.body().size_hint();
+    if declared.lower() > SIRI_DELIVERY_BYTES_MAX as u64 {
+        return Err(too_large());
+    }
+    // Who does not say how much it brings may bring as much as that.
+    let room = inbox.room_for(declared.upper().unwrap_or(SIRI_DELIVERY_BYTES_MAX as u64));
+    let room = room.map_err(|_| Refusal::Busy)?;
+    let body = within(limits::CALL_TIMEOUT, Bytes::from_request(request, &app)).await;
+    let Some(Ok(body)) = body else { return Err(too_large()) };
     let acknowledged = acknowledgement(&app, &body);
-    match inbox.take(&shown.key, body) {
+    match inbox.put(body, room) {
         Ok(()) => Ok(acknowledged.unwrap_or_else(|| StatusCode::OK.into_response())),
         Err(NotTaken::Full) => Err(Refusal::Busy),
         Err(NotTaken::WrongKey) => Err(Refusal::UnknownPath),

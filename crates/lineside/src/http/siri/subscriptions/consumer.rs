@@ -61,7 +61,12 @@ impl Clients {
             false => self.public(app).and_then(|client| client.post(&consumer.url).ok()),
         };
         let Some(request) = request else { return false };
-        let request = request.header(header::CONTENT_TYPE, consumer.form.content_type()).body(body);
+        let mut request = request.header(header::CONTENT_TYPE, consumer.form.content_type());
+        if consumer.form == Form::Soap {
+            // Version 1.1 wants one with each request; an empty one says that the address is the intent.
+            request = request.header("soapaction", "\"\"");
+        }
+        let request = request.body(body);
         match request.send().await {
             Ok(response) => response.status().is_success(),
             Err(error) => {

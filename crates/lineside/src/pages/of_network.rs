@@ -1,0 +1,58 @@
+//! What pages of a stop and of a line have in common: the network that an address names, and how its data are.
+
+use std::sync::Arc;
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::Response;
+use lineside_formats::gtfs::Timetable;
+use lineside_ingest::{Feed, Network};
+use maud::{Markup, html};
+
+use super::layout::{self, Page};
+use super::{icons, states};
+use crate::app::App;
+
+/// The network of a feed, and its timetable.
+///
+/// # Errors
+/// What is answered where there is none.
+pub(super) fn named(
+    app: &App,
+    feed: &str,
+) -> Result<(Arc<Network>, Arc<Timetable>), Box<Response>> {
+    let not_found = |why| Box::new(layout::not_found(why));
+    let network = app.ingest().network_of(feed);
+    let network = network.ok_or_else(|| not_found("No feed has this name."))?;
+    let timetable = network.timetable();
+    let none = || not_found("This feed has no timetable, or it is not loaded yet.");
+    Ok((network, timetable.ok_or_else(none)?))
+}
+
+/// The page, of which a reader of another language is given another.
+pub(super) fn reply(page: &Page<'_>, body: &Markup) -> Response {
+    let mut reply = layout::reply(StatusCode::OK, page.render(body));
+    let vary = HeaderValue::from_static("Accept-Encoding, Accept-Language");
+    reply.headers_mut().insert(header::VARY, vary);
+    reply
+}
+
+/// What the network is called, which goes by the id of its schedule.
+pub(super) fn name(app: &App, network: &Network) -> String {
+    let id = network.id().as_str();
+    let feed = app.ingest().feed(id);
+    feed.map_or_else(|| id.to_owned(), |feed| feed.config().display_name().to_owned())
+}
+
+/// That what a feed tells of is not to be trusted as it stands; shown and hidden by the page's script as its state changes.
+/// `what` it tells of, such as "Live times".
+pub(super) fn trouble(feed: &Feed, what: &str) -> Markup {
+    let status = feed.status();
+    let id = feed.id().as_str();
+    html! {
+        div.alert.trouble data-trouble-of=(id) hidden[!states::misleads_riders(status.state)] {
+            (icons::warning())
+            h2 { (what) " are not up to date: " (states::sign(id, status.state)) }
+            p { (feed.config().display_name()) ": " span data-reason-of=(id) { (status.reason) } }
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! An inbox that is flooded and lied to: what comes of it, and what does not.
+
+use http::StatusCode;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+use super::*;
+
+/// Posts of one kind, and how many send them at once.
+const POSTS: usize = 100;
+const SENDERS: usize = 4;
+/// What an inbox has room for, as docs/operate/siri.md has it.
+const ROOM: u64 = 128 << 20;
+
+/// A server with a feed that is subscribed to, and the address that its producer was told.
+async fn subscribed(producer: &Producer) -> (Running, String, String) {
+    let (running, url) = server(&format!(
+        "id = \"s\"\nurl = {:?}\nsiri = {{ services = [\"vm\"], mode = \"subscribe\" }}\n",
+        producer.url("/siri")
+    ))
+    .await;
+    until("it has subscribed", async || !producer.requests().is_empty()).await;
+    let asked = producer.requests().remove(0);
+    let (_, address) = asked.split_once("<ConsumerAddress>https://me.example").unwrap();
+    let path = address.split('<').next().unwrap().to_owned();
+    (running, url, path)
+}
+
+/// What is counted of the feed's inbox.
+async fn counted(url: &str, name: &str) -> u64 {
+    let metrics = get(&format!("{url}/metrics")).await.text().await.unwrap();
+    let line = format!("lineside_ingest_inbox_{name}{{feed=\"s\"}} ");
+    let value = metrics.lines().find_map(|it| it.strip_prefix(line.as_str()));
+    value.unwrap_or_else(|| panic!("no {name} in {metrics}")).parse().unwrap()
+}
+
+async fn post(address: &str, body: String) -> StatusCode {
+    client().post(address).body(body).send().await.unwrap().status()
+}
+
+/// Posts so often from so many, and gives each status that came.
+async fn flood(address: String, body: String) -> Vec<StatusCode> {
+    let senders = (0..SENDERS).map(|_| {
+        let (address, body) = (address.clone(), body.clone());
+        tokio::spawn(async move {
+            let client = client();
+            let mut statuses = Vec::new();
+            for _ in 0..POSTS {
+                let sent = client.post(&address).body(body.clone()).send().await;
+                statuses.push(sent.unwrap().status());
+            }
+            statuses
+        })
+    });
+    let mut all = Vec::new();
+    for sender in senders.collect::<Vec<_>>() {
+        all.extend(sender.await.unwrap());
+    }
+    all
+}
+
+/// Begins a post that says how long it will be, and sends so much of it.
+async fn begin(url: &str, path: &str, head: &str, body: &[u8]) -> TcpStream {
+    let mut socket = TcpStream::connect(url.trim_start_matches("http://")).await.unwrap();
+    // In one piece: whoever closes a connection with something unread on it takes back what it said.
+    let head = format!("POST {path} HTTP/1.1\r\nhost: a\r\n{head}\r\n\r\n");
+    socket.write_all(&[head.as_bytes(), body].concat()).await.unwrap();
+    socket
+}
+
+async fn status(mut socket: TcpStream) -> u16 {
+    let mut head = [0; 12];
+    socket.read_exact(&mut head).await.unwrap();
+    std::str::from_utf8(&head[9..]).unwrap().parse().unwrap()
+}
+
+#[tokio::test]
+async fn a_flood_of_forgeries_costs_nothing_and_the_producer_comes_through() {
+    let agreed =
+        xml("<SubscriptionResponse><ResponseStatus><Status>true</Status></ResponseStatus>\
+         </SubscriptionResponse>");
+    let producer = Producer::start(said(&agreed)).await;
+    let (running, url, path) = subscribed(&producer).await;
+    let address = format!("{url}{path}");
+    assert_eq!(post(&address, vehicle("V")).await, 200);
+    until("the vehicle is known", async || vehicles(&url).await == ["V"]).await;
+    // With false keys, to feeds that are none, and about subscriptions that are another's.
+    let other =
+        xml("<SubscriptionTerminatedNotification><SubscriptionRef>another</SubscriptionRef>\
+                     </SubscriptionTerminatedNotification>");
+    let floods = [
+        (address.replace("key=", "key=0"), vehicle("FORGED")),
+        (format!("{url}/siri/inbox/s"), vehicle("FORGED")),
+        (format!("{url}/siri/inbox/none?key=x"), "x".repeat(500)),
+        (address.clone(), other),
+        (address.clone(), "<Siri><ServiceDelivery>".to_owned()),
+    ];
+    let floods = floods.map(|(address, body)| {
+        let has_key = address.ends_with(&path);
+        (has_key, tokio::spawn(flood(address, body)))
+    });
+    // Meanwhile the producer brings something, and again where it is told to.
+    until("its delivery is taken", async || post(&address, vehicle("W")).await == 200).await;
+    assert!(counted(&url, "bytes").await <= ROOM);
+    for (has_key, flood) in floods {
+        let statuses = flood.await.unwrap();
+        assert_eq!(statuses.len(), POSTS * SENDERS);
+        let may_be: &[u16] = if has_key { &[200, 503] } else { &[404] };
+        let others = statuses.iter().find(|it| !may_be.contains(&it.as_u16()));
+        assert_eq!(others, None, "with the key: {has_key}");
+    }
+    until("both vehicles are known", async || {
+        let mut known = vehicles(&url).await;
+        known.sort();
+        known == ["V", "W"]
+    })
+    .await;
+    until("nothing is held any more", async || counted(&url, "bytes").await == 0).await;
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn large_and_slow_bodies_take_no_more_than_there_is_room_for() {
+    let agreed =
+        xml("<SubscriptionResponse><ResponseStatus><Status>true</Status></ResponseStatus>\
+         </SubscriptionResponse>");
+    let producer = Producer::start(said(&agreed)).await;
+    let (running, url, path) = subscribed(&producer).await;
+    let forged = path.replace("key=", "key=0");
+    let large = format!("content-length: {}", 60 << 20);
+    // Who has no key is not listened to, however much it wants to say.
+    assert_eq!(status(begin(&url, &forged, &large, b"<Siri").await).await, 404);
+    assert_eq!(counted(&url, "bytes").await, 0);
+    assert_eq!(status(begin(&url, &path, "content-length: 99999999999", b"").await).await, 400);
+    let packed = "content-encoding: gzip\r\ncontent-length: 10";
+    assert_eq!(status(begin(&url, &path, packed, b"0123456789").await).await, 400);
+    // Two that dawdle leave no room for a third, and enough for what is small.
+    let first = begin(&url, &path, &large, b"<Siri").await;
+    let second = begin(&url, &path, &large, b"<Siri").await;
+    until("both are coming in", async || counted(&url, "bytes").await == 120 << 20).await;
+    let refused = counted(&url, "refused_total").await;
+    assert_eq!(status(begin(&url, &path, &large, b"<Siri").await).await, 503);
+    assert_eq!(counted(&url, "refused_total").await, refused + 1);
+    assert_eq!(post(&format!("{url}{path}"), vehicle("V")).await, 200);
+    until("the vehicle is known", async || vehicles(&url).await == ["V"]).await;
+    // They are not waited for, and what they took is there again.
+    drop(first);
+    assert_eq!(status(second).await, 400);
+    until("nothing is held any more", async || counted(&url, "bytes").await == 0).await;
+    assert_eq!(vehicles(&url).await, ["V"]);
+    running.stop().await;
+}
