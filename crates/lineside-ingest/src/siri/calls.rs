@@ -231,7 +231,7 @@ impl Telling<'_> {
             destination_displays: texts(planned.headsign.or(self.headsign)),
             ..Call::default()
         };
-        let platform = texts(stop.and_then(|stop| stop.platform_code));
+        let platform = texts(platform(planned).or(stop.and_then(|stop| stop.platform_code)));
         let assignment = assigned.map(|assigned| StopAssignment {
             aimed_quay_ref: planned.stop_id.map(SmolStr::new),
             expected_quay_ref: Some(SmolStr::new(assigned)),
@@ -295,6 +295,11 @@ impl Telling<'_> {
 fn assigned<'a>(planned: &Planned<'a>) -> Option<&'a str> {
     let properties: &StopTimeProperties = planned.said?.stop_time_properties.as_ref()?;
     given(&properties.assigned_stop_id)
+}
+
+/// The platform that an update names.
+fn platform<'a>(planned: &Planned<'a>) -> Option<&'a str> {
+    given(&planned.said?.stop_time_properties.as_ref()?.platform)
 }
 
 fn is_inaccurate(planned: &Planned<'_>) -> bool {
