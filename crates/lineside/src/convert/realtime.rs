@@ -88,9 +88,11 @@ pub(super) fn convert(
             if let Read::GtfsRt(shallow) = read {
                 losses::of_extensions(shallow, "the other format has no name for it", &mut losses);
             }
+            let has_schedule = schedule.is_some();
             let state = state_of(&message, schedule)?;
             problems.merge(state.1);
-            let (written, things) = through_state(&state.0, &message, to, &mut losses);
+            let (written, things) =
+                through_state(&state.0, &message, (to, has_schedule), &mut losses);
             counts = things;
             written
         }
@@ -207,7 +209,7 @@ type Counts = Vec<(&'static str, u64)>;
 fn through_state(
     state: &NetworkState,
     message: &FeedMessage,
-    to: Target,
+    (to, has_schedule): (Target, bool),
     losses: &mut Losses,
 ) -> (Bytes, Counts) {
     if to == Target::Geojson {
@@ -218,7 +220,7 @@ fn through_state(
         return (map, vec![("vehicles", shown as u64)]);
     }
     count_merged(state, message, &["trip_update", "vehicle", "alert"], losses);
-    losses.merge(losses_of(message, state.dataset.is_some()));
+    losses.merge(losses_of(message, has_schedule));
     let at = message.header.timestamp.and_then(|at| i64::try_from(at).ok()).unwrap_or_default();
     let mut elements = Elements::default();
     for service in
