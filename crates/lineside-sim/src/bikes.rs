@@ -9,7 +9,7 @@ use lineside_formats::gbfs::records::{
     PricingPlan, Rate, StationInformation, StationStatus, SystemInformation, VehicleStatus,
     VehicleType,
 };
-use lineside_formats::gbfs::values::{InLanguage, Languages, Texts, Time, TypeCount};
+use lineside_formats::gbfs::values::{FormFactor, InLanguage, Languages, Texts, Time, TypeCount};
 use lineside_formats::gbfs::{Content, Head, Version, encode_discovery, encode_file};
 use lineside_sync::UnixMillis;
 
@@ -311,7 +311,7 @@ fn nearby(point: Point, key: u64, metres: f64) -> Point {
 fn vehicle_type(kind: &Kind) -> VehicleType {
     VehicleType {
         vehicle_type_id: kind.id.into(),
-        form_factor: Some(kind.form.into()),
+        form_factor: Some(FormFactor(kind.form.into())),
         propulsion_type: Some(kind.propulsion.into()),
         max_range_meters: kind.range,
         name: english(kind.name),

@@ -1,6 +1,6 @@
 //! What a conversion could not carry over, kept in bounded number and counted exactly.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 
@@ -12,11 +12,12 @@ use crate::problem::shortened;
 /// say, or that is not translated. As JSON: `{"total", "losses": [{"kind", "why", "count", "examples"}]}`, ordered by
 /// kind and reason.
 ///
-/// Bound: kinds and reasons are texts of the program, and of each pair at most [`Losses::EXAMPLES_MAX`] ids are kept.
+/// Bound: kinds are texts of the program or names of elements, of which a decoder tells a bounded number, reasons are texts
+/// of the program, and of each pair at most [`Losses::EXAMPLES_MAX`] ids are kept.
 /// Totals are exact.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Losses {
-    by_reason: BTreeMap<(&'static str, &'static str), Counted>,
+    by_reason: BTreeMap<(Cow<'static, str>, &'static str), Counted>,
     total: u64,
 }
 
@@ -30,7 +31,7 @@ struct Counted {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Loss<'a> {
     /// What they are, in the words of the format that they came from, such as `FlexibleLine`.
-    pub kind: &'static str,
+    pub kind: &'a str,
     /// Why they were left behind: lower case, no full stop.
     pub why: &'static str,
     /// How many there were.
@@ -49,9 +50,14 @@ impl Losses {
     }
 
     /// Counts one thing of `kind` that was left behind; `id` says which, where it has one.
-    pub fn push(&mut self, kind: &'static str, why: &'static str, id: Option<&str>) {
+    pub fn push(
+        &mut self,
+        kind: impl Into<Cow<'static, str>>,
+        why: &'static str,
+        id: Option<&str>,
+    ) {
         self.total += 1;
-        let counted = self.by_reason.entry((kind, why)).or_default();
+        let counted = self.by_reason.entry((kind.into(), why)).or_default();
         counted.count += 1;
         if let Some(id) = id.filter(|_| counted.examples.len() < Losses::EXAMPLES_MAX) {
             counted.examples.push(shortened(id));
@@ -59,10 +65,10 @@ impl Losses {
     }
 
     /// Counts `n` things of `kind` at once; none is no loss.
-    pub fn push_many(&mut self, kind: &'static str, why: &'static str, n: u64) {
+    pub fn push_many(&mut self, kind: impl Into<Cow<'static, str>>, why: &'static str, n: u64) {
         if n > 0 {
             self.total += n;
-            self.by_reason.entry((kind, why)).or_default().count += n;
+            self.by_reason.entry((kind.into(), why)).or_default().count += n;
         }
     }
 
@@ -78,7 +84,7 @@ impl Losses {
 
     /// The losses, ordered by kind and reason.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Loss<'_>> {
-        self.by_reason.iter().map(|(&(kind, why), counted)| Loss {
+        self.by_reason.iter().map(|((kind, why), counted)| Loss {
             kind,
             why,
             count: counted.count,

@@ -175,10 +175,21 @@ const APART: [&str; 9] = [
     "situationExchange_road",
 ];
 
+/// What is wrong in all of them together: of what, what, and how often.
+const PROBLEMS: [(&str, &str, u64); 6] = [
+    ("EstimatedVehicleJourney", "timestamp_without_zone", 202),
+    ("PtSituationElement", "invalid_timestamp", 7),
+    ("PtSituationElement", "timestamp_without_zone", 38),
+    ("ServiceDelivery", "delivery_not_read", 9),
+    ("ServiceDelivery", "timestamp_without_zone", 74),
+    ("VehicleActivity", "timestamp_without_zone", 11),
+];
+
 #[test]
 fn every_message_decodes_and_nothing_of_it_is_lost() {
     let zone = TimeZone::get("Europe/Oslo").unwrap();
     let (mut all, mut refused, mut unequal) = (Counts::new(), Vec::new(), Vec::new());
+    let mut wrong: BTreeMap<(String, &str), u64> = BTreeMap::new();
     let paths = files();
     for path in &paths {
         let body = fs::read(path).unwrap();
@@ -194,6 +205,9 @@ fn every_message_decodes_and_nothing_of_it_is_lost() {
         println!("{name}: {} payloads, {} problems", message.payloads.len(), problems.total());
         for problem in problems.kept() {
             println!("  {problem}");
+        }
+        for (of, code, count) in problems.counts() {
+            *wrong.entry((of.to_owned(), code)).or_default() += count;
         }
         let counts = count_records(&message);
         let text = String::from_utf8(body).unwrap();
@@ -219,4 +233,6 @@ fn every_message_decodes_and_nothing_of_it_is_lost() {
     let no_siri = ["invalid-xml.xml", "stopmonitoring-lite-delivery-error.json", "data.xml"];
     refused.retain(|name| !no_siri.contains(&name.as_str()));
     assert!(refused.is_empty(), "{refused:?}");
+    let wrong: Vec<_> = wrong.iter().map(|((of, code), n)| (of.as_str(), *code, *n)).collect();
+    assert!(paths.is_empty() || wrong == PROBLEMS, "{wrong:#?}");
 }

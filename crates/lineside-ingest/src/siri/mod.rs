@@ -10,6 +10,7 @@ mod activities;
 mod calls;
 mod discovery;
 mod journeys;
+mod losses;
 mod monitored;
 mod selection;
 mod situations;
@@ -27,6 +28,7 @@ use smol_str::SmolStr;
 
 pub use discovery::{lines, stop_points};
 pub use journeys::NO_DIRECTION;
+pub use losses::losses_of;
 pub use selection::{Before, Selection, select, select_after};
 pub use visits::{Visits, stop_visits};
 pub use wanted::{Ref, RefFault, RefKind, Wanted, resolve};

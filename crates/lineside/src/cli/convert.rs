@@ -3,13 +3,16 @@
 mod given;
 mod output;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::Args;
+use lineside_ingest::SiriIds;
 
 use self::output::Output;
 use super::{Failure, print};
-use crate::convert::{Converted, Input, Refusal, Target, convert};
+use crate::config::read_id_table;
+use crate::convert::{By, Converted, Input, Refusal, Target, convert};
 
 /// What is converted into what. What help says of it stands where the commands are listed.
 #[derive(Debug, Args)]
@@ -17,11 +20,12 @@ use crate::convert::{Converted, Input, Refusal, Target, convert};
   gtfs           geojson
   netex          gtfs, geojson
   gtfs-rt, siri  gtfs-rt, gtfs-rt-json, siri-xml, siri-json, geojson
-  gbfs           gbfs2, gbfs3
+  gbfs           gbfs2, gbfs3, geojson
 
 Examples:
   lineside convert et.xml --to gtfs-rt --static gtfs.zip --output trips.pb --report losses.json
   lineside convert https://example.org/trips.pb --to siri-xml > trips.xml
+  lineside convert vm.xml --to geojson --ids netex > vehicles.geojson
   lineside convert bikes/gbfs.json --to gbfs3 --output bikes-3")]
 pub(crate) struct Arguments {
     /// A file, a folder, an http(s) address, or - for standard input
@@ -33,6 +37,9 @@ pub(crate) struct Arguments {
     /// The schedule that real time belongs to, in GTFS or NeTEx: its trips and stops complete what is written
     #[arg(long, value_name = "SCHEDULE")]
     r#static: Option<String>,
+    /// How the ids of SIRI become the schedule's: same, prefix:TEXT, netex, or file:TABLE.csv
+    #[arg(long, value_name = "IDS")]
+    ids: Option<String>,
     /// The file to write, or the folder for gbfs2 and gbfs3; standard output without it
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -42,12 +49,13 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
-    let Arguments { input, to, r#static, output, report } = arguments;
+    let Arguments { input, to, r#static, ids, output, report } = arguments;
     let is_folder = matches!(to, Target::Gbfs2 | Target::Gbfs3);
     if is_folder && output.is_none() {
         let reason = format!("{to} is a folder of files: say which, with --output FOLDER");
         return Err(Failure::Usage(reason));
     }
+    let ids = ids.as_deref().map(ids_of).transpose()?;
     let file = given::open(&input).await?;
     let schedule = match &r#static {
         Some(schedule) => Some(given::open(schedule).await?),
@@ -67,7 +75,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     };
     let out = if is_folder { Output::scratch()? } else { Output::open(output.as_deref())? };
     let (out, converted) = blocking(move || {
-        let converted = convert(given, to, schedule, out.file());
+        let converted = convert(given, to, By { schedule, ids }, out.file());
         (out, converted)
     })
     .await?;
@@ -83,6 +91,18 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     }
     tell(&converted, to);
     Ok(())
+}
+
+/// How ids become the schedule's, in the words of a configuration; a table is named behind `file:`.
+fn ids_of(text: &str) -> Result<SiriIds, Failure> {
+    let Some(file) = text.strip_prefix("file:") else {
+        let expected = "expected same, prefix:TEXT, netex or file:TABLE.csv";
+        let usage = || Failure::Usage(format!("--ids {text}: {expected}"));
+        return SiriIds::parse(text).ok_or_else(usage);
+    };
+    let table = read_id_table(Path::new(file));
+    let table = table.map_err(|reason| Failure::Unfinished(format!("{file}: {reason}")))?;
+    Ok(SiriIds::Table(file.into(), Arc::new(table)))
 }
 
 /// Runs what takes long where it may block.
@@ -121,5 +141,34 @@ fn tell(converted: &Converted, to: Target) {
     }
     for (file, code, count) in converted.problems.counts() {
         print::note(&format!("problem: {count} {code} in {file}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_named_as_in_a_configuration() {
+        for (text, ids) in [
+            ("same", SiriIds::Same),
+            ("netex", SiriIds::Netex),
+            ("prefix:NO:", SiriIds::Prefix("NO:".into())),
+        ] {
+            assert_eq!(ids_of(text).unwrap(), ids, "{text}");
+        }
+        let Failure::Usage(reason) = ids_of("other").unwrap_err() else { panic!("it is a word") };
+        assert!(reason.contains("expected same, prefix:TEXT, netex or file:TABLE.csv"), "{reason}");
+        let folder = tempfile::tempdir().unwrap();
+        let table = folder.path().join("ids.csv");
+        std::fs::write(&table, "kind,siri,gtfs\nstop,A,1\n").unwrap();
+        let ids = ids_of(&format!("file:{}", table.display())).unwrap();
+        assert_eq!(ids.map(lineside_ingest::IdKind::Stop, "A"), "1");
+        std::fs::write(&table, "stop,A,1\n").unwrap();
+        let Failure::Unfinished(reason) = ids_of(&format!("file:{}", table.display())).unwrap_err()
+        else {
+            panic!("it cannot be read")
+        };
+        assert!(reason.ends_with("line 1: has to be: kind,siri,gtfs"), "{reason}");
     }
 }

@@ -38,6 +38,7 @@ pub(crate) use converters::fault_of_siri;
 pub use error::{ConfigError, ConfigErrors};
 pub use feed_argument::{FeedArgument, feeds_from_arguments};
 pub(crate) use only_schedule::attach_only_schedule;
+pub(crate) use siri::read_id_table;
 pub(crate) use stamp::Stamp;
 pub(crate) use validation::Validation;
 pub(crate) use value::{duration_text, size_text};

@@ -157,7 +157,7 @@ impl Checker<'_> {
         let word = match ids.get_ref() {
             IdsValue::Table(table) => {
                 let path = self.base.join(&table.file);
-                return match read_table(&path) {
+                return match read_id_table(&path) {
                     Ok(read) => SiriIds::Table(table.file.as_str().into(), Arc::new(read)),
                     Err(reason) => {
                         self.complain(&ids, key, format!("{}: {reason}", path.display()));
@@ -167,16 +167,11 @@ impl Checker<'_> {
             }
             IdsValue::Word(word) => word.as_str(),
         };
-        match (word, word.strip_prefix("prefix:")) {
-            ("same", _) => SiriIds::Same,
-            ("netex", _) => SiriIds::Netex,
-            (_, Some(prefix)) if !prefix.is_empty() => SiriIds::Prefix(prefix.into()),
-            _ => {
-                let what = "\"same\", \"prefix:…\", \"netex\" or { file = \"…\" }";
-                self.complain(&ids, key, expected(what, word));
-                SiriIds::Same
-            }
-        }
+        SiriIds::parse(word).unwrap_or_else(|| {
+            let what = "\"same\", \"prefix:…\", \"netex\" or { file = \"…\" }";
+            self.complain(&ids, key, expected(what, word));
+            SiriIds::Same
+        })
     }
 }
 
@@ -185,7 +180,8 @@ fn one_of<T: std::fmt::Display>(all: &[T]) -> String {
     format!("one of {}", words.join(", "))
 }
 
-fn read_table(path: &std::path::Path) -> Result<IdTable, String> {
+/// Reads a table of ids; what is wrong with it in words.
+pub(crate) fn read_id_table(path: &std::path::Path) -> Result<IdTable, String> {
     let file = fs::File::open(path).map_err(|error| format!("cannot be read: {error}"))?;
     let mut text = Vec::new();
     let read = file.take(TABLE_BYTES_MAX + 1).read_to_end(&mut text);

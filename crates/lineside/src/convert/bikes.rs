@@ -1,4 +1,6 @@
-//! A GBFS system of one version as one of another.
+//! A GBFS system of one version as one of another, and as places for a map.
+
+mod map;
 
 use std::collections::BTreeMap;
 
@@ -18,13 +20,32 @@ const LANGUAGE_USUAL: &str = "en";
 /// The discovery file.
 pub(crate) const DISCOVERY: &str = "gbfs";
 
+/// A system as it was read.
+struct System {
+    language: String,
+    files: BTreeMap<FileKind, File>,
+    problems: Problems,
+    losses: Losses,
+}
+
 pub(super) fn convert(
     files: &[Named],
     language: Option<String>,
+    others: &[(String, Vec<Named>)],
     missing: Losses,
     to: Target,
+    out: &std::fs::File,
 ) -> Result<Converted, Refusal> {
-    let version = if to == Target::Gbfs2 { Version::Two } else { Version::Three };
+    let mut system = read(files, language, missing)?;
+    add_languages(&mut system, others, to);
+    match to {
+        Target::Geojson => map::write(system, out),
+        Target::Gbfs2 => Ok(write(files, system, Version::Two)),
+        _ => Ok(write(files, system, Version::Three)),
+    }
+}
+
+fn read(files: &[Named], language: Option<String>, missing: Losses) -> Result<System, Refusal> {
     let language = language.or_else(|| said_by(files));
     let language = language.unwrap_or_else(|| LANGUAGE_USUAL.to_owned());
     let (mut problems, mut losses) = (Problems::new(), missing);
@@ -47,6 +68,38 @@ pub(super) fn convert(
     if read.is_empty() {
         return Err(Refusal::Unreadable("no file of the system can be read".to_owned()));
     }
+    Ok(System { language, files: read, problems, losses })
+}
+
+/// Adds what the files of other languages say, where the texts of several can stand together.
+fn add_languages(system: &mut System, others: &[(String, Vec<Named>)], to: Target) {
+    for (language, files) in others {
+        for (name, body) in files {
+            if to == Target::Gbfs2 {
+                let why = "it is in another language, and one is written";
+                system.losses.push("file", why, Some(&format!("{language}/{name}")));
+                continue;
+            }
+            let Some(kind) = FileKind::of_name(name) else { continue };
+            match decode_file(kind, body, language, &FileLimits::default()) {
+                // Its problems are those of the first language's once more.
+                Ok((other, _)) => {
+                    if let Some(file) = system.files.get_mut(&kind) {
+                        file.content.add_language(&other.content);
+                    }
+                }
+                Err(error) => {
+                    let name = format!("{language}/{name}");
+                    let problem = Problem::new(name, "unreadable_file", error.to_string());
+                    system.problems.push(problem);
+                }
+            }
+        }
+    }
+}
+
+fn write(files: &[Named], system: System, version: Version) -> Converted {
+    let System { language, files: mut read, problems, mut losses } = system;
     let has_hours = version == Version::Three && complete(files, &mut read, &language);
     let mut out: Vec<Named> = Vec::new();
     let mut listed: Vec<(&str, String)> = Vec::new();
@@ -69,14 +122,14 @@ pub(super) fn convert(
     let head = discovery_head(files, read.values().map(|file| &file.head));
     let discovery = encode_discovery(&[(language, listed)], &head, version);
     out.insert(0, (format!("{DISCOVERY}.json"), discovery.into()));
-    Ok(Converted {
+    Converted {
         from: Format::Gbfs,
         files: out,
         counts: vec![("records", counts)],
         problems,
         losses,
         matched: None,
-    })
+    }
 }
 
 /// The language that a system says it is in.

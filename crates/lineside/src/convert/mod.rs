@@ -16,7 +16,7 @@ use std::io::{self, Read as _, Seek as _};
 use bytes::Bytes;
 use clap::ValueEnum;
 use lineside_formats::{Error, Format, Losses, Problems, sniff, sniff_schedule};
-use lineside_ingest::MatchCount;
+use lineside_ingest::{MatchCount, SiriIds};
 use serde_json::{Value, json};
 
 pub(crate) use bikes::DISCOVERY;
@@ -62,7 +62,7 @@ impl Target {
                 Target::SiriJson,
                 Target::Geojson,
             ],
-            Format::Gbfs => &[Target::Gbfs2, Target::Gbfs3],
+            Format::Gbfs => &[Target::Gbfs2, Target::Gbfs3, Target::Geojson],
             Format::Raw => &[],
         }
     }
@@ -87,6 +87,8 @@ pub(crate) enum Input {
         files: Vec<Named>,
         /// As the discovery file has it.
         language: Option<String>,
+        /// The files of its other languages, by the language.
+        others: Vec<(String, Vec<Named>)>,
         /// Files that are listed and were not to be had, each with the reason.
         missing: Losses,
     },
@@ -206,27 +208,32 @@ impl From<Error> for Refusal {
     }
 }
 
-/// Converts into `out`, which is empty; what becomes a folder is given back instead. `schedule` is what real time belongs
-/// to, in GTFS or NeTEx. Takes as long as the input is large: not to be called where that blocks anybody.
+/// What else real time is read by.
+#[derive(Debug, Default)]
+pub(crate) struct By {
+    /// The schedule that it belongs to, in GTFS or NeTEx.
+    pub(crate) schedule: Option<File>,
+    /// How the ids of SIRI become the schedule's, if that is said.
+    pub(crate) ids: Option<SiriIds>,
+}
+
+/// Converts into `out`, which is empty; what becomes a folder is given back instead. Takes as long as the input is large: not to be called where that blocks anybody.
 ///
 /// Memory: of a schedule its records, one XML file of NeTEx at a time, and for a map its places; of all else several times
 /// the input.
 ///
 /// # Errors
 /// If the input cannot be read, or does not become such a thing; or if it cannot be written.
-pub(crate) fn convert(
-    input: Input,
-    to: Target,
-    schedule: Option<File>,
-    out: &File,
-) -> Result<Converted, Refusal> {
+pub(crate) fn convert(input: Input, to: Target, by: By, out: &File) -> Result<Converted, Refusal> {
     let body = match input {
-        Input::System { files, language, missing } => {
+        Input::System { files, language, others, missing } => {
             check_way(Format::Gbfs, to)?;
-            return bikes::convert(&files, language, missing, to);
+            check_by(Format::Gbfs, to, &by)?;
+            return bikes::convert(&files, language, &others, missing, to, out);
         }
         Input::Schedule(from, file) => {
             check_way(from, to)?;
+            check_by(from, to, &by)?;
             return match from {
                 Format::Netex => netex::convert(file, to, out),
                 _ => schedule::convert(file, out),
@@ -236,8 +243,32 @@ pub(crate) fn convert(
     };
     let from = sniff(&body).unwrap_or(Format::Raw);
     check_way(from, to)?;
-    let schedule = schedule.map(netex::as_gtfs).transpose()?;
-    realtime::convert(body, from, to, schedule, out)
+    check_by(from, to, &by)?;
+    let schedule = by.schedule.map(netex::as_gtfs).transpose()?;
+    realtime::convert(body, from, to, schedule, &by.ids.unwrap_or_default(), out)
+}
+
+/// Refuses what would say nothing: a schedule of what is none's real time, and ids of what is not translated.
+fn check_by(from: Format, to: Target, by: &By) -> Result<(), Refusal> {
+    let from_name = from.as_str();
+    if by.schedule.is_some() && !from.is_real_time() {
+        let reason =
+            format!("a schedule says something of real time, and the input is {from_name}");
+        return Err(Refusal::NoWay(reason));
+    }
+    if by.ids.is_none() {
+        return Ok(());
+    }
+    if from != Format::Siri {
+        let reason = format!("ids are translated from SIRI, and the input is {from_name}");
+        return Err(Refusal::NoWay(reason));
+    }
+    match to {
+        Target::SiriXml | Target::SiriJson => {
+            Err(Refusal::NoWay("SIRI that becomes SIRI keeps its ids".to_owned()))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn check_way(from: Format, to: Target) -> Result<(), Refusal> {

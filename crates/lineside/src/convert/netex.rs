@@ -40,8 +40,13 @@ pub(super) fn convert(file: File, to: Target, out: &File) -> Result<Converted, R
 
 /// A schedule as a GTFS zip, whichever of the two it came as.
 pub(super) fn as_gtfs(schedule: File) -> Result<File, Refusal> {
-    if sniff_schedule(&schedule)? != Some(Format::Netex) {
-        return Ok(schedule);
+    match sniff_schedule(&schedule)? {
+        Some(Format::Netex) => {}
+        Some(_) => return Ok(schedule),
+        None => {
+            let reason = "what --static names is no schedule in GTFS or NeTEx";
+            return Err(Refusal::Unreadable(reason.to_owned()));
+        }
     }
     let zip = tempfile::tempfile()?;
     write_zip(schedule, &zip)?;

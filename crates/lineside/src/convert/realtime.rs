@@ -21,7 +21,7 @@ use lineside_formats::{
 use lineside_hub::Epoch;
 use lineside_ingest::{
     Dataset, FeedId, Network, NetworkState, NetworkWriter, SiriIds, geojson, match_trips,
-    siri::{Elements, Service, Wanted, select},
+    siri::{Elements, Service, Wanted, losses_of, select},
     siri_to_gtfs_rt,
 };
 use lineside_sync::{SimulatedClock, UnixMillis};
@@ -40,7 +40,8 @@ const SIRI_VERSION: &str = "2.0";
 /// A message as it was read.
 enum Read {
     GtfsRt(Shallow),
-    Siri(Message),
+    /// With what of it is in no record.
+    Siri(Message, Losses),
 }
 
 pub(super) fn convert(
@@ -48,6 +49,7 @@ pub(super) fn convert(
     from: Format,
     to: Target,
     schedule: Option<File>,
+    ids: &SiriIds,
     mut out: &File,
 ) -> Result<Converted, Refusal> {
     let schedule = match schedule {
@@ -58,45 +60,57 @@ pub(super) fn convert(
         None => None,
     };
     let (read, mut problems) = read(body, from, schedule.as_deref())?;
-    let mut losses = Losses::new();
     let zone = zone_of(schedule.as_deref());
-    let (message, more) = message_of(&read, &zone);
+    let (message, more, untranslated) = message_of(&read, ids, schedule.as_deref(), &zone);
     problems.merge(more);
     let mut counts = counts_of(&message);
     let matched = schedule.as_ref().map(|it| match_trips(&message.entity, &it.timetable));
+    let mut losses = losses_of_reading(&read, to, untranslated);
     let written = match (to, &read) {
         (Target::GtfsRt, Read::GtfsRt(shallow)) => {
             let entities = shallow.entities.iter().map(|raw| raw.bytes.clone());
             gtfs_rt::encode_feed(&shallow.header, entities)
         }
         (Target::GtfsRt | Target::GtfsRtJson, read) => {
-            match read {
-                Read::Siri(siri) => losses::of_siri(siri, &mut losses),
-                Read::GtfsRt(shallow) => losses::of_json(shallow, &mut losses),
+            if let Read::GtfsRt(shallow) = read {
+                losses::of_extensions(shallow, "JSON has no name for it", &mut losses);
             }
             write(&message, to)?
         }
-        (Target::SiriXml, Read::Siri(siri)) => {
+        (Target::SiriXml, Read::Siri(siri, _)) => {
             counts = elements_of(siri);
             siri::encode_xml(siri).into()
         }
-        (Target::SiriJson, Read::Siri(siri)) => {
+        (Target::SiriJson, Read::Siri(siri, _)) => {
             counts = elements_of(siri);
             siri::encode_json(siri).into()
         }
         (_, read) => {
-            if let Read::Siri(siri) = read {
-                losses::of_siri(siri, &mut losses);
+            if let Read::GtfsRt(shallow) = read {
+                losses::of_extensions(shallow, "the other format has no name for it", &mut losses);
             }
+            let has_schedule = schedule.is_some();
             let state = state_of(&message, schedule)?;
             problems.merge(state.1);
-            let (written, things) = through_state(&state.0, &message, to, &mut losses);
+            let (written, things) =
+                through_state(&state.0, &message, (to, has_schedule), &mut losses);
             counts = things;
             written
         }
     };
     out.write_all(&written).map_err(|error| super::unwritten(&error))?;
     Ok(Converted { from, files: Vec::new(), counts, problems, losses, matched })
+}
+
+/// What was lost before anything is written: what of SIRI is in no record, and what of its records has no other terms.
+fn losses_of_reading(read: &Read, to: Target, untranslated: Losses) -> Losses {
+    let Read::Siri(message, unread) = read else { return untranslated };
+    let mut losses = unread.clone();
+    match to {
+        Target::SiriXml | Target::SiriJson => losses::of_siri(message, &mut losses),
+        _ => losses.merge(untranslated),
+    }
+    losses
 }
 
 fn read(
@@ -107,12 +121,13 @@ fn read(
     let limits = gtfs_rt::Limits::default();
     if from == Format::Siri {
         let zone = zone_of(schedule);
-        let (message, problems) = siri::decode(&body, &zone, &siri::Limits::default())?;
+        let limits = siri::Limits::default();
+        let (message, problems, unread) = siri::decode_with_losses(&body, &zone, &limits)?;
         if message.deliveries().next().is_none() {
             let detail = "the input is SIRI, but no delivery of a service";
             return Err(Refusal::Unreadable(detail.to_owned()));
         }
-        return Ok((Read::Siri(message), problems));
+        return Ok((Read::Siri(message, unread), problems));
     }
     let (shallow, problems) = if is_json_twin(&body) {
         let (message, problems) = gtfs_rt::decode_json(&body, &limits)?;
@@ -128,10 +143,18 @@ fn zone_of(schedule: Option<&Dataset>) -> TimeZone {
     schedule.map_or(TimeZone::UTC, |it| it.timetable.timezone().clone())
 }
 
-/// The message in GTFS-Realtime's terms. What of it cannot be read is a problem.
-fn message_of(read: &Read, zone: &TimeZone) -> (FeedMessage, Problems) {
+/// The message in GTFS-Realtime's terms. What of it cannot be read is a problem, and what has no such term a loss.
+fn message_of(
+    read: &Read,
+    ids: &SiriIds,
+    schedule: Option<&Dataset>,
+    zone: &TimeZone,
+) -> (FeedMessage, Problems, Losses) {
     match read {
-        Read::Siri(message) => siri_to_gtfs_rt(message, &SiriIds::Same, zone),
+        Read::Siri(message, _) => {
+            let timetable = schedule.map(|it| &*it.timetable);
+            siri_to_gtfs_rt(message, ids, timetable, zone)
+        }
         Read::GtfsRt(shallow) => {
             let mut problems = Problems::new();
             let mut entity = Vec::with_capacity(shallow.entities.len());
@@ -141,7 +164,8 @@ fn message_of(read: &Read, zone: &TimeZone) -> (FeedMessage, Problems) {
                     Err(problem) => problems.push(problem),
                 }
             }
-            (FeedMessage { header: shallow.header.clone(), entity }, problems)
+            let header = shallow.header.clone();
+            (FeedMessage { header, entity }, problems, Losses::new())
         }
     }
 }
@@ -185,17 +209,18 @@ type Counts = Vec<(&'static str, u64)>;
 fn through_state(
     state: &NetworkState,
     message: &FeedMessage,
-    to: Target,
+    (to, has_schedule): (Target, bool),
     losses: &mut Losses,
 ) -> (Bytes, Counts) {
-    count_merged(state, message, losses);
     if to == Target::Geojson {
+        count_merged(state, message, &["vehicle"], losses);
         losses::of_geojson(message, losses);
         let shown = state.vehicles().filter(|record| record.position().is_some()).count();
         let map = geojson::vehicles(state, NAME.as_str()).unwrap_or_default();
         return (map, vec![("vehicles", shown as u64)]);
     }
-    losses::of_gtfs_rt(message, losses);
+    count_merged(state, message, &["trip_update", "vehicle", "alert"], losses);
+    losses.merge(losses_of(message, has_schedule));
     let at = message.header.timestamp.and_then(|at| i64::try_from(at).ok()).unwrap_or_default();
     let mut elements = Elements::default();
     for service in
@@ -253,8 +278,8 @@ fn delivery(elements: Elements, at: Option<Time>) -> Message {
     }
 }
 
-/// Counts the entities of which a state holds no record of their own.
-fn count_merged(state: &NetworkState, message: &FeedMessage, losses: &mut Losses) {
+/// Counts the entities of these kinds of which a state holds no record of their own.
+fn count_merged(state: &NetworkState, message: &FeedMessage, kinds: &[&str], losses: &mut Losses) {
     let (gone, told): (Vec<_>, Vec<_>) =
         message.entity.iter().partition(|entity| entity.is_deleted());
     for entity in gone {
@@ -263,7 +288,9 @@ fn count_merged(state: &NetworkState, message: &FeedMessage, losses: &mut Losses
     let records = [state.trip_updates().count(), state.vehicles().count(), state.alerts().count()];
     let why = "another entity tells of the same, or a problem says why it is left out";
     for ((kind, count), records) in kinds_of(told).into_iter().zip(records) {
-        losses.push_many(kind, why, count.saturating_sub(records as u64));
+        if kinds.contains(&kind) {
+            losses.push_many(kind, why, count.saturating_sub(records as u64));
+        }
     }
 }
 

@@ -18,18 +18,19 @@ pub(super) fn convert(zip: File, out: &File) -> Result<Converted, Refusal> {
     let mut losses = Losses::new();
     for (table, rows) in timetable.row_counts() {
         if !SHOWN.contains(&&**table) {
-            losses.push_many("row", "GeoJSON has stops and lines alone", *rows);
+            losses.push_many(table.to_string(), "GeoJSON has stops and lines alone", *rows);
         }
     }
     let nowhere = timetable.stops().filter(|stop| stop.lat.is_none() || stop.lon.is_none());
-    losses.push_many("stop", "it has no position", nowhere.count() as u64);
+    let n_nowhere = nowhere.count() as u64;
+    losses.push_many("stop", "it has no position", n_nowhere);
     let written = write_merged(out, &geojson::stops(&dataset), &geojson::routes(&dataset));
     written.map_err(|error| super::unwritten(&error))?;
     Ok(Converted {
         from: Format::Gtfs,
         files: Vec::new(),
         counts: vec![
-            ("stops", timetable.stops().len() as u64),
+            ("stops", timetable.stops().len() as u64 - n_nowhere),
             ("routes", timetable.routes().len() as u64),
         ],
         problems: (*dataset.problems).clone(),

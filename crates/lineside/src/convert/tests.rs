@@ -8,6 +8,10 @@ use lineside_formats::{
     siri,
 };
 
+mod fields;
+mod schedules;
+mod systems;
+
 use super::*;
 
 const ET: &str = "<Siri xmlns=\"http://www.siri.org.uk/siri\" version=\"2.0\"><ServiceDelivery>\
@@ -40,7 +44,7 @@ fn converted(
     schedule: Option<File>,
 ) -> Result<(Bytes, Converted), Refusal> {
     let mut out = tempfile::tempfile().unwrap();
-    let converted = convert(input, to, schedule, &out)?;
+    let converted = convert(input, to, By { schedule, ids: None }, &out)?;
     let mut bytes = Vec::new();
     out.rewind().unwrap();
     out.read_to_end(&mut bytes).unwrap();
@@ -49,6 +53,12 @@ fn converted(
 
 fn one(input: Input, to: Target) -> (Bytes, Converted) {
     converted(input, to, None).unwrap_or_else(|why| panic!("{why:?}"))
+}
+
+/// A system in German.
+fn of_system(files: Vec<Named>) -> Input {
+    let language = Some("de".to_owned());
+    Input::System { files, language, others: Vec::new(), missing: Losses::new() }
 }
 
 const NETEX: &str = "<PublicationDelivery xmlns=\"http://www.netex.org.uk/netex\"><dataObjects>\
@@ -183,7 +193,7 @@ fn a_system_of_bikes_becomes_one_of_another_version() {
             json!({ "stations": [{ "station_id": "1", "name": "A", "lat": 48.5, "lon": 2.5 }] }),
         ),
     ];
-    let system = Input::System { files, language: Some("de".into()), missing: Losses::new() };
+    let system = of_system(files);
     let (nothing, converted) = one(system, Target::Gbfs3);
     assert!(nothing.is_empty());
     let names: Vec<&str> = converted.files.iter().map(|(name, _)| name.as_str()).collect();

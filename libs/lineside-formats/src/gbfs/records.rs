@@ -3,8 +3,8 @@
 use super::{
     record::record,
     values::{
-        Count, Date, DateTime, Id, Languages, Lower, MultiPolygon, Number, PerType, Text, Texts,
-        Time, TypeCount, Word,
+        Count, Date, DateTime, FormFactor, Id, Languages, Lower, MultiPolygon, Number, PerType,
+        Text, Texts, Time, TypeCount, Word,
     },
 };
 
@@ -79,7 +79,7 @@ record! {
     /// A kind of vehicle.
     VehicleType {
         vehicle_type_id: Id = "vehicle_type_id",
-        form_factor: Option<Word> = "form_factor",
+        form_factor: Option<FormFactor> = "form_factor",
         rider_capacity: Option<Count> = "rider_capacity",
         cargo_volume_capacity: Option<Count> = "cargo_volume_capacity",
         cargo_load_capacity: Option<Count> = "cargo_load_capacity",
@@ -260,7 +260,7 @@ record! {
     /// Something to tell customers.
     Alert {
         alert_id: Id = "alert_id",
-        kind: Option<Word> = "type",
+        kind: Option<Lower> = "type",
         times: Vec<Period> = "times",
         station_ids: Vec<Id> = "station_ids",
         region_ids: Vec<Id> = "region_ids",

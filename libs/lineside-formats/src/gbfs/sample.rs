@@ -5,7 +5,8 @@ use smol_str::{SmolStr, format_smolstr};
 use super::{
     file::Content,
     values::{
-        DateTime, InLanguage, Languages, Lower, MultiPolygon, PerType, Texts, Time, TypeCount,
+        DateTime, FormFactor, InLanguage, Languages, Lower, MultiPolygon, PerType, Texts, Time,
+        TypeCount,
     },
     zones::{GeofencingZones, Rule, Zone},
 };
@@ -26,6 +27,12 @@ impl Sample for SmolStr {
 impl Sample for Lower {
     fn sample(chance: &mut fastrand::Rng) -> Lower {
         Lower(format_smolstr!("word{}", chance.u8(..)))
+    }
+}
+
+impl Sample for FormFactor {
+    fn sample(chance: &mut fastrand::Rng) -> FormFactor {
+        FormFactor(Lower::sample(chance).0)
     }
 }
 

@@ -263,3 +263,30 @@ fn a_station_is_an_object_and_its_status_another() {
         br#"{"num_vehicles_available":3,"last_reported":"1970-01-01T00:00:00Z"}"#
     );
 }
+
+#[test]
+fn words_of_older_versions_become_those_of_the_newer() {
+    let types = r#"{"last_updated":1700000000,"ttl":60,"version":"2.2","data":{"vehicle_types":[
+        {"vehicle_type_id":"a","form_factor":"scooter","propulsion_type":"electric"},
+        {"vehicle_type_id":"b","form_factor":"scooter_seated","propulsion_type":"electric"}]}}"#;
+    let (file, problems) = read(FileKind::VehicleTypes, types);
+    assert!(problems.is_empty(), "{:?}", problems.kept());
+    let written = |version| {
+        let written = encode_file(&file.content, &file.head, version, LANGUAGE).unwrap();
+        let json: serde_json::Value = serde_json::from_slice(&written.body).unwrap();
+        json["data"]["vehicle_types"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|it| it["form_factor"].clone())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(written(Version::Two), ["scooter", "scooter_seated"]);
+    assert_eq!(written(Version::Three), ["scooter_standing", "scooter_seated"]);
+    let alerts = r#"{"last_updated":1700000000,"ttl":60,"data":{"alerts":[
+        {"alert_id":"a","type":"SYSTEM_CLOSURE","summary":"Closed"}]}}"#;
+    let (file, _) = read(FileKind::Alerts, alerts);
+    let written = encode_file(&file.content, &file.head, Version::Three, LANGUAGE).unwrap();
+    let json: serde_json::Value = serde_json::from_slice(&written.body).unwrap();
+    assert_eq!(json["data"]["alerts"][0]["type"], "system_closure");
+}

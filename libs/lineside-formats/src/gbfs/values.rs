@@ -37,6 +37,11 @@ pub struct DateTime(pub i64);
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lower(pub SmolStr);
 
+/// What a vehicle looks like, in lower case. Version 3 has two words for what others call a scooter: the one that is meant
+/// unless it is said to have a seat is `scooter_standing`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FormFactor(pub SmolStr);
+
 /// The same in one or more languages; one that is not said is that of the file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Texts(pub Vec<InLanguage>);
@@ -120,6 +125,17 @@ impl Leaf for Lower {
 
     fn write(&self, writing: &mut Writing) {
         writing.json(self.0.as_str());
+    }
+}
+
+impl Leaf for FormFactor {
+    fn read(json: &Value, reading: &mut Reading<'_>) -> Option<FormFactor> {
+        Lower::read(json, reading).map(|word| FormFactor(word.0))
+    }
+
+    fn write(&self, writing: &mut Writing) {
+        let is_old = self.0 == "scooter" && writing.version == Version::Three;
+        writing.json(if is_old { "scooter_standing" } else { self.0.as_str() });
     }
 }
 

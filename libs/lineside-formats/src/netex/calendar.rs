@@ -7,26 +7,58 @@ use super::{
 };
 use crate::{Error, gtfs::Text};
 
+/// What else than weekdays narrows the days of a type.
+const NARROWING: [&str; 7] = [
+    "HolidayTypes",
+    "WeeksOfMonth",
+    "MonthOfYear",
+    "DayOfMonth",
+    "DayOfYear",
+    "DaysOfYear",
+    "SeasonTypes",
+];
+
 impl Reader<'_, '_> {
     pub(super) fn day_type(&mut self) -> Result<(), Error> {
         self.count_bytes(size_of::<DayType>())?;
-        let mut day_type = DayType { id: self.id(), weekdays: 0 };
+        let mut day_type = DayType { id: self.id(), ..DayType::default() };
         while let Some(name) = self.xml.next_child()? {
             if name == "properties" {
                 while self.xml.next_child()?.is_some() {
-                    while let Some(name) = self.xml.next_child()? {
-                        if name == "DaysOfWeek" {
-                            day_type.weekdays |= weekdays(&self.text()?);
-                        } else {
-                            self.xml.skip()?;
-                        }
-                    }
+                    self.property_of_day(&mut day_type)?;
                 }
             } else {
                 self.xml.skip()?;
             }
         }
         self.out.day_types.push(day_type);
+        Ok(())
+    }
+
+    /// Reads what a day type says of its days. Weekdays are known; of what else narrows them no day is known.
+    fn property_of_day(&mut self, day_type: &mut DayType) -> Result<(), Error> {
+        while let Some(name) = self.xml.next_child()? {
+            if name == "DaysOfWeek" {
+                let text = self.text()?;
+                let named = weekdays(&text);
+                day_type.weekdays |= named;
+                day_type.is_otherwise |= named == 0 && !text.trim_ascii().is_empty();
+            } else if let Some(kind) = NARROWING.iter().find(|kind| **kind == name) {
+                let text = self.text()?;
+                if text.trim_ascii() == "AnyDay" {
+                    continue;
+                }
+                day_type.is_otherwise = true;
+                let id = self.out.texts.get(day_type.id).to_owned();
+                self.out.untranslated.push(
+                    *kind,
+                    "days are known by their weekdays alone",
+                    Some(&id),
+                );
+            } else {
+                self.xml.skip()?;
+            }
+        }
         Ok(())
     }
 

@@ -305,6 +305,8 @@ pub(super) struct DayType {
     pub(super) id: Text,
     /// The days of the week, bit 0 is Monday; none are given where it is 0.
     pub(super) weekdays: u8,
+    /// Whether something narrows its days that is not read, such as holidays.
+    pub(super) is_otherwise: bool,
 }
 
 /// What a `DayTypeAssignment` makes a day type hold for.

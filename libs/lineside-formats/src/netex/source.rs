@@ -117,7 +117,7 @@ pub fn looks_like_netex(mut reader: impl Read + Seek) -> io::Result<bool> {
 
 /// Whether an XML file that begins so has a `PublicationDelivery` as its root.
 pub(crate) fn is_publication(start: &[u8]) -> bool {
-    let text = String::from_utf8_lossy(start.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(start));
+    let text = crate::xml::start_to_text(start);
     let mut rest = text.trim_start();
     loop {
         let end = match rest {

@@ -15,7 +15,7 @@ use super::{
     source::Source,
 };
 use crate::{
-    Error, ErrorKind, Problems, looks_like_html,
+    Error, ErrorKind, Losses, Problems, looks_like_html,
     sniff::looks_like_gzip,
     xml::{self, Xml},
 };
@@ -104,10 +104,23 @@ pub enum Payload {
 /// # Errors
 /// As [`decode_xml`] and [`decode_json`].
 pub fn decode(body: &[u8], zone: &TimeZone, limits: &Limits) -> Result<(Message, Problems), Error> {
+    decode_with_losses(body, zone, limits).map(|(message, problems, _)| (message, problems))
+}
+
+/// The same, with what of the message is in no record: elements that are not read, by their names, each counted once with
+/// all that is in it, and values that another of the same name took the place of.
+///
+/// # Errors
+/// As [`decode_xml`] and [`decode_json`].
+pub fn decode_with_losses(
+    body: &[u8],
+    zone: &TimeZone,
+    limits: &Limits,
+) -> Result<(Message, Problems, Losses), Error> {
     let start = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body).trim_ascii_start();
     match start.first() {
-        Some(b'{' | b'[') => decode_json(body, zone, limits),
-        _ => decode_xml(body, zone, limits),
+        Some(b'{' | b'[') => read_json(body, zone, limits),
+        _ => read_xml(body, zone, limits),
     }
 }
 
@@ -122,6 +135,14 @@ pub fn decode_xml(
     zone: &TimeZone,
     limits: &Limits,
 ) -> Result<(Message, Problems), Error> {
+    read_xml(body, zone, limits).map(|(message, problems, _)| (message, problems))
+}
+
+fn read_xml(
+    body: &[u8],
+    zone: &TimeZone,
+    limits: &Limits,
+) -> Result<(Message, Problems, Losses), Error> {
     refuse_at_sight(body, limits)?;
     let text = xml::to_text(body)?;
     let bounds = xml::Limits { depth: Limits::DEPTH, ..xml::Limits::default() };
@@ -139,6 +160,14 @@ pub fn decode_json(
     zone: &TimeZone,
     limits: &Limits,
 ) -> Result<(Message, Problems), Error> {
+    read_json(body, zone, limits).map(|(message, problems, _)| (message, problems))
+}
+
+fn read_json(
+    body: &[u8],
+    zone: &TimeZone,
+    limits: &Limits,
+) -> Result<(Message, Problems, Losses), Error> {
     refuse_at_sight(body, limits)?;
     let text = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body);
     let text = std::str::from_utf8(text).map_err(|error| match error.error_len() {
@@ -153,14 +182,13 @@ const LOOK_BYTES: usize = 4_096;
 
 /// Whether the beginning of a body shows SIRI: its namespace, or its names as keys of JSON.
 pub fn looks_like_siri(body: &[u8]) -> bool {
-    let start = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body).trim_ascii_start();
-    let look = start.get(..LOOK_BYTES).unwrap_or(start);
-    let marks: &[&[u8]] = match look.first() {
-        Some(b'<') => &[b"http://www.siri.org.uk", b"http://wsdl.siri.org.uk", b"<Siri"],
-        Some(b'{') => &[b"\"Siri\"", b"\"ServiceDelivery\""],
+    let look = xml::start_to_text(body.get(..LOOK_BYTES).unwrap_or(body));
+    let marks: &[&str] = match look.trim_ascii_start().bytes().next() {
+        Some(b'<') => &["http://www.siri.org.uk", "http://wsdl.siri.org.uk", "<Siri"],
+        Some(b'{') => &["\"Siri\"", "\"ServiceDelivery\""],
         _ => &[],
     };
-    marks.iter().any(|mark| memchr::memmem::find(look, mark).is_some())
+    marks.iter().any(|mark| look.contains(mark))
 }
 
 fn refuse_at_sight(body: &[u8], limits: &Limits) -> Result<(), Error> {
@@ -183,14 +211,15 @@ fn refuse_at_sight(body: &[u8], limits: &Limits) -> Result<(), Error> {
 fn read<'a, S: Source<'a>>(
     mut reader: Reader<'a, S>,
     form: &str,
-) -> Result<(Message, Problems), Error> {
+) -> Result<(Message, Problems, Losses), Error> {
     let mut message = Message::default();
     let mut n_strange = 0;
     read_level(&mut reader, &mut message, Level::Root, &mut n_strange)?;
     if message.payloads.is_empty() && n_strange > 0 {
         return Err(Error::new(ErrorKind::Decode, format!("the {form} has no SIRI in it")));
     }
-    Ok((message, reader.into_problems()))
+    let (problems, losses) = reader.finish();
+    Ok((message, problems, losses))
 }
 
 /// Where in the envelope something stands.
@@ -337,7 +366,7 @@ fn single_request<'a, S: Source<'a>>(
             ("Request", "GetSituationExchange") => {
                 request.situation_exchanges.read("SituationExchangeRequest", reader)?;
             }
-            _ => reader.source.skip()?,
+            _ => reader.pass_over(child)?,
         }
     }
     Ok(request)

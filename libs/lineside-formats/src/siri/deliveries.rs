@@ -45,7 +45,7 @@ impl Record for ErrorCondition {
                         "ErrorText" => self.text.read("ErrorText", reader)?,
                         // In JSON the attribute is a child.
                         "number" | "Number" => self.number.read("number", reader)?,
-                        _ => reader.source.skip()?,
+                        _ => reader.pass_over(name)?,
                     }
                 }
             }
@@ -65,6 +65,13 @@ impl Record for ErrorCondition {
             sink.end(kind);
         }
         self.description.write("Description", sink);
+    }
+
+    fn write_samples<W: Sink>(sink: &mut W) {
+        let text = |text| Some(SmolStr::new_static(text));
+        let kind = text("AccessNotAllowedError");
+        let (number, text, description) = (text("7"), text("ErrorText"), text("Description"));
+        ErrorCondition { kind, number, text, description }.write_children(sink);
     }
 
     #[cfg(test)]
@@ -123,6 +130,12 @@ impl Record for Fault {
         self.code.write("faultcode", sink);
         self.reason.write("faultstring", sink);
         self.error_condition.write("detail", sink);
+    }
+
+    fn write_samples<W: Sink>(sink: &mut W) {
+        Option::<SmolStr>::write_sample("faultcode", sink);
+        Option::<SmolStr>::write_sample("faultstring", sink);
+        Option::<ErrorCondition>::write_sample("detail", sink);
     }
 
     #[cfg(test)]

@@ -41,7 +41,7 @@ fn write_siri<W: Sink>(message: &Message, sink: &mut W, has_namespace: bool) {
     sink.end("Siri");
 }
 
-fn write_payload<W: Sink>(payload: &Payload, sink: &mut W) {
+pub(super) fn write_payload<W: Sink>(payload: &Payload, sink: &mut W) {
     match payload {
         Payload::ServiceDelivery(record) => sink.record("ServiceDelivery", record),
         Payload::CheckStatusResponse(record) => sink.record("CheckStatusResponse", record),

@@ -16,6 +16,7 @@ mod encode;
 mod journeys;
 mod json;
 mod limits;
+mod passed_over;
 mod reader;
 mod record;
 mod requests;
@@ -25,8 +26,11 @@ mod situations;
 mod source;
 mod time;
 mod values;
+mod walk;
 
-pub use decode::{Message, Payload, decode, decode_json, decode_xml, looks_like_siri};
+pub use decode::{
+    Message, Payload, decode, decode_json, decode_with_losses, decode_xml, looks_like_siri,
+};
 pub use deliveries::*;
 pub use discovery::*;
 pub use encode::{encode_json, encode_xml};
@@ -41,3 +45,4 @@ pub use values::{
     ArrivalBoardingActivity, CallStatus, DepartureBoardingActivity, Occupancy, Progress, Severity,
     Text,
 };
+pub use walk::{Walker, sample_delivery, walk};

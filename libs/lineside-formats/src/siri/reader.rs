@@ -7,11 +7,12 @@ use smol_str::SmolStr;
 
 use super::{
     Limits,
+    passed_over::PassedOver,
     record::{Named, Record},
     source::Source,
     values::{Fault, Leaf},
 };
-use crate::{Error, ErrorKind, Problem, Problems};
+use crate::{Error, ErrorKind, Losses, Problem, Problems};
 
 /// The namespaces in which SIRI and its envelopes are written.
 const NAMESPACES: [&str; 7] = [
@@ -52,6 +53,7 @@ pub(super) struct Reader<'a, S: Source<'a>> {
     zone: &'a TimeZone,
     limits: &'a Limits,
     problems: Problems,
+    passed_over: PassedOver,
     /// The names of the open records, from the payload on.
     path: Vec<&'static str>,
     /// Where the path of the record that problems are told of begins.
@@ -75,6 +77,7 @@ impl<'a, S: Source<'a>> Reader<'a, S> {
             zone,
             limits,
             problems: Problems::new(),
+            passed_over: PassedOver::default(),
             path: Vec::new(),
             named_depth: 0,
             pending: Vec::new(),
@@ -83,8 +86,8 @@ impl<'a, S: Source<'a>> Reader<'a, S> {
         }
     }
 
-    /// What was wrong.
-    pub(super) fn into_problems(mut self) -> Problems {
+    /// What was wrong, and what was passed over.
+    pub(super) fn finish(mut self) -> (Problems, Losses) {
         match self.source.lone_ampersands() {
             0 => {}
             n => self.problems.push(
@@ -96,7 +99,7 @@ impl<'a, S: Source<'a>> Reader<'a, S> {
                 .with_value(&format!("{n} times")),
             ),
         }
-        self.problems
+        (self.problems, self.passed_over.into_losses())
     }
 
     /// Reads a value into a place, which stays as it is where the text is none.
@@ -107,8 +110,10 @@ impl<'a, S: Source<'a>> Reader<'a, S> {
         place: &mut Option<T>,
     ) -> Result<(), Error> {
         let text = self.source.text()?;
-        if let Some(value) = self.leaf_of(name, &text) {
-            *place = Some(value);
+        if let Some(value) = self.leaf_of(name, &text)
+            && place.replace(value).is_some()
+        {
+            self.passed_over.repeated(name);
         }
         Ok(())
     }
@@ -166,19 +171,26 @@ impl<'a, S: Source<'a>> Reader<'a, S> {
                 self.read_attributes(record);
                 self.read_children(record)?;
             } else {
-                self.pass_over(name, T::IS_PAYLOAD)?;
+                self.pass_over_in(name, T::IS_PAYLOAD)?;
             }
         }
         Ok(())
     }
 
-    fn pass_over(&mut self, name: &str, in_payload: bool) -> Result<(), Error> {
+    #[cold]
+    fn pass_over_in(&mut self, name: &str, in_payload: bool) -> Result<(), Error> {
         if in_payload && name.ends_with("Delivery") {
             self.problems.push_with("ServiceDelivery", "delivery_not_read", || {
                 let detail = "a delivery of a service that is not read";
                 Problem::new("ServiceDelivery", "delivery_not_read", detail).with_value(name)
             });
         }
+        self.pass_over(name)
+    }
+
+    /// Passes over the element of this name, which was opened last, and counts it.
+    pub(super) fn pass_over(&mut self, name: &str) -> Result<(), Error> {
+        self.passed_over.unread(name);
         self.source.skip()
     }
 
@@ -191,7 +203,7 @@ impl<'a, S: Source<'a>> Reader<'a, S> {
     ) -> Result<(), Error> {
         self.path.push(name);
         while let Some(child) = self.source.next_child()? {
-            if child == inner { read(self)? } else { self.source.skip()? }
+            if child == inner { read(self)? } else { self.pass_over(child)? }
         }
         self.path.pop();
         Ok(())

@@ -5,7 +5,7 @@ use smol_str::SmolStr;
 
 use super::{
     ArrivalBoardingActivity, CallStatus, DepartureBoardingActivity, Occupancy, Progress, Seconds,
-    Severity, Text, Time, reader::Reader, sink::Sink, source::Source, values::Leaf as _,
+    Severity, Text, Time, reader::Reader, sink::Sink, source::Source, values::Leaf,
 };
 use crate::Error;
 
@@ -33,6 +33,9 @@ pub(super) trait Record: Default {
         self.write_children(sink);
     }
 
+    /// Writes each field once, with something in it.
+    fn write_samples<W: Sink>(sink: &mut W);
+
     /// A record with something in `fill` of 100 fields.
     #[cfg(test)]
     fn random(rng: &mut fastrand::Rng, fill: u8) -> Self;
@@ -52,6 +55,9 @@ pub(super) trait Element: Default {
     fn read<'a, S: Source<'a>>(&mut self, tag: &'static str, from: &mut Reader<'a, S>) -> Read<()>;
 
     fn write<W: Sink>(&self, name: &'static str, sink: &mut W);
+
+    /// Writes one with something in it.
+    fn write_sample<W: Sink>(name: &'static str, sink: &mut W);
 
     /// Whether there is nothing to write.
     fn is_absent(&self) -> bool;
@@ -77,6 +83,10 @@ macro_rules! leaves {
                 if let Some(value) = self {
                     value.with_text(|text, is_bare| sink.leaf(name, text, is_bare));
                 }
+            }
+
+            fn write_sample<W: Sink>(name: &'static str, sink: &mut W) {
+                sink.leaf(name, <$Leaf as Leaf>::sample(name), false);
             }
 
             fn is_absent(&self) -> bool {
@@ -125,6 +135,10 @@ impl Element for Vec<SmolStr> {
         sink.list(name, self, |sink, text| sink.leaf(name, text, false));
     }
 
+    fn write_sample<W: Sink>(name: &'static str, sink: &mut W) {
+        sink.leaf(name, SmolStr::sample(name), false);
+    }
+
     fn is_absent(&self) -> bool {
         self.is_empty()
     }
@@ -156,6 +170,10 @@ impl Element for Vec<Text> {
         sink.list(name, self, |sink, text| {
             sink.text_in_language(name, text.lang.as_deref(), &text.value);
         });
+    }
+
+    fn write_sample<W: Sink>(name: &'static str, sink: &mut W) {
+        sink.text_in_language(name, Some("nb"), SmolStr::sample(name));
     }
 
     fn is_absent(&self) -> bool {
@@ -190,6 +208,10 @@ impl Element for Flag {
         if self.0 {
             sink.flag(name);
         }
+    }
+
+    fn write_sample<W: Sink>(name: &'static str, sink: &mut W) {
+        sink.flag(name);
     }
 
     fn is_absent(&self) -> bool {
@@ -251,6 +273,8 @@ macro_rules! elements {
                 sink.list(name, self, |sink, record| sink.record(name, record));
             }
 
+            $crate::siri::record::elements!(@sample $Name);
+
             fn is_absent(&self) -> bool {
                 self.is_empty()
             }
@@ -262,6 +286,13 @@ macro_rules! elements {
             }
         }
     };
+    (@sample $Name:ty) => {
+        fn write_sample<W: $crate::siri::sink::Sink>(name: &'static str, sink: &mut W) {
+            sink.begin(name);
+            <$Name as $crate::siri::record::Record>::write_samples(sink);
+            sink.end(name);
+        }
+    };
     (@others $Name:ty, |$this:ident| $as_ref:expr, |$record:ident| $wrapped:expr) => {
         fn write<W: $crate::siri::sink::Sink>(&self, name: &'static str, sink: &mut W) {
             let $this = self;
@@ -270,6 +301,8 @@ macro_rules! elements {
                 sink.record(name, record);
             }
         }
+
+        $crate::siri::record::elements!(@sample $Name);
 
         fn is_absent(&self) -> bool {
             self.is_none()
@@ -323,6 +356,11 @@ macro_rules! records {
             fn write_children<W: $crate::siri::sink::Sink>(&self, sink: &mut W) {
                 $($crate::siri::record::Record::write_children(&self.$base, sink);)?
                 self.write_fields(|_| true, sink);
+            }
+
+            fn write_samples<W: $crate::siri::sink::Sink>(sink: &mut W) {
+                $(<$Base as $crate::siri::record::Record>::write_samples(sink);)?
+                $(records!(@sample $Type, sink, $name $(> $inner)?);)*
             }
 
             #[cfg(test)]
@@ -394,6 +432,14 @@ macro_rules! records {
             $crate::siri::record::Element::write(&$self.$field, $inner, $sink);
             $sink.end($name);
         }
+    };
+    (@sample $Type:ty, $sink:ident, $name:literal) => {
+        <$Type as $crate::siri::record::Element>::write_sample($name, $sink)
+    };
+    (@sample $Type:ty, $sink:ident, $name:literal > $inner:literal) => {
+        $sink.begin($name);
+        <$Type as $crate::siri::record::Element>::write_sample($inner, $sink);
+        $sink.end($name);
     };
     (@otherwise $self:ident, $child:ident, $reader:ident) => { Ok(false) };
     (@otherwise $self:ident, $child:ident, $reader:ident, $base:ident) => {

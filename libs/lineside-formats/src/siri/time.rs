@@ -2,7 +2,7 @@
 
 use std::{fmt, num::NonZeroI64};
 
-use jiff::{Timestamp, tz::TimeZone};
+use jiff::{SignedDuration, Timestamp, civil::date, tz::TimeZone};
 
 use crate::span;
 
@@ -73,7 +73,12 @@ impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.timestamp() {
             Some(timestamp) => timestamp.fmt(f),
-            None => write!(f, "{} ms", self.as_millis()),
+            // The very ends of the years: producers write 9999-12-31 for "for ever".
+            None => {
+                let since = SignedDuration::from_millis(self.as_millis());
+                let moment = date(1970, 1, 1).at(0, 0, 0, 0).saturating_add(since);
+                write!(f, "{moment}Z")
+            }
         }
     }
 }
@@ -304,6 +309,19 @@ mod tests {
             "P100000000000000DT9000000000000000000S",
         ] {
             check(text, None);
+        }
+    }
+
+    #[test]
+    fn the_ends_of_the_years_are_written_as_moments() {
+        for (text, written) in [
+            ("9999-12-31T23:59:59.9999999+01:00", "9999-12-31T22:59:59.999Z"),
+            ("9999-12-31T23:59:59Z", "9999-12-31T23:59:59Z"),
+            ("0001-01-01T00:00:00Z", "0001-01-01T00:00:00Z"),
+        ] {
+            let time = Time::parse_exact(text).unwrap();
+            assert_eq!(time.to_string(), written);
+            assert_eq!(Time::parse_exact(written), Some(time));
         }
     }
 

@@ -20,6 +20,9 @@ pub(super) trait Leaf: Sized {
     /// Hands on the text of the value, and whether JSON has it without quotes. What cannot be written is not handed on.
     fn with_text(&self, write: impl FnOnce(&str, bool));
 
+    /// A text of such a value, in an element of that name.
+    fn sample(name: &'static str) -> &'static str;
+
     #[cfg(test)]
     fn random(rng: &mut fastrand::Rng) -> Self;
 }
@@ -59,6 +62,10 @@ impl Leaf for SmolStr {
         write(self, false);
     }
 
+    fn sample(name: &'static str) -> &'static str {
+        name
+    }
+
     #[cfg(test)]
     fn random(rng: &mut fastrand::Rng) -> SmolStr {
         const TEXTS: [&str; 7] = [
@@ -91,6 +98,10 @@ impl Leaf for Time {
         write(&self.to_string(), false);
     }
 
+    fn sample(_: &'static str) -> &'static str {
+        "2026-11-21T12:20:00Z"
+    }
+
     #[cfg(test)]
     fn random(rng: &mut fastrand::Rng) -> Time {
         Time::from_millis(rng.i64(0..4_102_444_800_000)).expect("a moment of our time")
@@ -104,6 +115,10 @@ impl Leaf for Seconds {
 
     fn with_text(&self, write: impl FnOnce(&str, bool)) {
         write(&self.to_string(), false);
+    }
+
+    fn sample(_: &'static str) -> &'static str {
+        "PT3M"
     }
 
     #[cfg(test)]
@@ -129,6 +144,10 @@ impl Leaf for bool {
         write(if *self { "true" } else { "false" }, true);
     }
 
+    fn sample(_: &'static str) -> &'static str {
+        "true"
+    }
+
     #[cfg(test)]
     fn random(rng: &mut fastrand::Rng) -> bool {
         rng.bool()
@@ -143,6 +162,10 @@ impl Leaf for u32 {
 
     fn with_text(&self, write: impl FnOnce(&str, bool)) {
         write(&self.to_string(), true);
+    }
+
+    fn sample(_: &'static str) -> &'static str {
+        "2"
     }
 
     #[cfg(test)]
@@ -162,6 +185,10 @@ impl Leaf for f64 {
         if self.is_finite() {
             write(&self.to_string(), true);
         }
+    }
+
+    fn sample(_: &'static str) -> &'static str {
+        "1.5"
     }
 
     #[cfg(test)]
@@ -212,6 +239,11 @@ macro_rules! terms {
 
             fn with_text(&self, write: impl FnOnce(&str, bool)) {
                 write(self.as_str(), false);
+            }
+
+            fn sample(_: &'static str) -> &'static str {
+                // What is listed last is not what is usual.
+                $Name::ALL.last().map_or("", |term| term.as_str())
             }
 
             #[cfg(test)]

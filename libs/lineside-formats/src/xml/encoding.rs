@@ -35,6 +35,19 @@ pub(crate) fn to_text(body: &[u8]) -> Result<Cow<'_, str>, Error> {
     }
 }
 
+/// The text of the beginning of a document, wherever it was cut: in UTF-16 if its first bytes show that.
+pub(crate) fn start_to_text(start: &[u8]) -> Cow<'_, str> {
+    let unit: fn([u8; 2]) -> u16 = match detect_encoding(start) {
+        Some(DetectedEncoding::Utf16BeBom | DetectedEncoding::Utf16BeLike) => u16::from_be_bytes,
+        Some(DetectedEncoding::Utf16LeBom | DetectedEncoding::Utf16LeLike) => u16::from_le_bytes,
+        _ => return String::from_utf8_lossy(start.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(start)),
+    };
+    let units = start.chunks_exact(2).filter_map(|pair| Some(unit(pair.try_into().ok()?)));
+    let text = char::decode_utf16(units).map(|it| it.unwrap_or(char::REPLACEMENT_CHARACTER));
+    let text: String = text.collect();
+    text.trim_start_matches('\u{FEFF}').to_owned().into()
+}
+
 fn declared(body: &[u8]) -> Result<Cow<'_, str>, Error> {
     let head = body.get(..DECLARATION_BYTES).unwrap_or(body).trim_ascii_start();
     let Ok(Event::Decl(declaration)) = Reader::from_reader(head).read_event() else {

@@ -16,7 +16,7 @@ use quick_xml::{
     name::{NamespaceResolver, QName, ResolveResult},
 };
 
-pub(crate) use encoding::to_text;
+pub(crate) use encoding::{start_to_text, to_text};
 
 use crate::{Error, ErrorKind};
 

@@ -86,6 +86,50 @@ fn weekdays_without_any_assignment_hold_as_long_as_the_calendar() {
     check(&calendar, OF_D, &["2024-05-04", "2024-05-05"]);
 }
 
+const PERIOD: &str = "<OperatingPeriod id='P'><FromDate>2024-05-01</FromDate><ToDate>2024-05-12</ToDate></OperatingPeriod>";
+
+fn of_properties(properties: &str) -> String {
+    format!(
+        "<DayType id='D'><properties><PropertyOfDay>{properties}</PropertyOfDay></properties></DayType>"
+    )
+}
+
+#[test]
+fn a_day_type_by_holidays_has_no_day_of_a_period_but_those_that_are_named() {
+    let holidays = "<HolidayTypes>NationalHoliday</HolidayTypes>";
+    let dated =
+        assignment("<OperatingPeriodRef ref='P'/>") + &assignment("<Date>2024-05-09</Date>");
+    for properties in [holidays, "<DaysOfWeek>none</DaysOfWeek>"] {
+        let calendar = format!("{}{PERIOD}{dated}", of_properties(properties));
+        check(&calendar, OF_D, &["2024-05-09"]);
+    }
+    let any = "<DaysOfWeek>Sunday</DaysOfWeek><HolidayTypes>AnyDay</HolidayTypes>";
+    let calendar = format!("{}{PERIOD}{dated}", of_properties(any));
+    check(&calendar, OF_D, &["2024-05-05", "2024-05-09", "2024-05-12"]);
+    let journey = format!(
+        "<ServiceJourney id='J'>{OF_D}<JourneyPatternRef ref='T:JP:1'/>{}</ServiceJourney>",
+        plain_times()
+    );
+    let calendar = format!("{}{PERIOD}{dated}", of_properties(holidays));
+    let frames = format!(
+        "{STOPS}{NETWORK}<ServiceCalendarFrame id='C'>{calendar}</ServiceCalendarFrame>{}",
+        timetable_frame(&journey)
+    );
+    let loaded = read(publication(&frames));
+    let lost: Vec<_> = loaded.losses.iter().map(|it| (it.kind, it.examples.join(" "))).collect();
+    assert_eq!(lost, [("HolidayTypes", "D".to_owned())]);
+}
+
+#[test]
+fn a_date_that_is_excluded_leaves_the_weekdays() {
+    let calendar = format!(
+        "<ServiceCalendar id='S'><FromDate>2024-05-01</FromDate><ToDate>2024-05-14</ToDate></ServiceCalendar>{}{}",
+        day_type("Wednesday Sunday"),
+        assignment("<Date>2024-05-08</Date><isAvailable>false</isAvailable>")
+    );
+    check(&calendar, OF_D, &["2024-05-01", "2024-05-05", "2024-05-12"]);
+}
+
 #[test]
 fn a_condition_says_the_days_itself_or_narrows_those_of_day_types() {
     let condition = |inside: &str| {

@@ -2,6 +2,7 @@
 //! as many records as another way of counting finds in it.
 
 use std::{
+    collections::BTreeMap,
     fs,
     io::Read,
     path::{Path, PathBuf},
@@ -97,4 +98,33 @@ fn every_publication_is_read_whole() {
             path.display()
         );
     }
+}
+
+/// What is wrong in all publications together: the kind of problem, and how often.
+const PROBLEMS: &[(&str, u64)] = &[
+    ("duplicate_id", 3),
+    ("invalid_duration", 1),
+    ("invalid_timezone", 14),
+    ("journey_of_windows", 10),
+    ("journey_without_days", 105),
+    ("journey_without_line", 61),
+    ("journey_without_times", 8),
+    ("missing_required_field", 33),
+    ("missing_timezone", 15),
+    ("stop_without_location", 362),
+    ("unknown_transport_mode", 10),
+    ("unresolved_reference", 1_862),
+];
+
+#[test]
+fn every_problem_of_the_publications_is_known() {
+    let mut wrong: BTreeMap<&str, u64> = BTreeMap::new();
+    let paths = files("netex");
+    for path in &paths {
+        for (_, code, count) in read(fs::read(path).unwrap()).problems.counts() {
+            *wrong.entry(code).or_default() += count;
+        }
+    }
+    let wrong: Vec<_> = wrong.into_iter().collect();
+    assert!(paths.is_empty() || wrong == PROBLEMS, "{wrong:#?}");
 }

@@ -8,6 +8,7 @@ mod calendars;
 mod data;
 mod journeys;
 mod pairs;
+mod profiles;
 mod towns;
 
 use std::io::{Cursor, Write};

@@ -108,6 +108,23 @@ fn general_frames_in_composite_frames_hold_the_same() {
 }
 
 #[test]
+fn utf_16_is_known_and_read() {
+    let text = town(&journey("T:SJ:1", &plain_times()));
+    let text = text.replace(
+        "<?xml version='1.0' encoding='UTF-8'?>",
+        "<?xml version='1.0' encoding='utf-16'?>",
+    );
+    let marked: Vec<u16> = "\u{FEFF}".encode_utf16().chain(text.encode_utf16()).collect();
+    let little: Vec<u8> = marked.iter().flat_map(|unit| unit.to_le_bytes()).collect();
+    let big: Vec<u8> = marked.iter().flat_map(|unit| unit.to_be_bytes()).collect();
+    for body in [little, big] {
+        assert_eq!(sniff(&body), Some(Format::Netex));
+        assert_eq!(sniff_schedule(Cursor::new(&body)).unwrap(), Some(Format::Netex));
+        check_town(&read_sound(body));
+    }
+}
+
+#[test]
 fn prefixed_elements_are_the_same_elements() {
     let text = town(&journey("T:SJ:1", &plain_times()))
         .replace("xmlns='http://www.netex", "xmlns:n='http://www.netex")

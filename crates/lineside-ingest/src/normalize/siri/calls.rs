@@ -118,13 +118,13 @@ fn planned(aimed: Option<Time>) -> Option<StopTimeEvent> {
 
 /// The quays of a call, where they are told apart.
 #[derive(Clone, Copy, Debug, Default)]
-struct Quays<'a> {
-    planned: Option<&'a SmolStr>,
-    expected: Option<&'a SmolStr>,
+pub(super) struct Quays<'a> {
+    pub(super) planned: Option<&'a SmolStr>,
+    pub(super) expected: Option<&'a SmolStr>,
 }
 
 impl<'a> Quays<'a> {
-    fn of(call: &'a Call) -> Quays<'a> {
+    pub(super) fn of(call: &'a Call) -> Quays<'a> {
         let assignments =
             || call.departure_stop_assignments.iter().chain(&call.arrival_stop_assignments);
         let planned = assignments().find_map(|it| it.aimed_quay_ref.as_ref());
@@ -159,7 +159,7 @@ fn occupancy(call: &Call) -> Option<i32> {
 }
 
 /// Whether nobody can get on or off: taken out, or passed without a stop.
-fn is_skipped(call: &Call) -> bool {
+pub(super) fn is_skipped(call: &Call) -> bool {
     let cancelled = Some(CallStatus::Cancelled);
     let arrives = call.aimed_arrival_time.is_some() || call.arrival_status.is_some();
     let departs = call.aimed_departure_time.is_some() || call.departure_status.is_some();

@@ -65,6 +65,16 @@ impl SiriIds {
         }
     }
 
+    /// By the word for it in a configuration; a table has none.
+    pub fn parse(word: &str) -> Option<SiriIds> {
+        match (word, word.strip_prefix("prefix:")) {
+            ("same", _) => Some(SiriIds::Same),
+            ("netex", _) => Some(SiriIds::Netex),
+            (_, Some(prefix)) if !prefix.is_empty() => Some(SiriIds::Prefix(prefix.into())),
+            _ => None,
+        }
+    }
+
     /// The word for it in a configuration; none for a table.
     pub fn word(&self) -> Option<SmolStr> {
         match self {
@@ -191,6 +201,14 @@ mod tests {
         ] {
             assert_eq!(ids.map(kind, id), expected, "{id} by {ids:?}");
         }
+    }
+
+    #[test]
+    fn words_are_read_as_they_are_written() {
+        for word in ["same", "netex", "prefix:no:"] {
+            assert_eq!(SiriIds::parse(word).and_then(|ids| ids.word()).as_deref(), Some(word));
+        }
+        assert_eq!((SiriIds::parse("prefix:"), SiriIds::parse("other")), (None, None));
     }
 
     #[test]

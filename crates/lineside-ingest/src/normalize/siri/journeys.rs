@@ -12,12 +12,12 @@ use smol_str::{SmolStr, ToSmolStr, format_smolstr};
 
 use super::{
     GRACE_SECONDS, IdKind, Rules, SiriEntity, SiriIds, calls::Calls, calls::last_moment, first,
-    incomplete::extra_calls, terms, timestamp, vehicles::descriptor,
+    incomplete::extra_calls, producers::producer_of, terms, timestamp, vehicles::descriptor,
 };
 use crate::normalize::given;
 
 /// What entities' ids of journeys begin with.
-const PREFIX: &str = "journey";
+pub(super) const PREFIX: &str = "journey";
 
 /// A journey as an entity.
 pub(super) fn entity_of(
@@ -59,11 +59,14 @@ pub(super) fn entity_of(
     let ends = ends.or(journey.destination_aimed_arrival_time.map(Time::as_seconds));
     let entity = FeedEntity { id: id.into(), trip_update: Some(update), ..FeedEntity::default() };
     let until = ends.map(|ends| ends.saturating_add(GRACE_SECONDS));
-    SiriEntity { extra_calls, ..SiriEntity::of(entity, until) }
+    SiriEntity { extra_calls, producer: producer_of(journey), ..SiriEntity::of(entity, until) }
 }
 
 /// Whether the journey calls where no schedule has it call.
-fn has_own_calls<'a>(journey: &VehicleJourney, calls: impl Iterator<Item = &'a Call>) -> bool {
+pub(super) fn has_own_calls<'a>(
+    journey: &VehicleJourney,
+    calls: impl Iterator<Item = &'a Call>,
+) -> bool {
     let mut calls = calls;
     journey.extra_journey != Some(true) && calls.any(|call| call.extra_call == Some(true))
 }

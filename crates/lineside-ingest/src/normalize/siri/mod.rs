@@ -10,6 +10,8 @@ mod calls;
 mod ids;
 mod incomplete;
 mod journeys;
+mod losses;
+mod producers;
 mod situations;
 mod terms;
 mod vehicles;
@@ -19,7 +21,7 @@ use std::collections::{HashMap, HashSet};
 
 use jiff::tz::TimeZone;
 use lineside_formats::{
-    Problem, Problems,
+    Losses, Problem, Problems,
     gtfs::Timetable,
     gtfs_rt::proto::{
         FeedEntity, FeedHeader, FeedMessage, TimeRange, TranslatedString, TripDescriptor,
@@ -53,6 +55,8 @@ pub(crate) struct SiriEntity {
     pub(crate) visits: Option<Visits>,
     /// What its producer may call it that takes it back, if it is a vehicle. Another's may be called the same.
     pub(crate) names: Vec<SmolStr>,
+    /// Whose name its trip has, where that is not part of the name: another producer's may be the same.
+    pub(crate) producer: Option<SmolStr>,
     /// Which of its calls no schedule has, in order, where the producer does not say that it has told all calls.
     extra_calls: Vec<usize>,
 }
@@ -92,7 +96,14 @@ impl TripRef {
 
 impl SiriEntity {
     fn of(entity: FeedEntity, until: Option<i64>) -> SiriEntity {
-        SiriEntity { entity, until, visits: None, names: Vec::new(), extra_calls: Vec::new() }
+        SiriEntity {
+            entity,
+            until,
+            visits: None,
+            names: Vec::new(),
+            producer: None,
+            extra_calls: Vec::new(),
+        }
     }
 
     /// Of which trip it tells, and what; none of an alert, or where it names none.
@@ -145,6 +156,8 @@ pub(crate) struct Normalized {
     pub(crate) entities: Vec<SiriEntity>,
     pub(crate) cancelled: Vec<Cancelled>,
     pub(crate) problems: Problems,
+    /// What had no room.
+    losses: Losses,
     /// When the answer was made, Unix seconds.
     pub(crate) made_at: Option<i64>,
     /// What the producer refuses, in its words.
@@ -165,20 +178,28 @@ pub(crate) struct Rules<'a> {
 
 /// A message as GTFS-Realtime has it: each journey, vehicle and situation is an entity, the visits of a journey are one
 /// unless its estimated timetable is there too. What vehicles say of their journeys counts where the message holds no estimated timetable.
-/// `zone` is the schedule's.
+/// `zone` is the schedule's, whose calls are put among those of journeys with extra ones. Each element that is in none of
+/// the entities counts as a loss.
 pub fn siri_to_gtfs_rt(
     message: &Message,
     ids: &SiriIds,
+    schedule: Option<&Timetable>,
     zone: &TimeZone,
-) -> (FeedMessage, Problems) {
+) -> (FeedMessage, Problems, Losses) {
     let has_timetables = message.deliveries().any(|it| !it.estimated_timetables.is_empty());
     let rules = Rules { ids, vehicles_tell_delays: !has_timetables, zone };
     let mut normalized = normalize(message, rules);
     normalized.prefer_timetables();
+    match schedule {
+        Some(timetable) => normalized.put_planned_calls(timetable),
+        None => normalized.count_cut_journeys(),
+    }
     normalized.name_apart();
     let header = header(normalized.made_at);
     let entity = normalized.entities.into_iter().map(|it| it.entity).collect();
-    (FeedMessage { header, entity }, normalized.problems)
+    let mut losses = normalized.losses;
+    losses::count(message, !has_timetables, zone, &mut losses);
+    (FeedMessage { header, entity }, normalized.problems, losses)
 }
 
 /// Why a message gives nothing, in the words of its producer; none if it gives something.
@@ -213,6 +234,7 @@ pub(crate) fn normalize(message: &Message, rules: Rules<'_>) -> Normalized {
             _ => {}
         }
     }
+    producers::tell_apart(&mut out.entities);
     visits::merge(&mut out.entities);
     out
 }
@@ -257,7 +279,8 @@ impl Normalized {
         for exchange in &delivery.situation_exchanges {
             self.take_head(&exchange.head);
             for situation in &exchange.situations {
-                self.entities.push(situations::entity_of(situation, rules.ids));
+                let entity = situations::entity_of(situation, rules.ids, &mut self.losses);
+                self.entities.push(entity);
             }
         }
     }
@@ -285,6 +308,14 @@ impl Normalized {
         self.entities.iter_mut().for_each(|it| incomplete::put_planned(it, timetable));
     }
 
+    /// Counts the journeys with extra calls of which not all calls are told, and no schedule has the others.
+    fn count_cut_journeys(&mut self) {
+        for it in self.entities.iter().filter(|it| !it.extra_calls.is_empty()) {
+            let why = "no schedule is there to take the calls from that are not told";
+            self.losses.push("ExtraCall", why, Some(&it.entity.id));
+        }
+    }
+
     /// Leaves out the visits of journeys whose estimated timetables tell of all their calls.
     fn prefer_timetables(&mut self) {
         if self.entities.iter().all(|it| it.visits.is_none()) {
@@ -296,10 +327,17 @@ impl Normalized {
                 journeys.entry(trip.trip_id.clone()).or_default().push(trip);
             }
         }
+        let losses = &mut self.losses;
         self.entities.retain(|it| match it.trip() {
             Some((trip, TripPart::Visits)) => {
                 let known = journeys.get(&trip.trip_id);
-                !known.is_some_and(|known| known.iter().any(|it| it.fits(&trip)))
+                let is_known = known.is_some_and(|known| known.iter().any(|it| it.fits(&trip)));
+                if is_known {
+                    let why = "the journey's estimated timetable tells of it";
+                    let n_visits = it.items().count() as u64;
+                    losses.push_many("MonitoredStopVisit", why, n_visits);
+                }
+                !is_known
             }
             _ => true,
         });
@@ -366,12 +404,18 @@ fn translated<'a>(
     language: Option<&str>,
 ) -> Option<TranslatedString> {
     let mut translation: Vec<Translation> = Vec::new();
-    for text in texts {
+    // By language: where its text is, and what is in it. A situation may have hundreds of thousands of texts.
+    let mut known: HashMap<Option<String>, (usize, HashSet<&str>)> = HashMap::new();
+    for text in texts.into_iter().filter(|text| !text.value.is_empty()) {
         let language = text.lang.as_deref().or(language).filter(|it| !it.is_empty());
         let language = language.map(str::to_ascii_lowercase);
-        match translation.iter_mut().find(|it| it.language == language) {
-            _ if text.value.is_empty() => {}
-            Some(known) if known.text.split('\n').any(|it| it == text.value) => {}
+        let next = translation.len();
+        let (at, said) = known.entry(language.clone()).or_insert_with(|| (next, HashSet::new()));
+        if !said.insert(&text.value) {
+            continue;
+        }
+        said.extend(text.value.split('\n'));
+        match translation.get_mut(*at) {
             Some(known) => {
                 known.text.push('\n');
                 known.text.push_str(&text.value);

@@ -1,6 +1,7 @@
 //! Situations, as alerts.
 
 use lineside_formats::{
+    Losses,
     gtfs_rt::proto::{Alert, EntitySelector, FeedEntity, TimeRange, TripDescriptor, alert::Cause},
     siri::{
         AffectedLine, AffectedNetwork, AffectedStopPoint, AffectedVehicleJourney, Affects,
@@ -21,7 +22,11 @@ use super::{
 const SELECTORS_MAX: usize = 1_000;
 
 /// A situation as an entity.
-pub(super) fn entity_of(situation: &PtSituationElement, ids: &SiriIds) -> SiriEntity {
+pub(super) fn entity_of(
+    situation: &PtSituationElement,
+    ids: &SiriIds,
+    losses: &mut Losses,
+) -> SiriEntity {
     let language = situation.language.as_deref();
     let contents = || contents_of(situation);
     let informed = contents().flat_map(|it| &it.summary_texts);
@@ -47,7 +52,7 @@ pub(super) fn entity_of(situation: &PtSituationElement, ids: &SiriIds) -> SiriEn
     };
     let alert = Alert {
         active_period: periods,
-        informed_entity: selectors(situation, ids),
+        informed_entity: selectors(situation, ids, losses),
         cause: Some(cause(situation) as i32),
         effect: Some(effect(situation) as i32),
         url: url(links),
@@ -110,7 +115,7 @@ fn effect(situation: &PtSituationElement) -> lineside_formats::gtfs_rt::proto::a
     terms::effect(conditions.chain(at_stops).map(SmolStr::as_str))
 }
 
-fn contents_of(situation: &PtSituationElement) -> impl Iterator<Item = &TextualContent> {
+pub(super) fn contents_of(situation: &PtSituationElement) -> impl Iterator<Item = &TextualContent> {
     let actions = situation.publishing_actions.iter();
     let actions = actions.flat_map(|action| &action.passenger_information_actions);
     actions.flat_map(|action| &action.textual_contents)
@@ -125,27 +130,39 @@ fn url<'a>(
 }
 
 /// Whom it concerns: each once, in the order of the message.
-fn selectors(situation: &PtSituationElement, ids: &SiriIds) -> Vec<EntitySelector> {
+fn selectors(
+    situation: &PtSituationElement,
+    ids: &SiriIds,
+    losses: &mut Losses,
+) -> Vec<EntitySelector> {
     let consequences = situation.consequences.iter().filter_map(|it| it.affects.as_deref());
     let scopes = situation.publishing_actions.iter();
     let scopes = scopes.filter_map(|it| it.publish_at_scope.as_ref()?.affects.as_deref());
     let all = situation.affects.as_deref().into_iter().chain(consequences).chain(scopes);
-    let mut selectors = Selectors { ids, found: Vec::new() };
+    let mut selectors = Selectors { ids, found: Vec::new(), n_beyond: 0 };
     for affects in all {
         selectors.take(affects);
     }
+    losses.push_many("Affects", "an alert is about 1,000 things at most", selectors.n_beyond);
     selectors.found
 }
 
 struct Selectors<'a> {
     ids: &'a SiriIds,
     found: Vec<EntitySelector>,
+    /// How many there is no room for; one of them that is named twice counts twice.
+    n_beyond: u64,
 }
 
 impl Selectors<'_> {
     fn push(&mut self, selector: EntitySelector) {
-        if self.found.len() < SELECTORS_MAX && !self.found.contains(&selector) {
-            self.found.push(selector);
+        // Of what there is no room for, only the first are looked for.
+        if self.n_beyond < SELECTORS_MAX as u64 && self.found.contains(&selector) {
+            return;
+        }
+        match self.found.len() < SELECTORS_MAX {
+            true => self.found.push(selector),
+            false => self.n_beyond += 1,
         }
     }
 
@@ -275,7 +292,7 @@ impl Selectors<'_> {
 }
 
 /// The directions of a line that are affected; none for both, also where one goes by a name that GTFS does not have.
-fn directions(line: &AffectedLine) -> Vec<Option<u32>> {
+pub(super) fn directions(line: &AffectedLine) -> Vec<Option<u32>> {
     let named = line.directions.iter().map(|it| direction(it.direction_ref.as_deref()?));
     let mut directions: Vec<Option<u32>> = named.collect();
     directions.sort_unstable();

@@ -1,6 +1,7 @@
 //! What becomes of SIRI, on small messages made here, and counted on real ones where a folder with some lies beside the
 //! repository.
 
+mod producers;
 mod situations;
 
 use std::{collections::HashSet, fs, path::Path};
@@ -325,7 +326,7 @@ fn a_file_tells_of_a_journey_by_its_timetable_and_not_by_visits_too() {
          <MonitoringRef>S</MonitoringRef><MonitoredVehicleJourney>{framed}\
          </MonitoredVehicleJourney></MonitoredStopVisit></StopMonitoringDelivery>"
     ));
-    let (out, problems) = siri_to_gtfs_rt(&message, &SiriIds::Same, &TimeZone::UTC);
+    let (out, problems, _) = siri_to_gtfs_rt(&message, &SiriIds::Same, None, &TimeZone::UTC);
     let ids: Vec<&str> = out.entity.iter().map(|it| it.id.as_str()).collect();
     assert_eq!((ids, problems.total()), (vec!["journey:J:20261121"], 0));
 }
@@ -386,7 +387,7 @@ fn what_is_in_a_file_twice_is_told_apart() {
         "<EstimatedTimetableDelivery><EstimatedJourneyVersionFrame>{journey}{journey}\
          </EstimatedJourneyVersionFrame></EstimatedTimetableDelivery>"
     ));
-    let (out, problems) = siri_to_gtfs_rt(&message, &SiriIds::Same, &TimeZone::UTC);
+    let (out, problems, _) = siri_to_gtfs_rt(&message, &SiriIds::Same, None, &TimeZone::UTC);
     let ids: Vec<&str> = out.entity.iter().map(|it| it.id.as_str()).collect();
     assert_eq!(ids, ["journey:J", "journey:J#2"]);
     assert_eq!(problems.total(), 1);
@@ -445,7 +446,7 @@ fn every_element_of_real_messages_becomes_one_entity() {
                 continue;
             }
             let text = without_comments(&String::from_utf8_lossy(&body));
-            let (out, _) = siri_to_gtfs_rt(&message, &SiriIds::Same, &TimeZone::UTC);
+            let (out, ..) = siri_to_gtfs_rt(&message, &SiriIds::Same, None, &TimeZone::UTC);
             let single = ["EstimatedVehicleJourney", "VehicleActivity", "PtSituationElement"];
             let elements: usize = single.iter().map(|name| count(&text, name)).sum();
             let of_visits = out.entity.iter().filter(|it| {

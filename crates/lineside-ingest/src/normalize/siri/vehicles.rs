@@ -13,6 +13,7 @@ use super::{
     Cancelled, GRACE_SECONDS, IdKind, Rules, SiriEntity, SiriIds, TripRef,
     calls::Calls,
     journeys::{date_of, name_by_content, start_time, trip_of},
+    producers::producer_of,
     seconds, terms, timestamp,
     visits::calls_of,
 };
@@ -54,11 +55,12 @@ pub(super) fn entity_of(activity: &VehicleActivity, rules: Rules<'_>) -> Option<
     let entity =
         FeedEntity { id: id.into(), vehicle: Some(vehicle), trip_update, ..FeedEntity::default() };
     let names = names_of(activity, journey).into_iter().flatten().cloned();
-    Some(SiriEntity { names: names.collect(), ..SiriEntity::of(entity, until) })
+    let (names, producer) = (names.collect(), producer_of(journey));
+    Some(SiriEntity { names, producer, ..SiriEntity::of(entity, until) })
 }
 
 /// What a producer calls a vehicle, the surest name first.
-fn names_of<'a>(
+pub(super) fn names_of<'a>(
     activity: &'a VehicleActivity,
     journey: &'a VehicleJourney,
 ) -> [Option<&'a SmolStr>; 3] {
@@ -83,20 +85,39 @@ pub(super) fn descriptor(journey: &VehicleJourney, ids: &SiriIds) -> Option<Vehi
 /// vehicles as it likes; the one that is meant stands before the name, whether or not another uses it at the time, so that
 /// a vehicle does not change its id when another appears.
 fn scoped(name: &SmolStr, journey: &VehicleJourney, ids: &SiriIds) -> SmolStr {
+    match scope_of(name, journey, ids) {
+        Some((_, scope)) => format_smolstr!("{scope}:{name}"),
+        None => name.clone(),
+    }
+}
+
+/// What says whose a vehicle is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// Where the data come from.
+    Source,
+    /// Who gives the line its id.
+    Line,
+    Operator,
+}
+
+/// What stands before a vehicle's name, and from where it is; none where the name says it by itself.
+pub(super) fn scope_of(
+    name: &str,
+    journey: &VehicleJourney,
+    ids: &SiriIds,
+) -> Option<(Scope, SmolStr)> {
     let is_given = |it: &&SmolStr| !it.is_empty();
     let source = journey.data_source.as_ref().filter(is_given).cloned();
-    let line = || codespace(journey.line_ref.as_deref()?);
+    let line = || Some((Scope::Line, codespace(journey.line_ref.as_deref()?)?));
     let operator = || journey.operator_ref.as_ref().filter(is_given);
-    let operator = || operator().map(|it| ids.map(IdKind::Operator, it));
-    let scope = source.or_else(line).or_else(operator);
+    let operator = || operator().map(|it| (Scope::Operator, ids.map(IdKind::Operator, it)));
+    let scope = source.map(|it| (Scope::Source, it)).or_else(line).or_else(operator);
     let is_own = |scope: &SmolStr| {
         let rest = name.strip_prefix(scope.as_str());
         rest.is_some_and(|rest| rest.starts_with(':'))
     };
-    match scope.filter(|scope| codespace(name).is_none() && !is_own(scope)) {
-        Some(scope) => format_smolstr!("{scope}:{name}"),
-        None => name.clone(),
-    }
+    scope.filter(|(_, scope)| codespace(name).is_none() && !is_own(scope))
 }
 
 /// Who gives an id of NeTEx out, such as `RUT` of `RUT:Line:18`; none of other ids.
@@ -107,7 +128,7 @@ fn codespace(id: &str) -> Option<SmolStr> {
 }
 
 /// What a vehicle tells of its journey: how late it is, or what is expected at its calls.
-fn update_of(journey: &VehicleJourney, rules: Rules<'_>) -> Option<TripUpdate> {
+pub(super) fn update_of(journey: &VehicleJourney, rules: Rules<'_>) -> Option<TripUpdate> {
     let ids = rules.ids;
     let mut trip = trip_of(journey, false, ids);
     trip.start_time = start_time(journey, trip.start_date.as_deref(), rules.zone);

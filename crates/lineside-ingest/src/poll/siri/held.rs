@@ -37,6 +37,8 @@ struct Entry {
     trip: Option<(TripRef, TripPart)>,
     /// Under which names a vehicle is to be found.
     names: Vec<SmolStr>,
+    /// Whose journey it is, where its name does not say so.
+    producer: Option<SmolStr>,
     /// What later visits of the same journey are put to.
     of_visits: Option<Box<SiriEntity>>,
 }
@@ -69,13 +71,17 @@ impl Held {
 
     /// Holds an entity until a moment, in the place of the one of its id.
     pub(super) fn put(&mut self, entity: SiriEntity, raw: RawEntity, until: Option<i64>) -> Put {
+        let (mut entity, mut raw) = (entity, raw);
+        if self.is_anothers(&entity) {
+            entity.take_own_name();
+            raw = RawEntity::of_entity(&entity.entity, 0);
+        }
         let id = SmolStr::new(&entity.entity.id);
         let mut before = self.remove(&id);
         if before.is_none() && self.entities.len() >= RECORDS_MAX {
             return Put::NoRoom;
         }
         let is_again = before.as_ref().is_some_and(|it| it.seen == self.answer);
-        let (mut entity, mut raw) = (entity, raw);
         let known = before.take_if(|it| it.seen >= self.since && entity.visits.is_some());
         let mut until = until;
         if let Some(known) = known
@@ -98,10 +104,20 @@ impl Held {
         for name in &names {
             self.vehicles.entry(name.clone()).or_default().insert(id.clone());
         }
+        let producer = entity.producer.take();
         let of_visits = entity.visits.is_some().then(|| Box::new(entity));
         let seen = self.answer;
-        self.entities.insert(id, Entry { raw, until, seen, trip, names, of_visits });
+        self.entities.insert(id, Entry { raw, until, seen, trip, names, producer, of_visits });
         if is_again { Put::Again } else { Put::New }
+    }
+
+    /// Whether the name of a journey is that of another producer's here; once it goes by its own it keeps that while it is
+    /// held.
+    fn is_anothers(&self, entity: &SiriEntity) -> bool {
+        let Some((id, own)) = entity.ids_by_producer() else { return false };
+        let holder = self.entities.get(&id).and_then(|entry| entry.producer.as_ref());
+        self.entities.contains_key(&own)
+            || holder.is_some_and(|holder| Some(holder) != entity.producer.as_ref())
     }
 
     /// Lets go of what a producer takes back.

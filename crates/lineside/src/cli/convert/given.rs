@@ -14,7 +14,7 @@ use crate::cli::{
     input::{clock, config_of, fetch},
     print,
 };
-use crate::convert::{DISCOVERY, Input, REALTIME_BYTES_MAX, too_large};
+use crate::convert::{DISCOVERY, Input, Named, REALTIME_BYTES_MAX, too_large};
 
 /// The bytes at a body's start by which it is told whether it may be a schedule.
 const START_BYTES: usize = 8 << 10;
@@ -114,46 +114,87 @@ impl Write for Spool {
     }
 }
 
-/// The files of a GBFS system in its first language, if the body is a discovery file.
+/// The files of a GBFS system in its languages, if the body is a discovery file.
 pub(super) async fn system_of(input: &str, body: &Bytes) -> Result<Option<Input>, Failure> {
     if sniff(body) != Some(Format::Raw) {
         return Ok(None);
     }
     let Ok((discovery, _)) = gbfs::decode(body, &gbfs::Limits::default()) else { return Ok(None) };
-    let language = discovery.languages().first().copied();
+    let languages = discovery.languages();
+    let mut taking = Taking {
+        input,
+        left: REALTIME_BYTES_MAX.saturating_sub(body.len() as u64),
+        n_files: 1,
+        missing: Losses::new(),
+    };
+    let own = |language: Option<&str>| {
+        let entries = discovery.entries.iter();
+        let entries = entries.filter(move |entry| entry.language.as_deref() == language);
+        entries.filter(|entry| &*entry.name != DISCOVERY).collect::<Vec<_>>()
+    };
+    let language = languages.first().copied();
     let mut files = vec![(DISCOVERY.to_owned(), body.clone())];
-    let mut missing = Losses::new();
-    let mut left = REALTIME_BYTES_MAX.saturating_sub(body.len() as u64);
-    let entries = discovery.entries.iter().filter(|entry| entry.language.as_deref() == language);
-    for entry in entries.filter(|entry| &*entry.name != DISCOVERY) {
-        let location = match place_of(input, entry) {
-            Ok(_) if files.len() > FILES_MAX => Err("there are more files than are read"),
-            found => found,
-        };
-        let why = match location {
-            Ok(location) => match fetch(location, left.min(FILE_BYTES_MAX)).await {
-                Ok(body) => {
-                    left = left.saturating_sub(body.len() as u64);
-                    files.push((entry.name.to_string(), body));
-                    continue;
-                }
-                Err(reason) => {
-                    print::note(&format!("{}: {reason}", entry.name));
-                    "it cannot be read where it is listed"
-                }
-            },
-            Err(why) => why,
-        };
-        missing.push("file", why, Some(&*entry.name));
+    files.extend(taking.files(&own(language), None).await);
+    let mut others = Vec::new();
+    for other in languages.into_iter().skip(1) {
+        others.push((other.to_owned(), taking.files(&own(Some(other)), Some(other)).await));
     }
-    Ok(Some(Input::System { files, language: language.map(str::to_owned), missing }))
+    let (language, missing) = (language.map(str::to_owned), taking.missing);
+    Ok(Some(Input::System { files, language, others, missing }))
 }
 
-/// Where a listed file is: beside the discovery file, else where that says.
-fn place_of(input: &str, entry: &gbfs::Entry) -> Result<Location, &'static str> {
+/// Files of a system as they are brought together, within bounds for all of them.
+struct Taking<'a> {
+    input: &'a str,
+    left: u64,
+    n_files: usize,
+    missing: Losses,
+}
+
+impl Taking<'_> {
+    /// Those of one language; `other` says which, unless it is the first. Beside a discovery file lie those of the first.
+    async fn files(&mut self, entries: &[&gbfs::Entry], other: Option<&str>) -> Vec<Named> {
+        let mut files = Vec::new();
+        for entry in entries {
+            match self.file(entry, other.is_none()).await {
+                Ok(body) => files.push((entry.name.to_string(), body)),
+                Err(why) => {
+                    let language = other.map(|other| format!("{other}/")).unwrap_or_default();
+                    self.missing.push("file", why, Some(&format!("{language}{}", entry.name)));
+                }
+            }
+        }
+        files
+    }
+
+    async fn file(&mut self, entry: &gbfs::Entry, is_first: bool) -> Result<Bytes, &'static str> {
+        if self.n_files > FILES_MAX {
+            return Err("there are more files than are read");
+        }
+        let location = place_of(self.input, entry, is_first)?;
+        match fetch(location, self.left.min(FILE_BYTES_MAX)).await {
+            Ok(body) => {
+                self.left = self.left.saturating_sub(body.len() as u64);
+                self.n_files += 1;
+                Ok(body)
+            }
+            Err(reason) => {
+                print::note(&format!("{}: {reason}", entry.name));
+                Err("it cannot be read where it is listed")
+            }
+        }
+    }
+}
+
+/// Where a listed file is: beside the discovery file, in a folder of its language where that is not the first, else where
+/// the discovery file says.
+fn place_of(input: &str, entry: &gbfs::Entry, is_first: bool) -> Result<Location, &'static str> {
     // The name comes from the file's writer: it is no path.
-    let is_plain = entry.name.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'_');
-    let beside = folder_of(input).filter(|_| is_plain);
+    let is_plain =
+        |name: &str| name.bytes().all(|it| it.is_ascii_alphanumeric() || matches!(it, b'_' | b'-'));
+    let language = entry.language.as_deref().filter(|_| !is_first).unwrap_or_default();
+    let beside = folder_of(input).filter(|_| is_plain(&entry.name) && is_plain(language));
+    let beside = beside.map(|folder| folder.join(language));
     let beside = beside.map(|folder| folder.join(format!("{}.json", entry.name)));
     if let Some(file) = beside.filter(|file| file.is_file()) {
         return Ok(Location::File(file));
@@ -195,5 +236,38 @@ mod tests {
         assert_eq!(fill(b"<?xml version=\"1.0\"?><PublicationDelivery>"), Ok(()));
         assert_eq!(fill(b"<Siri>"), Err(too_large()));
         assert!(fill(b"{").unwrap_err().contains("256 MiB"));
+    }
+
+    /// A message that goes on and on: its beginning, then one byte over and over. Counts what is taken of it.
+    struct Endless {
+        start: &'static [u8],
+        taken: u64,
+    }
+
+    impl io::Read for Endless {
+        fn read(&mut self, piece: &mut [u8]) -> io::Result<usize> {
+            let n = self.start.len().min(piece.len());
+            let (now, later) = self.start.split_at(n);
+            piece[..n].copy_from_slice(now);
+            self.start = later;
+            piece[n..].fill(b'x');
+            self.taken += piece.len() as u64;
+            Ok(piece.len())
+        }
+    }
+
+    #[test]
+    fn a_text_of_a_gigabyte_is_refused_while_it_comes() {
+        for start in [
+            &b"<Siri xmlns=\"http://www.siri.org.uk/siri\"><ServiceDelivery><ProducerRef>"[..],
+            br#"{"header":{"gtfs_realtime_version":""#,
+        ] {
+            let stream = Endless { start, taken: 0 };
+            let mut gigabyte = io::Read::take(stream, 1_000_000_000);
+            let error = Spool::fill(&mut gigabyte).unwrap_err();
+            assert_eq!(error.to_string(), too_large());
+            let taken = gigabyte.into_inner().taken;
+            assert!(taken <= REALTIME_BYTES_MAX + (1 << 20), "{taken}");
+        }
     }
 }

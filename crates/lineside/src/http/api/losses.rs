@@ -17,7 +17,7 @@ pub(super) struct FeedLosses {
 #[derive(Debug, Serialize, ToSchema)]
 struct FeedLoss {
     /// What they are, in the schedule's own words, such as `Notice`.
-    kind: &'static str,
+    kind: String,
     /// Why they were left behind.
     why: &'static str,
     /// How many there were.
@@ -32,7 +32,7 @@ impl FeedLosses {
         let dataset = network.dataset().filter(|dataset| dataset.feed == feed.config().id)?;
         let losses = dataset.losses.as_ref()?;
         let each = losses.iter().map(|loss| FeedLoss {
-            kind: loss.kind,
+            kind: loss.kind.to_owned(),
             why: loss.why,
             count: loss.count,
             examples: loss.examples.iter().map(ToString::to_string).collect(),

@@ -184,7 +184,8 @@ impl<'p> Services<'p> {
     }
 
     /// The days of a day type: what it is assigned to; where it is assigned to nothing, its weekdays as long as the
-    /// frames hold.
+    /// frames hold, and also where dates are only taken from it. One whose days are not known by their weekdays has none of
+    /// a period.
     fn days_of_type(&mut self, id: Text) -> Rc<Days> {
         if let Some(days) = self.of_types.get(&id) {
             return Rc::clone(days);
@@ -192,8 +193,15 @@ impl<'p> Services<'p> {
         let weekdays = self.weekdays_of(id);
         let days = match (self.assignments.get(&id), self.publication.validity) {
             (Some(assignments), _) => {
-                let weekdays = if weekdays == 0 { ALL_WEEK } else { weekdays };
                 let (mut runs, mut excluded) = (Days::default(), Days::default());
+                let only_excludes = assignments
+                    .iter()
+                    .all(|&number| self.publication.day_assignments[number as usize].excludes);
+                if let Some((from, to)) = self.publication.validity.filter(|_| only_excludes) {
+                    runs = Days::of_week(from, to, weekdays.unwrap_or(0));
+                }
+                // What is excluded is so on each day of a period.
+                let weekdays = weekdays.unwrap_or(ALL_WEEK);
                 for &number in assignments {
                     let assignment = &self.publication.day_assignments[number as usize];
                     let place = if assignment.excludes { &mut excluded } else { &mut runs };
@@ -202,7 +210,7 @@ impl<'p> Services<'p> {
                 runs.retain(&excluded, false);
                 runs
             }
-            (None, Some((from, to))) if weekdays != 0 => Days::of_week(from, to, weekdays),
+            (None, Some((from, to))) => Days::of_week(from, to, weekdays.unwrap_or(0)),
             (None, _) => Days::default(),
         };
         let days = Rc::new(days);
@@ -211,9 +219,10 @@ impl<'p> Services<'p> {
         days
     }
 
-    fn weekdays_of(&self, day_type: Text) -> u8 {
-        let day_type = super::find(&self.publication.day_types, &self.day_types, day_type);
-        day_type.map_or(0, |day_type| day_type.weekdays)
+    /// The weekdays of a day type, none of one whose days are known otherwise; `None` where it says nothing of its days.
+    fn weekdays_of(&self, day_type: Text) -> Option<u8> {
+        let day_type = super::find(&self.publication.day_types, &self.day_types, day_type)?;
+        Some(day_type.weekdays).filter(|weekdays| *weekdays != 0 || day_type.is_otherwise)
     }
 
     fn days_of_assignment(&self, assignment: &DayAssignment, weekdays: u8) -> Days {
@@ -256,7 +265,7 @@ impl<'p> Services<'p> {
                 if self.assignments.contains_key(&id) {
                     days.add(&self.days_of_type(id));
                 } else {
-                    days.add(&Days::of_week(first, last, self.weekdays_of(id)));
+                    days.add(&Days::of_week(first, last, self.weekdays_of(id).unwrap_or(0)));
                 }
             }
             days
@@ -278,7 +287,8 @@ impl<'p> Services<'p> {
         super::find(&self.publication.operating_days, &self.operating_days, operating_day)?.date
     }
 
-    /// The days of a period: those whose digit is 1, or all, that are of these weekdays. Where only one end is said, the
+    /// The days of a period: those whose digit is 1, or all, that are of these weekdays; digits know better where the weekdays
+    /// are not known. Where only one end is said, the
     /// other is that of the frames.
     fn days_between(&self, from: Option<Day>, to: Option<Day>, bits: Text, weekdays: u8) -> Days {
         let validity = self.publication.validity;
@@ -289,7 +299,9 @@ impl<'p> Services<'p> {
         }
         let digits = self.publication.text(bits).bytes();
         let days = (from..).zip(digits).filter(|&(day, digit)| {
-            digit == b'1' && to.is_none_or(|to| day <= to) && days::weekday_bit(day) & weekdays != 0
+            digit == b'1'
+                && to.is_none_or(|to| day <= to)
+                && (weekdays == 0 || days::weekday_bit(day) & weekdays != 0)
         });
         Days::of(days.map(|(day, _)| day))
     }

@@ -140,3 +140,31 @@ fn a_closed_situation_is_over() {
     assert_eq!(alert.active_period[0].end, Some(closed));
     assert_eq!(it.until, Some(closed.cast_signed()));
 }
+
+#[test]
+fn many_texts_are_told_in_a_moment_and_each_once() {
+    let texts: String = (0..200_000).map(|n| format!("<Detail>{n}</Detail>")).collect();
+    let alert = situation(&format!("{texts}{texts}")).entity.alert.unwrap();
+    let text = &alert.description_text.unwrap().translation[0].text;
+    assert_eq!(text.split('\n').count(), 200_000);
+    let languages: String =
+        (0..50_000).map(|n| format!("<Summary xml:lang=\"l{n}\">a</Summary>")).collect();
+    let alert = situation(&languages).entity.alert.unwrap();
+    assert_eq!(alert.header_text.unwrap().translation.len(), 50_000);
+}
+
+#[test]
+fn what_a_situation_affects_beyond_what_an_alert_holds_is_counted() {
+    let stop =
+        |n| format!("<AffectedStopPoint><StopPointRef>{n}</StopPointRef></AffectedStopPoint>");
+    let stops: String = (0..1_005).map(stop).collect();
+    let message = message(&format!(
+        "<SituationExchangeDelivery><Situations><PtSituationElement><SituationNumber>1\
+         </SituationNumber><Affects><StopPoints>{stops}{stops}</StopPoints></Affects>\
+         </PtSituationElement></Situations></SituationExchangeDelivery>"
+    ));
+    let (out, _, losses) = siri_to_gtfs_rt(&message, &SiriIds::Same, None, &TimeZone::UTC);
+    assert_eq!(out.entity[0].alert.as_ref().unwrap().informed_entity.len(), 1_000);
+    let lost: Vec<_> = losses.iter().map(|loss| (loss.kind, loss.count)).collect();
+    assert_eq!(lost, [("Affects", 10)], "each that there is no room for, as often as it is named");
+}

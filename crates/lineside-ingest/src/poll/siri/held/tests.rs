@@ -346,3 +346,32 @@ fn very_many_days_of_one_journey_go_as_they_came() {
     take_whole(&mut held, &timetables(&[dated(7)]));
     assert_eq!(ids(&held), ["journey:J:10000108"]);
 }
+
+#[test]
+fn journeys_of_two_producers_in_two_deliveries_are_two() {
+    let mut held = Held::default();
+    let of = |source: &str, stop: &str| {
+        let inside = format!("<DataSource>{source}</DataSource>{}", expected(stop, 10));
+        timetables(&[journey("7", &inside)])
+    };
+    let trips = |held: &Held| -> Vec<String> {
+        let entities = held.all().into_iter().map(|raw| raw.decode().unwrap());
+        entities.map(|it| it.trip_update.unwrap().trip.trip_id.unwrap()).collect()
+    };
+    take(&mut held, &of("B", "T"));
+    assert_eq!(trips(&held), ["7"], "alone it has the name that it gives");
+    take(&mut held, &of("A", "S"));
+    assert_eq!(trips(&held), ["7", "A:7"]);
+    for _ in 0..2 {
+        take(&mut held, &of("A", "S"));
+        take(&mut held, &of("B", "T"));
+        assert_eq!(trips(&held), ["7", "A:7"], "each takes the place of its own");
+    }
+    // What is held of one goes on by its name when the other is gone.
+    held.begin_anew();
+    take(&mut held, &of("A", "S"));
+    held.sweep();
+    assert_eq!(trips(&held), ["A:7"]);
+    take(&mut held, &of("A", "S"));
+    assert_eq!(trips(&held), ["A:7"]);
+}

@@ -1,0 +1,484 @@
+//! What comes into no entity because something else is in its place: other names of a journey, texts in further languages,
+//! times that a surer one replaces.
+
+use jiff::tz::TimeZone;
+use lineside_formats::{
+    Losses,
+    gtfs_rt::proto::alert::{Cause, Effect},
+    siri::{
+        AffectedLine, AffectedNetwork, AffectedStopPoint, Affects, Call, CallStatus, Message,
+        Occupancy, Progress, PtSituationElement, Text, Time, VehicleActivity, VehicleJourney,
+    },
+};
+
+use super::{
+    super::{
+        Rules, SiriIds,
+        calls::{Quays, is_skipped},
+        first,
+        journeys::{date_of, direction, has_own_calls, start_time},
+        situations::{contents_of, directions},
+        terms::{self, ReasonOf},
+        vehicles::{self, Scope, scope_of},
+        visits::calls_of,
+    },
+    NO_FIELD, SCHEDULE,
+};
+
+const ANOTHER_NAME: &str = "another name of the same counts";
+const ONE_TEXT: &str = "there is room for one text";
+const TOLD: &str = "what is said later or elsewhere of the same counts";
+const SURER: &str = "a surer time is there";
+const BY_TIMES: &str = "its times say it";
+const NO_TERM: &str = "GTFS-Realtime has no such term";
+const ONE_TERM: &str = "there is room for one term, and the gravest or first counts";
+const NO_STOP: &str = "it names no stop";
+const NO_TIMES: &str = "no call of it tells a time";
+
+/// Something and how often.
+struct Of<'a, 'l> {
+    id: Option<&'a str>,
+    losses: &'l mut Losses,
+}
+
+impl Of<'_, '_> {
+    fn lose(&mut self, kind: &'static str, why: &'static str, is_lost: bool) {
+        if is_lost {
+            self.losses.push(kind, why, self.id);
+        }
+    }
+
+    fn beyond_first(&mut self, kind: &'static str, texts: &[Text]) {
+        for _ in texts.iter().skip(1) {
+            self.lose(kind, ONE_TEXT, true);
+        }
+    }
+}
+
+pub(super) fn count(
+    message: &Message,
+    vehicles_tell_delays: bool,
+    zone: &TimeZone,
+    losses: &mut Losses,
+) {
+    let rules = Rules { ids: &SiriIds::Same, vehicles_tell_delays, zone };
+    for delivery in message.deliveries() {
+        for frame in delivery.estimated_timetables.iter().flat_map(|it| &it.frames) {
+            let journeys = &frame.estimated_vehicle_journeys;
+            let is_told = journeys.iter().all(|journey| journey.recorded_at_time.is_some());
+            let mut of = Of { id: None, losses };
+            of.lose("RecordedAtTime", TOLD, frame.recorded_at_time.is_some() && is_told);
+            journeys.iter().for_each(|journey| of_estimated(journey, rules, losses));
+        }
+        for activity in delivery.vehicle_monitorings.iter().flat_map(|it| &it.vehicle_activities) {
+            of_activity(activity, rules, losses);
+        }
+        for visit in delivery.stop_monitorings.iter().flat_map(|it| &it.monitored_stop_visits) {
+            let Some(journey) = visit.monitored_vehicle_journey.as_deref() else { continue };
+            let mut of = Of { id: id_of(journey), losses };
+            of_names(journey, &mut of);
+            let is_named = journey.journey_ref().is_some();
+            of.lose("ItemIdentifier", TOLD, visit.item_identifier.is_some() && is_named);
+            let monitored = journey.monitored_call.as_deref();
+            let is_at_call = monitored.is_some_and(|call| call.stop_point_ref.is_some());
+            let is_lost = visit.monitoring_ref.is_some() && (is_at_call || monitored.is_none());
+            of.lose("MonitoringRef", TOLD, is_lost);
+            let is_at = |call: &Call| call.stop_point_ref.is_some();
+            let told = calls_of(journey).filter(|(call, _)| match monitored {
+                // It is at the stop that is monitored.
+                Some(monitored) if std::ptr::eq(*call, monitored) => is_at(call),
+                _ => true,
+            });
+            of_calls(journey, told, &mut of);
+        }
+        for situation in delivery.situation_exchanges.iter().flat_map(|it| &it.situations) {
+            of_situation(situation, losses);
+        }
+    }
+}
+
+fn id_of(journey: &VehicleJourney) -> Option<&str> {
+    journey.journey_ref().map(|id| id.as_str())
+}
+
+fn of_estimated(journey: &VehicleJourney, rules: Rules<'_>, losses: &mut Losses) {
+    let mut of = Of { id: id_of(journey), losses };
+    of_names(journey, &mut of);
+    of_start(journey, rules, &mut of);
+    of_scope(journey, journey.vehicle_ref.as_deref(), rules, &mut of);
+    of.beyond_first("DestinationName", &journey.destination_names);
+    of.beyond_first("VehicleJourneyName", &journey.vehicle_journey_names);
+    let has_name = first(&journey.vehicle_journey_names).is_some();
+    for _ in journey.train_number_refs.iter().skip(usize::from(!has_name)) {
+        of.lose("TrainNumberRef", ONE_TEXT, true);
+    }
+    let next = journey.estimated_calls.first();
+    let has_room = next.is_some_and(|next| occupancy_of(next).is_none());
+    let is_lost = |it: Occupancy| !has_room || terms::occupancy(it).is_none();
+    of.lose("Occupancy", TOLD, journey.occupancy.is_some_and(is_lost));
+    let over = journey.recorded_calls.iter().map(|call| (call, true));
+    let ahead = journey.estimated_calls.iter().map(|call| (call, false));
+    of_calls(journey, over.chain(ahead), &mut of);
+}
+
+/// The names of a journey after the first, and what of its names says nothing to GTFS.
+fn of_names(journey: &VehicleJourney, of: &mut Of<'_, '_>) {
+    let framed = journey.framed_vehicle_journey_ref.as_ref();
+    let mut is_named = framed.is_some_and(|it| it.dated_vehicle_journey_ref.is_some());
+    for (name, is_there) in [
+        ("DatedVehicleJourneyRef", journey.dated_vehicle_journey_ref.is_some()),
+        ("EstimatedVehicleJourneyCode", journey.estimated_vehicle_journey_code.is_some()),
+        ("VehicleJourneyRef", journey.vehicle_journey_ref.is_some()),
+    ] {
+        of.lose(name, ANOTHER_NAME, is_there && is_named);
+        is_named |= is_there;
+    }
+    let day = framed.filter(|it| it.data_frame_ref.is_some());
+    of.lose("DataFrameRef", "it is no date", day.is_some_and(|it| date_of(it).is_none()));
+    let named = journey.direction_ref.as_deref();
+    let is_lost = named.is_some_and(|it| direction(it).is_none());
+    of.lose("DirectionRef", "GTFS knows the directions 0 and 1 alone", is_lost);
+}
+
+/// When runs by headway start is said of them alone.
+fn of_start(journey: &VehicleJourney, rules: Rules<'_>, of: &mut Of<'_, '_>) {
+    let date = journey.framed_vehicle_journey_ref.as_ref().and_then(date_of);
+    if start_time(journey, date.as_deref(), rules.zone).is_none() {
+        of.lose("HeadwayService", SCHEDULE, journey.headway_service == Some(true));
+        let is_there = journey.origin_aimed_departure_time.is_some();
+        of.lose("OriginAimedDepartureTime", SCHEDULE, is_there);
+    }
+}
+
+/// What would say whose a vehicle is, if it had to be said.
+fn of_scope(journey: &VehicleJourney, name: Option<&str>, rules: Rules<'_>, of: &mut Of<'_, '_>) {
+    let name = name.filter(|name| !name.is_empty());
+    let scope = name.and_then(|name| scope_of(name, journey, rules.ids));
+    let is_source = matches!(scope, Some((Scope::Source, _)));
+    of.lose("DataSource", NO_FIELD, journey.data_source.is_some() && !is_source);
+    let is_operator = matches!(scope, Some((Scope::Operator, _)));
+    of.lose("OperatorRef", SCHEDULE, journey.operator_ref.is_some() && !is_operator);
+}
+
+fn of_activity(activity: &VehicleActivity, rules: Rules<'_>, losses: &mut Losses) {
+    let Some(journey) = activity.monitored_vehicle_journey.as_deref() else {
+        losses.push("VehicleActivity", "it has no journey", activity.item_identifier.as_deref());
+        return;
+    };
+    let mut of = Of { id: journey.vehicle_ref.as_deref().or(id_of(journey)), losses };
+    of_names(journey, &mut of);
+    of_start(journey, rules, &mut of);
+    let name = vehicles::names_of(activity, journey).into_iter().flatten().next();
+    let name = name.or(journey.journey_ref());
+    of_scope(journey, name.map(|it| it.as_str()), rules, &mut of);
+    let is_located_at = journey.location_recorded_at_time.is_some();
+    of.lose("RecordedAtTime", TOLD, is_located_at && activity.recorded_at_time.is_some());
+    let has_ref = journey.vehicle_ref.is_some();
+    let has_group = activity.vehicle_monitoring_ref.is_some();
+    of.lose("VehicleMonitoringRef", ANOTHER_NAME, has_group && has_ref);
+    let has_item = activity.item_identifier.is_some();
+    of.lose("ItemIdentifier", ANOTHER_NAME, has_item && (has_ref || has_group));
+    let place = journey.vehicle_location.as_ref();
+    let is_placed = place.is_some_and(|it| it.longitude.is_some() && it.latitude.is_some());
+    for (name, is_there) in [
+        ("Longitude", place.is_some_and(|it| it.longitude.is_some())),
+        ("Latitude", place.is_some_and(|it| it.latitude.is_some())),
+        ("Bearing", journey.bearing.is_some()),
+        ("Velocity", journey.velocity.is_some()),
+    ] {
+        of.lose(name, "it has no position", is_there && !is_placed);
+    }
+    let is_unsaid = |it: Occupancy| terms::occupancy(it).is_none();
+    of.lose("Occupancy", NO_TERM, journey.occupancy.is_some_and(is_unsaid));
+    let near = journey.monitored_call.as_deref();
+    let is_nowhere = near.is_some_and(|call| call.stop_point_ref.is_none());
+    let stands = near.is_some_and(|call| call.vehicle_at_stop == Some(true));
+    of.lose("VehicleAtStop", NO_STOP, is_nowhere && stands);
+    if !rules.vehicles_tell_delays {
+        return;
+    }
+    let update = vehicles::update_of(journey, rules);
+    of.lose("Delay", NO_TIMES, update.is_none() && journey.delay.is_some());
+    if update.is_some_and(|update| !update.stop_time_update.is_empty()) {
+        of_calls(journey, calls_of(journey), &mut of);
+        return;
+    }
+    for call in journey.previous_calls.iter().chain(&journey.onward_calls) {
+        of.lose("Call", NO_TIMES, *call != Call::default());
+    }
+    of.lose("MonitoredCall", NO_TIMES, near.is_some_and(|call| !says_where_alone(call)));
+}
+
+/// Whether a call says at most at which stop the vehicle is, and what is told of no call.
+fn says_where_alone(call: &Call) -> bool {
+    let Call { stop_point_ref, vehicle_at_stop, visit_number, order, stop_point_names, .. } =
+        call.clone();
+    let where_alone = Call {
+        stop_point_ref,
+        vehicle_at_stop,
+        visit_number,
+        order,
+        stop_point_names,
+        vehicle_location_at_stop: call.vehicle_location_at_stop.clone(),
+        ..Call::default()
+    };
+    where_alone == *call
+}
+
+fn of_calls<'c>(
+    journey: &'c VehicleJourney,
+    calls: impl Iterator<Item = (&'c Call, bool)>,
+    of: &mut Of<'_, '_>,
+) {
+    let own = || journey.recorded_calls.iter().chain(&journey.estimated_calls);
+    let is_own = journey.extra_journey == Some(true) || has_own_calls(journey, own());
+    let is_own = is_own && journey.cancellation != Some(true);
+    for (call, is_over) in calls {
+        of_call(call, is_over, is_own, of);
+    }
+}
+
+fn occupancy_of(call: &Call) -> Option<Occupancy> {
+    let forecast = || call.expected_departure_occupancies.iter().find_map(|it| it.occupancy_level);
+    call.occupancy.or_else(forecast)
+}
+
+fn of_call(call: &Call, is_over: bool, is_own: bool, of: &mut Of<'_, '_>) {
+    let quays = Quays::of(call);
+    if quays.planned.or(call.stop_point_ref.as_ref()).is_none() {
+        return of.lose("Call", NO_STOP, *call != Call::default());
+    }
+    let is_replaced = quays.planned.is_some() && quays.expected.is_some();
+    of.lose("StopPointRef", TOLD, call.stop_point_ref.is_some() && is_replaced);
+    of.beyond_first("DestinationDisplay", &call.destination_displays);
+    of.beyond_first("DeparturePlatformName", &call.departure_platform_names);
+    let departs_there = first(&call.departure_platform_names).is_some();
+    for _ in call.arrival_platform_names.iter().skip(usize::from(!departs_there)) {
+        of.lose("ArrivalPlatformName", ONE_TEXT, true);
+    }
+    let is_usual = call.arrival_boarding_activity
+        == Some(lineside_formats::siri::ArrivalBoardingActivity::Alighting);
+    of.lose("ArrivalBoardingActivity", SCHEDULE, is_usual);
+    let is_usual = call.departure_boarding_activity
+        == Some(lineside_formats::siri::DepartureBoardingActivity::Boarding);
+    of.lose("DepartureBoardingActivity", SCHEDULE, is_usual);
+    of.lose("Occupancy", NO_TERM, call.occupancy.is_some_and(|it| terms::occupancy(it).is_none()));
+    let levels = call.expected_departure_occupancies.iter().filter_map(|it| it.occupancy_level);
+    for level in levels.skip(usize::from(call.occupancy.is_none())) {
+        of.lose("OccupancyLevel", TOLD, terms::occupancy(level).is_some());
+    }
+    let is_off = is_skipped(call);
+    let status = |status: Option<CallStatus>| status.filter(|it| *it != CallStatus::Cancelled);
+    let arrival = Half {
+        names: [
+            "AimedArrivalTime",
+            "ExpectedArrivalTime",
+            "LatestExpectedArrivalTime",
+            "ActualArrivalTime",
+        ],
+        aimed: call.aimed_arrival_time,
+        expected: call.expected_arrival_time,
+        later: call.latest_expected_arrival_time,
+        actual: call.actual_arrival_time,
+        is_as_planned: matches!(
+            call.arrival_status,
+            Some(CallStatus::OnTime | CallStatus::Arrived)
+        ) && (!is_over || call.actual_arrival_time.is_some()),
+        status: ("ArrivalStatus", status(call.arrival_status)),
+    };
+    arrival.count(is_off, is_own, of);
+    let departure = Half {
+        names: [
+            "AimedDepartureTime",
+            "ExpectedDepartureTime",
+            "ProvisionalExpectedDepartureTime",
+            "ActualDepartureTime",
+        ],
+        aimed: call.aimed_departure_time,
+        expected: call.expected_departure_time,
+        later: call.provisional_expected_departure_time,
+        actual: call.actual_departure_time,
+        is_as_planned: call.departure_status == Some(CallStatus::OnTime) && !is_over,
+        status: ("DepartureStatus", status(call.departure_status)),
+    };
+    departure.count(is_off, is_own, of);
+}
+
+/// What is said of an arrival or of a departure.
+struct Half {
+    /// Of the aimed, expected, less sure and actual time.
+    names: [&'static str; 4],
+    aimed: Option<Time>,
+    expected: Option<Time>,
+    later: Option<Time>,
+    actual: Option<Time>,
+    is_as_planned: bool,
+    status: (&'static str, Option<CallStatus>),
+}
+
+impl Half {
+    fn count(&self, is_off: bool, is_own: bool, of: &mut Of<'_, '_>) {
+        let [aimed, expected, later, actual] = self.names;
+        let (name, status) = self.status;
+        let silent = status == Some(CallStatus::NoReport) && self.actual.is_none() && !is_own;
+        let is_told = !is_off && !silent;
+        let has_time = self.actual.or(self.expected).or(self.later).is_some();
+        let aims = self.aimed.is_some();
+        // Without a time the plan is one where it is said to hold, or where no schedule has it.
+        let is_event = has_time || (aims && (self.is_as_planned || is_own));
+        of.lose(aimed, SCHEDULE, aims && !(is_told && is_event) && !(is_off && is_own));
+        let surer = self.actual.is_some() || !is_told;
+        of.lose(expected, SURER, self.expected.is_some() && surer);
+        let surer = surer || self.expected.is_some();
+        of.lose(later, SURER, self.later.is_some() && surer);
+        of.lose(actual, "the vehicle does not stop there", self.actual.is_some() && is_off);
+        let decides = silent || (is_told && !has_time && aims && self.is_as_planned && !is_own);
+        of.lose(name, BY_TIMES, status.is_some() && !decides);
+    }
+}
+
+fn of_situation(situation: &PtSituationElement, losses: &mut Losses) {
+    let mut of = Of { id: situation.situation_number.as_deref(), losses };
+    let is_closed = situation.progress == Some(Progress::Closed);
+    let has_version = situation.versioned_at_time.is_some();
+    let is_created = situation.creation_time.is_some();
+    of.lose("CreationTime", NO_FIELD, is_created && (!is_closed || has_version));
+    of.lose("VersionedAtTime", NO_FIELD, has_version && !is_closed);
+    let is_usual = matches!(
+        situation.progress,
+        None | Some(Progress::Closed | Progress::Published | Progress::Open)
+    );
+    of.lose("Progress", NO_FIELD, !is_usual);
+    of_reasons(situation, &mut of);
+    of_severities(situation, &mut of);
+    of_effects(situation, &mut of);
+    let links = situation.info_links.iter();
+    let links = links.chain(contents_of(situation).flat_map(|it| &it.info_links));
+    for _ in links.filter(|link| link.uri.is_some()).skip(1) {
+        of.lose("InfoLink", "an alert has one address", true);
+    }
+    let own = [
+        &situation.reason_names,
+        &situation.summaries,
+        &situation.descriptions,
+        &situation.details,
+        &situation.advices,
+    ];
+    let texts = own.into_iter().flatten();
+    let parts = contents_of(situation).flat_map(|it| {
+        [
+            &it.summary_texts,
+            &it.reason_texts,
+            &it.description_texts,
+            &it.consequence_texts,
+            &it.recommendation_texts,
+            &it.duration_texts,
+            &it.remarks,
+        ]
+    });
+    let mut texts = texts.chain(parts.flatten());
+    let speaks = texts.any(|text| text.lang.is_none() && !text.value.is_empty());
+    of.lose("Language", "its texts say theirs", situation.language.is_some() && !speaks);
+    let consequences = situation.consequences.iter().filter_map(|it| it.affects.as_deref());
+    let scopes = situation.publishing_actions.iter();
+    let scopes = scopes.filter_map(|it| it.publish_at_scope.as_ref()?.affects.as_deref());
+    for affects in situation.affects.as_deref().into_iter().chain(consequences).chain(scopes) {
+        of_affects(affects, &mut of);
+    }
+}
+
+fn of_reasons(situation: &PtSituationElement, of: &mut Of<'_, '_>) {
+    let mut is_known = false;
+    for (name, reason, list) in [
+        ("AlertCause", &situation.alert_cause, ReasonOf::Any),
+        ("MiscellaneousReason", &situation.miscellaneous_reason, ReasonOf::Any),
+        ("PersonnelReason", &situation.personnel_reason, ReasonOf::Any),
+        ("EquipmentReason", &situation.equipment_reason, ReasonOf::Equipment),
+        ("EnvironmentReason", &situation.environment_reason, ReasonOf::Environment),
+        ("PublicEventReason", &situation.public_event_reason, ReasonOf::PublicEvent),
+    ] {
+        let Some(reason) = reason.as_deref() else { continue };
+        let cause = terms::cause(reason, list);
+        let says = cause != Cause::UnknownCause;
+        of.lose(name, ONE_TERM, is_known);
+        let is_other = !says || cause == Cause::OtherCause;
+        of.lose(name, NO_TERM, !is_known && is_other);
+        is_known |= says;
+    }
+}
+
+fn of_severities(situation: &PtSituationElement, of: &mut Of<'_, '_>) {
+    let of_consequences = situation.consequences.iter().filter_map(|it| it.severity);
+    for _ in of_consequences.skip(usize::from(situation.severity.is_none())) {
+        of.lose("Severity", ONE_TERM, true);
+    }
+}
+
+fn of_effects(situation: &PtSituationElement, of: &mut Of<'_, '_>) {
+    let conditions = situation.consequences.iter().flat_map(|it| &it.conditions);
+    let at_stops = situation.affects.iter().flat_map(|affects| affects.stop_points.iter());
+    let at_stops = at_stops.flat_map(|stop| &stop.stop_conditions);
+    let named =
+        conditions.map(|it| ("Condition", it)).chain(at_stops.map(|it| ("StopCondition", it)));
+    let named: Vec<_> = named.collect();
+    let effect = terms::effect(named.iter().map(|(_, it)| it.as_str()));
+    let mut is_told = false;
+    for (name, condition) in named {
+        let own = terms::effect([condition.as_str()].into_iter());
+        let counts = own == effect && !is_told;
+        is_told |= counts;
+        of.lose(name, ONE_TERM, !counts);
+        let is_vague = matches!(own, Effect::OtherEffect | Effect::UnknownEffect);
+        of.lose(name, NO_TERM, counts && is_vague);
+    }
+}
+
+fn of_affects(affects: &Affects, of: &mut Of<'_, '_>) {
+    for network in &affects.networks {
+        of_network(network, of);
+    }
+    affects.stop_points.iter().for_each(|stop| of_stop(stop, of));
+    for journey in &affects.vehicle_journeys {
+        let framed = journey.framed_vehicle_journey_ref.as_ref();
+        let day = framed.filter(|it| it.data_frame_ref.is_some());
+        of.lose("DataFrameRef", "it is no date", day.is_some_and(|it| date_of(it).is_none()));
+        let mut refs =
+            journey.vehicle_journey_refs.iter().chain(&journey.dated_vehicle_journey_refs);
+        let is_unnamed = day.is_some_and(|it| it.dated_vehicle_journey_ref.is_none());
+        of.lose("DataFrameRef", "it is the day of no journey", is_unnamed && refs.next().is_none());
+    }
+}
+
+fn of_network(network: &AffectedNetwork, of: &mut Of<'_, '_>) {
+    let has_lines = !network.affected_lines.is_empty();
+    let has_mode = network.vehicle_mode.is_some();
+    let types = network.vehicle_mode.as_deref().map(terms::route_types).unwrap_or_default();
+    of.lose("VehicleMode", SCHEDULE, has_mode && (has_lines || types.is_empty()));
+    let has_operators = network.affected_operators.iter().any(|it| it.operator_ref.is_some());
+    let is_said = has_lines || has_mode || has_operators || network.network_ref.is_some();
+    of.lose("AllLines", TOLD, network.all_lines.0 && is_said);
+    for operator in &network.affected_operators {
+        of.lose("OperatorRef", SCHEDULE, has_lines && operator.operator_ref.is_some());
+    }
+    network.affected_lines.iter().for_each(|line| of_line(line, of));
+}
+
+fn of_line(line: &AffectedLine, of: &mut Of<'_, '_>) {
+    if line.line_ref.is_none() {
+        return of.lose("AffectedLine", "it names no line", *line != AffectedLine::default());
+    }
+    let is_told = directions(line) != [None];
+    for named in &line.directions {
+        let is_there = named.direction_ref.is_some();
+        of.lose("DirectionRef", "both directions count as none", is_there && !is_told);
+    }
+    let of_routes = line.routes.iter().flat_map(|route| &route.stop_points);
+    line.stop_points.iter().chain(of_routes).for_each(|stop| of_stop(stop, of));
+}
+
+fn of_stop(stop: &AffectedStopPoint, of: &mut Of<'_, '_>) {
+    let is_both = stop.stop_point_ref.is_some() && stop.stop_place_ref.is_some();
+    of.lose("StopPlaceRef", TOLD, is_both);
+    let is_neither = stop.stop_point_ref.is_none() && stop.stop_place_ref.is_none();
+    of.lose("AffectedStopPoint", NO_STOP, is_neither);
+}

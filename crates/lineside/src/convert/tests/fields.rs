@@ -1,0 +1,314 @@
+//! Each field of GTFS-Realtime changes the SIRI that is made of it, or the losses; and each element of SIRI the SIRI.
+
+use lineside_formats::gtfs_rt::proto::{
+    Alert, EntitySelector, FeedEntity, FeedHeader, FeedMessage, Position, Shape, Stop,
+    TranslatedImage, TranslatedString, TripDescriptor, TripModifications, TripUpdate,
+    VehicleDescriptor, VehiclePosition,
+    translated_string::Translation,
+    trip_descriptor::ModifiedTripSelector,
+    trip_update::{
+        StopTimeEvent, StopTimeUpdate, TripProperties, stop_time_update::StopTimeProperties,
+    },
+    vehicle_position::CarriageDetails,
+};
+
+use super::*;
+
+fn text(text: &str) -> Option<TranslatedString> {
+    let translation = vec![Translation { text: text.to_owned(), language: None }];
+    Some(TranslatedString { translation })
+}
+
+fn trip(id: &str) -> TripDescriptor {
+    TripDescriptor { trip_id: Some(id.to_owned()), ..TripDescriptor::default() }
+}
+
+/// A trip with a vehicle and an alert.
+fn message() -> FeedMessage {
+    let call = |stop: &str, at: i64| {
+        let event = Some(StopTimeEvent { time: Some(at), ..StopTimeEvent::default() });
+        StopTimeUpdate {
+            stop_id: Some(stop.to_owned()),
+            arrival: event,
+            departure: event,
+            ..StopTimeUpdate::default()
+        }
+    };
+    let update = TripUpdate {
+        trip: trip("T"),
+        stop_time_update: vec![
+            call("A", 1_795_262_500),
+            call("B", 1_795_262_600),
+            call("C", 1_795_262_700),
+        ],
+        ..TripUpdate::default()
+    };
+    let vehicle = VehiclePosition {
+        trip: Some(trip("V")),
+        position: Some(Position { latitude: 1.0, longitude: 2.0, ..Position::default() }),
+        stop_id: Some("B".to_owned()),
+        ..VehiclePosition::default()
+    };
+    let entity = |id: &str| FeedEntity { id: id.to_owned(), ..FeedEntity::default() };
+    FeedMessage {
+        header: FeedHeader {
+            gtfs_realtime_version: "2.0".to_owned(),
+            timestamp: Some(1_795_262_400),
+            ..FeedHeader::default()
+        },
+        entity: vec![
+            FeedEntity { trip_update: Some(update), ..entity("1") },
+            FeedEntity { vehicle: Some(vehicle), ..entity("2") },
+            FeedEntity { alert: Some(Alert::default()), ..entity("3") },
+        ],
+    }
+}
+
+fn bytes(message: &FeedMessage) -> Input {
+    let raw = message.entity.iter().zip(1..);
+    let raw = raw.map(|(entity, number)| gtfs_rt::RawEntity::of_entity(entity, number).bytes);
+    Input::Body(gtfs_rt::encode_feed(&message.header, raw))
+}
+
+fn word() -> Option<String> {
+    Some("x".to_owned())
+}
+
+type Change<T> = (&'static str, fn(&mut T));
+
+/// Puts what changes a part of a message into the message.
+fn puts<T>(
+    changes: &'static [Change<T>],
+    part: fn(&mut FeedMessage) -> &mut T,
+) -> impl Iterator<Item = (&'static str, FeedMessage)> {
+    changes.iter().map(move |(name, change)| {
+        let mut message = message();
+        change(part(&mut message));
+        (*name, message)
+    })
+}
+
+static OF_MESSAGE: [Change<FeedMessage>; 6] = [
+    ("incrementality", |it| it.header.incrementality = Some(1)),
+    ("timestamp", |it| it.header.timestamp = Some(1_795_262_401)),
+    ("feed_version", |it| it.header.feed_version = word()),
+    ("shape", |it| it.entity[0].shape = Some(Shape::default())),
+    ("stop", |it| it.entity[0].stop = Some(Stop::default())),
+    ("trip_modifications", |it| {
+        it.entity[0].trip_modifications = Some(TripModifications::default());
+    }),
+];
+
+static OF_UPDATE: [Change<TripUpdate>; 10] = [
+    ("timestamp", |it| it.timestamp = Some(1_795_262_300)),
+    ("delay", |it| it.delay = Some(60)),
+    ("trip_properties.trip_id", |it| properties(it).trip_id = word()),
+    ("trip_properties.start_date", |it| {
+        properties(it).start_date = Some("20261121".to_owned());
+    }),
+    ("trip_properties.start_time", |it| properties(it).start_time = word()),
+    ("trip_properties.shape_id", |it| properties(it).shape_id = word()),
+    ("trip_properties.trip_headsign", |it| properties(it).trip_headsign = word()),
+    ("trip_properties.trip_short_name", |it| properties(it).trip_short_name = word()),
+    ("stop_time_update", |it| it.stop_time_update.truncate(2)),
+    ("stop_time_update without a stop", |it| {
+        it.stop_time_update
+            .insert(1, StopTimeUpdate { stop_sequence: Some(7), ..Default::default() });
+    }),
+];
+
+fn properties(update: &mut TripUpdate) -> &mut TripProperties {
+    update.trip_properties.get_or_insert_default()
+}
+
+static OF_TRIP: [Change<TripDescriptor>; 8] = [
+    ("trip_id", |it| it.trip_id = word()),
+    ("start_time", |it| it.start_time = Some("12:00:00".to_owned())),
+    ("start_date", |it| it.start_date = Some("20261121".to_owned())),
+    ("start_date that is none", |it| it.start_date = word()),
+    ("schedule_relationship", |it| it.schedule_relationship = Some(3)),
+    ("unscheduled", |it| it.schedule_relationship = Some(2)),
+    ("route_id", |it| it.route_id = word()),
+    ("modified_trip", |it| it.modified_trip = Some(ModifiedTripSelector::default())),
+];
+
+static OF_DESCRIPTOR: [Change<VehicleDescriptor>; 4] = [
+    ("id", |it| it.id = word()),
+    ("label", |it| it.label = word()),
+    ("license_plate", |it| it.license_plate = word()),
+    ("wheelchair_accessible", |it| it.wheelchair_accessible = Some(2)),
+];
+
+static OF_CALL: [Change<StopTimeUpdate>; 15] = [
+    ("stop_sequence", |it| it.stop_sequence = Some(7)),
+    ("stop_id", |it| it.stop_id = word()),
+    ("skipped", |it| it.schedule_relationship = Some(1)),
+    ("no data", |it| it.schedule_relationship = Some(2)),
+    ("unscheduled", |it| it.schedule_relationship = Some(3)),
+    ("departure_occupancy_status", |it| it.departure_occupancy_status = Some(5)),
+    ("no occupancy", |it| it.departure_occupancy_status = Some(7)),
+    ("arrival.delay", |it| event(&mut it.arrival).delay = Some(60)),
+    ("arrival.time", |it| event(&mut it.arrival).time = Some(1_795_262_590)),
+    ("arrival.uncertainty", |it| event(&mut it.arrival).uncertainty = Some(30)),
+    ("departure.uncertainty", |it| event(&mut it.departure).uncertainty = Some(600)),
+    ("departure.scheduled_time", |it| {
+        event(&mut it.departure).scheduled_time = Some(1_795_262_580);
+    }),
+    ("departure.delay alone", |it| {
+        it.departure = Some(StopTimeEvent { delay: Some(60), ..StopTimeEvent::default() });
+    }),
+    ("arrival", |it| it.arrival = None),
+    ("departure", |it| it.departure = None),
+];
+
+fn event(event: &mut Option<StopTimeEvent>) -> &mut StopTimeEvent {
+    event.get_or_insert_default()
+}
+
+static OF_STOP: [Change<StopTimeProperties>; 6] = [
+    ("assigned_stop_id", |it| it.assigned_stop_id = word()),
+    ("stop_headsign", |it| it.stop_headsign = word()),
+    ("pickup_type", |it| it.pickup_type = Some(1)),
+    ("pickup by telephone", |it| it.pickup_type = Some(2)),
+    ("drop_off_type", |it| it.drop_off_type = Some(3)),
+    ("platform", |it| it.platform = word()),
+];
+
+static OF_VEHICLE: [Change<VehiclePosition>; 14] = [
+    ("latitude", |it| place(it).latitude = 3.0),
+    ("longitude", |it| place(it).longitude = 3.0),
+    ("bearing", |it| place(it).bearing = Some(90.0)),
+    ("odometer", |it| place(it).odometer = Some(9.0)),
+    ("speed", |it| place(it).speed = Some(9.0)),
+    ("speed below zero", |it| place(it).speed = Some(-1.0)),
+    ("current_stop_sequence", |it| it.current_stop_sequence = Some(7)),
+    ("current_status", |it| it.current_status = Some(1)),
+    ("timestamp", |it| it.timestamp = Some(1_795_262_300)),
+    ("congestion_level", |it| it.congestion_level = Some(4)),
+    ("stop_id", |it| it.stop_id = word()),
+    ("occupancy_status", |it| it.occupancy_status = Some(5)),
+    ("occupancy_percentage", |it| it.occupancy_percentage = Some(50)),
+    ("multi_carriage_details", |it| {
+        it.multi_carriage_details = vec![CarriageDetails::default()];
+    }),
+];
+
+fn place(vehicle: &mut VehiclePosition) -> &mut Position {
+    vehicle.position.get_or_insert_default()
+}
+
+static OF_ALERT: [Change<Alert>; 15] = [
+    ("active_period", |it| {
+        it.active_period = vec![proto::TimeRange { start: Some(1), end: Some(2) }];
+    }),
+    ("cause", |it| it.cause = Some(3)),
+    ("effect", |it| it.effect = Some(1)),
+    ("accessibility", |it| it.effect = Some(11)),
+    ("url", |it| it.url = text("https://a.example")),
+    ("header_text", |it| it.header_text = text("x")),
+    ("description_text", |it| it.description_text = text("x")),
+    ("tts_header_text", |it| it.tts_header_text = text("x")),
+    ("tts_description_text", |it| it.tts_description_text = text("x")),
+    ("severity_level", |it| it.severity_level = Some(4)),
+    ("image", |it| it.image = Some(TranslatedImage::default())),
+    ("image_alternative_text", |it| it.image_alternative_text = text("x")),
+    ("cause_detail", |it| it.cause_detail = text("x")),
+    ("effect_detail", |it| it.effect_detail = text("x")),
+    ("informed_entity", |it| {
+        let route_type = Some(1_300);
+        it.informed_entity = vec![EntitySelector { route_type, ..EntitySelector::default() }];
+    }),
+];
+
+/// Each is added to one of these: a trip, a route, a stop, an agency.
+static OF_SELECTOR: [Change<EntitySelector>; 7] = [
+    ("agency_id", |it| it.agency_id = Some("a".to_owned())),
+    ("route_id", |it| it.route_id = Some("r".to_owned())),
+    ("route_type", |it| it.route_type = Some(3)),
+    ("trip", |it| it.trip = Some(trip("u"))),
+    ("trip without a name", |it| it.trip = Some(TripDescriptor::default())),
+    ("stop_id", |it| it.stop_id = Some("s".to_owned())),
+    ("direction_id", |it| it.direction_id = Some(1)),
+];
+
+fn changed() -> Vec<(String, FeedMessage)> {
+    fn update(it: &mut FeedMessage) -> &mut TripUpdate {
+        it.entity[0].trip_update.get_or_insert_default()
+    }
+    fn vehicle(it: &mut FeedMessage) -> &mut VehiclePosition {
+        it.entity[1].vehicle.get_or_insert_default()
+    }
+    fn alert(it: &mut FeedMessage) -> &mut Alert {
+        it.entity[2].alert.get_or_insert_default()
+    }
+    let all = puts(&OF_MESSAGE, |it| it)
+        .chain(puts(&OF_UPDATE, update))
+        .chain(puts(&OF_TRIP, |it| &mut update(it).trip))
+        .chain(puts(&OF_TRIP, |it| vehicle(it).trip.get_or_insert_default()))
+        .chain(puts(&OF_DESCRIPTOR, |it| update(it).vehicle.get_or_insert_default()))
+        .chain(puts(&OF_DESCRIPTOR, |it| vehicle(it).vehicle.get_or_insert_default()))
+        .chain(puts(&OF_CALL, |it| &mut update(it).stop_time_update[1]))
+        .chain(puts(&OF_STOP, |it| {
+            update(it).stop_time_update[1].stop_time_properties.get_or_insert_default()
+        }))
+        .chain(puts(&OF_VEHICLE, vehicle))
+        .chain(puts(&OF_ALERT, alert));
+    all.map(|(name, message)| (name.to_owned(), message)).collect()
+}
+
+#[test]
+fn a_field_more_changes_the_siri_or_the_losses() {
+    let (xml, before) = one(bytes(&message()), Target::SiriXml);
+    let mut silent = Vec::new();
+    for (name, message) in changed() {
+        let (changed, converted) = one(bytes(&message), Target::SiriXml);
+        if changed == xml && converted.losses == before.losses {
+            silent.push(name);
+        }
+    }
+    assert!(silent.is_empty(), "neither used nor lost: {silent:#?}");
+}
+
+#[test]
+fn what_an_alert_selects_beside_changes_the_siri_or_the_losses() {
+    let with = |selector: EntitySelector| {
+        let mut message = message();
+        message.entity[2].alert.get_or_insert_default().informed_entity = vec![selector];
+        let (xml, converted) = one(bytes(&message), Target::SiriXml);
+        (xml, converted.losses)
+    };
+    for (_, set) in &OF_SELECTOR {
+        let mut selector = EntitySelector::default();
+        set(&mut selector);
+        let before = with(selector.clone());
+        for (beside, add) in &OF_SELECTOR {
+            let mut more = selector.clone();
+            add(&mut more);
+            assert!(more == selector || with(more.clone()) != before, "{beside} of {more:?}");
+        }
+    }
+}
+
+#[test]
+fn all_of_siri_that_is_read_is_written_again() {
+    let sample = siri::sample_delivery();
+    let (xml, converted) = one(body(&sample), Target::SiriXml);
+    assert_eq!(converted.losses.total(), 0, "{:?}", converted.losses);
+    let read = |text: &[u8]| siri::decode(text, &TimeZone::UTC, &siri::Limits::default()).unwrap();
+    assert_eq!(read(&xml).0.payloads, read(sample.as_bytes()).0.payloads);
+}
+
+#[test]
+fn what_is_not_read_of_siri_is_counted_by_name() {
+    let more = "<Extensions><a/></Extensions><Odd:Thing xmlns:Odd=\"urn:x\">7</Odd:Thing>";
+    let with =
+        ET.replace("</EstimatedVehicleJourney>", &format!("{more}</EstimatedVehicleJourney>"));
+    let with = with.replace("<LineRef>L</LineRef>", "<LineRef>K</LineRef><LineRef>L</LineRef>");
+    for to in [Target::SiriXml, Target::GtfsRt, Target::Geojson] {
+        let (_, converted) = one(body(&with), to);
+        let lost = |kind| converted.losses.iter().find(|it| it.kind == kind).map(|it| it.count);
+        assert_eq!(lost("Extensions"), Some(1), "{to}");
+        assert_eq!(lost("Thing"), Some(1), "{to}");
+        assert_eq!(lost("LineRef"), Some(1), "{to}");
+    }
+}

@@ -1,0 +1,154 @@
+//! What becomes of schedules of the European and the French profile, and of what is given beside an input.
+
+use std::io::Cursor;
+
+use zip::{ZipArchive, ZipWriter, write::SimpleFileOptions};
+
+use super::*;
+
+const EPIP: &str =
+    include_str!("../../../../../libs/lineside-formats/tests/netex/profiles/epip.xml");
+const FRANCE: [(&str, &str); 3] = [
+    (
+        "arrets.xml",
+        include_str!("../../../../../libs/lineside-formats/tests/netex/profiles/france_arrets.xml"),
+    ),
+    (
+        "calendriers.xml",
+        include_str!(
+            "../../../../../libs/lineside-formats/tests/netex/profiles/france_calendriers.xml"
+        ),
+    ),
+    (
+        "offre.xml",
+        include_str!("../../../../../libs/lineside-formats/tests/netex/profiles/france_offre.xml"),
+    ),
+];
+
+/// The lines of a table in a zip, without the first.
+fn rows(zip: &[u8], table: &str) -> Vec<String> {
+    let mut files = ZipArchive::new(Cursor::new(zip)).unwrap();
+    let mut text = String::new();
+    files.by_name(table).unwrap().read_to_string(&mut text).unwrap();
+    text.lines().skip(1).map(str::to_owned).collect()
+}
+
+#[test]
+fn the_european_profile_becomes_gtfs() {
+    let (zip, converted) = one(body(EPIP), Target::Gtfs);
+    assert_eq!((converted.losses.total(), converted.problems.total()), (0, 0));
+    assert_eq!(rows(&zip, "stops.txt").len(), 3);
+    let times = rows(&zip, "stop_times.txt");
+    assert!(times[0].contains("23:50:00") && times[1].contains("24:10:00"), "{times:?}");
+    assert!(rows(&zip, "agency.txt")[0].contains("Europe/Rome"));
+    let (map, _) = one(body(EPIP), Target::Geojson);
+    let map: Value = serde_json::from_slice(&map).unwrap();
+    let features = map["features"].as_array().unwrap();
+    let points = features.iter().filter(|it| it["geometry"]["type"] == "Point");
+    assert_eq!(points.count(), 3);
+}
+
+#[test]
+fn the_french_profile_becomes_gtfs() {
+    let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
+    for (name, text) in FRANCE {
+        writer.start_file(name, SimpleFileOptions::default()).unwrap();
+        writer.write_all(text.as_bytes()).unwrap();
+    }
+    let given = writer.finish().unwrap().into_inner();
+    let (zip, converted) = one(Input::of(file(&given)).unwrap(), Target::Gtfs);
+    assert_eq!((converted.from, converted.losses.total()), (Format::Netex, 0));
+    assert_eq!(converted.problems.total(), 0, "{:?}", converted.problems.kept());
+    let counts: Vec<_> = converted.counts.iter().map(|(_, count)| *count).collect();
+    assert_eq!(counts, [1, 1, 2, 1, 2], "lines, journeys, quays, stop places and points");
+    let route = &rows(&zip, "routes.txt")[0];
+    assert!(route.contains("XX:Line:1:LOC") && route.contains("00AA44"), "{route}");
+    let trip = &rows(&zip, "trips.txt")[0];
+    assert!(trip.contains("XX:ServiceJourney:7:LOC") && trip.contains("Port de pêche"), "{trip}");
+    let times = rows(&zip, "stop_times.txt");
+    assert!(times[0].contains("07:30:00") && times[0].contains("07:31:00"), "{times:?}");
+}
+
+/// Why a conversion makes no sense.
+fn no_way(given: Input, to: Target, by: By) -> String {
+    let out = tempfile::tempfile().unwrap();
+    match convert(given, to, by, &out) {
+        Err(Refusal::NoWay(reason)) => reason,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn what_is_given_beside_an_input_has_to_mean_something() {
+    let schedule = || By { schedule: Some(file(b"PK")), ids: None };
+    let reason = no_way(body(EPIP), Target::Gtfs, schedule());
+    assert_eq!(reason, "a schedule says something of real time, and the input is netex");
+    let bikes = of_system(vec![("gbfs".to_owned(), Bytes::from_static(b"{}"))]);
+    assert!(no_way(bikes, Target::Gbfs3, schedule()).ends_with("the input is gbfs"));
+    let ids = || By { schedule: None, ids: Some(SiriIds::Netex) };
+    assert!(no_way(body(EPIP), Target::Gtfs, ids()).ends_with("the input is netex"));
+    assert_eq!(no_way(body(ET), Target::SiriJson, ids()), "SIRI that becomes SIRI keeps its ids");
+}
+
+#[test]
+fn ids_of_siri_become_the_schedules() {
+    let netex = ET.replace(">J<", ">X:ServiceJourney:J<").replace(">S<", ">X:Quay:S:LOC<");
+    let prefix = SiriIds::Prefix("no:".into());
+    for (text, ids, trip, stop) in [
+        (&netex, SiriIds::Netex, "J", "S"),
+        (&netex, SiriIds::Same, "X:ServiceJourney:J", "X:Quay:S:LOC"),
+        (&ET.to_owned(), prefix, "no:J", "no:S"),
+    ] {
+        let mut out = tempfile::tempfile().unwrap();
+        let by = By { schedule: None, ids: Some(ids) };
+        convert(body(text), Target::GtfsRt, by, &out).unwrap_or_else(|why| panic!("{why:?}"));
+        let mut bytes = Vec::new();
+        out.rewind().unwrap();
+        out.read_to_end(&mut bytes).unwrap();
+        let (message, _) = gtfs_rt::decode(bytes.into(), &gtfs_rt::Limits::default()).unwrap();
+        let update = message.entity[0].trip_update.as_ref().unwrap();
+        assert_eq!(update.trip.trip_id.as_deref(), Some(trip));
+        assert_eq!(update.stop_time_update[0].stop_id.as_deref(), Some(stop));
+    }
+}
+
+#[test]
+fn a_journey_with_an_extra_call_keeps_those_that_are_not_told() {
+    let extra = ET.replace(
+        "<EstimatedCall><StopPointRef>T</StopPointRef>",
+        "<EstimatedCall><StopPointRef>X</StopPointRef><ExtraCall>true</ExtraCall>",
+    );
+    let (_, alone) = one(body(&extra), Target::GtfsRt);
+    let lost: Vec<_> = alone.losses.iter().map(|loss| (loss.kind, loss.count)).collect();
+    assert_eq!(lost, [("ExtraCall", 1), ("OperatorRef", 1)], "without a schedule they are lost");
+    let framed = extra.replace(
+        "<DatedVehicleJourneyRef>J</DatedVehicleJourneyRef>",
+        "<FramedVehicleJourneyRef><DataFrameRef>2026-11-21</DataFrameRef>\
+         <DatedVehicleJourneyRef>J</DatedVehicleJourneyRef></FramedVehicleJourneyRef>",
+    );
+    let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
+    for (name, text) in [
+        ("agency.txt", "agency_name,agency_url,agency_timezone\nA,https://a.example,UTC\n"),
+        ("stops.txt", "stop_id,stop_name,stop_lat,stop_lon\nR,R,1,1\nS,S,1,2\nT,T,1,3\nX,X,1,4\n"),
+        ("routes.txt", "route_id,route_short_name,route_type\nL,1,3\n"),
+        ("trips.txt", "route_id,service_id,trip_id\nL,W,J\n"),
+        (
+            "stop_times.txt",
+            "trip_id,arrival_time,departure_time,stop_id,stop_sequence\n\
+             J,12:00:00,12:00:00,R,1\nJ,12:05:00,12:05:00,S,2\nJ,12:20:00,12:20:00,T,3\n",
+        ),
+        ("calendar_dates.txt", "service_id,date,exception_type\nW,20261121,1\n"),
+    ] {
+        writer.start_file(name, SimpleFileOptions::default()).unwrap();
+        writer.write_all(text.as_bytes()).unwrap();
+    }
+    let zip = writer.finish().unwrap().into_inner();
+    let (pb, known) = converted(body(&framed), Target::GtfsRt, Some(file(&zip)))
+        .unwrap_or_else(|why| panic!("{why:?}"));
+    let (message, _) = gtfs_rt::decode(pb, &gtfs_rt::Limits::default()).unwrap();
+    let update = message.entity[0].trip_update.as_ref().unwrap();
+    let stops: Vec<_> =
+        update.stop_time_update.iter().filter_map(|call| call.stop_id.as_deref()).collect();
+    assert_eq!(stops, ["R", "S", "X", "T"]);
+    assert!(known.losses.iter().all(|loss| loss.kind != "ExtraCall"));
+}

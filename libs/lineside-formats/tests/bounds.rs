@@ -1,0 +1,46 @@
+//! Bodies that are too large are refused by their length, before anything of them is read.
+#![cfg(all(feature = "gbfs", feature = "gtfs-rt", feature = "siri"))]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use jiff::tz::TimeZone;
+use lineside_formats::{Error, ErrorKind, gbfs, gtfs_rt, siri};
+
+/// 200 MB of which the system keeps no byte until somebody reads it.
+fn untouched() -> Vec<u8> {
+    vec![0; 200_000_000]
+}
+
+/// The largest share of this process that was ever in memory, in KiB; none where the system does not tell.
+fn peak_kib() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+type Decode = fn(Vec<u8>) -> Result<(), Error>;
+
+const DECODERS: [(&str, Decode); 5] = [
+    ("siri, JSON", |body| {
+        siri::decode_json(&body, &TimeZone::UTC, &siri::Limits::default()).map(drop)
+    }),
+    ("siri, XML", |body| {
+        siri::decode_xml(&body, &TimeZone::UTC, &siri::Limits::default()).map(drop)
+    }),
+    ("gtfs-rt, JSON", |body| gtfs_rt::decode_json(&body, &gtfs_rt::Limits::default()).map(drop)),
+    ("gbfs, a file", |body| {
+        let limits = gbfs::FileLimits::default();
+        gbfs::decode_file(gbfs::FileKind::StationStatus, &body, "en", &limits).map(drop)
+    }),
+    ("gbfs, the discovery file", |body| gbfs::decode(&body, &gbfs::Limits::default()).map(drop)),
+];
+
+#[test]
+fn json_of_200_mb_is_refused_unread() {
+    for (name, decode) in DECODERS {
+        let error = decode(untouched()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::TooLarge, "{name}: {error}");
+    }
+    if let Some(peak) = peak_kib() {
+        assert!(peak < 150_000, "{peak} KiB: a body was read");
+    }
+}
