@@ -14,9 +14,9 @@ use super::error::ConfigError;
 use super::manners::{BasicTable, OAuth2Table};
 use super::sessions::{AdminTable, ApiTable, NamespaceTable, TokenTable};
 use super::siri::SiriTable;
-use super::visitors::VisitorsTable;
 use super::validation::ValidationTable;
 use super::value::{AddressText, CountText, DurationText, SecretText, SizeText};
+use super::visitors::VisitorsTable;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]

@@ -21,7 +21,7 @@ const NARROWING: [&str; 7] = [
 impl Reader<'_, '_> {
     pub(super) fn day_type(&mut self) -> Result<(), Error> {
         self.count_bytes(size_of::<DayType>())?;
-        let mut day_type = DayType { id: self.id(), ..DayType::default() };
+        let mut day_type = DayType { id: self.id(), file: self.file, ..DayType::default() };
         while let Some(name) = self.xml.next_child()? {
             if name == "properties" {
                 while self.xml.next_child()?.is_some() {
@@ -176,8 +176,13 @@ impl Reader<'_, '_> {
     }
 
     fn widen_validity(&mut self, from: Day, to: Day) {
-        let validity = &mut self.out.validity;
-        *validity = Some(validity.map_or((from, to), |(a, b)| (a.min(from), b.max(to))));
+        let widen = |known: Option<(Day, Day)>| match known {
+            Some((first, last)) => (first.min(from), last.max(to)),
+            None => (from, to),
+        };
+        self.out.validity = Some(widen(self.out.validity));
+        let of_file = self.out.validity_of_file.get(&self.file).copied();
+        self.out.validity_of_file.insert(self.file, widen(of_file));
     }
 }
 

@@ -1,7 +1,7 @@
 //! The records of a publication, in NeTEx's own terms. Ids, names and references are texts of one arena; what names what
 //! is looked up when all files are read.
 
-use std::ops::Range;
+use std::{collections::BTreeMap, ops::Range};
 
 use serde::Serialize;
 
@@ -26,8 +26,10 @@ pub struct Publication {
     pub(super) language: Option<Box<str>>,
     /// Who published it.
     pub(super) participant: Text,
-    /// The days for which the frames say that they hold.
+    /// The days for which the frames of all files say that they hold, first and last.
     pub(super) validity: Option<(Day, Day)>,
+    /// The same of each file that says it, by its number.
+    pub(super) validity_of_file: BTreeMap<u32, (Day, Day)>,
     pub(super) organisations: Vec<Organisation>,
     pub(super) networks: Vec<Network>,
     pub(super) lines: Vec<Line>,
@@ -96,6 +98,7 @@ impl Publication {
             language: None,
             participant: Text::EMPTY,
             validity: None,
+            validity_of_file: BTreeMap::new(),
             organisations: Vec::new(),
             networks: Vec::new(),
             lines: Vec::new(),
@@ -303,6 +306,8 @@ pub(super) struct DemandType {
 #[derive(Debug, Default)]
 pub(super) struct DayType {
     pub(super) id: Text,
+    /// The number of its file.
+    pub(super) file: u32,
     /// The days of the week, bit 0 is Monday; none are given where it is 0.
     pub(super) weekdays: u8,
     /// Whether something narrows its days that is not read, such as holidays.

@@ -2,6 +2,7 @@
 
 use super::{
     NETWORK, STOPS, days, plain_times, publication, read, read_sound, sentences, timetable_frame,
+    zip_of,
 };
 
 /// A journey with `inside` runs on `expected`, by this calendar.
@@ -273,4 +274,31 @@ fn dated_journeys_run_on_their_operating_days() {
     check(&calendar, "", &["2024-05-01"]);
     let calendar = format!("{days}{}{}", dated("a", "1", ""), dated("b", "2", ""));
     check(&calendar, "", &["2024-05-01", "2024-05-02"]);
+}
+
+#[test]
+fn the_validity_of_one_file_is_not_that_of_others() {
+    let file = |id: &str, from: &str, to: &str| {
+        let calendar = format!(
+            "<ServiceCalendarFrame id='C{id}'><ServiceCalendar id='S{id}'><FromDate>{from}</FromDate><ToDate>{to}</ToDate>\
+             </ServiceCalendar>{}</ServiceCalendarFrame>",
+            day_type("Wednesday").replace("'D'", &format!("'D{id}'"))
+        );
+        let journey = format!(
+            "<ServiceJourney id='J{id}'><dayTypes><DayTypeRef ref='D{id}'/></dayTypes><JourneyPatternRef ref='T:JP:1'/>{}\
+             </ServiceJourney>",
+            plain_times()
+        );
+        calendar + &timetable_frame(&journey)
+    };
+    let shared = publication(&format!("{STOPS}{NETWORK}"));
+    let (a, b) = (file("a", "2024-05-01", "2024-05-14"), file("b", "2024-05-15", "2024-05-28"));
+    let zip = zip_of(&[
+        ("shared.xml", &shared),
+        ("a.xml", &publication(&a)),
+        ("b.xml", &publication(&b)),
+    ]);
+    let timetable = read_sound(zip).timetable;
+    assert_eq!(days(&timetable, "Ja"), ["2024-05-01", "2024-05-08"]);
+    assert_eq!(days(&timetable, "Jb"), ["2024-05-15", "2024-05-22"]);
 }

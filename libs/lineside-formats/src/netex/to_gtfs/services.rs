@@ -184,20 +184,20 @@ impl<'p> Services<'p> {
     }
 
     /// The days of a day type: what it is assigned to; where it is assigned to nothing, its weekdays as long as the
-    /// frames hold, and also where dates are only taken from it. One whose days are not known by their weekdays has none of
+    /// frames of its file hold, and also where dates are only taken from it. One whose days are not known by their weekdays has none of
     /// a period.
     fn days_of_type(&mut self, id: Text) -> Rc<Days> {
         if let Some(days) = self.of_types.get(&id) {
             return Rc::clone(days);
         }
         let weekdays = self.weekdays_of(id);
-        let days = match (self.assignments.get(&id), self.publication.validity) {
-            (Some(assignments), _) => {
+        let days = match (self.assignments.get(&id), self.validity_of(id)) {
+            (Some(assignments), validity) => {
                 let (mut runs, mut excluded) = (Days::default(), Days::default());
                 let only_excludes = assignments
                     .iter()
                     .all(|&number| self.publication.day_assignments[number as usize].excludes);
-                if let Some((from, to)) = self.publication.validity.filter(|_| only_excludes) {
+                if let Some((from, to)) = validity.filter(|_| only_excludes) {
                     runs = Days::of_week(from, to, weekdays.unwrap_or(0));
                 }
                 // What is excluded is so on each day of a period.
@@ -223,6 +223,13 @@ impl<'p> Services<'p> {
     fn weekdays_of(&self, day_type: Text) -> Option<u8> {
         let day_type = super::find(&self.publication.day_types, &self.day_types, day_type)?;
         Some(day_type.weekdays).filter(|weekdays| *weekdays != 0 || day_type.is_otherwise)
+    }
+
+    /// The first and the last day for which a day type holds: those of its file's frames, or of all where those say none.
+    fn validity_of(&self, day_type: Text) -> Option<(Day, Day)> {
+        let day_type = super::find(&self.publication.day_types, &self.day_types, day_type);
+        let of_file = day_type.and_then(|it| self.publication.validity_of_file.get(&it.file));
+        of_file.copied().or(self.publication.validity)
     }
 
     fn days_of_assignment(&self, assignment: &DayAssignment, weekdays: u8) -> Days {
