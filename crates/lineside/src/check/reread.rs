@@ -55,6 +55,7 @@ impl Reread {
                 _ => Severity::Info,
             },
             total: notice.total_notices,
+            places: Vec::new(),
             summary: words.get(notice.code.as_str()).copied().unwrap_or_default(),
             samples: notice.sample_notices,
             code: notice.code,
