@@ -105,7 +105,7 @@ impl Ingest {
         let keys = rng.u64(..);
         let configs = unique(feeds);
         let groups = group(&configs);
-        let times = StageTimes::default();
+        let (times, mut begun) = (StageTimes::default(), Vec::new());
         let mut restart = Restart::new(kept, &groups, keys, clock.wall());
         let networks = networks_of(&groups, &restart, &clock, &times, &mut rng);
         let catalog: SharedCatalog =
@@ -129,7 +129,6 @@ impl Ingest {
             inspector,
         };
         restore::forget_others(&configs, &*shared.snapshots);
-        let mut begun = Vec::new();
         for (at, (network, members)) in networks.iter().zip(&groups).enumerate() {
             let mut writer = NetworkWriter::new(Arc::clone(network), Some(Arc::clone(&hub)), keys);
             restart.take_over(at, &mut writer, &hub);

@@ -129,7 +129,7 @@ fn an_extra_journey_that_is_cancelled_keeps_its_name_and_its_place_on_boards() {
         );
         let limits = Limits::default();
         let (message, _) = decode(text.as_bytes(), &TimeZone::UTC, &limits).unwrap();
-        siri_to_gtfs_rt(&message, &SiriIds::Same, &TimeZone::UTC).0.entity
+        siri_to_gtfs_rt(&message, &SiriIds::Same, None, &TimeZone::UTC).0.entity
     };
     let mut world = world();
     for (inside, is_off, status) in [
