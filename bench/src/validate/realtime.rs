@@ -95,10 +95,7 @@ fn entities(feed: &Feed, n_trips: usize) -> Vec<FeedEntity> {
     let stop = |(at, &row): (usize, &u32)| StopTimeUpdate {
         stop_sequence: sequences.get(row).map(|sequence| sequence as u32),
         stop_id: stop_ids.get(row).map(str::to_owned),
-        arrival: Some(StopTimeEvent {
-            time: Some(MADE as i64 + at as i64 * 60),
-            ..StopTimeEvent::default()
-        }),
+        arrival: Some(arrival(at)),
         schedule_relationship: Some(0),
         ..StopTimeUpdate::default()
     };
@@ -141,4 +138,9 @@ fn entities(feed: &Feed, n_trips: usize) -> Vec<FeedEntity> {
         }
     }
     entities
+}
+
+/// The arrival at the stop of a trip that is the `at`th, a minute after the one before.
+fn arrival(at: usize) -> StopTimeEvent {
+    StopTimeEvent { time: Some(MADE as i64 + at as i64 * 60), ..StopTimeEvent::default() }
 }

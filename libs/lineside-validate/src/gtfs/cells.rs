@@ -67,10 +67,8 @@ pub(super) fn read<'a>(
     match place.field.kind {
         Kind::Text => fine(Cell::Text(text)),
         Kind::Id | Kind::Ref(_) => {
-            if may_be_odd
-                && !bytes.iter().all(|&byte| (32..127).contains(&byte))
-                && leniency::is_plain_id(place.file, place.field)
-            {
+            let is_odd = || !bytes.iter().all(|&byte| (32..127).contains(&byte));
+            if may_be_odd && is_odd() && leniency::is_plain_id(place.file, place.field) {
                 place.say(&simple::NON_ASCII_OR_NON_PRINTABLE_CHAR, text, out);
             }
             fine(Cell::Text(text))
