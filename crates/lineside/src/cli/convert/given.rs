@@ -2,26 +2,21 @@
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use bytes::Bytes;
-use lineside_formats::{Format, Losses, begins_as_schedule, gbfs, gtfs, sniff};
+use lineside_formats::{Losses, begins_as_schedule, gtfs};
 use lineside_ingest::{Location, fetch_into, pack_folder};
-use url::Url;
 
 use super::{Failure, blocking};
 use crate::cli::{
     input::{clock, config_of, fetch},
-    print,
+    print, system,
 };
-use crate::convert::{DISCOVERY, Input, Named, REALTIME_BYTES_MAX, too_large};
+use crate::convert::{DISCOVERY, Input, too_large};
 
 /// The bytes at a body's start by which it is told whether it may be a schedule.
 const START_BYTES: usize = 8 << 10;
-/// Largest file of a GBFS system.
-const FILE_BYTES_MAX: u64 = 64 << 20;
-/// Most files of a GBFS system.
-const FILES_MAX: usize = 200;
 
 /// A file with the bytes of a file, a folder, an address or standard input. What is no file of its own is brought into
 /// one without a name among the temporary files, which is gone when it is closed.
@@ -116,106 +111,18 @@ impl Write for Spool {
 
 /// The files of a GBFS system in its languages, if the body is a discovery file.
 pub(super) async fn system_of(input: &str, body: &Bytes) -> Result<Option<Input>, Failure> {
-    if sniff(body) != Some(Format::Raw) {
-        return Ok(None);
-    }
-    let Ok((discovery, _)) = gbfs::decode(body, &gbfs::Limits::default()) else { return Ok(None) };
-    let languages = discovery.languages();
-    let mut taking = Taking {
-        input,
-        left: REALTIME_BYTES_MAX.saturating_sub(body.len() as u64),
-        n_files: 1,
-        missing: Losses::new(),
-    };
-    let own = |language: Option<&str>| {
-        let entries = discovery.entries.iter();
-        let entries = entries.filter(move |entry| entry.language.as_deref() == language);
-        entries.filter(|entry| &*entry.name != DISCOVERY).collect::<Vec<_>>()
-    };
-    let language = languages.first().copied();
+    let read = system::read(input, body, system::Languages::All).await?;
+    let Some(system) = read else { return Ok(None) };
     let mut files = vec![(DISCOVERY.to_owned(), body.clone())];
-    files.extend(taking.files(&own(language), None).await);
-    let mut others = Vec::new();
-    for other in languages.into_iter().skip(1) {
-        others.push((other.to_owned(), taking.files(&own(Some(other)), Some(other)).await));
-    }
-    let (language, missing) = (language.map(str::to_owned), taking.missing);
-    Ok(Some(Input::System { files, language, others, missing }))
-}
-
-/// Files of a system as they are brought together, within bounds for all of them.
-struct Taking<'a> {
-    input: &'a str,
-    left: u64,
-    n_files: usize,
-    missing: Losses,
-}
-
-impl Taking<'_> {
-    /// Those of one language; `other` says which, unless it is the first. Beside a discovery file lie those of the first.
-    async fn files(&mut self, entries: &[&gbfs::Entry], other: Option<&str>) -> Vec<Named> {
-        let mut files = Vec::new();
-        for entry in entries {
-            match self.file(entry, other.is_none()).await {
-                Ok(body) => files.push((entry.name.to_string(), body)),
-                Err(why) => {
-                    let language = other.map(|other| format!("{other}/")).unwrap_or_default();
-                    self.missing.push("file", why, Some(&format!("{language}{}", entry.name)));
-                }
-            }
+    files.extend(system.files);
+    let mut missing = Losses::new();
+    for unread in system.unread {
+        if let Some(reason) = unread.reason {
+            print::note(&format!("{}: {reason}", unread.name));
         }
-        files
+        missing.push("file", unread.why, Some(&*unread.name));
     }
-
-    async fn file(&mut self, entry: &gbfs::Entry, is_first: bool) -> Result<Bytes, &'static str> {
-        if self.n_files > FILES_MAX {
-            return Err("there are more files than are read");
-        }
-        let location = place_of(self.input, entry, is_first)?;
-        match fetch(location, self.left.min(FILE_BYTES_MAX)).await {
-            Ok(body) => {
-                self.left = self.left.saturating_sub(body.len() as u64);
-                self.n_files += 1;
-                Ok(body)
-            }
-            Err(reason) => {
-                print::note(&format!("{}: {reason}", entry.name));
-                Err("it cannot be read where it is listed")
-            }
-        }
-    }
-}
-
-/// Where a listed file is: beside the discovery file, in a folder of its language where that is not the first, else where
-/// the discovery file says.
-fn place_of(input: &str, entry: &gbfs::Entry, is_first: bool) -> Result<Location, &'static str> {
-    // The name comes from the file's writer: it is no path.
-    let is_plain =
-        |name: &str| name.bytes().all(|it| it.is_ascii_alphanumeric() || matches!(it, b'_' | b'-'));
-    let language = entry.language.as_deref().filter(|_| !is_first).unwrap_or_default();
-    let beside = folder_of(input).filter(|_| is_plain(&entry.name) && is_plain(language));
-    let beside = beside.map(|folder| folder.join(language));
-    let beside = beside.map(|folder| folder.join(format!("{}.json", entry.name)));
-    if let Some(file) = beside.filter(|file| file.is_file()) {
-        return Ok(Location::File(file));
-    }
-    let url = match Location::parse(input) {
-        Ok(Location::Http(base)) if input != "-" => base.join(&entry.url),
-        _ => Url::parse(&entry.url),
-    };
-    match url {
-        Ok(url) if matches!(url.scheme(), "http" | "https") => Ok(Location::Http(url)),
-        _ => Err("it is not beside the discovery file, nor does that say where it is"),
-    }
-}
-
-/// The folder of a file here; none for an address, and for what nobody knows where it comes from.
-fn folder_of(input: &str) -> Option<PathBuf> {
-    match Location::parse(input).ok()? {
-        Location::File(file) if input != "-" => file.parent().map(Path::to_owned),
-        Location::Folder(folder) => Some(folder),
-        _ => None,
-    }
+    Ok(Some(Input::System { files, language: system.language, others: system.others, missing }))
 }
 
 #[cfg(test)]
