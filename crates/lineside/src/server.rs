@@ -87,8 +87,7 @@ pub async fn start(start: Start) -> anyhow::Result<Running> {
     let data_dir = config.server.data_dir.as_deref().map(Claim::take).transpose()?;
     let tls = read_tls(&config)?;
     let (listener, address) = listen(config.server.listen).await?;
-    let limits = connection_limits(&config);
-    let shutdown = Shutdown::new(config.server.drain);
+    let (limits, shutdown) = (connection_limits(&config), Shutdown::new(config.server.drain));
     // A simulated city begins anew, at another time than the one that it ended at.
     let keeps = config.server.data_dir.clone().filter(|_| demo.is_none());
     let ledger = Ledger::open(&config, &clock).await?;
@@ -119,8 +118,7 @@ pub async fn start(start: Start) -> anyhow::Result<Running> {
         proxies: http::Proxies::new(config.server.trusted_proxies.clone()),
         published: http::Published::default(),
         delays: Delays::default(),
-        visitors: visitors::Desk::open(config.server.data_dir.as_deref())
-            .context("cannot keep reports for visitors")?,
+        visitors: visitors::Desk::open(config.server.data_dir.as_deref())?,
         siri: http::Desk::default(),
         subscriptions: http::Subscriptions::default(),
         ingest,

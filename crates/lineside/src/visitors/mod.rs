@@ -12,6 +12,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use anyhow::Context as _;
 use lineside_sync::{Clock, RealClock, UnixMillis};
 use parking_lot::Mutex;
 use tempfile::TempDir;
@@ -118,8 +119,9 @@ impl Desk {
     ///
     /// # Errors
     /// If the folder cannot be made, or this program does not know where it lies.
-    pub(crate) fn open(data_dir: Option<&Path>) -> std::io::Result<Arc<Self>> {
-        Self::running(data_dir, std::env::current_exe()?)
+    pub(crate) fn open(data_dir: Option<&Path>) -> anyhow::Result<Arc<Self>> {
+        let opened = std::env::current_exe().and_then(|program| Self::running(data_dir, program));
+        opened.context("cannot keep reports for visitors")
     }
 
     fn running(data_dir: Option<&Path>, program: PathBuf) -> std::io::Result<Arc<Self>> {
