@@ -5,7 +5,7 @@
 //!
 //! - [`notice`]: what a rule says, and how many are kept;
 //! - [`gtfs`]: a schedule's files as typed columns, the checks of each cell, and what rules ask them;
-//! - [`rules`]: one file and one page for each rule;
+//! - [`rules`]: a table for each format, and a page for each kind of notice;
 //! - [`report`]: what was found, in the shape of the reference validator's `report.json`.
 //!
 //! Our own faults (a rule that panics) stand apart from the data's and are never mixed with them.

@@ -36,7 +36,7 @@ pub(super) fn write(checked: &Checked) -> String {
             body {
                 h1 { (plan.input) }
                 p {
-                    (checked.format.as_str().to_uppercase()) ", looked at " (plan.at) " as of " (plan.today)
+                    (text::name_of(checked)) ", looked at " (plan.at) " as of " (plan.today)
                     " by Lineside " (env!("CARGO_PKG_VERSION")) "."
                 }
                 p { strong { (text::sum_of(checked)) } }

@@ -1,8 +1,9 @@
 //! What is wrong with a file: what `lineside check` does, without a terminal or a socket.
 //!
-//! A GTFS schedule is held against all rules of `lineside-validate`, and so is GTFS-Realtime whose schedule is at hand. Of other
-//! formats it is told what their decoders complain about.
+//! Everything is held against the rules of `lineside-validate`; GTFS-Realtime only if its schedule is at hand. Of real time and
+//! NeTEx it is told besides what their decoders complain about.
 
+mod bikes;
 mod counted;
 mod html;
 mod others;
@@ -50,6 +51,19 @@ pub(crate) struct Plan {
     pub(crate) samples: usize,
     /// Whether it is said where on earth findings are.
     pub(crate) with_places: bool,
+    /// The files of a GBFS system, if it may be one.
+    pub(crate) files: Files,
+}
+
+/// Files of a GBFS system.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Files {
+    /// The files with their names, which have no `.json`.
+    pub(crate) read: Vec<(String, Bytes)>,
+    /// The names of those that are listed and were not to be had, each with the reason.
+    pub(crate) unread: Vec<(String, String)>,
+    /// Whether these are all that the system has.
+    pub(crate) is_whole: bool,
 }
 
 /// One kind of finding.
@@ -88,8 +102,7 @@ pub(crate) struct Checked {
 pub(crate) const SAMPLES_MAX: usize = 1_000;
 
 /// Why something cannot be checked.
-const NO_FORMAT: &str =
-    "this is neither GTFS, GTFS-Realtime, SIRI, NeTEx nor the gbfs.json of a system";
+const NO_FORMAT: &str = "this is neither GTFS, GTFS-Realtime, SIRI, NeTEx nor GBFS";
 
 impl Checked {
     /// How many findings there are that bad.
@@ -182,8 +195,11 @@ pub(crate) fn check(
         return Err("a schedule and a message before it belong to GTFS-Realtime only".to_owned());
     }
     match format {
+        _ if plan.files.is_whole => bikes::check(body, plan),
         Some(Format::Gtfs) => schedule(body, plan, progress, elapsed),
-        format => others::check(format.unwrap_or(Format::Raw), body, plan),
+        // A file of GBFS has no sign at its beginning by which it could be told from other JSON.
+        None | Some(Format::Raw | Format::Gbfs) => bikes::check(body, plan),
+        Some(format) => others::check(format, body, plan),
     }
 }
 

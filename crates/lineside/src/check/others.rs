@@ -1,21 +1,34 @@
-//! Formats without rules of their own yet: what their decoders complain about.
+//! Real time, and NeTEx: what their decoders complain about, and what the rules say of what was read.
 
 use bytes::Bytes;
 use jiff::tz::TimeZone;
-use lineside_formats::gtfs::Limits;
-use lineside_formats::{Error, Format, Problem, Problems, gbfs, gtfs_rt, netex, siri};
+use lineside_formats::gtfs::{Limits, Tables};
+use lineside_formats::{Error, Format, Problem, Problems, gtfs_rt, netex, siri};
 use lineside_validate::gtfs::{self, ZipSource};
-use lineside_validate::rules::SystemError;
 use lineside_validate::rules::gtfs_rt::{Subject, Timetable, validate};
+use lineside_validate::rules::{self, SystemError};
 use lineside_validate::{Context, Notices, Severity};
 use serde_json::{Map, Value, json};
 
 use super::{Checked, Finding, Plan};
 
 pub(super) fn check(format: Format, body: &Bytes, plan: Plan) -> Result<Checked, String> {
-    let (format, problems, counts) = look(format, body)?;
-    let mut found = findings(&problems);
-    let mut errors = Vec::new();
+    let mut notices = Notices::new(plan.samples);
+    let context = Context { today: plan.today, country: plan.country, threads: plan.threads };
+    let looked = look(format, body, &context, &mut notices)?;
+    let Looked { problems, unused, counts, mut errors } = looked;
+    let mut found = super::findings(&notices);
+    // What a rule, the decoder and the timetable call by one name is one thing, and is counted once.
+    for (problems, severity) in [(&problems, Severity::Error), (&unused, Severity::Warning)] {
+        for finding in findings(problems, severity, format) {
+            if found.iter().all(|other| other.code != finding.code) {
+                found.push(finding);
+            }
+        }
+    }
+    if format == Format::GtfsRt && plan.schedule.is_none() {
+        found.push(Finding { code: "schedule_not_given".to_owned(), ..NO_SCHEDULE });
+    }
     if let Some(zip) = &plan.schedule {
         let mut notices = Notices::new(plan.samples);
         errors = judge(body, zip, &plan, &mut notices)?;
@@ -56,9 +69,46 @@ fn message(body: &Bytes) -> Result<(gtfs_rt::proto::FeedMessage, Problems), Erro
     }
 }
 
-type Looked = (Format, Problems, Vec<(&'static str, u64)>);
+/// Said of real time that is held against nothing.
+const NO_SCHEDULE: Finding = Finding {
+    code: String::new(),
+    severity: Severity::Info,
+    total: 1,
+    summary: "Without its schedule (--static) it was only looked at whether the message can be read.",
+    samples: Vec::new(),
+    places: Vec::new(),
+};
 
-fn look(format: Format, body: &Bytes) -> Result<Looked, String> {
+/// Tables that nobody reads: what is asked is only what cannot be put into them.
+struct Nowhere;
+
+impl Tables for Nowhere {
+    fn begin(&mut self, _: &'static str, _: &[&str]) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn row(&mut self, _: &[&str]) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+/// What came of a look.
+#[derive(Default)]
+struct Looked {
+    /// What the decoder complains about.
+    problems: Problems,
+    /// What no timetable can be made of.
+    unused: Problems,
+    counts: Vec<(&'static str, u64)>,
+    errors: Vec<SystemError>,
+}
+
+fn look(
+    format: Format,
+    body: &Bytes,
+    context: &Context,
+    notices: &mut Notices,
+) -> Result<Looked, String> {
     let words = |error: Error| error.to_string();
     match format {
         Format::GtfsRt => {
@@ -71,39 +121,57 @@ fn look(format: Format, body: &Bytes) -> Result<Looked, String> {
                 ("vehicles", count(|entity| entity.vehicle.is_some())),
                 ("alerts", count(|entity| entity.alert.is_some())),
             ];
-            Ok((format, problems, counts))
+            Ok(Looked { problems, counts, ..Looked::default() })
         }
         Format::Siri => {
             let limits = siri::Limits::default();
             let (message, problems) = siri::decode(body, &TimeZone::UTC, &limits).map_err(words)?;
-            Ok((format, problems, vec![("payloads", message.payloads.len() as u64)]))
+            let errors = rules::siri::validate(&message, notices);
+            let counts = counts_of(&message);
+            Ok(Looked { problems, counts, errors, ..Looked::default() })
         }
         Format::Netex => {
             let limits = netex::Limits::default();
             let mut files = netex::Source::new(body, &limits.files).map_err(words)?;
             let (publication, problems) = netex::decode(&mut files, &limits).map_err(words)?;
-            let journeys = publication.counts().service_journeys as u64;
-            Ok((format, problems, vec![("journeys", journeys)]))
+            let counts = vec![("journeys", publication.counts().service_journeys as u64)];
+            let mut unused = Problems::new();
+            netex::write_gtfs(&publication, &mut Nowhere, &mut unused).map_err(words)?;
+            drop(publication);
+            let mut files = netex::Source::new(body, &limits.files).map_err(words)?;
+            let errors = rules::netex::validate(&mut files, &limits, context, notices);
+            Ok(Looked { problems, unused, counts, errors: errors.map_err(words)? })
         }
-        // A discovery file has no sign at its beginning by which it could be told from other JSON.
-        Format::Gbfs | Format::Raw => {
-            let decoded = gbfs::decode(body, &gbfs::Limits::default());
-            let (discovery, problems) = decoded.map_err(|_| super::NO_FORMAT.to_owned())?;
-            Ok((Format::Gbfs, problems, vec![("files", discovery.entries.len() as u64)]))
-        }
-        Format::Gtfs => Err(super::NO_FORMAT.to_owned()),
+        Format::Gtfs | Format::Gbfs | Format::Raw => Err(super::NO_FORMAT.to_owned()),
     }
 }
 
-/// What decoders complain about, by code. All of it is of no use to readers, so all of it counts as an error.
-fn findings(problems: &Problems) -> Vec<Finding> {
+fn counts_of(message: &siri::Message) -> Vec<(&'static str, u64)> {
+    let sum =
+        |n: fn(&siri::ServiceDelivery) -> usize| message.deliveries().map(n).sum::<usize>() as u64;
+    vec![
+        ("journeys", sum(|it| it.estimated_timetables.iter().flat_map(|it| it.journeys()).count())),
+        (
+            "vehicles",
+            sum(|it| it.vehicle_monitorings.iter().map(|it| it.vehicle_activities.len()).sum()),
+        ),
+        (
+            "visits",
+            sum(|it| it.stop_monitorings.iter().map(|it| it.monitored_stop_visits.len()).sum()),
+        ),
+        ("situations", sum(|it| it.situation_exchanges.iter().map(|it| it.situations.len()).sum())),
+    ]
+}
+
+/// Problems by code. What is of no use to readers counts as an error; what only we do not read is no fault of anybody.
+fn findings(problems: &Problems, severity: Severity, format: Format) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();
     for (_, code, total) in problems.counts() {
         match findings.iter_mut().find(|finding| finding.code == code) {
             Some(finding) => finding.total += total,
             None => findings.push(Finding {
                 code: code.to_owned(),
-                severity: Severity::Error,
+                severity: if code == NOT_READ { Severity::Info } else { severity },
                 total,
                 summary: "",
                 samples: Vec::new(),
@@ -113,16 +181,21 @@ fn findings(problems: &Problems) -> Vec<Finding> {
     }
     for problem in problems.kept() {
         if let Some(finding) = findings.iter_mut().find(|finding| finding.code == problem.code) {
-            finding.samples.push(sample(problem));
+            finding.samples.push(sample(problem, format));
         }
     }
     findings
 }
 
-fn sample(problem: &Problem) -> Map<String, Value> {
+/// The decoder's word for a delivery of a service that is not read here.
+const NOT_READ: &str = "delivery_not_read";
+
+fn sample(problem: &Problem, format: Format) -> Map<String, Value> {
+    // Of SIRI it is told the how manieth record it is.
+    let line = if format == Format::Siri { "record" } else { "line" };
     let fields = [
         ("filename", Some(json!(problem.file))),
-        ("line", problem.line.map(|line| json!(line))),
+        (line, problem.line.map(|line| json!(line))),
         ("fieldName", problem.field.as_ref().map(|field| json!(field))),
         ("fieldValue", problem.value.as_ref().map(|value| json!(value))),
         ("message", Some(json!(problem.detail))),

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use lineside_formats::Format;
 use lineside_validate::Severity;
 use serde_json::{Map, Value};
 
@@ -52,8 +53,12 @@ pub(super) fn of_number(several: &'static str, n: u64) -> &'static str {
     }
 }
 
-fn name_of(checked: &Checked) -> String {
-    checked.format.as_str().to_uppercase()
+/// What people call the format.
+pub(super) fn name_of(checked: &Checked) -> String {
+    match checked.format {
+        Format::Netex => "NeTEx".to_owned(),
+        format => format.as_str().to_uppercase(),
+    }
 }
 
 /// How many findings there are of each severity, in words.

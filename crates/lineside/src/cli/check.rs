@@ -10,12 +10,16 @@ use bytes::Bytes;
 use clap::{Args, ValueEnum};
 use jiff::civil::Date;
 use jiff::{Timestamp, tz::TimeZone};
+use lineside_formats::sniff;
+use lineside_ingest::Location;
 use lineside_sync::{Clock, RealClock};
 use lineside_validate::Severity;
+use lineside_validate::rules::gbfs;
 use serde::Deserialize;
 
-use super::{Failure, input, print};
-use crate::check::{Checked, Plan, Progress, SAMPLES_MAX, check};
+use super::{Failure, input, print, system};
+use crate::check::{Checked, Files, Plan, Progress, SAMPLES_MAX, check};
+use crate::convert::DISCOVERY;
 
 /// Largest input.
 const INPUT_BYTES_MAX: u64 = 2 << 30;
@@ -59,10 +63,10 @@ impl FailOn {
     }
 }
 
-/// Tell what is wrong with a file: all rules of the reference validator over GTFS schedules
+/// Tell what is wrong with a file: all rules of the reference validator over GTFS schedules, and rules over GBFS, SIRI and NeTEx
 ///
 /// What the input is, is told from its content. A schedule is held against the rules by which the reference validator judges it, with
-/// the same codes, and so is GTFS-Realtime with --static; of SIRI, NeTEx and the gbfs.json of a system it is told what cannot be read.
+/// the same codes, and so is GTFS-Realtime with --static. Of GBFS the gbfs.json, a folder or one file is looked at.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Exit codes: 0 fine, 1 findings (see --fail-on), 2 usage, 3 the input cannot be read.
@@ -71,6 +75,7 @@ Examples:
   lineside check gtfs.zip
   lineside check https://example.org/gtfs.zip --format json > report.json
   lineside check trips.pb --static gtfs.zip
+  lineside check https://example.org/gbfs.json
   lineside check gtfs.zip --fail-on warning --ignore unknown_file,unknown_column --output report"
 )]
 pub(crate) struct Arguments {
@@ -154,8 +159,14 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         output: arguments.output.as_ref().map(|folder| folder.display().to_string()),
         samples: SAMPLES_MAX,
         with_places: false,
+        files: Files::default(),
     };
-    let body = input::read(&arguments.input, INPUT_BYTES_MAX).await?;
+    let (body, files) = given(&arguments.input).await?;
+    if plan.schedule.is_some() && sniff(&body) != Some(lineside_formats::Format::GtfsRt) {
+        let reason = "a schedule and a message before it belong to GTFS-Realtime only";
+        return Err(Failure::Usage(format!("{}: {reason}", arguments.input)));
+    }
+    let plan = Plan { files, ..plan };
     let checked = look(body, plan, clock).await?;
     if let Some(folder) = &arguments.output {
         write_all(&checked, folder)?;
@@ -166,6 +177,28 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         Format::Html => print::say(&checked.html()),
     };
     if fail_on.is_met(checked.worst()) { Err(Failure::Findings) } else { Ok(()) }
+}
+
+/// What is looked at, and the other files of its system if it is one of GBFS.
+async fn given(input: &str) -> Result<(Bytes, Files), Failure> {
+    if let Ok(Location::Folder(folder)) = Location::parse(input) {
+        let files = system::of_folder(folder).await?;
+        if !files.is_empty() {
+            let unread = Vec::new();
+            return Ok((Bytes::new(), Files { read: files, unread, is_whole: true }));
+        }
+    }
+    let body = input::read(input, INPUT_BYTES_MAX).await?;
+    let Some(system) = system::read(input, &body).await? else {
+        let name = system::name_in(input).filter(|name| gbfs::is_file(name));
+        let read = name.map(|name| (name, body.clone())).into_iter().collect();
+        return Ok((body, Files { read, ..Files::default() }));
+    };
+    let mut read = vec![(DISCOVERY.to_owned(), body.clone())];
+    read.extend(system.files);
+    let unread = system.unread.into_iter();
+    let unread = unread.map(|it| (it.name, it.reason.unwrap_or_else(|| it.why.to_owned())));
+    Ok((body, Files { read, unread: unread.collect(), is_whole: true }))
 }
 
 async fn read_given(input: Option<&str>) -> Result<Option<Bytes>, Failure> {

@@ -12,6 +12,7 @@ mod log;
 mod print;
 mod profile;
 mod serve;
+mod system;
 mod watch;
 
 use std::process::ExitCode;

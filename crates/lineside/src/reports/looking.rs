@@ -109,6 +109,7 @@ impl Task {
             output: None,
             samples: SAMPLES,
             with_places: true,
+            files: check::Files::default(),
         };
         let (feed, memory) = (feed.id().to_string(), limits.memory);
         Some(Task { feed, bytes, tag, refused, plan, at: now, memory })

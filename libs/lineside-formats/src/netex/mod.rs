@@ -12,6 +12,7 @@
 
 mod calendar;
 mod days;
+mod elements;
 mod geo;
 mod journeys;
 mod limits;
@@ -29,6 +30,7 @@ use crate::{
 
 pub(crate) use self::source::is_publication;
 pub use self::{
+    elements::{Attributes, Then, Visit, walk},
     limits::Limits,
     record::{Counts, Publication},
     source::{Source, looks_like_netex},

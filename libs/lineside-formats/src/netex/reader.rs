@@ -110,7 +110,11 @@ pub(super) fn is_xml(name: &str) -> bool {
     name.len() >= 4 && name.as_bytes()[name.len() - 4..].eq_ignore_ascii_case(b".xml")
 }
 
-fn read_file(files: &mut dyn Files, name: &str, bytes_max: u64) -> Result<Vec<u8>, Error> {
+pub(super) fn read_file(
+    files: &mut dyn Files,
+    name: &str,
+    bytes_max: u64,
+) -> Result<Vec<u8>, Error> {
     let mut body = Vec::new();
     let Some(file) = files.open(name)? else { return Ok(body) };
     file.take(bytes_max.saturating_add(1))
@@ -122,7 +126,7 @@ fn read_file(files: &mut dyn Files, name: &str, bytes_max: u64) -> Result<Vec<u8
     Ok(body)
 }
 
-fn refuse_at_sight(body: &[u8]) -> Result<(), Error> {
+pub(super) fn refuse_at_sight(body: &[u8]) -> Result<(), Error> {
     if body.trim_ascii().is_empty() {
         return Err(Error::new(ErrorKind::Empty, "there is nothing in it"));
     }

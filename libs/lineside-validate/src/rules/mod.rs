@@ -1,8 +1,11 @@
 //! The rules, a table for each format, and how they are run: one after the other or on several
 //! threads, each by itself, so that one that fails takes nothing with it.
 
+pub mod gbfs;
 pub mod gtfs;
 pub mod gtfs_rt;
+pub mod netex;
+pub mod siri;
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},

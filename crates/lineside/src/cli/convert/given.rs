@@ -2,26 +2,21 @@
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use bytes::Bytes;
-use lineside_formats::{Format, Losses, begins_as_schedule, gbfs, gtfs, sniff};
+use lineside_formats::{Losses, begins_as_schedule, gtfs};
 use lineside_ingest::{Location, fetch_into, pack_folder};
-use url::Url;
 
 use super::{Failure, blocking};
 use crate::cli::{
     input::{clock, config_of, fetch},
-    print,
+    print, system,
 };
 use crate::convert::{DISCOVERY, Input, REALTIME_BYTES_MAX, too_large};
 
 /// The bytes at a body's start by which it is told whether it may be a schedule.
 const START_BYTES: usize = 8 << 10;
-/// Largest file of a GBFS system.
-const FILE_BYTES_MAX: u64 = 64 << 20;
-/// Most files of a GBFS system.
-const FILES_MAX: usize = 200;
 
 /// A file with the bytes of a file, a folder, an address or standard input. What is no file of its own is brought into
 /// one without a name among the temporary files, which is gone when it is closed.
@@ -116,65 +111,17 @@ impl Write for Spool {
 
 /// The files of a GBFS system in its first language, if the body is a discovery file.
 pub(super) async fn system_of(input: &str, body: &Bytes) -> Result<Option<Input>, Failure> {
-    if sniff(body) != Some(Format::Raw) {
-        return Ok(None);
-    }
-    let Ok((discovery, _)) = gbfs::decode(body, &gbfs::Limits::default()) else { return Ok(None) };
-    let language = discovery.languages().first().copied();
+    let Some(system) = system::read(input, body).await? else { return Ok(None) };
     let mut files = vec![(DISCOVERY.to_owned(), body.clone())];
+    files.extend(system.files);
     let mut missing = Losses::new();
-    let mut left = REALTIME_BYTES_MAX.saturating_sub(body.len() as u64);
-    let entries = discovery.entries.iter().filter(|entry| entry.language.as_deref() == language);
-    for entry in entries.filter(|entry| &*entry.name != DISCOVERY) {
-        let location = match place_of(input, entry) {
-            Ok(_) if files.len() > FILES_MAX => Err("there are more files than are read"),
-            found => found,
-        };
-        let why = match location {
-            Ok(location) => match fetch(location, left.min(FILE_BYTES_MAX)).await {
-                Ok(body) => {
-                    left = left.saturating_sub(body.len() as u64);
-                    files.push((entry.name.to_string(), body));
-                    continue;
-                }
-                Err(reason) => {
-                    print::note(&format!("{}: {reason}", entry.name));
-                    "it cannot be read where it is listed"
-                }
-            },
-            Err(why) => why,
-        };
-        missing.push("file", why, Some(&*entry.name));
+    for unread in system.unread {
+        if let Some(reason) = unread.reason {
+            print::note(&format!("{}: {reason}", unread.name));
+        }
+        missing.push("file", unread.why, Some(&*unread.name));
     }
-    Ok(Some(Input::System { files, language: language.map(str::to_owned), missing }))
-}
-
-/// Where a listed file is: beside the discovery file, else where that says.
-fn place_of(input: &str, entry: &gbfs::Entry) -> Result<Location, &'static str> {
-    // The name comes from the file's writer: it is no path.
-    let is_plain = entry.name.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'_');
-    let beside = folder_of(input).filter(|_| is_plain);
-    let beside = beside.map(|folder| folder.join(format!("{}.json", entry.name)));
-    if let Some(file) = beside.filter(|file| file.is_file()) {
-        return Ok(Location::File(file));
-    }
-    let url = match Location::parse(input) {
-        Ok(Location::Http(base)) if input != "-" => base.join(&entry.url),
-        _ => Url::parse(&entry.url),
-    };
-    match url {
-        Ok(url) if matches!(url.scheme(), "http" | "https") => Ok(Location::Http(url)),
-        _ => Err("it is not beside the discovery file, nor does that say where it is"),
-    }
-}
-
-/// The folder of a file here; none for an address, and for what nobody knows where it comes from.
-fn folder_of(input: &str) -> Option<PathBuf> {
-    match Location::parse(input).ok()? {
-        Location::File(file) if input != "-" => file.parent().map(Path::to_owned),
-        Location::Folder(folder) => Some(folder),
-        _ => None,
-    }
+    Ok(Some(Input::System { files, language: system.language, missing }))
 }
 
 #[cfg(test)]

@@ -1,0 +1,72 @@
+//! Areas, as GeoJSON has them.
+
+use geo::{Coord, LineString, Polygon, Validation};
+use serde_json::Value;
+
+/// Points of a polygon whose lines are held against each other; what is longer is taken as it is.
+const POINTS_MAX: usize = 500;
+/// Fewer points make no ring (RFC 7946: the first comes again at the end).
+const RING_POINTS_MIN: usize = 4;
+
+/// What is wrong with an area.
+pub(super) enum Fault {
+    /// It is none.
+    Form(String),
+    /// Its lines cross.
+    Crossing(String),
+}
+
+/// Looks at an area.
+pub(super) fn check(area: &Value) -> Result<(), Fault> {
+    let polygons = polygons(area).map_err(Fault::Form)?;
+    // Each by itself: zones of one area may touch.
+    polygons.into_iter().filter(|polygon| n_points(polygon) <= POINTS_MAX).try_for_each(|polygon| {
+        polygon.check_validation().map_err(|error| Fault::Crossing(error.to_string()))
+    })
+}
+
+fn n_points(polygon: &Polygon) -> usize {
+    polygon.exterior().0.len() + polygon.interiors().iter().map(|ring| ring.0.len()).sum::<usize>()
+}
+
+fn polygons(area: &Value) -> Result<Vec<Polygon>, String> {
+    match area["type"].as_str() {
+        Some("MultiPolygon") => {}
+        Some(other) => return Err(format!("a MultiPolygon is expected, not {other:?}")),
+        None => return Err("it has no `type`".to_owned()),
+    }
+    let Some(polygons) = area["coordinates"].as_array() else {
+        return Err("it has no list `coordinates`".to_owned());
+    };
+    polygons.iter().map(polygon).collect()
+}
+
+fn polygon(polygon: &Value) -> Result<Polygon, String> {
+    let rings = polygon.as_array().ok_or("a polygon is no list of rings")?;
+    let mut rings = rings.iter().map(ring).collect::<Result<Vec<_>, _>>()?.into_iter();
+    let outer = rings.next().ok_or("a polygon has no ring")?;
+    Ok(Polygon::new(outer, rings.collect()))
+}
+
+fn ring(ring: &Value) -> Result<LineString, String> {
+    let points = ring.as_array().ok_or("a ring is no list of points")?;
+    let points = points.iter().map(point).collect::<Result<Vec<_>, _>>()?;
+    if points.len() < RING_POINTS_MIN {
+        return Err(format!("a ring of {} points", points.len()));
+    }
+    if points.first() != points.last() {
+        return Err("a ring does not end where it begins".to_owned());
+    }
+    Ok(LineString::new(points))
+}
+
+fn point(point: &Value) -> Result<Coord, String> {
+    let number = |at: usize| point.get(at).and_then(Value::as_f64);
+    let (Some(x), Some(y)) = (number(0), number(1)) else {
+        return Err("a point is no longitude and latitude".to_owned());
+    };
+    if x.abs() > 180.0 || y.abs() > 90.0 {
+        return Err(format!("longitude {x}, latitude {y} is no place on Earth"));
+    }
+    Ok(Coord { x, y })
+}

@@ -1,0 +1,276 @@
+//! The files of a system: which there are, of which version, how old, and where.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{
+    System,
+    field::{COUNT, Is, Of},
+    kinds,
+    known::Known,
+    look::{Look, quoted},
+    records,
+    tables::{self, TABLES},
+    tree::Node,
+    version::Version,
+};
+use crate::notice::Notices;
+
+/// Files that tell how things are now, and what the specification lets them be out of date, in seconds.
+const LIVE: &[&str] =
+    &["station_status", "free_bike_status", "vehicle_status", "vehicle_availability"];
+const LIVE_AGE_MAX_S: i64 = 300;
+/// How much older they must be to be told, in seconds: whoever fetched them may have kept them for a while.
+const OUTDATED_MORE_S: i64 = 600;
+
+/// The versions that files say they are of.
+#[derive(Debug)]
+pub(super) struct Heads {
+    said: BTreeMap<String, Value>,
+    pub(super) version: Version,
+}
+
+#[derive(Deserialize)]
+struct Head {
+    #[serde(default)]
+    version: Value,
+}
+
+impl Heads {
+    pub(super) fn read(system: &System<'_>) -> Heads {
+        let mut said = BTreeMap::new();
+        for (name, body) in &system.files {
+            let body = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body);
+            if let Ok(Head { version }) = serde_json::from_slice(body) {
+                said.insert((*name).to_owned(), version);
+            }
+        }
+        let of = |name: &str| said.get(name).and_then(Value::as_str).and_then(Version::of);
+        // Without a word of the discovery file, the newest that any file says; version 1.0 says none.
+        let any = || said.values().filter_map(Value::as_str).filter_map(Version::of).max();
+        let version = of("gbfs").or_else(any).unwrap_or(Version::V1_0);
+        Heads { said, version }
+    }
+
+    /// The version that a file is judged by.
+    pub(super) fn version_of(&self, name: &str) -> Version {
+        let own = self.said.get(name).and_then(Value::as_str).and_then(Version::of);
+        own.unwrap_or(self.version)
+    }
+}
+
+/// Looks at which files there are.
+pub(super) fn look(system: &System<'_>, heads: &Heads, out: &mut Notices) {
+    for (name, reason) in &system.unread {
+        out.add(&kinds::UNREACHABLE_FILE, |sample| {
+            sample.put("filename", format!("{name}.json")).put("reason", *reason);
+        });
+    }
+    let discovery = heads.said.get("gbfs").and_then(Value::as_str);
+    for (name, version) in &heads.said {
+        if let (Some(version), Some(discovery)) = (version.as_str(), discovery)
+            && Version::of(version).is_some_and(|version| version != heads.version)
+            // Theirs is the list of versions, so that any may hold it.
+            && !matches!(name.as_str(), "gbfs_versions" | "manifest")
+        {
+            out.add(&kinds::MIXED_VERSIONS, |sample| {
+                sample.put("filename", format!("{name}.json")).put("value", version);
+                sample.put("systemVersion", discovery);
+            });
+        }
+    }
+    if system.is_whole {
+        required(system, heads.version, out);
+    }
+}
+
+fn has(system: &System<'_>, name: &str) -> bool {
+    let mut names = system.files.iter().map(|(name, _)| *name);
+    // One that is there and cannot be read has been told.
+    names.any(|other| other == name) || system.unread.iter().any(|(other, _)| *other == name)
+}
+
+fn required(system: &System<'_>, version: Version, out: &mut Notices) {
+    let mut ask = |name: &str, because: &str| {
+        if !has(system, name) {
+            missing(name, because, out);
+        }
+    };
+    if version >= Version::V2_0 {
+        ask("gbfs", "");
+    }
+    ask("system_information", "");
+    let vehicles = if version < Version::V3_0 { "free_bike_status" } else { "vehicle_status" };
+    let (information, status) = ("station_information", "station_status");
+    match (has(system, information), has(system, status)) {
+        (true, _) => ask(status, "station_information.json is there"),
+        (false, true) => ask(information, "station_status.json is there"),
+        (false, false) => ask(vehicles, "there are no stations"),
+    }
+}
+
+fn missing(name: &str, because: &str, out: &mut Notices) {
+    out.add(&kinds::MISSING_FILE, |sample| {
+        sample.put("filename", format!("{name}.json"));
+        if !because.is_empty() {
+            sample.put("because", because);
+        }
+    });
+}
+
+/// Looks at what other files made necessary.
+pub(super) fn look_at_what_was_named(
+    system: &System<'_>,
+    heads: &Heads,
+    known: &Known,
+    out: &mut Notices,
+) {
+    if !system.is_whole {
+        return;
+    }
+    for (of, name, what) in [
+        (Of::VehicleType, "vehicle_types", "vehicle_type_id"),
+        (Of::Plan, "system_pricing_plans", "a pricing plan"),
+    ] {
+        if known.named.contains(&of) && !has(system, name) {
+            missing(name, &format!("files name {what}"), out);
+        }
+    }
+    let Some(programs) = &known.programs else { return };
+    for platform in &known.platforms {
+        if heads.version >= Version::V2_1 && !programs.contains(*platform) {
+            out.add(&kinds::MISSING_FIELD, |sample| {
+                sample.put("filename", "system_information.json");
+                sample.put("path", format!("/data/rental_apps/{platform}/store_uri"));
+                sample.put("because", format!("there are rental_uris for {platform}"));
+            });
+        }
+    }
+}
+
+/// Looks at what every file has around its data.
+pub(super) fn frame(look: &mut Look<'_>, document: &Value) {
+    let field = |is, must| Node { is: Some(is), must, ..Node::default() };
+    let has_version = look.version >= Version::V1_1;
+    let root = Node {
+        fields: vec![
+            ("last_updated", field(Is::Instant, true)),
+            ("ttl", field(COUNT, true)),
+            ("version", field(Is::VersionNumber, has_version)),
+            ("data", field(Is::Object, true)),
+        ],
+        ..field(Is::Object, true)
+    };
+    look.walk(&root, document);
+    records::future(look, document, "last_updated");
+    let ttl = document["ttl"].as_i64().unwrap_or(0).max(0);
+    let updated = records::time(&document["last_updated"]);
+    if let Some(age) = updated.map(|updated| look.now - updated)
+        && LIVE.contains(&look.file)
+        && age > ttl.max(LIVE_AGE_MAX_S).saturating_add(OUTDATED_MORE_S)
+    {
+        look.say(&kinds::OUTDATED, |sample| _ = sample.put("age", age).put("ttl", ttl));
+    }
+    if look.file == "gbfs" {
+        listed(look, &document["data"]);
+    }
+}
+
+/// Looks at the files that a discovery file lists: each once, and each one that the version has.
+fn listed(look: &mut Look<'_>, data: &Value) {
+    let Some(languages) = data.as_object() else { return };
+    let version = look.version;
+    look.at("data", |look| {
+        if version >= Version::V3_0 {
+            list(look, &data["feeds"]);
+            return;
+        }
+        for (language, feeds) in languages {
+            look.at(language, |look| {
+                if crate::gtfs::language_tag(language).is_none() {
+                    look.say(&kinds::INVALID_LANGUAGE, |sample| {
+                        sample.put("value", language.as_str());
+                    });
+                }
+                list(look, &feeds["feeds"]);
+            });
+        }
+    });
+}
+
+fn list(look: &mut Look<'_>, feeds: &Value) {
+    let version = look.version;
+    let mut seen = BTreeSet::new();
+    for (at, feed) in feeds.as_array().into_iter().flatten().enumerate() {
+        let Some(name) = feed["name"].as_str() else { continue };
+        let is_known =
+            tables::find(name).is_some_and(|table| (table.from..=table.to).contains(&version));
+        // Version 1.0 leaves it to producers which files they have besides.
+        let kind = if !seen.insert(name) {
+            &kinds::DUPLICATE_FILE
+        } else if !is_known && version >= Version::V1_1 {
+            &kinds::UNEXPECTED_WORD
+        } else {
+            continue;
+        };
+        look.at("feeds", |look| {
+            look.at(&at.to_string(), |look| {
+                look.at("name", |look| {
+                    look.say(kind, |sample| {
+                        sample.put("value", quoted(&feed["name"]));
+                        if kind.code == kinds::UNEXPECTED_WORD.code {
+                            sample.put("expected", names(version));
+                        }
+                    });
+                });
+            });
+        });
+    }
+}
+
+/// The files of a version.
+fn names(version: Version) -> String {
+    let of_version = TABLES.iter().filter(|table| (table.from..=table.to).contains(&version));
+    of_version.map(|table| table.name).collect::<Vec<_>>().join(", ")
+}
+
+/// What a list below `data` says of its file; stations are looked at more closely.
+const LISTS: &[(&str, &str)] = &[
+    ("bikes", "free_bike_status"),
+    ("vehicle_types", "vehicle_types"),
+    ("regions", "system_regions"),
+    ("plans", "system_pricing_plans"),
+    ("rental_hours", "system_hours"),
+    ("calendars", "system_calendar"),
+    ("alerts", "system_alerts"),
+    ("geofencing_zones", "geofencing_zones"),
+    ("versions", "gbfs_versions"),
+    ("datasets", "manifest"),
+    ("system_id", "system_information"),
+    ("feeds", "gbfs"),
+];
+
+/// The file that a body is by what stands in it; `None` if it is none of GBFS.
+pub fn name_of(body: &[u8]) -> Option<&'static str> {
+    let body = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body);
+    if body.len() > super::FILE_BYTES_MAX {
+        return None;
+    }
+    let document: Value = serde_json::from_slice(body).ok()?;
+    let data = document["data"].as_object()?;
+    let first = |list: &str| data.get(list).and_then(|list| list.get(0));
+    let has = |list: &str, field: &str| first(list).is_some_and(|it| it.get(field).is_some());
+    if data.contains_key("stations") {
+        let is_state = has("stations", "is_renting") || has("stations", "is_installed");
+        return Some(if is_state { "station_status" } else { "station_information" });
+    }
+    if data.contains_key("vehicles") {
+        let has_plan = has("vehicles", "availabilities");
+        return Some(if has_plan { "vehicle_availability" } else { "vehicle_status" });
+    }
+    let named = LISTS.iter().find(|(list, _)| data.contains_key(*list));
+    let has_languages = || data.values().any(|value| value.get("feeds").is_some());
+    named.map(|(_, name)| *name).or_else(|| has_languages().then_some("gbfs"))
+}

@@ -1,0 +1,91 @@
+//! What is said about a system: one page for each kind.
+
+use crate::notice::{Kind, Severity};
+
+type Field = (&'static str, &'static str);
+
+const FILE: Field = ("filename", "The file.");
+const PATH: Field = ("path", "Where it stands in the file, as a JSON pointer.");
+const VALUE: Field = ("value", "What stands there.");
+const EXPECTED: Field = ("expected", "What may stand there.");
+const REASON: Field = ("reason", "What is wrong, in words.");
+const BECAUSE: Field = ("because", "What asks for it, where it need not be there always.");
+
+macro_rules! kinds {
+    ($($name:ident $code:literal $severity:ident $fields:expr;)*) => {
+        $(pub(super) static $name: Kind = Kind {
+            code: $code,
+            severity: Severity::$severity,
+            fields: &$fields,
+            page: include_str!(concat!("pages/", $code, ".md")),
+        };)*
+
+        /// All kinds of notices that a system may get.
+        pub(super) static KINDS: &[&Kind] = &[$(&$name),*];
+    };
+}
+
+kinds! {
+    MALFORMED_JSON "malformed_json" Error [FILE, REASON];
+    MISSING_FILE "missing_required_file" Error [FILE, BECAUSE];
+    UNREACHABLE_FILE "unreachable_file" Error [FILE, REASON];
+    UNKNOWN_VERSION "unknown_version" Error [FILE, VALUE];
+    MIXED_VERSIONS "mixed_versions" Error [
+        FILE, VALUE, ("systemVersion", "The version of the discovery file.")
+    ];
+    DUPLICATE_FILE "duplicate_file" Error [FILE, PATH, VALUE];
+
+    MISSING_FIELD "missing_required_field" Error [FILE, PATH, BECAUSE];
+    UNEXPECTED_TYPE "unexpected_type" Error [FILE, PATH, VALUE, EXPECTED];
+    UNEXPECTED_WORD "unexpected_enum_value" Error [FILE, PATH, VALUE, EXPECTED];
+    OUT_OF_RANGE "number_out_of_range" Error [FILE, PATH, VALUE, EXPECTED];
+    SHORT_LIST "empty_list" Error [FILE, PATH];
+    EMPTY_VALUE "empty_value" Warning [FILE, PATH];
+    INVALID_URL "invalid_url" Error [FILE, PATH, VALUE];
+    INVALID_MAIL "invalid_email" Error [FILE, PATH, VALUE];
+    INVALID_PHONE "invalid_phone_number" Error [FILE, PATH, VALUE];
+    INVALID_LANGUAGE "invalid_language_code" Error [FILE, PATH, VALUE];
+    INVALID_ZONE "invalid_timezone" Error [FILE, PATH, VALUE];
+    INVALID_TIMESTAMP "invalid_timestamp" Error [FILE, PATH, VALUE, EXPECTED];
+    INVALID_DATE "invalid_date" Error [FILE, PATH, VALUE];
+    INVALID_TIME "invalid_time" Error [FILE, PATH, VALUE];
+    INVALID_COUNTRY "invalid_country_code" Error [FILE, PATH, VALUE];
+    INVALID_CURRENCY "invalid_currency" Error [FILE, PATH, VALUE];
+    INVALID_COLOR "invalid_color" Error [FILE, PATH, VALUE];
+    INVALID_AREA "invalid_area" Error [FILE, PATH, REASON];
+    CROSSING_AREA "self_crossing_area" Warning [FILE, PATH, REASON];
+    CONFLICTING_FIELDS "conflicting_fields" Error [
+        FILE, PATH, ("fields", "The fields of which one only may be there.")
+    ];
+
+    DUPLICATE_ID "duplicate_id" Error [FILE, PATH, VALUE];
+    UNKNOWN_STATION "unknown_station_id" Error [FILE, PATH, VALUE];
+    UNKNOWN_TYPE "unknown_vehicle_type_id" Error [FILE, PATH, VALUE];
+    UNKNOWN_PLAN "unknown_pricing_plan_id" Error [FILE, PATH, VALUE];
+    UNKNOWN_REGION "unknown_region_id" Error [FILE, PATH, VALUE];
+    STATION_WITHOUT_STATUS "station_without_status" Warning [
+        FILE, ("stationId", "The station.")
+    ];
+
+    COUNT_UNLIKE_SUM "count_unlike_sum" Error [
+        FILE, PATH, ("count", "The count as it is said."), ("sum", "What its parts come to.")
+    ];
+    OVER_CAPACITY "station_over_capacity" Warning [
+        FILE, PATH, ("count", "The vehicles that are there."), ("capacity", "The capacity of the station.")
+    ];
+    NOT_INSTALLED "renting_while_not_installed" Warning [FILE, PATH];
+    NEAR_ORIGIN "point_near_origin" Error [FILE, PATH, ("lat", "The latitude."), ("lon", "The longitude.")];
+    FAR_AWAY "point_far_from_system" Warning [
+        FILE, PATH, ("lat", "The latitude."), ("lon", "The longitude."),
+        ("distanceKm", "How far it is from the middle of the system, in kilometers.")
+    ];
+    OUT_OF_ORDER "times_out_of_order" Error [
+        FILE, PATH, ("start", "When it begins."), ("end", "When it ends.")
+    ];
+    IN_FUTURE "time_in_future" Warning [
+        FILE, PATH, VALUE, ("ahead", "How far it is ahead of the clock, in seconds.")
+    ];
+    OUTDATED "outdated_file" Warning [
+        FILE, ("age", "How old the file is, in seconds."), ("ttl", "How long it is good by its own word, in seconds.")
+    ];
+}

@@ -1,0 +1,98 @@
+//! The fields of a file in one version, as a tree along which a file is walked.
+
+use super::{
+    field::{Field, Is},
+    version::Version,
+};
+
+/// A place in a file.
+#[derive(Debug, Default)]
+pub(super) struct Node {
+    pub(super) is: Option<Is>,
+    pub(super) must: bool,
+    /// What stands in an object, by name; `*` is any name.
+    pub(super) fields: Vec<(&'static str, Node)>,
+    /// What stands in a list.
+    pub(super) item: Option<Box<Node>>,
+}
+
+impl Node {
+    /// The tree of those fields that a version has.
+    pub(super) fn of(fields: &[Field], version: Version) -> Node {
+        let mut root = Node { is: Some(Is::Object), must: true, ..Node::default() };
+        for field in fields.iter().filter(|field| (field.from..=field.to).contains(&version)) {
+            let node = root.place(field.path);
+            node.is = Some(field.is);
+            node.must = field.must;
+        }
+        root
+    }
+
+    fn place(&mut self, path: &'static str) -> &mut Node {
+        let mut node = self;
+        for part in path.split('.') {
+            let name = part.trim_end_matches("[]");
+            let depth = (part.len() - name.len()) / 2;
+            node = node.field(name);
+            for _ in 0..depth {
+                node = &mut **node.item.get_or_insert_with(Box::default);
+            }
+        }
+        node
+    }
+
+    fn field(&mut self, name: &'static str) -> &mut Node {
+        let at = self.fields.iter().position(|(other, _)| *other == name);
+        let at = at.unwrap_or_else(|| {
+            self.fields.push((name, Node::default()));
+            self.fields.len() - 1
+        });
+        &mut self.fields[at].1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::gbfs::tables::TABLES;
+
+    fn described(node: &Node, path: &str, wrong: &mut Vec<String>) {
+        if node.is.is_none() {
+            wrong.push(path.to_owned());
+        }
+        for (name, field) in &node.fields {
+            described(field, &format!("{path}.{name}"), wrong);
+        }
+        if let Some(item) = &node.item {
+            described(item, &format!("{path}[]"), wrong);
+        }
+    }
+
+    #[test]
+    fn what_holds_a_field_is_described_in_each_of_its_versions() {
+        let mut wrong = Vec::new();
+        for table in TABLES {
+            for (version, name) in Version::ALL {
+                if (table.from..=table.to).contains(&version) {
+                    let path = format!("{name} {}", table.name);
+                    described(&Node::of(table.fields, version), &path, &mut wrong);
+                }
+            }
+        }
+        assert!(wrong.is_empty(), "{wrong:#?}");
+    }
+
+    #[test]
+    fn no_version_has_a_field_twice() {
+        for table in TABLES {
+            for (version, name) in Version::ALL {
+                let has = |field: &&Field| (field.from..=field.to).contains(&version);
+                let mut paths: Vec<_> = table.fields.iter().filter(has).map(|it| it.path).collect();
+                paths.sort_unstable();
+                let n = paths.len();
+                paths.dedup();
+                assert_eq!(paths.len(), n, "{} in {name}", table.name);
+            }
+        }
+    }
+}

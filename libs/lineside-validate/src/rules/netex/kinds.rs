@@ -1,0 +1,60 @@
+//! What is said about a publication: one page for each kind.
+
+use crate::notice::{Kind, Severity};
+
+type Field = (&'static str, &'static str);
+
+const FILE: Field = ("filename", "The file.");
+const ELEMENT: Field = ("element", "The kind of object.");
+const ID: Field = ("id", "The id of the object.");
+const CHILD: Field = ("missing", "What it lacks.");
+const CALL: Field = ("call", "Which call of the journey it is, from 1.");
+const FROM: Field = ("from", "The first day.");
+const TO: Field = ("to", "The last day.");
+const LONGITUDE: Field = ("longitude", "Degrees east.");
+const LATITUDE: Field = ("latitude", "Degrees north.");
+
+macro_rules! kinds {
+    ($($name:ident $code:literal $severity:ident $fields:expr;)*) => {
+        $(pub(super) static $name: Kind = Kind {
+            code: $code,
+            severity: Severity::$severity,
+            fields: &$fields,
+            page: include_str!(concat!("pages/", $code, ".md")),
+        };)*
+
+        /// All kinds of notices that a publication may get.
+        pub(super) static KINDS: &[&Kind] = &[$(&$name),*];
+    };
+}
+
+kinds! {
+    MISSING "missing_element" Error [FILE, ELEMENT, ID, CHILD];
+    NOT_ADVISED "missing_recommended_element" Warning [FILE, ELEMENT, ID, CHILD];
+    DUPLICATE "duplicate_id" Error [FILE, ELEMENT, ID, ("version", "Its version.")];
+    UNRESOLVED "unresolved_reference" Error [
+        FILE, ELEMENT, ("reference", "The id that is nowhere."),
+        ("count", "How often it is named.")
+    ];
+    UNLIKE_PATTERN "passing_times_unlike_pattern" Error [
+        FILE, ID, ("passingTimes", "The passing times of the journey."),
+        ("pattern", "The pattern of the journey."), ("points", "The stop points of the pattern.")
+    ];
+    NO_TIME "passing_time_without_time" Error [FILE, ID, CALL];
+    BEFORE_ARRIVAL "departure_before_arrival" Error [
+        FILE, ID, CALL, ("arrival", "The time of arrival."), ("departure", "The time of departure.")
+    ];
+    BACKWARDS "passing_times_run_backwards" Error [
+        FILE, ID, CALL, ("time", "The time of the call."), ("before", "The time of the call before it.")
+    ];
+    NO_OFFSET "missing_day_offset" Warning [
+        FILE, ID, CALL, ("time", "The time of the call."), ("before", "The time of the call before it.")
+    ];
+    PERIOD "period_out_of_order" Error [FILE, ELEMENT, ID, FROM, TO];
+    EXPIRED "publication_is_over" Warning [TO];
+    UNASSIGNED "stop_point_without_assignment" Warning [
+        ("reference", "The scheduled stop point."), ("count", "How often patterns name it.")
+    ];
+    OUT_OF_RANGE "location_out_of_range" Error [FILE, ELEMENT, ID, LONGITUDE, LATITUDE];
+    NEAR_ORIGIN "location_near_origin" Error [FILE, ELEMENT, ID, LONGITUDE, LATITUDE];
+}

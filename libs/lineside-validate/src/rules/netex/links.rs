@@ -1,0 +1,108 @@
+//! Ids and what names them, as hashes: a national publication has millions of both.
+
+use std::collections::{HashMap, HashSet};
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::kinds;
+use crate::notice::Notices;
+
+/// Names that lead nowhere so far and are kept; of further ones nothing is said.
+const OPEN_MAX: usize = 1_000_000;
+
+/// A name that may lead nowhere.
+#[derive(Debug)]
+struct Named {
+    reference: Box<str>,
+    file: u32,
+    element: Box<str>,
+    count: u64,
+}
+
+/// What has an id, and what is named.
+#[derive(Debug, Default)]
+pub(super) struct Links {
+    ids: HashSet<u64>,
+    /// Of the file that is being read, with kind, version and order.
+    in_file: HashSet<u64>,
+    named: HashMap<u64, Named>,
+    assigned: HashSet<u64>,
+    in_patterns: HashMap<u64, (Box<str>, u64)>,
+}
+
+pub(super) fn hash(text: &str) -> u64 {
+    xxh3_64(text.as_bytes())
+}
+
+impl Links {
+    /// A file begins.
+    pub(super) fn file(&mut self) {
+        self.in_file.clear();
+    }
+
+    /// Takes an id in; false if the same object of the same version is in this file already.
+    pub(super) fn add(&mut self, element: &str, id: &str, version: &str, order: &str) -> bool {
+        self.ids.insert(hash(id));
+        self.in_file.insert(hash(&format!("{element}\n{id}\n{version}\n{order}")))
+    }
+
+    /// Takes a name in.
+    pub(super) fn name(&mut self, element: &str, reference: &str, file: u32) {
+        let key = hash(reference);
+        if let Some(named) = self.named.get_mut(&key) {
+            named.count += 1;
+        } else if !self.ids.contains(&key) && self.named.len() < OPEN_MAX {
+            let named =
+                Named { reference: reference.into(), file, element: element.into(), count: 1 };
+            self.named.insert(key, named);
+        }
+    }
+
+    /// A place is assigned to a stop point.
+    pub(super) fn assign(&mut self, stop_point: &str) {
+        self.assigned.insert(hash(stop_point));
+    }
+
+    /// A pattern goes through a stop point.
+    pub(super) fn pass(&mut self, stop_point: &str) {
+        let full = self.in_patterns.len() >= OPEN_MAX;
+        match self.in_patterns.get_mut(&hash(stop_point)) {
+            Some((_, count)) => *count += 1,
+            None if full => {}
+            None => _ = self.in_patterns.insert(hash(stop_point), (stop_point.into(), 1)),
+        }
+    }
+
+    /// Says what leads nowhere, when all files are read.
+    pub(super) fn end(self, files: &[String], out: &mut Notices) {
+        let Links { ids, named, assigned, in_patterns, .. } = self;
+        let mut lost: Vec<Named> = named
+            .into_iter()
+            .filter(|(key, _)| !ids.contains(key))
+            .map(|(_, named)| named)
+            .collect();
+        lost.sort_by(|a, b| (a.file, &a.reference).cmp(&(b.file, &b.reference)));
+        for named in lost {
+            out.add(&kinds::UNRESOLVED, |sample| {
+                sample.put("filename", files.get(named.file as usize).map(String::as_str));
+                sample.put("element", &*named.element).put("reference", &*named.reference);
+                sample.put("count", named.count);
+            });
+        }
+        // Without any, places are another file's matter.
+        if assigned.is_empty() {
+            return;
+        }
+        let mut alone: Vec<(Box<str>, u64)> = in_patterns
+            .into_iter()
+            .filter(|(key, _)| !assigned.contains(key))
+            .map(|(_, named)| named)
+            .collect();
+        alone.sort();
+        for (reference, count) in alone {
+            out.add(&kinds::UNASSIGNED, |sample| {
+                sample.put("reference", &*reference).put("count", count);
+            });
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! A look at all files of a publication, element by element.
+
+use jiff::civil::Date;
+use lineside_formats::netex::{Attributes, Then, Visit};
+
+use super::{
+    kinds,
+    links::Links,
+    tables::{self, NEEDS},
+    times::{self, Call, Patterns},
+};
+use crate::notice::{Kind, Notices, Sample};
+
+/// Calls of a journey that are looked at; no more stops are on any line.
+const CALLS_MAX: usize = 10_000;
+
+/// An object that is open.
+#[derive(Debug, Default)]
+struct Open {
+    name: &'static str,
+    id: String,
+    depth: usize,
+    /// Which of the needs are met.
+    met: u64,
+    from: Option<Date>,
+    to: Option<Date>,
+    longitude: Option<f64>,
+    latitude: Option<f64>,
+    call: Call,
+    calls: Vec<Call>,
+    points: u32,
+    /// The pattern of a journey.
+    pattern: String,
+    /// Whether it only takes something away.
+    is_deleted: bool,
+}
+
+/// The look, and what it knows so far.
+pub(super) struct Look<'a> {
+    pub(super) out: &'a mut Notices,
+    pub(super) files: Vec<String>,
+    pub(super) links: Links,
+    pub(super) patterns: Patterns,
+    /// The last day of any frame; none if one has no end.
+    pub(super) last_day: Option<Date>,
+    pub(super) is_open_ended: bool,
+    open: Vec<Open>,
+    depth: usize,
+}
+
+impl<'a> Look<'a> {
+    pub(super) fn new(out: &'a mut Notices) -> Look<'a> {
+        Look {
+            out,
+            files: Vec::new(),
+            links: Links::default(),
+            patterns: Patterns::default(),
+            last_day: None,
+            is_open_ended: false,
+            open: Vec::new(),
+            depth: 0,
+        }
+    }
+
+    fn file_number(&self) -> u32 {
+        u32::try_from(self.files.len().saturating_sub(1)).unwrap_or(u32::MAX)
+    }
+
+    /// Says something of an object.
+    fn say(&mut self, kind: &'static Kind, of: &Open, fill: impl FnOnce(&mut Sample)) {
+        let file = self.files.last().map_or("", String::as_str);
+        self.out.add(kind, |sample| {
+            sample.put("filename", file).put("element", of.name);
+            if !of.id.is_empty() {
+                sample.put("id", of.id.as_str());
+            }
+            fill(sample);
+        });
+    }
+
+    /// What stands in the open object.
+    fn child(&mut self, name: &str, attributes: &Attributes<'_>) {
+        let depth = self.depth;
+        let Some(open) = self.open.last_mut() else { return };
+        if depth == open.depth + 1 {
+            for (at, need) in NEEDS.iter().enumerate() {
+                if need.of == open.name && need.any_of.contains(&name) {
+                    open.met |= 1 << at;
+                }
+            }
+        }
+        let is_window =
+            matches!(name, "EarliestDepartureTime" | "LatestArrivalTime" | "NonstopPassing");
+        open.call.is_window |= is_window;
+        let Some(reference) = attributes("ref") else { return };
+        match (open.name, name) {
+            (
+                "ServiceJourney",
+                "JourneyPatternRef" | "ServiceJourneyPatternRef" | "ServicePatternRef",
+            ) if depth == open.depth + 1 => {
+                open.pattern = reference.into_owned();
+            }
+            ("StopPointInJourneyPattern", "ScheduledStopPointRef") => self.links.pass(&reference),
+            ("PassengerStopAssignment" | "FlexibleStopAssignment", "ScheduledStopPointRef") => {
+                self.links.assign(&reference);
+            }
+            _ => {}
+        }
+    }
+
+    /// An object is whole.
+    fn ends(&mut self, of: Open) {
+        if !of.is_deleted {
+            for (at, need) in NEEDS.iter().enumerate() {
+                if need.of == of.name && of.met & (1 << at) == 0 {
+                    let missing = need.any_of.join(" or ");
+                    self.say(need.kind, &of, |sample| _ = sample.put("missing", missing));
+                }
+            }
+        }
+        match of.name {
+            "TimetabledPassingTime" => {
+                if let Some(journey) = self.open.last_mut()
+                    && journey.calls.len() < CALLS_MAX
+                {
+                    journey.calls.push(of.call);
+                }
+            }
+            "StopPointInJourneyPattern" => {
+                if let Some(pattern) = self.open.last_mut() {
+                    pattern.points += 1;
+                }
+            }
+            "JourneyPattern" | "ServiceJourneyPattern" | "ServicePattern" => {
+                self.patterns.add(&of.id, of.points);
+            }
+            "ServiceJourney" if !of.calls.is_empty() => {
+                let file = self.files.last().map_or("", String::as_str);
+                times::look(file, &of.id, &of.calls, self.out);
+                if !of.pattern.is_empty() {
+                    let file = self.file_number();
+                    self.patterns.wait(&of.id, &of.pattern, file, of.calls.len());
+                }
+            }
+            _ => {}
+        }
+        self.days(&of);
+        self.place(&of);
+    }
+
+    fn days(&mut self, of: &Open) {
+        if let (Some(from), Some(to)) = (of.from, of.to)
+            && to < from
+        {
+            self.say(&kinds::PERIOD, of, |sample| {
+                sample.put("from", from.to_string()).put("to", to.to_string());
+            });
+        }
+        // What stands in no object is a frame's.
+        let is_of_frame = matches!(of.name, "ValidBetween" | "AvailabilityCondition");
+        if is_of_frame && self.open.is_empty() {
+            match of.to {
+                Some(to) => self.last_day = self.last_day.max(Some(to)),
+                None => self.is_open_ended = true,
+            }
+        }
+    }
+
+    fn place(&mut self, of: &Open) {
+        let (Some(longitude), Some(latitude)) = (of.longitude, of.latitude) else { return };
+        let kind = if longitude.abs() > 180.0 || latitude.abs() > 90.0 {
+            &kinds::OUT_OF_RANGE
+        } else if longitude.abs() < 1.0 && latitude.abs() < 1.0 {
+            &kinds::NEAR_ORIGIN
+        } else {
+            return;
+        };
+        self.say(kind, of, |sample| {
+            sample.put("longitude", longitude).put("latitude", latitude);
+        });
+    }
+}
+
+impl Visit for Look<'_> {
+    fn file(&mut self, name: &str) {
+        self.files.push(name.to_owned());
+        self.links.file();
+        self.open.clear();
+        self.depth = 0;
+    }
+
+    fn opens(&mut self, name: &str, attributes: &Attributes<'_>) -> Then {
+        self.depth += 1;
+        self.child(name, attributes);
+        let id = attributes("id");
+        if let Some(reference) = attributes("ref") {
+            // Only a reference with a version promises that the object is in the publication.
+            if attributes("version").is_some() && attributes("versionRef").is_none() {
+                let file = self.file_number();
+                self.links.name(name, &reference, file);
+            }
+        } else if let Some(id) = &id {
+            let attribute = |name| attributes(name).unwrap_or_default();
+            let (version, order) = (attribute("version"), attribute("order"));
+            let is_new = self.links.add(name, id, &version, &order);
+            // Without a version it is a part of something, whose id is good there only.
+            if !is_new && !version.is_empty() {
+                let file = self.files.last().cloned().unwrap_or_default();
+                self.out.add(&kinds::DUPLICATE, |sample| {
+                    sample.put("filename", file).put("element", name).put("id", &**id);
+                    sample.put("version", &*version);
+                });
+            }
+        }
+        if tables::TEXTS.contains(&name) {
+            self.depth -= 1;
+            return Then::Text;
+        }
+        if let Some(name) = tables::find(name).filter(|_| attributes("ref").is_none()) {
+            let id = id.unwrap_or_default().into_owned();
+            let is_deleted = attributes("modification").as_deref() == Some("delete");
+            let depth = self.depth;
+            self.open.push(Open { name, id, depth, is_deleted, ..Open::default() });
+        }
+        Then::Inside
+    }
+
+    fn text(&mut self, name: &str, text: &str) {
+        let Some(open) = self.open.last_mut() else { return };
+        match name {
+            "ArrivalTime" => open.call.arrival = times::seconds(text),
+            "DepartureTime" => open.call.departure = times::seconds(text),
+            "ArrivalDayOffset" | "DepartureDayOffset" => {
+                let days = text.parse::<i8>().map_or(0, i64::from);
+                open.call.has_offset = true;
+                match name {
+                    "ArrivalDayOffset" => open.call.arrival_days = days,
+                    _ => open.call.departure_days = days,
+                }
+            }
+            "FromDate" => open.from = day(text),
+            "ToDate" => open.to = day(text),
+            "Longitude" => open.longitude = text.parse().ok(),
+            "Latitude" => open.latitude = text.parse().ok(),
+            _ => {}
+        }
+    }
+
+    fn closes(&mut self, _: &str) {
+        let is_object = self.open.last().is_some_and(|open| open.depth == self.depth);
+        self.depth = self.depth.saturating_sub(1);
+        if is_object && let Some(open) = self.open.pop() {
+            self.ends(open);
+        }
+    }
+}
+
+/// The day of a date, with or without a time behind it.
+fn day(text: &str) -> Option<Date> {
+    text.get(..10)?.parse().ok()
+}

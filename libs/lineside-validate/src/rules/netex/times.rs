@@ -1,0 +1,137 @@
+//! Passing times along journeys, and the patterns that they belong to.
+
+use std::collections::HashMap;
+
+use super::{kinds, links::hash};
+use crate::notice::{Notices, Sample};
+
+/// Journeys whose pattern has not come yet and that are kept; of further ones nothing is said.
+const WAITING_MAX: usize = 1_000_000;
+const DAY_S: i64 = 86_400;
+
+/// A call of a journey.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Call {
+    /// Seconds since midnight.
+    pub(super) arrival: Option<i64>,
+    pub(super) departure: Option<i64>,
+    pub(super) arrival_days: i64,
+    pub(super) departure_days: i64,
+    /// Whether it says on which day it is.
+    pub(super) has_offset: bool,
+    /// Whether it says something else about when: between which times.
+    pub(super) is_window: bool,
+}
+
+/// A journey whose pattern has not come yet.
+#[derive(Debug)]
+struct Waiting {
+    id: Box<str>,
+    pattern: Box<str>,
+    file: u32,
+    n: usize,
+}
+
+/// How many stop points patterns have.
+#[derive(Debug, Default)]
+pub(super) struct Patterns {
+    points: HashMap<u64, u32>,
+    waiting: Vec<Waiting>,
+}
+
+impl Patterns {
+    pub(super) fn add(&mut self, id: &str, points: u32) {
+        self.points.insert(hash(id), points);
+    }
+
+    /// Takes a journey in, until its pattern is known.
+    pub(super) fn wait(&mut self, id: &str, pattern: &str, file: u32, n: usize) {
+        let is_right = self.points.get(&hash(pattern)).is_some_and(|points| *points as usize == n);
+        if !is_right && self.waiting.len() < WAITING_MAX {
+            self.waiting.push(Waiting { id: id.into(), pattern: pattern.into(), file, n });
+        }
+    }
+
+    /// Says which journeys are unlike their patterns, when all files are read.
+    pub(super) fn end(self, files: &[String], out: &mut Notices) {
+        for Waiting { id, pattern, file, n } in self.waiting {
+            let Some(points) = self.points.get(&hash(&pattern)).copied() else { continue };
+            // A pattern that lists no points leaves them to its links.
+            if points == 0 || points as usize == n {
+                continue;
+            }
+            out.add(&kinds::UNLIKE_PATTERN, |sample| {
+                sample.put("filename", files.get(file as usize).map(String::as_str));
+                sample.put("id", &*id).put("passingTimes", n);
+                sample.put("pattern", &*pattern).put("points", points);
+            });
+        }
+    }
+}
+
+/// `hh:mm:ss`, with or without a zone behind it.
+pub(super) fn seconds(text: &str) -> Option<i64> {
+    let mut parts = text.get(..8)?.split(':').map(|part| part.parse::<u32>().ok());
+    let (hours, minutes, seconds) = (parts.next()??, parts.next()??, parts.next()??);
+    let is_time = hours <= 24 && minutes < 60 && seconds < 60;
+    is_time.then(|| i64::from(hours * 3_600 + minutes * 60 + seconds))
+}
+
+fn text(seconds: i64) -> String {
+    let (days, of_day) = (seconds.div_euclid(DAY_S), seconds.rem_euclid(DAY_S));
+    let plain = format!("{:02}:{:02}:{:02}", of_day / 3_600, of_day / 60 % 60, of_day % 60);
+    if days == 0 { plain } else { format!("{plain}{days:+}d") }
+}
+
+/// Looks at the calls of a journey, in their order.
+pub(super) fn look(file: &str, id: &str, calls: &[Call], out: &mut Notices) {
+    let has_offsets = calls.iter().any(|call| call.has_offset);
+    let mut before: Option<i64> = None;
+    for (at, call) in calls.iter().enumerate() {
+        let say = |sample: &mut Sample| {
+            _ = sample.put("filename", file).put("id", id).put("call", at + 1)
+        };
+        let arrival = call.arrival.map(|time| time + call.arrival_days * DAY_S);
+        let departure = call.departure.map(|time| time + call.departure_days * DAY_S);
+        let (Some(first), Some(last)) = (arrival.or(departure), departure.or(arrival)) else {
+            if !call.is_window {
+                out.add(&kinds::NO_TIME, say);
+            }
+            continue;
+        };
+        // From before midnight to after it, without a word about the day.
+        let is_next_day = |from: i64, to: i64| !has_offsets && from - to > DAY_S / 2;
+        if last < first && !is_next_day(first, last) {
+            out.add(&kinds::BEFORE_ARRIVAL, |sample| {
+                say(sample);
+                sample.put("arrival", text(first)).put("departure", text(last));
+            });
+        }
+        if let Some(earlier) = before
+            && first < earlier
+        {
+            let is_next = is_next_day(earlier, first);
+            let kind = if is_next { &kinds::NO_OFFSET } else { &kinds::BACKWARDS };
+            out.add(kind, |sample| {
+                say(sample);
+                sample.put("time", text(first)).put("before", text(earlier));
+            });
+        }
+        before = Some(last);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{seconds, text};
+
+    #[test]
+    fn times_are_read_and_written() {
+        assert_eq!(seconds("08:30:01"), Some(30_601));
+        assert_eq!(seconds("08:30:01+01:00"), Some(30_601));
+        for odd in ["", "08:30", "8:30:00", "25:00:00", "08:60:00", "aa:00:00", "ää:00:00"] {
+            assert_eq!(seconds(odd), None, "{odd}");
+        }
+        assert_eq!((text(30_601), text(86_400)), ("08:30:01".to_owned(), "00:00:00+1d".to_owned()));
+    }
+}

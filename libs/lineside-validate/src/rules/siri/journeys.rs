@@ -1,0 +1,116 @@
+//! Journeys with expected times, vehicles that are monitored, and calls at stops.
+
+use lineside_formats::siri::{
+    EstimatedTimetableDelivery, FramedVehicleJourneyRef, MonitoredStopVisit,
+    StopMonitoringDelivery, VehicleActivity, VehicleJourney, VehicleMonitoringDelivery,
+};
+
+use super::{calls, kinds, look::Look};
+
+pub(super) fn estimated(look: &mut Look<'_>, delivery: &EstimatedTimetableDelivery) {
+    for frame in &delivery.frames {
+        look.not_in_future(frame.recorded_at_time, None, "RecordedAtTime");
+        for journey in &frame.estimated_vehicle_journeys {
+            estimated_journey(look, journey);
+        }
+    }
+}
+
+fn estimated_journey(look: &mut Look<'_>, journey: &VehicleJourney) {
+    let id = journey.journey_ref().map(|id| id.as_str());
+    let code = journey.estimated_vehicle_journey_code.as_ref();
+    look.ask(id.is_some(), journey.line_ref.as_deref(), "FramedVehicleJourneyRef");
+    framed(look, journey, id);
+    look.not_in_future(journey.recorded_at_time, id, "RecordedAtTime");
+    // A name without a day comes again the next day.
+    let is_named = journey.framed_vehicle_journey_ref.is_some() || code.is_some();
+    if let Some(name) = whole_name(journey).filter(|_| is_named)
+        && !look.is_first(name)
+    {
+        look.say(&kinds::DUPLICATE_JOURNEY, id, |_| {});
+    }
+    let has_calls = !journey.recorded_calls.is_empty() || !journey.estimated_calls.is_empty();
+    match (has_calls, journey.extra_journey == Some(true)) {
+        (false, true) => look.say(&kinds::NO_DATA, id, |_| {}),
+        (false, false) if journey.cancellation != Some(true) => {
+            look.say(&kinds::NO_CALLS, id, |_| {});
+        }
+        _ => {}
+    }
+    calls::look(look, journey, id);
+}
+
+/// The name of a journey with its day and its line.
+fn whole_name(journey: &VehicleJourney) -> Option<String> {
+    let day =
+        journey.framed_vehicle_journey_ref.as_ref().and_then(|it| it.data_frame_ref.as_deref());
+    let line = journey.line_ref.as_deref().unwrap_or_default();
+    Some(format!("{line}\n{}\n{}", day.unwrap_or_default(), journey.journey_ref()?))
+}
+
+fn framed(look: &mut Look<'_>, journey: &VehicleJourney, id: Option<&str>) {
+    if let Some(FramedVehicleJourneyRef { data_frame_ref, dated_vehicle_journey_ref }) =
+        &journey.framed_vehicle_journey_ref
+    {
+        look.ask(data_frame_ref.is_some(), id, "DataFrameRef");
+        look.ask(dated_vehicle_journey_ref.is_some(), id, "DatedVehicleJourneyRef");
+    }
+}
+
+pub(super) fn vehicles(look: &mut Look<'_>, delivery: &VehicleMonitoringDelivery) {
+    for activity in &delivery.vehicle_activities {
+        vehicle(look, activity);
+    }
+}
+
+fn vehicle(look: &mut Look<'_>, activity: &VehicleActivity) {
+    let Some(journey) = activity.monitored_vehicle_journey.as_deref() else { return };
+    let vehicle = journey.vehicle_ref.as_deref();
+    let id = vehicle.or_else(|| journey.journey_ref().map(|id| id.as_str()));
+    look.ask(activity.recorded_at_time.is_some(), id, "RecordedAtTime");
+    look.ask(activity.valid_until_time.is_some(), id, "ValidUntilTime");
+    look.not_in_future(activity.recorded_at_time, id, "RecordedAtTime");
+    look.not_expired(activity.valid_until_time, id, "ValidUntilTime");
+    framed(look, journey, id);
+    match vehicle {
+        // Numbers are each operator's own, and not all say who that is.
+        Some(vehicle) => {
+            let operator = journey.operator_ref.as_deref().unwrap_or_default();
+            let line = journey.line_ref.as_deref().unwrap_or_default();
+            if !look.is_first(format!("{operator}\n{line}\n{vehicle}")) {
+                look.say(&kinds::DUPLICATE_VEHICLE, id, |_| {});
+            }
+        }
+        None => look.say(&kinds::NO_VEHICLE, id, |_| {}),
+    }
+    match &journey.vehicle_location {
+        Some(location) => look.location(location, id),
+        // One that does not report is nowhere.
+        None if journey.monitored == Some(false) => {}
+        None => look.say(&kinds::NO_LOCATION, id, |_| {}),
+    }
+    if let Some(bearing) = journey.bearing.filter(|bearing| !(0.0..=360.0).contains(bearing)) {
+        look.say(&kinds::BEARING, id, |sample| _ = sample.put("bearing", bearing));
+    }
+    calls::look(look, journey, id);
+}
+
+pub(super) fn visits(look: &mut Look<'_>, delivery: &StopMonitoringDelivery) {
+    for visit in &delivery.monitored_stop_visits {
+        self::visit(look, visit);
+    }
+}
+
+fn visit(look: &mut Look<'_>, visit: &MonitoredStopVisit) {
+    let Some(journey) = visit.monitored_vehicle_journey.as_deref() else { return };
+    let id = visit.item_identifier.as_ref().or_else(|| journey.journey_ref());
+    let id = id.map(|id| id.as_str());
+    look.ask(visit.recorded_at_time.is_some(), id, "RecordedAtTime");
+    look.not_in_future(visit.recorded_at_time, id, "RecordedAtTime");
+    look.not_expired(visit.valid_until_time, id, "ValidUntilTime");
+    framed(look, journey, id);
+    if let Some(location) = &journey.vehicle_location {
+        look.location(location, id);
+    }
+    calls::look(look, journey, id);
+}

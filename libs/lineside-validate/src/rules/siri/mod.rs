@@ -1,0 +1,77 @@
+//! The rules over SIRI messages of 2.0 and 2.1: estimated timetables, vehicle monitoring, stop monitoring and situation
+//! exchange, with one page for each kind of notice.
+//!
+//! What a message cannot be read for, its decoder tells. The rules look at what was read: what the schema asks for and
+//! the decoder can do without, what cannot be in a world in which time goes on, and what helps nobody. The clock is the
+//! message's own: a recorded message is judged as on the day on which it was sent.
+
+mod answers;
+mod calls;
+mod journeys;
+mod kinds;
+mod look;
+mod situations;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use lineside_formats::siri::{DeliveryHead, Message, ServiceDelivery};
+
+use self::look::Look;
+use super::{SystemError, words_of};
+use crate::notice::{Kind, Notices};
+
+const ESTIMATED: &str = "EstimatedTimetable";
+const VEHICLES: &str = "VehicleMonitoring";
+const VISITS: &str = "StopMonitoring";
+const SITUATIONS: &str = "SituationExchange";
+
+/// All kinds of notices that a message may get.
+pub fn kinds() -> impl Iterator<Item = &'static Kind> {
+    kinds::KINDS.iter().copied()
+}
+
+/// Looks at a message. A look that breaks off is told apart from what the message gets wrong.
+pub fn validate(message: &Message, notices: &mut Notices) -> Vec<SystemError> {
+    let mut errors = Vec::new();
+    answers::look(message, notices);
+    for delivery in message.deliveries() {
+        let looked = catch_unwind(AssertUnwindSafe(|| service(delivery, notices)));
+        if let Err(panic) = looked {
+            errors.push(SystemError { rule: "siri", message: words_of(&*panic) });
+        }
+    }
+    errors
+}
+
+fn service(delivery: &ServiceDelivery, out: &mut Notices) {
+    for one in &delivery.estimated_timetables {
+        let mut look = begin(ESTIMATED, delivery, &one.head, out);
+        journeys::estimated(&mut look, one);
+    }
+    for one in &delivery.vehicle_monitorings {
+        let mut look = begin(VEHICLES, delivery, &one.head, out);
+        journeys::vehicles(&mut look, one);
+    }
+    for one in &delivery.stop_monitorings {
+        let mut look = begin(VISITS, delivery, &one.head, out);
+        journeys::visits(&mut look, one);
+    }
+    for one in &delivery.situation_exchanges {
+        let mut look = begin(SITUATIONS, delivery, &one.head, out);
+        situations::look(&mut look, one);
+    }
+}
+
+/// Begins with what deliveries of all services have.
+fn begin<'a>(
+    name: &'static str,
+    delivery: &ServiceDelivery,
+    head: &DeliveryHead,
+    out: &'a mut Notices,
+) -> Look<'a> {
+    let made = head.response_timestamp.or(delivery.response_timestamp);
+    let mut look = Look::new(name, made, out);
+    look.ask(made.is_some(), None, "ResponseTimestamp");
+    look.not_expired(head.valid_until, None, "ValidUntil");
+    look
+}

@@ -1,0 +1,88 @@
+//! Situations: whether anybody learns what it is about, whom it concerns, and when.
+
+use lineside_formats::siri::{
+    Affects, Period, Progress, PtSituationElement, SituationExchangeDelivery, Time,
+};
+
+use super::{
+    kinds,
+    look::{Look, text},
+};
+
+pub(super) fn look(look: &mut Look<'_>, delivery: &SituationExchangeDelivery) {
+    for situation in &delivery.situations {
+        one(look, situation);
+    }
+}
+
+fn one(look: &mut Look<'_>, situation: &PtSituationElement) {
+    let id = situation.situation_number.as_deref();
+    look.ask(situation.creation_time.is_some(), id, "CreationTime");
+    look.ask(!situation.validity_periods.is_empty(), id, "ValidityPeriod");
+    look.ask(situation.source.is_some(), id, "Source");
+    look.not_in_future(situation.creation_time, id, "CreationTime");
+    if let Some(number) = id {
+        let of = |text: &Option<_>| text.as_deref().map(str::to_owned).unwrap_or_default();
+        let (whose, version) = (of(&situation.participant_ref), of(&situation.version));
+        if !look.is_first(format!("{number}\n{whose}\n{version}")) {
+            look.say(&kinds::DUPLICATE_SITUATION, id, |_| {});
+        }
+    }
+    for period in &situation.validity_periods {
+        look.ask(period.start_time.is_some(), id, "ValidityPeriod/StartTime");
+        order(look, period, id, "ValidityPeriod");
+    }
+    for period in &situation.publication_windows {
+        order(look, period, id, "PublicationWindow");
+    }
+    let is_over = matches!(situation.progress, Some(Progress::Closed));
+    if is_over {
+        if situation.validity_periods.iter().any(|period| period.end_time.is_none()) {
+            look.say(&kinds::NEVER_ENDS, id, |_| {});
+        }
+        // What is over need say no more.
+        return;
+    }
+    if !has_text(situation) {
+        look.say(&kinds::NO_TEXT, id, |_| {});
+    }
+    if !affects(situation) {
+        look.say(&kinds::NOTHING_AFFECTED, id, |_| {});
+    }
+}
+
+fn order(look: &mut Look<'_>, period: &Period, id: Option<&str>, element: &str) {
+    if let (Some(start), Some(end)) =
+        (period.start_time.map(Time::as_millis), period.end_time.map(Time::as_millis))
+        && end < start
+    {
+        look.say(&kinds::PERIOD, id, |sample| {
+            sample.put("element", element).put("time", text(end)).put("before", text(start));
+        });
+    }
+}
+
+fn has_text(situation: &PtSituationElement) -> bool {
+    let is_told = situation.publishing_actions.iter().any(|action| {
+        let mut told = action.passenger_information_actions.iter();
+        told.any(|information| !information.textual_contents.is_empty())
+    });
+    !situation.summaries.is_empty() || !situation.descriptions.is_empty() || is_told
+}
+
+fn affects(situation: &PtSituationElement) -> bool {
+    let consequences = situation.consequences.iter().filter_map(|it| it.affects.as_deref());
+    let scopes = situation.publishing_actions.iter();
+    let scopes = scopes.filter_map(|action| action.publish_at_scope.as_ref()?.affects.as_deref());
+    let mut all = situation.affects.as_deref().into_iter().chain(consequences).chain(scopes);
+    all.any(names_something)
+}
+
+fn names_something(affects: &Affects) -> bool {
+    let Affects { operators, networks, stop_points, stop_places, vehicle_journeys } = affects;
+    operators.is_some()
+        || !networks.is_empty()
+        || !stop_points.is_empty()
+        || !stop_places.is_empty()
+        || !vehicle_journeys.is_empty()
+}

@@ -1,0 +1,362 @@
+//! Each kind's page is its test: its cases are run as they stand there.
+//!
+//! A case is a `##` heading over a system without faults, of version 3.0, or of 2.3 after `Version: 2.3`.
+//! ```` ```json station_status /data/stations/0/lat ```` puts a value at a place of a file, and
+//! `Without: station_status /data/stations/0/lat` takes it away; without a place both mean the whole file.
+//! ```` ```text name ```` is a file as it stands there. `Part: yes` makes it some files of a system, `Unread: name
+//! reason` adds one that could not be fetched. A `json` block lists the notices of the page's code that must come,
+//! with the fields that matter; without one there must be none.
+
+mod list;
+mod support;
+
+use std::collections::BTreeMap;
+
+use lineside_validate::{
+    Notices,
+    notice::Kind,
+    rules::gbfs::{System, kinds, validate},
+};
+use serde_json::{Value, json};
+
+/// 2026-01-01, 06:46:50 UTC.
+const NOW: i64 = 1_767_250_010;
+
+struct Case {
+    heading: String,
+    files: BTreeMap<String, Value>,
+    raw: BTreeMap<String, Vec<u8>>,
+    unread: Vec<(String, String)>,
+    is_whole: bool,
+    expected: Vec<Value>,
+}
+
+fn case(heading: &str) -> Case {
+    Case {
+        heading: heading.to_owned(),
+        files: base_3(),
+        raw: BTreeMap::new(),
+        unread: Vec::new(),
+        is_whole: true,
+        expected: Vec::new(),
+    }
+}
+
+fn files(
+    frame: impl Fn(Value) -> Value,
+    all: impl IntoIterator<Item = (&'static str, Value)>,
+) -> BTreeMap<String, Value> {
+    all.into_iter().map(|(name, data)| (name.to_owned(), frame(data))).collect()
+}
+
+fn base_3() -> BTreeMap<String, Value> {
+    let text = |text: &str| json!([{"text": text, "language": "en"}]);
+    let at = "2026-01-01T06:46:40Z";
+    let url = |name: &str| json!({"name": name, "url": format!("https://bikes.example/{name}")});
+    let names = [
+        "system_information",
+        "station_information",
+        "station_status",
+        "vehicle_status",
+        "vehicle_types",
+        "system_regions",
+        "system_pricing_plans",
+        "system_alerts",
+        "geofencing_zones",
+    ];
+    let zone = json!([[[[10.7, 59.9], [10.8, 59.9], [10.8, 60.0], [10.7, 60.0], [10.7, 59.9]]]]);
+    let rule = json!({
+        "ride_start_allowed": true, "ride_end_allowed": true, "ride_through_allowed": true
+    });
+    files(
+        |data| json!({"last_updated": at, "ttl": 60, "version": "3.0", "data": data}),
+        [
+            ("gbfs", json!({"feeds": names.map(url)})),
+            (
+                "system_information",
+                json!({
+                    "system_id": "bikes", "languages": ["en"], "name": text("City Bikes"),
+                    "opening_hours": "24/7", "feed_contact_email": "data@bikes.example",
+                    "timezone": "Europe/Oslo",
+                    "rental_apps": {"android": {
+                        "store_uri": "https://store.example/bikes", "discovery_uri": "com.bikes://"
+                    }}
+                }),
+            ),
+            ("system_regions", json!({"regions": [{"region_id": "R1", "name": text("Center")}]})),
+            (
+                "system_pricing_plans",
+                json!({"plans": [{
+                    "plan_id": "P1", "name": text("Day"), "currency": "NOK", "price": 50,
+                    "is_taxable": true, "description": text("A day")
+                }]}),
+            ),
+            (
+                "vehicle_types",
+                json!({"vehicle_types": [
+                    {"vehicle_type_id": "T1", "form_factor": "bicycle", "max_range_meters": 40000,
+                        "propulsion_type": "electric_assist", "default_pricing_plan_id": "P1"},
+                    {"vehicle_type_id": "T2", "form_factor": "bicycle", "propulsion_type": "human"}
+                ]}),
+            ),
+            (
+                "station_information",
+                json!({"stations": [
+                    {"station_id": "S1", "name": text("Square"), "lat": 59.91, "lon": 10.75,
+                        "region_id": "R1", "capacity": 10},
+                    {"station_id": "S2", "name": text("Mill"), "lat": 59.92, "lon": 10.76},
+                    {"station_id": "S3", "name": text("Park"), "lat": 59.93, "lon": 10.77}
+                ]}),
+            ),
+            (
+                "station_status",
+                json!({"stations": [
+                    {"station_id": "S1", "num_vehicles_available": 3, "num_docks_available": 7,
+                        "is_installed": true, "is_renting": true, "is_returning": true,
+                        "last_reported": at, "vehicle_types_available": [
+                            {"vehicle_type_id": "T1", "count": 1},
+                            {"vehicle_type_id": "T2", "count": 2}
+                        ]},
+                    {"station_id": "S3", "num_vehicles_available": 0, "is_installed": true,
+                        "is_renting": true, "is_returning": true, "last_reported": at,
+                        "vehicle_types_available": [{"vehicle_type_id": "T1", "count": 0}]},
+                    {"station_id": "S2", "num_vehicles_available": 0, "is_installed": true,
+                        "is_renting": true, "is_returning": true, "last_reported": at,
+                        "vehicle_types_available": []}
+                ]}),
+            ),
+            (
+                "vehicle_status",
+                json!({"vehicles": [
+                    {"vehicle_id": "V1", "lat": 59.915, "lon": 10.755, "is_reserved": false,
+                        "is_disabled": false, "vehicle_type_id": "T1", "last_reported": at,
+                        "current_range_meters": 12000.5, "rental_uris": {"android": "com.bikes://v1"}}
+                ]}),
+            ),
+            (
+                "system_alerts",
+                json!({"alerts": [
+                    {"alert_id": "A1", "type": "other", "summary": text("Snow"), "last_updated": at}
+                ]}),
+            ),
+            (
+                "geofencing_zones",
+                json!({
+                    "global_rules": [rule],
+                    "geofencing_zones": {"type": "FeatureCollection", "features": [{
+                        "type": "Feature", "geometry": {"type": "MultiPolygon", "coordinates": zone},
+                        "properties": {"name": text("Center"), "rules": [rule]}
+                    }]}
+                }),
+            ),
+        ],
+    )
+}
+
+fn base_2() -> BTreeMap<String, Value> {
+    let at = NOW - 10;
+    let url = |name: &str| json!({"name": name, "url": format!("https://bikes.example/{name}")});
+    let names = [
+        "system_information",
+        "station_information",
+        "station_status",
+        "free_bike_status",
+        "system_hours",
+        "system_regions",
+    ];
+    files(
+        |data| json!({"last_updated": at, "ttl": 60, "version": "2.3", "data": data}),
+        [
+            ("gbfs", json!({"en": {"feeds": names.map(url)}})),
+            (
+                "system_information",
+                json!({
+                    "system_id": "bikes", "language": "en", "name": "City Bikes",
+                    "timezone": "Europe/Oslo"
+                }),
+            ),
+            ("system_regions", json!({"regions": [{"region_id": "R1", "name": "Center"}]})),
+            (
+                "system_hours",
+                json!({"rental_hours": [{
+                    "user_types": ["member"], "days": ["mon", "tue"],
+                    "start_time": "06:00:00", "end_time": "23:00:00"
+                }]}),
+            ),
+            (
+                "station_information",
+                json!({"stations": [
+                    {"station_id": "S1", "name": "Square", "lat": 59.91, "lon": 10.75}
+                ]}),
+            ),
+            (
+                "station_status",
+                json!({"stations": [
+                    {"station_id": "S1", "num_bikes_available": 3, "is_installed": true,
+                        "is_renting": true, "is_returning": true, "last_reported": at}
+                ]}),
+            ),
+            (
+                "free_bike_status",
+                json!({"bikes": [
+                    {"bike_id": "V1", "lat": 59.9, "lon": 10.7, "is_reserved": false,
+                        "is_disabled": false}
+                ]}),
+            ),
+        ],
+    )
+}
+
+impl Case {
+    /// Puts a value at a place, or takes away what is there.
+    fn put(&mut self, place: &str, value: Option<Value>) {
+        let Some((name, pointer)) = place.split_once(' ') else {
+            match value {
+                Some(value) => self.files.insert(place.to_owned(), value),
+                None => self.files.remove(place),
+            };
+            return;
+        };
+        let (parent, last) = pointer.rsplit_once('/').expect("a place begins with /");
+        let file = self.files.get_mut(name).expect("a file");
+        match (file.pointer_mut(parent).expect("what is there"), value) {
+            (Value::Array(list), Some(value)) => {
+                list[last.parse::<usize>().expect("a place in a list")] = value
+            }
+            (Value::Array(list), None) => {
+                // States stand in another order than stations: the last one is that of S2.
+                list.pop();
+                assert_eq!(last, "1");
+            }
+            (Value::Object(object), Some(value)) => _ = object.insert(last.to_owned(), value),
+            (Value::Object(object), None) => assert!(object.remove(last).is_some(), "{place}"),
+            (other, _) => panic!("{place}: {other} has nothing in it"),
+        }
+    }
+
+    fn found(&self) -> Notices {
+        let mut bodies: BTreeMap<&str, Vec<u8>> = BTreeMap::new();
+        for (name, file) in &self.files {
+            bodies.insert(name, serde_json::to_vec(file).expect("JSON"));
+        }
+        for (name, body) in &self.raw {
+            bodies.insert(name, body.clone());
+        }
+        let system = System {
+            files: bodies.iter().map(|(name, body)| (*name, &body[..])).collect(),
+            unread: self.unread.iter().map(|(name, why)| (name.as_str(), why.as_str())).collect(),
+            is_whole: self.is_whole,
+            now: NOW,
+        };
+        let mut notices = Notices::new(100);
+        let errors = validate(&system, &mut notices);
+        assert!(errors.is_empty(), "{errors:?}");
+        notices
+    }
+}
+
+/// The cases of a page.
+fn cases(page: &str) -> Vec<Case> {
+    let mut cases: Vec<Case> = Vec::new();
+    let mut block: Option<(String, String)> = None;
+    for line in page.lines() {
+        if let Some((info, text)) = &mut block {
+            if line.trim_end() != "```" {
+                text.push_str(line);
+                text.push('\n');
+                continue;
+            }
+            let case = cases.last_mut().expect("a block stands below the heading of a case");
+            match info.split_once(' ') {
+                Some(("json", place)) => {
+                    case.put(place, Some(serde_json::from_str(text).expect("JSON")));
+                }
+                Some(("text", name)) => {
+                    case.raw.insert(name.to_owned(), text.as_bytes().to_vec());
+                }
+                None if info == "json" => {
+                    case.expected = serde_json::from_str(text).expect("the JSON is a list");
+                }
+                _ => panic!("a block of {info:?} means nothing"),
+            }
+            block = None;
+        } else if let Some(heading) = line.strip_prefix("## ") {
+            cases.push(case(heading));
+        } else if let Some(info) = line.strip_prefix("```") {
+            block = Some((info.trim().to_owned(), String::new()));
+        } else if let (Some(case), Some((key, value))) = (cases.last_mut(), line.split_once(": ")) {
+            match key {
+                "Version" => case.files = base_2(),
+                "Without" => case.put(value, None),
+                "Part" => case.is_whole = false,
+                "Unread" => {
+                    let (name, reason) = value.split_once(' ').expect("a name and a reason");
+                    case.unread.push((name.to_owned(), reason.to_owned()));
+                }
+                _ => {}
+            }
+        }
+    }
+    assert!(block.is_none(), "a block does not end");
+    cases
+}
+
+fn check(kind: &Kind) -> Result<(), String> {
+    let cases = cases(kind.page);
+    let expected: Vec<&[Value]> = cases.iter().map(|case| case.expected.as_slice()).collect();
+    support::has_both(&expected, false)?;
+    cases
+        .iter()
+        .try_for_each(|case| support::hold(kind, &case.heading, &case.expected, &case.found()))
+}
+
+#[test]
+fn every_page_holds() {
+    support::check_all(kinds(), check);
+}
+
+#[test]
+fn each_kind_has_one_page_and_each_field_is_described() {
+    support::describe_all(kinds(), "src/rules/gbfs");
+}
+
+#[test]
+fn the_systems_that_cases_start_from_have_no_faults() {
+    for files in [base_3(), base_2()] {
+        let notices = Case { files, ..case("") }.found();
+        let found: Vec<_> = notices.iter().map(|found| (found.kind.code, &found.samples)).collect();
+        assert!(found.is_empty(), "{found:?}");
+    }
+}
+
+#[test]
+fn no_system_breaks_a_look() {
+    let mut random = fastrand::Rng::with_seed(7);
+    let pages: Vec<Case> = kinds().flat_map(|kind| cases(kind.page)).collect();
+    for _ in 0..3_000 {
+        let page = &pages[random.usize(..pages.len())];
+        let mut broken = case("");
+        for (name, file) in &page.files {
+            let mut body = serde_json::to_vec(file).unwrap();
+            if random.u8(..4) == 0 {
+                for _ in 0..random.usize(1..4) {
+                    let at = random.usize(..body.len());
+                    body[at] = b"0123456789-\"{}[],:tnul "[random.usize(..23)];
+                }
+            }
+            broken.raw.insert(name.clone(), body);
+        }
+        broken.found();
+    }
+}
+
+#[test]
+fn the_papers_list_each_kind() {
+    list::hold(
+        "gbfs",
+        "systems of GBFS",
+        "Versions 1.0 to 3.1. The fields are those of the official JSON schemas, and what these forbid is an error;\n\
+         fields that no version knows are let pass, as they let them pass. [What differs](differences.md) is said.",
+        kinds(),
+    );
+}

@@ -1,0 +1,138 @@
+//! Real systems, and what is said about them: counts that were looked at by eye.
+//!
+//! The files lie beside the repository or not at all. `LINESIDE_SHOW=code` shows what is said of that code.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use lineside_validate::{
+    Notices,
+    rules::gbfs::{System, validate},
+};
+
+/// The clock at which they are judged: 2026-01-01, 06:46:50 UTC.
+const NOW: i64 = 1_767_250_010;
+
+/// System, code, how often.
+const EXPECTED: &[(&str, &str, u64)] = &[
+    ("bay-wheels", "duplicate_id", 6),
+    ("bay-wheels", "outdated_file", 2),
+    ("bay-wheels", "unknown_region_id", 19),
+    ("mobilitydata-v2_X", "invalid_timestamp", 12),
+    ("mobilitydata-v2_X", "outdated_file", 2),
+    ("mobilitydata-v2_X", "point_far_from_system", 1),
+    ("mobilitydata-v3_0", "outdated_file", 2),
+    ("mobilitydata-v3_0", "station_without_status", 2),
+    ("mobilitydata-v3_0", "unexpected_type", 23),
+    ("mobilitydata-v3_0", "unknown_pricing_plan_id", 7),
+    ("mobilitydata-v3_0", "unknown_station_id", 6),
+    ("mobilitydata-v3_1_RC3", "outdated_file", 3),
+    ("mobilitydata-v3_1_RC3", "station_without_status", 1),
+    ("mobilitydata-v3_1_RC3", "unknown_pricing_plan_id", 11),
+    ("mobilitydata-v3_1_RC3", "unknown_station_id", 3),
+    ("mobilitydata-v3_1_RC3", "unknown_vehicle_type_id", 1),
+    ("motis", "outdated_file", 2),
+    ("schema-testfixtures/v2.3", "outdated_file", 2),
+    ("schema-testfixtures/v2.3", "point_far_from_system", 1),
+    ("schema-testfixtures/v2.3", "times_out_of_order", 1),
+    ("schema-testfixtures/v3.0", "missing_required_field", 2),
+    ("schema-testfixtures/v3.0", "outdated_file", 2),
+    ("schema-testfixtures/v3.0", "station_without_status", 22),
+    ("schema-testfixtures/v3.0", "unknown_vehicle_type_id", 1),
+    ("schema-testfixtures/v3.1-RC3", "outdated_file", 3),
+    ("schema-testfixtures/v3.1-RC3", "station_without_status", 1),
+    ("schema-testfixtures/v3.1-RC3", "unknown_pricing_plan_id", 11),
+    ("schema-testfixtures/v3.1-RC3", "unknown_station_id", 3),
+    ("schema-testfixtures/v3.1-RC3", "unknown_vehicle_type_id", 1),
+    ("spec-examples-2.3", "outdated_file", 1),
+    ("spec-examples-2.3", "unknown_vehicle_type_id", 1),
+    ("spec-examples-2.3-1", "outdated_file", 1),
+    ("spec-examples-2.3-1", "unknown_pricing_plan_id", 1),
+    ("spec-examples-2.3-1", "unknown_station_id", 1),
+    ("spec-examples-2.3-2", "outdated_file", 1),
+    ("spec-examples-2.3-2", "unknown_station_id", 3),
+    ("spec-examples-3.0", "outdated_file", 1),
+    ("spec-examples-3.0", "unknown_vehicle_type_id", 1),
+    ("spec-examples-3.0-1", "outdated_file", 1),
+    ("spec-examples-3.0-1", "unknown_pricing_plan_id", 1),
+    ("spec-examples-3.0-1", "unknown_station_id", 1),
+    ("spec-examples-3.0-2", "missing_required_field", 2),
+    ("spec-examples-3.0-2", "outdated_file", 1),
+    ("spec-examples-3.0-2", "unknown_station_id", 3),
+    ("transport-site.2.2", "outdated_file", 2),
+    ("transport-site.2.2", "station_without_status", 1),
+    ("transport-site.2.2", "unknown_station_id", 4),
+    ("transport-site.3.0", "outdated_file", 2),
+    ("transport-site.3.0", "station_without_status", 2),
+    ("transport-site.3.0", "unknown_station_id", 3),
+];
+
+/// A system: its name, its files, and whether these are all.
+type Read = (String, Vec<(String, Vec<u8>)>, bool);
+
+fn json_files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|ending| ending == "json"));
+    paths.sort();
+    paths
+}
+
+/// The systems of a folder: one, or as many as its files have endings such as `-2` and `.3.0`.
+fn systems(data: &Path, folder: &str) -> Vec<Read> {
+    let mut systems: BTreeMap<String, Vec<(String, Vec<u8>)>> = BTreeMap::new();
+    for path in json_files(&data.join(folder)) {
+        let stem = path.file_stem().and_then(|stem| stem.to_str()).expect("a name").to_owned();
+        let end = stem.find(['-', '.']).unwrap_or(stem.len());
+        let (name, variant) = stem.split_at(end);
+        let body = fs::read(&path).expect("a file");
+        systems.entry(variant.to_owned()).or_default().push((name.to_owned(), body));
+    }
+    let is_whole = systems.len() == 1;
+    let named = |(variant, files)| (format!("{folder}{variant}"), files, is_whole);
+    systems.into_iter().map(named).collect()
+}
+
+#[test]
+fn real_systems_get_the_counts_that_were_looked_at() {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/gbfs");
+    if !data.is_dir() {
+        eprintln!("no systems beside the repository: nothing was compared");
+        return;
+    }
+    let shown = std::env::var("LINESIDE_SHOW").ok();
+    let folders = [
+        "bay-wheels",
+        "mobilitydata-v2_X",
+        "mobilitydata-v3_0",
+        "mobilitydata-v3_1_RC3",
+        "motis",
+        "schema-testfixtures/v2.3",
+        "schema-testfixtures/v3.0",
+        "schema-testfixtures/v3.1-RC3",
+        "spec-examples-2.3",
+        "spec-examples-3.0",
+        "transport-site",
+    ];
+    let mut found = Vec::new();
+    for (name, files, is_whole) in folders.into_iter().flat_map(|folder| systems(&data, folder)) {
+        let files = files.iter().map(|(name, body)| (name.as_str(), &body[..])).collect();
+        let system = System { files, unread: Vec::new(), is_whole, now: NOW };
+        let mut notices = Notices::new(5);
+        let errors = validate(&system, &mut notices);
+        assert!(errors.is_empty(), "{name}: {errors:?}");
+        for all in notices.iter() {
+            found.push((name.clone(), all.kind.code, all.total));
+            if shown.as_deref().is_some_and(|shown| shown == all.kind.code || shown == "all") {
+                let samples = serde_json::to_string(&all.samples).expect("JSON");
+                eprintln!("{name} {} {samples}", all.kind.code);
+            }
+        }
+    }
+    let found: Vec<_> =
+        found.iter().map(|(name, code, total)| (name.as_str(), *code, *total)).collect();
+    assert_eq!(found, EXPECTED);
+}

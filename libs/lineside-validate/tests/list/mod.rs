@@ -1,0 +1,45 @@
+//! The list of a format's kinds, as it stands in the papers.
+
+use std::{fs, path::Path};
+
+use lineside_validate::notice::Kind;
+
+/// Holds the paper of a format against its kinds, or writes it anew if `LINESIDE_BLESS` is set.
+pub(crate) fn hold(
+    format: &str,
+    what: &str,
+    words: &str,
+    kinds: impl Iterator<Item = &'static Kind>,
+) {
+    let text = list(format, what, words, kinds);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../docs/rules/{format}.md"));
+    if std::env::var_os("LINESIDE_BLESS").is_some() {
+        fs::write(&path, &text).expect("the paper is written");
+    }
+    let written = fs::read_to_string(&path).unwrap_or_default();
+    assert!(written == text, "docs/rules/{format}.md is not what the code says: cargo xtask bless");
+}
+
+fn list(
+    format: &str,
+    what: &str,
+    words: &str,
+    kinds: impl Iterator<Item = &'static Kind>,
+) -> String {
+    let mut list = format!(
+        "# What is said about {what}\n\n{words}\n\
+         A code's page says what it means and what to do, and its examples are tests.\n\n\
+         | code | severity | what is wrong |\n|---|---|---|\n"
+    );
+    let mut kinds: Vec<&Kind> = kinds.collect();
+    kinds.sort_by_key(|kind| kind.code);
+    for kind in kinds {
+        let summary = kind.summary().replace('\n', " ").replace('|', "\\|");
+        list.push_str(&format!(
+            "| [`{0}`](../../libs/lineside-validate/src/rules/{format}/pages/{0}.md) | {1} | {summary} |\n",
+            kind.code,
+            kind.severity.name(),
+        ));
+    }
+    list
+}

@@ -1,0 +1,123 @@
+//! Each kind's page is its test: its cases are run as they stand there.
+//!
+//! A case is a `##` heading. Its `xml` blocks are what stands in one file each, of which the first is `a.xml`. A `json` block
+//! lists the notices of the page's code that must come, with the fields that matter; without one there must be none.
+
+mod list;
+mod support;
+
+use jiff::civil::date;
+use lineside_formats::{gtfs::TextFiles, netex::Limits};
+use lineside_validate::{
+    Context, Notices,
+    notice::Kind,
+    rules::netex::{kinds, validate},
+};
+use serde_json::Value;
+
+const CONTEXT: Context = Context { today: date(2026, 6, 15), country: None, threads: 1 };
+
+#[derive(Default)]
+struct Case {
+    heading: String,
+    files: Vec<String>,
+    expected: Vec<Value>,
+}
+
+/// The cases of a page.
+fn cases(page: &str) -> Vec<Case> {
+    let mut cases: Vec<Case> = Vec::new();
+    let mut block: Option<(String, String)> = None;
+    for line in page.lines() {
+        if let Some((info, text)) = &mut block {
+            if line.trim_end() != "```" {
+                text.push_str(line);
+                text.push('\n');
+                continue;
+            }
+            let case = cases.last_mut().expect("a block stands below the heading of a case");
+            match info.as_str() {
+                "xml" => case.files.push(text.clone()),
+                "json" => case.expected = serde_json::from_str(text).expect("the JSON is a list"),
+                _ => panic!("a block of {info:?} means nothing"),
+            }
+            block = None;
+        } else if let Some(heading) = line.strip_prefix("## ") {
+            cases.push(Case { heading: heading.to_owned(), ..Case::default() });
+        } else if let Some(info) = line.strip_prefix("```") {
+            block = Some((info.trim().to_owned(), String::new()));
+        }
+    }
+    assert!(block.is_none(), "a block does not end");
+    cases
+}
+
+fn file(content: &str) -> String {
+    format!(
+        "<PublicationDelivery xmlns=\"http://www.netex.org.uk/netex\" version=\"1.1\">\
+         <dataObjects>{content}</dataObjects></PublicationDelivery>"
+    )
+}
+
+fn found(files: &[String]) -> Notices {
+    let mut source = TextFiles::new();
+    for (content, name) in files.iter().zip(["a.xml", "b.xml", "c.xml"]) {
+        source = source.with(name, file(content));
+    }
+    let mut notices = Notices::new(100);
+    let errors = validate(&mut source, &Limits::default(), &CONTEXT, &mut notices);
+    let errors = errors.expect("a publication");
+    assert!(errors.is_empty(), "{errors:?}");
+    notices
+}
+
+fn check(kind: &Kind) -> Result<(), String> {
+    let cases = cases(kind.page);
+    let expected: Vec<&[Value]> = cases.iter().map(|case| case.expected.as_slice()).collect();
+    support::has_both(&expected, false)?;
+    cases.iter().try_for_each(|case| {
+        support::hold(kind, &case.heading, &case.expected, &found(&case.files))
+    })
+}
+
+#[test]
+fn every_page_holds() {
+    support::check_all(kinds(), check);
+}
+
+#[test]
+fn each_kind_has_one_page_and_each_field_is_described() {
+    support::describe_all(kinds(), "src/rules/netex");
+}
+
+#[test]
+fn no_publication_breaks_a_look() {
+    let mut random = fastrand::Rng::with_seed(7);
+    let pages: Vec<Case> = kinds().flat_map(|kind| cases(kind.page)).collect();
+    let mut n_read = 0;
+    for _ in 0..3_000 {
+        let Some(content) = pages[random.usize(..pages.len())].files.first() else { continue };
+        let mut body = file(content).into_bytes();
+        for _ in 0..random.usize(1..3) {
+            let at = random.usize(..body.len());
+            body[at] = b"0123456789-+.TZ e\"<>/"[random.usize(..21)];
+        }
+        let mut source = TextFiles::new().with("a.xml", body);
+        let looked = validate(&mut source, &Limits::default(), &CONTEXT, &mut Notices::new(10));
+        let Ok(errors) = looked else { continue };
+        n_read += 1;
+        assert!(errors.is_empty(), "{errors:?}");
+    }
+    assert!(n_read > 300, "{n_read}");
+}
+
+#[test]
+fn the_papers_list_each_kind() {
+    list::hold(
+        "netex",
+        "publications of NeTEx",
+        "Of any profile: what all of them ask for, and what cannot be. What cannot be read at all is told besides, by the\n\
+         codes of the decoder.",
+        kinds(),
+    );
+}

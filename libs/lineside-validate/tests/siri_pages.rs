@@ -1,0 +1,131 @@
+//! Each kind's page is its test: its cases are run as they stand there.
+//!
+//! A case is a `##` heading. Its `xml` block is a delivery or a request, around which the elements of a
+//! message are put, or a whole envelope. A `json` block
+//! lists the notices of the page's code that must come, with the fields that matter; without one there must be none.
+
+mod list;
+mod support;
+
+use jiff::tz::TimeZone;
+use lineside_formats::siri::{Limits, decode};
+use lineside_validate::{
+    Notices,
+    notice::Kind,
+    rules::siri::{kinds, validate},
+};
+use serde_json::Value;
+
+#[derive(Default)]
+struct Case {
+    heading: String,
+    delivery: String,
+    expected: Vec<Value>,
+}
+
+/// The cases of a page.
+fn cases(page: &str) -> Vec<Case> {
+    let mut cases: Vec<Case> = Vec::new();
+    let mut block: Option<(String, String)> = None;
+    for line in page.lines() {
+        if let Some((info, text)) = &mut block {
+            if line.trim_end() != "```" {
+                text.push_str(line);
+                text.push('\n');
+                continue;
+            }
+            let case = cases.last_mut().expect("a block stands below the heading of a case");
+            match info.as_str() {
+                "xml" => case.delivery.clone_from(text),
+                "json" => case.expected = serde_json::from_str(text).expect("the JSON is a list"),
+                _ => panic!("a block of {info:?} means nothing"),
+            }
+            block = None;
+        } else if let Some(heading) = line.strip_prefix("## ") {
+            cases.push(Case { heading: heading.to_owned(), ..Case::default() });
+        } else if let Some(info) = line.strip_prefix("```") {
+            block = Some((info.trim().to_owned(), String::new()));
+        }
+    }
+    assert!(block.is_none(), "a block does not end");
+    cases
+}
+
+fn message(delivery: &str) -> String {
+    if delivery.starts_with("<soap:") {
+        return delivery.to_owned();
+    }
+    let is_request = delivery.starts_with("<CheckStatusRequest");
+    let inside = match is_request {
+        true => delivery.to_owned(),
+        false => format!("<ServiceDelivery>{delivery}</ServiceDelivery>"),
+    };
+    format!("<Siri xmlns=\"http://www.siri.org.uk/siri\" version=\"2.0\">{inside}</Siri>")
+}
+
+fn found(delivery: &str) -> Notices {
+    let body = message(delivery);
+    let (message, problems) =
+        decode(body.as_bytes(), &TimeZone::UTC, &Limits::default()).expect("a message");
+    assert!(problems.is_empty(), "{problems:?}");
+    let mut notices = Notices::new(100);
+    let errors = validate(&message, &mut notices);
+    assert!(errors.is_empty(), "{errors:?}");
+    notices
+}
+
+fn check(kind: &Kind) -> Result<(), String> {
+    let cases = cases(kind.page);
+    let expected: Vec<&[Value]> = cases.iter().map(|case| case.expected.as_slice()).collect();
+    support::has_both(&expected, false)?;
+    for case in &cases {
+        let found = found(&case.delivery);
+        support::hold(kind, &case.heading, &case.expected, &found)?;
+        // A case shows one thing.
+        if case.expected.is_empty() && found.iter().next().is_some() {
+            return Err(format!("{}: {found:?}", case.heading));
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn every_page_holds() {
+    support::check_all(kinds(), check);
+}
+
+#[test]
+fn each_kind_has_one_page_and_each_field_is_described() {
+    support::describe_all(kinds(), "src/rules/siri");
+}
+
+#[test]
+fn no_message_breaks_a_look() {
+    let mut random = fastrand::Rng::with_seed(7);
+    let pages: Vec<Case> = kinds().flat_map(|kind| cases(kind.page)).collect();
+    let mut n_read = 0;
+    for _ in 0..3_000 {
+        let mut body = message(&pages[random.usize(..pages.len())].delivery).into_bytes();
+        for _ in 0..random.usize(1..4) {
+            let at = random.usize(..body.len());
+            body[at] = b"0123456789-+.TZ e"[random.usize(..17)];
+        }
+        let Ok((message, _)) = decode(&body, &TimeZone::UTC, &Limits::default()) else { continue };
+        n_read += 1;
+        let errors = validate(&message, &mut Notices::new(10));
+        assert!(errors.is_empty(), "{errors:?} in {}", String::from_utf8_lossy(&body));
+    }
+    assert!(n_read > 300, "{n_read}");
+}
+
+#[test]
+fn the_papers_list_each_kind() {
+    list::hold(
+        "siri",
+        "messages of SIRI",
+        "Estimated timetables, vehicle monitoring, stop monitoring and situation exchange of 2.0 and 2.1. Times are held\n\
+         against the `ResponseTimestamp` of the message, not against the clock. What cannot be read at all is told besides, by\n\
+         the codes of the decoder.",
+        kinds(),
+    );
+}
