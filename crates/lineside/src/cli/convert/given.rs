@@ -13,7 +13,7 @@ use crate::cli::{
     input::{clock, config_of, fetch},
     print, system,
 };
-use crate::convert::{DISCOVERY, Input, too_large};
+use crate::convert::{DISCOVERY, Input, REALTIME_BYTES_MAX, too_large};
 
 /// The bytes at a body's start by which it is told whether it may be a schedule.
 const START_BYTES: usize = 8 << 10;
