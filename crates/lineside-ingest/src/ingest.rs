@@ -25,6 +25,7 @@ use crate::{
     feed::Feed,
     fetch::Sources,
     inbox::Inboxes,
+    inspector::Inspector,
     kept::Kept,
     limits::{LOADS_AT_ONCE, READY_AFTER, SEARCH_LIMIT_MAX},
     network::{Network, NetworkWriter},
@@ -66,6 +67,8 @@ pub struct Options {
     pub beside: Option<Beside>,
     /// Where producers bring what is new by themselves.
     pub inboxes: Inboxes,
+    /// Who looks at messages of real time as they pass.
+    pub inspector: Option<Arc<dyn Inspector>>,
 }
 
 /// The running feeds. Dropping it stops them.
@@ -96,13 +99,13 @@ impl Ingest {
     ///
     /// What was kept must not be given to a start once more: clients would take another past for theirs.
     pub fn start_from(options: Options, kept: Option<Kept>) -> Arc<Ingest> {
-        let Options { feeds, clock, seed, hub, client_name, archive, snapshots, beside, inboxes } =
-            options;
+        let Options { feeds, clock, seed, hub, client_name, beside, .. } = options;
+        let Options { archive, snapshots, inboxes, inspector, .. } = options;
         let mut rng = fastrand::Rng::with_seed(seed);
         let keys = rng.u64(..);
         let configs = unique(feeds);
         let groups = group(&configs);
-        let times = StageTimes::default();
+        let (times, mut begun) = (StageTimes::default(), Vec::new());
         let mut restart = Restart::new(kept, &groups, keys, clock.wall());
         let networks = networks_of(&groups, &restart, &clock, &times, &mut rng);
         let catalog: SharedCatalog =
@@ -123,9 +126,9 @@ impl Ingest {
             snapshots,
             tasks: tasks.clone(),
             inboxes,
+            inspector,
         };
         restore::forget_others(&configs, &*shared.snapshots);
-        let mut begun = Vec::new();
         for (at, (network, members)) in networks.iter().zip(&groups).enumerate() {
             let mut writer = NetworkWriter::new(Arc::clone(network), Some(Arc::clone(&hub)), keys);
             restart.take_over(at, &mut writer, &hub);

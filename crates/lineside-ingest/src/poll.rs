@@ -35,6 +35,7 @@ use crate::{
     health::Health,
     inbox::{Inbox, Inboxes},
     ingest::Tasks,
+    inspector::Inspector,
     limits::POLL_MIN,
     network::NetworkQueue,
     saved::{Keeper, Snapshots},
@@ -97,6 +98,8 @@ pub(crate) struct Poller {
     deliveries: mpsc::Receiver<Bytes>,
     /// Where producers reach this server, and as whom they know it.
     inboxes: Inboxes,
+    /// Who looks at messages as they pass.
+    inspector: Option<Arc<dyn Inspector>>,
     /// Of a file of a system, whom it tells what the file says.
     told: Option<Told>,
     /// How long the last body is good, by its own word.
@@ -115,6 +118,7 @@ pub(crate) struct Shared {
     pub(crate) snapshots: Arc<dyn Snapshots>,
     pub(crate) tasks: Tasks,
     pub(crate) inboxes: Inboxes,
+    pub(crate) inspector: Option<Arc<dyn Inspector>>,
 }
 
 impl Poller {
@@ -171,6 +175,7 @@ impl Poller {
             farewell: None,
             deliveries,
             inboxes: shared.inboxes.clone(),
+            inspector: shared.inspector.clone(),
             told: None,
             body_ttl: None,
             feed,

@@ -113,6 +113,7 @@ mod tests {
             archive: Arc::new(MemoryArchive::new(Arc::new(RealClock::new()))),
             snapshots: Arc::new(lineside_ingest::MemorySnapshots::default()),
             beside: None,
+            inspector: None,
             inboxes: Inboxes {
                 address: None,
                 subscriber: "lineside-1".into(),

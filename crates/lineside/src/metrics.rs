@@ -138,6 +138,7 @@ fn registry(app: &App) -> Registry {
     feeds(&mut registry, app);
     settings(&mut registry, app);
     validation(&mut registry, app.reports().figures());
+    messages(&mut registry, app.reports().messages().figures());
     notifications(&mut registry, app.notifications());
     if let Some(store) = app.store() {
         remembered(&mut registry, store.figures());
@@ -323,6 +324,20 @@ fn validation(registry: &mut Registry, figures: reports::Figures) {
         "How long it took to validate a version",
         Latencies::alone(figures.took),
     );
+}
+
+fn messages(registry: &mut Registry, figures: reports::MessageFigures) {
+    let counters = [
+        ("validation_messages", "Messages of real time that were validated", figures.looked),
+        (
+            "validation_messages_cut_short",
+            "Messages of real time for whose validation the time did not suffice",
+            figures.cut_short,
+        ),
+    ];
+    for (name, help, value) in counters {
+        registry.register(name, help, counter(value));
+    }
 }
 
 fn remembered(registry: &mut Registry, figures: Figures) {

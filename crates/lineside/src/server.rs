@@ -92,7 +92,7 @@ pub async fn start(start: Start) -> anyhow::Result<Running> {
     let keeps = config.server.data_dir.clone().filter(|_| demo.is_none());
     let ledger = Ledger::open(&config, &clock).await?;
     let settings = Settings::open(config.clone(), ledger.store.as_ref(), clock.wall()).await?;
-    let (ops, reports) = (Arc::new(Ops::default()), Arc::new(Reports::default()));
+    let (ops, reports) = (Arc::new(Ops::default()), Arc::new(Reports::new(&config.validation)));
     let rooms = Rooms { ops: Arc::clone(&ops), reports: Arc::clone(&reports) };
     let options = Options {
         feeds: settings.feeds(),
@@ -103,6 +103,7 @@ pub async fn start(start: Start) -> anyhow::Result<Running> {
         archive: ledger.archive,
         snapshots: ledger.snapshots,
         beside: Some(Beside(Arc::new(rooms))),
+        inspector: Some(Arc::clone(reports.messages()) as _),
         inboxes: inboxes(&config, demo.is_some().then_some(address), data_dir.as_ref())?,
     };
     let ingest = start_ingest(options, keeps.clone()).await?;
@@ -134,8 +135,7 @@ pub async fn start(start: Start) -> anyhow::Result<Running> {
         connections: limits.total,
         store: ledger.store,
     });
-    let router = http::router(&app);
-    let admission = Arc::clone(app.admission());
+    let (router, admission) = (http::router(&app), Arc::clone(app.admission()));
     let sessions = http::Sessions::of(&app, tls);
     begin_chores(&app, sessions.tls.as_ref());
     let serving = tokio::spawn(http::serve(listener, router, admission, Some(sessions), shutdown));
@@ -183,6 +183,7 @@ fn begin_chores(app: &App, tls: Option<&Arc<http::Tls>>) {
     tokio::spawn(tick(app.clone()));
     tokio::spawn(ops::run(app.clone()));
     tokio::spawn(reports::watch(app.clone()));
+    tokio::spawn(reports::tell(app.clone()));
     tokio::spawn(delays::watch(app.clone()));
     tokio::spawn(notifications::watch(app.clone()));
     if let Some(tls) = tls {

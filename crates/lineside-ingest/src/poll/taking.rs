@@ -73,7 +73,11 @@ impl Poller {
                 self.status.problems = Arc::default();
             }
         }
+        let message = (format == Format::GtfsRt).then(|| body.bytes.clone());
         self.keep(body, format, hash, now).await;
+        if let Some(message) = message {
+            self.inspect(message, now).await;
+        }
         Ok("new")
     }
 
@@ -183,6 +187,19 @@ impl Poller {
         network.finish(Stage::Decode, began);
         let (message, problems) = decoded?;
         self.take_entities(message, problems, Format::GtfsRt, now).await
+    }
+
+    /// Has a message looked at that readers have already.
+    async fn inspect(&self, body: Bytes, now: UnixMillis) {
+        let Some(inspector) = self.inspector.clone().filter(|_| self.queue.is_some()) else {
+            return;
+        };
+        let feed = Arc::clone(&self.feed);
+        let looking = tokio::task::spawn_blocking(move || inspector.look(&feed, &body, now));
+        // What breaks there takes nothing from the feed.
+        if let Err(error) = looking.await {
+            tracing::error!(feed = %self.feed.key(), %error, "looking at a message broke off");
+        }
     }
 
     /// Brings the network what a message of this format says.

@@ -43,6 +43,7 @@ pub(crate) fn options(feeds: Vec<FeedConfig>) -> Options {
         archive: Arc::new(MemoryArchive::new(Arc::clone(&clock))),
         snapshots: Arc::new(MemorySnapshots::default()),
         beside: None,
+        inspector: None,
         inboxes: Inboxes {
             address: None,
             subscriber: "lineside-1".into(),

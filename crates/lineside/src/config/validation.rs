@@ -12,6 +12,7 @@ use super::value::{CountText, DurationText, SizeText};
 const SLOTS: RangeInclusive<u64> = 0..=64;
 const WAITING: RangeInclusive<u64> = 1..=100_000;
 const TIMEOUT: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(86_400);
+const MESSAGE_TIME: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_secs(10);
 const MEMORY: RangeInclusive<u64> = (1 << 10)..=(1 << 40);
 
 #[derive(Debug, Default, Deserialize)]
@@ -21,6 +22,7 @@ pub(super) struct ValidationTable {
     waiting: Option<Spanned<CountText>>,
     timeout: Option<Spanned<DurationText>>,
     memory: Option<Spanned<SizeText>>,
+    message_time: Option<Spanned<DurationText>>,
     country: Option<Spanned<String>>,
 }
 
@@ -35,6 +37,8 @@ pub struct Validation {
     pub timeout: Duration,
     /// How much memory one may need, reckoned before it begins.
     pub memory: u64,
+    /// How long a message of real time may be looked at; none is if there is no time.
+    pub message_time: Duration,
     /// The country of their telephone numbers (ISO 3166, capitals).
     pub country: Option<[u8; 2]>,
 }
@@ -46,6 +50,7 @@ impl Default for Validation {
             waiting: 1_000,
             timeout: Duration::from_secs(10 * 60),
             memory: 2 << 30,
+            message_time: Duration::from_millis(250),
             country: None,
         }
     }
@@ -58,11 +63,14 @@ impl Checker<'_> {
         let waiting = self.count("validation.waiting", &table.waiting, WAITING);
         let timeout = self.duration("validation.timeout", table.timeout, TIMEOUT);
         let memory = self.size("validation.memory", &table.memory, MEMORY);
+        let message_time =
+            self.duration("validation.message_time", table.message_time, MESSAGE_TIME);
         Validation {
             slots: slots.unwrap_or(defaults.slots),
             waiting: waiting.unwrap_or(defaults.waiting),
             timeout: timeout.unwrap_or(defaults.timeout),
             memory: memory.unwrap_or(defaults.memory),
+            message_time: message_time.unwrap_or(defaults.message_time),
             country: table.country.and_then(|text| self.country(&text)),
         }
     }
@@ -87,13 +95,14 @@ mod tests {
 
     #[test]
     fn each_key_is_taken_or_refused_by_its_name() {
-        let text = "[validation]\nslots = 2\nwaiting = 9\ntimeout = \"5s\"\nmemory = \"1MiB\"\ncountry = \"NO\"\n";
+        let text = "[validation]\nslots = 2\nwaiting = 9\ntimeout = \"5s\"\nmemory = \"1MiB\"\nmessage_time = \"50ms\"\ncountry = \"NO\"\n";
         let config = Config::parse(Path::new("lineside.toml"), text).unwrap();
         let expected = Validation {
             slots: 2,
             waiting: 9,
             timeout: Duration::from_secs(5),
             memory: 1 << 20,
+            message_time: Duration::from_millis(50),
             country: Some(*b"NO"),
         };
         assert_eq!(config.validation, expected);

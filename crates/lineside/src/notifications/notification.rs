@@ -198,6 +198,43 @@ impl Notification {
         })
     }
 
+    /// Messages of real time have errors, in several in a row, that they had not; `report` is where they are told. Nothing if
+    /// there are none.
+    pub(super) fn of_messages(
+        feed: About,
+        report: &Report,
+        codes: &[&str],
+        address: String,
+        now: UnixMillis,
+    ) -> Option<Notification> {
+        let total = |code: &str| {
+            let found = report.findings.iter().find(|finding| finding.code == code);
+            found.map_or(0, |finding| finding.total)
+        };
+        let count =
+            |code: &&str| ErrorCount { code: (*code).to_owned(), before: 0, now: total(code) };
+        let errors: Vec<ErrorCount> = codes.iter().take(ERRORS_MAX).map(count).collect();
+        let named: Vec<String> =
+            codes.iter().take(NAMED_MAX).map(|&code| code.to_owned()).collect();
+        let rest = codes.len().saturating_sub(named.len());
+        let and = if rest > 0 { format!(", and {rest} more") } else { String::new() };
+        (!errors.is_empty()).then(|| Notification {
+            id: id(&feed.id, Kind::Findings, &format!("{}@{}", codes.join(","), report.at.0)),
+            kind: Kind::Findings,
+            at: rfc3339(now).unwrap_or_default(),
+            state: None,
+            previous: None,
+            since: None,
+            last_service: None,
+            days_left: None,
+            errors,
+            report: Some(address),
+            title: format!("{} has new errors", feed.name),
+            reason: format!("its messages have {}{and}", named.join(", ")),
+            feed,
+        })
+    }
+
     /// The notification in plain text.
     pub(super) fn text(&self) -> String {
         format!("{}: {}. {}", self.title, self.reason, self.link())

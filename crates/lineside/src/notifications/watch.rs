@@ -15,6 +15,7 @@ use super::outbox::{self, Outbox, Way};
 use super::said::{self, End, Patience, Said};
 use crate::app::App;
 use crate::config::{Alert, Config};
+use crate::reports::{Report, Subject};
 
 /// How often feeds are looked at.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
@@ -241,8 +242,11 @@ impl Watch {
     /// Says new errors of new data, once, if its report was made since this server started: what was found before was said
     /// then, or nobody was to be told. What cannot be read at all is told of as the feed's state.
     fn look_at_findings(&mut self, feed: &Feed, now: UnixMillis) {
-        let reports = self.app.reports().of(feed.id().as_str());
-        let Some(report) = reports.and_then(|reports| reports.dataset.clone()) else { return };
+        let Some(reports) = self.app.reports().of(feed.id().as_str()) else { return };
+        if let Some(report) = &reports.realtime {
+            self.look_at_messages(feed, report, now);
+        }
+        let Some(report) = reports.dataset.clone() else { return };
         let Some(version) = report.subject.version() else { return };
         if report.at < self.app.started() || !report.is_whole() {
             return;
@@ -260,6 +264,32 @@ impl Watch {
             let notification = Notification::of_findings(about, &report, address, now);
             if let Some(notification) = notification {
                 target.outbox.put(feed.id(), Kind::Findings, version.to_owned(), notification);
+            }
+        }
+    }
+
+    /// Says errors of messages that have come to stand, each once until it has gone.
+    fn look_at_messages(&mut self, feed: &Feed, report: &Report, now: UnixMillis) {
+        let Subject::Realtime { news } = &report.subject else { return };
+        if report.at < self.app.started() || !report.is_word() {
+            return;
+        }
+        let word = news.join(",");
+        for target in &mut self.targets {
+            let said = target.found.get(feed.id()).map_or("", String::as_str);
+            let mut alerts = target.alerts.iter().filter(|alert| alert.on_findings);
+            if said == word || !alerts.any(|it| it.is_about(feed.id().as_str())) {
+                continue;
+            }
+            let is_new = |code: &&String| !said.split(',').any(|said| said == code.as_str());
+            let new: Vec<&str> = news.iter().filter(is_new).map(String::as_str).collect();
+            let address = format!("{}{}", self.app.config().server.base_url(), report.address());
+            let about = about(&self.app, feed);
+            let notification = Notification::of_messages(about, report, &new, address, now);
+            // What has gone is told by nothing, and may come again.
+            target.found.insert(feed.id().clone(), word.clone());
+            if let Some(notification) = notification {
+                target.outbox.put(feed.id(), Kind::Findings, word.clone(), notification);
             }
         }
     }

@@ -190,7 +190,7 @@ impl Report {
 }
 
 /// The memory that a look at these bytes takes, at most; as said by the zip's own list, which reading is held to.
-fn memory_for(bytes: &[u8]) -> u64 {
+pub(super) fn memory_for(bytes: &[u8]) -> u64 {
     let packed = bytes.len() as u64;
     let is_zip = bytes.starts_with(b"PK");
     let listed = ZipSource::new(bytes, &Limits::default());

@@ -4,11 +4,13 @@
 //! `watch` looks at all schedules once a second and puts those with a new version into a bounded `queue`; `looking` holds one
 //! against the rules, on a thread of its own, with a limit of time and memory. What comes of it is a [`Report`], which
 //! `changes` compares with the one before. It goes into the store where there is one, into [`Reports`], and from there
-//! to whoever listens to `report/<feed>`. Reports of real time are of the same shape and go the same way.
+//! to whoever listens to `report/<feed>`. Messages of real time are looked at as they pass (`realtime`); their reports are of
+//! the same shape and go the same way.
 
 mod changes;
 mod looking;
 mod queue;
+mod realtime;
 mod record;
 mod report;
 mod watch;
@@ -26,14 +28,16 @@ use parking_lot::Mutex;
 use xxhash_rust::xxh3::xxh3_64;
 
 use self::queue::Queue;
+use crate::config::Validation;
 use crate::ops::{Ops, message};
 
 pub(crate) use self::changes::Changed;
 #[cfg(test)]
 pub(crate) use self::changes::Changes;
 pub(crate) use self::queue::Figures;
+pub(crate) use self::realtime::{About, MessageFigures, Messages, Seen, tell};
 pub(crate) use self::record::Record;
-pub(crate) use self::report::{DATASET, Finding, Outcome, Report, Subject};
+pub(crate) use self::report::{DATASET, Finding, Outcome, REALTIME, Report, Subject};
 pub(crate) use self::watch::watch;
 
 /// The first segment of these channels' names.
@@ -64,7 +68,7 @@ impl FeedReports {
     fn slot(&mut self, subject: &Subject) -> &mut Option<Arc<Report>> {
         match subject {
             Subject::Dataset { .. } => &mut self.dataset,
-            Subject::Realtime {} => &mut self.realtime,
+            Subject::Realtime { .. } => &mut self.realtime,
         }
     }
 }
@@ -78,11 +82,18 @@ pub(crate) struct Reports {
     /// Held by whoever puts a report in, so that none is lost and all are told in their order.
     putting: Mutex<()>,
     queue: Queue,
+    /// What is found in messages as they pass.
+    messages: Arc<Messages>,
     /// Who knows which feeds there are; none until polling begins.
     ingest: OnceLock<Weak<Ingest>>,
 }
 
 impl Reports {
+    /// None yet. `limits` says what a look at a message may cost.
+    pub(crate) fn new(limits: &Validation) -> Self {
+        Self { messages: Arc::new(Messages::new(limits)), ..Self::default() }
+    }
+
     /// Those who know the feeds, told once.
     pub(crate) fn begin(&self, ingest: &Arc<Ingest>) {
         self.ingest.get_or_init(|| Arc::downgrade(ingest));
@@ -91,6 +102,11 @@ impl Reports {
     /// The latest reports of a feed.
     pub(crate) fn of(&self, feed: &str) -> Option<Arc<FeedReports>> {
         self.by_feed.load().get(feed).cloned()
+    }
+
+    /// Who looks at messages.
+    pub(crate) fn messages(&self) -> &Arc<Messages> {
+        &self.messages
     }
 
     /// What waits and runs, and what came of it so far.
@@ -201,8 +217,8 @@ impl StateSource for Rooms {
 }
 
 /// The reports of a feed that are kept on the disk, the latest first, at most so many; nothing where they cannot be read.
-fn kept(store: &lineside_store::Store, feed: &FeedId, limit: usize) -> Vec<Report> {
-    match store.list_reports(feed, DATASET, limit) {
+fn kept(store: &lineside_store::Store, feed: &FeedId, subject: &str, limit: usize) -> Vec<Report> {
+    match store.list_reports(feed, subject, limit) {
         Ok(rows) => rows.iter().filter_map(Report::of_row).collect(),
         Err(error) => {
             tracing::warn!(%feed, %error, "earlier reports cannot be read");

@@ -22,7 +22,7 @@ pub(crate) struct Record<'a> {
     pub(crate) validator: &'a str,
     /// How long that took, in seconds.
     pub(crate) took: f64,
-    /// `whole`, `unreadable`, or `unfinished`, which says nothing of the data.
+    /// `whole`, `cut_short`, `unreadable`, or `unfinished`, which says nothing of the data.
     pub(crate) outcome: &'static str,
     /// Why it is not whole.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -42,6 +42,7 @@ impl<'a> Record<'a> {
     pub(crate) fn of(report: &'a Report) -> Self {
         let (outcome, reason) = match &report.outcome {
             Outcome::Whole => ("whole", None),
+            Outcome::CutShort {} => ("cut_short", None),
             Outcome::Unreadable { words } => ("unreadable", Some(words.as_str())),
             Outcome::Unfinished { words } => ("unfinished", Some(words.as_str())),
         };

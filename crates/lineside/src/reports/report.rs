@@ -52,7 +52,11 @@ pub(crate) enum Subject {
         refused: bool,
     },
     /// Messages of real time.
-    Realtime {},
+    Realtime {
+        /// The codes of errors that stand and were not there from the start.
+        #[serde(default)]
+        news: Vec<String>,
+    },
 }
 
 impl Subject {
@@ -60,7 +64,7 @@ impl Subject {
     pub(crate) fn word(&self) -> &'static str {
         match self {
             Self::Dataset { .. } => DATASET,
-            Self::Realtime {} => "realtime",
+            Self::Realtime { .. } => REALTIME,
         }
     }
 
@@ -68,13 +72,17 @@ impl Subject {
     pub(crate) fn version(&self) -> Option<&str> {
         match self {
             Self::Dataset { version, .. } => Some(version),
-            Self::Realtime {} => None,
+            Self::Realtime { .. } => None,
         }
     }
 }
 
 /// The word for versions of schedules.
 pub(crate) const DATASET: &str = "dataset";
+/// The word for messages of real time,
+pub(crate) const REALTIME: &str = "realtime";
+/// and for the one report that is kept of them.
+const LATEST: &str = "latest";
 
 /// How the look ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,6 +90,8 @@ pub(crate) const DATASET: &str = "dataset";
 pub(crate) enum Outcome {
     /// All of it was looked at.
     Whole,
+    /// The time did not suffice: what was found is there, and there may be more.
+    CutShort {},
     /// The data cannot be read at all.
     Unreadable {
         /// Why.
@@ -138,7 +148,7 @@ impl Report {
     pub(crate) fn address(&self) -> String {
         match self.subject.version() {
             Some(version) => format!("/feeds/{}/versions/{version}/report", self.feed),
-            None => format!("/feeds/{}#report", self.feed),
+            None => format!("/feeds/{}#report-{}", self.feed, self.subject.word()),
         }
     }
 
@@ -165,7 +175,7 @@ impl Report {
 
     /// The row that is kept, with as many examples as fit.
     pub(crate) fn row(&mut self) -> Option<ReportRow> {
-        let version = self.subject.version()?.to_owned();
+        let version = self.subject.version().unwrap_or(LATEST).to_owned();
         let feed = FeedId::new(&self.feed).ok()?;
         let mut body = serde_json::to_string(self).ok()?;
         while body.len() > BYTES_MAX && self.halve() {

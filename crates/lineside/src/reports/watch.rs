@@ -14,7 +14,7 @@ use super::changes::Changes;
 use super::looking::look;
 use super::queue::Job;
 use super::report::{Outcome, Report, Subject};
-use super::{Reports, kept};
+use super::{DATASET, Reports, kept};
 use crate::app::App;
 use crate::patience::pause;
 
@@ -101,7 +101,7 @@ impl Watch {
         let mut known = Known::default();
         if let Some(store) = self.app.store().cloned() {
             let id = feed.id().clone();
-            let read = tokio::task::spawn_blocking(move || kept(&store, &id, EARLIER));
+            let read = tokio::task::spawn_blocking(move || kept(&store, &id, DATASET, EARLIER));
             let earlier = read.await.unwrap_or_default();
             known.served = earlier.iter().find_map(served_of);
             if let Some(latest) = earlier.into_iter().next() {
@@ -196,6 +196,7 @@ async fn before(app: &App, feed: &FeedId, report: &Report) -> Option<Arc<Report>
         return Some(latest);
     }
     let (store, id) = (app.store().cloned()?, feed.clone());
-    let earlier = tokio::task::spawn_blocking(move || kept(&store, &id, EARLIER)).await.ok()?;
+    let earlier =
+        tokio::task::spawn_blocking(move || kept(&store, &id, DATASET, EARLIER)).await.ok()?;
     earlier.into_iter().find(is_other).map(Arc::new)
 }

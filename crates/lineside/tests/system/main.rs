@@ -43,6 +43,7 @@ mod real_data;
 mod reload;
 mod representations;
 mod reports;
+mod reports_of_messages;
 mod restarts;
 mod server_api;
 mod siri_producers;

@@ -73,7 +73,8 @@ struct OursItem {
     validator: String,
     /// How long that took, in seconds.
     took: f64,
-    /// `whole`, `unreadable`, or `unfinished`: we gave up, which says nothing of the data.
+    /// `whole`; `cut_short`, of messages: the time did not suffice, and there may be more; `unreadable`; or `unfinished`: we gave
+    /// up, which says nothing of the data.
     outcome: String,
     /// Why it is not whole.
     reason: Option<String>,

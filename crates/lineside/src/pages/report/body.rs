@@ -8,7 +8,7 @@ use maud::{Markup, html};
 use serde_json::{Map, Value};
 
 use super::super::words;
-use super::{changes, picture};
+use super::{changes, messages, picture};
 use crate::reports::{Finding, Outcome, Report, Subject};
 
 /// Examples of one kind of finding on the page of a feed.
@@ -68,7 +68,7 @@ pub(super) fn whole(report: &Report, zone: &TimeZone) -> Markup {
 fn title_of(report: &Report) -> &'static str {
     match report.subject {
         Subject::Dataset { .. } => "What is wrong with the schedule",
-        Subject::Realtime {} => "What is wrong with the messages",
+        Subject::Realtime { .. } => "What is wrong with the messages",
     }
 }
 
@@ -85,7 +85,10 @@ fn parts(report: &Report, zone: &TimeZone, examples: usize) -> Markup {
                 "."
             }
         }
-        @if report.is_word() { (changes::list(report)) }
+        @match report.subject {
+            Subject::Dataset { .. } => { @if report.is_word() { (changes::list(report)) } }
+            Subject::Realtime { .. } => { (messages::since(report, zone)) }
+        }
         @for (severity, title, why) in GROUPS { (group(report, severity, title, why, examples)) }
         @if !report.faults.is_empty() { (faults(report)) }
     }
@@ -108,6 +111,7 @@ fn outcome(report: &Report) -> Markup {
     html! {
         @match &report.outcome {
             Outcome::Unfinished { words } => p { strong { "Not looked at to the end: " } (words) ". That is our doing and says nothing of the data." },
+            Outcome::CutShort {} => p { strong { "Not looked at to the end: " } "the time did not suffice, and there may be more. That is our doing." },
             Outcome::Whole | Outcome::Unreadable { .. } => {}
         }
         @if matches!(report.subject, Subject::Dataset { refused: true, .. }) {

@@ -2,6 +2,7 @@
 
 mod body;
 mod changes;
+mod messages;
 mod picture;
 
 use std::sync::Arc;

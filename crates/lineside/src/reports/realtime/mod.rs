@@ -1,0 +1,265 @@
+//! Messages of real time, held against the rules as they pass.
+//!
+//! Ingest hands each message over once it is published, and the feed's next poll waits for the look, which has a budget of
+//! time. The `shelf` has the schedule prepared, `presence` remembers since when each code is there, and once a second
+//! `telling` makes reports of what is new and has them kept.
+
+mod presence;
+mod shelf;
+mod telling;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use lineside_formats::gtfs_rt::proto::FeedMessage;
+use lineside_formats::gtfs_rt::{Limits, decode, decode_json};
+use lineside_ingest::{Feed, FeedId, Inspector, Network};
+use lineside_sync::UnixMillis;
+use lineside_validate::Notices;
+use lineside_validate::rules::SystemError;
+use lineside_validate::rules::gtfs_rt::{History, MatchRate, Subject, Version, validate_while};
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+
+use self::shelf::{Schedule, Shelf};
+use crate::config::Validation;
+use crate::patience::Stopwatch;
+
+pub(crate) use self::presence::{Presence, Seen};
+pub(crate) use self::telling::tell;
+
+/// Findings of one kind that are kept.
+const SAMPLES: usize = 20;
+/// Bytes of a message that is held, decoded, until the next one comes; decoded it takes about ten times as much. A larger
+/// one is judged without the one before it, and others without it.
+const HELD_BYTES_MAX: usize = 16 << 20;
+
+/// Looks at messages, and remembers what was found.
+#[derive(Debug, Default)]
+pub(crate) struct Messages {
+    limits: Validation,
+    feeds: Mutex<HashMap<FeedId, Arc<Place>>>,
+    shelf: Shelf,
+    looked: AtomicU64,
+    cut_short: AtomicU64,
+}
+
+/// How many messages were looked at, and for how many of them the time did not suffice.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MessageFigures {
+    pub(crate) looked: u64,
+    pub(crate) cut_short: u64,
+}
+
+/// One feed.
+#[derive(Debug, Default)]
+struct Place {
+    /// Its last message.
+    previous: Mutex<Option<Arc<FeedMessage>>>,
+    /// One that waits for its schedule to be prepared.
+    waiting: Mutex<Option<Waiting>>,
+    look: Mutex<Look>,
+}
+
+/// A message that waits.
+#[derive(Debug)]
+struct Waiting {
+    body: Bytes,
+    at: UnixMillis,
+    /// When it was received, on the clock of the feed's data, in seconds since 1970.
+    received: i64,
+}
+
+/// What is known of a feed's messages.
+#[derive(Debug, Default)]
+struct Look {
+    history: History,
+    presence: Presence,
+    latest: Option<Latest>,
+    /// Something was found since it was last told,
+    is_new: bool,
+    /// and other codes stand than then.
+    is_other: bool,
+    /// What an earlier process found has been taken up.
+    is_restored: bool,
+}
+
+/// The last look.
+#[derive(Clone, Debug)]
+struct Latest {
+    at: UnixMillis,
+    took: Duration,
+    /// What it was held against: the SHA-256 of the schedule.
+    schedule: Arc<str>,
+    trips: MatchRate,
+    notices: Notices,
+    errors: Vec<SystemError>,
+    is_cut_short: bool,
+    /// Why it was not looked at.
+    refusal: Option<Arc<str>>,
+}
+
+/// What a report says of messages besides the findings.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct About {
+    /// The SHA-256 of the schedule that they were held against.
+    pub(crate) schedule: String,
+    /// Trips that the last message names as the schedule's, and how many of them it has.
+    pub(crate) named_trips: u64,
+    pub(crate) matched_trips: u64,
+    /// Since when each code is there.
+    pub(crate) presence: Presence,
+}
+
+impl Messages {
+    /// `limits` says what a look may cost.
+    pub(crate) fn new(limits: &Validation) -> Self {
+        Self { limits: limits.clone(), ..Self::default() }
+    }
+
+    pub(crate) fn figures(&self) -> MessageFigures {
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        MessageFigures { looked: count(&self.looked), cut_short: count(&self.cut_short) }
+    }
+
+    fn place(&self, feed: &FeedId) -> Arc<Place> {
+        Arc::clone(self.feeds.lock().entry(feed.clone()).or_default())
+    }
+
+    /// The last messages of the network's other feeds.
+    fn others(&self, network: &Network, feed: &FeedId) -> Vec<Arc<FeedMessage>> {
+        let feeds = self.feeds.lock();
+        let others = network.feed_ids().iter().filter(|id| *id != feed);
+        let places = others.filter_map(|id| feeds.get(id));
+        places.filter_map(|place| place.previous.lock().clone()).collect()
+    }
+
+    /// Lets go of feeds that are gone.
+    fn retain(&self, is_there: impl Fn(&FeedId) -> bool) {
+        self.feeds.lock().retain(|id, _| is_there(id));
+        self.shelf.retain(is_there);
+    }
+}
+
+impl Inspector for Messages {
+    fn look(&self, feed: &Arc<Feed>, body: &Bytes, now: UnixMillis) {
+        if !self.limits.message_time.is_zero() {
+            let received = feed.network().now().seconds();
+            self.look_at(feed, Waiting { body: body.clone(), at: now, received });
+        }
+    }
+}
+
+impl Messages {
+    /// Looks at a message, or has it wait for its schedule.
+    fn look_at(&self, feed: &Feed, message: Waiting) {
+        let (network, place) = (feed.network(), self.place(feed.id()));
+        let schedule = match self.shelf.get(&network, self.limits.memory) {
+            Ok(Some(schedule)) => schedule,
+            Ok(None) => {
+                *place.waiting.lock() = Some(message);
+                return;
+            }
+            Err(refusal) => return place.refuse(refusal, message.at),
+        };
+        // What waited is older.
+        drop(place.waiting.lock().take());
+        let watch = Stopwatch::start();
+        let Waiting { body, at, received } = message;
+        let Some(message) = message_of(&body).map(Arc::new) else { return };
+        let others = self.others(&network, feed.id());
+        let previous = place.previous.lock().clone();
+        let asked = Asked { message: &message, previous, others, schedule, received };
+        let is_cut_short = place.take(asked, at, &watch, self.limits.message_time);
+        self.looked.fetch_add(1, Ordering::Relaxed);
+        self.cut_short.fetch_add(u64::from(is_cut_short), Ordering::Relaxed);
+        *place.previous.lock() = Some(message).filter(|_| body.len() <= HELD_BYTES_MAX);
+    }
+
+    /// Looks at what waited, where its schedule is prepared by now.
+    fn look_again(&self, feed: &Feed, place: &Place) {
+        let waiting = place.waiting.lock().take();
+        if let Some(waiting) = waiting {
+            self.look_at(feed, waiting);
+        }
+    }
+}
+
+/// A message with what it is held against.
+struct Asked<'a> {
+    message: &'a FeedMessage,
+    previous: Option<Arc<FeedMessage>>,
+    others: Vec<Arc<FeedMessage>>,
+    schedule: Schedule,
+    /// When it was received, on the clock of the feed's data, in seconds since 1970.
+    received: i64,
+}
+
+impl Place {
+    /// Holds a message against the rules. Tells whether the time did not suffice.
+    fn take(&self, asked: Asked<'_>, at: UnixMillis, watch: &Stopwatch, budget: Duration) -> bool {
+        let Asked { message, previous, others, schedule, received } = asked;
+        let others: Vec<&FeedMessage> = others.iter().map(|other| &**other).collect();
+        let versions = schedule.earlier.iter();
+        let versions: Vec<Version<'_>> =
+            versions.map(|(name, trips)| Version { name, trips }).collect();
+        let mut look = self.look.lock();
+        let subject = Subject::new(message, &schedule.timetable, received);
+        let subject = subject.after(previous.as_deref()).beside(&others).among(&versions);
+        let subject = subject.since(Some(&look.history));
+        let mut notices = Notices::new(SAMPLES);
+        let verdict = validate_while(&subject, &mut notices, &|| watch.elapsed() < budget);
+        let trips = subject.trips_matched();
+        look.history.add(message, received);
+        for error in &verdict.errors {
+            tracing::error!(rule = error.rule, "a rule broke off: {}", error.message);
+        }
+        let is_other = look.presence.add(&notices, at.0, !verdict.is_cut_short);
+        look.is_other |= is_other;
+        look.is_new = true;
+        look.latest = Some(Latest {
+            at,
+            took: watch.elapsed(),
+            schedule: schedule.name,
+            trips,
+            notices,
+            errors: verdict.errors,
+            is_cut_short: verdict.is_cut_short,
+            refusal: None,
+        });
+        verdict.is_cut_short
+    }
+
+    /// Remembers why messages are not looked at.
+    fn refuse(&self, refusal: Arc<str>, at: UnixMillis) {
+        let mut look = self.look.lock();
+        if look.latest.as_ref().is_some_and(|latest| latest.refusal.as_ref() == Some(&refusal)) {
+            return;
+        }
+        (look.is_new, look.is_other) = (true, true);
+        look.latest = Some(Latest {
+            at,
+            took: Duration::ZERO,
+            schedule: "".into(),
+            trips: MatchRate::default(),
+            notices: Notices::new(0),
+            errors: Vec::new(),
+            is_cut_short: false,
+            refusal: Some(refusal),
+        });
+    }
+}
+
+/// The message, decoded whole. What of it cannot be decoded its feed's problems tell.
+fn message_of(body: &Bytes) -> Option<FeedMessage> {
+    let limits = Limits::default();
+    let decoded = match body.trim_ascii_start().starts_with(b"{") {
+        true => decode_json(body, &limits),
+        false => decode(body.clone(), &limits),
+    };
+    decoded.ok().map(|(message, _)| message)
+}

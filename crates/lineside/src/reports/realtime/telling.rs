@@ -1,0 +1,151 @@
+//! Once a second: reports are made of what is new, shown, and kept.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lineside_formats::Format;
+use lineside_ingest::FeedId;
+use serde_json::json;
+
+use super::super::report::{Fault, Finding, Outcome, Report, Subject};
+use super::super::{REALTIME, kept};
+use super::{About, Latest, Look};
+use crate::app::App;
+use crate::patience::{Stopwatch, pause};
+
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+/// How long a report is shown at least if no other codes stand,
+const SHOWN_MIN: Duration = Duration::from_secs(10);
+/// and how long it waits then to be kept. After a crash so much of the history is missing at most.
+const KEPT_EVERY: Duration = Duration::from_secs(60);
+
+/// When a feed's report was last shown, and kept.
+#[derive(Debug, Default)]
+struct Told {
+    shown: Option<Stopwatch>,
+    kept: Option<Stopwatch>,
+}
+
+/// Tells of what was found in messages, until the server stops.
+pub(crate) async fn tell(app: App) {
+    let mut told: HashMap<FeedId, Told> = HashMap::new();
+    loop {
+        let is_ending = app.shutdown().is_draining();
+        look_at_all(&app, &mut told, is_ending).await;
+        if is_ending {
+            return;
+        }
+        tokio::select! {
+            () = pause(LOOK_INTERVAL) => {}
+            () = app.shutdown().draining() => {}
+        }
+    }
+}
+
+async fn look_at_all(app: &App, told: &mut HashMap<FeedId, Told>, is_ending: bool) {
+    let messages = app.reports().messages();
+    let is_there = |id: &FeedId| app.ingest().feed(id.as_str()).is_some();
+    messages.retain(is_there);
+    told.retain(|id, _| is_there(id));
+    let feeds = app.ingest().feeds();
+    for feed in &feeds {
+        if feed.format() != Some(Format::GtfsRt) {
+            continue;
+        }
+        let place = messages.place(feed.id());
+        if place.waiting.lock().is_some() {
+            let (messages, feed) = (Arc::clone(messages), Arc::clone(feed));
+            let again = move || messages.look_again(&feed, &messages.place(feed.id()));
+            // What breaks off is no report.
+            let _: Result<(), _> = tokio::task::spawn_blocking(again).await;
+        }
+        let is_restored = place.look.lock().is_restored;
+        if !is_restored {
+            let earlier = earlier(app, feed.id()).await;
+            let mut look = place.look.lock();
+            look.is_restored = true;
+            if let Some(earlier) = earlier {
+                if let Ok(about) = serde_json::from_value::<About>(earlier.about.clone()) {
+                    look.presence.go_on(about.presence);
+                }
+                app.reports().put(app.hub(), Arc::new(earlier));
+            }
+        }
+        let last = told.entry(feed.id().clone()).or_default();
+        tell_of(app, feed.id(), &mut place.look.lock(), last, is_ending);
+    }
+}
+
+/// What an earlier process found.
+async fn earlier(app: &App, feed: &FeedId) -> Option<Report> {
+    let (store, id) = (app.store().cloned()?, feed.clone());
+    let read = tokio::task::spawn_blocking(move || kept(&store, &id, REALTIME, 1));
+    read.await.ok()?.into_iter().next()
+}
+
+fn tell_of(app: &App, feed: &FeedId, look: &mut Look, told: &mut Told, is_ending: bool) {
+    let is_due = |last: Option<Stopwatch>, every| last.is_none_or(|it| it.elapsed() >= every);
+    let is_urgent = look.is_other || is_ending;
+    if !look.is_new || !(is_urgent || is_due(told.shown, SHOWN_MIN)) {
+        return;
+    }
+    let Some(mut report) = report(feed, look) else { return };
+    if is_urgent || is_due(told.kept, KEPT_EVERY) {
+        told.kept = Some(Stopwatch::start());
+        if let Some((store, row)) = app.store().zip(report.row()) {
+            store.keep_report(row);
+        }
+    }
+    told.shown = Some(Stopwatch::start());
+    (look.is_new, look.is_other) = (false, false);
+    app.reports().put(app.hub(), Arc::new(report));
+}
+
+fn report(feed: &FeedId, look: &Look) -> Option<Report> {
+    let latest = look.latest.as_ref()?;
+    let about = About {
+        schedule: latest.schedule.to_string(),
+        named_trips: latest.trips.named,
+        matched_trips: latest.trips.matched,
+        presence: look.presence.clone(),
+    };
+    let news = look.presence.news().map(str::to_owned).collect();
+    let fault =
+        |rule: &str, message: &str| Fault { rule: rule.to_owned(), message: message.to_owned() };
+    Some(Report {
+        feed: feed.to_string(),
+        subject: Subject::Realtime { news },
+        at: latest.at,
+        validator: env!("CARGO_PKG_VERSION").to_owned(),
+        took_ms: u64::try_from(latest.took.as_millis()).unwrap_or(u64::MAX),
+        outcome: outcome(latest),
+        findings: findings(latest),
+        faults: latest.errors.iter().map(|it| fault(it.rule, &it.message)).collect(),
+        changes: None,
+        about: json!(about),
+        outline: Vec::new(),
+    })
+}
+
+fn outcome(latest: &Latest) -> Outcome {
+    match (&latest.refusal, latest.is_cut_short) {
+        (Some(words), _) => Outcome::Unfinished { words: words.to_string() },
+        (None, true) => Outcome::CutShort {},
+        (None, false) => Outcome::Whole,
+    }
+}
+
+fn findings(latest: &Latest) -> Vec<Finding> {
+    let findings = latest.notices.iter().map(|found| Finding {
+        code: found.kind.code.to_owned(),
+        severity: found.kind.severity,
+        total: found.total,
+        summary: found.kind.summary().to_owned(),
+        samples: found.samples.clone(),
+        places: Vec::new(),
+    });
+    let mut findings: Vec<Finding> = findings.collect();
+    findings.sort_by(|a, b| b.severity.cmp(&a.severity).then_with(|| a.code.cmp(&b.code)));
+    findings
+}

@@ -1,0 +1,193 @@
+//! Reports on real time: each new message is held against the rules as it passes, and what was found is shown, told and
+//! kept.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde_json::{Value, json};
+
+use crate::restarts::SCHEDULE;
+use crate::support::events::{Held, Stream};
+use crate::support::http::{assert_problem, get, problem};
+use crate::support::process::ServerProcess;
+use crate::support::producer::{Producer, Reply};
+use crate::support::until::{until, until_json};
+use crate::support::until_ready;
+
+/// A producer whose every answer is a message of its own.
+struct Buses {
+    producer: Producer,
+    /// Whether they are on a trip that nobody knows.
+    is_bad: Arc<AtomicBool>,
+}
+
+impl Buses {
+    async fn new() -> Self {
+        let is_bad = Arc::new(AtomicBool::new(false));
+        let (is_asked_bad, number) = (Arc::clone(&is_bad), AtomicU64::new(0));
+        let producer = Producer::answering(move |_| {
+            let trip = if is_asked_bad.load(Ordering::Relaxed) { "<b>none</b>" } else { "trip" };
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |it| it.as_secs());
+            let message = json!({
+                "header": {
+                    "gtfs_realtime_version": "2.0", "incrementality": "FULL_DATASET", "timestamp": now
+                },
+                "entity": [{
+                    "id": number.fetch_add(1, Ordering::Relaxed).to_string(),
+                    "trip_update": {
+                        "trip": {"trip_id": trip, "schedule_relationship": "SCHEDULED"},
+                        "vehicle": {"id": "bus"},
+                        "timestamp": now,
+                        "stop_time_update": [{
+                            "stop_sequence": 1, "stop_id": "S", "departure": {"delay": 60},
+                            "schedule_relationship": "SCHEDULED"
+                        }]
+                    }
+                }]
+            });
+            Reply::ok(&message.to_string())
+        });
+        Self { producer: producer.await, is_bad }
+    }
+}
+
+struct House {
+    folder: tempfile::TempDir,
+}
+
+impl House {
+    fn new(buses: &Buses, keys: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let schedule = folder.path().join("city");
+        std::fs::create_dir(&schedule).unwrap();
+        for (name, text) in SCHEDULE {
+            std::fs::write(schedule.join(name), text).unwrap();
+        }
+        let config = format!(
+            "[server]\nlisten = \"127.0.0.1:0\"\ndata_dir = \"data\"\ndrain = \"0s\"\n{keys}\
+             [[feed]]\nid = \"city\"\nurl = \"city\"\n\
+             [[feed]]\nid = \"buses\"\nurl = \"{}\"\nformat = \"gtfs-rt\"\nstatic = \"city\"\npoll = \"1s\"\n",
+            buses.producer.url("/buses.pb")
+        );
+        let house = Self { folder };
+        std::fs::write(house.config(), config).unwrap();
+        house
+    }
+
+    fn config(&self) -> PathBuf {
+        self.folder.path().join("lineside.toml")
+    }
+
+    async fn start(&self) -> ServerProcess {
+        let server = ServerProcess::start(&["serve", "--config", self.config().to_str().unwrap()]);
+        until_ready(&server.url).await;
+        server
+    }
+}
+
+async fn text(url: &str) -> String {
+    let reply = get(url).await;
+    assert_eq!(reply.status(), 200, "{url}");
+    reply.text().await.unwrap()
+}
+
+/// How many of a code the report has.
+fn count(report: &Value, code: &str) -> u64 {
+    let notices = report["notices"].as_array().unwrap();
+    let found = notices.iter().find(|notice| notice["code"] == code);
+    found.map_or(0, |notice| notice["totalNotices"].as_u64().unwrap())
+}
+
+fn looked_at(report: &Value) -> u64 {
+    report["summary"]["presence"]["messages"].as_u64().unwrap_or_default()
+}
+
+/// What the hook was told of findings.
+fn findings(hook: &Producer) -> Vec<Value> {
+    let bodies = hook.requests().into_iter().filter(|request| request.starts_with("POST /hook"));
+    let messages = bodies.map(|request| {
+        let body = request.split_once("\r\n\r\n").unwrap().1.to_owned();
+        serde_json::from_str::<Value>(&body).unwrap()
+    });
+    let all = messages.flat_map(|message| message["notifications"].as_array().unwrap().clone());
+    all.filter(|notification| notification["kind"] == "findings").collect()
+}
+
+#[tokio::test]
+async fn messages_are_looked_at_as_they_pass_and_errors_that_stand_are_told_once() {
+    let hook = Producer::answering(|_| Reply::ok("")).await;
+    let keys = format!("[[alert]]\nto = {:?}\non = [\"findings\"]\n", hook.url("/hook"));
+    let buses = Buses::new().await;
+    let house = House::new(&buses, &keys);
+    let server = house.start().await;
+    let url = format!("{}/api/v1/feeds/buses/report", server.url);
+    // What is there from the start is no news.
+    let well = until_json(&url, |found| looked_at(found) > 6).await;
+    assert_eq!(
+        (&well["lineside"]["subject"], &well["lineside"]["outcome"]),
+        (&json!("realtime"), &json!("whole"))
+    );
+    assert_eq!((count(&well, "E003"), &well["summary"]["matchedTrips"]), (0, &json!(1)));
+
+    buses.is_bad.store(true, Ordering::Relaxed);
+    let bad = until_json(&url, |found| count(found, "E003") == 1).await;
+    assert_eq!(bad["summary"]["matchedTrips"], 0);
+    until("the hook is told", async || !findings(&hook).is_empty()).await;
+    let told = &findings(&hook)[0];
+    assert_eq!(told["errors"], json!([{"code": "E003", "before": 0, "now": 1}]));
+    assert!(told["report"].as_str().unwrap().ends_with("/feeds/buses#report-realtime"), "{told}");
+
+    let mut stream = Stream::open(&server.url, "channel=report/buses").await;
+    let mut held = Held::default();
+    while !held.of_kind("report").any(|record| record["errors"] == 1) {
+        held.apply(&stream.next().await.unwrap().data);
+    }
+    let page = text(&format!("{}/feeds/buses", server.url)).await;
+    for part in ["What is wrong with the messages", "Since when", "E003", "&lt;b&gt;none"] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    let metrics = text(&format!("{}/metrics", server.url)).await;
+    let name = "lineside_validation_messages_total ";
+    let line = metrics.lines().find(|line| line.starts_with(name)).unwrap();
+    assert!(line.strip_prefix(name).unwrap().parse::<u64>().unwrap() > 6, "{line}");
+
+    // Since when it is so survives the server, and nobody is told twice.
+    let since = |report: &Value| report["summary"]["presence"]["codes"]["E003"]["first"].clone();
+    let standing = until_json(&url, |found| since(found).is_i64()).await;
+    server.stop("-TERM");
+    let server = house.start().await;
+    let url = format!("{}/api/v1/feeds/buses/report", server.url);
+    let after = until_json(&url, |found| looked_at(found) > looked_at(&standing) + 3).await;
+    assert_eq!(since(&after), since(&standing));
+    assert_eq!(findings(&hook).len(), 1);
+    server.stop("-TERM");
+}
+
+#[tokio::test]
+async fn a_look_at_a_message_has_its_time_and_what_is_left_out_is_said() {
+    let buses = Buses::new().await;
+    buses.is_bad.store(true, Ordering::Relaxed);
+    let house = House::new(&buses, "[validation]\nmessage_time = \"1ns\"\n");
+    let server = house.start().await;
+    let url = format!("{}/api/v1/feeds/buses/report", server.url);
+    let found = until_json(&url, |found| found["lineside"]["outcome"] == "cut_short").await;
+    assert_eq!(found["notices"], json!([]));
+    let page = text(&format!("{}/feeds/buses", server.url)).await;
+    assert!(page.contains("the time did not suffice"), "{page}");
+    let metrics = text(&format!("{}/metrics", server.url)).await;
+    assert!(!metrics.contains("lineside_validation_messages_cut_short_total 0"), "{metrics}");
+    server.stop("-TERM");
+}
+
+#[tokio::test]
+async fn without_time_no_message_is_looked_at() {
+    let buses = Buses::new().await;
+    let house = House::new(&buses, "[validation]\nmessage_time = \"0s\"\n");
+    let server = house.start().await;
+    let feed = format!("{}/api/v1/feeds/buses", server.url);
+    until_json(&feed, |found| found["state"] == "ok").await;
+    assert_problem(404, "not_found", problem(&format!("{feed}/report")).await);
+    server.stop("-TERM");
+}
