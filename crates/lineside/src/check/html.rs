@@ -58,7 +58,7 @@ pub(super) fn write(checked: &Checked) -> String {
 }
 
 /// Each kind with its first rows; errors stand open.
-pub(crate) fn findings(findings: &[super::Finding]) -> maud::Markup {
+fn findings(findings: &[super::Finding]) -> maud::Markup {
     html! {
         @for finding in findings {
             @let name = finding.severity.name().to_lowercase();

@@ -23,10 +23,8 @@ use serde_json::{Map, Value, json};
 
 use counted::Counted;
 pub(crate) use counted::Progress;
-pub(crate) use html::findings as findings_markup;
 pub(crate) use places::{Place, Point};
 pub(crate) use reread::Reread;
-pub(crate) use text::sum as sum_in_words;
 
 /// How something is looked at.
 #[derive(Clone, Debug)]

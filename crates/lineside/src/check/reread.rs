@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use lineside_validate::Severity;
-use lineside_validate::rules::{gtfs, gtfs_rt};
+use lineside_validate::rules::{gbfs, gtfs, gtfs_rt, netex, siri};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -45,7 +45,8 @@ impl Reread {
     /// If it is no such report.
     pub(crate) fn of(json: &[u8]) -> Result<Self, serde_json::Error> {
         let Report { summary, notices } = serde_json::from_slice(json)?;
-        let kinds = gtfs::kinds().chain(gtfs_rt::kinds());
+        let kinds = gtfs::kinds().chain(gtfs_rt::kinds()).chain(gbfs::kinds());
+        let kinds = kinds.chain(siri::kinds()).chain(netex::kinds());
         let words: BTreeMap<&str, &'static str> =
             kinds.map(|kind| (kind.code, kind.summary())).collect();
         let finding = |notice: Notice| Finding {

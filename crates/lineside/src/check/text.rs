@@ -66,7 +66,7 @@ pub(super) fn sum_of(checked: &Checked) -> String {
 }
 
 /// How many findings there are of each severity, in words.
-pub(crate) fn sum(findings: &[Finding]) -> String {
+fn sum(findings: &[Finding]) -> String {
     if findings.is_empty() {
         return "Nothing was found.".to_owned();
     }

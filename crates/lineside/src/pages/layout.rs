@@ -138,7 +138,9 @@ fn footer() -> Markup {
         footer.footer {
             div.footer-in {
                 span { "Lineside " (env!("CARGO_PKG_VERSION")) }
-                nav aria-label="For machines" {
+                nav aria-label="More" {
+                    a href="/validate" { "Validate a feed" }
+                    " · "
                     a href="/api/v1/openapi.json" { "API description" }
                     " · "
                     a href="/api/v1/feeds" { "Feeds as JSON" }

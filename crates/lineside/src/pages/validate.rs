@@ -16,11 +16,13 @@ use url::Url;
 
 use super::forms::read_form;
 use super::layout::{self, Page, Section};
+use super::report::{STYLE, of_visitor};
 use crate::app::App;
-use crate::check::{Reread, findings_markup, sum_in_words};
+use crate::check::Reread;
 use crate::config::{self, duration_text, size_text};
 use crate::http::{Refusal, admin, aside, limits};
 use crate::patience::within;
+use crate::reports::Report;
 use crate::visitors::{Brought, Full, Place, Standing, name_of};
 
 const ADDRESS: &str = "/validate";
@@ -213,7 +215,7 @@ async fn result_page(State(app): State<App>, Path(link): Path<String>) -> Respon
         let main = html! {
             h1 { "Validating" }
             p role="status" { (words) }
-            p.secondary { "This page shows the report as soon as it is there. Keep its address: nobody else knows it." }
+            p.soft { "This page shows the report as soon as it is there. Keep its address: nobody else knows it." }
         };
         show(StatusCode::OK, "Validating", &main, Some(AGAIN_S))
     };
@@ -238,7 +240,7 @@ async fn result_page(State(app): State<App>, Path(link): Path<String>) -> Respon
         Ok(Some(Standing::Done(bytes))) => match Reread::of(&bytes) {
             Ok(found) => {
                 let keep = app.config().visitors.keep;
-                show(StatusCode::OK, "Report", &report_of(&found, &report, keep), None)
+                show(StatusCode::OK, "Report", &report_of(found, &report, keep), None)
             }
             Err(error) => {
                 tracing::error!(%error, "a visitor's report cannot be read again");
@@ -273,7 +275,7 @@ fn nothing() -> Markup {
 }
 
 fn show(status: StatusCode, title: &str, main: &Markup, again: Option<&'static str>) -> Response {
-    let page = Page { styles: &["validate.css"], ..Page::new(title, Section::Other) };
+    let page = Page { styles: &[STYLE], ..Page::new(title, Section::Other) };
     let mut reply = private(layout::reply(status, page.render(&html! { div.page { (main) } })));
     if let Some(seconds) = again {
         let refresh = HeaderName::from_static("refresh");
@@ -299,7 +301,7 @@ fn form(rules: &config::Visitors, refused: Option<&str>) -> Markup {
         @if !rules.enabled {
             p { "This server does not take files of visitors. " code { "lineside check" } " does the same on your own machine." }
         } @else {
-            form.card.card-body.stack.validate-form method="post" action=(ADDRESS) enctype="multipart/form-data" {
+            form.card.card-body.stack.login method="post" action=(ADDRESS) enctype="multipart/form-data" {
                 @if let Some(words) = refused {
                     p.note role="alert" { (words) }
                 }
@@ -313,7 +315,7 @@ fn form(rules: &config::Visitors, refused: Option<&str>) -> Markup {
                 }
                 div { button.button type="submit" { "Validate" } }
             }
-            p.secondary {
+            p.soft {
                 "The report stays " (duration_text(rules.keep)) " under a link that only you are told; the file itself is not kept. "
                 "For builds there is " code { "lineside check" } "."
             }
@@ -321,15 +323,14 @@ fn form(rules: &config::Visitors, refused: Option<&str>) -> Markup {
     }
 }
 
-fn report_of(found: &Reread, address: &str, keep: Duration) -> Markup {
+fn report_of(found: Reread, address: &str, keep: Duration) -> Markup {
     html! {
         div.page-head {
             h1 { (found.input) }
             p { "Looked at " (found.at) @if !found.today.is_empty() { " as of " (found.today) } "." }
         }
-        p { strong { (sum_in_words(&found.findings)) } }
-        div.findings { (findings_markup(&found.findings)) }
-        p.secondary {
+        (of_visitor(&Report::of_file(found)))
+        p.soft {
             a href=(address) { "report.json" } " · kept " (duration_text(keep)) " · " a href=(ADDRESS) { "Validate another" }
         }
     }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
 use super::changes::Changes;
-use crate::check::{Place, Point};
+use crate::check::{self, Place, Point, Reread};
 
 /// Bytes of a report in JSON; a larger one is kept with fewer examples.
 const BYTES_MAX: usize = 1 << 20;
@@ -128,6 +128,35 @@ pub(crate) struct Fault {
 }
 
 impl Report {
+    /// What was found in a file that is no feed's, such as a visitor's.
+    pub(crate) fn of_file(read: Reread) -> Report {
+        let finding = |finding: check::Finding| Finding {
+            code: finding.code,
+            severity: finding.severity,
+            total: finding.total,
+            summary: finding.summary.to_owned(),
+            samples: finding.samples,
+            places: finding.places,
+        };
+        Report {
+            feed: String::new(),
+            subject: Subject::Dataset {
+                version: String::new(),
+                tag: String::new(),
+                refused: false,
+            },
+            at: UnixMillis(0),
+            validator: String::new(),
+            took_ms: 0,
+            outcome: Outcome::Whole,
+            findings: read.findings.into_iter().map(finding).collect(),
+            faults: Vec::new(),
+            changes: None,
+            about: Value::Null,
+            outline: Vec::new(),
+        }
+    }
+
     /// How many findings there are that bad.
     pub(crate) fn count(&self, severity: Severity) -> u64 {
         let alike = self.findings.iter().filter(|finding| finding.severity == severity);

@@ -65,6 +65,22 @@ pub(super) fn whole(report: &Report, zone: &TimeZone) -> Markup {
     }
 }
 
+/// What was found in a file of a visitor's, which is no feed's.
+pub(in crate::pages) fn of_visitor(report: &Report) -> Markup {
+    html! {
+        section.card.report aria-label="Findings" {
+            div.card-body.report-sum { p { strong { (sum(report)) } } }
+            (groups(report, usize::MAX))
+        }
+    }
+}
+
+fn groups(report: &Report, examples: usize) -> Markup {
+    html! {
+        @for (severity, title, why) in GROUPS { (group(report, severity, title, why, examples)) }
+    }
+}
+
 fn title_of(report: &Report) -> &'static str {
     match report.subject {
         Subject::Dataset { .. } => "What is wrong with the schedule",
@@ -89,7 +105,7 @@ fn parts(report: &Report, zone: &TimeZone, examples: usize) -> Markup {
             Subject::Dataset { .. } => { @if report.is_word() { (changes::list(report)) } }
             Subject::Realtime { .. } => { (messages::since(report, zone)) }
         }
-        @for (severity, title, why) in GROUPS { (group(report, severity, title, why, examples)) }
+        (groups(report, examples))
         @if !report.faults.is_empty() { (faults(report)) }
     }
 }

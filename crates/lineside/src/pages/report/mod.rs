@@ -23,7 +23,7 @@ use crate::app::App;
 use crate::http::{Refusal, Representation, Wants, find_report, producer_policy};
 use crate::reports::{Outcome, Report};
 
-pub(super) use self::body::card;
+pub(super) use self::body::{card, of_visitor};
 
 /// The style sheet of these parts.
 pub(super) const STYLE: &str = "report.css";
