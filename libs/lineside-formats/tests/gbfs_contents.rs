@@ -93,7 +93,7 @@ fn bikes_of_2_0() {
 fn kinds_and_vehicles_of_2_1() {
     let types = json!({ "vehicle_types": [
         { "vehicle_type_id": "abc123", "form_factor": "bicycle", "propulsion_type": "human", "name": "Example Basic Bike" },
-        { "vehicle_type_id": "def456", "form_factor": "car", "propulsion_type": "combustion", "name": "Four-door Sedan", "max_range_meters": 523_992.0 }
+        { "vehicle_type_id": "def456", "form_factor": "car", "propulsion_type": "combustion", "name": "Four-door Sedan", "max_range_meters": 523_992 }
     ] });
     let file = read(FileKind::VehicleTypes, "2.1", types.clone());
     let Content::VehicleTypes(all) = &file.content else { panic!("{file:?}") };
@@ -108,7 +108,7 @@ fn kinds_and_vehicles_of_2_1() {
 
     let bikes = json!({ "bikes": [{
         "bike_id": "973a5c94", "lat": 12.25, "lon": 56.5, "is_reserved": false, "is_disabled": false,
-        "vehicle_type_id": "def456", "current_range_meters": 6_543.0, "last_reported": 1_609_866_109,
+        "vehicle_type_id": "def456", "current_range_meters": 6_543, "last_reported": 1_609_866_109,
         "station_id": "86", "pricing_plan_id": "plan3"
     }] });
     let file = read(FileKind::VehicleStatus, "2.1", bikes.clone());

@@ -12,7 +12,7 @@ use std::{
 
 use lineside_formats::{
     Problems,
-    gbfs::{self, File, FileKind, FileLimits, Limits, Version, decode_file, encode_file},
+    gbfs::{self, Content, File, FileKind, FileLimits, Limits, Version, decode_file, encode_file},
 };
 use serde_json::Value as Json;
 
@@ -131,6 +131,19 @@ fn read(kind: FileKind, body: &[u8]) -> (File, Problems) {
     decode_file(kind, body, "en", &FileLimits::default()).unwrap()
 }
 
+/// The same in the words of version 3, which has two for a scooter.
+fn in_new_words(content: Content) -> Content {
+    let mut content = content;
+    if let Content::VehicleTypes(types) = &mut content {
+        for form in types.iter_mut().filter_map(|it| it.form_factor.as_mut()) {
+            if form.0 == "scooter" {
+                form.0 = "scooter_standing".into();
+            }
+        }
+    }
+    content
+}
+
 #[test]
 fn real_files_hold_what_is_counted_in_them() {
     for path in files() {
@@ -155,7 +168,7 @@ fn real_files_hold_what_is_counted_in_them() {
         assert_eq!(counted, counts(&json), "{}: {told:?}", path.display());
         let (same, problems) = read(kind, &again.body);
         assert!(problems.is_empty(), "{}: {:?}", path.display(), problems.kept());
-        assert_eq!(same.content, file.content, "{}", path.display());
+        assert_eq!(same.content, in_new_words(file.content), "{}", path.display());
     }
 }
 

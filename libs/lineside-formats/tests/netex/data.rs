@@ -109,11 +109,11 @@ const PROBLEMS: &[(&str, u64)] = &[
     ("journey_without_days", 105),
     ("journey_without_line", 61),
     ("journey_without_times", 8),
-    ("missing_required_field", 33),
+    ("missing_required_field", 34),
     ("missing_timezone", 15),
     ("stop_without_location", 362),
     ("unknown_transport_mode", 10),
-    ("unresolved_reference", 1_862),
+    ("unresolved_reference", 1_863),
 ];
 
 #[test]
