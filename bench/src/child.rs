@@ -9,6 +9,10 @@ use std::{
 };
 
 use anyhow::{Context as _, bail};
+use nix::sys::{
+    resource::{UsageWho, getrusage},
+    time::TimeVal,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::{process::memory, rounds::timed};
@@ -29,6 +33,8 @@ static CONTENDERS: &[&[Contender]] = &[
     crate::formats::CONTENDERS,
     #[cfg(feature = "ingest")]
     crate::ingest::CONTENDERS,
+    #[cfg(feature = "validate")]
+    crate::validate::CONTENDERS,
 ];
 
 /// Whatever a contender keeps.
@@ -49,9 +55,18 @@ pub(crate) struct Finding {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Outcome {
     pub(crate) seconds: f64,
+    /// What all its threads used of processors.
+    pub(crate) cpu_seconds: f64,
     /// Most memory that was resident, without what the process had before it began.
     pub(crate) peak_bytes: f64,
     pub(crate) finding: Finding,
+}
+
+/// Seconds of processors that this process has used, or its children that have ended.
+pub(crate) fn cpu_used(who: UsageWho) -> anyhow::Result<f64> {
+    let usage = getrusage(who)?;
+    let seconds = |time: TimeVal| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6;
+    Ok(seconds(usage.user_time()) + seconds(usage.system_time()))
 }
 
 /// The child's side.
@@ -63,10 +78,12 @@ pub(crate) fn run(contender: &str, file: &Path) -> anyhow::Result<()> {
         .find(|it| it.name == contender)
         .with_context(|| format!("there is no contender {contender:?}"))?;
     let before = memory("self", "VmRSS:")?;
+    let cpu_before = cpu_used(UsageWho::RUSAGE_SELF)?;
     let (elapsed, result) = timed(|| (contender.run)(file));
+    let cpu_seconds = cpu_used(UsageWho::RUSAGE_SELF)? - cpu_before;
     let peak_bytes = memory("self", "VmHWM:")? - before;
     let (finding, kept) = result?;
-    let outcome = Outcome { seconds: elapsed.as_secs_f64(), peak_bytes, finding };
+    let outcome = Outcome { seconds: elapsed.as_secs_f64(), cpu_seconds, peak_bytes, finding };
     println!("{}", serde_json::to_string(&outcome)?);
     drop(kept);
     Ok(())

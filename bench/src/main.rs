@@ -18,14 +18,15 @@
         feature = "formats",
         feature = "ingest",
         feature = "primitives",
-        feature = "proxy"
+        feature = "proxy",
+        feature = "validate"
     )),
     allow(dead_code, reason = "one suite alone does not use all that they share")
 )]
 
 #[cfg(any(feature = "formats", feature = "proxy"))]
 mod askers;
-#[cfg(any(feature = "formats", feature = "ingest"))]
+#[cfg(any(feature = "formats", feature = "ingest", feature = "validate"))]
 mod child;
 #[cfg(feature = "engine")]
 mod engine;
@@ -39,7 +40,13 @@ mod ingest;
 mod plot;
 #[cfg(feature = "primitives")]
 mod primitives;
-#[cfg(any(feature = "engine", feature = "formats", feature = "ingest", feature = "proxy"))]
+#[cfg(any(
+    feature = "engine",
+    feature = "formats",
+    feature = "ingest",
+    feature = "proxy",
+    feature = "validate"
+))]
 mod process;
 #[cfg(feature = "proxy")]
 mod proxy;
@@ -47,6 +54,8 @@ mod report;
 mod rounds;
 #[cfg(any(feature = "engine", feature = "formats", feature = "proxy"))]
 mod servers;
+#[cfg(feature = "validate")]
+mod validate;
 
 use std::process::ExitCode;
 
@@ -79,6 +88,8 @@ static SUITES: &[Suite] = &[
     Suite { name: "primitives", modules: primitives::NAMES, run: primitives::run },
     #[cfg(feature = "proxy")]
     Suite { name: "proxy", modules: proxy::NAMES, run: proxy::run },
+    #[cfg(feature = "validate")]
+    Suite { name: "validate", modules: &[], run: |effort, _| validate::run(effort) },
 ];
 
 fn main() -> ExitCode {
@@ -109,7 +120,7 @@ fn run(arguments: &[String]) -> anyhow::Result<()> {
                 .context("a plan")
                 .and_then(|plan| askers::ask(&plan));
         }
-        #[cfg(any(feature = "formats", feature = "ingest"))]
+        #[cfg(any(feature = "formats", feature = "ingest", feature = "validate"))]
         [child::ARGUMENT, contender, path] => return child::run(contender, path.as_ref()),
         [name, flags @ ..] => (*name, flags),
         [] => bail!("which suite? There is: {}", suites()),
@@ -133,6 +144,10 @@ fn read(suite: &Suite, flags: &[&str]) -> anyhow::Result<(Effort, Option<&'stati
             "--rounds" => {
                 let n = flags.next().and_then(|n| n.parse().ok()).filter(|&n| n > 0);
                 effort = Effort::of(n.context("--rounds takes a number")?);
+            }
+            #[cfg(feature = "validate")]
+            "--reference" => {
+                validate::use_reference(flags.next().context("--reference takes a command")?);
             }
             "--only" | "--" => {
                 let name = flags.next().context("--only takes a module's name")?;

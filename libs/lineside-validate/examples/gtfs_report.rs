@@ -1,4 +1,4 @@
-//! Prints what is wrong with a zipped schedule: `gtfs_report <zip> [YYYY-MM-DD]`.
+//! Prints what is wrong with a zipped schedule: `gtfs_report <zip> [YYYY-MM-DD [threads]]`.
 
 #![expect(clippy::print_stdout, reason = "an example talks to its terminal")]
 
@@ -12,10 +12,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let path = arguments.next().ok_or("which zip?")?;
     let today: Date = arguments.next().as_deref().unwrap_or("2026-01-01").parse()?;
+    let threads: usize = arguments.next().as_deref().unwrap_or("2").parse()?;
     let bytes = fs::read(path)?;
     let limits = Limits::default();
     let source = ZipSource::new(&bytes, &limits)?;
-    let context = Context { today, country: None, threads: 2 };
+    let context = Context { today, country: None, threads };
     let mut notices = Notices::new(3);
     let (_, errors) = validate(&source, &context, &mut notices)?;
     println!("{}", serde_json::to_string_pretty(&report::notices(&notices))?);

@@ -8,13 +8,13 @@ use crate::Verb;
 use crate::command::{cargo, output, run};
 
 /// The suites, each a feature of the bench crate.
-const SUITES: [&str; 5] = ["engine", "formats", "ingest", "primitives", "proxy"];
+const SUITES: [&str; 6] = ["engine", "formats", "ingest", "primitives", "proxy", "validate"];
 /// Those that measure the server as it is shipped.
 const OF_THE_PROGRAM: [&str; 3] = ["engine", "formats", "proxy"];
 
 pub(crate) const VERB: Verb = Verb {
     name: "bench",
-    arguments: "<engine|formats|ingest|primitives|proxy> [--long] [--rounds N] [--only MODULE] [--quick]",
+    arguments: "<engine|formats|ingest|primitives|proxy|validate> [--long] [--rounds N] [--only MODULE] [--quick] [--reference COMMAND]",
     does: "measures ours and its peers in turn, names the machine, and writes target/bench/<suite>.json",
     run: |tree, arguments| {
         let suite = match arguments.first() {

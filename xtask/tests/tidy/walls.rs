@@ -106,6 +106,7 @@ static ROOMS: &[Room] = &[
             "lineside-wire",
             "lineside-ingest",
             "lineside-hub",
+            "lineside-validate",
             "lineside-formats",
             "lineside-sync",
         ],

@@ -48,11 +48,13 @@ impl Place {
 }
 
 /// The value of a cell's text, which is trimmed and not empty, and whether the cell spoils its row.
-/// A number out of its range is said and kept, but spoils the row as well.
+/// A number out of its range is said and kept, but spoils the row as well. `may_be_odd` is whether
+/// the row holds other signs than the printable ones of ASCII.
 #[inline]
 pub(super) fn read<'a>(
     place: Place,
     text: &'a str,
+    may_be_odd: bool,
     country: Option<[u8; 2]>,
     out: &mut Notices,
 ) -> (Cell<'a>, bool) {
@@ -65,9 +67,8 @@ pub(super) fn read<'a>(
     match place.field.kind {
         Kind::Text => fine(Cell::Text(text)),
         Kind::Id | Kind::Ref(_) => {
-            if !bytes.iter().all(|&byte| (32..127).contains(&byte))
-                && leniency::is_plain_id(place.file, place.field)
-            {
+            let is_odd = || !bytes.iter().all(|&byte| (32..127).contains(&byte));
+            if may_be_odd && is_odd() && leniency::is_plain_id(place.file, place.field) {
                 place.say(&simple::NON_ASCII_OR_NON_PRINTABLE_CHAR, text, out);
             }
             fine(Cell::Text(text))

@@ -30,6 +30,7 @@ pub(super) enum Cell<'a> {
 }
 
 impl Column {
+    #[inline]
     pub(super) fn push(&mut self, cell: Cell<'_>) {
         match (self, cell) {
             (Column::Text { codes, dict }, Cell::Text(text)) => {
@@ -49,6 +50,22 @@ impl Column {
             (Column::Small(numbers), _) => numbers.push(NO_SMALL),
             (Column::Float(numbers), Cell::Float(number)) => numbers.push(number),
             (Column::Float(numbers), _) => numbers.push(f64::NAN),
+        }
+    }
+
+    /// Takes over the cells of the rows that follow, of a column of the same field.
+    pub(super) fn append(&mut self, more: Column) {
+        match (self, more) {
+            (Column::Text { codes, dict }, Column::Text { codes: more, dict: others }) => {
+                let ours: Vec<u32> = others.iter().map(|text| dict.add(text)).collect();
+                let our = |code: u32| ours.get(code as usize).copied().unwrap_or(NO_CODE);
+                codes.extend(more.into_iter().map(our));
+            }
+            (Column::Number(numbers), Column::Number(more)) => numbers.extend(more),
+            (Column::Small(numbers), Column::Small(more)) => numbers.extend(more),
+            (Column::Float(numbers), Column::Float(more)) => numbers.extend(more),
+            // Both were made for the same field.
+            (ours, more) => debug_assert!(false, "{more:?} cannot follow {ours:?}"),
         }
     }
 

@@ -1,11 +1,12 @@
 //! The rows of one table, streamed: each is counted, and its cells are checked against the field
 //! table as it passes.
 
+mod plain;
 mod split;
 
 use std::io::Read;
 
-pub use self::split::{Found, Record, Splitter};
+pub use self::split::{Found, Record, RecordText, Splitter};
 use super::{
     Limits,
     fields::{FieldSpec, FileSpec, Kind, Presence},

@@ -11,6 +11,8 @@ use std::{
 
 use csv_core::ReadRecordResult;
 
+use super::plain;
+
 /// Bytes asked of the reader at a time.
 const CHUNK_BYTES: usize = 64 << 10;
 /// How often after an overlong record reading goes on with the very next line. A quote that is
@@ -18,12 +20,38 @@ const CHUNK_BYTES: usize = 64 << 10;
 /// that time stays linear.
 const RESUMES_MAX: u32 = 16;
 
-/// One record: its fields end to end, each UTF-8 text by itself.
+/// One record: its fields one after the other, each UTF-8 text by itself.
 #[derive(Clone, Copy, Debug)]
 pub struct Record<'a> {
     bytes: &'a [u8],
     /// Where each field ends.
     ends: &'a [usize],
+    /// How many bytes stand between two fields: a comma, or nothing where quotes were taken off.
+    gap: usize,
+}
+
+/// One record whose text was looked at as a whole.
+#[derive(Clone, Copy, Debug)]
+pub struct RecordText<'a> {
+    text: &'a str,
+    ends: &'a [usize],
+    gap: usize,
+}
+
+impl<'a> RecordText<'a> {
+    /// The field at a position, as written; empty beyond the last.
+    #[inline]
+    pub fn field(&self, position: usize) -> &'a str {
+        let field = field_at(self.ends, self.gap, position);
+        field.and_then(|field| self.text.get(field)).unwrap_or_default()
+    }
+}
+
+/// Where a field stands among the bytes of its record.
+#[inline]
+fn field_at(ends: &[usize], gap: usize, position: usize) -> Option<Range<usize>> {
+    let end = *ends.get(position)?;
+    Some(if position == 0 { 0..end } else { ends[position - 1] + gap..end })
 }
 
 impl<'a> Record<'a> {
@@ -36,9 +64,15 @@ impl<'a> Record<'a> {
     /// The field at a position, as written; empty beyond the last.
     #[inline]
     pub fn field(&self, position: usize) -> &'a [u8] {
-        let Some(&end) = self.ends.get(position) else { return b"" };
-        let start = if position == 0 { 0 } else { self.ends[position - 1] };
-        &self.bytes[start..end]
+        field_at(self.ends, self.gap, position).map_or(b"", |field| &self.bytes[field])
+    }
+
+    /// The record with its fields as texts, for whoever asks for most of them: it is cheaper than
+    /// looking at each by itself.
+    #[inline]
+    pub fn text(&self) -> RecordText<'a> {
+        let text = std::str::from_utf8(self.bytes).unwrap_or_default();
+        RecordText { text, ends: self.ends, gap: self.gap }
     }
 }
 
@@ -85,6 +119,10 @@ pub struct Splitter<R> {
     odd: Vec<usize>,
     /// How many bytes before `filled.start` the record takes, as it stands in the file.
     raw_len: usize,
+    /// Whether the grammar has read a record: it looks at the file's first bytes by itself.
+    has_begun: bool,
+    /// How long the record is if it is plain: used where it stands in the buffer.
+    plain_len: Option<usize>,
 }
 
 impl<R> std::fmt::Debug for Splitter<R> {
@@ -117,7 +155,16 @@ impl<R: Read> Splitter<R> {
             converted: String::new(),
             odd: Vec::new(),
             raw_len: 0,
+            has_begun: false,
+            plain_len: None,
         }
+    }
+
+    /// The same, of a part of a file that begins with this line.
+    #[must_use]
+    pub fn from_line(mut self, line: u64) -> Splitter<R> {
+        self.line = line;
+        self
     }
 
     /// The same, passing over lines that begin with a sign.
@@ -150,6 +197,10 @@ impl<R: Read> Splitter<R> {
     pub fn find(&mut self) -> io::Result<Found> {
         self.skip_line_ends()?;
         self.record_line = self.line;
+        if self.has_begun && self.find_plain() {
+            return Ok(Found::Record);
+        }
+        self.plain_len = None;
         let line_feeds_before = self.grammar.line();
         let (mut read, mut text_len, mut n_fields) = (0, 0, 0);
         loop {
@@ -189,17 +240,43 @@ impl<R: Read> Splitter<R> {
         if self.latin1 {
             self.convert();
         }
+        self.has_begun = true;
         Ok(if read > self.limit { Found::TooLong(self.record_line) } else { Found::Record })
+    }
+
+    /// Finds the next record without the grammar, if it is a plain one. Tells whether it did.
+    #[inline]
+    fn find_plain(&mut self) -> bool {
+        let input = &self.buffer[self.filled.clone()];
+        let Some(plain) = plain::find(input, &mut self.ends) else { return false };
+        if plain.len >= self.limit {
+            return false;
+        }
+        self.line += 1;
+        self.skip_line_feed = plain.has_carriage_return;
+        self.raw_len = plain.len + 1;
+        self.filled.start += self.raw_len;
+        self.n_fields = plain.n_fields;
+        self.latin1 = false;
+        self.plain_len = Some(plain.len);
+        true
     }
 
     /// The record that [`find`](Splitter::find) has just found.
     #[inline]
     pub fn record(&self) -> Record<'_> {
-        let bytes = match self.latin1 {
-            true => self.converted.as_bytes(),
-            false => &self.text[..self.text_len],
+        let (bytes, gap) = match self.plain_len {
+            Some(len) => (&self.raw()[..len], 1),
+            None if self.latin1 => (self.converted.as_bytes(), 0),
+            None => (&self.text[..self.text_len], 0),
         };
-        Record { bytes, ends: &self.ends[..self.n_fields] }
+        Record { bytes, ends: &self.ends[..self.n_fields], gap }
+    }
+
+    /// Whether the record is known to have no quotes and to be UTF-8; others may be so, too.
+    #[inline]
+    pub fn is_plain(&self) -> bool {
+        self.plain_len.is_some()
     }
 
     /// The line on which the record begins, counted from 1.
@@ -220,6 +297,7 @@ impl<R: Read> Splitter<R> {
     }
 
     /// The record as it stands in the file, with its quotes and its line end.
+    #[inline]
     pub fn raw(&self) -> &[u8] {
         &self.buffer[self.filled.start.saturating_sub(self.raw_len)..self.filled.start]
     }
@@ -474,6 +552,18 @@ mod tests {
     proptest! {
         #[test]
         fn records_are_those_of_the_csv_crate(text in "[ab,\"\r\n]{0,60}", step in 1_usize..9) {
+            let found: Vec<Vec<Vec<u8>>> = split(text.as_bytes(), step)
+                .into_iter()
+                .map(|(_, fields)| fields.into_iter().map(String::into_bytes).collect())
+                .collect();
+            prop_assert_eq!(found, oracle(text.as_bytes()));
+        }
+
+        #[test]
+        fn records_without_quotes_are_those_of_the_csv_crate(
+            text in "[a-cé ,\r\n-]{0,90}(\"x,\"|\n)[a-cé,\n]{0,60}",
+            step in 1_usize..90,
+        ) {
             let found: Vec<Vec<Vec<u8>>> = split(text.as_bytes(), step)
                 .into_iter()
                 .map(|(_, fields)| fields.into_iter().map(String::into_bytes).collect())

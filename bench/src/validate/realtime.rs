@@ -1,15 +1,11 @@
-//! Prints what it costs to judge a message, beside what it costs to decode it. The message has the
-//! first trips of a zipped schedule, each with its stops and a vehicle, and one like it, but with its
-//! vehicles in another order, came before: `gtfs_rt_cost <zip> [trips]`.
+//! A real-time message with all rules, beside decoding it. One like it, but with its vehicles in another
+//! order, came before.
 
-#![expect(clippy::print_stdout, reason = "an example talks to its terminal")]
-#![expect(clippy::disallowed_methods, reason = "it is the clock that is asked for")]
-
-use std::{error::Error, fs, hint::black_box, time::Instant};
+use std::{fs, hint::black_box, path::Path};
 
 use jiff::civil::date;
 use lineside_formats::{
-    gtfs::Limits as ScheduleLimits,
+    gtfs::Limits,
     gtfs_rt::proto::{
         FeedEntity, FeedHeader, FeedMessage, Position, TripDescriptor, TripUpdate,
         VehicleDescriptor, VehiclePosition,
@@ -23,52 +19,64 @@ use lineside_validate::{
 };
 use prost::Message as _;
 
-const MADE: u64 = 1_767_250_000;
-const ROUNDS: u32 = 20;
+use crate::{
+    report::{Report, Row},
+    rounds::{Effort, median, timed},
+};
 
-fn main() -> Result<(), Box<dyn Error>> {
-    let mut arguments = std::env::args().skip(1);
-    let bytes = fs::read(arguments.next().ok_or("which zip?")?)?;
-    let n_trips: usize = arguments.next().as_deref().unwrap_or("5000").parse()?;
+/// Trips of the message, each with its stops and a vehicle.
+const TRIPS: usize = 5_000;
+/// When it was made: 2025-12-31T18:46:40Z.
+const MADE: u64 = 1_767_206_800;
+/// Polls of one round.
+const POLLS: usize = 10;
+/// Messages that came before, of which something is remembered.
+const POLLS_BEFORE: usize = 16;
+/// What the rules may take, of the decoding.
+const AIM: f64 = 2.0;
+
+/// Measures over the schedule in `zip`.
+pub(super) fn run(zip: &Path, effort: Effort, report: &mut Report) -> anyhow::Result<()> {
     let context = Context { today: date(2026, 1, 1), country: None, threads: 1 };
-    let limits = ScheduleLimits::default();
+    let (bytes, limits) = (fs::read(zip)?, Limits::default());
     let feed = load(&ZipSource::new(&bytes, &limits)?, &context, &mut Notices::new(0))?;
-    let start = Instant::now();
     let timetable = Timetable::new(&feed);
-    println!("schedule prepared in {:?}", start.elapsed());
     let header = FeedHeader {
         gtfs_realtime_version: "2.0".to_owned(),
         incrementality: Some(0),
         timestamp: Some(MADE),
         feed_version: None,
     };
+    let n_trips = effort.size(TRIPS / 20, TRIPS);
     let message = FeedMessage { header, entity: entities(&feed, n_trips) };
     let body = message.encode_to_vec();
-    let start = Instant::now();
-    for _ in 0..ROUNDS {
-        black_box(FeedMessage::decode(body.as_slice())?);
-    }
-    let decoding = start.elapsed() / ROUNDS;
     let mut before = message.clone();
     before.entity.reverse();
     let trips = timetable.trip_ids();
     let versions = [Version { name: "another", trips: &trips }];
     let mut history = History::default();
-    (0..16).for_each(|_| history.add(&before, MADE as i64 - 30));
-    let mut notices = Notices::new(0);
-    let start = Instant::now();
-    for _ in 0..ROUNDS {
-        notices = Notices::new(Notices::SAMPLES_MAX);
-        let subject = Subject::new(&message, &timetable, MADE as i64).after(Some(&before));
-        let subject = subject.among(&versions).since(Some(&history));
-        validate(&subject, &context, &mut notices);
+    (0..POLLS_BEFORE).for_each(|_| history.add(&before, MADE as i64 - 30));
+    let (mut decoding, mut judging) = (Vec::new(), Vec::new());
+    for _ in 0..effort.rounds * POLLS {
+        let (elapsed, decoded) = timed(|| FeedMessage::decode(body.as_slice()));
+        let decoded = decoded?;
+        decoding.push(elapsed.as_secs_f64() * 1e3);
+        let (elapsed, notices) = timed(|| {
+            let mut notices = Notices::new(Notices::SAMPLES_MAX);
+            let subject = Subject::new(&decoded, &timetable, MADE as i64).after(Some(&before));
+            let subject = subject.among(&versions).since(Some(&history));
+            validate(&subject, &context, &mut notices);
+            notices
+        });
+        judging.push(elapsed.as_secs_f64() * 1e3);
+        black_box(notices);
     }
-    let judging = start.elapsed() / ROUNDS;
-    println!("{} entities, {} bytes", message.entity.len(), body.len());
-    println!("decoded in {decoding:?}, judged in {judging:?}");
-    for found in notices.iter() {
-        println!("{} {}", found.kind.code, found.total);
-    }
+    let what = format!("{n_trips} trips and their vehicles: all rules");
+    report.add(
+        Row::new(what, median(judging), "ms")
+            .beside("plain prost decode", median(decoding))
+            .at_most_times(AIM, "plain prost decode"),
+    );
     Ok(())
 }
 
@@ -87,10 +95,7 @@ fn entities(feed: &Feed, n_trips: usize) -> Vec<FeedEntity> {
     let stop = |(at, &row): (usize, &u32)| StopTimeUpdate {
         stop_sequence: sequences.get(row).map(|sequence| sequence as u32),
         stop_id: stop_ids.get(row).map(str::to_owned),
-        arrival: Some(StopTimeEvent {
-            time: Some(MADE as i64 + at as i64 * 60),
-            ..StopTimeEvent::default()
-        }),
+        arrival: Some(arrival(at)),
         schedule_relationship: Some(0),
         ..StopTimeUpdate::default()
     };
@@ -133,4 +138,9 @@ fn entities(feed: &Feed, n_trips: usize) -> Vec<FeedEntity> {
         }
     }
     entities
+}
+
+/// The arrival at the stop of a trip that is the `at`th, a minute after the one before.
+fn arrival(at: usize) -> StopTimeEvent {
+    StopTimeEvent { time: Some(MADE as i64 + at as i64 * 60), ..StopTimeEvent::default() }
 }

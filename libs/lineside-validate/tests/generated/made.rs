@@ -1,0 +1,436 @@
+//! Schedules made up at random: small, of all kinds of files, and without a fault.
+
+use std::collections::BTreeMap;
+
+use fastrand::Rng;
+use lineside_validate::gtfs::TextSource;
+
+use super::fares::{fares, fares_v2};
+
+/// A file: its columns and its rows, which are written out only at the end.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Rows {
+    columns: Vec<String>,
+    rows: Vec<Vec<String>>,
+    /// What follows the rows, as it is.
+    tail: String,
+}
+
+/// A schedule.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Made {
+    files: BTreeMap<String, Rows>,
+}
+
+/// Which files a schedule has besides those that all have.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Extent {
+    /// Those that chance decides on.
+    Some,
+    All,
+}
+
+impl Made {
+    /// Adds a row; columns that are new are empty in the rows before.
+    pub(crate) fn push(&mut self, file: &str, cells: &[(&str, &str)]) {
+        let rows = self.files.entry(file.to_owned()).or_default();
+        let mut row = vec![String::new(); rows.columns.len()];
+        for (column, cell) in cells {
+            let at = rows.column(column);
+            row.resize(rows.columns.len().max(row.len()), String::new());
+            row[at] = (*cell).to_owned();
+        }
+        rows.rows.push(row);
+    }
+
+    /// Sets a cell, in a column that may be new.
+    pub(crate) fn set(&mut self, file: &str, row: usize, column: &str, cell: &str) {
+        let rows = self.files.entry(file.to_owned()).or_default();
+        let at = rows.column(column);
+        assert!(row < rows.rows.len(), "{file} has no row {row}");
+        rows.rows[row][at] = cell.to_owned();
+    }
+
+    /// Sets a cell of the row that has a text in its column.
+    pub(crate) fn set_where(&mut self, file: &str, key: (&str, &str), column: &str, cell: &str) {
+        let row = self.find(file, key);
+        self.set(file, row, column, cell);
+    }
+
+    fn find(&mut self, file: &str, (column, text): (&str, &str)) -> usize {
+        let rows = self.files.entry(file.to_owned()).or_default();
+        let at = rows.column(column);
+        let row = rows.rows.iter().position(|row| row[at] == text);
+        assert!(row.is_some(), "{file} has no {column} {text}");
+        row.unwrap_or_default()
+    }
+
+    /// Gives a column another name.
+    pub(crate) fn rename(&mut self, file: &str, column: &str, name: &str) {
+        let rows = self.files.entry(file.to_owned()).or_default();
+        let at = rows.column(column);
+        rows.columns[at] = name.to_owned();
+    }
+
+    pub(crate) fn drop_file(&mut self, file: &str) {
+        self.files.remove(file);
+    }
+
+    pub(crate) fn append(&mut self, file: &str, tail: &str) {
+        self.files.entry(file.to_owned()).or_default().tail.push_str(tail);
+    }
+
+    /// The same as files.
+    pub(crate) fn source(&self) -> TextSource {
+        self.files.iter().fold(TextSource::default(), |source, (name, rows)| {
+            let lines = std::iter::once(&rows.columns).chain(&rows.rows);
+            let lines: String = lines.map(|cells| cells.join(",") + "\n").collect();
+            let text = if rows.columns.is_empty() { String::new() } else { lines };
+            source.with(name, text + &rows.tail)
+        })
+    }
+}
+
+impl Rows {
+    fn column(&mut self, name: &str) -> usize {
+        if let Some(at) = self.columns.iter().position(|column| column == name) {
+            return at;
+        }
+        self.columns.push(name.to_owned());
+        for row in &mut self.rows {
+            row.push(String::new());
+        }
+        self.columns.len() - 1
+    }
+}
+
+/// Where a line's stop lies: all lines begin at one place and part from there.
+fn place(line: usize, stop: usize) -> (f64, f64) {
+    let (line, stop) = (line as f64, stop as f64);
+    (59.9 + 0.01 * stop, 10.7 + 0.001 * line + 0.02 * line * stop)
+}
+
+/// The id of a line's stop. The first stops of the first two lines are platforms of one station.
+pub(crate) fn stop_id(line: usize, stop: usize) -> String {
+    if stop == 0 && line < 2 { format!("P{line}") } else { format!("S{line}_{stop}") }
+}
+
+fn time(seconds: usize) -> String {
+    format!("{:02}:{:02}:{:02}", seconds / 3_600, seconds / 60 % 60, seconds % 60)
+}
+
+/// A schedule from a seed.
+pub(crate) fn made(seed: u64, extent: Extent) -> Made {
+    let mut random = Rng::with_seed(seed);
+    let mut made = Made::default();
+    let n_lines = random.usize(2..4);
+    let n_stops: Vec<usize> = (0..n_lines).map(|_| random.usize(4..8)).collect();
+    agencies(&mut made);
+    station(&mut made);
+    for (line, &n_stops) in n_stops.iter().enumerate() {
+        stops(&mut made, line, n_stops);
+        for direction in 0..2 {
+            shape(&mut made, line, direction, n_stops);
+            for trip in 0..random.usize(1..4) {
+                trips(&mut made, (line, direction, trip), n_stops, &mut random);
+            }
+        }
+    }
+    let parts: [fn(&mut Made); 9] = [
+        calendar_dates,
+        fares,
+        fares_v2,
+        pathways,
+        frequencies,
+        flexible,
+        transfers,
+        translations,
+        attributions,
+    ];
+    for part in parts {
+        if matches!(extent, Extent::All) || random.bool() {
+            part(&mut made);
+        }
+    }
+    made
+}
+
+fn agencies(made: &mut Made) {
+    made.push(
+        "agency.txt",
+        &[
+            ("agency_id", "A1"),
+            ("agency_name", "North Lines"),
+            ("agency_url", "https://north.example"),
+            ("agency_timezone", "Europe/Oslo"),
+            ("agency_lang", "en"),
+            ("agency_email", "riders@north.example"),
+        ],
+    );
+    made.push(
+        "feed_info.txt",
+        &[
+            ("feed_publisher_name", "North Lines"),
+            ("feed_publisher_url", "https://north.example"),
+            ("feed_lang", "en"),
+            ("feed_start_date", "20260101"),
+            ("feed_end_date", "20261231"),
+            ("feed_version", "7"),
+            ("feed_contact_email", "data@north.example"),
+        ],
+    );
+    for (service, weekend) in [("W1", "1"), ("W2", "0")] {
+        let days = ["monday", "tuesday", "wednesday", "thursday", "friday"].map(|day| (day, "1"));
+        let mut cells = vec![("service_id", service)];
+        cells.extend(days);
+        cells.extend([("saturday", weekend), ("sunday", weekend)]);
+        cells.extend([("start_date", "20260101"), ("end_date", "20261231")]);
+        made.push("calendar.txt", &cells);
+    }
+}
+
+fn station(made: &mut Made) {
+    for (id, name, kind, parent) in
+        [("ST", "Harbour Station", "1", ""), ("E1", "Harbour Gate", "2", "ST")]
+    {
+        made.push(
+            "stops.txt",
+            &[
+                ("stop_id", id),
+                ("stop_name", name),
+                ("stop_lat", "59.9"),
+                ("stop_lon", "10.7005"),
+                ("zone_id", ""),
+                ("location_type", kind),
+                ("parent_station", parent),
+                ("stop_desc", ""),
+                ("stop_url", ""),
+            ],
+        );
+    }
+}
+
+fn stops(made: &mut Made, line: usize, n_stops: usize) {
+    let long_name = format!("Harbour and Hill {}", ["East", "West", "South"][line % 3]);
+    made.push(
+        "routes.txt",
+        &[
+            ("route_id", &format!("R{line}")),
+            ("agency_id", "A1"),
+            ("route_short_name", &format!("{}", line + 1)),
+            ("route_long_name", &long_name),
+            ("route_type", "3"),
+            ("route_color", "003366"),
+            ("route_text_color", "FFFFFF"),
+        ],
+    );
+    for stop in 0..n_stops {
+        let (lat, lon) = place(line, stop);
+        let parent = if stop == 0 && line < 2 { "ST" } else { "" };
+        made.push(
+            "stops.txt",
+            &[
+                ("stop_id", &stop_id(line, stop)),
+                ("stop_name", &format!("Mill Road {line}{stop}")),
+                ("stop_lat", &format!("{lat:.5}")),
+                ("stop_lon", &format!("{lon:.5}")),
+                ("zone_id", "Z1"),
+                ("location_type", "0"),
+                ("parent_station", parent),
+            ],
+        );
+    }
+}
+
+/// The stops of a line in the order of a direction.
+fn along(direction: usize, n_stops: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..n_stops).map(move |at| (at, if direction == 0 { at } else { n_stops - 1 - at }))
+}
+
+fn shape(made: &mut Made, line: usize, direction: usize, n_stops: usize) {
+    for (at, stop) in along(direction, n_stops) {
+        let (lat, lon) = place(line, stop);
+        made.push(
+            "shapes.txt",
+            &[
+                ("shape_id", &format!("H{line}_{direction}")),
+                ("shape_pt_lat", &format!("{lat:.5}")),
+                ("shape_pt_lon", &format!("{lon:.5}")),
+                ("shape_pt_sequence", &format!("{}", at * 10)),
+                ("shape_dist_traveled", &format!("{}", at * 3)),
+            ],
+        );
+    }
+}
+
+fn trips(
+    made: &mut Made,
+    (line, direction, trip): (usize, usize, usize),
+    n_stops: usize,
+    random: &mut Rng,
+) {
+    let id = format!("T{line}_{direction}_{trip}");
+    made.push(
+        "trips.txt",
+        &[
+            ("route_id", &format!("R{line}")),
+            ("service_id", if random.bool() { "W1" } else { "W2" }),
+            ("trip_id", &id),
+            ("trip_headsign", "Harbour and Hill"),
+            ("direction_id", &format!("{direction}")),
+            ("block_id", ""),
+            ("shape_id", &format!("H{line}_{direction}")),
+        ],
+    );
+    let mut seconds = 6 * 3_600 + trip * 3_600 + random.usize(0..30) * 60;
+    for (at, stop) in along(direction, n_stops) {
+        let departure = time(seconds + random.usize(0..60));
+        made.push(
+            "stop_times.txt",
+            &[
+                ("trip_id", &id),
+                ("arrival_time", &time(seconds)),
+                ("departure_time", &departure),
+                ("stop_id", &stop_id(line, stop)),
+                ("stop_sequence", &format!("{}", at + 1)),
+                ("shape_dist_traveled", &format!("{}", at * 3)),
+                ("timepoint", "1"),
+            ],
+        );
+        seconds += random.usize(240..480);
+    }
+}
+
+fn calendar_dates(made: &mut Made) {
+    for date in ["20261224", "20261225"] {
+        let cells = [("service_id", "W1"), ("date", date), ("exception_type", "2")];
+        made.push("calendar_dates.txt", &cells);
+    }
+}
+
+fn pathways(made: &mut Made) {
+    for (level, index, name) in [("L0", "0", "Street"), ("L1", "-1", "Tracks")] {
+        let cells = [("level_id", level), ("level_index", index), ("level_name", name)];
+        made.push("levels.txt", &cells);
+    }
+    for (stop, level) in [("E1", "L0"), ("P0", "L1"), ("P1", "L1")] {
+        made.set_where("stops.txt", ("stop_id", stop), "level_id", level);
+    }
+    for (id, to) in [("W1", "P0"), ("W2", "P1")] {
+        made.push(
+            "pathways.txt",
+            &[
+                ("pathway_id", id),
+                ("from_stop_id", "E1"),
+                ("to_stop_id", to),
+                ("pathway_mode", "2"),
+                ("is_bidirectional", "1"),
+                ("length", "40"),
+                ("traversal_time", "60"),
+                ("stair_count", "20"),
+            ],
+        );
+    }
+}
+
+fn frequencies(made: &mut Made) {
+    for (from, to) in [("06:00:00", "08:00:00"), ("08:00:00", "10:00:00")] {
+        made.push(
+            "frequencies.txt",
+            &[
+                ("trip_id", "T0_0_0"),
+                ("start_time", from),
+                ("end_time", to),
+                ("headway_secs", "600"),
+            ],
+        );
+    }
+}
+
+/// A trip on demand between two groups of stops.
+fn flexible(made: &mut Made) {
+    made.push(
+        "booking_rules.txt",
+        &[
+            ("booking_rule_id", "B1"),
+            ("booking_type", "1"),
+            ("prior_notice_duration_min", "60"),
+            ("prior_notice_last_day", ""),
+            ("prior_notice_last_time", ""),
+            ("prior_notice_start_day", ""),
+            ("prior_notice_start_time", ""),
+        ],
+    );
+    made.push(
+        "routes.txt",
+        &[
+            ("route_id", "RF"),
+            ("agency_id", "A1"),
+            ("route_short_name", "F"),
+            ("route_long_name", "On Demand"),
+            ("route_type", "3"),
+        ],
+    );
+    made.push("trips.txt", &[("route_id", "RF"), ("service_id", "W1"), ("trip_id", "TF")]);
+    for (at, group, stop) in [(1, "LG1", "S0_1"), (2, "LG2", "S1_1")] {
+        let name = if at == 1 { "Hill Stops" } else { "Mill Stops" };
+        let cells = [("location_group_id", group), ("location_group_name", name)];
+        made.push("location_groups.txt", &cells);
+        let cells = [("location_group_id", group), ("stop_id", stop)];
+        made.push("location_group_stops.txt", &cells);
+        made.push(
+            "stop_times.txt",
+            &[
+                ("trip_id", "TF"),
+                ("stop_sequence", &format!("{at}")),
+                ("location_group_id", group),
+                ("start_pickup_drop_off_window", "08:00:00"),
+                ("end_pickup_drop_off_window", "18:00:00"),
+                ("pickup_type", if at == 1 { "2" } else { "1" }),
+                ("drop_off_type", if at == 1 { "1" } else { "2" }),
+                ("pickup_booking_rule_id", "B1"),
+                ("drop_off_booking_rule_id", "B1"),
+            ],
+        );
+    }
+}
+
+fn transfers(made: &mut Made) {
+    made.push(
+        "transfers.txt",
+        &[
+            ("from_stop_id", "P0"),
+            ("to_stop_id", "P1"),
+            ("transfer_type", "2"),
+            ("min_transfer_time", "120"),
+        ],
+    );
+}
+
+fn translations(made: &mut Made) {
+    made.push(
+        "translations.txt",
+        &[
+            ("table_name", "stops"),
+            ("field_name", "stop_name"),
+            ("language", "nb"),
+            ("translation", "Havneporten"),
+            ("record_id", "E1"),
+            ("record_sub_id", ""),
+            ("field_value", ""),
+        ],
+    );
+}
+
+fn attributions(made: &mut Made) {
+    made.push(
+        "attributions.txt",
+        &[
+            ("attribution_id", "AT1"),
+            ("organization_name", "North Lines"),
+            ("is_producer", "1"),
+            ("attribution_url", "https://north.example/data"),
+            ("attribution_email", "data@north.example"),
+        ],
+    );
+}

@@ -1,0 +1,82 @@
+//! Schedules made up at random are without fault and nobody says a word; one change to any of them
+//! makes the rule speak that is about it, and no other but those named beside it.
+
+mod fares;
+mod made;
+mod mutations;
+
+use std::collections::BTreeMap;
+
+use jiff::civil::date;
+use lineside_validate::{Context, Notices, rules::gtfs::validate};
+
+use self::{
+    made::{Extent, Made, made},
+    mutations::MUTATIONS,
+};
+
+/// Schedules of the quiet case, and those that each change is made to.
+const QUIET_SEEDS: std::ops::Range<u64> = 0..120;
+const LOUD_SEEDS: std::ops::Range<u64> = 200..204;
+
+/// The codes of all that is said about a schedule, with the first of each.
+fn found(made: &Made) -> Result<BTreeMap<&'static str, String>, String> {
+    let context = Context { today: date(2026, 6, 15), country: None, threads: 1 };
+    let mut notices = Notices::new(1);
+    let (_, errors) = validate(&made.source(), &context, &mut notices)
+        .map_err(|error| format!("cannot be read: {error}"))?;
+    if let Some(error) = errors.first() {
+        return Err(format!("{error:?}"));
+    }
+    Ok(notices.iter().map(|found| (found.kind.code, format!("{:?}", found.samples))).collect())
+}
+
+#[test]
+fn schedules_without_a_fault_stay_quiet() {
+    for seed in QUIET_SEEDS {
+        let found = found(&made(seed, Extent::Some));
+        assert_eq!(found, Ok(BTreeMap::new()), "seed {seed}");
+    }
+}
+
+#[test]
+fn each_change_makes_its_rule_speak() {
+    let mut wrong = Vec::new();
+    for &(code, others, change) in MUTATIONS {
+        for seed in LOUD_SEEDS {
+            let mut made = made(seed, Extent::All);
+            change(&mut made);
+            let found = match found(&made) {
+                Ok(found) => found,
+                Err(error) => {
+                    wrong.push(format!("{code}, seed {seed}: {error}"));
+                    break;
+                }
+            };
+            let unexpected: Vec<_> = found
+                .iter()
+                .filter(|(other, _)| **other != code && !others.contains(*other))
+                .collect();
+            if !found.contains_key(code) || !unexpected.is_empty() {
+                let said = if found.contains_key(code) { "loud" } else { "QUIET" };
+                wrong.push(format!("{code}, seed {seed}: {said}, and {unexpected:?}"));
+                break;
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn what_may_be_said_besides_is_said_somewhere() {
+    for &(code, others, change) in MUTATIONS {
+        for other in others {
+            let is_said = LOUD_SEEDS.into_iter().any(|seed| {
+                let mut made = made(seed, Extent::All);
+                change(&mut made);
+                found(&made).is_ok_and(|found| found.contains_key(other))
+            });
+            assert!(is_said, "{code} never comes with {other}");
+        }
+    }
+}
