@@ -95,7 +95,7 @@ fn a_file_is_converted_with_a_report_of_what_that_loses() {
     let siri = "<Siri xmlns=\"http://www.siri.org.uk/siri\" version=\"2.0\"><ServiceDelivery>\
         <VehicleMonitoringDelivery><VehicleActivity><MonitoredVehicleJourney>\
         <LineRef>L</LineRef><DataSource>gps</DataSource><VehicleRef>V</VehicleRef>\
-        <VehicleLocation><Longitude>5.5</Longitude><Latitude>60.5</Latitude></VehicleLocation>\
+        <VehicleFeatureRef>lowFloor</VehicleFeatureRef><VehicleLocation><Longitude>5.5</Longitude><Latitude>60.5</Latitude></VehicleLocation>\
         </MonitoredVehicleJourney></VehicleActivity></VehicleMonitoringDelivery>\
         </ServiceDelivery></Siri>";
     fs::write(path("vm.xml"), siri).unwrap();
@@ -106,12 +106,12 @@ fn a_file_is_converted_with_a_report_of_what_that_loses() {
         0,
     );
     assert!(said.contains("siri to gtfs-rt-json: 1 vehicles"), "{said}");
-    assert!(said.contains("lost: 1 DataSource"), "{said}");
+    assert!(said.contains("lost: 1 VehicleFeatureRef"), "{said}");
     let read =
         |file: &str| serde_json::from_slice::<serde_json::Value>(&fs::read(file).unwrap()).unwrap();
     let vehicle = &read(&out)["entity"][0]["vehicle"]["vehicle"];
     assert_eq!((&vehicle["id"], &vehicle["label"]), (&"gps:V".into(), &"V".into()));
-    assert_eq!(read(&report)["losses"]["losses"][0]["kind"], "DataSource");
+    assert_eq!(read(&report)["losses"]["losses"][0]["kind"], "VehicleFeatureRef");
     let places = check(&["convert", &input, "--to", "geojson"], 0);
     assert!(places.starts_with("{\"type\":\"FeatureCollection\""), "{places}");
     let reason = check(&["convert", &input, "--to", "gtfs"], 2);

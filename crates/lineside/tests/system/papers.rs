@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::support::http::{get, get_json};
-use crate::support::process::lineside;
+use crate::support::process::{ServerProcess, lineside};
 use crate::support::{repository, shared_demo};
 
 /// A code block of a paper, and where it stands.
@@ -173,7 +173,16 @@ fn keys_expected_instead_of(text: &str) -> BTreeSet<String> {
 
 #[tokio::test]
 async fn every_metric_is_explained() {
-    let text = get(&format!("{}/metrics", shared_demo())).await.text().await.unwrap();
+    let mut text = get(&format!("{}/metrics", shared_demo())).await.text().await.unwrap();
+    // Some are of feeds whose producers bring news by themselves.
+    let folder = tempfile::tempdir().unwrap();
+    let server = ServerProcess::serving(
+        folder.path(),
+        "[server]\nlisten = \"127.0.0.1:0\"\npublic_url = \"http://127.0.0.1:1\"\n\
+         [[feed]]\nid = \"s\"\nurl = \"http://127.0.0.1:1/siri\"\nformat = \"siri\"\n\
+         siri = { services = [\"vm\"], mode = \"subscribe\" }\n",
+    );
+    text += &get(&format!("{}/metrics", server.url)).await.text().await.unwrap();
     let types = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '));
     let names =
         types.map(

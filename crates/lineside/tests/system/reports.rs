@@ -64,7 +64,7 @@ impl House {
 }
 
 /// The report, as soon as it is one of these.
-async fn until_report(url: &str, is_so: impl Fn(&Value) -> bool) -> Value {
+pub(crate) async fn until_report(url: &str, is_so: impl Fn(&Value) -> bool) -> Value {
     until("there is a report", async || get(url).await.status() == 200).await;
     until_json(url, is_so).await
 }

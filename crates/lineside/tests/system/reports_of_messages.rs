@@ -8,6 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 
+use crate::reports::until_report;
 use crate::restarts::SCHEDULE;
 use crate::support::events::{Held, Stream};
 use crate::support::http::{assert_problem, get, problem};
@@ -124,7 +125,7 @@ async fn messages_are_looked_at_as_they_pass_and_errors_that_stand_are_told_once
     let server = house.start().await;
     let url = format!("{}/api/v1/feeds/buses/report", server.url);
     // What is there from the start is no news.
-    let well = until_json(&url, |found| looked_at(found) > 6).await;
+    let well = until_report(&url, |found| looked_at(found) > 6).await;
     assert_eq!(
         (&well["lineside"]["subject"], &well["lineside"]["outcome"]),
         (&json!("realtime"), &json!("whole"))
@@ -132,7 +133,7 @@ async fn messages_are_looked_at_as_they_pass_and_errors_that_stand_are_told_once
     assert_eq!((count(&well, "E003"), &well["summary"]["matchedTrips"]), (0, &json!(1)));
 
     buses.is_bad.store(true, Ordering::Relaxed);
-    let bad = until_json(&url, |found| count(found, "E003") == 1).await;
+    let bad = until_report(&url, |found| count(found, "E003") == 1).await;
     assert_eq!(bad["summary"]["matchedTrips"], 0);
     until("the hook is told", async || !findings(&hook).is_empty()).await;
     let told = &findings(&hook)[0];
@@ -155,11 +156,11 @@ async fn messages_are_looked_at_as_they_pass_and_errors_that_stand_are_told_once
 
     // Since when it is so survives the server, and nobody is told twice.
     let since = |report: &Value| report["summary"]["presence"]["codes"]["E003"]["first"].clone();
-    let standing = until_json(&url, |found| since(found).is_i64()).await;
+    let standing = until_report(&url, |found| since(found).is_i64()).await;
     server.stop("-TERM");
     let server = house.start().await;
     let url = format!("{}/api/v1/feeds/buses/report", server.url);
-    let after = until_json(&url, |found| looked_at(found) > looked_at(&standing) + 3).await;
+    let after = until_report(&url, |found| looked_at(found) > looked_at(&standing) + 3).await;
     assert_eq!(since(&after), since(&standing));
     assert_eq!(findings(&hook).len(), 1);
     server.stop("-TERM");
@@ -172,7 +173,7 @@ async fn a_look_at_a_message_has_its_time_and_what_is_left_out_is_said() {
     let house = House::new(&buses, "[validation]\nmessage_time = \"1ns\"\n");
     let server = house.start().await;
     let url = format!("{}/api/v1/feeds/buses/report", server.url);
-    let found = until_json(&url, |found| found["lineside"]["outcome"] == "cut_short").await;
+    let found = until_report(&url, |found| found["lineside"]["outcome"] == "cut_short").await;
     assert_eq!(found["notices"], json!([]));
     let page = text(&format!("{}/feeds/buses", server.url)).await;
     assert!(page.contains("the time did not suffice"), "{page}");

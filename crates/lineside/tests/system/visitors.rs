@@ -67,7 +67,7 @@ async fn a_file_gets_a_report_under_a_link_that_outlives_the_server() {
         "{text}"
     );
     let path = link.strip_prefix(&server.url).unwrap().to_owned();
-    server.stop("TERM");
+    server.stop("-TERM");
     let server = ServerProcess::serving(folder.path(), "[server]\nlisten = \"127.0.0.1:0\"\n");
     assert_eq!(report(&format!("{}{path}", server.url)).await, found);
     for other in [

@@ -111,6 +111,7 @@ const PROBLEMS: &[(&str, u64)] = &[
     ("journey_without_times", 8),
     ("missing_required_field", 34),
     ("missing_timezone", 15),
+    ("missing_url", 28),
     ("stop_without_location", 362),
     ("unknown_transport_mode", 10),
     ("unresolved_reference", 1_863),
