@@ -1,6 +1,5 @@
 //! Bodies that are too large are refused by their length, before anything of them is read.
 #![cfg(all(feature = "gbfs", feature = "gtfs-rt", feature = "siri"))]
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use jiff::tz::TimeZone;
 use lineside_formats::{Error, ErrorKind, gbfs, gtfs_rt, siri};

@@ -51,7 +51,10 @@ async fn report(link: &str) -> Value {
 #[tokio::test]
 async fn a_file_gets_a_report_under_a_link_that_outlives_the_server() {
     let folder = tempfile::tempdir().unwrap();
-    let server = ServerProcess::serving(folder.path(), "[server]\nlisten = \"127.0.0.1:0\"\n");
+    let server = ServerProcess::serving(
+        folder.path(),
+        "[server]\nlisten = \"127.0.0.1:0\"\ndata_dir = \"data\"\n",
+    );
     let link = bring(&server.url, "gtfs.zip", &zip()).await;
     let found = report(&link).await;
     assert_eq!(found["summary"]["gtfsInput"], "gtfs.zip");
@@ -68,7 +71,10 @@ async fn a_file_gets_a_report_under_a_link_that_outlives_the_server() {
     );
     let path = link.strip_prefix(&server.url).unwrap().to_owned();
     server.stop("-TERM");
-    let server = ServerProcess::serving(folder.path(), "[server]\nlisten = \"127.0.0.1:0\"\n");
+    let server = ServerProcess::serving(
+        folder.path(),
+        "[server]\nlisten = \"127.0.0.1:0\"\ndata_dir = \"data\"\n",
+    );
     assert_eq!(report(&format!("{}{path}", server.url)).await, found);
     for other in [
         "/validate/x",

@@ -120,7 +120,7 @@ fn read_pieces(
             });
         }
         drop(done);
-        let rest = cut(cutter, &pieces, &parts, &work, &mut gathered);
+        let rest = cut(cutter, &pieces, &parts, work, &mut gathered);
         drop(pieces);
         // Nobody idles while pieces wait.
         while gathered.is_open() {

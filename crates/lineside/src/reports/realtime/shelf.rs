@@ -32,13 +32,16 @@ pub(super) struct Schedule {
     pub(super) earlier: Vec<(Arc<str>, Arc<TripIds>)>,
 }
 
+/// A schedule with its name, or why it cannot be prepared.
+type Prepared = Result<(Arc<str>, Arc<Timetable>), Arc<str>>;
+
 /// What is known of a network's schedule.
 #[derive(Debug)]
 struct Shelved {
     /// The version as ingest names it.
     version: SmolStr,
     /// None while it is prepared; else it, or why it cannot be.
-    prepared: Option<Result<(Arc<str>, Arc<Timetable>), Arc<str>>>,
+    prepared: Option<Prepared>,
     earlier: VecDeque<(Arc<str>, Arc<TripIds>)>,
 }
 
