@@ -38,7 +38,7 @@ pub struct Publication {
     pub(super) train_numbers: Vec<Named>,
     pub(super) stop_places: Vec<Place>,
     pub(super) quays: Vec<Place>,
-    /// Quays that stop places list, and the stop places.
+    /// Quays that stop places list, and the stop places; and zones that quays say they are in, which may be stop places.
     pub(super) place_of_quay: Vec<(Text, Text)>,
     pub(super) stop_points: Vec<StopPoint>,
     pub(super) stop_assignments: Vec<StopAssignment>,

@@ -43,6 +43,12 @@ impl Reader<'_, '_> {
                 "SiteRef" | "ParentSiteRef" if quay.parent == Text::EMPTY => {
                     quay.parent = self.reference()?;
                 }
+                // How the French profile names its stop place; others name zones of fares so.
+                "ParentZoneRef" => {
+                    let zone = self.reference()?;
+                    self.count_bytes(size_of::<(Text, Text)>())?;
+                    self.out.place_of_quay.push((quay.id, zone));
+                }
                 name => self.place_field(name, &mut quay)?,
             }
         }

@@ -103,7 +103,9 @@ fn places_of_quays(publication: &Publication) -> HashMap<Text, Text> {
     let own = publication.quays.iter().filter(|quay| quay.parent != Text::EMPTY);
     let mut places: HashMap<Text, Text> = own.map(|quay| (quay.id, quay.parent)).collect();
     let groups: HashSet<Text> = publication.stop_places.iter().map(|place| place.parent).collect();
-    for &(quay, place) in publication.place_of_quay.iter().filter(|(_, it)| !groups.contains(it)) {
+    let known: HashSet<Text> = publication.stop_places.iter().map(|place| place.id).collect();
+    let is_station = |place: &Text| known.contains(place) && !groups.contains(place);
+    for &(quay, place) in publication.place_of_quay.iter().filter(|(_, it)| is_station(it)) {
         places.entry(quay).or_insert(place);
     }
     places
