@@ -17,9 +17,10 @@ use url::Url;
 use super::forms::read_form;
 use super::layout::{self, Page, Section};
 use super::report::{STYLE, of_visitor};
+use super::words;
 use crate::app::App;
 use crate::check::Reread;
-use crate::config::{self, duration_text, size_text};
+use crate::config::{self, size_text};
 use crate::http::{Refusal, admin, aside, limits};
 use crate::patience::within;
 use crate::reports::Report;
@@ -316,7 +317,7 @@ fn form(rules: &config::Visitors, refused: Option<&str>) -> Markup {
                 div { button.button type="submit" { "Validate" } }
             }
             p.soft {
-                "The report stays " (duration_text(rules.keep)) " under a link that only you are told; the file itself is not kept. "
+                "The report stays for " (words::span(rules.keep.as_secs())) " under a link that only you are told; the file itself is not kept. "
                 "For builds there is " code { "lineside check" } "."
             }
         }
@@ -331,7 +332,7 @@ fn report_of(found: Reread, address: &str, keep: Duration) -> Markup {
         }
         (of_visitor(&Report::of_file(found)))
         p.soft {
-            a href=(address) { "report.json" } " · kept " (duration_text(keep)) " · " a href=(ADDRESS) { "Validate another" }
+            a href=(address) { "report.json" } " · kept for " (words::span(keep.as_secs())) " · " a href=(ADDRESS) { "Validate another" }
         }
     }
 }
