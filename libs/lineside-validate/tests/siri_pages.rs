@@ -5,6 +5,7 @@
 //! lists the notices of the page's code that must come, with the fields that matter; without one there must be none.
 
 mod list;
+mod sections;
 mod support;
 
 use jiff::tz::TimeZone;
@@ -16,6 +17,8 @@ use lineside_validate::{
 };
 use serde_json::Value;
 
+use sections::{Section, sections};
+
 #[derive(Default)]
 struct Case {
     heading: String,
@@ -25,30 +28,18 @@ struct Case {
 
 /// The cases of a page.
 fn cases(page: &str) -> Vec<Case> {
-    let mut cases: Vec<Case> = Vec::new();
-    let mut block: Option<(String, String)> = None;
-    for line in page.lines() {
-        if let Some((info, text)) = &mut block {
-            if line.trim_end() != "```" {
-                text.push_str(line);
-                text.push('\n');
-                continue;
-            }
-            let case = cases.last_mut().expect("a block stands below the heading of a case");
+    let case = |Section { heading, blocks }| {
+        let mut case = Case { heading, ..Case::default() };
+        for (info, text) in blocks {
             match info.as_str() {
-                "xml" => case.delivery.clone_from(text),
-                "json" => case.expected = serde_json::from_str(text).expect("the JSON is a list"),
+                "xml" => case.delivery = text,
+                "json" => case.expected = serde_json::from_str(&text).expect("the JSON is a list"),
                 _ => panic!("a block of {info:?} means nothing"),
             }
-            block = None;
-        } else if let Some(heading) = line.strip_prefix("## ") {
-            cases.push(Case { heading: heading.to_owned(), ..Case::default() });
-        } else if let Some(info) = line.strip_prefix("```") {
-            block = Some((info.trim().to_owned(), String::new()));
         }
-    }
-    assert!(block.is_none(), "a block does not end");
-    cases
+        case
+    };
+    sections(page).into_iter().map(case).collect()
 }
 
 fn message(delivery: &str) -> String {
