@@ -257,48 +257,27 @@ impl Case {
 
 /// The cases of a page.
 fn cases(page: &str) -> Vec<Case> {
-    let mut cases: Vec<Case> = Vec::new();
-    let mut block: Option<(String, String)> = None;
-    for line in page.lines() {
-        if let Some((info, text)) = &mut block {
-            if line.trim_end() != "```" {
-                text.push_str(line);
-                text.push('\n');
-                continue;
-            }
-            let case = cases.last_mut().expect("a block stands below the heading of a case");
-            match info.split_once(' ') {
-                Some(("json", place)) => {
-                    case.put(place, Some(serde_json::from_str(text).expect("JSON")));
-                }
-                Some(("text", name)) => {
-                    case.raw.insert(name.to_owned(), text.as_bytes().to_vec());
-                }
-                None if info == "json" => {
-                    case.expected = serde_json::from_str(text).expect("the JSON is a list");
-                }
-                _ => panic!("a block of {info:?} means nothing"),
-            }
-            block = None;
-        } else if let Some(heading) = line.strip_prefix("## ") {
-            cases.push(case(heading));
-        } else if let Some(info) = line.strip_prefix("```") {
-            block = Some((info.trim().to_owned(), String::new()));
-        } else if let (Some(case), Some((key, value))) = (cases.last_mut(), line.split_once(": ")) {
-            match key {
-                "Version" => case.files = base_2(),
-                "Without" => case.put(value, None),
-                "Part" => case.is_whole = false,
-                "Unread" => {
-                    let (name, reason) = value.split_once(' ').expect("a name and a reason");
-                    case.unread.push((name.to_owned(), reason.to_owned()));
-                }
-                _ => {}
-            }
+    let block = |case: &mut Case, info: &str, text: &str| match info.split_once(' ') {
+        Some(("json", place)) => case.put(place, Some(serde_json::from_str(text).expect("JSON"))),
+        Some(("text", name)) => {
+            case.raw.insert(name.to_owned(), text.as_bytes().to_vec());
         }
-    }
-    assert!(block.is_none(), "a block does not end");
-    cases
+        None if info == "json" => {
+            case.expected = serde_json::from_str(text).expect("the JSON is a list");
+        }
+        _ => panic!("a block of {info:?} means nothing"),
+    };
+    let line = |case: &mut Case, line: &str| match line.split_once(": ") {
+        Some(("Version", _)) => case.files = base_2(),
+        Some(("Without", place)) => case.put(place, None),
+        Some(("Part", _)) => case.is_whole = false,
+        Some(("Unread", unread)) => {
+            let (name, reason) = unread.split_once(' ').expect("a name and a reason");
+            case.unread.push((name.to_owned(), reason.to_owned()));
+        }
+        _ => {}
+    };
+    support::cases(page, case, block, line)
 }
 
 fn check(kind: &Kind) -> Result<(), String> {

@@ -80,47 +80,30 @@ fn base() -> TextSource {
 
 /// The cases of a page.
 fn cases(page: &str) -> Vec<Case> {
-    let mut cases: Vec<Case> = Vec::new();
-    let mut block: Option<(String, String)> = None;
-    for line in page.lines() {
-        if let Some((info, text)) = &mut block {
-            if line.trim_end() != "```" {
-                text.push_str(line);
-                text.push('\n');
-                continue;
-            }
-            let case = cases.last_mut().expect("a block stands below the heading of a case");
-            match info.split_once(' ') {
-                Some((_, name)) => {
-                    case.source = case.source.clone().with(name, unescaped(text));
-                }
-                None if info == "json" => {
-                    case.expected = serde_json::from_str(text).expect("the JSON is a list");
-                }
-                None => panic!("a block of {info:?} means nothing"),
-            }
-            block = None;
-        } else if let Some(heading) = line.strip_prefix("## ") {
-            let heading = heading.to_owned();
-            let (source, today, country, expected) = (base(), TODAY, None, Vec::new());
-            cases.push(Case { heading, source, today, country, expected });
-        } else if let Some(info) = line.strip_prefix("```") {
-            block = Some((info.trim().to_owned(), String::new()));
-        } else if let (Some(case), Some((key, value))) = (cases.last_mut(), line.split_once(": ")) {
-            match key {
-                "Without" => {
-                    for name in value.split(", ") {
-                        case.source = case.source.clone().without(name);
-                    }
-                }
-                "Today" => case.today = value.parse().expect("a date"),
-                "Country" => case.country = Some(value.as_bytes().try_into().expect("two letters")),
-                _ => {}
+    let begin = |heading: &str| {
+        let heading = heading.to_owned();
+        Case { heading, source: base(), today: TODAY, country: None, expected: Vec::new() }
+    };
+    let block = |case: &mut Case, info: &str, text: &str| match info.split_once(' ') {
+        Some((_, name)) => case.source = case.source.clone().with(name, unescaped(text)),
+        None if info == "json" => {
+            case.expected = serde_json::from_str(text).expect("the JSON is a list");
+        }
+        None => panic!("a block of {info:?} means nothing"),
+    };
+    let line = |case: &mut Case, line: &str| match line.split_once(": ") {
+        Some(("Without", names)) => {
+            for name in names.split(", ") {
+                case.source = case.source.clone().without(name);
             }
         }
-    }
-    assert!(block.is_none(), "a block does not end");
-    cases
+        Some(("Today", today)) => case.today = today.parse().expect("a date"),
+        Some(("Country", country)) => {
+            case.country = Some(country.as_bytes().try_into().expect("two letters"));
+        }
+        _ => {}
+    };
+    support::cases(page, begin, block, line)
 }
 
 /// Signs that an editor would hide or change are written as `\x..` for a byte.

@@ -140,48 +140,37 @@ fn message(value: &Value, made: i64) -> FeedMessage {
 
 /// The cases of a page.
 fn cases(page: &str) -> Vec<Case> {
-    let mut cases: Vec<Case> = Vec::new();
-    let mut block: Option<(String, String)> = None;
-    for line in page.lines() {
-        if let Some((info, text)) = &mut block {
-            if line.trim_end() != "```" {
-                text.push_str(line);
-                text.push('\n');
-                continue;
-            }
-            let case = cases.last_mut().expect("a block stands below the heading of a case");
-            let value = || serde_json::from_str(text).expect("JSON");
-            match info.split_once(' ') {
-                Some(("csv", name)) if name.starts_with("before/") => {
-                    let name = name.trim_start_matches("before/");
-                    let before = case.before.take().unwrap_or_else(|| base().schedule);
-                    case.before = Some(before.with(name, text.as_bytes()));
-                }
-                Some(("csv", name)) => {
-                    case.schedule = case.schedule.clone().with(name, text.as_bytes());
-                }
-                Some(("json", "message")) => case.message = value(),
-                Some(("json", "previous")) => case.previous = Some(value()),
-                Some(("json", "other")) => case.others.push(value()),
-                Some(("json", "history")) => {
-                    case.history = serde_json::from_str(text).expect("pairs of seconds");
-                }
-                None if info == "json" => {
-                    case.expected = serde_json::from_str(text).expect("the JSON is a list");
-                }
-                _ => panic!("a block of {info:?} means nothing"),
-            }
-            block = None;
-        } else if let Some(heading) = line.strip_prefix("## ") {
-            cases.push(Case { heading: heading.to_owned(), ..base() });
-        } else if let Some(info) = line.strip_prefix("```") {
-            block = Some((info.trim().to_owned(), String::new()));
-        } else if let (Some(case), Some(now)) = (cases.last_mut(), line.strip_prefix("Now: ")) {
+    let begin = |heading: &str| Case { heading: heading.to_owned(), ..base() };
+    let line = |case: &mut Case, line: &str| {
+        if let Some(now) = line.strip_prefix("Now: ") {
             case.now = now.trim().parse().expect("seconds since 1970");
         }
+    };
+    support::cases(page, begin, put_block, line)
+}
+
+fn put_block(case: &mut Case, info: &str, text: &str) {
+    let value = || serde_json::from_str(text).expect("JSON");
+    match info.split_once(' ') {
+        Some(("csv", name)) if name.starts_with("before/") => {
+            let name = name.trim_start_matches("before/");
+            let before = case.before.take().unwrap_or_else(|| base().schedule);
+            case.before = Some(before.with(name, text.as_bytes()));
+        }
+        Some(("csv", name)) => {
+            case.schedule = case.schedule.clone().with(name, text.as_bytes());
+        }
+        Some(("json", "message")) => case.message = value(),
+        Some(("json", "previous")) => case.previous = Some(value()),
+        Some(("json", "other")) => case.others.push(value()),
+        Some(("json", "history")) => {
+            case.history = serde_json::from_str(text).expect("pairs of seconds");
+        }
+        None if info == "json" => {
+            case.expected = serde_json::from_str(text).expect("the JSON is a list");
+        }
+        _ => panic!("a block of {info:?} means nothing"),
     }
-    assert!(block.is_none(), "a block does not end");
-    cases
 }
 
 fn found(case: &Case) -> Notices {

@@ -5,7 +5,6 @@
 //! lists the notices of the page's code that must come, with the fields that matter; without one there must be none.
 
 mod list;
-mod sections;
 mod support;
 
 use jiff::tz::TimeZone;
@@ -17,8 +16,6 @@ use lineside_validate::{
 };
 use serde_json::Value;
 
-use sections::{Section, sections};
-
 #[derive(Default)]
 struct Case {
     heading: String,
@@ -28,18 +25,13 @@ struct Case {
 
 /// The cases of a page.
 fn cases(page: &str) -> Vec<Case> {
-    let case = |Section { heading, blocks }| {
-        let mut case = Case { heading, ..Case::default() };
-        for (info, text) in blocks {
-            match info.as_str() {
-                "xml" => case.delivery = text,
-                "json" => case.expected = serde_json::from_str(&text).expect("the JSON is a list"),
-                _ => panic!("a block of {info:?} means nothing"),
-            }
-        }
-        case
+    let begin = |heading: &str| Case { heading: heading.to_owned(), ..Case::default() };
+    let block = |case: &mut Case, info: &str, text: &str| match info {
+        "xml" => text.clone_into(&mut case.delivery),
+        "json" => case.expected = serde_json::from_str(text).expect("the JSON is a list"),
+        _ => panic!("a block of {info:?} means nothing"),
     };
-    sections(page).into_iter().map(case).collect()
+    support::cases(page, begin, block, |_, _| {})
 }
 
 fn message(delivery: &str) -> String {

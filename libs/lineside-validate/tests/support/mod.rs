@@ -7,6 +7,38 @@ use std::{collections::BTreeSet, fs, path::Path};
 use lineside_validate::{Notices, notice::Kind};
 use serde_json::{Map, Value};
 
+/// The cases of a page: one begins with each `##` heading, and is told each block below it, with what the first fence says, and each
+/// other line.
+pub(crate) fn cases<C>(
+    page: &str,
+    begin: impl Fn(&str) -> C,
+    block: impl Fn(&mut C, &str, &str),
+    line: impl Fn(&mut C, &str),
+) -> Vec<C> {
+    let mut cases: Vec<C> = Vec::new();
+    let mut open: Option<(&str, String)> = None;
+    for text in page.lines() {
+        if let Some((info, inside)) = &mut open {
+            if text.trim_end() != "```" {
+                inside.push_str(text);
+                inside.push('\n');
+                continue;
+            }
+            let case = cases.last_mut().expect("a block stands below the heading of a case");
+            block(case, info, inside);
+            open = None;
+        } else if let Some(heading) = text.strip_prefix("## ") {
+            cases.push(begin(heading));
+        } else if let Some(info) = text.strip_prefix("```") {
+            open = Some((info.trim(), String::new()));
+        } else if let Some(case) = cases.last_mut() {
+            line(case, text);
+        }
+    }
+    assert!(open.is_none(), "a block does not end");
+    cases
+}
+
 /// Whether a page has the cases that it needs: one that is quiet, and one that is not unless it `may_lack` that.
 pub(crate) fn has_both(expected: &[&[Value]], may_lack: bool) -> Result<(), String> {
     let loud = expected.iter().filter(|expected| !expected.is_empty()).count();
