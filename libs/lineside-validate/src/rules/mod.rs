@@ -1,6 +1,22 @@
 //! The rules, a table for each format, and how they are run: one after the other or on several
 //! threads, each by itself, so that one that fails takes nothing with it.
 
+/// Makes the kinds of notices of one format and the list of them, `KINDS`: each by its name, its code, how bad it is and its fields.
+/// Its page lies in the folder `pages` beside where they are made.
+macro_rules! kinds {
+    ($($name:ident $code:literal $severity:ident $fields:expr;)*) => {
+        $(pub(super) static $name: $crate::notice::Kind = $crate::notice::Kind {
+            code: $code,
+            severity: $crate::notice::Severity::$severity,
+            fields: &$fields,
+            page: include_str!(concat!("pages/", $code, ".md")),
+        };)*
+
+        /// All of them.
+        pub(super) static KINDS: &[&$crate::notice::Kind] = &[$(&$name),*];
+    };
+}
+
 pub mod gbfs;
 pub mod gtfs;
 pub mod gtfs_rt;
@@ -20,6 +36,9 @@ use crate::{
     Context,
     notice::{Kind, Notices},
 };
+
+/// The name of a field of a notice, and what it says.
+type Field = (&'static str, &'static str);
 
 /// A rule: what it may say, and how it looks.
 #[derive(Debug)]

@@ -1,8 +1,6 @@
 //! What is said about a system: one page for each kind.
 
-use crate::notice::{Kind, Severity};
-
-type Field = (&'static str, &'static str);
+use super::super::Field;
 
 const FILE: Field = ("filename", "The file.");
 const PATH: Field = ("path", "Where it stands in the file, as a JSON pointer.");
@@ -10,20 +8,6 @@ const VALUE: Field = ("value", "What stands there.");
 const EXPECTED: Field = ("expected", "What may stand there.");
 const REASON: Field = ("reason", "What is wrong, in words.");
 const BECAUSE: Field = ("because", "What asks for it, where it need not be there always.");
-
-macro_rules! kinds {
-    ($($name:ident $code:literal $severity:ident $fields:expr;)*) => {
-        $(pub(super) static $name: Kind = Kind {
-            code: $code,
-            severity: Severity::$severity,
-            fields: &$fields,
-            page: include_str!(concat!("pages/", $code, ".md")),
-        };)*
-
-        /// All kinds of notices that a system may get.
-        pub(super) static KINDS: &[&Kind] = &[$(&$name),*];
-    };
-}
 
 kinds! {
     MALFORMED_JSON "malformed_json" Error [FILE, REASON];

@@ -1,8 +1,6 @@
 //! What is said about a publication: one page for each kind.
 
-use crate::notice::{Kind, Severity};
-
-type Field = (&'static str, &'static str);
+use super::super::Field;
 
 const FILE: Field = ("filename", "The file.");
 const ELEMENT: Field = ("element", "The kind of object.");
@@ -13,20 +11,6 @@ const FROM: Field = ("from", "The first day.");
 const TO: Field = ("to", "The last day.");
 const LONGITUDE: Field = ("longitude", "Degrees east.");
 const LATITUDE: Field = ("latitude", "Degrees north.");
-
-macro_rules! kinds {
-    ($($name:ident $code:literal $severity:ident $fields:expr;)*) => {
-        $(pub(super) static $name: Kind = Kind {
-            code: $code,
-            severity: Severity::$severity,
-            fields: &$fields,
-            page: include_str!(concat!("pages/", $code, ".md")),
-        };)*
-
-        /// All kinds of notices that a publication may get.
-        pub(super) static KINDS: &[&Kind] = &[$(&$name),*];
-    };
-}
 
 kinds! {
     MISSING "missing_element" Error [FILE, ELEMENT, ID, CHILD];

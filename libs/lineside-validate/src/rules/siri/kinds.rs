@@ -1,8 +1,6 @@
 //! What is said about a message: one page for each kind.
 
-use crate::notice::{Kind, Severity};
-
-type Field = (&'static str, &'static str);
+use super::super::Field;
 
 const DELIVERY: Field = ("delivery", "The service whose delivery it is in.");
 const ID: Field = ("id", "The journey, vehicle, visit or situation, by the producer's name.");
@@ -13,20 +11,6 @@ const TIME: Field = ("time", "The time, as RFC 3339.");
 const BEFORE: Field = ("before", "The time that it is held against, as RFC 3339.");
 const LONGITUDE: Field = ("longitude", "Degrees east.");
 const LATITUDE: Field = ("latitude", "Degrees north.");
-
-macro_rules! kinds {
-    ($($name:ident $code:literal $severity:ident $fields:expr;)*) => {
-        $(pub(super) static $name: Kind = Kind {
-            code: $code,
-            severity: Severity::$severity,
-            fields: &$fields,
-            page: include_str!(concat!("pages/", $code, ".md")),
-        };)*
-
-        /// All kinds of notices that a message may get.
-        pub(super) static KINDS: &[&Kind] = &[$(&$name),*];
-    };
-}
 
 kinds! {
     NO_DELIVERY "no_delivery" Warning [("payload", "What the message is instead.")];
