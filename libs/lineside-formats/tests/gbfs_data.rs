@@ -4,10 +4,12 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![expect(clippy::print_stdout, reason = "a test that is skipped says why")]
 
+mod support;
+
 use std::{
     collections::{BTreeMap, HashSet},
     fs,
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 use lineside_formats::{
@@ -15,23 +17,6 @@ use lineside_formats::{
     gbfs::{self, Content, File, FileKind, FileLimits, Limits, Version, decode_file, encode_file},
 };
 use serde_json::Value as Json;
-
-fn files() -> Vec<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/gbfs");
-    let mut found = Vec::new();
-    let mut folders = vec![root.clone()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).into_iter().flatten() {
-            let path = entry.unwrap().path();
-            if path.is_dir() { folders.push(path) } else { found.push(path) }
-        }
-    }
-    found.sort();
-    if found.is_empty() {
-        println!("skipped: no files under {}", root.display());
-    }
-    found
-}
 
 /// `station_status-2.json` and `station_status.2.2.json` are both one.
 fn name_of(path: &Path) -> &str {
@@ -146,7 +131,7 @@ fn in_new_words(content: Content) -> Content {
 
 #[test]
 fn real_files_hold_what_is_counted_in_them() {
-    for path in files() {
+    for path in support::real_files("gbfs") {
         let body = fs::read(&path).unwrap();
         let name = name_of(&path);
         let Some(kind) = FileKind::of_name(name) else {
@@ -202,7 +187,7 @@ const KNOWN: &[(&str, &str, &str)] = &[
 #[test]
 fn every_problem_of_the_real_files_is_known() {
     let mut told: Vec<(String, String, String)> = Vec::new();
-    for path in files() {
+    for path in support::real_files("gbfs") {
         let Some(kind) = FileKind::of_name(name_of(&path)) else { continue };
         let (_, problems) = read(kind, &fs::read(&path).unwrap());
         let folder = path.parent().unwrap().file_name().unwrap().to_str().unwrap().to_owned();

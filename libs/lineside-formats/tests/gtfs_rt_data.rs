@@ -3,10 +3,9 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![expect(clippy::print_stdout, reason = "a test that is skipped says why")]
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+mod support;
+
+use std::{fs, path::Path};
 
 use bytes::Bytes;
 use lineside_formats::{
@@ -15,26 +14,7 @@ use lineside_formats::{
 };
 use prost::Message as _;
 
-fn files(extension: &str) -> Vec<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/gtfs-rt");
-    let mut found = Vec::new();
-    let mut folders = vec![root.clone()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).into_iter().flatten() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|it| it == extension) {
-                found.push(path);
-            }
-        }
-    }
-    found.sort();
-    if found.is_empty() {
-        println!("skipped: no .{extension} files under {}", root.display());
-    }
-    found
-}
+use support::real_files_named;
 
 /// What prost by itself makes of the same bytes is what ours must make of them, shallow or in full.
 fn check_sound(path: &Path, body: &Bytes, expected: &proto::FeedMessage) {
@@ -61,7 +41,7 @@ fn check_sound(path: &Path, body: &Bytes, expected: &proto::FeedMessage) {
 #[test]
 fn real_messages_mean_what_prost_says_they_mean() {
     let (mut n_entities, mut n_refused) = (0, 0);
-    let paths = files("pb");
+    let paths = real_files_named("gtfs-rt", "pb");
     for path in &paths {
         let body = Bytes::from(fs::read(path).unwrap());
         match proto::FeedMessage::decode(body.clone()) {
@@ -83,7 +63,7 @@ fn real_messages_mean_what_prost_says_they_mean() {
 
 #[test]
 fn real_json_twins_mean_what_their_protobuf_says() {
-    for path in files("json") {
+    for path in real_files_named("gtfs-rt", "json") {
         let (message, problems) = match decode_json(&fs::read(&path).unwrap(), &Limits::default()) {
             Ok(decoded) => decoded,
             Err(error) => {

@@ -4,32 +4,13 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![expect(clippy::print_stdout, reason = "a test that is skipped says why")]
 
-use std::{
-    collections::BTreeMap,
-    fs,
-    path::{Path, PathBuf},
-};
+mod support;
+
+use std::{collections::BTreeMap, fs, path::Path};
 
 use jiff::tz::TimeZone;
 use lineside_formats::siri::{Call, Limits, Message, VehicleJourney, decode};
 use serde_json::Value as Json;
-
-fn files() -> Vec<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/siri");
-    let mut found = Vec::new();
-    let mut folders = vec![root.clone()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).into_iter().flatten() {
-            let path = entry.unwrap().path();
-            if path.is_dir() { folders.push(path) } else { found.push(path) }
-        }
-    }
-    found.sort();
-    if found.is_empty() {
-        println!("skipped: no files under {}", root.display());
-    }
-    found
-}
 
 /// The elements whose number is compared.
 const COUNTED: [&str; 17] = [
@@ -190,7 +171,7 @@ fn every_message_decodes_and_nothing_of_it_is_lost() {
     let zone = TimeZone::get("Europe/Oslo").unwrap();
     let (mut all, mut refused, mut unequal) = (Counts::new(), Vec::new(), Vec::new());
     let mut wrong: BTreeMap<(String, &str), u64> = BTreeMap::new();
-    let paths = files();
+    let paths = support::real_files("siri");
     for path in &paths {
         let body = fs::read(path).unwrap();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();

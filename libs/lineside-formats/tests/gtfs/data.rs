@@ -8,7 +8,7 @@ use std::{
     collections::BTreeMap,
     fs::{self, File},
     io::BufReader,
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 use lineside_formats::{
@@ -16,33 +16,7 @@ use lineside_formats::{
     gtfs::{self, Limits, Timetable, ZipFiles, fields},
 };
 
-/// The zips under the folder, or `None` with a word where there is no such folder.
-fn zips() -> Option<Vec<PathBuf>> {
-    let data = match std::env::var_os("LINESIDE_DATA") {
-        Some(folder) => PathBuf::from(folder),
-        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
-    };
-    let folder = data.join("gtfs");
-    if !folder.is_dir() {
-        eprintln!("skipped: there is no folder of real feeds at {}", folder.display());
-        return None;
-    }
-    let mut found = Vec::new();
-    let mut folders = vec![folder];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "zip") {
-                found.push(path);
-            }
-        }
-    }
-    found.sort();
-    assert!(!found.is_empty(), "the folder of real feeds is empty");
-    Some(found)
-}
+use super::support::real_files_named;
 
 fn load(path: &Path) -> Result<(Timetable, Problems), lineside_formats::Error> {
     let limits = Limits::default();
@@ -76,7 +50,7 @@ fn may_be_refused(path: &Path) -> bool {
 
 #[test]
 fn every_real_feed_loads_with_all_its_rows() {
-    let Some(zips) = zips() else { return };
+    let zips = real_files_named("gtfs", "zip");
     let (mut n_loaded, mut n_refused) = (0, 0);
     for path in zips {
         let (timetable, problems) = match load(&path) {
@@ -139,7 +113,7 @@ fn check_timetable(timetable: &Timetable, path: &Path) {
 
 #[test]
 fn stop_times_are_those_of_gtfs_structures() {
-    let Some(zips) = zips() else { return };
+    let zips = real_files_named("gtfs", "zip");
     for name in ["caltrain-rt.zip", "kuopio.zip", "soundtransit-oba.zip", "entur-gjb.zip"] {
         let Some(path) = zips.iter().find(|path| path.ends_with(name)) else { continue };
         let (timetable, _) = load(path).unwrap();

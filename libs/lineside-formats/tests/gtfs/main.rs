@@ -2,6 +2,7 @@
 //! timetable says.
 #![cfg(feature = "gtfs")]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::print_stdout, reason = "a test that is skipped says why")]
 
 mod archives;
 mod bad_rows;
@@ -11,6 +12,8 @@ mod differential;
 mod loading;
 mod properties;
 mod service_days;
+#[path = "../support/mod.rs"]
+mod support;
 mod writing;
 
 use lineside_formats::{

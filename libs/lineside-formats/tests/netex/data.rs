@@ -1,37 +1,14 @@
 //! Real publications, where a folder with some lies beside the repository (`../shared/data/netex`): each is read, and holds
 //! as many records as another way of counting finds in it.
 
-use std::{
-    collections::BTreeMap,
-    fs,
-    io::Read,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeMap, fs, io::Read, path::Path};
 
 use lineside_formats::{
     gtfs::Files,
     netex::{Limits, Source},
 };
 
-use super::read;
-
-/// Files of a folder beside the repository, and of those in it; nothing where it is absent.
-pub(super) fn files(folder: &str) -> Vec<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data").join(folder);
-    let mut found = Vec::new();
-    let mut folders = vec![root.clone()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).into_iter().flatten() {
-            let path = entry.unwrap().path();
-            if path.is_dir() { folders.push(path) } else { found.push(path) }
-        }
-    }
-    found.sort();
-    if found.is_empty() {
-        println!("skipped: no files under {}", root.display());
-    }
-    found
-}
+use super::{read, support::real_files};
 
 /// The XML files of a publication, without comments.
 fn texts(body: &[u8]) -> Vec<String> {
@@ -67,7 +44,7 @@ fn count(texts: &[String], names: &[&str]) -> usize {
 
 #[test]
 fn every_publication_is_read_whole() {
-    for path in files("netex") {
+    for path in real_files("netex") {
         let body = fs::read(&path).unwrap();
         let (loaded, texts) = (read(&body), texts(&body));
         let counts = loaded.counts;
@@ -120,7 +97,7 @@ const PROBLEMS: &[(&str, u64)] = &[
 #[test]
 fn every_problem_of_the_publications_is_known() {
     let mut wrong: BTreeMap<&str, u64> = BTreeMap::new();
-    let paths = files("netex");
+    let paths = real_files("netex");
     for path in &paths {
         for (_, code, count) in read(fs::read(path).unwrap()).problems.counts() {
             *wrong.entry(code).or_default() += count;

@@ -9,6 +9,8 @@ mod data;
 mod journeys;
 mod pairs;
 mod profiles;
+#[path = "../support/mod.rs"]
+mod support;
 mod towns;
 
 use std::io::{Cursor, Write};

@@ -6,11 +6,11 @@ use std::{collections::BTreeSet, fs, io::Cursor};
 use jiff::{ToSpan, civil::Date};
 use lineside_formats::gtfs::{self, Limits, Timetable, ZipFiles};
 
-use super::{data::files, read, trip};
+use super::{read, support::real_files, trip};
 
 /// Reads both exports of an operator; `None` where they are absent.
 fn pair(name: &str) -> Option<(Timetable, Timetable)> {
-    let find = |folder: &str| files(folder).into_iter().find(|path| path.ends_with(name));
+    let find = |folder: &str| real_files(folder).into_iter().find(|path| path.ends_with(name));
     let (netex, gtfs) = (find("netex")?, find("gtfs")?);
     let limits = Limits::default();
     let bytes = fs::read(gtfs).unwrap();
