@@ -1,6 +1,6 @@
 //! What rules say: notices, of which all are counted and some are kept.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
@@ -101,6 +101,7 @@ pub struct Found {
 pub struct Notices {
     found: BTreeMap<&'static str, Found>,
     samples_max: usize,
+    left_off: BTreeSet<&'static str>,
 }
 
 impl Notices {
@@ -109,7 +110,7 @@ impl Notices {
 
     /// Nothing found yet; at most `samples_max` notices of each kind will be kept.
     pub fn new(samples_max: usize) -> Notices {
-        Notices { found: BTreeMap::new(), samples_max }
+        Notices { found: BTreeMap::new(), samples_max, left_off: BTreeSet::new() }
     }
 
     /// Counts a notice, and has its fields filled in if it is one of those that are kept.
@@ -145,6 +146,16 @@ impl Notices {
         }
     }
 
+    /// Says that there may be more of a kind than is counted, as looking further would take too much.
+    pub fn leave_off(&mut self, kind: &'static Kind) {
+        self.left_off.insert(kind.code);
+    }
+
+    /// The codes of which there may be more than is counted.
+    pub fn left_off(&self) -> impl Iterator<Item = &'static str> {
+        self.left_off.iter().copied()
+    }
+
     fn found_of(&mut self, kind: &'static Kind) -> &mut Found {
         let nothing = || Found { kind, total: 0, samples: Vec::new() };
         self.found.entry(kind.code).or_insert_with(nothing)
@@ -152,6 +163,7 @@ impl Notices {
 
     /// Adds what others found after these.
     pub fn merge(&mut self, others: Notices) {
+        self.left_off.extend(others.left_off);
         for (code, other) in others.found {
             match self.found.get_mut(code) {
                 Some(found) => {

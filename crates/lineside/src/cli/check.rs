@@ -17,7 +17,7 @@ use lineside_validate::Severity;
 use lineside_validate::rules::gbfs;
 use serde::Deserialize;
 
-use super::{Failure, input, print, system};
+use super::{Failure, input, input::Reach, print, system};
 use crate::check::{Checked, Files, Plan, Progress, SAMPLES_MAX, check};
 use crate::convert::DISCOVERY;
 
@@ -88,6 +88,9 @@ pub(crate) struct Arguments {
     /// The message before it, of the same feed; with --static
     #[arg(long, value_name = "FILE", requires = "static")]
     previous: Option<String>,
+    /// Ask only addresses that everybody on the internet may reach, also for the files that a gbfs.json lists
+    #[arg(long)]
+    public_only: bool,
     /// What the report calls the input, if not by where it is
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
@@ -143,6 +146,7 @@ fn settings(file: &Path) -> Result<Settings, Failure> {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
+    let reach = if arguments.public_only { Reach::Public } else { Reach::Anywhere };
     let settings = arguments.config.as_deref().map(settings).transpose()?.unwrap_or_default();
     let fail_on = arguments.fail_on.or(settings.fail_on).unwrap_or(FailOn::Error);
     let of_file = settings.country.as_deref().map(country).transpose().map_err(Failure::Usage)?;
@@ -157,8 +161,8 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         today: arguments.date.or(settings.date).unwrap_or(today),
         at: now.to_string(),
         now: now.as_second(),
-        schedule: read_given(arguments.r#static.as_deref()).await?,
-        previous: read_given(arguments.previous.as_deref()).await?,
+        schedule: read_given(arguments.r#static.as_deref(), reach).await?,
+        previous: read_given(arguments.previous.as_deref(), reach).await?,
         country: arguments.country.or(of_file),
         threads: std::thread::available_parallelism().map_or(1, usize::from),
         ignored,
@@ -167,7 +171,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         with_places: false,
         files: Files::default(),
     };
-    let (body, files) = given(&arguments.input).await?;
+    let (body, files) = given(&arguments.input, reach).await?;
     if plan.schedule.is_some() && sniff(&body) != Some(lineside_formats::Format::GtfsRt) {
         let reason = "a schedule and a message before it belong to GTFS-Realtime only";
         return Err(Failure::Usage(format!("{}: {reason}", arguments.input)));
@@ -186,7 +190,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
 }
 
 /// What is looked at, and the other files of its system if it is one of GBFS.
-async fn given(input: &str) -> Result<(Bytes, Files), Failure> {
+async fn given(input: &str, reach: Reach) -> Result<(Bytes, Files), Failure> {
     if let Ok(Location::Folder(folder)) = Location::parse(input) {
         let files = system::of_folder(folder).await?;
         if !files.is_empty() {
@@ -194,8 +198,8 @@ async fn given(input: &str) -> Result<(Bytes, Files), Failure> {
             return Ok((Bytes::new(), Files { read: files, unread, is_whole: true }));
         }
     }
-    let body = input::read(input, INPUT_BYTES_MAX).await?;
-    let Some(system) = system::read(input, &body, system::Languages::First).await? else {
+    let body = input::read(input, INPUT_BYTES_MAX, reach).await?;
+    let Some(system) = system::read(input, &body, system::Languages::First, reach).await? else {
         let name = system::name_in(input).filter(|name| gbfs::is_file(name));
         let read = name.map(|name| (name, body.clone())).into_iter().collect();
         return Ok((body, Files { read, ..Files::default() }));
@@ -207,9 +211,9 @@ async fn given(input: &str) -> Result<(Bytes, Files), Failure> {
     Ok((body, Files { read, unread: unread.collect(), is_whole: true }))
 }
 
-async fn read_given(input: Option<&str>) -> Result<Option<Bytes>, Failure> {
+async fn read_given(input: Option<&str>, reach: Reach) -> Result<Option<Bytes>, Failure> {
     match input {
-        Some(input) => input::read(input, INPUT_BYTES_MAX).await.map(Some),
+        Some(input) => input::read(input, INPUT_BYTES_MAX, reach).await.map(Some),
         None => Ok(None),
     }
 }

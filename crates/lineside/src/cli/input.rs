@@ -9,8 +9,17 @@ use lineside_sync::{Clock, RealClock};
 
 use super::Failure;
 
+/// Which addresses are asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::cli) enum Reach {
+    /// All, also those of this machine and of its network.
+    Anywhere,
+    /// Those that everybody on the internet may reach, and no others.
+    Public,
+}
+
 /// The bytes of an input, at most so many.
-pub(super) async fn read(input: &str, most: u64) -> Result<Bytes, Failure> {
+pub(super) async fn read(input: &str, most: u64, reach: Reach) -> Result<Bytes, Failure> {
     let unfinished = |reason: String| Failure::Unfinished(format!("{input}: {reason}"));
     if input == "-" {
         let read = tokio::task::spawn_blocking(move || {
@@ -26,12 +35,16 @@ pub(super) async fn read(input: &str, most: u64) -> Result<Bytes, Failure> {
         return Ok(body.into());
     }
     let location = Location::parse(input).map_err(|error| Failure::Usage(error.to_string()))?;
-    fetch(location, most).await.map_err(unfinished)
+    fetch(location, most, reach).await.map_err(unfinished)
 }
 
 /// The bytes of a place, at most so many.
-pub(in crate::cli) async fn fetch(location: Location, most: u64) -> Result<Bytes, String> {
-    let config = config_of(location, most)?;
+pub(in crate::cli) async fn fetch(
+    location: Location,
+    most: u64,
+    reach: Reach,
+) -> Result<Bytes, String> {
+    let config = FeedConfig { public_only: reach == Reach::Public, ..config_of(location, most)? };
     fetch_once(&config, clock()).await.map_err(|failure| failure.detail)
 }
 

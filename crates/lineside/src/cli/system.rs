@@ -9,7 +9,10 @@ use lineside_ingest::Location;
 use lineside_validate::rules::gbfs::is_file;
 use url::Url;
 
-use super::{Failure, input::fetch};
+use super::{
+    Failure,
+    input::{Reach, fetch},
+};
 use crate::convert::{DISCOVERY, Named, REALTIME_BYTES_MAX};
 
 /// Largest file.
@@ -53,6 +56,7 @@ pub(super) async fn read(
     input: &str,
     body: &Bytes,
     wanted: Languages,
+    reach: Reach,
 ) -> Result<Option<System>, Failure> {
     if sniff(body) != Some(Format::Raw) {
         return Ok(None);
@@ -60,6 +64,7 @@ pub(super) async fn read(
     let Ok((discovery, _)) = gbfs::decode(body, &gbfs::Limits::default()) else { return Ok(None) };
     let mut taking = Taking {
         input,
+        reach,
         left: REALTIME_BYTES_MAX.saturating_sub(body.len() as u64),
         n_files: 0,
         unread: Vec::new(),
@@ -83,6 +88,7 @@ pub(super) async fn read(
 /// Files of a system as they are brought together, within bounds for all of them.
 struct Taking<'a> {
     input: &'a str,
+    reach: Reach,
     left: u64,
     n_files: usize,
     unread: Vec<Unread>,
@@ -114,7 +120,8 @@ impl Taking<'_> {
             return Err(("there are more files than are read", None));
         }
         let location = place_of(self.input, entry, is_first).map_err(|why| (why, None))?;
-        let body = fetch(location, self.left.min(FILE_BYTES_MAX)).await;
+        let reach = if is_elsewhere(self.input, &location) { Reach::Public } else { self.reach };
+        let body = fetch(location, self.left.min(FILE_BYTES_MAX), reach).await;
         let body = body.map_err(|reason| ("it cannot be read where it is listed", Some(reason)))?;
         self.left = self.left.saturating_sub(body.len() as u64);
         self.n_files += 1;
@@ -133,7 +140,8 @@ pub(super) async fn of_folder(folder: PathBuf) -> Result<Vec<Named>, Failure> {
         }
         let name = name.to_owned();
         let unfinished = |reason| Failure::Unfinished(format!("{}: {reason}", path.display()));
-        let read = fetch(Location::File(path.clone()), left.min(FILE_BYTES_MAX)).await;
+        let read =
+            fetch(Location::File(path.clone()), left.min(FILE_BYTES_MAX), Reach::Anywhere).await;
         let body = read.map_err(unfinished)?;
         left = left.saturating_sub(body.len() as u64);
         files.push((name, body));
@@ -180,6 +188,14 @@ fn place_of(input: &str, entry: &gbfs::Entry, is_first: bool) -> Result<Location
     match url {
         Ok(url) if matches!(url.scheme(), "http" | "https") => Ok(Location::Http(url)),
         _ => Err("it is not beside the discovery file, nor does that say where it is"),
+    }
+}
+
+/// Whether an address names another host than the one that was asked for the discovery file: who wrote that says where we go.
+fn is_elsewhere(input: &str, location: &Location) -> bool {
+    match (Location::parse(input), location) {
+        (Ok(Location::Http(asked)), Location::Http(listed)) => asked.host() != listed.host(),
+        _ => false,
     }
 }
 

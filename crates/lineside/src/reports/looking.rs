@@ -6,17 +6,16 @@ use std::time::Duration;
 use bytes::Bytes;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use lineside_formats::gtfs::Limits;
 use lineside_ingest::Feed;
 use lineside_store::BlobHash;
 use lineside_sync::UnixMillis;
 use lineside_sync::semaphore::OwnedPermit;
 use lineside_validate::Severity;
-use lineside_validate::gtfs::{Source as _, ZipSource};
 use serde_json::json;
 use tokio::sync::oneshot;
 
 use super::queue::Job;
+use super::reckoning::memory_for;
 use super::report::{Fault, Finding, Outcome, Report, Subject};
 use crate::app::App;
 use crate::check::{self, Checked, Plan, Progress};
@@ -26,10 +25,6 @@ use crate::patience::{Stopwatch, within};
 
 /// Findings of one kind that are kept.
 const SAMPLES: usize = 100;
-/// What a look needs for each byte of unpacked text, at most: its columns, and what rules make of them.
-const MEMORY_PER_BYTE: u64 = 2;
-/// How much larger XML is than a zip of it, about.
-const XML_RATIO: u64 = 20;
 /// What is said of bytes that are no schedule.
 const UNREADABLE: &str = "The newest version cannot be read as a schedule. The one before it is served on, if there is one.";
 
@@ -120,7 +115,7 @@ impl Task {
         let version = BlobHash::of(&self.bytes).to_string();
         let subject = Subject::Dataset { version, tag: self.tag, refused: self.refused };
         let mut report = Report::empty(self.feed, subject, self.at);
-        let needed = memory_for(&self.bytes);
+        let needed = memory_for(&self.bytes, self.memory);
         if needed > self.memory {
             let (needs, may) = (size_text(needed.div_ceil(1 << 20) << 20), size_text(self.memory));
             let words = format!(
@@ -188,20 +183,6 @@ impl Report {
         }];
         self.outcome = Outcome::Unreadable { words };
     }
-}
-
-/// The memory that a look at these bytes takes, at most; as said by the zip's own list, which reading is held to.
-pub(super) fn memory_for(bytes: &[u8]) -> u64 {
-    let packed = bytes.len() as u64;
-    let is_zip = bytes.starts_with(b"PK");
-    let listed = ZipSource::new(bytes, &Limits::default());
-    let text: u64 = listed.map_or(0, |source| source.list().iter().map(|(_, size)| size).sum());
-    let text = match (text, is_zip) {
-        (0, true) => packed.saturating_mul(XML_RATIO),
-        (0, false) => packed,
-        (text, _) => text,
-    };
-    text.saturating_mul(MEMORY_PER_BYTE)
 }
 
 fn millis(took: Duration) -> u64 {

@@ -11,6 +11,7 @@ mod changes;
 mod looking;
 mod queue;
 mod realtime;
+mod reckoning;
 mod record;
 mod report;
 mod watch;

@@ -104,11 +104,15 @@ async fn report_of(
     ran.map_err(|not| told(&not.why, &not.said, &name))
 }
 
+/// A file may be the list of a system's files, and a stranger wrote it: `--public-only`.
 fn command(program: &std::path::Path, file: PathBuf, name: &str) -> Vec<String> {
     let text = |path: &std::path::Path| path.to_string_lossy().into_owned();
     let mut command = vec![text(program), "check".to_owned(), text(&file)];
     command.push(format!("--name={name}"));
-    command.extend(["--format=json", "--fail-on=never", "--samples", SAMPLES].map(str::to_owned));
+    command.extend(
+        ["--public-only", "--format=json", "--fail-on=never", "--samples", SAMPLES]
+            .map(str::to_owned),
+    );
     command
 }
 

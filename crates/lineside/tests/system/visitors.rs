@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::checking::zip;
 use crate::support::http::{client, get, header, json, send};
 use crate::support::process::ServerProcess;
+use crate::support::site::Site;
 use crate::support::until::{until, until_reply};
 
 const BOUNDARY: &str = "a-line-between";
@@ -147,6 +148,24 @@ async fn only_addresses_of_the_internet_are_asked() {
         assert!(detail.contains("could not be fetched"), "{address}: {detail}");
         assert!(detail.contains("public"), "{address}: {detail}");
     }
+}
+
+#[tokio::test]
+async fn a_file_that_lists_others_leads_to_no_address_of_ours() {
+    let inside = Site::default();
+    let secret = r#"{"last_updated":"S3CRET","ttl":"S3CRET","version":"2.3","data":{}}"#;
+    inside.put("/inside.json", secret);
+    let address = inside.start().await;
+    let folder = tempfile::tempdir().unwrap();
+    let server = ServerProcess::serving(folder.path(), "[server]\nlisten = \"127.0.0.1:0\"\n");
+    let system = format!(
+        r#"{{"last_updated":1700000000,"ttl":60,"version":"2.3","data":{{"en":{{"feeds":[
+        {{"name":"system_information","url":"{address}/inside.json"}}]}}}}}}"#
+    );
+    let found = report(&bring(&server.url, "gbfs.json", system.as_bytes()).await).await;
+    assert_eq!(inside.asked("/inside.json"), [""; 0], "{found}");
+    assert!(!found.to_string().contains("S3CRET"), "{found}");
+    assert!(found.to_string().contains("public"), "{found}");
 }
 
 #[tokio::test]

@@ -51,12 +51,12 @@ pub struct Rule<S: ?Sized + 'static, F: 'static> {
     pub check: fn(&S, &Context, &mut Notices),
 }
 
-/// Our own fault: a rule that did not end as it should.
+/// Our own fault: a rule that did not end as it should, or met a limit of ours.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SystemError {
     /// The code of the rule's first kind.
     pub rule: &'static str,
-    /// What it said when it broke off.
+    /// What it said when it broke off, or which limit it met.
     pub message: String,
 }
 
@@ -74,7 +74,15 @@ pub fn run<S: ?Sized + Sync, F: Sync>(
             message: words_of(&*panic),
         })
     };
-    in_turn(rules, context, notices, check).into_iter().flatten().collect()
+    let broken = in_turn(rules, context, notices, check).into_iter().flatten();
+    broken.chain(limits_met(notices)).collect()
+}
+
+/// Where a limit of ours let a rule leave off: what is counted is less than there may be.
+fn limits_met(notices: &Notices) -> Vec<SystemError> {
+    let message = "there may be more than is counted: looking further would take too much";
+    let codes = notices.left_off();
+    codes.map(|rule| SystemError { rule, message: message.to_owned() }).collect()
 }
 
 fn words_of(panic: &(dyn std::any::Any + Send)) -> String {

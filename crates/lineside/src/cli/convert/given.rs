@@ -10,7 +10,7 @@ use lineside_ingest::{Location, fetch_into, pack_folder};
 
 use super::{Failure, blocking};
 use crate::cli::{
-    input::{clock, config_of, fetch},
+    input::{Reach, clock, config_of, fetch},
     print, system,
 };
 use crate::convert::{DISCOVERY, Input, REALTIME_BYTES_MAX, too_large};
@@ -30,7 +30,8 @@ pub(super) async fn open(input: &str) -> Result<File, Failure> {
     let opened = match location {
         Location::Http(_) => return download(location).await.map_err(unfinished),
         Location::Replay { .. } => {
-            let body = fetch(location, REALTIME_BYTES_MAX).await.map_err(unfinished)?;
+            let body =
+                fetch(location, REALTIME_BYTES_MAX, Reach::Anywhere).await.map_err(unfinished)?;
             blocking(move || Spool::fill(&mut &*body)).await?
         }
         Location::File(file) => blocking(move || open_file(&file)).await?,
@@ -111,7 +112,7 @@ impl Write for Spool {
 
 /// The files of a GBFS system in its languages, if the body is a discovery file.
 pub(super) async fn system_of(input: &str, body: &Bytes) -> Result<Option<Input>, Failure> {
-    let read = system::read(input, body, system::Languages::All).await?;
+    let read = system::read(input, body, system::Languages::All, Reach::Anywhere).await?;
     let Some(system) = read else { return Ok(None) };
     let mut files = vec![(DISCOVERY.to_owned(), body.clone())];
     files.extend(system.files);

@@ -17,7 +17,7 @@ use lineside_validate::{Context, Notices};
 use parking_lot::Mutex;
 use smol_str::SmolStr;
 
-use super::super::looking::memory_for;
+use super::super::reckoning::memory_for;
 use crate::config::size_text;
 
 /// Versions before the one in use whose trips are remembered, of each network: some 30 bytes for each trip.
@@ -139,7 +139,7 @@ fn bytes_of(network: &Network, version: &str) -> Option<Bytes> {
 
 /// Takes seconds for a large one.
 fn prepare(bytes: &Bytes, memory: u64) -> Result<(Arc<str>, Arc<Timetable>), Arc<str>> {
-    let needed = memory_for(bytes);
+    let needed = memory_for(bytes, memory);
     if needed > memory {
         let (needs, may) = (size_text(needed.div_ceil(1 << 20) << 20), size_text(memory));
         return Err(format!(

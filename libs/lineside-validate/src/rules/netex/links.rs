@@ -7,7 +7,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::kinds;
 use crate::notice::Notices;
 
-/// Names that lead nowhere so far and are kept; of further ones nothing is said.
+/// Names that lead nowhere so far and are kept; of further ones only that there may be more.
 const OPEN_MAX: usize = 1_000_000;
 
 /// A name that may lead nowhere.
@@ -28,6 +28,8 @@ pub(super) struct Links {
     named: HashMap<u64, Named>,
     assigned: HashSet<u64>,
     in_patterns: HashMap<u64, (Box<str>, u64)>,
+    has_left_name: bool,
+    has_left_stop: bool,
 }
 
 pub(super) fn hash(text: &str) -> u64 {
@@ -51,7 +53,11 @@ impl Links {
         let key = hash(reference);
         if let Some(named) = self.named.get_mut(&key) {
             named.count += 1;
-        } else if !self.ids.contains(&key) && self.named.len() < OPEN_MAX {
+        } else if self.ids.contains(&key) {
+            // It leads somewhere.
+        } else if self.named.len() >= OPEN_MAX {
+            self.has_left_name = true;
+        } else {
             let named =
                 Named { reference: reference.into(), file, element: element.into(), count: 1 };
             self.named.insert(key, named);
@@ -68,7 +74,7 @@ impl Links {
         let full = self.in_patterns.len() >= OPEN_MAX;
         match self.in_patterns.get_mut(&hash(stop_point)) {
             Some((_, count)) => *count += 1,
-            None if full => {}
+            None if full => self.has_left_stop = true,
             None => _ = self.in_patterns.insert(hash(stop_point), (stop_point.into(), 1)),
         }
     }
@@ -76,6 +82,9 @@ impl Links {
     /// Says what leads nowhere, when all files are read.
     pub(super) fn end(self, files: &[String], out: &mut Notices) {
         let Links { ids, named, assigned, in_patterns, .. } = self;
+        if self.has_left_name {
+            out.leave_off(&kinds::UNRESOLVED);
+        }
         let mut lost: Vec<Named> = named
             .into_iter()
             .filter(|(key, _)| !ids.contains(key))
@@ -92,6 +101,9 @@ impl Links {
         // Without any, places are another file's matter.
         if assigned.is_empty() {
             return;
+        }
+        if self.has_left_stop {
+            out.leave_off(&kinds::UNASSIGNED);
         }
         let mut alone: Vec<(Box<str>, u64)> = in_patterns
             .into_iter()

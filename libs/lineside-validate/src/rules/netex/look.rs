@@ -29,10 +29,21 @@ struct Open {
     call: Call,
     calls: Vec<Call>,
     points: u32,
+    /// Of a pattern: places between stops at which journeys may have a time.
+    timing_points: u32,
     /// The pattern of a journey.
     pattern: String,
     /// Whether it only takes something away.
     is_deleted: bool,
+}
+
+impl Open {
+    /// Whether it is a journey with neither a way nor times, as partners of interchanges are.
+    fn only_names_a_journey(&self) -> bool {
+        let met = |at: usize| self.met & (1 << at) != 0;
+        let mut needs = NEEDS.iter().enumerate().filter(|(_, need)| need.of == "ServiceJourney");
+        self.name == "ServiceJourney" && !needs.any(|(at, _)| met(at))
+    }
 }
 
 /// The look, and what it knows so far.
@@ -46,6 +57,8 @@ pub(super) struct Look<'a> {
     pub(super) is_open_ended: bool,
     open: Vec<Open>,
     depth: usize,
+    /// How deep the frames lie that are open.
+    frames: Vec<usize>,
 }
 
 impl<'a> Look<'a> {
@@ -59,6 +72,7 @@ impl<'a> Look<'a> {
             is_open_ended: false,
             open: Vec::new(),
             depth: 0,
+            frames: Vec::new(),
         }
     }
 
@@ -114,16 +128,19 @@ impl<'a> Look<'a> {
             for (at, need) in NEEDS.iter().enumerate() {
                 if need.of == of.name && of.met & (1 << at) == 0 {
                     let missing = need.any_of.join(" or ");
-                    self.say(need.kind, &of, |sample| _ = sample.put("missing", missing));
+                    let kind =
+                        if of.only_names_a_journey() { &kinds::NOT_ADVISED } else { need.kind };
+                    self.say(kind, &of, |sample| _ = sample.put("missing", missing));
                 }
             }
         }
         match of.name {
             "TimetabledPassingTime" => {
-                if let Some(journey) = self.open.last_mut()
-                    && journey.calls.len() < CALLS_MAX
-                {
+                let Some(journey) = self.open.last_mut() else { return };
+                if journey.calls.len() < CALLS_MAX {
                     journey.calls.push(of.call);
+                } else {
+                    self.out.leave_off(&kinds::NO_TIME);
                 }
             }
             "StopPointInJourneyPattern" => {
@@ -131,8 +148,13 @@ impl<'a> Look<'a> {
                     pattern.points += 1;
                 }
             }
+            "TimingPointInJourneyPattern" => {
+                if let Some(pattern) = self.open.last_mut() {
+                    pattern.timing_points += 1;
+                }
+            }
             "JourneyPattern" | "ServiceJourneyPattern" | "ServicePattern" => {
-                self.patterns.add(&of.id, of.points);
+                self.patterns.add(&of.id, of.points, of.timing_points);
             }
             "ServiceJourney" if !of.calls.is_empty() => {
                 let file = self.files.last().map_or("", String::as_str);
@@ -156,9 +178,9 @@ impl<'a> Look<'a> {
                 sample.put("from", from.to_string()).put("to", to.to_string());
             });
         }
-        // What stands in no object is a frame's.
-        let is_of_frame = matches!(of.name, "ValidBetween" | "AvailabilityCondition");
-        if is_of_frame && self.open.is_empty() {
+        // In the frame or in its `validityConditions`; objects of the frame lie as deep as these, and their conditions deeper.
+        let is_condition = matches!(of.name, "ValidBetween" | "AvailabilityCondition");
+        if is_condition && self.frames.last().is_some_and(|frame| of.depth <= frame + 2) {
             match of.to {
                 Some(to) => self.last_day = self.last_day.max(Some(to)),
                 None => self.is_open_ended = true,
@@ -187,10 +209,14 @@ impl Visit for Look<'_> {
         self.links.file();
         self.open.clear();
         self.depth = 0;
+        self.frames.clear();
     }
 
     fn opens(&mut self, name: &str, attributes: &Attributes<'_>) -> Then {
         self.depth += 1;
+        if name.ends_with("Frame") {
+            self.frames.push(self.depth);
+        }
         self.child(name, attributes);
         let id = attributes("id");
         if let Some(reference) = attributes("ref") {
@@ -248,6 +274,9 @@ impl Visit for Look<'_> {
 
     fn closes(&mut self, _: &str) {
         let is_object = self.open.last().is_some_and(|open| open.depth == self.depth);
+        if self.frames.last() == Some(&self.depth) {
+            self.frames.pop();
+        }
         self.depth = self.depth.saturating_sub(1);
         if is_object && let Some(open) = self.open.pop() {
             self.ends(open);

@@ -18,7 +18,7 @@ use lineside_formats::{
 };
 
 use self::look::Look;
-use super::{SystemError, words_of};
+use super::{SystemError, limits_met, words_of};
 use crate::{
     Context,
     notice::{Kind, Notices},
@@ -47,7 +47,7 @@ pub fn validate(
         Ok::<(), Error>(())
     }));
     match looked {
-        Ok(walked) => walked.map(|()| Vec::new()),
+        Ok(walked) => walked.map(|()| limits_met(notices)),
         Err(panic) => Ok(vec![SystemError { rule: "netex", message: words_of(&*panic) }]),
     }
 }

@@ -70,7 +70,7 @@ pub(super) static NEEDS: &[Need] = &[
     must("ServiceJourney", TIMES),
     must("DatedServiceJourney", &["ServiceJourneyRef", "JourneyRef"]),
     must("DatedServiceJourney", &["OperatingDayRef", "UicOperatingPeriodRef"]),
-    must("DayTypeAssignment", &["DayTypeRef"]),
+    must("DayTypeAssignment", &["DayTypeRef", "FareDayTypeRef"]),
     must(
         "DayTypeAssignment",
         &["Date", "OperatingDayRef", "OperatingPeriodRef", "UicOperatingPeriodRef"],
@@ -87,6 +87,7 @@ pub(super) static OTHERS: &[&str] = &[
     "ServiceJourneyPattern",
     "ServicePattern",
     "StopPointInJourneyPattern",
+    "TimingPointInJourneyPattern",
     "TimetabledPassingTime",
     "ScheduledStopPoint",
     "FlexibleStopAssignment",

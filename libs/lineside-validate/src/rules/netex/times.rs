@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::{kinds, links::hash};
 use crate::notice::{Notices, Sample};
 
-/// Journeys whose pattern has not come yet and that are kept; of further ones nothing is said.
+/// Journeys whose pattern has not come yet and that are kept; of further ones only that there may be more.
 const WAITING_MAX: usize = 1_000_000;
 const DAY_S: i64 = 86_400;
 
@@ -35,38 +35,52 @@ struct Waiting {
 /// How many stop points patterns have.
 #[derive(Debug, Default)]
 pub(super) struct Patterns {
-    points: HashMap<u64, u32>,
+    /// Stops of a pattern, and its other points.
+    points: HashMap<u64, (u32, u32)>,
     waiting: Vec<Waiting>,
+    has_left_one: bool,
 }
 
 impl Patterns {
-    pub(super) fn add(&mut self, id: &str, points: u32) {
-        self.points.insert(hash(id), points);
+    pub(super) fn add(&mut self, id: &str, stops: u32, timing_points: u32) {
+        self.points.insert(hash(id), (stops, timing_points));
     }
 
     /// Takes a journey in, until its pattern is known.
     pub(super) fn wait(&mut self, id: &str, pattern: &str, file: u32, n: usize) {
-        let is_right = self.points.get(&hash(pattern)).is_some_and(|points| *points as usize == n);
-        if !is_right && self.waiting.len() < WAITING_MAX {
+        let is_right = self.points.get(&hash(pattern)).is_some_and(|points| fits(*points, n));
+        if is_right {
+            return;
+        }
+        self.has_left_one |= self.waiting.len() >= WAITING_MAX;
+        if !self.has_left_one {
             self.waiting.push(Waiting { id: id.into(), pattern: pattern.into(), file, n });
         }
     }
 
     /// Says which journeys are unlike their patterns, when all files are read.
     pub(super) fn end(self, files: &[String], out: &mut Notices) {
+        if self.has_left_one {
+            out.leave_off(&kinds::UNLIKE_PATTERN);
+        }
         for Waiting { id, pattern, file, n } in self.waiting {
             let Some(points) = self.points.get(&hash(&pattern)).copied() else { continue };
             // A pattern that lists no points leaves them to its links.
-            if points == 0 || points as usize == n {
+            if points.0 == 0 || fits(points, n) {
                 continue;
             }
             out.add(&kinds::UNLIKE_PATTERN, |sample| {
                 sample.put("filename", files.get(file as usize).map(String::as_str));
                 sample.put("id", &*id).put("passingTimes", n);
-                sample.put("pattern", &*pattern).put("points", points);
+                sample.put("pattern", &*pattern).put("points", points.0);
             });
         }
     }
+}
+
+/// Whether a journey with so many times may be of such a pattern: each stop has one, other points may.
+fn fits((stops, timing_points): (u32, u32), n: usize) -> bool {
+    (u64::from(stops)..=u64::from(stops) + u64::from(timing_points)).contains(&(n as u64))
 }
 
 /// `hh:mm:ss`, with or without a zone behind it.
