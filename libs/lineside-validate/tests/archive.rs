@@ -55,6 +55,42 @@ fn a_quote_that_never_ends_is_said() {
     assert_eq!(total(&source, "csv_parsing_failed"), 1);
 }
 
+/// A schedule with a block of so many trips at one time, and one of two if that is asked for.
+fn blocks(n: usize, with_small: bool) -> TextSource {
+    let mut trips = String::from("route_id,service_id,trip_id,block_id\n");
+    let mut times = String::from("trip_id,arrival_time,departure_time,stop_id,stop_sequence\n");
+    let small = ["X", "Y"].map(|id| (id.to_owned(), "small")).into_iter();
+    let large = (0..n).map(|n| (format!("T{n}"), "large"));
+    for (id, block) in large.chain(small.filter(|_| with_small)) {
+        trips += &format!("R,S,{id},{block}\n");
+        times += &format!("{id},08:00:00,08:00:00,A,1\n{id},09:00:00,09:00:00,B,2\n");
+    }
+    let calendar = "service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date\n\
+                    S,1,1,1,1,1,1,1,20260101,20261231\n";
+    TextSource::default()
+        .with("routes.txt", "route_id,route_short_name,route_type\nR,1,3\n")
+        .with("trips.txt", trips)
+        .with("stop_times.txt", times)
+        .with("calendar.txt", calendar)
+        .with("calendar_dates.txt", "service_id,date,exception_type\n")
+}
+
+#[test]
+fn a_block_used_for_everything_says_so_and_hides_no_other() {
+    let code = "block_trips_with_overlapping_stop_times";
+    let counted = |n: usize, with_small: bool| {
+        let mut notices = Notices::new(3);
+        let looked = validate(&blocks(n, with_small), &CONTEXT, &mut notices);
+        let (_, faults) = looked.expect(IN_MEMORY);
+        let is_told = faults.iter().any(|fault| fault.rule == code);
+        (notices.get(code).map_or(0, |found| found.total), is_told)
+    };
+    assert_eq!(counted(100, true), (100 * 99 / 2 + 1, false));
+    let (large, is_told) = counted(25_000, false);
+    assert!(is_told && large > 1_000_000, "{large}");
+    assert_eq!(counted(25_000, true), (large + 1, true));
+}
+
 #[test]
 fn a_million_findings_are_counted_and_few_are_kept() {
     let rows: String = (0..100_000).map(|n| format!("T{n},x,y,z,w\n")).collect();

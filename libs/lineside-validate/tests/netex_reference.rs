@@ -14,6 +14,7 @@ const CONTEXT: Context = Context { today: date(2026, 1, 1), country: None, threa
 const EXPECTED: &[(&str, &str, u64)] = &[
     ("avinor-nordic.zip", "publication_is_over", 1),
     ("bods-fares", "missing_recommended_element", 4),
+    ("bods-fares", "publication_is_over", 3),
     ("cen-examples", "duplicate_id", 1),
     ("cen-examples", "missing_recommended_element", 101),
     ("cen-examples", "publication_is_over", 1),
@@ -29,8 +30,7 @@ const EXPECTED: &[(&str, &str, u64)] = &[
     ("rb_bra-flexible-lines-valid-passing-times.zip", "publication_is_over", 1),
     ("rb_flb-aggregated-netex.zip", "publication_is_over", 1),
     ("swiss", "duplicate_id", 2),
-    ("swiss", "missing_element", 6),
-    ("swiss", "missing_recommended_element", 9),
+    ("swiss", "missing_recommended_element", 15),
     ("swiss", "stop_point_without_assignment", 2),
     ("test-colour-valid-coding.zip", "publication_is_over", 1),
     ("test-multiple-references-to-same-dsj.zip", "publication_is_over", 1),

@@ -51,7 +51,7 @@ kinds! {
         FILE, ("stationId", "The station.")
     ];
 
-    COUNT_UNLIKE_SUM "count_unlike_sum" Error [
+    COUNT_UNLIKE_SUM "count_unlike_sum" Warning [
         FILE, PATH, ("count", "The count as it is said."), ("sum", "What its parts come to.")
     ];
     OVER_CAPACITY "station_over_capacity" Warning [

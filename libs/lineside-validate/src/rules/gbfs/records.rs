@@ -211,8 +211,9 @@ fn state(look: &mut Look<'_>, record: &Value) {
             });
         });
     }
-    sum(look, record, name, "vehicle_types_available");
-    sum(look, record, "num_docks_available", "vehicle_docks_available");
+    sum(look, record, name, "vehicle_types_available", |said, sum| said == sum);
+    // A dock for several types is counted with each.
+    sum(look, record, "num_docks_available", "vehicle_docks_available", |said, sum| said <= sum);
     if flag(&record["is_installed"]) == Some(false) && flag(&record["is_renting"]) == Some(true) {
         look.say(&kinds::NOT_INSTALLED, |_| {});
     }
@@ -223,7 +224,7 @@ fn state(look: &mut Look<'_>, record: &Value) {
 }
 
 /// Holds a count against what its parts come to.
-fn sum(look: &mut Look<'_>, record: &Value, name: &str, parts: &str) {
+fn sum(look: &mut Look<'_>, record: &Value, name: &str, parts: &str, fits: fn(i64, i64) -> bool) {
     let (Some(said), Some(parts)) = (count(&record[name]), record[parts].as_array()) else {
         return;
     };
@@ -232,7 +233,7 @@ fn sum(look: &mut Look<'_>, record: &Value, name: &str, parts: &str) {
     else {
         return;
     };
-    if sum != said {
+    if !fits(said, sum) {
         look.at(name, |look| {
             look.say(&kinds::COUNT_UNLIKE_SUM, |sample| {
                 _ = sample.put("count", said).put("sum", sum)

@@ -1,9 +1,9 @@
 //! Zones: ids that mean two places, zones that are not there, and zones among which a rider could be
 //! anywhere.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
-use geo::Relate as _;
+use geo::{BoundingRect as _, CoordsIter as _, Intersects as _, Relate as _};
 
 use super::GtfsRule;
 use crate::{
@@ -56,6 +56,8 @@ static OVERLAP: Kind = Kind {
 
 /// Pairs of stop times that are compared in one trip; trips on demand have a few.
 const PAIRS_MAX: usize = 10_000;
+/// Corners of zones that are held against each other in a schedule: some seconds.
+const CORNERS_MAX: usize = 10_000_000;
 
 /// Whether rules may rely on the zones: all could be read, or there are none.
 fn are_usable(feed: &Feed) -> bool {
@@ -126,7 +128,7 @@ struct Ride<'a> {
     drop_off: i32,
 }
 
-/// O(n) and, for each trip, the square of its stop times in zones, bounded.
+/// O(n) and, for each trip, the square of its stop times in zones, bounded; each pair of zones is compared once.
 fn check_overlaps(feed: &Feed, _: &Context, out: &mut Notices) {
     let table = feed.table(File::StopTimes);
     let zones = feed.zones();
@@ -137,6 +139,7 @@ fn check_overlaps(feed: &Feed, _: &Context, out: &mut Notices) {
     let starts = table.numbers("start_pickup_drop_off_window");
     let ends = table.numbers("end_pickup_drop_off_window");
     let (pickups, drop_offs) = (table.numbers("pickup_type"), table.numbers("drop_off_type"));
+    let mut shared = Overlaps { known: HashMap::new(), left: CORNERS_MAX };
     for (_, rows) in feed.groups(File::StopTimes, "trip_id").iter() {
         let ride = |&row: &u32| {
             let types = [pickups.get_or(row, 0), drop_offs.get_or(row, 0)];
@@ -150,21 +153,56 @@ fn check_overlaps(feed: &Feed, _: &Context, out: &mut Notices) {
             .iter()
             .enumerate()
             .flat_map(|(at, one)| rides[at + 1..].iter().map(move |other| (one, other)));
-        for (one, other) in pairs.take(PAIRS_MAX).filter(|(one, other)| one.confuses(other)) {
-            say_overlap(feed, one, other, out);
+        for (at, (one, other)) in pairs.enumerate() {
+            if at == PAIRS_MAX {
+                out.leave_off(&OVERLAP);
+                break;
+            }
+            if !one.may_confuse(other) {
+                continue;
+            }
+            match shared.overlap(one.zone, other.zone) {
+                Some(true) => say_overlap(feed, one, other, out),
+                Some(false) => {}
+                None => out.leave_off(&OVERLAP),
+            }
         }
     }
 }
 
+/// Which zones overlap, as far as it is known.
+struct Overlaps {
+    /// By the positions of both zones, the lower one first.
+    known: HashMap<(u32, u32), bool>,
+    /// Corners that may still be compared.
+    left: usize,
+}
+
+impl Overlaps {
+    /// Whether two zones overlap; none if finding out would take too long.
+    fn overlap(&mut self, one: &Zone, other: &Zone) -> Option<bool> {
+        let pair = (one.index.min(other.index), one.index.max(other.index));
+        if let Some(known) = self.known.get(&pair) {
+            return Some(*known);
+        }
+        let boxes = (one.area.bounding_rect(), other.area.bounding_rect());
+        let is_near = matches!(boxes, (Some(one), Some(other)) if one.intersects(&other));
+        let overlap = is_near && {
+            let corners = one.area.coords_count() + other.area.coords_count();
+            self.left = self.left.checked_sub(corners)?;
+            one.area.relate(&other.area).is_overlaps()
+        };
+        self.known.insert(pair, overlap);
+        Some(overlap)
+    }
+}
+
 impl Ride<'_> {
-    /// Whether a rider within both zones could not tell which of the two stop times is meant.
-    fn confuses(&self, other: &Ride<'_>) -> bool {
+    /// Whether a rider within both zones, if they overlap, could not tell which of the two stop times is meant.
+    fn may_confuse(&self, other: &Ride<'_>) -> bool {
         let is_alike = self.pickup == other.pickup || self.drop_off == other.drop_off;
         let meets = self.start < other.end && other.start < self.end;
-        is_alike
-            && meets
-            && self.zone.index != other.zone.index
-            && self.zone.area.relate(&other.zone.area).is_overlaps()
+        is_alike && meets && self.zone.index != other.zone.index
     }
 }
 
