@@ -79,7 +79,7 @@ fn every_publication_is_read_whole() {
 
 /// What is wrong in all publications together: the kind of problem, and how often.
 const PROBLEMS: &[(&str, u64)] = &[
-    ("duplicate_id", 3),
+    ("duplicate_in_timetable", 3),
     ("invalid_duration", 1),
     ("invalid_timezone", 14),
     ("journey_of_windows", 10),
@@ -91,7 +91,7 @@ const PROBLEMS: &[(&str, u64)] = &[
     ("missing_url", 28),
     ("stop_without_location", 362),
     ("unknown_transport_mode", 10),
-    ("unresolved_reference", 1_863),
+    ("unresolved_for_timetable", 1_863),
 ];
 
 #[test]

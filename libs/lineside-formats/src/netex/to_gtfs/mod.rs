@@ -137,9 +137,9 @@ impl<'p> Writer<'p, '_> {
     #[cold]
     fn leads_nowhere(&mut self, file: u32, field: &'static str, of: Text, to: Text) {
         let (file, of, to) = (self.publication.file(file), self.text(of), self.text(to));
-        self.problems.push_with(file, "unresolved_reference", || {
+        self.problems.push_with(file, "unresolved_for_timetable", || {
             let detail = format!("{of} refers to something that is in no file");
-            Problem::new(file, "unresolved_reference", detail).in_field(field).with_value(to)
+            Problem::new(file, "unresolved_for_timetable", detail).in_field(field).with_value(to)
         });
     }
 

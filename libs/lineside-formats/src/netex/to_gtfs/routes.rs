@@ -25,7 +25,7 @@ impl<'p> Writer<'p, '_> {
             if self.index.lines.get(&line.id) != Some(&number) {
                 self.complain(
                     line.file,
-                    "duplicate_id",
+                    "duplicate_in_timetable",
                     "stands there twice; the first counts",
                     line.id,
                 );

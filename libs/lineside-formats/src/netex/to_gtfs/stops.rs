@@ -58,7 +58,7 @@ impl Writer<'_, '_> {
             if !written.insert(place.id) {
                 self.complain(
                     place.file,
-                    "duplicate_id",
+                    "duplicate_in_timetable",
                     "stands there twice; the first counts",
                     place.id,
                 );
@@ -94,7 +94,7 @@ impl Writer<'_, '_> {
             if !written.insert(quay.id) {
                 self.complain(
                     quay.file,
-                    "duplicate_id",
+                    "duplicate_in_timetable",
                     "stands there twice; the first counts",
                     quay.id,
                 );

@@ -44,7 +44,7 @@ impl Writer<'_, '_> {
             } else if let Some(line) = self.line_of(journey) {
                 if !ids.insert(journey.id) {
                     let detail = "stands there twice; the first counts";
-                    self.complain(journey.file, "duplicate_id", detail, journey.id);
+                    self.complain(journey.file, "duplicate_in_timetable", detail, journey.id);
                 } else if let Some(service) = services.of(journey)? {
                     chosen.push(Chosen { journey: number, service, line: line.id });
                 } else {
