@@ -25,7 +25,7 @@ pub(crate) use gtfs_rt::{Draft, drafts_of, says_newer, seconds};
 pub(crate) use identity::{TripKey, gtfs_date};
 pub(crate) use join::{join_alert, join_trip_update, join_vehicle};
 pub(crate) use siri::{
-    Cancelled, Normalized, Rules as SiriRules, SiriEntity, TripPart, TripRef,
+    Cancelled, Mark, Marks, Normalized, Rules as SiriRules, SiriEntity, TripPart, TripRef,
     header as siri_header, normalize as normalize_siri, refusal as siri_refusal,
 };
 pub use siri::{IdKind, IdTable, IdTableError, SiriIds, siri_to_gtfs_rt};

@@ -12,7 +12,7 @@ use smol_str::{SmolStr, ToSmolStr, format_smolstr};
 
 use super::{
     GRACE_SECONDS, IdKind, Rules, SiriEntity, SiriIds, calls::Calls, calls::last_moment, first,
-    incomplete::extra_calls, producers::producer_of, terms, timestamp, vehicles::descriptor,
+    incomplete::extra_calls, producers::Marks, terms, timestamp, vehicles::descriptor,
 };
 use crate::normalize::given;
 
@@ -59,7 +59,7 @@ pub(super) fn entity_of(
     let ends = ends.or(journey.destination_aimed_arrival_time.map(Time::as_seconds));
     let entity = FeedEntity { id: id.into(), trip_update: Some(update), ..FeedEntity::default() };
     let until = ends.map(|ends| ends.saturating_add(GRACE_SECONDS));
-    SiriEntity { extra_calls, producer: producer_of(journey), ..SiriEntity::of(entity, until) }
+    SiriEntity { extra_calls, marks: Marks::of(journey, ids), ..SiriEntity::of(entity, until) }
 }
 
 /// Whether the journey calls where no schedule has it call.

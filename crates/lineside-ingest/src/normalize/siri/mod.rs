@@ -32,6 +32,7 @@ use lineside_formats::{
 use smol_str::{SmolStr, format_smolstr};
 
 pub use ids::{IdKind, IdTable, IdTableError, SiriIds};
+pub(crate) use producers::{Mark, Marks};
 pub(crate) use visits::{VisitAt, Visits};
 
 use super::given;
@@ -55,8 +56,8 @@ pub(crate) struct SiriEntity {
     pub(crate) visits: Option<Visits>,
     /// What its producer may call it that takes it back, if it is a vehicle. Another's may be called the same.
     pub(crate) names: Vec<SmolStr>,
-    /// Whose name its trip has, where that is not part of the name: another producer's may be the same.
-    pub(crate) producer: Option<SmolStr>,
+    /// What tells its journey apart from another of the same name.
+    pub(crate) marks: Marks,
     /// Which of its calls no schedule has, in order, where the producer does not say that it has told all calls.
     extra_calls: Vec<usize>,
 }
@@ -101,7 +102,7 @@ impl SiriEntity {
             until,
             visits: None,
             names: Vec::new(),
-            producer: None,
+            marks: Marks::default(),
             extra_calls: Vec::new(),
         }
     }
@@ -250,6 +251,7 @@ impl Normalized {
         if delivery.status == Some(false) {
             self.refuse(delivery.error_condition.as_ref());
         }
+        let n_before = self.entities.len();
         for timetable in &delivery.estimated_timetables {
             self.take_head(&timetable.head);
             for frame in &timetable.frames {
@@ -282,6 +284,9 @@ impl Normalized {
                 let entity = situations::entity_of(situation, rules.ids, &mut self.losses);
                 self.entities.push(entity);
             }
+        }
+        for it in self.entities.iter_mut().skip(n_before) {
+            it.marks.put_producer(delivery.producer_ref.as_ref());
         }
     }
 

@@ -13,7 +13,7 @@ use super::{
     Cancelled, GRACE_SECONDS, IdKind, Rules, SiriEntity, SiriIds, TripRef,
     calls::Calls,
     journeys::{date_of, name_by_content, start_time, trip_of},
-    producers::producer_of,
+    producers::Marks,
     seconds, terms, timestamp,
     visits::calls_of,
 };
@@ -55,8 +55,8 @@ pub(super) fn entity_of(activity: &VehicleActivity, rules: Rules<'_>) -> Option<
     let entity =
         FeedEntity { id: id.into(), vehicle: Some(vehicle), trip_update, ..FeedEntity::default() };
     let names = names_of(activity, journey).into_iter().flatten().cloned();
-    let (names, producer) = (names.collect(), producer_of(journey));
-    Some(SiriEntity { names, producer, ..SiriEntity::of(entity, until) })
+    let (names, marks) = (names.collect(), Marks::of(journey, rules.ids));
+    Some(SiriEntity { names, marks, ..SiriEntity::of(entity, until) })
 }
 
 /// What a producer calls a vehicle, the surest name first.
@@ -121,7 +121,7 @@ pub(super) fn scope_of(
 }
 
 /// Who gives an id of NeTEx out, such as `RUT` of `RUT:Line:18`; none of other ids.
-fn codespace(id: &str) -> Option<SmolStr> {
+pub(super) fn codespace(id: &str) -> Option<SmolStr> {
     let (space, rest) = id.split_once(':')?;
     let is_id = !space.is_empty() && rest.split_once(':').is_some();
     is_id.then(|| SmolStr::new(space))

@@ -7,7 +7,7 @@ use smol_str::SmolStr;
 
 use crate::{
     limits::RECORDS_MAX,
-    normalize::{Cancelled, SiriEntity, TripPart, TripRef},
+    normalize::{Cancelled, Mark, Marks, SiriEntity, TripPart, TripRef},
 };
 
 /// Entities by their ids.
@@ -20,6 +20,8 @@ pub(super) struct Held {
     vehicles: HashMap<SmolStr, BTreeSet<SmolStr>>,
     /// The entities that tell of a trip, by its id: of which of its days they tell what. One id may have very many.
     trips: HashMap<SmolStr, BTreeSet<(TripPart, Option<SmolStr>, SmolStr)>>,
+    /// Whether there may be a journey that does not go by its plain name.
+    has_own_names: bool,
     /// The number of the answer that is being taken.
     answer: u64,
     /// The first answer of those that together say all that there is. What came before them is still known, and let go of
@@ -37,8 +39,8 @@ struct Entry {
     trip: Option<(TripRef, TripPart)>,
     /// Under which names a vehicle is to be found.
     names: Vec<SmolStr>,
-    /// Whose journey it is, where its name does not say so.
-    producer: Option<SmolStr>,
+    /// What tells its journey apart from another of the same name.
+    marks: Marks,
     /// What later visits of the same journey are put to.
     of_visits: Option<Box<SiriEntity>>,
 }
@@ -72,8 +74,7 @@ impl Held {
     /// Holds an entity until a moment, in the place of the one of its id.
     pub(super) fn put(&mut self, entity: SiriEntity, raw: RawEntity, until: Option<i64>) -> Put {
         let (mut entity, mut raw) = (entity, raw);
-        if self.is_anothers(&entity) {
-            entity.take_own_name();
+        if self.tell_apart(&mut entity) {
             raw = RawEntity::of_entity(&entity.entity, 0);
         }
         let id = SmolStr::new(&entity.entity.id);
@@ -104,20 +105,48 @@ impl Held {
         for name in &names {
             self.vehicles.entry(name.clone()).or_default().insert(id.clone());
         }
-        let producer = entity.producer.take();
+        let marks = std::mem::take(&mut entity.marks);
+        self.has_own_names |= marks.is_any_taken();
         let of_visits = entity.visits.is_some().then(|| Box::new(entity));
         let seen = self.answer;
-        self.entities.insert(id, Entry { raw, until, seen, trip, names, producer, of_visits });
+        self.entities.insert(id, Entry { raw, until, seen, trip, names, marks, of_visits });
         if is_again { Put::Again } else { Put::New }
     }
 
-    /// Whether the name of a journey is that of another producer's here; once it goes by its own it keeps that while it is
-    /// held.
-    fn is_anothers(&self, entity: &SiriEntity) -> bool {
-        let Some((id, own)) = entity.ids_by_producer() else { return false };
-        let holder = self.entities.get(&id).and_then(|entry| entry.producer.as_ref());
-        self.entities.contains_key(&own)
-            || holder.is_some_and(|holder| Some(holder) != entity.producer.as_ref())
+    /// Has a journey, or a vehicle on it, go by the name that is the journey's here: once it goes by its own it keeps that
+    /// while it is held, and so does the one that has the plain one. Tells whether that is not the name it came with.
+    fn tell_apart(&self, entity: &mut SiriEntity) -> bool {
+        let mut is_renamed = false;
+        while self.has_name_before(entity) {
+            entity.give_back_name();
+            is_renamed = true;
+        }
+        for mark in Mark::ALL {
+            if self.is_anothers(entity, mark) {
+                entity.take_own_name(mark);
+                is_renamed = true;
+            }
+        }
+        is_renamed
+    }
+
+    /// Whether the name that the journey had before it took its own is its name here.
+    fn has_name_before(&self, entity: &SiriEntity) -> bool {
+        let Some((id, mark, said)) = entity.id_before() else { return false };
+        self.entities.get(&id).is_some_and(|holder| holder.marks.says(mark, said))
+    }
+
+    /// Whether the name of the journey is that of another one here, of which this differs.
+    fn is_anothers(&self, entity: &SiriEntity, mark: Mark) -> bool {
+        let Some((id, own)) = entity.ids_by(mark) else { return false };
+        if self.has_own_names && self.entities.contains_key(&own) {
+            return true;
+        }
+        let holder = self.entities.get(&id).filter(|_| entity.is_journey());
+        holder.is_some_and(|holder| {
+            let is_beside = holder.seen == self.answer;
+            entity.marks.differ(&holder.marks, mark) && (is_beside || entity.marks.is_lasting(mark))
+        })
     }
 
     /// Lets go of what a producer takes back.

@@ -60,10 +60,84 @@ fn one_producer_has_the_ids_that_it_gives() {
     assert_eq!(alone(&[of(A, "7", "S"), of(B, "8", "S")]), ["7", "8"]);
     assert_eq!(alone(&[of(A, "7", "S"), of(A, "7", "T")]), ["7"], "the later one counts");
     assert_eq!(alone(&[of("", "7", "S"), of(B, "7", "T")]), ["7"], "nothing says that they differ");
-    let operator = |name: &str| format!("<OperatorRef>{name}</OperatorRef>");
-    assert_eq!(alone(&[of(&operator("A"), "7", "S"), of(&operator("B"), "7", "T")]), ["7"]);
     let own = "B:ServiceJourney:7";
     assert_eq!(alone(&[of(A, own, "S"), of(B, own, "T")]), [own], "the name says whose it is");
+}
+
+#[test]
+fn journeys_of_one_name_are_two_where_anything_tells_them_apart() {
+    let operator = |name: &str| of(&format!("<OperatorRef>{name}</OperatorRef>"), "7", "S");
+    let line = |line: &str| of("", "7", "S").replace(">L<", &format!(">{line}<"));
+    let frame = |frame: &str| of("", "7", "S").replace("2026-11-21", frame);
+    for (journeys, expected) in [
+        ([operator("A"), operator("B")], ["7", "B:7"]),
+        ([operator("B"), operator("A")], ["B:7", "7"]),
+        ([line("1"), line("2")], ["7", "2:7"]),
+        ([frame("night"), frame("day")], ["night:7", "7"]),
+        // Its form says that the name is given once; two that stand beside each other are two all the same.
+        (
+            [operator("A"), operator("B")].map(|it| it.replace(">7<", ">X:SJ:7<")),
+            ["X:SJ:7", "B:X:SJ:7"],
+        ),
+    ] {
+        let entities = named(&timetables(&journeys));
+        let trips: Vec<&str> = entities.iter().map(|(_, trip)| trip.as_str()).collect();
+        assert_eq!(trips, expected, "{journeys:?}");
+        assert_ne!(entities[0].0, entities[1].0);
+    }
+    // One thing may tell some of them apart, and another the rest.
+    let both = |name: &str, on: &str| operator(name).replace(">L<", &format!(">{on}<"));
+    let three = named(&timetables(&[both("A", "1"), both("B", "1"), both("B", "2")]));
+    let trips: Vec<&str> = three.iter().map(|(_, trip)| trip.as_str()).collect();
+    assert_eq!(trips, ["7", "B:7", "2:B:7"]);
+}
+
+#[test]
+fn journeys_without_a_name_are_two_as_well() {
+    let nameless = |source: &str| {
+        let journey = of(source, "7", "S");
+        let (before, rest) = journey.split_once("<FramedVehicleJourneyRef>").unwrap();
+        let (_, after) = rest.split_once("</FramedVehicleJourneyRef>").unwrap();
+        format!("{before}{after}")
+    };
+    let operator = |name: &str| nameless(&format!("<OperatorRef>{name}</OperatorRef>"));
+    for [one, other] in [[nameless(A), nameless(B)], [operator("A"), operator("B")]] {
+        let mut out = normalized(&timetables(&[one, other]), &SiriIds::Same);
+        out.keep_last();
+        let ids: Vec<&str> = out.entities.iter().map(|it| it.entity.id.as_str()).collect();
+        assert_eq!(ids.len(), 2, "{ids:?}");
+        assert!(ids[1].starts_with("journey:B:"), "{ids:?}");
+    }
+}
+
+#[test]
+fn who_delivers_tells_the_journeys_of_one_message_apart() {
+    let delivery = |producer: &str| {
+        format!(
+            "<ServiceDelivery><ProducerRef>{producer}</ProducerRef>{}</ServiceDelivery>",
+            timetables(&[of("", "7", "S")])
+        )
+    };
+    let text = format!(
+        "<Siri xmlns=\"http://www.siri.org.uk/siri\">{}{}</Siri>",
+        delivery("A"),
+        delivery("B")
+    );
+    let (message, _) = siri::decode(text.as_bytes(), &TimeZone::UTC, &Limits::default()).unwrap();
+    let zone = &TimeZone::UTC;
+    let rules = Rules { ids: &SiriIds::Same, vehicles_tell_delays: false, zone };
+    let mut out = normalize(&message, rules);
+    out.keep_last();
+    let trips = out.entities.iter().map(|it| it.trip().unwrap().0.trip_id);
+    assert_eq!(trips.collect::<Vec<_>>(), ["7", "B:7"]);
+}
+
+#[test]
+fn names_that_the_schedule_has_cut_short_are_told_apart_by_what_was_cut() {
+    let both = [of("", "A:SJ:7", "S"), of("", "B:SJ:7", "T")];
+    let out = normalized(&timetables(&both), &SiriIds::Netex);
+    let trips = out.entities.iter().map(|it| it.trip().unwrap().0.trip_id);
+    assert_eq!(trips.collect::<Vec<_>>(), ["7", "B:7"]);
 }
 
 #[test]

@@ -375,3 +375,39 @@ fn journeys_of_two_producers_in_two_deliveries_are_two() {
     take(&mut held, &of("A", "S"));
     assert_eq!(trips(&held), ["A:7"]);
 }
+
+#[test]
+fn journeys_keep_the_names_that_they_have_whatever_comes_beside_them() {
+    let of = |operator: &str, line: &str, name: &str| {
+        let inside = format!("<OperatorRef>{operator}</OperatorRef>{}", expected("S", 10));
+        journey(name, &inside).replace(">L<", &format!(">{line}<"))
+    };
+    let (a, b, c) = (of("A", "L", "7"), of("B", "L", "7"), of("B", "M", "7"));
+    let mut held = Held::default();
+    take_whole(&mut held, &timetables(&[b.clone()]));
+    assert_eq!(ids(&held), ["journey:7:20261121"], "alone it has the name that it gives");
+    let all = ["journey:7:20261121", "journey:A:7:20261121"];
+    for journeys in [[a.clone(), b.clone()], [b.clone(), a.clone()], [a.clone(), b.clone()]] {
+        take_whole(&mut held, &timetables(&[journeys.concat()]));
+        assert_eq!(ids(&held), all, "who was first keeps the name");
+    }
+    for it in [&a, &b, &c, &c, &a] {
+        take(&mut held, &timetables(&[it.clone()]));
+    }
+    assert_eq!(ids(&held), [all[0], all[1], "journey:M:7:20261121"]);
+}
+
+#[test]
+fn a_unique_name_is_that_of_one_journey_whoever_runs_it_next() {
+    let of = |operator: &str, minute: u8| {
+        let inside = format!("<OperatorRef>{operator}</OperatorRef>{}", expected("S", minute));
+        journey("X:ServiceJourney:7", &inside)
+    };
+    let mut held = Held::default();
+    take(&mut held, &timetables(&[of("A", 10)]));
+    take(&mut held, &timetables(&[of("B", 11)]));
+    assert_eq!(calls(&held), [call("S", 11 * 60)]);
+    // Who stand beside each other in one answer are two.
+    take(&mut held, &timetables(&[of("A", 12) + &of("B", 13)]));
+    assert_eq!(held.all().len(), 2);
+}
