@@ -2,10 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lineside_formats::gtfs::Timetable;
+use lineside_formats::{gtfs::Timetable, gtfs_rt::proto::TripDescriptor};
 use smol_str::SmolStr;
 
-use crate::limits::{MATCH_ID_CHARS_MAX, MATCH_KNOWN_IDS, MATCH_SAMPLES_MAX};
+use crate::{
+    limits::{MATCH_ID_CHARS_MAX, MATCH_KNOWN_IDS, MATCH_SAMPLES_MAX},
+    normalize::given,
+};
 
 /// Why something is not matched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -26,11 +29,13 @@ pub enum MatchReason {
     Added,
     /// It names nothing of a timetable: a vehicle out of service, an alert about everything.
     NoReference,
+    /// It is matched, though it names the day after the service day of its trip, as the calendar has it after midnight.
+    DayBefore,
 }
 
 impl MatchReason {
     /// All reasons.
-    pub const ALL: [MatchReason; 8] = [
+    pub const ALL: [MatchReason; 9] = [
         MatchReason::UnknownTrip,
         MatchReason::NotRunning,
         MatchReason::NoTrip,
@@ -39,6 +44,7 @@ impl MatchReason {
         MatchReason::UnknownAgency,
         MatchReason::Added,
         MatchReason::NoReference,
+        MatchReason::DayBefore,
     ];
 
     /// The word for it in reports.
@@ -52,13 +58,14 @@ impl MatchReason {
             MatchReason::UnknownAgency => "unknown_agency",
             MatchReason::Added => "added",
             MatchReason::NoReference => "no_reference",
+            MatchReason::DayBefore => "day_before",
         }
     }
 
     /// Whether what has this reason counts as unmatched. What is new on purpose, or names nothing, is neither matched nor
-    /// unmatched.
+    /// unmatched; what was found on the day before is matched.
     pub fn is_unmatched(self) -> bool {
-        !matches!(self, MatchReason::Added | MatchReason::NoReference)
+        !matches!(self, MatchReason::Added | MatchReason::NoReference | MatchReason::DayBefore)
     }
 
     /// A few ids of what the timetable would have to have, to compare with.
@@ -161,7 +168,8 @@ impl MatchCount {
         match_rate(self.matched, self.unmatched())
     }
 
-    /// Why what is not matched is not, with what is new on purpose and what names nothing at the end.
+    /// Why what is not matched is not; at the end what is new on purpose, what names nothing, and what is matched on another
+    /// day than it names.
     pub fn reasons(&self) -> impl Iterator<Item = (MatchReason, &ReasonCount)> {
         self.reasons.iter().map(|(reason, found)| (*reason, found))
     }
@@ -170,6 +178,17 @@ impl MatchCount {
         match verdict {
             Ok(()) => self.matched += 1,
             Err(found) => self.reasons.entry(found.reason).or_default().add(found),
+        }
+    }
+
+    /// The same of what names a trip, with a word of it where that was found on another day than it names.
+    pub(super) fn add_trip(&mut self, verdict: Verdict<'_>, trip: Option<&TripDescriptor>) {
+        let moved = trip.filter(|_| verdict.is_ok());
+        let moved = moved.and_then(|trip| given(&trip.trip_id).zip(given(&trip.named_start_date)));
+        self.add(verdict);
+        if let Some((id, named)) = moved {
+            let found = NotMatched::new(MatchReason::DayBefore, id);
+            self.add(Err(NotMatched { start_date: Some(named), ..found }));
         }
     }
 

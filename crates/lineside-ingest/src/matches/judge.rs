@@ -21,11 +21,11 @@ pub fn match_trips<'e>(
     let mut counts = MatchCount::default();
     for entity in entities {
         if let Some(update) = &entity.trip_update {
-            counts.add(judge.trip_update(&update.trip, &entity.id));
+            counts.add_trip(judge.trip_update(&update.trip, &entity.id), Some(&update.trip));
         } else if let Some(trip) = entity.vehicle.as_ref().and_then(|it| it.trip.as_ref())
             && given(&trip.trip_id).is_some()
         {
-            counts.add(judge.trip_update(trip, &entity.id));
+            counts.add_trip(judge.trip_update(trip, &entity.id), Some(trip));
         }
     }
     counts.put_known_ids(timetable);
@@ -307,6 +307,25 @@ mod tests {
         ] {
             assert_eq!(said(judge.selector(&selector, "it")), expected, "{selector:?}");
         }
+    }
+
+    #[test]
+    fn what_was_found_on_the_day_before_is_matched_and_told() {
+        let timetable = timetable("a");
+        let update = |trip_id: &str| {
+            let trip = TripDescriptor {
+                named_start_date: Some("20260307".to_owned()),
+                ..trip(trip_id, "20260306", "")
+            };
+            let update = TripUpdate { trip, ..TripUpdate::default() };
+            FeedEntity { trip_update: Some(update), ..FeedEntity::default() }
+        };
+        let counts = match_trips(&[update("weekday"), update("X")], &timetable);
+        assert_eq!((counts.matched, counts.unmatched()), (1, 1));
+        let told: Vec<_> = counts.reasons().map(|(reason, found)| (reason, found.count)).collect();
+        assert_eq!(told, [(MatchReason::UnknownTrip, 1), (MatchReason::DayBefore, 1)]);
+        let (_, found) = counts.reasons().last().unwrap();
+        assert!(found.samples().eq(["weekday:20260307"]));
     }
 
     #[test]

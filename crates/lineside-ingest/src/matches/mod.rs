@@ -47,13 +47,15 @@ impl FeedMatches {
         let (mut routes, mut stops) = (HashSet::new(), HashSet::new());
         for record in slice.tables.trip_updates.records() {
             let Some(update) = record.trip_update() else { continue };
-            made.trip_updates.add(judge.trips.trip_update(&update.trip, &record.id));
+            let verdict = judge.trips.trip_update(&update.trip, &record.id);
+            made.trip_updates.add_trip(verdict, Some(&update.trip));
             routes.extend(given(&update.trip.route_id));
             stops.extend(stops_of_update(update));
         }
         for record in slice.tables.vehicles.records() {
             let Some(vehicle) = record.vehicle() else { continue };
-            made.vehicles.add(judge.trips.vehicle(vehicle.trip.as_ref(), &record.id));
+            let verdict = judge.trips.vehicle(vehicle.trip.as_ref(), &record.id);
+            made.vehicles.add_trip(verdict, vehicle.trip.as_ref());
             routes.extend(route_of_vehicle(vehicle));
             stops.extend(given(&vehicle.stop_id));
         }

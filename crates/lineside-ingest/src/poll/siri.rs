@@ -373,6 +373,7 @@ fn read(
     }
     normalized.keep_last();
     if let Some(timetable) = timetable {
+        normalized.put_service_days(timetable);
         normalized.put_planned_calls(timetable);
     }
     let entities = std::mem::take(&mut normalized.entities);

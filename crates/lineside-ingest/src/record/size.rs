@@ -12,7 +12,7 @@ use crate::config::FeedId;
 const ENVELOPE: usize = 80;
 /// Numbers, names of fields and of enumerations, quotes and braces of one message without its texts and lists.
 const VEHICLE: usize = 480;
-const TRIP: usize = 260;
+const TRIP: usize = 285;
 const DESCRIPTOR: usize = 130;
 const CARRIAGE: usize = 200;
 const TRIP_UPDATE: usize = 260;
@@ -88,7 +88,8 @@ fn trip_max(trip: &proto::TripDescriptor) -> usize {
         let texts = [&it.modifications_id, &it.affected_trip_id, &it.start_time, &it.start_date];
         TRIP + texts.into_iter().map(option).sum::<usize>()
     });
-    let texts = [&trip.trip_id, &trip.start_time, &trip.start_date, &trip.route_id];
+    let texts =
+        [&trip.trip_id, &trip.start_time, &trip.start_date, &trip.route_id, &trip.named_start_date];
     TRIP + modified + texts.into_iter().map(option).sum::<usize>()
 }
 
@@ -221,6 +222,7 @@ mod tests {
                             start_date: start_date.clone(),
                         });
                     let mut trip = proto::TripDescriptor {
+                        named_start_date: start_date.clone(),
                         trip_id,
                         start_time,
                         start_date,

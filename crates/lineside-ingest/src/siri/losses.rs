@@ -127,6 +127,7 @@ impl Of<'_, '_> {
             route_id: _,
             direction_id: _,
             modified_trip,
+            named_start_date,
         } = trip;
         self.lose("start_time", "no schedule is there to find the run by", {
             start_time.is_some() && !self.has_schedule
@@ -141,6 +142,7 @@ impl Of<'_, '_> {
         let why = "it is told of journeys";
         self.lose("schedule_relationship", why, !is_journey && relationship.is_some());
         self.lose("modified_trip", NO_ELEMENT, modified_trip.is_some());
+        self.lose("named_start_date", "the service day is told", named_start_date.is_some());
     }
 
     fn descriptor(&mut self, vehicle: &VehicleDescriptor) {

@@ -45,6 +45,7 @@ impl City {
             route_id: Some(self.network().routes[pattern.route as usize].id.clone()),
             direction_id: Some(u32::from(pattern.direction)),
             modified_trip: None,
+            named_start_date: None,
         }
     }
 

@@ -125,6 +125,7 @@ fn in_words(reason: MatchReason) -> &'static str {
         MatchReason::UnknownAgency => "the operator is not known",
         MatchReason::Added => "new on purpose, not counted",
         MatchReason::NoReference => "nothing of a timetable is named, not counted",
+        MatchReason::DayBefore => "the trip runs on the day before the one named, matched",
     }
 }
 
@@ -138,7 +139,8 @@ mod tests {
             MatchReason::ALL.into_iter().map(in_words).collect();
         assert_eq!(words.len(), MatchReason::ALL.len());
         for reason in MatchReason::ALL {
-            let says_so = in_words(reason).ends_with("not counted");
+            let said = in_words(reason);
+            let says_so = said.ends_with("not counted") || said.ends_with(", matched");
             assert_eq!(says_so, !reason.is_unmatched(), "{reason:?}");
         }
     }

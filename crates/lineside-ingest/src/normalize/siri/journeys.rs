@@ -12,7 +12,8 @@ use smol_str::{SmolStr, ToSmolStr, format_smolstr};
 
 use super::{
     GRACE_SECONDS, IdKind, Rules, SiriEntity, SiriIds, calls::Calls, calls::last_moment, first,
-    incomplete::extra_calls, producers::Marks, terms, timestamp, vehicles::descriptor,
+    incomplete::extra_calls, producers::Marks, service_days::aimed_of, terms, timestamp,
+    vehicles::descriptor,
 };
 use crate::normalize::given;
 
@@ -59,7 +60,8 @@ pub(super) fn entity_of(
     let ends = ends.or(journey.destination_aimed_arrival_time.map(Time::as_seconds));
     let entity = FeedEntity { id: id.into(), trip_update: Some(update), ..FeedEntity::default() };
     let until = ends.map(|ends| ends.saturating_add(GRACE_SECONDS));
-    SiriEntity { extra_calls, marks: Marks::of(journey, ids), ..SiriEntity::of(entity, until) }
+    let (marks, aimed) = (Marks::of(journey, ids), aimed_of(journey, ids));
+    SiriEntity { extra_calls, marks, aimed, ..SiriEntity::of(entity, until) }
 }
 
 /// Whether the journey calls where no schedule has it call.
@@ -99,6 +101,7 @@ pub(super) fn trip_of(
         route_id: journey.line_ref.as_ref().map(|line| ids.map(IdKind::Line, line).into()),
         direction_id: journey.direction_ref.as_deref().and_then(direction),
         modified_trip: None,
+        named_start_date: None,
     }
 }
 

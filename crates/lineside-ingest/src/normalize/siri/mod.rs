@@ -3,8 +3,9 @@
 //!
 //! Every element becomes one entity, whether the timetable knows its journey or not, and nothing but the message decides
 //! what becomes of it: the same bytes give the same entities at any time. Only a journey with extra calls of which not all
-//! calls are told takes the others from the timetable. What SIRI says and GTFS-Realtime has no field
-//! for is left out, but for a platform's name, which has a field of our own.
+//! calls are told takes the others from the timetable, and one after midnight may take its service day from it. What SIRI
+//! says and GTFS-Realtime has no field for is left out, but for a platform's name and the date that such a journey is named
+//! by, which have fields of our own.
 
 mod calls;
 mod ids;
@@ -12,6 +13,7 @@ mod incomplete;
 mod journeys;
 mod losses;
 mod producers;
+mod service_days;
 mod situations;
 mod terms;
 mod vehicles;
@@ -33,6 +35,7 @@ use smol_str::{SmolStr, format_smolstr};
 
 pub use ids::{IdKind, IdTable, IdTableError, SiriIds};
 pub(crate) use producers::{Mark, Marks};
+use service_days::Aimed;
 pub(crate) use visits::{VisitAt, Visits};
 
 use super::given;
@@ -58,6 +61,8 @@ pub(crate) struct SiriEntity {
     pub(crate) names: Vec<SmolStr>,
     /// What tells its journey apart from another of the same name.
     pub(crate) marks: Marks,
+    /// When its journey is planned, by its producer.
+    aimed: Vec<Aimed>,
     /// Which of its calls no schedule has, in order, where the producer does not say that it has told all calls.
     extra_calls: Vec<usize>,
 }
@@ -84,7 +89,8 @@ impl TripRef {
     fn of(trip: &TripDescriptor) -> Option<TripRef> {
         Some(TripRef {
             trip_id: given(&trip.trip_id)?.into(),
-            start_date: given(&trip.start_date).map(SmolStr::new),
+            // By the date that its producer names, as it also takes things back by it.
+            start_date: given(&trip.named_start_date).or(given(&trip.start_date)).map(SmolStr::new),
         })
     }
 
@@ -103,6 +109,7 @@ impl SiriEntity {
             visits: None,
             names: Vec::new(),
             marks: Marks::default(),
+            aimed: Vec::new(),
             extra_calls: Vec::new(),
         }
     }
@@ -192,7 +199,10 @@ pub fn siri_to_gtfs_rt(
     let mut normalized = normalize(message, rules);
     normalized.prefer_timetables();
     match schedule {
-        Some(timetable) => normalized.put_planned_calls(timetable),
+        Some(timetable) => {
+            normalized.put_service_days(timetable);
+            normalized.put_planned_calls(timetable);
+        }
         None => normalized.count_cut_journeys(),
     }
     normalized.name_apart();
@@ -306,6 +316,11 @@ impl Normalized {
             true => "the producer says that it failed, and not why".to_owned(),
             false => said.join(": "),
         });
+    }
+
+    /// Has journeys after midnight be of their service day, where their producer names them by the day after it.
+    pub(crate) fn put_service_days(&mut self, timetable: &Timetable) {
+        self.entities.iter_mut().for_each(|it| service_days::put_service_day(it, timetable));
     }
 
     /// Puts the planned calls of journeys with extra ones among those that are told, where not all are.

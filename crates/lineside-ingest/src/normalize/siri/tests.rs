@@ -2,6 +2,7 @@
 //! repository.
 
 mod producers;
+mod service_days;
 mod situations;
 
 use std::{collections::HashSet, fs, path::Path};

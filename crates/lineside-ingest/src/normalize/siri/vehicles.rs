@@ -14,7 +14,9 @@ use super::{
     calls::Calls,
     journeys::{date_of, name_by_content, start_time, trip_of},
     producers::Marks,
-    seconds, terms, timestamp,
+    seconds,
+    service_days::aimed_of,
+    terms, timestamp,
     visits::calls_of,
 };
 use crate::normalize::is_extra;
@@ -56,7 +58,8 @@ pub(super) fn entity_of(activity: &VehicleActivity, rules: Rules<'_>) -> Option<
         FeedEntity { id: id.into(), vehicle: Some(vehicle), trip_update, ..FeedEntity::default() };
     let names = names_of(activity, journey).into_iter().flatten().cloned();
     let (names, marks) = (names.collect(), Marks::of(journey, rules.ids));
-    Some(SiriEntity { names, marks, ..SiriEntity::of(entity, until) })
+    let aimed = aimed_of(journey, rules.ids);
+    Some(SiriEntity { names, marks, aimed, ..SiriEntity::of(entity, until) })
 }
 
 /// What a producer calls a vehicle, the surest name first.

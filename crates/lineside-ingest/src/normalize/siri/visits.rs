@@ -12,7 +12,9 @@ use super::{
     Cancelled, GRACE_SECONDS, IdKind, SiriEntity, SiriIds, TripRef,
     calls::{Calls, last_moment},
     journeys::{date_of, journey_entity_id, name_by_content, trip_of},
-    seconds, timestamp,
+    seconds,
+    service_days::aimed_of,
+    timestamp,
 };
 use crate::{limits::VISITS_OF_JOURNEY_MAX, normalize::given};
 
@@ -101,7 +103,8 @@ pub(super) fn entity_of(visit: &MonitoredStopVisit, ids: &SiriIds) -> Option<Sir
     let ends = calls_of(journey).filter_map(|(call, _)| last_moment(call)).max();
     let until = seconds(visit.valid_until_time).max(ends.map(|it| it + GRACE_SECONDS));
     let entity = FeedEntity { id: id.into(), trip_update: Some(update), ..FeedEntity::default() };
-    Some(SiriEntity { visits: Some(visits), ..SiriEntity::of(entity, until) })
+    let aimed = aimed_of(journey, ids);
+    Some(SiriEntity { visits: Some(visits), aimed, ..SiriEntity::of(entity, until) })
 }
 
 /// The id of the entity that a visit belongs to, and the name that it is taken back by, which a visit without one has from

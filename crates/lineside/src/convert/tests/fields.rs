@@ -121,7 +121,7 @@ fn properties(update: &mut TripUpdate) -> &mut TripProperties {
     update.trip_properties.get_or_insert_default()
 }
 
-static OF_TRIP: [Change<TripDescriptor>; 8] = [
+static OF_TRIP: [Change<TripDescriptor>; 9] = [
     ("trip_id", |it| it.trip_id = word()),
     ("start_time", |it| it.start_time = Some("12:00:00".to_owned())),
     ("start_date", |it| it.start_date = Some("20261121".to_owned())),
@@ -130,6 +130,7 @@ static OF_TRIP: [Change<TripDescriptor>; 8] = [
     ("unscheduled", |it| it.schedule_relationship = Some(2)),
     ("route_id", |it| it.route_id = word()),
     ("modified_trip", |it| it.modified_trip = Some(ModifiedTripSelector::default())),
+    ("named_start_date", |it| it.named_start_date = Some("20261122".to_owned())),
 ];
 
 static OF_DESCRIPTOR: [Change<VehicleDescriptor>; 4] = [

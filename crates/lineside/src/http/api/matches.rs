@@ -71,14 +71,14 @@ struct CountItem {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = MatchReason)]
 struct ReasonItem {
-    /// `unknown_trip`, `not_running`, `no_trip`, `unknown_route`, `unknown_stop`, `unknown_agency`, `added` or
-    /// `no_reference`.
+    /// `unknown_trip`, `not_running`, `no_trip`, `unknown_route`, `unknown_stop`, `unknown_agency`, `added`,
+    /// `no_reference` or `day_before`.
     reason: &'static str,
     /// How many.
     count: u64,
-    /// Whether they count as unmatched: not `added` and `no_reference`.
+    /// Whether they count as unmatched: not `added` and `no_reference`; `day_before` is matched.
     unmatched: bool,
-    /// The first different ids in their order, at most 10; with `:<start_date>` after a trip that does not run then.
+    /// The first different ids in their order, at most 10; with `:<start_date>` after a trip whose day is the reason.
     samples: Vec<String>,
     /// A few ids that the timetable has, to compare with.
     known_ids: Vec<String>,

@@ -1,0 +1,133 @@
+//! Of which service day journeys after midnight are, whatever date their producer names.
+
+use lineside_formats::gtfs::{Limits as LoadLimits, TextFiles, load};
+
+use super::*;
+use crate::matches::{MatchReason, match_trips};
+
+/// `night` runs on Saturdays, `daily` every day, `morning` on Sundays; the first two begin at ten past midnight.
+fn timetable() -> Timetable {
+    let text = "# agency.txt
+        agency_id,agency_name,agency_url,agency_timezone
+        a,Agency,https://a.example,Europe/Oslo
+        # routes.txt
+        route_id,agency_id,route_short_name,route_type
+        L,a,1,3
+        # calendar.txt
+        service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date
+        SA,0,0,0,0,0,1,0,20260101,20261231
+        SU,0,0,0,0,0,0,1,20260101,20261231
+        D,1,1,1,1,1,1,1,20260101,20261231
+        # stops.txt
+        stop_id,stop_name,stop_lat,stop_lon
+        S,Here,59.9,10.7
+        T,There,59.8,10.7
+        # trips.txt
+        route_id,service_id,trip_id
+        L,SA,night
+        L,D,daily
+        L,SU,morning
+        # stop_times.txt
+        trip_id,arrival_time,departure_time,stop_id,stop_sequence
+        night,24:10:00,24:10:00,S,1
+        night,24:30:00,24:30:00,T,2
+        daily,24:10:00,24:10:00,S,1
+        daily,24:30:00,24:30:00,T,2
+        morning,00:10:00,00:10:00,S,1
+        morning,00:30:00,00:30:00,T,2
+";
+    load(&mut TextFiles::parse(text), &LoadLimits::default()).unwrap().0
+}
+
+fn framed(name: &str, date: &str) -> String {
+    format!(
+        "<LineRef>L</LineRef><FramedVehicleJourneyRef><DataFrameRef>{date}</DataFrameRef>\
+         <DatedVehicleJourneyRef>{name}</DatedVehicleJourneyRef></FramedVehicleJourneyRef>"
+    )
+}
+
+fn journey(name: &str, date: &str, inside: &str) -> Message {
+    message(&format!(
+        "<EstimatedTimetableDelivery><EstimatedJourneyVersionFrame><EstimatedVehicleJourney>{}\
+         {inside}</EstimatedVehicleJourney></EstimatedJourneyVersionFrame>\
+         </EstimatedTimetableDelivery>",
+        framed(name, date)
+    ))
+}
+
+fn call(stop: &str, aimed: &str) -> String {
+    format!(
+        "<EstimatedCalls><EstimatedCall><StopPointRef>{stop}</StopPointRef>\
+         <AimedDepartureTime>{aimed}+01:00</AimedDepartureTime></EstimatedCall></EstimatedCalls>"
+    )
+}
+
+/// The entity of a message of one, and how often what was found on the day before is told.
+fn taken(message: &Message) -> (lineside_formats::gtfs_rt::proto::FeedEntity, u64) {
+    let timetable = timetable();
+    let zone = timetable.timezone();
+    let (out, ..) = siri_to_gtfs_rt(message, &SiriIds::Same, Some(&timetable), zone);
+    let counts = match_trips(&out.entity, &timetable);
+    let moved = counts.reasons().find(|(reason, _)| *reason == MatchReason::DayBefore);
+    let [entity] = &out.entity[..] else { panic!("{} entities", out.entity.len()) };
+    (entity.clone(), moved.map_or(0, |(_, found)| found.count))
+}
+
+/// 22 November 2026 is a Sunday.
+#[test]
+fn planned_times_say_the_service_day_where_the_date_is_that_of_the_calendar() {
+    const SATURDAY: &str = "20261121";
+    const SUNDAY: &str = "20261122";
+    let at_ten_past = call("S", "2026-11-22T00:10:00");
+    let cancelled = "<OriginAimedDepartureTime>2026-11-22T00:10:00+01:00</OriginAimedDepartureTime>\
+                     <Cancellation>true</Cancellation>";
+    let unplanned = "<EstimatedCalls><EstimatedCall><StopPointRef>S</StopPointRef>\
+                     <ExpectedDepartureTime>2026-11-22T00:10:00+01:00</ExpectedDepartureTime>\
+                     </EstimatedCall></EstimatedCalls>";
+    for (name, date, inside, expected) in [
+        ("night", "2026-11-22", at_ten_past.as_str(), SATURDAY),
+        ("night", "2026-11-22", &call("T", "2026-11-22T00:35:00"), SATURDAY),
+        ("night", "2026-11-22", cancelled, SATURDAY),
+        // A trip of the same name runs on the named date, too, and is not this one.
+        ("daily", "2026-11-22", &at_ten_past, SATURDAY),
+        ("daily", "2026-11-22", &call("S", "2026-11-23T00:10:00"), SUNDAY),
+        // The producer counts as the schedule does.
+        ("night", "2026-11-21", &at_ten_past, SATURDAY),
+        ("morning", "2026-11-22", &at_ten_past, SUNDAY),
+        // Too far off to be this plan, or no plan at all, or not in the timetable.
+        ("night", "2026-11-22", &call("S", "2026-11-22T00:16:00"), SUNDAY),
+        ("night", "2026-11-22", unplanned, SUNDAY),
+        ("night", "2026-11-22", "", SUNDAY),
+        ("other", "2026-11-22", &at_ten_past, SUNDAY),
+    ] {
+        let (entity, moved) = taken(&journey(name, date, inside));
+        let trip = &entity.trip_update.as_ref().unwrap().trip;
+        let named = date.replace('-', "");
+        assert_eq!(trip.start_date.as_deref(), Some(expected), "{name} {date} {inside}");
+        let is_moved = named != expected;
+        assert_eq!(trip.named_start_date, is_moved.then_some(named.clone()), "{name} {inside}");
+        assert_eq!(moved, u64::from(is_moved), "the report tells of it");
+        assert_eq!(entity.id, format!("journey:{name}:{named}"), "it is known as it is named");
+    }
+}
+
+#[test]
+fn a_vehicle_is_on_the_trip_of_its_service_day() {
+    let vehicle = |starts: &str| {
+        message(&format!(
+            "<VehicleMonitoringDelivery><VehicleActivity><MonitoredVehicleJourney>{}\
+             <OriginAimedDepartureTime>{starts}+01:00</OriginAimedDepartureTime>\
+             <VehicleRef>1</VehicleRef></MonitoredVehicleJourney></VehicleActivity>\
+             </VehicleMonitoringDelivery>",
+            framed("daily", "2026-11-22")
+        ))
+    };
+    for (starts, expected) in
+        [("2026-11-22T00:10:00", "20261121"), ("2026-11-23T00:10:00", "20261122")]
+    {
+        let (entity, moved) = taken(&vehicle(starts));
+        let trip = entity.vehicle.unwrap().trip.unwrap();
+        assert_eq!(trip.start_date.as_deref(), Some(expected), "{starts}");
+        assert_eq!(moved, u64::from(expected == "20261121"));
+    }
+}
