@@ -109,6 +109,8 @@ pub struct FeedStatus {
     pub is_restored: bool,
     /// Whether nothing is known but a part of its first answer, which readers are told when it is whole.
     pub is_gathering: bool,
+    /// Whether the producer that it is subscribed to may not have told all that there is yet.
+    pub is_beginning: bool,
     /// Of a system, the worst state of its files with the reason, if any is in trouble.
     pub of_parts: Option<(FeedState, String)>,
 }
@@ -202,7 +204,7 @@ impl FeedStatus {
             }
             _ => {}
         }
-        if rules.expectation.is_too_little() {
+        if rules.expectation.is_too_little() && !self.is_beginning {
             let words = "tells of less than half of the trips and vehicles that are usual for as many as are under way";
             return (FeedState::Empty, words.to_owned());
         }
@@ -222,6 +224,10 @@ impl FeedStatus {
                     spoken(late_after)
                 );
                 (FeedState::Late, words)
+            }
+            _ if self.is_beginning => {
+                let words = "brings fresh data, and may not have told all that there is yet";
+                (FeedState::Ok, words.to_owned())
             }
             _ => (FeedState::Ok, "answers, with fresh data".to_owned()),
         }

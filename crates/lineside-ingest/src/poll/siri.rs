@@ -59,6 +59,10 @@ pub(super) struct Siri {
     wants_all: bool,
     /// Whether the network was told of all that there is since nothing was known.
     is_whole: bool,
+    /// When the first delivery of a subscription came, on the monotonic clock, since nothing was known.
+    began_at: Option<Duration>,
+    /// Whether the network is told of the parts of what there is as they come: it knew nothing before.
+    tells_parts: bool,
     /// When the producer last answered, on the monotonic clock.
     answered_at: Option<Duration>,
     /// With which version of the schedule its last answer was read, if there was an answer.
@@ -74,6 +78,8 @@ impl Siri {
             pages: 0,
             wants_all: true,
             is_whole: false,
+            began_at: None,
+            tells_parts: false,
             answered_at: None,
             read_with: None,
         }
@@ -83,6 +89,8 @@ impl Siri {
     pub(super) fn clear(&mut self) {
         self.held.clear();
         self.is_whole = false;
+        self.began_at = None;
+        self.tells_parts = false;
         self.begin_anew();
     }
 
@@ -272,7 +280,14 @@ impl Poller {
         if self.siri.is_gathering() {
             return self.take_part(now).await;
         }
-        self.siri.is_whole = true;
+        self.status.is_beginning = self.is_beginning();
+        if self.status.is_beginning && !self.siri.tells_parts {
+            if self.status.entities > 0 {
+                return self.take_part(now).await;
+            }
+            self.siri.tells_parts = true;
+        }
+        self.siri.is_whole = !self.status.is_beginning;
         self.take_entities(message, problems, Format::Siri, now).await
     }
 
@@ -287,8 +302,12 @@ impl Poller {
         Ok(())
     }
 
-    /// Tells the network all that holds now, with the present as its time: that there is no news is news, too.
+    /// Tells the network all that holds now, with the present as its time: that there is no news is news, too. Not while that is
+    /// a part which is held back.
     async fn tell_again(&mut self) {
+        if !self.siri.is_whole && !self.siri.tells_parts {
+            return;
+        }
         let now = self.clock.wall();
         self.siri.held.forget_over(now.seconds());
         let header = siri_header(Some(now.seconds()));

@@ -10,8 +10,8 @@ use std::{
 
 use lineside_formats::gtfs_rt::proto::trip_descriptor::ScheduleRelationship;
 use lineside_ingest::{
-    FailureCode, Feed, FeedConfig, FeedState, Inboxes, Ingest, NotTaken, Options, PollQuery, Rate,
-    Secret, Serving, SiriMode, SiriService, SiriSource, exports, exports::Part,
+    FailureCode, Feed, FeedConfig, FeedState, FeedStatus, Inboxes, Ingest, NotTaken, Options,
+    PollQuery, Rate, Secret, Serving, SiriMode, SiriService, SiriSource, exports, exports::Part,
 };
 use lineside_sync::{Clock, RealClock, SimulatedClock, UnixMillis};
 
@@ -419,6 +419,63 @@ async fn a_producer_that_ends_the_subscription_is_asked_again_for_all_there_is()
     until("the second one, too", || trips(&ingest) == ["A", "B", "C"]).await;
     clock.advance(Duration::from_secs(61));
     until("what it did not say again is gone", || trips(&ingest) == ["B", "C"]).await;
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
+async fn the_first_deliveries_are_parts_and_so_is_what_is_told_of_them() {
+    let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
+    let clock = clock();
+    let (ingest, key) = subscribed(&upstream, &clock).await;
+    let feed = ingest.feed("siri").unwrap();
+    let inbox = feed.inbox().unwrap();
+    for (name, known) in [("A", "A"), ("B", "AB")] {
+        inbox.take(&key, timetables(&journey(name, ""), false).into()).unwrap();
+        until("the delivery is known", || trips(&ingest).concat() == known).await;
+        let is_part = |it: &FeedStatus| it.is_beginning && it.reason.contains("not have told all");
+        until("it is told as a part", || is_part(&feed.status())).await;
+    }
+    clock.advance(Duration::from_secs(59));
+    assert!(feed.status().is_beginning);
+    clock.advance(Duration::from_secs(2));
+    until("it has told all", || !feed.status().is_beginning).await;
+    until("and that is said", || feed.status().reason == "answers, with fresh data").await;
+    inbox.take(&key, timetables(&journey("C", ""), false).into()).unwrap();
+    until("what comes then is news", || trips(&ingest).concat() == "ABC").await;
+    assert!(!feed.status().is_beginning);
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
+async fn what_was_known_before_a_subscription_stays_until_it_has_told_all() {
+    let first = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
+    let second = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
+    let clock = clock();
+    let (ingest, key) = subscribed(&first, &clock).await;
+    let inbox = ingest.feed("siri").unwrap().inbox().unwrap();
+    let both = journey("A", "") + &journey("B", "");
+    inbox.take(&key, timetables(&both, false).into()).unwrap();
+    until("the delivery is known", || trips(&ingest).concat() == "AB").await;
+    let elsewhere = subscriber(&second.url("/siri"), vec![SiriService::Timetables]);
+    ingest.change(vec![elsewhere]).await.unwrap();
+    let feed = ingest.feed("siri").unwrap();
+    until("the second producer is asked", has_agreed(&feed, 2)).await;
+    let (inbox, key) = (feed.inbox().unwrap(), key_told(&second));
+    let before = feed.status().bytes;
+    inbox.take(&key, timetables(&journey("B", ""), false).into()).unwrap();
+    inbox
+        .take(
+            &key,
+            xml("<HeartbeatNotification><Status>true</Status></HeartbeatNotification>").into(),
+        )
+        .unwrap();
+    until("a part has come", || feed.status().bytes > before && feed.status().is_beginning).await;
+    inbox.take(&key, timetables(&journey("C", ""), false).into()).unwrap();
+    let is_kept = || feed.snapshot().is_some_and(|it| it.bytes.windows(3).any(|it| it == b">C<"));
+    until("another one, too", is_kept).await;
+    assert_eq!(trips(&ingest).concat(), "AB", "nothing is gone, and nothing told in part");
+    clock.advance(Duration::from_secs(61));
+    until("all is told", || trips(&ingest).concat() == "BC").await;
     ingest.shut_down().await;
 }
 

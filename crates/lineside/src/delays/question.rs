@@ -217,8 +217,8 @@ pub(super) fn source(app: &App, feed: &Feed, network: &Network) -> Source {
     }
 }
 
-/// Whether a feed is well, and its data are not older than they may be. The feed's own state is judged when it is
-/// polled; its data go on growing old in between.
+/// Whether a feed is well, has told all that there is, and its data are not older than they may be. The feed's own state is
+/// judged when it is polled; its data go on growing old in between.
 fn is_fresh(
     status: &FeedStatus,
     late_after: Duration,
@@ -230,7 +230,7 @@ fn is_fresh(
         (None, Some(at)) => now.since(at),
         (None, None) => return false,
     };
-    status.state == FeedState::Ok && age <= late_after
+    status.state == FeedState::Ok && !status.is_beginning && age <= late_after
 }
 
 #[cfg(test)]
@@ -258,6 +258,7 @@ mod tests {
         check(&ok, 1_000, true);
         check(&ok, 1_300, true);
         check(&ok, 1_301, false);
+        check(&FeedStatus { is_beginning: true, ..ok.clone() }, 1_000, false);
         for state in FeedState::ALL.into_iter().filter(|state| *state != FeedState::Ok) {
             check(&FeedStatus { state, ..ok.clone() }, 1_000, false);
         }

@@ -23,7 +23,7 @@ use smol_str::format_smolstr;
 
 use self::{
     agreement::Agreement,
-    course::{Asking, Supply},
+    course::{Asking, Supply, TELLING_MAX},
     request::{request, requestor},
 };
 use super::{Answer, PAGES_MAX, Said, decode, no_delivery, question::posted};
@@ -336,11 +336,32 @@ impl Poller {
     /// renewed one may go on with changes only: then nothing is to be let go of.
     pub(in crate::poll) async fn sweep_when_told(&mut self) {
         let now = self.clock.monotonic();
-        let Some(again) = self.siri.subscription.is_through(now) else { return };
-        let is_all = !again || self.siri.held.share_seen() >= TOLD_AGAIN_SHARE;
-        if is_all && self.siri.held.sweep() {
+        let is_settled = self.status.is_beginning && !self.is_beginning();
+        if is_settled {
+            self.status.is_beginning = false;
+            self.siri.is_whole = true;
+            // Readers hear of it also where nothing else changes.
+            self.feed.set_status(self.status.clone());
+        }
+        let is_swept = self.siri.subscription.is_through(now).is_some_and(|again| {
+            let is_all = !again || self.siri.held.share_seen() >= TOLD_AGAIN_SHARE;
+            is_all && self.siri.held.sweep()
+        });
+        // What was held back until now is told, unless the producer is in trouble: then with its next word.
+        let is_untold = is_settled && !self.siri.tells_parts;
+        if is_swept || (is_untold && self.status.failures_in_a_row == 0) {
             self.tell_again().await;
         }
+    }
+
+    /// Whether the producer may not have told yet all that there is since nothing was known: its first deliveries are parts
+    /// of that, however many they are.
+    pub(in crate::poll::siri) fn is_beginning(&mut self) -> bool {
+        if self.siri.is_whole || !self.is_subscribing() {
+            return false;
+        }
+        let now = self.clock.monotonic();
+        now < *self.siri.began_at.get_or_insert(now) + TELLING_MAX
     }
 
     /// Who was heard of just now is asked later than was thought before.

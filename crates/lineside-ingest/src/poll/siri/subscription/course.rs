@@ -18,7 +18,7 @@ const SILENCE_MAX: Duration = Duration::from_secs(190);
 const UNHEARD_MAX: Duration = Duration::from_secs(10 * 60);
 /// How long after its first delivery a subscription has told all that there is: producers cut it into parts, and each
 /// service comes by itself.
-const TELLING_MAX: Duration = Duration::from_secs(60);
+pub(super) const TELLING_MAX: Duration = Duration::from_secs(60);
 /// A subscription is not renewed more often than this.
 const RENEWAL_MIN: Duration = Duration::from_secs(60);
 /// How long after its last agreement a producer that has ended it is asked again at the soonest. Doubles with each agreement
