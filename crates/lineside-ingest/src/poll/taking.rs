@@ -3,7 +3,11 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use lineside_formats::{Format, Problems, gtfs_rt::Shallow, looks_like_html, sniff};
+use lineside_formats::{
+    Format, Problems,
+    gtfs_rt::{Payload, Shallow},
+    looks_like_html, sniff,
+};
 use lineside_sync::{UnixMillis, stage};
 use tokio::sync::oneshot;
 
@@ -219,6 +223,9 @@ impl Poller {
         let under_way = self.under_way().await;
         self.health.heard(&message, under_way, now);
         self.rules.expectation = self.health.expectation(under_way, now);
+        let has_alerts = || message.entities.iter().any(|it| it.payload.contains(Payload::ALERT));
+        let is_of_alerts = self.status.tells_of_alerts_only || has_alerts();
+        self.status.tells_of_alerts_only = is_of_alerts && !self.rules.expectation.tells_of_trips;
         let (reply, judged) = oneshot::channel();
         let input = Input::Message {
             number: self.number,

@@ -16,6 +16,8 @@ use crate::http::{Refusal, found};
 /// How far behind the timetable a trip is late where no operator says otherwise: the usual measure of punctuality in
 /// Europe.
 const TRIP_LATE_AFTER: Duration = Duration::from_secs(5 * 60);
+/// What feeds have to hold to be asked.
+const WANTED: &str = "what trips do";
 /// Characters of an id that a refusal or a title repeats.
 const ID_CHARS_MAX: usize = 100;
 
@@ -72,7 +74,11 @@ impl Question {
         route: Option<&str>,
         stop: Option<&str>,
     ) -> Result<Self, Refusal> {
-        let feed = found::decoded_feed(app, id, "what trips do")?;
+        let feed = found::decoded_feed(app, id, WANTED)?;
+        if feed.status().tells_of_alerts_only {
+            let feed = found::shortened(id);
+            return Err(Refusal::OtherFormat { feed, is: "a feed of alerts", wanted: WANTED });
+        }
         let network = feed.network();
         let state = network.state();
         let timetable = network.timetable();

@@ -3,13 +3,15 @@
 use lineside_formats::Format;
 use maud::{Markup, html};
 
-/// The card with all addresses that have something of the feed.
-pub(super) fn card(id: &str, format: Option<Format>) -> Markup {
+/// The card with all addresses that have something of the feed; what trips do is not said by one of alerts.
+pub(super) fn card(id: &str, format: Option<Format>, is_of_alerts: bool) -> Markup {
+    let is_there = |path: &str| !(is_of_alerts && path.starts_with("/delays/"));
+    let paths = paths(id, format).into_iter().filter(|(_, path)| is_there(path));
     html! {
         section.card aria-labelledby="addresses-title" {
             h2 #addresses-title { "Addresses" }
             ul.links.card-body {
-                @for (what, path) in paths(id, format) {
+                @for (what, path) in paths {
                     li { span.soft.small { (what) } a.mono href=(path) { (path) } }
                 }
             }

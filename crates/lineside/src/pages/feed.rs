@@ -127,7 +127,7 @@ impl Shown {
                         (self.reports())
                         (problems::card(&self.feed.problems_with_parts(), self.snapshot.is_some()))
                         @if let Some(losses) = self.dataset.as_ref().and_then(|it| it.losses.as_ref()) { (losses::card(losses)) }
-                        (addresses::card(self.id(), self.format()))
+                        (addresses::card(self.id(), self.format(), self.status.tells_of_alerts_only))
                         (self.channels())
                     }
                     div.stack {

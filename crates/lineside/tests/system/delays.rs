@@ -170,6 +170,21 @@ async fn without_live_data_the_answer_is_unknown() {
 }
 
 #[tokio::test]
+async fn a_feed_of_alerts_does_not_say_what_trips_do() {
+    let feed = format!("{}/api/v1/feeds/city-alerts", shared_demo());
+    until_json(&feed, |found| found["entities"].as_u64() > Some(0)).await;
+    for path in ["/api/v1/feeds/city-alerts/delays", "/delays/city-alerts/badge.svg"] {
+        let found = problem(&format!("{}{path}", shared_demo())).await;
+        assert_problem(404, "other_format", found);
+    }
+    let page = get(&format!("{}/delays/city-alerts", shared_demo())).await;
+    assert_eq!(page.status(), 404);
+    let page = get(&format!("{}/feeds/city-alerts", shared_demo())).await.text().await.unwrap();
+    assert!(!page.contains("/delays/city-alerts"), "nothing leads there");
+    assert_eq!(get(&format!("{}/delays/city-trips", shared_demo())).await.status(), 200);
+}
+
+#[tokio::test]
 async fn an_answer_is_made_once_per_change_and_not_per_request() {
     // Asked once and then not for an hour, so that nothing changes by itself but the day's looks, once a minute.
     let town = Town::begin(["", "rate = \"1/h\""], morning).await;

@@ -10,8 +10,10 @@ use reqwest::Response;
 use serde_json::Value;
 
 use crate::support::http::{client, get, get_json, get_with, header, problem, send};
+use crate::support::process::ServerProcess;
 use crate::support::shared_demo;
-use crate::support::until::until_some;
+use crate::support::timetable::Lines;
+use crate::support::until::{until, until_some};
 
 /// The message in a body, which has to be without fault.
 fn message(body: &[u8]) -> Message {
@@ -224,6 +226,44 @@ async fn what_cannot_be_answered_is_said_in_siris_terms() {
         let (status, _, problem) = problem(&format!("{}{path}", shared_demo())).await;
         assert_eq!((status, problem["code"].as_str()), (404, Some("not_found")), "{path}");
     }
+}
+
+#[tokio::test]
+async fn a_data_set_settles_which_network_an_id_is_of() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut text = "[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"0s\"\n".to_owned();
+    for id in ["town", "twin"] {
+        Lines::write(&folder.path().join(id));
+        let path = folder.path().join(id);
+        text += &format!("[[feed]]\nid = \"{id}\"\nurl = {:?}\n", path.to_str().unwrap());
+    }
+    let server = ServerProcess::serving(folder.path(), text);
+    let asked = async |path: &str| {
+        let reply = get(&format!("{}/siri/2.0/{path}", server.url)).await;
+        (reply.status().as_u16(), delivery(message(&reply.bytes().await.unwrap())))
+    };
+    until("both networks are known", async || {
+        let (status, delivery) = asked("estimated-timetables.xml?LineRef=A").await;
+        let error = delivery.estimated_timetables.first();
+        let error = error.and_then(|it| it.head.error_condition.as_ref());
+        let said = error.and_then(|it| it.text.as_deref());
+        status == 400 && said.is_some_and(|text| text.contains("say town:A or twin:A"))
+    })
+    .await;
+    for path in [
+        "estimated-timetables.xml?LineRef=A&DatasetId=twin",
+        "estimated-timetables.xml?LineRef=twin:A&DatasetId=twin",
+        "stop-monitoring.xml?MonitoringRef=S&LineRef=A&DatasetId=twin",
+    ] {
+        assert_eq!(asked(path).await.0, 200, "{path}");
+    }
+    let (_, found) = asked("stop-monitoring.xml?MonitoringRef=S&DatasetId=twin").await;
+    let visits = found.stop_monitorings.iter().flat_map(|it| &it.monitored_stop_visits);
+    let names: Vec<_> = visits.filter_map(|visit| visit.item_identifier.as_deref()).collect();
+    assert!(names.iter().all(|name| name.starts_with("twin:")), "{names:?}");
+    // What none of the networks that are asked for has is another's, which is then not told.
+    let (status, found) = asked("estimated-timetables.xml?LineRef=town:A&DatasetId=twin").await;
+    assert_eq!((status, journeys(&found).len()), (200, 0));
 }
 
 #[tokio::test]

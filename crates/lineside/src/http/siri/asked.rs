@@ -7,6 +7,7 @@ use lineside_formats::siri::{
     EstimatedTimetableRequest, LinesRequest, Seconds, SituationExchangeRequest,
     StopMonitoringRequest, StopPointsRequest, Time, VehicleMonitoringRequest,
 };
+use lineside_ingest::NetworkState;
 use lineside_ingest::siri::{Ref, RefFault, RefKind, Service, Wanted, resolve};
 
 use super::fault::Fault;
@@ -80,7 +81,7 @@ impl Asked {
     /// What the references mean.
     pub(super) fn wanted(&self, scene: &Scene) -> Result<Wanted, Fault> {
         let refs = |kind, texts: &[String]| -> Result<Vec<Ref>, Fault> {
-            texts.iter().map(|text| reference(scene, kind, text)).collect()
+            texts.iter().map(|text| self.reference(scene, kind, text)).collect()
         };
         for dataset in self.datasets.iter().chain(&self.excluded) {
             let is_known = scene.networks.iter().any(|seen| seen.state.has_feed(dataset));
@@ -121,7 +122,18 @@ impl Asked {
         let Some(text) = &self.monitoring_ref else {
             return Err(Fault::bad("MonitoringRef is missing: it says which stop"));
         };
-        reference(scene, RefKind::Stop, text)
+        self.reference(scene, RefKind::Stop, text)
+    }
+
+    /// What a reference means: first in the networks that are asked for, which settles an id that others have too.
+    fn reference(&self, scene: &Scene, kind: RefKind, text: &str) -> Result<Ref, Fault> {
+        let is_asked = |state: &&NetworkState| {
+            self.datasets.is_empty() || self.datasets.iter().any(|feed| state.has_feed(feed))
+        };
+        match resolve(scene.states().filter(is_asked), kind, text) {
+            Err(RefFault::Unknown) => reference(scene, kind, text),
+            found => found.map_err(|fault| reference_fault(fault, kind, text)),
+        }
     }
 
     /// How far ahead visits are looked for.
@@ -182,20 +194,24 @@ fn start(parameters: &Parameters) -> Result<Option<Time>, Fault> {
 }
 
 fn reference(scene: &Scene, kind: RefKind, text: &str) -> Result<Ref, Fault> {
+    resolve(scene.states(), kind, text).map_err(|fault| reference_fault(fault, kind, text))
+}
+
+fn reference_fault(fault: RefFault, kind: RefKind, text: &str) -> Fault {
     let name = match kind {
         RefKind::Line => "line",
         RefKind::Stop => "stop",
         RefKind::Operator => "operator",
         RefKind::Vehicle => "vehicle",
     };
-    resolve(scene.states(), kind, text).map_err(|fault| match fault {
+    match fault {
         RefFault::Unknown => Fault::reference(format!("there is no {name} {text:?}")),
         RefFault::Ambiguous(feeds) => {
             let ways: Vec<String> = feeds.iter().map(|feed| format!("{feed}:{text}")).collect();
             let ways = ways.join(" or ");
             Fault::reference(format!("several feeds have a {name} {text:?}: say {ways}"))
         }
-    })
+    }
 }
 
 /// References and other texts of a request, bounded as parameters are.
