@@ -112,39 +112,124 @@ impl Availability {
     ) -> Result<Availability, ArchiveError> {
         let from = span.begin(now);
         let bins = archive.list_bins(feed, span, from)?;
+        let minutes = match span {
+            Span::Day => Vec::new(),
+            Span::Month => archive.list_bins(feed, Span::Day, Span::Day.begin(now))?,
+        };
         let lives = archive.list_lives(from)?;
-        Ok(Availability::of(bins, &lives, span, now))
+        Ok(Availability::of(bins, &minutes, &lives, span, now))
     }
 
-    /// The strips of bins in their order, of which the first may lie before the span.
-    fn of(bins: Vec<Bin>, lives: &[Life], span: Span, now: UnixMillis) -> Availability {
+    /// The strips of bins in their order, of which the first may lie before the span. The last day is told by the minute in
+    /// any span, so that two spans do not tell two things of it.
+    fn of(
+        bins: Vec<Bin>,
+        minutes: &[Bin],
+        lives: &[Life],
+        span: Span,
+        now: UnixMillis,
+    ) -> Availability {
         let from = span.begin(now);
         let before = bins.iter().rfind(|bin| bin.start < from);
-        let mut known = before.map(|bin| (after_source(bin), after_serving(bin)));
-        let mut inside = bins.iter().skip_while(|bin| bin.start < from).peekable();
-        let (mut source, mut serving) = (Vec::new(), Vec::new());
-        let bin_ms = span.bin_s() * 1_000;
-        for n in 0..span.n_bins() as i64 {
-            let start = UnixMillis(from.0 + n * bin_ms);
-            let end = UnixMillis(start.0 + bin_ms);
-            let bin = inside.next_if(|bin| bin.start == start);
-            if let Some(bin) = bin {
-                known = Some((after_source(bin), after_serving(bin)));
-            } else if !lives.iter().any(|life| life.began < end && life.seen >= start) {
-                // What was known does not hold for the server that runs next.
-                known = None;
-                extend(&mut source, start, end.min(now), SourceState::Off, None);
-                extend(&mut serving, start, end.min(now), ServingState::Off, None);
-                continue;
-            }
-            let usual = known.unwrap_or((SourceState::Unknown, ServingState::Unknown));
-            let (of_source, of_serving) = bin.map_or(usual, |bin| (bin.source(), bin.serving()));
-            extend(&mut source, start, end.min(now), of_source, bin);
-            extend(&mut serving, start, end.min(now), of_serving, bin);
+        let mut strips = Strips {
+            known: before.map(|bin| (after_source(bin), after_serving(bin))),
+            source: Vec::new(),
+            serving: Vec::new(),
+        };
+        // From the first hour of the last day on a month is told by the minute.
+        let last_day = Span::Day.begin(now).0.saturating_add(span.bin_ms() - 1);
+        let closely = span.start_of(UnixMillis(last_day));
+        let mut start = from;
+        while start <= now {
+            let (of, known) = match span == Span::Day || start < closely {
+                true => (span, &bins[..]),
+                false => (Span::Day, minutes),
+            };
+            let end = UnixMillis(start.0 + of.bin_ms());
+            let bin = known.binary_search_by_key(&start, |bin| bin.start).ok();
+            strips.put(start, end.min(now), bin.and_then(|at| known.get(at)), lives);
+            start = end;
         }
         let bins = bins.into_iter().filter(|bin| bin.start >= from && bin.polls > 0).collect();
-        Availability { span, from, until: now, source, serving, bins }
+        Availability {
+            span,
+            from,
+            until: now,
+            source: strips.source,
+            serving: strips.serving,
+            bins,
+        }
     }
+}
+
+/// Strips while they are made.
+struct Strips {
+    /// How things are until the source is asked again.
+    known: Option<(SourceState, ServingState)>,
+    source: Vec<Stretch<SourceState>>,
+    serving: Vec<Stretch<ServingState>>,
+}
+
+impl Strips {
+    /// Puts a piece of time, with the bin of it if the source was asked in it. What of it no life of the server was there for
+    /// does not count as what the bin says.
+    fn put(&mut self, start: UnixMillis, end: UnixMillis, bin: Option<&Bin>, lives: &[Life]) {
+        let mut watched = watched(lives, start, end);
+        if watched.is_empty() && bin.is_some() {
+            watched.push((start, end));
+        }
+        let (mut counted, mut at) = (bin, start);
+        for (from, until) in watched {
+            self.put_off(at, from);
+            self.put_watched((from, until), bin, counted.take());
+            at = until;
+        }
+        self.put_off(at, end);
+    }
+
+    /// Puts a part in which it ran; the polls of the whole piece are `counted` in one of its parts.
+    fn put_watched(
+        &mut self,
+        (from, until): (UnixMillis, UnixMillis),
+        bin: Option<&Bin>,
+        counted: Option<&Bin>,
+    ) {
+        if let Some(bin) = bin {
+            self.known = Some((after_source(bin), after_serving(bin)));
+        }
+        let usual = self.known.unwrap_or((SourceState::Unknown, ServingState::Unknown));
+        let (of_source, of_serving) = bin.map_or(usual, |bin| (bin.source(), bin.serving()));
+        extend(&mut self.source, from, until, of_source, counted);
+        extend(&mut self.serving, from, until, of_serving, counted);
+    }
+
+    /// Puts a time in which the server did not run. What was known does not hold for the one that runs next.
+    fn put_off(&mut self, from: UnixMillis, until: UnixMillis) {
+        if from < until {
+            self.known = None;
+            extend(&mut self.source, from, until, SourceState::Off, None);
+            extend(&mut self.serving, from, until, ServingState::Off, None);
+        }
+    }
+}
+
+/// The parts of a piece of time in which the server ran, in order, to the minute: one in which it ran at all counts whole.
+fn watched(lives: &[Life], start: UnixMillis, end: UnixMillis) -> Vec<(UnixMillis, UnixMillis)> {
+    let within = |life: &Life| {
+        let last = Span::Day.start_of(life.seen);
+        let until = UnixMillis(last.0.saturating_add(Span::Day.bin_ms())).min(end);
+        (Span::Day.start_of(life.began).max(start), until)
+    };
+    let mut parts: Vec<_> = lives.iter().map(within).filter(|(from, to)| from < to).collect();
+    parts.sort_unstable();
+    parts.dedup_by(|next, last| {
+        let goes_on = next.0 <= last.1;
+        if goes_on {
+            last.1 = last.1.max(next.1);
+        }
+        goes_on
+    });
+    parts
 }
 
 /// Appends a piece of time; what goes on as it was is one stretch.
@@ -248,7 +333,7 @@ mod tests {
     }
 
     fn check(bins: &[Bin], lives: &[Life], source: &[(i64, &str)], serving: &[(i64, &str)]) {
-        let strips = Availability::of(bins.to_vec(), lives, Span::Day, NOW);
+        let strips = Availability::of(bins.to_vec(), &[], lives, Span::Day, NOW);
         let words: Vec<_> =
             strips.source.iter().map(|stretch| (stretch.from, stretch.state.as_str())).collect();
         let expect: Vec<_> = source.iter().map(|(n, word)| (minute(*n), *word)).collect();
@@ -323,7 +408,7 @@ mod tests {
             &[(0, "unknown"), (10, "answered"), (21, "paused"), (130, "answered")],
             &[(0, "unknown"), (10, "fresh"), (80, "nothing"), (130, "fresh")],
         );
-        let strips = Availability::of(bins.to_vec(), &lives, Span::Day, NOW);
+        let strips = Availability::of(bins.to_vec(), &[], &lives, Span::Day, NOW);
         assert_eq!(strips.bins.len(), 3, "in the others it was asked");
     }
 
@@ -332,9 +417,65 @@ mod tests {
         let lives = [Life { began: minute(0), seen: NOW }];
         let bins =
             vec![bin(minute(0), &[true, true]), bin(minute(1), &[true]), bin(minute(2), &[false])];
-        let strips = Availability::of(bins, &lives, Span::Day, NOW);
+        let strips = Availability::of(bins, &[], &lives, Span::Day, NOW);
         let counts: Vec<_> =
             strips.source.iter().map(|stretch| (stretch.polls, stretch.failed)).collect();
         assert_eq!(counts, [(3, 3), (1, 0)]);
+    }
+
+    /// How many seconds of a strip are so.
+    fn seconds(strip: &[Stretch<ServingState>], state: ServingState) -> u64 {
+        let so = strip.iter().filter(|stretch| stretch.state == state);
+        so.map(|stretch| stretch.until.since(stretch.from).as_secs()).sum()
+    }
+
+    #[test]
+    fn a_day_is_told_alike_in_both_spans() {
+        let minute_before = |n: i64| UnixMillis(Span::Day.start_of(NOW).0 - n * 60_000);
+        let lives = [Life { began: minute_before(17), seen: NOW }];
+        let fails = [false, true];
+        let minutes = vec![
+            bin(minute_before(17), &[false]),
+            bin(minute_before(5), &fails),
+            bin(minute_before(4), &[false]),
+        ];
+        let mut hours: Vec<Bin> = Vec::new();
+        for minute in &minutes {
+            let start = Span::Month.start_of(minute.start);
+            match hours.last_mut().filter(|hour| hour.start == start) {
+                Some(hour) => hour.add(minute),
+                None => hours.push(Bin { start, ..*minute }),
+            }
+        }
+        let day = Availability::of(minutes.clone(), &[], &lives, Span::Day, NOW);
+        let month = Availability::of(hours, &minutes, &lives, Span::Month, NOW);
+        for state in [ServingState::Fresh, ServingState::Stale] {
+            let (of_day, of_month) = (seconds(&day.serving, state), seconds(&month.serving, state));
+            assert_eq!(of_day, of_month, "{state:?}");
+        }
+        assert_eq!(seconds(&month.serving, ServingState::Stale), 60);
+        let polls = |it: &Availability| it.source.iter().map(|part| part.polls).sum::<u64>();
+        assert_eq!((polls(&day), polls(&month)), (4, 4));
+        assert_eq!(month.source[0].from, Span::Month.begin(NOW));
+        assert_eq!(month.source.last().unwrap().until, NOW);
+    }
+
+    #[test]
+    fn of_an_hour_counts_what_the_server_ran_of_it() {
+        let hour = |n: i64| UnixMillis(Span::Month.begin(NOW).0 + n * 3_600_000);
+        let minutes_after = |at: UnixMillis, n: i64| UnixMillis(at.0 + n * 60_000);
+        let lives = [
+            Life { began: minutes_after(hour(10), 50), seen: minutes_after(hour(11), 19) },
+            Life { began: minutes_after(hour(11), 40), seen: minutes_after(hour(12), 9) },
+        ];
+        let of = |at: UnixMillis| Bin { start: at, ..bin(at, &[false]) };
+        let bins = vec![of(hour(10)), of(hour(11)), of(hour(12))];
+        let strips = Availability::of(bins, &[], &lives, Span::Month, NOW);
+        assert_eq!(seconds(&strips.serving, ServingState::Fresh), (10 + 20 + 20 + 10) * 60);
+        assert_eq!(strips.source.iter().map(|part| part.polls).sum::<u64>(), 3);
+        for pair in strips.source.windows(2) {
+            assert_eq!(pair[0].until, pair[1].from);
+        }
+        assert_eq!(strips.source.last().unwrap().until, NOW);
     }
 }

@@ -70,6 +70,11 @@ impl Span {
         }
     }
 
+    /// The same in milliseconds.
+    pub(super) const fn bin_ms(self) -> i64 {
+        self.bin_s() * 1_000
+    }
+
     /// The number of bins, the present one among them.
     pub const fn n_bins(self) -> usize {
         match self {

@@ -310,9 +310,10 @@ mod tests {
             text.contains("aria-label=\"Source: 1 of 10 polls failed; this server did not run for")
         );
         assert!(text.contains("last good bytes for 60 seconds"), "{text}");
-        // One sign of each in the legend; the failed minute, and the hours of both strips in which it was.
+        // One sign of each in the legend, and the failed minute in both strips of both spans.
         let n_drawn = |class: &str| text.matches(&format!("class=\"strip-{class}\"")).count();
-        assert_eq!((n_drawn("bad"), n_drawn("warn")), (2, 4), "{text}");
+        assert_eq!((n_drawn("bad"), n_drawn("warn")), (3, 3), "{text}");
+        assert_eq!(text.matches("fresh for 9 minutes, last good bytes for 60 seconds").count(), 4);
         assert!(text.contains("<strong>http_502</strong>: the answer was &lt;502&gt;"), "{text}");
         assert!(
             text.contains("(wait, after 1.5 s, 9 bytes had come)")
