@@ -1,0 +1,115 @@
+//! Which records an answer has, and what references mean.
+
+use super::*;
+
+#[test]
+fn who_was_told_hears_only_of_what_changed_since_in_as_many_parts_as_it_takes() {
+    let mut world = world();
+    let service = Service::EstimatedTimetable;
+    let updates = |delay| (18..24).map(|n| update(&format!("T{n}"), 20, delay)).collect::<Vec<_>>();
+    world.apply("city-trips", updates(60));
+    let told = |world: &World, after: u64, most: usize| {
+        let state = world.network.state();
+        let selection = select(&state, service, &Wanted::default(), EIGHT, after, most);
+        let ids: Vec<String> = selection.records.iter().map(|it| it.id.to_string()).collect();
+        (ids, selection.up_to, selection.has_more)
+    };
+    let (mut all, mut at, mut has_more) = told(&world, 0, 4);
+    assert!(has_more);
+    while has_more {
+        let (more, up_to, still) = told(&world, at, 4);
+        assert!(up_to > at);
+        (at, has_more) = (up_to, still);
+        all.extend(more);
+    }
+    all.sort();
+    assert_eq!(all.len(), 6);
+    all.dedup();
+    assert_eq!(all.len(), 6);
+    assert_eq!(told(&world, at, 4), (vec![], at, false));
+    // The same again is no news; another delay of one is.
+    world.apply("city-trips", updates(60));
+    assert_eq!(told(&world, at, 4), (vec![], at, false));
+    let mut some = updates(60);
+    some[2] = update("T20", 20, 90);
+    world.apply("city-trips", some);
+    let (changed, up_to, has_more) = told(&world, at, 4);
+    assert_eq!((changed, has_more), (vec!["T20:20260304:".to_owned()], false));
+    assert!(up_to > at);
+}
+
+#[test]
+fn what_is_not_wanted_is_not_told() {
+    let mut world = world();
+    world.apply("city-trips", vec![update("T18", 20, 60), update("T19", 20, 60)]);
+    world.apply("city-alerts", vec![works(), alert("other", Some("R2"), None, "Other")]);
+    let count = |service, wanted: &Wanted| {
+        let state = world.network.state();
+        select(&state, service, wanted, EIGHT, 0, usize::MAX).records.len()
+    };
+    let it = |id: &str| vec![Ref { feed: Some("city".into()), id: id.into() }];
+    let journeys = Service::EstimatedTimetable;
+    assert_eq!(count(journeys, &line("R1")), 1);
+    assert_eq!(count(journeys, &Wanted { operators: it("a"), ..Wanted::default() }), 2);
+    assert_eq!(count(journeys, &Wanted { operators: it("b"), ..Wanted::default() }), 0);
+    assert_eq!(count(journeys, &Wanted { vehicles: it("1"), ..Wanted::default() }), 0);
+    assert_eq!(count(journeys, &Wanted { direction: Some("1".into()), ..Wanted::default() }), 0);
+    let soon = |minutes_| Wanted { preview: Some(minutes(minutes_)), ..Wanted::default() };
+    assert_eq!((count(journeys, &soon(5)), count(journeys, &soon(10))), (1, 2));
+    let of = |datasets: &[&str], excluded: &[&str]| Wanted {
+        datasets: datasets.iter().map(|id| (*id).into()).collect(),
+        excluded: excluded.iter().map(|id| (*id).into()).collect(),
+        ..Wanted::default()
+    };
+    assert_eq!(count(journeys, &of(&["city"], &[])), 2);
+    assert_eq!(count(journeys, &of(&["city-trips"], &[])), 2);
+    assert_eq!(count(journeys, &of(&["city-alerts"], &[])), 0);
+    assert_eq!(count(journeys, &of(&[], &["city-trips"])), 0);
+    assert_eq!(count(journeys, &of(&[], &["city"])), 0);
+    let alerts = Service::SituationExchange;
+    assert_eq!(count(alerts, &line("R2")), 1);
+    assert_eq!(count(alerts, &Wanted { stops: it("C1"), ..Wanted::default() }), 1);
+    assert_eq!(count(alerts, &Wanted { stops: it("A"), ..Wanted::default() }), 0);
+}
+
+#[test]
+fn a_reference_is_to_what_one_network_has_or_names_its_feed() {
+    let (one, other) = (world(), World::new());
+    let states = [one.network.state(), other.network.state()];
+    let ask = |n: usize, kind, text: &str| resolve(states[..n].iter().map(|it| &**it), kind, text);
+    let city = |id: &str| Ok(Ref { feed: Some("city".into()), id: id.into() });
+    assert_eq!(ask(1, RefKind::Line, "R1"), city("R1"));
+    assert_eq!(ask(1, RefKind::Line, "city:R1"), city("R1"));
+    assert_eq!(ask(1, RefKind::Stop, "nowhere"), Err(RefFault::Unknown));
+    assert_eq!(ask(1, RefKind::Stop, "city:nowhere"), Err(RefFault::Unknown));
+    assert_eq!(ask(1, RefKind::Operator, "a"), city("a"));
+    assert_eq!(ask(1, RefKind::Stop, "town:C"), Err(RefFault::Unknown));
+    // A network without a timetable may come to know the line.
+    assert_eq!(ask(2, RefKind::Line, "R9"), Ok(Ref { feed: None, id: "R9".into() }));
+    let mut twin = World::new();
+    twin.writer.apply_dataset(dataset(1), twin.now());
+    let states = [one.network.state(), twin.network.state()];
+    let both = resolve(states.iter().map(|it| &**it), RefKind::Line, "R1");
+    assert_eq!(both, Err(RefFault::Ambiguous(vec!["city".into(), "city".into()])));
+}
+
+#[test]
+fn lines_and_stops_can_be_discovered() {
+    let world = world();
+    let state = world.network.state();
+    let all = Wanted::default();
+    let found: Vec<_> = lines(&state, &all).collect();
+    assert_eq!(found.len(), 3);
+    assert_eq!(found[0].line_names[0].value, "12");
+    assert_eq!(found[0].destinations[0].destination_ref.as_deref(), Some("A"));
+    let stops: Vec<_> = stop_points(&state, &all).collect();
+    let station = stops.iter().find(|it| it.stop_point_ref.as_deref() == Some("C")).unwrap();
+    assert_eq!(station.lines, ["R1", "R2", "RF"]);
+    let platform = stops.iter().find(|it| it.stop_point_ref.as_deref() == Some("C1")).unwrap();
+    assert_eq!(platform.stop_area_ref.as_deref(), Some("C"));
+    let ferry = line("RF");
+    let mut names: Vec<_> =
+        stop_points(&state, &ferry).filter_map(|it| it.stop_point_ref).collect();
+    names.sort();
+    assert_eq!(names, ["A", "C", "C1"]);
+}

@@ -1,0 +1,94 @@
+//! Situations, those that are over among them.
+
+use super::*;
+
+#[test]
+fn a_situation_has_all_periods_languages_and_whom_it_affects() {
+    let mut world = world();
+    world.apply("city-alerts", vec![works()]);
+    let situation = situation(&world);
+    assert_eq!(situation.situation_number.as_deref(), Some("works"));
+    assert_eq!(situation.participant_ref.as_deref(), Some("city-alerts"));
+    assert_eq!(after(situation.creation_time), Some(-3600));
+    let periods: Vec<_> = situation
+        .validity_periods
+        .iter()
+        .map(|period| (after(period.start_time), after(period.end_time)))
+        .collect();
+    assert_eq!(periods, [(Some(-3600), Some(3600)), (Some(86_400), None)]);
+    assert_eq!(situation.severity, Some(Severity::Severe));
+    assert_eq!(situation.equipment_reason.as_deref(), Some("constructionWork"));
+    assert_eq!(situation.report_type.as_deref(), Some("general"));
+    let texts: Vec<_> =
+        situation.summaries.iter().map(|it| (it.lang.as_deref(), it.value.as_str())).collect();
+    assert_eq!(texts, [(None, "Track \"works\""), (Some("de"), "Bauarbeiten")]);
+    assert_eq!(situation.info_links[0].uri.as_deref(), Some("https://a.example/works"));
+    assert_eq!(situation.consequences[0].conditions, ["diverted"]);
+    let affects = situation.affects.unwrap();
+    assert_eq!(affects.stop_places[0].place_names[0].value, "Central");
+    assert_eq!(affects.stop_points[0].stop_point_ref.as_deref(), Some("C1"));
+    assert_eq!(affects.operators.unwrap().affected_operators[0].operator_ref.as_deref(), Some("a"));
+    assert_eq!(affects.vehicle_journeys[0].vehicle_journey_refs, ["T18"]);
+    let [ferries, lines] = &affects.networks[..] else { panic!("two networks") };
+    assert_eq!((ferries.vehicle_mode.as_deref(), ferries.all_lines.0), (Some("ferry"), true));
+    let [line] = &lines.affected_lines[..] else { panic!("one line, though it is named twice") };
+    assert_eq!(line.published_line_names[0].value, "12");
+    assert_eq!(line.directions[0].direction_ref.as_deref(), Some("1"));
+    assert_eq!(line.routes[0].stop_points[0].stop_point_ref.as_deref(), Some("B"));
+}
+
+#[test]
+fn who_knows_of_alerts_is_told_for_a_while_which_are_closed() {
+    let mut world = world();
+    let told = |world: &World, after: u64, wanted: &Wanted| {
+        let state = world.network.state();
+        let service = Service::SituationExchange;
+        let selection = select(&state, service, wanted, EIGHT, after, usize::MAX);
+        let mut elements = Elements::default();
+        selection.records.iter().for_each(|record| elements.push(&state, record));
+        let told = elements.situations.iter().map(|it| {
+            (it.situation_number.clone().unwrap(), it.progress == Some(Progress::Closed))
+        });
+        (told.collect::<Vec<_>>(), selection.up_to)
+    };
+    let all = Wanted::default();
+    let one = |id: &str| alert(id, Some("R1"), Some("B"), id);
+    world.apply("city-alerts", vec![one("a"), one("b")]);
+    let (first, at) = told(&world, 0, &all);
+    assert_eq!(first, [("a".into(), false), ("b".into(), false)]);
+    world.clock.advance(minutes(1));
+    world.apply("city-alerts", vec![one("b")]);
+    let (news, then) = told(&world, at, &all);
+    assert_eq!((news, then > at), (vec![("a".into(), true)], true));
+    assert!(told(&world, then, &all).0.is_empty());
+    assert_eq!(told(&world, 0, &all).0, [("b".into(), false)], "who knows nothing need not hear");
+    let stop =
+        |id: &str| Wanted { stops: vec![Ref { feed: None, id: id.into() }], ..Wanted::default() };
+    assert_eq!(told(&world, at, &stop("B")).0.len(), 1);
+    assert!(told(&world, at, &stop("D")).0.is_empty());
+    // It ends when it was gone.
+    let state = world.network.state();
+    let service = Service::SituationExchange;
+    let mut elements = Elements::default();
+    elements.push(&state, select(&state, service, &all, EIGHT, at, 1).records[0]);
+    let periods = &elements.situations[0].validity_periods;
+    assert_eq!(after(periods[0].end_time), Some(60));
+    // What comes back is open again, and what is gone for long is forgotten.
+    world.apply("city-alerts", vec![one("a"), one("b")]);
+    assert_eq!(told(&world, then, &all).0, [("a".into(), false)]);
+    world.apply("city-alerts", vec![one("a")]);
+    assert_eq!(told(&world, at, &all).0, [("a".into(), false), ("b".into(), true)]);
+    world.clock.advance(minutes(11));
+    world.apply("city-alerts", vec![]);
+    assert_eq!(told(&world, at, &all).0, [("a".into(), true)]);
+}
+
+#[test]
+fn an_alert_without_periods_holds_from_now_on() {
+    let mut world = world();
+    world.apply("city-alerts", vec![alert("a", None, None, "Hello")]);
+    let situation = situation(&world);
+    assert_eq!(after(situation.creation_time), Some(0));
+    assert_eq!(after(situation.validity_periods[0].start_time), Some(0));
+    assert_eq!((situation.severity, situation.affects), (None, None));
+}

@@ -1,0 +1,72 @@
+//! Deliveries as XML, as they are kept beside the tests.
+
+use super::*;
+
+fn message(delivery: ServiceDelivery) -> Message {
+    Message { version: Some("2.0".into()), payloads: vec![Payload::ServiceDelivery(delivery)] }
+}
+
+/// What a delivery of one service begins with.
+fn head() -> DeliveryHead {
+    DeliveryHead {
+        version: Some("2.0".into()),
+        response_timestamp: Time::from_millis(UnixMillis::from_seconds(EIGHT + 480).0),
+        status: Some(true),
+        ..DeliveryHead::default()
+    }
+}
+
+/// The message, an element a line, after a look that it reads as it was meant. It is what the schema of SIRI wants, which
+/// the tests of the whole server hold it against.
+fn told(name: &str, delivery: ServiceDelivery) {
+    let response_timestamp = head().response_timestamp;
+    let message = message(ServiceDelivery { response_timestamp, ..delivery });
+    let text = encode_xml(&message);
+    let (read, problems) = decode_xml(text.as_bytes(), &TimeZone::UTC, &Limits::default()).unwrap();
+    assert_eq!(problems.total(), 0, "{:?}", problems.kept());
+    assert_eq!(read, message);
+    golden(name, &(text.replace("><", ">\n<") + "\n"));
+}
+
+#[test]
+fn one_of_each_as_xml() {
+    let mut world = world();
+    world.clock.advance(minutes(8));
+    let mut late = update("T18", 20, 120);
+    said(&mut late).stop_time_update[0].departure.as_mut().unwrap().uncertainty = Some(600);
+    world.apply("city-trips", vec![late]);
+    // The schema takes no other ids than names of XML.
+    let mut on = vehicle("4-1", Some("T18"), 48.87, 2.34, EIGHT + 470);
+    on.vehicle.as_mut().unwrap().current_stop_sequence = Some(30);
+    world.apply("city-vehicles", vec![on]);
+    world.apply("city-alerts", vec![works()]);
+    let state = world.network.state();
+    let frames = vec![EstimatedJourneyVersionFrame {
+        recorded_at_time: Time::from_millis(UnixMillis::from_seconds(EIGHT).0),
+        version_ref: None,
+        estimated_vehicle_journeys: journeys(&world),
+    }];
+    let timetable = EstimatedTimetableDelivery { head: head(), frames };
+    told(
+        "siri-et.xml",
+        ServiceDelivery { estimated_timetables: vec![timetable], ..Default::default() },
+    );
+    let vehicle_activities = elements(&state, Service::VehicleMonitoring).activities;
+    let vehicles =
+        VehicleMonitoringDelivery { head: head(), vehicle_activities, ..Default::default() };
+    told(
+        "siri-vm.xml",
+        ServiceDelivery { vehicle_monitorings: vec![vehicles], ..Default::default() },
+    );
+    let situations = elements(&state, Service::SituationExchange).situations;
+    let situations = SituationExchangeDelivery { head: head(), situations };
+    told(
+        "siri-sx.xml",
+        ServiceDelivery { situation_exchanges: vec![situations], ..Default::default() },
+    );
+    let mut monitored_stop_visits = visits(&world, "C", &Wanted::default());
+    monitored_stop_visits.truncate(2);
+    let visits =
+        StopMonitoringDelivery { head: head(), monitored_stop_visits, ..Default::default() };
+    told("siri-sm.xml", ServiceDelivery { stop_monitorings: vec![visits], ..Default::default() });
+}

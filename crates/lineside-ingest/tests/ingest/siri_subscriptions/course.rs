@@ -1,0 +1,200 @@
+//! When a producer is asked again: renewals, silence, and subscriptions that end.
+
+use super::*;
+
+#[tokio::test]
+async fn who_is_silent_is_asked_whether_it_is_there_and_is_believed_for_ten_minutes() {
+    let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
+    let clock = clock();
+    let (ingest, key) = subscribed(&upstream, &clock).await;
+    let feed = ingest.feed("siri").unwrap();
+    feed.inbox().unwrap().take(&key, timetables(&journey("A", ""), false).into()).unwrap();
+    until("the delivery is known", || trips(&ingest) == ["A"]).await;
+    upstream.set(Answer::Bytes(ok(&status_of(STARTED))));
+    for checks in 1..=4 {
+        until("it is left alone", || next_in(&feed, &clock) == Some(130)).await;
+        clock.advance(Duration::from_secs(130));
+        until("it is asked", || asked_for(&upstream, "<CheckStatusRequest>") == checks).await;
+    }
+    let checked = || feed.status().outcomes.iter().any(|it| *it == ("checked".into(), 4));
+    until("it has answered", checked).await;
+    assert!(feed.status().last_error.is_none());
+    assert_eq!(asked_for(&upstream, "<SubscriptionRequest>"), 1);
+    until("it is not believed for ever", || next_in(&feed, &clock) == Some(80)).await;
+    upstream.set(Answer::Bytes(ok(&xml(AGREED))));
+    clock.advance(Duration::from_secs(80));
+    until("it is subscribed to anew", || asked_for(&upstream, "<SubscriptionRequest>") == 2).await;
+    until("it has agreed", has_agreed(&feed, 2)).await;
+    assert_eq!(feed.status().failures, 1, "that nothing came is told");
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
+async fn who_has_started_again_or_is_not_well_when_it_is_asked_is_subscribed_to_anew() {
+    let unwell = xml("<CheckStatusResponse><Status>false</Status></CheckStatusResponse>");
+    for answer in [status_of("2026-11-21T09:00:00Z"), unwell] {
+        let agreed = AGREED
+            .replace("</Sub", &format!("<ServiceStartedTime>{STARTED}</ServiceStartedTime></Sub"));
+        let upstream = Upstream::start(Answer::Bytes(ok(&xml(&agreed)))).await;
+        let clock = clock();
+        let (ingest, _) = subscribed(&upstream, &clock).await;
+        let feed = ingest.feed("siri").unwrap();
+        until("it is left alone", || next_in(&feed, &clock) == Some(130)).await;
+        upstream.set(Answer::InTurn(vec![ok(&answer), ok(&xml(&agreed))]));
+        clock.advance(Duration::from_secs(130));
+        until("it is subscribed to anew", || {
+            clock.advance(Duration::from_millis(50));
+            asked_for(&upstream, "<SubscriptionRequest>") == 2
+        })
+        .await;
+        assert_eq!(asked_for(&upstream, "<CheckStatusRequest>"), 1);
+        assert_eq!(feed.status().failures, 0);
+        ingest.shut_down().await;
+    }
+}
+
+#[tokio::test]
+async fn who_does_not_know_the_question_is_not_asked_it_again() {
+    let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
+    let clock = clock();
+    let (ingest, _) = subscribed(&upstream, &clock).await;
+    let feed = ingest.feed("siri").unwrap();
+    until("it is left alone", || next_in(&feed, &clock) == Some(130)).await;
+    upstream.set(Answer::Bytes(http("404 Not Found", &[], b"no")));
+    clock.advance(Duration::from_secs(130));
+    let unchecked = || feed.status().outcomes.iter().any(|it| *it == ("unchecked".into(), 1));
+    until("it does not know it", unchecked).await;
+    assert_eq!(feed.status().failures, 0);
+    until("it may be silent a little longer", || next_in(&feed, &clock) == Some(60)).await;
+    upstream.set(Answer::Bytes(ok(&xml(AGREED))));
+    clock.advance(Duration::from_secs(60));
+    until("it is subscribed to anew", has_agreed(&feed, 2)).await;
+    until("it is asked when it is silent again", || next_in(&feed, &clock) == Some(190)).await;
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_producer_that_ends_the_subscription_is_asked_again_for_all_there_is() {
+    let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
+    let clock = clock();
+    let (ingest, key) = subscribed(&upstream, &clock).await;
+    let feed = ingest.feed("siri").unwrap();
+    let inbox = feed.inbox().unwrap();
+    inbox.take(&key, timetables(&journey("A", ""), false).into()).unwrap();
+    until("the delivery is known", || trips(&ingest) == ["A"]).await;
+    let over = "<SubscriptionTerminatedNotification></SubscriptionTerminatedNotification>";
+    inbox.take(&key, xml(over).into()).unwrap();
+    until("it is to be asked again", || next_in(&feed, &clock) == Some(15)).await;
+    clock.advance(Duration::from_secs(15));
+    until("it is asked again", has_agreed(&feed, 2)).await;
+    // It tells all that there is in parts, of which none is the last one by its own word.
+    inbox.take(&key, timetables(&journey("B", ""), false).into()).unwrap();
+    until("the first part is known", || trips(&ingest) == ["A", "B"]).await;
+    inbox.take(&key, timetables(&journey("C", ""), false).into()).unwrap();
+    until("the second one, too", || trips(&ingest) == ["A", "B", "C"]).await;
+    clock.advance(Duration::from_secs(61));
+    until("what it did not say again is gone", || trips(&ingest) == ["B", "C"]).await;
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_producer_that_agrees_and_is_not_well_is_not_asked_all_the_time() {
+    let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
+    let clock = clock();
+    let (ingest, key) = subscribed(&upstream, &clock).await;
+    let feed = ingest.feed("siri").unwrap();
+    let inbox = feed.inbox().unwrap();
+    let unwell = "<HeartbeatNotification><Status>false</Status></HeartbeatNotification>";
+    for (agreements, wait) in [(1, 15), (2, 30), (3, 60)] {
+        until("it has agreed", has_agreed(&feed, agreements)).await;
+        until("nothing else is planned", || next_in(&feed, &clock) > Some(100)).await;
+        // It says so more than once.
+        inbox.take(&key, xml(unwell).into()).unwrap();
+        inbox.take(&key, xml(unwell).into()).unwrap();
+        until("it is left alone for a while", || next_in(&feed, &clock) == Some(wait)).await;
+        clock.advance(Duration::from_secs(wait));
+    }
+    until("it has agreed", has_agreed(&feed, 4)).await;
+    inbox.take(&key, timetables(&journey("A", ""), false).into()).unwrap();
+    inbox.take(&key, xml(unwell).into()).unwrap();
+    until("who delivers is trusted more", || next_in(&feed, &clock) == Some(15)).await;
+    assert_eq!((trips(&ingest), upstream.requests().len()), (vec!["A".to_owned()], 4));
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_producer_that_is_heard_of_is_not_asked_until_half_of_the_time_is_over() {
+    let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
+    let clock = clock();
+    let (ingest, key) = subscribed(&upstream, &clock).await;
+    let feed = ingest.feed("siri").unwrap();
+    until("it is looked after", || next_in(&feed, &clock) == Some(130)).await;
+    let beat = "<HeartbeatNotification><Status>true</Status></HeartbeatNotification>";
+    for said in [timetables(&journey("A", ""), false), xml(beat)] {
+        clock.advance(Duration::from_secs(100));
+        feed.inbox().unwrap().take(&key, said.into()).unwrap();
+        until("it may be silent from then on", || next_in(&feed, &clock) == Some(130)).await;
+    }
+    assert_eq!(upstream.requests().len(), 1);
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
+async fn the_end_of_a_subscription_that_is_not_ours_changes_nothing() {
+    let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
+    let clock = clock();
+    let (ingest, key) = subscribed(&upstream, &clock).await;
+    let feed = ingest.feed("siri").unwrap();
+    until("it has agreed", has_agreed(&feed, 1)).await;
+    let inbox = feed.inbox().unwrap();
+    let over = "<SubscriptionTerminatedNotification><SubscriptionRef>lineside-other-et\
+                </SubscriptionRef></SubscriptionTerminatedNotification>";
+    inbox.take(&key, xml(over).into()).unwrap();
+    inbox.take(&key, timetables(&journey("A", ""), false).into()).unwrap();
+    until("what comes after it is known", || trips(&ingest) == ["A"]).await;
+    until("it goes on", || next_in(&feed, &clock) > Some(100)).await;
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_subscription_of_which_nothing_is_heard_is_in_trouble_and_asked_for_anew() {
+    let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
+    let clock = clock();
+    let (ingest, key) = subscribed(&upstream, &clock).await;
+    let feed = ingest.feed("siri").unwrap();
+    until("it has subscribed", has_agreed(&feed, 1)).await;
+    assert_eq!(feed.status().state, FeedState::Unknown, "nothing has come");
+    clock.advance(Duration::from_secs(191));
+    until_failed(&feed, FailureCode::Timeout).await;
+    until("it is asked again", has_agreed(&feed, 2)).await;
+    let error = feed.status().last_error.clone().unwrap();
+    assert_eq!(error.detail, "nothing was heard of the subscription");
+    let inbox = feed.inbox().unwrap();
+    inbox.take(&key, timetables(&journey("A", ""), false).into()).unwrap();
+    until("it is well", || feed.status().state == FeedState::Ok).await;
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_renewal_that_fails_is_tried_again_after_a_while() {
+    let until_when = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(240);
+    let answer = AGREED.replace(
+        "<Status>true</Status>",
+        &format!("<Status>true</Status><ValidUntil>{until_when}</ValidUntil>"),
+    );
+    let upstream = Upstream::start(Answer::Bytes(ok(&xml(&answer)))).await;
+    let clock = clock();
+    let (ingest, key) = subscribed(&upstream, &clock).await;
+    let feed = ingest.feed("siri").unwrap();
+    until("it has subscribed", has_agreed(&feed, 1)).await;
+    feed.inbox().unwrap().take(&key, timetables(&journey("A", ""), false).into()).unwrap();
+    until("the delivery is known", || trips(&ingest) == ["A"]).await;
+    upstream.set(Answer::HangUp);
+    // Half of its time is over, and it was heard of since.
+    clock.advance(Duration::from_secs(125));
+    until("it is asked again", || feed.status().failures > 0).await;
+    let left = || feed.status().next_poll.map(|at| at.since(clock.wall()));
+    until("it is left alone then", || left().is_some_and(|left| left.as_secs() >= 5)).await;
+    assert_eq!((upstream.requests().len(), trips(&ingest)), (2, vec!["A".to_owned()]));
+    ingest.shut_down().await;
+}

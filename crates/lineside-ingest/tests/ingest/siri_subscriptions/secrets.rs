@@ -1,0 +1,136 @@
+//! Who has a way in, and what nobody is told of it.
+
+use super::*;
+
+#[tokio::test]
+async fn what_a_producer_repeats_of_a_subscription_holds_no_secret() {
+    let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
+    let (ingest, key) = subscribed(&upstream, &clock()).await;
+    let asked = upstream.requests().remove(0);
+    assert!(asked.contains("<RequestorRef>hunter2</RequestorRef>"), "{asked}");
+    // A producer repeats who has subscribed, and to what, in each delivery.
+    let repeated = |name: &str| {
+        let (_, rest) = asked.split_once(&format!("<{name}>")).unwrap();
+        rest.split_once("</").unwrap().0
+    };
+    let refs = format!(
+        "<SubscriberRef>{}</SubscriberRef><SubscriptionRef>{}</SubscriptionRef>",
+        repeated("SubscriberRef"),
+        repeated("SubscriptionIdentifier")
+    );
+    let delivery = timetables(&journey("A", ""), false);
+    let delivery = delivery
+        .replace("<EstimatedTimetableDelivery>", &format!("<EstimatedTimetableDelivery>{refs}"));
+    let feed = ingest.feed("siri").unwrap();
+    feed.inbox().unwrap().take(&key, delivery.into()).unwrap();
+    until("the delivery is known", || trips(&ingest) == ["A"]).await;
+    let shown = feed.snapshot().unwrap().bytes.clone();
+    let shown = String::from_utf8_lossy(&shown);
+    assert!(shown.contains("<SubscriberRef>lineside-") && !shown.contains("hunter2"), "{shown}");
+    assert!(!shown.contains(&key), "{shown}");
+    ingest.shut_down().await;
+    let farewell = upstream.requests().pop().unwrap();
+    assert!(farewell.contains(&refs.replace("Identifier", "Ref")[..40]), "{farewell}");
+}
+
+#[tokio::test]
+async fn a_refusal_does_not_tell_who_was_refused() {
+    let refused = "<SubscriptionResponse><ResponseStatus><Status>false</Status><ErrorCondition>\
+                   <AccessNotAllowedError><ErrorText>hunter2 is not known here</ErrorText>\
+                   </AccessNotAllowedError></ErrorCondition></ResponseStatus></SubscriptionResponse>";
+    let upstream = Upstream::start(Answer::Bytes(ok(&xml(refused)))).await;
+    let (ingest, _) = subscribed(&upstream, &clock()).await;
+    let feed = ingest.feed("siri").unwrap();
+    until_failed(&feed, FailureCode::Refused).await;
+    let error = feed.status().last_error.clone().unwrap();
+    let said = format!("{error:?}");
+    assert!(said.contains("is not known here") && !said.contains("hunter2"), "{said}");
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
+async fn the_key_is_hidden_whatever_was_asked_last() {
+    let upstream = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
+    let clock = clock();
+    let (ingest, key) = subscribed(&upstream, &clock).await;
+    let feed = ingest.feed("siri").unwrap();
+    let inbox = feed.inbox().unwrap();
+    upstream.set(Answer::Bytes(ok(&timetables(&journey("A", ""), false))));
+    inbox.take(&key, ready()).unwrap();
+    until("what was announced is fetched", || {
+        clock.advance(Duration::from_millis(100));
+        trips(&ingest) == ["A"]
+    })
+    .await;
+    let unreached = format!("cannot reach https://me.example/siri/inbox/siri?key={key} now");
+    let refused = xml(&format!(
+        "<ServiceDelivery><Status>false</Status><ErrorCondition><OtherError><ErrorText>{unreached}\
+         </ErrorText></OtherError></ErrorCondition></ServiceDelivery>"
+    ));
+    inbox.take(&key, refused.into()).unwrap();
+    until_failed(&feed, FailureCode::Refused).await;
+    let said = format!("{:?}", feed.status().last_error);
+    assert!(said.contains("cannot reach") && !said.contains(&key), "{said}");
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
+async fn who_is_asked_no_more_is_told_so_and_has_no_way_in_any_more() {
+    let first = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
+    let second = Upstream::start(Answer::Bytes(ok(&xml(AGREED)))).await;
+    let (ingest, key) = subscribed(&first, &clock()).await;
+    until("it has subscribed", has_agreed(&ingest.feed("siri").unwrap(), 1)).await;
+    let is_over = |upstream: &Upstream| {
+        let asked = upstream.requests().pop();
+        asked.is_some_and(|asked| asked.contains("<TerminateSubscriptionRequest>"))
+    };
+    let elsewhere = subscriber(&second.url("/siri"), vec![SiriService::Timetables]);
+    ingest.change(vec![elsewhere]).await.unwrap();
+    until("the first producer is told", || is_over(&first)).await;
+    let feed = ingest.feed("siri").unwrap();
+    until("the second one is asked", has_agreed(&feed, 2)).await;
+    let inbox = feed.inbox().unwrap();
+    let delivery = || timetables(&journey("A", ""), false).into();
+    assert_eq!(inbox.take(&key, delivery()), Err(NotTaken::WrongKey));
+    inbox.take(&key_told(&second), delivery()).unwrap();
+    until("the second one is heard", || trips(&ingest) == ["A"]).await;
+    ingest.change(Vec::new()).await.unwrap();
+    until("the second one is told, too", || is_over(&second)).await;
+    ingest.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_subscription_that_is_refused_is_told_without_its_key() {
+    let refused = AGREED.replace(
+        "<Status>true</Status>",
+        "<Status>false</Status><ErrorCondition><OtherError><ErrorText>Not you, hunter2, at \
+         siri?key=k3y-0</ErrorText></OtherError></ErrorCondition>",
+    );
+    let upstream = Upstream::start(Answer::Bytes(ok(&xml(&refused)))).await;
+    let (ingest, key) = subscribed(&upstream, &clock()).await;
+    assert_eq!(key, "k3y-0", "it is repeated");
+    let feed = ingest.feed("siri").unwrap();
+    until_failed(&feed, FailureCode::Refused).await;
+    let error = feed.status().last_error.clone().unwrap();
+    let detail = "the producer refuses the subscription: Not you, ***, at siri?key=***";
+    assert_eq!(error.detail, detail);
+    let part = AGREED.replace(
+        "</SubscriptionResponse>",
+        "<ResponseStatus><Status>false</Status><ErrorCondition><OtherError><ErrorText>Not \
+         hunter2 at k3y-0</ErrorText></OtherError></ErrorCondition></ResponseStatus>\
+         </SubscriptionResponse>",
+    );
+    upstream.set(Answer::Bytes(ok(&xml(&part))));
+    ingest.poll_now("siri").await.unwrap();
+    until("it has agreed to a part", has_agreed(&feed, 1)).await;
+    feed.inbox().unwrap().take(&key, timetables(&journey("A", ""), false).into()).unwrap();
+    until("the delivery is known", || trips(&ingest) == ["A"]).await;
+    let problems = feed.status().problems.clone();
+    assert_eq!(problems.kept()[0].value.as_deref(), Some("Not *** at ***"));
+    upstream.set(Answer::Bytes(http("403 Forbidden", &[], format!("no {key}").as_bytes())));
+    ingest.poll_now("siri").await.unwrap();
+    until_failed(&feed, FailureCode::Http(403)).await;
+    let error = feed.status().last_error.clone().unwrap();
+    assert!(!format!("{error:?}").contains(&key), "{error:?}");
+    ingest.shut_down().await;
+}
