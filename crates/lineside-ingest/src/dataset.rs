@@ -8,7 +8,7 @@ use std::{
 use bytes::Bytes;
 use lineside_formats::{
     Error, Format, Losses, Problems,
-    gtfs::{self, Timetable, ZipFiles, ZipTables},
+    gtfs::{self, Timetable, TripInstance, ZipFiles, ZipTables},
     netex,
 };
 use lineside_sync::UnixMillis;
@@ -43,8 +43,8 @@ pub struct Dataset {
     pub(crate) search: StopIndex,
     pub(crate) stops_geojson: OnceLock<Bytes>,
     pub(crate) routes_geojson: OnceLock<Bytes>,
-    /// The minute for which it was counted last how many trips are under way, and how many those were.
-    under_way: Mutex<Option<(i64, u32)>>,
+    /// The minute for which it was looked last which trips are under way, and these, by trip: 16 bytes for each.
+    under_way: Mutex<Option<(i64, Arc<[TripInstance]>)>>,
 }
 
 /// A schedule as a GTFS zip that was made of it.
@@ -178,16 +178,27 @@ impl Dataset {
     /// How many trips are under way in the minute of a moment, if that was counted.
     pub(crate) fn known_under_way(&self, at: UnixMillis) -> Option<u32> {
         let minute = at.seconds().div_euclid(60);
-        self.under_way.lock().filter(|(known, _)| *known == minute).map(|(_, count)| count)
+        let known = self.under_way.lock();
+        let known = known.as_ref().filter(|(known, _)| *known == minute);
+        known.map(|(_, trips)| count(trips))
     }
 
     /// The same, counted: it takes up to some tens of milliseconds for a large timetable.
     pub(crate) fn count_under_way(&self, at: UnixMillis) -> u32 {
+        count(&self.under_way(at))
+    }
+
+    /// Which trips are under way in the minute of a moment, by trip. The first look in a minute takes as long as counting.
+    pub(crate) fn under_way(&self, at: UnixMillis) -> Arc<[TripInstance]> {
         let minute = at.seconds().div_euclid(60);
-        let count = self.timetable.trip_instances_at(minute * 60).len();
-        let count = u32::try_from(count).unwrap_or(u32::MAX);
-        *self.under_way.lock() = Some((minute, count));
-        count
+        let known = self.under_way.lock().clone();
+        if let Some((_, trips)) = known.filter(|(known, _)| *known == minute) {
+            return trips;
+        }
+        // Not under the lock: tasks look there too, and must not wait.
+        let trips: Arc<[TripInstance]> = self.timetable.trip_instances_at(minute * 60).into();
+        *self.under_way.lock() = Some((minute, Arc::clone(&trips)));
+        trips
     }
 
     /// Whether it was decoded from the bytes with this hash.
@@ -211,4 +222,8 @@ impl Dataset {
         let id = SmolStr::new(self.feed.as_str());
         Record::made_here(self.feed.clone(), id, Body::Dataset(Box::new(body)))
     }
+}
+
+fn count(trips: &[TripInstance]) -> u32 {
+    u32::try_from(trips.len()).unwrap_or(u32::MAX)
 }

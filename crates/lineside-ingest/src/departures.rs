@@ -429,6 +429,6 @@ fn event_time(stop_time: &StopTimeUpdate) -> Option<i64> {
 }
 
 /// Seconds of the service day as `HH:MM:SS`.
-fn gtfs_time(seconds: i32) -> SmolStr {
+pub(crate) fn gtfs_time(seconds: i32) -> SmolStr {
     format_smolstr!("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60)
 }

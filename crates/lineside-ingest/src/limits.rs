@@ -74,6 +74,8 @@ pub const BOARD_DEPARTURES: usize = 40;
 pub(crate) const BOARD_RECORD_BYTES_MAX: usize = MESSAGE_BYTES_MAX / (2 * BOARD_DEPARTURES);
 /// Departures of a stop that are looked at where only some of them are wanted.
 pub const DELAYS_OF_STOP_MAX: usize = 1_000;
+/// How far ahead a departure counts as unknown whose line is told of, but not its trip: few producers tell of what begins later.
+pub(crate) const DELAYS_AHEAD: Duration = Duration::from_secs(30 * 60);
 /// Different ids that a report of matches shows for each reason.
 pub(crate) const MATCH_SAMPLES_MAX: usize = 10;
 /// Ids of the timetable that it shows beside those that are not known.

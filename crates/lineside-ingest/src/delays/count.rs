@@ -12,7 +12,7 @@ const EDGES: [i64; 6] = [EARLY, 180, 300, 600, 1_200, 1_800];
 /// How many trips stand how.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DelayCounts {
-    /// All that are spoken of.
+    /// All that are spoken of, and those that only the timetable knows.
     pub trips: usize,
     /// At least as far behind the timetable as the threshold.
     pub late: usize,
@@ -24,6 +24,8 @@ pub struct DelayCounts {
     pub on_time: usize,
     /// Nothing is said of their times.
     pub unknown: usize,
+    /// Of these, those that only the timetable knows.
+    pub untold: usize,
     /// The greatest delay, in seconds; negative if all are early.
     pub worst: Option<i32>,
 }
@@ -43,6 +45,10 @@ impl DelayCounts {
         match standing {
             Standing::Cancelled => self.cancelled += 1,
             Standing::Unknown => self.unknown += 1,
+            Standing::Untold => {
+                self.unknown += 1;
+                self.untold += 1;
+            }
             Standing::Behind(delay) => {
                 self.worst = self.worst.max(Some(delay));
                 if is_late(delay, late_after) {
@@ -147,15 +153,17 @@ mod tests {
             Standing::Behind(4000),
             Standing::Cancelled,
             Standing::Unknown,
+            Standing::Untold,
         ];
         let counts = DelayCounts::of(&trips(&all), FIVE);
         let expect = DelayCounts {
-            trips: 9,
+            trips: 10,
             late: 2,
             cancelled: 1,
             early: 2,
             on_time: 3,
-            unknown: 1,
+            unknown: 2,
+            untold: 1,
             worst: Some(4000),
         };
         assert_eq!(counts, expect);
@@ -171,6 +179,8 @@ mod tests {
         assert!(tells(&[Standing::Unknown, Standing::Cancelled]));
         assert!(!tells(&[Standing::Unknown, Standing::Cancelled, Standing::Unknown]));
         assert!(tells(&[Standing::Behind(-5)]));
+        assert!(tells(&[Standing::Behind(-5), Standing::Untold]));
+        assert!(!tells(&[Standing::Behind(-5), Standing::Untold, Standing::Unknown]));
     }
 
     #[test]

@@ -2,9 +2,12 @@
 //!
 //! A trip counts while it runs and from two hours before it starts; one that is cancelled and has no times counts on its
 //! day. How it stands is told by the trip update alone: its delay at the stop that comes next, or at the stop that is asked
-//! for. Early is never late. Nothing here judges whether a feed is to be believed; whoever asks names the feeds that are.
+//! for. Early is never late. A trip that is under way by the timetable, or leaves the stop that is asked for, and that no
+//! feed tells of, counts as one of which nothing is known. Nothing here judges whether a feed is to be believed; whoever asks
+//! names the feeds that are.
 
 mod count;
+mod untold;
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -38,12 +41,14 @@ pub enum Standing {
     Cancelled,
     /// It is spoken of, and nothing is said of its times.
     Unknown,
+    /// Only the timetable knows of it.
+    Untold,
 }
 
 /// One trip, and how it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TripStanding {
-    /// The feed that says so.
+    /// The feed that says so; of what only the timetable knows, its own.
     pub feed: FeedId,
     /// `trip_id`, as far as it is known.
     pub trip_id: SmolStr,
@@ -90,6 +95,8 @@ pub struct Selection<'a> {
     pub route: Option<&'a str>,
     /// Only trips that leave this stop or station within two hours, as they stand there.
     pub stop: Option<&'a str>,
+    /// Of what only the timetable knows, trips of all lines; else of those lines that the feeds tell of.
+    pub all_lines: bool,
 }
 
 impl Selection<'_> {
@@ -102,6 +109,7 @@ impl Selection<'_> {
 #[derive(Debug, Default)]
 pub(crate) struct FeedDelays {
     trips: Vec<Arc<TripStanding>>,
+    /// All lines that are told of, also those of whose trips none counts now.
     by_route: HashMap<SmolStr, Vec<u32>>,
 }
 
@@ -111,12 +119,14 @@ impl FeedDelays {
         let at = header.or(i64::try_from(slice.timestamp).ok()).unwrap_or_default();
         let mut made = FeedDelays::default();
         let records = slice.tables.trip_updates.records();
-        for trip in records.iter().filter_map(|record| standing_of(record, timetable, at)) {
-            if let Some(route) = &trip.route_id {
+        for record in records {
+            let trip = standing_of(record, timetable, at);
+            if let Some(route) = &record.join.route_id {
                 let number = u32::try_from(made.trips.len()).unwrap_or(u32::MAX);
-                made.by_route.entry(route.clone()).or_default().push(number);
+                let of_route = made.by_route.entry(route.clone()).or_default();
+                of_route.extend(trip.is_some().then_some(number));
             }
-            made.trips.push(Arc::new(trip));
+            made.trips.extend(trip.map(Arc::new));
         }
         made
     }
@@ -128,17 +138,24 @@ impl FeedDelays {
 }
 
 impl NetworkState {
-    /// The trips of a selection. Of the network or of a line it costs a clone of a pointer for each; the first call at a
-    /// state of a feed looks at all of its trips. Of a stop it costs as much as its board. `now` is the present of the
-    /// network's data.
+    /// The trips of a selection: those that its feeds tell of, and those that only the timetable knows, of the network or a
+    /// line those under way. Of what is told it costs a clone of a pointer for each; the first call at a state of a feed looks
+    /// at all of its trips, and the first in a minute for what is under way. Of a stop it costs as much as its board. `now` is
+    /// the present of the network's data.
     pub fn standings(&self, selection: Selection<'_>, now: UnixMillis) -> Vec<Arc<TripStanding>> {
         if let Some(stop) = selection.stop {
             return self.standings_at(stop, selection, now);
         }
-        let timetable = self.dataset.as_ref().map(|dataset| &*dataset.timetable);
+        let mut trips = self.told_standings(selection);
+        trips.extend(self.untold(selection, now));
+        trips
+    }
+
+    /// The trips of the network or of a line that the feeds of a selection tell of.
+    pub fn told_standings(&self, selection: Selection<'_>) -> Vec<Arc<TripStanding>> {
         let mut trips = Vec::new();
         for slice in self.feeds.iter().filter(|slice| selection.holds(&slice.id)) {
-            let made = slice.cache.delays.get_or_init(|| FeedDelays::of(slice, timetable));
+            let made = self.delays_of(slice);
             match selection.route {
                 Some(route) => add(&mut trips, made.of_route(route)),
                 None => add(&mut trips, made.trips.iter()),
@@ -155,11 +172,19 @@ impl NetworkState {
     ) -> Vec<Arc<TripStanding>> {
         let board = departures(self, stop, now, DELAYS_OF_STOP_MAX, BOARD_HORIZON);
         let board = board.into_iter().flatten().filter(|departure| {
-            departure.status != DepartureStatus::Scheduled
-                && selection.holds(&departure.source)
-                && selection.route.is_none_or(|route| route == departure.route_id)
+            let counts = match departure.status {
+                DepartureStatus::Scheduled => self.is_missed(selection, departure, now),
+                _ => selection.holds(&departure.source),
+            };
+            counts && selection.route.is_none_or(|route| route == departure.route_id)
         });
         board.map(|departure| Arc::new(standing_there(departure))).collect()
+    }
+
+    /// The trips of one feed.
+    fn delays_of<'a>(&'a self, slice: &'a FeedSlice) -> &'a FeedDelays {
+        let timetable = self.dataset.as_ref().map(|dataset| &*dataset.timetable);
+        slice.cache.delays.get_or_init(|| FeedDelays::of(slice, timetable))
     }
 
     /// Whether a feed says anything of trips.
@@ -216,7 +241,7 @@ fn standing_of(record: &Record, timetable: Option<&Timetable>, at: i64) -> Optio
     if let Some((first, last)) = span {
         let late = match standing {
             Standing::Behind(delay) => i64::from(delay.max(0)),
-            Standing::Cancelled | Standing::Unknown => 0,
+            Standing::Cancelled | Standing::Unknown | Standing::Untold => 0,
         };
         let is_over = last.saturating_add(late) < at - whole(BOARD_LINGER);
         if is_over || first > at.saturating_add(whole(BOARD_HORIZON)) {
@@ -285,7 +310,7 @@ fn standing_there(departure: Departure) -> TripStanding {
     let standing = match departure.status {
         DepartureStatus::Cancelled | DepartureStatus::Skipped => Standing::Cancelled,
         DepartureStatus::Realtime => departure.delay.map_or(Standing::Unknown, Standing::Behind),
-        DepartureStatus::Scheduled => Standing::Unknown,
+        DepartureStatus::Scheduled => Standing::Untold,
     };
     // `<trip_id>:<start_date>:<start_time>:<stop_sequence>`: a date and a number hold no colon.
     let rest = departure.id.strip_prefix(departure.trip_id.as_str());

@@ -16,19 +16,32 @@ fn world(entities: Vec<FeedEntity>) -> World {
     world
 }
 
-/// Trips with how they stand, in the order of their ids.
+/// Trips that feeds tell of with how they stand, in the order of their ids.
 fn standings(
     world: &World,
     feeds: &[FeedId],
     route: Option<&str>,
     stop: Option<&str>,
 ) -> Vec<(String, Standing)> {
-    let selection = Selection { feeds, route, stop };
-    let trips = world.network.state().standings(selection, world.now());
-    let mut told: Vec<_> =
-        trips.iter().map(|trip| (trip.trip_id.to_string(), trip.standing)).collect();
-    told.sort_by(|a, b| a.0.cmp(&b.0));
+    let selection = Selection { feeds, route, stop, all_lines: true };
+    let mut told = asked(world, selection);
+    told.retain(|(_, standing)| *standing != Standing::Untold);
     told
+}
+
+/// The trips of a selection with how they stand, in the order of their ids.
+fn asked(world: &World, selection: Selection<'_>) -> Vec<(String, Standing)> {
+    let trips = world.network.state().standings(selection, world.now());
+    let mut all: Vec<_> =
+        trips.iter().map(|trip| (trip.trip_id.to_string(), trip.standing)).collect();
+    all.sort_by(|a, b| a.0.cmp(&b.0));
+    all
+}
+
+/// The ids of those that only the timetable knows.
+fn untold(world: &World, selection: Selection<'_>) -> Vec<String> {
+    let all = asked(world, selection).into_iter();
+    all.filter(|(_, standing)| *standing == Standing::Untold).map(|(trip, _)| trip).collect()
 }
 
 fn all(world: &World, route: Option<&str>, stop: Option<&str>) -> Vec<(String, Standing)> {
@@ -76,8 +89,9 @@ fn each_trip_is_told_once_with_its_sign() {
         ("T22", Standing::Unknown),
     ]);
     assert_eq!(told, expect);
-    let selection = Selection { feeds: &[feed("city-trips")], route: None, stop: None };
-    let trips = world.network.state().standings(selection, world.now());
+    let feeds = [feed("city-trips")];
+    let selection = Selection { feeds: &feeds, route: None, stop: None, all_lines: true };
+    let trips = world.network.state().told_standings(selection);
     let counts = DelayCounts::of(trips.iter().map(|trip| &**trip), Duration::from_secs(300));
     assert_eq!((counts.trips, counts.late, counts.cancelled, counts.early), (5, 1, 1, 1));
     assert_eq!(counts.worst, Some(400));
@@ -231,4 +245,63 @@ fn a_new_state_of_the_feed_is_counted_anew() {
     assert_eq!(all(&world, Some("R2"), None), named(&[("T19", Standing::Behind(30))]));
     world.writer.apply_dataset(dataset(1), world.now());
     assert_eq!(all(&world, None, None).len(), 1, "a new timetable joins it anew");
+}
+
+#[test]
+fn what_only_the_timetable_knows_counts_as_unknown_while_it_is_under_way() {
+    // Trip 17 is on its way, 16 has arrived, and 19 is ahead; a ferry leaves each half hour.
+    let world = world(vec![update("T18", 10, 0)]);
+    let feeds = [feed("city-trips")];
+    let all = Selection { feeds: &feeds, route: None, stop: None, all_lines: true };
+    assert_eq!(untold(&world, all), ["F0", "T17"]);
+    assert_eq!(untold(&world, Selection { route: Some("R2"), ..all }), ["T17"]);
+    assert!(untold(&world, Selection { route: Some("R1"), ..all }).is_empty());
+    // It is told of by whoever is asked or not; and where nobody is believed, nothing is counted.
+    assert!(untold(&world, Selection { feeds: &[], ..all }).is_empty());
+    // Of one feed of several, the lines count that it tells of.
+    assert!(untold(&world, Selection { all_lines: false, ..all }).is_empty());
+    let told = asked(&world, Selection { route: Some("R2"), ..all });
+    assert_eq!(told, named(&[("T17", Standing::Untold)]));
+    let mut world = world;
+    world.apply("city-vehicles", vec![update("T17", 10, 60)]);
+    assert_eq!(untold(&world, all), ["F0"], "another feed tells of the other");
+    let ferry = |date: &str| {
+        let mut ferry = update("F0", 1, 60);
+        let trip = &mut ferry.trip_update.as_mut().unwrap().trip;
+        trip.start_date = Some(date.to_owned());
+        trip.start_time = Some("07:50:00".to_owned());
+        ferry
+    };
+    world.apply("city-vehicles", vec![ferry("20260303")]);
+    assert_eq!(untold(&world, all), ["F0", "T17"], "that of the day before");
+    world.apply("city-vehicles", vec![ferry("20260304")]);
+    assert_eq!(untold(&world, all), ["T17"], "no run by headway leaves at the minute");
+    world.apply("city-vehicles", Vec::new());
+    world.apply("city-trips", vec![update("T18", 10, 0), update("T31", 10, 0)]);
+    assert_eq!(
+        untold(&world, Selection { all_lines: false, ..all }),
+        ["T17"],
+        "a trip of its line"
+    );
+    let trip = world.network.state().standings(all, world.now());
+    let trip = trip.iter().find(|trip| trip.trip_id == "T17").unwrap();
+    assert_eq!(trip.standing, Standing::Untold);
+    assert_eq!((trip.start_date.as_str(), trip.route_id.as_deref()), ("20260304", Some("R2")));
+}
+
+#[test]
+fn what_leaves_a_stop_and_is_not_told_of_counts_as_unknown() {
+    let world = world(vec![update("T18", 10, 0)]);
+    let feeds = [feed("city-trips")];
+    let there = Selection { feeds: &feeds, route: None, stop: Some("D"), all_lines: true };
+    let trips = world.network.state().standings(there, world.now());
+    let counts = DelayCounts::of(trips.iter().map(|trip| &**trip), Duration::from_secs(300));
+    assert_eq!((counts.trips, counts.on_time, counts.untold), (9, 1, 8));
+    assert!(!counts.tell(), "of one of many nobody says no: {counts:?}");
+    // Of the line that is told of, what leaves within half an hour; of the other all.
+    let expect = ["T17", "T19", "T20", "T21", "T23", "T25", "T27", "T29"];
+    assert_eq!(untold(&world, there), expect);
+    assert_eq!(untold(&world, Selection { all_lines: false, ..there }), ["T20"]);
+    assert!(untold(&world, Selection { feeds: &[], ..there }).is_empty());
+    assert!(untold(&world, Selection { stop: Some("A"), ..there }).is_empty());
 }

@@ -151,8 +151,8 @@ fn an_extra_journey_that_is_cancelled_keeps_its_name_and_its_place_on_boards() {
     }
     // What does not run is told as late as nobody waits for it any more, and no longer.
     let feeds = [feed("city-trips")];
-    let all = Selection { feeds: &feeds, route: None, stop: None };
-    let standings = |world: &World| world.network.state().standings(all, world.now()).len();
+    let all = Selection { feeds: &feeds, route: None, stop: None, all_lines: false };
+    let standings = |world: &World| world.network.state().told_standings(all).len();
     assert_eq!(standings(&world), 1);
     world.clock.advance(minutes(25));
     world.apply("city-trips", told("<Cancellation>true</Cancellation>"));

@@ -85,6 +85,7 @@ impl Answer {
             feeds: &believed,
             route: question.route.as_deref(),
             stop: question.stop.as_deref(),
+            all_lines: !question.is_alone,
         };
         let trips = question.state.standings(selection, now);
         let told = || trips.iter().map(|trip| &**trip);
@@ -131,7 +132,7 @@ fn at(question: &Question) -> Option<UnixMillis> {
 fn late(trips: &[Arc<TripStanding>], late_after: std::time::Duration) -> Vec<Arc<TripStanding>> {
     let delay = |trip: &TripStanding| match trip.standing {
         Standing::Behind(delay) => Some(delay),
-        Standing::Cancelled | Standing::Unknown => None,
+        Standing::Cancelled | Standing::Unknown | Standing::Untold => None,
     };
     let is_late = |trip: &&Arc<TripStanding>| {
         let seconds = delay(trip).and_then(|delay| u64::try_from(delay).ok());

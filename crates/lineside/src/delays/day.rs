@@ -181,7 +181,7 @@ fn look(app: &App) {
 
 /// How the trips stand that some feeds tell of, each counted once, by the threshold of `asked`.
 fn counts(network: &Network, state: &NetworkState, feeds: &[FeedId], asked: &Feed) -> DelayCounts {
-    let trips = state.standings(Selection { feeds, route: None, stop: None }, network.now());
+    let trips = state.told_standings(Selection { feeds, route: None, stop: None, all_lines: false });
     let late_after = question::late_after(asked, network);
     DelayCounts::of(trips.iter().map(|trip| &**trip), late_after)
 }

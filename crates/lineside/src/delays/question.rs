@@ -48,6 +48,8 @@ pub(crate) struct Question {
     pub(crate) route: Option<SmolStr>,
     pub(crate) stop: Option<SmolStr>,
     pub(crate) sources: Vec<Source>,
+    /// One real-time feed is asked for, and not its network.
+    pub(crate) is_alone: bool,
     pub(crate) late_after: Duration,
 }
 
@@ -98,9 +100,11 @@ impl Question {
             };
             is_known.then_some(()).ok_or_else(unknown)?;
         }
+        let (is_alone, sources) = sources(app, &feed, &network, &state);
         Ok(Self {
             late_after: late_after(&feed, &network),
-            sources: sources(app, &feed, &network, &state),
+            sources,
+            is_alone,
             feed: feed.id().clone(),
             feed_name: feed.config().display_name().to_owned(),
             route: route.map(SmolStr::new),
@@ -196,8 +200,14 @@ pub(super) fn late_after(feed: &Feed, network: &Network) -> Duration {
 }
 
 /// The feeds that tell of a feed's trips: itself if it does, else those of its network that do. One that has told of
-/// nothing yet, and is not well, may be one of them: as long as that is not known it counts.
-fn sources(app: &App, asked: &Feed, network: &Network, state: &NetworkState) -> Vec<Source> {
+/// nothing yet, and is not well, may be one of them: as long as that is not known it counts. Tells first whether it is
+/// the feed itself.
+fn sources(
+    app: &App,
+    asked: &Feed,
+    network: &Network,
+    state: &NetworkState,
+) -> (bool, Vec<Source>) {
     let feeds = network.realtime_feeds();
     let tells = |feed: &Feed| state.tells_of_trips(feed.id().as_str());
     let is_alone = feeds.iter().any(|feed| feed.id() == asked.id()) && tells(asked);
@@ -205,7 +215,8 @@ fn sources(app: &App, asked: &Feed, network: &Network, state: &NetworkState) -> 
     let judged = all.map(|feed| (tells(feed), source(app, feed, network)));
     let may_tell =
         |source: &Source| !source.is_fresh && state.n_records_of(source.id.as_str()) == 0;
-    judged.filter(|(tells, source)| *tells || may_tell(source)).map(|(_, source)| source).collect()
+    let sources = judged.filter(|(tells, source)| *tells || may_tell(source));
+    (is_alone, sources.map(|(_, source)| source).collect())
 }
 
 /// A feed as a source.

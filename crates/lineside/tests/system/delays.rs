@@ -36,7 +36,7 @@ async fn late_and_cancelled_trips_are_counted_and_early_ones_are_not_late() {
         let found = until_json(&url, has_trips).await;
         let expect = json!({
             "late": true, "answer": "yes", "worst": 400, "late_trips": 1, "cancelled": 1, "trips": 6,
-            "late_after": 300, "stale": false, "early": 1, "on_time": 3, "unknown": 0
+            "late_after": 300, "stale": false, "early": 1, "on_time": 3, "unknown": 0, "untold": 0
         });
         for (key, value) in expect.as_object().unwrap() {
             assert_eq!(&found[key], value, "{id} {key}: {found}");
@@ -53,7 +53,8 @@ async fn late_and_cancelled_trips_are_counted_and_early_ones_are_not_late() {
     };
     assert_eq!(told(&of_line), [json!(false), json!(2), json!(0), json!(0), json!(299)]);
     let at_stop = get_json(&town.url("/api/v1/feeds/town/delays?stop=S&route=A")).await;
-    assert_eq!((&at_stop["late"], &at_stop["trips"]), (&json!(true), &json!(4)), "{at_stop}");
+    assert_eq!((&at_stop["late"], &at_stop["trips"]), (&json!(true), &json!(6)), "{at_stop}");
+    assert_eq!((&at_stop["unknown"], &at_stop["untold"]), (&json!(2), &json!(2)), "{at_stop}");
     let at_last = get_json(&town.url("/api/v1/feeds/town/delays?stop=s3")).await;
     assert_eq!((&at_last["late"], &at_last["trips"]), (&Value::Null, &json!(0)), "nothing leaves");
 }
@@ -96,6 +97,34 @@ async fn the_page_says_it_in_a_word_then_in_detail_and_lets_no_text_be_markup() 
     assert!(badge.text().await.unwrap().contains("trains: 1 late, 1 cancelled"));
     let calm = get(&town.url("/delays/town/badge.svg?route=B")).await.text().await.unwrap();
     assert!(calm.contains("trains B: on time"), "{calm}");
+}
+
+#[tokio::test]
+async fn where_little_more_than_the_timetable_is_known_nobody_says_no() {
+    // One trip of the line is told of: at the stop five more leave, of the line another is under way.
+    let little = |lines: Lines| message(now(), vec![lines.behind("a1", 0)]);
+    let town = Town::begin(["", ""], little).await;
+    for (query, trips, untold, late) in [
+        ("?stop=S", 12, 11, Value::Null),
+        ("?stop=S&route=A", 6, 5, Value::Null),
+        ("?route=A", 2, 1, json!(false)),
+        ("?route=B", 1, 1, Value::Null),
+        ("", 3, 2, Value::Null),
+    ] {
+        let url = town.url(&format!("/api/v1/feeds/town/delays{query}"));
+        let found = until_json(&url, |found| found["on_time"] == 1 || query == "?route=B").await;
+        let told = ["trips", "unknown", "untold"].map(|key| found[key].as_u64());
+        assert_eq!(told, [Some(trips), Some(untold), Some(untold)], "{query}: {found}");
+        assert_eq!((&found["late"], &found["stale"]), (&late, &json!(false)), "{query}: {found}");
+    }
+    // The feed by itself speaks for its lines, of which this is not one.
+    let alone = get_json(&town.url("/api/v1/feeds/town-trips/delays?stop=S")).await;
+    assert_eq!((&alone["trips"], &alone["late"]), (&json!(6), &Value::Null), "{alone}");
+    let page = town.page("/delays/town?stop=S").await;
+    let told = "None of 12 trips is late, of 11 there is only the timetable. That is too little to tell.";
+    assert!(page.contains("<strong>Unknown</strong>") && page.contains(told), "{page}");
+    let page = town.page("/delays/town?route=B").await;
+    assert!(page.contains("There is only the timetable: nothing is said of how trips run."), "{page}");
 }
 
 #[tokio::test]

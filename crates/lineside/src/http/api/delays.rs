@@ -37,7 +37,8 @@ struct DelaysItem {
     late_trips: Option<usize>,
     /// Trips that do not run, or do not stop at the stop that is asked for; null where that is not known.
     cancelled: Option<usize>,
-    /// Trips that are spoken of: under way, or beginning within two hours; null where that is not known.
+    /// Trips that are spoken of, under way or beginning within two hours, and those that only the timetable knows: under way,
+    /// or at the stop that is asked for; null where that is not known.
     trips: Option<usize>,
     /// From how many seconds behind the timetable on a trip is late.
     late_after: u64,
@@ -57,6 +58,8 @@ struct DelaysItem {
     early: Option<usize>,
     /// Trips of which no times are known.
     unknown: Option<usize>,
+    /// Of these, the ones that only the timetable knows: no feed tells of them.
+    untold: Option<usize>,
     /// The feeds that tell of the trips.
     sources: Vec<SourceItem>,
     /// The late ones, the worst first; at most 500.
@@ -116,12 +119,14 @@ struct LineItem {
     route_id: String,
     /// Its short name, else its long one.
     route_short_name: String,
-    /// Trips that are spoken of.
+    /// Trips that are spoken of, and those that only the timetable knows.
     trips: usize,
     /// Those that are late.
     late_trips: usize,
     /// Those that are cancelled.
     cancelled: usize,
+    /// Those of which no times are known.
+    unknown: usize,
     /// The greatest delay in seconds.
     worst: Option<i32>,
 }
@@ -152,7 +157,8 @@ struct QuarterItem {
 
 /// Which trips are late: of a feed, of one of its lines, or at one of its stops
 ///
-/// A schedule's id stands for all real-time feeds of its network, and so does that of one that tells of no trips.
+/// A schedule's id stands for all real-time feeds of its network, and so does that of one that tells of no trips; of one that
+/// does, the lines that it tells of count.
 /// Numbers are null, and `late` is neither true nor false, where no feed that tells of trips is up to date. If only some
 /// are, the numbers are theirs.
 #[utoipa::path(
@@ -212,6 +218,7 @@ fn item(answer: &Answer) -> DelaysItem {
         on_time: counts.map(|counts| counts.on_time),
         early: counts.map(|counts| counts.early),
         unknown: counts.map(|counts| counts.unknown),
+        untold: counts.map(|counts| counts.untold),
         sources: sources.collect(),
         trips_late: trips(&answer.late),
         trips_cancelled: trips(&answer.cancelled),
@@ -235,7 +242,7 @@ fn of_trip(trip: &TripStanding, local: impl Fn(i64) -> Option<String>) -> TripIt
         scheduled: trip.scheduled.and_then(local),
         delay: match trip.standing {
             Standing::Behind(delay) => Some(delay),
-            Standing::Cancelled | Standing::Unknown => None,
+            Standing::Cancelled | Standing::Unknown | Standing::Untold => None,
         },
     }
 }
@@ -247,6 +254,7 @@ fn of_line(line: &LineCount) -> LineItem {
         trips: line.counts.trips,
         late_trips: line.counts.late,
         cancelled: line.counts.cancelled,
+        unknown: line.counts.unknown,
         worst: line.counts.worst,
     }
 }

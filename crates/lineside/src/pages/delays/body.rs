@@ -167,8 +167,12 @@ pub(super) fn of_counts(counts: &DelayCounts) -> String {
     if counts.cancelled > 0 {
         told += &format!(", {} {} cancelled", number(counts.cancelled), are(counts.cancelled));
     }
-    if counts.unknown > 0 {
-        told += &format!(", of {} no times are known", number(counts.unknown));
+    let announced = counts.unknown.saturating_sub(counts.untold);
+    if announced > 0 {
+        told += &format!(", of {} no times are known", number(announced));
+    }
+    if counts.untold > 0 {
+        told += &format!(", of {} there is only the timetable", number(counts.untold));
     }
     told + "."
 }
@@ -184,6 +188,9 @@ fn why_unknown(answer: &Answer) -> String {
     match answer.counts {
         Some(counts) if counts.trips > counts.unknown => {
             format!("{} That is too little to tell.", of_counts(&counts))
+        }
+        Some(counts) if counts.untold > 0 && counts.untold == counts.trips => {
+            "There is only the timetable: nothing is said of how trips run.".to_owned()
         }
         Some(counts) if counts.trips > 0 => {
             "Trips are announced, but nothing is said of their times.".to_owned()
@@ -266,7 +273,7 @@ fn of_trip(trip: &TripStanding, answer: &Answer, is_embedded: bool) -> Markup {
     let said = match trip.standing {
         Standing::Behind(delay) => words::delay("realtime", Some(i64::from(delay))),
         Standing::Cancelled => words::delay("cancelled", None),
-        Standing::Unknown => words::delay("scheduled", None),
+        Standing::Unknown | Standing::Untold => words::delay("scheduled", None),
     };
     html! {
         li {
@@ -361,15 +368,18 @@ mod tests {
 
     #[test]
     fn counts_are_said_as_one_would() {
-        let check = |trips, late, cancelled, unknown, expect: &str| {
-            let counts = DelayCounts { trips, late, cancelled, unknown, ..DelayCounts::default() };
+        let check = |trips, late, cancelled, unknown, untold, expect: &str| {
+            let counts = DelayCounts { trips, late, cancelled, unknown, untold, ..Default::default() };
             assert_eq!(of_counts(&counts), expect);
         };
-        check(41, 3, 0, 0, "3 of 41 trips are late.");
-        check(41, 1, 1, 0, "1 of 41 trips is late, 1 is cancelled.");
-        check(41, 0, 2, 0, "None of 41 trips is late, 2 are cancelled.");
-        check(1, 0, 0, 0, "The one trip is not late.");
-        check(9, 0, 0, 4, "None of 9 trips is late, of 4 no times are known.");
+        check(41, 3, 0, 0, 0, "3 of 41 trips are late.");
+        check(41, 1, 1, 0, 0, "1 of 41 trips is late, 1 is cancelled.");
+        check(41, 0, 2, 0, 0, "None of 41 trips is late, 2 are cancelled.");
+        check(1, 0, 0, 0, 0, "The one trip is not late.");
+        check(9, 0, 0, 4, 0, "None of 9 trips is late, of 4 no times are known.");
+        check(9, 0, 0, 4, 4, "None of 9 trips is late, of 4 there is only the timetable.");
+        let both = "None of 9 trips is late, of 1 no times are known, of 3 there is only the timetable.";
+        check(9, 0, 0, 4, 3, both);
     }
 
     #[test]

@@ -22,8 +22,11 @@ pub(super) fn now(answer: &Answer) -> Markup {
     let mut rows: Vec<(String, &str, usize)> =
         answer.classes.iter().map(|class| (class_words(class), tone(class), class.trips)).collect();
     rows.push(("Cancelled".to_owned(), "cancelled", counts.cancelled));
-    if counts.unknown > 0 {
-        rows.push(("No times".to_owned(), "unknown", counts.unknown));
+    let announced = counts.unknown.saturating_sub(counts.untold);
+    for (words, trips) in [("No times", announced), ("Only the timetable", counts.untold)] {
+        if trips > 0 {
+            rows.push((words.to_owned(), "unknown", trips));
+        }
     }
     let most = rows.iter().map(|(_, _, trips)| *trips).max().unwrap_or(0).max(1);
     html! {
