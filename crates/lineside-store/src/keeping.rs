@@ -7,7 +7,8 @@ use lineside_sync::UnixMillis;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use crate::limits::{
-    DETAIL, FAILED_MAX, INCIDENTS_MAX, LIVES_MAX, NOTIFICATIONS, POLLS_MAX, PURGE_ROWS_MAX,
+    DELAYS_MAX, DETAIL, FAILED_MAX, INCIDENTS_MAX, LIVES_MAX, NOTIFICATIONS, POLLS_MAX,
+    PURGE_ROWS_MAX,
 };
 use crate::{Keep, reports, snapshots, versions};
 
@@ -38,6 +39,11 @@ const INCIDENTS: Kind = Kind {
     delete: "DELETE FROM incident WHERE id IN \
              (SELECT id FROM incident WHERE ended IS NOT NULL AND ended < ?1 ORDER BY ended LIMIT ?2)",
 };
+const DELAYS: Kind = Kind {
+    beyond: "SELECT start FROM delay ORDER BY start DESC LIMIT 1 OFFSET ?1",
+    most: DELAYS_MAX,
+    delete: "DELETE FROM delay WHERE id IN (SELECT id FROM delay WHERE start < ?1 ORDER BY start LIMIT ?2)",
+};
 const LIVES: Kind = Kind {
     beyond: "SELECT seen FROM life ORDER BY seen DESC LIMIT 1 OFFSET ?1",
     most: LIVES_MAX,
@@ -59,8 +65,14 @@ pub(crate) fn purge(
     }
     let keep = keep.availability;
     let mut is_all = true;
-    let kinds =
-        [(GOOD_POLLS, keep.min(DETAIL)), (FAILED_POLLS, keep), (INCIDENTS, keep), (LIVES, keep)];
+    let kinds = [
+        (GOOD_POLLS, keep.min(DETAIL)),
+        (FAILED_POLLS, keep),
+        (INCIDENTS, keep),
+        (LIVES, keep),
+        // A day's picture is of the day, however short the operator keeps the rest.
+        (DELAYS, DETAIL),
+    ];
     for (kind, age) in kinds {
         is_all &= purge_kind(&transaction, &kind, now - age)?;
     }

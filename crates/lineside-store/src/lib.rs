@@ -9,6 +9,7 @@
 //! - `snapshots`: which of them is which feed's
 //! - `versions`: what schedules were, and when
 //! - `reports`: what was found in them
+//! - `delays`: how many trips were late over the day
 //! - `edits`: what the operator changes, committed one by one
 //! - `notification`: what targets of notifications were told
 //! - `keeping`: what is let go of, and when
@@ -22,6 +23,7 @@
 //! threads that serve sockets.
 
 mod blobs;
+mod delays;
 mod edits;
 mod error;
 mod keeping;
@@ -36,6 +38,7 @@ mod versions;
 mod writer;
 
 pub use blobs::BlobHash;
+pub use delays::DelayRow;
 pub use edits::{Edit, NumberedEdit};
 pub use error::StoreError;
 pub use notification::NotificationRow;

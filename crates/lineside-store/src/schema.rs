@@ -154,6 +154,20 @@ const STEPS: &[&str] = &["
         UNIQUE (feed, subject, version)
     ) STRICT;
     CREATE INDEX report_of_feed ON report (feed, subject, at);
+", "
+    -- How many trips were late in a quarter of an hour, added up over its looks: of a feed, where `line` is empty, and of each
+    -- of its lines, by `route_id`.
+    CREATE TABLE delay (
+        id INTEGER PRIMARY KEY,
+        feed INTEGER NOT NULL REFERENCES feed (id),
+        line TEXT NOT NULL,
+        start INTEGER NOT NULL,
+        trips INTEGER NOT NULL,
+        late INTEGER NOT NULL,
+        cancelled INTEGER NOT NULL,
+        UNIQUE (feed, line, start)
+    ) STRICT;
+    CREATE INDEX delay_start ON delay (start);
 "];
 
 /// The latest version of the tables.

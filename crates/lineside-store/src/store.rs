@@ -212,7 +212,7 @@ impl Store {
         }
     }
 
-    fn tell(&self, told: Told) {
+    pub(crate) fn tell(&self, told: Told) {
         let is_taken = self.queue.as_ref().is_some_and(|queue| queue.try_send(told).is_ok());
         if !is_taken {
             self.counts.lost.fetch_add(1, Ordering::Relaxed);

@@ -22,6 +22,7 @@ use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
 use crate::{
     Keep,
     blobs::BlobHash,
+    delays::{self, DelayRow},
     error::may_pass,
     keeping::purge,
     limits::{BATCH_MAX, HEARTBEAT, PURGE_INTERVAL, RETRY},
@@ -52,6 +53,8 @@ pub(crate) enum Told {
     Notification(NotificationRow),
     /// A version of a feed's data was looked at.
     Report(ReportRow),
+    /// What was seen of delays in a quarter of an hour.
+    Delays(Vec<DelayRow>),
     /// Somebody waits until all before this is on the disk.
     Flush(SyncSender<()>),
 }
@@ -264,6 +267,7 @@ impl Writer {
                     notification::write(&transaction, feed, row)?;
                 }
                 Told::Report(row) => put_report(&transaction, &mut self.feeds, row)?,
+                Told::Delays(rows) => put_delays(&transaction, &mut self.feeds, rows)?,
                 Told::Flush(_) => {}
             }
         }
@@ -300,6 +304,18 @@ fn put_report(
 ) -> rusqlite::Result<()> {
     let feed = number(transaction, feeds, &row.feed)?;
     reports::put(transaction, feed, row)
+}
+
+fn put_delays(
+    transaction: &Transaction<'_>,
+    feeds: &mut HashMap<FeedId, i64>,
+    rows: &[DelayRow],
+) -> rusqlite::Result<()> {
+    for row in rows {
+        let feed = number(transaction, feeds, &row.feed)?;
+        delays::put(transaction, feed, row)?;
+    }
+    Ok(())
 }
 
 /// The server still runs.

@@ -340,6 +340,7 @@ impl Running {
             let ingest = Arc::clone(self.app.ingest());
             keep(move || keeping.finish(&ingest)).await;
         }
+        delays::keep(&self.app);
         if let Some(store) = self.app.store() {
             remember(Arc::clone(store)).await;
         }

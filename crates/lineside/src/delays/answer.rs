@@ -7,7 +7,7 @@ use lineside_ingest::{DelayClass, DelayCounts, Selection, Standing, TripStanding
 use lineside_sync::UnixMillis;
 use smol_str::SmolStr;
 
-use super::day::Quarter;
+use super::day::Past;
 use super::kinds::Noun;
 use super::question::Question;
 
@@ -68,8 +68,8 @@ pub(crate) struct Answer {
     pub(crate) classes: Vec<DelayClass>,
     /// Those with the most trouble first.
     pub(crate) lines: Vec<LineCount>,
-    /// What was seen over the day; empty for a line or a stop.
-    pub(crate) day: Vec<Quarter>,
+    /// What was seen over the day; empty for a stop.
+    pub(crate) day: Past,
     pub(crate) noun: Noun,
     /// When it was made, by the server's clock and by that of the data.
     pub(crate) made_at: UnixMillis,
@@ -78,7 +78,7 @@ pub(crate) struct Answer {
 
 impl Answer {
     /// The answer to a question. Costs a look at each trip that it is about.
-    pub(crate) fn of(question: Question, day: Vec<Quarter>, made_at: UnixMillis) -> Self {
+    pub(crate) fn of(question: Question, day: Past, made_at: UnixMillis) -> Self {
         let now = question.network.now();
         let believed = question.believed();
         let selection = Selection {

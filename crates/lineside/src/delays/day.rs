@@ -1,27 +1,32 @@
-//! How many trips were late over the day: each feed that tells of trips is looked at once a minute, and what is seen is
-//! added up by quarters of an hour, for 24 hours. Stale data are not looked at: then there is a hole, as there should be.
+//! How many trips were late over the day: what is seen of each feed that tells of trips, and of each of its lines, is added
+//! up by quarters of an hour, for 24 hours. Stale data are not looked at: then there is a hole, as there should be.
+//!
+//! A line, as a feed, takes 16 bytes for a quarter and 2 kB for a day. Stops have none: to look at them would be to make a
+//! board of each, each minute.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
-use lineside_ingest::{DelayCounts, Feed, FeedId, Network, NetworkState, Selection};
+use lineside_ingest::{DelayCounts, FeedId, TripStanding};
+use lineside_store::DelayRow;
 use lineside_sync::UnixMillis;
+use smol_str::SmolStr;
 
-use super::question::{self, Question};
-use crate::app::App;
+use super::question::Question;
 
-/// How often it is looked.
-const LOOK_INTERVAL: Duration = Duration::from_secs(60);
-/// When it is first looked: feeds are polled at a start.
-const FIRST_LOOK: Duration = Duration::from_secs(5);
 /// What is added up.
 const QUARTER_MS: i64 = 15 * 60 * 1_000;
 /// How many of them are a day.
-const QUARTERS_MAX: usize = 96;
-/// Feeds that are remembered; each takes some kilobytes.
+pub(crate) const QUARTERS_MAX: usize = 96;
+/// Feeds that are remembered: 20 MB.
 const FEEDS_MAX: usize = 10_000;
+/// Lines of a feed that are remembered.
+pub(crate) const LINES_OF_FEED_MAX: usize = 2_000;
+/// Lines of all feeds: 20 MB.
+const LINES_MAX: usize = 10_000;
+/// Bytes of a line's id; one with a longer one is not remembered.
+const LINE_BYTES_MAX: usize = 200;
 
 /// What was seen in a quarter of an hour, added up over its looks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -35,12 +40,6 @@ pub(crate) struct Quarter {
 }
 
 impl Quarter {
-    fn add(&mut self, other: &Self) {
-        self.trips += other.trips;
-        self.late += other.late;
-        self.cancelled += other.cancelled;
-    }
-
     /// Which share of the trips was late.
     pub(crate) fn late_share(&self) -> f64 {
         share(self.late, self.trips)
@@ -56,10 +55,157 @@ fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
+/// What was seen of a question's trips.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Past {
+    /// The quarters that were looked at, in order; of the others nothing is known.
+    pub(crate) quarters: Vec<Quarter>,
+    /// The line that is asked for is not remembered, because too many others are.
+    pub(crate) is_left_out: bool,
+}
+
+/// A quarter as it lies in memory.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Seen {
+    /// Counted from 1970 on.
+    quarter: u32,
+    trips: u32,
+    late: u32,
+    cancelled: u32,
+}
+
+impl Seen {
+    fn of(counts: &DelayCounts, now: UnixMillis) -> Self {
+        let of = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        Self {
+            quarter: quarter_of(now),
+            trips: of(counts.trips - counts.unknown),
+            late: of(counts.late),
+            cancelled: of(counts.cancelled),
+        }
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.trips = self.trips.saturating_add(other.trips);
+        self.late = self.late.saturating_add(other.late);
+        self.cancelled = self.cancelled.saturating_add(other.cancelled);
+    }
+
+    fn start(&self) -> UnixMillis {
+        UnixMillis(i64::from(self.quarter) * QUARTER_MS)
+    }
+
+    fn told(&self) -> Quarter {
+        let [trips, late, cancelled] = [self.trips, self.late, self.cancelled].map(u64::from);
+        Quarter { start: self.start(), trips, late, cancelled }
+    }
+
+    fn row(&self, feed: &FeedId, line: Option<&SmolStr>) -> DelayRow {
+        let Self { trips, late, cancelled, .. } = *self;
+        let line = line.map(ToString::to_string);
+        DelayRow { feed: feed.clone(), line, start: self.start(), trips, late, cancelled }
+    }
+}
+
+fn quarter_of(at: UnixMillis) -> u32 {
+    u32::try_from(at.0.div_euclid(QUARTER_MS)).unwrap_or(0)
+}
+
+/// The quarters of a feed or a line, the latest last.
+#[derive(Debug, Default)]
+struct Series(VecDeque<Seen>);
+
+impl Series {
+    fn add(&mut self, seen: Seen) {
+        match self.0.back_mut() {
+            // A wall clock that stepped back adds to the last one: they stay in order.
+            Some(last) if last.quarter >= seen.quarter => last.add(&seen),
+            _ => {
+                if self.0.len() >= QUARTERS_MAX {
+                    self.0.pop_front();
+                }
+                self.0.push_back(seen);
+            }
+        }
+    }
+
+    fn find(&self, quarter: u32) -> Option<&Seen> {
+        let at = self.0.binary_search_by_key(&quarter, |seen| seen.quarter).ok()?;
+        self.0.get(at)
+    }
+
+    /// Those of the day that ends now.
+    fn of_day(&self, now: UnixMillis) -> impl Iterator<Item = &Seen> {
+        let day = quarter_of(UnixMillis(first_start(now)))..=quarter_of(now);
+        self.0.iter().filter(move |seen| day.contains(&seen.quarter))
+    }
+
+    fn since(&self, quarter: u32) -> impl Iterator<Item = &Seen> {
+        self.0.iter().filter(move |seen| seen.quarter >= quarter)
+    }
+}
+
+/// The day of one feed.
+#[derive(Debug, Default)]
+struct FeedDay {
+    all: Series,
+    lines: HashMap<SmolStr, Series>,
+    /// The last quarter in which a line found no place.
+    full: Option<u32>,
+}
+
+#[derive(Debug, Default)]
+struct Days {
+    feeds: HashMap<FeedId, FeedDay>,
+    /// Of all feeds.
+    n_lines: usize,
+    /// The quarter of the last look.
+    looked: Option<u32>,
+}
+
+impl Days {
+    /// The day of a feed, if there is a place for it.
+    fn feed(&mut self, feed: &FeedId) -> Option<&mut FeedDay> {
+        if self.feeds.len() >= FEEDS_MAX && !self.feeds.contains_key(feed) {
+            return None;
+        }
+        Some(self.feeds.entry(feed.clone()).or_default())
+    }
+
+    fn add_line(&mut self, feed: &FeedId, line: &SmolStr, seen: Seen) {
+        let n_lines = self.n_lines;
+        let Some(day) = self.feed(feed) else { return };
+        if let Some(series) = day.lines.get_mut(line) {
+            series.add(seen);
+        } else if n_lines >= LINES_MAX
+            || day.lines.len() >= LINES_OF_FEED_MAX
+            || line.len() > LINE_BYTES_MAX
+        {
+            day.full = Some(seen.quarter);
+        } else {
+            day.lines.entry(line.clone()).or_default().add(seen);
+            self.n_lines += 1;
+        }
+    }
+
+    /// What was seen since the quarter of the last look began, to be kept.
+    fn unkept(&self) -> Vec<DelayRow> {
+        let Some(since) = self.looked else { return Vec::new() };
+        let of_feed = |(feed, day): (&FeedId, &FeedDay)| {
+            let all = day.all.since(since).map(|seen| seen.row(feed, None));
+            let lines = day.lines.iter().flat_map(|(line, series)| {
+                series.since(since).map(move |seen| seen.row(feed, Some(line)))
+            });
+            all.chain(lines).collect::<Vec<_>>()
+        };
+        self.feeds.iter().flat_map(of_feed).collect()
+    }
+}
+
 /// The last 24 hours of each feed that tells of trips, and under a schedule's id of all that tell of its trips, each once.
 #[derive(Debug, Default)]
 pub(crate) struct Day {
-    feeds: Mutex<HashMap<FeedId, VecDeque<Quarter>>>,
+    days: Mutex<Days>,
     generation: AtomicI64,
 }
 
@@ -69,61 +215,123 @@ impl Day {
         self.generation.load(Ordering::Acquire)
     }
 
-    /// What was seen of a question's sources, in order; nothing for a line or a stop, which are not remembered.
-    pub(super) fn of(&self, question: &Question, now: UnixMillis) -> Vec<Quarter> {
-        if question.route.is_some() || question.stop.is_some() {
-            return Vec::new();
+    /// What was seen of a question's sources; nothing for a stop, which is not remembered.
+    pub(super) fn of(&self, question: &Question, now: UnixMillis) -> Past {
+        if question.stop.is_some() {
+            return Past::default();
         }
-        match &question.sources[..] {
-            [] => Vec::new(),
-            [source] => self.of_feed(&source.id, now),
+        let feed = match &question.sources[..] {
+            [] => return Past::default(),
+            [source] => &source.id,
             // What several feeds tell of is counted once under the network's name.
-            _ => self.of_feed(question.network.id(), now),
-        }
-    }
-
-    fn of_feed(&self, feed: &FeedId, now: UnixMillis) -> Vec<Quarter> {
-        let from = first_start(now);
-        let feeds = self.feeds();
-        let quarters = feeds.get(feed).into_iter().flatten();
-        quarters.filter(|quarter| (from..=now.0).contains(&quarter.start.0)).copied().collect()
-    }
-
-    /// Adds what is seen of a feed at `now`.
-    fn add(&self, feed: &FeedId, counts: &DelayCounts, now: UnixMillis) {
-        let of = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
-        let seen = Quarter {
-            start: UnixMillis(now.0.div_euclid(QUARTER_MS) * QUARTER_MS),
-            trips: of(counts.trips - counts.unknown),
-            late: of(counts.late),
-            cancelled: of(counts.cancelled),
+            _ => question.network.id(),
         };
-        let mut feeds = self.feeds();
-        if feeds.len() >= FEEDS_MAX && !feeds.contains_key(feed) {
-            return;
-        }
-        let quarters = feeds.entry(feed.clone()).or_default();
-        match quarters.back_mut() {
-            // A wall clock that stepped back adds to the last one: they stay in order.
-            Some(last) if last.start >= seen.start => last.add(&seen),
-            _ => {
-                if quarters.len() >= QUARTERS_MAX {
-                    quarters.pop_front();
-                }
-                quarters.push_back(seen);
+        self.of_feed(feed, question.route.as_ref(), now)
+    }
+
+    fn of_feed(&self, feed: &FeedId, line: Option<&SmolStr>, now: UnixMillis) -> Past {
+        let days = self.days();
+        let Some(day) = days.feeds.get(feed) else { return Past::default() };
+        let looked = day.all.of_day(now);
+        let Some(line) = line else {
+            return Past { quarters: looked.map(Seen::told).collect(), is_left_out: false };
+        };
+        let Some(series) = day.lines.get(line) else {
+            let is_left_out = day.full.is_some();
+            let none = |seen: &Seen| Seen { quarter: seen.quarter, ..Seen::default() }.told();
+            let quarters = if is_left_out { Vec::new() } else { looked.map(none).collect() };
+            return Past { quarters, is_left_out };
+        };
+        // Where it was looked and the line was not seen, none of its trips was there.
+        let of_line = |seen: &Seen| {
+            let none = Seen { quarter: seen.quarter, ..Seen::default() };
+            series.find(seen.quarter).unwrap_or(&none).told()
+        };
+        Past { quarters: looked.map(of_line).collect(), is_left_out: false }
+    }
+
+    /// Begins a round of looks at `now`. Gives what is to be kept of the quarter before, if one has ended.
+    pub(super) fn begin(&self, now: UnixMillis) -> Vec<DelayRow> {
+        let (mut days, quarter) = (self.days(), quarter_of(now));
+        let ended = match days.looked.is_some_and(|looked| looked != quarter) {
+            true => days.unkept(),
+            false => Vec::new(),
+        };
+        days.looked = Some(quarter);
+        ended
+    }
+
+    /// Adds what is seen of a feed at `now`, as a whole and by lines.
+    pub(super) fn add(
+        &self,
+        feed: &FeedId,
+        trips: &[&TripStanding],
+        late_after: std::time::Duration,
+        now: UnixMillis,
+    ) {
+        let counts = |trips: &[&TripStanding]| DelayCounts::of(trips.iter().copied(), late_after);
+        let mut by_line: HashMap<&SmolStr, Vec<&TripStanding>> = HashMap::new();
+        for trip in trips {
+            if let Some(line) = &trip.route_id {
+                by_line.entry(line).or_default().push(trip);
             }
         }
+        let all = Seen::of(&counts(trips), now);
+        let lines = by_line.iter().map(|(line, trips)| (*line, Seen::of(&counts(trips), now)));
+        let mut lines: Vec<_> = lines.filter(|(_, seen)| seen.trips > 0).collect();
+        // Which lines find a place is not left to chance.
+        lines.sort_unstable_by_key(|(line, _)| *line);
+        let mut days = self.days();
+        if let Some(day) = days.feed(feed) {
+            day.all.add(all);
+        }
+        for (line, seen) in lines {
+            days.add_line(feed, line, seen);
+        }
     }
 
-    /// Forgets the feeds that are no more, and says that something was added.
-    fn finish(&self, is_there: impl Fn(&FeedId) -> bool) {
-        self.feeds().retain(|id, _| is_there(id));
+    /// Forgets the feeds that are no more and lines that were not seen for a day, and says that something was added.
+    pub(super) fn finish(&self, is_there: impl Fn(&FeedId) -> bool, now: UnixMillis) {
+        let first = quarter_of(UnixMillis(first_start(now)));
+        let mut days = self.days();
+        days.feeds.retain(|id, day| {
+            day.lines.retain(|_, series| series.0.back().is_some_and(|it| it.quarter >= first));
+            day.full = day.full.filter(|full| *full >= first);
+            is_there(id)
+        });
+        days.n_lines = days.feeds.values().map(|day| day.lines.len()).sum();
+        drop(days);
         self.generation.fetch_add(1, Ordering::AcqRel);
     }
 
-    fn feeds(&self) -> MutexGuard<'_, HashMap<FeedId, VecDeque<Quarter>>> {
+    /// What was seen since the quarter of the last look began, to be kept.
+    pub(super) fn unkept(&self) -> Vec<DelayRow> {
+        self.days().unkept()
+    }
+
+    /// Takes what was kept before a restart, in the order of time; no more than there is a place for.
+    pub(super) fn restore(&self, kept: &[DelayRow], now: UnixMillis) {
+        let mut days = self.days();
+        for row in kept.iter().filter(|row| (first_start(now)..=now.0).contains(&row.start.0)) {
+            let quarter = quarter_of(row.start);
+            let DelayRow { trips, late, cancelled, .. } = *row;
+            let seen = Seen { quarter, trips, late, cancelled };
+            match &row.line {
+                Some(line) => days.add_line(&row.feed, &SmolStr::new(line), seen),
+                None => {
+                    if let Some(day) = days.feed(&row.feed) {
+                        day.all.add(seen);
+                    }
+                }
+            }
+        }
+        drop(days);
+        self.generation.fetch_add(1, Ordering::AcqRel);
+    }
+
+    fn days(&self) -> MutexGuard<'_, Days> {
         // What a look that broke left is at worst one look short.
-        self.feeds.lock().unwrap_or_else(PoisonError::into_inner)
+        self.days.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -138,98 +346,184 @@ pub(crate) fn number(start: UnixMillis, now: UnixMillis) -> i64 {
     (start.0 - first_start(now)).div_euclid(QUARTER_MS)
 }
 
-/// Looks at all networks once a minute, until the server stops.
-pub(crate) async fn watch(app: App) {
-    let mut wait = FIRST_LOOK;
-    loop {
-        tokio::select! {
-            () = app.clock().sleep(wait) => {}
-            () = app.shutdown().draining() => return,
-        }
-        wait = LOOK_INTERVAL;
-        let looking = app.clone();
-        if let Err(error) = tokio::task::spawn_blocking(move || look(&looking)).await {
-            tracing::error!(%error, "a look at delays broke off");
-        }
-    }
+/// A stretch of quarters that were not looked at: of these nothing is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Gap {
+    /// When its first quarter began.
+    pub(crate) start: UnixMillis,
+    pub(crate) quarters: i64,
 }
 
-fn look(app: &App) {
-    let day = app.delays().day();
-    for network in app.ingest().networks() {
-        let state = network.state();
-        let feeds = network.realtime_feeds();
-        let mut told = Vec::new();
-        for feed in &feeds {
-            let is_told_of = state.tells_of_trips(feed.id().as_str());
-            if !is_told_of || !question::source(app, feed, &network).is_fresh {
-                continue;
-            }
-            told.push(feed.id().clone());
-            let counts = counts(&network, &state, &[feed.id().clone()], feed);
-            day.add(feed.id(), &counts, app.now());
+/// The stretches of the day that ends `now` of which nothing is known. That the running quarter has just begun is none.
+pub(crate) fn gaps(quarters: &[Quarter], now: UnixMillis) -> Vec<Gap> {
+    let first = first_start(now);
+    let running = number(now, now);
+    let mut gaps = Vec::new();
+    let mut next = 0;
+    let looked = quarters.iter().map(|quarter| number(quarter.start, now));
+    for at in looked.chain([running + 1]) {
+        let has_just_begun = at > running && next == running;
+        if at > next && !has_just_begun {
+            let start = UnixMillis(first + next * QUARTER_MS);
+            gaps.push(Gap { start, quarters: at - next });
         }
-        // Feeds of one schedule may tell of the same trips.
-        let schedule = network.schedule_feed().filter(|_| feeds.len() > 1);
-        if let Some(schedule) = schedule.filter(|_| !told.is_empty()) {
-            let counts = counts(&network, &state, &told, &schedule);
-            day.add(schedule.id(), &counts, app.now());
-        }
+        next = next.max(at + 1);
     }
-    day.finish(|id| app.ingest().feed(id.as_str()).is_some());
-}
-
-/// How the trips stand that some feeds tell of, each counted once, by the threshold of `asked`.
-fn counts(network: &Network, state: &NetworkState, feeds: &[FeedId], asked: &Feed) -> DelayCounts {
-    let trips = state.told_standings(Selection { feeds, route: None, stop: None, all_lines: false });
-    let late_after = question::late_after(asked, network);
-    DelayCounts::of(trips.iter().map(|trip| &**trip), late_after)
+    gaps
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use lineside_ingest::Standing;
+
     use super::*;
+
+    const FIVE: Duration = Duration::from_secs(300);
 
     fn id(text: &str) -> FeedId {
         FeedId::new(text).unwrap()
     }
 
-    fn counts(trips: usize, late: usize) -> DelayCounts {
-        DelayCounts { trips, late, unknown: 1, cancelled: 1, ..DelayCounts::default() }
+    /// A trip of a line.
+    fn trip(line: &str, standing: Standing) -> TripStanding {
+        TripStanding {
+            feed: id("a"),
+            trip_id: SmolStr::default(),
+            start_time: SmolStr::default(),
+            start_date: SmolStr::default(),
+            route_id: Some(SmolStr::new(line)),
+            route_short_name: None,
+            route_color: None,
+            route_type: None,
+            headsign: None,
+            stop_id: None,
+            stop_name: None,
+            scheduled: None,
+            standing,
+            is_mere_delay: false,
+        }
+    }
+
+    /// Looks at so many late ones and so many that are on time of a line, one that does not run and one that nobody knows.
+    fn look(day: &Day, feed: &str, line: &str, (late, on_time): (usize, usize), now: UnixMillis) {
+        let late = std::iter::repeat_n(Standing::Behind(600), late);
+        let all = late.chain(std::iter::repeat_n(Standing::Behind(0), on_time));
+        let all = all.chain([Standing::Cancelled, Standing::Unknown]);
+        let trips: Vec<TripStanding> = all.map(|standing| trip(line, standing)).collect();
+        day.add(&id(feed), &trips.iter().collect::<Vec<_>>(), FIVE, now);
     }
 
     fn at(quarter: i64) -> UnixMillis {
         UnixMillis(1_800_000_000_000 + quarter * QUARTER_MS)
     }
 
+    fn seen(day: &Day, feed: &str, line: Option<&str>, now: UnixMillis) -> Vec<[u64; 3]> {
+        let past = day.of_feed(&id(feed), line.map(SmolStr::new).as_ref(), now);
+        past.quarters.iter().map(|it| [it.trips, it.late, it.cancelled]).collect()
+    }
+
     #[test]
-    fn looks_add_up_by_quarters() {
+    fn looks_add_up_by_quarters_and_lines() {
         let day = Day::default();
-        day.add(&id("a"), &counts(11, 2), at(0));
-        day.add(&id("a"), &counts(11, 4), at(0) + Duration::from_secs(60));
-        day.add(&id("b"), &counts(21, 10), at(0));
-        day.add(&id("a"), &counts(11, 0), at(1));
-        let seen = day.of_feed(&id("a"), at(1));
-        let sums: Vec<_> = seen.iter().map(|it| (it.trips, it.late, it.cancelled)).collect();
-        assert_eq!(sums, [(20, 6, 2), (10, 0, 1)], "trips without times do not count");
-        assert_eq!(number(seen[1].start, at(1)), 95);
-        assert!((seen[0].late_share() - 0.3).abs() < 1e-9);
-        assert_eq!(day.of_feed(&id("b"), at(1)).len(), 1);
-        assert!(day.of_feed(&id("never"), at(1)).is_empty());
+        look(&day, "a", "1", (2, 7), at(0));
+        look(&day, "a", "1", (4, 5), at(0) + Duration::from_secs(60));
+        look(&day, "b", "1", (10, 10), at(0));
+        look(&day, "a", "2", (0, 9), at(1));
+        assert_eq!(seen(&day, "a", None, at(1)), [[20, 6, 2], [10, 0, 1]], "without times: none");
+        assert_eq!(seen(&day, "a", Some("1"), at(1)), [[20, 6, 2], [0, 0, 0]]);
+        assert_eq!(seen(&day, "a", Some("2"), at(1)), [[0, 0, 0], [10, 0, 1]]);
+        assert_eq!(seen(&day, "a", Some("never"), at(1)), [[0, 0, 0], [0, 0, 0]]);
+        assert_eq!(seen(&day, "b", None, at(1)).len(), 1);
+        assert!(seen(&day, "never", None, at(1)).is_empty());
+        let first = day.of_feed(&id("a"), None, at(1)).quarters[0];
+        assert_eq!(number(first.start, at(1)), 94);
+        assert!((first.late_share() - 0.3).abs() < 1e-9);
     }
 
     #[test]
     fn a_day_is_bounded_and_passes() {
         let day = Day::default();
         for quarter in 0..300 {
-            day.add(&id("a"), &counts(2, 0), at(quarter));
+            look(&day, "a", "1", (0, 2), at(quarter));
         }
-        assert_eq!(day.feeds()[&id("a")].len(), QUARTERS_MAX);
-        assert_eq!(day.of_feed(&id("a"), at(299)).len(), QUARTERS_MAX);
-        assert!(day.of_feed(&id("a"), at(399)).is_empty());
-        day.add(&id("a"), &counts(2, 1), at(100));
-        assert_eq!(day.feeds()[&id("a")].back().unwrap().late, 1, "a clock that stepped back");
-        day.finish(|_| false);
-        assert!(day.feeds().is_empty() && day.generation() == 1);
+        assert_eq!(day.days().feeds[&id("a")].all.0.len(), QUARTERS_MAX);
+        assert_eq!(seen(&day, "a", Some("1"), at(299)).len(), QUARTERS_MAX);
+        assert!(seen(&day, "a", None, at(399)).is_empty());
+        look(&day, "a", "1", (1, 1), at(100));
+        let days = day.days();
+        assert_eq!(days.feeds[&id("a")].all.0.back().unwrap().late, 1, "a clock that stepped back");
+        drop(days);
+        day.finish(|_| true, at(394));
+        assert_eq!(day.days().n_lines, 1);
+        day.finish(|_| true, at(395));
+        assert_eq!(day.days().n_lines, 0, "a line that was not seen for a day");
+        day.finish(|_| false, at(395));
+        assert!(day.days().feeds.is_empty() && day.generation() == 3);
+    }
+
+    #[test]
+    fn lines_beyond_the_bound_find_no_place_and_who_asks_is_told() {
+        let day = Day::default();
+        let ids: Vec<String> = (0..=LINES_OF_FEED_MAX).map(|n| format!("{n:05}")).collect();
+        let trips: Vec<_> = ids.iter().map(|line| trip(line, Standing::Behind(0))).collect();
+        day.add(&id("a"), &trips.iter().collect::<Vec<_>>(), FIVE, at(0));
+        let past = |line: &str| day.of_feed(&id("a"), Some(&SmolStr::new(line)), at(0));
+        assert_eq!(past("00000").quarters.len(), 1);
+        let last = ids.last().unwrap();
+        assert_eq!(past(last), Past { quarters: Vec::new(), is_left_out: true });
+        assert_eq!(seen(&day, "a", None, at(0)), [[ids.len() as u64, 0, 0]], "all of them count");
+        assert_eq!(day.days().n_lines, LINES_OF_FEED_MAX);
+        look(&day, "b", &"x".repeat(LINE_BYTES_MAX + 1), (0, 1), at(0));
+        assert_eq!(day.days().n_lines, LINES_OF_FEED_MAX);
+    }
+
+    #[test]
+    fn what_is_kept_is_there_after_a_restart_and_is_added_to() {
+        let day = Day::default();
+        assert!(day.unkept().is_empty() && day.begin(at(0)).is_empty());
+        look(&day, "a", "1", (1, 1), at(0));
+        assert!(day.begin(at(0) + Duration::from_secs(60)).is_empty(), "the quarter goes on");
+        look(&day, "a", "1", (1, 1), at(0) + Duration::from_secs(60));
+        let ended = day.begin(at(1));
+        look(&day, "a", "1", (0, 1), at(1));
+        let mut kept = ended.clone();
+        kept.extend(day.unkept());
+        kept.sort_by_key(|row| row.start);
+        let told = |rows: &[DelayRow]| -> Vec<_> {
+            rows.iter().map(|row| (row.line.clone(), row.trips, row.late)).collect()
+        };
+        let line = Some("1".to_owned());
+        let mut first = told(&ended);
+        first.sort();
+        assert_eq!(first, [(None, 6, 2), (line, 6, 2)]);
+        assert_eq!(kept.len(), 4);
+        let next = Day::default();
+        next.restore(&kept, at(1));
+        look(&next, "a", "1", (1, 0), at(1));
+        assert_eq!(seen(&next, "a", Some("1"), at(1)), [[6, 2, 2], [4, 1, 2]]);
+        let late = Day::default();
+        late.restore(&kept, at(200));
+        assert!(late.days().feeds.is_empty(), "of another day");
+    }
+
+    #[test]
+    fn what_was_not_looked_at_is_a_gap() {
+        let looked = |quarters: &[i64]| -> Vec<Quarter> {
+            quarters.iter().map(|&it| Quarter { start: at(it), ..Quarter::default() }).collect()
+        };
+        // The quarter that runs is the last of the 96.
+        let check = |quarters: &[i64], expect: &[(i64, i64)]| {
+            let found = gaps(&looked(quarters), at(0) + Duration::from_secs(60));
+            let found: Vec<_> = found.iter().map(|gap| (gap.start, gap.quarters)).collect();
+            let expect: Vec<_> = expect.iter().map(|&(from, many)| (at(from), many)).collect();
+            assert_eq!(found, expect, "{quarters:?}");
+        };
+        check(&[], &[(-95, 96)]);
+        check(&[-95, 0], &[(-94, 94)]);
+        check(&[-95, -94, -90, -89], &[(-93, 3), (-88, 89)]);
+        check(&(-95..0).collect::<Vec<_>>(), &[]);
+        check(&(-95..=0).collect::<Vec<_>>(), &[]);
     }
 }

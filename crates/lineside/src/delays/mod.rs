@@ -8,6 +8,7 @@
 mod answer;
 mod day;
 mod kinds;
+mod looks;
 mod question;
 
 use std::sync::Arc;
@@ -22,7 +23,8 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use xxhash_rust::xxh3::xxh3_128;
 
 pub(crate) use self::answer::{Answer, LineCount, Word};
-pub(crate) use self::day::{Day, Quarter, first_start, number, watch};
+pub(crate) use self::day::{Day, Gap, LINES_OF_FEED_MAX, Quarter, first_start, gaps, number};
+pub(crate) use self::looks::{keep, watch};
 pub(crate) use self::question::{Question, Source};
 
 use crate::app::App;

@@ -121,10 +121,14 @@ async fn where_little_more_than_the_timetable_is_known_nobody_says_no() {
     let alone = get_json(&town.url("/api/v1/feeds/town-trips/delays?stop=S")).await;
     assert_eq!((&alone["trips"], &alone["late"]), (&json!(6), &Value::Null), "{alone}");
     let page = town.page("/delays/town?stop=S").await;
-    let told = "None of 12 trips is late, of 11 there is only the timetable. That is too little to tell.";
+    let told =
+        "None of 12 trips is late, of 11 there is only the timetable. That is too little to tell.";
     assert!(page.contains("<strong>Unknown</strong>") && page.contains(told), "{page}");
     let page = town.page("/delays/town?route=B").await;
-    assert!(page.contains("There is only the timetable: nothing is said of how trips run."), "{page}");
+    assert!(
+        page.contains("There is only the timetable: nothing is said of how trips run."),
+        "{page}"
+    );
 }
 
 #[tokio::test]
@@ -295,6 +299,56 @@ async fn a_trip_that_two_feeds_tell_of_counts_once_in_the_day() {
         one >= 6 && one == two && one == town
     })
     .await;
+}
+
+#[tokio::test]
+async fn a_line_has_a_day_of_its_own_and_a_restart_keeps_both() {
+    let folder = tempfile::tempdir().unwrap();
+    let schedule = folder.path().join("town");
+    let producer = Producer::start(good(&morning(Lines::write(&schedule)))).await;
+    let text = format!(
+        "[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"0s\"\ndata_dir = \"data\"\n[[feed]]\nid = \"town\"\nurl = {:?}\n\
+         [[feed]]\nid = \"trips\"\nurl = {:?}\nstatic = \"town\"\npoll = \"1s\"\n",
+        schedule.to_str().unwrap(),
+        producer.url("/tu.pb"),
+    );
+    let server = ServerProcess::serving(folder.path(), &text);
+    let day = async |url: &str, query: &str| -> [u64; 3] {
+        let found = get_json(&format!("{url}/api/v1/feeds/town/delays{query}")).await;
+        let day = found["day"].as_array().cloned().unwrap_or_default();
+        ["trips", "late", "cancelled"].map(|key| day.iter().filter_map(|it| it[key].as_u64()).sum())
+    };
+    let before = until_json(&format!("{}/api/v1/feeds/town/delays?route=A", server.url), |found| {
+        found["day"].as_array().is_some_and(|day| !day.is_empty())
+    })
+    .await;
+    assert_eq!(before["day"][0]["cancelled"], before["day"][0]["late"], "{before}");
+    // Nothing is seen any more: what the next process knows was kept.
+    producer.set(Answer::Bytes(answer("500 Internal Server Error", &[], b"down")));
+    until_json(&format!("{}/api/v1/feeds/town/delays", server.url), |it| it["stale"] == true).await;
+    let queries = ["", "?route=A", "?route=B", "?stop=S"];
+    let mut known = Vec::new();
+    for query in queries {
+        known.push(day(&server.url, query).await);
+    }
+    let [all, a, b, stop] = known[..] else { panic!("{known:?}") };
+    assert!(a[0] >= 4 && b[0] >= 2 && a[1] >= 1 && b[1] == 0, "{known:?}");
+    assert_eq!((all, stop), (std::array::from_fn(|at| a[at] + b[at]), [0; 3]));
+    assert!(server.stop("-TERM").0.success());
+    let server = ServerProcess::serving(folder.path(), &text);
+    until("the day is there again", async || day(&server.url, "").await == all).await;
+    for (query, known) in queries.iter().zip(&known) {
+        assert_eq!(&day(&server.url, query).await, known, "{query}");
+    }
+    let page = get(&format!("{}/delays/town?route=A", server.url)).await.text().await.unwrap();
+    for said in [
+        "Over the last 24 hours",
+        "aria-label=\"Most trips were late",
+        "url(#not-known)",
+        "nothing is known",
+    ] {
+        assert!(page.contains(said), "{said} is not in {page}");
+    }
 }
 
 #[tokio::test]

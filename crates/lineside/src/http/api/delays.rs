@@ -70,7 +70,8 @@ struct DelaysItem {
     lines: Vec<LineItem>,
     /// How the delays are spread, from early to late.
     distribution: Vec<ClassItem>,
-    /// The last 24 hours by quarters of an hour; empty for a line or a stop.
+    /// The last 24 hours by quarters of an hour; of one that is missing nothing is known. Empty for a stop, and for a line
+    /// beyond the 2,000 of a feed that are remembered.
     day: Vec<QuarterItem>,
 }
 
@@ -224,7 +225,7 @@ fn item(answer: &Answer) -> DelaysItem {
         trips_cancelled: trips(&answer.cancelled),
         lines: answer.lines.iter().take(ITEMS_MAX).map(of_line).collect(),
         distribution: answer.classes.iter().map(of_class).collect(),
-        day: answer.day.iter().map(of_quarter).collect(),
+        day: answer.day.quarters.iter().map(of_quarter).collect(),
     }
 }
 

@@ -78,7 +78,7 @@ pub(super) fn markup(answer: &Answer, is_embedded: bool) -> Markup {
         (trips("cancelled", "Cancelled", &answer.cancelled, answer, is_embedded))
         @if answer.question.route.is_none() { (lines(answer)) }
         @if answer.counts.is_some_and(|counts| counts.trips > 0) { (pictures::now(answer)) }
-        @if answer.question.route.is_none() && answer.question.stop.is_none() { (pictures::over_the_day(answer)) }
+        @if answer.question.stop.is_none() { (pictures::over_the_day(answer)) }
         (about(answer, is_embedded))
     }
 }
@@ -369,7 +369,8 @@ mod tests {
     #[test]
     fn counts_are_said_as_one_would() {
         let check = |trips, late, cancelled, unknown, untold, expect: &str| {
-            let counts = DelayCounts { trips, late, cancelled, unknown, untold, ..Default::default() };
+            let counts =
+                DelayCounts { trips, late, cancelled, unknown, untold, ..Default::default() };
             assert_eq!(of_counts(&counts), expect);
         };
         check(41, 3, 0, 0, 0, "3 of 41 trips are late.");
@@ -378,7 +379,8 @@ mod tests {
         check(1, 0, 0, 0, 0, "The one trip is not late.");
         check(9, 0, 0, 4, 0, "None of 9 trips is late, of 4 no times are known.");
         check(9, 0, 0, 4, 4, "None of 9 trips is late, of 4 there is only the timetable.");
-        let both = "None of 9 trips is late, of 1 no times are known, of 3 there is only the timetable.";
+        let both =
+            "None of 9 trips is late, of 1 no times are known, of 3 there is only the timetable.";
         check(9, 0, 0, 4, 3, both);
     }
 

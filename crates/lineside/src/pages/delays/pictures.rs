@@ -4,7 +4,7 @@
 use lineside_ingest::DelayClass;
 use maud::{Markup, html};
 
-use crate::delays::{Answer, Quarter, first_start, number};
+use crate::delays::{Answer, Gap, LINES_OF_FEED_MAX, Quarter, first_start, gaps, number};
 use crate::pages::words;
 
 /// The length of the longest bar, in units of its own.
@@ -83,32 +83,71 @@ fn tone(class: &DelayClass) -> &'static str {
 
 /// What share of trips was late over the day.
 pub(super) fn over_the_day(answer: &Answer) -> Markup {
-    let zone = answer.question.zone();
-    let note = answer.question.zone_note();
-    let clock = |quarter: &Quarter| words::clock(quarter.start.seconds(), &zone) + note;
+    let quarters = &answer.day.quarters;
     html! {
         section.card aria-labelledby="day-title" {
             h2 #day-title { "Over the last 24 hours" }
             div.card-body.stack {
-                @if answer.day.is_empty() {
+                @if answer.day.is_left_out {
+                    p.soft {
+                        "The day of this line is not remembered: that of "
+                        (words::number(u64::try_from(LINES_OF_FEED_MAX).unwrap_or(u64::MAX)))
+                        " lines of a feed is, and this is not one of them."
+                    }
+                } @else if quarters.is_empty() {
                     p.soft { "Nothing was seen so far. It is looked once a minute, as long as the data are up to date." }
                 } @else {
+                    @if quarters.iter().all(|quarter| quarter.trips == 0) {
+                        p { "Of no trip were the times known when it was looked." }
+                    }
                     (picture(answer))
-                    details {
-                        summary { "In numbers" }
-                        div.scroll tabindex="0" role="region" aria-label="The last 24 hours in numbers" {
-                            table.list-table {
-                                thead { tr {
-                                    th scope="col" { "From" } th.end scope="col" { "Late" } th.end scope="col" { "Cancelled" }
-                                } }
-                                tbody {
-                                    @for quarter in answer.day.iter().rev() {
-                                        tr {
-                                            th scope="row" { time datetime=(words::rfc3339(quarter.start.seconds(), &zone)) { (clock(quarter)) } }
-                                            td.end.numeric { (percent(quarter.late_share())) }
-                                            td.end.numeric { (percent(quarter.cancelled_share())) }
-                                        }
-                                    }
+                    (in_numbers(answer))
+                }
+            }
+        }
+    }
+}
+
+/// A row of the day's table.
+enum Stretch<'a> {
+    Seen(&'a Quarter),
+    Gap(Gap),
+}
+
+impl Stretch<'_> {
+    fn start(&self) -> i64 {
+        match self {
+            Self::Seen(quarter) => quarter.start.seconds(),
+            Self::Gap(gap) => gap.start.seconds(),
+        }
+    }
+}
+
+fn in_numbers(answer: &Answer) -> Markup {
+    let zone = answer.question.zone();
+    let note = answer.question.zone_note();
+    let seen = answer.day.quarters.iter().map(Stretch::Seen);
+    let mut rows: Vec<Stretch<'_>> = seen.chain(gaps_of(answer).map(Stretch::Gap)).collect();
+    rows.sort_by_key(|row| std::cmp::Reverse(row.start()));
+    html! {
+        details {
+            summary { "In numbers" }
+            div.scroll tabindex="0" role="region" aria-label="The last 24 hours in numbers" {
+                table.list-table {
+                    thead { tr {
+                        th scope="col" { "From" } th.end scope="col" { "Late" } th.end scope="col" { "Cancelled" }
+                    } }
+                    tbody {
+                        @for row in &rows {
+                            tr {
+                                th scope="row" { time datetime=(words::rfc3339(row.start(), &zone)) { (words::clock(row.start(), &zone)) (note) } }
+                                @match row {
+                                    Stretch::Gap(_) => td.end.soft colspan="2" { "not known" },
+                                    Stretch::Seen(quarter) if quarter.trips == 0 => td.end.soft colspan="2" { "no trips" },
+                                    Stretch::Seen(quarter) => {
+                                        td.end.numeric { (percent(quarter.late_share())) }
+                                        td.end.numeric { (percent(quarter.cancelled_share())) }
+                                    },
                                 }
                             }
                         }
@@ -119,18 +158,31 @@ pub(super) fn over_the_day(answer: &Answer) -> Markup {
     }
 }
 
+fn gaps_of(answer: &Answer) -> impl Iterator<Item = Gap> {
+    gaps(&answer.day.quarters, answer.made_at).into_iter()
+}
+
 fn picture(answer: &Answer) -> Markup {
     let zone = answer.question.zone();
+    let quarters = &answer.day.quarters;
     let height = |quarter: &Quarter| quarter.late_share() + quarter.cancelled_share();
-    let top = answer.day.iter().map(height).fold(SHARE_LEAST, f64::max).min(1.0);
+    let top = quarters.iter().map(height).fold(SHARE_LEAST, f64::max).min(1.0);
     let scaled = |share: f64| share.min(1.0) / top * HEIGHT;
     let began = words::clock(first_start(answer.made_at).div_euclid(1_000), &zone);
+    let has_gaps = gaps_of(answer).next().is_some();
     html! {
         div.day {
             span.day-top.soft.small { (percent(top)) }
             svg.day-bars viewBox=(format!("0 0 {} {HEIGHT}", QUARTERS * WIDTH)) preserveAspectRatio="none" role="img"
                 aria-label=(day_words(answer)) {
-                @for quarter in &answer.day {
+                // Hatched: what is not known looks like no number.
+                pattern #not-known width="10" height="10" patternUnits="userSpaceOnUse" patternTransform="rotate(45)" {
+                    rect.fill-seen width="2" height="10" {}
+                }
+                @for gap in gaps_of(answer) {
+                    rect fill="url(#not-known)" x=(number(gap.start, answer.made_at) * WIDTH) width=(gap.quarters * WIDTH) height=(HEIGHT) {}
+                }
+                @for quarter in quarters.iter().filter(|quarter| quarter.trips > 0) {
                     @let x = number(quarter.start, answer.made_at) * WIDTH;
                     @let late = scaled(quarter.late_share());
                     @let cancelled = scaled(quarter.cancelled_share()).min(HEIGHT - late);
@@ -144,6 +196,9 @@ fn picture(answer: &Answer) -> Markup {
                 li { (sign("late")) "late" }
                 li { (sign("cancelled")) "cancelled" }
                 li { (sign("seen")) "looked at" }
+                @if has_gaps {
+                    li { svg viewBox="0 0 18 18" aria-hidden="true" { rect fill="url(#not-known)" width="18" height="18" {} } "not known" }
+                }
             }
         }
     }
@@ -155,18 +210,28 @@ fn sign(fill: &str) -> Markup {
 
 /// The picture for who does not see it.
 fn day_words(answer: &Answer) -> String {
-    let zone = answer.question.zone();
-    let Some(last) = answer.day.last() else { return String::new() };
-    let worst = answer.day.iter().max_by(|a, b| a.late_share().total_cmp(&b.late_share()));
-    let worst = worst.map_or(*last, |worst| *worst);
+    let (zone, note) = (answer.question.zone(), answer.question.zone_note());
+    let unknown: i64 = gaps_of(answer).map(|gap| gap.quarters).sum();
+    let not_known = match unknown {
+        0 => String::new(),
+        quarters => format!(" Of {} nothing is known.", words::span(quarter_seconds(quarters))),
+    };
+    let with_trips = || answer.day.quarters.iter().filter(|quarter| quarter.trips > 0);
+    let worst = with_trips().max_by(|a, b| a.late_share().total_cmp(&b.late_share()));
+    let Some((worst, last)) = worst.zip(with_trips().last()) else {
+        return format!("No trips were seen.{not_known}");
+    };
     format!(
-        "Most trips were late in the quarter of an hour from {}{}: {}. In the last one it was {}, and {} were cancelled.",
+        "Most trips were late in the quarter of an hour from {}{note}: {}. In the last one it was {}, and {} were cancelled.{not_known}",
         words::clock(worst.start.seconds(), &zone),
-        answer.question.zone_note(),
         percent(worst.late_share()),
         percent(last.late_share()),
         percent(last.cancelled_share()),
     )
+}
+
+fn quarter_seconds(quarters: i64) -> u64 {
+    u64::try_from(quarters * 15 * 60).unwrap_or(0)
 }
 
 /// A share of one in percent, to the next tenth where it is small.

@@ -1,0 +1,48 @@
+//! What was seen of delays stays for a day, also through a restart, and the latest word of a quarter holds.
+
+use lineside_store::DelayRow;
+
+use super::*;
+
+const QUARTER: Duration = Duration::from_secs(15 * 60);
+
+fn row(id: &str, line: Option<&str>, start: UnixMillis, trips: u32) -> DelayRow {
+    let line = line.map(str::to_owned);
+    DelayRow { feed: feed(id), line, start, trips, late: trips / 2, cancelled: 1 }
+}
+
+#[test]
+fn a_quarter_is_kept_by_feed_and_line_and_its_latest_word_holds() {
+    let place = Place::new();
+    let store = place.open();
+    let first = [row("city", None, EIGHT, 40), row("city", Some("T1"), EIGHT, 10)];
+    store.keep_delays(first.to_vec());
+    let other = row("other", Some("T1"), EIGHT, 4);
+    store.keep_delays(vec![other.clone(), row("city", None, EIGHT + QUARTER, 44)]);
+    store.keep_delays(vec![row("city", None, EIGHT, 80)]);
+    store.keep_delays(Vec::new());
+    store.flush().unwrap();
+    drop(store);
+    let store = place.open();
+    let mut all = store.list_delays(EIGHT).unwrap();
+    assert_eq!(all.pop(), Some(row("city", None, EIGHT + QUARTER, 44)), "the newest is the last");
+    all.sort_by_key(|row| (row.feed.clone(), row.line.clone()));
+    assert_eq!(all, [row("city", None, EIGHT, 80), first[1].clone(), other]);
+    assert_eq!(store.list_delays(EIGHT + QUARTER).unwrap().len(), 1);
+}
+
+#[test]
+fn what_is_older_than_a_day_goes() {
+    let place = Place::new();
+    let store = place.open();
+    let starts = || (0..10).map(|quarter| EIGHT + QUARTER * quarter);
+    store.keep_delays(starts().map(|start| row("city", None, start, 4)).collect());
+    store.flush().unwrap();
+    drop(store);
+    // A quarter before its end the first nine are older than 25 hours.
+    place.clock.advance(Duration::from_secs(25 * 60 * 60) + QUARTER * 9);
+    let store = place.open();
+    wait_until("the old ones are gone", || {
+        store.list_delays(UnixMillis(0)).unwrap() == [row("city", None, EIGHT + QUARTER * 9, 4)]
+    });
+}
