@@ -156,13 +156,19 @@ pub fn netex(bytes: &[u8]) {
     let limits = small_netex();
     let Ok(mut files) = netex::Source::new(bytes, &limits.files) else { return };
     let Ok((publication, mut problems)) = netex::decode(&mut files, &limits) else { return };
-    let mut tables = gtfs::MemoryTables::new();
+    let limits = gtfs::Limits::default();
+    let mut tables = (gtfs::MemoryTables::new(), gtfs::LoadedTables::new(limits.clone()));
     let losses = netex::write_gtfs(&publication, &mut tables, &mut problems)
         .expect("memory can be written to");
     let lost = losses.iter().filter(|loss| loss.kind == "ServiceJourney");
     let lost: u64 = lost.map(|loss| loss.count).sum();
     assert!(lost <= publication.counts().service_journeys as u64, "a journey is lost once");
-    read_all(&mut tables, &gtfs::Limits::default());
+    let (mut tables, loaded) = tables;
+    let (timetable, _) = loaded.finish().expect("the tables are those of a schedule");
+    let (of_text, _) =
+        gtfs::load(&mut tables, &limits).expect("the tables are those of a schedule");
+    assert_eq!(timetable.row_counts(), of_text.row_counts(), "the same rows come to the same");
+    read_all(&mut tables, &limits);
 }
 
 /// A SIRI message in XML.

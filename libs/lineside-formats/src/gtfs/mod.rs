@@ -16,16 +16,19 @@ mod timetable;
 pub mod values;
 mod write;
 
-#[cfg(feature = "netex")]
-pub(crate) use self::timetable::{Interner, Text};
 pub use self::{
     departures::{Scheduled, TripInstance},
     files::{Files, TextFiles, ZipFiles},
     limits::Limits,
-    load::load,
+    load::{LoadedTables, load},
     timetable::{
         Agency, AgencyIdx, FeedInfo, Frequency, PatternIdx, Route, RouteIdx, RouteLine, ServiceIdx,
         ShapeIdx, Stop, StopIdx, StopTime, Timetable, Trip, TripIdx,
     },
-    write::{MemoryTables, Tables, ZipTables},
+    write::{Boarding, MemoryTables, StopTimeRow, Tables, ZipTables},
+};
+#[cfg(feature = "netex")]
+pub(crate) use self::{
+    timetable::{Interner, Text},
+    write::clock,
 };

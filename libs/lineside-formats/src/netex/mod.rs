@@ -4,8 +4,8 @@
 //! [`decode`] goes once over each file and keeps records in NeTEx's own terms: frames of any kind and depth are walked
 //! through, what a timetable does not need is passed over while it streams. References are looked up when all files are
 //! read, so it does not matter which file holds what. [`write_gtfs`] is the one place where words change: it writes the
-//! records as rows of GTFS, into a zip or into memory, and [`load`] reads such rows into the timetable that a GTFS zip
-//! gives. So there is one timetable and one reader of it, and what boards show is what the converted zip says.
+//! records as rows of GTFS, into a zip or to the loader, and [`load`] makes of them the timetable that a GTFS zip gives.
+//! So there is one timetable and one loader of it, and what boards show is what the converted zip says.
 //!
 //! What is wrong is a [`Problem`](crate::Problem) that names file and id; what GTFS cannot say is a
 //! [`Loss`](crate::Loss).
@@ -25,7 +25,7 @@ mod to_gtfs;
 
 use crate::{
     Error, Losses, Problems,
-    gtfs::{self, Files, MemoryTables, Timetable},
+    gtfs::{self, Files, LoadedTables, Timetable},
 };
 
 pub(crate) use self::source::is_publication;
@@ -81,11 +81,11 @@ pub struct Loaded {
 /// As [`decode`], and if a limit of the timetable is passed.
 pub fn load(files: &mut dyn Files, limits: &Limits) -> Result<Loaded, Error> {
     let (publication, mut problems) = decode(files, limits)?;
-    let mut tables = MemoryTables::new();
+    let mut tables = LoadedTables::new(gtfs::Limits::default());
     let losses = write_gtfs(&publication, &mut tables, &mut problems)?;
     let counts = publication.counts();
     drop(publication);
-    let (timetable, more) = gtfs::load(&mut tables, &gtfs::Limits::default())?;
+    let (timetable, more) = tables.finish()?;
     problems.merge(more);
     Ok(Loaded { timetable, counts, problems, losses })
 }

@@ -3,7 +3,8 @@
 use std::io::{Cursor, Read};
 
 use lineside_formats::gtfs::{
-    self, Files, Limits, MemoryTables, Tables, Timetable, ZipFiles, ZipTables,
+    self, Boarding, Files, Limits, LoadedTables, MemoryTables, StopTimeRow, Tables, Timetable,
+    ZipFiles, ZipTables,
 };
 use proptest::prelude::*;
 
@@ -92,7 +93,120 @@ fn tables_in_memory_are_files() {
     assert_eq!(describe(&load_sound(town())), describe(&timetable));
 }
 
+/// Rows of stop times, most of which refer to something.
+fn any_row() -> impl Strategy<Value = StopTimeRow<'static>> {
+    let one_of = |texts: &[&'static str]| prop::sample::select(texts.to_vec());
+    // None, plausible, of another week, and none that is read.
+    let time = || {
+        prop_oneof![
+            1 => Just(None),
+            6 => (0..90_000).prop_map(Some),
+            1 => (600_000..3_700_000).prop_map(Some),
+            1 => Just(Some(-60)),
+        ]
+    };
+    let boarding =
+        || prop::sample::select(vec![Boarding::Regular, Boarding::None, Boarding::AskDriver]);
+    (
+        one_of(&["out", "out", "back", "back", " back", "out\u{1}", "nobody's", "", " "]),
+        time(),
+        time(),
+        one_of(&["harbor", "center:1", "center:2", "harbor ", "ha\trbor", "elsewhere", "", "\n"]),
+        prop_oneof![8 => 0..12_u32, 1 => 60_000..70_000_u32],
+        one_of(&[
+            "",
+            "",
+            "Pier",
+            "Pier ",
+            "Pi\ner",
+            "Harbor",
+            "the \"old\" pier, by ferry",
+            "Ålesund",
+        ]),
+        boarding(),
+        boarding(),
+    )
+        .prop_map(
+            |(trip_id, arrival, departure, stop_id, sequence, headsign, pickup, drop_off)| {
+                StopTimeRow {
+                    trip_id,
+                    arrival,
+                    departure,
+                    stop_id,
+                    sequence,
+                    headsign,
+                    pickup,
+                    drop_off,
+                }
+            },
+        )
+}
+
+/// Writes the town with these stop times.
+fn write_town(rows: &[StopTimeRow<'_>], to: &mut dyn Tables) {
+    let mut tables = rows_of_town();
+    tables.retain(|(name, ..)| *name != "stop_times.txt");
+    write(&tables, to);
+    to.begin("stop_times.txt", &StopTimeRow::COLUMNS).unwrap();
+    for row in rows {
+        to.stop_time(row).unwrap();
+    }
+}
+
+/// Checks that rows come to the same whether they become text in between or not.
+fn check_stop_times(rows: &[StopTimeRow<'_>], limits: &Limits) {
+    let mut both = (MemoryTables::new(), LoadedTables::new(limits.clone()));
+    write_town(rows, &mut both);
+    let (as_text, problems) = gtfs::load(&mut both.0, limits).unwrap();
+    let (as_values, others) = both.1.finish().unwrap();
+    assert_eq!(describe(&as_text), describe(&as_values));
+    assert_eq!(problems.kept(), others.kept());
+    assert_eq!(problems.counts().collect::<Vec<_>>(), others.counts().collect::<Vec<_>>());
+}
+
+#[test]
+fn more_stop_times_than_the_limit_are_left_out_alike() {
+    let row = StopTimeRow {
+        trip_id: "out",
+        stop_id: "harbor",
+        departure: Some(60),
+        ..StopTimeRow::default()
+    };
+    let rows: Vec<_> = (1..9).map(|sequence| StopTimeRow { sequence, ..row }).collect();
+    check_stop_times(&rows, &Limits { rows: 5, ..Limits::default() });
+}
+
+#[test]
+fn a_stop_time_that_stands_there_twice_is_told_alike() {
+    let row =
+        StopTimeRow { trip_id: "back", stop_id: "harbor", sequence: 3, ..StopTimeRow::default() };
+    let rows = [60, 120, 180].map(|time| StopTimeRow { arrival: Some(time), ..row });
+    check_stop_times(&rows, &Limits::default());
+}
+
+#[test]
+fn what_stop_times_refer_to_comes_before_them() {
+    let mut tables = LoadedTables::new(Limits::default());
+    write_town(&[], &mut tables);
+    assert!(tables.begin("trips.txt", &["trip_id"]).is_err());
+    assert!(tables.begin("feed_info.txt", &["feed_lang"]).is_ok());
+    let mut tables = LoadedTables::new(Limits::default());
+    assert!(tables.stop_time(&StopTimeRow::default()).is_err());
+    assert!(tables.begin("stop_times.txt", &StopTimeRow::COLUMNS).is_err(), "there are no trips");
+    assert!(LoadedTables::new(Limits::default()).finish().is_err());
+}
+
 proptest! {
+    #[test]
+    fn stop_times_as_values_are_those_of_their_text(rows in prop::collection::vec(any_row(), 0..40)) {
+        // Each row of a number of its own; what stands there twice has a case above.
+        let numbered = (0..).zip(&rows);
+        let rows: Vec<_> = numbered
+            .map(|(at, row)| StopTimeRow { sequence: row.sequence * 64 + at, ..*row })
+            .collect();
+        check_stop_times(&rows, &Limits::default());
+    }
+
     #[test]
     fn cells_of_any_text_are_read_back(rows in prop::collection::vec(prop::collection::vec("\\PC{0,12}", 3), 1..20)) {
         let mut tables = MemoryTables::new();

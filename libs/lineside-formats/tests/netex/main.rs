@@ -18,8 +18,8 @@ use std::io::{Cursor, Write};
 use jiff::civil::Date;
 use lineside_formats::{
     Error, Problems,
-    gtfs::{Timetable, TripIdx},
-    netex::{Limits, Loaded, Source, load},
+    gtfs::{self, MemoryTables, Timetable, TripIdx},
+    netex::{Limits, Loaded, Source, decode, load, write_gtfs},
 };
 use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
 
@@ -142,7 +142,33 @@ fn zip_of(files: &[(&str, &str)]) -> Vec<u8> {
 
 fn try_read(body: &[u8]) -> Result<Loaded, Error> {
     let limits = Limits::default();
-    load(&mut Source::new(body, &limits.files)?, &limits)
+    let loaded = load(&mut Source::new(body, &limits.files)?, &limits)?;
+    check_tables(body, &limits, &loaded);
+    Ok(loaded)
+}
+
+/// Checks that the tables that are written of a publication come to the timetable that was made without them.
+fn check_tables(body: &[u8], limits: &Limits, loaded: &Loaded) {
+    let mut files = Source::new(body, &limits.files).unwrap();
+    let (publication, mut problems) = decode(&mut files, limits).unwrap();
+    let mut tables = MemoryTables::new();
+    write_gtfs(&publication, &mut tables, &mut problems).unwrap();
+    let (timetable, more) = gtfs::load(&mut tables, &gtfs::Limits::default()).unwrap();
+    problems.merge(more);
+    assert_eq!(sentences(&problems), sentences(&loaded.problems));
+    assert_eq!(describe(&timetable), describe(&loaded.timetable));
+}
+
+/// What a timetable says, row by row.
+fn describe(timetable: &Timetable) -> String {
+    let mut said = vec![format!("{:?}", timetable.row_counts())];
+    said.extend(timetable.stops().map(|stop| format!("{stop:?}")));
+    said.extend(timetable.routes().map(|route| format!("{route:?}")));
+    for trip in timetable.trips() {
+        said.push(format!("{trip:?} {}", timetable.service_id(trip.service)));
+        said.extend(timetable.stop_times(trip.idx).map(|call| format!("{call:?}")));
+    }
+    said.join("\n")
 }
 
 fn read(body: impl AsRef<[u8]>) -> Loaded {

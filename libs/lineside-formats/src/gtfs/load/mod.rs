@@ -15,6 +15,7 @@ mod shapes;
 mod stop_times;
 mod stops;
 mod trips;
+mod written;
 
 use std::{
     collections::BTreeMap,
@@ -25,6 +26,7 @@ use std::{
 use jiff::tz::TimeZone;
 
 use self::sharing::Sharing;
+pub use self::written::LoadedTables;
 use super::{
     FeedInfo, Files, Limits, Timetable,
     fields::{self, FileSpec},
@@ -53,23 +55,9 @@ pub fn load(files: &mut dyn Files, limits: &Limits) -> Result<(Timetable, Proble
     let names = files.names();
     let mut source = Source { files, limits };
     let mut loader = Loader::new();
-    loader.problems.merge(source.files.take_problems());
-    loader.check_presence(&names)?;
-    loader.load_agencies(&mut source)?;
-    loader.load_stops(&mut source)?;
-    loader.load_routes(&mut source)?;
-    loader.load_calendar(&mut source)?;
-    loader.load_calendar_dates(&mut source)?;
-    loader.tolerate("shapes.txt", |loader| loader.load_shapes(&mut source))?;
-    loader.load_trips(&mut source)?;
-    loader.tolerate("frequencies.txt", |loader| loader.load_frequencies(&mut source))?;
+    loader.load_until_stop_times(&names, &mut source)?;
     loader.load_stop_times(&mut source)?;
-    loader.tolerate("feed_info.txt", |loader| loader.load_feed_info(&mut source))?;
-    loader.tolerate(fields::LOCATIONS, |loader| loader.load_locations(&mut source))?;
-    for spec in others::TABLES.iter().filter_map(|name| fields::find_file(name)) {
-        loader.tolerate(spec.name, |loader| loader.check_rows(spec, &mut source))?;
-    }
-    loader.finish()
+    loader.load_from_stop_times(&mut source)
 }
 
 /// The files, with their limits.
@@ -165,6 +153,37 @@ impl Loader {
             patterns: Patterns::default(),
             day_span: None,
         }
+    }
+
+    /// Loads what the rows of stop times refer to, and all that comes before them.
+    fn load_until_stop_times(
+        &mut self,
+        names: &[String],
+        source: &mut Source<'_>,
+    ) -> Result<(), Error> {
+        self.problems.merge(source.files.take_problems());
+        self.check_presence(names)?;
+        self.load_agencies(source)?;
+        self.load_stops(source)?;
+        self.load_routes(source)?;
+        self.load_calendar(source)?;
+        self.load_calendar_dates(source)?;
+        self.tolerate("shapes.txt", |loader| loader.load_shapes(source))?;
+        self.load_trips(source)?;
+        self.tolerate("frequencies.txt", |loader| loader.load_frequencies(source))
+    }
+
+    /// Loads what comes after the stop times.
+    fn load_from_stop_times(
+        mut self,
+        source: &mut Source<'_>,
+    ) -> Result<(Timetable, Problems), Error> {
+        self.tolerate("feed_info.txt", |loader| loader.load_feed_info(source))?;
+        self.tolerate(fields::LOCATIONS, |loader| loader.load_locations(source))?;
+        for spec in others::TABLES.iter().filter_map(|name| fields::find_file(name)) {
+            self.tolerate(spec.name, |loader| loader.check_rows(spec, source))?;
+        }
+        self.finish()
     }
 
     /// Refuses a dataset without its main tables and complains about other missing files.

@@ -17,8 +17,8 @@ use crate::{
     },
 };
 
-const FILE: &str = "stop_times.txt";
-const WITHOUT_STOP: Fault =
+pub(super) const FILE: &str = "stop_times.txt";
+pub(super) const WITHOUT_STOP: Fault =
     Fault { code: "missing_required_field", detail: "is empty, and no other place is named" };
 const NEGATIVE: Fault = Fault { code: "number_out_of_range", detail: "is below zero" };
 
@@ -53,7 +53,7 @@ impl Default for RawCall {
 
 /// Where the trip at hand will probably call next: where the last trip of its route and direction
 /// did, else where any trip did after the stop before. A right guess spares looking the stop up.
-struct Guide {
+pub(super) struct Guide {
     /// The last trip of each route and direction.
     models: Vec<u32>,
     /// The calls of the model that are still to come, in
@@ -84,7 +84,7 @@ impl Guide {
 
     /// The stop with that id, if one of the guesses is right.
     #[inline]
-    fn guess(&mut self, id: &[u8], loader: &Loader) -> Option<u32> {
+    pub(super) fn guess(&mut self, id: &[u8], loader: &Loader) -> Option<u32> {
         let is_it = |stop: &u32| {
             let row = loader.stops.rows.get(*stop as usize);
             row.is_some_and(|row| loader.strings.get(row.id).as_bytes() == id)
@@ -97,9 +97,90 @@ impl Guide {
         Some(stop)
     }
 
-    fn learn(&mut self, stop: u32) {
+    /// The stop with that id, if it has to be looked up.
+    pub(super) fn find(&mut self, id: &[u8], loader: &Loader) -> Option<u32> {
+        let stop = loader.find_stop(id)?;
         self.next[self.last as usize] = stop;
         self.last = stop;
+        Some(stop)
+    }
+}
+
+/// The trip whose rows come at the moment: rows of one trip mostly follow each other.
+pub(super) struct AtHand {
+    pub(super) id: Vec<u8>,
+    pub(super) trip: Option<u32>,
+    pub(super) guide: Guide,
+}
+
+impl AtHand {
+    pub(super) fn new(loader: &Loader) -> AtHand {
+        let guide = Guide::new(loader.routes.rows.len(), loader.stops.rows.len());
+        AtHand { id: Vec::new(), trip: None, guide }
+    }
+
+    /// The trip of a row, by its id.
+    #[inline]
+    pub(super) fn trip_of(&mut self, id: &[u8], loader: &Loader) -> Option<u32> {
+        if self.id != id {
+            self.id.clear();
+            self.id.extend_from_slice(id);
+            self.trip = loader.find_trip_after(self.trip, id);
+            if let Some(trip) = self.trip {
+                self.guide.begin(trip, loader);
+            }
+        }
+        self.trip
+    }
+}
+
+/// Calls on their way to their trips: each trip is finished as soon as the rows of the next come.
+pub(super) struct Assembly {
+    sharing: Sharing,
+    grouping: Grouping<RawCall>,
+    /// The calls of trips that had rows before, in another place.
+    further: Vec<(u32, RawCall)>,
+}
+
+impl Assembly {
+    pub(super) fn new(loader: &Loader) -> Assembly {
+        let sharing = Sharing::new(loader.strings.seed());
+        Assembly { sharing, grouping: Grouping::new(), further: Vec::new() }
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, trip: u32, call: RawCall, loader: &mut Loader) {
+        let Assembly { sharing, grouping, further } = self;
+        grouping.push(trip, call, |trip, part, calls| match part {
+            Part::First => loader.finish_trip(trip, calls, sharing),
+            Part::Further => further.extend(calls.iter().map(|&call| (trip, call))),
+        });
+    }
+
+    /// Finishes the last trip, and those whose rows stood in several places. Gives back what it was done with, and of the
+    /// latter those whose rows have to be read again; none if `has_distances` is false.
+    pub(super) fn finish(
+        self,
+        has_distances: bool,
+        loader: &mut Loader,
+    ) -> (Sharing, BTreeSet<u32>) {
+        let Assembly { mut sharing, mut grouping, mut further } = self;
+        grouping.flush(|trip, part, calls| match part {
+            Part::First => loader.finish_trip(trip, calls, &mut sharing),
+            Part::Further => further.extend(calls.iter().map(|&call| (trip, call))),
+        });
+        let mut again = BTreeSet::new();
+        group_scattered(further, |trip, calls| {
+            calls.splice(0..0, loader.raw_calls(trip));
+            // The distances that the first group's times were interpolated by are not kept: the file has to be asked
+            // again.
+            if has_distances && calls.iter().any(RawCall::has_no_time) {
+                again.insert(trip);
+            } else {
+                loader.finish_trip(trip, calls, &mut sharing);
+            }
+        });
+        (sharing, again)
     }
 }
 
@@ -126,28 +207,9 @@ struct Columns {
 
 impl Loader {
     pub(super) fn load_stop_times(&mut self, source: &mut Source<'_>) -> Result<(), Error> {
-        let mut sharing = Sharing::new(self.strings.seed());
-        let mut grouping = Grouping::new();
-        let mut further = Vec::new();
-        let mut take = |loader: &mut Loader, trip, part, calls: &mut Vec<RawCall>| match part {
-            Part::First => loader.finish_trip(trip, calls, &mut sharing),
-            Part::Further => further.extend(calls.iter().map(|&call| (trip, call))),
-        };
-        self.stream_stop_times(source, |loader, trip, call| {
-            grouping.push(trip, call, |trip, part, calls| take(loader, trip, part, calls));
-        })?;
-        grouping.flush(|trip, part, calls| take(self, trip, part, calls));
-        let mut again = BTreeSet::new();
-        group_scattered(further, |trip, calls| {
-            calls.splice(0..0, self.raw_calls(trip));
-            // What the first group's times were interpolated by is not kept: the file has to be
-            // asked again.
-            if calls.iter().any(RawCall::has_no_time) {
-                again.insert(trip);
-            } else {
-                self.finish_trip(trip, calls, &mut sharing);
-            }
-        });
+        let mut assembly = Assembly::new(self);
+        self.stream_stop_times(source, |loader, trip, call| assembly.push(trip, call, loader))?;
+        let (mut sharing, again) = assembly.finish(true, self);
         if again.is_empty() { Ok(()) } else { self.reload_trips(source, &again, &mut sharing) }
     }
 
@@ -218,22 +280,12 @@ impl Loader {
             timepoint: rows.claim("timepoint"),
         };
         require(FILE, &[("trip_id", columns.trip), ("stop_sequence", columns.sequence)])?;
-        // The trip of the row before: rows of one trip mostly follow each other.
-        let mut current = (Vec::new(), None);
-        let mut guide = Guide::new(self.routes.rows.len(), self.stops.rows.len());
+        let mut at_hand = AtHand::new(self);
         while let Some(row) = rows.next_row(&mut self.problems)? {
             let Some(trip_id) = row.parse(columns.trip, Ok, &mut self.problems) else { continue };
-            if current.0 != trip_id {
-                current.0.clear();
-                current.0.extend_from_slice(trip_id);
-                current.1 = self.find_trip_after(current.1, trip_id);
-                if let Some(trip) = current.1 {
-                    guide.begin(trip, self);
-                }
-            }
-            match current.1 {
+            match at_hand.trip_of(trip_id, self) {
                 Some(trip) => {
-                    if let Some(call) = self.read_call(&row, &columns, trip, &mut guide) {
+                    if let Some(call) = self.read_call(&row, &columns, trip, &mut at_hand.guide) {
                         each(self, trip, call);
                     }
                 }
@@ -268,12 +320,9 @@ impl Loader {
         let timepoint =
             row.parse(columns.timepoint, |text| values::choice(text, &[0, 1]), problems) != Some(0);
         let stop = self.read_stop(row, columns, guide)?;
-        let trip_headsign = self.strings.get(self.trips.rows[trip as usize].headsign);
         let headsign = match row.bytes(columns.headsign) {
             b"" => Text::EMPTY,
-            // The trip's own headsign needs no repeating, and leaves patterns alike.
-            text if text == trip_headsign.as_bytes() => Text::EMPTY,
-            _ => self.strings.intern(row.get(columns.headsign)),
+            _ => self.headsign_of(trip, row.get(columns.headsign)),
         };
         let flags = CallFlags::new(pickup, drop_off, timepoint);
         let line = row.line();
@@ -287,6 +336,13 @@ impl Loader {
             flags,
             line,
         })
+    }
+
+    /// What a call shows as its destination, where that is not what its trip shows.
+    pub(super) fn headsign_of(&mut self, trip: u32, text: &str) -> Text {
+        let of_trip = self.strings.get(self.trips.rows[trip as usize].headsign);
+        // The trip's own headsign needs no repeating, and leaves patterns alike.
+        if text == of_trip { Text::EMPTY } else { self.strings.intern(text) }
     }
 
     /// The trip of that id. Where stop times are in the order of `trips.txt` it is the one after
@@ -310,10 +366,9 @@ impl Loader {
         if let Some(stop) = guide.guess(id, self) {
             return Some(stop);
         }
-        let found = self.find_stop(id);
-        match found {
-            Some(stop) => guide.learn(stop),
-            None => row.complain_of(columns.stop, NOT_FOUND, &mut self.problems),
+        let found = guide.find(id, self);
+        if found.is_none() {
+            row.complain_of(columns.stop, NOT_FOUND, &mut self.problems);
         }
         found
     }

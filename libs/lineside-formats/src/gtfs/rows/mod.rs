@@ -267,7 +267,22 @@ impl<R: Read> Rows<R> {
     }
 }
 
-const MISSING: Fault = Fault { code: "missing_required_field", detail: "is empty and must not be" };
+pub(crate) const MISSING: Fault =
+    Fault { code: "missing_required_field", detail: "is empty and must not be" };
+
+/// Says what is wrong about a cell.
+#[cold]
+pub(crate) fn complain(
+    (file, line, field): (&str, u64, &str),
+    value: &[u8],
+    fault: Fault,
+    problems: &mut Problems,
+) {
+    problems.push_with(file, fault.code, || {
+        let problem = Problem::new(file, fault.code, fault.detail).at_line(line).in_field(field);
+        if value.is_empty() { problem } else { problem.with_value(str_of(value)) }
+    });
+}
 
 fn refuse_what_is_no_table(start: &[u8]) -> Result<(), Error> {
     let look = &start[..start.len().min(LOOK_BYTES)];
@@ -398,11 +413,7 @@ impl<'a> Row<'a> {
 
     #[cold]
     fn complain(&self, field: &str, value: &[u8], fault: Fault, problems: &mut Problems) {
-        problems.push_with(self.file, fault.code, || {
-            let problem = Problem::new(self.file, fault.code, fault.detail);
-            let problem = problem.at_line(self.line).in_field(field);
-            if value.is_empty() { problem } else { problem.with_value(str_of(value)) }
-        });
+        complain((self.file, self.line, field), value, fault, problems);
     }
 }
 

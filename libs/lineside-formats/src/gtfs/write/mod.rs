@@ -3,11 +3,19 @@
 //! A conversion writes rows and does not know which of the two it is: [`Tables`].
 
 mod memory;
+mod stop_times;
 mod zip;
+
+use std::borrow::Cow;
 
 use crate::Error;
 
-pub use self::{memory::MemoryTables, zip::ZipTables};
+pub(crate) use self::stop_times::clock;
+pub use self::{
+    memory::MemoryTables,
+    stop_times::{Boarding, StopTimeRow},
+    zip::ZipTables,
+};
 
 /// Where rows go: one table after the other, each begun once.
 pub trait Tables {
@@ -25,6 +33,43 @@ pub trait Tables {
     ///
     /// If it cannot be written.
     fn row(&mut self, cells: &[&str]) -> Result<(), Error>;
+
+    /// Writes a row of `stop_times.txt`, which was begun last, with [`StopTimeRow::COLUMNS`].
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be written.
+    fn stop_time(&mut self, row: &StopTimeRow<'_>) -> Result<(), Error> {
+        row.with_cells(|cells| self.row(cells))
+    }
+}
+
+/// Both get every row.
+impl<A: Tables, B: Tables> Tables for (A, B) {
+    fn begin(&mut self, table: &'static str, columns: &[&str]) -> Result<(), Error> {
+        self.0.begin(table, columns)?;
+        self.1.begin(table, columns)
+    }
+
+    fn row(&mut self, cells: &[&str]) -> Result<(), Error> {
+        self.0.row(cells)?;
+        self.1.row(cells)
+    }
+
+    fn stop_time(&mut self, row: &StopTimeRow<'_>) -> Result<(), Error> {
+        self.0.stop_time(row)?;
+        self.1.stop_time(row)
+    }
+}
+
+/// A value as it is read out of a row that was written.
+pub(crate) fn sound(cell: &str) -> Cow<'_, str> {
+    let cell = cell.trim();
+    if !cell.bytes().any(|byte| byte.is_ascii_control()) {
+        return Cow::Borrowed(cell);
+    }
+    let spaced = cell.replace(|letter: char| letter.is_ascii_control(), " ");
+    Cow::Owned(spaced.trim_ascii().to_owned())
 }
 
 /// Appends a row, with its line break.

@@ -43,8 +43,9 @@ pub(super) fn write(
     let trips = writer.choose_trips(&mut services)?;
     writer.write_services(&services)?;
     writer.write_trips(&trips, &services)?;
-    writer.write_stop_times(&trips)?;
     writer.write_frequencies(&trips)?;
+    // Whoever loads the tables as they come has by now all that stop times refer to.
+    writer.write_stop_times(&trips)?;
     Ok(writer.losses)
 }
 

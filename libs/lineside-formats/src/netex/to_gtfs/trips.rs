@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     Error, ErrorKind,
-    gtfs::Text,
+    gtfs::{Boarding, StopTimeRow, Text, clock},
     netex::{
         Limits,
         record::{Journey, NO_TIME},
@@ -22,6 +22,8 @@ pub(super) struct Chosen {
     journey: u32,
     service: u32,
     line: Text,
+    /// What the vehicle shows as its destination at the start.
+    headsign: Text,
 }
 
 impl Writer<'_, '_> {
@@ -46,7 +48,8 @@ impl Writer<'_, '_> {
                     let detail = "stands there twice; the first counts";
                     self.complain(journey.file, "duplicate_in_timetable", detail, journey.id);
                 } else if let Some(service) = services.of(journey)? {
-                    chosen.push(Chosen { journey: number, service, line: line.id });
+                    let headsign = self.headsign(journey, &calls);
+                    chosen.push(Chosen { journey: number, service, line: line.id, headsign });
                 } else {
                     self.complain_of_days(journey, services);
                 }
@@ -111,10 +114,8 @@ impl Writer<'_, '_> {
             ["trip_headsign", "trip_short_name", "direction_id"];
         self.tables.begin("trips.txt", &[route, service, id, headsign, short_name, direction])?;
         let publication = self.publication;
-        let mut calls = Vec::new();
         for trip in trips {
             let journey = &publication.journeys[trip.journey as usize];
-            let headsign = self.headsign(journey, &mut calls);
             let direction =
                 self.direction_of(journey).map_or("", |it| if it == 0 { "0" } else { "1" });
             let number =
@@ -124,7 +125,7 @@ impl Writer<'_, '_> {
                 self.text(trip.line),
                 &services.rows[trip.service as usize].id,
                 self.text(journey.id),
-                self.text(headsign),
+                self.text(trip.headsign),
                 self.text(first_given(&[journey.public_code, number])),
                 direction,
             ])?;
@@ -132,12 +133,9 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
-    /// What the vehicle shows as its destination at the start; reads its calls into `calls`.
-    fn headsign(&self, journey: &Journey, calls: &mut Vec<Call>) -> Text {
+    /// What the vehicle shows as its destination at the start.
+    fn headsign(&self, journey: &Journey, calls: &[Call]) -> Text {
         let publication = self.publication;
-        if calls::read(publication, &self.index, journey, calls).is_err() {
-            calls.clear();
-        }
         let pattern = find(&publication.patterns, &self.index.patterns, journey.pattern);
         let of_pattern = pattern.map_or(Text::EMPTY, |pattern| pattern.display);
         let at_start = calls.first().map_or(Text::EMPTY, |call| call.display);
@@ -159,29 +157,25 @@ impl Writer<'_, '_> {
     }
 
     pub(super) fn write_stop_times(&mut self, trips: &[Chosen]) -> Result<(), Error> {
-        let [id, arrival, departure, stop, sequence] =
-            ["trip_id", "arrival_time", "departure_time", "stop_id", "stop_sequence"];
-        let [headsign, pickup, drop_off] = ["stop_headsign", "pickup_type", "drop_off_type"];
-        self.tables.begin(
-            "stop_times.txt",
-            &[id, arrival, departure, stop, sequence, headsign, pickup, drop_off],
-        )?;
+        self.tables.begin("stop_times.txt", &StopTimeRow::COLUMNS)?;
         let publication = self.publication;
         let (mut calls, mut n) = (Vec::new(), 0);
         for trip in trips {
             let journey = &publication.journeys[trip.journey as usize];
-            let at_start = self.headsign(journey, &mut calls);
+            if calls::read(publication, &self.index, journey, &mut calls).is_err() {
+                calls.clear();
+            }
             n += calls.len() as u64;
             if n > Limits::CALLS_IN_ALL {
                 let detail = format!("its journeys have more than {} calls", Limits::CALLS_IN_ALL);
                 return Err(Error::new(ErrorKind::TooLarge, detail));
             }
-            let mut shown = at_start;
+            let mut shown = trip.headsign;
             for (sequence, call) in (1..).zip(&calls) {
                 if call.display != Text::EMPTY {
                     shown = self.display(call.display);
                 }
-                let headsign = if shown == at_start { Text::EMPTY } else { shown };
+                let headsign = if shown == trip.headsign { Text::EMPTY } else { shown };
                 self.write_stop_time(journey, call, sequence, headsign)?;
             }
         }
@@ -196,21 +190,22 @@ impl Writer<'_, '_> {
         headsign: Text,
     ) -> Result<(), Error> {
         let stop = self.stop_of.get(&call.stop_point).copied().unwrap_or(call.stop_point);
+        let time = |time: i32| Some(time).filter(|&time| time != NO_TIME);
         let boarding = |may: bool| match (may, call.use_of.on_request) {
-            (false, _) => "1",
-            (true, true) => "3",
-            (true, false) => "0",
+            (false, _) => Boarding::None,
+            (true, true) => Boarding::AskDriver,
+            (true, false) => Boarding::Regular,
         };
-        self.tables.row(&[
-            self.text(journey.id),
-            &clock(call.arrival),
-            &clock(call.departure),
-            self.text(stop),
-            &sequence.to_string(),
-            self.text(headsign),
-            boarding(call.use_of.may_board),
-            boarding(call.use_of.may_alight),
-        ])
+        self.tables.stop_time(&StopTimeRow {
+            trip_id: self.text(journey.id),
+            arrival: time(call.arrival),
+            departure: time(call.departure),
+            stop_id: self.text(stop),
+            sequence,
+            headsign: self.text(headsign),
+            pickup: boarding(call.use_of.may_board),
+            drop_off: boarding(call.use_of.may_alight),
+        })
     }
 
     pub(super) fn write_frequencies(&mut self, trips: &[Chosen]) -> Result<(), Error> {
@@ -230,13 +225,5 @@ impl Writer<'_, '_> {
             }
         }
         Ok(())
-    }
-}
-
-/// A time as GTFS writes it; nothing where there is none.
-fn clock(time: i32) -> String {
-    match time {
-        NO_TIME => String::new(),
-        time => format!("{:02}:{:02}:{:02}", time / 3_600, time / 60 % 60, time % 60),
     }
 }

@@ -1,0 +1,118 @@
+//! A row of `stop_times.txt` as values.
+
+use crate::Error;
+
+/// Whether riders may board or alight, as `pickup_type` and `drop_off_type` say it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Boarding {
+    /// As usual.
+    #[default]
+    Regular = 0,
+    /// Not at all.
+    None = 1,
+    /// They have to ask the driver.
+    AskDriver = 3,
+}
+
+impl Boarding {
+    fn as_str(self) -> &'static str {
+        match self {
+            Boarding::Regular => "0",
+            Boarding::None => "1",
+            Boarding::AskDriver => "3",
+        }
+    }
+}
+
+/// A row of `stop_times.txt`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StopTimeRow<'a> {
+    /// `trip_id`.
+    pub trip_id: &'a str,
+    /// `arrival_time`, in seconds after the day's beginning.
+    pub arrival: Option<i32>,
+    /// `departure_time`, likewise.
+    pub departure: Option<i32>,
+    /// `stop_id`.
+    pub stop_id: &'a str,
+    /// `stop_sequence`.
+    pub sequence: u32,
+    /// `stop_headsign`; empty where it is the trip's.
+    pub headsign: &'a str,
+    /// `pickup_type`.
+    pub pickup: Boarding,
+    /// `drop_off_type`.
+    pub drop_off: Boarding,
+}
+
+impl StopTimeRow<'_> {
+    /// The columns that are written.
+    pub const COLUMNS: [&'static str; 8] = [
+        "trip_id",
+        "arrival_time",
+        "departure_time",
+        "stop_id",
+        "stop_sequence",
+        "stop_headsign",
+        "pickup_type",
+        "drop_off_type",
+    ];
+
+    /// Hands the row's cells, in the order of the columns, to `write`.
+    pub(super) fn with_cells(
+        &self,
+        write: impl FnOnce(&[&str]) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let [arrival, departure] =
+            [self.arrival, self.departure].map(|time| time.map(clock).unwrap_or_default());
+        write(&[
+            self.trip_id,
+            &arrival,
+            &departure,
+            self.stop_id,
+            &self.sequence.to_string(),
+            self.headsign,
+            self.pickup.as_str(),
+            self.drop_off.as_str(),
+        ])
+    }
+}
+
+/// A time in seconds as GTFS writes it.
+pub(crate) fn clock(time: i32) -> String {
+    let parts = [time / 3_600, time / 60 % 60, time % 60];
+    if parts[0] > 99 || time < 0 {
+        let [hours, minutes, seconds] = parts;
+        return format!("{hours:02}:{minutes:02}:{seconds:02}");
+    }
+    let mut text = String::with_capacity(8);
+    for (at, part) in parts.into_iter().enumerate() {
+        if at > 0 {
+            text.push(':');
+        }
+        text.extend([part / 10, part % 10].map(|digit| char::from(b'0' + digit as u8)));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::clock;
+    use crate::gtfs::values;
+
+    proptest! {
+        #[test]
+        fn times_are_written_as_they_are_read(time in 0..=values::TIME_MAX) {
+            prop_assert_eq!(values::time(clock(time).as_bytes()), Ok(time));
+        }
+    }
+
+    #[test]
+    fn hours_have_two_digits_or_more() {
+        assert_eq!(clock(0), "00:00:00");
+        assert_eq!(clock(32 * 3_600 + 59 * 60 + 1), "32:59:01");
+        assert_eq!(clock(100 * 3_600), "100:00:00");
+    }
+}
