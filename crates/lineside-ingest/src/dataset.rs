@@ -8,7 +8,7 @@ use std::{
 use bytes::Bytes;
 use lineside_formats::{
     Error, Format, Losses, Problems,
-    gtfs::{self, Timetable, TripInstance, ZipFiles, ZipTables},
+    gtfs::{self, LoadedTables, Timetable, TripInstance, ZipFiles, ZipTables},
     netex,
 };
 use lineside_sync::UnixMillis;
@@ -78,12 +78,17 @@ impl Dataset {
         let limits = netex::Limits::default();
         let mut files = netex::Source::new(body, &limits.files)?;
         let (publication, mut problems) = netex::decode(&mut files, &limits)?;
-        let mut tables = ZipTables::new(Cursor::new(Vec::new()));
+        // The zip for whoever asks for it, and the timetable as the rows come.
+        let zip = ZipTables::new(Cursor::new(Vec::new()));
+        let mut tables = (zip, LoadedTables::new(gtfs::Limits::default()));
         let losses = netex::write_gtfs(&publication, &mut tables, &mut problems)?;
         drop(publication);
-        let zip = Bytes::from(tables.finish()?.into_inner());
-        let made = Dataset::load(feed, zip.clone(), fetched_at)?;
-        problems.merge(Arc::unwrap_or_clone(made.problems));
+        let (zip, loaded) = tables;
+        let zip = Bytes::from(zip.finish()?.into_inner());
+        let (timetable, more) = loaded.finish()?;
+        problems.merge(netex::problems_of_tables(more, &timetable));
+        let hash = Snapshot::hash_of(body);
+        let made = Dataset::of(feed, timetable, problems, hash, fetched_at);
         let snapshot = Snapshot {
             hash: Snapshot::hash_of(&zip),
             bytes: zip,
@@ -94,8 +99,6 @@ impl Dataset {
             last_modified: None,
         };
         Ok(Dataset {
-            version: format_smolstr!("{:032x}", Snapshot::hash_of(body)),
-            problems: Arc::new(problems),
             losses: Some(losses),
             converted: Some(Converted { snapshot, held: Mutex::default() }),
             ..made

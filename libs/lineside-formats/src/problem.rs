@@ -160,6 +160,23 @@ impl Problems {
             .flat_map(|(file, codes)| codes.iter().map(move |(&code, &n)| (&**file, code, n)))
     }
 
+    /// Takes back the problems of one field that are told in other words: those that were kept, and `n` of the count.
+    #[cfg(feature = "netex")]
+    pub(crate) fn take_back(&mut self, file: &str, code: &'static str, field: &str, n: u64) {
+        let is_it = |it: &Problem| {
+            *it.file == *file && it.code == code && it.field.as_deref() == Some(field)
+        };
+        self.kept.retain(|problem| !is_it(problem));
+        let Some(codes) = self.counts.get_mut(file) else { return };
+        if let Some(count) = codes.get_mut(code) {
+            let n = n.min(*count);
+            *count -= n;
+            self.total -= n;
+        }
+        codes.retain(|_, count| *count > 0);
+        self.counts.retain(|_, codes| !codes.is_empty());
+    }
+
     /// Adds the problems of `other` after these, within the same bounds.
     pub fn merge(&mut self, other: Problems) {
         for problem in other.kept {
@@ -222,6 +239,24 @@ mod tests {
             counts,
             [("stops.txt", "invalid_float", 10_000), ("trips.txt", "duplicate_key", 1)]
         );
+    }
+
+    #[cfg(feature = "netex")]
+    #[test]
+    fn what_is_taken_back_was_never_there() {
+        let mut problems = Problems::new();
+        let wrong = |field: &str| Problem::new("agency.txt", "empty", "is empty").in_field(field);
+        for _ in 0..60 {
+            problems.push(wrong("url"));
+        }
+        let mut others = Problems::new();
+        others.push(wrong("name"));
+        problems.merge(others.clone());
+        problems.take_back("agency.txt", "empty", "url", 60);
+        assert_eq!(problems.counts().collect::<Vec<_>>(), [("agency.txt", "empty", 1)]);
+        assert_eq!((problems.total(), problems.kept().len()), (1, 0));
+        others.take_back("agency.txt", "empty", "name", 2);
+        assert_eq!(others, Problems::new());
     }
 
     #[test]

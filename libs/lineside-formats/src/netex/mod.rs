@@ -61,6 +61,14 @@ pub fn write_gtfs(
     to_gtfs::write(publication, tables, problems)
 }
 
+/// What is wrong about the tables that [`write_gtfs`] wrote, by what the loader of their timetable says: without what is
+/// told of the publication already, in its own words.
+pub fn problems_of_tables(mut problems: Problems, timetable: &Timetable) -> Problems {
+    let n = timetable.agencies().filter(|agency| agency.url.is_none()).count() as u64;
+    problems.take_back("agency.txt", "missing_required_field", "agency_url", n);
+    problems
+}
+
 /// What a publication comes to as a timetable.
 #[derive(Debug)]
 pub struct Loaded {
@@ -86,6 +94,6 @@ pub fn load(files: &mut dyn Files, limits: &Limits) -> Result<Loaded, Error> {
     let counts = publication.counts();
     drop(publication);
     let (timetable, more) = tables.finish()?;
-    problems.merge(more);
+    problems.merge(problems_of_tables(more, &timetable));
     Ok(Loaded { timetable, counts, problems, losses })
 }

@@ -19,7 +19,7 @@ use jiff::civil::Date;
 use lineside_formats::{
     Error, Problems,
     gtfs::{self, MemoryTables, Timetable, TripIdx},
-    netex::{Limits, Loaded, Source, decode, load, write_gtfs},
+    netex::{Limits, Loaded, Source, decode, load, problems_of_tables, write_gtfs},
 };
 use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
 
@@ -154,7 +154,7 @@ fn check_tables(body: &[u8], limits: &Limits, loaded: &Loaded) {
     let mut tables = MemoryTables::new();
     write_gtfs(&publication, &mut tables, &mut problems).unwrap();
     let (timetable, more) = gtfs::load(&mut tables, &gtfs::Limits::default()).unwrap();
-    problems.merge(more);
+    problems.merge(problems_of_tables(more, &timetable));
     assert_eq!(sentences(&problems), sentences(&loaded.problems));
     assert_eq!(describe(&timetable), describe(&loaded.timetable));
 }

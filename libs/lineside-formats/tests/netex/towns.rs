@@ -159,6 +159,26 @@ fn the_written_zip_says_what_the_timetable_says() {
 }
 
 #[test]
+fn an_organisation_without_an_address_is_told_once() {
+    let body = town(&journey("T:SJ:1", &plain_times()));
+    let unnamed = body.replace("<OperatorRef ref='T:Operator:1'/>", "");
+    let mute = body.replace("<Url>www.town.example</Url>", "");
+    for (body, expected) in [
+        (
+            mute,
+            "publication.xml: the organisation has no Url, which GTFS asks for: \"T:Operator:1\"",
+        ),
+        (
+            unnamed.replace("<Operator id", "<Operator id='T:Operator:2'/><Operator id"),
+            "publication.xml: no organisation is named, so there is no Url, which GTFS asks for: \"T:Line:1\"",
+        ),
+    ] {
+        let problems = read(body).problems;
+        assert_eq!((sentences(&problems), problems.total()), (vec![expected.to_owned()], 1));
+    }
+}
+
+#[test]
 fn content_shows_that_it_is_netex() {
     let text = town("");
     for body in

@@ -98,6 +98,10 @@ impl Writer<'_, '_> {
             None => {
                 if id != self.publication.participant {
                     self.leads_nowhere(line.file, "OperatorRef", line.id, id);
+                } else {
+                    let detail =
+                        "no organisation is named, so there is no Url, which GTFS asks for";
+                    self.complain(line.file, "missing_url", detail, line.id);
                 }
                 let name = self.text(id);
                 self.tables.row(&[name, name, "", timezone, language, "", ""])
