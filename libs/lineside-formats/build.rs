@@ -1,5 +1,5 @@
 //! Compiles proto/gtfs-realtime.proto with protox, so no protoc is needed, to prost messages that serde can
-//! read and write, and to the table of fields that the specification requires.
+//! read and write, and to the tables of all fields and of those that the specification requires.
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo::rerun-if-changed=build.rs");
@@ -39,6 +39,7 @@ mod gtfs_rt {
 
         let out = PathBuf::from(env::var("OUT_DIR")?);
         fs::write(out.join("required.rs"), required_table(&pool)?)?;
+        fs::write(out.join("known.rs"), known_table(&pool)?)?;
         Ok(())
     }
 
@@ -97,6 +98,30 @@ mod gtfs_rt {
         path.push_str("::");
         path.push_str(last);
         path
+    }
+
+    /// One row per message: all its fields, and which of them are messages again.
+    fn known_table(pool: &DescriptorPool) -> Result<String, Box<dyn Error>> {
+        let messages: Vec<_> = pool.all_messages().filter(is_ours).collect();
+        let mut table = "static MESSAGES: &[Message] = &[\n".to_owned();
+        for message in &messages {
+            writeln!(table, "    Message {{ name: {:?}, fields: &[", message.name())?;
+            for field in message.fields() {
+                let inner = match field.kind() {
+                    Kind::Message(inner) => messages.iter().position(|it| *it == inner),
+                    _ => None,
+                };
+                writeln!(
+                    table,
+                    "        Field {{ number: {}, name: {:?}, message: {inner:?} }},",
+                    field.number(),
+                    field.name(),
+                )?;
+            }
+            table.push_str("    ] },\n");
+        }
+        table.push_str("];\n");
+        Ok(table)
     }
 
     /// One row per message: its required fields, and the fields through which required ones are reached.

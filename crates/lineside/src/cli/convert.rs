@@ -64,6 +64,11 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     let refused = |refusal| match refusal {
         Refusal::NoWay(reason) => Failure::Usage(format!("{input}: {reason}")),
         Refusal::Unreadable(reason) => Failure::Unfinished(format!("{input}: {reason}")),
+        Refusal::Schedule(reason) => {
+            let given = r#static.as_deref().unwrap_or_default();
+            let wanted = "a schedule in GTFS or NeTEx is wanted";
+            Failure::Unfinished(format!("--static {given}: {wanted}: {reason}"))
+        }
     };
     let given = blocking(move || Input::of(file)).await?.map_err(refused)?;
     let given = match given {

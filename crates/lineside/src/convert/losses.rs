@@ -1,8 +1,10 @@
 //! What formats of real time cannot say of each other, beyond what their translators count themselves.
 
+use std::collections::BTreeSet;
+
 use lineside_formats::{
     Losses,
-    gtfs_rt::{RawEntity, Shallow, proto::FeedMessage},
+    gtfs_rt::{Shallow, proto::FeedMessage},
     siri::{Message, Payload},
 };
 
@@ -17,9 +19,9 @@ pub(super) fn of_siri(message: &Message, losses: &mut Losses) {
     }
 }
 
-/// What has no place on a map.
+/// What has no place on a map, of what is not gone anyway.
 pub(super) fn of_geojson(message: &FeedMessage, losses: &mut Losses) {
-    for entity in &message.entity {
+    for entity in message.entity.iter().filter(|entity| !entity.is_deleted()) {
         let id = Some(entity.id.as_str());
         if entity.trip_update.is_some() {
             losses.push("trip_update", "GeoJSON has vehicles alone", id);
@@ -27,18 +29,35 @@ pub(super) fn of_geojson(message: &FeedMessage, losses: &mut Losses) {
         if entity.alert.is_some() {
             losses.push("alert", "GeoJSON has vehicles alone", id);
         }
-        if entity.vehicle.as_ref().is_some_and(|vehicle| vehicle.position.is_none()) {
-            losses.push("vehicle", "it has no position", id);
-        }
     }
 }
 
-/// Extensions have numbers, and other forms have names.
-pub(super) fn of_extensions(message: &Shallow, why: &'static str, losses: &mut Losses) {
-    for raw in &message.entities {
-        let Ok(entity) = raw.decode() else { continue };
-        if RawEntity::of_entity(&entity, raw.number).bytes.len() < raw.bytes.len() {
-            losses.push("extension", why, Some(raw.id()));
-        }
+/// Most kinds of extensions that are told by their numbers; the others count together.
+const EXTENSIONS_MAX: usize = 100;
+
+/// Extensions have numbers, and other forms have names. `is_written` says of a payload whether it is written at all: of
+/// one that is lost as a whole they are a part.
+pub(super) fn of_extensions(
+    message: &Shallow,
+    why: &'static str,
+    is_written: impl Fn(&str) -> bool,
+    losses: &mut Losses,
+) {
+    let mut kinds = BTreeSet::new();
+    for raw in message.entities.iter().filter(|raw| !raw.is_deleted) {
+        raw.each_extension(|number, place| {
+            let payload = place.split('.').next().unwrap_or_default();
+            if !payload.is_empty() && !is_written(payload) {
+                return;
+            }
+            let place = if place.is_empty() { "entity" } else { place };
+            let kind = format!("extension {number} of {place}");
+            let is_told = kinds.contains(&kind) || kinds.len() < EXTENSIONS_MAX;
+            let told = if is_told { kind.clone() } else { "extension".to_owned() };
+            if is_told {
+                kinds.insert(kind);
+            }
+            losses.push(told, why, Some(raw.id()));
+        });
     }
 }

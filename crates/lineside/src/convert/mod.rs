@@ -190,6 +190,14 @@ pub(crate) enum Refusal {
     NoWay(String),
     /// The input cannot be read.
     Unreadable(String),
+    /// The schedule that real time belongs to cannot be read.
+    Schedule(String),
+}
+
+impl Refusal {
+    fn of_schedule(error: Error) -> Refusal {
+        Refusal::Schedule(error.to_string())
+    }
 }
 
 fn unwritten(error: &io::Error) -> Refusal {
@@ -236,7 +244,7 @@ pub(crate) fn convert(input: Input, to: Target, by: By, out: &File) -> Result<Co
             check_by(from, to, &by)?;
             return match from {
                 Format::Netex => netex::convert(file, to, out),
-                _ => schedule::convert(file, out),
+                _ => schedule::of_gtfs(file, out),
             };
         }
         Input::Body(body) => body,

@@ -15,10 +15,13 @@ use super::{Converted, Refusal, Target, schedule};
 pub(super) fn convert(file: File, to: Target, out: &File) -> Result<Converted, Refusal> {
     if to == Target::Geojson {
         let zip = tempfile::tempfile()?;
-        let (_, mut problems, mut losses) = write_zip(file, &zip)?;
-        let map = schedule::convert(zip, out)?;
-        problems.merge(map.problems);
-        losses.merge(map.losses);
+        let (counts, mut problems, mut losses) = write_zip(file, &zip)?;
+        let (map, dataset) = schedule::convert(zip, out)?;
+        problems.merge(netex::problems_of_tables(map.problems, &dataset.timetable));
+        losses.merge(schedule::unplaced(&dataset));
+        let why = schedule::NO_PLACE;
+        losses.push_many("ServiceJourney", why, dataset.timetable.trips().len() as u64);
+        losses.push_many("DayType", why, counts.day_types as u64);
         return Ok(Converted { from: Format::Netex, problems, losses, ..map });
     }
     let (counts, problems, losses) = write_zip(file, out)?;
@@ -44,12 +47,11 @@ pub(super) fn as_gtfs(schedule: File) -> Result<File, Refusal> {
         Some(Format::Netex) => {}
         Some(_) => return Ok(schedule),
         None => {
-            let reason = "what --static names is no schedule in GTFS or NeTEx";
-            return Err(Refusal::Unreadable(reason.to_owned()));
+            return Err(Refusal::Schedule("its content is neither".to_owned()));
         }
     }
     let zip = tempfile::tempfile()?;
-    write_zip(schedule, &zip)?;
+    write_zip(schedule, &zip).map_err(Refusal::of_schedule)?;
     Ok(zip)
 }
 

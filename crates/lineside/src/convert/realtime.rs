@@ -52,13 +52,7 @@ pub(super) fn convert(
     ids: &SiriIds,
     mut out: &File,
 ) -> Result<Converted, Refusal> {
-    let schedule = match schedule {
-        Some(zip) => {
-            let zip = BufReader::new(zip);
-            Some(Arc::new(Dataset::read(SCHEDULE.clone(), zip, UnixMillis(0))?))
-        }
-        None => None,
-    };
+    let schedule = schedule.map(dataset_of).transpose()?;
     let (read, mut problems) = read(body, from, schedule.as_deref())?;
     let zone = zone_of(schedule.as_deref());
     let (message, more, untranslated) = message_of(&read, ids, schedule.as_deref(), &zone);
@@ -73,7 +67,7 @@ pub(super) fn convert(
         }
         (Target::GtfsRt | Target::GtfsRtJson, read) => {
             if let Read::GtfsRt(shallow) = read {
-                losses::of_extensions(shallow, "JSON has no name for it", &mut losses);
+                losses::of_extensions(shallow, "JSON has no name for it", |_| true, &mut losses);
             }
             write(&message, to)?
         }
@@ -87,7 +81,9 @@ pub(super) fn convert(
         }
         (_, read) => {
             if let Read::GtfsRt(shallow) = read {
-                losses::of_extensions(shallow, "the other format has no name for it", &mut losses);
+                let why = "the other format has no name for it";
+                let is_written = |payload: &str| payloads_of(to).contains(&payload);
+                losses::of_extensions(shallow, why, is_written, &mut losses);
             }
             let has_schedule = schedule.is_some();
             let state = state_of(&message, schedule)?;
@@ -100,6 +96,12 @@ pub(super) fn convert(
     };
     out.write_all(&written).map_err(|error| super::unwritten(&error))?;
     Ok(Converted { from, files: Vec::new(), counts, problems, losses, matched })
+}
+
+/// The schedule that real time belongs to.
+fn dataset_of(zip: File) -> Result<Arc<Dataset>, Refusal> {
+    let dataset = Dataset::read(SCHEDULE.clone(), BufReader::new(zip), UnixMillis(0));
+    dataset.map(Arc::new).map_err(Refusal::of_schedule)
 }
 
 /// What was lost before anything is written: what of SIRI is in no record, and what of its records has no other terms.
@@ -213,13 +215,17 @@ fn through_state(
     losses: &mut Losses,
 ) -> (Bytes, Counts) {
     if to == Target::Geojson {
-        count_merged(state, message, &["vehicle"], losses);
+        count_merged(state, message, payloads_of(to), losses);
         losses::of_geojson(message, losses);
-        let shown = state.vehicles().filter(|record| record.position().is_some()).count();
+        let (shown, hidden): (Vec<_>, Vec<_>) =
+            state.vehicles().partition(|record| record.position().is_some());
+        for vehicle in hidden {
+            losses.push("vehicle", "it has no position", Some(vehicle.id.as_str()));
+        }
         let map = geojson::vehicles(state, NAME.as_str()).unwrap_or_default();
-        return (map, vec![("vehicles", shown as u64)]);
+        return (map, vec![("vehicles", shown.len() as u64)]);
     }
-    count_merged(state, message, &["trip_update", "vehicle", "alert"], losses);
+    count_merged(state, message, payloads_of(to), losses);
     losses.merge(losses_of(message, has_schedule));
     let at = message.header.timestamp.and_then(|at| i64::try_from(at).ok()).unwrap_or_default();
     let mut elements = Elements::default();
@@ -276,6 +282,11 @@ fn delivery(elements: Elements, at: Option<Time>) -> Message {
         version: Some(SIRI_VERSION.into()),
         payloads: vec![Payload::ServiceDelivery(delivery)],
     }
+}
+
+/// What of entities is written as something else than GTFS-Realtime.
+fn payloads_of(to: Target) -> &'static [&'static str] {
+    if to == Target::Geojson { &["vehicle"] } else { &["trip_update", "vehicle", "alert"] }
 }
 
 /// Counts the entities of these kinds of which a state holds no record of their own.

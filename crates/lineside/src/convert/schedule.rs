@@ -12,31 +12,51 @@ use super::{Converted, Refusal, realtime::NAME};
 /// The tables of which a map shows something.
 const SHOWN: [&str; 3] = ["stops.txt", "routes.txt", "shapes.txt"];
 
-pub(super) fn convert(zip: File, out: &File) -> Result<Converted, Refusal> {
-    let dataset = Dataset::read(NAME.clone(), BufReader::new(zip), UnixMillis(0))?;
-    let timetable = &dataset.timetable;
-    let mut losses = Losses::new();
-    for (table, rows) in timetable.row_counts() {
+/// Why all else is lost.
+pub(super) const NO_PLACE: &str = "GeoJSON has stops and lines alone";
+
+/// Writes a GTFS zip as places. What is lost of its tables is told by their rows.
+pub(super) fn of_gtfs(zip: File, out: &File) -> Result<Converted, Refusal> {
+    let (converted, dataset) = convert(zip, out)?;
+    let mut losses = unplaced(&dataset);
+    for (table, rows) in dataset.timetable.row_counts() {
         if !SHOWN.contains(&&**table) {
-            losses.push_many(table.to_string(), "GeoJSON has stops and lines alone", *rows);
+            losses.push_many(format!("{table} row"), NO_PLACE, *rows);
         }
     }
-    let nowhere = timetable.stops().filter(|stop| stop.lat.is_none() || stop.lon.is_none());
-    let n_nowhere = nowhere.count() as u64;
-    losses.push_many("stop", "it has no position", n_nowhere);
+    Ok(Converted { losses, ..converted })
+}
+
+/// The stops that are nowhere.
+pub(super) fn unplaced(dataset: &Dataset) -> Losses {
+    let mut losses = Losses::new();
+    losses.push_many("stop", "it has no position", n_nowhere(dataset));
+    losses
+}
+
+fn n_nowhere(dataset: &Dataset) -> u64 {
+    let stops = dataset.timetable.stops();
+    stops.filter(|stop| stop.lat.is_none() || stop.lon.is_none()).count() as u64
+}
+
+/// Writes a GTFS zip as places, and gives back the schedule. What is lost is told by whoever knows what it came as.
+pub(super) fn convert(zip: File, out: &File) -> Result<(Converted, Dataset), Refusal> {
+    let dataset = Dataset::read(NAME.clone(), BufReader::new(zip), UnixMillis(0))?;
+    let timetable = &dataset.timetable;
     let written = write_merged(out, &geojson::stops(&dataset), &geojson::routes(&dataset));
     written.map_err(|error| super::unwritten(&error))?;
-    Ok(Converted {
+    let converted = Converted {
         from: Format::Gtfs,
         files: Vec::new(),
         counts: vec![
-            ("stops", timetable.stops().len() as u64 - n_nowhere),
+            ("stops", timetable.stops().len() as u64 - n_nowhere(&dataset)),
             ("routes", timetable.routes().len() as u64),
         ],
         problems: (*dataset.problems).clone(),
-        losses,
+        losses: Losses::new(),
         matched: None,
-    })
+    };
+    Ok((converted, dataset))
 }
 
 /// Two collections as one: what stands in the brackets of both.

@@ -169,7 +169,48 @@ fn an_extension_has_no_name_in_json() {
     assert_eq!((same, converted.losses.total()), (pb.clone(), 0), "protobuf keeps it");
     let (json, converted) = one(Input::Body(pb), Target::GtfsRtJson);
     assert!(serde_json::from_slice::<Value>(&json).unwrap()["entity"][0]["vehicle"].is_object());
-    assert_eq!(converted.losses.iter().next().unwrap().kind, "extension");
+    let told = |converted: &Converted| -> Vec<_> {
+        converted.losses.iter().map(|it| (it.kind.to_owned(), it.count)).collect()
+    };
+    assert_eq!(told(&converted), [("extension 1001 of entity".to_owned(), 1)]);
+}
+
+#[test]
+fn what_a_map_has_no_place_for_counts_once() {
+    let vehicle = |id: &str, position: Option<proto::Position>| proto::FeedEntity {
+        id: id.to_owned(),
+        vehicle: Some(proto::VehiclePosition {
+            vehicle: Some(proto::VehicleDescriptor {
+                id: Some("v".to_owned()),
+                ..proto::VehicleDescriptor::default()
+            }),
+            position,
+            ..proto::VehiclePosition::default()
+        }),
+        trip_update: Some(proto::TripUpdate {
+            trip: proto::TripDescriptor {
+                trip_id: Some(id.to_owned()),
+                ..proto::TripDescriptor::default()
+            },
+            ..proto::TripUpdate::default()
+        }),
+        ..proto::FeedEntity::default()
+    };
+    let gone = proto::FeedEntity { is_deleted: Some(true), ..vehicle("gone", None) };
+    let entities = [vehicle("a", None), vehicle("b", None), gone];
+    let header = proto::FeedHeader {
+        gtfs_realtime_version: "2.0".to_owned(),
+        ..proto::FeedHeader::default()
+    };
+    let raw = entities.iter().zip(1..);
+    let raw = raw.map(|(entity, number)| gtfs_rt::RawEntity::of_entity(entity, number).bytes);
+    let pb = gtfs_rt::encode_feed(&header, raw);
+    let (_, converted) = one(Input::Body(pb), Target::Geojson);
+    let lost = |kind: &str| -> u64 {
+        converted.losses.iter().filter(|it| it.kind == kind).map(|it| it.count).sum()
+    };
+    assert_eq!(converted.counts[0], ("vehicles", 0));
+    assert_eq!([lost("vehicle"), lost("trip_update"), lost("is_deleted")], [2, 2, 1]);
 }
 
 #[test]

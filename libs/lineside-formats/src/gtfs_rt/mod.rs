@@ -19,6 +19,7 @@ pub mod proto {
 mod limits;
 mod wire;
 mod required;
+mod extensions;
 mod shallow;
 mod full;
 mod encode;

@@ -10,7 +10,7 @@ use prost::Message as _;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::{
-    Limits, proto, required,
+    Limits, extensions, proto, required,
     wire::{Fault, Field, Fields, Value},
 };
 use crate::{Error, ErrorKind, Problem, Problems, looks_like_html, sniff::looks_like_gzip};
@@ -85,6 +85,12 @@ impl RawEntity {
             Some(path) => Err(self.damaged("not a number").in_field(path)),
             None => Ok(entity),
         }
+    }
+
+    /// Hands each of its fields that the schema does not know, such as an extension, to `take`: its number, and where it is,
+    /// such as `trip_update.trip`; the place is empty for the entity itself.
+    pub fn each_extension(&self, take: impl FnMut(u32, &str)) {
+        extensions::each(&self.bytes, take);
     }
 
     /// The entity as it would stand in a body. `number` is its place, from 1.

@@ -91,6 +91,45 @@ fn what_is_given_beside_an_input_has_to_mean_something() {
 }
 
 #[test]
+fn a_schedule_that_is_none_is_not_taken_for_the_input() {
+    let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
+    writer.start_file("stops.txt", SimpleFileOptions::default()).unwrap();
+    let cut = writer.finish().unwrap().into_inner();
+    for (schedule, expected) in [
+        (ET.as_bytes(), "its content is neither"),
+        (&cut, "routes.txt: is missing"),
+        (&b"<PublicationDelivery>"[..], "publication.xml"),
+    ] {
+        match converted(body(ET), Target::GtfsRt, Some(file(schedule))) {
+            Err(Refusal::Schedule(reason)) => assert!(reason.contains(expected), "{reason}"),
+            other => panic!("{expected}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn what_a_map_cannot_show_is_told_in_the_words_of_what_it_came_as() {
+    let told = |converted: &Converted| -> Vec<_> {
+        converted.losses.iter().map(|it| (it.kind.to_owned(), it.count)).collect()
+    };
+    let (zip, _) = one(body(EPIP), Target::Gtfs);
+    let (_, of_gtfs) = one(Input::of(file(&zip)).unwrap(), Target::Geojson);
+    let rows = |table: &str| rows(&zip, table).len() as u64;
+    let lost = told(&of_gtfs);
+    for table in ["agency.txt", "trips.txt", "stop_times.txt"] {
+        assert!(lost.contains(&(format!("{table} row"), rows(table))), "{lost:?}");
+    }
+    let (_, of_netex) = one(body(EPIP), Target::Geojson);
+    let lost = told(&of_netex);
+    assert!(lost.contains(&("ServiceJourney".to_owned(), rows("trips.txt"))), "{lost:?}");
+    assert!(lost.iter().all(|(kind, _)| !kind.contains(".txt")), "{lost:?}");
+    let nowhere = EPIP.replace("<Longitude>", "<Nowhere>").replace("</Longitude>", "</Nowhere>");
+    let (_, unplaced) = one(body(&nowhere), Target::Geojson);
+    assert!(told(&unplaced).contains(&("stop".to_owned(), rows("stops.txt"))));
+    assert_eq!(unplaced.counts[0], ("stops", 0));
+}
+
+#[test]
 fn ids_of_siri_become_the_schedules() {
     let netex = ET.replace(">J<", ">X:ServiceJourney:J<").replace(">S<", ">X:Quay:S:LOC<");
     let prefix = SiriIds::Prefix("no:".into());

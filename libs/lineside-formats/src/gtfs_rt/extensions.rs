@@ -1,0 +1,72 @@
+//! Finds the fields of an entity that the schema does not know: producers' own, which have numbers and no names here.
+
+use super::wire::{Fields, Value};
+
+/// A message of the schema, with all its fields.
+struct Message {
+    name: &'static str,
+    fields: &'static [Field],
+}
+
+struct Field {
+    number: u32,
+    name: &'static str,
+    /// Place of the field's own message in the table, if it is one.
+    message: Option<usize>,
+}
+
+include!(concat!(env!("OUT_DIR"), "/known.rs"));
+
+/// Hands each field of an encoded entity that the schema does not know to `take`: its number, and the path of the message
+/// that it is a field of, such as `trip_update.trip`; empty for the entity itself. What cannot be read is passed over.
+pub(super) fn each(entity: &[u8], mut take: impl FnMut(u32, &str)) {
+    if let Some(message) = MESSAGES.iter().find(|message| message.name == "FeedEntity") {
+        walk(message, entity, &mut String::new(), &mut take);
+    }
+}
+
+/// Depth is bounded by the schema, which does not nest a message in itself.
+fn walk(message: &Message, bytes: &[u8], path: &mut String, take: &mut impl FnMut(u32, &str)) {
+    for found in Fields::of(bytes).map_while(Result::ok) {
+        let Some(field) = message.fields.iter().find(|field| field.number == found.number) else {
+            take(found.number, path);
+            continue;
+        };
+        let inner = field.message.and_then(|inner| MESSAGES.get(inner));
+        if let (Some(inner), Value::Bytes(bytes)) = (inner, found.value) {
+            let length = path.len();
+            if length > 0 {
+                path.push('.');
+            }
+            path.push_str(field.name);
+            walk(inner, bytes, path, take);
+            path.truncate(length);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(entity: &[u8], expected: &[(u32, &str)]) {
+        let mut found = Vec::new();
+        each(entity, |number, path| found.push((number, path.to_owned())));
+        let expected: Vec<_> =
+            expected.iter().map(|&(number, path)| (number, path.to_owned())).collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn unknown_fields_are_told_with_their_place() {
+        // Field 1001, the number 7.
+        check(b"\x0A\x01a\xC8\x3E\x07", &[(1001, "")]);
+        // A trip update whose trip has it, then two calls, of which the second has it.
+        check(
+            b"\x0A\x01a\x1A\x0F\x0A\x06\x0A\x01t\xC8\x3E\x07\x12\x00\x12\x03\xC8\x3E\x07",
+            &[(1001, "trip_update.trip"), (1001, "trip_update.stop_time_update")],
+        );
+        check(b"\x0A\x01a\x1A\x04\x0A\x02\x0A\x00", &[]);
+        check(b"\xC8\x3E", &[]);
+    }
+}
