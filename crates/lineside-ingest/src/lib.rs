@@ -74,7 +74,7 @@ pub use config::{BadFeedId, Converter, FeedConfig, FeedId};
 pub use dataset::Dataset;
 pub use delays::{DelayClass, DelayCounts, Selection, Standing, TripStanding, classes};
 pub use departures::departures;
-pub use external::{NotMade, Program, run_program};
+pub use external::{Cover, Judged, NotMade, Program, run_program, run_validator};
 pub use feed::{Feed, Held, Refused};
 pub use fetch::{FailureCode, FetchFailure, Phase, fetch_into, fetch_once, pack_folder, probe};
 pub use figures::FeedFigures;

@@ -9,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, params};
 pub struct ReportRow {
     /// The feed.
     pub feed: FeedId,
-    /// What was looked at: `dataset`.
+    /// What was looked at, or who looked: `dataset`, `realtime`, or `validator/` and a name.
     pub subject: String,
     /// Which of them: a hash of its bytes, as its address has it.
     pub version: String,
@@ -79,6 +79,23 @@ pub(crate) fn find(
     let sql = format!("{COLUMNS} AND version = ?3");
     let mut found = connection.prepare_cached(&sql)?;
     Ok(found.query_row(params![feed, subject, version], read).optional()?.flatten())
+}
+
+/// Those of one version whose subjects begin so, in their order.
+pub(crate) fn list_of(
+    connection: &Connection,
+    feed: &str,
+    subjects: &str,
+    version: &str,
+    limit: usize,
+) -> rusqlite::Result<Vec<ReportRow>> {
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let mut rows = connection.prepare_cached(
+        "SELECT name, subject, version, at, body FROM report JOIN feed ON feed.id = report.feed \
+         WHERE name = ?1 AND substr(subject, 1, length(?2)) = ?2 AND version = ?3 ORDER BY subject LIMIT ?4",
+    )?;
+    let found = rows.query_map(params![feed, subjects, version, limit], read)?;
+    found.filter_map(Result::transpose).collect()
 }
 
 /// The row, unless its feed has a name that is none any more.

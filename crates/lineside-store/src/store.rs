@@ -184,6 +184,22 @@ impl Store {
         self.read(|connection| reports::list(connection, feed.as_str(), subject, limit))
     }
 
+    /// Reports of one version whose subjects begin so, in their order, at most so many.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub fn list_reports_of(
+        &self,
+        feed: &FeedId,
+        subjects: &str,
+        version: &str,
+        limit: usize,
+    ) -> Result<Vec<ReportRow>, ArchiveError> {
+        self.read(|connection| {
+            reports::list_of(connection, feed.as_str(), subjects, version, limit)
+        })
+    }
+
     /// The report of one version.
     ///
     /// # Errors

@@ -22,6 +22,7 @@ use crate::ops::Ops;
 use crate::reports::Reports;
 use crate::settings::Settings;
 use crate::shutdown::Shutdown;
+use crate::validators::Validators;
 use crate::visitors;
 
 /// Where the program serves the map's own files.
@@ -68,6 +69,8 @@ pub(crate) struct Parts {
     pub(crate) ops: Arc<Ops>,
     /// What is wrong with feeds.
     pub(crate) reports: Arc<Reports>,
+    /// What the operator's own validators say of them.
+    pub(crate) validators: Validators,
     /// Which trips are late, as it was answered last.
     pub(crate) delays: Delays,
     /// What the server API was asked to publish once.
@@ -230,6 +233,11 @@ impl App {
     /// What is wrong with feeds.
     pub(crate) fn reports(&self) -> &Arc<Reports> {
         &self.0.reports
+    }
+
+    /// What the operator's own validators say of feeds.
+    pub(crate) fn validators(&self) -> &Validators {
+        &self.0.validators
     }
 
     /// How everything is doing, for who watches.

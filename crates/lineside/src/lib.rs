@@ -11,7 +11,8 @@
 //! - `token`: who clients are, by what the operator's back end has signed. `gate`: what they may.
 //! - `ops`: how the feeds and the node are doing, for who watches them.
 //! - `profile`: what the threads are at, and the flame graph of that.
-//! - `check`: what is wrong with a file. `visitors`: the same for what visitors bring.
+//! - `check`: what is wrong with a file. `visitors`: the same for what visitors bring. `validators`: what the operator's own
+//!   programs say of schedules.
 //! - `watch`: the terminal's client. `metrics`, `latencies`, `shutdown`, `data_dir`, `kept_file`,
 //!   `patience`: as named.
 
@@ -44,6 +45,7 @@ mod server;
 mod settings;
 mod shutdown;
 mod token;
+mod validators;
 mod visitors;
 mod watch;
 

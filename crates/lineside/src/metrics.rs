@@ -5,6 +5,7 @@
 
 mod addresses;
 mod form;
+mod validators;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -141,6 +142,7 @@ fn registry(app: &App) -> Registry {
     settings(&mut registry, app);
     validation(&mut registry, app.reports().figures());
     messages(&mut registry, app.reports().messages().figures());
+    validators::register(&mut registry, app.validators().figures());
     notifications(&mut registry, app.notifications());
     if let Some(store) = app.store() {
         remembered(&mut registry, store.figures());

@@ -34,6 +34,7 @@ use crate::patience::within;
 use crate::reports::{self, Reports, Rooms};
 use crate::settings::{self, Settings};
 use crate::shutdown::Shutdown;
+use crate::validators::{self, Validators};
 use crate::visitors;
 
 /// How often lingering rooms, old log entries and old compressed replies are looked for.
@@ -114,6 +115,7 @@ pub async fn start(start: Start) -> anyhow::Result<Running> {
         gate,
         ops,
         reports,
+        validators: Validators::default(),
         admin: Admin::new(&config.admin, Arc::new(RealClock::new())),
         proxies: http::Proxies::new(config.server.trusted_proxies.clone()),
         published: http::Published::default(),
@@ -185,6 +187,7 @@ fn begin_chores(app: &App, tls: Option<&Arc<http::Tls>>) {
     tokio::spawn(ops::run(app.clone()));
     tokio::spawn(reports::watch(app.clone()));
     tokio::spawn(reports::tell(app.clone()));
+    tokio::spawn(validators::watch(app.clone()));
     tokio::spawn(delays::watch(app.clone()));
     tokio::spawn(notifications::watch(app.clone()));
     if let Some(tls) = tls {

@@ -28,7 +28,7 @@ use nix::unistd::Pid;
 use tempfile::TempDir;
 use tokio::process::{Child, Command};
 
-pub use self::once::{NotMade, run_program};
+pub use self::once::{Cover, Judged, NotMade, run_program, run_validator};
 pub(crate) use self::pipes::Said;
 use self::{
     group::Group,
@@ -123,11 +123,29 @@ fn search_path() -> OsString {
     env::var_os("PATH").unwrap_or_else(|| PATH_USUAL.into())
 }
 
+/// How a program is given its input, and what of it counts as a result.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Manner {
+    /// What the file is called that `{input}` stands for.
+    input: &'static str,
+    /// The file that is the result where the program has made a folder of `{output}`.
+    in_folder: Option<&'static str>,
+    /// Whether it may end with any exit code, and make nothing.
+    is_lenient: bool,
+}
+
+impl Manner {
+    /// All has to be well, and something made.
+    const STRICT: Manner = Manner { input: "input", in_folder: None, is_lenient: false };
+}
+
 /// What a program made.
 #[derive(Debug)]
 pub(crate) struct Ran {
     /// The result.
     pub(crate) output: Bytes,
+    /// What was wrong with how it ended, where that is no reason to refuse the result.
+    pub(crate) fault: Option<String>,
     /// What it wrote to its standard error.
     pub(crate) said: Said,
     /// How long it took.
@@ -162,10 +180,22 @@ pub(crate) async fn run(
     feed: &str,
     clock: &dyn Clock,
 ) -> Result<Ran, NotRan> {
+    run_in(Manner::STRICT, program, input, output_max, feed, clock).await
+}
+
+/// The same in some manner.
+async fn run_in(
+    manner: Manner,
+    program: &Program,
+    input: Bytes,
+    output_max: u64,
+    feed: &str,
+    clock: &dyn Clock,
+) -> Result<Ran, NotRan> {
     let began = clock.monotonic();
     let readying = {
         let (program, input) = (program.clone(), input.clone());
-        move || Place::ready(&program, &input)
+        move || Place::ready(&program, &input, manner)
     };
     let place = blocking(readying).await?;
     let folder = place.folder.path().to_path_buf();
@@ -184,18 +214,24 @@ pub(crate) async fn run(
         () = clock.sleep(program.timeout) => None,
     };
     end_all(&group, &folder).await;
-    let output = match found(ended, has_ended.into_inner(), program.timeout, output_max) {
-        Ok(piped) => running.finish(is_piped.then_some(piped), output_max).await,
+    let output = match found(ended, has_ended.into_inner(), program.timeout, output_max, manner) {
+        Ok((piped, fault)) => {
+            let output = running.finish(is_piped.then_some(piped), output_max).await;
+            // How it ended says more than that there is nothing.
+            output.map(|output| (output, fault.clone())).map_err(|why| fault.unwrap_or(why))
+        }
         Err(why) => {
             running.clear(clock).await;
             Err(why)
         }
     };
     match output {
-        Ok(output) if output.is_empty() => Err(NotRan { why: "made nothing".to_owned(), said }),
-        Ok(output) => {
+        Ok((output, _)) if output.is_empty() && !manner.is_lenient => {
+            Err(NotRan { why: "made nothing".to_owned(), said })
+        }
+        Ok((output, fault)) => {
             let took = clock.monotonic().saturating_sub(began);
-            Ok(Ran { output: output.into(), said, took })
+            Ok(Ran { output: output.into(), fault, said, took })
         }
         Err(why) => Err(NotRan { why, said }),
     }
@@ -204,7 +240,7 @@ pub(crate) async fn run(
 /// How a program ended, and what it wrote to its standard output.
 type Ended = (io::Result<ExitStatus>, Result<Vec<u8>, TooMuch>);
 
-/// What came through the pipe of one that ended well and in time.
+/// What came through the pipe of one that ended well and in time, and what was not so well about that.
 ///
 /// # Errors
 /// What was wrong, in words.
@@ -213,7 +249,8 @@ fn found(
     has_ended: bool,
     timeout: Duration,
     output_max: u64,
-) -> Result<Vec<u8>, String> {
+    manner: Manner,
+) -> Result<(Vec<u8>, Option<String>), String> {
     match ended {
         None if has_ended => Err(format!(
             "ended, but something that it started held its output open for {timeout:?}"
@@ -222,8 +259,8 @@ fn found(
         Some((_, Err(TooMuch))) => Err(too_much(output_max)),
         Some((Err(error), _)) => Err(format!("could not be waited for: {error}")),
         Some((Ok(status), Ok(piped))) => match ending::fault(status) {
-            Some(why) => Err(why),
-            None => Ok(piped),
+            Some(why) if status.code().is_none() || !manner.is_lenient => Err(why),
+            fault => Ok((piped, fault)),
         },
     }
 }
@@ -349,14 +386,15 @@ async fn watch(
 struct Place {
     folder: TempDir,
     path: PathBuf,
+    manner: Manner,
 }
 
 impl Place {
-    fn ready(program: &Program, input: &[u8]) -> Result<Place, String> {
+    fn ready(program: &Program, input: &[u8], manner: Manner) -> Result<Place, String> {
         let path = program.find().map_err(|why| format!("could not be started: {why}"))?;
         let cannot = |error: io::Error| format!("cannot be given its input: {error}");
         let folder = tempfile::Builder::new().prefix("lineside-").tempdir().map_err(cannot)?;
-        let place = Place { folder, path };
+        let place = Place { folder, path, manner };
         if program.names(INPUT) {
             fs::write(place.input_file(), input).map_err(cannot)?;
         }
@@ -364,7 +402,7 @@ impl Place {
     }
 
     fn input_file(&self) -> PathBuf {
-        self.folder.path().join("input")
+        self.folder.path().join(self.manner.input)
     }
 
     fn output_file(&self) -> PathBuf {
@@ -402,7 +440,11 @@ impl Place {
 
     /// What a program left in its output file, after all its processes have ended.
     fn output(&self, max: u64) -> Result<Vec<u8>, String> {
-        let path = self.output_file();
+        let mut path = self.output_file();
+        let is_folder = |path: &Path| fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
+        if let Some(name) = self.manner.in_folder.filter(|_| is_folder(&path)) {
+            path.push(name);
+        }
         // A pipe in its place would never end, and a link leads elsewhere.
         let is_file = |found: fs::Metadata| found.is_file();
         if !fs::symlink_metadata(&path).is_ok_and(is_file) {

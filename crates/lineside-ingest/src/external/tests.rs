@@ -1,9 +1,14 @@
 //! Programs that every Unix has, run for real.
 
+use lineside_formats::Format;
 use lineside_sync::{RealClock, SimulatedClock, UnixMillis};
 
 use super::*;
-use crate::fetch::Hidden;
+use crate::{
+    config::{FeedConfig, FeedId},
+    fetch::Hidden,
+    source::Location,
+};
 
 /// Longer than anything here takes on a busy machine.
 const LONG: Duration = Duration::from_secs(60);
@@ -255,4 +260,48 @@ async fn a_run_that_is_given_up_ends_its_program() {
     running.abort();
     running.await.unwrap_err();
     until_gone(id.trim()).await;
+}
+
+async fn judge(program: &Program, format: Format) -> Result<Judged, NotMade> {
+    let url = Location::parse("https://a.example/?key=inurl1").unwrap();
+    let feed = FeedConfig::new(FeedId::new("city").unwrap(), url);
+    let input = Bytes::from_static(b"<xml/>");
+    run_validator(program, input, format, &feed, 1_000, &RealClock::new()).await
+}
+
+#[tokio::test]
+async fn a_validator_may_leave_a_folder_and_end_as_it_likes() {
+    let folder =
+        filing("mkdir \"$1\" && echo '{}' > \"$1/report.json\" && echo '<p>' > \"$1/report.html\"");
+    let judged = judge(&folder, Format::Gtfs).await.unwrap();
+    assert_eq!((&judged.output[..], judged.fault), (&b"{}\n"[..], None));
+    let file = filing("echo found > \"$1\"; echo 'two faults' >&2; exit 1");
+    let judged = judge(&file, Format::Gtfs).await.unwrap();
+    assert_eq!(&judged.output[..], b"found\n");
+    assert_eq!(judged.fault.as_deref(), Some("ended with exit code 1"));
+    assert_eq!(judged.said, "two faults\n");
+    // Nothing to be said is fine, unless a file was asked for.
+    assert!(judge(&program(&["true"]), Format::Gtfs).await.unwrap().output.is_empty());
+    let left = async |script: &str| judge(&filing(script), Format::Gtfs).await.unwrap_err().why;
+    assert_eq!(left("mkdir \"$1\"").await, "left no output file");
+    assert_eq!(left("mkdir \"$1\"; exit 7").await, "ended with exit code 7");
+    assert_eq!(left("mkdir \"$1\"; mkfifo \"$1/report.json\"").await, "left no output file");
+    assert_eq!(left("ln -s /etc \"$1\"").await, "left no output file");
+    assert_eq!(left("kill -TERM $$").await, "was ended by SIGTERM");
+}
+
+#[tokio::test]
+async fn a_validators_input_has_a_name_that_says_what_it_is_and_its_secrets_stay() {
+    let name = program(&["basename", INPUT]);
+    for (format, expect) in [(Format::Gtfs, "input.zip\n"), (Format::Netex, "input.xml\n")] {
+        let judged = judge(&name, format).await.unwrap();
+        assert_eq!(&judged.output[..], expect.as_bytes());
+    }
+    let telling = program(&["sh", "-c", "echo \"$1 inurl1\" >&2; exit 1", "sh", "--key=hunter2"]);
+    let said = judge(&telling, Format::Gtfs).await.unwrap().said;
+    assert_eq!(said, "*** ***\n");
+    let feed =
+        FeedConfig::new(FeedId::new("a").unwrap(), Location::parse("https://a.example/").unwrap());
+    let cover = Cover::of(&telling, &feed);
+    assert_eq!(cover.show("with hunter2\u{7}, and more".as_bytes(), 20), "with ***\u{fffd}, an");
 }

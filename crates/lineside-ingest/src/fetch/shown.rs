@@ -67,9 +67,14 @@ impl Hidden {
 
     /// The first of `bytes` as text: what is hidden replaced, and nothing in it that moves what stands around it.
     pub(crate) fn show(&self, bytes: &[u8]) -> String {
+        self.show_first(bytes, REPLY_HEAD_BYTES)
+    }
+
+    /// The same, with at most so many bytes.
+    pub(crate) fn show_first(&self, bytes: &[u8], max: usize) -> String {
         let mut kept = Vec::new();
         let mut hidden_until = 0;
-        for (at, byte) in bytes.iter().enumerate().take(REPLY_HEAD_BYTES) {
+        for (at, byte) in bytes.iter().enumerate().take(max) {
             let n_hidden = self.hidden_at(&bytes[at..]);
             if n_hidden > 0 && at >= hidden_until {
                 kept.extend_from_slice(b"***");
@@ -83,7 +88,7 @@ impl Hidden {
         let mut shown = String::new();
         for c in text.chars().filter(|c| *c != '\r') {
             let c = if is_harmless(c) { c } else { char::REPLACEMENT_CHARACTER };
-            if shown.len() + c.len_utf8() > REPLY_HEAD_BYTES {
+            if shown.len() + c.len_utf8() > max {
                 break;
             }
             shown.push(c);

@@ -41,6 +41,31 @@ fn the_latest_look_at_a_version_is_kept_also_after_a_restart() {
 }
 
 #[test]
+fn all_that_was_said_of_one_version_is_found_by_how_its_subject_begins() {
+    let place = Place::new();
+    let store = place.open();
+    for (subject, version) in
+        [("validator/b", "one"), ("validator/a", "one"), ("validator/a", "two"), ("dataset", "one")]
+    {
+        store.keep_report(ReportRow {
+            feed: feed("city"),
+            subject: subject.to_owned(),
+            version: version.to_owned(),
+            at: place.clock.wall(),
+            body: "{}".to_owned(),
+        });
+    }
+    store.flush().unwrap();
+    let found = |id: &str, limit: usize| {
+        let rows = store.list_reports_of(&feed(id), "validator/", "one", limit).unwrap();
+        rows.into_iter().map(|row| row.subject).collect::<Vec<_>>()
+    };
+    assert_eq!(found("city", 9), ["validator/a", "validator/b"]);
+    assert_eq!(found("city", 1), ["validator/a"]);
+    assert!(found("town", 9).is_empty());
+}
+
+#[test]
 fn the_oldest_go_when_there_are_too_many() {
     let place = Place::new();
     let store = place.open();

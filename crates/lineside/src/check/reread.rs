@@ -1,13 +1,21 @@
 //! A report that was written as `report.json`, read again to be shown.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::marker::PhantomData;
 
 use lineside_validate::Severity;
 use lineside_validate::rules::{gbfs, gtfs, gtfs_rt, netex, siri};
-use serde::Deserialize;
+use serde::de::{IgnoredAny, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use super::Finding;
+
+/// Kinds of findings that are read; the reference has about 180.
+const KINDS_MAX: usize = 1_000;
+/// Findings of each kind that are read.
+const SAMPLES_MAX: usize = 100;
 
 /// What such a report says.
 #[derive(Debug)]
@@ -18,14 +26,19 @@ pub(crate) struct Reread {
     pub(crate) at: String,
     /// The day on which it was judged.
     pub(crate) today: String,
+    /// Which version of the validator looked.
+    pub(crate) validator: String,
     /// By severity, the worst first, then by code.
     pub(crate) findings: Vec<Finding>,
+    /// Kinds beyond those that are read.
+    pub(crate) left_out: u64,
 }
 
 #[derive(Deserialize)]
 struct Report {
+    #[serde(default)]
     summary: Value,
-    notices: Vec<Notice>,
+    notices: First<Notice, KINDS_MAX>,
 }
 
 #[derive(Deserialize)]
@@ -35,7 +48,48 @@ struct Notice {
     severity: String,
     total_notices: u64,
     #[serde(default)]
-    sample_notices: Vec<Map<String, Value>>,
+    sample_notices: First<Map<String, Value>, SAMPLES_MAX>,
+}
+
+/// The first of a list, so many at most. The rest is counted and takes no memory.
+struct First<T, const MOST: usize> {
+    kept: Vec<T>,
+    left_out: u64,
+}
+
+impl<T, const MOST: usize> Default for First<T, MOST> {
+    fn default() -> Self {
+        Self { kept: Vec::new(), left_out: 0 }
+    }
+}
+
+impl<'de, T: Deserialize<'de>, const MOST: usize> Deserialize<'de> for First<T, MOST> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_seq(OfList(PhantomData))
+    }
+}
+
+struct OfList<T, const MOST: usize>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>, const MOST: usize> Visitor<'de> for OfList<T, MOST> {
+    type Value = First<T, MOST>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+        let mut first = First::default();
+        while first.kept.len() < MOST
+            && let Some(element) = list.next_element()?
+        {
+            first.kept.push(element);
+        }
+        while list.next_element::<IgnoredAny>()?.is_some() {
+            first.left_out += 1;
+        }
+        Ok(first)
+    }
 }
 
 impl Reread {
@@ -58,10 +112,10 @@ impl Reread {
             total: notice.total_notices,
             places: Vec::new(),
             summary: words.get(notice.code.as_str()).copied().unwrap_or_default(),
-            samples: notice.sample_notices,
+            samples: notice.sample_notices.kept,
             code: notice.code,
         };
-        let mut findings: Vec<Finding> = notices.into_iter().map(finding).collect();
+        let mut findings: Vec<Finding> = notices.kept.into_iter().map(finding).collect();
         findings.sort_by(|a, b| b.severity.cmp(&a.severity).then_with(|| a.code.cmp(&b.code)));
         let text = |names: [&str; 2]| {
             let found = names.iter().find_map(|name| summary[*name].as_str());
@@ -71,7 +125,9 @@ impl Reread {
             input: text(["gtfsInput", "input"]),
             at: text(["validatedAt", "validatedAt"]),
             today: text(["dateForValidation", "dateForValidation"]),
+            validator: text(["validatorVersion", "validatorVersion"]),
             findings,
+            left_out: notices.left_out,
         })
     }
 }
@@ -94,5 +150,22 @@ mod tests {
         assert!(!read.findings[0].summary.is_empty() && read.findings[1].summary.is_empty());
         assert_eq!(read.findings[2].samples[0]["filename"], "x.txt");
         assert!(Reread::of(b"{}").is_err() && Reread::of(b"<html>").is_err());
+    }
+
+    #[test]
+    fn of_a_huge_report_the_first_is_read_and_the_rest_is_counted() {
+        let samples = vec!["{}"; SAMPLES_MAX + 5].join(",");
+        let notice = |n: usize| {
+            format!(
+                r#"{{"code": "c{n:05}", "severity": "ERROR", "totalNotices": 900, "sampleNotices": [{samples}]}}"#
+            )
+        };
+        let notices: Vec<String> = (0..KINDS_MAX + 7).map(notice).collect();
+        let read =
+            Reread::of(format!(r#"{{"notices": [{}]}}"#, notices.join(",")).as_bytes()).unwrap();
+        assert_eq!((read.findings.len(), read.left_out), (KINDS_MAX, 7));
+        assert_eq!((read.findings[0].samples.len(), read.findings[0].total), (SAMPLES_MAX, 900));
+        assert!(Reread::of(br#"{"notices": [], "summary": 3}"#).is_ok());
+        assert!(Reread::of(br#"{"notices": {}}"#).is_err());
     }
 }

@@ -17,8 +17,8 @@ use super::value::{DurationText, SizeText};
 
 /// Converters of one file.
 const CONVERTERS_MAX: usize = 100;
-/// Characters of a format's name.
-const FROM_CHARS_MAX: usize = 40;
+/// Characters of a name of the operator's.
+pub(super) const NAME_CHARS_MAX: usize = 40;
 /// The program and its arguments.
 const ARGUMENTS_MAX: usize = 200;
 /// Characters of each of them.
@@ -26,7 +26,7 @@ const ARGUMENT_CHARS_MAX: usize = 4_096;
 const TIMEOUT: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(60 * 60);
 const TIMEOUT_DEFAULT: Duration = Duration::from_secs(60);
 /// With less not even a shell starts.
-const MEMORY: RangeInclusive<u64> = (64 << 20)..=(1 << 40);
+pub(super) const MEMORY: RangeInclusive<u64> = (64 << 20)..=(1 << 40);
 const MEMORY_DEFAULT: u64 = 1 << 30;
 /// Stands in an argument for the folder of the configuration.
 const CONFIG_DIR: &str = "{config_dir}";
@@ -44,14 +44,17 @@ pub(super) struct ConverterTable {
 }
 
 impl Config {
-    /// What its converters lack on this machine, each told with file and key. Looks at the disk.
+    /// What its converters and validators lack on this machine, each told with file and key. Looks at the disk.
     pub(crate) fn faults_of_programs(&self) -> impl Iterator<Item = String> {
         let file = self.source.file.as_ref().map(|file| format!("{}, ", file.display()));
         let file = file.unwrap_or_default();
-        let numbered = self.converters.iter().enumerate();
-        numbered.filter_map(move |(number, converter)| {
-            let fault = converter.program.fault()?;
-            Some(format!("{file}converter[{number}].command: {fault}"))
+        let converters = self.converters.iter().map(|it| &it.program).enumerate();
+        let validators = self.validators.iter().map(|it| &it.program).enumerate();
+        let converters = converters.map(|(number, it)| ("converter", number, it));
+        let all = converters.chain(validators.map(|(number, it)| ("validator", number, it)));
+        all.filter_map(move |(list, number, program)| {
+            let fault = program.fault()?;
+            Some(format!("{file}{list}[{number}].command: {fault}"))
         })
     }
 }
@@ -86,7 +89,7 @@ impl Checker<'_> {
     fn converter(&mut self, key: &str, table: ConverterTable) -> Converter {
         let ConverterTable { from, to, command, timeout, memory } = table;
         if !is_name(from.get_ref()) {
-            let wanted = format!("1 to {FROM_CHARS_MAX} of a-z 0-9 . _ -");
+            let wanted = format!("1 to {NAME_CHARS_MAX} of a-z 0-9 . _ -");
             self.complain(&from, &format!("{key}.from"), expected(&wanted, from.get_ref()));
         }
         let as_one = match from.get_ref().as_str() {
@@ -114,7 +117,7 @@ impl Checker<'_> {
     }
 
     /// A program beside the configuration is found from wherever it runs.
-    fn command(&mut self, key: &str, command: Spanned<Vec<String>>) -> Vec<String> {
+    pub(super) fn command(&mut self, key: &str, command: Spanned<Vec<String>>) -> Vec<String> {
         let is_long = |argument: &String| argument.chars().count() > ARGUMENT_CHARS_MAX;
         let fault = match command.get_ref().as_slice() {
             [] => Some(
@@ -207,9 +210,10 @@ pub(crate) fn fault_of_siri(
     None
 }
 
-fn is_name(text: &str) -> bool {
+/// Whether a name of the operator's may be one.
+pub(super) fn is_name(text: &str) -> bool {
     let is_part = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || ".-_".contains(c);
-    (1..=FROM_CHARS_MAX).contains(&text.len()) && text.chars().all(is_part)
+    (1..=NAME_CHARS_MAX).contains(&text.len()) && text.chars().all(is_part)
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ use super::manners::{BasicTable, OAuth2Table};
 use super::sessions::{AdminTable, ApiTable, NamespaceTable, TokenTable};
 use super::siri::SiriTable;
 use super::validation::ValidationTable;
+use super::validators::ValidatorTable;
 use super::value::{AddressText, CountText, DurationText, SecretText, SizeText};
 use super::visitors::VisitorsTable;
 
@@ -33,13 +34,14 @@ pub(super) struct File {
     pub(super) map: MapTable,
     pub(super) import: ImportTable,
     pub(super) converter: Vec<ConverterTable>,
+    pub(super) validator: Vec<ValidatorTable>,
     pub(super) feed: Vec<FeedTable>,
     pub(super) alert: Vec<AlertTable>,
     pub(super) smtp: Option<SmtpTable>,
 }
 
 /// The tables that a file may have, and whether there may be several of one.
-const TABLES: [(&str, bool); 15] = [
+const TABLES: [(&str, bool); 16] = [
     ("server", false),
     ("limits", false),
     ("token", false),
@@ -52,6 +54,7 @@ const TABLES: [(&str, bool); 15] = [
     ("map", false),
     ("import", false),
     ("converter", true),
+    ("validator", true),
     ("feed", true),
     ("alert", true),
     ("smtp", false),
@@ -191,6 +194,8 @@ pub(super) struct Parsed {
     pub(super) alert_numbers: Vec<usize>,
     /// The same for converters.
     pub(super) converter_numbers: Vec<usize>,
+    /// The same for validators.
+    pub(super) validator_numbers: Vec<usize>,
     /// Whether all feeds were kept: without one, others seem to name a schedule that is not there.
     pub(super) has_all_feeds: bool,
     /// Whether all converters were: without one, feeds seem to have a format that nobody knows.
@@ -257,6 +262,7 @@ impl<'a> Reader<'a> {
                     let (feed_numbers, namespace_numbers) = (numbers("feed"), numbers("namespace"));
                     let (alert_numbers, converter_numbers) =
                         (numbers("alert"), numbers("converter"));
+                    let validator_numbers = numbers("validator");
                     return Ok(Parsed {
                         file,
                         errors,
@@ -264,6 +270,7 @@ impl<'a> Reader<'a> {
                         namespace_numbers,
                         alert_numbers,
                         converter_numbers,
+                        validator_numbers,
                         has_all_feeds,
                         has_all_converters,
                     });
@@ -441,11 +448,10 @@ mod tests {
              `style`, `pmtiles`, `origins`",
         );
         check_refused(
-            "[validator]\nto = \"x\"\n",
-            "lineside.toml line 1, validator: unknown field `validator`, expected one of `server`, `limits`, \
+            "[judge]\nto = \"x\"\n",
+            "lineside.toml line 1, judge: unknown field `judge`, expected one of `server`, `limits`, \
              `token`, `api`, `admin`, `namespace`, `keep`, `visitors`, `validation`, `map`, `import`, `converter`, \
-             `feed`, \
-             `alert`, `smtp`",
+             `validator`, `feed`, `alert`, `smtp`",
         );
     }
 

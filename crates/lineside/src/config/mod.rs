@@ -20,6 +20,7 @@ mod sessions;
 mod siri;
 mod stamp;
 mod validation;
+mod validators;
 mod value;
 mod visitors;
 
@@ -41,6 +42,7 @@ pub(crate) use only_schedule::attach_only_schedule;
 pub(crate) use siri::read_id_table;
 pub(crate) use stamp::Stamp;
 pub(crate) use validation::Validation;
+pub(crate) use validators::Validator;
 pub(crate) use value::{duration_text, size_text};
 pub use visitors::Visitors;
 
@@ -102,6 +104,8 @@ pub struct Config {
     pub map: Map,
     /// The operator's own programs that make formats which are read here, in the order of the file.
     pub converters: Vec<Arc<Converter>>,
+    /// The operator's own programs that say what is wrong with schedules, in the order of the file.
+    pub validators: Vec<Arc<Validator>>,
     /// The feeds, in the order of the file.
     pub feeds: Vec<FeedConfig>,
     /// Who is told of trouble, in the order of the file.
@@ -370,6 +374,7 @@ impl Default for Config {
             validation: Validation::default(),
             map: Map::default(),
             converters: Vec::new(),
+            validators: Vec::new(),
             feeds: Vec::new(),
             source: Source::default(),
             alerts: Vec::new(),

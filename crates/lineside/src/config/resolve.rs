@@ -76,6 +76,7 @@ pub(super) fn resolve(
         validation: checker.validation(file.validation),
         map: checker.map(file.map),
         converters: checker.converters.clone(),
+        validators: checker.validators(file.validator, &parsed.validator_numbers),
         feeds: checker.feeds(file.feed, &feed_numbers, parsed.has_all_feeds, &imported),
         source: Source { read, ..Source::default() },
         smtp: None,

@@ -24,6 +24,7 @@ use crate::app::App;
 use crate::http::remembered;
 use crate::matches::Report;
 use crate::reports::FeedReports;
+use crate::validators::{self, Beside};
 
 /// The source of the bundle, as the bundler's manifest calls it.
 const BUNDLE: &str = "map/feed.js";
@@ -38,7 +39,10 @@ pub(super) async fn page(
     };
     let past = past(&app, &feed).await;
     let matched = matched(&feed, &network).await;
-    let shown = Shown { past, matched, ..Shown::of(&app, feed, network, &headers) };
+    let mut shown = Shown { past, matched, ..Shown::of(&app, feed, network, &headers) };
+    if let Some(report) = &shown.found.dataset {
+        shown.others = validators::beside(&app, &shown.feed, report, true).await;
+    }
     let map_data = map::feed_map_data(&app, &shown.feed, &shown.network);
     let name = shown.feed.config().display_name().to_owned();
     let mut page = Page::new(&name, Section::Catalog);
@@ -79,6 +83,8 @@ struct Shown {
     past: Option<Past>,
     matched: Option<Report>,
     found: Arc<FeedReports>,
+    /// What other validators say of its schedule.
+    others: Vec<Beside>,
     /// Whether its newest version is looked at right now, or waits for it.
     is_pending: bool,
     now: UnixMillis,
@@ -96,6 +102,7 @@ impl Shown {
             past: None,
             matched: None,
             found: app.reports().of(feed.id().as_str()).unwrap_or_default(),
+            others: Vec::new(),
             is_pending: app.reports().is_pending(feed.id().as_str()),
             status,
             now: app.now(),
@@ -324,7 +331,8 @@ impl Shown {
     /// What is wrong with it.
     fn reports(&self) -> Markup {
         html! {
-            @for found in self.found.all() { (report::card(found, self.is_pending, &self.zone())) }
+            @if let Some(found) = &self.found.dataset { (report::card(found, &self.others, self.is_pending, &self.zone())) }
+            @if let Some(found) = &self.found.realtime { (report::card(found, &[], self.is_pending, &self.zone())) }
         }
     }
 

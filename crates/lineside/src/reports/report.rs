@@ -120,6 +120,19 @@ pub(crate) struct Finding {
     pub(crate) places: Vec<Place>,
 }
 
+impl From<check::Finding> for Finding {
+    fn from(finding: check::Finding) -> Self {
+        Finding {
+            code: finding.code,
+            severity: finding.severity,
+            total: finding.total,
+            summary: finding.summary.to_owned(),
+            samples: finding.samples,
+            places: finding.places,
+        }
+    }
+}
+
 /// A fault of ours: a rule that broke off.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Fault {
@@ -130,14 +143,6 @@ pub(crate) struct Fault {
 impl Report {
     /// What was found in a file that is no feed's, such as a visitor's.
     pub(crate) fn of_file(read: Reread) -> Report {
-        let finding = |finding: check::Finding| Finding {
-            code: finding.code,
-            severity: finding.severity,
-            total: finding.total,
-            summary: finding.summary.to_owned(),
-            samples: finding.samples,
-            places: finding.places,
-        };
         Report {
             feed: String::new(),
             subject: Subject::Dataset {
@@ -149,7 +154,7 @@ impl Report {
             validator: String::new(),
             took_ms: 0,
             outcome: Outcome::Whole,
-            findings: read.findings.into_iter().map(finding).collect(),
+            findings: read.findings.into_iter().map(Finding::from).collect(),
             faults: Vec::new(),
             changes: None,
             about: Value::Null,

@@ -5,13 +5,26 @@ use crate::config::{Api, Config, Keep, Limits, Map, Server};
 /// What is in force once `next` was read, and which of its keys wait for the next start.
 pub(super) fn in_force_after(now: &Config, next: Config) -> (Config, Vec<&'static str>) {
     let waiting = waiting(now, &next);
-    let Config { server, api, visitors, map, converters, feeds, alerts, smtp, source, .. } = next;
+    let Config {
+        server,
+        api,
+        visitors,
+        map,
+        converters,
+        validators,
+        feeds,
+        alerts,
+        smtp,
+        source,
+        ..
+    } = next;
     let in_force = Config {
         server: Server { public_url: server.public_url, ..now.server.clone() },
         api,
         visitors,
         map,
         converters,
+        validators,
         feeds,
         alerts,
         smtp,
@@ -35,6 +48,7 @@ fn waiting(now: &Config, next: &Config) -> Vec<&'static str> {
         validation,
         map,
         converters: _,
+        validators: _,
         feeds: _,
         alerts: _,
         smtp: _,

@@ -53,5 +53,6 @@ mod siri_subscriptions;
 mod snapshots;
 mod stopping;
 mod twins;
+mod validators;
 mod versions;
 mod visitors;

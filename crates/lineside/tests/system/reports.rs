@@ -15,7 +15,7 @@ use crate::support::until::{until, until_json};
 use crate::support::until_ready;
 
 /// A schedule, with a line more in its stops.
-fn schedule(stop: &str) -> Vec<u8> {
+pub(crate) fn schedule(stop: &str) -> Vec<u8> {
     let mut archive = zip::ZipWriter::new(Cursor::new(Vec::new()));
     for (name, text) in SCHEDULE.iter().copied() {
         archive.start_file(name, SimpleFileOptions::default()).unwrap();
@@ -28,7 +28,7 @@ fn schedule(stop: &str) -> Vec<u8> {
 }
 
 /// A stop that no producer means to have there, and whose name is no markup.
-const FAR: &str = "<b>U</b>,Far,0.0,0.0\n";
+pub(crate) const FAR: &str = "<b>U</b>,Far,0.0,0.0\n";
 
 struct House {
     folder: tempfile::TempDir,
@@ -69,7 +69,7 @@ pub(crate) async fn until_report(url: &str, is_so: impl Fn(&Value) -> bool) -> V
     until_json(url, is_so).await
 }
 
-async fn text(url: &str) -> String {
+pub(crate) async fn text(url: &str) -> String {
     let reply = get(url).await;
     assert_eq!(reply.status(), 200, "{url}");
     reply.text().await.unwrap()

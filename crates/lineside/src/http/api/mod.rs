@@ -8,6 +8,7 @@ mod files;
 mod list;
 mod losses;
 mod matches;
+mod opinions;
 pub(super) mod report;
 mod state;
 mod stops;

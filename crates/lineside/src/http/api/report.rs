@@ -7,11 +7,12 @@ use axum::response::Response;
 use http::HeaderMap;
 use lineside_ingest::Feed;
 use lineside_store::BlobHash;
-use serde_json::Value;
+use serde_json::{Value, json};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::opinions::{self, OpinionItem};
 use crate::app::App;
 use crate::http::aside::remembered;
 use crate::http::errors::{Problem, Refusal};
@@ -19,6 +20,7 @@ use crate::http::found;
 use crate::http::parameters::Parameters;
 use crate::http::reply::{Representation, Wants};
 use crate::reports::{DATASET, Report};
+use crate::validators::{self, Beside};
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(of_feed))
@@ -87,6 +89,8 @@ struct OursItem {
     changed: Vec<ChangedItem>,
     /// Rules of ours that broke off. They say nothing of the data.
     faults: Vec<FaultItem>,
+    /// What the operator's own validators say of the schedule. Without `version` it is what they said last.
+    validators: Vec<OpinionItem<'static>>,
     /// Where the report stays.
     url: String,
 }
@@ -137,9 +141,14 @@ async fn of_feed(
     wants: Wants,
 ) -> Result<Response, Refusal> {
     let feed = found::feed(&app, &id)?;
-    let report = find(&app, &feed, parameters.one("version")).await?;
-    let reply = Representation::json(&report.json(&app.base_url(&headers)));
-    Ok(reply.modified(Some(report.at), app.now()).reply(&wants, &app).await)
+    let version = parameters.one("version");
+    let report = find(&app, &feed, version).await?;
+    let others = validators::beside(&app, &feed, &report, version.is_none()).await;
+    let mut json = report.json(&app.base_url(&headers));
+    json["lineside"]["validators"] = json!(opinions::items(&others));
+    let reply = Representation::json(&json);
+    let at = others.iter().filter_map(Beside::changed).fold(report.at, Ord::max);
+    Ok(reply.modified(Some(at), app.now()).reply(&wants, &app).await)
 }
 
 /// A feed's report of a version, or its latest.

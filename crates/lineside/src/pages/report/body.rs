@@ -8,15 +8,16 @@ use maud::{Markup, html};
 use serde_json::{Map, Value};
 
 use super::super::words;
-use super::{changes, messages, picture};
+use super::{beside, changes, messages, picture};
 use crate::reports::{Finding, Outcome, Report, Subject};
+use crate::validators::Beside;
 
 /// Examples of one kind of finding on the page of a feed.
-const FEW: usize = 5;
+pub(super) const FEW: usize = 5;
 /// Fields that say where a finding is, in the order in which they are shown.
 const PLACE: [&str; 4] = ["filename", "childFilename", "csvRowNumber", "line"];
 /// Digits of a version that are shown: enough to tell one from another.
-const DIGITS: usize = 12;
+pub(super) const DIGITS: usize = 12;
 
 /// Severities in the order in which something is to be done, with what that is.
 const GROUPS: [(Severity, &str, &str); 3] = [
@@ -33,8 +34,13 @@ const GROUPS: [(Severity, &str, &str); 3] = [
     (Severity::Info, "Worth knowing", "Nothing need be done."),
 ];
 
-/// The card on a feed's page.
-pub(in crate::pages) fn card(report: &Report, is_pending: bool, zone: &TimeZone) -> Markup {
+/// The card on a feed's page, with what other validators say.
+pub(in crate::pages) fn card(
+    report: &Report,
+    others: &[Beside],
+    is_pending: bool,
+    zone: &TimeZone,
+) -> Markup {
     let id = format!("report-{}", report.subject.word());
     let title = format!("{id}-title");
     html! {
@@ -48,12 +54,13 @@ pub(in crate::pages) fn card(report: &Report, is_pending: bool, zone: &TimeZone)
             }
             @if is_pending { p.card-body.soft { "A newer version is being looked at." } }
             (parts(report, zone, FEW))
+            @for other in others { (beside::of(report, other, zone, FEW)) }
         }
     }
 }
 
 /// The whole of it, on a page of its own.
-pub(super) fn whole(report: &Report, zone: &TimeZone) -> Markup {
+pub(super) fn whole(report: &Report, others: &[Beside], zone: &TimeZone) -> Markup {
     html! {
         section.card.report aria-labelledby="report-title" {
             div.card-head {
@@ -61,6 +68,7 @@ pub(super) fn whole(report: &Report, zone: &TimeZone) -> Markup {
                 span.small { a href=(format!("/api/v1/feeds/{}/report?version={}", report.feed, report.subject.version().unwrap_or_default())) { "JSON" } }
             }
             (parts(report, zone, usize::MAX))
+            @for other in others { (beside::of(report, other, zone, usize::MAX)) }
         }
     }
 }
@@ -111,8 +119,12 @@ fn parts(report: &Report, zone: &TimeZone, examples: usize) -> Markup {
 }
 
 fn sum(report: &Report) -> String {
-    let count = |severity| report.count(severity);
-    if report.findings.is_empty() {
+    sum_of(report.findings.is_empty(), |severity| report.count(severity))
+}
+
+/// Errors, warnings and notes in a sentence.
+pub(super) fn sum_of(is_nothing: bool, count: impl Fn(Severity) -> u64) -> String {
+    if is_nothing {
         return "Nothing was found.".to_owned();
     }
     format!(
@@ -179,7 +191,7 @@ fn row(report: &Report, finding: &Finding, examples: usize) -> Markup {
 }
 
 /// Examples: a row each, a column for each field.
-fn table(samples: &[Map<String, Value>]) -> Markup {
+pub(super) fn table(samples: &[Map<String, Value>]) -> Markup {
     let mut names: Vec<&String> = Vec::new();
     for name in samples.iter().flat_map(Map::keys) {
         if !names.contains(&name) {
@@ -212,7 +224,7 @@ fn value(value: &Value) -> Cow<'_, str> {
 }
 
 /// A paragraph of a rule's page: what stands in backticks is code.
-fn prose(text: &str) -> Markup {
+pub(super) fn prose(text: &str) -> Markup {
     html! {
         @for (at, piece) in text.split('`').enumerate() {
             @if at % 2 == 1 { code { (piece) } } @else { (piece) }
@@ -250,7 +262,7 @@ mod tests {
         let mut report = test_report("a", &[("unknown_file", Severity::Info, 1_200)]);
         let sample = [("filename".to_owned(), Value::from("<b>x</b>.txt"))].into_iter().collect();
         report.findings[0].samples = vec![sample];
-        let page = card(&report, false, &TimeZone::UTC).into_string();
+        let page = card(&report, &[], false, &TimeZone::UTC).into_string();
         assert!(page.contains("&lt;b&gt;x&lt;/b&gt;.txt") && !page.contains("<b>x"), "{page}");
         assert!(
             page.contains("1\u{202f}200 notes") && page.contains("and 1\u{202f}199 more"),

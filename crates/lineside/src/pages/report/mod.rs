@@ -1,5 +1,6 @@
 //! What is wrong with a feed: the card of its page, a page for each report that stays, and a badge.
 
+mod beside;
 mod body;
 mod changes;
 mod messages;
@@ -22,6 +23,7 @@ use super::words;
 use crate::app::App;
 use crate::http::{Refusal, Representation, Wants, find_report, producer_policy};
 use crate::reports::{Outcome, Report};
+use crate::validators;
 
 pub(super) use self::body::{card, of_visitor};
 
@@ -49,6 +51,7 @@ async fn page(State(app): State<App>, Path((id, version)): Path<(String, String)
         }
         Err(refusal) => return layout::refused(&refusal),
     };
+    let others = validators::beside(&app, &feed, &report, false).await;
     let name = feed.config().display_name().to_owned();
     let title = format!("Report on {name}");
     let mut page = Page::new(&title, Section::Catalog);
@@ -66,7 +69,7 @@ async fn page(State(app): State<App>, Path((id, version)): Path<(String, String)
                 }
                 h1 { "Report" }
             }
-            (body::whole(&report, &zone))
+            (body::whole(&report, &others, &zone))
         }
     };
     layout::reply(StatusCode::OK, page.render(&main))

@@ -1,0 +1,265 @@
+//! What an operator's own validator says of a schedule, beside what we say of it.
+
+use jiff::tz::TimeZone;
+use lineside_sync::UnixMillis;
+use lineside_validate::Severity;
+use maud::{Markup, html};
+
+use super::super::words;
+use super::body::{DIGITS, FEW, prose, sum_of, table};
+use super::changes;
+use crate::reports::{Finding, Report};
+use crate::validators::{Beside, Body, Compared, Opinion, Said};
+
+/// Codes in the table on the page of a feed; the report's own page has all.
+const SHOWN: usize = 20;
+
+/// One validator's word; `examples` rows of each finding.
+pub(super) fn of(report: &Report, beside: &Beside, zone: &TimeZone, examples: usize) -> Markup {
+    html! {
+        div.report-beside {
+            div.card-body {
+                h3 { "What " span.mono { (beside.name) } " finds" }
+                @if beside.is_pending { p.soft { "It looks at the newest version now, or that waits for it." } }
+                @if let Some(opinion) = &beside.opinion { (failed(opinion, zone)) }
+                @if let Some(said) = beside.said() { (word(report, beside, said, zone, examples)) }
+            }
+            (told(beside, examples))
+        }
+    }
+}
+
+/// That its newest run came to nothing.
+fn failed(opinion: &Opinion, zone: &TimeZone) -> Markup {
+    html! {
+        @if let Some(failed) = &opinion.failed {
+            p {
+                strong { "Its newest run failed: " } "it " (failed.why) ". That says nothing of the data. "
+                span.soft.small { (words::time_at(UnixMillis(failed.at), zone)) ", version " (digits(&opinion.version)) }
+            }
+            @if !failed.said.trim().is_empty() { pre.mono.small tabindex="0" { (failed.said) } }
+            @if opinion.said.is_some() { p { "What it said before that:" } }
+        }
+    }
+}
+
+fn word(report: &Report, beside: &Beside, said: &Said, zone: &TimeZone, examples: usize) -> Markup {
+    html! {
+        p { strong { (sum(said)) } }
+        p.soft.small {
+            "Looked at " (words::time_at(UnixMillis(said.at), zone)) ", for " (took(said.took_ms)) ", version "
+            @if report.subject.version() == Some(said.version.as_str()) { (digits(&said.version)) }
+            @else { a href=(format!("/feeds/{}/versions/{}/report", report.feed, said.version)) { (digits(&said.version)) } ", which is another one" }
+            @if let Some(ended) = &said.ended { "; it " (ended) }
+            @if let Body::Report { tool, .. } = &said.body { @if !tool.is_empty() { "; it calls itself " (tool) } }
+            "."
+        }
+        @match &said.body {
+            Body::Report { left_out, .. } => (codes(report, beside, *left_out, examples)),
+            Body::Text { text, bytes } => (plain(text, *bytes)),
+        }
+        @if !said.aside.trim().is_empty() {
+            details { summary { "What it wrote to its standard error" } pre.mono.small tabindex="0" { (said.aside) } }
+        }
+    }
+}
+
+fn sum(said: &Said) -> String {
+    match said.findings() {
+        Some(findings) => sum_of(findings.is_empty(), |severity| said.count(severity)),
+        None => "It wrote no report that can be compared.".to_owned(),
+    }
+}
+
+fn took(millis: u64) -> String {
+    format!("{}.{} s", millis / 1_000, millis % 1_000 / 100)
+}
+
+fn digits(version: &str) -> Markup {
+    html! { span.mono title=(format!("SHA-256 {version}")) { (version.get(..DIGITS).unwrap_or(version)) } }
+}
+
+/// What is no report, as it begins.
+fn plain(text: &str, bytes: u64) -> Markup {
+    html! {
+        @if bytes == 0 { p.soft { "It wrote nothing." } }
+        @else {
+            pre.mono.small tabindex="0" { (text) }
+            @if bytes > text.len() as u64 { p.soft.small { (words::bytes(bytes)) " in all" } }
+        }
+    }
+}
+
+/// The codes of both.
+fn codes(report: &Report, beside: &Beside, left_out: u64, examples: usize) -> Markup {
+    html! {
+        @match beside.compared() {
+            Some(both) => (counts(report, &beside.name, &both, examples)),
+            None => p.soft { "There is no report of ours on that version to compare it with." },
+        }
+        @if left_out > 0 { p.soft.small { "and " (words::count(left_out, "further code", "further codes")) " of its own that " (if left_out == 1 { "is" } else { "are" }) " not kept" } }
+    }
+}
+
+/// What it says of codes that are not the same with us.
+fn told(beside: &Beside, examples: usize) -> Markup {
+    let both = beside.compared().unwrap_or_default();
+    let is_same = |code: &str| both.iter().any(|it| it.code == code && !it.differs());
+    let theirs = beside.said().and_then(Said::findings).unwrap_or_default();
+    let most = if examples > FEW { usize::MAX } else { SHOWN };
+    let told = theirs.iter().filter(|finding| !is_same(&finding.code)).take(most);
+    let told: Vec<&Finding> = told.collect();
+    html! {
+        @if !told.is_empty() { ul.problem-list { @for finding in told { (row(finding, examples)) } } }
+    }
+}
+
+fn counts(report: &Report, name: &str, both: &[Compared<'_>], examples: usize) -> Markup {
+    let n_differing = both.iter().filter(|it| it.differs()).count();
+    let shown = if examples > FEW { both.len() } else { both.len().min(SHOWN) };
+    let count = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
+    html! {
+        p {
+            @match (both.len(), n_differing) {
+                (0, _) => "Neither has found anything.",
+                (all, 0) => { "Both say the same of " (words::count(count(all), "code", "codes")) "." },
+                (all, some) => { "They differ in " (words::number(count(some))) " of " (words::count(count(all), "code", "codes")) "." },
+            }
+        }
+        @if !both.is_empty() {
+            div.scroll tabindex="0" {
+                table.samples {
+                    thead { tr { th scope="col" { "code" } th.numeric scope="col" { "Lineside" } th.numeric scope="col" { (name) } } }
+                    tbody {
+                        @for it in &both[..shown] {
+                            tr data-differs=[it.differs().then_some("yes")] {
+                                td { (signs(it)) span.mono { (it.code) } }
+                                td.numeric { (number(it.ours)) }
+                                td.numeric { (number(it.theirs)) }
+                            }
+                        }
+                    }
+                }
+            }
+            @if both.len() > shown {
+                p.soft.small { a href=(report.address()) { "and " (words::count(count(both.len() - shown), "further code", "further codes")) } }
+            }
+        }
+    }
+}
+
+/// How bad it is; both words where they do not agree.
+fn signs(it: &Compared<'_>) -> Markup {
+    let [ours, theirs] = [it.ours, it.theirs].map(|count| count.map(|(severity, _)| severity));
+    html! {
+        @if let Some(severity) = ours.or(theirs) { (changes::sign(severity)) }
+        @if let Some(other) = theirs.filter(|_| ours.is_some() && ours != theirs) { "/ " (changes::sign(other)) }
+    }
+}
+
+fn number(count: Option<(Severity, u64)>) -> String {
+    count.map_or_else(|| "–".to_owned(), |(_, n)| words::number(n))
+}
+
+/// What it says of one code.
+fn row(finding: &Finding, examples: usize) -> Markup {
+    let shown = &finding.samples[..finding.samples.len().min(examples)];
+    let more = finding.total.saturating_sub(u64::try_from(shown.len()).unwrap_or(u64::MAX));
+    html! {
+        li {
+            details {
+                summary { (changes::sign(finding.severity)) span.mono { (finding.code) } span.tag { (words::number(finding.total)) } }
+                div.finding {
+                    @if !finding.summary.is_empty() { p { (prose(&finding.summary)) } }
+                    (table(shown))
+                    @if more > 0 && !shown.is_empty() { p.soft.small { "and " (words::number(more)) " more" } }
+                    @if shown.is_empty() { p.soft.small { "It gave no rows." } }
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::reports::test_report;
+
+    const VERSION: &str = "aaaaaaaaaaaaaaaa";
+
+    fn said(body: Body) -> Said {
+        Said {
+            version: VERSION.to_owned(),
+            at: 5,
+            took_ms: 1_290,
+            ended: None,
+            aside: String::new(),
+            body,
+        }
+    }
+
+    fn shown(said: Option<Said>, failed: bool) -> String {
+        let report =
+            test_report(VERSION, &[("same", Severity::Info, 2), ("ours", Severity::Error, 1_200)]);
+        let failed = failed.then(|| crate::validators::Failed {
+            at: 9,
+            why: "ended with exit code 3".to_owned(),
+            said: "<i>no</i> memory".to_owned(),
+        });
+        let opinion = Opinion {
+            validator: "canonical".to_owned(),
+            version: VERSION.to_owned(),
+            tag: String::new(),
+            said,
+            failed,
+        };
+        let beside = Beside {
+            name: "canonical".to_owned(),
+            opinion: Some(Arc::new(opinion)),
+            ours: Some(Arc::new(report.clone())),
+            is_pending: false,
+        };
+        of(&report, &beside, &TimeZone::UTC, FEW).into_string()
+    }
+
+    #[test]
+    fn both_stand_side_by_side_and_what_a_program_says_stays_text() {
+        let mut theirs =
+            test_report(VERSION, &[("same", Severity::Info, 2), ("<b>t</b>", Severity::Error, 3)]);
+        let sample = [("x".to_owned(), serde_json::Value::from("<script>"))].into_iter().collect();
+        theirs.findings[1].samples = vec![sample];
+        let body = Body::Report { tool: "8.0".to_owned(), findings: theirs.findings, left_out: 4 };
+        let page = shown(Some(said(body)), true);
+        for part in [
+            "They differ in 2 of 3 codes.",
+            "1\u{202f}200</td><td class=\"numeric\">–</td>",
+            "&lt;b&gt;t&lt;/b&gt;",
+            "&lt;script&gt;",
+            "&lt;i&gt;no&lt;/i&gt; memory",
+            "and 4 further codes of its own that are not kept",
+            "Its newest run failed: ",
+            "for 1.2 s",
+        ] {
+            assert!(page.contains(part), "{part}: {page}");
+        }
+        let place = |part: &str| page.find(part).unwrap();
+        assert!(place(">ours<") < place(">same<"), "what differs comes first");
+        assert!(!page.contains("<b>t") && !page.contains("<script>"), "{page}");
+    }
+
+    #[test]
+    fn what_is_no_report_is_shown_as_it_begins() {
+        let text = Body::Text { text: "line 3: <b>".to_owned(), bytes: 9_000 };
+        let page = shown(Some(said(text)), false);
+        assert!(page.contains("line 3: &lt;b&gt;") && page.contains("in all"), "{page}");
+        assert!(
+            page.contains("no report that can be compared") && !page.contains("newest run failed"),
+            "{page}"
+        );
+        let nothing = Body::Text { text: String::new(), bytes: 0 };
+        assert!(shown(Some(said(nothing)), false).contains("It wrote nothing."));
+        assert!(!shown(None, true).contains("What it said before"), "there is nothing");
+    }
+}

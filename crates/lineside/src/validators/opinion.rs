@@ -1,0 +1,338 @@
+//! What a validator said of one version, in the form in which it is kept.
+
+use lineside_ingest::{Cover, FeedId, Judged, NotMade};
+use lineside_store::ReportRow;
+use lineside_sync::UnixMillis;
+use lineside_validate::Severity;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::check::Reread;
+use crate::reports::Finding;
+
+/// Bytes of an opinion in JSON; a larger one is kept with less.
+const BYTES_MAX: usize = 512 << 10;
+/// Findings of each kind that are kept.
+const SAMPLES: usize = 10;
+/// Bytes of a code that is not one of ours,
+const CODE_BYTES: usize = 100;
+/// of each text in a finding,
+const VALUE_BYTES: usize = 500;
+/// and of what is no report.
+const TEXT_BYTES: usize = 4 << 10;
+/// What stands before a validator's name in the store.
+const SUBJECT: &str = "validator/";
+
+/// What a validator said of one version, and how its newest run went.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Opinion {
+    /// What the validator is called.
+    pub(crate) validator: String,
+    /// The SHA-256 of the newest version that it was given,
+    pub(crate) version: String,
+    /// and the hash by which ingest tells it from others.
+    pub(crate) tag: String,
+    /// What it said last: of an earlier version where its newest run failed.
+    pub(crate) said: Option<Said>,
+    /// Why its newest run came to nothing, if it did.
+    pub(crate) failed: Option<Failed>,
+}
+
+/// What a validator said.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Said {
+    /// The SHA-256 of the version that it is about.
+    pub(crate) version: String,
+    /// When it began, in milliseconds since 1970.
+    pub(crate) at: i64,
+    /// How long it took, in milliseconds.
+    pub(crate) took_ms: u64,
+    /// That it ended with another exit code than 0, in words.
+    pub(crate) ended: Option<String>,
+    /// What it wrote to its standard error.
+    pub(crate) aside: String,
+    pub(crate) body: Body,
+}
+
+/// What its result is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub(crate) enum Body {
+    /// A report in the shape of the reference validator's.
+    Report {
+        /// Which version of the validator wrote it, as it says itself; empty where it does not.
+        tool: String,
+        /// The worst first, then by code.
+        findings: Vec<Finding>,
+        /// Codes that were not kept.
+        left_out: u64,
+    },
+    /// Anything else.
+    Text {
+        /// How it begins.
+        text: String,
+        /// How long it is, in bytes.
+        bytes: u64,
+    },
+}
+
+/// A run that came to nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Failed {
+    /// When that was, in milliseconds since 1970.
+    pub(crate) at: i64,
+    /// Why, in words that say what the program did.
+    pub(crate) why: String,
+    /// What it wrote to its standard error, and where there is nothing, how its result begins.
+    pub(crate) said: String,
+}
+
+impl Body {
+    /// What came out of a program. Takes as long as reading it takes.
+    fn of(output: &[u8], cover: &Cover) -> Body {
+        let Ok(read) = Reread::of(output) else {
+            return Body::Text { text: cover.show(output, TEXT_BYTES), bytes: output.len() as u64 };
+        };
+        let mut findings: Vec<Finding> = read.findings.into_iter().map(Finding::from).collect();
+        for finding in &mut findings {
+            // Those that are ours tell nothing of a program's arguments.
+            if finding.summary.is_empty() {
+                finding.code = cover.show(finding.code.as_bytes(), CODE_BYTES);
+            }
+            finding.samples.truncate(SAMPLES);
+            finding.samples.iter_mut().for_each(|sample| cover_all(sample, cover));
+        }
+        let tool = cover.show(read.validator.as_bytes(), CODE_BYTES);
+        Body::Report { tool, findings, left_out: read.left_out }
+    }
+}
+
+/// Makes all texts fit to be shown.
+fn cover_all(sample: &mut Map<String, Value>, cover: &Cover) {
+    let shown = |text: &str| cover.show(text.as_bytes(), VALUE_BYTES);
+    *sample = std::mem::take(sample)
+        .into_iter()
+        .map(|(name, mut value)| {
+            cover_one(&mut value, &shown);
+            (shown(&name), value)
+        })
+        .collect();
+}
+
+/// JSON is read to a bounded depth.
+fn cover_one(value: &mut Value, shown: &impl Fn(&str) -> String) {
+    match value {
+        Value::String(text) => *text = shown(text),
+        Value::Array(values) => values.iter_mut().for_each(|value| cover_one(value, shown)),
+        Value::Object(values) => {
+            *values = std::mem::take(values)
+                .into_iter()
+                .map(|(name, mut value)| {
+                    cover_one(&mut value, shown);
+                    (shown(&name), value)
+                })
+                .collect();
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// How a run ended: with a word on the data, or without.
+pub(super) fn read(
+    ran: Result<Judged, NotMade>,
+    version: &str,
+    (began, ended): (UnixMillis, UnixMillis),
+    cover: &Cover,
+) -> Result<Said, Failed> {
+    let failed = |why: String, said: String| Failed { at: ended.0, why, said };
+    let judged = match ran {
+        Ok(judged) => judged,
+        Err(not) => return Err(failed(not.why, not.said)),
+    };
+    let body = Body::of(&judged.output, cover);
+    match (judged.fault, body) {
+        // Who finds faults may say so by its exit code as well, and who breaks off leaves no report.
+        (Some(why), Body::Text { text, .. }) => {
+            Err(failed(why, if judged.said.trim().is_empty() { text } else { judged.said }))
+        }
+        (ended, body) => Ok(Said {
+            version: version.to_owned(),
+            at: began.0,
+            took_ms: u64::try_from(judged.took.as_millis()).unwrap_or(u64::MAX),
+            ended,
+            aside: judged.said,
+            body,
+        }),
+    }
+}
+
+impl Opinion {
+    /// What it is kept under in the store.
+    pub(super) fn subject(validator: &str) -> String {
+        format!("{SUBJECT}{validator}")
+    }
+
+    /// What stands before the name of each.
+    pub(super) const fn subjects() -> &'static str {
+        SUBJECT
+    }
+
+    /// The row that is kept, with as much as fits.
+    pub(super) fn row(&mut self, feed: &FeedId, at: UnixMillis) -> Option<ReportRow> {
+        let mut body = serde_json::to_string(self).ok()?;
+        while body.len() > BYTES_MAX && self.halve() {
+            body = serde_json::to_string(self).ok()?;
+        }
+        let (subject, version) = (Self::subject(&self.validator), self.version.clone());
+        Some(ReportRow { feed: feed.clone(), subject, version, at, body })
+    }
+
+    /// Lets go of half of the findings' rows, or of the codes where none is left. Tells whether there was one.
+    fn halve(&mut self) -> bool {
+        let Some(Said { body: Body::Report { findings, left_out, .. }, .. }) = &mut self.said
+        else {
+            return false;
+        };
+        let most = findings.iter().map(|finding| finding.samples.len()).max().unwrap_or(0);
+        if most > 0 {
+            findings.iter_mut().for_each(|finding| finding.samples.truncate(most / 2));
+            return true;
+        }
+        let kept = findings.len() / 2;
+        *left_out += findings.len().saturating_sub(kept) as u64;
+        findings.truncate(kept);
+        kept > 0
+    }
+
+    /// What a row says; nothing where another version of the program wrote it otherwise.
+    pub(super) fn of_row(row: &ReportRow) -> Option<Opinion> {
+        serde_json::from_str(&row.body).ok()
+    }
+
+    /// The hash of the version that need not be looked at again: it said something of it.
+    pub(super) fn done(&self) -> Option<u128> {
+        u128::from_str_radix(&self.tag, 16).ok().filter(|_| self.failed.is_none())
+    }
+}
+
+impl Said {
+    /// When it had said that, in milliseconds since 1970.
+    pub(super) fn ended_at(&self) -> i64 {
+        self.at.saturating_add(i64::try_from(self.took_ms).unwrap_or(i64::MAX))
+    }
+
+    /// Its findings; none where it gave no report.
+    pub(crate) fn findings(&self) -> Option<&[Finding]> {
+        match &self.body {
+            Body::Report { findings, .. } => Some(findings),
+            Body::Text { .. } => None,
+        }
+    }
+
+    /// How many findings there are that bad.
+    pub(crate) fn count(&self, severity: Severity) -> u64 {
+        let alike = self.findings().unwrap_or_default().iter();
+        alike.filter(|it| it.severity == severity).fold(0, |sum, it| sum.saturating_add(it.total))
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use std::time::Duration;
+
+    use bytes::Bytes;
+    use lineside_ingest::{FeedConfig, Location, Program};
+
+    use super::*;
+
+    /// One without a word on anything.
+    pub(in crate::validators) fn opinion(validator: &str, version: &str) -> Opinion {
+        Opinion {
+            validator: validator.to_owned(),
+            version: version.to_owned(),
+            tag: "1f".to_owned(),
+            said: None,
+            failed: None,
+        }
+    }
+
+    fn cover() -> Cover {
+        let command = ["v", "--key=hunter2"].map(str::to_owned).to_vec();
+        let program = Program { command, timeout: Duration::ZERO, memory: 0 };
+        let url = Location::parse("https://a.example/").unwrap();
+        Cover::of(&program, &FeedConfig::new(FeedId::new("a").unwrap(), url))
+    }
+
+    fn said(output: &str, fault: Option<&str>, aside: &str) -> Result<Said, Failed> {
+        let judged = Judged {
+            output: Bytes::copy_from_slice(output.as_bytes()),
+            fault: fault.map(str::to_owned),
+            said: aside.to_owned(),
+            took: Duration::from_millis(7),
+        };
+        read(Ok(judged), "abc", (UnixMillis(5), UnixMillis(12)), &cover())
+    }
+
+    const REPORT: &str = r#"{"summary": {"validatorVersion": "8.0.0"}, "notices": [
+        {"code": "unknown_file", "severity": "INFO", "totalNotices": 1, "sampleNotices": [{"filename": "hunter2", "a": [{"hunter2": "x"}]}]},
+        {"code": "mine_hunter2", "severity": "ERROR", "totalNotices": 18446744073709551615},
+        {"code": "other", "severity": "ERROR", "totalNotices": 2}]}"#;
+
+    #[test]
+    fn a_report_is_one_whatever_the_exit_code_and_without_what_is_hidden() {
+        let good = said(REPORT, Some("ended with exit code 1"), "").unwrap();
+        assert_eq!(good.ended.as_deref(), Some("ended with exit code 1"));
+        assert_eq!((good.count(Severity::Error), good.count(Severity::Info)), (u64::MAX, 1));
+        let Body::Report { tool, findings, left_out } = &good.body else { panic!("{good:?}") };
+        assert_eq!((tool.as_str(), *left_out), ("8.0.0", 0));
+        let codes: Vec<&str> = findings.iter().map(|it| it.code.as_str()).collect();
+        assert_eq!(codes, ["mine_***", "other", "unknown_file"]);
+        let kept = serde_json::to_string(&good).unwrap();
+        assert!(!kept.contains("hunter2") && kept.contains("***"), "{kept}");
+    }
+
+    #[test]
+    fn what_is_no_report_is_a_text_if_the_program_ended_well_and_a_failure_if_not() {
+        let long = format!("all is well, hunter2 {}", "x".repeat(9_000));
+        let text = said(&long, None, "").unwrap();
+        assert!(text.findings().is_none());
+        let Body::Text { text, bytes } = text.body else { panic!("{text:?}") };
+        assert!(text.starts_with("all is well, *** x") && text.len() <= TEXT_BYTES);
+        assert_eq!(bytes, long.len() as u64);
+        assert!(said("", None, "").is_ok(), "to say nothing is fine");
+        let failed = said("{}", Some("ended with exit code 2"), "no memory\n").unwrap_err();
+        assert_eq!(
+            (failed.why.as_str(), failed.said.as_str()),
+            ("ended with exit code 2", "no memory\n")
+        );
+        assert_eq!(said("line 3", Some("ended"), " ").unwrap_err().said, "line 3");
+        let not = NotMade { why: "made nothing".to_owned(), said: "a".to_owned() };
+        let failed = read(Err(not), "abc", (UnixMillis(5), UnixMillis(12)), &cover()).unwrap_err();
+        assert_eq!((failed.why.as_str(), failed.at), ("made nothing", 12));
+    }
+
+    #[test]
+    fn what_is_kept_comes_back_and_is_bounded() {
+        let value = "\\u00e9".repeat(400);
+        let samples = vec![format!(r#"{{"a": "{value}", "b": "{value}"}}"#); 20].join(",");
+        let code = "c".repeat(200);
+        let notices: Vec<String> = (0..3_000)
+            .map(|n| format!(r#"{{"code": "{n:04}{code}", "severity": "WARNING", "totalNotices": 20, "sampleNotices": [{samples}]}}"#))
+            .collect();
+        let huge = said(&format!(r#"{{"notices": [{}]}}"#, notices.join(",")), None, "").unwrap();
+        let mut kept = Opinion { said: Some(huge), ..opinion("a", "abc") };
+        let row = kept.row(&FeedId::new("city").unwrap(), UnixMillis(9)).unwrap();
+        assert!(row.body.len() <= BYTES_MAX, "{}", row.body.len());
+        assert_eq!((row.subject.as_str(), row.version.as_str()), ("validator/a", "abc"));
+        let back = Opinion::of_row(&row).unwrap();
+        assert_eq!(back, kept);
+        let Some(Said { body: Body::Report { findings, left_out, .. }, .. }) = &back.said else {
+            panic!("{back:?}")
+        };
+        assert_eq!(findings.len() as u64 + left_out, 3_000);
+        assert!(findings.iter().all(|it| it.code.len() <= CODE_BYTES));
+        assert_eq!(back.done(), Some(0x1f));
+        let failed = Failed { at: 1, why: String::new(), said: String::new() };
+        assert_eq!(Opinion { failed: Some(failed), ..back }.done(), None, "it is tried again");
+    }
+}

@@ -1,0 +1,156 @@
+//! Looks at all schedules once a second, and has new versions given to the validators of their formats.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lineside_ingest::{Feed, FeedId};
+use lineside_store::Store;
+use lineside_sync::UnixMillis;
+use lineside_sync::semaphore::OwnedPermit;
+use smol_str::SmolStr;
+use tokio::sync::Notify;
+
+use super::opinion::Opinion;
+use super::queue::Job;
+use super::running::{is_wanted, run};
+use crate::app::App;
+use crate::config::Validator;
+use crate::patience::pause;
+
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+
+/// What a validator was given last of a feed, or is about to be.
+#[derive(Debug)]
+struct Known {
+    /// The hash of the version; none before the first.
+    version: Option<u128>,
+    /// How it was configured then.
+    validator: Arc<Validator>,
+}
+
+struct Watch {
+    app: App,
+    known: HashMap<(FeedId, SmolStr), Known>,
+    /// A run has ended.
+    ended: Arc<Notify>,
+}
+
+/// Has each new version of a schedule given to the operator's validators, until the server stops.
+pub(crate) async fn watch(app: App) {
+    let mut watch = Watch { app: app.clone(), known: HashMap::new(), ended: Arc::default() };
+    while !app.shutdown().is_draining() {
+        watch.look_at_all().await;
+        watch.begin_runs();
+        tokio::select! {
+            () = pause(LOOK_INTERVAL) => {}
+            () = watch.ended.notified() => {}
+            () = app.shutdown().draining() => {}
+        }
+    }
+}
+
+impl Watch {
+    async fn look_at_all(&mut self) {
+        let config = self.app.config();
+        let is_off = config.validation.slots == 0;
+        let wanted: &[Arc<Validator>] = if is_off { &[] } else { &config.validators };
+        let is_there = |feed: &str, name: &str| {
+            wanted.iter().any(|it| it.name == name) && self.app.ingest().feed(feed).is_some()
+        };
+        self.known.retain(|(feed, name), _| is_there(feed.as_str(), name));
+        self.app.validators().retain(is_there);
+        if wanted.is_empty() {
+            return;
+        }
+        for feed in &self.app.ingest().feeds() {
+            let Some(held) = feed.held() else { continue };
+            let (format, hash) = (held.snapshot().format, held.snapshot().hash);
+            drop(held);
+            for validator in wanted.iter().filter(|it| it.format == format) {
+                self.look_at(feed, hash, validator, config.validation.waiting).await;
+            }
+        }
+    }
+
+    /// Has the version that is served wait for a validator that was not given it yet, or is configured otherwise since.
+    async fn look_at(&mut self, feed: &Feed, hash: u128, validator: &Arc<Validator>, most: usize) {
+        let key = (feed.id().clone(), validator.name.clone());
+        if !self.known.contains_key(&key) {
+            let version = self.remember(feed.id(), validator).await;
+            let known = Known { version, validator: Arc::clone(validator) };
+            self.known.insert(key.clone(), known);
+        }
+        let is_known = self
+            .known
+            .get(&key)
+            .is_some_and(|known| known.version == Some(hash) && *known.validator == **validator);
+        if is_known {
+            return;
+        }
+        let job = Job { feed: feed.id().clone(), validator: Arc::clone(validator) };
+        if self.app.validators().queue.push(job, most) {
+            let known = Known { version: Some(hash), validator: Arc::clone(validator) };
+            self.known.insert(key, known);
+        }
+    }
+
+    /// Takes up what it said to an earlier process. Gives the version that it need not be given again.
+    async fn remember(&self, feed: &FeedId, validator: &Validator) -> Option<u128> {
+        let store = self.app.store().cloned()?;
+        let (id, subject) = (feed.clone(), Opinion::subject(&validator.name));
+        let read = tokio::task::spawn_blocking(move || latest(&store, &id, &subject));
+        let opinion = read.await.ok().flatten()?;
+        let done = opinion.done();
+        self.app.validators().put(feed.as_str(), opinion);
+        done
+    }
+
+    /// Begins as many runs as there are slots for.
+    fn begin_runs(&self) {
+        while let Some((job, permit)) = self.app.validators().queue.next() {
+            tokio::spawn(one_run(self.app.clone(), job, permit, Arc::clone(&self.ended)));
+        }
+    }
+}
+
+/// What is kept of it on the disk; nothing where that cannot be read.
+fn latest(store: &Store, feed: &FeedId, subject: &str) -> Option<Opinion> {
+    match store.list_reports(feed, subject, 1) {
+        Ok(rows) => rows.first().and_then(Opinion::of_row),
+        Err(error) => {
+            tracing::warn!(%feed, %error, "what a validator said earlier cannot be read");
+            None
+        }
+    }
+}
+
+async fn one_run(app: App, job: Job, permit: OwnedPermit, ended: Arc<Notify>) {
+    let ran = tokio::select! {
+        biased;
+        // A server that stops ends its programs.
+        () = app.shutdown().draining() => None,
+        ran = run(&app, &job) => ran,
+    };
+    drop(permit);
+    let said = ran.as_ref().filter(|opinion| opinion.failed.is_none());
+    let took = said.and_then(|it| it.said.as_ref()).map(|it| Duration::from_millis(it.took_ms));
+    if let Some(opinion) = ran.filter(|_| is_wanted(&app, &job)) {
+        keep(&app, &job, opinion, app.now());
+    }
+    app.validators().queue.finish(&job, took);
+    ended.notify_one();
+}
+
+/// Has it kept, and shows it.
+fn keep(app: &App, job: &Job, mut opinion: Opinion, now: UnixMillis) {
+    if let Some(failed) = &opinion.failed {
+        let name = &job.validator.name;
+        tracing::warn!(feed = %job.feed, validator = %name, why = failed.why, "a validator failed");
+    }
+    let row = opinion.row(&job.feed, now);
+    if let Some((store, row)) = app.store().zip(row) {
+        store.keep_report(row);
+    }
+    app.validators().put(job.feed.as_str(), opinion);
+}
