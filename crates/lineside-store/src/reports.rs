@@ -1,8 +1,10 @@
 //! Reports of validation in the tables: one for each version that was looked at, the latest look at it.
 
-use lineside_ingest::FeedId;
+use lineside_ingest::{ArchiveError, FeedId};
 use lineside_sync::UnixMillis;
 use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, params};
+
+use crate::Store;
 
 /// What was found in one version of a feed's data.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,6 +52,48 @@ pub(crate) fn trim(transaction: &Transaction<'_>, most: usize) -> rusqlite::Resu
 pub(crate) fn forget(transaction: &Transaction<'_>, feed: i64) -> rusqlite::Result<()> {
     transaction.prepare_cached("DELETE FROM report WHERE feed = ?1")?.execute([feed])?;
     Ok(())
+}
+
+impl Store {
+    /// Reports of a feed, the latest first.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub fn list_reports(
+        &self,
+        feed: &FeedId,
+        subject: &str,
+        limit: usize,
+    ) -> Result<Vec<ReportRow>, ArchiveError> {
+        self.read(|connection| list(connection, feed.as_str(), subject, limit))
+    }
+
+    /// Reports of one version whose subjects begin so, in their order, at most so many.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub fn list_reports_of(
+        &self,
+        feed: &FeedId,
+        subjects: &str,
+        version: &str,
+        limit: usize,
+    ) -> Result<Vec<ReportRow>, ArchiveError> {
+        self.read(|connection| list_of(connection, feed.as_str(), subjects, version, limit))
+    }
+
+    /// The report of one version.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn find_report(
+        &self,
+        feed: &FeedId,
+        subject: &str,
+        version: &str,
+    ) -> Result<Option<ReportRow>, ArchiveError> {
+        self.read(|connection| find(connection, feed.as_str(), subject, version))
+    }
 }
 
 const COLUMNS: &str = "SELECT name, subject, version, at, body FROM report JOIN feed ON feed.id = report.feed \

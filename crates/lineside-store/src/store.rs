@@ -28,7 +28,7 @@ use crate::{
     limits::{FLUSH_MAX, QUEUE_MAX},
     notification::{self, NotificationRow},
     readers::Readers,
-    reports::{self, ReportRow},
+    reports::ReportRow,
     schema, snapshots,
     versions::{self, Version},
     writer::{Counts, Told, Writer},
@@ -169,48 +169,6 @@ impl Store {
     /// Keeps what was found in a version of a feed's data.
     pub fn keep_report(&self, row: ReportRow) {
         self.tell(Told::Report(row));
-    }
-
-    /// Reports of a feed, the latest first.
-    ///
-    /// # Errors
-    /// If they cannot be read.
-    pub fn list_reports(
-        &self,
-        feed: &FeedId,
-        subject: &str,
-        limit: usize,
-    ) -> Result<Vec<ReportRow>, ArchiveError> {
-        self.read(|connection| reports::list(connection, feed.as_str(), subject, limit))
-    }
-
-    /// Reports of one version whose subjects begin so, in their order, at most so many.
-    ///
-    /// # Errors
-    /// If they cannot be read.
-    pub fn list_reports_of(
-        &self,
-        feed: &FeedId,
-        subjects: &str,
-        version: &str,
-        limit: usize,
-    ) -> Result<Vec<ReportRow>, ArchiveError> {
-        self.read(|connection| {
-            reports::list_of(connection, feed.as_str(), subjects, version, limit)
-        })
-    }
-
-    /// The report of one version.
-    ///
-    /// # Errors
-    /// If it cannot be read.
-    pub fn find_report(
-        &self,
-        feed: &FeedId,
-        subject: &str,
-        version: &str,
-    ) -> Result<Option<ReportRow>, ArchiveError> {
-        self.read(|connection| reports::find(connection, feed.as_str(), subject, version))
     }
 
     /// What it counts.
