@@ -178,6 +178,11 @@ impl Notices {
         }
     }
 
+    /// Lets go of all but these kinds.
+    pub fn retain(&mut self, is_wanted: impl Fn(&'static Kind) -> bool) {
+        self.found.retain(|_, found| is_wanted(found.kind));
+    }
+
     /// An empty one with the same bound.
     pub fn sibling(&self) -> Notices {
         Notices::new(self.samples_max)

@@ -17,7 +17,8 @@ use lineside_validate::{
     gtfs::{TextSource, load},
     notice::{Kind, Severity},
     rules::gtfs_rt::{
-        History, Subject, Timetable, Version, kinds, validate, validate_schedule, validate_while,
+        History, Scope, Subject, Timetable, Version, kinds, validate, validate_schedule,
+        validate_while,
     },
 };
 use prost::Message as _;
@@ -233,6 +234,41 @@ fn a_schedule_without_files_judges_what_it_can() {
     let notices = found(&Case { schedule: TextSource::default(), ..base() });
     let codes: Vec<_> = notices.iter().map(|found| (found.kind.code, found.total)).collect();
     assert_eq!(codes, [("E003", 2), ("E004", 2), ("E011", 4), ("E034", 1)]);
+}
+
+#[test]
+fn without_a_schedule_nothing_is_held_against_it_and_the_rest_is_said_all_the_same() {
+    let scope = Scope { has_schedule: false, ..Scope::default() };
+    let timetable = Timetable::none();
+    let mut loud = Vec::new();
+    for kind in kinds() {
+        for case in cases(kind.page) {
+            let judged = message(&case.message, MADE);
+            let previous = case.previous.as_ref().map(|value| message(value, MADE - 30));
+            let others = case.others.iter().map(|value| message(value, MADE));
+            let others: Vec<FeedMessage> = others.collect();
+            let others: Vec<&FeedMessage> = others.iter().collect();
+            let mut history = History::default();
+            for (made, received) in &case.history {
+                let mut earlier = judged.clone();
+                earlier.header.timestamp = Some(*made);
+                history.add(&earlier, *received);
+            }
+            let subject = Subject::new(&judged, &timetable, case.now).after(previous.as_ref());
+            let subject = subject.beside(&others).since(Some(&history)).within(scope);
+            let mut notices = Notices::new(1);
+            assert!(validate(&subject, &CONTEXT, &mut notices).is_empty());
+            assert!(notices.iter().all(|found| scope.has(found.kind.code)), "{notices:?}");
+            let is_said = notices.get(kind.code).is_some();
+            assert!(!is_said || !case.expected.is_empty(), "{} in {}", kind.code, case.heading);
+            if is_said {
+                loud.push(kind.code);
+            }
+        }
+    }
+    for kind in kinds().filter(|kind| scope.has(kind.code)) {
+        assert!(loud.contains(&kind.code), "{} is never said", kind.code);
+    }
 }
 
 #[test]

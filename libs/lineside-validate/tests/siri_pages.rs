@@ -12,7 +12,10 @@ use lineside_formats::siri::{Limits, decode};
 use lineside_validate::{
     Notices,
     notice::Kind,
-    rules::siri::{kinds, validate},
+    rules::{
+        gtfs_rt,
+        siri::{kinds, validate, validate_while},
+    },
 };
 use serde_json::Value;
 
@@ -111,4 +114,32 @@ fn the_papers_list_each_kind() {
          the codes of the decoder.",
         kinds(),
     );
+}
+
+#[test]
+fn what_there_is_no_time_for_is_left_out_and_said() {
+    let vehicle = "<VehicleActivity><MonitoredVehicleJourney/></VehicleActivity>";
+    let delivery =
+        format!("<VehicleMonitoringDelivery>{}</VehicleMonitoringDelivery>", vehicle.repeat(200));
+    let body = message(&delivery);
+    let (message, _) = decode(body.as_bytes(), &TimeZone::UTC, &Limits::default()).unwrap();
+    let looked = |looks: usize| {
+        let left = std::cell::Cell::new(looks);
+        let goes_on = || left.replace(left.get().saturating_sub(1)) > 0;
+        let mut notices = Notices::new(1);
+        let verdict = validate_while(&message, &mut notices, &goes_on);
+        assert!(verdict.errors.is_empty());
+        let total = notices.get("vehicle_without_ref").map_or(0, |found| found.total);
+        (total, verdict.is_cut_short)
+    };
+    assert_eq!(looked(1_000), (200, false));
+    assert_eq!(looked(0), (0, true));
+    assert_eq!(looked(2), (128, true));
+}
+
+#[test]
+fn no_code_is_one_of_another_formats_messages() {
+    for kind in kinds() {
+        assert!(gtfs_rt::kinds().all(|other| other.code != kind.code), "{}", kind.code);
+    }
 }

@@ -1,6 +1,6 @@
 //! What is wrong with a file: what `lineside check` does, without a terminal or a socket.
 //!
-//! Everything is held against the rules of `lineside-validate`; GTFS-Realtime only if its schedule is at hand. Of real time and
+//! Everything is held against the rules of `lineside-validate`; GTFS-Realtime without its schedule against those that need none. Of real time and
 //! NeTEx it is told besides what their decoders complain about.
 
 mod bikes;

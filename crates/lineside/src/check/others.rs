@@ -5,7 +5,7 @@ use jiff::tz::TimeZone;
 use lineside_formats::gtfs::{Limits, Tables};
 use lineside_formats::{Error, Format, Problem, Problems, gtfs_rt, is_json_twin, netex, siri};
 use lineside_validate::gtfs::{self, ZipSource};
-use lineside_validate::rules::gtfs_rt::{Subject, Timetable, validate};
+use lineside_validate::rules::gtfs_rt::{Scope, Subject, Timetable, validate};
 use lineside_validate::rules::{self, SystemError};
 use lineside_validate::{Context, Notices, Severity};
 use serde_json::{Map, Value, json};
@@ -29,9 +29,9 @@ pub(super) fn check(format: Format, body: &Bytes, plan: Plan) -> Result<Checked,
     if format == Format::GtfsRt && plan.schedule.is_none() {
         found.push(Finding { code: "schedule_not_given".to_owned(), ..NO_SCHEDULE });
     }
-    if let Some(zip) = &plan.schedule {
+    if format == Format::GtfsRt {
         let mut notices = Notices::new(plan.samples);
-        errors = judge(body, zip, &plan, &mut notices)?;
+        errors = judge(body, &plan, &mut notices)?;
         found.extend(super::findings(&notices));
     }
     let mut checked = Checked::new(format, plan, found);
@@ -40,25 +40,27 @@ pub(super) fn check(format: Format, body: &Bytes, plan: Plan) -> Result<Checked,
     Ok(checked)
 }
 
-/// Holds a message of GTFS-Realtime against the rules, with its schedule.
-fn judge(
-    body: &Bytes,
-    zip: &Bytes,
-    plan: &Plan,
-    notices: &mut Notices,
-) -> Result<Vec<SystemError>, String> {
-    let words = |error: Error| format!("the schedule: {error}");
+/// Holds a message of GTFS-Realtime against the rules: all of them with its schedule, else those that need none.
+fn judge(body: &Bytes, plan: &Plan, notices: &mut Notices) -> Result<Vec<SystemError>, String> {
     let context = Context { today: plan.today, country: plan.country, threads: plan.threads };
-    let source = ZipSource::new(zip, &Limits::default()).map_err(words)?;
-    // What is wrong with the schedule is not asked here.
-    let feed = gtfs::load(&source, &context, &mut Notices::new(0)).map_err(words)?;
-    let timetable = Timetable::new(&feed);
+    let timetable = match &plan.schedule {
+        Some(zip) => timetable(zip, &context).map_err(|error| format!("the schedule: {error}"))?,
+        None => Timetable::none(),
+    };
     let before = plan.previous.as_ref().map(message).transpose();
     let message = message(body).map_err(|error| error.to_string())?.0;
     let previous = before.map_err(|error| format!("the message before it: {error}"))?;
-    let subject = Subject::new(&message, &timetable, plan.now);
+    let scope = Scope { has_schedule: plan.schedule.is_some(), ..Scope::default() };
+    let subject = Subject::new(&message, &timetable, plan.now).within(scope);
     let subject = subject.after(previous.as_ref().map(|(message, _)| message));
     Ok(validate(&subject, &context, notices))
+}
+
+/// What is wrong with the schedule is not asked here.
+fn timetable(zip: &Bytes, context: &Context) -> Result<Timetable, Error> {
+    let source = ZipSource::new(zip, &Limits::default())?;
+    let feed = gtfs::load(&source, context, &mut Notices::new(0))?;
+    Ok(Timetable::new(&feed))
 }
 
 fn message(body: &Bytes) -> Result<(gtfs_rt::proto::FeedMessage, Problems), Error> {
@@ -75,7 +77,7 @@ const NO_SCHEDULE: Finding = Finding {
     code: String::new(),
     severity: Severity::Info,
     total: 1,
-    summary: "Without its schedule (--static) it was only looked at whether the message can be read.",
+    summary: "Without its schedule (--static) the rules that need one were not run.",
     samples: Vec::new(),
     places: Vec::new(),
 };

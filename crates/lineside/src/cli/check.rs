@@ -66,7 +66,7 @@ impl FailOn {
 /// Tell what is wrong with a file: all rules of the reference validator over GTFS schedules, and rules over GBFS, SIRI and NeTEx
 ///
 /// What the input is, is told from its content. A schedule is held against the rules by which the reference validator judges it, with
-/// the same codes, and so is GTFS-Realtime with --static. Of GBFS the gbfs.json, a folder or one file is looked at.
+/// the same codes, and so is GTFS-Realtime, with --static by all rules. Of GBFS the gbfs.json, a folder or one file is looked at.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Exit codes: 0 fine, 1 findings (see --fail-on), 2 usage, 3 the input cannot be read.
@@ -85,8 +85,8 @@ pub(crate) struct Arguments {
     /// The GTFS that GTFS-Realtime belongs to: with it a message is held against all rules
     #[arg(long, value_name = "GTFS")]
     r#static: Option<String>,
-    /// The message before it, of the same feed; with --static
-    #[arg(long, value_name = "FILE", requires = "static")]
+    /// The message before it, of the same feed
+    #[arg(long, value_name = "FILE")]
     previous: Option<String>,
     /// Ask only addresses that everybody on the internet may reach, also for the files that a gbfs.json lists
     #[arg(long)]

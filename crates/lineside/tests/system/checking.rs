@@ -161,15 +161,17 @@ fn standard_input_is_read_and_what_is_no_feed_is_refused() {
 #[test]
 fn real_time_is_told_by_what_cannot_be_read() {
     let folder = tempfile::tempdir().unwrap();
-    let json = r#"{"header":{"gtfsRealtimeVersion":"2.0","timestamp":"1781500000"},
+    let json = r#"{"header":{"gtfsRealtimeVersion":"2.0","incrementality":"FULL_DATASET","timestamp":"1781500000"},
         "entity":[{"id":"1","vehicle":{"vehicle":{"id":"V"}}}]}"#;
     fs::write(folder.path().join("vehicles.json"), json).unwrap();
     let (code, out, error) = run(folder.path(), &["check", "vehicles.json"]);
     assert_eq!(code, Some(0), "{out}{error}");
     assert!(out.contains("vehicles.json is GTFS-RT: 1 vehicle"), "{out}");
     assert!(out.contains("INFO schedule_not_given (once)"), "{out}");
+    // What needs no schedule is judged all the same.
+    assert!(out.contains("WARNING W008 (once)") && !out.contains("E003"), "{out}");
     // The same in protobuf, which begins with what is a line feed in a text.
-    let protobuf = b"\x0A\x0B\x0A\x03\x32\x2E\x30\x18\xE0\x90\xBE\xD1\x06\x12\x0A\x0A\x01\x31\x22\x05\x42\x03\x0A\x01\x56";
+    let protobuf = b"\x0A\x0D\x0A\x03\x32\x2E\x30\x10\x00\x18\xE0\x90\xBE\xD1\x06\x12\x0A\x0A\x01\x31\x22\x05\x42\x03\x0A\x01\x56";
     fs::write(folder.path().join("vehicles.pb"), protobuf).unwrap();
     let (code, out, error) = run(folder.path(), &["check", "vehicles.pb"]);
     assert_eq!(code, Some(0), "{out}{error}");

@@ -60,6 +60,15 @@ pub struct SystemError {
     pub message: String,
 }
 
+/// How far rules came with a message.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Verdict {
+    /// Our own faults: rules that broke off.
+    pub errors: Vec<SystemError>,
+    /// The time ran out: some rules have not looked, or not at all of the message.
+    pub is_cut_short: bool,
+}
+
 /// Runs rules over a subject. Those that break off are told apart from what the data gets wrong.
 pub fn run<S: ?Sized + Sync, F: Sync>(
     rules: &[&'static Rule<S, F>],

@@ -15,6 +15,7 @@ mod lines;
 mod motion;
 mod network;
 mod running;
+mod scope;
 mod subject;
 mod time;
 mod timetable;
@@ -30,9 +31,11 @@ use std::{
 use self::subject::Update;
 pub use self::{
     history::History,
+    scope::Scope,
     subject::{MatchRate, Subject, Version},
     timetable::{Timetable, TripIds},
 };
+pub use super::Verdict;
 use super::{SystemError, words_of};
 use crate::{Context, Notices, notice::Kind};
 
@@ -70,19 +73,10 @@ pub fn kinds() -> impl Iterator<Item = &'static Kind> {
     schedule.chain(rules().flat_map(|rule| rule.kinds.iter().copied()))
 }
 
-/// How far rules came with a message.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Verdict {
-    /// Our own faults: rules that broke off.
-    pub errors: Vec<SystemError>,
-    /// The time ran out: some rules have not looked, or not at all trip updates.
-    pub is_cut_short: bool,
-}
-
 /// Trip updates between two looks at the clock.
 const UPDATES_PER_LOOK: usize = 64;
 
-/// Runs all rules over a message. Those that break off are told apart from what the data gets
+/// Runs all rules over a message that are to the point for it. Those that break off are told apart from what the data gets
 /// wrong. One thread: a message is done before others have begun.
 pub fn validate(subject: &Subject<'_>, _: &Context, notices: &mut Notices) -> Vec<SystemError> {
     validate_while(subject, notices, &|| true).errors
@@ -95,8 +89,23 @@ pub fn validate_while(
     notices: &mut Notices,
     goes_on: &dyn Fn() -> bool,
 ) -> Verdict {
+    let scope = subject.scope;
+    let has_any = |rule: &&RealtimeRule| rule.kinds.iter().any(|kind| scope.has(kind.code));
+    let mut found = notices.sibling();
+    let verdict = run(rules().filter(has_any).collect(), subject, &mut found, goes_on);
+    // A look may find more than is asked.
+    found.retain(|kind| scope.has(kind.code));
+    notices.merge(found);
+    verdict
+}
+
+fn run(
+    mut rules: Vec<&RealtimeRule>,
+    subject: &Subject<'_>,
+    notices: &mut Notices,
+    goes_on: &dyn Fn() -> bool,
+) -> Verdict {
     let mut verdict = Verdict::default();
-    let mut rules: Vec<&RealtimeRule> = rules().collect();
     rules.retain(|rule| {
         verdict.is_cut_short |= rule.on_message.is_some() && !goes_on();
         let look = rule.on_message.filter(|_| !verdict.is_cut_short);

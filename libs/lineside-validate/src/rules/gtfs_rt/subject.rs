@@ -8,7 +8,7 @@ use lineside_formats::gtfs_rt::proto::{
 };
 
 use super::{
-    History, TripIds,
+    History, Scope, TripIds,
     running::Day,
     time,
     timetable::{Timetable, Trip},
@@ -53,6 +53,7 @@ pub struct Subject<'a> {
     pub(super) history: Option<&'a History>,
     pub(super) timetable: &'a Timetable,
     pub(super) now: i64,
+    pub(super) scope: Scope,
     pub(super) updates: Vec<Update<'a>>,
     pub(super) vehicles: Vec<Vehicle<'a>>,
     days: OnceCell<Vec<Day>>,
@@ -107,6 +108,7 @@ impl<'a> Subject<'a> {
             history: None,
             timetable,
             now,
+            scope: Scope::default(),
             updates,
             vehicles,
             days: OnceCell::new(),
@@ -138,6 +140,13 @@ impl<'a> Subject<'a> {
     #[must_use]
     pub fn since(mut self, history: Option<&'a History>) -> Subject<'a> {
         self.history = history;
+        self
+    }
+
+    /// The same, judged only by the rules that are to the point.
+    #[must_use]
+    pub fn within(mut self, scope: Scope) -> Subject<'a> {
+        self.scope = scope;
         self
     }
 

@@ -161,6 +161,25 @@ impl Timetable {
         timetable
     }
 
+    /// One that has nothing: what a message without a schedule is held against, within a [`Scope`](super::Scope) that says so.
+    pub fn none() -> Timetable {
+        let dict = || Dict::new(seed());
+        Timetable {
+            agencies: dict(),
+            routes: dict(),
+            about_routes: Vec::new(),
+            stops: dict(),
+            location_types: Vec::new(),
+            ids: Arc::new(TripIds(dict())),
+            trips: Vec::new(),
+            stop_times: Vec::new(),
+            frequencies: Vec::new(),
+            lines: Lines::default(),
+            area: None,
+            running: Running::default(),
+        }
+    }
+
     /// Returns the trips' ids.
     fn add_trips(&mut self, feed: &Feed, routes: &Dict, line_of: &[u32]) -> Dict {
         let table = feed.table(File::Trips);

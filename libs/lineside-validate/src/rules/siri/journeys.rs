@@ -10,7 +10,7 @@ use super::{calls, kinds, look::Look};
 pub(super) fn estimated(look: &mut Look<'_>, delivery: &EstimatedTimetableDelivery) {
     for frame in &delivery.frames {
         look.not_in_future(frame.recorded_at_time, None, "RecordedAtTime");
-        for journey in &frame.estimated_vehicle_journeys {
+        for journey in look.some_of(&frame.estimated_vehicle_journeys) {
             estimated_journey(look, journey);
         }
     }
@@ -58,7 +58,7 @@ fn framed(look: &mut Look<'_>, journey: &VehicleJourney, id: Option<&str>) {
 }
 
 pub(super) fn vehicles(look: &mut Look<'_>, delivery: &VehicleMonitoringDelivery) {
-    for activity in &delivery.vehicle_activities {
+    for activity in look.some_of(&delivery.vehicle_activities) {
         vehicle(look, activity);
     }
 }
@@ -96,7 +96,7 @@ fn vehicle(look: &mut Look<'_>, activity: &VehicleActivity) {
 }
 
 pub(super) fn visits(look: &mut Look<'_>, delivery: &StopMonitoringDelivery) {
-    for visit in &delivery.monitored_stop_visits {
+    for visit in look.some_of(&delivery.monitored_stop_visits) {
         self::visit(look, visit);
     }
 }

@@ -1,6 +1,6 @@
 //! A look at one delivery: whose it is, and what is said of it.
 
-use std::collections::HashSet;
+use std::{cell::Cell, collections::HashSet};
 
 use jiff::Timestamp;
 use lineside_formats::siri::{Location, Time};
@@ -11,12 +11,44 @@ use crate::notice::{Kind, Notices, Sample};
 /// How far clocks may be apart, in milliseconds.
 const AHEAD_MAX_MS: i64 = 300_000;
 
+/// Records between two looks at the clock.
+const RECORDS_PER_LOOK: u32 = 64;
+
+/// How long a message is looked at.
+pub(super) struct Patience<'a> {
+    goes_on: &'a dyn Fn() -> bool,
+    seen: Cell<u32>,
+    is_over: Cell<bool>,
+}
+
+impl<'a> Patience<'a> {
+    pub(super) fn new(goes_on: &'a dyn Fn() -> bool) -> Patience<'a> {
+        Patience { goes_on, seen: Cell::new(0), is_over: Cell::new(false) }
+    }
+
+    /// Whether something was left out.
+    pub(super) fn is_over(&self) -> bool {
+        self.is_over.get()
+    }
+
+    /// Whether there is time for one more record.
+    fn lasts(&self) -> bool {
+        let seen = self.seen.get();
+        self.seen.set(seen.wrapping_add(1));
+        if seen.is_multiple_of(RECORDS_PER_LOOK) && !(self.goes_on)() {
+            self.is_over.set(true);
+        }
+        !self.is_over.get()
+    }
+}
+
 /// A delivery as it is looked at.
 pub(super) struct Look<'a> {
     pub(super) delivery: &'static str,
     /// When it was made, in milliseconds since 1970.
     pub(super) made: Option<i64>,
     pub(super) out: &'a mut Notices,
+    patience: &'a Patience<'a>,
     seen: HashSet<String>,
 }
 
@@ -24,9 +56,19 @@ impl<'a> Look<'a> {
     pub(super) fn new(
         delivery: &'static str,
         made: Option<Time>,
+        patience: &'a Patience<'a>,
         out: &'a mut Notices,
     ) -> Look<'a> {
-        Look { delivery, made: made.map(Time::as_millis), out, seen: HashSet::new() }
+        Look { delivery, made: made.map(Time::as_millis), out, patience, seen: HashSet::new() }
+    }
+
+    /// The records of a list that there is time for.
+    pub(super) fn some_of<'b, T>(
+        &self,
+        all: &'b [T],
+    ) -> impl Iterator<Item = &'b T> + use<'a, 'b, T> {
+        let patience = self.patience;
+        all.iter().take_while(move |_| patience.lasts())
     }
 
     /// Says something of what has this name.

@@ -10,7 +10,7 @@ use super::{
 };
 
 pub(super) fn look(look: &mut Look<'_>, delivery: &SituationExchangeDelivery) {
-    for situation in &delivery.situations {
+    for situation in look.some_of(&delivery.situations) {
         one(look, situation);
     }
 }

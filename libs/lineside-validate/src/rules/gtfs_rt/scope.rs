@@ -1,0 +1,100 @@
+//! Which rules are to the point: there may be no schedule, and a message may have been made of another format's.
+
+/// The kinds that hold a message against its schedule, or that would blame it without one: the block of a trip excuses what `E047`
+/// says.
+const OF_SCHEDULE: &[&str] = &[
+    "E003",
+    "E004",
+    "E006",
+    "E009",
+    "E010",
+    "E011",
+    "E013",
+    "E015",
+    "E016",
+    "E019",
+    "E023",
+    "E024",
+    "E028",
+    "E029",
+    "E030",
+    "E034",
+    "E035",
+    "E045",
+    "E046",
+    "E047",
+    "E051",
+    "W005",
+    "agency_without_trips",
+    "low_match_rate",
+    "missing_trips",
+    "schedule_version_skew",
+    "trip_without_service",
+    "vehicle_off_shape",
+    "vehicle_on_ended_trip",
+    "vehicle_on_future_trip",
+];
+/// Those that ask for what is not there.
+const OF_WHOLE: &[&str] = &["agency_without_trips", "missing_trips"];
+/// Those that ask when something was said, which means little where all is said once.
+const OF_PACE: &[&str] = &["feed_pause", "stale_vehicle", "timestamp_jump"];
+/// Said of the time of a trip update. Other formats have there when its news came, however long they hold.
+const AGE_OF_UPDATE: &str = "stale_trip_update";
+
+/// Which rules are to the point for a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scope {
+    /// There is a schedule that it belongs to.
+    pub has_schedule: bool,
+    /// It was made of what another format says, which has rules of its own for the form: none of the reference's is to the point.
+    pub is_translated: bool,
+    /// It is meant to name everything that runs.
+    pub is_whole: bool,
+    /// Everything in it was said anew when it was made, and not once when it changed.
+    pub is_said_anew: bool,
+}
+
+impl Default for Scope {
+    /// All rules: a message of GTFS-Realtime with its schedule.
+    fn default() -> Scope {
+        Scope { has_schedule: true, is_translated: false, is_whole: true, is_said_anew: true }
+    }
+}
+
+impl Scope {
+    /// Whether what this code says is to the point.
+    pub fn has(&self, code: &str) -> bool {
+        let is_of_reference = code.starts_with(['E', 'W']);
+        (self.has_schedule || !OF_SCHEDULE.contains(&code))
+            && (self.is_whole || !OF_WHOLE.contains(&code))
+            && (self.is_said_anew || !OF_PACE.contains(&code))
+            && !(self.is_translated && (is_of_reference || code == AGE_OF_UPDATE))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::gtfs_rt::kinds;
+
+    #[test]
+    fn each_code_that_is_named_is_one() {
+        for code in OF_SCHEDULE.iter().chain(OF_WHOLE).chain(OF_PACE).chain([&AGE_OF_UPDATE]) {
+            assert!(kinds().any(|kind| kind.code == *code), "{code}");
+        }
+        assert!(kinds().all(|kind| Scope::default().has(kind.code)));
+    }
+
+    #[test]
+    fn of_a_translated_message_it_is_asked_how_it_fits_and_not_how_it_is_written() {
+        let translated = Scope { is_translated: true, ..Scope::default() };
+        let codes = kinds().map(|kind| kind.code).filter(|code| translated.has(code));
+        let mut codes: Vec<_> = codes.collect();
+        codes.sort_unstable();
+        assert_eq!(codes.len(), 14, "{codes:?}");
+        assert!(codes.contains(&"low_match_rate") && codes.contains(&"stale_vehicle"));
+        let changes = Scope { is_said_anew: false, is_whole: false, ..translated };
+        let left = codes.iter().filter(|code| changes.has(code)).count();
+        assert_eq!(left, 9, "without missing trips, ages and pace");
+    }
+}
