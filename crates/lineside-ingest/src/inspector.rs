@@ -3,14 +3,34 @@
 use std::{fmt, sync::Arc};
 
 use bytes::Bytes;
+use lineside_formats::siri;
 use lineside_sync::UnixMillis;
 
 use crate::feed::Feed;
 
+/// A message of real time that has passed: it has been taken in, published and kept by now.
+#[derive(Clone, Copy, Debug)]
+pub enum Passed<'a> {
+    /// Of GTFS-Realtime: its bytes.
+    GtfsRt(&'a Bytes),
+    /// Of SIRI, decoded. What all messages so far come to is in the network's state.
+    Siri(&'a siri::Message, SiriPart),
+}
+
+/// Which part of what a producer of SIRI has to say a message is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SiriPart {
+    /// All that there is, or the last page of it.
+    Whole,
+    /// A page, and more are to come.
+    Page,
+    /// What has changed since the message before.
+    Changes,
+}
+
 /// Looks at messages of real time: whoever holds them against rules.
 pub trait Inspector: fmt::Debug + Send + Sync {
-    /// Looks at a message of GTFS-Realtime, which has been taken in, published and kept by now. Called once for each that is not
-    /// the same as the one before, one after the other for each feed, on a thread that may be kept busy. The feed's next
-    /// poll waits for it, so it must be bounded in time.
-    fn look(&self, feed: &Arc<Feed>, body: &Bytes, now: UnixMillis);
+    /// Looks at a message. Called once for each that is not the same as the one before, one after the other for each feed, on a
+    /// thread that may be kept busy. The feed's next poll waits for it, so it must be bounded in time.
+    fn look(&self, feed: &Arc<Feed>, passed: Passed<'_>, now: UnixMillis);
 }

@@ -81,7 +81,7 @@ pub use figures::FeedFigures;
 pub use geohash::{CELL_CHARS, Cell};
 pub use inbox::{Inbox, Inboxes, NotTaken, Room};
 pub use ingest::{Changed, Ingest, KeptNetworks, Options, PollRefused, Stopping};
-pub use inspector::Inspector;
+pub use inspector::{Inspector, Passed, SiriPart};
 pub use kept::{Kept, KeptError, KeptNetwork, KeptWriter};
 pub use matches::{FeedMatches, MatchCount, MatchReason, ReasonCount, match_rate, match_trips};
 pub use network::{Applied, BoundingBox, Continued, Network, NetworkState, NetworkWriter};

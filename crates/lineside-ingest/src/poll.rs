@@ -6,6 +6,7 @@ mod file;
 mod go_on;
 mod judging;
 mod keeping;
+mod passing;
 mod siri;
 mod system;
 mod taking;

@@ -42,6 +42,6 @@ pub use delays::DelayRow;
 pub use edits::{Edit, NumberedEdit};
 pub use error::StoreError;
 pub use notification::NotificationRow;
-pub use reports::ReportRow;
+pub use reports::{ReportBrief, ReportRow};
 pub use store::{Figures, Keep, Store};
 pub use versions::Version;

@@ -27,6 +27,8 @@ pub(crate) const DELAYS_MAX: i64 = 1_200_000;
 pub(crate) const INCIDENTS_MAX: i64 = 200_000;
 /// Starts of the server, beyond which the oldest go early.
 pub(crate) const LIVES_MAX: i64 = 10_000;
+/// Reports of a feed's data that were refused, beyond which the oldest go. A producer that is broken may send other bytes each time.
+pub(crate) const REFUSED_REPORTS_MAX: i64 = 5;
 /// How often old rows are looked for.
 pub(crate) const PURGE_INTERVAL: Duration = Duration::from_secs(10 * 60);
 /// Rows of one kind that go at once: more would keep what is told waiting.

@@ -4,7 +4,7 @@ use lineside_ingest::{ArchiveError, FeedId};
 use lineside_sync::UnixMillis;
 use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, params};
 
-use crate::Store;
+use crate::{limits::REFUSED_REPORTS_MAX, store::Store, writer::Told};
 
 /// What was found in one version of a feed's data.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,44 +17,29 @@ pub struct ReportRow {
     pub version: String,
     /// When.
     pub at: UnixMillis,
+    /// Whether the data were refused, so that what came before is served.
+    pub refused: bool,
+    /// What it comes to, in JSON: for lists of many.
+    pub brief: String,
     /// All that was found, in JSON.
     pub body: String,
 }
 
-/// Takes the place of what was found in that version before.
-pub(crate) fn put(
-    transaction: &Transaction<'_>,
-    feed: i64,
-    row: &ReportRow,
-) -> rusqlite::Result<()> {
-    transaction
-        .prepare_cached(
-            "INSERT INTO report (feed, subject, version, at, body) VALUES (?1, ?2, ?3, ?4, ?5) \
-             ON CONFLICT (feed, subject, version) DO UPDATE SET at = excluded.at, body = excluded.body",
-        )?
-        .execute(params![feed, row.subject, row.version, row.at.0, row.body])?;
-    Ok(())
-}
-
-/// Lets go of those that are too many, of each feed and subject the oldest.
-pub(crate) fn trim(transaction: &Transaction<'_>, most: usize) -> rusqlite::Result<()> {
-    transaction
-        .prepare_cached(
-            "DELETE FROM report WHERE id IN (SELECT id FROM (SELECT id, \
-             ROW_NUMBER() OVER (PARTITION BY feed, subject ORDER BY at DESC, id DESC) AS place FROM report) \
-             WHERE place > ?1)",
-        )?
-        .execute([i64::try_from(most).unwrap_or(i64::MAX)])?;
-    Ok(())
-}
-
-/// Lets go of all of a feed.
-pub(crate) fn forget(transaction: &Transaction<'_>, feed: i64) -> rusqlite::Result<()> {
-    transaction.prepare_cached("DELETE FROM report WHERE feed = ?1")?.execute([feed])?;
-    Ok(())
+/// A report in a list of many.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReportBrief {
+    /// Which version it is about.
+    pub version: String,
+    /// What it comes to, in JSON; empty where an older version of the program kept it.
+    pub brief: String,
 }
 
 impl Store {
+    /// Keeps what was found in a version of a feed's data.
+    pub fn keep_report(&self, row: ReportRow) {
+        self.tell(Told::Report(row));
+    }
+
     /// Reports of a feed, the latest first.
     ///
     /// # Errors
@@ -66,6 +51,19 @@ impl Store {
         limit: usize,
     ) -> Result<Vec<ReportRow>, ArchiveError> {
         self.read(|connection| list(connection, feed.as_str(), subject, limit))
+    }
+
+    /// What reports of a feed come to, the latest first.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub fn list_report_briefs(
+        &self,
+        feed: &FeedId,
+        subject: &str,
+        limit: usize,
+    ) -> Result<Vec<ReportBrief>, ArchiveError> {
+        self.read(|connection| list_briefs(connection, feed.as_str(), subject, limit))
     }
 
     /// Reports of one version whose subjects begin so, in their order, at most so many.
@@ -96,11 +94,57 @@ impl Store {
     }
 }
 
-const COLUMNS: &str = "SELECT name, subject, version, at, body FROM report JOIN feed ON feed.id = report.feed \
+/// Takes the place of what was found in that version before. What is refused may be other bytes each time, so those that are too many
+/// go at once.
+pub(crate) fn put(
+    transaction: &Transaction<'_>,
+    feed: i64,
+    row: &ReportRow,
+) -> rusqlite::Result<()> {
+    transaction
+        .prepare_cached(
+            "INSERT INTO report (feed, subject, version, at, refused, brief, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) \
+             ON CONFLICT (feed, subject, version) DO UPDATE SET \
+             at = excluded.at, refused = excluded.refused, brief = excluded.brief, body = excluded.body",
+        )?
+        .execute(params![
+            feed, row.subject, row.version, row.at.0, row.refused, row.brief, row.body
+        ])?;
+    if row.refused {
+        transaction
+            .prepare_cached(
+                "DELETE FROM report WHERE id IN (SELECT id FROM report \
+                 WHERE feed = ?1 AND subject = ?2 AND refused ORDER BY at DESC, id DESC LIMIT -1 OFFSET ?3)",
+            )?
+            .execute(params![feed, row.subject, REFUSED_REPORTS_MAX])?;
+    }
+    Ok(())
+}
+
+/// Lets go of those that are too many, of each feed and subject the oldest. What was refused takes no place of the others.
+pub(crate) fn trim(transaction: &Transaction<'_>, most: usize) -> rusqlite::Result<()> {
+    let most = i64::try_from(most).unwrap_or(i64::MAX);
+    transaction
+        .prepare_cached(
+            "DELETE FROM report WHERE id IN (SELECT id FROM (SELECT id, refused, \
+             ROW_NUMBER() OVER (PARTITION BY feed, subject, refused ORDER BY at DESC, id DESC) AS place FROM report) \
+             WHERE place > iif(refused, ?2, ?1))",
+        )?
+        .execute([most, most.min(REFUSED_REPORTS_MAX)])?;
+    Ok(())
+}
+
+/// Lets go of all of a feed.
+pub(crate) fn forget(transaction: &Transaction<'_>, feed: i64) -> rusqlite::Result<()> {
+    transaction.prepare_cached("DELETE FROM report WHERE feed = ?1")?.execute([feed])?;
+    Ok(())
+}
+
+const COLUMNS: &str = "SELECT name, subject, version, at, refused, brief, body FROM report JOIN feed ON feed.id = report.feed \
      WHERE name = ?1 AND subject = ?2";
 
 /// Of a feed, the latest first.
-pub(crate) fn list(
+fn list(
     connection: &Connection,
     feed: &str,
     subject: &str,
@@ -113,8 +157,26 @@ pub(crate) fn list(
     found.filter_map(Result::transpose).collect()
 }
 
+/// Of a feed, the latest first, without what was found.
+fn list_briefs(
+    connection: &Connection,
+    feed: &str,
+    subject: &str,
+    limit: usize,
+) -> rusqlite::Result<Vec<ReportBrief>> {
+    let mut rows = connection.prepare_cached(
+        "SELECT version, brief FROM report JOIN feed ON feed.id = report.feed \
+         WHERE name = ?1 AND subject = ?2 ORDER BY at DESC, report.id DESC LIMIT ?3",
+    )?;
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let found = rows.query_map(params![feed, subject, limit], |row| {
+        Ok(ReportBrief { version: row.get(0)?, brief: row.get(1)? })
+    })?;
+    found.collect()
+}
+
 /// That of one version.
-pub(crate) fn find(
+fn find(
     connection: &Connection,
     feed: &str,
     subject: &str,
@@ -126,7 +188,7 @@ pub(crate) fn find(
 }
 
 /// Those of one version whose subjects begin so, in their order.
-pub(crate) fn list_of(
+fn list_of(
     connection: &Connection,
     feed: &str,
     subjects: &str,
@@ -135,7 +197,7 @@ pub(crate) fn list_of(
 ) -> rusqlite::Result<Vec<ReportRow>> {
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let mut rows = connection.prepare_cached(
-        "SELECT name, subject, version, at, body FROM report JOIN feed ON feed.id = report.feed \
+        "SELECT name, subject, version, at, refused, brief, body FROM report JOIN feed ON feed.id = report.feed \
          WHERE name = ?1 AND substr(subject, 1, length(?2)) = ?2 AND version = ?3 ORDER BY subject LIMIT ?4",
     )?;
     let found = rows.query_map(params![feed, subjects, version, limit], read)?;
@@ -151,6 +213,8 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Option<ReportRow>> {
         subject: row.get(1)?,
         version: row.get(2)?,
         at: UnixMillis(row.get(3)?),
-        body: row.get(4)?,
+        refused: row.get(4)?,
+        brief: row.get(5)?,
+        body: row.get(6)?,
     }))
 }

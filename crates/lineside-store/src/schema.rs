@@ -168,6 +168,11 @@ const STEPS: &[&str] = &["
         UNIQUE (feed, line, start)
     ) STRICT;
     CREATE INDEX delay_start ON delay (start);
+", "
+    -- Whether the data were refused, and what a report comes to, in JSON, for lists of many.
+    ALTER TABLE report ADD COLUMN refused INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE report ADD COLUMN brief TEXT NOT NULL DEFAULT '';
+    UPDATE report SET refused = coalesce(json_extract(body, '$.subject.refused'), 0) WHERE json_valid(body);
 "];
 
 /// The latest version of the tables.

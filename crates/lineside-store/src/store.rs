@@ -28,7 +28,6 @@ use crate::{
     limits::{FLUSH_MAX, QUEUE_MAX},
     notification::{self, NotificationRow},
     readers::Readers,
-    reports::ReportRow,
     schema, snapshots,
     versions::{self, Version},
     writer::{Counts, Told, Writer},
@@ -164,11 +163,6 @@ impl Store {
                 rows.query_map([], notification::read)?.collect::<rusqlite::Result<Vec<_>>>()?;
             Ok(read.into_iter().flatten().collect())
         })
-    }
-
-    /// Keeps what was found in a version of a feed's data.
-    pub fn keep_report(&self, row: ReportRow) {
-        self.tell(Told::Report(row));
     }
 
     /// What it counts.

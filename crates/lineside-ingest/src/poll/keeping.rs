@@ -147,7 +147,7 @@ impl Poller {
                 let taken = self.take_siri(bytes, now).await;
                 // It may be one page of several.
                 self.siri.begin_anew();
-                taken
+                taken.map(drop)
             }
             Format::Gbfs => self.take_gbfs(&bytes).await,
             Format::Raw => {

@@ -25,11 +25,12 @@ use self::{
     subscription::{Subscription, Word},
 };
 pub(super) use self::{question::Questions, subscription::Farewell};
-use super::{Poller, broken};
+use super::{Poller, broken, passing::Passing};
 use crate::{
     config::FeedConfig,
     fetch::{Failure, FailureCode, Question},
     inbox::Inbox,
+    inspector::SiriPart,
     normalize::{Normalized, SiriEntity, SiriRules, normalize_siri, siri_header},
     schedule::Asked,
     source::SiriService,
@@ -111,6 +112,8 @@ impl Siri {
 
 /// What an answer says, ready to be held.
 struct Answer {
+    /// As it was decoded, for whoever looks at it.
+    message: Option<Box<Message>>,
     entities: Vec<(SiriEntity, RawEntity)>,
     normalized: Normalized,
     problems: Problems,
@@ -219,7 +222,11 @@ impl Poller {
     }
 
     /// Takes an answer in SIRI.
-    pub(super) async fn take_siri(&mut self, body: Bytes, now: UnixMillis) -> Result<(), Failure> {
+    pub(super) async fn take_siri(
+        &mut self,
+        body: Bytes,
+        now: UnixMillis,
+    ) -> Result<Option<Passing>, Failure> {
         let schedule = self.schedule();
         let said = self.read_siri(body).await?;
         self.siri.read_with = Some(schedule);
@@ -236,9 +243,14 @@ impl Poller {
         let zone = self.zone();
         let dataset = network.dataset();
         let began = network.begin();
+        let is_inspected = self.is_inspected();
         let decoding = tokio::task::spawn_blocking(move || {
             let _at = stage::enter(Stage::Decode.work());
-            read(&body, &zone, &config, dataset.as_ref().map(|it| &*it.timetable))
+            let mut said = read(&body, &zone, &config, dataset.as_ref().map(|it| &*it.timetable));
+            if let Ok(Said::Answer(answer)) = &mut said {
+                answer.message.take_if(|_| !is_inspected);
+            }
+            said
         });
         let read = decoding.await;
         network.finish(Stage::Decode, began);
@@ -275,20 +287,33 @@ impl Poller {
         dataset.map_or(TimeZone::UTC, |dataset| dataset.timetable.timezone().clone())
     }
 
-    async fn take_answer(&mut self, answer: Answer, now: UnixMillis) -> Result<(), Failure> {
+    async fn take_answer(
+        &mut self,
+        mut answer: Answer,
+        now: UnixMillis,
+    ) -> Result<Option<Passing>, Failure> {
+        let as_sent = answer.message.take();
         let (message, problems) = self.hold(answer, now);
-        if self.siri.is_gathering() {
-            return self.take_part(now).await;
-        }
-        self.status.is_beginning = self.is_beginning();
-        if self.status.is_beginning && !self.siri.tells_parts {
-            if self.status.entities > 0 {
-                return self.take_part(now).await;
+        let mut is_part = self.siri.is_gathering();
+        if !is_part {
+            self.status.is_beginning = self.is_beginning();
+            if self.status.is_beginning && !self.siri.tells_parts {
+                is_part = self.status.entities > 0;
+                self.siri.tells_parts = !is_part;
             }
-            self.siri.tells_parts = true;
         }
-        self.siri.is_whole = !self.status.is_beginning;
-        self.take_entities(message, problems, Format::Siri, now).await
+        if is_part {
+            self.take_part(now).await?;
+        } else {
+            self.siri.is_whole = !self.status.is_beginning;
+            self.take_entities(message, problems, Format::Siri, now).await?;
+        }
+        let part = match self.siri.pages {
+            _ if self.answers_changes() => SiriPart::Changes,
+            0 => SiriPart::Whole,
+            _ => SiriPart::Page,
+        };
+        Ok(as_sent.map(|message| Passing::Siri(message, part)))
     }
 
     /// Notes that a part of the first answer has come. It waits for the rest: told by itself it would say that nothing else
@@ -319,7 +344,7 @@ impl Poller {
 
     /// Puts an answer to what is held, and gives all of that.
     fn hold(&mut self, answer: Answer, now: UnixMillis) -> (Shallow, Problems) {
-        let Answer { entities, normalized, mut problems, has_more } = answer;
+        let Answer { entities, normalized, mut problems, has_more, .. } = answer;
         let (changes, delivered) = (self.answers_changes(), self.is_subscribing());
         problems.merge(normalized.problems);
         let siri = &mut self.siri;
@@ -401,7 +426,8 @@ fn read(
         (it, raw)
     });
     let (entities, has_more) = (encoded.collect(), message.has_more_data());
-    Ok(Said::Answer(Box::new(Answer { entities, normalized, problems, has_more })))
+    let message = Some(Box::new(message));
+    Ok(Said::Answer(Box::new(Answer { message, entities, normalized, problems, has_more })))
 }
 
 /// Decodes a message, which may be as large as the feed's bodies.

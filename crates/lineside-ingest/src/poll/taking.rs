@@ -11,7 +11,7 @@ use lineside_formats::{
 use lineside_sync::{UnixMillis, stage};
 use tokio::sync::oneshot;
 
-use super::{Poller, broken, decoding::decode, system::System};
+use super::{Poller, broken, decoding::decode, passing::Passing, system::System};
 use crate::{
     dataset::Dataset,
     feed::Refused,
@@ -61,12 +61,16 @@ impl Poller {
             return Ok("same");
         }
         let now = self.clock.wall();
+        let mut passing = None;
         match format {
             Format::Gtfs | Format::Netex => {
                 self.take_schedule(body.bytes.clone(), format, now).await?;
             }
-            Format::GtfsRt => self.take_message(body.bytes.clone(), now).await?,
-            Format::Siri => self.take_siri(body.bytes.clone(), now).await?,
+            Format::GtfsRt => {
+                self.take_message(body.bytes.clone(), now).await?;
+                passing = Some(Passing::GtfsRt(body.bytes.clone()));
+            }
+            Format::Siri => passing = self.take_siri(body.bytes.clone(), now).await?,
             Format::Gbfs => self.take_gbfs(&body.bytes).await?,
             Format::Raw => {
                 self.make_way(format, now).await?;
@@ -77,11 +81,8 @@ impl Poller {
                 self.status.problems = Arc::default();
             }
         }
-        let message = (format == Format::GtfsRt).then(|| body.bytes.clone());
         self.keep(body, format, hash, now).await;
-        if let Some(message) = message {
-            self.inspect(message, now).await;
-        }
+        self.inspect(passing, now).await;
         Ok("new")
     }
 
@@ -191,19 +192,6 @@ impl Poller {
         network.finish(Stage::Decode, began);
         let (message, problems) = decoded?;
         self.take_entities(message, problems, Format::GtfsRt, now).await
-    }
-
-    /// Has a message looked at that readers have already.
-    async fn inspect(&self, body: Bytes, now: UnixMillis) {
-        let Some(inspector) = self.inspector.clone().filter(|_| self.queue.is_some()) else {
-            return;
-        };
-        let feed = Arc::clone(&self.feed);
-        let looking = tokio::task::spawn_blocking(move || inspector.look(&feed, &body, now));
-        // What breaks there takes nothing from the feed.
-        if let Err(error) = looking.await {
-            tracing::error!(feed = %self.feed.key(), %error, "looking at a message broke off");
-        }
     }
 
     /// Brings the network what a message of this format says.

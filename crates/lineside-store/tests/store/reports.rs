@@ -6,11 +6,17 @@ use lineside_sync::Clock as _;
 use super::*;
 
 fn found(place: &Place, store: &Store, id: &str, version: &str, body: &str) {
+    put(place, store, (id, version, body), false);
+}
+
+fn put(place: &Place, store: &Store, (id, version, body): (&str, &str, &str), refused: bool) {
     store.keep_report(ReportRow {
         feed: feed(id),
         subject: "dataset".to_owned(),
         version: version.to_owned(),
         at: place.clock.wall(),
+        refused,
+        brief: format!("{{\"of\":\"{version}\"}}"),
         body: body.to_owned(),
     });
     store.flush().unwrap();
@@ -77,4 +83,24 @@ fn the_oldest_go_when_there_are_too_many() {
     let store = place.open();
     wait_until("the oldest are gone", || versions(&store, "city").len() == KEEP.reports);
     assert_eq!(versions(&store, "city").last().unwrap(), "3");
+}
+
+#[test]
+fn what_was_refused_pushes_out_nothing_that_was_not() {
+    let place = Place::new();
+    let store = place.open();
+    found(&place, &store, "city", "good", "{}");
+    for version in 0..KEEP.reports + 3 {
+        put(&place, &store, ("city", &format!("refused {version}"), "{}"), true);
+    }
+    let kept = versions(&store, "city");
+    assert_eq!(kept.len(), 6, "{kept:?}");
+    assert_eq!(kept.last().unwrap(), "good");
+    assert_eq!(kept[0], format!("refused {}", KEEP.reports + 2));
+    drop(store);
+    let store = place.open();
+    assert_eq!(versions(&store, "city"), kept);
+    let briefs = store.list_report_briefs(&feed("city"), "dataset", 100).unwrap();
+    assert_eq!(briefs.len(), 6);
+    assert_eq!(briefs[5].brief, "{\"of\":\"good\"}");
 }

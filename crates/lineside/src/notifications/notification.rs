@@ -214,10 +214,15 @@ impl Notification {
         let count =
             |code: &&str| ErrorCount { code: (*code).to_owned(), before: 0, now: total(code) };
         let errors: Vec<ErrorCount> = codes.iter().take(ERRORS_MAX).map(count).collect();
-        let named: Vec<String> =
-            codes.iter().take(NAMED_MAX).map(|&code| code.to_owned()).collect();
+        // One that stands need not be in the last message.
+        let name = |&code: &&str| match total(code) {
+            0 => code.to_owned(),
+            n => format!("{code} ({n})"),
+        };
+        let named: Vec<String> = codes.iter().take(NAMED_MAX).map(name).collect();
         let rest = codes.len().saturating_sub(named.len());
         let and = if rest > 0 { format!(", and {rest} more") } else { String::new() };
+        let what = if report.is_of_system() { "files" } else { "messages" };
         (!errors.is_empty()).then(|| Notification {
             id: id(&feed.id, Kind::Findings, &format!("{}@{}", codes.join(","), report.at.0)),
             kind: Kind::Findings,
@@ -230,7 +235,7 @@ impl Notification {
             errors,
             report: Some(address),
             title: format!("{} has new errors", feed.name),
-            reason: format!("its messages have {}{and}", named.join(", ")),
+            reason: format!("its {what} have {}{and}", named.join(", ")),
             feed,
         })
     }

@@ -23,7 +23,7 @@ use super::{
 use crate::app::App;
 use crate::http::remembered;
 use crate::matches::Report;
-use crate::reports::FeedReports;
+use crate::reports::{Ahead, FeedReports, Standing};
 use crate::validators::{self, Beside};
 
 /// The source of the bundle, as the bundler's manifest calls it.
@@ -85,8 +85,10 @@ struct Shown {
     found: Arc<FeedReports>,
     /// What other validators say of its schedule.
     others: Vec<Beside>,
-    /// Whether its newest version is looked at right now, or waits for it.
-    is_pending: bool,
+    /// How far it is with the look at its newest version, if that is to come.
+    newer: Option<Standing>,
+    /// What its first report waits for.
+    ahead: Option<Ahead>,
     now: UnixMillis,
     base: String,
 }
@@ -103,7 +105,8 @@ impl Shown {
             matched: None,
             found: app.reports().of(feed.id().as_str()).unwrap_or_default(),
             others: Vec::new(),
-            is_pending: app.reports().is_pending(feed.id().as_str()),
+            newer: app.reports().standing(feed.id().as_str()),
+            ahead: app.reports().ahead(&feed),
             status,
             now: app.now(),
             base: app.base_url(headers),
@@ -331,8 +334,9 @@ impl Shown {
     /// What is wrong with it.
     fn reports(&self) -> Markup {
         html! {
-            @if let Some(found) = &self.found.dataset { (report::card(found, &self.others, self.is_pending, &self.zone())) }
-            @if let Some(found) = &self.found.realtime { (report::card(found, &[], self.is_pending, &self.zone())) }
+            @if let Some(found) = &self.found.dataset { (report::card(found, &self.others, self.newer, &self.zone())) }
+            @if let Some(found) = &self.found.realtime { (report::card(found, &[], self.newer, &self.zone())) }
+            @if let Some(ahead) = self.ahead.filter(|_| self.found.main().is_none()) { (report::card_ahead(ahead)) }
         }
     }
 

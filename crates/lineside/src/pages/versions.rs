@@ -11,7 +11,8 @@ use maud::{Markup, html};
 use super::layout::{self, Page, Section};
 use super::words;
 use crate::app::App;
-use crate::http::{Parameters, Refusal, limits, read_versions};
+use crate::http::{Parameters, Refusal, limits, read_reports, read_versions};
+use crate::reports::{Brief, Briefs};
 
 /// Versions on one page.
 const SHOWN: usize = 50;
@@ -35,11 +36,13 @@ pub(super) async fn page(
         Err(Refusal::NotReadable) => None,
         Err(refusal) => return refusal.into_response(),
     };
+    let reports = read_reports(&app, feed.id()).await;
     let title = format!("Versions of {}", feed.config().display_name());
     let mut page = Page::new(&title, Section::Catalog);
     page.alternates.push(("application/json", format!("/api/v1/feeds/{id}/versions")));
     let zone = words::zone_of(&feed.network());
-    let shown = Shown { feed: &feed, versions, offset, zone, is_kept: app.store().is_some() };
+    let shown =
+        Shown { feed: &feed, versions, reports, offset, zone, is_kept: app.store().is_some() };
     layout::reply(StatusCode::OK, page.render(&shown.markup()))
 }
 
@@ -47,6 +50,8 @@ struct Shown<'a> {
     feed: &'a Feed,
     /// None if they cannot be read now. One more than is shown, if there is one.
     versions: Option<Vec<Version>>,
+    /// What was found in them.
+    reports: Briefs,
     offset: usize,
     zone: TimeZone,
     /// Whether versions are kept here at all.
@@ -97,6 +102,7 @@ impl Shown<'_> {
                         th scope="col" role="columnheader" { "Publisher's version" }
                         th scope="col" role="columnheader" { "Lines, stops, trips" }
                         th scope="col" role="columnheader" { "Bytes" }
+                        th scope="col" role="columnheader" { "Report" }
                     } }
                     tbody role="rowgroup" { @for version in versions.iter().take(SHOWN) { (self.row(version)) } }
                 }
@@ -135,6 +141,12 @@ impl Shown<'_> {
                     br;
                     span.mono.soft.small title=(format!("SHA-256 {hash}")) { (&hash[..DIGITS]) }
                 }
+                td role="cell" data-label="Report" {
+                    @match self.reports.get(&hash) {
+                        Some(brief) => a href=(format!("/feeds/{}/versions/{hash}/report", self.id())) { (said(brief.as_ref())) },
+                        None => span.soft { "none" },
+                    }
+                }
             }
         }
     }
@@ -149,5 +161,20 @@ impl Shown<'_> {
                 }
             }
         }
+    }
+}
+
+/// What a report comes to, in a few words.
+fn said(brief: Option<&Brief>) -> String {
+    let Some(brief) = brief else { return "Report".to_owned() };
+    match (brief.outcome.as_str(), brief.errors, brief.warnings) {
+        ("unfinished", ..) => "not looked at to the end".to_owned(),
+        ("unreadable", ..) => "unreadable".to_owned(),
+        (_, 0, 0) => "no errors, no warnings".to_owned(),
+        (_, errors, warnings) => format!(
+            "{}, {}",
+            words::count(errors, "error", "errors"),
+            words::count(warnings, "warning", "warnings")
+        ),
     }
 }

@@ -21,9 +21,10 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
+use lineside_formats::Format;
 use lineside_hub::{BadChannel, Channel, Hub, Position, ResolveError, RoomKey, State, StateSource};
 use lineside_ingest::messages::{publications, state_parts};
-use lineside_ingest::{FeedId, Ingest, KIND_BESIDE};
+use lineside_ingest::{Feed, FeedId, Ingest, KIND_BESIDE};
 use lineside_sync::UnixMillis;
 use parking_lot::Mutex;
 use xxhash_rust::xxh3::xxh3_64;
@@ -35,10 +36,10 @@ use crate::ops::{Ops, message};
 pub(crate) use self::changes::Changed;
 #[cfg(test)]
 pub(crate) use self::changes::Changes;
-pub(crate) use self::queue::Figures;
+pub(crate) use self::queue::{Figures, Standing};
 pub(crate) use self::realtime::{About, MessageFigures, Messages, Seen, tell};
 pub(crate) use self::record::Record;
-pub(crate) use self::report::{DATASET, Finding, Outcome, REALTIME, Report, Subject};
+pub(crate) use self::report::{Brief, DATASET, Finding, Outcome, REALTIME, Report, Subject};
 pub(crate) use self::watch::watch;
 
 /// The first segment of these channels' names.
@@ -72,6 +73,19 @@ impl FeedReports {
             Subject::Realtime { .. } => &mut self.realtime,
         }
     }
+}
+
+/// What the first report of a feed waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ahead {
+    /// The look at its newest version.
+    Version(Standing),
+    /// The look at its first message.
+    Message,
+    /// A schedule to hold its messages against.
+    Schedule,
+    /// All files of a GBFS system.
+    System,
 }
 
 type ByFeed = HashMap<String, Arc<FeedReports>>;
@@ -115,9 +129,26 @@ impl Reports {
         self.queue.figures()
     }
 
-    /// Whether a feed's newest version waits, or is looked at right now.
-    pub(crate) fn is_pending(&self, feed: &str) -> bool {
-        self.queue.is_pending(feed)
+    /// How far it is with a feed's newest version; none if nothing of it is to be looked at.
+    pub(crate) fn standing(&self, feed: &str) -> Option<Standing> {
+        self.queue.standing(feed)
+    }
+
+    /// What the first report of a feed waits for; none if there is nothing that could be looked at.
+    pub(crate) fn ahead(&self, feed: &Feed) -> Option<Ahead> {
+        if let Some(standing) = self.standing(feed.id().as_str()) {
+            return Some(Ahead::Version(standing));
+        }
+        feed.held()?;
+        match feed.format()? {
+            // It is put into the queue within a second.
+            format if format.is_schedule() && self.figures().slots > 0 => {
+                Some(Ahead::Version(Standing::Waits(self.figures().waiting)))
+            }
+            Format::GtfsRt | Format::Siri => self.messages.ahead(feed.id()),
+            Format::Gbfs => self.messages.ahead(feed.id()).map(|_| Ahead::System),
+            _ => None,
+        }
     }
 
     /// Makes it the feed's report of its subject, and tells who listens, unless all that a record says is as it was.
@@ -214,6 +245,24 @@ impl StateSource for Rooms {
         let at = reports.all().map(|report| report.at).max().unwrap_or(UnixMillis(0));
         let upserts: Vec<Bytes> = reports.all().map(|report| upsert_of(report)).collect();
         State { position: None, parts: state_parts(at, &upserts) }
+    }
+}
+
+/// What reports on versions come to, by version.
+pub(crate) type Briefs = HashMap<String, Option<Brief>>;
+
+/// What the latest reports on versions of a feed come to; none where they cannot be read. A version whose report is
+/// of an older program has one without counts.
+pub(crate) fn briefs(store: &lineside_store::Store, feed: &FeedId, limit: usize) -> Briefs {
+    match store.list_report_briefs(feed, DATASET, limit) {
+        Ok(rows) => {
+            let brief = |text: &str| serde_json::from_str(text).ok();
+            rows.into_iter().map(|row| (row.version, brief(&row.brief))).collect()
+        }
+        Err(error) => {
+            tracing::warn!(%feed, %error, "what reports come to cannot be read");
+            Briefs::new()
+        }
     }
 }
 

@@ -67,6 +67,15 @@ pub(crate) struct Figures {
     pub(crate) took: histogram::Snapshot,
 }
 
+/// How far it is with a feed that is to be looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// It waits, and so many feeds before it.
+    Waits(usize),
+    /// It is looked at right now.
+    IsLookedAt,
+}
+
 impl Queue {
     pub(super) fn set_slots(&self, slots: usize) {
         self.slots.set_limit(u32::try_from(slots).unwrap_or(u32::MAX));
@@ -114,10 +123,13 @@ impl Queue {
         self.waiting.lock().retain(|job| is_there(job.feed.as_str()));
     }
 
-    pub(super) fn is_pending(&self, feed: &str) -> bool {
-        let is_it = |id: &FeedId| id.as_str() == feed;
-        self.waiting.lock().iter().any(|job| is_it(&job.feed))
-            || self.running.lock().iter().any(is_it)
+    /// How far it is with a feed; none if nothing of it is to be looked at.
+    pub(super) fn standing(&self, feed: &str) -> Option<Standing> {
+        if self.running.lock().iter().any(|id| id.as_str() == feed) {
+            return Some(Standing::IsLookedAt);
+        }
+        let place = self.waiting.lock().iter().position(|job| job.feed.as_str() == feed);
+        place.map(Standing::Waits)
     }
 
     pub(super) fn figures(&self) -> Figures {
@@ -155,7 +167,8 @@ mod tests {
         let (first, permit) = queue.next().unwrap();
         assert_eq!(first.feed.as_str(), "a");
         assert!(queue.next().is_none(), "the only slot is taken");
-        assert!(queue.is_pending("a") && queue.is_pending("b") && !queue.is_pending("c"));
+        assert_eq!(queue.standing("a"), Some(Standing::IsLookedAt));
+        assert_eq!((queue.standing("b"), queue.standing("c")), (Some(Standing::Waits(0)), None));
         drop(permit);
         assert!(queue.push(job("a"), 2));
         let (second, permit) = queue.next().unwrap();

@@ -6,9 +6,33 @@ use lineside_sync::UnixMillis;
 use lineside_validate::Severity;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value, json};
+use utoipa::ToSchema;
 
 use super::changes::Changes;
 use crate::check::{self, Place, Point, Reread};
+
+/// What a report comes to, for lists of many.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = ReportCounts)]
+pub(crate) struct Brief {
+    /// `whole`, `unreadable`, or `unfinished`: we gave up, which says nothing of the data.
+    pub(crate) outcome: String,
+    pub(crate) errors: u64,
+    pub(crate) warnings: u64,
+    pub(crate) infos: u64,
+}
+
+impl Brief {
+    /// What a report comes to.
+    pub(crate) fn of(report: &Report) -> Brief {
+        Brief {
+            outcome: super::record::Record::of(report).outcome.to_owned(),
+            errors: report.count(Severity::Error),
+            warnings: report.count(Severity::Warning),
+            infos: report.count(Severity::Info),
+        }
+    }
+}
 
 /// Bytes of a report in JSON; a larger one is kept with fewer examples.
 const BYTES_MAX: usize = 1 << 20;
@@ -178,6 +202,11 @@ impl Report {
         self.outcome == Outcome::Whole
     }
 
+    /// Whether it is about the files of a GBFS system, which are no messages.
+    pub(crate) fn is_of_system(&self) -> bool {
+        self.about.get("isSystem").is_some_and(|it| *it == true)
+    }
+
     /// Where this report stays.
     pub(crate) fn address(&self) -> String {
         match self.subject.version() {
@@ -216,7 +245,9 @@ impl Report {
             body = serde_json::to_string(self).ok()?;
         }
         let subject = self.subject.word().to_owned();
-        Some(ReportRow { feed, subject, version, at: self.at, body })
+        let refused = matches!(self.subject, Subject::Dataset { refused: true, .. });
+        let brief = serde_json::to_string(&Brief::of(self)).ok()?;
+        Some(ReportRow { feed, subject, version, at: self.at, refused, brief, body })
     }
 
     /// Lets go of half of the examples. Tells whether there was one.
@@ -317,6 +348,8 @@ pub(crate) mod tests {
         wide.findings[0].samples = vec![sample; 5_000];
         let row = wide.row().unwrap();
         assert!(row.body.len() <= BYTES_MAX, "{}", row.body.len());
+        let brief: Brief = serde_json::from_str(&row.brief).unwrap();
+        assert_eq!((brief.outcome.as_str(), brief.infos, brief.errors), ("whole", 900_000, 0));
         let back = Report::of_row(&row).unwrap();
         assert_eq!(back, wide);
         assert_eq!(back.count(Severity::Info), 900_000, "the total stays exact");

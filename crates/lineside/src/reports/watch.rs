@@ -125,7 +125,7 @@ impl Watch {
         let is_back = was_refused
             && feed.status().last_error.is_none()
             && feed.was_tried()
-            && !self.reports().is_pending(feed.id().as_str());
+            && self.reports().standing(feed.id().as_str()).is_none();
         if known == Some(hash) && !is_back {
             return;
         }

@@ -184,7 +184,8 @@ impl Opinion {
             body = serde_json::to_string(self).ok()?;
         }
         let (subject, version) = (Self::subject(&self.validator), self.version.clone());
-        Some(ReportRow { feed: feed.clone(), subject, version, at, body })
+        let (refused, brief) = (false, String::new());
+        Some(ReportRow { feed: feed.clone(), subject, version, at, refused, brief, body })
     }
 
     /// Lets go of half of the findings' rows, or of the codes where none is left. Tells whether there was one.

@@ -44,6 +44,8 @@ mod reload;
 mod representations;
 mod reports;
 mod reports_of_messages;
+mod reports_of_siri;
+mod reports_of_systems;
 mod restarts;
 mod server_api;
 mod siri_producers;

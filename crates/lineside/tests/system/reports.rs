@@ -129,6 +129,7 @@ async fn each_new_version_has_a_report_that_stays_and_new_errors_are_told() {
     assert!(told["changed"].as_array().unwrap().contains(&change), "{told}");
 
     shown(&server.url, &first, &second).await;
+    listed(&server.url, &second).await;
     until("the hook is told", async || !findings(&hook).is_empty()).await;
     let told = &findings(&hook)[0];
     assert_eq!(told["errors"], json!([{"code": "point_near_origin", "before": 0, "now": 1}]));
@@ -173,6 +174,48 @@ async fn shown(server: &str, first: &Value, second: &Value) {
     assert_eq!(header(&badge, "content-type"), "image/svg+xml");
     let badge = badge.text().await.unwrap();
     assert!(badge.contains("aria-label=\"gtfs: 1 error\""), "{badge}");
+}
+
+/// What the list of versions says of their reports.
+async fn listed(server: &str, second: &Value) {
+    let url = format!("{server}/api/v1/feeds/city/versions");
+    // What is kept is written a moment later.
+    let is_listed = |found: &Value| found["items"][0]["report"]["url"] == second["lineside"]["url"];
+    let versions = until_json(&url, is_listed).await;
+    let report = &versions["items"][0]["report"];
+    assert_eq!(report["counts"]["outcome"], "whole");
+    assert_eq!(report["counts"]["errors"], second["lineside"]["errors"]);
+    let page = text(&format!("{server}/feeds/city/versions")).await;
+    assert!(page.contains("/report\">1 error, "), "{page}");
+}
+
+#[tokio::test]
+async fn what_is_refused_takes_no_place_of_reports_on_what_is_served() {
+    let house = House::new("[keep]\nreports = 2\n").await;
+    let sound = schedule("");
+    house.give(&sound);
+    let server = house.start().await;
+    let url = format!("{}/api/v1/feeds/city/report", server.url);
+    let good = until_report(&url, |found| found["lineside"]["outcome"] == "whole").await;
+    let version = good["lineside"]["version"].as_str().unwrap().to_owned();
+    let mut seen = Vec::new();
+    for cut in 0..4 {
+        house.give(&sound[..200 + cut]);
+        let is_new = |found: &Value| {
+            found["lineside"]["outcome"] == "unreadable"
+                && !seen.contains(&found["lineside"]["version"])
+        };
+        let found = until_report(&url, is_new).await;
+        seen.push(found["lineside"]["version"].clone());
+    }
+    server.stop("-TERM");
+    let server = house.start().await;
+    let url = format!("{}/api/v1/feeds/city/report", server.url);
+    let oldest = format!("{url}?version={}", seen[0].as_str().unwrap());
+    until("the oldest is gone", async || get(&oldest).await.status() == 404).await;
+    let kept = get_json(&format!("{url}?version={version}")).await;
+    assert_eq!(kept["notices"], good["notices"]);
+    server.stop("-TERM");
 }
 
 #[tokio::test]

@@ -22,15 +22,20 @@ struct Buses {
     producer: Producer,
     /// Whether they are on a trip that nobody knows.
     is_bad: Arc<AtomicBool>,
+    /// Whether the message was made long ago.
+    is_old: Arc<AtomicBool>,
 }
 
 impl Buses {
     async fn new() -> Self {
         let is_bad = Arc::new(AtomicBool::new(false));
-        let (is_asked_bad, number) = (Arc::clone(&is_bad), AtomicU64::new(0));
+        let is_old = Arc::new(AtomicBool::new(false));
+        let (is_asked_bad, is_asked_old) = (Arc::clone(&is_bad), Arc::clone(&is_old));
+        let number = AtomicU64::new(0);
         let producer = Producer::answering(move |_| {
             let trip = if is_asked_bad.load(Ordering::Relaxed) { "<b>none</b>" } else { "trip" };
             let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |it| it.as_secs());
+            let now = if is_asked_old.load(Ordering::Relaxed) { now - 600 } else { now };
             let message = json!({
                 "header": {
                     "gtfs_realtime_version": "2.0", "incrementality": "FULL_DATASET", "timestamp": now
@@ -50,7 +55,7 @@ impl Buses {
             });
             Reply::ok(&message.to_string())
         });
-        Self { producer: producer.await, is_bad }
+        Self { producer: producer.await, is_bad, is_old }
     }
 }
 
@@ -163,6 +168,48 @@ async fn messages_are_looked_at_as_they_pass_and_errors_that_stand_are_told_once
     let after = until_report(&url, |found| looked_at(found) > looked_at(&standing) + 3).await;
     assert_eq!(since(&after), since(&standing));
     assert_eq!(findings(&hook).len(), 1);
+    server.stop("-TERM");
+}
+
+#[tokio::test]
+async fn without_a_schedule_messages_are_held_against_what_needs_none() {
+    let buses = Buses::new().await;
+    buses.is_bad.store(true, Ordering::Relaxed);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("lineside.toml");
+    let config = format!(
+        "[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"0s\"\n\
+         [[feed]]\nid = \"buses\"\nurl = \"{}\"\nformat = \"gtfs-rt\"\npoll = \"1s\"\n",
+        buses.producer.url("/buses.pb")
+    );
+    std::fs::write(&file, config).unwrap();
+    let server = ServerProcess::start(&["serve", "--config", file.to_str().unwrap()]);
+    until_ready(&server.url).await;
+    let url = format!("{}/api/v1/feeds/buses/report", server.url);
+    let found = until_report(&url, |found| looked_at(found) > 0).await;
+    assert_eq!(found["summary"]["withoutSchedule"], true);
+    assert_eq!((&found["summary"]["schedule"], count(&found, "E003")), (&json!(""), 0));
+    assert_eq!(found["lineside"]["outcome"], "whole");
+    buses.is_old.store(true, Ordering::Relaxed);
+    until_report(&url, |found| count(found, "W008") == 1).await;
+    let page = text(&format!("{}/feeds/buses", server.url)).await;
+    assert!(page.contains("the rules that need one were not run"), "{page}");
+    server.stop("-TERM");
+}
+
+#[tokio::test]
+async fn what_the_first_report_waits_for_is_said() {
+    let buses = Buses::new().await;
+    let house = House::new(&buses, "");
+    for (name, _) in SCHEDULE {
+        std::fs::remove_file(house.folder.path().join("city").join(name)).unwrap();
+    }
+    let server = house.start().await;
+    let page = format!("{}/feeds/buses", server.url);
+    until("it is said", async || {
+        text(&page).await.contains("looked at as soon as their schedule is there")
+    })
+    .await;
     server.stop("-TERM");
 }
 

@@ -299,10 +299,11 @@ impl Poller {
         let now = self.clock.wall();
         self.status.bytes += bytes.len() as u64;
         let hash = hash_of(&bytes).await;
-        self.take_answer(answer, now).await?;
+        let passing = self.take_answer(answer, now).await?;
         let body =
             Body { bytes, content_type: None, last_modified: None, file_name: None, status: None };
         self.keep(body, Format::Siri, hash, now).await;
+        self.inspect(passing, now).await;
         Ok(())
     }
 

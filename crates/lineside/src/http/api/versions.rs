@@ -31,9 +31,12 @@ use crate::http::layers::producer_policy;
 use crate::http::ranges::{self, Asked};
 use crate::http::reply::{Representation, Wants, http_date};
 use crate::http::times::rfc3339;
+use crate::reports::{Brief, Briefs, briefs};
 
 /// As much of a file is read at a time, and held in memory, for one client.
 const PIECE_BYTES: usize = 128 << 10;
+/// Reports on versions of a feed that are looked through.
+const REPORTS_MAX: usize = 1_000;
 /// How long a cache may keep a version: its address has its hash, so it never changes.
 const FRESH_FOR: Duration = Duration::from_secs(365 * 86_400);
 
@@ -69,6 +72,17 @@ struct VersionItem {
     trips: u64,
     /// Where its bytes are.
     url: String,
+    /// The report on it, if it was looked at and that is kept.
+    report: Option<ReportLink>,
+}
+
+/// The report on a version.
+#[derive(Debug, Serialize, ToSchema)]
+struct ReportLink {
+    /// Where it stays, for readers.
+    url: String,
+    /// What it comes to; none where an older version of the program looked.
+    counts: Option<Brief>,
 }
 
 /// The versions of a feed's schedule that are kept
@@ -98,7 +112,8 @@ async fn list(
     let page = Page::of(&parameters)?;
     // One more than is shown tells whether there is a next page.
     let versions = read(&app, &feed, page.offset, page.limit + 1).await?;
-    let items = versions.into_iter().map(|version| item(&feed, version, &base)).collect();
+    let reports = read_reports(&app, &feed).await;
+    let items = versions.into_iter().map(|version| item(&feed, version, &reports, &base)).collect();
     let list = page.cut_begun(items, &link);
     Ok(Representation::json(&list).modified(Some(app.now()), app.now()).reply(&wants, &app).await)
 }
@@ -115,9 +130,22 @@ pub(crate) async fn read(
     remembered(app, move |_| store.list_versions(&feed, offset, limit)).await
 }
 
-fn item(feed: &FeedId, version: Version, base: &str) -> VersionItem {
+/// What the kept reports on versions of a feed come to, by version.
+pub(crate) async fn read_reports(app: &App, feed: &FeedId) -> Briefs {
+    let Some(store) = app.store().map(Arc::clone) else { return Briefs::new() };
+    let feed = feed.clone();
+    let read = remembered(app, move |_| Ok(briefs(&store, &feed, REPORTS_MAX)));
+    read.await.unwrap_or_default()
+}
+
+fn item(feed: &FeedId, version: Version, reports: &Briefs, base: &str) -> VersionItem {
     let facts = version.facts;
+    let report = reports.get(&version.hash.to_string()).map(|counts| ReportLink {
+        url: format!("{base}/feeds/{feed}/versions/{}/report", version.hash),
+        counts: counts.clone(),
+    });
     VersionItem {
+        report,
         url: format!("{base}/feeds/{feed}/versions/{}.zip", version.hash),
         hash: version.hash.to_string(),
         size: version.size,

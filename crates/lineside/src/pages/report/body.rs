@@ -8,8 +8,8 @@ use maud::{Markup, html};
 use serde_json::{Map, Value};
 
 use super::super::words;
-use super::{beside, changes, messages, picture};
-use crate::reports::{Finding, Outcome, Report, Subject};
+use super::{ahead, beside, changes, messages, picture};
+use crate::reports::{Finding, Outcome, Report, Standing, Subject};
 use crate::validators::Beside;
 
 /// Examples of one kind of finding on the page of a feed.
@@ -34,11 +34,11 @@ const GROUPS: [(Severity, &str, &str); 3] = [
     (Severity::Info, "Worth knowing", "Nothing need be done."),
 ];
 
-/// The card on a feed's page, with what other validators say.
+/// The card on a feed's page, with what other validators say; `newer` is how far it is with a newer version, if there is one.
 pub(in crate::pages) fn card(
     report: &Report,
     others: &[Beside],
-    is_pending: bool,
+    newer: Option<Standing>,
     zone: &TimeZone,
 ) -> Markup {
     let id = format!("report-{}", report.subject.word());
@@ -52,7 +52,7 @@ pub(in crate::pages) fn card(
                     a href=(format!("/api/v1/feeds/{}/report", report.feed)) { "JSON" }
                 }
             }
-            @if is_pending { p.card-body.soft { "A newer version is being looked at." } }
+            @if let Some(standing) = newer { p.card-body.soft { (ahead::newer(standing)) } }
             (parts(report, zone, FEW))
             @for other in others { (beside::of(report, other, zone, FEW)) }
         }
@@ -92,6 +92,7 @@ fn groups(report: &Report, examples: usize) -> Markup {
 fn title_of(report: &Report) -> &'static str {
     match report.subject {
         Subject::Dataset { .. } => "What is wrong with the schedule",
+        Subject::Realtime { .. } if report.is_of_system() => "What is wrong with the system",
         Subject::Realtime { .. } => "What is wrong with the messages",
     }
 }
@@ -178,7 +179,11 @@ fn row(report: &Report, finding: &Finding, examples: usize) -> Markup {
     html! {
         li {
             details open[finding.severity == Severity::Error && examples > FEW] {
-                summary { (changes::sign(finding.severity)) span.mono { (finding.code) } span.tag { (words::number(finding.total)) } }
+                summary {
+                    (changes::sign(finding.severity)) span.mono { (finding.code) }
+                    @if !is_word(&finding.code) { span.report-says { (prose(first_sentence(&finding.summary))) } }
+                    span.tag { (words::number(finding.total)) }
+                }
                 div.finding {
                     @if !finding.summary.is_empty() { p { (prose(&finding.summary)) } }
                     (picture::of(report, finding))
@@ -188,6 +193,17 @@ fn row(report: &Report, finding: &Finding, examples: usize) -> Markup {
             }
         }
     }
+}
+
+/// Whether a code says in words what it is about; the reference's for real time are a letter and a number.
+fn is_word(code: &str) -> bool {
+    code.contains(|letter: char| letter.is_ascii_lowercase())
+}
+
+/// The first sentence of what is wrong.
+fn first_sentence(text: &str) -> &str {
+    let end = text.find(". ").map_or(text.len(), |at| at + 1);
+    text.get(..end).unwrap_or(text)
 }
 
 /// Examples: a row each, a column for each field.
@@ -258,11 +274,24 @@ mod tests {
     use crate::reports::test_report;
 
     #[test]
+    fn a_code_that_is_no_word_is_said_in_words() {
+        let report = test_report(
+            "a",
+            &[("E003", Severity::Error, 1), ("low_match_rate", Severity::Error, 1)],
+        );
+        let page = card(&report, None, &TimeZone::UTC).into_string();
+        let said = "<span class=\"mono\">E003</span><span class=\"report-says\">What is <code>wrong</code>.</span>";
+        assert!(page.contains(said), "{page}");
+        assert_eq!(page.matches("report-says").count(), 1, "{page}");
+        assert_eq!(first_sentence("One `is` so. Two is not."), "One `is` so.");
+    }
+
+    #[test]
     fn what_a_feed_says_stays_text_and_counts_are_whole() {
         let mut report = test_report("a", &[("unknown_file", Severity::Info, 1_200)]);
         let sample = [("filename".to_owned(), Value::from("<b>x</b>.txt"))].into_iter().collect();
         report.findings[0].samples = vec![sample];
-        let page = card(&report, &[], false, &TimeZone::UTC).into_string();
+        let page = card(&report, &[], None, &TimeZone::UTC).into_string();
         assert!(page.contains("&lt;b&gt;x&lt;/b&gt;.txt") && !page.contains("<b>x"), "{page}");
         assert!(
             page.contains("1\u{202f}200 notes") && page.contains("and 1\u{202f}199 more"),

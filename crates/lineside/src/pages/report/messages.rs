@@ -19,7 +19,11 @@ pub(super) fn since(report: &Report, zone: &TimeZone) -> Markup {
         div.card-body.report-since {
             h3 { "Since when" }
             p.soft {
-                (words::count(presence.messages, "message was", "messages were")) " looked at"
+                @if about.is_system {
+                    "Its files were looked at together " (words::count(presence.messages, "time", "times"))
+                } @else {
+                    (words::count(presence.messages, "message was", "messages were")) " looked at"
+                }
                 @if presence.cut_short > 0 {
                     ", " (words::number(presence.cut_short)) " of them not to the end, as the time did not suffice"
                 }
@@ -28,12 +32,16 @@ pub(super) fn since(report: &Report, zone: &TimeZone) -> Markup {
                     " Of the " (words::number(about.named_trips)) " trips that the last one names, the schedule has "
                     (words::number(about.matched_trips)) "."
                 }
+                @if about.without_schedule {
+                    " No schedule belongs to this feed, so the rules that need one were not run."
+                }
             }
             @if !codes.is_empty() {
                 div.scroll tabindex="0" {
                     table.samples {
                         thead { tr {
-                            th scope="col" { "code" } th scope="col" { "first" } th scope="col" { "last" } th scope="col" { "messages" }
+                            th scope="col" { "code" } th scope="col" { "first" } th scope="col" { "last" }
+                            th scope="col" { (if about.is_system { "times" } else { "messages" }) }
                         } }
                         tbody {
                             @for (code, seen) in codes {

@@ -1,5 +1,6 @@
 //! What is wrong with a feed: the card of its page, a page for each report that stays, and a badge.
 
+mod ahead;
 mod beside;
 mod body;
 mod changes;
@@ -25,6 +26,7 @@ use crate::http::{Refusal, Representation, Wants, find_report, producer_policy};
 use crate::reports::{Outcome, Report};
 use crate::validators;
 
+pub(super) use self::ahead::card as card_ahead;
 pub(super) use self::body::{card, of_visitor};
 
 /// The style sheet of these parts.

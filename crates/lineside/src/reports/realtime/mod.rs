@@ -2,10 +2,13 @@
 //!
 //! Ingest hands each message over once it is published, and the feed's next poll waits for the look, which has a budget of
 //! time. The `shelf` has the schedule prepared, `presence` remembers since when each code is there, and once a second
-//! `telling` makes reports of what is new and has them kept.
+//! `telling` makes reports of what is new and has them kept. Messages of SIRI are held against rules of their own (`siri`),
+//! and then what they come to as those of GTFS-Realtime are. GBFS systems are looked at as a whole (`systems`).
 
 mod presence;
 mod shelf;
+mod siri;
+mod systems;
 mod telling;
 
 use std::collections::HashMap;
@@ -16,15 +19,20 @@ use std::time::Duration;
 use bytes::Bytes;
 use lineside_formats::gtfs_rt::proto::FeedMessage;
 use lineside_formats::gtfs_rt::{Limits, decode, decode_json};
-use lineside_ingest::{Feed, FeedId, Inspector, Network};
+use lineside_ingest::{Feed, FeedId, Inspector, Network, Passed};
 use lineside_sync::UnixMillis;
 use lineside_validate::Notices;
 use lineside_validate::rules::SystemError;
-use lineside_validate::rules::gtfs_rt::{History, MatchRate, Subject, Version, validate_while};
+use lineside_validate::rules::gtfs_rt::{
+    History, MatchRate, Scope, Subject, Version, validate_while,
+};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use self::shelf::{Schedule, Shelf};
+use self::siri::Gathered;
+use self::systems::LastLook;
+use super::Ahead;
 use crate::config::Validation;
 use crate::patience::Stopwatch;
 
@@ -61,6 +69,10 @@ struct Place {
     previous: Mutex<Option<Arc<FeedMessage>>>,
     /// One that waits for its schedule to be prepared.
     waiting: Mutex<Option<Waiting>>,
+    /// What was found in messages of SIRI that are not judged as a whole yet.
+    gathered: Mutex<Option<Gathered>>,
+    /// Of a GBFS system, when it was looked at last.
+    system: Mutex<Option<LastLook>>,
     look: Mutex<Look>,
 }
 
@@ -93,13 +105,40 @@ struct Latest {
     at: UnixMillis,
     took: Duration,
     /// What it was held against: the SHA-256 of the schedule.
-    schedule: Arc<str>,
+    schedule: Option<Arc<str>>,
     trips: MatchRate,
     notices: Notices,
     errors: Vec<SystemError>,
     is_cut_short: bool,
+    /// It was held against the rules without a schedule, as it belongs to none.
+    lacks_schedule: bool,
     /// Why it was not looked at.
     refusal: Option<Arc<str>>,
+}
+
+impl Latest {
+    fn of(
+        found: Found,
+        at: UnixMillis,
+        took: Duration,
+        (schedule, trips): (Option<Arc<str>>, MatchRate),
+    ) -> Latest {
+        let Found { notices, errors, is_cut_short } = found;
+        let (lacks_schedule, refusal) = (false, None);
+        Latest { at, took, schedule, trips, notices, errors, is_cut_short, lacks_schedule, refusal }
+    }
+}
+
+impl Look {
+    /// Takes down what was found.
+    fn put(&mut self, latest: Latest) {
+        for error in &latest.errors {
+            tracing::error!(rule = error.rule, "a rule broke off: {}", error.message);
+        }
+        self.is_other |= self.presence.add(&latest.notices, latest.at.0, !latest.is_cut_short);
+        self.is_new = true;
+        self.latest = Some(latest);
+    }
 }
 
 /// What a report says of messages besides the findings.
@@ -108,6 +147,10 @@ struct Latest {
 pub(crate) struct About {
     /// The SHA-256 of the schedule that they were held against.
     pub(crate) schedule: String,
+    /// There is none that they belong to, so what needs one was not asked.
+    pub(crate) without_schedule: bool,
+    /// These are no messages, but the files of a GBFS system.
+    pub(crate) is_system: bool,
     /// Trips that the last message names as the schedule's, and how many of them it has.
     pub(crate) named_trips: u64,
     pub(crate) matched_trips: u64,
@@ -130,6 +173,16 @@ impl Messages {
         Arc::clone(self.feeds.lock().entry(feed.clone()).or_default())
     }
 
+    /// What the first report on a feed's messages waits for; none if they are not looked at.
+    pub(super) fn ahead(&self, feed: &FeedId) -> Option<Ahead> {
+        if self.limits.message_time.is_zero() {
+            return None;
+        }
+        let place = self.feeds.lock().get(feed).cloned();
+        let waits = place.is_some_and(|place| place.waits_for_schedule());
+        Some(if waits { Ahead::Schedule } else { Ahead::Message })
+    }
+
     /// The last messages of the network's other feeds.
     fn others(&self, network: &Network, feed: &FeedId) -> Vec<Arc<FeedMessage>> {
         let feeds = self.feeds.lock();
@@ -146,10 +199,16 @@ impl Messages {
 }
 
 impl Inspector for Messages {
-    fn look(&self, feed: &Arc<Feed>, body: &Bytes, now: UnixMillis) {
-        if !self.limits.message_time.is_zero() {
-            let received = feed.network().now().seconds();
-            self.look_at(feed, Waiting { body: body.clone(), at: now, received });
+    fn look(&self, feed: &Arc<Feed>, passed: Passed<'_>, now: UnixMillis) {
+        if self.limits.message_time.is_zero() {
+            return;
+        }
+        let received = feed.network().now().seconds();
+        match passed {
+            Passed::GtfsRt(body) => {
+                self.look_at(feed, Waiting { body: body.clone(), at: now, received });
+            }
+            Passed::Siri(message, part) => self.gather(feed, (message, part), now, received),
         }
     }
 }
@@ -158,7 +217,7 @@ impl Messages {
     /// Looks at a message, or has it wait for its schedule.
     fn look_at(&self, feed: &Feed, message: Waiting) {
         let (network, place) = (feed.network(), self.place(feed.id()));
-        let schedule = match self.shelf.get(&network, self.limits.memory) {
+        let schedule = match self.schedule_of(feed, &network) {
             Ok(Some(schedule)) => schedule,
             Ok(None) => {
                 *place.waiting.lock() = Some(message);
@@ -173,11 +232,23 @@ impl Messages {
         let Some(message) = message_of(&body).map(Arc::new) else { return };
         let others = self.others(&network, feed.id());
         let previous = place.previous.lock().clone();
-        let asked = Asked { message: &message, previous, others, schedule, received };
-        let is_cut_short = place.take(asked, at, &watch, self.limits.message_time);
+        let scope = Scope { has_schedule: schedule.name.is_some(), ..Scope::default() };
+        let found = Found::new();
+        let asked = Asked { message: &message, previous, others, schedule, scope, received };
+        let is_cut_short = place.take((asked, found), at, &watch, self.limits.message_time);
         self.looked.fetch_add(1, Ordering::Relaxed);
         self.cut_short.fetch_add(u64::from(is_cut_short), Ordering::Relaxed);
         *place.previous.lock() = Some(message).filter(|_| body.len() <= HELD_BYTES_MAX);
+    }
+
+    /// What a feed's messages are held against: nothing so far if it is being prepared, and what has nothing in it where no schedule
+    /// belongs to the feed. Else why it cannot be prepared.
+    fn schedule_of(&self, feed: &Feed, network: &Network) -> Result<Option<Schedule>, Arc<str>> {
+        // A network has the name of its schedule; without one, of its only feed.
+        if network.feed_ids().first() == Some(feed.id()) {
+            return Ok(Some(self.shelf.nothing()));
+        }
+        self.shelf.get(network, self.limits.memory)
     }
 
     /// Looks at what waited, where its schedule is prepared by now.
@@ -186,6 +257,7 @@ impl Messages {
         if let Some(waiting) = waiting {
             self.look_at(feed, waiting);
         }
+        self.judge_gathered(feed, place);
     }
 }
 
@@ -195,14 +267,36 @@ struct Asked<'a> {
     previous: Option<Arc<FeedMessage>>,
     others: Vec<Arc<FeedMessage>>,
     schedule: Schedule,
+    /// Which rules are to the point.
+    scope: Scope,
     /// When it was received, on the clock of the feed's data, in seconds since 1970.
     received: i64,
 }
 
+/// What was found before a message is held against the rules.
+#[derive(Debug)]
+struct Found {
+    notices: Notices,
+    errors: Vec<SystemError>,
+    is_cut_short: bool,
+}
+
+impl Found {
+    fn new() -> Found {
+        Found { notices: Notices::new(SAMPLES), errors: Vec::new(), is_cut_short: false }
+    }
+}
+
 impl Place {
     /// Holds a message against the rules. Tells whether the time did not suffice.
-    fn take(&self, asked: Asked<'_>, at: UnixMillis, watch: &Stopwatch, budget: Duration) -> bool {
-        let Asked { message, previous, others, schedule, received } = asked;
+    fn take(
+        &self,
+        (asked, found): (Asked<'_>, Found),
+        at: UnixMillis,
+        watch: &Stopwatch,
+        budget: Duration,
+    ) -> bool {
+        let Asked { message, previous, others, schedule, scope, received } = asked;
         let others: Vec<&FeedMessage> = others.iter().map(|other| &**other).collect();
         let versions = schedule.earlier.iter();
         let versions: Vec<Version<'_>> =
@@ -210,28 +304,18 @@ impl Place {
         let mut look = self.look.lock();
         let subject = Subject::new(message, &schedule.timetable, received);
         let subject = subject.after(previous.as_deref()).beside(&others).among(&versions);
-        let subject = subject.since(Some(&look.history));
-        let mut notices = Notices::new(SAMPLES);
+        let subject = subject.since(Some(&look.history)).within(scope);
+        let Found { mut notices, mut errors, mut is_cut_short } = found;
         let verdict = validate_while(&subject, &mut notices, &|| watch.elapsed() < budget);
-        let trips = subject.trips_matched();
+        errors.extend(verdict.errors);
+        is_cut_short |= verdict.is_cut_short;
+        let lacks_schedule = !scope.has_schedule;
+        let trips = if lacks_schedule { MatchRate::default() } else { subject.trips_matched() };
+        let found = Found { notices, errors, is_cut_short };
+        let latest = Latest::of(found, at, watch.elapsed(), (schedule.name.clone(), trips));
         look.history.add(message, received);
-        for error in &verdict.errors {
-            tracing::error!(rule = error.rule, "a rule broke off: {}", error.message);
-        }
-        let is_other = look.presence.add(&notices, at.0, !verdict.is_cut_short);
-        look.is_other |= is_other;
-        look.is_new = true;
-        look.latest = Some(Latest {
-            at,
-            took: watch.elapsed(),
-            schedule: schedule.name,
-            trips,
-            notices,
-            errors: verdict.errors,
-            is_cut_short: verdict.is_cut_short,
-            refusal: None,
-        });
-        verdict.is_cut_short
+        look.put(Latest { lacks_schedule, ..latest });
+        is_cut_short
     }
 
     /// Remembers why messages are not looked at.
@@ -241,16 +325,9 @@ impl Place {
             return;
         }
         (look.is_new, look.is_other) = (true, true);
-        look.latest = Some(Latest {
-            at,
-            took: Duration::ZERO,
-            schedule: "".into(),
-            trips: MatchRate::default(),
-            notices: Notices::new(0),
-            errors: Vec::new(),
-            is_cut_short: false,
-            refusal: Some(refusal),
-        });
+        let nothing = (None, MatchRate::default());
+        let latest = Latest::of(Found::new(), at, Duration::ZERO, nothing);
+        look.latest = Some(Latest { refusal: Some(refusal), ..latest });
     }
 }
 

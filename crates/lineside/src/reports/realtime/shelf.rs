@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use jiff::civil::Date;
@@ -26,8 +26,8 @@ const EARLIER_MAX: usize = 2;
 /// A schedule, and the trips of the versions before it.
 #[derive(Clone, Debug)]
 pub(super) struct Schedule {
-    /// The SHA-256 of its bytes.
-    pub(super) name: Arc<str>,
+    /// The SHA-256 of its bytes; none where there is no schedule.
+    pub(super) name: Option<Arc<str>>,
     pub(super) timetable: Arc<Timetable>,
     pub(super) earlier: Vec<(Arc<str>, Arc<TripIds>)>,
 }
@@ -53,6 +53,8 @@ pub(super) struct Shelf {
     networks: Arc<Mutex<HashMap<FeedId, Shelved>>>,
     /// One is being prepared.
     is_busy: Arc<AtomicBool>,
+    /// What has nothing in it, for messages without a schedule.
+    nothing: OnceLock<Arc<Timetable>>,
 }
 
 /// Holds the right to prepare one.
@@ -81,7 +83,7 @@ impl Shelf {
         match known.map(|known| (known, &known.prepared)) {
             Some((known, Some(Ok((name, timetable))))) => {
                 return Ok(Some(Schedule {
-                    name: Arc::clone(name),
+                    name: Some(Arc::clone(name)),
                     timetable: Arc::clone(timetable),
                     earlier: known.earlier.iter().cloned().collect(),
                 }));
@@ -118,6 +120,12 @@ impl Shelf {
             tracing::warn!(network = %network.id(), %error, "there was no thread to prepare its schedule");
         }
         Ok(None)
+    }
+
+    /// What messages without a schedule are held against.
+    pub(super) fn nothing(&self) -> Schedule {
+        let nothing = self.nothing.get_or_init(|| Arc::new(Timetable::none()));
+        Schedule { name: None, timetable: Arc::clone(nothing), earlier: Vec::new() }
     }
 
     /// Lets go of networks that are gone.

@@ -50,11 +50,16 @@ async fn look_at_all(app: &App, told: &mut HashMap<FeedId, Told>, is_ending: boo
     told.retain(|id, _| is_there(id));
     let feeds = app.ingest().feeds();
     for feed in &feeds {
-        if feed.format() != Some(Format::GtfsRt) {
-            continue;
+        let is_system = match feed.format() {
+            Some(Format::GtfsRt | Format::Siri) => false,
+            Some(Format::Gbfs) => true,
+            _ => continue,
+        };
+        if is_system {
+            messages.look_at_system_aside(feed, app.now()).await;
         }
         let place = messages.place(feed.id());
-        if place.waiting.lock().is_some() {
+        if place.has_something_due() {
             let (messages, feed) = (Arc::clone(messages), Arc::clone(feed));
             let again = move || messages.look_again(&feed, &messages.place(feed.id()));
             // What breaks off is no report.
@@ -73,7 +78,7 @@ async fn look_at_all(app: &App, told: &mut HashMap<FeedId, Told>, is_ending: boo
             }
         }
         let last = told.entry(feed.id().clone()).or_default();
-        tell_of(app, feed.id(), &mut place.look.lock(), last, is_ending);
+        tell_of(app, (feed.id(), is_system), &mut place.look.lock(), last, is_ending);
     }
 }
 
@@ -84,13 +89,19 @@ async fn earlier(app: &App, feed: &FeedId) -> Option<Report> {
     read.await.ok()?.into_iter().next()
 }
 
-fn tell_of(app: &App, feed: &FeedId, look: &mut Look, told: &mut Told, is_ending: bool) {
+fn tell_of(
+    app: &App,
+    (feed, is_system): (&FeedId, bool),
+    look: &mut Look,
+    told: &mut Told,
+    is_ending: bool,
+) {
     let is_due = |last: Option<Stopwatch>, every| last.is_none_or(|it| it.elapsed() >= every);
     let is_urgent = look.is_other || is_ending;
     if !look.is_new || !(is_urgent || is_due(told.shown, SHOWN_MIN)) {
         return;
     }
-    let Some(mut report) = report(feed, look) else { return };
+    let Some(mut report) = report(feed, is_system, look) else { return };
     if is_urgent || is_due(told.kept, KEPT_EVERY) {
         told.kept = Some(Stopwatch::start());
         if let Some((store, row)) = app.store().zip(report.row()) {
@@ -102,10 +113,12 @@ fn tell_of(app: &App, feed: &FeedId, look: &mut Look, told: &mut Told, is_ending
     app.reports().put(app.hub(), Arc::new(report));
 }
 
-fn report(feed: &FeedId, look: &Look) -> Option<Report> {
+fn report(feed: &FeedId, is_system: bool, look: &Look) -> Option<Report> {
     let latest = look.latest.as_ref()?;
     let about = About {
-        schedule: latest.schedule.to_string(),
+        schedule: latest.schedule.as_deref().unwrap_or_default().to_owned(),
+        without_schedule: latest.lacks_schedule,
+        is_system,
         named_trips: latest.trips.named,
         matched_trips: latest.trips.matched,
         presence: look.presence.clone(),

@@ -1,0 +1,46 @@
+//! A message that readers have already is handed to whoever looks at it.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use lineside_formats::siri::Message;
+use lineside_sync::UnixMillis;
+
+use super::Poller;
+use crate::inspector::{Passed, SiriPart};
+
+/// A message that passes, held until it was looked at.
+pub(super) enum Passing {
+    GtfsRt(Bytes),
+    Siri(Box<Message>, SiriPart),
+}
+
+impl Passing {
+    fn as_passed(&self) -> Passed<'_> {
+        match self {
+            Passing::GtfsRt(bytes) => Passed::GtfsRt(bytes),
+            Passing::Siri(message, part) => Passed::Siri(message, *part),
+        }
+    }
+}
+
+impl Poller {
+    /// Whether there is anybody who looks at what passes.
+    pub(super) fn is_inspected(&self) -> bool {
+        self.inspector.is_some() && self.queue.is_some()
+    }
+
+    /// Has a message looked at that readers have already.
+    pub(super) async fn inspect(&self, passing: Option<Passing>, now: UnixMillis) {
+        let (Some(passing), Some(inspector)) = (passing, self.inspector.clone()) else { return };
+        if !self.is_inspected() {
+            return;
+        }
+        let feed = Arc::clone(&self.feed);
+        let look = move || inspector.look(&feed, passing.as_passed(), now);
+        // What breaks there takes nothing from the feed.
+        if let Err(error) = tokio::task::spawn_blocking(look).await {
+            tracing::error!(feed = %self.feed.key(), %error, "looking at a message broke off");
+        }
+    }
+}

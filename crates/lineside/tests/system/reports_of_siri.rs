@@ -1,0 +1,117 @@
+//! Reports on SIRI: each message is held against SIRI's own rules, and what it comes to against those of real time.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use jiff::{Timestamp, ToSpan as _};
+use serde_json::{Value, json};
+
+use crate::reports::until_report;
+use crate::restarts::SCHEDULE;
+use crate::support::http::get;
+use crate::support::process::ServerProcess;
+use crate::support::producer::{Producer, Reply};
+use crate::support::until_ready;
+
+/// Vehicles on trips that no schedule has, the last of them without a name. They reported so many seconds ago.
+fn vehicles(number: u64, seconds_ago: i64) -> String {
+    let now = Timestamp::now();
+    let at = now - seconds_ago.seconds();
+    let until = now + 60.seconds();
+    let vehicle = |n: u64| {
+        let named = if n < 6 { format!("<VehicleRef>V{n}</VehicleRef>") } else { String::new() };
+        format!(
+            "<VehicleActivity><RecordedAtTime>{at}</RecordedAtTime><ValidUntilTime>{until}</ValidUntilTime>\
+             <MonitoredVehicleJourney><LineRef>L</LineRef><FramedVehicleJourneyRef>\
+             <DataFrameRef>2026-11-22</DataFrameRef><DatedVehicleJourneyRef>none-{n}</DatedVehicleJourneyRef>\
+             </FramedVehicleJourneyRef><VehicleLocation><Longitude>10.7</Longitude>\
+             <Latitude>59.{number:06}</Latitude></VehicleLocation>{named}</MonitoredVehicleJourney></VehicleActivity>"
+        )
+    };
+    let all: String = (0..7).map(vehicle).collect();
+    format!(
+        "<Siri xmlns=\"http://www.siri.org.uk/siri\" version=\"2.0\"><ServiceDelivery>\
+         <ResponseTimestamp>{now}</ResponseTimestamp><VehicleMonitoringDelivery>\
+         <ResponseTimestamp>{now}</ResponseTimestamp>{all}</VehicleMonitoringDelivery></ServiceDelivery></Siri>"
+    )
+}
+
+/// A producer whose every answer is a message of its own.
+async fn producer(seconds_ago: i64) -> Producer {
+    let number = Arc::new(AtomicU64::new(900_000));
+    Producer::answering(move |_| {
+        Reply::ok(&vehicles(number.fetch_add(1, Ordering::Relaxed), seconds_ago))
+    })
+    .await
+}
+
+async fn start(folder: &std::path::Path, feeds: &str) -> ServerProcess {
+    let file = folder.join("lineside.toml");
+    let server = "[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"0s\"\n";
+    std::fs::write(&file, format!("{server}{feeds}")).unwrap();
+    let server = ServerProcess::start(&["serve", "--config", file.to_str().unwrap()]);
+    until_ready(&server.url).await;
+    server
+}
+
+fn codes(report: &Value) -> Vec<(String, u64)> {
+    let notices = report["notices"].as_array().unwrap().iter();
+    let code = |notice: &Value| notice["code"].as_str().unwrap().to_owned();
+    notices.map(|notice| (code(notice), notice["totalNotices"].as_u64().unwrap())).collect()
+}
+
+#[tokio::test]
+async fn a_message_is_held_against_its_own_rules_and_its_records_against_the_schedule() {
+    let folder = tempfile::tempdir().unwrap();
+    let schedule = folder.path().join("city");
+    std::fs::create_dir(&schedule).unwrap();
+    for (name, text) in SCHEDULE {
+        std::fs::write(schedule.join(name), text).unwrap();
+    }
+    let producer = producer(300).await;
+    let feeds = format!(
+        "[[feed]]\nid = \"city\"\nurl = \"city\"\n\
+         [[feed]]\nid = \"buses\"\nurl = {:?}\nstatic = \"city\"\npoll = \"1s\"\n\
+         siri = {{ services = [\"vm\"], mode = \"request\" }}\n",
+        producer.url("/siri")
+    );
+    let server = start(folder.path(), &feeds).await;
+    let url = format!("{}/api/v1/feeds/buses/report", server.url);
+    let is_whole = |found: &Value| found["summary"]["namedTrips"].as_u64() >= Some(6);
+    let found = until_report(&url, is_whole).await;
+    assert_eq!(found["lineside"]["subject"], "realtime");
+    assert_eq!(found["lineside"]["outcome"], "whole");
+    let codes = codes(&found);
+    let count = |code: &str| codes.iter().find(|(it, _)| it == code).map_or(0, |(_, n)| *n);
+    // SIRI's own, and what the records come to; neither is told in GTFS-Realtime's terms.
+    assert_eq!(count("vehicle_without_ref"), 1, "{codes:?}");
+    assert!(count("low_match_rate") >= 1 && count("stale_vehicle") >= 6, "{codes:?}");
+    let is_of_reference = |code: &String| code.starts_with(['E', 'W']);
+    assert!(!codes.iter().any(|(code, _)| is_of_reference(code)), "{codes:?}");
+    assert_eq!(found["summary"]["matchedTrips"], 0);
+    let page = get(&format!("{}/feeds/buses", server.url)).await.text().await.unwrap();
+    for part in ["What is wrong with the messages", "Since when", "vehicle_without_ref"] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    server.stop("-TERM");
+}
+
+#[tokio::test]
+async fn what_has_changed_is_judged_together_and_not_blamed_for_its_age() {
+    let folder = tempfile::tempdir().unwrap();
+    let producer = producer(300).await;
+    let feeds = format!(
+        "[[feed]]\nid = \"buses\"\nurl = {:?}\npoll = \"1s\"\n\
+         siri = {{ services = [\"vm\"], mode = \"request\", answers = \"changes\" }}\n",
+        producer.url("/siri")
+    );
+    let server = start(folder.path(), &feeds).await;
+    let url = format!("{}/api/v1/feeds/buses/report", server.url);
+    let found = until_report(&url, |found| found["notices"].is_array()).await;
+    assert_eq!(found["summary"]["withoutSchedule"], json!(true));
+    let codes = codes(&found);
+    let [(code, count)] = codes.as_slice() else { panic!("{codes:?}") };
+    assert_eq!(code, "vehicle_without_ref");
+    assert!(*count > 1, "several messages are told of together: {count}");
+    server.stop("-TERM");
+}

@@ -1,0 +1,73 @@
+//! Reports on GBFS systems: the files of one are held against the rules together as they come.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde_json::Value;
+
+use crate::reports::until_report;
+use crate::support::http::get;
+use crate::support::site::{Site, serve};
+
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |it| it.as_secs())
+}
+
+fn page(data: &str) -> String {
+    format!(r#"{{"last_updated":{},"ttl":1,"version":"2.3","data":{data}}}"#, now())
+}
+
+fn status(station: &str) -> String {
+    page(&format!(
+        r#"{{"stations":[{{"station_id":"{station}","num_bikes_available":1,"is_installed":true,
+            "is_renting":true,"is_returning":true,"last_reported":{}}}]}}"#,
+        now()
+    ))
+}
+
+/// How many of a code the report has.
+fn count(report: &Value, code: &str) -> u64 {
+    let notices = report["notices"].as_array().unwrap();
+    let found = notices.iter().find(|notice| notice["code"] == code);
+    found.map_or(0, |notice| notice["totalNotices"].as_u64().unwrap())
+}
+
+#[tokio::test]
+async fn a_systems_files_are_held_against_the_rules_and_each_other_as_they_come() {
+    let site = Site::default();
+    let producer = site.start().await;
+    let listed = ["system_information", "station_information", "station_status"]
+        .map(|name| format!(r#"{{"name":"{name}","url":"{producer}/{name}"}}"#));
+    site.put("/gbfs.json", &page(&format!(r#"{{"en":{{"feeds":[{}]}}}}"#, listed.join(","))));
+    site.put(
+        "/system_information",
+        &page(r#"{"system_id":"b","language":"en","name":"Bikes","timezone":"Europe/Oslo"}"#),
+    );
+    site.put(
+        "/station_information",
+        &page(r#"{"stations":[{"station_id":"S1","name":"Square","lat":59.9,"lon":10.7}]}"#),
+    );
+    site.put("/station_status", &status("S1"));
+    let folder = tempfile::tempdir().unwrap();
+    let feeds = format!(
+        "[[feed]]\nid = \"bikes\"\nurl = \"{producer}/gbfs.json\"\nformat = \"gbfs\"\npoll = \"1s\"\n"
+    );
+    let server = serve(folder.path(), &feeds).await;
+    let url = format!("{}/api/v1/feeds/bikes/report", server.url);
+    let found = until_report(&url, |found| found["notices"].is_array()).await;
+    assert_eq!(found["lineside"]["subject"], "realtime");
+    assert_eq!(
+        (found["lineside"]["errors"].as_u64(), count(&found, "unknown_station_id")),
+        (Some(0), 0),
+        "{found}"
+    );
+    site.put("/station_status", &status("<b>S9</b>"));
+    let found = until_report(&url, |found| count(found, "unknown_station_id") == 1).await;
+    assert_eq!(found["summary"]["isSystem"], true);
+    let page = get(&format!("{}/feeds/bikes", server.url)).await.text().await.unwrap();
+    for part in
+        ["What is wrong with the system", "Its files were looked at together", "&lt;b&gt;S9"]
+    {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    server.stop("-TERM");
+}
