@@ -6,7 +6,7 @@
 
 mod support;
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{collections::BTreeMap, fs};
 
 use jiff::tz::TimeZone;
 use lineside_formats::siri::{Call, Limits, Message, VehicleJourney, decode};

@@ -58,6 +58,8 @@ fn all_that_was_said_of_one_version_is_found_by_how_its_subject_begins() {
             subject: subject.to_owned(),
             version: version.to_owned(),
             at: place.clock.wall(),
+            refused: false,
+            brief: String::new(),
             body: "{}".to_owned(),
         });
     }

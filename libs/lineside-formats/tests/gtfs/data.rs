@@ -4,12 +4,7 @@
 //! says so and passes.
 #![expect(clippy::print_stderr, reason = "says why it was skipped, and what was refused")]
 
-use std::{
-    collections::BTreeMap,
-    fs::{self, File},
-    io::BufReader,
-    path::Path,
-};
+use std::{collections::BTreeMap, fs::File, io::BufReader, path::Path};
 
 use lineside_formats::{
     Problems,

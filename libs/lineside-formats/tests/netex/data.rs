@@ -1,7 +1,7 @@
 //! Real publications, where a folder with some lies beside the repository (`../shared/data/netex`): each is read, and holds
 //! as many records as another way of counting finds in it.
 
-use std::{collections::BTreeMap, fs, io::Read, path::Path};
+use std::{collections::BTreeMap, fs, io::Read};
 
 use lineside_formats::{
     gtfs::Files,

@@ -279,7 +279,7 @@ mod tests {
             "a",
             &[("E003", Severity::Error, 1), ("low_match_rate", Severity::Error, 1)],
         );
-        let page = card(&report, None, &TimeZone::UTC).into_string();
+        let page = card(&report, &[], None, &TimeZone::UTC).into_string();
         let said = "<span class=\"mono\">E003</span><span class=\"report-says\">What is <code>wrong</code>.</span>";
         assert!(page.contains(said), "{page}");
         assert_eq!(page.matches("report-says").count(), 1, "{page}");
