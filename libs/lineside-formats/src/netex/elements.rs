@@ -51,8 +51,9 @@ pub fn walk(files: &mut dyn Files, limits: &Limits, visit: &mut dyn Visit) -> Re
     names.retain(|name| is_xml(name));
     names.sort_unstable();
     let mut left = limits.files.total_bytes;
+    let mut body = Vec::new();
     for name in &names {
-        let body = read_file(files, name, limits.files.entry_bytes.min(left))?;
+        read_file(files, name, limits.files.entry_bytes.min(left), &mut body)?;
         left = left.saturating_sub(body.len() as u64);
         refuse_at_sight(&body).map_err(|error| error.in_file(name))?;
         let text = xml::to_text(&body).map_err(|error| error.in_file(name))?;

@@ -70,8 +70,10 @@ pub(super) fn decode(
     names.sort_unstable();
     let mut left = limits.files.total_bytes;
     let (mut record_bytes, mut n_read) = (0, 0);
+    // One room for all files: it grows to the largest, and no more.
+    let mut body = Vec::new();
     for name in &names {
-        let body = read_file(files, name, limits.files.entry_bytes.min(left))?;
+        read_file(files, name, limits.files.entry_bytes.min(left), &mut body)?;
         left = left.saturating_sub(body.len() as u64);
         refuse_at_sight(&body).map_err(|error| error.in_file(name))?;
         let text = xml::to_text(&body).map_err(|error| error.in_file(name))?;
@@ -110,20 +112,22 @@ pub(super) fn is_xml(name: &str) -> bool {
     name.len() >= 4 && name.as_bytes()[name.len() - 4..].eq_ignore_ascii_case(b".xml")
 }
 
+/// Reads a file into `body`, in place of what is in it.
 pub(super) fn read_file(
     files: &mut dyn Files,
     name: &str,
     bytes_max: u64,
-) -> Result<Vec<u8>, Error> {
-    let mut body = Vec::new();
-    let Some(file) = files.open(name)? else { return Ok(body) };
+    body: &mut Vec<u8>,
+) -> Result<(), Error> {
+    body.clear();
+    let Some(file) = files.open(name)? else { return Ok(()) };
     file.take(bytes_max.saturating_add(1))
-        .read_to_end(&mut body)
+        .read_to_end(body)
         .map_err(|error| Error::io(error).in_file(name))?;
     if body.len() as u64 > bytes_max {
         return Err(Error::new(ErrorKind::TooLarge, "is larger than the limit").in_file(name));
     }
-    Ok(body)
+    Ok(())
 }
 
 pub(super) fn refuse_at_sight(body: &[u8]) -> Result<(), Error> {
