@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 
-use lineside_validate::Severity;
+use lineside_formats::Format;
 use lineside_validate::rules::{gbfs, gtfs, gtfs_rt, netex, siri};
+use lineside_validate::{Kind, Severity};
 use serde::de::{IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
@@ -99,10 +100,7 @@ impl Reread {
     /// If it is no such report.
     pub(crate) fn of(json: &[u8]) -> Result<Self, serde_json::Error> {
         let Report { summary, notices } = serde_json::from_slice(json)?;
-        let kinds = gtfs::kinds().chain(gtfs_rt::kinds()).chain(gbfs::kinds());
-        let kinds = kinds.chain(siri::kinds()).chain(netex::kinds());
-        let words: BTreeMap<&str, &'static str> =
-            kinds.map(|kind| (kind.code, kind.summary())).collect();
+        let words = summaries(summary["format"].as_str().and_then(Format::parse));
         let finding = |notice: Notice| Finding {
             severity: match notice.severity.as_str() {
                 "ERROR" => Severity::Error,
@@ -132,9 +130,55 @@ impl Reread {
     }
 }
 
+/// What the codes of a format mean: one code may mean another thing in each. A report that names none is on a schedule, as the
+/// reference's are.
+fn summaries(format: Option<Format>) -> BTreeMap<&'static str, &'static str> {
+    fn of(kinds: impl Iterator<Item = &'static Kind>) -> BTreeMap<&'static str, &'static str> {
+        kinds.map(|kind| (kind.code, kind.summary())).collect()
+    }
+    match format {
+        None | Some(Format::Gtfs) => of(gtfs::kinds()),
+        Some(Format::GtfsRt) => of(gtfs_rt::kinds()),
+        Some(Format::Gbfs) => of(gbfs::kinds()),
+        Some(Format::Siri) => of(siri::kinds()),
+        Some(Format::Netex) => of(netex::kinds()),
+        Some(Format::Raw) => BTreeMap::new(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// All kinds, with what the summary of a report on their format says of that.
+    fn kinds() -> Vec<(&'static str, &'static Kind)> {
+        let of = |about: &'static str, kinds: Vec<&'static Kind>| {
+            kinds.into_iter().map(move |kind| (about, kind))
+        };
+        of("{}", gtfs::kinds().collect())
+            .chain(of(r#"{"format": "gtfs-rt"}"#, gtfs_rt::kinds().collect()))
+            .chain(of(r#"{"format": "gbfs"}"#, gbfs::kinds().collect()))
+            .chain(of(r#"{"format": "siri"}"#, siri::kinds().collect()))
+            .chain(of(r#"{"format": "netex"}"#, netex::kinds().collect()))
+            .collect()
+    }
+
+    #[test]
+    fn a_code_of_two_formats_means_what_it_means_in_that_of_the_report() {
+        let all = kinds();
+        let mut n_unlike = 0;
+        for (about, kind) in &all {
+            let namesakes = all.iter().filter(|(_, other)| other.code == kind.code);
+            n_unlike += namesakes.filter(|(_, other)| other.summary() != kind.summary()).count();
+            let json = format!(
+                r#"{{"summary": {about}, "notices": [{{"code": "{}", "severity": "ERROR", "totalNotices": 1}}]}}"#,
+                kind.code
+            );
+            let read = Reread::of(json.as_bytes()).unwrap();
+            assert_eq!(read.findings[0].summary, kind.summary(), "{} of {about}", kind.code);
+        }
+        assert!(n_unlike > 0, "no two formats share a code");
+    }
 
     #[test]
     fn a_report_is_read_as_it_was_written() {
