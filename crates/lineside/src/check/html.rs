@@ -49,7 +49,7 @@ pub(super) fn write(checked: &Checked) -> String {
                 }
                 (findings(&checked.findings))
                 @for error in &checked.errors {
-                    p { "Our own fault: the rule " code { (error.rule) } " broke off." }
+                    p { (text::fault_of(error)) }
                 }
             }
         }

@@ -33,6 +33,8 @@ pub(crate) struct Reread {
     pub(crate) findings: Vec<Finding>,
     /// Kinds beyond those that are read.
     pub(crate) left_out: u64,
+    /// Our own faults, where the report names them: each rule with what it said.
+    pub(crate) faults: Vec<(String, String)>,
 }
 
 #[derive(Deserialize)]
@@ -40,6 +42,21 @@ struct Report {
     #[serde(default)]
     summary: Value,
     notices: First<Notice, KINDS_MAX>,
+    #[serde(default)]
+    lineside: Ours,
+}
+
+/// What the reference has no word for.
+#[derive(Default, Deserialize)]
+struct Ours {
+    #[serde(default)]
+    faults: First<Fault, KINDS_MAX>,
+}
+
+#[derive(Deserialize)]
+struct Fault {
+    rule: String,
+    message: String,
 }
 
 #[derive(Deserialize)]
@@ -99,7 +116,7 @@ impl Reread {
     /// # Errors
     /// If it is no such report.
     pub(crate) fn of(json: &[u8]) -> Result<Self, serde_json::Error> {
-        let Report { summary, notices } = serde_json::from_slice(json)?;
+        let Report { summary, notices, lineside } = serde_json::from_slice(json)?;
         let words = summaries(summary["format"].as_str().and_then(Format::parse));
         let finding = |notice: Notice| Finding {
             severity: match notice.severity.as_str() {
@@ -126,6 +143,7 @@ impl Reread {
             validator: text(["validatorVersion", "validatorVersion"]),
             findings,
             left_out: notices.left_out,
+            faults: lineside.faults.kept.into_iter().map(|it| (it.rule, it.message)).collect(),
         })
     }
 }
@@ -194,6 +212,14 @@ mod tests {
         assert!(!read.findings[0].summary.is_empty() && read.findings[1].summary.is_empty());
         assert_eq!(read.findings[2].samples[0]["filename"], "x.txt");
         assert!(Reread::of(b"{}").is_err() && Reread::of(b"<html>").is_err());
+        assert!(read.faults.is_empty());
+    }
+
+    #[test]
+    fn our_own_faults_are_read_too() {
+        let json = br#"{"summary": {}, "notices": [], "lineside": {"faults": [{"rule": "netex", "message": "it broke"}]}}"#;
+        let faults = Reread::of(json).unwrap().faults;
+        assert_eq!(faults, [("netex".to_owned(), "it broke".to_owned())]);
     }
 
     #[test]

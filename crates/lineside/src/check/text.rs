@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use lineside_formats::Format;
 use lineside_validate::Severity;
+use lineside_validate::rules::SystemError;
 use serde_json::{Map, Value};
 
 use super::{Checked, Finding};
@@ -39,7 +40,7 @@ pub(super) fn write(checked: &Checked, in_colors: bool) -> String {
     }
     _ = writeln!(out, "\n{}", sum_of(checked));
     for error in &checked.errors {
-        _ = writeln!(out, "Our own fault: the rule {} broke off: {}", error.rule, error.message);
+        _ = writeln!(out, "{}", fault_of(error));
     }
     out
 }
@@ -63,6 +64,11 @@ pub(super) fn name_of(checked: &Checked) -> String {
 
 pub(super) fn sum_of(checked: &Checked) -> String {
     sum(&checked.findings)
+}
+
+/// What is said of a rule of ours that broke off or met a limit.
+pub(super) fn fault_of(error: &SystemError) -> String {
+    format!("Our own fault: the rule {} did not look to the end: {}", error.rule, error.message)
 }
 
 /// How many findings there are of each severity, in words.

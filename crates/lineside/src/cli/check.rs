@@ -14,7 +14,7 @@ use lineside_formats::sniff;
 use lineside_ingest::Location;
 use lineside_sync::{Clock, RealClock};
 use lineside_validate::Severity;
-use lineside_validate::rules::gbfs;
+use lineside_validate::rules::{SystemError, gbfs};
 use serde::Deserialize;
 
 use super::{Failure, input, input::Reach, print, system};
@@ -69,7 +69,7 @@ impl FailOn {
 /// the same codes, and so is GTFS-Realtime, with --static by all rules. Of GBFS the gbfs.json, a folder or one file is looked at.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit codes: 0 fine, 1 findings (see --fail-on), 2 usage, 3 the input cannot be read.
+    after_help = "Exit codes: 0 fine, 1 findings (see --fail-on), 2 usage, 3 the input cannot be read, or not looked at to the end.
 
 Examples:
   lineside check gtfs.zip
@@ -186,7 +186,20 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         Format::Json => print::say(&json_text(&checked.json())?),
         Format::Html => print::say(&checked.html()),
     };
-    if fail_on.is_met(checked.worst()) { Err(Failure::Findings) } else { Ok(()) }
+    ended(fail_on.is_met(checked.worst()), &checked.errors)
+}
+
+/// How the command ends, once all is told. What was not looked at to the end is not fine, whatever findings may be.
+fn ended(is_failed: bool, errors: &[SystemError]) -> Result<(), Failure> {
+    let rules: Vec<&str> = errors.iter().map(|error| error.rule).collect();
+    let fault = (!rules.is_empty()).then(|| {
+        format!("our own fault: these rules did not look to the end: {}", rules.join(", "))
+    });
+    if is_failed {
+        fault.iter().for_each(|fault| print::complain(fault));
+        return Err(Failure::Findings);
+    }
+    fault.map_or(Ok(()), |fault| Err(Failure::Unfinished(fault)))
 }
 
 /// What is looked at, and the other files of its system if it is one of GBFS.
@@ -264,4 +277,22 @@ fn write_all(checked: &Checked, folder: &Path) -> Result<(), Failure> {
         fs::write(&path, text).map_err(|error| cannot(&path, &error))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_not_looked_at_to_the_end_is_not_fine() {
+        let broken = [SystemError { rule: "netex", message: "it broke".to_owned() }];
+        assert!(ended(false, &[]).is_ok());
+        assert!(matches!(ended(true, &[]), Err(Failure::Findings)));
+        assert!(matches!(ended(true, &broken), Err(Failure::Findings)));
+        let unfinished = ended(false, &broken);
+        assert!(
+            matches!(&unfinished, Err(Failure::Unfinished(why)) if why.contains("netex")),
+            "{unfinished:?}"
+        );
+    }
 }

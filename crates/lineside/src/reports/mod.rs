@@ -39,7 +39,7 @@ pub(crate) use self::changes::Changes;
 pub(crate) use self::queue::{Figures, Standing};
 pub(crate) use self::realtime::{About, MessageFigures, Messages, Seen, tell};
 pub(crate) use self::record::Record;
-pub(crate) use self::report::{Brief, DATASET, Finding, Outcome, REALTIME, Report, Subject};
+pub(crate) use self::report::{Brief, DATASET, Fault, Finding, Outcome, REALTIME, Report, Subject};
 pub(crate) use self::watch::watch;
 
 /// The first segment of these channels' names.

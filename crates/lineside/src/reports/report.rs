@@ -167,6 +167,7 @@ pub(crate) struct Fault {
 impl Report {
     /// What was found in a file that is no feed's, such as a visitor's.
     pub(crate) fn of_file(read: Reread) -> Report {
+        let fault = |(rule, message)| Fault { rule, message };
         Report {
             feed: String::new(),
             subject: Subject::Dataset {
@@ -179,7 +180,7 @@ impl Report {
             took_ms: 0,
             outcome: Outcome::Whole,
             findings: read.findings.into_iter().map(Finding::from).collect(),
-            faults: Vec::new(),
+            faults: read.faults.into_iter().map(fault).collect(),
             changes: None,
             about: Value::Null,
             outline: Vec::new(),

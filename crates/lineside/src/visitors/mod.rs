@@ -6,6 +6,7 @@
 
 mod kept;
 mod work;
+mod written;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,17 +11,17 @@ use lineside_ingest::{FeedConfig, FeedId, Location, Program, fetch_into, run_pro
 use tempfile::TempDir;
 use url::Url;
 
-use super::{Desk, Stage};
+use super::{Desk, Stage, written};
 use crate::config;
 
 /// How long fetching an address may take.
 const FETCH_TIME_MAX: Duration = Duration::from_secs(120);
 /// Findings of each kind that a report holds.
 const SAMPLES: &str = "100";
-/// The largest report: 180 kinds of 100 findings of some hundred bytes stay below it.
-const REPORT_BYTES_MAX: u64 = 16 << 20;
-/// What the file is called in the folder that it has for itself.
+/// What the file is called in the folder that it has for itself,
 const FILE: &str = "brought";
+/// and the folder beside it for what is found.
+const FOUND: &str = "found";
 
 /// What a visitor brings.
 #[derive(Debug)]
@@ -95,24 +95,32 @@ async fn report_of(
     let _turn = desk.turn.acquire().await.map_err(|closed| closed.to_string())?;
     desk.set(link, Stage::Running);
     let program = Program {
-        command: command(&desk.program, folder.path().join(FILE), &name),
+        command: command(&desk.program, folder.path(), &name),
         timeout: rules.timeout,
         memory: rules.memory,
     };
-    let ran = run_program(&program, Bytes::new(), REPORT_BYTES_MAX, "", &*desk.clock).await;
-    drop_aside(folder);
-    ran.map_err(|not| told(&not.why, &not.said, &name))
+    let ran = run_program(&program, Bytes::new(), written::BYTES_MAX, "", &*desk.clock).await;
+    let reading = tokio::task::spawn_blocking(move || written::read(&folder.path().join(FOUND)));
+    let found = reading.await.map_err(io::Error::other).and_then(|found| found);
+    match (found, ran) {
+        // Also where it ends with 3, as a rule of ours broke off.
+        (Ok(report), _) => Ok(report),
+        (Err(_), Err(not)) => Err(told(&not.why, &not.said, &name)),
+        (Err(error), Ok(_)) => {
+            tracing::error!(%error, "a visitor's report cannot be read");
+            Err("its report could not be read: that is this server's fault and not your file's"
+                .to_owned())
+        }
+    }
 }
 
 /// A file may be the list of a system's files, and a stranger wrote it: `--public-only`.
-fn command(program: &std::path::Path, file: PathBuf, name: &str) -> Vec<String> {
-    let text = |path: &std::path::Path| path.to_string_lossy().into_owned();
-    let mut command = vec![text(program), "check".to_owned(), text(&file)];
+fn command(program: &Path, folder: &Path, name: &str) -> Vec<String> {
+    let text = |path: &Path| path.to_string_lossy().into_owned();
+    let mut command = vec![text(program), "check".to_owned(), text(&folder.join(FILE))];
     command.push(format!("--name={name}"));
-    command.extend(
-        ["--public-only", "--format=json", "--fail-on=never", "--samples", SAMPLES]
-            .map(str::to_owned),
-    );
+    command.push(format!("--output={}", text(&folder.join(FOUND))));
+    command.extend(["--public-only", "--fail-on=never", "--samples", SAMPLES].map(str::to_owned));
     command
 }
 
@@ -161,6 +169,41 @@ mod tests {
 
     use super::super::Standing;
     use super::*;
+    use crate::check::Reread;
+
+    /// What became of a file that this program of the shell looks at.
+    async fn looked_at(script: &str, rules: &config::Visitors) -> Option<Standing> {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("program");
+        std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let desk = Desk::running(None, program).unwrap();
+        let mut place = desk.take_place([203, 0, 113, 1].into()).unwrap();
+        place.is_kept = true;
+        let (room, _) = Brought::room().unwrap();
+        let brought = Brought::File { folder: room, name: "gtfs.zip".to_owned() };
+        look_at(Arc::clone(&desk), place.link.clone(), brought, rules.clone()).await;
+        desk.standing(&place.link, rules)
+    }
+
+    #[tokio::test]
+    async fn a_rule_of_ours_that_broke_off_is_told_and_what_was_found_stays() {
+        let script = r#"for it; do case "$it" in --output=*) folder="${it#--output=}";; esac; done
+            mkdir "$folder"
+            echo '{"summary": {"input": "a.xml"}, "notices": []}' > "$folder/report.json"
+            echo '{"notices": [{"sampleNotices": [{"validator": "netex", "message": "it broke"}]}]}' > "$folder/system_errors.json"
+            exit 3"#;
+        let found = looked_at(script, &config::Visitors::default()).await;
+        let Some(Standing::Done(report)) = found else { panic!("it stands otherwise: {found:?}") };
+        let read = Reread::of(&report).unwrap();
+        assert_eq!(read.input, "a.xml");
+        assert_eq!(read.faults, [("netex".to_owned(), "it broke".to_owned())]);
+        let nothing = looked_at("echo done", &config::Visitors::default()).await;
+        assert!(
+            matches!(&nothing, Some(Standing::Failed(why)) if why.contains("this server's fault")),
+            "{nothing:?}"
+        );
+    }
 
     #[tokio::test]
     async fn what_takes_too_long_is_ended_and_told() {

@@ -78,6 +78,8 @@ pub(in crate::pages) fn of_visitor(report: &Report) -> Markup {
     html! {
         section.card.report aria-label="Findings" {
             div.card-body.report-sum { p { strong { (sum(report)) } } }
+            // Before what was found: that nothing was may be no good news.
+            @if !report.faults.is_empty() { (faults(report)) }
             (groups(report, usize::MAX))
         }
     }
@@ -153,7 +155,7 @@ fn faults(report: &Report) -> Markup {
     html! {
         div.card-body.report-faults {
             h3 { "Our own faults" }
-            p.soft { "These rules broke off. That says nothing of the data." }
+            p.soft { "These rules did not look to the end, and there may be more to find. That is our doing and says nothing of the data." }
             ul { @for fault in &report.faults { li { span.mono { (fault.rule) } ": " (fault.message) } } }
         }
     }
@@ -271,7 +273,17 @@ fn many(severity: Severity) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reports::test_report;
+    use crate::reports::{Fault, test_report};
+
+    #[test]
+    fn a_visitor_is_told_what_we_did_not_look_at() {
+        let mut report = test_report("a", &[]);
+        let page = of_visitor(&report).into_string();
+        assert!(page.contains("Nothing was found.") && !page.contains("Our own faults"), "{page}");
+        report.faults.push(Fault { rule: "netex".to_owned(), message: "it broke".to_owned() });
+        let page = of_visitor(&report).into_string();
+        assert!(page.contains("Our own faults") && page.contains("</span>: it broke"), "{page}");
+    }
 
     #[test]
     fn a_code_that_is_no_word_is_said_in_words() {

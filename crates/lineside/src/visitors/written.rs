@@ -1,0 +1,130 @@
+//! What `lineside check` has written about a visitor's file, made into the one report that is kept.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::Path;
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use crate::reports::Fault;
+
+/// The largest report: 180 kinds of 100 findings of some hundred bytes stay below it.
+pub(super) const BYTES_MAX: u64 = 16 << 20;
+/// The largest list of our own faults.
+const FAULTS_BYTES_MAX: u64 = 1 << 20;
+/// Where the summary says into which folder it was written: that is none of the visitor's.
+const FOLDER: &str = "outputDirectory";
+
+/// `report.json`, of which the notices stay as they are.
+#[derive(Serialize, Deserialize)]
+struct Report<'a> {
+    summary: Map<String, Value>,
+    #[serde(borrow)]
+    notices: &'a RawValue,
+    #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
+    lineside: Option<Ours>,
+}
+
+/// What the reference has no word for, as in the API's reports.
+#[derive(Serialize)]
+struct Ours {
+    faults: Vec<Fault>,
+}
+
+/// `system_errors.json`.
+#[derive(Deserialize)]
+struct SystemErrors {
+    notices: Vec<SystemNotice>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct SystemNotice {
+    sample_notices: Vec<SystemError>,
+}
+
+#[derive(Deserialize)]
+struct SystemError {
+    validator: String,
+    message: String,
+}
+
+/// The report in this folder, with our own faults in it if there are any.
+///
+/// # Errors
+/// If there is none, or it is not whole.
+pub(super) fn read(folder: &Path) -> io::Result<Bytes> {
+    let report = read_file(&folder.join("report.json"), BYTES_MAX)?;
+    // The last that is written: where it is whole, all is.
+    let errors = read_file(&folder.join("system_errors.json"), FAULTS_BYTES_MAX)?;
+    Ok(joined(&report, &errors)?.into())
+}
+
+fn read_file(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(bytes_max + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > bytes_max {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it is too large"));
+    }
+    Ok(bytes)
+}
+
+fn joined(report: &[u8], errors: &[u8]) -> serde_json::Result<Vec<u8>> {
+    let mut report: Report<'_> = serde_json::from_slice(report)?;
+    let errors: SystemErrors = serde_json::from_slice(errors)?;
+    report.summary.remove(FOLDER);
+    let faults = errors.notices.into_iter().flat_map(|notice| notice.sample_notices);
+    let faults: Vec<Fault> =
+        faults.map(|error| Fault { rule: error.validator, message: error.message }).collect();
+    report.lineside = (!faults.is_empty()).then_some(Ours { faults });
+    serde_json::to_vec(&report)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use serde_json::json;
+
+    use super::*;
+
+    const REPORT: &str = r#"{"summary": {"gtfsInput": "a.zip", "outputDirectory": "/tmp/x/found"},
+        "notices": [{"code": "unknown_file", "totalNotices": 1}]}"#;
+    const NONE: &str = r#"{"notices": []}"#;
+
+    fn folder(report: &str, errors: &str) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("report.json"), report).unwrap();
+        fs::write(folder.path().join("system_errors.json"), errors).unwrap();
+        folder
+    }
+
+    #[test]
+    fn our_own_faults_stand_in_the_report_and_our_folders_do_not() {
+        let read = |errors: &str| -> Value {
+            serde_json::from_slice(&read(folder(REPORT, errors).path()).unwrap()).unwrap()
+        };
+        let notices = json!([{"code": "unknown_file", "totalNotices": 1}]);
+        let plain = json!({"summary": {"gtfsInput": "a.zip"}, "notices": notices});
+        assert_eq!(read(NONE), plain);
+        let errors = r#"{"notices": [{"code": "runtime_exception_in_validator_error", "severity": "ERROR", "totalNotices": 1,
+            "sampleNotices": [{"validator": "netex", "message": "it broke"}]}]}"#;
+        let found = read(errors);
+        let faults = json!({"faults": [{"rule": "netex", "message": "it broke"}]});
+        assert_eq!((&found["lineside"], &found["notices"]), (&faults, &notices));
+    }
+
+    #[test]
+    fn what_is_not_whole_is_no_report() {
+        let halves = [(&REPORT[..40], NONE), (REPORT, ""), (REPORT, r#"{"notices": ["#)];
+        for (report, errors) in halves {
+            assert!(read(folder(report, errors).path()).is_err(), "{report} {errors}");
+        }
+        let large = format!("{NONE}{}", " ".repeat(FAULTS_BYTES_MAX as usize));
+        assert!(read(folder(REPORT, &large).path()).is_err());
+        assert!(read(tempfile::tempdir().unwrap().path()).is_err());
+    }
+}
