@@ -109,7 +109,13 @@ fn said(report: Option<&Report>) -> (String, &'static str) {
     if matches!(report.outcome, Outcome::Unreadable { .. }) {
         return ("unreadable".to_owned(), badge::BAD);
     }
+    // Rules that did not look to the end may have more to say, and nothing good is known.
+    let is_all = report.is_whole() && report.faults.is_empty();
     match (report.count(Severity::Error), report.count(Severity::Warning)) {
+        (0, _) if !is_all => ("unknown".to_owned(), badge::UNKNOWN),
+        (errors, _) if !is_all => {
+            (format!("{} or more", words::count(errors, "error", "errors")), badge::BAD)
+        }
         (0, 0) => ("valid".to_owned(), badge::GOOD),
         (0, warnings) => {
             (format!("valid, {}", words::count(warnings, "warning", "warnings")), badge::GOOD)
@@ -121,7 +127,7 @@ fn said(report: Option<&Report>) -> (String, &'static str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reports::test_report;
+    use crate::reports::{Fault, test_report};
 
     #[test]
     fn a_badge_says_how_many_errors_there_are_and_never_more_than_is_known() {
@@ -132,6 +138,19 @@ mod tests {
         assert_eq!(text(Some(&report(&[("a", Severity::Warning, 2)]))), "valid, 2 warnings");
         let errors = report(&[("a", Severity::Warning, 2), ("b", Severity::Error, 1)]);
         assert_eq!(text(Some(&errors)), "1 error");
+        let cut = |report: Report| Report { outcome: Outcome::CutShort {}, ..report };
+        let broken = |mut report: Report| {
+            report.faults.push(Fault { rule: "a".to_owned(), message: String::new() });
+            report
+        };
+        for (found, said) in [
+            (&[][..], "unknown"),
+            (&[("a", Severity::Warning, 2)], "unknown"),
+            (&[("a", Severity::Warning, 2), ("b", Severity::Error, 1)], "1 error or more"),
+        ] {
+            assert_eq!(text(Some(&cut(report(found)))), said, "cut short {found:?}");
+            assert_eq!(text(Some(&broken(report(found)))), said, "with a fault of ours {found:?}");
+        }
         let ours = Report { outcome: Outcome::Unfinished { words: String::new() }, ..errors };
         assert_eq!(text(Some(&ours)), "unknown", "what we gave up says nothing of the data");
     }
