@@ -53,7 +53,9 @@ fn judge(body: &Bytes, plan: &Plan, notices: &mut Notices) -> Result<Vec<SystemE
     let scope = Scope { has_schedule: plan.schedule.is_some(), ..Scope::default() };
     let subject = Subject::new(&message, &timetable, plan.now).within(scope);
     let subject = subject.after(previous.as_ref().map(|(message, _)| message));
-    Ok(validate(&subject, &context, notices))
+    let errors = validate(&subject, &context, notices);
+    rules::gtfs_rt::validate_schedule(&timetable, notices);
+    Ok(errors)
 }
 
 /// What is wrong with the schedule is not asked here.

@@ -51,8 +51,12 @@ const FILES: [(&str, &str); 9] = [
 ];
 
 pub(crate) fn zip() -> Vec<u8> {
+    zip_of(&FILES)
+}
+
+fn zip_of(files: &[(&str, &str)]) -> Vec<u8> {
     let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
-    for (name, text) in FILES {
+    for (name, text) in files.iter().copied() {
         writer.start_file(name, SimpleFileOptions::default()).unwrap();
         writer.write_all(text.as_bytes()).unwrap();
     }
