@@ -25,6 +25,7 @@ use counted::Counted;
 pub(crate) use counted::Progress;
 pub(crate) use places::{Place, Point};
 pub(crate) use reread::Reread;
+pub(crate) use text::harmless;
 
 /// How something is looked at.
 #[derive(Clone, Debug)]

@@ -1,5 +1,6 @@
 //! A report as lines for a terminal: short, grouped by how bad it is.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use lineside_formats::Format;
@@ -24,7 +25,8 @@ pub(super) fn write(checked: &Checked, in_colors: bool) -> String {
         .collect();
     let counts = if counts.is_empty() { String::new() } else { format!(": {}", counts.join(", ")) };
     // Writing into a String cannot fail.
-    _ = writeln!(out, "{} is {}{counts}", checked.plan.input, name_of(checked));
+    let input = harmless(&checked.plan.input);
+    _ = writeln!(out, "{input} is {}{counts}", name_of(checked));
     for finding in &checked.findings {
         let name = paint(finding.severity, finding.severity.name());
         _ = writeln!(out, "\n{name} {} ({})", finding.code, times(finding.total));
@@ -32,7 +34,7 @@ pub(super) fn write(checked: &Checked, in_colors: bool) -> String {
             _ = writeln!(out, "  {}", finding.summary.replace('\n', " "));
         }
         for sample in finding.samples.iter().take(SHOWN) {
-            _ = writeln!(out, "  - {}", line_of(sample));
+            _ = writeln!(out, "  - {}", harmless(&line_of(sample)));
         }
         if finding.total > SHOWN as u64 && !finding.samples.is_empty() {
             _ = writeln!(out, "  - and {} more", finding.total - SHOWN as u64);
@@ -40,9 +42,21 @@ pub(super) fn write(checked: &Checked, in_colors: bool) -> String {
     }
     _ = writeln!(out, "\n{}", sum_of(checked));
     for error in &checked.errors {
-        _ = writeln!(out, "{}", fault_of(error));
+        _ = writeln!(out, "{}", harmless(&fault_of(error)));
     }
     out
+}
+
+/// A line as one line that does nothing to a terminal or to who reads a build's log: a producer chooses the names of his files.
+pub(crate) fn harmless(line: &str) -> Cow<'_, str> {
+    if !line.contains(char::is_control) {
+        return Cow::Borrowed(line);
+    }
+    let mut out = String::with_capacity(line.len());
+    for c in line.chars() {
+        if c.is_control() { out.extend(c.escape_default()) } else { out.push(c) }
+    }
+    Cow::Owned(out)
 }
 
 /// A word for several things, or for one.
@@ -143,5 +157,25 @@ impl Finding {
     /// What a heading calls it.
     pub(super) fn title(&self) -> String {
         format!("{} ({})", self.code, times(self.total))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_name_does_nothing_to_a_terminal_and_begins_no_line() {
+        let sample = json!({"filename": "a\n::error::owned\u{1b}[2J\u{9b}x\u{7f}.txt", "csvRowNumber": 2, "fieldValue": "b\u{9b}\n"});
+        let line = line_of(sample.as_object().unwrap());
+        let told = harmless(&line);
+        assert_eq!(
+            told,
+            r#"a\n::error::owned\u{1b}[2J\u{9b}x\u{7f}.txt line 2: fieldValue "b\u{9b}\n""#
+        );
+        let plain = "gj\u{f8}vik \u{2192} \u{1f68b}.txt";
+        assert_eq!(harmless(plain), plain);
     }
 }

@@ -18,7 +18,7 @@ use lineside_validate::rules::{SystemError, gbfs};
 use serde::Deserialize;
 
 use super::{Failure, input, input::Reach, print, system};
-use crate::check::{Checked, Files, Plan, Progress, SAMPLES_MAX, check};
+use crate::check::{Checked, Files, Plan, Progress, SAMPLES_MAX, check, harmless};
 use crate::convert::DISCOVERY;
 
 /// Largest input.
@@ -253,7 +253,7 @@ async fn look(body: Bytes, plan: Plan, clock: Arc<RealClock>) -> Result<Checked,
     }
     match looked {
         Ok(Ok(checked)) => Ok(checked),
-        Ok(Err(reason)) => Err(Failure::Unfinished(format!("{name}: {reason}"))),
+        Ok(Err(reason)) => Err(Failure::Unfinished(format!("{name}: {}", harmless(&reason)))),
         Err(error) => Err(Failure::Unfinished(format!("{name}: broke off: {error}"))),
     }
 }

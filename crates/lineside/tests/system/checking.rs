@@ -195,6 +195,32 @@ fn real_time_is_told_by_what_cannot_be_read() {
     assert!(error.contains("belong to GTFS-Realtime only"), "{error}");
 }
 
+#[test]
+fn what_a_schedule_gets_wrong_for_real_time_is_told_with_the_message() {
+    let folder = tempfile::tempdir().unwrap();
+    let stops = "stop_id,stop_name,stop_lat,stop_lon,location_type\n\
+                 S1,Harbour Square,59.9,10.7,1\nS2,City Hall,59.91,10.72,\n";
+    let with_station =
+        FILES.map(|(name, text)| (name, if name == "stops.txt" { stops } else { text }));
+    fs::write(folder.path().join("gtfs.zip"), zip_of(&with_station)).unwrap();
+    let json = r#"{"header":{"gtfsRealtimeVersion":"2.0","timestamp":"1781500000"},"entity":[]}"#;
+    fs::write(folder.path().join("trips.json"), json).unwrap();
+    let arguments = ["check", "trips.json", "--static", "gtfs.zip"];
+    let (code, out, error) = run(folder.path(), &arguments);
+    assert_eq!(code, Some(1), "{out}{error}");
+    assert!(out.contains("ERROR E010 (once)") && out.contains("S1"), "{out}");
+}
+
+#[test]
+fn a_files_name_begins_no_line_of_a_builds_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let named = [&FILES[..], &[("a\n::error::owned\u{1b}[2Jx.txt", "b\n1\n")]].concat();
+    fs::write(folder.path().join("gtfs.zip"), zip_of(&named)).unwrap();
+    let (_, out, _) = run(folder.path(), &["check", "gtfs.zip", "--date", DAY]);
+    assert!(out.contains(r"a\n::error::owned\u{1b}[2Jx.txt"), "{out}");
+    assert!(!out.contains('\u{1b}') && !out.contains("\n::"), "{out}");
+}
+
 /// A system of two stations, one of which is in a region that is not there.
 fn system(folder: &Path) {
     let file = |name: &str, data: &str| {
