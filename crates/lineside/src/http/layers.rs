@@ -15,6 +15,7 @@ use super::limits;
 use super::reply::{Representation, Wants};
 use crate::app::App;
 use crate::metrics::Addresses;
+use crate::pages;
 use crate::patience::Stopwatch;
 
 /// Headers of ours that a page of another origin may read.
@@ -68,7 +69,7 @@ fn check_address(uri: &Uri) -> Result<(), Refusal> {
 
 async fn add_headers(State(app): State<App>, request: Request, next: Next) -> Response {
     let host = request.headers().get(header::HOST).cloned();
-    let is_public = !admin::is_for_admins(request.uri().path());
+    let is_public = is_public(request.uri().path());
     let preflight = request.method() == Method::OPTIONS
         && request.headers().contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);
     let mut response =
@@ -99,6 +100,12 @@ async fn add_headers(State(app): State<App>, request: Request, next: Next) -> Re
         set(headers, HeaderName::from_static("permissions-policy"), permissions);
     }
     response
+}
+
+/// Whether pages of other sites may read what is there. What visitors bring is theirs alone, and its report tells what this server
+/// could reach.
+fn is_public(path: &str) -> bool {
+    !admin::is_for_admins(path) && !pages::is_for_visitors(path)
 }
 
 fn set(headers: &mut HeaderMap, name: HeaderName, value: &'static str) {

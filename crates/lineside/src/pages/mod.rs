@@ -43,6 +43,7 @@ use crate::app::App;
 use crate::http::represent_pages;
 
 pub(crate) use login::LOGIN;
+pub(crate) use validate::is_for_visitors;
 
 /// How the addresses of the dashboard begin.
 pub(crate) const OPS: &str = "/ops";

@@ -46,6 +46,11 @@ pub(super) fn router() -> Router<App> {
         .route("/validate/{link}/report.json", get(result_json))
 }
 
+/// Whether an address is of what visitors bring.
+pub(crate) fn is_for_visitors(path: &str) -> bool {
+    path.strip_prefix(ADDRESS).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
 async fn form_page(State(app): State<App>) -> Response {
     show(StatusCode::OK, "Validate a feed", &form(&app.config().visitors, None), None)
 }
@@ -55,6 +60,12 @@ async fn bring(State(app): State<App>, request: Request) -> Response {
     let rules = app.config().visitors.clone();
     if !rules.enabled {
         return show(StatusCode::NOT_FOUND, "Validate a feed", &form(&rules, None), None);
+    }
+    if admin::is_own_page(&app, request.headers()) == Some(false) {
+        // Its visitors would not know what they bring, nor from whose network it is looked at.
+        let words = "The form came from a page that is not of this server. Send this one.";
+        let main = form(&rules, Some(words));
+        return show(StatusCode::FORBIDDEN, "Validate a feed", &main, None);
     }
     let address = admin::client(&app, request.headers(), request.extensions());
     match brought(&app, request, address, &rules).await {
@@ -333,6 +344,21 @@ fn report_of(found: Reread, address: &str, keep: Duration) -> Markup {
         (of_visitor(&Report::of_file(found)))
         p.soft {
             a href=(address) { "report.json" } " · kept for " (words::span(keep.as_secs())) " · " a href=(ADDRESS) { "Validate another" }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_addresses_of_visitors_are_theirs() {
+        for path in ["/validate", "/validate/", "/validate/x/report.json"] {
+            assert!(is_for_visitors(path), "{path}");
+        }
+        for path in ["/", "/validated", "/feeds/validate", "/api/v1/feeds"] {
+            assert!(!is_for_visitors(path), "{path}");
         }
     }
 }

@@ -169,6 +169,43 @@ async fn a_file_that_lists_others_leads_to_no_address_of_ours() {
 }
 
 #[tokio::test]
+async fn pages_of_other_sites_can_neither_bring_a_file_nor_read_a_report() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = ServerProcess::serving(folder.path(), "[server]\nlisten = \"127.0.0.1:0\"\n");
+    let url = format!("{}/validate", server.url);
+    let kind = format!("multipart/form-data; boundary={BOUNDARY}");
+    let post = async |(name, value): (&str, &str)| {
+        let request = client().post(&url).header("content-type", &kind).header(name, value);
+        request.body(form("file", Some("gtfs.zip"), &zip())).send().await.unwrap()
+    };
+    for elsewhere in [
+        ("sec-fetch-site", "cross-site"),
+        ("sec-fetch-site", "same-site"),
+        ("origin", "https://evil.example"),
+        ("origin", "null"),
+    ] {
+        let reply = post(elsewhere).await;
+        assert!(!reply.headers().contains_key("access-control-allow-origin"), "{elsewhere:?}");
+        let (status, text) = words(reply).await;
+        assert_eq!(status, 403, "{elsewhere:?}");
+        assert!(text.contains("not of this server"), "{text}");
+    }
+    for own in [("sec-fetch-site", "same-origin"), ("origin", &*server.url)] {
+        let reply = post(own).await;
+        assert_eq!(reply.status(), 303, "{own:?}");
+        assert!(!reply.headers().contains_key("access-control-allow-origin"), "{own:?}");
+        let link = format!("{}{}", server.url, header(&reply, "location"));
+        report(&link).await;
+        for address in [url.clone(), link.clone(), format!("{link}/report.json")] {
+            let headers = get(&address).await.headers().clone();
+            assert!(!headers.contains_key("access-control-allow-origin"), "{address}");
+        }
+    }
+    let catalog = get(&server.url).await;
+    assert_eq!(header(&catalog, "access-control-allow-origin"), "*");
+}
+
+#[tokio::test]
 async fn places_are_bounded_and_come_free_again() {
     let folder = tempfile::tempdir().unwrap();
     let server = ServerProcess::serving(folder.path(), "[server]\nlisten = \"127.0.0.1:0\"\n");
