@@ -2,16 +2,18 @@
 //!
 //! The form works without scripts, and so does waiting: the reply says when to ask again.
 
-use std::io::Write as _;
 use std::net::IpAddr;
 use std::time::Duration;
 
 use axum::Router;
+use axum::extract::multipart::{Field, MultipartError};
 use axum::extract::{DefaultBodyLimit, FromRequest as _, Multipart, Path, Request, State};
 use axum::response::{IntoResponse as _, Redirect, Response};
 use axum::routing::get;
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use maud::{Markup, html};
+use tokio::fs::File;
+use tokio::io::AsyncWriteExt as _;
 use url::Url;
 
 use super::forms::read_form;
@@ -29,7 +31,9 @@ use crate::visitors::{Brought, Full, Place, Standing, name_of};
 const ADDRESS: &str = "/validate";
 /// The longest address that is taken.
 const URL_BYTES_MAX: usize = 2_048;
-/// How long a browser may take to bring a file, and to bring the next piece of it.
+/// Bytes of a form beside its file.
+const FORM_BYTES_MAX: u64 = 64 << 10;
+/// How long a browser may take to bring a form, and to bring the next piece of it.
 const BRINGING_TIME_MAX: Duration = Duration::from_secs(10 * 60);
 const PIECE_TIME_MAX: Duration = Duration::from_secs(30);
 /// After how many seconds one who waits asks again.
@@ -41,7 +45,7 @@ const ROBOTS: HeaderName = HeaderName::from_static("x-robots-tag");
 /// None of these is kept by caches: the link is as good as a password.
 pub(super) fn router() -> Router<App> {
     Router::new()
-        .route(ADDRESS, get(form_page).post(bring).layer(DefaultBodyLimit::disable()))
+        .route(ADDRESS, get(form_page).post(bring))
         .route("/validate/{link}", get(result_page))
         .route("/validate/{link}/report.json", get(result_json))
 }
@@ -110,7 +114,7 @@ impl From<Full> for Not {
 
 async fn brought(
     app: &App,
-    request: Request,
+    mut request: Request,
     address: IpAddr,
     rules: &config::Visitors,
 ) -> Result<(Place, Brought), Not> {
@@ -119,10 +123,12 @@ async fn brought(
     // Before anything is read: who finds no place need not send a file.
     let place = app.visitors().take_place(address)?;
     if is_multipart {
+        // All that comes is counted, also what nobody asked for.
+        let bytes_max = usize::try_from(rules.max_bytes.saturating_add(FORM_BYTES_MAX));
+        DefaultBodyLimit::max(bytes_max.unwrap_or(usize::MAX)).apply(&mut request);
         let form = Multipart::from_request(request, app).await;
         let form = form.map_err(|error| not(StatusCode::BAD_REQUEST, error.body_text()))?;
         let reading = within(BRINGING_TIME_MAX, read_parts(form, rules)).await;
-        let late = || not(StatusCode::REQUEST_TIMEOUT, "The file did not come in time.");
         return Ok((place, reading.ok_or_else(late)??));
     }
     let (_, form) = read_form(request, limits::REQUEST_BODY_BYTES_MAX)
@@ -131,26 +137,39 @@ async fn brought(
     Ok((place, named(form.one("url").unwrap_or_default())?))
 }
 
+fn late() -> Not {
+    not(StatusCode::REQUEST_TIMEOUT, "The form did not come in time.")
+}
+
+/// What comes next of a form, if it comes in time.
+async fn in_time<T>(coming: impl Future<Output = Result<T, MultipartError>>) -> Result<T, Not> {
+    let come = within(PIECE_TIME_MAX, coming).await.ok_or_else(late)?;
+    come.map_err(|error| match error.status() {
+        StatusCode::PAYLOAD_TOO_LARGE => {
+            not(StatusCode::PAYLOAD_TOO_LARGE, "The form is larger than a file may be here.")
+        }
+        _ => not(StatusCode::BAD_REQUEST, "The form did not come whole."),
+    })
+}
+
 /// The file or the address of a form; a field that is left empty counts as absent.
 async fn read_parts(mut form: Multipart, rules: &config::Visitors) -> Result<Brought, Not> {
-    let broken = |_| not(StatusCode::BAD_REQUEST, "The form did not come whole.");
     let mut url = String::new();
-    while let Some(part) = form.next_field().await.map_err(broken)? {
+    while let Some(mut part) = in_time(form.next_field()).await? {
         match part.name() {
             Some("file") if part.file_name().is_some_and(|name| !name.is_empty()) => {
                 return read_file(part, rules).await;
             }
             Some("url") => url = read_text(part).await?,
-            _ => {}
+            _ => while in_time(part.chunk()).await?.is_some() {},
         }
     }
     named(&url)
 }
 
-async fn read_text(mut part: axum::extract::multipart::Field<'_>) -> Result<String, Not> {
-    let broken = |_| not(StatusCode::BAD_REQUEST, "The form did not come whole.");
+async fn read_text(mut part: Field<'_>) -> Result<String, Not> {
     let mut bytes = Vec::new();
-    while let Some(piece) = part.chunk().await.map_err(broken)? {
+    while let Some(piece) = in_time(part.chunk()).await? {
         bytes.extend_from_slice(&piece);
         if bytes.len() > URL_BYTES_MAX {
             let words = format!("An address has at most {URL_BYTES_MAX} characters.");
@@ -161,10 +180,7 @@ async fn read_text(mut part: axum::extract::multipart::Field<'_>) -> Result<Stri
 }
 
 /// Writes a file where it is looked at, piece by piece: it is never in memory.
-async fn read_file(
-    mut part: axum::extract::multipart::Field<'_>,
-    rules: &config::Visitors,
-) -> Result<Brought, Not> {
+async fn read_file(mut part: Field<'_>, rules: &config::Visitors) -> Result<Brought, Not> {
     let name = name_of(part.file_name().unwrap_or_default());
     let no_room = |error: &dyn std::fmt::Display| {
         tracing::error!(%error, "a visitor's file cannot be taken");
@@ -172,13 +188,10 @@ async fn read_file(
     };
     let room =
         aside(Brought::room).await.map_err(|refusal| not(refusal.status(), refusal.words()))?;
-    let (folder, mut file) = room.map_err(|error| no_room(&error))?;
+    let (folder, file) = room.map_err(|error| no_room(&error))?;
+    let mut file = File::from_std(file);
     let mut length: u64 = 0;
-    loop {
-        let piece = within(PIECE_TIME_MAX, part.chunk()).await;
-        let late = || not(StatusCode::REQUEST_TIMEOUT, "The file did not come in time.");
-        let broken = |_| not(StatusCode::BAD_REQUEST, "The file did not come whole.");
-        let Some(piece) = piece.ok_or_else(late)?.map_err(broken)? else { break };
+    while let Some(piece) = in_time(part.chunk()).await? {
         length += piece.len() as u64;
         if length > rules.max_bytes {
             let words = format!(
@@ -187,9 +200,9 @@ async fn read_file(
             );
             return Err(not(StatusCode::PAYLOAD_TOO_LARGE, words));
         }
-        // A piece is some kilobytes, and goes to the system's memory of the disk.
-        file.write_all(&piece).map_err(|error| no_room(&error))?;
+        file.write_all(&piece).await.map_err(|error| no_room(&error))?;
     }
+    file.flush().await.map_err(|error| no_room(&error))?;
     if length == 0 {
         return Err(not(StatusCode::BAD_REQUEST, "The file is empty."));
     }
@@ -249,12 +262,13 @@ async fn result_page(State(app): State<App>, Path(link): Path<String>) -> Respon
             };
             show(StatusCode::OK, "No report", &main, None)
         }
-        Ok(Some(Standing::Done(bytes))) => match Reread::of(&bytes) {
-            Ok(found) => {
+        Ok(Some(Standing::Done(bytes))) => match aside(move || Reread::of(&bytes)).await {
+            Err(refusal) => refusal.into_response(),
+            Ok(Ok(found)) => {
                 let keep = app.config().visitors.keep;
                 show(StatusCode::OK, "Report", &report_of(found, &report, keep), None)
             }
-            Err(error) => {
+            Ok(Err(error)) => {
                 tracing::error!(%error, "a visitor's report cannot be read again");
                 Refusal::Internal.into_response()
             }

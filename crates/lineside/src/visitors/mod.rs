@@ -9,7 +9,7 @@ mod work;
 mod written;
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ use crate::config;
 
 /// Files that are brought, wait or are looked at, at once.
 const PLACES_MAX: usize = 8;
-/// Of one address.
+/// Of one address, or of one network of the sixth version: a host has as many addresses as it likes there.
 const PLACES_PER_ADDRESS_MAX: usize = 2;
 /// Words of why a file has no report that are kept, each until its time has come.
 const FAILED_MAX: usize = 1_000;
@@ -64,6 +64,7 @@ pub(crate) enum Standing {
 struct Job {
     /// In the order in which they came.
     number: u64,
+    /// One, or the network of one, whose hosts count as one.
     address: IpAddr,
     stage: Stage,
     since: UnixMillis,
@@ -149,6 +150,7 @@ impl Desk {
     /// # Errors
     /// If there is none.
     pub(crate) fn take_place(self: &Arc<Self>, address: IpAddr) -> Result<Place, Full> {
+        let address = counted(address);
         let mut jobs = self.jobs.lock();
         if jobs.open().count() >= PLACES_MAX {
             return Err(Full::All);
@@ -195,6 +197,15 @@ impl Desk {
         if let Some(job) = self.jobs.lock().all.get_mut(link) {
             (job.stage, job.since) = (stage, now);
         }
+    }
+}
+
+/// The address that one counts as: of the sixth version the first 64 bits.
+fn counted(address: IpAddr) -> IpAddr {
+    const NETWORK: u128 = u128::MAX << 64;
+    match address.to_canonical() {
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & NETWORK).into(),
+        address => address,
     }
 }
 
@@ -263,6 +274,18 @@ mod tests {
         assert!(desk.take_place(address(1)).is_ok());
         drop(more);
         assert_eq!(desk.n_open(), 0);
+    }
+
+    #[test]
+    fn addresses_of_one_network_of_the_sixth_version_count_as_one() {
+        let desk = desk();
+        let of = |text: &str| desk.take_place(text.parse().unwrap());
+        let _held = [of("2001:db8:1:2::1").unwrap(), of("2001:db8:1:2:ffff::9").unwrap()];
+        assert_eq!(of("2001:db8:1:2:3:4:5:6").unwrap_err(), Full::Address);
+        let _others = [of("2001:db8:1:3::1").unwrap(), of("::ffff:203.0.113.7").unwrap()];
+        let _more = of("203.0.113.7").unwrap();
+        assert_eq!(of("::ffff:203.0.113.7").unwrap_err(), Full::Address);
+        assert!(of("::ffff:203.0.113.8").is_ok(), "two of the fourth version are two");
     }
 
     #[test]

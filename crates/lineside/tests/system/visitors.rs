@@ -97,6 +97,7 @@ async fn what_cannot_be_taken_is_said() {
     let url = &server.url;
     for (body, status, says) in [
         (form("file", Some("a.zip"), &[b'x'; 5_000]), 413, "larger than 4KiB"),
+        (form("anything", None, &[b'x'; 70_000]), 413, "larger than a file may be"),
         (form("file", Some("a.zip"), b""), 400, "The file is empty"),
         (form("file", Some(""), b""), 400, "Choose a file, or name an address"),
         (form("url", None, b"file:///etc/passwd"), 400, "has to begin with https://"),
