@@ -130,5 +130,6 @@ fn real_messages_get_the_counts_of_the_reference() {
     }
     let n_kinds = kinds().count();
     eprintln!("{compared} messages compared, {n_kinds} kinds, {} differences", wrong.len());
+    assert!(compared > 0, "there are expected counts, and no message that they are of");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
