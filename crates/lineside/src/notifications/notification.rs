@@ -9,9 +9,9 @@ use xxhash_rust::xxh3::xxh3_128;
 use crate::http::rfc3339;
 use crate::reports::{Changed, Report};
 
-/// Kinds of errors that one notification tells,
-const ERRORS_MAX: usize = 50;
-/// and those that it names in words.
+/// Kinds of errors that one notification tells: more than there are of one format.
+const ERRORS_MAX: usize = 250;
+/// Those that it names in words.
 const NAMED_MAX: usize = 5;
 
 /// What a notification is about.
@@ -173,29 +173,8 @@ impl Notification {
         let changes = report.changes.as_ref()?;
         let count =
             |it: &Changed| ErrorCount { code: it.code.clone(), before: it.before, now: it.now };
-        let errors: Vec<ErrorCount> = changes.new_errors().take(ERRORS_MAX).map(count).collect();
-        let words = |it: &ErrorCount| match it.before {
-            0 => format!("{} ({})", it.code, it.now),
-            before => format!("{} ({before} before, now {})", it.code, it.now),
-        };
-        let named: Vec<String> = errors.iter().take(NAMED_MAX).map(words).collect();
-        let rest = changes.new_errors().count().saturating_sub(named.len());
-        let and = if rest > 0 { format!(", and {rest} more") } else { String::new() };
-        (!errors.is_empty()).then(|| Notification {
-            id: id(&feed.id, Kind::Findings, version),
-            kind: Kind::Findings,
-            at: rfc3339(now).unwrap_or_default(),
-            state: None,
-            previous: None,
-            since: None,
-            last_service: None,
-            days_left: None,
-            errors,
-            report: Some(address),
-            title: format!("{} has new errors", feed.name),
-            reason: format!("the newest version has {}{and}", named.join(", ")),
-            feed,
-        })
+        let errors = changes.new_errors().map(count).collect();
+        Self::of_errors(feed, version, errors, address, now)
     }
 
     /// Messages of real time have errors, in several in a row, that they had not; `report` is where they are told. Nothing if
@@ -213,18 +192,21 @@ impl Notification {
         };
         let count =
             |code: &&str| ErrorCount { code: (*code).to_owned(), before: 0, now: total(code) };
-        let errors: Vec<ErrorCount> = codes.iter().take(ERRORS_MAX).map(count).collect();
-        // One that stands need not be in the last message.
-        let name = |&code: &&str| match total(code) {
-            0 => code.to_owned(),
-            n => format!("{code} ({n})"),
-        };
-        let named: Vec<String> = codes.iter().take(NAMED_MAX).map(name).collect();
-        let rest = codes.len().saturating_sub(named.len());
-        let and = if rest > 0 { format!(", and {rest} more") } else { String::new() };
-        let what = if report.is_of_system() { "files" } else { "messages" };
+        let errors = codes.iter().map(count).collect();
+        let news = format!("{}@{}", codes.join(","), report.at.0);
+        Self::of_errors(feed, &news, errors, address, now)
+    }
+
+    fn of_errors(
+        feed: About,
+        news: &str,
+        mut errors: Vec<ErrorCount>,
+        address: String,
+        now: UnixMillis,
+    ) -> Option<Notification> {
+        errors.truncate(ERRORS_MAX);
         (!errors.is_empty()).then(|| Notification {
-            id: id(&feed.id, Kind::Findings, &format!("{}@{}", codes.join(","), report.at.0)),
+            id: id(&feed.id, Kind::Findings, news),
             kind: Kind::Findings,
             at: rfc3339(now).unwrap_or_default(),
             state: None,
@@ -232,12 +214,43 @@ impl Notification {
             since: None,
             last_service: None,
             days_left: None,
+            reason: words_of(&errors),
             errors,
             report: Some(address),
             title: format!("{} has new errors", feed.name),
-            reason: format!("its {what} have {}{and}", named.join(", ")),
             feed,
         })
+    }
+
+    /// Tells as well what an earlier one of the same feed and kind was to tell and nobody has taken. Of a state only the latest
+    /// counts, but each error is new once.
+    pub(super) fn take_up(&mut self, earlier: Notification) {
+        if self.kind != Kind::Findings {
+            return;
+        }
+        let newer = std::mem::replace(&mut self.errors, earlier.errors);
+        for error in newer {
+            match self.errors.iter_mut().find(|it| it.code == error.code) {
+                Some(known) => known.now = error.now,
+                None => self.errors.push(error),
+            }
+        }
+        self.errors.truncate(ERRORS_MAX);
+        self.reason = words_of(&self.errors);
+    }
+
+    /// Leaves out what an earlier one of the same feed and kind has told meanwhile. Tells whether anything is left.
+    pub(super) fn leave_out(&mut self, told: &Notification) -> bool {
+        if self.kind != Kind::Findings {
+            return true;
+        }
+        for known in &told.errors {
+            self.errors.retain(|it| it.code != known.code || it.now > known.now);
+            let more = self.errors.iter_mut().find(|it| it.code == known.code);
+            more.into_iter().for_each(|it| it.before = known.now);
+        }
+        self.reason = words_of(&self.errors);
+        !self.errors.is_empty()
     }
 
     /// The notification in plain text.
@@ -249,6 +262,19 @@ impl Notification {
     pub(super) fn link(&self) -> &str {
         self.report.as_deref().unwrap_or(&self.feed.url)
     }
+}
+
+/// The first of them by name, and how many more there are.
+fn words_of(errors: &[ErrorCount]) -> String {
+    let words = |it: &ErrorCount| match (it.before, it.now) {
+        (0, 0) => it.code.clone(),
+        (0, now) => format!("{} ({now})", it.code),
+        (before, now) => format!("{} ({before} before, now {now})", it.code),
+    };
+    let named: Vec<String> = errors.iter().take(NAMED_MAX).map(words).collect();
+    let rest = errors.len().saturating_sub(named.len());
+    let and = if rest > 0 { format!(", and {rest} more") } else { String::new() };
+    format!("{}{and}", named.join(", "))
 }
 
 /// The same for the same news, whoever makes it.
@@ -297,8 +323,7 @@ mod tests {
             said(&[("duplicate_key", Error, 5), ("missing_required_file", Error, 1)]).unwrap();
         assert_eq!(
             worse.text(),
-            "City has new errors: the newest version has duplicate_key (2 before, now 5), \
-             missing_required_file (1). http://h/r"
+            "City has new errors: duplicate_key (2 before, now 5), missing_required_file (1). http://h/r"
         );
         let first = test_report("b", &[("duplicate_key", Error, 2)]);
         assert_eq!(Notification::of_findings(about(), &first, String::new(), UnixMillis(0)), None);

@@ -91,7 +91,8 @@ struct Pending {
 
 #[derive(Debug, Default)]
 struct State {
-    /// At most one of each kind for each feed: what is newer takes the place of what is older.
+    /// At most one of each kind for each feed: what is newer takes the place of what is older, and tells that as well where
+    /// each piece of news counts.
     pending: BTreeMap<(FeedId, Kind), Pending>,
     failures: u32,
     /// Nothing is sent before.
@@ -149,7 +150,19 @@ impl Outbox {
     }
 
     /// Notes what is said, and that it is still to be sent.
-    pub(super) fn put(&self, feed: &FeedId, kind: Kind, word: String, notification: Notification) {
+    pub(super) fn put(
+        &self,
+        feed: &FeedId,
+        kind: Kind,
+        word: String,
+        mut notification: Notification,
+    ) {
+        let mut state = self.state.lock();
+        let earlier = state.pending.remove(&(feed.clone(), kind));
+        self.counts.pending.fetch_sub(u64::from(earlier.is_some()), Ordering::Relaxed);
+        if let Some(earlier) = earlier {
+            notification.take_up(earlier.notification);
+        }
         let at = self.clock.wall();
         let row = NotificationRow {
             target: self.key.clone(),
@@ -160,19 +173,20 @@ impl Outbox {
             pending: serde_json::to_string(&notification).ok(),
         };
         self.keep(row.clone());
-        self.take(feed.clone(), kind, Pending { notification, at, row });
+        self.take(&mut state, (feed.clone(), kind), Pending { notification, at, row });
     }
 
     /// Takes up what the last start of the server had still to send.
     pub(super) fn restore(&self, kind: Kind, row: NotificationRow) {
         let notification = row.pending.as_deref().and_then(|text| serde_json::from_str(text).ok());
         if let Some(notification) = notification {
-            self.take(row.feed.clone(), kind, Pending { notification, at: row.at, row });
+            let (place, mut state) = ((row.feed.clone(), kind), self.state.lock());
+            self.take(&mut state, place, Pending { notification, at: row.at, row });
         }
     }
 
-    fn take(&self, feed: FeedId, kind: Kind, pending: Pending) {
-        if self.state.lock().pending.insert((feed, kind), pending).is_none() {
+    fn take(&self, state: &mut State, place: (FeedId, Kind), pending: Pending) {
+        if state.pending.insert(place, pending).is_none() {
             self.counts.pending.fetch_add(1, Ordering::Relaxed);
         }
         self.wake.notify_one();
@@ -244,15 +258,25 @@ impl Outbox {
     fn sent(&self, notifications: &[Notification]) {
         let mut state = self.state.lock();
         state.failures = 0;
-        // What came meanwhile for the same feed stays.
-        let is_sent =
-            |pending: &Pending| notifications.iter().any(|it| it.id == pending.notification.id);
-        let gone: Vec<_> = state.pending.extract_if(.., |_, pending| is_sent(pending)).collect();
-        for (_, pending) in gone {
+        let gone = state.pending.extract_if(.., |_, pending| self.is_told(pending, notifications));
+        for (_, pending) in gone.collect::<Vec<_>>() {
             self.counts.pending.fetch_sub(1, Ordering::Relaxed);
             self.counts.sent.fetch_add(1, Ordering::Relaxed);
             self.keep(NotificationRow { pending: None, ..pending.row });
         }
+    }
+
+    /// Whether all of it has been told. What came meanwhile for the same feed stays, without what it had taken up of these.
+    fn is_told(&self, pending: &mut Pending, sent: &[Notification]) -> bool {
+        let news = &mut pending.notification;
+        let is_about = |it: &&Notification| it.kind == news.kind && it.feed.id == news.feed.id;
+        let Some(told) = sent.iter().find(is_about) else { return false };
+        if told.id == news.id || !news.leave_out(told) {
+            return true;
+        }
+        pending.row.pending = serde_json::to_string(news).ok();
+        self.keep(pending.row.clone());
+        false
     }
 
     fn failed(&self, way: &Arc<Way>, why: &str) {
@@ -286,5 +310,124 @@ impl Outbox {
             );
             self.keep(NotificationRow { pending: None, ..pending.row });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use axum::Router;
+    use axum::http::StatusCode;
+    use axum::routing::post;
+    use lineside_ingest::Secret;
+    use lineside_sync::SimulatedClock;
+    use lineside_validate::Severity::Error;
+    use serde_json::{Value, json};
+
+    use super::super::notification::About;
+    use super::*;
+    use crate::reports::test_report;
+
+    /// An address that takes what it is sent while it is well, and what it was sent.
+    struct Hook {
+        is_well: Arc<AtomicBool>,
+        sent: Arc<Mutex<Vec<Value>>>,
+        outbox: Outbox,
+        counts: Arc<Counts>,
+    }
+
+    impl Hook {
+        async fn new() -> Hook {
+            let is_well = Arc::new(AtomicBool::new(false));
+            let sent: Arc<Mutex<Vec<Value>>> = Arc::default();
+            let (asked, taken) = (Arc::clone(&is_well), Arc::clone(&sent));
+            let take = async move |body: String| {
+                taken.lock().push(serde_json::from_str(&body).unwrap_or_default());
+                match asked.load(Ordering::Acquire) {
+                    true => StatusCode::OK,
+                    false => StatusCode::INTERNAL_SERVER_ERROR,
+                }
+            };
+            let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+            let url = format!("http://{}/hook", listener.local_addr().unwrap());
+            let router = Router::new().route("/hook", post(take));
+            tokio::spawn(async move { axum::serve(listener, router).await });
+            let target = Target::Webhook { url: Secret::new(url), key: None };
+            let way = Way::new(&target, 0, None, "lineside").unwrap();
+            let clock: Arc<dyn Clock> = Arc::new(SimulatedClock::new(UnixMillis(9_000)));
+            let counts = Arc::default();
+            let outbox = Outbox::new(key_of(&target), way, (&clock, None, &counts));
+            Hook { is_well, sent, outbox, counts }
+        }
+
+        /// These errors have come to stand.
+        fn put(&self, found: &[(&str, u64)]) {
+            let findings: Vec<_> = found.iter().map(|(code, n)| (*code, Error, *n)).collect();
+            let codes: Vec<&str> = found.iter().map(|(code, _)| *code).collect();
+            let mut report = test_report("a", &findings);
+            report.at = UnixMillis(found.iter().map(|(_, n)| *n as i64).sum());
+            let feed = About { id: "city".into(), name: "City".into(), url: "http://h/".into() };
+            let address = "http://h/r".to_owned();
+            let notification =
+                Notification::of_messages(feed, &report, &codes, address, UnixMillis(0)).unwrap();
+            let city = FeedId::new("city").unwrap();
+            self.outbox.put(&city, Kind::Findings, codes.join(","), notification);
+        }
+
+        /// What it was sent last.
+        async fn told(&self) -> (Value, Value) {
+            self.outbox.send().await;
+            let sent = self.sent.lock().last().cloned().unwrap_or_default();
+            let first = &sent["notifications"][0];
+            (first["errors"].clone(), first["reason"].clone())
+        }
+    }
+
+    fn error(code: &str, now: u64) -> Value {
+        json!({"code": code, "before": 0, "now": now})
+    }
+
+    #[tokio::test]
+    async fn errors_that_nobody_has_taken_are_told_with_those_that_come_then() {
+        let hook = Hook::new().await;
+        hook.put(&[("E003", 2)]);
+        hook.put(&[("E011", 1)]);
+        assert_eq!(hook.told().await.0, json!([error("E003", 2), error("E011", 1)]));
+        hook.put(&[("E004", 7), ("E003", 5)]);
+        hook.is_well.store(true, Ordering::Release);
+        let (errors, reason) = hook.told().await;
+        assert_eq!(errors, json!([error("E003", 5), error("E011", 1), error("E004", 7)]));
+        assert_eq!(reason, "E003 (5), E011 (1), E004 (7)");
+        let count = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
+        let counts = (count(&hook.counts.sent), count(&hook.counts.failed));
+        assert_eq!((counts, count(&hook.counts.pending)), ((1, 1), 0));
+        // What was taken is not told again.
+        hook.put(&[("E016", 1)]);
+        assert_eq!(hook.told().await.0, json!([error("E016", 1)]));
+    }
+
+    #[tokio::test]
+    async fn what_comes_while_others_are_on_their_way_waits_by_itself() {
+        let hook = Hook::new().await;
+        hook.put(&[("E003", 2)]);
+        let pending = |hook: &Hook| -> Vec<Notification> {
+            let state = hook.outbox.state.lock();
+            state.pending.values().map(|it| it.notification.clone()).collect()
+        };
+        let on_their_way = pending(&hook);
+        hook.put(&[("E011", 1)]);
+        hook.outbox.sent(&on_their_way);
+        let codes = |hook: &Hook| -> Vec<String> {
+            let all = pending(hook).into_iter().flat_map(|it| it.errors);
+            all.map(|error| error.code).collect()
+        };
+        assert_eq!(codes(&hook), ["E011"]);
+        assert_eq!(hook.counts.pending.load(Ordering::Relaxed), 1);
+        let row = |hook: &Hook| {
+            let state = hook.outbox.state.lock();
+            state.pending.values().next().and_then(|it| it.row.pending.clone())
+        };
+        assert!(!row(&hook).unwrap().contains("E003"), "a restart does not tell it again");
     }
 }
