@@ -13,11 +13,11 @@ mod telling;
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use lineside_formats::gtfs_rt::proto::FeedMessage;
+use lineside_formats::gtfs_rt::proto::{FeedEntity, FeedMessage};
 use lineside_formats::gtfs_rt::{Limits, decode, decode_json};
 use lineside_ingest::{Feed, FeedId, Inspector, Network, Passed};
 use lineside_sync::UnixMillis;
@@ -45,6 +45,9 @@ const SAMPLES: usize = 20;
 /// one is judged without the one before it, and others without it.
 const HELD_BYTES_MAX: usize = 16 << 20;
 
+/// Polls of a feed within which its message says how things are now, if `late_after` is less.
+const FRESH_POLLS: u32 = 3;
+
 /// Looks at messages, and remembers what was found.
 #[derive(Debug, Default)]
 pub(crate) struct Messages {
@@ -67,6 +70,8 @@ pub(crate) struct MessageFigures {
 struct Place {
     /// Its last message.
     previous: Mutex<Option<Arc<FeedMessage>>>,
+    /// Until when that says how things are now: on the clock of the feed's data, in seconds since 1970.
+    fresh_until: AtomicI64,
     /// One that waits for its schedule to be prepared.
     waiting: Mutex<Option<Waiting>>,
     /// What was found in messages of SIRI that are not judged as a whole yet.
@@ -183,12 +188,13 @@ impl Messages {
         Some(if waits { Ahead::Schedule } else { Ahead::Message })
     }
 
-    /// The last messages of the network's other feeds.
-    fn others(&self, network: &Network, feed: &FeedId) -> Vec<Arc<FeedMessage>> {
+    /// The last messages of the network's other feeds that say how things are now, at `now` in seconds since 1970. Alerts hold
+    /// until they are taken back.
+    fn others(&self, network: &Network, feed: &FeedId, now: i64) -> Vec<Arc<FeedMessage>> {
         let feeds = self.feeds.lock();
         let others = network.feed_ids().iter().filter(|id| *id != feed);
         let places = others.filter_map(|id| feeds.get(id));
-        places.filter_map(|place| place.previous.lock().clone()).collect()
+        places.filter_map(|place| place.said_now(now)).collect()
     }
 
     /// Lets go of feeds that are gone.
@@ -230,7 +236,7 @@ impl Messages {
         let watch = Stopwatch::start();
         let Waiting { body, at, received } = message;
         let Some(message) = message_of(&body).map(Arc::new) else { return };
-        let others = self.others(&network, feed.id());
+        let others = self.others(&network, feed.id(), received);
         let previous = place.previous.lock().clone();
         let scope = Scope { has_schedule: schedule.name.is_some(), ..Scope::default() };
         let found = Found::new();
@@ -238,7 +244,7 @@ impl Messages {
         let is_cut_short = place.take((asked, found), at, &watch, self.limits.message_time);
         self.looked.fetch_add(1, Ordering::Relaxed);
         self.cut_short.fetch_add(u64::from(is_cut_short), Ordering::Relaxed);
-        *place.previous.lock() = Some(message).filter(|_| body.len() <= HELD_BYTES_MAX);
+        place.hold(Some(message).filter(|_| body.len() <= HELD_BYTES_MAX), feed, received);
     }
 
     /// What a feed's messages are held against: nothing so far if it is being prepared, and what has nothing in it where no schedule
@@ -288,6 +294,30 @@ impl Found {
 }
 
 impl Place {
+    /// Keeps a feed's message until the next one comes.
+    fn hold(&self, message: Option<Arc<FeedMessage>>, feed: &Feed, received: i64) {
+        let (config, format) = (feed.config(), feed.format());
+        let fresh_for =
+            config.late_after.max(config.poll_interval(format).saturating_mul(FRESH_POLLS));
+        self.hold_for(message, received, fresh_for);
+    }
+
+    fn hold_for(&self, message: Option<Arc<FeedMessage>>, received: i64, fresh_for: Duration) {
+        let made = message.as_ref().and_then(|it| it.header.timestamp).filter(|&it| it > 0);
+        let made = made.map_or(received, |made| i64::try_from(made).unwrap_or(received));
+        let fresh_for = i64::try_from(fresh_for.as_secs()).unwrap_or(i64::MAX);
+        self.fresh_until.store(made.min(received).saturating_add(fresh_for), Ordering::Release);
+        *self.previous.lock() = message;
+    }
+
+    /// The feed's last message, if others may be held against it at that time.
+    fn said_now(&self, now: i64) -> Option<Arc<FeedMessage>> {
+        let is_fresh = self.fresh_until.load(Ordering::Acquire) >= now;
+        let is_of_trips = |it: &FeedEntity| it.trip_update.is_some() || it.vehicle.is_some();
+        let said = self.previous.lock().clone();
+        said.filter(|message| is_fresh || !message.entity.iter().any(is_of_trips))
+    }
+
     /// Holds a message against the rules. Tells whether the time did not suffice.
     fn take(
         &self,
@@ -339,4 +369,39 @@ fn message_of(body: &Bytes) -> Option<FeedMessage> {
         false => decode(body.clone(), &limits),
     };
     decoded.ok().map(|(message, _)| message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(header: i64, entity: &str) -> Option<Arc<FeedMessage>> {
+        let text = format!(
+            "{{\"header\": {{\"gtfs_realtime_version\": \"2.0\", \"timestamp\": {header}}}, \
+             \"entity\": [{{\"id\": \"1\", {entity}}}]}}"
+        );
+        let message = message_of(&Bytes::from(text)).unwrap();
+        assert_eq!(message.entity.len(), 1, "{message:?}");
+        Some(Arc::new(message))
+    }
+
+    #[test]
+    fn others_are_held_only_against_what_a_feed_says_now() {
+        let (place, minutes) = (Place::default(), Duration::from_secs(300));
+        assert!(place.said_now(1_000).is_none(), "it has said nothing");
+        let of_trips =
+            |header| message(header, "\"trip_update\": {\"trip\": {\"trip_id\": \"T\"}}");
+        place.hold_for(of_trips(1_000), 1_010, minutes);
+        assert!(place.said_now(1_300).is_some());
+        assert!(place.said_now(1_301).is_none(), "its source has failed since");
+        place.hold_for(of_trips(1_000), 2_000, minutes);
+        assert!(place.said_now(2_000).is_none(), "it was old when it came");
+        place.hold_for(of_trips(9_000), 2_000, minutes);
+        assert!(
+            place.said_now(2_300).is_some() && place.said_now(2_301).is_none(),
+            "its clock is ahead"
+        );
+        place.hold_for(message(1_000, "\"alert\": {}"), 2_000, minutes);
+        assert!(place.said_now(9_999).is_some(), "alerts hold until they are taken back");
+    }
 }
