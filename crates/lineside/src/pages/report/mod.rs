@@ -14,6 +14,7 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 use axum::routing::get;
+use lineside_formats::Format;
 use lineside_ingest::Feed;
 use lineside_validate::Severity;
 use maud::html;
@@ -86,7 +87,7 @@ async fn picture(
     let report = app.reports().of(&id).and_then(|reports| reports.main().cloned());
     let svg = drawn(&feed, report.as_ref());
     let kind = HeaderValue::from_static("image/svg+xml");
-    let at = report.map(|report| report.at);
+    let at = report.map(|report| report.at.max(feed.status().since));
     let reply = Representation::new(kind, svg).modified(at, app.now());
     let mut reply = reply.reply(&wants, &app).await;
     let (policy, nothing) = producer_policy();
@@ -96,13 +97,21 @@ async fn picture(
 
 fn drawn(feed: &Feed, report: Option<&Arc<Report>>) -> String {
     let label = feed.format().map_or("data", |format| format.as_str());
-    let (said, ground) = said(report.map(|report| &**report));
+    let report = report.map(|report| &**report);
+    let is_old = feed.format().is_some_and(Format::is_real_time)
+        && (feed.status().state.is_trouble() || report.is_some_and(is_old));
+    let (said, ground) = said(report, is_old);
     let title = format!("{}: {said}", feed.config().display_name());
     badge::drawn(label, &said, &title, ground).into_string()
 }
 
-/// What the badge says, and on which ground.
-fn said(report: Option<&Report>) -> (String, &'static str) {
+/// Whether the last message is an old one: however well it is made, it says nothing of now.
+fn is_old(report: &Report) -> bool {
+    report.findings.iter().any(|finding| finding.code == "W008")
+}
+
+/// What the badge says, and on which ground. What is old is called so unless it is worse.
+fn said(report: Option<&Report>, is_old: bool) -> (String, &'static str) {
     let Some(report) = report.filter(|report| report.is_word()) else {
         return ("unknown".to_owned(), badge::UNKNOWN);
     };
@@ -112,6 +121,7 @@ fn said(report: Option<&Report>) -> (String, &'static str) {
     // Rules that did not look to the end may have more to say, and nothing good is known.
     let is_all = report.is_whole() && report.faults.is_empty();
     match (report.count(Severity::Error), report.count(Severity::Warning)) {
+        (0, _) if is_old => ("out of date".to_owned(), badge::UNKNOWN),
         (0, _) if !is_all => ("unknown".to_owned(), badge::UNKNOWN),
         (errors, _) if !is_all => {
             (format!("{} or more", words::count(errors, "error", "errors")), badge::BAD)
@@ -131,7 +141,7 @@ mod tests {
 
     #[test]
     fn a_badge_says_how_many_errors_there_are_and_never_more_than_is_known() {
-        let text = |report: Option<&Report>| said(report).0;
+        let text = |report: Option<&Report>| said(report, false).0;
         let report = |found: &[_]| test_report("a", found);
         assert_eq!(text(None), "unknown");
         assert_eq!(text(Some(&report(&[]))), "valid");
@@ -151,6 +161,10 @@ mod tests {
             assert_eq!(text(Some(&cut(report(found)))), said, "cut short {found:?}");
             assert_eq!(text(Some(&broken(report(found)))), said, "with a fault of ours {found:?}");
         }
+        let frozen = report(&[("W008", Severity::Warning, 1)]);
+        assert!(is_old(&frozen) && !is_old(&errors));
+        assert_eq!(said(Some(&frozen), true).0, "out of date");
+        assert_eq!(said(Some(&errors), true).0, "1 error");
         let ours = Report { outcome: Outcome::Unfinished { words: String::new() }, ..errors };
         assert_eq!(text(Some(&ours)), "unknown", "what we gave up says nothing of the data");
     }

@@ -5,6 +5,7 @@
 //! `telling` makes reports of what is new and has them kept. Messages of SIRI are held against rules of their own (`siri`),
 //! and then what they come to as those of GTFS-Realtime are. GBFS systems are looked at as a whole (`systems`).
 
+mod again;
 mod presence;
 mod shelf;
 mod siri;
@@ -29,6 +30,7 @@ use lineside_validate::rules::gtfs_rt::{
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
+use self::again::Judged;
 use self::shelf::{Schedule, Shelf};
 use self::siri::Gathered;
 use self::systems::LastLook;
@@ -102,6 +104,8 @@ struct Look {
     is_other: bool,
     /// What an earlier process found has been taken up.
     is_restored: bool,
+    /// Of the message that is held, when its age was judged last.
+    judged: Option<Judged>,
 }
 
 /// The last look.
@@ -245,6 +249,7 @@ impl Messages {
         self.looked.fetch_add(1, Ordering::Relaxed);
         self.cut_short.fetch_add(u64::from(is_cut_short), Ordering::Relaxed);
         place.hold(Some(message).filter(|_| body.len() <= HELD_BYTES_MAX), feed, received);
+        place.look.lock().judged = Some(Judged::now(&feed.status()));
     }
 
     /// What a feed's messages are held against: nothing so far if it is being prepared, and what has nothing in it where no schedule
@@ -257,13 +262,14 @@ impl Messages {
         self.shelf.get(network, self.limits.memory)
     }
 
-    /// Looks at what waited, where its schedule is prepared by now.
-    fn look_again(&self, feed: &Feed, place: &Place) {
+    /// Looks at what waited, where its schedule is prepared by now, and at what has been the same for long.
+    fn look_again(&self, feed: &Feed, place: &Place, at: UnixMillis) {
         let waiting = place.waiting.lock().take();
         if let Some(waiting) = waiting {
             self.look_at(feed, waiting);
         }
         self.judge_gathered(feed, place);
+        self.look_at_age(feed, place, at);
     }
 }
 
@@ -344,6 +350,8 @@ impl Place {
         let found = Found { notices, errors, is_cut_short };
         let latest = Latest::of(found, at, watch.elapsed(), (schedule.name.clone(), trips));
         look.history.add(message, received);
+        // Not until this one is held.
+        look.judged = None;
         look.put(Latest { lacks_schedule, ..latest });
         is_cut_short
     }

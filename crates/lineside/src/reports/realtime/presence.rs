@@ -51,8 +51,18 @@ impl Presence {
     /// Takes down what a message had. One that was not looked at to the end says nothing of what it has not. Tells whether
     /// anything else stands than before.
     pub(super) fn add(&mut self, notices: &Notices, at: i64, is_whole: bool) -> bool {
-        self.messages += 1;
         self.cut_short += u64::from(!is_whole);
+        self.note(notices, at, |_| is_whole)
+    }
+
+    /// Takes down another look at a message, at which only these codes were asked. It counts as a message.
+    pub(super) fn add_of(&mut self, asked: &[&str], notices: &Notices, at: i64) -> bool {
+        self.note(notices, at, |code| asked.contains(&code))
+    }
+
+    /// `is_asked` says of a code that was not found whether it would have been.
+    fn note(&mut self, notices: &Notices, at: i64, is_asked: impl Fn(&str) -> bool) -> bool {
+        self.messages += 1;
         let from_start = self.messages <= START;
         let mut is_changed = false;
         for found in notices.iter() {
@@ -75,10 +85,8 @@ impl Presence {
                 is_changed = true;
             }
         }
-        for (_, seen) in self.codes.iter_mut().filter(|(code, _)| notices.get(code).is_none()) {
-            if !is_whole {
-                break;
-            }
+        let is_gone = |code: &str| is_asked(code) && notices.get(code).is_none();
+        for (_, seen) in self.codes.iter_mut().filter(|(code, _)| is_gone(code)) {
             seen.hits = 0;
             seen.misses = seen.misses.saturating_add(1);
             if seen.misses >= GOES {

@@ -129,13 +129,13 @@ impl Messages {
             is_whole: !has_visits,
             is_said_anew: !has_changes,
         };
-        let others = self.others(&network, feed.id());
+        let others = self.others(&network, feed.id(), received);
         let previous = place.previous.lock().clone();
         let asked = Asked { message: &message, previous, others, schedule, scope, received };
         let was_cut_short = found.is_cut_short;
         let is_cut_short = place.take((asked, found), at, watch, self.limits.message_time);
         self.cut_short.fetch_add(u64::from(is_cut_short && !was_cut_short), Ordering::Relaxed);
-        *place.previous.lock() = Some(message).filter(|_| size <= HELD_BYTES_MAX);
+        place.hold(Some(message).filter(|_| size <= HELD_BYTES_MAX), feed, received);
     }
 }
 

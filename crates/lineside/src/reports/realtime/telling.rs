@@ -59,9 +59,9 @@ async fn look_at_all(app: &App, told: &mut HashMap<FeedId, Told>, is_ending: boo
             messages.look_at_system_aside(feed, app.now()).await;
         }
         let place = messages.place(feed.id());
-        if place.has_something_due() {
-            let (messages, feed) = (Arc::clone(messages), Arc::clone(feed));
-            let again = move || messages.look_again(&feed, &messages.place(feed.id()));
+        if place.has_something_due() || place.is_the_same_for_long(&feed.status()) {
+            let (messages, feed, at) = (Arc::clone(messages), Arc::clone(feed), app.now());
+            let again = move || messages.look_again(&feed, &messages.place(feed.id()), at);
             // What breaks off is no report.
             let _: Result<(), _> = tokio::task::spawn_blocking(again).await;
         }

@@ -6,6 +6,7 @@
 //! dictionaries, and shapes through boxes.
 
 mod alerts;
+mod clock;
 mod fields;
 mod fit;
 mod freshness;
@@ -30,6 +31,7 @@ use std::{
 
 use self::subject::Update;
 pub use self::{
+    clock::{OF_AGE, validate_age},
     history::History,
     scope::Scope,
     subject::{MatchRate, Subject, Version},

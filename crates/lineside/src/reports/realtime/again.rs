@@ -1,0 +1,181 @@
+//! A message that its source gives again and again is not looked at anew, but it grows old: how old it is by now is asked
+//! again at times, once its source has been asked and had nothing else.
+
+use std::time::Duration;
+
+use lineside_formats::gtfs_rt::proto::FeedMessage;
+use lineside_ingest::{Feed, FeedStatus};
+use lineside_sync::UnixMillis;
+use lineside_validate::Notices;
+use lineside_validate::rules::gtfs_rt::{OF_AGE, Subject, Timetable, validate_age};
+
+use super::{Latest, Look, Messages, Place, SAMPLES};
+use crate::patience::Stopwatch;
+
+/// How long after one look the age is asked again, at least.
+const AGAIN_AFTER: Duration = Duration::from_secs(30);
+
+/// What was known of the source when the age of its message was judged last.
+#[derive(Debug)]
+pub(super) struct Judged {
+    since: Stopwatch,
+    /// How often it had said that nothing is new.
+    confirmed: u64,
+}
+
+impl Judged {
+    pub(super) fn now(status: &FeedStatus) -> Judged {
+        Judged { since: Stopwatch::start(), confirmed: confirmed(status) }
+    }
+}
+
+/// How often the source has said that nothing is new.
+fn confirmed(status: &FeedStatus) -> u64 {
+    let is_same = |outcome: &str| matches!(outcome, "same" | "not_modified");
+    status.outcomes.iter().filter(|(outcome, _)| is_same(outcome)).map(|(_, count)| count).sum()
+}
+
+impl Look {
+    fn is_the_same_for_long(&self, status: &FeedStatus) -> bool {
+        let is_long = |it: &Judged| it.since.elapsed() >= AGAIN_AFTER;
+        self.judged.as_ref().is_some_and(|it| is_long(it) && confirmed(status) > it.confirmed)
+    }
+}
+
+impl Place {
+    /// Whether the source has said for a while that its message is the same.
+    pub(super) fn is_the_same_for_long(&self, status: &FeedStatus) -> bool {
+        self.look.lock().is_the_same_for_long(status)
+    }
+
+    /// Judges how old a message is by now that was looked at before, at `looked`; all else stays as it was found. If another one
+    /// has come meanwhile, nothing is said.
+    fn judge_age(&self, asked: Again<'_>, at: UnixMillis) {
+        let Again { message, timetable, now, looked } = asked;
+        let mut found = Notices::new(SAMPLES);
+        for error in validate_age(&Subject::new(message, timetable, now), &mut found) {
+            tracing::error!(rule = error.rule, "a rule broke off: {}", error.message);
+        }
+        let mut look = self.look.lock();
+        let is_it = |it: &&mut Latest| it.refusal.is_none() && it.at == looked;
+        let Some(latest) = look.latest.as_mut().filter(is_it) else { return };
+        latest.at = at;
+        latest.notices.retain(|kind| !OF_AGE.contains(&kind.code));
+        latest.notices.merge(found.clone());
+        look.is_other |= look.presence.add_of(OF_AGE, &found, at.0);
+        look.is_new = true;
+    }
+}
+
+/// A message whose age is asked again.
+struct Again<'a> {
+    message: &'a FeedMessage,
+    timetable: &'a Timetable,
+    /// In seconds since 1970, on the clock of the feed's data.
+    now: i64,
+    /// When it was looked at last.
+    looked: UnixMillis,
+}
+
+impl Messages {
+    /// Judges how old a feed's message is by now, if its source has said for a while that it is the same.
+    pub(super) fn look_at_age(&self, feed: &Feed, place: &Place, at: UnixMillis) {
+        let status = feed.status();
+        let looked = {
+            let mut look = place.look.lock();
+            if !look.is_the_same_for_long(&status) {
+                return;
+            }
+            look.judged = Some(Judged::now(&status));
+            look.latest.as_ref().map(|latest| latest.at)
+        };
+        let network = feed.network();
+        let held = place.previous.lock().clone();
+        let schedule = self.schedule_of(feed, &network).ok().flatten();
+        if let Some(((message, schedule), looked)) = held.zip(schedule).zip(looked) {
+            let (timetable, now) = (&*schedule.timetable, network.now().seconds());
+            place.judge_age(Again { message: &message, timetable, now, looked }, at);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use jiff::civil::Date;
+    use lineside_formats::gtfs_rt::{Limits, decode_json};
+    use lineside_validate::Context;
+    use lineside_validate::gtfs::{TextSource, load};
+
+    use super::super::{Asked, Found, Schedule};
+    use super::*;
+
+    const MADE: i64 = 1_767_250_000;
+
+    #[test]
+    fn a_message_that_stays_the_same_grows_old_and_what_else_it_has_stays() {
+        let context = Context { today: Date::ZERO, country: None, threads: 1 };
+        let feed = load(&TextSource::default(), &context, &mut Notices::new(0)).unwrap();
+        let timetable = Arc::new(Timetable::new(&feed));
+        let text = r#"{"header": {"gtfs_realtime_version": "2.0", "incrementality": "FULL_DATASET",
+            "timestamp": 1767250000}, "entity": [{"id": "1", "vehicle": {"vehicle": {"id": "V"},
+            "position": {"latitude": 100, "longitude": 10}, "timestamp": 1767249995}}]}"#;
+        let (message, _) = decode_json(text.as_bytes(), &Limits::default()).unwrap();
+        let schedule = Schedule { name: "a".into(), timetable, earlier: Vec::new() };
+        let timetable = Arc::clone(&schedule.timetable);
+        let asked = Asked {
+            message: &message,
+            previous: None,
+            others: Vec::new(),
+            schedule,
+            scope: Scope::default(),
+            received: MADE,
+        };
+        let place = Place::default();
+        place.take((asked, Found::new()), UnixMillis(0), &Stopwatch::start(), Duration::from_secs(60));
+        let codes = || -> Vec<String> {
+            let look = place.look.lock();
+            let notices = &look.latest.as_ref().unwrap().notices;
+            let codes = notices.iter().map(|found| (found.kind.code, found.total));
+            codes.map(|(code, total)| format!("{code} {total}")).collect()
+        };
+        let stands = |code: &str| {
+            let look = place.look.lock();
+            look.presence.codes.get(code).is_some_and(|seen| seen.standing.is_some())
+        };
+        assert_eq!(codes(), ["E026 1"]);
+        let judge = |now, looked, at| {
+            let asked = Again { message: &message, timetable: &timetable, now, looked };
+            place.judge_age(asked, UnixMillis(at));
+        };
+        judge(MADE + 60, UnixMillis(0), 60_000);
+        assert_eq!(codes(), ["E026 1"], "that is not old");
+        for n in 1..=3 {
+            let looked = place.look.lock().latest.as_ref().unwrap().at;
+            assert!(!stands("W008") && !stands("stale_vehicle"));
+            judge(MADE + 100 * n, looked, 100_000 * n);
+            assert_eq!(codes(), ["E026 1", "W008 1", "stale_vehicle 1"]);
+            assert_eq!(place.look.lock().latest.as_ref().unwrap().at.0, 100_000 * n);
+        }
+        judge(MADE, UnixMillis(0), 500_000);
+        assert_eq!(codes().len(), 3, "another message has come meanwhile");
+        assert!(stands("W008") && stands("stale_vehicle"));
+        assert!(!stands("E026"), "it was found in one message only");
+    }
+
+    #[test]
+    fn only_what_its_source_has_confirmed_is_asked_again() {
+        let said = |outcomes: &[(&str, u64)]| FeedStatus {
+            outcomes: outcomes.iter().map(|(outcome, n)| ((*outcome).into(), *n)).collect(),
+            ..FeedStatus::default()
+        };
+        assert_eq!(confirmed(&said(&[("new", 7), ("http_500", 3)])), 0);
+        assert_eq!(confirmed(&said(&[("same", 2), ("new", 7), ("not_modified", 3)])), 5);
+        let place = Place::default();
+        let status = said(&[("same", 9)]);
+        assert!(!place.is_the_same_for_long(&status), "nothing was looked at");
+        place.look.lock().judged = Some(Judged::now(&said(&[("same", 8)])));
+        assert!(!place.is_the_same_for_long(&status), "that was just now");
+    }
+}

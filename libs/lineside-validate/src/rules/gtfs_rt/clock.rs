@@ -1,0 +1,24 @@
+//! What time alone makes of a message: one that its source gives again and again grows old.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use super::{Subject, note, rules};
+use crate::{Notices, rules::SystemError};
+
+/// The codes that a message without them gets as time goes on.
+pub const OF_AGE: &[&str] = &["W008", "stale_trip_update", "stale_vehicle"];
+
+/// Judges only how old a message and what is in it are by now. O(entities).
+pub fn validate_age(subject: &Subject<'_>, notices: &mut Notices) -> Vec<SystemError> {
+    let mut errors = Vec::new();
+    let mut found = notices.sibling();
+    for rule in rules().filter(|rule| rule.kinds.iter().any(|kind| OF_AGE.contains(&kind.code))) {
+        let look = rule.on_message.unwrap_or(|_, _| {});
+        let looked = catch_unwind(AssertUnwindSafe(|| look(subject, &mut found)));
+        note(rule, looked, &mut errors);
+    }
+    // They are found together with others.
+    found.retain(|kind| OF_AGE.contains(&kind.code));
+    notices.merge(found);
+    errors
+}
