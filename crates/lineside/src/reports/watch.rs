@@ -188,9 +188,17 @@ async fn finish(app: &App, feed: &FeedId, mut report: Report) {
     app.reports().put(app.hub(), report);
 }
 
-/// The last report of another version that could be read.
+/// Whether what is different between the two is due to the data: they are on two versions that could be read, and one
+/// validator made both, as another one may have other rules.
+fn is_comparable(before: &Report, report: &Report) -> bool {
+    before.is_whole()
+        && before.subject.version() != report.subject.version()
+        && before.validator == report.validator
+}
+
+/// The last report that this one is compared with.
 async fn before(app: &App, feed: &FeedId, report: &Report) -> Option<Arc<Report>> {
-    let is_other = |it: &Report| it.is_whole() && it.subject.version() != report.subject.version();
+    let is_other = |it: &Report| is_comparable(it, report);
     let latest = app.reports().of(feed.as_str()).and_then(|reports| reports.dataset.clone());
     if let Some(latest) = latest.filter(|latest| is_other(latest)) {
         return Some(latest);
@@ -199,4 +207,21 @@ async fn before(app: &App, feed: &FeedId, report: &Report) -> Option<Arc<Report>
     let earlier =
         tokio::task::spawn_blocking(move || kept(&store, &id, DATASET, EARLIER)).await.ok()?;
     earlier.into_iter().find(is_other).map(Arc::new)
+}
+
+#[cfg(test)]
+mod tests {
+    use lineside_validate::Severity::Error;
+
+    use super::*;
+    use crate::reports::test_report;
+
+    #[test]
+    fn what_another_validator_found_is_compared_with_nothing() {
+        let now = test_report("b", &[("duplicate_key", Error, 2)]);
+        assert!(is_comparable(&test_report("a", &[]), &now));
+        assert!(!is_comparable(&test_report("b", &[]), &now), "the same version");
+        let of_older = Report { validator: "0".to_owned(), ..test_report("a", &[]) };
+        assert!(!is_comparable(&of_older, &now), "more rules are no more errors");
+    }
 }

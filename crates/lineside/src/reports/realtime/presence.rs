@@ -14,7 +14,8 @@ use super::super::report::severity;
 const COMES: u32 = 3;
 /// and that have it not when it has gone.
 const GOES: u32 = 10;
-/// Messages of a feed within which a code was there from the start, which is no news.
+/// Messages of a feed within which a code was there from the start, which is no news; so it is with the first ones that
+/// another validator looks at.
 const START: u64 = 5;
 
 /// What has been wrong with a feed's messages.
@@ -24,6 +25,9 @@ pub(crate) struct Presence {
     pub(crate) messages: u64,
     /// Of these, those for which the time did not suffice.
     pub(crate) cut_short: u64,
+    /// Those of the first that another validator looked at.
+    #[serde(default)]
+    by_others: u64,
     /// Each code that was ever found. There are no more than there are rules.
     pub(crate) codes: BTreeMap<String, Seen>,
 }
@@ -63,7 +67,7 @@ impl Presence {
     /// `is_asked` says of a code that was not found whether it would have been.
     fn note(&mut self, notices: &Notices, at: i64, is_asked: impl Fn(&str) -> bool) -> bool {
         self.messages += 1;
-        let from_start = self.messages <= START;
+        let from_start = self.messages <= self.by_others + START;
         let mut is_changed = false;
         for found in notices.iter() {
             let new = || Seen {
@@ -82,6 +86,7 @@ impl Presence {
             seen.hits = seen.hits.saturating_add(1);
             if seen.hits >= COMES && seen.standing.is_none() {
                 seen.standing = Some(at);
+                seen.from_start |= from_start;
                 is_changed = true;
             }
         }
@@ -97,8 +102,10 @@ impl Presence {
         is_changed
     }
 
-    /// Goes on with what an earlier process has found.
-    pub(super) fn go_on(&mut self, earlier: Presence) {
+    /// Goes on with what an earlier process has found. Where another validator found it, what is there and was not is no news:
+    /// the rules may be others.
+    pub(super) fn go_on(&mut self, earlier: Presence, is_same_validator: bool) {
+        self.by_others = if is_same_validator { earlier.by_others } else { earlier.messages };
         self.messages += earlier.messages;
         self.cut_short += earlier.cut_short;
         for (code, before) in earlier.codes {
@@ -222,9 +229,27 @@ mod tests {
         let text = serde_json::to_string(&earlier).unwrap();
         let mut presence = Presence::default();
         presence.add(&found(&["E003"]), 200, true);
-        presence.go_on(serde_json::from_str(&text).unwrap());
+        presence.go_on(serde_json::from_str(&text).unwrap(), true);
         let seen = &presence.codes["E003"];
         assert_eq!((presence.messages, seen.first, seen.last, seen.messages), (24, 100, 200, 4));
         assert_eq!(news(&presence), ["E003"]);
+    }
+
+    #[test]
+    fn what_another_validator_finds_first_is_no_news_and_what_comes_later_is() {
+        for is_same in [true, false] {
+            let mut presence = Presence::default();
+            presence.go_on(well(), is_same);
+            (0..3).for_each(|at| {
+                presence.add(&found(&["E003"]), at, true);
+            });
+            assert_eq!(news(&presence).is_empty(), !is_same);
+            (3..9).for_each(|at| {
+                let codes: &[&str] = if at < 6 { &["E003"] } else { &["E003", "E004"] };
+                presence.add(&found(codes), at, true);
+            });
+            let expected: &[&str] = if is_same { &["E003", "E004"] } else { &["E004"] };
+            assert_eq!(news(&presence), expected, "the data have changed since");
+        }
     }
 }

@@ -72,7 +72,8 @@ async fn look_at_all(app: &App, told: &mut HashMap<FeedId, Told>, is_ending: boo
             look.is_restored = true;
             if let Some(earlier) = earlier {
                 if let Ok(about) = serde_json::from_value::<About>(earlier.about.clone()) {
-                    look.presence.go_on(about.presence);
+                    let is_same = earlier.validator == env!("CARGO_PKG_VERSION");
+                    look.presence.go_on(about.presence, is_same);
                 }
                 app.reports().put(app.hub(), Arc::new(earlier));
             }
