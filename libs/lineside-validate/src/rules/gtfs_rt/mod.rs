@@ -7,6 +7,7 @@
 
 mod alerts;
 mod clock;
+mod detours;
 mod fields;
 mod fit;
 mod freshness;

@@ -9,6 +9,7 @@ use lineside_formats::gtfs_rt::proto::{
 
 use super::{
     History, Scope, TripIds,
+    detours::Detours,
     running::Day,
     time,
     timetable::{Timetable, Trip},
@@ -57,6 +58,7 @@ pub struct Subject<'a> {
     pub(super) updates: Vec<Update<'a>>,
     pub(super) vehicles: Vec<Vehicle<'a>>,
     days: OnceCell<Vec<Day>>,
+    detours: OnceCell<Detours<'a>>,
 }
 
 /// A trip update of the message, and its trip in the schedule.
@@ -112,6 +114,7 @@ impl<'a> Subject<'a> {
             updates,
             vehicles,
             days: OnceCell::new(),
+            detours: OnceCell::new(),
         }
     }
 
@@ -172,6 +175,12 @@ impl<'a> Subject<'a> {
     /// none if the schedule's zone is not known.
     pub(super) fn days(&self) -> &[Day] {
         self.days.get_or_init(|| self.timetable.running().days_around(self.now))
+    }
+
+    /// Whether an alert, of this feed or another one of the network, tells that the vehicle goes another way than its shape.
+    pub(super) fn is_on_detour(&self, vehicle: &Vehicle<'_>) -> bool {
+        let messages = || std::iter::once(self.message).chain(self.others.iter().copied());
+        self.detours.get_or_init(|| Detours::of(messages())).has(vehicle, self.timetable)
     }
 
     /// The trips that updates and vehicles name.

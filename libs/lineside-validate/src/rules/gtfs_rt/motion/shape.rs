@@ -32,6 +32,9 @@ fn check(subject: &Subject<'_>, out: &mut Notices) {
         if !is_place || subject.timetable.is_near_line(trip, place, OFF_MAX_M) {
             continue;
         }
+        if subject.is_on_detour(vehicle) {
+            continue;
+        }
         out.add(&OFF_SHAPE, |sample| {
             let descriptor = vehicle.position.trip.as_ref();
             let meters = subject.timetable.off_line_m(trip, place);

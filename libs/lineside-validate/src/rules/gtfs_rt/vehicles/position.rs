@@ -1,8 +1,6 @@
 //! Where vehicles are, how fast, and which way they go.
 
-use std::{cell::OnceCell, collections::HashSet};
-
-use lineside_formats::gtfs_rt::proto::{FeedMessage, Position, alert::Effect};
+use lineside_formats::gtfs_rt::proto::Position;
 
 use crate::{
     Notices,
@@ -49,7 +47,6 @@ const OFF_LINE_MAX_M: f64 = 200.0;
 
 /// O(vehicles), and at worst O(points) of each one's shape, sixteen at a time.
 fn check(subject: &Subject<'_>, out: &mut Notices) {
-    let detours = OnceCell::new();
     for vehicle in &subject.vehicles {
         let Some(position) = &vehicle.position.position else { continue };
         let fill = |sample: &mut Sample| {
@@ -67,15 +64,14 @@ fn check(subject: &Subject<'_>, out: &mut Notices) {
                 sample.put("bearing", bearing);
             });
         }
-        check_place(subject, vehicle, position, &detours, out);
+        check_place(subject, vehicle, position, out);
     }
 }
 
-fn check_place<'a>(
-    subject: &Subject<'a>,
+fn check_place(
+    subject: &Subject<'_>,
     vehicle: &Vehicle<'_>,
     position: &Position,
-    detours: &OnceCell<Detours<'a>>,
     out: &mut Notices,
 ) {
     let place @ (lat, lon) = (f64::from(position.latitude), f64::from(position.longitude));
@@ -95,36 +91,10 @@ fn check_place<'a>(
     if subject.timetable.is_on_line(trip, place, OFF_LINE_MAX_M) {
         return;
     }
-    let detours = detours.get_or_init(|| Detours::of(subject.message));
-    let names =
-        |ids: &HashSet<&str>, id: &Option<String>| id.as_deref().is_some_and(|id| ids.contains(id));
-    if !names(&detours.trips, &descriptor.trip_id) && !names(&detours.routes, &descriptor.route_id)
-    {
+    if !subject.is_on_detour(vehicle) {
         out.add(&OFF_LINE, |sample| {
             fill(sample);
             sample.put("tripId", descriptor.trip_id.as_deref());
         });
-    }
-}
-
-/// What alerts say goes another way.
-struct Detours<'a> {
-    trips: HashSet<&'a str>,
-    routes: HashSet<&'a str>,
-}
-
-impl<'a> Detours<'a> {
-    /// O(entities): once for a message, and only if a vehicle is off its line.
-    fn of(message: &'a FeedMessage) -> Detours<'a> {
-        let alerts = message.entity.iter().filter_map(|entity| entity.alert.as_ref());
-        let detours = alerts.filter(|alert| alert.effect == Some(Effect::Detour as i32));
-        let (mut trips, mut routes) = (HashSet::new(), HashSet::new());
-        for selector in detours.flat_map(|alert| &alert.informed_entity) {
-            let trip = selector.trip.as_ref();
-            trips.extend(trip.and_then(|trip| trip.trip_id.as_deref()));
-            routes.extend(trip.and_then(|trip| trip.route_id.as_deref()));
-            routes.extend(selector.route_id.as_deref().filter(|_| trip.is_none()));
-        }
-        Detours { trips, routes }
     }
 }
