@@ -94,7 +94,6 @@ pub async fn start(start: Start) -> anyhow::Result<Running> {
     let ledger = Ledger::open(&config, &clock).await?;
     let settings = Settings::open(config.clone(), ledger.store.as_ref(), clock.wall()).await?;
     let (ops, reports) = (Arc::new(Ops::default()), Arc::new(Reports::new(&config.validation)));
-    let rooms = Rooms { ops: Arc::clone(&ops), reports: Arc::clone(&reports) };
     let options = Options {
         feeds: settings.feeds(),
         clock: Arc::clone(&clock),
@@ -103,7 +102,7 @@ pub async fn start(start: Start) -> anyhow::Result<Running> {
         client_name: config.server.client_name.clone(),
         archive: ledger.archive,
         snapshots: ledger.snapshots,
-        beside: Some(Beside(Arc::new(rooms))),
+        beside: Some(beside(&ops, &reports)),
         inspector: Some(Arc::clone(reports.messages()) as _),
         inboxes: inboxes(&config, demo.is_some().then_some(address), data_dir.as_ref())?,
     };
@@ -143,6 +142,11 @@ pub async fn start(start: Start) -> anyhow::Result<Running> {
     begin_chores(&app, sessions.tls.as_ref());
     let serving = tokio::spawn(http::serve(listener, router, admission, Some(sessions), shutdown));
     Ok(Running { app, address, serving, keeps, _data_dir: data_dir })
+}
+
+/// The channels that the program fills itself.
+fn beside(ops: &Arc<Ops>, reports: &Arc<Reports>) -> Beside {
+    Beside(Arc::new(Rooms { ops: Arc::clone(ops), reports: Arc::clone(reports) }))
 }
 
 /// Where producers bring what is new, and as whom this server asks for it.
