@@ -108,7 +108,7 @@ mod tests {
     use lineside_validate::Context;
     use lineside_validate::gtfs::{TextSource, load};
 
-    use super::super::{Asked, Found, Schedule};
+    use super::super::{Asked, Found, Schedule, Scope};
     use super::*;
 
     const MADE: i64 = 1_767_250_000;
@@ -122,7 +122,7 @@ mod tests {
             "timestamp": 1767250000}, "entity": [{"id": "1", "vehicle": {"vehicle": {"id": "V"},
             "position": {"latitude": 100, "longitude": 10}, "timestamp": 1767249995}}]}"#;
         let (message, _) = decode_json(text.as_bytes(), &Limits::default()).unwrap();
-        let schedule = Schedule { name: "a".into(), timetable, earlier: Vec::new() };
+        let schedule = Schedule { name: Some("a".into()), timetable, earlier: Vec::new() };
         let timetable = Arc::clone(&schedule.timetable);
         let asked = Asked {
             message: &message,
@@ -133,7 +133,12 @@ mod tests {
             received: MADE,
         };
         let place = Place::default();
-        place.take((asked, Found::new()), UnixMillis(0), &Stopwatch::start(), Duration::from_secs(60));
+        place.take(
+            (asked, Found::new()),
+            UnixMillis(0),
+            &Stopwatch::start(),
+            Duration::from_secs(60),
+        );
         let codes = || -> Vec<String> {
             let look = place.look.lock();
             let notices = &look.latest.as_ref().unwrap().notices;
