@@ -54,18 +54,36 @@ impl Column {
     }
 
     /// Takes over the cells of the rows that follow, of a column of the same field.
-    pub(super) fn append(&mut self, more: Column) {
+    pub(super) fn append(&mut self, more: &Column) {
         match (self, more) {
             (Column::Text { codes, dict }, Column::Text { codes: more, dict: others }) => {
                 let ours: Vec<u32> = others.iter().map(|text| dict.add(text)).collect();
-                let our = |code: u32| ours.get(code as usize).copied().unwrap_or(NO_CODE);
-                codes.extend(more.into_iter().map(our));
+                let our = |code: &u32| ours.get(*code as usize).copied().unwrap_or(NO_CODE);
+                codes.extend(more.iter().map(our));
             }
-            (Column::Number(numbers), Column::Number(more)) => numbers.extend(more),
-            (Column::Small(numbers), Column::Small(more)) => numbers.extend(more),
-            (Column::Float(numbers), Column::Float(more)) => numbers.extend(more),
+            (Column::Number(numbers), Column::Number(more)) => numbers.extend_from_slice(more),
+            (Column::Small(numbers), Column::Small(more)) => numbers.extend_from_slice(more),
+            (Column::Float(numbers), Column::Float(more)) => numbers.extend_from_slice(more),
             // Both were made for the same field.
             (ours, more) => debug_assert!(false, "{more:?} cannot follow {ours:?}"),
+        }
+    }
+
+    /// Makes room for exactly so many more cells.
+    pub(super) fn reserve(&mut self, more: usize) {
+        match self {
+            Column::Text { codes, .. } => codes.reserve_exact(more),
+            Column::Number(numbers) => numbers.reserve_exact(more),
+            Column::Small(numbers) => numbers.reserve_exact(more),
+            Column::Float(numbers) => numbers.reserve_exact(more),
+        }
+    }
+
+    /// Lets go of all cells, and keeps the room that they had.
+    pub(super) fn clear(&mut self) {
+        self.truncate(0);
+        if let Column::Text { dict, .. } = self {
+            dict.clear();
         }
     }
 

@@ -40,12 +40,12 @@ impl<'r> Cutter<'r> {
         Cutter { file, piece_bytes, buffer: Vec::new(), has_ended: false, line: 1 }
     }
 
-    /// The next rows.
+    /// The next rows. What follows them is inflated into a buffer that was done with, if one is given.
     ///
     /// # Errors
     ///
     /// If the file cannot be inflated.
-    pub(super) fn next(&mut self) -> io::Result<Next> {
+    pub(super) fn next(&mut self, spare: Option<Vec<u8>>) -> io::Result<Next> {
         if !self.has_ended {
             let missing = self.piece_bytes.saturating_sub(self.buffer.len());
             let n = self.file.take(missing as u64).read_to_end(&mut self.buffer)?;
@@ -58,7 +58,9 @@ impl<'r> Cutter<'r> {
         let Some(end) = end_of_rows(&self.buffer, is_first, self.has_ended) else {
             return Ok(Next::Rest(std::mem::take(&mut self.buffer), self.line));
         };
-        let mut rest = Vec::with_capacity(if self.has_ended { 0 } else { self.piece_bytes });
+        let mut rest = spare.unwrap_or_default();
+        rest.clear();
+        rest.reserve_exact(if self.has_ended { 0 } else { self.piece_bytes });
         rest.extend_from_slice(&self.buffer[end..]);
         self.buffer.truncate(end);
         let piece = Piece { bytes: std::mem::replace(&mut self.buffer, rest), line: self.line };

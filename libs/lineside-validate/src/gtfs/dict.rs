@@ -57,6 +57,13 @@ impl Dict {
         self.ends.is_empty()
     }
 
+    /// Lets go of all texts, and keeps the room that they had.
+    pub(crate) fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+        self.table.clear();
+    }
+
     pub(crate) fn shrink(&mut self) {
         self.bytes.shrink_to_fit();
         self.ends.shrink_to_fit();

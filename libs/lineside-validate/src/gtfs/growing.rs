@@ -15,6 +15,11 @@ pub(super) struct Growing {
     /// One for each cell of the layout.
     pub(super) columns: Vec<Column>,
     n_rows: u32,
+    /// Rows that the columns have room for.
+    room: u32,
+    /// Bytes of the rows, and of the whole that they are read from as far as it is known, else 0.
+    n_bytes: u64,
+    size: u64,
     /// The line of the first row, if each row has a line of its own and no other lines are between.
     first_line: u32,
     /// The lines of the rows, once they are not simply numbered.
@@ -24,17 +29,65 @@ pub(super) struct Growing {
     pub(super) has_ended: bool,
 }
 
+/// Rows that tell how many more there will be.
+const ROWS_TELLING: u32 = 4_096;
+/// How many times the rows that were read there may be room for: who lies about a file's size gets
+/// no more for it.
+const ROOM_FACTOR_MAX: u64 = 1_024;
+
 impl Growing {
-    /// No rows yet, of which the first will be on this line.
-    pub(super) fn new(layout: &Layout, first_line: u32) -> Growing {
+    /// No rows yet, of which the first will be on this line, of about so many bytes; 0 if nobody
+    /// knows.
+    pub(super) fn new(layout: &Layout, first_line: u32, size: u64) -> Growing {
         let columns = layout.cells.iter().map(|plan| column_of(plan.field.kind)).collect();
-        let (n_rows, lines) = (0, None);
-        Growing { columns, n_rows, first_line, lines, has_bad_rows: false, has_ended: false }
+        Growing {
+            columns,
+            n_rows: 0,
+            room: 0,
+            n_bytes: 0,
+            size,
+            first_line,
+            lines: None,
+            has_bad_rows: false,
+            has_ended: false,
+        }
     }
 
-    /// Counts a row whose cells were put into the columns.
+    /// Makes room where there is none for one more row.
     #[inline]
-    pub(super) fn keep_row(&mut self, line: u32) {
+    pub(super) fn expect_row(&mut self) {
+        if self.n_rows == self.room {
+            self.make_room(1);
+        }
+    }
+
+    /// Makes room for so many rows, and for all that will follow by the look of those that were read:
+    /// columns that grow by doubling are copied over and over, and each copy is memory that the
+    /// system has to clear first.
+    #[cold]
+    fn make_room(&mut self, n: u32) {
+        let needed = u64::from(self.n_rows) + u64::from(n);
+        let mut room = (2 * needed).clamp(64, u64::from(ROWS_TELLING).max(needed));
+        if self.n_rows >= ROWS_TELLING {
+            let rows = u64::from(self.n_rows);
+            let told = u128::from(rows) * u128::from(self.size) / u128::from(self.n_bytes.max(1));
+            let told = u64::try_from(told).unwrap_or(u64::MAX).min(rows * ROOM_FACTOR_MAX);
+            room = match told > needed {
+                // Those at the beginning may be longer than most. Room that nobody comes to use is not
+                // taken from the system.
+                true => (told + told / 2).max(needed + needed / 8),
+                false => 2 * needed,
+            };
+        }
+        let more = usize::try_from(room).unwrap_or(usize::MAX).saturating_sub(self.n_rows as usize);
+        self.columns.iter_mut().for_each(|column| column.reserve(more));
+        self.room = u32::try_from(room).unwrap_or(u32::MAX);
+    }
+
+    /// Counts a row of so many bytes whose cells were put into the columns.
+    #[inline]
+    pub(super) fn keep_row(&mut self, line: u32, bytes: usize) {
+        self.n_bytes += bytes as u64;
         match &mut self.lines {
             Some(lines) => lines.push(line),
             None if line == self.first_line + self.n_rows => {}
@@ -53,21 +106,33 @@ impl Growing {
     }
 
     /// Takes over the rows of the part of the file that follows.
-    pub(super) fn append(&mut self, part: Growing) {
-        for (column, more) in self.columns.iter_mut().zip(part.columns) {
+    pub(super) fn append(&mut self, part: &Growing) {
+        if self.room - self.n_rows < part.n_rows {
+            self.make_room(part.n_rows);
+        }
+        self.n_bytes += part.n_bytes;
+        for (column, more) in self.columns.iter_mut().zip(&part.columns) {
             column.append(more);
         }
         let goes_on = part.lines.is_none() && part.first_line == self.first_line + self.n_rows;
         if part.n_rows > 0 && (self.lines.is_some() || !goes_on) {
             let lines = self.list_lines();
-            match part.lines {
-                Some(more) => lines.extend(more),
+            match &part.lines {
+                Some(more) => lines.extend_from_slice(more),
                 None => lines.extend(part.first_line..part.first_line + part.n_rows),
             }
         }
         self.n_rows += part.n_rows;
         self.has_bad_rows |= part.has_bad_rows;
         self.has_ended |= part.has_ended;
+    }
+
+    /// Lets go of all rows, and keeps the room that they had for those of another part.
+    pub(super) fn begin_anew(&mut self, first_line: u32, size: u64) {
+        self.columns.iter_mut().for_each(Column::clear);
+        (self.n_rows, self.n_bytes, self.size) = (0, 0, size);
+        (self.first_line, self.lines) = (first_line, None);
+        (self.has_bad_rows, self.has_ended) = (false, false);
     }
 
     fn list_lines(&mut self) -> &mut Vec<u32> {

@@ -84,7 +84,7 @@ fn read_zones(source: &dyn Source, name: &str, out: &mut Notices) -> Result<Zone
 
 fn read_file(
     source: &dyn Source,
-    (file, name, _): (File, &str, u64),
+    (file, name, size): (File, &str, u64),
     is_shared: bool,
     context: &Context,
     out: &mut Notices,
@@ -93,8 +93,8 @@ fn read_file(
     source.read(name, &mut |reader| {
         if let Some(reader) = reader {
             table = match is_shared {
-                true => pieces::read(reader, PIECE_BYTES, file.spec(), context, out),
-                false => reader::read(reader, file.spec(), context, out),
+                true => pieces::read(reader, size, PIECE_BYTES, file.spec(), context, out),
+                false => reader::read(reader, size, file.spec(), context, out),
             };
         }
     })?;

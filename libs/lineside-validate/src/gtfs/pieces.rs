@@ -30,7 +30,7 @@ const THREADS_MAX: usize = 8;
 /// Pieces under way for each thread.
 const PIECES_PER_THREAD: usize = 2;
 
-/// Reads a file as [`reader::read`] does, on as many threads as the context allows. It takes as much
+/// Reads a file of so many bytes as [`reader::read`] does, on as many threads as the context allows. It takes as much
 /// memory more as the pieces under way, which are bounded.
 ///
 /// # Errors
@@ -38,30 +38,31 @@ const PIECES_PER_THREAD: usize = 2;
 /// If it cannot be inflated.
 pub(super) fn read(
     file: &mut dyn Read,
+    size: u64,
     piece_bytes: usize,
     spec: &'static FileSpec,
     context: &Context,
     out: &mut Notices,
 ) -> Result<Table, Error> {
     let mut cutter = Cutter::new(file, piece_bytes);
-    let first = match cutter.next().map_err(Error::io)? {
+    let first = match cutter.next(None).map_err(Error::io)? {
         Next::Piece(piece) if has_header(&piece) => piece,
         Next::Piece(Piece { bytes, .. }) => {
             let rest = Cursor::new(bytes).chain(cutter.into_rest());
-            return reader::read(rest, spec, context, out);
+            return reader::read(rest, size, spec, context, out);
         }
         Next::Rest(bytes, _) => {
             let rest = Cursor::new(bytes).chain(cutter.into_rest());
-            return reader::read(rest, spec, context, out);
+            return reader::read(rest, size, spec, context, out);
         }
-        Next::End => return reader::read(io::empty(), spec, context, out),
+        Next::End => return reader::read(io::empty(), 0, spec, context, out),
     };
     let mut splitter = reader::splitter(first.bytes.as_slice());
     let layout = match reader::begin(&mut splitter, spec, out)? {
         Begun::Rows(layout) => layout,
         Begun::Nothing(table) => return Ok(table),
     };
-    let mut rows = Growing::new(&layout, 2);
+    let mut rows = Growing::new(&layout, 2, size);
     reader::read_rows(&layout, &mut splitter, &mut rows, context, out)?;
     if !rows.has_ended {
         let rest = read_pieces(&mut cutter, &layout, &mut rows, context, out)?;
@@ -88,10 +89,13 @@ fn read_pieces(
     out: &mut Notices,
 ) -> Result<Option<(Vec<u8>, u64)>, Error> {
     let empty = out.sibling();
+    // Room that one piece's rows had is for those of another: the system clears what it gives out.
+    let spare: Mutex<Vec<Growing>> = Mutex::default();
     let work = |(number, piece): (usize, Piece)| {
         let mut notices = empty.clone();
-        let part = read_piece(layout, &piece, context, &mut notices);
-        Part { number, part, notices }
+        let rows = spare.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let part = read_piece(layout, &piece, rows, context, &mut notices);
+        Part { number, part, notices, bytes: piece.bytes }
     };
     // What each works on, and what waits for it; all of them may be done before the first is.
     let n_threads = context.threads.min(THREADS_MAX);
@@ -107,6 +111,8 @@ fn read_pieces(
         n_appended: 0,
         n_max,
         failed: None,
+        spare: &spare,
+        buffers: Vec::new(),
     };
     let rest = thread::scope(|scope| {
         for _ in 1..n_threads {
@@ -122,21 +128,30 @@ fn read_pieces(
         drop(done);
         let rest = cut(cutter, &pieces, &parts, work, &mut gathered);
         drop(pieces);
-        // Nobody idles while pieces wait.
-        while gathered.is_open() {
-            let piece = waiting.try_lock().ok().and_then(|waiting| waiting.try_recv().ok());
-            let part = match piece {
-                Some(piece) => Ok(work(piece)),
-                None => parts.recv(),
-            };
-            let Ok(part) = part else { break };
-            gathered.take(part);
-        }
+        take_the_rest(&waiting, &parts, work, &mut gathered);
         rest
     });
     match gathered.failed.take() {
         Some(error) if !gathered.rows.has_ended => Err(error),
         _ => Ok(rest),
+    }
+}
+
+/// Takes what is under way once all is cut. Nobody idles while pieces wait.
+fn take_the_rest(
+    waiting: &Mutex<Receiver<(usize, Piece)>>,
+    parts: &Receiver<Part>,
+    work: impl Fn((usize, Piece)) -> Part,
+    gathered: &mut Gathered<'_>,
+) {
+    while gathered.is_open() {
+        let piece = waiting.try_lock().ok().and_then(|waiting| waiting.try_recv().ok());
+        let part = match piece {
+            Some(piece) => Ok(work(piece)),
+            None => parts.recv(),
+        };
+        let Ok(part) = part else { return };
+        gathered.take(part);
     }
 }
 
@@ -160,7 +175,7 @@ fn cut(
             gathered.take(parts.recv().ok()?);
             continue;
         }
-        match cutter.next() {
+        match cutter.next(gathered.buffers.pop()) {
             Ok(Next::Piece(piece)) => {
                 let number = gathered.n_cut;
                 gathered.n_cut += 1;
@@ -188,10 +203,13 @@ fn next_of(waiting: &Mutex<Receiver<(usize, Piece)>>) -> Option<(usize, Piece)> 
 fn read_piece(
     layout: &Layout,
     piece: &Piece,
+    spare: Option<Growing>,
     context: &Context,
     notices: &mut Notices,
 ) -> Result<Growing, Error> {
-    let mut rows = Growing::new(layout, u32::try_from(piece.line).unwrap_or(u32::MAX));
+    let (line, size) = (u32::try_from(piece.line).unwrap_or(u32::MAX), piece.bytes.len() as u64);
+    let mut rows = spare.unwrap_or_else(|| Growing::new(layout, line, size));
+    rows.begin_anew(line, size);
     let mut splitter = reader::splitter(piece.bytes.as_slice()).from_line(piece.line);
     reader::read_rows(layout, &mut splitter, &mut rows, context, notices)?;
     Ok(rows)
@@ -202,6 +220,8 @@ struct Part {
     number: usize,
     part: Result<Growing, Error>,
     notices: Notices,
+    /// What held the piece, to be used again.
+    bytes: Vec<u8>,
 }
 
 /// What was read from all pieces so far.
@@ -215,6 +235,9 @@ struct Gathered<'a> {
     /// How many may be cut before they are appended.
     n_max: usize,
     failed: Option<Error>,
+    /// What rows of pieces were in and other rows may be; no more than there are pieces under way.
+    spare: &'a Mutex<Vec<Growing>>,
+    buffers: Vec<Vec<u8>>,
 }
 
 impl Gathered<'_> {
@@ -227,14 +250,18 @@ impl Gathered<'_> {
     /// which a file cannot be read does not count.
     fn take(&mut self, part: Part) {
         self.early.insert(part.number, part);
-        while let Some(Part { part, notices, .. }) = self.early.remove(&self.n_appended) {
+        while let Some(Part { part, notices, bytes, .. }) = self.early.remove(&self.n_appended) {
             self.n_appended += 1;
+            self.buffers.push(bytes);
             if self.rows.has_ended {
                 continue;
             }
             self.out.merge(notices);
             match part {
-                Ok(part) => self.rows.append(part),
+                Ok(part) => {
+                    self.rows.append(&part);
+                    self.spare.lock().unwrap_or_else(PoisonError::into_inner).push(part);
+                }
                 Err(error) => self.failed = Some(error),
             }
         }
@@ -290,10 +317,10 @@ mod tests {
         let spec = File::StopTimes.spec();
         let context = Context { today: date(2026, 1, 1), country: None, threads: 3 };
         let mut out = Notices::new(5);
-        let table = reader::read(text.as_bytes(), spec, &context, &mut out);
+        let table = reader::read(text.as_bytes(), text.len() as u64, spec, &context, &mut out);
         let expected = seen(&table, &out);
         let mut out = Notices::new(5);
-        let table = read(&mut text.as_bytes(), piece_bytes, spec, &context, &mut out);
+        let table = read(&mut text.as_bytes(), 0, piece_bytes, spec, &context, &mut out);
         assert_eq!(seen(&table, &out), expected, "{text:?} in pieces of {piece_bytes}");
     }
 
@@ -351,7 +378,7 @@ mod tests {
         }
         let context = Context { today: date(2026, 1, 1), country: None, threads: 2 };
         let spec = File::StopTimes.spec();
-        let read = read(&mut Broken(40), 100, spec, &context, &mut Notices::new(0));
+        let read = read(&mut Broken(40), 1_200, 100, spec, &context, &mut Notices::new(0));
         assert!(read.is_err());
     }
 }

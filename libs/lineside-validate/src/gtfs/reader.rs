@@ -6,7 +6,7 @@ use lineside_formats::{
     Error,
     gtfs::{
         fields::{FileSpec, Presence},
-        rows::{Found, Splitter},
+        rows::{Found, Record, Splitter},
     },
 };
 
@@ -35,13 +35,14 @@ const ROWS_MAX: u32 = 1_000_000_000;
 /// How much of a file is looked at for the mark of UTF-8.
 pub(super) const MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// Reads a file.
+/// Reads a file of so many bytes; 0 if nobody knows.
 ///
 /// # Errors
 ///
 /// If it cannot be inflated.
 pub(super) fn read(
     reader: impl Read,
+    size: u64,
     spec: &'static FileSpec,
     context: &Context,
     out: &mut Notices,
@@ -51,7 +52,7 @@ pub(super) fn read(
         Begun::Rows(layout) => layout,
         Begun::Nothing(table) => return Ok(table),
     };
-    let mut rows = Growing::new(&layout, 2);
+    let mut rows = Growing::new(&layout, 2, size);
     read_rows(&layout, &mut splitter, &mut rows, context, out)?;
     Ok(rows.finish(&layout))
 }
@@ -177,6 +178,7 @@ fn read_row<R: Read>(
     let oddities = Oddities::of(splitter);
     let texts = record.text();
     let mut spoiled = false;
+    rows.expect_row();
     for (plan, column) in layout.cells.iter().zip(&mut rows.columns) {
         let place = Place { file: layout.spec.name, line, field: plan.field };
         let raw = texts.field(plan.position);
@@ -200,7 +202,7 @@ fn read_row<R: Read>(
     if spoiled {
         rows.drop_row();
     } else {
-        rows.keep_row(line);
+        rows.keep_row(line, splitter.raw().len());
     }
 }
 
@@ -216,11 +218,17 @@ fn what_is_too_large<R: Read>(
     spec: &'static FileSpec,
     splitter: &Splitter<R>,
 ) -> Option<&'static str> {
-    let record = splitter.record();
+    // What hardly any row is stays out of the way of the others.
+    let is_small = splitter.raw().len() <= CELL_CHARS_MAX && splitter.record().len() <= CELLS_MAX;
+    if is_small { None } else { what_of_it_is_too_large(spec, &splitter.record()) }
+}
+
+#[cold]
+fn what_of_it_is_too_large(spec: &'static FileSpec, record: &Record<'_>) -> Option<&'static str> {
     if record.len() > CELLS_MAX {
         return Some("a row has more than 512 values");
     }
-    if splitter.raw().len() <= CELL_CHARS_MAX || spec.name == File::Areas.name() {
+    if spec.name == File::Areas.name() {
         return None;
     }
     let is_long = |position| {
