@@ -16,8 +16,10 @@ pub mod gtfs;
 pub mod notice;
 pub mod report;
 pub mod rules;
+mod stop;
 
 pub use notice::{Kind, Notices, Severity};
+pub use stop::{Rows, Stop};
 
 use jiff::civil::Date;
 

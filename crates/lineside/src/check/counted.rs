@@ -1,9 +1,10 @@
 //! How far a schedule has been read, for whoever waits.
 
 use std::io::{self, Read};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use lineside_formats::Error;
+use lineside_validate::Stop;
 use lineside_validate::gtfs::Source;
 
 /// How many bytes were read, of how many.
@@ -11,7 +12,7 @@ use lineside_validate::gtfs::Source;
 pub(crate) struct Progress {
     read: AtomicU64,
     all: AtomicU64,
-    is_stopped: AtomicBool,
+    stop: Stop,
 }
 
 impl Progress {
@@ -20,14 +21,13 @@ impl Progress {
         self.all.store(bytes, Ordering::Relaxed);
     }
 
-    /// Nothing more is read, and whoever reads is told so.
+    /// Has the look end within a moment, whether it reads or rules run.
     pub(crate) fn stop(&self) {
-        self.is_stopped.store(true, Ordering::Relaxed);
+        self.stop.stop();
     }
 
-    /// Whether it was stopped.
-    pub(crate) fn is_stopped(&self) -> bool {
-        self.is_stopped.load(Ordering::Relaxed)
+    pub(super) fn stopper(&self) -> &Stop {
+        &self.stop
     }
 
     /// The part that was read, from 0 to 1; none as long as nobody knows how much there is.
@@ -74,9 +74,6 @@ struct Counting<'a> {
 
 impl Read for Counting<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.progress.is_stopped() {
-            return Err(io::Error::other("it took too long"));
-        }
         let n = self.reader.read(buffer)?;
         self.progress.read.fetch_add(n as u64, Ordering::Relaxed);
         Ok(n)

@@ -107,6 +107,9 @@ pub(crate) const SAMPLES_MAX: u32 = 1_000;
 /// Why something cannot be checked.
 const NO_FORMAT: &str = "this is neither GTFS, GTFS-Realtime, SIRI, NeTEx nor GBFS";
 
+/// Why there is nothing to tell of a look that was stopped.
+const STOPPED: &str = "it was stopped before its end";
+
 impl Checked {
     /// The worst there is.
     pub(crate) fn worst(&self) -> Option<Severity> {
@@ -229,8 +232,8 @@ fn schedule(
     let source = Counted::new(source, progress);
     let context = Context { today: plan.today, country: plan.country, threads: plan.threads };
     let mut notices = Notices::new(plan.samples);
-    let looked = gtfs::validate(&source, &context, &mut notices);
-    let (feed, errors) = looked.map_err(|error| error.to_string())?;
+    let looked = gtfs::validate_until(&source, &context, progress.stopper(), &mut notices);
+    let (feed, errors) = looked.map_err(|error| error.to_string())?.ok_or(STOPPED)?;
     let mut checked = Checked::new(Format::Gtfs, plan, findings(&notices));
     if checked.plan.with_places {
         checked.outline = places::outline(&feed);

@@ -1,5 +1,6 @@
 //! One look at one version: on a thread of its own, with a limit of time and memory.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -49,12 +50,6 @@ pub(super) async fn look(app: &App, job: Job, permit: OwnedPermit) -> Option<Rep
     let bytes = task.bytes.clone();
     let progress = Arc::new(Progress::default());
     let (seen, watch) = (Arc::clone(&progress), Stopwatch::start());
-    let (reply, done) = oneshot::channel();
-    let work = move || {
-        // The slot is taken until the thread has ended, also where nobody waits for it any more.
-        let _permit = permit;
-        let _: Result<(), Report> = reply.send(task.run(&seen, &watch));
-    };
     let gives_up = |words: String| {
         // What was not hashed by the look is hashed here: the version is known all the same.
         let version = BlobHash::of(&bytes).to_string();
@@ -64,9 +59,10 @@ pub(super) async fn look(app: &App, job: Job, permit: OwnedPermit) -> Option<Rep
         report.outcome = Outcome::Unfinished { words };
         report
     };
-    if let Err(error) = std::thread::Builder::new().name("validate".to_owned()).spawn(work) {
-        return Some(gives_up(format!("there was no thread for it: {error}")));
-    }
+    let done = match begin(task, permit, seen, watch) {
+        Ok(done) => done,
+        Err(error) => return Some(gives_up(format!("there was no thread for it: {error}"))),
+    };
     match within(limits.timeout, done).await {
         Some(Ok(report)) => Some(report),
         Some(Err(_)) => Some(gives_up("our validator broke off".to_owned())),
@@ -76,6 +72,24 @@ pub(super) async fn look(app: &App, job: Job, permit: OwnedPermit) -> Option<Rep
             Some(gives_up(format!("it took longer than {limit}, which is validation.timeout")))
         }
     }
+}
+
+/// Begins to look, on a thread of its own.
+fn begin(
+    task: Task,
+    permit: OwnedPermit,
+    progress: Arc<Progress>,
+    watch: Stopwatch,
+) -> io::Result<oneshot::Receiver<Report>> {
+    let (reply, done) = oneshot::channel();
+    let work = move || {
+        let report = task.run(&progress, &watch);
+        // The slot is taken until the look has ended, also where nobody waits for it any more: soon after it was stopped.
+        drop(permit);
+        let _: Result<(), Report> = reply.send(report);
+    };
+    std::thread::Builder::new().name("validate".to_owned()).spawn(work)?;
+    Ok(done)
 }
 
 impl Task {
@@ -187,4 +201,68 @@ impl Report {
 
 fn millis(took: Duration) -> u64 {
     u64::try_from(took.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Cursor, Write as _};
+
+    use lineside_ingest::FeedId;
+    use zip::write::SimpleFileOptions;
+
+    use super::super::queue::Queue;
+    use super::*;
+
+    /// A schedule of a hundred thousand calls.
+    fn schedule() -> Bytes {
+        let mut archive = zip::ZipWriter::new(Cursor::new(Vec::new()));
+        archive.start_file("stop_times.txt", SimpleFileOptions::default()).unwrap();
+        archive.write_all(b"trip_id,arrival_time,departure_time,stop_id,stop_sequence\n").unwrap();
+        for trip in 0..100 {
+            let line = format!("T{trip},08:00:00,08:00:00,S1,1\n");
+            archive.write_all(line.repeat(1_000).as_bytes()).unwrap();
+        }
+        archive.finish().unwrap().into_inner().into()
+    }
+
+    fn task(bytes: &Bytes) -> Task {
+        let plan = Plan {
+            input: "city".to_owned(),
+            today: jiff::civil::date(2026, 6, 15),
+            at: "2026-06-15T08:00:00Z".to_owned(),
+            now: 1_781_510_400,
+            schedule: None,
+            previous: None,
+            country: None,
+            threads: 1,
+            ignored: Vec::new(),
+            output: None,
+            samples: 1,
+            with_places: false,
+            files: check::Files::default(),
+        };
+        let (bytes, at) = (bytes.clone(), UnixMillis(1_781_510_400_000));
+        let (feed, tag, memory) = ("city".to_owned(), String::new(), u64::MAX);
+        Task { feed, bytes, tag, refused: false, plan, at, memory }
+    }
+
+    #[tokio::test]
+    async fn a_look_that_is_stopped_leaves_its_slot_to_the_next() {
+        let (queue, bytes) = (Queue::default(), schedule());
+        queue.set_slots(1);
+        for feed in ["a", "b"] {
+            assert!(queue.push(Job { feed: FeedId::new(feed).unwrap(), refused: None }, 2));
+        }
+        let (job, permit) = queue.next().unwrap();
+        let progress = Arc::new(Progress::default());
+        assert!(queue.next().is_none(), "the only slot is taken");
+        progress.stop();
+        let done = begin(task(&bytes), permit, progress, Stopwatch::start()).unwrap();
+        let report = done.await.unwrap();
+        assert!(!matches!(report.outcome, Outcome::Whole), "it was stopped");
+        assert_eq!(queue.figures().running, 0);
+        queue.finish(&job.feed, None);
+        let (job, _permit) = queue.next().unwrap();
+        assert_eq!((job.feed.as_str(), queue.figures().running), ("b", 1));
+    }
 }

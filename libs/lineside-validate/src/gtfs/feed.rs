@@ -9,6 +9,7 @@ use super::{
     table::{Status, Table},
     zones::Zones,
 };
+use crate::stop::{Brake, Stop};
 
 /// A schedule that was read.
 #[derive(Debug)]
@@ -20,12 +21,24 @@ pub struct Feed {
     zones: Zones,
     pub(super) joins: Joins,
     pub(super) services: OnceLock<Services>,
+    pub(super) brake: Brake,
 }
 
 impl Feed {
     pub(super) fn new(tables: Vec<Table>, zones: Zones, names: Vec<String>) -> Feed {
         let (joins, services) = (Joins::default(), OnceLock::new());
-        Feed { tables, zones, names, joins, services }
+        Feed { tables, zones, names, joins, services, brake: Brake::default() }
+    }
+
+    /// Has rules over it end when they are stopped, until it is [let go](Feed::let_go).
+    pub(crate) fn hold(&mut self, stop: &Stop) {
+        self.brake = Brake::new(stop);
+        self.tables.iter_mut().for_each(|table| table.hold(&self.brake));
+    }
+
+    /// The rules have ended.
+    pub(crate) fn let_go(&self) {
+        self.brake.release();
     }
 
     /// A file, whether it is there or not.

@@ -6,6 +6,7 @@ use std::{
 };
 
 use super::{Feed, File, Point};
+use crate::stop::Brake;
 
 /// No row.
 const NONE: u32 = u32::MAX;
@@ -16,11 +17,15 @@ pub struct Groups {
     /// Where each code's rows begin in `rows`; one more at the end.
     starts: Vec<u32>,
     rows: Vec<u32>,
+    brake: Brake,
 }
 
 impl Groups {
     /// The rows of a code, in the order of the file or, where the table has a sequence, of that.
+    /// Where the look is stopped whoever asks unwinds.
+    #[inline]
     pub fn rows(&self, code: u32) -> &[u32] {
+        self.brake.look();
         let at = code as usize;
         match (self.starts.get(at), self.starts.get(at + 1)) {
             (Some(&start), Some(&end)) => &self.rows[start as usize..end as usize],
@@ -107,7 +112,7 @@ impl Feed {
                 }
             }
         }
-        Groups { starts, rows }
+        Groups { starts, rows, brake: self.brake.clone() }
     }
 
     /// From a field that names rows of another file to those rows: the first of each id.

@@ -1,5 +1,7 @@
 //! Reads a schedule's files into tables, and says what is wrong about each by itself.
 
+use std::io::Read;
+
 use lineside_formats::{Error, gtfs::fields::LOCATIONS};
 
 use super::{
@@ -10,7 +12,11 @@ use super::{
     table::{Status, Table},
     zones::{self, Zones},
 };
-use crate::{Context, notice::Notices};
+use crate::{
+    Context,
+    notice::Notices,
+    stop::{Stop, Stoppable},
+};
 
 /// Bytes of a file, as the archive's directory says, from which several threads read it together.
 const SHARED_BYTES: u64 = 4 << 20;
@@ -23,6 +29,17 @@ const PIECE_BYTES: usize = 1 << 20;
 ///
 /// If a file cannot be opened or inflated; what is wrong inside of files is said in notices.
 pub fn load(source: &dyn Source, context: &Context, notices: &mut Notices) -> Result<Feed, Error> {
+    load_until(source, context, &Stop::default(), notices)
+}
+
+/// The same until it is stopped, which is an error.
+pub(crate) fn load_until(
+    source: &dyn Source,
+    context: &Context,
+    stop: &Stop,
+    notices: &mut Notices,
+) -> Result<Feed, Error> {
+    let source = &Watched { source, stop };
     let names = source.list();
     let mut jobs: Vec<(File, &str, u64)> = Vec::new();
     let mut zones = Zones::NONE;
@@ -99,4 +116,28 @@ fn read_file(
         }
     })?;
     table.map_err(|error| error.in_file(name))
+}
+
+/// A source whose files are read until the look is stopped.
+struct Watched<'a> {
+    source: &'a dyn Source,
+    stop: &'a Stop,
+}
+
+impl Source for Watched<'_> {
+    fn list(&self) -> Vec<(String, u64)> {
+        self.source.list()
+    }
+
+    fn has_nested(&self) -> bool {
+        self.source.has_nested()
+    }
+
+    fn read(&self, name: &str, read: &mut dyn FnMut(Option<&mut dyn Read>)) -> Result<(), Error> {
+        let stop = self.stop;
+        self.source.read(name, &mut |file| match file {
+            Some(file) => read(Some(&mut Stoppable { file, stop })),
+            None => read(None),
+        })
+    }
 }

@@ -34,6 +34,7 @@ pub(crate) mod zones;
 
 use jiff::civil::Date;
 
+pub(crate) use self::load::load_until;
 pub(crate) use self::services::WEEK;
 pub use self::{
     column::{Floats, Numbers, Texts, UNRECOGNIZED},

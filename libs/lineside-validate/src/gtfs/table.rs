@@ -3,6 +3,7 @@
 use lineside_formats::gtfs::fields::{FileSpec, Kind};
 
 use super::column::{Column, Floats, Numbers, Texts};
+use crate::stop::{Brake, Rows};
 
 /// How far a file could be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,12 +30,13 @@ pub struct Table {
     n_rows: u32,
     /// The line of each row, where it is not simply two more than the row's number.
     lines: Option<Vec<u32>>,
+    brake: Brake,
 }
 
 impl Table {
     pub(super) fn without_rows(spec: &'static FileSpec, status: Status) -> Table {
         let columns = spec.fields.iter().map(|_| None).collect();
-        Table { spec, status, columns, n_rows: 0, lines: None }
+        Table { spec, status, columns, n_rows: 0, lines: None, brake: Brake::default() }
     }
 
     pub(super) fn new(
@@ -44,7 +46,7 @@ impl Table {
         n_rows: u32,
         lines: Option<Vec<u32>>,
     ) -> Table {
-        Table { spec, status, columns, n_rows, lines }
+        Table { spec, status, columns, n_rows, lines, brake: Brake::default() }
     }
 
     /// Its name, such as `stops.txt`.
@@ -83,9 +85,14 @@ impl Table {
         self.n_rows == 0
     }
 
-    /// The numbers of its rows, from 0.
-    pub fn rows(&self) -> std::ops::Range<u32> {
-        0..self.n_rows
+    /// The numbers of its rows, from 0. Where the look is stopped whoever goes through them unwinds.
+    #[inline]
+    pub fn rows(&self) -> Rows<'_> {
+        Rows::new(self.n_rows, &self.brake)
+    }
+
+    pub(super) fn hold(&mut self, brake: &Brake) {
+        self.brake = brake.clone();
     }
 
     /// The line of a row in the file, counted from 1 with the header: `csvRowNumber`.

@@ -35,6 +35,7 @@ use std::{
 use crate::{
     Context,
     notice::{Kind, Notices},
+    stop::Stopped,
 };
 
 /// The name of a field of a notice, and what it says.
@@ -69,7 +70,8 @@ pub struct Verdict {
     pub is_cut_short: bool,
 }
 
-/// Runs rules over a subject. Those that break off are told apart from what the data gets wrong.
+/// Runs rules over a subject. Those that break off are told apart from what the data gets wrong; those that are
+/// stopped end without a word.
 pub fn run<S: ?Sized + Sync, F: Sync>(
     rules: &[&'static Rule<S, F>],
     subject: &S,
@@ -78,7 +80,9 @@ pub fn run<S: ?Sized + Sync, F: Sync>(
 ) -> Vec<SystemError> {
     let check = |rule: &&'static Rule<S, F>, out: &mut Notices| {
         let looked = catch_unwind(AssertUnwindSafe(|| (rule.check)(subject, context, out)));
-        looked.err().map(|panic| SystemError {
+        // Who was stopped did nothing wrong.
+        let fault = looked.err().filter(|panic| !panic.is::<Stopped>());
+        fault.map(|panic| SystemError {
             rule: rule.kinds.first().map_or("", |kind| kind.code),
             message: words_of(&*panic),
         })

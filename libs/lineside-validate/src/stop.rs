@@ -1,0 +1,146 @@
+//! A look at data that somebody may stop: whoever waits for it says so through a flag, and the loops over rows look at that flag at
+//! the next row of a thousand.
+//!
+//! A rule that is stopped ends by unwinding, from however deep it looks: it has nothing to give back, what it said so far is of no
+//! use, and joins that were half made are made anew by whoever asks next.
+
+use std::{
+    io::{self, Read},
+    iter::FusedIterator,
+    ops::Range,
+    panic::resume_unwind,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+/// Has a look stopped, by any of its clones.
+#[derive(Clone, Debug, Default)]
+pub struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// Stops the look, for good.
+    pub fn stop(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it was stopped.
+    pub fn is_stopped(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// With what a rule unwinds that is stopped. It is no fault, and nobody is told of it as of one.
+#[derive(Debug)]
+pub(crate) struct Stopped;
+
+/// A stop as tables know it, which holds as long as rules run over them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Brake(Option<Arc<Held>>);
+
+#[derive(Debug)]
+struct Held {
+    stop: Stop,
+    is_over: AtomicBool,
+}
+
+impl Brake {
+    pub(crate) fn new(stop: &Stop) -> Brake {
+        Brake(Some(Arc::new(Held { stop: stop.clone(), is_over: AtomicBool::new(false) })))
+    }
+
+    /// Unwinds if the look was stopped.
+    #[inline]
+    pub(crate) fn look(&self) {
+        if let Some(held) = &self.0
+            && held.stop.is_stopped()
+        {
+            held.end();
+        }
+    }
+
+    /// Rules have ended: whoever asks the tables from now on is not stopped any more.
+    pub(crate) fn release(&self) {
+        if let Some(held) = &self.0 {
+            held.is_over.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Held {
+    #[cold]
+    fn end(&self) {
+        if !self.is_over.load(Ordering::Relaxed) {
+            // Unlike a panic it says nothing on standard error.
+            resume_unwind(Box::new(Stopped));
+        }
+    }
+}
+
+/// Rows between two looks at the flag: some microseconds, and a look costs nothing beside them.
+const ROWS_PER_LOOK: u32 = 1_024;
+
+/// The numbers of a table's rows.
+#[derive(Clone, Debug)]
+pub struct Rows<'a> {
+    rows: Range<u32>,
+    brake: &'a Brake,
+}
+
+impl<'a> Rows<'a> {
+    pub(crate) fn new(n: u32, brake: &'a Brake) -> Rows<'a> {
+        Rows { rows: 0..n, brake }
+    }
+
+    #[inline]
+    fn seen(&self, row: u32) -> u32 {
+        if row.is_multiple_of(ROWS_PER_LOOK) {
+            self.brake.look();
+        }
+        row
+    }
+}
+
+impl Iterator for Rows<'_> {
+    type Item = u32;
+
+    #[inline]
+    fn next(&mut self) -> Option<u32> {
+        self.rows.next().map(|row| self.seen(row))
+    }
+
+    #[inline]
+    fn nth(&mut self, n: usize) -> Option<u32> {
+        self.rows.nth(n).map(|row| self.seen(row))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.rows.size_hint()
+    }
+}
+
+impl DoubleEndedIterator for Rows<'_> {
+    #[inline]
+    fn next_back(&mut self) -> Option<u32> {
+        self.rows.next_back().map(|row| self.seen(row))
+    }
+}
+
+impl ExactSizeIterator for Rows<'_> {}
+impl FusedIterator for Rows<'_> {}
+
+/// A file that is read until the look is stopped.
+pub(crate) struct Stoppable<'a> {
+    pub(crate) file: &'a mut dyn Read,
+    pub(crate) stop: &'a Stop,
+}
+
+impl Read for Stoppable<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.stop.is_stopped() {
+            return Err(io::Error::other("the look was stopped"));
+        }
+        self.file.read(buffer)
+    }
+}
