@@ -162,7 +162,7 @@ fn list() -> String {
         "# What is said about schedules and real time\n\n\
          Each code is that of a reference validator, with its severity and its way of counting; [what differs](differences.md) is\n\
          said. A code's page says what it means and what to do, and its examples are tests.\n\
-         Of other formats: [GBFS](gbfs.md), [SIRI](siri.md), [NeTEx](netex.md).\n\n\
+         Of other formats: [GBFS](gbfs.md), [SIRI](siri.md), [NeTEx](netex.md); [what cannot be decoded](decoding.md).\n\n\
          ## Schedules\n\n",
     );
     rows(&mut list, "gtfs", kinds().collect());

@@ -4,6 +4,7 @@
 //! NeTEx it is told besides what their decoders complain about.
 
 mod bikes;
+mod codes;
 mod counted;
 mod html;
 mod others;
@@ -21,6 +22,7 @@ use lineside_validate::rules::{SystemError, gtfs};
 use lineside_validate::{Context, Notices, Severity};
 use serde_json::{Map, Value, json};
 
+pub(crate) use codes::know;
 use counted::Counted;
 pub(crate) use counted::Progress;
 pub(crate) use places::{Place, Point};

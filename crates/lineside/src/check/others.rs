@@ -10,7 +10,7 @@ use lineside_validate::rules::{self, SystemError};
 use lineside_validate::{Context, Notices, Severity};
 use serde_json::{Map, Value, json};
 
-use super::{Checked, Finding, Plan};
+use super::{Checked, Finding, Plan, codes};
 
 pub(super) fn check(format: Format, body: &Bytes, plan: Plan) -> Result<Checked, String> {
     let mut notices = Notices::new(plan.samples);
@@ -27,7 +27,7 @@ pub(super) fn check(format: Format, body: &Bytes, plan: Plan) -> Result<Checked,
         }
     }
     if format == Format::GtfsRt && plan.schedule.is_none() {
-        found.push(Finding { code: "schedule_not_given".to_owned(), ..NO_SCHEDULE });
+        found.push(Finding { code: codes::SCHEDULE_NOT_GIVEN.to_owned(), ..NO_SCHEDULE });
     }
     if format == Format::GtfsRt {
         let mut notices = Notices::new(plan.samples);
@@ -178,7 +178,7 @@ fn findings(problems: &Problems, severity: Severity, format: Format) -> Vec<Find
                 code: code.to_owned(),
                 severity: if code == NOT_READ { Severity::Info } else { severity },
                 total,
-                summary: "",
+                summary: codes::meaning(code),
                 samples: Vec::new(),
                 places: Vec::new(),
             }),

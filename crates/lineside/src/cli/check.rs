@@ -18,7 +18,7 @@ use lineside_validate::rules::{SystemError, gbfs};
 use serde::Deserialize;
 
 use super::{Failure, input, input::Reach, print, system};
-use crate::check::{Checked, Files, Plan, Progress, SAMPLES_MAX, check, harmless};
+use crate::check::{Checked, Files, Plan, Progress, SAMPLES_MAX, check, harmless, know};
 use crate::convert::DISCOVERY;
 
 /// Largest input.
@@ -142,12 +142,15 @@ fn country(text: &str) -> Result<[u8; 2], String> {
 fn settings(file: &Path) -> Result<Settings, Failure> {
     let usage = |reason: String| Failure::Usage(format!("{}: {reason}", file.display()));
     let text = fs::read_to_string(file).map_err(|error| usage(error.to_string()))?;
-    toml::from_str(&text).map_err(|error| usage(error.to_string()))
+    let settings: Settings = toml::from_str(&text).map_err(|error| usage(error.to_string()))?;
+    know(&settings.ignore).map_err(|reason| usage(format!("ignore: {reason}")))?;
+    Ok(settings)
 }
 
 pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     let reach = if arguments.public_only { Reach::Public } else { Reach::Anywhere };
     let settings = arguments.config.as_deref().map(settings).transpose()?.unwrap_or_default();
+    know(&arguments.ignore).map_err(|reason| Failure::Usage(format!("--ignore: {reason}")))?;
     let fail_on = arguments.fail_on.or(settings.fail_on).unwrap_or(FailOn::Error);
     let of_file = settings.country.as_deref().map(country).transpose().map_err(Failure::Usage)?;
     let clock = Arc::new(RealClock::new());

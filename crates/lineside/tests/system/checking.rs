@@ -116,6 +116,26 @@ fn what_counts_as_a_failure_is_said() {
 }
 
 #[test]
+fn a_code_that_no_report_has_is_refused_with_the_one_that_may_be_meant() {
+    let folder = folder();
+    fs::write(folder.path().join("check.toml"), "ignore = [\"forein_key_violation\"]\n").unwrap();
+    let cases: [(&[&str], &str, &str); 3] = [
+        (&["--ignore", "unkown_file"], "--ignore: ", "did you mean \"unknown_file\"?"),
+        (
+            &["--config", "check.toml"],
+            "check.toml: ignore: ",
+            "did you mean \"foreign_key_violation\"?",
+        ),
+        (&["--ignore", "unknown_file,drivers"], "\"drivers\"", "docs/rules"),
+    ];
+    for (more, place, meant) in cases {
+        let (code, out, error) = run(folder.path(), &[&["check", "gtfs.zip"], more].concat());
+        assert_eq!((code, out.as_str()), (Some(2), ""), "{more:?} {error}");
+        assert!(error.contains(place) && error.contains(meant), "{error}");
+    }
+}
+
+#[test]
 fn json_has_the_shape_of_the_references_report() {
     let folder = folder();
     let arguments = ["check", "gtfs.zip", "--date", DAY, "--format", "json", "--output", "report"];
@@ -174,6 +194,10 @@ fn real_time_is_told_by_what_cannot_be_read() {
     assert!(out.contains("INFO schedule_not_given (once)"), "{out}");
     // What needs no schedule is judged all the same.
     assert!(out.contains("WARNING W008 (once)") && !out.contains("E003"), "{out}");
+    fs::write(folder.path().join("old.json"), json.replace("\"2.0\"", "null")).unwrap();
+    let (_, out, error) = run(folder.path(), &["check", "old.json"]);
+    assert!(out.contains("ERROR missing_required_field (once)"), "{out}{error}");
+    assert!(out.contains("readers cannot rely on the record; fill it in."), "{out}");
     // The same in protobuf, which begins with what is a line feed in a text.
     let protobuf = b"\x0A\x0D\x0A\x03\x32\x2E\x30\x10\x00\x18\xE0\x90\xBE\xD1\x06\x12\x0A\x0A\x01\x31\x22\x05\x42\x03\x0A\x01\x56";
     fs::write(folder.path().join("vehicles.pb"), protobuf).unwrap();

@@ -1,0 +1,248 @@
+//! The codes that a report may have, and what decoders mean by theirs.
+
+use lineside_validate::rules::{gbfs, gtfs, gtfs_rt, netex, siri};
+
+/// What is said of real time that is held against no schedule.
+pub(super) const SCHEDULE_NOT_GIVEN: &str = "schedule_not_given";
+
+/// What decoders complain about, by code: what it means and what to do, in a sentence. `docs/rules/decoding.md` has the same.
+static DECODERS: &[(&str, &str)] = &[
+    (
+        "delivery_not_read",
+        "The message has a delivery of a service that is not read here; nothing is to be done, or ask for the others alone.",
+    ),
+    ("duplicate_id", "An id stands there twice and only the first counts; give each its own."),
+    (
+        "entity_too_large",
+        "An entity is larger than is read and was left out; split it, or leave out of it what riders do not need.",
+    ),
+    (
+        "invalid_boolean",
+        "A value is neither true nor false and was left out; write one of the two.",
+    ),
+    (
+        "invalid_date",
+        "A date is none and was left out; write it as 2026-06-15, with a day that the calendar has.",
+    ),
+    ("invalid_duration", "A duration is none and was left out; write it as PT1M30S."),
+    (
+        "invalid_entity",
+        "An entity cannot be decoded and was left out; write it by the current schema, with a library of protobuf.",
+    ),
+    (
+        "invalid_float",
+        "A value is no decimal number and was left out; write digits with a point, such as 59.91.",
+    ),
+    (
+        "invalid_integer",
+        "A value is no whole number that the field can hold and was left out; write digits alone.",
+    ),
+    ("invalid_time", "A time of day is none and was left out; write it as 08:05:00."),
+    (
+        "invalid_timestamp",
+        "A moment is none and was left out; write it as 2026-06-15T08:05:00+02:00.",
+    ),
+    ("invalid_timezone", "A time zone is none that is known; take a name such as Europe/Oslo."),
+    (
+        "journey_of_the_day_before",
+        "A journey begins on the day before its operating day, which GTFS cannot say, and is left out of timetables; put it on the day on which it begins.",
+    ),
+    (
+        "journey_of_windows",
+        "A journey has windows in the place of times and is left out of timetables; give it times if it runs by any.",
+    ),
+    (
+        "journey_without_days",
+        "A journey runs on no day that is told and is left out of timetables; refer to day types that have dates.",
+    ),
+    (
+        "journey_without_line",
+        "A journey is of no line that is in the files and is left out of timetables; have it, its pattern or its route refer to one.",
+    ),
+    (
+        "journey_without_times",
+        "A journey has no times, or none at its first or last call, and is left out of timetables; give both ends a time.",
+    ),
+    (
+        "lone_ampersand",
+        "An ampersand stands alone, for which other readers refuse the whole file; write &amp;.",
+    ),
+    (
+        "missing_required_field",
+        "A field is missing without which readers cannot rely on the record; fill it in.",
+    ),
+    (
+        "missing_timezone",
+        "No frame names a time zone, so times were taken as UTC; name it in the default locale.",
+    ),
+    (
+        "missing_url",
+        "An organisation has no address on the web, which GTFS asks for; add a Url to its contact details.",
+    ),
+    (
+        "not_netex",
+        "A file is no publication of NeTEx and was passed over; take it out of the archive.",
+    ),
+    ("text_too_long", "A text is longer than is read and was left out; shorten it."),
+    (
+        "timestamp_without_zone",
+        "A moment does not say its offset from UTC, so the feed's time zone was taken; add Z or an offset such as +02:00.",
+    ),
+    (
+        "too_many_calls",
+        "A journey has more calls than are read and is left out of timetables; split it into several.",
+    ),
+    (
+        "unexpected_enum_value",
+        "A value is none of those that the specification lists, and means nothing to readers; take one of the list.",
+    ),
+    (
+        "unknown_transport_mode",
+        "A line has no mode of transport that is known and counts as a bus; name one of the specification's.",
+    ),
+    (
+        "unmatched_passing_time",
+        "A journey has a time at a point that its pattern does not have and is left out of timetables; refer to the pattern's own points.",
+    ),
+    (
+        "unresolved_reference",
+        "A reference leads to nothing that is there; add what it names, or correct the reference.",
+    ),
+    (
+        "wrong_namespace",
+        "The elements are not in the specification's namespace, for which other readers find nothing; declare it at the root.",
+    ),
+];
+
+/// What a decoder means by a code, and what to do.
+pub(super) fn meaning(code: &str) -> &'static str {
+    DECODERS.iter().find(|(other, _)| *other == code).map_or("", |(_, meaning)| meaning)
+}
+
+/// All codes of all formats.
+fn all() -> impl Iterator<Item = &'static str> {
+    let realtime = gtfs_rt::kinds().chain(siri::kinds());
+    let others = gbfs::kinds().chain(netex::kinds());
+    let rules = gtfs::kinds().chain(realtime).chain(others).map(|kind| kind.code);
+    rules.chain(DECODERS.iter().map(|(code, _)| *code)).chain([SCHEDULE_NOT_GIVEN])
+}
+
+/// Letters of a code that may be wrong for it to be taken as meant: a third of them.
+const WRONG_PART: usize = 3;
+
+/// Sees that a report can have each of these codes.
+///
+/// # Errors
+/// If it cannot have one of them; in words that name the code that may be meant.
+pub(crate) fn know(codes: &[String]) -> Result<(), String> {
+    let Some(code) = codes.iter().find(|code| all().all(|known| known != *code)) else {
+        return Ok(());
+    };
+    let nearest = all().map(|known| (distance(code, known), known)).min();
+    Err(match nearest {
+        Some((distance, known)) if distance <= code.len() / WRONG_PART => {
+            format!("no report has the code {code:?}; did you mean {known:?}?")
+        }
+        _ => format!("no report has the code {code:?}; docs/rules lists those that there are"),
+    })
+}
+
+/// How many letters are to be put in, taken out or changed to make one of the other.
+fn distance(from: &str, to: &str) -> usize {
+    let mut costs: Vec<usize> = (0..=to.len()).collect();
+    for (row, a) in from.bytes().enumerate() {
+        let mut corner = row;
+        let mut left = row + 1;
+        for (cost, b) in costs.iter_mut().skip(1).zip(to.bytes()) {
+            let above = *cost;
+            left = (corner + usize::from(a != b)).min(above + 1).min(left + 1);
+            corner = above;
+            *cost = left;
+        }
+    }
+    costs.last().copied().map_or(0, |cost| if to.is_empty() { from.len() } else { cost })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_code_that_no_report_has_is_refused_with_the_nearest() {
+        let check = |code: &str| know(&["unknown_file".to_owned(), code.to_owned()]);
+        assert_eq!(check("unknown_column"), Ok(()));
+        assert_eq!(check("E001"), Ok(()));
+        assert_eq!(check("invalid_entity"), Ok(()));
+        let told = check("unkown_colum").unwrap_err();
+        assert_eq!(
+            told,
+            "no report has the code \"unkown_colum\"; did you mean \"unknown_column\"?"
+        );
+        for far in ["drivers", "", "x"] {
+            let told = check(far).unwrap_err();
+            assert!(told.contains(&format!("{far:?}")) && !told.contains("did you mean"), "{told}");
+        }
+    }
+
+    #[test]
+    fn letters_are_counted_that_differ() {
+        let pairs = [("", "", 0), ("", "abc", 3), ("abc", "", 3), ("abc", "abc", 0)];
+        for (from, to, expected) in pairs.into_iter().chain([
+            ("kitten", "sitting", 3),
+            ("unkown", "unknown", 1),
+            ("ab", "ba", 2),
+        ]) {
+            assert_eq!(distance(from, to), expected, "{from} {to}");
+        }
+    }
+
+    #[test]
+    fn the_papers_say_what_decoders_mean() {
+        let page = include_str!("../../../../docs/rules/decoding.md");
+        let rows: Vec<&str> = page.lines().filter(|line| line.starts_with("| `")).collect();
+        let expected: Vec<String> =
+            DECODERS.iter().map(|(code, meaning)| format!("| `{code}` | {meaning} |")).collect();
+        assert_eq!(rows, expected);
+        assert!(DECODERS.is_sorted(), "they stand in the order of the alphabet");
+    }
+
+    /// Each text of a decoder's source that is a code: one with a reason behind it, or the code of a fault.
+    fn codes_in(source: &str) -> Vec<&str> {
+        let source = source.split("mod tests {").next().unwrap_or_default();
+        let parts: Vec<&str> = source.split('"').collect();
+        let is_code = |at: &usize| {
+            let (before, text) = (parts[at - 1], parts[*at]);
+            let after = parts.get(at + 1).copied().unwrap_or_default().trim();
+            let reason = parts.get(at + 2).copied().unwrap_or_default();
+            let has_reason = after.starts_with(", detail") || after.starts_with(", ||");
+            let is_given = before.ends_with("code: ") || has_reason;
+            text.contains('_')
+                && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
+                && (is_given || (after == "," && reason.contains(' ')))
+        };
+        (1..parts.len()).step_by(2).filter(is_code).map(|at| parts[at]).collect()
+    }
+
+    #[test]
+    fn each_code_of_a_decoder_has_its_sentence() {
+        let formats = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../../libs/lineside-formats/src");
+        let mut folders = ["gtfs_rt", "siri", "netex"].map(|name| formats.join(name)).to_vec();
+        let mut seen = Vec::new();
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(&folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else if path.extension().is_some_and(|it| it == "rs") {
+                    let source = std::fs::read_to_string(&path).unwrap();
+                    seen.extend(codes_in(&source).into_iter().map(str::to_owned));
+                }
+            }
+        }
+        assert!(seen.len() > 25, "{seen:?}");
+        for code in seen {
+            assert!(!meaning(&code).is_empty(), "{code} has no sentence");
+        }
+    }
+}
