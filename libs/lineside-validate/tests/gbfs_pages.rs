@@ -3,6 +3,7 @@
 //! A case is a `##` heading over a system without faults, of version 3.0, or of 2.3 after `Version: 2.3`.
 //! ```` ```json station_status /data/stations/0/lat ```` puts a value at a place of a file, and
 //! `Without: station_status /data/stations/0/lat` takes it away; without a place both mean the whole file.
+//! ```` ```before vehicle_status /data/vehicles/0/lat ```` says that the system was there before, with this value at that place.
 //! ```` ```text name ```` is a file as it stands there. `Part: yes` makes it some files of a system, `Unread: name
 //! reason` adds one that could not be fetched. A `json` block lists the notices of the page's code that must come,
 //! with the fields that matter; without one there must be none.
@@ -25,6 +26,7 @@ const NOW: i64 = 1_767_250_010;
 struct Case {
     heading: String,
     files: BTreeMap<String, Value>,
+    before: Option<BTreeMap<String, Value>>,
     raw: BTreeMap<String, Vec<u8>>,
     unread: Vec<(String, String)>,
     is_whole: bool,
@@ -35,6 +37,7 @@ fn case(heading: &str) -> Case {
     Case {
         heading: heading.to_owned(),
         files: base_3(),
+        before: None,
         raw: BTreeMap::new(),
         unread: Vec::new(),
         is_whole: true,
@@ -207,31 +210,36 @@ fn base_2() -> BTreeMap<String, Value> {
     )
 }
 
+/// Puts a value at a place of files, or takes away what is there.
+fn put(files: &mut BTreeMap<String, Value>, place: &str, value: Option<Value>) {
+    let Some((name, pointer)) = place.split_once(' ') else {
+        match value {
+            Some(value) => files.insert(place.to_owned(), value),
+            None => files.remove(place),
+        };
+        return;
+    };
+    let (parent, last) = pointer.rsplit_once('/').expect("a place begins with /");
+    let file = files.get_mut(name).expect("a file");
+    match (file.pointer_mut(parent).expect("what is there"), value) {
+        (Value::Array(list), Some(value)) => {
+            list[last.parse::<usize>().expect("a place in a list")] = value
+        }
+        (Value::Array(list), None) => {
+            // States stand in another order than stations: the last one is that of S2.
+            list.pop();
+            assert_eq!(last, "1");
+        }
+        (Value::Object(object), Some(value)) => _ = object.insert(last.to_owned(), value),
+        (Value::Object(object), None) => assert!(object.remove(last).is_some(), "{place}"),
+        (other, _) => panic!("{place}: {other} has nothing in it"),
+    }
+}
+
 impl Case {
     /// Puts a value at a place, or takes away what is there.
     fn put(&mut self, place: &str, value: Option<Value>) {
-        let Some((name, pointer)) = place.split_once(' ') else {
-            match value {
-                Some(value) => self.files.insert(place.to_owned(), value),
-                None => self.files.remove(place),
-            };
-            return;
-        };
-        let (parent, last) = pointer.rsplit_once('/').expect("a place begins with /");
-        let file = self.files.get_mut(name).expect("a file");
-        match (file.pointer_mut(parent).expect("what is there"), value) {
-            (Value::Array(list), Some(value)) => {
-                list[last.parse::<usize>().expect("a place in a list")] = value
-            }
-            (Value::Array(list), None) => {
-                // States stand in another order than stations: the last one is that of S2.
-                list.pop();
-                assert_eq!(last, "1");
-            }
-            (Value::Object(object), Some(value)) => _ = object.insert(last.to_owned(), value),
-            (Value::Object(object), None) => assert!(object.remove(last).is_some(), "{place}"),
-            (other, _) => panic!("{place}: {other} has nothing in it"),
-        }
+        put(&mut self.files, place, value);
     }
 
     fn found(&self) -> Notices {
@@ -242,7 +250,12 @@ impl Case {
         for (name, body) in &self.raw {
             bodies.insert(name, body.clone());
         }
+        let mut before: BTreeMap<&str, Vec<u8>> = BTreeMap::new();
+        for (name, file) in self.before.iter().flatten() {
+            before.insert(name, serde_json::to_vec(file).expect("JSON"));
+        }
         let system = System {
+            before: before.iter().map(|(name, body)| (*name, &body[..])).collect(),
             files: bodies.iter().map(|(name, body)| (*name, &body[..])).collect(),
             unread: self.unread.iter().map(|(name, why)| (name.as_str(), why.as_str())).collect(),
             is_whole: self.is_whole,
@@ -259,6 +272,10 @@ impl Case {
 fn cases(page: &str) -> Vec<Case> {
     let block = |case: &mut Case, info: &str, text: &str| match info.split_once(' ') {
         Some(("json", place)) => case.put(place, Some(serde_json::from_str(text).expect("JSON"))),
+        Some(("before", place)) => {
+            let before = case.before.get_or_insert_with(|| case.files.clone());
+            put(before, place, Some(serde_json::from_str(text).expect("JSON")));
+        }
         Some(("text", name)) => {
             case.raw.insert(name.to_owned(), text.as_bytes().to_vec());
         }

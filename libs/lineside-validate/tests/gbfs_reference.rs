@@ -120,7 +120,7 @@ fn real_systems_get_the_counts_that_were_looked_at() {
     let mut found = Vec::new();
     for (name, files, is_whole) in folders.into_iter().flat_map(|folder| systems(&data, folder)) {
         let files = files.iter().map(|(name, body)| (name.as_str(), &body[..])).collect();
-        let system = System { files, unread: Vec::new(), is_whole, now: NOW };
+        let system = System { files, is_whole, now: NOW, ..System::default() };
         let mut notices = Notices::new(5);
         let errors = validate(&system, &mut notices);
         assert!(errors.is_empty(), "{name}: {errors:?}");

@@ -16,6 +16,7 @@ pub(super) fn check(body: &Bytes, mut plan: Plan) -> Result<Checked, String> {
     let system = System {
         files: files.read.iter().map(|(name, body)| (name.as_str(), &body[..])).collect(),
         unread: files.unread.iter().map(|(name, why)| (name.as_str(), why.as_str())).collect(),
+        before: files.before.iter().map(|(name, body)| (name.as_str(), &body[..])).collect(),
         is_whole: files.is_whole,
         now: plan.now,
     };

@@ -67,6 +67,8 @@ pub(crate) struct Files {
     pub(crate) read: Vec<(String, Bytes)>,
     /// The names of those that are listed and were not to be had, each with the reason.
     pub(crate) unread: Vec<(String, String)>,
+    /// The files as they were some time before.
+    pub(crate) before: Vec<(String, Bytes)>,
     /// Whether these are all that the system has.
     pub(crate) is_whole: bool,
 }

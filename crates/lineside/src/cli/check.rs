@@ -76,6 +76,7 @@ Examples:
   lineside check https://example.org/gtfs.zip --format json > report.json
   lineside check trips.pb --static gtfs.zip
   lineside check https://example.org/gbfs.json
+  lineside check now/gbfs.json --previous before/gbfs.json
   lineside check gtfs.zip --fail-on warning --ignore unknown_file,unknown_column --output report"
 )]
 pub(crate) struct Arguments {
@@ -85,7 +86,7 @@ pub(crate) struct Arguments {
     /// The GTFS that GTFS-Realtime belongs to: with it a message is held against all rules
     #[arg(long, value_name = "GTFS")]
     r#static: Option<String>,
-    /// The message before it, of the same feed
+    /// The message before it, of the same feed; or the GBFS system as it was some time before
     #[arg(long, value_name = "FILE")]
     previous: Option<String>,
     /// Ask only addresses that everybody on the internet may reach, also for the files that a gbfs.json lists
@@ -159,13 +160,13 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
     let today = now.to_zoned(TimeZone::system()).date();
     let mut ignored = settings.ignore;
     ignored.extend(arguments.ignore);
-    let plan = Plan {
+    let mut plan = Plan {
         input: arguments.name.unwrap_or_else(|| arguments.input.clone()),
         today: arguments.date.or(settings.date).unwrap_or(today),
         at: now.to_string(),
         now: now.as_second(),
         schedule: read_given(arguments.r#static.as_deref(), reach).await?,
-        previous: read_given(arguments.previous.as_deref(), reach).await?,
+        previous: None,
         country: arguments.country.or(of_file),
         threads: std::thread::available_parallelism().map_or(1, usize::from),
         ignored,
@@ -174,12 +175,22 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), Failure> {
         with_places: false,
         files: Files::default(),
     };
-    let (body, files) = given(&arguments.input, reach).await?;
+    let (body, mut files) = given(&arguments.input, reach).await?;
     if plan.schedule.is_some() && sniff(&body) != Some(lineside_formats::Format::GtfsRt) {
         let reason = "a schedule and a message before it belong to GTFS-Realtime only";
         return Err(Failure::Usage(format!("{}: {reason}", arguments.input)));
     }
-    let plan = Plan { files, ..plan };
+    if let Some(previous) = &arguments.previous {
+        if is_system(&body, &files) {
+            files.before = before(previous, reach).await?;
+        } else if sniff(&body) == Some(lineside_formats::Format::GtfsRt) {
+            plan.previous = Some(input::read(previous, INPUT_BYTES_MAX, reach).await?);
+        } else {
+            let reason = "--previous is for GTFS-Realtime and GBFS";
+            return Err(Failure::Usage(reason.to_owned()));
+        }
+    }
+    plan.files = files;
     let checked = look(body, plan, clock).await?;
     if let Some(folder) = &arguments.output {
         write_all(&checked, folder)?;
@@ -211,7 +222,10 @@ async fn given(input: &str, reach: Reach) -> Result<(Bytes, Files), Failure> {
         let files = system::of_folder(folder).await?;
         if !files.is_empty() {
             let unread = Vec::new();
-            return Ok((Bytes::new(), Files { read: files, unread, is_whole: true }));
+            return Ok((
+                Bytes::new(),
+                Files { read: files, unread, is_whole: true, ..Files::default() },
+            ));
         }
     }
     let body = input::read(input, INPUT_BYTES_MAX, reach).await?;
@@ -224,7 +238,23 @@ async fn given(input: &str, reach: Reach) -> Result<(Bytes, Files), Failure> {
     read.extend(system.files);
     let unread = system.unread.into_iter();
     let unread = unread.map(|it| (it.name, it.reason.unwrap_or_else(|| it.why.to_owned())));
-    Ok((body, Files { read, unread: unread.collect(), is_whole: true }))
+    Ok((body, Files { read, unread: unread.collect(), is_whole: true, ..Files::default() }))
+}
+
+/// Whether what was given is a GBFS system, or one of its files.
+fn is_system(body: &Bytes, files: &Files) -> bool {
+    !files.read.is_empty() || gbfs::name_of(body).is_some()
+}
+
+/// The files of a system as it was some time before, or one of them.
+async fn before(input: &str, reach: Reach) -> Result<Vec<(String, Bytes)>, Failure> {
+    let (body, files) = given(input, reach).await?;
+    if !files.read.is_empty() {
+        return Ok(files.read);
+    }
+    let name = gbfs::name_of(&body);
+    let name = name.ok_or_else(|| Failure::Usage(format!("{input}: this is no file of GBFS")))?;
+    Ok(vec![(name.to_owned(), body)])
 }
 
 async fn read_given(input: Option<&str>, reach: Reach) -> Result<Option<Bytes>, Failure> {

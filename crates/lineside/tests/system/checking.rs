@@ -302,6 +302,33 @@ fn a_system_of_bikes_is_checked_by_its_folder_its_discovery_file_or_one_file() {
 }
 
 #[test]
+fn vehicles_that_keep_their_id_are_told_by_the_system_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let bikes = |name: &str, lat: f64| {
+        let text = format!(
+            r#"{{"last_updated":1767250000,"ttl":60,"version":"2.3","data":{{"bikes":[
+                {{"bike_id":"V1","lat":{lat},"lon":10.7,"is_reserved":false,"is_disabled":false}}]}}}}"#
+        );
+        fs::write(folder.path().join(name), text).unwrap();
+    };
+    bikes("before.json", 59.9);
+    bikes("now.json", 59.95);
+    let ignored = ["--ignore", "outdated_file"];
+    let check =
+        |more: &[&str]| run(folder.path(), &[&["check", "now.json"], &ignored[..], more].concat());
+    let (code, out, error) = check(&["--previous", "before.json"]);
+    assert_eq!(code, Some(0), "{out}{error}");
+    assert!(out.contains("WARNING vehicle_id_kept_after_move (once)"), "{out}");
+    assert!(out.contains("value \"V1\", distance 5560"), "{out}");
+    let (_, out, _) = check(&["--previous", "now.json"]);
+    assert!(!out.contains("vehicle_id_kept_after_move"), "{out}");
+    fs::write(folder.path().join("gtfs.zip"), zip()).unwrap();
+    let (code, _, error) = run(folder.path(), &["check", "gtfs.zip", "--previous", "now.json"]);
+    assert_eq!(code, Some(2), "{error}");
+    assert!(error.contains("GBFS, or for GTFS-Realtime with --static"), "{error}");
+}
+
+#[test]
 fn siri_and_netex_are_told_by_rules() {
     let folder = tempfile::tempdir().unwrap();
     let siri = r#"<Siri xmlns="http://www.siri.org.uk/siri" version="2.0"><ServiceDelivery>

@@ -63,6 +63,9 @@ kinds! {
         FILE, PATH, ("lat", "The latitude."), ("lon", "The longitude."),
         ("distanceKm", "How far it is from the middle of the system, in kilometers.")
     ];
+    KEPT_ID "vehicle_id_kept_after_move" Warning [
+        FILE, PATH, VALUE, ("distance", "How far the vehicle is from where it was, in meters.")
+    ];
     OUT_OF_ORDER "times_out_of_order" Error [
         FILE, PATH, ("start", "When it begins."), ("end", "When it ends.")
     ];

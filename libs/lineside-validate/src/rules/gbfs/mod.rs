@@ -11,6 +11,7 @@ mod kinds;
 mod known;
 mod look;
 mod records;
+mod rotation;
 mod tables;
 mod tree;
 mod values;
@@ -33,6 +34,8 @@ pub struct System<'a> {
     pub files: Vec<(&'a str, &'a [u8])>,
     /// The names of those that could not be read, each with the reason.
     pub unread: Vec<(&'a str, &'a str)>,
+    /// Its files as they were some time before; none if nobody knows.
+    pub before: Vec<(&'a str, &'a [u8])>,
     /// Whether these are all the files that it has.
     pub is_whole: bool,
     /// The time at which it is judged, in seconds since 1970.
@@ -62,9 +65,10 @@ pub fn validate(system: &System<'_>, notices: &mut Notices) -> Vec<SystemError> 
         let version = heads.version_of(table.name);
         // What a version does not have is judged by the nearest one that has it.
         let version = version.clamp(table.from, table.to);
+        let before = system.before.iter().find(|(name, _)| *name == table.name);
         let looked = catch_unwind(AssertUnwindSafe(|| {
             let mut look = Look::new(table.name, version, system.now, &mut known, notices);
-            file(&mut look, &Node::of(table.fields, version), body);
+            file(&mut look, &Node::of(table.fields, version), body, before.map(|(_, body)| *body));
         }));
         if let Err(panic) = looked {
             errors.push(SystemError { rule: table.name, message: words_of(&*panic) });
@@ -74,7 +78,7 @@ pub fn validate(system: &System<'_>, notices: &mut Notices) -> Vec<SystemError> 
     errors
 }
 
-fn file(look: &mut Look<'_>, data: &Node, body: &[u8]) {
+fn file(look: &mut Look<'_>, data: &Node, body: &[u8], before: Option<&[u8]>) {
     let body = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body);
     let malformed = |look: &mut Look<'_>, reason: String| {
         look.say(&kinds::MALFORMED_JSON, |sample| _ = sample.put("reason", reason));
@@ -89,6 +93,9 @@ fn file(look: &mut Look<'_>, data: &Node, body: &[u8]) {
             if let Some(value) = document.get("data") {
                 look.at("data", |look| look.walk(data, value));
                 records::look(look, &document);
+                if let Some(before) = before {
+                    rotation::look(look, &document, before);
+                }
             }
         }
         Err(error) => malformed(look, error.to_string()),
