@@ -342,12 +342,13 @@ mod tests {
             let is_well = Arc::new(AtomicBool::new(false));
             let sent: Arc<Mutex<Vec<Value>>> = Arc::default();
             let (asked, taken) = (Arc::clone(&is_well), Arc::clone(&sent));
-            let take = async move |body: String| {
+            let take = move |body: String| {
                 taken.lock().push(serde_json::from_str(&body).unwrap_or_default());
-                match asked.load(Ordering::Acquire) {
+                let status = match asked.load(Ordering::Acquire) {
                     true => StatusCode::OK,
                     false => StatusCode::INTERNAL_SERVER_ERROR,
-                }
+                };
+                std::future::ready(status)
             };
             let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
             let url = format!("http://{}/hook", listener.local_addr().unwrap());
