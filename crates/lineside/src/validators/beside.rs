@@ -99,7 +99,7 @@ pub(crate) async fn beside(
     is_latest: bool,
 ) -> Vec<Beside> {
     let Subject::Dataset { version, .. } = &report.subject else { return Vec::new() };
-    let mut opinions: Vec<Arc<Opinion>> = Vec::clone(&app.validators().of(feed.id().as_str()));
+    let mut opinions: Vec<Arc<Opinion>> = app.validators().of(feed.id().as_str()).to_vec();
     if !is_latest {
         opinions.retain(|opinion| opinion.version == *version);
         opinions.extend(kept(app, feed, version).await);

@@ -26,7 +26,7 @@ pub(crate) use self::queue::Figures;
 pub(crate) use self::watch::watch;
 
 /// The latest opinions on each feed, by the validators' names.
-type ByFeed = HashMap<String, Arc<Vec<Arc<Opinion>>>>;
+type ByFeed = HashMap<String, Arc<[Arc<Opinion>]>>;
 
 /// The latest opinions on all feeds, and the queue of those to come.
 #[derive(Debug, Default)]
@@ -39,7 +39,7 @@ pub(crate) struct Validators {
 
 impl Validators {
     /// The latest opinions on a feed, by name.
-    pub(crate) fn of(&self, feed: &str) -> Arc<Vec<Arc<Opinion>>> {
+    pub(crate) fn of(&self, feed: &str) -> Arc<[Arc<Opinion>]> {
         self.by_feed.load().get(feed).cloned().unwrap_or_default()
     }
 
@@ -56,12 +56,12 @@ impl Validators {
     /// Makes it the latest of its validator.
     fn put(&self, feed: &str, opinion: Opinion) {
         let _changing = self.changing.lock();
-        let mut opinions = Vec::clone(&self.of(feed));
+        let mut opinions = self.of(feed).to_vec();
         opinions.retain(|other| other.validator != opinion.validator);
         opinions.push(Arc::new(opinion));
         opinions.sort_by(|a, b| a.validator.cmp(&b.validator));
         let mut next = ByFeed::clone(&self.by_feed.load());
-        next.insert(feed.to_owned(), Arc::new(opinions));
+        next.insert(feed.to_owned(), opinions.into());
         self.by_feed.store(Arc::new(next));
     }
 
@@ -70,17 +70,18 @@ impl Validators {
         self.queue.retain(&is_there);
         let _changing = self.changing.lock();
         let before = self.by_feed.load_full();
-        let stays = |(feed, opinions): (&String, &Arc<Vec<Arc<Opinion>>>)| {
+        let stays = |(feed, opinions): (&String, &Arc<[Arc<Opinion>]>)| {
             opinions.iter().all(|opinion| is_there(feed, &opinion.validator))
         };
         if before.iter().all(stays) {
             return;
         }
         let mut next = ByFeed::clone(&before);
-        for (feed, opinions) in &mut next {
-            Arc::make_mut(opinions).retain(|opinion| is_there(feed, &opinion.validator));
-        }
-        next.retain(|_, opinions| !opinions.is_empty());
+        next.retain(|feed, opinions| {
+            let stay = opinions.iter().filter(|opinion| is_there(feed, &opinion.validator));
+            *opinions = stay.cloned().collect();
+            !opinions.is_empty()
+        });
         self.by_feed.store(Arc::new(next));
     }
 }

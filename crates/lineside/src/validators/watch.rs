@@ -76,11 +76,7 @@ impl Watch {
     /// Has the version that is served wait for a validator that was not given it yet, or is configured otherwise since.
     async fn look_at(&mut self, feed: &Feed, hash: u128, validator: &Arc<Validator>, most: usize) {
         let key = (feed.id().clone(), validator.name.clone());
-        if !self.known.contains_key(&key) {
-            let version = self.remember(feed.id(), validator).await;
-            let known = Known { version, validator: Arc::clone(validator) };
-            self.known.insert(key.clone(), known);
-        }
+        self.take_up(&key, validator).await;
         let is_known = self
             .known
             .get(&key)
@@ -95,15 +91,21 @@ impl Watch {
         }
     }
 
-    /// Takes up what it said to an earlier process. Gives the version that it need not be given again.
-    async fn remember(&self, feed: &FeedId, validator: &Validator) -> Option<u128> {
-        let store = self.app.store().cloned()?;
-        let (id, subject) = (feed.clone(), Opinion::subject(&validator.name));
-        let read = tokio::task::spawn_blocking(move || latest(&store, &id, &subject));
-        let opinion = read.await.ok().flatten()?;
-        let done = opinion.done();
-        self.app.validators().put(feed.as_str(), opinion);
-        done
+    /// Takes up what it said of a feed to an earlier process, once, with the version that it need not be given again.
+    async fn take_up(&mut self, key: &(FeedId, SmolStr), validator: &Arc<Validator>) {
+        if self.known.contains_key(key) {
+            return;
+        }
+        let mut known = Known { version: None, validator: Arc::clone(validator) };
+        if let Some(store) = self.app.store().cloned() {
+            let (id, subject) = (key.0.clone(), Opinion::subject(&validator.name));
+            let read = tokio::task::spawn_blocking(move || latest(&store, &id, &subject));
+            if let Some(opinion) = read.await.ok().flatten() {
+                known.version = opinion.done();
+                self.app.validators().put(key.0.as_str(), opinion);
+            }
+        }
+        self.known.insert(key.clone(), known);
     }
 
     /// Begins as many runs as there are slots for.
