@@ -325,7 +325,7 @@ fn vehicles_that_keep_their_id_are_told_by_the_system_before() {
     fs::write(folder.path().join("gtfs.zip"), zip()).unwrap();
     let (code, _, error) = run(folder.path(), &["check", "gtfs.zip", "--previous", "now.json"]);
     assert_eq!(code, Some(2), "{error}");
-    assert!(error.contains("GBFS, or for GTFS-Realtime with --static"), "{error}");
+    assert!(error.contains("--previous is for GTFS-Realtime and GBFS"), "{error}");
 }
 
 #[test]
