@@ -11,7 +11,10 @@ static DECODERS: &[(&str, &str)] = &[
         "delivery_not_read",
         "The message has a delivery of a service that is not read here; nothing is to be done, or ask for the others alone.",
     ),
-    ("duplicate_id", "An id stands there twice and only the first counts; give each its own."),
+    (
+        "duplicate_in_timetable",
+        "Two objects come to the same in a timetable and only the first is in it; give each an id of its own.",
+    ),
     (
         "entity_too_large",
         "An entity is larger than is read and was left out; split it, or leave out of it what riders do not need.",
@@ -105,8 +108,8 @@ static DECODERS: &[(&str, &str)] = &[
         "A journey has a time at a point that its pattern does not have and is left out of timetables; refer to the pattern's own points.",
     ),
     (
-        "unresolved_reference",
-        "A reference leads to nothing that is there; add what it names, or correct the reference.",
+        "unresolved_for_timetable",
+        "A reference that a timetable needs leads to nothing that is there; add what it names, or correct the reference.",
     ),
     (
         "wrong_namespace",

@@ -176,7 +176,12 @@ fn findings(problems: &Problems, severity: Severity, format: Format) -> Vec<Find
             Some(finding) => finding.total += total,
             None => findings.push(Finding {
                 code: code.to_owned(),
-                severity: if code == NOT_READ { Severity::Info } else { severity },
+                severity: match code {
+                    NOT_READ => Severity::Info,
+                    // The schema allows it, and what was taken for it is said.
+                    WITHOUT_ZONE => Severity::Warning,
+                    _ => severity,
+                },
                 total,
                 summary: codes::meaning(code),
                 samples: Vec::new(),
@@ -194,6 +199,8 @@ fn findings(problems: &Problems, severity: Severity, format: Format) -> Vec<Find
 
 /// The decoder's word for a delivery of a service that is not read here.
 const NOT_READ: &str = "delivery_not_read";
+/// The decoder's word for a moment whose offset is not said.
+const WITHOUT_ZONE: &str = "timestamp_without_zone";
 
 fn sample(problem: &Problem, format: Format) -> Map<String, Value> {
     // Of SIRI it is told the how manieth record it is.

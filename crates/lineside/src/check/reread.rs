@@ -11,7 +11,7 @@ use serde::de::{IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-use super::Finding;
+use super::{Finding, codes};
 
 /// Kinds of findings that are read; the reference has about 180.
 const KINDS_MAX: usize = 1_000;
@@ -126,7 +126,10 @@ impl Reread {
             },
             total: notice.total_notices,
             places: Vec::new(),
-            summary: words.get(notice.code.as_str()).copied().unwrap_or_default(),
+            summary: {
+                let of_rule = words.get(notice.code.as_str()).copied();
+                of_rule.unwrap_or_else(|| codes::meaning(&notice.code))
+            },
             samples: notice.sample_notices.kept,
             code: notice.code,
         };

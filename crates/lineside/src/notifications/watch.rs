@@ -248,7 +248,9 @@ impl Watch {
         }
         let Some(report) = reports.dataset.clone() else { return };
         let Some(version) = report.subject.version() else { return };
-        if report.at < self.app.started() || !report.is_whole() {
+        // What is refused is told of as the feed's state.
+        let is_refused = report.subject.is_refused();
+        if report.at < self.app.started() || !report.is_whole() || is_refused {
             return;
         }
         for target in &mut self.targets {

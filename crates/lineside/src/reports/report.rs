@@ -99,6 +99,11 @@ impl Subject {
             Self::Realtime { .. } => None,
         }
     }
+
+    /// Whether it is a version that ingest refused, which nobody is served.
+    pub(crate) fn is_refused(&self) -> bool {
+        matches!(self, Self::Dataset { refused: true, .. })
+    }
 }
 
 /// The word for versions of schedules.
@@ -246,7 +251,7 @@ impl Report {
             body = serde_json::to_string(self).ok()?;
         }
         let subject = self.subject.word().to_owned();
-        let refused = matches!(self.subject, Subject::Dataset { refused: true, .. });
+        let refused = self.subject.is_refused();
         let brief = serde_json::to_string(&Brief::of(self)).ok()?;
         Some(ReportRow { feed, subject, version, at: self.at, refused, brief, body })
     }

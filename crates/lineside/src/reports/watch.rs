@@ -188,10 +188,11 @@ async fn finish(app: &App, feed: &FeedId, mut report: Report) {
     app.reports().put(app.hub(), report);
 }
 
-/// Whether what is different between the two is due to the data: they are on two versions that could be read, and one
-/// validator made both, as another one may have other rules.
+/// Whether what is different between the two is due to the data: the one before was served, they are on two
+/// versions that could be read, and one validator made both, as another one may have other rules.
 fn is_comparable(before: &Report, report: &Report) -> bool {
     before.is_whole()
+        && !before.subject.is_refused()
         && before.subject.version() != report.subject.version()
         && before.validator == report.validator
 }
@@ -221,6 +222,15 @@ mod tests {
         let now = test_report("b", &[("duplicate_key", Error, 2)]);
         assert!(is_comparable(&test_report("a", &[]), &now));
         assert!(!is_comparable(&test_report("b", &[]), &now), "the same version");
+        let refused = |version: &str| {
+            let mut report = test_report(version, &[("duplicate_key", Error, 2)]);
+            if let Subject::Dataset { refused, .. } = &mut report.subject {
+                *refused = true;
+            }
+            report
+        };
+        assert!(!is_comparable(&refused("a"), &now), "nobody was served that");
+        assert!(is_comparable(&now, &refused("a")));
         let of_older = Report { validator: "0".to_owned(), ..test_report("a", &[]) };
         assert!(!is_comparable(&of_older, &now), "more rules are no more errors");
     }

@@ -343,6 +343,11 @@ fn siri_and_netex_are_told_by_rules() {
     assert_eq!(code, Some(1), "{out}{error}");
     assert!(out.starts_with("vm.xml is SIRI: 1 vehicle"), "{out}");
     assert!(out.contains("ERROR location_near_origin (once)") && out.contains("V1"), "{out}");
+    let without_zone = siri.replace("07:59:00Z", "07:59:00").replace(">0</", ">10</");
+    fs::write(folder.path().join("local.xml"), without_zone).unwrap();
+    let (code, out, error) = run(folder.path(), &["check", "local.xml"]);
+    assert_eq!(code, Some(0), "{out}{error}");
+    assert!(out.contains("WARNING timestamp_without_zone (once)"), "{out}");
     let netex = r#"<PublicationDelivery xmlns="http://www.netex.org.uk/netex" version="1.1"><dataObjects>
         <ServiceFrame id="F1" version="1"><lines><Line id="L1" version="1"><Name>Harbour</Name>
         <TransportMode>bus</TransportMode><OperatorRef ref="O9" version="1"/></Line></lines></ServiceFrame>

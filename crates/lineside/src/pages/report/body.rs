@@ -145,7 +145,7 @@ fn outcome(report: &Report) -> Markup {
             Outcome::CutShort {} => p { strong { "Not looked at to the end: " } "the time did not suffice, and there may be more. That is our doing." },
             Outcome::Whole | Outcome::Unreadable { .. } => {}
         }
-        @if matches!(report.subject, Subject::Dataset { refused: true, .. }) {
+        @if report.subject.is_refused() {
             p { "This version is not served: it cannot be read. The last good one is, if there is one." }
         }
     }

@@ -79,7 +79,11 @@ async fn look_at_all(app: &App, told: &mut HashMap<FeedId, Told>, is_ending: boo
             }
         }
         let last = told.entry(feed.id().clone()).or_default();
-        tell_of(app, (feed.id(), is_system), &mut place.look.lock(), last, is_ending);
+        // A look that is under way holds it for as long as rules take: what is new comes a second later.
+        let look = if is_ending { Some(place.look.lock()) } else { place.look.try_lock() };
+        if let Some(mut look) = look {
+            tell_of(app, (feed.id(), is_system), &mut look, last, is_ending);
+        }
     }
 }
 
