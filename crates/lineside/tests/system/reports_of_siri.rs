@@ -102,7 +102,7 @@ async fn what_has_changed_is_judged_together_and_not_blamed_for_its_age() {
     let producer = producer(300).await;
     let feeds = format!(
         "[[feed]]\nid = \"buses\"\nurl = {:?}\npoll = \"1s\"\n\
-         siri = {{ services = [\"vm\"], mode = \"request\", answers = \"changes\" }}\n",
+         siri = {{ services = [\"vm\"], mode = \"request\", answers = \"changes\", requestor_ref = \"us\" }}\n",
         producer.url("/siri")
     );
     let server = start(folder.path(), &feeds).await;
