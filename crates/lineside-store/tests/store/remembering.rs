@@ -93,7 +93,7 @@ fn a_restart_loses_nothing_and_shows_when_the_server_was_away() {
     let strips = Availability::read(&store, &feed("city"), Span::Day, now).unwrap();
     let last = strips.source.last().unwrap();
     let words: Vec<_> = strips.source.iter().map(|stretch| stretch.state.as_str()).collect();
-    assert_eq!(words[words.len() - 2..], ["off", "unknown"]);
+    assert_eq!(words[words.len() - 2..], ["failed", "off"]);
     assert_eq!(last.until, now);
     // What was open when it ended is no longer.
     let incidents = store.list_incidents(&feed("city"), EIGHT, 100).unwrap();
