@@ -131,7 +131,7 @@ fn in_new_words(content: Content) -> Content {
 
 #[test]
 fn real_files_hold_what_is_counted_in_them() {
-    for path in support::real_files("gbfs") {
+    for path in support::real_files("gbfs", None) {
         let body = fs::read(&path).unwrap();
         let name = name_of(&path);
         let Some(kind) = FileKind::of_name(name) else {
@@ -187,7 +187,7 @@ const KNOWN: &[(&str, &str, &str)] = &[
 #[test]
 fn every_problem_of_the_real_files_is_known() {
     let mut told: Vec<(String, String, String)> = Vec::new();
-    for path in support::real_files("gbfs") {
+    for path in support::real_files("gbfs", None) {
         let Some(kind) = FileKind::of_name(name_of(&path)) else { continue };
         let (_, problems) = read(kind, &fs::read(&path).unwrap());
         let folder = path.parent().unwrap().file_name().unwrap().to_str().unwrap().to_owned();

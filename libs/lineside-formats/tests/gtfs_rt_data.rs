@@ -14,7 +14,7 @@ use lineside_formats::{
 };
 use prost::Message as _;
 
-use support::real_files_named;
+use support::real_files;
 
 /// What prost by itself makes of the same bytes is what ours must make of them, shallow or in full.
 fn check_sound(path: &Path, body: &Bytes, expected: &proto::FeedMessage) {
@@ -41,7 +41,7 @@ fn check_sound(path: &Path, body: &Bytes, expected: &proto::FeedMessage) {
 #[test]
 fn real_messages_mean_what_prost_says_they_mean() {
     let (mut n_entities, mut n_refused) = (0, 0);
-    let paths = real_files_named("gtfs-rt", "pb");
+    let paths = real_files("gtfs-rt", Some("pb"));
     for path in &paths {
         let body = Bytes::from(fs::read(path).unwrap());
         match proto::FeedMessage::decode(body.clone()) {
@@ -63,7 +63,7 @@ fn real_messages_mean_what_prost_says_they_mean() {
 
 #[test]
 fn real_json_twins_mean_what_their_protobuf_says() {
-    for path in real_files_named("gtfs-rt", "json") {
+    for path in real_files("gtfs-rt", Some("json")) {
         let (message, problems) = match decode_json(&fs::read(&path).unwrap(), &Limits::default()) {
             Ok(decoded) => decoded,
             Err(error) => {

@@ -171,7 +171,7 @@ fn every_message_decodes_and_nothing_of_it_is_lost() {
     let zone = TimeZone::get("Europe/Oslo").unwrap();
     let (mut all, mut refused, mut unequal) = (Counts::new(), Vec::new(), Vec::new());
     let mut wrong: BTreeMap<(String, &str), u64> = BTreeMap::new();
-    let paths = support::real_files("siri");
+    let paths = support::real_files("siri", None);
     for path in &paths {
         let body = fs::read(path).unwrap();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();

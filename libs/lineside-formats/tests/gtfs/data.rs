@@ -2,7 +2,6 @@
 //!
 //! The folder is `$LINESIDE_DATA`, else `shared/data` beside the repository. Without it the test
 //! says so and passes.
-#![expect(clippy::print_stderr, reason = "says why it was skipped, and what was refused")]
 
 use std::{collections::BTreeMap, fs::File, io::BufReader, path::Path};
 
@@ -11,7 +10,7 @@ use lineside_formats::{
     gtfs::{self, Limits, Timetable, ZipFiles, fields},
 };
 
-use super::support::real_files_named;
+use super::support::real_files;
 
 fn load(path: &Path) -> Result<(Timetable, Problems), lineside_formats::Error> {
     let limits = Limits::default();
@@ -45,7 +44,7 @@ fn may_be_refused(path: &Path) -> bool {
 
 #[test]
 fn every_real_feed_loads_with_all_its_rows() {
-    let zips = real_files_named("gtfs", "zip");
+    let zips = real_files("gtfs", Some("zip"));
     let (mut n_loaded, mut n_refused) = (0, 0);
     for path in zips {
         let (timetable, problems) = match load(&path) {
@@ -108,7 +107,7 @@ fn check_timetable(timetable: &Timetable, path: &Path) {
 
 #[test]
 fn stop_times_are_those_of_gtfs_structures() {
-    let zips = real_files_named("gtfs", "zip");
+    let zips = real_files("gtfs", Some("zip"));
     for name in ["caltrain-rt.zip", "kuopio.zip", "soundtransit-oba.zip", "entur-gjb.zip"] {
         let Some(path) = zips.iter().find(|path| path.ends_with(name)) else { continue };
         let (timetable, _) = load(path).unwrap();

@@ -44,7 +44,7 @@ fn count(texts: &[String], names: &[&str]) -> usize {
 
 #[test]
 fn every_publication_is_read_whole() {
-    for path in real_files("netex") {
+    for path in real_files("netex", None) {
         let body = fs::read(&path).unwrap();
         let (loaded, texts) = (read(&body), texts(&body));
         let counts = loaded.counts;
@@ -96,7 +96,7 @@ const PROBLEMS: &[(&str, u64)] = &[
 #[test]
 fn every_problem_of_the_publications_is_known() {
     let mut wrong: BTreeMap<&str, u64> = BTreeMap::new();
-    let paths = real_files("netex");
+    let paths = real_files("netex", None);
     for path in &paths {
         for (_, code, count) in read(fs::read(path).unwrap()).problems.counts() {
             *wrong.entry(code).or_default() += count;

@@ -10,7 +10,8 @@ use super::{read, support::real_files, trip};
 
 /// Reads both exports of an operator; `None` where they are absent.
 fn pair(name: &str) -> Option<(Timetable, Timetable)> {
-    let find = |folder: &str| real_files(folder).into_iter().find(|path| path.ends_with(name));
+    let find =
+        |folder: &str| real_files(folder, None).into_iter().find(|path| path.ends_with(name));
     let (netex, gtfs) = (find("netex")?, find("gtfs")?);
     let limits = Limits::default();
     let bytes = fs::read(gtfs).unwrap();

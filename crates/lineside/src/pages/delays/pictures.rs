@@ -218,7 +218,7 @@ fn day_words(answer: &Answer) -> String {
     };
     let with_trips = || answer.day.quarters.iter().filter(|quarter| quarter.trips > 0);
     let worst = with_trips().max_by(|a, b| a.late_share().total_cmp(&b.late_share()));
-    let Some((worst, last)) = worst.zip(with_trips().last()) else {
+    let Some((worst, last)) = worst.zip(with_trips().next_back()) else {
         return format!("No trips were seen.{not_known}");
     };
     format!(

@@ -384,7 +384,7 @@ fn journeys_keep_the_names_that_they_have_whatever_comes_beside_them() {
     };
     let (a, b, c) = (of("A", "L", "7"), of("B", "L", "7"), of("B", "M", "7"));
     let mut held = Held::default();
-    take_whole(&mut held, &timetables(&[b.clone()]));
+    take_whole(&mut held, &timetables(std::slice::from_ref(&b)));
     assert_eq!(ids(&held), ["journey:7:20261121"], "alone it has the name that it gives");
     let all = ["journey:7:20261121", "journey:A:7:20261121"];
     for journeys in [[a.clone(), b.clone()], [b.clone(), a.clone()], [a.clone(), b.clone()]] {
@@ -392,7 +392,7 @@ fn journeys_keep_the_names_that_they_have_whatever_comes_beside_them() {
         assert_eq!(ids(&held), all, "who was first keeps the name");
     }
     for it in [&a, &b, &c, &c, &a] {
-        take(&mut held, &timetables(&[it.clone()]));
+        take(&mut held, &timetables(std::slice::from_ref(it)));
     }
     assert_eq!(ids(&held), [all[0], all[1], "journey:M:7:20261121"]);
 }
