@@ -19,6 +19,8 @@ const FAILED_SHOWN_MAX: usize = 10;
 const INCIDENTS_SHOWN_MAX: usize = 10;
 /// The height of a strip, in its own units.
 const HEIGHT: u32 = 12;
+/// Its length, in those units. Milliseconds would be too many: beyond 33,554,431 Chromium draws all at one place.
+const LENGTH: i64 = 100_000;
 /// How many parts of a strip's width trouble is drawn at least, so that it is seen.
 const VISIBLE_PARTS: i64 = 300;
 
@@ -97,21 +99,23 @@ fn strip<S: Copy>(
     sign: fn(S) -> (&'static str, u32),
     said: &str,
 ) -> Markup {
-    let length = shown.until.0 - shown.from.0;
-    let least = length / VISIBLE_PARTS;
+    let length = (shown.until.0 - shown.from.0).max(1);
+    let place = |at: UnixMillis| (at.0 - shown.from.0).clamp(0, length) * LENGTH / length;
+    let least = LENGTH / VISIBLE_PARTS;
     // What is good first, so that trouble, drawn wider than it was, lies above it.
     let mut drawn: Vec<_> = stretches.iter().collect();
     drawn.sort_by_key(|stretch| std::cmp::Reverse(sign(stretch.state).1));
     html! {
         div.strip-row {
             span.strip-name { (name) }
-            svg.strip viewBox=(format!("0 0 {length} {HEIGHT}")) preserveAspectRatio="none" role="img"
+            svg.strip viewBox=(format!("0 0 {LENGTH} {HEIGHT}")) preserveAspectRatio="none" role="img"
                 aria-label=(format!("{name}: {said}")) {
                 @for stretch in drawn {
                     @let (class, height) = sign(stretch.state);
                     @let is_good = height == HEIGHT;
-                    @let width = (stretch.until.0 - stretch.from.0).max(if is_good { 0 } else { least });
-                    @let x = (stretch.from.0 - shown.from.0).min(length - width).max(0);
+                    @let (from, until) = (place(stretch.from), place(stretch.until));
+                    @let width = (until - from).max(if is_good { 0 } else { least });
+                    @let x = from.min(LENGTH - width).max(0);
                     // Nothing good lies behind trouble.
                     @if !is_good { rect.strip-ground x=(x) y="0" width=(width) height=(HEIGHT) {} }
                     rect class=(format!("strip-{class}")) x=(x) y=(HEIGHT - height) width=(width) height=(height) {}
@@ -320,6 +324,18 @@ mod tests {
                 && text.contains("&lt;h1&gt;Bad")
                 && text.contains("data-state=\"stale\"")
         );
+        // The ten minutes are the end of both spans: 24 hours, and 30 days.
+        let ends = |class: &str| -> Vec<i64> {
+            let rect = format!("<rect class=\"strip-{class}\" x=\"");
+            let number = |text: &str| text.split('"').next()?.parse::<i64>().ok();
+            let after = text.split(&rect).skip(1);
+            after
+                .filter_map(|it| Some(number(it)? + number(it.split("width=\"").nth(1)?)?))
+                .collect()
+        };
+        assert!(ends("good").iter().all(|end| *end <= LENGTH), "{text}");
+        assert_eq!(ends("good").iter().filter(|end| **end == LENGTH).count(), 4, "{text}");
+        assert_eq!(text.matches("viewBox=\"0 0 100000 12\"").count(), 4, "{text}");
         assert!(card("city", None, &TimeZone::UTC).into_string().contains("cannot be read"));
     }
 }
