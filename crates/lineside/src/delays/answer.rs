@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use lineside_ingest::{DelayClass, DelayCounts, Selection, Standing, TripStanding, classes};
+use lineside_ingest::{DelayClass, DelayCounts, Standing, TripStanding, classes};
 use lineside_sync::UnixMillis;
 use smol_str::SmolStr;
 
@@ -68,7 +68,7 @@ pub(crate) struct Answer {
     pub(crate) classes: Vec<DelayClass>,
     /// Those with the most trouble first.
     pub(crate) lines: Vec<LineCount>,
-    /// What was seen over the day; empty for a stop.
+    /// What was seen over the day; of a stop since it was asked about, of one line at a stop nothing.
     pub(crate) day: Past,
     pub(crate) noun: Noun,
     /// When it was made, by the server's clock and by that of the data.
@@ -81,13 +81,7 @@ impl Answer {
     pub(crate) fn of(question: Question, day: Past, made_at: UnixMillis) -> Self {
         let now = question.network.now();
         let believed = question.believed();
-        let selection = Selection {
-            feeds: &believed,
-            route: question.route.as_deref(),
-            stop: question.stop.as_deref(),
-            all_lines: !question.is_alone,
-        };
-        let trips = question.state.standings(selection, now);
+        let trips = question.state.standings(question.selection(&believed), now);
         let told = || trips.iter().map(|trip| &**trip);
         let late_after = question.late_after;
         let counts = DelayCounts::of(told(), late_after);

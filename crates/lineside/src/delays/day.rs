@@ -1,8 +1,7 @@
 //! How many trips were late over the day: what is seen of each feed that tells of trips, and of each of its lines, is added
 //! up by quarters of an hour, for 24 hours. Stale data are not looked at: then there is a hole, as there should be.
 //!
-//! A line, as a feed, takes 16 bytes for a quarter and 2 kB for a day. Stops have none: to look at them would be to make a
-//! board of each, each minute.
+//! A line, as a feed, takes 16 bytes for a quarter and 2 kB for a day. Stops have days of their own, in [`super::stops`].
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -60,13 +59,13 @@ fn share(part: u64, whole: u64) -> f64 {
 pub(crate) struct Past {
     /// The quarters that were looked at, in order; of the others nothing is known.
     pub(crate) quarters: Vec<Quarter>,
-    /// The line that is asked for is not remembered, because too many others are.
+    /// The line or stop that is asked for is not remembered, because too many others are.
     pub(crate) is_left_out: bool,
 }
 
 /// A quarter as it lies in memory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Seen {
+pub(super) struct Seen {
     /// Counted from 1970 on.
     quarter: u32,
     trips: u32,
@@ -75,7 +74,7 @@ struct Seen {
 }
 
 impl Seen {
-    fn of(counts: &DelayCounts, now: UnixMillis) -> Self {
+    pub(super) fn of(counts: &DelayCounts, now: UnixMillis) -> Self {
         let of = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         Self {
             quarter: quarter_of(now),
@@ -95,7 +94,7 @@ impl Seen {
         UnixMillis(i64::from(self.quarter) * QUARTER_MS)
     }
 
-    fn told(&self) -> Quarter {
+    pub(super) fn told(&self) -> Quarter {
         let [trips, late, cancelled] = [self.trips, self.late, self.cancelled].map(u64::from);
         Quarter { start: self.start(), trips, late, cancelled }
     }
@@ -113,10 +112,10 @@ fn quarter_of(at: UnixMillis) -> u32 {
 
 /// The quarters of a feed or a line, the latest last.
 #[derive(Debug, Default)]
-struct Series(VecDeque<Seen>);
+pub(super) struct Series(VecDeque<Seen>);
 
 impl Series {
-    fn add(&mut self, seen: Seen) {
+    pub(super) fn add(&mut self, seen: Seen) {
         match self.0.back_mut() {
             // A wall clock that stepped back adds to the last one: they stay in order.
             Some(last) if last.quarter >= seen.quarter => last.add(&seen),
@@ -135,7 +134,7 @@ impl Series {
     }
 
     /// Those of the day that ends now.
-    fn of_day(&self, now: UnixMillis) -> impl Iterator<Item = &Seen> {
+    pub(super) fn of_day(&self, now: UnixMillis) -> impl Iterator<Item = &Seen> {
         let day = quarter_of(UnixMillis(first_start(now)))..=quarter_of(now);
         self.0.iter().filter(move |seen| day.contains(&seen.quarter))
     }
@@ -215,11 +214,8 @@ impl Day {
         self.generation.load(Ordering::Acquire)
     }
 
-    /// What was seen of a question's sources; nothing for a stop, which is not remembered.
+    /// What was seen of a question's sources, as a whole or of a line.
     pub(super) fn of(&self, question: &Question, now: UnixMillis) -> Past {
-        if question.stop.is_some() {
-            return Past::default();
-        }
         let feed = match &question.sources[..] {
             [] => return Past::default(),
             [source] => &source.id,

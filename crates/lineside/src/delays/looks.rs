@@ -4,12 +4,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lineside_ingest::{Feed, FeedId, Network, NetworkState, Selection, TripStanding};
+use lineside_ingest::{DelayCounts, Feed, FeedId, Network, NetworkState, Selection, TripStanding};
 use lineside_store::Store;
 use lineside_sync::UnixMillis;
 
 use super::day::{Day, first_start};
-use super::question;
+use super::question::{self, Question};
 use crate::app::App;
 
 /// How often it is looked.
@@ -86,7 +86,27 @@ fn look(app: &App) {
             add(day, &network, &state, &told, &schedule, now);
         }
     }
+    look_at_stops(app, now);
     day.finish(|id| app.ingest().feed(id.as_str()).is_some(), now);
+}
+
+/// Looks at the stops that somebody asked about.
+fn look_at_stops(app: &App, now: UnixMillis) {
+    let stops = &app.delays().stops;
+    for asked in stops.all(now) {
+        let (feed, stop) = &asked;
+        let Ok(question) = Question::of(app, feed.as_str(), None, Some(stop)) else {
+            stops.forget(&asked);
+            continue;
+        };
+        let believed = question.believed();
+        if believed.is_empty() {
+            continue;
+        }
+        let trips = question.state.standings(question.selection(&believed), question.network.now());
+        let counts = DelayCounts::of(trips.iter().map(|trip| &**trip), question.late_after);
+        stops.add(&asked, &counts, now);
+    }
 }
 
 /// Adds how the trips stand that some feeds tell of, each counted once, by the threshold of `asked`.

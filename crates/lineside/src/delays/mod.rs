@@ -10,6 +10,7 @@ mod day;
 mod kinds;
 mod looks;
 mod question;
+mod stops;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,6 +27,7 @@ pub(crate) use self::answer::{Answer, LineCount, Word};
 pub(crate) use self::day::{Day, Gap, LINES_OF_FEED_MAX, Quarter, first_start, gaps, number};
 pub(crate) use self::looks::{keep, watch};
 pub(crate) use self::question::{Question, Source};
+pub(crate) use self::stops::STOPS_MAX;
 
 use crate::app::App;
 use crate::http::{Refusal, Representation, Wants, aside};
@@ -83,6 +85,7 @@ pub(crate) struct Delays {
     /// Who makes an answer or waits to.
     askers: Semaphore,
     day: Day,
+    stops: stops::Stops,
 }
 
 /// A place among those who make answers; given back when dropped.
@@ -100,6 +103,7 @@ impl Default for Delays {
             makers: Semaphore::new(MADE_AT_ONCE),
             askers: Semaphore::new(MADE_AT_ONCE + WAITING_MAX),
             day: Day::default(),
+            stops: stops::Stops::default(),
         }
     }
 }
@@ -108,6 +112,15 @@ impl Delays {
     /// What was seen over the day.
     pub(crate) fn day(&self) -> &Day {
         &self.day
+    }
+
+    /// What was seen over the day of what a question is about. Of one line at one stop nothing is remembered.
+    fn past(&self, question: &Question, now: UnixMillis) -> day::Past {
+        match (&question.stop, &question.route) {
+            (None, _) => self.day.of(question, now),
+            (Some(stop), None) => self.stops.ask(&question.feed, stop, now),
+            (Some(_), Some(_)) => day::Past::default(),
+        }
     }
 
     /// Waits until an answer may be made.
@@ -138,7 +151,7 @@ pub(crate) async fn reply(
     let key = (view, question.key(), question.mark(app));
     let load = async || {
         let place = app.delays().maker().await?;
-        let day = app.delays().day().of(&question, app.now());
+        let day = app.delays().past(&question, app.now());
         let now = app.now();
         let made = aside(move || make(&Answer::of(question, day, now))).await?;
         drop(place);

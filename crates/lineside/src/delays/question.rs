@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::tz::TimeZone;
 use lineside_formats::gtfs::Timetable;
-use lineside_ingest::{Feed, FeedId, FeedState, FeedStatus, Network, NetworkState};
+use lineside_ingest::{Feed, FeedId, FeedState, FeedStatus, Network, NetworkState, Selection};
 use lineside_sync::UnixMillis;
 use smol_str::SmolStr;
 use xxhash_rust::xxh3::Xxh3Default;
@@ -147,6 +147,16 @@ impl Question {
     /// How long nothing new can be known.
     pub(super) fn fresh_for(&self, app: &App) -> Duration {
         found::network_fresh_for(app, &self.network)
+    }
+
+    /// Which trips it is about, as these feeds tell of them.
+    pub(super) fn selection<'a>(&'a self, feeds: &'a [FeedId]) -> Selection<'a> {
+        Selection {
+            feeds,
+            route: self.route.as_deref(),
+            stop: self.stop.as_deref(),
+            all_lines: !self.is_alone,
+        }
     }
 
     /// The sources that are to be believed.

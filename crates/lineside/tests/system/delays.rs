@@ -365,5 +365,13 @@ async fn the_day_is_remembered_by_quarters_of_an_hour() {
     }
     let page = get(&format!("{}/delays/city", server.url())).await.text().await.unwrap();
     assert!(page.contains("aria-label=\"Most trips were late in the quarter of an hour from"));
+    // A stop has a day from when somebody asks for it.
+    let stops = get_json(&format!("{}/api/v1/stops?q=Central", server.url())).await;
+    let stop = stops["items"][0]["id"].as_str().unwrap_or_default();
+    assert!(!stop.is_empty(), "{stops}");
+    until_json(&format!("{url}?stop={stop}"), |found| {
+        found["day"].as_array().is_some_and(|day| !day.is_empty())
+    })
+    .await;
     server.stop().await;
 }

@@ -78,7 +78,7 @@ pub(super) fn markup(answer: &Answer, is_embedded: bool) -> Markup {
         (trips("cancelled", "Cancelled", &answer.cancelled, answer, is_embedded))
         @if answer.question.route.is_none() { (lines(answer)) }
         @if answer.counts.is_some_and(|counts| counts.trips > 0) { (pictures::now(answer)) }
-        @if answer.question.stop.is_none() { (pictures::over_the_day(answer)) }
+        @if answer.question.stop.is_none() || answer.question.route.is_none() { (pictures::over_the_day(answer)) }
         (about(answer, is_embedded))
     }
 }

@@ -4,7 +4,9 @@
 use lineside_ingest::DelayClass;
 use maud::{Markup, html};
 
-use crate::delays::{Answer, Gap, LINES_OF_FEED_MAX, Quarter, first_start, gaps, number};
+use crate::delays::{
+    Answer, Gap, LINES_OF_FEED_MAX, Quarter, STOPS_MAX, first_start, gaps, number,
+};
 use crate::pages::words;
 
 /// The length of the longest bar, in units of its own.
@@ -88,12 +90,20 @@ pub(super) fn over_the_day(answer: &Answer) -> Markup {
         section.card aria-labelledby="day-title" {
             h2 #day-title { "Over the last 24 hours" }
             div.card-body.stack {
-                @if answer.day.is_left_out {
+                @if answer.day.is_left_out && answer.question.stop.is_some() {
+                    p.soft {
+                        "The day of this stop is not remembered: that of "
+                        (words::number(u64::try_from(STOPS_MAX).unwrap_or(u64::MAX)))
+                        " stops is, and others were asked for before."
+                    }
+                } @else if answer.day.is_left_out {
                     p.soft {
                         "The day of this line is not remembered: that of "
                         (words::number(u64::try_from(LINES_OF_FEED_MAX).unwrap_or(u64::MAX)))
                         " lines of a feed is, and this is not one of them."
                     }
+                } @else if quarters.is_empty() && answer.question.stop.is_some() {
+                    p.soft { "Nothing was seen so far. A stop is looked at once a minute from when somebody asks for it, as long as the data are up to date." }
                 } @else if quarters.is_empty() {
                     p.soft { "Nothing was seen so far. It is looked once a minute, as long as the data are up to date." }
                 } @else {
