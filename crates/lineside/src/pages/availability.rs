@@ -102,9 +102,13 @@ fn strip<S: Copy>(
     let length = (shown.until.0 - shown.from.0).max(1);
     let place = |at: UnixMillis| (at.0 - shown.from.0).clamp(0, length) * LENGTH / length;
     let least = LENGTH / VISIBLE_PARTS;
-    // What is good first, so that trouble, drawn wider than it was, lies above it.
+    let is_trouble = |height: u32| height > 1 && height < HEIGHT;
+    // Trouble last, the worst at the end, so that it lies above what it is drawn wider over.
     let mut drawn: Vec<_> = stretches.iter().collect();
-    drawn.sort_by_key(|stretch| std::cmp::Reverse(sign(stretch.state).1));
+    drawn.sort_by_key(|stretch| {
+        let (_, height) = sign(stretch.state);
+        (is_trouble(height), std::cmp::Reverse(height))
+    });
     html! {
         div.strip-row {
             span.strip-name { (name) }
@@ -112,12 +116,11 @@ fn strip<S: Copy>(
                 aria-label=(format!("{name}: {said}")) {
                 @for stretch in drawn {
                     @let (class, height) = sign(stretch.state);
-                    @let is_good = height == HEIGHT;
                     @let (from, until) = (place(stretch.from), place(stretch.until));
-                    @let width = (until - from).max(if is_good { 0 } else { least });
+                    @let width = (until - from).max(if is_trouble(height) { least } else { 0 });
                     @let x = from.min(LENGTH - width).max(0);
                     // Nothing good lies behind trouble.
-                    @if !is_good { rect.strip-ground x=(x) y="0" width=(width) height=(HEIGHT) {} }
+                    @if height < HEIGHT { rect.strip-ground x=(x) y="0" width=(width) height=(HEIGHT) {} }
                     rect class=(format!("strip-{class}")) x=(x) y=(HEIGHT - height) width=(width) height=(height) {}
                 }
             }
@@ -324,6 +327,11 @@ mod tests {
                 && text.contains("&lt;h1&gt;Bad")
                 && text.contains("data-state=\"stale\"")
         );
+        // Nothing lies above trouble.
+        let (_, drawn) = text.split_once("<svg class=\"strip\"").unwrap();
+        let (drawn, _) = drawn.split_once("</svg>").unwrap();
+        assert!(drawn.rfind("strip-off") < drawn.find("strip-bad"), "{drawn}");
+        assert!(drawn.rfind("strip-good") < drawn.find("strip-bad"), "{drawn}");
         // The ten minutes are the end of both spans: 24 hours, and 30 days.
         let ends = |class: &str| -> Vec<i64> {
             let rect = format!("<rect class=\"strip-{class}\" x=\"");
