@@ -120,6 +120,14 @@ pub(super) fn read_file(
     body: &mut Vec<u8>,
 ) -> Result<(), Error> {
     body.clear();
+    // Room that is made at once is as large as the file; room that grows is up to twice that, and there twice while it does.
+    let bytes = files.size_hint(name).unwrap_or(0).min(bytes_max);
+    let bytes = usize::try_from(bytes).unwrap_or(usize::MAX).saturating_add(1);
+    if body.capacity() < bytes {
+        *body = Vec::new();
+        let no_room = || Error::new(ErrorKind::TooLarge, "is larger than the memory that is left");
+        body.try_reserve_exact(bytes).map_err(|_| no_room().in_file(name))?;
+    }
     let Some(file) = files.open(name)? else { return Ok(()) };
     file.take(bytes_max.saturating_add(1))
         .read_to_end(body)

@@ -1,6 +1,6 @@
 //! What a publication comes as: one XML file, or a zip of them.
 
-use std::io::{self, Cursor, Read, Seek};
+use std::io::{self, Cursor, Read, Seek, SeekFrom};
 
 use crate::{
     Error, Problems,
@@ -67,6 +67,13 @@ impl<R: Read + Seek> Files for Source<R> {
                 reader.rewind().map_err(Error::io)?;
                 Ok(Some(Box::new(reader)))
             }
+        }
+    }
+
+    fn size_hint(&mut self, name: &str) -> Option<u64> {
+        match &mut self.0 {
+            Kind::Zip(zip) => zip.size_hint(name),
+            Kind::Single(reader) => reader.seek(SeekFrom::End(0)).ok(),
         }
     }
 

@@ -21,6 +21,11 @@ pub trait Files {
     /// If the file is there and cannot be read.
     fn open<'a>(&'a mut self, name: &str) -> Result<Option<Box<dyn Read + 'a>>, Error>;
 
+    /// How many bytes a file has, as its container says, which may be wrong; none where nothing says so.
+    fn size_hint(&mut self, _name: &str) -> Option<u64> {
+        None
+    }
+
     /// What was found wrong about the dataset as a whole, such as files in a sub-directory; each
     /// problem once.
     fn take_problems(&mut self) -> Problems {

@@ -275,6 +275,14 @@ impl<R: Read + Seek> Files for ZipFiles<R> {
         })))
     }
 
+    /// No more than may be read of it, whatever the archive's list has.
+    fn size_hint(&mut self, name: &str) -> Option<u64> {
+        let file = self.archive.by_index_raw(*self.entries.get(name)?).ok()?;
+        let (size, packed) = (file.size(), file.compressed_size());
+        let by_ratio = packed.saturating_mul(self.limits.ratio).max(Limits::RATIO_FREE_BYTES);
+        Some(size.min(by_ratio).min(self.limits.entry_bytes).min(self.total_left))
+    }
+
     fn take_problems(&mut self) -> Problems {
         std::mem::take(&mut self.problems)
     }
