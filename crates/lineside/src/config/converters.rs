@@ -18,16 +18,18 @@ use super::value::{DurationText, SizeText};
 /// Converters of one file.
 const CONVERTERS_MAX: usize = 100;
 /// Characters of a name of the operator's.
-pub(super) const NAME_CHARS_MAX: usize = 40;
+const NAME_CHARS_MAX: usize = 40;
 /// The program and its arguments.
 const ARGUMENTS_MAX: usize = 200;
 /// Characters of each of them.
 const ARGUMENT_CHARS_MAX: usize = 4_096;
-const TIMEOUT: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(60 * 60);
-const TIMEOUT_DEFAULT: Duration = Duration::from_secs(60);
+const MAY_TAKE: MayTake = MayTake {
+    timeouts: Duration::from_secs(1)..=Duration::from_secs(60 * 60),
+    timeout: Duration::from_secs(60),
+    memory: 1 << 30,
+};
 /// With less not even a shell starts.
-pub(super) const MEMORY: RangeInclusive<u64> = (64 << 20)..=(1 << 40);
-const MEMORY_DEFAULT: u64 = 1 << 30;
+const MEMORY: RangeInclusive<u64> = (64 << 20)..=(1 << 40);
 /// Stands in an argument for the folder of the configuration.
 const CONFIG_DIR: &str = "{config_dir}";
 /// What a program may make: what is read here and comes as one body.
@@ -42,6 +44,19 @@ pub(super) struct ConverterTable {
     timeout: Option<Spanned<DurationText>>,
     memory: Option<Spanned<SizeText>>,
 }
+
+/// How much a kind of programs may take.
+pub(super) struct MayTake {
+    /// What may be said of their time.
+    pub(super) timeouts: RangeInclusive<Duration>,
+    /// The time and the address space in bytes where nothing is said.
+    pub(super) timeout: Duration,
+    pub(super) memory: u64,
+}
+
+/// `command`, `timeout` and `memory`.
+pub(super) type ProgramKeys =
+    (Spanned<Vec<String>>, Option<Spanned<DurationText>>, Option<Spanned<SizeText>>);
 
 impl Config {
     /// What its converters and validators lack on this machine, each told with file and key. Looks at the disk.
@@ -88,10 +103,7 @@ impl Checker<'_> {
     /// not told of as well.
     fn converter(&mut self, key: &str, table: ConverterTable) -> Converter {
         let ConverterTable { from, to, command, timeout, memory } = table;
-        if !is_name(from.get_ref()) {
-            let wanted = format!("1 to {NAME_CHARS_MAX} of a-z 0-9 . _ -");
-            self.complain(&from, &format!("{key}.from"), expected(&wanted, from.get_ref()));
-        }
+        self.own_name(&format!("{key}.from"), &from);
         let as_one = match from.get_ref().as_str() {
             "gbfs" => Some("a GBFS system is many files, and a program is given one body"),
             "raw" => Some("raw is what is passed on as it is: give the format a name of its own"),
@@ -106,18 +118,36 @@ impl Checker<'_> {
             let reason = expected(&format!("one of {names}, which are read here"), to.get_ref());
             self.complain(&to, &format!("{key}.to"), reason);
         }
-        let timeout = self.duration(&format!("{key}.timeout"), timeout, TIMEOUT);
-        let memory = self.size(&format!("{key}.memory"), &memory, MEMORY);
-        let program = Program {
-            command: self.command(&format!("{key}.command"), command),
-            timeout: timeout.unwrap_or(TIMEOUT_DEFAULT),
-            memory: memory.unwrap_or(MEMORY_DEFAULT),
-        };
+        let program = self.program(key, (command, timeout, memory), &MAY_TAKE);
         Converter { from: SmolStr::new(from.get_ref()), to: made.unwrap_or(Format::Gtfs), program }
     }
 
+    /// A name that the operator gives.
+    pub(super) fn own_name(&mut self, key: &str, name: &Spanned<String>) {
+        if !is_name(name.get_ref()) {
+            let wanted = format!("1 to {NAME_CHARS_MAX} of a-z 0-9 . _ -");
+            self.complain(name, key, expected(&wanted, name.get_ref()));
+        }
+    }
+
+    /// What is run, and how much that may take.
+    pub(super) fn program(
+        &mut self,
+        key: &str,
+        (command, timeout, memory): ProgramKeys,
+        may_take: &MayTake,
+    ) -> Program {
+        let timeout = self.duration(&format!("{key}.timeout"), timeout, may_take.timeouts.clone());
+        let memory = self.size(&format!("{key}.memory"), &memory, MEMORY);
+        Program {
+            command: self.command(&format!("{key}.command"), command),
+            timeout: timeout.unwrap_or(may_take.timeout),
+            memory: memory.unwrap_or(may_take.memory),
+        }
+    }
+
     /// A program beside the configuration is found from wherever it runs.
-    pub(super) fn command(&mut self, key: &str, command: Spanned<Vec<String>>) -> Vec<String> {
+    fn command(&mut self, key: &str, command: Spanned<Vec<String>>) -> Vec<String> {
         let is_long = |argument: &String| argument.chars().count() > ARGUMENT_CHARS_MAX;
         let fault = match command.get_ref().as_slice() {
             [] => Some(
@@ -211,7 +241,7 @@ pub(crate) fn fault_of_siri(
 }
 
 /// Whether a name of the operator's may be one.
-pub(super) fn is_name(text: &str) -> bool {
+fn is_name(text: &str) -> bool {
     let is_part = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || ".-_".contains(c);
     (1..=NAME_CHARS_MAX).contains(&text.len()) && text.chars().all(is_part)
 }
@@ -245,7 +275,7 @@ mod tests {
         assert_eq!(feed.promised(), Some(Format::GtfsRt));
         let converter = feed.converter.as_ref().unwrap();
         assert_eq!((converter.from.as_str(), converter.program.memory), ("hafas", 2 << 30));
-        assert_eq!(converter.program.timeout, TIMEOUT_DEFAULT);
+        assert_eq!(converter.program.timeout, MAY_TAKE.timeout);
         assert_eq!(
             converter.program.command,
             ["/etc/lineside/bin/convert", "/etc/lineside/map.csv", "{input}"]

@@ -1,6 +1,5 @@
 //! `[[validator]]`: the operator's own programs that say what is wrong with schedules, beside what we say.
 
-use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,16 +9,18 @@ use serde::Deserialize;
 use smol_str::SmolStr;
 use toml::Spanned;
 
-use super::converters::{MEMORY, NAME_CHARS_MAX, is_name};
+use super::converters::MayTake;
 use super::resolve::{Checker, expected};
 use super::value::{DurationText, SizeText};
 
 /// Validators of one file: each looks at each version of its format.
 const VALIDATORS_MAX: usize = 20;
-const TIMEOUT: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(86_400);
-const TIMEOUT_DEFAULT: Duration = Duration::from_secs(10 * 60);
-/// Address space, of which Java reserves much more than it uses.
-const MEMORY_DEFAULT: u64 = 4 << 30;
+const MAY_TAKE: MayTake = MayTake {
+    timeouts: Duration::from_secs(1)..=Duration::from_secs(86_400),
+    timeout: Duration::from_secs(10 * 60),
+    // Address space, of which Java reserves much more than it uses.
+    memory: 4 << 30,
+};
 /// What they look at: what has versions, each of which is one body.
 const LOOKED_AT: [Format; 2] = [Format::Gtfs, Format::Netex];
 
@@ -69,10 +70,7 @@ impl Checker<'_> {
 
     fn validator(&mut self, key: &str, table: ValidatorTable) -> Validator {
         let ValidatorTable { name, format, command, timeout, memory } = table;
-        if !is_name(name.get_ref()) {
-            let wanted = format!("1 to {NAME_CHARS_MAX} of a-z 0-9 . _ -");
-            self.complain(&name, &format!("{key}.name"), expected(&wanted, name.get_ref()));
-        }
+        self.own_name(&format!("{key}.name"), &name);
         let known = Format::parse(format.get_ref()).filter(|format| LOOKED_AT.contains(format));
         if known.is_none() {
             let reason = match Format::parse(format.get_ref()) {
@@ -87,13 +85,7 @@ impl Checker<'_> {
             };
             self.complain(&format, &format!("{key}.format"), reason);
         }
-        let timeout = self.duration(&format!("{key}.timeout"), timeout, TIMEOUT);
-        let memory = self.size(&format!("{key}.memory"), &memory, MEMORY);
-        let program = Program {
-            command: self.command(&format!("{key}.command"), command),
-            timeout: timeout.unwrap_or(TIMEOUT_DEFAULT),
-            memory: memory.unwrap_or(MEMORY_DEFAULT),
-        };
+        let program = self.program(key, (command, timeout, memory), &MAY_TAKE);
         Validator {
             name: SmolStr::new(name.get_ref()),
             format: known.unwrap_or(Format::Gtfs),
@@ -128,7 +120,7 @@ mod tests {
         assert_eq!(canonical.program.command[2], "/etc/lineside/v.jar");
         assert_eq!(
             (canonical.program.timeout, canonical.program.memory),
-            (TIMEOUT_DEFAULT, MEMORY_DEFAULT)
+            (MAY_TAKE.timeout, MAY_TAKE.memory)
         );
         assert_eq!(profile.format, Format::Netex);
         assert_eq!(profile.program.command, ["/etc/lineside/check"]);
