@@ -2,7 +2,7 @@
 
 use std::{
     fs::{self, File},
-    io::Read,
+    io::{self, Read},
     path::{Path, PathBuf},
     time::{SystemTime, UNIX_EPOCH},
 };
@@ -62,13 +62,16 @@ pub(super) fn stamp(path: &Path) -> Result<Stamp, Failure> {
 /// Reads a file whole, unless it is too large.
 pub(super) fn read(path: &Path, max: u64) -> Result<Bytes, Failure> {
     let fail = |error: std::io::Error| Failure::io(&shown(path), &error);
-    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(fail)?;
     // One byte more than allowed tells a file at the limit from one beyond it, also while it grows.
-    File::open(path)
-        .map_err(fail)?
-        .take(max.saturating_add(1))
-        .read_to_end(&mut bytes)
-        .map_err(fail)?;
+    let most = max.saturating_add(1);
+    // Room for all of it at once, and for the byte that finds its end: a buffer that grows is copied
+    // over and over, into memory that the system has to clear first.
+    let size = file.metadata().map_err(fail)?.len().min(max).saturating_add(1);
+    let mut bytes = Vec::new();
+    let room = usize::try_from(size).ok().and_then(|room| bytes.try_reserve_exact(room).ok());
+    room.ok_or_else(|| fail(io::ErrorKind::OutOfMemory.into()))?;
+    file.take(most).read_to_end(&mut bytes).map_err(fail)?;
     if bytes.len() as u64 > max {
         return Err(Failure::too_large(max));
     }

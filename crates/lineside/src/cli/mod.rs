@@ -23,7 +23,7 @@ use url::Url;
 /// One server between public-transport producers and everyone else.
 ///
 /// Lineside polls each feed once, keeps the last good bytes, and serves any number of readers: the
-/// bytes, the state as JSON, GTFS-Realtime and GeoJSON, and every change as it happens.
+/// bytes, the state as JSON, GTFS-Realtime, SIRI, GBFS and GeoJSON, and every change as it happens.
 #[derive(Debug, Parser)]
 #[command(
     name = "lineside",
@@ -42,7 +42,11 @@ enum Command {
     Demo(demo::Arguments),
     /// Poll the configured feeds and serve them
     Serve(serve::Arguments),
-    /// Tell what is wrong with a file, by the rules of the reference validator
+    /// Tell what is wrong with a schedule, with real time or with a system of shared vehicles
+    ///
+    /// What the input is, is told from its content: GTFS (a zip, or a folder of its tables), NeTEx, GTFS-Realtime, SIRI, or the gbfs.json
+    /// of a system. GTFS and GTFS-Realtime are judged by the codes and counts of the reference validators, GBFS by its specification, SIRI
+    /// and NeTEx by structure, references and profiles.
     Check(check::Arguments),
     /// Turn a file of one format into another, and tell what that loses
     ///
