@@ -8,7 +8,7 @@ import { DataClock } from "./clock.js";
 import { element, island } from "./dom.js";
 import { Events } from "./events.js";
 import { TROUBLE, connectionSign, keepAges, showState } from "./states.js";
-import { clock as hours, delayWords, dueWords, seconds } from "./words.js";
+import { ageWords, clock as hours, delayWords, dueWords, seconds } from "./words.js";
 
 /** How often "in 4 min" is looked at again, in milliseconds. */
 const TICK_MS = 1_000;
@@ -18,8 +18,10 @@ const LOST_MS = 20_000;
 const LINGER_S = 60;
 /** How long changes are gathered before rows are asked for, in milliseconds. */
 const GATHER_MS = 2_000;
+/** How often it is asked how old the times are, in milliseconds: no message tells that one was told again. */
+const AGES_MS = 10_000;
 
-/** @type {{channel: string, timezone: string, wall: number, now: number, feeds: string[], schedule: string, lines: string[], limit: number}} */
+/** @type {{channel: string, departures: string, timezone: string, wall: number, now: number, feeds: string[], schedule: string, lines: string[], limit: number}} */
 const page = island("board-data");
 const clock = new DataClock(page.wall, page.now);
 const body = /** @type {HTMLElement} */ (document.querySelector(".board tbody"));
@@ -44,7 +46,7 @@ function row({ id, record }) {
   const isLive = record.source !== page.schedule;
   return element(
     ["tr", ...classes].join("."),
-    { role: "row", "data-id": id, "data-leaves": leaves(record), "data-source": record.source },
+    { role: "row", "data-id": id, "data-trip": record.trip_id, "data-leaves": leaves(record), "data-source": record.source },
     cell("td.scheduled", time(record.scheduled)),
     cell("td.expected", record.expected && record.status === "realtime" ? time(record.expected) : element("span.soft", {}, "–")),
     cell("td.line", badge(record.route_short_name, record.route_color)),
@@ -71,8 +73,26 @@ function showTrust(feed, state) {
 /** Where a departure is known from, and how old that is. @param {string} feed @param {boolean} isLive */
 function source(feed, isLive) {
   if (!isLive) return element("span.source", {}, "timetable");
-  const age = document.querySelector(`[data-age-of="${CSS.escape(feed)}"]`)?.textContent ?? "";
-  return element("span.source", {}, `${feed} `, element("span.age", { "data-age-of": feed }, age));
+  // A row is made when what it says has just been told.
+  const said = Math.floor(clock.now() / 1000);
+  return element("span.source", {}, `${feed} `, element("span.age", { "data-said": said }, ageWords(0)));
+}
+
+/** Asks when each departure's times were told. */
+async function askAges() {
+  if (document.hidden) return;
+  const reply = await fetch(page.departures);
+  if (!reply.ok) return;
+  /** @type {{items: {trip_id: string, scheduled: string, age: number | null}[]}} */
+  const { items } = await reply.json();
+  const now = Math.floor(clock.now() / 1000);
+  const key = (/** @type {string | null} */ trip, /** @type {string} */ scheduled) => `${scheduled} ${trip}`;
+  const ages = new Map(items.map((it) => [key(it.trip_id, it.scheduled), it.age]));
+  for (const row of body.children) {
+    const scheduled = row.querySelector(".scheduled time")?.getAttribute("datetime") ?? "";
+    const age = ages.get(key(row.getAttribute("data-trip"), scheduled)) ?? null;
+    if (age !== null) row.querySelector("[data-said]")?.setAttribute("data-said", String(now - age));
+  }
 }
 
 /** @param {Departure[]} departures @param {Set<string>} changed  ids to point out */
@@ -135,6 +155,8 @@ function tick() {
   judge(now);
   if (bigClock) bigClock.textContent = hours(now, page.timezone);
   for (const each of body.children) {
+    const age = each.querySelector("[data-said]");
+    if (age) age.textContent = ageWords(now - Number(age.getAttribute("data-said")));
     const due = each.querySelector(".due");
     if (!due || each.classList.contains("is-cancelled")) continue;
     const words = dueWords(Number(each.getAttribute("data-leaves")) - now);
@@ -167,3 +189,4 @@ const events = new Events({
 events.follow([page.channel]);
 keepAges(page.feeds, clock);
 setInterval(tick, TICK_MS);
+setInterval(() => askAges().catch(() => {}), AGES_MS); // the server is away: the ages grow, and say so

@@ -92,6 +92,11 @@ fn properties_of<'u>(
     stop_time.stop_time_properties.as_ref()
 }
 
+/// Whether an update tells of calls, and all of them are after this one.
+fn begins_after(run: Run<'_>, update: &TripUpdate, call: usize) -> bool {
+    run.aligned(update).next().is_some_and(|(first, _)| first > call)
+}
+
 /// One look at one stop.
 struct Look<'a> {
     state: &'a NetworkState,
@@ -219,6 +224,14 @@ impl Look<'_> {
                 departure.source = self.dataset.feed.clone();
                 departure.age = None;
                 return Some(());
+            }
+            // A producer may leave a call out that is over by the timetable, once it was made: what is told of
+            // begins after it. (GTFS-Realtime, "Trip updates": those made early stay until their time.)
+            Forecast::Unknown
+                if call.departure <= self.from
+                    && begins_after(run, said.update, call.stop_time_index as usize) =>
+            {
+                return None;
             }
             Forecast::Unknown => {
                 departure.source = self.dataset.feed.clone();

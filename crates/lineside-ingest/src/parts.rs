@@ -49,12 +49,16 @@ impl Feed {
         found.map(|part| Arc::clone(&part.feed))
     }
 
-    /// Its status, in which requests and bytes are also those of its files.
+    /// Its status, in which requests and bytes are also those of its files, and the time of its data is the oldest of those
+    /// that tell how stations and vehicles are.
     pub fn status_with_parts(&self) -> Arc<FeedStatus> {
         let parts = self.parts();
         let mut status = self.status();
         for part in parts.iter() {
-            Arc::make_mut(&mut status).add_counts(&part.feed.status());
+            let (status, its) = (Arc::make_mut(&mut status), part.feed.status());
+            status.add_counts(&its);
+            let times = status.data_time.into_iter().chain(its.data_time);
+            status.data_time = times.min();
         }
         status
     }

@@ -196,7 +196,8 @@ impl FeedStatus {
 
     /// How a feed is that answers: by what it says.
     fn judgement_of_data(&self, data_now: UnixMillis, rules: &Rules) -> (FeedState, String) {
-        let late_after = rules.late_after;
+        // What is asked for once per `ttl` and was good for as long when it came is twice as old at the most.
+        let late_after = rules.late_after.max(rules.ttl.saturating_mul(2));
         match self.format {
             Some(Format::GtfsRt | Format::Siri) if self.entities == 0 => {
                 return judgement_of_nothing(&rules.expectation);
@@ -260,6 +261,8 @@ pub(crate) struct Rules {
     pub(crate) max_age: Option<Duration>,
     /// Its source is left alone.
     pub(crate) paused: bool,
+    /// How long its data are good by their own word; zero if they have none.
+    pub(crate) ttl: Duration,
     /// What it should be saying.
     pub(crate) expectation: Expectation,
 }
@@ -267,7 +270,13 @@ pub(crate) struct Rules {
 impl Rules {
     pub(crate) fn of(config: &FeedConfig) -> Rules {
         let FeedConfig { late_after, max_age, paused, .. } = *config;
-        Rules { late_after, max_age, paused, expectation: Expectation::default() }
+        Rules {
+            late_after,
+            max_age,
+            paused,
+            ttl: Duration::ZERO,
+            expectation: Expectation::default(),
+        }
     }
 }
 
@@ -290,6 +299,7 @@ mod tests {
         late_after: Duration::from_secs(300),
         max_age: None,
         paused: false,
+        ttl: Duration::ZERO,
         expectation: Expectation {
             under_way: None,
             usual: None,

@@ -133,6 +133,8 @@ mod tests {
             stop_id: None,
             stop_name: None,
             scheduled: None,
+            begins: None,
+            first_stop_name: None,
             standing,
             is_mere_delay: false,
         };

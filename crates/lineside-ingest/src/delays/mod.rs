@@ -72,6 +72,10 @@ pub struct TripStanding {
     pub stop_name: Option<SmolStr>,
     /// When it should leave the stop that is asked for, Unix seconds.
     pub scheduled: Option<i64>,
+    /// When it should leave its first stop, Unix seconds, where no stop is asked for: by this people know which one it is.
+    pub begins: Option<i64>,
+    /// The name of that stop.
+    pub first_stop_name: Option<SmolStr>,
     /// How it stands.
     pub standing: Standing,
     /// Whether nothing more is told of it than how late its vehicle is.
@@ -234,7 +238,8 @@ fn standing_of(record: &Record, timetable: Option<&Timetable>, at: i64) -> Optio
         (_, Some(delay)) => Standing::Behind(delay),
         (_, None) => Standing::Unknown,
     };
-    let span = span(update, timetable).or_else(|| {
+    let run = span(update, timetable);
+    let span = run.or_else(|| {
         // What does not run has no delay that would show that it is of now.
         (standing == Standing::Cancelled).then(|| day(update, timetable)).flatten()
     });
@@ -263,6 +268,8 @@ fn standing_of(record: &Record, timetable: Option<&Timetable>, at: i64) -> Optio
         stop_id: join.next_stop_id.clone(),
         stop_name: join.next_stop_name.clone(),
         scheduled: None,
+        begins: run.map(|(first, _)| first),
+        first_stop_name: timetable.and_then(|timetable| first_stop_name(update, timetable)),
         standing,
         is_mere_delay: is_mere_delay(update),
     })
@@ -284,6 +291,20 @@ fn span(update: &TripUpdate, timetable: Option<&Timetable>) -> Option<(i64, i64)
         Some((first, times.next_back().unwrap_or(first)))
     };
     scheduled().or_else(announced)
+}
+
+/// The stop at which a trip begins: by the timetable, else as it is announced.
+fn first_stop_name(update: &TripUpdate, timetable: &Timetable) -> Option<SmolStr> {
+    let planned = || {
+        let id = given(&update.trip.trip_id).filter(|_| !is_extra(&update.trip))?;
+        Some(timetable.stop_time(timetable.find_trip(id)?, 0)?.stop)
+    };
+    let announced = || {
+        let first = update.stop_time_update.iter().find(|call| announced_time(call).is_some())?;
+        timetable.find_stop(given(&first.stop_id)?)
+    };
+    let name = timetable.stop(planned().or_else(announced)?).name;
+    (!name.is_empty()).then(|| SmolStr::new(name))
 }
 
 /// When a trip's day begins and ends where it is, Unix seconds; without a timetable by UTC.
@@ -330,6 +351,8 @@ fn standing_there(departure: Departure) -> TripStanding {
         stop_id: Some(departure.stop_id),
         stop_name: None,
         scheduled: Some(departure.scheduled),
+        begins: None,
+        first_stop_name: None,
         standing,
         // A board has chosen already whom it believes.
         is_mere_delay: false,

@@ -131,6 +131,8 @@ fn standing(feed: &FeedId, timetable: &Timetable, run: &TripInstance) -> TripSta
         stop_id: None,
         stop_name: None,
         scheduled: None,
+        begins: None,
+        first_stop_name: None,
         standing: Standing::Untold,
         is_mere_delay: false,
     }

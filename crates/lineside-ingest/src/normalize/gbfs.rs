@@ -8,6 +8,7 @@ use lineside_formats::{
         vehicle_object,
     },
 };
+use lineside_sync::UnixMillis;
 use smol_str::SmolStr;
 
 use crate::{
@@ -65,6 +66,8 @@ pub(crate) struct ReadFile {
     pub(crate) problems: Problems,
     /// What makes records of it, if it is such a file.
     pub(crate) file: Option<SystemFile>,
+    /// When it was told how stations or vehicles are, if that is what it tells.
+    pub(crate) told_at: Option<UnixMillis>,
 }
 
 /// Reads a file of a system.
@@ -75,8 +78,13 @@ pub(crate) fn read_file(kind: FileKind, body: &[u8], language: &str) -> Result<R
     let body_bytes = usize::try_from(GBFS_FILE_BYTES_MAX).unwrap_or(usize::MAX);
     let limits = FileLimits { body_bytes, ..FileLimits::default() };
     let (file, mut problems) = decode_file(kind, body, language, &limits)?;
+    let told_at = match &file.content {
+        Content::StationStatus(_) | Content::VehicleStatus(_) => file.head.last_updated,
+        // What seldom changes may have been said long ago.
+        _ => None,
+    };
     let file = pieces(&file.content, &mut problems);
-    Ok(ReadFile { problems, file })
+    Ok(ReadFile { problems, file, told_at: told_at.map(UnixMillis::from_seconds) })
 }
 
 fn pieces(content: &Content, problems: &mut Problems) -> Option<SystemFile> {

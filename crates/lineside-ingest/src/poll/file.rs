@@ -70,6 +70,7 @@ impl Poller {
             tokio::task::spawn_blocking(read).await.unwrap_or_else(|_| Ok(ReadFile::default()))
         };
         let read = read?;
+        self.status.data_time = read.told_at;
         self.status.problems = read.problems.into();
         if let (Some(told), Some(file)) = (&self.told, read.file) {
             told.tell(file, self.clock.wall()).await;

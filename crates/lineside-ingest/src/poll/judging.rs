@@ -19,6 +19,7 @@ impl Poller {
         if self.status.format.is_some_and(Format::is_real_time) {
             self.rules.expectation = self.health.expectation(self.under_way().await, now);
         }
+        self.rules.ttl = self.gbfs_interval().unwrap_or_default();
         if self.system.is_some() {
             self.status.of_parts = self.feed.trouble_of_parts();
         }

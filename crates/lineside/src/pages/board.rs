@@ -239,7 +239,7 @@ impl<'a> Board<'a> {
         let expected = departure.expected.filter(|_| departure.status == DepartureStatus::Realtime);
         html! {
             tr.is-cancelled[is_off].is-plain[departure.expected.is_none()].is-stale[self.stale.contains(departure.source.as_str())]
-                role="row" data-id=(departure.id) data-leaves=(departure.leaves()) data-source=(departure.source) {
+                role="row" data-id=(departure.id) data-trip=(departure.trip_id) data-leaves=(departure.leaves()) data-source=(departure.source) {
                 td.scheduled role="cell" { (self.time(departure.scheduled)) }
                 td.expected role="cell" {
                     @match expected {
@@ -276,7 +276,8 @@ impl<'a> Board<'a> {
                 None => span.source { "timetable" },
                 Some(age) => span.source {
                     (source) " "
-                    span.age data-age-of=(source) { (words::age(i64::try_from(age).unwrap_or(i64::MAX))) }
+                    @let age = i64::try_from(age).unwrap_or(i64::MAX);
+                    span.age data-said=(self.now.saturating_sub(age)) { (words::age(age)) }
                 },
             }
         }
@@ -345,6 +346,7 @@ impl<'a> Board<'a> {
             "now": self.network.now().0,
             "wall": self.app.now().0,
             "channel": format!("stop/{}/{}", self.feed_id(), encode_segment(id)),
+            "departures": format!("{}?limit={}", self.api_address(), self.wish.limit),
             "timezone": self.timetable.timezone_name(),
             "schedule": self.feed_id(),
             "lines": self.wish.lines,

@@ -42,7 +42,7 @@ pub(super) async fn page(State(app): State<App>, parameters: Parameters) -> Resp
         .ingest()
         .feeds()
         .into_iter()
-        .map(|feed| Entry { status: feed.status(), feed })
+        .map(|feed| Entry { status: feed.status_with_parts(), feed })
         .collect();
     let names = find_names(&app, &query.words);
     let filters = Filters::of(&entries);
@@ -274,8 +274,10 @@ fn feed_row(Entry { feed, status }: &Entry, now: UnixMillis) -> Markup {
             }
             td.cell-count.end.numeric role="cell" { (holds(entry_format, status.entities)) }
             td.cell-problems.end.numeric role="cell" {
-                @if status.problems.is_empty() { span.soft { "none" } }
-                @else { a href=(format!("/feeds/{id}#problems")) { (words::number(status.problems.total())) } }
+                @match feed.problems_with_parts().total() {
+                    0 => span.soft { "none" },
+                    n => a href=(format!("/feeds/{id}#problems")) { (words::number(n)) },
+                }
             }
             td.cell-age.end.numeric role="cell" { (data_age(feed, status, now)) }
         }

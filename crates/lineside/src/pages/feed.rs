@@ -346,7 +346,7 @@ impl Shown {
             section.card aria-labelledby="polling-title" {
                 h2 #polling-title { "Polling" }
                 dl.facts.card-body {
-                    dt { "Data" } dd { (catalog::data_age(&self.feed, status, self.now)) }
+                    dt { "Data" } dd { (catalog::data_age(&self.feed, &counted, self.now)) }
                     dt { "Last success" } dd { (self.optional_moment(status.last_success)) }
                     dt { "Last attempt" } dd { (self.optional_moment(status.last_attempt)) }
                     dt { "Next" } dd { (self.optional_moment(status.next_poll)) }

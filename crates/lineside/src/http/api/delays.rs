@@ -109,6 +109,10 @@ struct TripItem {
     stop_name: Option<String>,
     /// When it should leave the stop that is asked for.
     scheduled: Option<String>,
+    /// When it should leave its first stop; null where a stop is asked for.
+    begins: Option<String>,
+    /// The name of its first stop.
+    first_stop_name: Option<String>,
     /// Seconds behind the timetable; null of one that is cancelled.
     delay: Option<i32>,
 }
@@ -240,7 +244,9 @@ fn of_trip(trip: &TripStanding, local: impl Fn(i64) -> Option<String>) -> TripIt
         headsign: text(&trip.headsign),
         stop_id: text(&trip.stop_id),
         stop_name: text(&trip.stop_name),
-        scheduled: trip.scheduled.and_then(local),
+        scheduled: trip.scheduled.and_then(&local),
+        begins: trip.begins.and_then(&local),
+        first_stop_name: text(&trip.first_stop_name),
         delay: match trip.standing {
             Standing::Behind(delay) => Some(delay),
             Standing::Cancelled | Standing::Unknown | Standing::Untold => None,

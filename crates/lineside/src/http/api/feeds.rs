@@ -236,7 +236,7 @@ impl<'a> Filter<'a> {
 
 fn item(app: &App, feed: &Arc<Feed>, base: &str) -> FeedItem {
     let config = feed.config();
-    let status = feed.status();
+    let status = feed.status_with_parts();
     let format = feed.format();
     let at = |time: Option<lineside_sync::UnixMillis>| time.and_then(rfc3339);
     FeedItem {

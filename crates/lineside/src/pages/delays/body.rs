@@ -269,7 +269,6 @@ fn trips(
 }
 
 fn of_trip(trip: &TripStanding, answer: &Answer, is_embedded: bool) -> Markup {
-    let zone = answer.question.zone();
     let said = match trip.standing {
         Standing::Behind(delay) => words::delay("realtime", Some(i64::from(delay))),
         Standing::Cancelled => words::delay("cancelled", None),
@@ -279,17 +278,30 @@ fn of_trip(trip: &TripStanding, answer: &Answer, is_embedded: bool) -> Markup {
         li {
             span.line { @if let Some(name) = &trip.route_short_name { (badge::badge(name, trip.route_color)) } }
             span.to { (trip.headsign.as_deref().unwrap_or(&trip.trip_id)) }
-            span.where.soft {
-                @if let Some(at) = trip.scheduled {
-                    "scheduled " time datetime=(words::rfc3339(at, &zone)) { (words::clock(at, &zone)) }
-                } @else if let Some(stop) = &trip.stop_name {
-                    "next: " @match trip.stop_id.as_deref().filter(|_| !is_embedded) {
-                        Some(id) => a href=(board::address(answer.question.network.id().as_str(), id)) { (stop) },
-                        None => (stop),
-                    }
+            span.where.soft { (place(trip, answer, is_embedded)) }
+            span class=(format!("delay tone-{}", said.tone)) { (said.words) }
+        }
+    }
+}
+
+/// Where and when people know a trip from.
+fn place(trip: &TripStanding, answer: &Answer, is_embedded: bool) -> Markup {
+    let zone = answer.question.zone();
+    let moment = |at: i64| html! { time datetime=(words::rfc3339(at, &zone)) { (words::clock(at, &zone)) } };
+    html! {
+        @if let Some(at) = trip.scheduled {
+            "scheduled " (moment(at))
+        } @else {
+            @if let Some(at) = trip.begins {
+                (moment(at)) @if let Some(first) = &trip.first_stop_name { " from " (first) }
+            }
+            @if let Some(stop) = &trip.stop_name {
+                @if trip.begins.is_some() { ", " }
+                "next: " @match trip.stop_id.as_deref().filter(|_| !is_embedded) {
+                    Some(id) => a href=(board::address(answer.question.network.id().as_str(), id)) { (stop) },
+                    None => (stop),
                 }
             }
-            span class=(format!("delay tone-{}", said.tone)) { (said.words) }
         }
     }
 }
