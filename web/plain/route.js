@@ -15,7 +15,12 @@ const clock = new DataClock(page.wall, page.now);
 const elsewhere = byId("elsewhere");
 const directions = [.../** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll(".direction"))].map((section) => ({
   id: section.dataset.direction === undefined ? null : Number(section.dataset.direction),
-  places: new Map([.../** @type {NodeListOf<HTMLElement>} */ (section.querySelectorAll("li[data-stop]"))].reverse().map((stop) => [stop.dataset.stop ?? "", /** @type {HTMLElement} */ (stop.querySelector(".coming"))])),
+  /** Where its trips say that they go. */
+  headsigns: new Set([section.dataset.to, ...JSON.parse(section.dataset.headsigns ?? "[]")]),
+  places: new Map([.../** @type {NodeListOf<HTMLElement>} */ (section.querySelectorAll("li[data-stop]"))].reverse().flatMap((place) => {
+    const coming = /** @type {HTMLElement} */ (place.querySelector(".coming"));
+    return /** @type {string[]} */ (JSON.parse(place.dataset.stops ?? "[]")).map((stop) => [stop, coming]);
+  })),
 }));
 const lists = [...directions.flatMap(({ places }) => [...places.values()]), /** @type {HTMLElement} */ (elsewhere.querySelector(".coming"))];
 
@@ -37,8 +42,11 @@ function vehicle({ id, record }) {
 function place(record) {
   const next = record.lineside?.next_stop_id;
   const said = record.lineside?.direction_id ?? record.trip?.direction_id;
+  const goes = record.lineside?.headsign;
   const has = directions.filter(({ places }) => places.has(next));
-  const direction = has.find(({ id }) => typeof said === "number" && id === said) ?? has[0];
+  const going = has.filter(({ id }) => typeof said === "number" && id === said);
+  const fitting = going.length > 0 ? going : has;
+  const direction = fitting.find(({ headsigns }) => headsigns.has(goes)) ?? fitting[0];
   return direction?.places.get(next) ?? lists[lists.length - 1];
 }
 

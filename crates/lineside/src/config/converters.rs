@@ -240,6 +240,12 @@ pub(crate) fn fault_of_siri(
     None
 }
 
+/// Why nobody can bring anything to a server whose address nobody knows.
+pub(crate) fn unreached() -> (&'static str, String) {
+    let reason = "producers bring their news to server.public_url, which is not named: expected public_url in [server]";
+    ("siri.mode", reason.to_owned())
+}
+
 /// Whether a name of the operator's may be one.
 fn is_name(text: &str) -> bool {
     let is_part = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || ".-_".contains(c);

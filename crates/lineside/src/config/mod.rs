@@ -280,6 +280,8 @@ struct Beside<'a> {
     feeds: &'a [FeedConfig],
     /// Converters that its feeds may name.
     converters: &'a [Arc<Converter>],
+    /// The text is a part of a configuration: what the server's own table says stands elsewhere too.
+    is_part: bool,
 }
 
 impl Config {
@@ -325,7 +327,7 @@ impl Config {
         text: &str,
         converters: &[Arc<Converter>],
     ) -> Result<Self, ConfigErrors> {
-        Self::parse_beside(path, text, Beside { converters, ..Beside::default() })
+        Self::parse_beside(path, text, Beside { converters, is_part: true, ..Beside::default() })
     }
 
     fn parse_beside(path: &Path, text: &str, others: Beside<'_>) -> Result<Self, ConfigErrors> {

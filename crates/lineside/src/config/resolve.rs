@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 use lineside_formats::Format;
-use lineside_ingest::{Converter, FeedConfig, FeedId, Location, Secret};
+use lineside_ingest::{Converter, FeedConfig, FeedId, Location, Secret, SiriMode};
 use toml::Spanned;
 use url::Url;
 
-use super::converters::fault_of_siri;
+use super::converters::{fault_of_siri, unreached};
 use super::error::{ConfigError, ConfigErrors};
 use super::file::{FeedTable, LimitsTable, MapTable, Parsed, ServerTable};
 use super::stamp::Stamp;
@@ -60,6 +60,7 @@ pub(super) fn resolve(
     let Parsed { file, errors, feed_numbers, namespace_numbers, alert_numbers, .. } = parsed;
     let mut checker = Checker { others: others.feeds, ..Checker::new(path, text) };
     checker.has_all_converters = parsed.has_all_converters;
+    checker.is_reached = others.is_part || file.server.public_url.is_some();
     checker.converters = checker.converters(file.converter, &parsed.converter_numbers);
     checker.converters.extend(others.converters.iter().map(Arc::clone));
     let defaults = Config::default();
@@ -103,6 +104,8 @@ pub(super) struct Checker<'a> {
     /// Those that feeds may name.
     pub(super) converters: Vec<Arc<Converter>>,
     pub(super) has_all_converters: bool,
+    /// Whether producers may know where this server is.
+    is_reached: bool,
     errors: Vec<ConfigError>,
 }
 
@@ -110,7 +113,16 @@ impl<'a> Checker<'a> {
     fn new(path: &'a Path, text: &'a str) -> Self {
         let base = path.parent().unwrap_or(Path::new(""));
         let (others, converters, errors) = (&[], Vec::new(), Vec::new());
-        Self { path, text, base, others, converters, has_all_converters: true, errors }
+        Self {
+            path,
+            text,
+            base,
+            others,
+            converters,
+            has_all_converters: true,
+            is_reached: true,
+            errors,
+        }
     }
 
     pub(super) fn complain<T>(&mut self, place: &Spanned<T>, key: &str, reason: impl Into<String>) {
@@ -328,6 +340,9 @@ impl<'a> Checker<'a> {
         let oauth2 = self.oauth2(&format!("{key}.oauth2"), table.oauth2);
         let siri = self.siri(&format!("{key}.siri"), table.siri);
         let fault = fault_of_siri(siri.as_deref(), url.as_ref(), format, converter.as_deref());
+        let is_out_of_reach =
+            !self.is_reached && siri.as_deref().is_some_and(|it| it.mode == SiriMode::Subscribe);
+        let fault = fault.or_else(|| is_out_of_reach.then(unreached));
         if let (Some(at), Some((part, reason))) = (siri_at, fault) {
             self.complain(&at, &format!("{key}.{part}"), reason);
         }

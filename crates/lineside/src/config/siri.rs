@@ -276,6 +276,10 @@ mod tests {
                 "{ mode = \"subscribe\", requestor_ref = \"x\", answers = \"whole\" }",
                 "siri.answers: a subscription brings changes",
             ),
+            (
+                "{ mode = \"subscribe\" }",
+                "siri.mode: producers bring their news to server.public_url, which is not named",
+            ),
             ("{ requestor = \"x\" }", "siri.requestor: unknown field `requestor`"),
         ] {
             let error = parse(siri).unwrap_err();

@@ -218,8 +218,8 @@ impl Day {
     pub(super) fn of(&self, question: &Question, now: UnixMillis) -> Past {
         let feed = match &question.sources[..] {
             [] => return Past::default(),
-            [source] => &source.id,
-            // What several feeds tell of is counted once under the network's name.
+            [source] if source.trip_late_after == question.late_after => &source.id,
+            // What several feeds tell of is counted once under the network's name, and by the threshold of its schedule.
             _ => question.network.id(),
         };
         self.of_feed(feed, question.route.as_ref(), now)

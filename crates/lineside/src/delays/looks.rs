@@ -80,8 +80,12 @@ fn look(app: &App) {
             told.push(feed.id().clone());
             add(day, &network, &state, &[feed.id().clone()], feed, now);
         }
-        // Feeds of one schedule may tell of the same trips.
-        let schedule = network.schedule_feed().filter(|_| feeds.len() > 1);
+        // Feeds of one schedule may tell of the same trips, and call others late than it does.
+        let is_another = |schedule: &Arc<Feed>| {
+            let own = question::late_after(schedule, &network);
+            feeds.len() > 1 || feeds.iter().any(|feed| question::late_after(feed, &network) != own)
+        };
+        let schedule = network.schedule_feed().filter(is_another);
         if let Some(schedule) = schedule.filter(|_| !told.is_empty()) {
             add(day, &network, &state, &told, &schedule, now);
         }

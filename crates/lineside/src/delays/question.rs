@@ -34,6 +34,8 @@ pub(crate) struct Source {
     pub(crate) is_fresh: bool,
     /// How old its data may be.
     pub(crate) late_after: Duration,
+    /// From which delay on it calls a trip late.
+    pub(super) trip_late_after: Duration,
 }
 
 /// A question with all that its answer follows from.
@@ -132,7 +134,9 @@ impl Question {
         for source in &self.sources {
             put(source.at.map_or(i64::MIN, |at| at.0));
             put(i64::from(source.is_fresh));
-            put(i64::try_from(source.late_after.as_secs()).unwrap_or(i64::MAX));
+            for span in [source.late_after, source.trip_late_after] {
+                put(i64::try_from(span.as_secs()).unwrap_or(i64::MAX));
+            }
         }
         for source in &self.sources {
             for text in [source.id.as_str(), source.name.as_str(), source.reason.as_str()] {
@@ -240,6 +244,7 @@ pub(super) fn source(app: &App, feed: &Feed, network: &Network) -> Source {
         reason: status.reason.clone(),
         at: status.data_time.or(status.last_success),
         late_after: config.late_after,
+        trip_late_after: late_after(feed, network),
         is_fresh: is_fresh(&status, config.late_after, network.now(), app.now()),
     }
 }

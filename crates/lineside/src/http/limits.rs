@@ -70,6 +70,8 @@ pub(crate) const SIRI_REF_BYTES_MAX: usize = 500;
 pub(crate) const SIRI_REQUEST_BYTES_MAX: usize = 256 * 1024;
 /// Most bytes of one message that a producer of SIRI brings by itself.
 pub(crate) const SIRI_DELIVERY_BYTES_MAX: usize = 64 << 20;
+/// How long a producer may take to bring one: 1 Mbit/s brings the largest.
+pub(crate) const SIRI_DELIVERY_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 /// Requests for one service each in one that is posted.
 pub(crate) const SIRI_QUESTIONS_MAX: usize = 20;
 /// Subscriptions to SIRI, in all, to one host, and by one client.

@@ -41,7 +41,13 @@ impl Languages {
         let fits = |wanted: &String| {
             let is_same = |it: &&'a T| said(it) == *wanted;
             let is_like = |it: &&'a T| primary(&said(it)) == primary(wanted);
-            translations.iter().find(is_same).or_else(|| translations.iter().find(is_like))
+            let is_of_family = |it: &&'a T| family(&said(it)) == family(wanted);
+            let like = || translations.iter().find(is_like);
+            translations
+                .iter()
+                .find(is_same)
+                .or_else(like)
+                .or_else(|| translations.iter().find(is_of_family))
         };
         let asked_for = self.0.iter().find_map(fits);
         let for_all = || translations.iter().find(|it| said(it).is_empty());
@@ -52,6 +58,14 @@ impl Languages {
 
 fn primary(language: &str) -> &str {
     language.split(['-', '_']).next().unwrap_or_default()
+}
+
+/// The language that another is written under too: both kinds of Norwegian are `no` for many producers (BCP 47, macrolanguages).
+fn family(language: &str) -> &str {
+    match primary(language) {
+        "nb" | "nn" => "no",
+        other => other,
+    }
 }
 
 /// A language and its weight in thousandths.
@@ -86,6 +100,11 @@ mod tests {
         check("nb", "", &all, "arbeid");
         check("NB-no", "", &all, "arbeid");
         check("de", "lang=fr", &all, "travaux");
+        let norway = [("EN", "lift"), ("NO", "heis")];
+        check("nb-NO", "", &norway, "heis");
+        check("nn, en;q=0.5", "", &norway, "heis");
+        check("no", "", &[("en", "lift"), ("nn", "heisen"), ("nb", "heis")], "heisen");
+        check("nn", "", &[("nb", "heis"), ("nn", "heisen")], "heisen");
         check("es", "", &all, "works");
         check("de;q=0, *", "", &all, "works");
         check("ja", "", &[("fr", "travaux"), ("", "chantier")], "chantier");

@@ -1,14 +1,15 @@
-//! `/routes/<feed>/<route_id>`: a line with its stops in order, in each direction as most of its trips go, and its vehicles
-//! along it; where no vehicle tells where it is, the trips where they should be by their times. It reads whole without scripts; with
+//! `/routes/<feed>/<route_id>`: a line with its stops in order, in each direction and on each branch, and its vehicles along it; where no vehicle tells where it is, the trips where they should be by their times. It reads whole without scripts; with
 //! them `web/plain/route.js` moves the vehicles by the line's channel, and asks for the page again for the trips.
 
-use std::collections::BTreeMap;
+mod ways;
+
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use axum::response::Response;
-use lineside_formats::gtfs::{PatternIdx, RouteIdx, StopIdx, Timetable};
+use lineside_formats::gtfs::{RouteIdx, StopIdx, Timetable};
 use lineside_hub::encode_segment;
 use lineside_ingest::{Kind, Network, NetworkState, Record, UnderWay};
 use maud::{Markup, html};
@@ -72,13 +73,19 @@ struct Line<'a> {
 /// One way of a line.
 struct Direction {
     id: Option<u8>,
-    headsign: String,
+    /// Where it begins, if others of its line end where it does.
+    from: Option<String>,
+    /// Its last stop.
+    to: String,
+    /// Where its trips say that they go.
+    headsigns: BTreeSet<String>,
     stops: Vec<Place>,
 }
 
 /// A stop on the way, and the vehicles that come to it next.
 struct Place {
-    stop: StopIdx,
+    /// Those of its station from which trips leave.
+    stops: Vec<StopIdx>,
     coming: Vec<Arc<Record>>,
     /// Trips that should come to it next by their times.
     reckoned: Vec<UnderWay>,
@@ -132,7 +139,7 @@ impl<'a> Line<'a> {
                 @if self.directions.is_empty() { p.soft { "The timetable has no trips of this line." } }
                 (self.note())
                 div.directions {
-                    @for direction in &self.directions { (self.direction(direction)) }
+                    @for (number, direction) in self.directions.iter().enumerate() { (self.direction(number, direction)) }
                 }
                 (self.elsewhere())
                 (states::templates())
@@ -191,23 +198,34 @@ impl<'a> Line<'a> {
         }
     }
 
-    fn direction(&self, direction: &Direction) -> Markup {
-        let own = direction.id.map_or_else(|| "any".to_owned(), |id| id.to_string());
+    fn direction(&self, number: usize, direction: &Direction) -> Markup {
+        let to = match &direction.from {
+            Some(from) => format!("From {from} to {}", direction.to),
+            None => format!("To {}", direction.to),
+        };
         html! {
-            section.card.direction data-direction=[direction.id] aria-label=(format!("To {}", direction.headsign)) {
-                h2 { "To " (direction.headsign) }
+            section.card.direction data-direction=[direction.id] data-headsigns=(json!(direction.headsigns)) data-to=(direction.to) aria-label=(to) {
+                h2 { (to) }
                 ol.line-stops {
-                    @for (number, place) in direction.stops.iter().enumerate() {
-                        @let stop = self.timetable.stop(place.stop);
-                        li data-stop=(stop.id) {
-                            ul.coming { @for vehicle in &place.coming { (of_vehicle(vehicle)) } }
-                            (self.reckoned(&format!("{own}/{number}"), &place.reckoned))
-                            span.stop-name {
-                                a href=(board::address(self.feed_id(), stop.id)) { (if stop.name.is_empty() { stop.id } else { stop.name }) }
-                                @if let Some(platform) = stop.platform_code { " " span.soft.small { "platform " (platform) } }
-                            }
-                        }
-                    }
+                    @for (at, place) in direction.stops.iter().enumerate() { (self.place(&format!("{number}/{at}"), place)) }
+                }
+            }
+        }
+    }
+
+    /// A stop, or a station of which trips leave from several: then its board is the whole station's.
+    fn place(&self, key: &str, place: &Place) -> Markup {
+        let stops = place.stops.iter().map(|&stop| self.timetable.stop(stop));
+        let ids: Vec<&str> = stops.clone().map(|stop| stop.id).collect();
+        let (first, is_one) = (self.timetable.stop(place.stops[0]), ids.len() == 1);
+        let shown = first.parent.filter(|_| !is_one).unwrap_or(place.stops[0]);
+        html! {
+            li data-stop=(first.id) data-stops=(json!(ids)) {
+                ul.coming { @for vehicle in &place.coming { (of_vehicle(vehicle)) } }
+                (self.reckoned(key, &place.reckoned))
+                span.stop-name {
+                    a href=(board::address(self.feed_id(), self.timetable.stop(shown).id)) { (name(self.timetable, shown)) }
+                    @if let Some(platform) = first.platform_code.filter(|_| is_one) { " " span.soft.small { "platform " (platform) } }
                 }
             }
         }
@@ -236,34 +254,35 @@ impl<'a> Line<'a> {
     }
 }
 
-/// Its directions, each with the pattern that most trips follow; of those that are alike the first.
+/// Its ways, by direction.
 fn directions(timetable: &Timetable, route: RouteIdx) -> Vec<Direction> {
-    let mut trips: BTreeMap<Option<u8>, BTreeMap<PatternIdx, usize>> = BTreeMap::new();
-    for &trip in timetable.trips_of_route(route) {
-        if let Some(pattern) = timetable.pattern_of(trip) {
-            let patterns = trips.entry(timetable.trip(trip).direction).or_default();
-            *patterns.entry(pattern).or_default() += 1;
+    let name =
+        |place: Option<&Place>| place.map_or("", |it| name(timetable, it.stops[0])).to_owned();
+    let made = ways::ways(timetable, route).into_iter().map(|way| {
+        let place = |stops| Place { stops, coming: Vec::new(), reckoned: Vec::new() };
+        let stops: Vec<Place> = way.places.into_iter().map(place).collect();
+        let (from, to) = (Some(name(stops.first())), name(stops.last()));
+        Direction { id: way.id, from, to, headsigns: way.headsigns, stops }
+    });
+    let mut made: Vec<Direction> = made.collect();
+    let ends: Vec<String> = made.iter().map(|it| it.to.clone()).collect();
+    for direction in &mut made {
+        if ends.iter().filter(|end| **end == direction.to).count() == 1 {
+            direction.from = None;
         }
     }
-    let usual = trips.into_iter().filter_map(|(id, patterns)| {
-        let most = patterns.into_iter().max_by_key(|&(idx, n)| (n, std::cmp::Reverse(idx)));
-        Some((id, most?.0))
-    });
-    usual
-        .map(|(id, pattern)| {
-            let stops: Vec<Place> = timetable
-                .stops_of_pattern(pattern)
-                .map(|stop| Place { stop, coming: Vec::new(), reckoned: Vec::new() })
-                .collect();
-            let last = stops.last().map_or("", |place| timetable.stop(place.stop).name);
-            Direction { id, headsign: last.to_owned(), stops }
-        })
-        .collect()
+    made
+}
+
+/// The name of a stop, else its id.
+fn name(timetable: &Timetable, stop: StopIdx) -> &str {
+    let stop = timetable.stop(stop);
+    if stop.name.is_empty() { stop.id } else { stop.name }
 }
 
 /// Puts the line's vehicles where they come next, and gives those that have no place: none is known, or it lies beside the
-/// usual way. A stop that both directions have counts for the one that the vehicle's trip goes in by the timetable, else by what
-/// the feed says, else for the first.
+/// usual way. A stop that several ways have counts for the direction that the vehicle's trip goes in by the timetable, else by
+/// what the feed says, then for the way whose trips go where it goes, else for the first.
 fn put_vehicles(
     state: &NetworkState,
     timetable: &Timetable,
@@ -276,7 +295,8 @@ fn put_vehicles(
         let said = || vehicle.trip().and_then(|trip| trip.direction_id);
         let said = vehicle.join.direction_id.map(u32::from).or_else(said);
         let next = vehicle.join.next_stop_id.as_deref().and_then(|id| timetable.find_stop(id));
-        let place = next.and_then(|next| find_place(directions, next, said));
+        let headsign = vehicle.join.headsign.as_deref();
+        let place = next.and_then(|next| find_place(directions, next, said, headsign));
         match place {
             Some(place) => place.coming.push(Arc::clone(vehicle)),
             None => elsewhere.push(Arc::clone(vehicle)),
@@ -305,7 +325,8 @@ fn put_reckoned(
             continue;
         }
         let next = timetable.find_stop(&trip.next_stop_id);
-        match next.and_then(|next| find_place(directions, next, trip.direction)) {
+        let headsign = trip.headsign.as_deref();
+        match next.and_then(|next| find_place(directions, next, trip.direction, headsign)) {
             Some(place) => place.reckoned.push(trip),
             None => elsewhere.push(trip),
         }
@@ -313,16 +334,23 @@ fn put_reckoned(
     elsewhere
 }
 
-fn find_place(
-    directions: &mut [Direction],
+fn find_place<'a>(
+    directions: &'a mut [Direction],
     next: StopIdx,
     said: Option<u32>,
-) -> Option<&mut Place> {
-    let has = |direction: &Direction| direction.stops.iter().any(|place| place.stop == next);
-    let is_said = |direction: &Direction| said.is_some() && direction.id.map(u32::from) == said;
-    let at = directions.iter().position(|it| is_said(it) && has(it));
-    let at = at.or_else(|| directions.iter().position(has))?;
-    directions[at].stops.iter_mut().find(|place| place.stop == next)
+    headsign: Option<&str>,
+) -> Option<&'a mut Place> {
+    let is_there = |place: &Place| place.stops.contains(&next);
+    let fit = |direction: &Direction| {
+        let is_said = said.is_some() && direction.id.map(u32::from) == said;
+        let goes_there =
+            headsign.is_some_and(|it| direction.to == it || direction.headsigns.contains(it));
+        (is_said, goes_there)
+    };
+    let has = directions.iter_mut().filter(|it| it.stops.iter().any(is_there));
+    // Of those that fit as well the first.
+    let best = has.rev().max_by_key(|direction| fit(direction))?;
+    best.stops.iter_mut().find(|place| is_there(place))
 }
 
 /// A vehicle, as `web/plain/route.js` shows it too.

@@ -70,8 +70,8 @@ struct DelaysItem {
     lines: Vec<LineItem>,
     /// How the delays are spread, from early to late.
     distribution: Vec<ClassItem>,
-    /// The last 24 hours by quarters of an hour; of one that is missing nothing is known. Empty for a stop, and for a line
-    /// beyond the 2,000 of a feed that are remembered.
+    /// The last 24 hours by quarters of an hour; of one that is missing nothing is known. Empty for one line at one stop, for
+    /// a stop that nobody asked about before, and for a line beyond those that are remembered: 2,000 of a feed, 10,000 of all.
     day: Vec<QuarterItem>,
 }
 
@@ -152,7 +152,7 @@ struct ClassItem {
 struct QuarterItem {
     /// When it began.
     from: Option<String>,
-    /// Trips with known times, added up over its looks, one a minute.
+    /// Trips with known times and those that did not run, added up over its looks, one a minute. 0 does not say that none ran.
     trips: u64,
     /// Of these, those that were late.
     late: u64,

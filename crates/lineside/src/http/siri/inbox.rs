@@ -1,8 +1,12 @@
 //! Where producers that this server has subscribed to bring their news.
 
-use axum::body::{Bytes, HttpBody as _};
-use axum::extract::{DefaultBodyLimit, FromRequest as _, Path, Query, Request, State};
+use std::future::poll_fn;
+use std::pin::Pin;
+
+use axum::body::{Body, Bytes, HttpBody as _};
+use axum::extract::{Path, Query, Request, State};
 use axum::response::{IntoResponse as _, Response};
+use bytes::BytesMut;
 use http::{StatusCode, header};
 use jiff::tz::TimeZone;
 use lineside_formats::siri::{
@@ -21,9 +25,7 @@ use crate::http::limits::{self, SIRI_DELIVERY_BYTES_MAX};
 use crate::patience::within;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
-        .routes(routes!(inbox))
-        .layer(DefaultBodyLimit::max(SIRI_DELIVERY_BYTES_MAX))
+    OpenApiRouter::new().routes(routes!(inbox))
 }
 
 /// No announcement is larger than this; what is, is not looked into here.
@@ -48,6 +50,34 @@ fn acknowledgement(app: &App, body: &[u8]) -> Option<Response> {
     }));
     let form = if is_enveloped(body) { Form::Soap } else { Form::Xml };
     Some(form.reply(StatusCode::OK, form.encode(&acknowledged)))
+}
+
+/// A message as it comes. A region's first delivery may take its time over a slow line, so what is bounded is how long
+/// nothing more comes, and all of it.
+async fn gather(mut body: Body, too_large: impl Fn() -> Refusal) -> Result<Bytes, Refusal> {
+    let bad = |reason: String| Refusal::BadParameter { name: "body", reason: reason.into() };
+    let all = async {
+        let mut message = BytesMut::new();
+        loop {
+            let silence = limits::CALL_TIMEOUT;
+            let next = poll_fn(|context| Pin::new(&mut body).poll_frame(context));
+            let Some(piece) = within(silence, next).await else {
+                let silence = silence.as_secs();
+                return Err(bad(format!("nothing more of the message came for {silence} s")));
+            };
+            let Some(piece) = piece else { return Ok(message.freeze()) };
+            let piece = piece.map_err(|_| bad("the message broke off".to_owned()))?;
+            let Ok(piece) = piece.into_data() else { continue };
+            if message.len() + piece.len() > SIRI_DELIVERY_BYTES_MAX {
+                return Err(too_large());
+            }
+            message.extend_from_slice(&piece);
+        }
+    };
+    let longest = limits::SIRI_DELIVERY_TIMEOUT;
+    let too_long =
+        || bad(format!("the message did not come within {} min", longest.as_secs() / 60));
+    within(longest, all).await.ok_or_else(too_long)?
 }
 
 #[derive(Debug, Deserialize)]
@@ -102,8 +132,7 @@ async fn inbox(
     // Who does not say how much it brings may bring as much as that.
     let room = inbox.room_for(declared.upper().unwrap_or(SIRI_DELIVERY_BYTES_MAX as u64));
     let room = room.map_err(|_| Refusal::Busy)?;
-    let body = within(limits::CALL_TIMEOUT, Bytes::from_request(request, &app)).await;
-    let Some(Ok(body)) = body else { return Err(too_large()) };
+    let body = gather(request.into_body(), too_large).await?;
     let acknowledged = acknowledgement(&app, &body);
     match inbox.put(body, room) {
         Ok(()) => Ok(acknowledged.unwrap_or_else(|| StatusCode::OK.into_response())),

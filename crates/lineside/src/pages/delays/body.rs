@@ -287,7 +287,8 @@ fn of_trip(trip: &TripStanding, answer: &Answer, is_embedded: bool) -> Markup {
 /// Where and when people know a trip from.
 fn place(trip: &TripStanding, answer: &Answer, is_embedded: bool) -> Markup {
     let zone = answer.question.zone();
-    let moment = |at: i64| html! { time datetime=(words::rfc3339(at, &zone)) { (words::clock(at, &zone)) } };
+    let moment =
+        |at: i64| html! { time datetime=(words::rfc3339(at, &zone)) { (words::clock(at, &zone)) } };
     html! {
         @if let Some(at) = trip.scheduled {
             "scheduled " (moment(at))

@@ -153,7 +153,7 @@ fn in_numbers(answer: &Answer) -> Markup {
                                 th scope="row" { time datetime=(words::rfc3339(row.start(), &zone)) { (words::clock(row.start(), &zone)) (note) } }
                                 @match row {
                                     Stretch::Gap(_) => td.end.soft colspan="2" { "not known" },
-                                    Stretch::Seen(quarter) if quarter.trips == 0 => td.end.soft colspan="2" { "no trips" },
+                                    Stretch::Seen(quarter) if quarter.trips == 0 => td.end.soft colspan="2" { "no times known" },
                                     Stretch::Seen(quarter) => {
                                         td.end.numeric { (percent(quarter.late_share())) }
                                         td.end.numeric { (percent(quarter.cancelled_share())) }
@@ -229,7 +229,7 @@ fn day_words(answer: &Answer) -> String {
     let with_trips = || answer.day.quarters.iter().filter(|quarter| quarter.trips > 0);
     let worst = with_trips().max_by(|a, b| a.late_share().total_cmp(&b.late_share()));
     let Some((worst, last)) = worst.zip(with_trips().next_back()) else {
-        return format!("No trips were seen.{not_known}");
+        return format!("No times of trips were known.{not_known}");
     };
     format!(
         "Most trips were late in the quarter of an hour from {}{note}: {}. In the last one it was {}, and {} were cancelled.{not_known}",
