@@ -73,6 +73,8 @@ pub struct Running {
     app: App,
     address: SocketAddr,
     serving: JoinHandle<()>,
+    /// Tells the reports of real time, the last ones as the server stops.
+    telling: JoinHandle<()>,
     /// Where a clean stop leaves what the next start goes on with.
     keeps: Option<PathBuf>,
     /// Held until the server is gone.
@@ -139,9 +141,9 @@ pub async fn start(start: Start) -> anyhow::Result<Running> {
     });
     let (router, admission) = (http::router(&app), Arc::clone(app.admission()));
     let sessions = http::Sessions::of(&app, tls);
-    begin_chores(&app, sessions.tls.as_ref());
+    let telling = begin_chores(&app, sessions.tls.as_ref());
     let serving = tokio::spawn(http::serve(listener, router, admission, Some(sessions), shutdown));
-    Ok(Running { app, address, serving, keeps, _data_dir: data_dir })
+    Ok(Running { app, address, serving, telling, keeps, _data_dir: data_dir })
 }
 
 /// The channels that the program fills itself.
@@ -184,13 +186,12 @@ fn read_tls(config: &Config) -> anyhow::Result<Option<Arc<http::Tls>>> {
     Ok(tls.context("[server.tls]")?.map(Arc::new))
 }
 
-/// What is done again and again until the server stops.
-fn begin_chores(app: &App, tls: Option<&Arc<http::Tls>>) {
+/// What is done again and again until the server stops. Gives the one that ends with something to keep.
+fn begin_chores(app: &App, tls: Option<&Arc<http::Tls>>) -> JoinHandle<()> {
     tokio::spawn(sweep(app.clone()));
     tokio::spawn(tick(app.clone()));
     tokio::spawn(ops::run(app.clone()));
     tokio::spawn(reports::watch(app.clone()));
-    tokio::spawn(reports::tell(app.clone()));
     tokio::spawn(validators::watch(app.clone()));
     tokio::spawn(delays::watch(app.clone()));
     tokio::spawn(notifications::watch(app.clone()));
@@ -200,6 +201,7 @@ fn begin_chores(app: &App, tls: Option<&Arc<http::Tls>>) {
     if app.demo().is_none() {
         tokio::spawn(settings::watch(app.clone()));
     }
+    tokio::spawn(reports::tell(app.clone()))
 }
 
 /// Goes on with what the last stop left, if it left something. Who connects meanwhile waits: the listener is there.
@@ -348,6 +350,9 @@ impl Running {
             keep(move || keeping.finish(&ingest)).await;
         }
         delays::keep(&self.app);
+        if within(KEEP_TIME_MAX, self.telling).await.is_none() {
+            tracing::warn!("the last reports of real time may not be remembered");
+        }
         if let Some(store) = self.app.store() {
             remember(Arc::clone(store)).await;
         }

@@ -31,7 +31,7 @@ pub(crate) struct Reread {
     pub(crate) validator: String,
     /// By severity, the worst first, then by code.
     pub(crate) findings: Vec<Finding>,
-    /// Kinds beyond those that are read.
+    /// Kinds beyond those that are read, and entries that are not as the reference writes them.
     pub(crate) left_out: u64,
     /// Our own faults, where the report names them: each rule with what it said.
     pub(crate) faults: Vec<(String, String)>,
@@ -41,9 +41,17 @@ pub(crate) struct Reread {
 struct Report {
     #[serde(default)]
     summary: Value,
-    notices: First<Notice, KINDS_MAX>,
+    notices: First<Element, KINDS_MAX>,
     #[serde(default)]
     lineside: Ours,
+}
+
+/// One that others wrote otherwise takes nothing away from the rest.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Element {
+    Notice(Notice),
+    Other(IgnoredAny),
 }
 
 /// What the reference has no word for.
@@ -133,7 +141,14 @@ impl Reread {
             samples: notice.sample_notices.kept,
             code: notice.code,
         };
-        let mut findings: Vec<Finding> = notices.kept.into_iter().map(finding).collect();
+        let mut left_out = notices.left_out;
+        let mut findings: Vec<Finding> = Vec::new();
+        for element in notices.kept {
+            match element {
+                Element::Notice(notice) => findings.push(finding(notice)),
+                Element::Other(_) => left_out += 1,
+            }
+        }
         findings.sort_by(|a, b| b.severity.cmp(&a.severity).then_with(|| a.code.cmp(&b.code)));
         let text = |names: [&str; 2]| {
             let found = names.iter().find_map(|name| summary[*name].as_str());
@@ -145,7 +160,7 @@ impl Reread {
             today: text(["dateForValidation", "dateForValidation"]),
             validator: text(["validatorVersion", "validatorVersion"]),
             findings,
-            left_out: notices.left_out,
+            left_out,
             faults: lineside.faults.kept.into_iter().map(|it| (it.rule, it.message)).collect(),
         })
     }

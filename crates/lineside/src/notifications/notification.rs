@@ -186,12 +186,11 @@ impl Notification {
         address: String,
         now: UnixMillis,
     ) -> Option<Notification> {
-        let total = |code: &str| {
-            let found = report.findings.iter().find(|finding| finding.code == code);
-            found.map_or(0, |finding| finding.total)
+        let count = |code: &&str| ErrorCount {
+            code: (*code).to_owned(),
+            before: 0,
+            now: report.total_of(code),
         };
-        let count =
-            |code: &&str| ErrorCount { code: (*code).to_owned(), before: 0, now: total(code) };
         let errors = codes.iter().map(count).collect();
         let news = format!("{}@{}", codes.join(","), report.at.0);
         Self::of_errors(feed, &news, errors, address, now)
@@ -237,6 +236,25 @@ impl Notification {
         }
         self.errors.truncate(ERRORS_MAX);
         self.reason = words_of(&self.errors);
+    }
+
+    /// Leaves out errors that are no news any more by a newer report, which is told of instead: it has `total` of each code.
+    /// Tells whether anything is left.
+    pub(super) fn bring_up_to_date(
+        &mut self,
+        total: impl Fn(&ErrorCount) -> u64,
+        address: &str,
+    ) -> bool {
+        if self.kind != Kind::Findings {
+            return true;
+        }
+        self.errors.retain_mut(|it| {
+            it.now = total(it);
+            it.now > it.before
+        });
+        self.report = Some(address.to_owned());
+        self.reason = words_of(&self.errors);
+        !self.errors.is_empty()
     }
 
     /// Leaves out what an earlier one of the same feed and kind has told meanwhile. Tells whether anything is left.

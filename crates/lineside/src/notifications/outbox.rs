@@ -176,6 +176,25 @@ impl Outbox {
         self.take(&mut state, (feed.clone(), kind), Pending { notification, at, row });
     }
 
+    /// Has what waits to be told of a feed brought up to date; what comes to nothing by that is told to nobody.
+    pub(super) fn revise(
+        &self,
+        feed: &FeedId,
+        kind: Kind,
+        revise: impl FnOnce(&mut Notification) -> bool,
+    ) {
+        let mut state = self.state.lock();
+        let place = (feed.clone(), kind);
+        let Some(pending) = state.pending.get_mut(&place) else { return };
+        if revise(&mut pending.notification) {
+            pending.row.pending = serde_json::to_string(&pending.notification).ok();
+            self.keep(pending.row.clone());
+        } else if let Some(pending) = state.pending.remove(&place) {
+            self.counts.pending.fetch_sub(1, Ordering::Relaxed);
+            self.keep(NotificationRow { pending: None, ..pending.row });
+        }
+    }
+
     /// Takes up what the last start of the server had still to send.
     pub(super) fn restore(&self, kind: Kind, row: NotificationRow) {
         let notification = row.pending.as_deref().and_then(|text| serde_json::from_str(text).ok());
@@ -325,7 +344,7 @@ mod tests {
     use lineside_validate::Severity::Error;
     use serde_json::{Value, json};
 
-    use super::super::notification::About;
+    use super::super::notification::{About, ErrorCount};
     use super::*;
     use crate::reports::test_report;
 
@@ -406,6 +425,28 @@ mod tests {
         // What was taken is not told again.
         hook.put(&[("E016", 1)]);
         assert_eq!(hook.told().await.0, json!([error("E016", 1)]));
+    }
+
+    #[tokio::test]
+    async fn what_is_mended_before_anybody_took_it_is_told_to_nobody() {
+        let hook = Hook::new().await;
+        let city = FeedId::new("city").unwrap();
+        let newest = |found: &'static [(&str, u64)]| {
+            move |it: &mut Notification| {
+                let total = |error: &ErrorCount| {
+                    found.iter().find(|(code, _)| *code == error.code).map_or(0, |(_, n)| *n)
+                };
+                it.bring_up_to_date(total, "http://h/newest")
+            }
+        };
+        hook.put(&[("E003", 2), ("E011", 1)]);
+        hook.outbox.revise(&city, Kind::Findings, newest(&[("E003", 1)]));
+        assert_eq!(hook.told().await, (json!([error("E003", 1)]), json!("E003 (1)")));
+        let sent = hook.sent.lock().last().cloned().unwrap();
+        assert_eq!(sent["notifications"][0]["report"], "http://h/newest");
+        hook.outbox.revise(&city, Kind::Findings, newest(&[]));
+        assert_eq!(hook.counts.pending.load(Ordering::Relaxed), 0);
+        assert!(hook.outbox.state.lock().pending.is_empty());
     }
 
     #[tokio::test]

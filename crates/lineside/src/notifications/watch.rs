@@ -10,7 +10,7 @@ use lineside_store::NotificationRow;
 use lineside_sync::UnixMillis;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::notification::{About, Kind, Notification};
+use super::notification::{About, ErrorCount, Kind, Notification};
 use super::outbox::{self, Outbox, Way};
 use super::said::{self, End, Patience, Said};
 use crate::app::App;
@@ -262,6 +262,10 @@ impl Watch {
             // What has no new errors is passed over once and for all.
             target.found.insert(feed.id().clone(), version.to_owned());
             let address = format!("{}{}", self.app.config().server.base_url(), report.address());
+            // What nobody has taken yet, and is mended meanwhile, is no news.
+            target.outbox.revise(feed.id(), Kind::Findings, |it| {
+                it.bring_up_to_date(|error| report.total_of(&error.code), &address)
+            });
             let about = about(&self.app, feed);
             let notification = Notification::of_findings(about, &report, address, now);
             if let Some(notification) = notification {
@@ -286,6 +290,13 @@ impl Watch {
             let is_new = |code: &&String| !said.split(',').any(|said| said == code.as_str());
             let new: Vec<&str> = news.iter().filter(is_new).map(String::as_str).collect();
             let address = format!("{}{}", self.app.config().server.base_url(), report.address());
+            let stands = |error: &ErrorCount| {
+                let is_there = news.contains(&error.code);
+                if is_there { report.total_of(&error.code).max(1) } else { 0 }
+            };
+            target
+                .outbox
+                .revise(feed.id(), Kind::Findings, |it| it.bring_up_to_date(stands, &address));
             let about = about(&self.app, feed);
             let notification = Notification::of_messages(about, report, &new, address, now);
             // What has gone is told by nothing, and may come again.

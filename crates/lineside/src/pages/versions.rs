@@ -170,6 +170,7 @@ fn said(brief: Option<&Brief>) -> String {
     match (brief.outcome.as_str(), brief.errors, brief.warnings) {
         ("unfinished", ..) => "not looked at to the end".to_owned(),
         ("unreadable", ..) => "unreadable".to_owned(),
+        (_, 0, 0) if brief.faults > 0 => "not looked at to the end".to_owned(),
         (_, 0, 0) => "no errors, no warnings".to_owned(),
         (_, errors, warnings) => format!(
             "{}, {}",

@@ -20,6 +20,9 @@ pub(crate) struct Brief {
     pub(crate) errors: u64,
     pub(crate) warnings: u64,
     pub(crate) infos: u64,
+    /// Rules of ours that did not finish: then there may be more.
+    #[serde(default)]
+    pub(crate) faults: u64,
 }
 
 impl Brief {
@@ -30,6 +33,7 @@ impl Brief {
             errors: report.count(Severity::Error),
             warnings: report.count(Severity::Warning),
             infos: report.count(Severity::Info),
+            faults: report.faults.len() as u64,
         }
     }
 }
@@ -206,6 +210,11 @@ impl Report {
     /// Whether it says all that there is to say of the data.
     pub(crate) fn is_whole(&self) -> bool {
         self.outcome == Outcome::Whole
+    }
+
+    /// How often it says a code.
+    pub(crate) fn total_of(&self, code: &str) -> u64 {
+        self.findings.iter().find(|it| it.code == code).map_or(0, |it| it.total)
     }
 
     /// Whether it is about the files of a GBFS system, which are no messages.

@@ -1,7 +1,7 @@
 //! What a validator said of one version, in the form in which it is kept.
 
-use lineside_ingest::{Cover, FeedId, Judged, NotMade};
-use lineside_store::ReportRow;
+use lineside_ingest::{Cover, FeedId, Judged, NotMade, Program};
+use lineside_store::{BlobHash, ReportRow};
 use lineside_sync::UnixMillis;
 use lineside_validate::Severity;
 use serde::{Deserialize, Serialize};
@@ -32,6 +32,9 @@ pub(crate) struct Opinion {
     pub(crate) version: String,
     /// and the hash by which ingest tells it from others.
     pub(crate) tag: String,
+    /// Which command it was, as [`mark`] has it.
+    #[serde(default)]
+    pub(crate) mark: String,
     /// What it said last: of an earlier version where its newest run failed.
     pub(crate) said: Option<Said>,
     /// Why its newest run came to nothing, if it did.
@@ -89,9 +92,20 @@ pub(crate) struct Failed {
 
 impl Body {
     /// What came out of a program. Takes as long as reading it takes.
-    fn of(output: &[u8], cover: &Cover) -> Body {
-        let Ok(read) = Reread::of(output) else {
-            return Body::Text { text: cover.show(output, TEXT_BYTES), bytes: output.len() as u64 };
+    /// # Errors
+    /// If it was to be a report, or a text, and is neither: the program broke off, or something is wrong with it.
+    fn of(output: &[u8], cover: &Cover) -> Result<Body, String> {
+        let text =
+            || Body::Text { text: cover.show(output, TEXT_BYTES), bytes: output.len() as u64 };
+        let read = match Reread::of(output) {
+            Ok(read) => read,
+            Err(_) if str::from_utf8(output).is_err() => {
+                return Err("its result is neither a report nor a text in UTF-8".to_owned());
+            }
+            Err(error) if output.trim_ascii_start().starts_with(b"{") && !error.is_data() => {
+                return Err(format!("its report is no JSON: {error}"));
+            }
+            Err(_) => return Ok(text()),
         };
         let mut findings: Vec<Finding> = read.findings.into_iter().map(Finding::from).collect();
         for finding in &mut findings {
@@ -103,7 +117,7 @@ impl Body {
             finding.samples.iter_mut().for_each(|sample| cover_all(sample, cover));
         }
         let tool = cover.show(read.validator.as_bytes(), CODE_BYTES);
-        Body::Report { tool, findings, left_out: read.left_out }
+        Ok(Body::Report { tool, findings, left_out: read.left_out })
     }
 }
 
@@ -149,7 +163,11 @@ pub(super) fn read(
         Ok(judged) => judged,
         Err(not) => return Err(failed(not.why, not.said)),
     };
-    let body = Body::of(&judged.output, cover);
+    let body = match Body::of(&judged.output, cover) {
+        Ok(body) => body,
+        // What it said by its exit code says more.
+        Err(why) => return Err(failed(judged.fault.unwrap_or(why), judged.said)),
+    };
     match (judged.fault, body) {
         // Who finds faults may say so by its exit code as well, and who breaks off leaves no report.
         (Some(why), Body::Text { text, .. }) => {
@@ -210,10 +228,17 @@ impl Opinion {
         serde_json::from_str(&row.body).ok()
     }
 
-    /// The hash of the version that need not be looked at again: it said something of it.
-    pub(super) fn done(&self) -> Option<u128> {
-        u128::from_str_radix(&self.tag, 16).ok().filter(|_| self.failed.is_none())
+    /// The hash of the version that this program need not look at again: it said something of it.
+    pub(super) fn done(&self, program: &Program) -> Option<u128> {
+        let is_said = self.failed.is_none() && self.mark == mark(program);
+        u128::from_str_radix(&self.tag, 16).ok().filter(|_| is_said)
     }
+}
+
+/// Tells a command, with what it may take, from others over a restart. Its arguments may be secrets: they cannot be read from it.
+pub(super) fn mark(program: &Program) -> String {
+    let Program { command, timeout, memory } = program;
+    BlobHash::of(format!("{command:?} {timeout:?} {memory}").as_bytes()).to_string()
 }
 
 impl Said {
@@ -242,7 +267,7 @@ pub(super) mod tests {
     use std::time::Duration;
 
     use bytes::Bytes;
-    use lineside_ingest::{FeedConfig, Location, Program};
+    use lineside_ingest::{FeedConfig, Location};
 
     use super::*;
 
@@ -252,14 +277,19 @@ pub(super) mod tests {
             validator: validator.to_owned(),
             version: version.to_owned(),
             tag: "1f".to_owned(),
+            mark: mark(&program()),
             said: None,
             failed: None,
         }
     }
 
-    fn cover() -> Cover {
+    fn program() -> Program {
         let command = ["v", "--key=hunter2"].map(str::to_owned).to_vec();
-        let program = Program { command, timeout: Duration::ZERO, memory: 0 };
+        Program { command, timeout: Duration::ZERO, memory: 0 }
+    }
+
+    fn cover() -> Cover {
+        let program = program();
         let url = Location::parse("https://a.example/").unwrap();
         Cover::of(&program, &FeedConfig::new(FeedId::new("a").unwrap(), url))
     }
@@ -313,6 +343,25 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn a_report_that_was_cut_off_is_a_failure_and_an_odd_entry_only_less() {
+        let cut = said(&REPORT[..120], None, "").unwrap_err();
+        assert!(cut.why.starts_with("its report is no JSON: EOF"), "{}", cut.why);
+        let judged = Judged {
+            output: Bytes::from_static(b"\xff\xfe\0"),
+            fault: None,
+            said: String::new(),
+            took: Duration::ZERO,
+        };
+        let mush = read(Ok(judged), "abc", (UnixMillis(5), UnixMillis(12)), &cover()).unwrap_err();
+        assert!(mush.why.contains("nor a text in UTF-8"), "{}", mush.why);
+        let odd = REPORT.replace("\"totalNotices\": 2", "\"totalNotices\": \"many\"");
+        assert_ne!(odd, REPORT);
+        let odd = said(&odd, None, "").unwrap();
+        let Body::Report { findings, left_out, .. } = &odd.body else { panic!("{odd:?}") };
+        assert_eq!((findings.len(), *left_out), (2, 1));
+    }
+
+    #[test]
     fn what_is_kept_comes_back_and_is_bounded() {
         let value = "\\u00e9".repeat(400);
         let samples = vec![format!(r#"{{"a": "{value}", "b": "{value}"}}"#); 20].join(",");
@@ -332,8 +381,16 @@ pub(super) mod tests {
         };
         assert_eq!(findings.len() as u64 + left_out, 3_000);
         assert!(findings.iter().all(|it| it.code.len() <= CODE_BYTES));
-        assert_eq!(back.done(), Some(0x1f));
+        assert_eq!(back.done(&program()), Some(0x1f));
+        let other =
+            Program { command: vec!["v".to_owned(), "--key=other".to_owned()], ..program() };
+        assert_eq!(back.done(&other), None, "another command is asked again");
+        assert!(!row.body.contains("hunter2"));
         let failed = Failed { at: 1, why: String::new(), said: String::new() };
-        assert_eq!(Opinion { failed: Some(failed), ..back }.done(), None, "it is tried again");
+        assert_eq!(
+            Opinion { failed: Some(failed), ..back }.done(&program()),
+            None,
+            "it is tried again"
+        );
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use lineside_ingest::{Cover, run_validator};
 use lineside_store::BlobHash;
 
-use super::opinion::{Opinion, read};
+use super::opinion::{Opinion, mark, read};
 use super::queue::Job;
 use crate::app::App;
 
@@ -42,7 +42,8 @@ pub(super) async fn run(app: &App, job: &Job) -> Option<Opinion> {
         Ok(said) => (Some(said), None),
         Err(failed) => (before.and_then(|before| before.said.clone()), Some(failed)),
     };
-    Some(Opinion { validator: job.validator.name.to_string(), version, tag, said, failed })
+    let (validator, mark) = (job.validator.name.to_string(), mark(program));
+    Some(Opinion { validator, version, tag, mark, said, failed })
 }
 
 /// Whether a validator is still to be asked: it is configured as it was.

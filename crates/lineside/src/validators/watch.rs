@@ -101,7 +101,7 @@ impl Watch {
             let (id, subject) = (key.0.clone(), Opinion::subject(&validator.name));
             let read = tokio::task::spawn_blocking(move || latest(&store, &id, &subject));
             if let Some(opinion) = read.await.ok().flatten() {
-                known.version = opinion.done();
+                known.version = opinion.done(&validator.program);
                 self.app.validators().put(key.0.as_str(), opinion);
             }
         }

@@ -8,7 +8,7 @@ use crate::reports::{FAR, schedule, text, until_report};
 use crate::support::http::{get, get_json};
 use crate::support::process::ServerProcess;
 use crate::support::site::{configure, serve};
-use crate::support::until::until_json;
+use crate::support::until::{until, until_json};
 use crate::support::until_ready;
 
 const FEED: &str = "[[feed]]\nid = \"city\"\nurl = \"city.zip\"\npoll = \"1s\"\n";
@@ -131,6 +131,19 @@ async fn a_report_stands_beside_ours_and_the_last_good_one_stays_when_the_next_f
         .await;
     let runs = std::fs::read_to_string(place.join("runs")).unwrap();
     assert_eq!(runs.lines().count(), 4, "two versions, one of them again, and what came back");
+    assert!(server.stop("-TERM").0.success());
+
+    // Another command is asked again, also where it is another since a restart.
+    let config = std::fs::read_to_string(place.join("lineside.toml")).unwrap();
+    let other = config.replace("--key=hunter2\"", "--key=hunter2\", \"--strict\"");
+    assert_ne!(config, other);
+    put(place, "lineside.toml", other.as_bytes());
+    let server = again(place).await;
+    until("it has run once more", async || {
+        let runs = std::fs::read_to_string(place.join("runs")).unwrap();
+        runs.lines().count() == 5
+    })
+    .await;
     server.stop("-TERM");
 }
 

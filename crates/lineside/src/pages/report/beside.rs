@@ -212,6 +212,7 @@ mod tests {
             validator: "canonical".to_owned(),
             version: VERSION.to_owned(),
             tag: String::new(),
+            mark: String::new(),
             said,
             failed,
         };
