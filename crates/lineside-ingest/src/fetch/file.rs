@@ -67,7 +67,11 @@ pub(super) fn read(path: &Path, max: u64) -> Result<Bytes, Failure> {
     let most = max.saturating_add(1);
     // Room for all of it at once, and for the byte that finds its end: a buffer that grows is copied
     // over and over, into memory that the system has to clear first.
-    let size = file.metadata().map_err(fail)?.len().min(max).saturating_add(1);
+    let size = file.metadata().map_err(fail)?.len();
+    if size > max {
+        return Err(Failure::too_large(max));
+    }
+    let size = size.saturating_add(1);
     let mut bytes = Vec::new();
     let room = usize::try_from(size).ok().and_then(|room| bytes.try_reserve_exact(room).ok());
     room.ok_or_else(|| fail(io::ErrorKind::OutOfMemory.into()))?;

@@ -345,7 +345,7 @@ impl HttpFetcher {
         };
         let mut response = response;
         let mut collector =
-            Collector::new(is_gzip(&response).unwrap_or(false), self.config.max_bytes);
+            Collector::new(is_gzip(&response).unwrap_or(false), self.config.body_bytes_max());
         let reading = async {
             while collector.head().len() < enough {
                 match response.chunk().await {
@@ -378,7 +378,7 @@ impl HttpFetcher {
         let mut response = response;
         let mut spool = self.spool.take();
         let status = response.status().as_u16();
-        let max = self.config.max_bytes;
+        let max = self.config.body_bytes_max();
         if response.content_length().is_some_and(|length| length > max) {
             return Err(Failure::too_large(max).of_reply(Some(status), 0, None));
         }

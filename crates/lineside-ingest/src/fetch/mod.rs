@@ -139,7 +139,7 @@ pub(crate) enum Fetcher {
 
 impl Fetcher {
     pub(crate) fn new(config: &SharedConfig, shared: &Sources) -> Fetcher {
-        let max = config.max_bytes;
+        let max = config.body_bytes_max();
         match &config.url {
             Location::Http(url) => {
                 let (url, config) = (url.clone(), Arc::clone(config));
@@ -158,7 +158,7 @@ impl Fetcher {
 
     /// Goes on with the same source under another configuration; the validators stay.
     pub(crate) fn go_on(&mut self, config: &SharedConfig, shared: &Sources) {
-        let max = config.max_bytes;
+        let max = config.body_bytes_max();
         match self {
             Fetcher::Http(fetcher) => fetcher.go_on(Arc::clone(config), shared),
             Fetcher::File(fetcher) => fetcher.max = max,

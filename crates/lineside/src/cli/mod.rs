@@ -56,7 +56,8 @@ enum Command {
     ///
     /// A schedule is read where it lies, table by table or one XML file after the other, and may be as large as 12 GiB when it is
     /// unpacked; its records and one XML file, of at most 1 GiB, are in memory. All else is in memory, several times over, and may have
-    /// 256 MiB at most. What comes from an address or standard input, and a folder's zip, lies among the temporary files (TMPDIR) meanwhile.
+    /// 256 MiB at most, SIRI 128 MiB. What comes from an address or standard input, and a folder's zip, lies among the temporary files
+    /// (TMPDIR) meanwhile.
     ///
     /// The output is written as FILE.part and takes its name when it is whole.
     Convert(convert::Arguments),
