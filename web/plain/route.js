@@ -6,7 +6,7 @@
 import { DataClock } from "./clock.js";
 import { byId, element, island, replaceContent } from "./dom.js";
 import { Events } from "./events.js";
-import { connectionSign, showState } from "./states.js";
+import { TROUBLE, connectionSign, showState } from "./states.js";
 import { delayWords } from "./words.js";
 
 /** @type {{channel: string, timezone: string, wall: number, now: number}} */
@@ -24,13 +24,26 @@ const directions = [.../** @type {NodeListOf<HTMLElement>} */ (document.querySel
 }));
 const lists = [...directions.flatMap(({ places }) => [...places.values()]), /** @type {HTMLElement} */ (elsewhere.querySelector(".coming"))];
 
-/** @param {{id: string, record: any}} held @returns {HTMLElement} */
-function vehicle({ id, record }) {
+/** How long the connection may be lost before vehicles are grey, in milliseconds. */
+const LOST_MS = 20_000;
+
+/** The feeds whose vehicles are not to be trusted as they stand. @type {Set<string>} */
+const stale = new Set([...document.querySelectorAll(".vehicle.is-stale")].map((vehicle) => vehicle.getAttribute("data-source") ?? ""));
+
+/** Greys the vehicles of a feed that is in trouble, and no others. @param {string} feed @param {string} state */
+function showTrust(feed, state) {
+  const isStale = TROUBLE.includes(state);
+  stale[isStale ? "add" : "delete"](feed);
+  for (const vehicle of document.querySelectorAll(`.vehicle[data-source="${CSS.escape(feed)}"]`)) vehicle.classList.toggle("is-stale", isStale);
+}
+
+/** @param {{id: string, feed: string, record: any}} held @returns {HTMLElement} */
+function vehicle({ id, feed, record }) {
   const join = record.lineside ?? {};
   const { words, tone } = delayWords("realtime", join.delay);
   return element(
-    "li.vehicle",
-    { "data-id": id },
+    stale.has(feed) ? "li.vehicle.is-stale" : "li.vehicle",
+    { "data-id": id, "data-source": feed },
     element("span.vehicle-sign", { "aria-hidden": "true" }, "▼"),
     element("span.vehicle-name", {}, record.vehicle?.label || id),
     join.headsign && element("span.soft.small", {}, `to ${join.headsign}`),
@@ -50,7 +63,7 @@ function place(record) {
   return direction?.places.get(next) ?? lists[lists.length - 1];
 }
 
-/** @param {{id: string, record: any}[]} vehicles */
+/** @param {{id: string, feed: string, record: any}[]} vehicles */
 function show(vehicles) {
   /** @type {Map<HTMLElement, HTMLElement[]>} */
   const coming = new Map(lists.map((list) => [list, []]));
@@ -82,11 +95,24 @@ async function reckon() {
 
 setInterval(reckon, RECKONED_EVERY);
 
+/** Since when nothing comes, by this machine's clock; 0 while something does. */
+let lostAt = 0;
+setInterval(() => document.body.classList.toggle("is-lost", lostAt > 0 && Date.now() - lostAt > LOST_MS), 1_000);
+
+const sign = connectionSign("live");
 const events = new Events({
-  onStatus: connectionSign("live"),
+  onStatus(status, transport) {
+    sign(status, transport);
+    if (status === "live") lostAt = 0;
+    else lostAt ||= Date.now();
+  },
   onChange(applied, message) {
     clock.observe(message.data.at);
-    for (const { kind, feed, record } of applied.upserts) if (kind === "feed") showState(feed, record);
+    for (const { kind, feed, record } of applied.upserts) {
+      if (kind !== "feed") continue;
+      showState(feed, record);
+      showTrust(feed, record.state);
+    }
     if (applied.shown) show(events.store.list("vehicle"));
   },
 });

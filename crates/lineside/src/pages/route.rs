@@ -66,6 +66,8 @@ struct Line<'a> {
     elsewhere: Vec<Arc<Record>>,
     /// Trips that no direction has a place for.
     reckoned_elsewhere: Vec<UnderWay>,
+    /// Feeds whose data are not to be trusted as they stand.
+    misleading: BTreeSet<String>,
     alerts: Vec<Told>,
     now: i64,
 }
@@ -104,7 +106,13 @@ impl<'a> Line<'a> {
         let id = timetable.route(route).id;
         let mut directions = directions(timetable, route);
         let elsewhere = put_vehicles(&state, timetable, id, &mut directions);
-        let reckoned_elsewhere = put_reckoned(network, &state, timetable, id, &mut directions);
+        let feeds = network.realtime_feeds();
+        let misleading = feeds.iter().filter(|it| states::misleads_riders(it.status().state));
+        let misleading: BTreeSet<String> = misleading.map(|feed| feed.id().to_string()).collect();
+        let under_way = state.under_way(id, network.now(), VEHICLES_MAX).into_iter();
+        // What a feed predicted that has stopped telling is not to be believed.
+        let under_way = under_way.filter(|trip| !misleading.contains(trip.feed.as_str()));
+        let reckoned_elsewhere = put_reckoned(timetable, under_way, &mut directions);
         let alerts = alerts::of_route(&state, timetable, route, now, languages);
         Self {
             app,
@@ -114,6 +122,7 @@ impl<'a> Line<'a> {
             directions,
             elsewhere,
             reckoned_elsewhere,
+            misleading,
             alerts,
             now,
         }
@@ -221,7 +230,7 @@ impl<'a> Line<'a> {
         let shown = first.parent.filter(|_| !is_one).unwrap_or(place.stops[0]);
         html! {
             li data-stop=(first.id) data-stops=(json!(ids)) {
-                ul.coming { @for vehicle in &place.coming { (of_vehicle(vehicle)) } }
+                ul.coming { @for vehicle in &place.coming { (self.vehicle(vehicle)) } }
                 (self.reckoned(key, &place.reckoned))
                 span.stop-name {
                     a href=(board::address(self.feed_id(), self.timetable.stop(shown).id)) { (name(self.timetable, shown)) }
@@ -236,9 +245,28 @@ impl<'a> Line<'a> {
             section.card #elsewhere aria-label="Not on the way above" hidden[self.elsewhere.is_empty() && self.reckoned_elsewhere.is_empty()] {
                 h2 { "Not on the way above" }
                 div.card-body {
-                    ul.coming { @for vehicle in &self.elsewhere { (of_vehicle(vehicle)) } }
+                    ul.coming { @for vehicle in &self.elsewhere { (self.vehicle(vehicle)) } }
                     (self.reckoned("elsewhere", &self.reckoned_elsewhere))
                 }
+            }
+        }
+    }
+
+    /// A vehicle, as `web/plain/route.js` shows it too; grey where its feed would mislead.
+    fn vehicle(&self, record: &Record) -> Markup {
+        let is_stale = self.misleading.contains(record.feed.as_str());
+        let said = match record.join.delay {
+            Some(delay) => words::delay("realtime", Some(i64::from(delay))),
+            None => words::delay("scheduled", None),
+        };
+        let vehicle = record.vehicle().and_then(|vehicle| vehicle.vehicle.as_ref());
+        let label = vehicle.and_then(|it| it.label.as_deref()).filter(|label| !label.is_empty());
+        html! {
+            li.vehicle.is-stale[is_stale] data-id=(record.id) data-source=(record.feed) {
+                span.vehicle-sign aria-hidden="true" { "▼" }
+                span.vehicle-name { (label.unwrap_or(&record.id)) }
+                @if let Some(headsign) = &record.join.headsign { span.soft.small { "to " (headsign) } }
+                @if record.join.delay.is_some() { span class=(format!("delay tone-{}", said.tone)) { (said.words) } }
             }
         }
     }
@@ -306,24 +334,13 @@ fn put_vehicles(
 }
 
 /// Puts the trips of which only times are known before the stop that they come to next, and gives those that have no place.
-/// What a feed predicted that has stopped telling is not to be believed.
 fn put_reckoned(
-    network: &Network,
-    state: &NetworkState,
     timetable: &Timetable,
-    route: &str,
+    under_way: impl Iterator<Item = UnderWay>,
     directions: &mut [Direction],
 ) -> Vec<UnderWay> {
-    let feeds = network.realtime_feeds();
-    let misleads = |id: &str| {
-        let mut own = feeds.iter().filter(|feed| feed.id().as_str() == id);
-        own.any(|feed| states::misleads_riders(feed.status().state))
-    };
     let mut elsewhere = Vec::new();
-    for trip in state.under_way(route, network.now(), VEHICLES_MAX) {
-        if misleads(trip.feed.as_str()) {
-            continue;
-        }
+    for trip in under_way {
         let next = timetable.find_stop(&trip.next_stop_id);
         let headsign = trip.headsign.as_deref();
         match next.and_then(|next| find_place(directions, next, trip.direction, headsign)) {
@@ -351,22 +368,4 @@ fn find_place<'a>(
     // Of those that fit as well the first.
     let best = has.rev().max_by_key(|direction| fit(direction))?;
     best.stops.iter_mut().find(|place| is_there(place))
-}
-
-/// A vehicle, as `web/plain/route.js` shows it too.
-fn of_vehicle(record: &Record) -> Markup {
-    let said = match record.join.delay {
-        Some(delay) => words::delay("realtime", Some(i64::from(delay))),
-        None => words::delay("scheduled", None),
-    };
-    let vehicle = record.vehicle().and_then(|vehicle| vehicle.vehicle.as_ref());
-    let label = vehicle.and_then(|it| it.label.as_deref()).filter(|label| !label.is_empty());
-    html! {
-        li.vehicle data-id=(record.id) {
-            span.vehicle-sign aria-hidden="true" { "▼" }
-            span.vehicle-name { (label.unwrap_or(&record.id)) }
-            @if let Some(headsign) = &record.join.headsign { span.soft.small { "to " (headsign) } }
-            @if record.join.delay.is_some() { span class=(format!("delay tone-{}", said.tone)) { (said.words) } }
-        }
-    }
 }
