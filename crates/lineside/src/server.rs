@@ -95,7 +95,7 @@ pub async fn start(start: Start) -> anyhow::Result<Running> {
     let keeps = config.server.data_dir.clone().filter(|_| demo.is_none());
     let ledger = Ledger::open(&config, &clock).await?;
     let settings = Settings::open(config.clone(), ledger.store.as_ref(), clock.wall()).await?;
-    let (ops, reports) = (Arc::new(Ops::default()), Arc::new(Reports::new(&config.validation)));
+    let (ops, reports) = (Arc::new(Ops::default()), reports_of(&config, &ledger));
     let options = Options {
         feeds: settings.feeds(),
         clock: Arc::clone(&clock),
@@ -144,6 +144,12 @@ pub async fn start(start: Start) -> anyhow::Result<Running> {
     let telling = begin_chores(&app, sessions.tls.as_ref());
     let serving = tokio::spawn(http::serve(listener, router, admission, Some(sessions), shutdown));
     Ok(Running { app, address, serving, telling, keeps, _data_dir: data_dir })
+}
+
+/// What is wrong with feeds, of which nothing is known yet. It does not keep the store open.
+fn reports_of(config: &Config, ledger: &Ledger) -> Arc<Reports> {
+    let store = ledger.store.as_ref().map(Arc::downgrade).unwrap_or_default();
+    Arc::new(Reports::new(&config.validation, store))
 }
 
 /// The channels that the program fills itself.

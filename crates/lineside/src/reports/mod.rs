@@ -25,6 +25,7 @@ use lineside_formats::Format;
 use lineside_hub::{BadChannel, Channel, Hub, Position, ResolveError, RoomKey, State, StateSource};
 use lineside_ingest::messages::{publications, state_parts};
 use lineside_ingest::{Feed, FeedId, Ingest, KIND_BESIDE};
+use lineside_store::Store;
 use lineside_sync::UnixMillis;
 use parking_lot::Mutex;
 use xxhash_rust::xxh3::xxh3_64;
@@ -104,9 +105,9 @@ pub(crate) struct Reports {
 }
 
 impl Reports {
-    /// None yet. `limits` says what a look at a message may cost.
-    pub(crate) fn new(limits: &Validation) -> Self {
-        Self { messages: Arc::new(Messages::new(limits)), ..Self::default() }
+    /// None yet. `limits` says what a look at a message may cost; `store` keeps versions of schedules, if there is one.
+    pub(crate) fn new(limits: &Validation, store: Weak<Store>) -> Self {
+        Self { messages: Arc::new(Messages::new(limits, store)), ..Self::default() }
     }
 
     /// Those who know the feeds, told once.

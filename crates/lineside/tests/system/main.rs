@@ -56,5 +56,6 @@ mod snapshots;
 mod stopping;
 mod twins;
 mod validators;
+mod version_skew;
 mod versions;
 mod visitors;

@@ -6,6 +6,7 @@
 //! and then what they come to as those of GTFS-Realtime are. GBFS systems are looked at as a whole (`systems`).
 
 mod again;
+mod earlier;
 mod presence;
 mod shelf;
 mod siri;
@@ -13,14 +14,15 @@ mod systems;
 mod telling;
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
 use lineside_formats::gtfs_rt::proto::{FeedEntity, FeedMessage};
 use lineside_formats::gtfs_rt::{Limits, decode, decode_json};
 use lineside_ingest::{Feed, FeedId, Inspector, Network, Passed};
+use lineside_store::Store;
 use lineside_sync::UnixMillis;
 use lineside_validate::Notices;
 use lineside_validate::rules::SystemError;
@@ -168,9 +170,9 @@ pub(crate) struct About {
 }
 
 impl Messages {
-    /// `limits` says what a look may cost.
-    pub(crate) fn new(limits: &Validation) -> Self {
-        Self { limits: limits.clone(), ..Self::default() }
+    /// `limits` says what a look may cost; `store` keeps versions of schedules, if there is one.
+    pub(crate) fn new(limits: &Validation, store: Weak<Store>) -> Self {
+        Self { limits: limits.clone(), shelf: Shelf::new(store), ..Self::default() }
     }
 
     pub(crate) fn figures(&self) -> MessageFigures {
@@ -245,11 +247,28 @@ impl Messages {
         let scope = Scope { has_schedule: schedule.name.is_some(), ..Scope::default() };
         let found = Found::new();
         let asked = Asked { message: &message, previous, others, schedule, scope, received };
-        let is_cut_short = place.take((asked, found), at, &watch, self.limits.message_time);
+        let is_cut_short = self.take(&network, &place, (asked, found), at, &watch);
         self.looked.fetch_add(1, Ordering::Relaxed);
         self.cut_short.fetch_add(u64::from(is_cut_short), Ordering::Relaxed);
         place.hold(Some(message).filter(|_| body.len() <= HELD_BYTES_MAX), feed, received);
         place.look.lock().judged = Some(Judged::now(&feed.status()));
+    }
+
+    /// Holds a message against the rules, and has earlier versions of the schedule read where it is not about the one in use.
+    /// Tells whether the time did not suffice.
+    fn take(
+        &self,
+        network: &Network,
+        place: &Place,
+        asked: (Asked<'_>, Found),
+        at: UnixMillis,
+        watch: &Stopwatch,
+    ) -> bool {
+        let taken = place.take(asked, at, watch, self.limits.message_time);
+        if taken.trips.asks_for_versions() {
+            self.shelf.recall(network.id(), self.limits.memory);
+        }
+        taken.is_cut_short
     }
 
     /// What a feed's messages are held against: nothing so far if it is being prepared, and what has nothing in it where no schedule
@@ -293,6 +312,15 @@ struct Found {
     is_cut_short: bool,
 }
 
+/// What came of a look at a message, besides what was found.
+#[derive(Clone, Copy, Debug)]
+struct Taken {
+    /// The time did not suffice.
+    is_cut_short: bool,
+    /// Trips that it names as the schedule's, and how many of them that has.
+    trips: MatchRate,
+}
+
 impl Found {
     fn new() -> Found {
         Found { notices: Notices::new(SAMPLES), errors: Vec::new(), is_cut_short: false }
@@ -324,14 +352,14 @@ impl Place {
         said.filter(|message| is_fresh || !message.entity.iter().any(is_of_trips))
     }
 
-    /// Holds a message against the rules. Tells whether the time did not suffice.
+    /// Holds a message against the rules.
     fn take(
         &self,
         (asked, found): (Asked<'_>, Found),
         at: UnixMillis,
         watch: &Stopwatch,
         budget: Duration,
-    ) -> bool {
+    ) -> Taken {
         let Asked { message, previous, others, schedule, scope, received } = asked;
         let others: Vec<&FeedMessage> = others.iter().map(|other| &**other).collect();
         let versions = schedule.earlier.iter();
@@ -353,7 +381,7 @@ impl Place {
         // Not until this one is held.
         look.judged = None;
         look.put(Latest { lacks_schedule, ..latest });
-        is_cut_short
+        Taken { is_cut_short, trips }
     }
 
     /// Remembers why messages are not looked at.

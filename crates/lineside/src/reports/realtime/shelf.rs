@@ -3,33 +3,31 @@
 use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use bytes::Bytes;
 use jiff::civil::Date;
 use lineside_formats::Error;
 use lineside_formats::gtfs::Limits;
 use lineside_ingest::{FeedId, Network};
-use lineside_store::BlobHash;
+use lineside_store::{BlobHash, Store};
 use lineside_validate::gtfs::{ZipSource, load};
-use lineside_validate::rules::gtfs_rt::{Timetable, TripIds};
+use lineside_validate::rules::gtfs_rt::Timetable;
 use lineside_validate::{Context, Notices};
 use parking_lot::Mutex;
 use smol_str::SmolStr;
 
 use super::super::reckoning::memory_for;
+use super::earlier::{EARLIER_MAX, Earlier, kept, read};
 use crate::config::size_text;
-
-/// Versions before the one in use whose trips are remembered, of each network: some 30 bytes for each trip.
-const EARLIER_MAX: usize = 2;
 
 /// A schedule, and the trips of the versions before it.
 #[derive(Clone, Debug)]
 pub(super) struct Schedule {
-    /// The SHA-256 of its bytes; none where there is no schedule.
+    /// The SHA-256 of its bytes as they came; none where there is no schedule.
     pub(super) name: Option<Arc<str>>,
     pub(super) timetable: Arc<Timetable>,
-    pub(super) earlier: Vec<(Arc<str>, Arc<TripIds>)>,
+    pub(super) earlier: Vec<Earlier>,
 }
 
 /// A schedule with its name, or why it cannot be prepared.
@@ -42,17 +40,36 @@ struct Shelved {
     version: SmolStr,
     /// None while it is prepared; else it, or why it cannot be.
     prepared: Option<Prepared>,
-    earlier: VecDeque<(Arc<str>, Arc<TripIds>)>,
+    earlier: VecDeque<Earlier>,
+    /// What the store keeps was asked for more of them.
+    is_recalled: bool,
+}
+
+impl Shelved {
+    /// What the version in use is called, if more of the earlier ones are to be asked for.
+    fn to_recall(&self) -> Option<&Arc<str>> {
+        let (name, _) = self.prepared.as_ref()?.as_ref().ok()?;
+        (!self.is_recalled && self.earlier.len() < EARLIER_MAX).then_some(name)
+    }
+
+    /// Puts versions behind those that were there later.
+    fn add_earlier(&mut self, versions: Vec<Earlier>) {
+        self.earlier.extend(versions);
+        self.earlier.truncate(EARLIER_MAX);
+    }
 }
 
 /// The prepared schedules: one of each network that has real time.
 ///
-/// Bound: one is prepared at a time, and none that would take more memory meanwhile than one look at a schedule may.
+/// Bound: one is prepared at a time, or an earlier version read, and none that would take more memory meanwhile than one look at a
+/// schedule may.
 #[derive(Debug, Default)]
 pub(super) struct Shelf {
     networks: Arc<Mutex<HashMap<FeedId, Shelved>>>,
     /// One is being prepared.
     is_busy: Arc<AtomicBool>,
+    /// What keeps versions from before this process, if there is one.
+    store: Weak<Store>,
     /// What has nothing in it, for messages without a schedule.
     nothing: OnceLock<Arc<Timetable>>,
 }
@@ -74,6 +91,11 @@ impl Drop for Busy {
 }
 
 impl Shelf {
+    /// None yet.
+    pub(super) fn new(store: Weak<Store>) -> Self {
+        Self { store, ..Self::default() }
+    }
+
     /// The schedule of a network. If its version is not prepared yet, that begins, and there is none so far; where it cannot
     /// be, why.
     pub(super) fn get(&self, network: &Network, memory: u64) -> Result<Option<Schedule>, Arc<str>> {
@@ -94,7 +116,7 @@ impl Shelf {
         }
         // Another one is being prepared: the next message asks again.
         let Some(busy) = Busy::take(&self.is_busy) else { return Ok(None) };
-        let Some(bytes) = bytes_of(network, &dataset.version) else { return Ok(None) };
+        let Some(zip) = Zip::of(network, &dataset.version) else { return Ok(None) };
         let mut earlier = VecDeque::new();
         if let Some(before) = networks.remove(network.id()) {
             earlier = before.earlier;
@@ -104,14 +126,17 @@ impl Shelf {
             }
         }
         let version = dataset.version.clone();
-        let shelved = Shelved { version: version.clone(), prepared: None, earlier };
+        let shelved =
+            Shelved { version: version.clone(), prepared: None, earlier, is_recalled: false };
         networks.insert(network.id().clone(), shelved);
         drop(networks);
         let (places, id) = (Arc::clone(&self.networks), network.id().clone());
         let work = move || {
             let _busy = busy;
-            let made = prepare(&bytes, memory);
+            let made = prepare(&zip, memory);
             if let Some(shelved) = places.lock().get_mut(&id).filter(|it| it.version == version) {
+                // One that comes back is not before itself.
+                shelved.earlier.retain(|(name, _)| !made.as_ref().is_ok_and(|it| it.0 == *name));
                 shelved.prepared = Some(made);
             }
         };
@@ -120,6 +145,38 @@ impl Shelf {
             tracing::warn!(network = %network.id(), %error, "there was no thread to prepare its schedule");
         }
         Ok(None)
+    }
+
+    /// Has the trips of versions read that the store keeps from before this process, once for each version in use and where
+    /// there is room for more: for messages that are not about that one. To be called where that may block.
+    pub(super) fn recall(&self, network: &FeedId, memory: u64) {
+        let mut networks = self.networks.lock();
+        let Some(shelved) = networks.get_mut(network) else { return };
+        let Some(current) = shelved.to_recall().cloned() else { return };
+        // Otherwise the next message asks again.
+        let Some(busy) = Busy::take(&self.is_busy) else { return };
+        shelved.is_recalled = true;
+        let (version, earlier) = (shelved.version.clone(), shelved.earlier.clone());
+        drop(networks);
+        // The thread below does without the store, which nobody closes while it is in use.
+        let Some(store) = self.store.upgrade() else { return };
+        let held: Vec<&str> = earlier.iter().map(|(name, _)| &**name).collect();
+        let kept = kept(&store, network, (&current, &held));
+        drop(store);
+        if kept.is_empty() {
+            return;
+        }
+        let (places, id) = (Arc::clone(&self.networks), network.clone());
+        let work = move || {
+            let _busy = busy;
+            let read = read(&kept, &id, memory);
+            if let Some(shelved) = places.lock().get_mut(&id).filter(|it| it.version == version) {
+                shelved.add_earlier(read);
+            }
+        };
+        if let Err(error) = std::thread::Builder::new().name("recall".to_owned()).spawn(work) {
+            tracing::warn!(%network, %error, "there was no thread to read earlier versions of its schedule");
+        }
     }
 
     /// What messages without a schedule are held against.
@@ -134,19 +191,32 @@ impl Shelf {
     }
 }
 
-/// The bytes of a network's schedule as a GTFS zip, if they are those of this version.
-fn bytes_of(network: &Network, version: &str) -> Option<Bytes> {
-    let dataset = network.dataset()?;
-    let held = network.schedule_feed()?.held()?;
-    if format!("{:032x}", held.snapshot().hash) != version {
-        return None;
+/// A schedule to be prepared.
+#[derive(Debug)]
+struct Zip {
+    /// It as a GTFS zip,
+    bytes: Bytes,
+    /// and as it came.
+    original: Bytes,
+}
+
+impl Zip {
+    /// A network's schedule, if it is of this version.
+    fn of(network: &Network, version: &str) -> Option<Zip> {
+        let dataset = network.dataset()?;
+        let held = network.schedule_feed()?.held()?;
+        if format!("{:032x}", held.snapshot().hash) != version {
+            return None;
+        }
+        let converted = dataset.converted(&held);
+        let bytes = converted.as_ref().unwrap_or(&held).snapshot().bytes.clone();
+        Some(Zip { bytes, original: held.snapshot().bytes.clone() })
     }
-    let converted = dataset.converted(&held);
-    Some(converted.as_ref().unwrap_or(&held).snapshot().bytes.clone())
 }
 
 /// Takes seconds for a large one.
-fn prepare(bytes: &Bytes, memory: u64) -> Result<(Arc<str>, Arc<Timetable>), Arc<str>> {
+fn prepare(zip: &Zip, memory: u64) -> Prepared {
+    let Zip { bytes, original } = zip;
     let needed = memory_for(bytes, memory);
     if needed > memory {
         let (needs, may) = (size_text(needed.div_ceil(1 << 20) << 20), size_text(memory));
@@ -163,7 +233,7 @@ fn prepare(bytes: &Bytes, memory: u64) -> Result<(Arc<str>, Arc<Timetable>), Arc
         Ok(Arc::new(Timetable::new(&feed)))
     }));
     match made {
-        Ok(Ok(timetable)) => Ok((BlobHash::of(bytes).to_string().into(), timetable)),
+        Ok(Ok(timetable)) => Ok((BlobHash::of(original).to_string().into(), timetable)),
         Ok(Err(error)) => Err(format!("its schedule cannot be read by the rules: {error}").into()),
         Err(_) => Err("our validator broke off over its schedule".into()),
     }

@@ -133,7 +133,7 @@ impl Messages {
         let previous = place.previous.lock().clone();
         let asked = Asked { message: &message, previous, others, schedule, scope, received };
         let was_cut_short = found.is_cut_short;
-        let is_cut_short = place.take((asked, found), at, watch, self.limits.message_time);
+        let is_cut_short = self.take(&network, place, (asked, found), at, watch);
         self.cut_short.fetch_add(u64::from(is_cut_short && !was_cut_short), Ordering::Relaxed);
         place.hold(Some(message).filter(|_| size <= HELD_BYTES_MAX), feed, received);
     }

@@ -21,6 +21,7 @@ mod scope;
 mod subject;
 mod time;
 mod timetable;
+mod trip_ids;
 mod trips;
 mod updates;
 mod vehicles;
@@ -36,7 +37,8 @@ pub use self::{
     history::History,
     scope::Scope,
     subject::{MatchRate, Subject, Version},
-    timetable::{Timetable, TripIds},
+    timetable::Timetable,
+    trip_ids::TripIds,
 };
 pub use super::Verdict;
 use super::{SystemError, words_of};

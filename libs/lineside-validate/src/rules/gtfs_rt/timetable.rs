@@ -8,6 +8,7 @@ use super::{
     fields::{STOP, error},
     lines::{Area, Extent, Lines},
     running::Running,
+    trip_ids::TripIds,
 };
 use crate::{
     Notices,
@@ -32,27 +33,6 @@ const SHAPE_POINTS_MIN: usize = 4;
 pub(super) const NONE: u32 = u32::MAX;
 /// What location_type and an empty cell call a stop or platform.
 pub(super) const STOP_OR_PLATFORM: i32 = 0;
-
-/// The ids of a schedule's trips: what tells whether a message is about it.
-#[derive(Debug)]
-pub struct TripIds(Dict);
-
-impl TripIds {
-    /// Whether a trip of the schedule has this id.
-    pub fn has(&self, id: &str) -> bool {
-        self.0.find(id).is_some()
-    }
-
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-}
 
 /// A schedule as real-time rules ask it. It keeps what it needs, so the feed may go.
 ///
@@ -141,7 +121,7 @@ impl Timetable {
             agencies,
             stops,
             location_types,
-            ids: Arc::new(TripIds(Dict::new(seed()))),
+            ids: Arc::default(),
             trips: Vec::new(),
             stop_times: Vec::new(),
             frequencies: Vec::new(),
@@ -170,7 +150,7 @@ impl Timetable {
             about_routes: Vec::new(),
             stops: dict(),
             location_types: Vec::new(),
-            ids: Arc::new(TripIds(dict())),
+            ids: Arc::default(),
             trips: Vec::new(),
             stop_times: Vec::new(),
             frequencies: Vec::new(),
@@ -382,7 +362,7 @@ pub(super) fn seed() -> u64 {
     RandomState::new().hash_one(0_u8)
 }
 
-fn dict_of(feed: &Feed, file: File, field: &'static str) -> Dict {
+pub(super) fn dict_of(feed: &Feed, file: File, field: &'static str) -> Dict {
     let (table, mut dict) = (feed.table(file), Dict::new(seed()));
     let texts = table.texts(field);
     for text in table.rows().filter_map(|row| texts.get(row)) {

@@ -43,6 +43,13 @@ const BETTER_BY: f64 = 5.0;
 /// Ids from which on a part of them means something.
 const NAMED_MIN: u64 = 5;
 
+impl MatchRate {
+    /// Whether so few of a message's trips match that other versions of the schedule are asked.
+    pub fn asks_for_versions(self) -> bool {
+        self.named >= NAMED_MIN && self.percent() < RATE_FINE
+    }
+}
+
 /// How many ids were asked for, and the first that was not there.
 #[derive(Default)]
 struct Tally<'a> {
@@ -91,7 +98,7 @@ fn check(subject: &Subject<'_>, out: &mut Notices) {
             });
         }
     }
-    if rate.named >= NAMED_MIN && rate.percent() < RATE_FINE {
+    if rate.asks_for_versions() {
         check_versions(subject, rate, out);
     }
 }

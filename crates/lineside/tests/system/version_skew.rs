@@ -1,0 +1,145 @@
+//! Messages that are about a schedule before the one in use: which one is said, also of versions that only the store remembers.
+
+use std::io::{Cursor, Write as _};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde_json::{Value, json};
+use zip::write::SimpleFileOptions;
+
+use crate::reports::until_report;
+use crate::restarts::SCHEDULE;
+use crate::support::process::ServerProcess;
+use crate::support::producer::{Answer, Producer, Reply, answer};
+use crate::support::until::until_json;
+use crate::support::until_ready;
+
+/// Trips of each version; of fewer nothing would be said.
+const TRIPS: usize = 6;
+
+fn trips(version: &str) -> impl Iterator<Item = String> {
+    (0..TRIPS).map(move |n| format!("{version}-{n}"))
+}
+
+/// A schedule whose trips are called after it.
+fn schedule(version: &str) -> Vec<u8> {
+    let (mut names, mut times) = (String::from("route_id,service_id,trip_id\n"), String::new());
+    for trip in trips(version) {
+        names.push_str(&format!("R,D,{trip}\n"));
+        times.push_str(&format!("{trip},08:00:00,08:00:00,S,1\n{trip},08:05:00,08:05:00,T,2\n"));
+    }
+    let times = format!("trip_id,arrival_time,departure_time,stop_id,stop_sequence\n{times}");
+    let mut archive = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    for (name, text) in SCHEDULE.iter().copied() {
+        archive.start_file(name, SimpleFileOptions::default()).unwrap();
+        let text = match name {
+            "trips.txt" => &names,
+            "stop_times.txt" => &times,
+            _ => text,
+        };
+        archive.write_all(text.as_bytes()).unwrap();
+    }
+    archive.finish().unwrap().into_inner()
+}
+
+/// A message about the trips of a version; about nothing without one.
+fn message(version: Option<&str>) -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |it| it.as_secs());
+    let update = |trip: String| {
+        json!({"id": trip, "trip_update": {
+            "trip": {"trip_id": trip, "schedule_relationship": "SCHEDULED"},
+            "vehicle": {"id": trip},
+            "timestamp": now,
+            "stop_time_update": [{
+                "stop_sequence": 1, "stop_id": "S", "departure": {"delay": 60},
+                "schedule_relationship": "SCHEDULED"
+            }]
+        }})
+    };
+    let updates: Vec<Value> = version.into_iter().flat_map(trips).map(update).collect();
+    let header = json!({
+        "gtfs_realtime_version": "2.0", "incrementality": "FULL_DATASET", "timestamp": now
+    });
+    json!({"header": header, "entity": updates}).to_string()
+}
+
+struct House {
+    folder: tempfile::TempDir,
+    city: Producer,
+    /// The version that the buses are about.
+    about: Arc<Mutex<Option<&'static str>>>,
+}
+
+impl House {
+    async fn new() -> Self {
+        let about = Arc::new(Mutex::new(None));
+        let asked = Arc::clone(&about);
+        let buses = Producer::answering(move |_| Reply::ok(&message(*asked.lock().unwrap()))).await;
+        let city = Producer::start(Answer::Bytes(Vec::new())).await;
+        let house = Self { folder: tempfile::tempdir().unwrap(), city, about };
+        let config = format!(
+            "[server]\nlisten = \"127.0.0.1:0\"\ndata_dir = \"data\"\ndrain = \"0s\"\n\
+             [[feed]]\nid = \"city\"\nurl = \"{}\"\npoll = \"1s\"\n\
+             [[feed]]\nid = \"buses\"\nurl = \"{}\"\nformat = \"gtfs-rt\"\nstatic = \"city\"\npoll = \"1s\"\n",
+            house.city.url("/city.zip"),
+            buses.url("/buses.pb")
+        );
+        std::fs::write(house.config(), config).unwrap();
+        house
+    }
+
+    fn config(&self) -> PathBuf {
+        self.folder.path().join("lineside.toml")
+    }
+
+    async fn start(&self) -> ServerProcess {
+        let server = ServerProcess::start(&["serve", "--config", self.config().to_str().unwrap()]);
+        until_ready(&server.url).await;
+        server
+    }
+
+    fn give(&self, version: &str) {
+        self.city.set(Answer::Bytes(answer("200 OK", &[], &schedule(version))));
+    }
+
+    /// Has the buses be about a version, and waits until it is said that another one than that in use fits best.
+    async fn version_that_fits(&self, about: &'static str, server: &ServerProcess, hash: &str) {
+        *self.about.lock().unwrap() = Some(about);
+        let url = format!("{}/api/v1/feeds/buses/report", server.url);
+        let is_said = |found: &Value| skew(found).is_some_and(|it| it["version"] == hash);
+        let found = until_report(&url, is_said).await;
+        let sample = skew(&found).unwrap();
+        assert_eq!((&sample["rate"], &sample["currentRate"]), (&json!(100.0), &json!(0.0)));
+    }
+}
+
+/// What is said of another version.
+fn skew(report: &Value) -> Option<&Value> {
+    let notices = report["notices"].as_array()?;
+    let found = notices.iter().find(|notice| notice["code"] == "schedule_version_skew")?;
+    found["sampleNotices"].get(0)
+}
+
+#[tokio::test]
+async fn the_version_that_fits_is_named_after_a_restart_too() {
+    let house = House::new().await;
+    house.give("one");
+    let server = house.start().await;
+    let versions = |server: &ServerProcess| format!("{}/api/v1/feeds/city/versions", server.url);
+    let mut hashes: Vec<String> = Vec::new();
+    for (n, version) in ["one", "two", "three"].into_iter().enumerate() {
+        house.give(version);
+        let found = until_json(&versions(&server), |found| {
+            found["items"].as_array().is_some_and(|items| items.len() == n + 1)
+        })
+        .await;
+        hashes.push(found["items"][0]["hash"].as_str().unwrap().to_owned());
+    }
+    server.stop("-TERM");
+
+    let server = house.start().await;
+    house.version_that_fits("two", &server, &hashes[1]).await;
+    house.version_that_fits("one", &server, &hashes[0]).await;
+    server.stop("-TERM");
+}
