@@ -171,6 +171,38 @@ async fn messages_are_looked_at_as_they_pass_and_errors_that_stand_are_told_once
     server.stop("-TERM");
 }
 
+/// Stops, of which the first one is of this kind.
+fn stops(location_type: u8) -> String {
+    format!(
+        "stop_id,stop_name,stop_lat,stop_lon,location_type\n\
+         S,First,59.91,10.75,{location_type}\nT,Second,59.92,10.76,0\n"
+    )
+}
+
+#[tokio::test]
+async fn what_the_schedule_gets_wrong_for_messages_is_told_with_them_until_it_is_well() {
+    let buses = Buses::new().await;
+    let house = House::new(&buses, "");
+    let file = house.folder.path().join("city/stops.txt");
+    std::fs::write(&file, stops(1)).unwrap();
+    let config = std::fs::read_to_string(house.config()).unwrap();
+    let often = config.replace("url = \"city\"\n", "url = \"city\"\npoll = \"1s\"\n");
+    std::fs::write(house.config(), often).unwrap();
+    let server = house.start().await;
+    let url = format!("{}/api/v1/feeds/buses/report", server.url);
+    // Once for the schedule, and not once more with each message.
+    let found = until_report(&url, |found| looked_at(found) > 3).await;
+    let notices = found["notices"].as_array().unwrap();
+    let said = notices.iter().find(|notice| notice["code"] == "E010").unwrap();
+    assert_eq!(
+        (&said["totalNotices"], &said["sampleNotices"]),
+        (&json!(1), &json!([{"stopId": "S", "locationType": 1}]))
+    );
+    std::fs::write(&file, stops(0)).unwrap();
+    until_report(&url, |found| count(found, "E010") == 0).await;
+    server.stop("-TERM");
+}
+
 #[tokio::test]
 async fn without_a_schedule_messages_are_held_against_what_needs_none() {
     let buses = Buses::new().await;

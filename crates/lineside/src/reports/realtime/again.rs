@@ -122,7 +122,9 @@ mod tests {
             "timestamp": 1767250000}, "entity": [{"id": "1", "vehicle": {"vehicle": {"id": "V"},
             "position": {"latitude": 100, "longitude": 10}, "timestamp": 1767249995}}]}"#;
         let (message, _) = decode_json(text.as_bytes(), &Limits::default()).unwrap();
-        let schedule = Schedule { name: Some("a".into()), timetable, earlier: Vec::new() };
+        let notices = Arc::new(Notices::new(0));
+        let name = Some("a".into());
+        let schedule = Schedule { name, timetable, notices, earlier: Vec::new() };
         let timetable = Arc::clone(&schedule.timetable);
         let asked = Asked {
             message: &message,

@@ -371,6 +371,10 @@ impl Place {
         let subject = subject.since(Some(&look.history)).within(scope);
         let Found { mut notices, mut errors, mut is_cut_short } = found;
         let verdict = validate_while(&subject, &mut notices, &|| watch.elapsed() < budget);
+        // It was found once, and is so for each message.
+        let mut of_schedule = Notices::clone(&schedule.notices);
+        of_schedule.retain(|kind| scope.has(kind.code));
+        notices.merge(of_schedule);
         errors.extend(verdict.errors);
         is_cut_short |= verdict.is_cut_short;
         let lacks_schedule = !scope.has_schedule;

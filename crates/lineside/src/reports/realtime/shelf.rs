@@ -12,12 +12,13 @@ use lineside_formats::gtfs::Limits;
 use lineside_ingest::{FeedId, Network};
 use lineside_store::{BlobHash, Store};
 use lineside_validate::gtfs::{ZipSource, load};
-use lineside_validate::rules::gtfs_rt::Timetable;
+use lineside_validate::rules::gtfs_rt::{Timetable, validate_schedule};
 use lineside_validate::{Context, Notices};
 use parking_lot::Mutex;
 use smol_str::SmolStr;
 
 use super::super::reckoning::memory_for;
+use super::SAMPLES;
 use super::earlier::{EARLIER_MAX, Earlier, kept, read};
 use crate::config::size_text;
 
@@ -27,11 +28,18 @@ pub(super) struct Schedule {
     /// The SHA-256 of its bytes as they came; none where there is no schedule.
     pub(super) name: Option<Arc<str>>,
     pub(super) timetable: Arc<Timetable>,
+    /// What it alone gets wrong for messages.
+    pub(super) notices: Arc<Notices>,
     pub(super) earlier: Vec<Earlier>,
 }
 
-/// A schedule with its name, or why it cannot be prepared.
-type Prepared = Result<(Arc<str>, Arc<Timetable>), Arc<str>>;
+/// A schedule that is prepared.
+#[derive(Debug)]
+struct Prepared {
+    name: Arc<str>,
+    timetable: Arc<Timetable>,
+    notices: Arc<Notices>,
+}
 
 /// What is known of a network's schedule.
 #[derive(Debug)]
@@ -39,7 +47,7 @@ struct Shelved {
     /// The version as ingest names it.
     version: SmolStr,
     /// None while it is prepared; else it, or why it cannot be.
-    prepared: Option<Prepared>,
+    prepared: Option<Result<Prepared, Arc<str>>>,
     earlier: VecDeque<Earlier>,
     /// What the store keeps was asked for more of them.
     is_recalled: bool,
@@ -48,8 +56,8 @@ struct Shelved {
 impl Shelved {
     /// What the version in use is called, if more of the earlier ones are to be asked for.
     fn to_recall(&self) -> Option<&Arc<str>> {
-        let (name, _) = self.prepared.as_ref()?.as_ref().ok()?;
-        (!self.is_recalled && self.earlier.len() < EARLIER_MAX).then_some(name)
+        let prepared = self.prepared.as_ref()?.as_ref().ok()?;
+        (!self.is_recalled && self.earlier.len() < EARLIER_MAX).then_some(&prepared.name)
     }
 
     /// Puts versions behind those that were there later.
@@ -103,10 +111,11 @@ impl Shelf {
         let mut networks = self.networks.lock();
         let known = networks.get(network.id()).filter(|it| it.version == dataset.version);
         match known.map(|known| (known, &known.prepared)) {
-            Some((known, Some(Ok((name, timetable))))) => {
+            Some((known, Some(Ok(prepared)))) => {
                 return Ok(Some(Schedule {
-                    name: Some(Arc::clone(name)),
-                    timetable: Arc::clone(timetable),
+                    name: Some(Arc::clone(&prepared.name)),
+                    timetable: Arc::clone(&prepared.timetable),
+                    notices: Arc::clone(&prepared.notices),
                     earlier: known.earlier.iter().cloned().collect(),
                 }));
             }
@@ -120,8 +129,8 @@ impl Shelf {
         let mut earlier = VecDeque::new();
         if let Some(before) = networks.remove(network.id()) {
             earlier = before.earlier;
-            if let Some(Ok((name, timetable))) = before.prepared {
-                earlier.push_front((name, timetable.trip_ids()));
+            if let Some(Ok(before)) = before.prepared {
+                earlier.push_front((before.name, before.timetable.trip_ids()));
                 earlier.truncate(EARLIER_MAX);
             }
         }
@@ -136,7 +145,7 @@ impl Shelf {
             let made = prepare(&zip, memory);
             if let Some(shelved) = places.lock().get_mut(&id).filter(|it| it.version == version) {
                 // One that comes back is not before itself.
-                shelved.earlier.retain(|(name, _)| !made.as_ref().is_ok_and(|it| it.0 == *name));
+                shelved.earlier.retain(|(name, _)| !made.as_ref().is_ok_and(|it| it.name == *name));
                 shelved.prepared = Some(made);
             }
         };
@@ -182,7 +191,8 @@ impl Shelf {
     /// What messages without a schedule are held against.
     pub(super) fn nothing(&self) -> Schedule {
         let nothing = self.nothing.get_or_init(|| Arc::new(Timetable::none()));
-        Schedule { name: None, timetable: Arc::clone(nothing), earlier: Vec::new() }
+        let notices = Arc::new(Notices::new(0));
+        Schedule { name: None, timetable: Arc::clone(nothing), notices, earlier: Vec::new() }
     }
 
     /// Lets go of networks that are gone.
@@ -215,7 +225,7 @@ impl Zip {
 }
 
 /// Takes seconds for a large one.
-fn prepare(zip: &Zip, memory: u64) -> Prepared {
+fn prepare(zip: &Zip, memory: u64) -> Result<Prepared, Arc<str>> {
     let Zip { bytes, original } = zip;
     let needed = memory_for(bytes, memory);
     if needed > memory {
@@ -225,15 +235,21 @@ fn prepare(zip: &Zip, memory: u64) -> Prepared {
         )
         .into());
     }
-    // What is wrong with the schedule is not asked here, so neither is the day.
+    // What else is wrong with the schedule is not asked here, so neither is the day.
     let context = Context { today: Date::ZERO, country: None, threads: 1 };
     let made = catch_unwind(AssertUnwindSafe(|| -> Result<_, Error> {
         let source = ZipSource::new(bytes, &Limits::default())?;
         let feed = load(&source, &context, &mut Notices::new(0))?;
-        Ok(Arc::new(Timetable::new(&feed)))
+        let timetable = Timetable::new(&feed);
+        let mut notices = Notices::new(SAMPLES);
+        validate_schedule(&timetable, &mut notices);
+        Ok((Arc::new(timetable), Arc::new(notices)))
     }));
     match made {
-        Ok(Ok(timetable)) => Ok((BlobHash::of(original).to_string().into(), timetable)),
+        Ok(Ok((timetable, notices))) => {
+            let name = BlobHash::of(original).to_string().into();
+            Ok(Prepared { name, timetable, notices })
+        }
         Ok(Err(error)) => Err(format!("its schedule cannot be read by the rules: {error}").into()),
         Err(_) => Err("our validator broke off over its schedule".into()),
     }
