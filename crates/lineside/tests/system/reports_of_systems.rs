@@ -8,6 +8,9 @@ use crate::reports::until_report;
 use crate::support::http::get;
 use crate::support::site::{Site, serve};
 
+/// What is said of a vehicle that has the same id after a trip.
+const KEPT_ID: &str = "vehicle_id_kept_after_move";
+
 fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |it| it.as_secs())
 }
@@ -29,6 +32,48 @@ fn count(report: &Value, code: &str) -> u64 {
     let notices = report["notices"].as_array().unwrap();
     let found = notices.iter().find(|notice| notice["code"] == code);
     found.map_or(0, |notice| notice["totalNotices"].as_u64().unwrap())
+}
+
+/// Bikes with their places.
+fn bikes(places: &[(&str, f64)]) -> String {
+    let bike = |(id, lat): &(&str, f64)| {
+        format!(
+            r#"{{"bike_id":"{id}","lat":{lat},"lon":10.7,"is_reserved":false,"is_disabled":false,"vehicle_type_id":"T"}}"#
+        )
+    };
+    let bikes: Vec<String> = places.iter().map(bike).collect();
+    page(&format!(r#"{{"bikes":[{}]}}"#, bikes.join(",")))
+}
+
+#[tokio::test]
+async fn vehicles_that_keep_their_ids_over_a_trip_are_told() {
+    let site = Site::default();
+    let producer = site.start().await;
+    let listed = ["system_information", "vehicle_types", "free_bike_status"]
+        .map(|name| format!(r#"{{"name":"{name}","url":"{producer}/{name}"}}"#));
+    site.put("/gbfs.json", &page(&format!(r#"{{"en":{{"feeds":[{}]}}}}"#, listed.join(","))));
+    site.put(
+        "/system_information",
+        &page(r#"{"system_id":"b","language":"en","name":"Bikes","timezone":"Europe/Oslo"}"#),
+    );
+    site.put(
+        "/vehicle_types",
+        &page(r#"{"vehicle_types":[{"vehicle_type_id":"T","form_factor":"bicycle","propulsion_type":"human"}]}"#),
+    );
+    site.put("/free_bike_status", &bikes(&[("stays", 59.90), ("kept", 59.91), ("new-1", 59.92)]));
+    let folder = tempfile::tempdir().unwrap();
+    let feeds = format!(
+        "[[feed]]\nid = \"bikes\"\nurl = \"{producer}/gbfs.json\"\nformat = \"gbfs\"\npoll = \"1s\"\n"
+    );
+    let server = serve(folder.path(), &feeds).await;
+    let url = format!("{}/api/v1/feeds/bikes/report", server.url);
+    let found = until_report(&url, |found| found["notices"].is_array()).await;
+    assert_eq!(count(&found, KEPT_ID), 0, "{found}");
+    // Each but the first one has made a trip of a kilometer.
+    site.put("/free_bike_status", &bikes(&[("stays", 59.90), ("kept", 59.92), ("new-2", 59.93)]));
+    let found = until_report(&url, |found| count(found, KEPT_ID) == 1).await;
+    assert!(found.to_string().contains("\"kept\""), "{found}");
+    server.stop("-TERM");
 }
 
 #[tokio::test]

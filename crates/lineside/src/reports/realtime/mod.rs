@@ -6,6 +6,7 @@
 //! and then what they come to as those of GTFS-Realtime are. GBFS systems are looked at as a whole (`systems`).
 
 mod again;
+mod before;
 mod earlier;
 mod presence;
 mod shelf;
@@ -35,7 +36,7 @@ use serde::{Deserialize, Serialize};
 use self::again::Judged;
 use self::shelf::{Schedule, Shelf};
 use self::siri::Gathered;
-use self::systems::LastLook;
+use self::systems::Looked;
 use super::Ahead;
 use crate::config::Validation;
 use crate::patience::Stopwatch;
@@ -80,8 +81,8 @@ struct Place {
     waiting: Mutex<Option<Waiting>>,
     /// What was found in messages of SIRI that are not judged as a whole yet.
     gathered: Mutex<Option<Gathered>>,
-    /// Of a GBFS system, when it was looked at last.
-    system: Mutex<Option<LastLook>>,
+    /// What is remembered of a GBFS system.
+    system: Mutex<Looked>,
     look: Mutex<Look>,
 }
 

@@ -14,6 +14,7 @@ use lineside_validate::rules::gbfs::{System, validate};
 use lineside_validate::rules::gtfs_rt::MatchRate;
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::before::Before;
 use super::{Found, Latest, Messages};
 use crate::patience::Stopwatch;
 
@@ -30,9 +31,17 @@ const OUTDATED: &str = "outdated_file";
 /// What the discovery file is called.
 const DISCOVERY: &str = "gbfs";
 
+/// What is remembered of a system.
+#[derive(Debug, Default)]
+pub(super) struct Looked {
+    /// When it was looked at last, if it was.
+    last: Option<LastLook>,
+    before: Before,
+}
+
 /// When a system was looked at last.
 #[derive(Debug)]
-pub(super) struct LastLook {
+struct LastLook {
     /// The hash of what was looked at.
     files: u64,
     ended: Stopwatch,
@@ -82,7 +91,8 @@ impl Messages {
             return;
         }
         let place = self.place(feed.id());
-        let mut last = place.system.lock();
+        let mut looked = place.system.lock();
+        let Looked { last, before } = &mut *looked;
         let is_resting = |last: &LastLook| {
             last.ended.elapsed() < PAUSE_MIN.max(last.took.saturating_mul(PAUSE_TIMES))
         };
@@ -100,8 +110,7 @@ impl Messages {
         let system = System {
             files: files.read.iter().map(|(name, body)| (name.as_str(), &body[..])).collect(),
             unread: files.unread.iter().map(|(name, why)| (name.as_str(), why.as_str())).collect(),
-            // Between two looks few vehicles make a trip: what would be found is gone before anybody reads it.
-            before: Vec::new(),
+            before: before.files().iter().map(|(name, body)| (name.as_str(), &body[..])).collect(),
             is_whole: true,
             now: now.seconds(),
         };
@@ -110,7 +119,8 @@ impl Messages {
         found.notices.retain(|kind| files.are_just_given || kind.code != OUTDATED);
         let took = watch.elapsed();
         *last = Some(LastLook { files: files.hash, ended: Stopwatch::start(), took });
-        drop(last);
+        before.put(&files.read, now);
+        drop(looked);
         self.looked.fetch_add(1, Ordering::Relaxed);
         place.look.lock().put(Latest::of(found, now, took, (None, MatchRate::default())));
     }

@@ -20,7 +20,7 @@ mod version;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use self::{files::Heads, known::Known, look::Look, tree::Node};
-pub use self::{files::name_of, version::Version};
+pub use self::{files::name_of, rotation::is_compared, version::Version};
 use super::{SystemError, words_of};
 use crate::notice::{Kind, Notices};
 
@@ -34,7 +34,7 @@ pub struct System<'a> {
     pub files: Vec<(&'a str, &'a [u8])>,
     /// The names of those that could not be read, each with the reason.
     pub unread: Vec<(&'a str, &'a str)>,
-    /// Its files as they were some time before; none if nobody knows.
+    /// Its files as they were some time before, of those that are [compared](is_compared); none if nobody knows.
     pub before: Vec<(&'a str, &'a [u8])>,
     /// Whether these are all the files that it has.
     pub is_whole: bool,

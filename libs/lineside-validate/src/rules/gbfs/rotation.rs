@@ -15,14 +15,24 @@ use crate::gtfs::haversine_m;
 /// that are in the way are put aside.
 const MOVED_M: f64 = 300.0;
 
+/// Whether a file is held against what it was before.
+pub fn is_compared(file: &str) -> bool {
+    list_of(file).is_some()
+}
+
+/// What the vehicles of a file are called, and their ids, if it has any.
+fn list_of(file: &str) -> Option<(&'static str, &'static str)> {
+    match file {
+        "free_bike_status" => Some(("bikes", "bike_id")),
+        "vehicle_status" => Some(("vehicles", "vehicle_id")),
+        _ => None,
+    }
+}
+
 /// Looks for vehicles of a file that are elsewhere under the id that they had in the same file before. Ids have to
 /// change after each trip since version 2.0. O(n) in the vehicles of both.
 pub(super) fn look(look: &mut Look<'_>, document: &Value, before: &[u8]) {
-    let (list, id) = match look.file {
-        "free_bike_status" => ("bikes", "bike_id"),
-        "vehicle_status" => ("vehicles", "vehicle_id"),
-        _ => return,
-    };
+    let Some((list, id)) = list_of(look.file) else { return };
     let before = before.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(before);
     if look.version < Version::V2_0 || before.len() > FILE_BYTES_MAX {
         return;
