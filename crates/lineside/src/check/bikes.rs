@@ -3,11 +3,11 @@
 use bytes::Bytes;
 use lineside_formats::Format;
 use lineside_validate::Notices;
-use lineside_validate::rules::gbfs::{System, name_of, validate};
+use lineside_validate::rules::gbfs::{System, name_of, validate_while};
 
-use super::{Checked, NO_FORMAT, Plan};
+use super::{Checked, NO_FORMAT, Plan, Progress, STOPPED};
 
-pub(super) fn check(body: &Bytes, mut plan: Plan) -> Result<Checked, String> {
+pub(super) fn check(body: &Bytes, mut plan: Plan, progress: &Progress) -> Result<Checked, String> {
     let mut files = std::mem::take(&mut plan.files);
     if files.read.is_empty() {
         let name = name_of(body).ok_or(NO_FORMAT)?;
@@ -21,9 +21,13 @@ pub(super) fn check(body: &Bytes, mut plan: Plan) -> Result<Checked, String> {
         now: plan.now,
     };
     let mut notices = Notices::new(plan.samples);
-    let errors = validate(&system, &mut notices);
+    let goes_on = || !progress.stopper().is_stopped();
+    let verdict = validate_while(&system, &mut notices, &goes_on);
+    if verdict.is_cut_short {
+        return Err(STOPPED.to_owned());
+    }
     let mut checked = Checked::new(Format::Gbfs, plan, super::findings(&notices));
     checked.counts = vec![("files", files.read.len() as u64)];
-    checked.errors = errors;
+    checked.errors = verdict.errors;
     Ok(checked)
 }

@@ -1,9 +1,10 @@
-//! How far a schedule has been read, for whoever waits.
+//! How far an input has been read, for whoever waits, and how reading ends once nobody waits any more.
 
 use std::io::{self, Read};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use lineside_formats::Error;
+use lineside_formats::gtfs::Files;
+use lineside_formats::{Error, Problems};
 use lineside_validate::Stop;
 use lineside_validate::gtfs::Source;
 
@@ -78,4 +79,55 @@ impl Read for Counting<'_> {
         self.progress.read.fetch_add(n as u64, Ordering::Relaxed);
         Ok(n)
     }
+}
+
+/// Files that are read until the look is stopped.
+pub(super) struct Stoppable<'a> {
+    files: &'a mut dyn Files,
+    stop: &'a Stop,
+}
+
+impl<'a> Stoppable<'a> {
+    pub(super) fn new(files: &'a mut dyn Files, stop: &'a Stop) -> Self {
+        Self { files, stop }
+    }
+}
+
+impl Files for Stoppable<'_> {
+    fn names(&mut self) -> Vec<String> {
+        self.files.names()
+    }
+
+    fn open<'a>(&'a mut self, name: &str) -> Result<Option<Box<dyn Read + 'a>>, Error> {
+        let stop = self.stop;
+        let file = self.files.open(name)?;
+        Ok(file.map(|file| Box::new(UntilStopped { file, stop }) as Box<dyn Read + 'a>))
+    }
+
+    fn size_hint(&mut self, name: &str) -> Option<u64> {
+        self.files.size_hint(name)
+    }
+
+    fn take_problems(&mut self) -> Problems {
+        self.files.take_problems()
+    }
+}
+
+struct UntilStopped<'a> {
+    file: Box<dyn Read + 'a>,
+    stop: &'a Stop,
+}
+
+impl Read for UntilStopped<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.stop.is_stopped() {
+            return Err(stopped());
+        }
+        self.file.read(buffer)
+    }
+}
+
+/// What reading and writing end with once the look is stopped. Nobody is told.
+pub(super) fn stopped() -> io::Error {
+    io::Error::other("the look was stopped")
 }

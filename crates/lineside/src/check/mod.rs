@@ -205,11 +205,11 @@ pub(crate) fn check(
         return Err("a schedule and a message before it belong to GTFS-Realtime only".to_owned());
     }
     match format {
-        _ if plan.files.is_whole => bikes::check(body, plan),
+        _ if plan.files.is_whole => bikes::check(body, plan, progress),
         Some(Format::Gtfs) => schedule(body, plan, progress, elapsed),
         // A file of GBFS has no sign at its beginning by which it could be told from other JSON.
-        None | Some(Format::Raw | Format::Gbfs) => bikes::check(body, plan),
-        Some(format) => others::check(format, body, plan),
+        None | Some(Format::Raw | Format::Gbfs) => bikes::check(body, plan, progress),
+        Some(format) => others::check(format, body, plan, progress),
     }
 }
 
@@ -265,4 +265,47 @@ fn schedule(
     checked.summary = Some(Summary::new(&feed, &run));
     checked.errors = errors;
     Ok(checked)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan() -> Plan {
+        Plan {
+            input: "input".to_owned(),
+            today: Date::ZERO,
+            at: String::new(),
+            now: 0,
+            schedule: None,
+            previous: None,
+            country: None,
+            threads: 1,
+            ignored: Vec::new(),
+            output: None,
+            samples: 1,
+            with_places: false,
+            files: Files::default(),
+        }
+    }
+
+    #[test]
+    fn a_look_that_is_stopped_has_nothing_to_tell_whatever_it_looks_at() {
+        let netex = "<PublicationDelivery xmlns=\"http://www.netex.org.uk/netex\" version=\"1.0\">\
+                     <Line id=\"L\" version=\"1\"/></PublicationDelivery>";
+        let siri = "<Siri xmlns=\"http://www.siri.org.uk/siri\" version=\"2.0\"><ServiceDelivery>\
+                    <EstimatedTimetableDelivery version=\"2.0\"/></ServiceDelivery></Siri>";
+        let gbfs =
+            "{\"last_updated\":0,\"ttl\":1,\"version\":\"2.3\",\"data\":{\"stations\":[{}]}}";
+        let inputs = [(Format::Netex, netex), (Format::Siri, siri), (Format::Gbfs, gbfs)];
+        for (format, text) in inputs {
+            let (body, progress) = (Bytes::from(text), Progress::default());
+            let look = || check(&body, plan(), &progress, &|| 0.0);
+            let looked = look().unwrap();
+            assert_eq!(looked.format, format);
+            assert!(!looked.findings.is_empty(), "{format:?} has something to tell");
+            progress.stop();
+            assert_eq!(look().unwrap_err(), STOPPED, "{format:?}");
+        }
+    }
 }

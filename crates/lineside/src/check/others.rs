@@ -7,16 +7,26 @@ use lineside_formats::{Error, Format, Problem, Problems, gtfs_rt, is_json_twin, 
 use lineside_validate::gtfs::{self, ZipSource};
 use lineside_validate::rules::gtfs_rt::{Scope, Subject, Timetable, validate};
 use lineside_validate::rules::{self, SystemError};
-use lineside_validate::{Context, Notices, Severity};
+use lineside_validate::{Context, Notices, Severity, Stop};
 use serde_json::{Map, Value, json};
 
-use super::{Checked, Finding, Plan, codes};
+use super::counted::{Stoppable, stopped};
+use super::{Checked, Finding, Plan, Progress, STOPPED, codes};
 
-pub(super) fn check(format: Format, body: &Bytes, plan: Plan) -> Result<Checked, String> {
+pub(super) fn check(
+    format: Format,
+    body: &Bytes,
+    plan: Plan,
+    progress: &Progress,
+) -> Result<Checked, String> {
     let mut notices = Notices::new(plan.samples);
     let context = Context { today: plan.today, country: plan.country, threads: plan.threads };
-    let looked = look(format, body, &context, &mut notices)?;
-    let Looked { problems, unused, counts, mut errors } = looked;
+    let stop = progress.stopper();
+    let looked = look(format, body, (&context, stop), &mut notices);
+    if stop.is_stopped() {
+        return Err(STOPPED.to_owned());
+    }
+    let Looked { problems, unused, counts, mut errors } = looked?;
     let mut found = super::findings(&notices);
     // What a rule, the decoder and the timetable call by one name is one thing, and is counted once.
     for (problems, severity) in [(&problems, Severity::Error), (&unused, Severity::Warning)] {
@@ -84,16 +94,16 @@ const NO_SCHEDULE: Finding = Finding {
     places: Vec::new(),
 };
 
-/// Tables that nobody reads: what is asked is only what cannot be put into them.
-struct Nowhere;
+/// Tables that nobody reads, until the look is stopped: what is asked is only what cannot be put into them.
+struct Nowhere<'a>(&'a Stop);
 
-impl Tables for Nowhere {
+impl Tables for Nowhere<'_> {
     fn begin(&mut self, _: &'static str, _: &[&str]) -> Result<(), Error> {
         Ok(())
     }
 
     fn row(&mut self, _: &[&str]) -> Result<(), Error> {
-        Ok(())
+        if self.0.is_stopped() { Err(Error::io(stopped())) } else { Ok(()) }
     }
 }
 
@@ -111,7 +121,7 @@ struct Looked {
 fn look(
     format: Format,
     body: &Bytes,
-    context: &Context,
+    (context, stop): (&Context, &Stop),
     notices: &mut Notices,
 ) -> Result<Looked, String> {
     let words = |error: Error| error.to_string();
@@ -131,24 +141,32 @@ fn look(
         Format::Siri => {
             let limits = siri::Limits::default();
             let (message, problems) = siri::decode(body, &TimeZone::UTC, &limits).map_err(words)?;
-            let errors = rules::siri::validate(&message, notices);
+            let goes_on = || !stop.is_stopped();
+            let errors = rules::siri::validate_while(&message, notices, &goes_on).errors;
             let counts = counts_of(&message);
             Ok(Looked { problems, counts, errors, ..Looked::default() })
         }
-        Format::Netex => {
-            let limits = netex::Limits::default();
-            let mut files = netex::Source::new(body, &limits.files).map_err(words)?;
-            let (publication, problems) = netex::decode(&mut files, &limits).map_err(words)?;
-            let counts = vec![("journeys", publication.counts().service_journeys as u64)];
-            let mut unused = Problems::new();
-            netex::write_gtfs(&publication, &mut Nowhere, &mut unused).map_err(words)?;
-            drop(publication);
-            let mut files = netex::Source::new(body, &limits.files).map_err(words)?;
-            let errors = rules::netex::validate(&mut files, &limits, context, notices);
-            Ok(Looked { problems, unused, counts, errors: errors.map_err(words)? })
-        }
+        Format::Netex => netex(body, (context, stop), notices).map_err(words),
         Format::Gtfs | Format::Gbfs | Format::Raw => Err(super::NO_FORMAT.to_owned()),
     }
+}
+
+fn netex(
+    body: &Bytes,
+    (context, stop): (&Context, &Stop),
+    notices: &mut Notices,
+) -> Result<Looked, Error> {
+    let limits = netex::Limits::default();
+    let mut files = netex::Source::new(body, &limits.files)?;
+    let (publication, problems) = netex::decode(&mut Stoppable::new(&mut files, stop), &limits)?;
+    let counts = vec![("journeys", publication.counts().service_journeys as u64)];
+    let mut unused = Problems::new();
+    netex::write_gtfs(&publication, &mut Nowhere(stop), &mut unused)?;
+    drop(publication);
+    let mut files = netex::Source::new(body, &limits.files)?;
+    let mut files = Stoppable::new(&mut files, stop);
+    let errors = rules::netex::validate_until(&mut files, &limits, context, stop, notices)?;
+    Ok(Looked { problems, unused, counts, errors: errors.unwrap_or_default() })
 }
 
 fn counts_of(message: &siri::Message) -> Vec<(&'static str, u64)> {

@@ -21,6 +21,7 @@ pub mod gbfs;
 pub mod gtfs;
 pub mod gtfs_rt;
 pub mod netex;
+mod patience;
 pub mod siri;
 
 use std::{

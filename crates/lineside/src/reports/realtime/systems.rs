@@ -10,12 +10,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use lineside_ingest::{Feed, Part};
 use lineside_sync::UnixMillis;
-use lineside_validate::rules::gbfs::{System, validate};
+use lineside_validate::rules::gbfs::{System, validate_while};
 use lineside_validate::rules::gtfs_rt::MatchRate;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::before::Before;
 use super::{Found, Latest, Messages};
+use crate::app::App;
 use crate::patience::Stopwatch;
 
 /// How long a system is left alone between two looks at least,
@@ -85,8 +86,14 @@ impl Files {
 }
 
 impl Messages {
-    /// Looks at a system if something of it is new and it was left alone for long enough.
-    pub(super) fn look_at_system(&self, feed: &Feed, now: UnixMillis) {
+    /// Looks at a system if something of it is new and it was left alone for long enough. A look that takes as long as one at a
+    /// schedule may is cut short; one at whose time the server `is_ending` says nothing.
+    pub(super) fn look_at_system(
+        &self,
+        feed: &Feed,
+        now: UnixMillis,
+        is_ending: &dyn Fn() -> bool,
+    ) {
         if self.limits.message_time.is_zero() {
             return;
         }
@@ -114,7 +121,12 @@ impl Messages {
             is_whole: true,
             now: now.seconds(),
         };
-        found.errors = validate(&system, &mut found.notices);
+        let goes_on = || watch.elapsed() < self.limits.timeout && !is_ending();
+        let verdict = validate_while(&system, &mut found.notices, &goes_on);
+        if verdict.is_cut_short && is_ending() {
+            return;
+        }
+        (found.errors, found.is_cut_short) = (verdict.errors, verdict.is_cut_short);
         // What is polled seldom is old for that.
         found.notices.retain(|kind| files.are_just_given || kind.code != OUTDATED);
         let took = watch.elapsed();
@@ -122,13 +134,17 @@ impl Messages {
         before.put(&files.read, now);
         drop(looked);
         self.looked.fetch_add(1, Ordering::Relaxed);
+        self.cut_short.fetch_add(u64::from(found.is_cut_short), Ordering::Relaxed);
         place.look.lock().put(Latest::of(found, now, took, (None, MatchRate::default())));
     }
 
     /// Looks at one where that blocks nobody.
-    pub(super) async fn look_at_system_aside(self: &Arc<Self>, feed: &Arc<Feed>, now: UnixMillis) {
-        let (messages, feed) = (Arc::clone(self), Arc::clone(feed));
-        let look = tokio::task::spawn_blocking(move || messages.look_at_system(&feed, now));
+    pub(super) async fn look_at_system_aside(self: &Arc<Self>, app: &App, feed: &Arc<Feed>) {
+        let (messages, feed, now) = (Arc::clone(self), Arc::clone(feed), app.now());
+        let shutdown = app.shutdown().clone();
+        let look = tokio::task::spawn_blocking(move || {
+            messages.look_at_system(&feed, now, &|| shutdown.is_draining());
+        });
         // What breaks off is no report.
         let _: Result<(), _> = look.await;
     }

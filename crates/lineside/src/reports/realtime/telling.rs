@@ -56,7 +56,7 @@ async fn look_at_all(app: &App, told: &mut HashMap<FeedId, Told>, is_ending: boo
             _ => continue,
         };
         if is_system {
-            messages.look_at_system_aside(feed, app.now()).await;
+            messages.look_at_system_aside(app, feed).await;
         }
         let place = messages.place(feed.id());
         if place.has_something_due() || place.is_the_same_for_long(&feed.status()) {

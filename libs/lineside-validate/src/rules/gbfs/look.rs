@@ -11,7 +11,10 @@ use super::{
     values::{self, Fault},
     version::Version,
 };
-use crate::notice::{Kind, Notices, Sample};
+use crate::{
+    notice::{Kind, Notices, Sample},
+    rules::patience::Patience,
+};
 
 /// Longest quoted value, in characters.
 const QUOTED_CHARS_MAX: usize = 120;
@@ -24,6 +27,7 @@ pub(super) struct Look<'a> {
     pub(super) now: i64,
     pub(super) known: &'a mut Known,
     pub(super) out: &'a mut Notices,
+    patience: &'a Patience<'a>,
     path: String,
 }
 
@@ -32,10 +36,10 @@ impl<'a> Look<'a> {
         file: &'static str,
         version: Version,
         now: i64,
-        known: &'a mut Known,
-        out: &'a mut Notices,
+        (known, out): (&'a mut Known, &'a mut Notices),
+        patience: &'a Patience<'a>,
     ) -> Look<'a> {
-        Look { file, version, now, known, out, path: String::new() }
+        Look { file, version, now, known, out, patience, path: String::new() }
     }
 
     /// Says something about the place where the look is.
@@ -72,6 +76,7 @@ impl<'a> Look<'a> {
         self.at("data", |this| {
             this.at(list, |this| {
                 for (at, record) in records.iter().enumerate() {
+                    this.patience.ask();
                     this.at(&at.to_string(), |this| look(this, record));
                 }
             });
@@ -111,6 +116,7 @@ impl<'a> Look<'a> {
         }
         if let (Some(item), Some(list)) = (&node.item, value.as_array()) {
             for (at, value) in list.iter().enumerate() {
+                self.patience.ask();
                 self.at(&at.to_string(), |this| this.walk(item, value));
             }
         }

@@ -21,8 +21,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use self::{files::Heads, known::Known, look::Look, tree::Node};
 pub use self::{files::name_of, rotation::is_compared, version::Version};
-use super::{SystemError, words_of};
-use crate::notice::{Kind, Notices};
+use super::{SystemError, Verdict, patience::Patience, words_of};
+use crate::{
+    notice::{Kind, Notices},
+    stop::Stopped,
+};
 
 /// Longest file that is looked at, in bytes. As a tree of values it takes some ten times as much.
 const FILE_BYTES_MAX: usize = 64 << 20;
@@ -54,6 +57,17 @@ pub fn is_file(name: &str) -> bool {
 
 /// Looks at a system. A look that breaks off at a file is told apart from what the file gets wrong.
 pub fn validate(system: &System<'_>, notices: &mut Notices) -> Vec<SystemError> {
+    validate_while(system, notices, &|| true).errors
+}
+
+/// The same for as long as there is time: `goes_on` is asked before each file and at every 64th record or so, and once it says
+/// no, the rest is left out. What is wrong between files is asked only when all of them were looked at.
+pub fn validate_while(
+    system: &System<'_>,
+    notices: &mut Notices,
+    goes_on: &dyn Fn() -> bool,
+) -> Verdict {
+    let patience = Patience::new(goes_on);
     let heads = Heads::read(system);
     let mut known = Known::default();
     let mut errors = Vec::new();
@@ -62,20 +76,30 @@ pub fn validate(system: &System<'_>, notices: &mut Notices) -> Vec<SystemError> 
         let Some((_, body)) = system.files.iter().find(|(name, _)| *name == table.name) else {
             continue;
         };
+        if patience.is_over() || !goes_on() {
+            return Verdict { errors, is_cut_short: true };
+        }
         let version = heads.version_of(table.name);
         // What a version does not have is judged by the nearest one that has it.
         let version = version.clamp(table.from, table.to);
         let before = system.before.iter().find(|(name, _)| *name == table.name);
         let looked = catch_unwind(AssertUnwindSafe(|| {
-            let mut look = Look::new(table.name, version, system.now, &mut known, notices);
+            let to = (&mut known, &mut *notices);
+            let mut look = Look::new(table.name, version, system.now, to, &patience);
             file(&mut look, &Node::of(table.fields, version), body, before.map(|(_, body)| *body));
         }));
-        if let Err(panic) = looked {
+        // Who was stopped did nothing wrong.
+        if let Err(panic) = looked
+            && !panic.is::<Stopped>()
+        {
             errors.push(SystemError { rule: table.name, message: words_of(&*panic) });
         }
     }
+    if patience.is_over() {
+        return Verdict { errors, is_cut_short: true };
+    }
     files::look_at_what_was_named(system, &heads, &known, notices);
-    errors
+    Verdict { errors, is_cut_short: false }
 }
 
 fn file(look: &mut Look<'_>, data: &Node, body: &[u8], before: Option<&[u8]>) {
@@ -99,5 +123,59 @@ fn file(look: &mut Look<'_>, data: &Node, body: &[u8], before: Option<&[u8]>) {
             }
         }
         Err(error) => malformed(look, error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    /// So many stations and what is with them, of which nothing is missing.
+    fn pages(n: usize) -> [(&'static str, String); 2] {
+        let page = |stations: Vec<String>| {
+            let stations = stations.join(",");
+            format!(
+                r#"{{"last_updated":1767250000,"ttl":1,"version":"2.3","data":{{"stations":[{stations}]}}}}"#
+            )
+        };
+        let place =
+            |at: usize| format!(r#"{{"station_id":"S{at}","name":"S","lat":59.9,"lon":10.7}}"#);
+        let state = |at: usize| {
+            format!(
+                r#"{{"station_id":"S{at}","num_bikes_available":1,"is_installed":true,"is_renting":true,
+                    "is_returning":true,"last_reported":1767250000}}"#
+            )
+        };
+        [
+            ("station_information", page((0..n).map(place).collect())),
+            ("station_status", page((0..n).map(state).collect())),
+        ]
+    }
+
+    #[test]
+    fn a_look_that_is_cut_short_says_nothing_of_what_it_has_not_seen() {
+        let pages = pages(200);
+        let files = pages.iter().map(|(name, page)| (*name, page.as_bytes())).collect();
+        let system = System { files, now: 1_767_250_000, ..System::default() };
+        let asked = Cell::new(0);
+        // The clock, which stops so many looks later.
+        let look = |until: u32| {
+            asked.set(0);
+            let mut notices = Notices::new(1);
+            let goes_on = || {
+                asked.set(asked.get() + 1);
+                asked.get() <= until
+            };
+            let verdict = validate_while(&system, &mut notices, &goes_on);
+            assert!(verdict.errors.is_empty(), "{verdict:?}");
+            assert_eq!(notices.iter().count(), 0, "{until}: {notices:?}");
+            verdict.is_cut_short
+        };
+        assert!(!look(u32::MAX));
+        let all = asked.get();
+        assert!(all > 8, "within files, too: {all}");
+        assert!((0..all).all(look));
     }
 }

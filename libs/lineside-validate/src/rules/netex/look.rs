@@ -9,10 +9,16 @@ use super::{
     tables::{self, NEEDS},
     times::{self, Call, Patterns},
 };
-use crate::notice::{Kind, Notices, Sample};
+use crate::{
+    notice::{Kind, Notices, Sample},
+    stop::Brake,
+};
 
 /// Calls of a journey that are looked at; no more stops are on any line.
 const CALLS_MAX: usize = 10_000;
+
+/// Elements between two looks at whether the look was stopped: a millisecond or less.
+const ELEMENTS_PER_LOOK: u32 = 1_024;
 
 /// An object that is open.
 #[derive(Debug, Default)]
@@ -59,10 +65,13 @@ pub(super) struct Look<'a> {
     depth: usize,
     /// How deep the frames lie that are open.
     frames: Vec<usize>,
+    brake: Brake,
+    /// Elements so far.
+    seen: u32,
 }
 
 impl<'a> Look<'a> {
-    pub(super) fn new(out: &'a mut Notices) -> Look<'a> {
+    pub(super) fn new(out: &'a mut Notices, brake: Brake) -> Look<'a> {
         Look {
             out,
             files: Vec::new(),
@@ -73,6 +82,8 @@ impl<'a> Look<'a> {
             open: Vec::new(),
             depth: 0,
             frames: Vec::new(),
+            brake,
+            seen: 0,
         }
     }
 
@@ -213,6 +224,10 @@ impl Visit for Look<'_> {
     }
 
     fn opens(&mut self, name: &str, attributes: &Attributes<'_>) -> Then {
+        if self.seen.is_multiple_of(ELEMENTS_PER_LOOK) {
+            self.brake.look();
+        }
+        self.seen = self.seen.wrapping_add(1);
         self.depth += 1;
         if name.ends_with("Frame") {
             self.frames.push(self.depth);

@@ -1,46 +1,18 @@
 //! A look at one delivery: whose it is, and what is said of it.
 
-use std::{cell::Cell, collections::HashSet};
+use std::collections::HashSet;
 
 use jiff::Timestamp;
 use lineside_formats::siri::{Location, Time};
 
 use super::kinds;
-use crate::notice::{Kind, Notices, Sample};
+use crate::{
+    notice::{Kind, Notices, Sample},
+    rules::patience::Patience,
+};
 
 /// How far clocks may be apart, in milliseconds.
 const AHEAD_MAX_MS: i64 = 300_000;
-
-/// Records between two looks at the clock.
-const RECORDS_PER_LOOK: u32 = 64;
-
-/// How long a message is looked at.
-pub(super) struct Patience<'a> {
-    goes_on: &'a dyn Fn() -> bool,
-    seen: Cell<u32>,
-    is_over: Cell<bool>,
-}
-
-impl<'a> Patience<'a> {
-    pub(super) fn new(goes_on: &'a dyn Fn() -> bool) -> Patience<'a> {
-        Patience { goes_on, seen: Cell::new(0), is_over: Cell::new(false) }
-    }
-
-    /// Whether something was left out.
-    pub(super) fn is_over(&self) -> bool {
-        self.is_over.get()
-    }
-
-    /// Whether there is time for one more record.
-    fn lasts(&self) -> bool {
-        let seen = self.seen.get();
-        self.seen.set(seen.wrapping_add(1));
-        if seen.is_multiple_of(RECORDS_PER_LOOK) && !(self.goes_on)() {
-            self.is_over.set(true);
-        }
-        !self.is_over.get()
-    }
-}
 
 /// A delivery as it is looked at.
 pub(super) struct Look<'a> {

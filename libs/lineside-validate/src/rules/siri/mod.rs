@@ -16,8 +16,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use lineside_formats::siri::{DeliveryHead, Message, ServiceDelivery};
 
-use self::look::{Look, Patience};
-use super::{SystemError, Verdict, words_of};
+use self::look::Look;
+use super::{SystemError, Verdict, patience::Patience, words_of};
 use crate::notice::{Kind, Notices};
 
 const ESTIMATED: &str = "EstimatedTimetable";
