@@ -13,8 +13,8 @@
 //! - `profile`: what the threads are at, and the flame graph of that.
 //! - `check`: what is wrong with a file. `visitors`: the same for what visitors bring. `validators`: what the operator's own
 //!   programs say of schedules.
-//! - `watch`: the terminal's client. `metrics`, `latencies`, `shutdown`, `data_dir`, `kept_file`,
-//!   `patience`: as named.
+//! - `watch`: the terminal's client. `queue`: who waits for one of a few slots. `metrics`, `latencies`, `shutdown`, `data_dir`,
+//!   `kept_file`, `patience`: as named.
 
 mod admin;
 mod app;
@@ -40,6 +40,7 @@ mod notifications;
 mod pages;
 mod patience;
 mod profile;
+mod queue;
 mod reports;
 mod server;
 mod settings;

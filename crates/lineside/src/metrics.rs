@@ -5,7 +5,7 @@
 
 mod addresses;
 mod form;
-mod validators;
+mod queues;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -140,9 +140,9 @@ fn registry(app: &App) -> Registry {
     feeds(&mut registry, app);
     inboxes(&mut registry, app);
     settings(&mut registry, app);
-    validation(&mut registry, app.reports().figures());
+    queues::register(&mut registry, &queues::SCHEDULES, app.reports().figures());
+    queues::register(&mut registry, &queues::VALIDATORS, app.validators().figures());
     messages(&mut registry, app.reports().messages().figures());
-    validators::register(&mut registry, app.validators().figures());
     notifications(&mut registry, app.notifications());
     if let Some(store) = app.store() {
         remembered(&mut registry, store.figures());
@@ -303,38 +303,6 @@ fn latencies(registry: &mut Registry, app: &App) {
     let of = |stage: Stage| (StageLabel { stage: stage.name() }, app.ingest().stage_times(stage));
     let stages = Latencies::labeled(Stage::ALL.map(of).into());
     registry.register("ingest_stage_seconds", "Durations of the stages of polls", stages);
-}
-
-fn validation(registry: &mut Registry, figures: reports::Figures) {
-    let whole = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
-    let gauges = [
-        ("validation_slots", "Schedules that are validated at once", u64::from(figures.slots)),
-        ("validation_running", "Schedules that are validated now", u64::from(figures.running)),
-        ("validation_waiting", "Feeds whose newest version waits", figures.waiting as u64),
-    ];
-    for (name, help, value) in gauges {
-        let gauge: Gauge = Gauge::default();
-        gauge.set(whole(value));
-        registry.register(name, help, gauge);
-    }
-    let counters = [
-        ("validation_finished", "Versions that were validated", figures.finished),
-        ("validation_unfinished", "Versions whose validation was given up", figures.unfinished),
-        ("validation_refused", "Times that a version found the queue full", figures.refused),
-        (
-            "validation_replaced",
-            "Versions that a newer one replaced in the queue",
-            figures.replaced,
-        ),
-    ];
-    for (name, help, value) in counters {
-        registry.register(name, help, counter(value));
-    }
-    registry.register(
-        "validation_seconds",
-        "How long it took to validate a version",
-        Latencies::alone(figures.took),
-    );
 }
 
 fn messages(registry: &mut Registry, figures: reports::MessageFigures) {

@@ -23,7 +23,8 @@ use super::{
 use crate::app::App;
 use crate::http::remembered;
 use crate::matches::Report;
-use crate::reports::{Ahead, FeedReports, Standing};
+use crate::queue::Standing;
+use crate::reports::{Ahead, FeedReports};
 use crate::validators::{self, Beside};
 
 /// The source of the bundle, as the bundler's manifest calls it.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use lineside_ingest::Feed;
+use lineside_ingest::{Feed, FeedId};
 use lineside_store::BlobHash;
 use lineside_sync::UnixMillis;
 use lineside_sync::semaphore::OwnedPermit;
@@ -15,7 +15,7 @@ use lineside_validate::Severity;
 use serde_json::json;
 use tokio::sync::oneshot;
 
-use super::queue::Job;
+use super::Version;
 use super::reckoning::memory_for;
 use super::report::{Fault, Finding, Outcome, Report, Subject};
 use crate::app::App;
@@ -41,11 +41,15 @@ struct Task {
 }
 
 /// Holds a version of a feed against the rules; nothing if it is gone meanwhile.
-pub(super) async fn look(app: &App, job: Job, permit: OwnedPermit) -> Option<Report> {
-    let feed = app.ingest().feed(job.feed.as_str())?;
+pub(super) async fn look(
+    app: &App,
+    id: &FeedId,
+    version: Version,
+    permit: OwnedPermit,
+) -> Option<Report> {
+    let feed = app.ingest().feed(id.as_str())?;
     let limits = app.config().validation.clone();
-    let task = Task::of(&feed, &job, app.now(), &limits)?;
-    drop(job);
+    let task = Task::of(&feed, version, app.now(), &limits)?;
     let (id, tag, refused, at) = (task.feed.clone(), task.tag.clone(), task.refused, task.at);
     let bytes = task.bytes.clone();
     let progress = Arc::new(Progress::default());
@@ -93,8 +97,8 @@ fn begin(
 }
 
 impl Task {
-    fn of(feed: &Feed, job: &Job, now: UnixMillis, limits: &Validation) -> Option<Task> {
-        let (bytes, tag, refused) = match &job.refused {
+    fn of(feed: &Feed, version: Version, now: UnixMillis, limits: &Validation) -> Option<Task> {
+        let (bytes, tag, refused) = match version {
             Some(refused) => (refused.bytes.clone(), String::new(), true),
             None => {
                 let held = feed.held()?;
@@ -207,11 +211,10 @@ fn millis(took: Duration) -> u64 {
 mod tests {
     use std::io::{Cursor, Write as _};
 
-    use lineside_ingest::FeedId;
     use zip::write::SimpleFileOptions;
 
-    use super::super::queue::Queue;
     use super::*;
+    use crate::queue::Queue;
 
     /// A schedule of a hundred thousand calls.
     fn schedule() -> Bytes {
@@ -250,10 +253,8 @@ mod tests {
     async fn a_look_that_is_stopped_leaves_its_slot_to_the_next() {
         let (queue, bytes) = (Queue::default(), schedule());
         queue.set_slots(1);
-        for feed in ["a", "b"] {
-            assert!(queue.push(Job { feed: FeedId::new(feed).unwrap(), refused: None }, 2));
-        }
-        let (job, permit) = queue.next().unwrap();
+        assert!(queue.push("a", (), 2) && queue.push("b", (), 2));
+        let (feed, (), permit) = queue.next().unwrap();
         let progress = Arc::new(Progress::default());
         assert!(queue.next().is_none(), "the only slot is taken");
         progress.stop();
@@ -261,8 +262,8 @@ mod tests {
         let report = done.await.unwrap();
         assert!(!matches!(report.outcome, Outcome::Whole), "it was stopped");
         assert_eq!(queue.figures().running, 0);
-        queue.finish(&job.feed, None);
-        let (job, _permit) = queue.next().unwrap();
-        assert_eq!((job.feed.as_str(), queue.figures().running), ("b", 1));
+        queue.finish(&feed, None);
+        let (feed, (), _permit) = queue.next().unwrap();
+        assert_eq!((feed, queue.figures().running), ("b", 1));
     }
 }

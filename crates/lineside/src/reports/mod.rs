@@ -1,7 +1,7 @@
 //! What is wrong with feeds: each new version of a schedule is held against the rules, in slots of its own, and what was
 //! found is kept, shown and told.
 //!
-//! `watch` looks at all schedules once a second and puts those with a new version into a bounded `queue`; `looking` holds one
+//! `watch` looks at all schedules once a second and puts those with a new version into a bounded queue; `looking` holds one
 //! against the rules, on a thread of its own, with a limit of time and memory. What comes of it is a [`Report`], which
 //! `changes` compares with the one before. It goes into the store where there is one, into [`Reports`], and from there
 //! to whoever listens to `report/<feed>`. Messages of real time are looked at as they pass (`realtime`); their reports are of
@@ -9,7 +9,6 @@
 
 mod changes;
 mod looking;
-mod queue;
 mod realtime;
 mod reckoning;
 mod record;
@@ -24,20 +23,19 @@ use bytes::Bytes;
 use lineside_formats::Format;
 use lineside_hub::{BadChannel, Channel, Hub, Position, ResolveError, RoomKey, State, StateSource};
 use lineside_ingest::messages::{publications, state_parts};
-use lineside_ingest::{Feed, FeedId, Ingest, KIND_BESIDE};
+use lineside_ingest::{Feed, FeedId, Ingest, KIND_BESIDE, Refused};
 use lineside_store::Store;
 use lineside_sync::UnixMillis;
 use parking_lot::Mutex;
 use xxhash_rust::xxh3::xxh3_64;
 
-use self::queue::Queue;
 use crate::config::Validation;
 use crate::ops::{Ops, message};
+use crate::queue::{Figures, Queue, Standing};
 
 pub(crate) use self::changes::Changed;
 #[cfg(test)]
 pub(crate) use self::changes::Changes;
-pub(crate) use self::queue::{Figures, Standing};
 pub(crate) use self::realtime::{About, MessageFigures, Messages, Seen, tell};
 pub(crate) use self::record::Record;
 pub(crate) use self::report::{Brief, DATASET, Fault, Finding, Outcome, REALTIME, Report, Subject};
@@ -89,6 +87,9 @@ pub(crate) enum Ahead {
     System,
 }
 
+/// What of a feed is to be looked at: bytes that ingest refused; without them what is served when the look begins.
+type Version = Option<Arc<Refused>>;
+
 type ByFeed = HashMap<String, Arc<FeedReports>>;
 
 /// The latest reports of all feeds, and the queue of those to come.
@@ -97,7 +98,7 @@ pub(crate) struct Reports {
     by_feed: ArcSwap<ByFeed>,
     /// Held by whoever puts a report in, so that none is lost and all are told in their order.
     putting: Mutex<()>,
-    queue: Queue,
+    queue: Queue<FeedId, Version>,
     /// What is found in messages as they pass.
     messages: Arc<Messages>,
     /// Who knows which feeds there are; none until polling begins.
@@ -132,7 +133,7 @@ impl Reports {
 
     /// How far it is with a feed's newest version; none if nothing of it is to be looked at.
     pub(crate) fn standing(&self, feed: &str) -> Option<Standing> {
-        self.queue.standing(feed)
+        self.queue.standing(|id| id.as_str() == feed)
     }
 
     /// What the first report of a feed waits for; none if there is nothing that could be looked at.

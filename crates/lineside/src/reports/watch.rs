@@ -12,9 +12,8 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::changes::Changes;
 use super::looking::look;
-use super::queue::Job;
 use super::report::{Outcome, Report, Subject};
-use super::{DATASET, Reports, kept};
+use super::{DATASET, Reports, Version, kept};
 use crate::app::App;
 use crate::patience::pause;
 
@@ -62,7 +61,7 @@ impl Watch {
         let feeds = self.app.ingest().feeds();
         let is_there = |id: &str| self.app.ingest().feed(id).is_some();
         self.known.retain(|id, _| is_there(id.as_str()));
-        self.reports().queue.retain(is_there);
+        self.reports().queue.retain(|id| is_there(id.as_str()));
         self.reports().retain(is_there);
         if self.app.config().validation.slots == 0 {
             for feed in &feeds {
@@ -79,18 +78,16 @@ impl Watch {
             if let Some(refused) = refused {
                 let hash = xxh3_64(&refused.bytes);
                 let known = self.known.entry(feed.id().clone()).or_default();
-                if known.refused != Some(hash) {
-                    let job = Job { feed: feed.id().clone(), refused: Some(refused) };
-                    if self.push(job) {
-                        self.known.entry(feed.id().clone()).or_default().refused = Some(hash);
-                    }
+                if known.refused != Some(hash) && self.push(feed, Some(refused)) {
+                    self.known.entry(feed.id().clone()).or_default().refused = Some(hash);
                 }
             }
         }
     }
 
-    fn push(&self, job: Job) -> bool {
-        self.reports().queue.push(job, self.app.config().validation.waiting)
+    fn push(&self, feed: &Feed, version: Version) -> bool {
+        let most = self.app.config().validation.waiting;
+        self.reports().queue.push(feed.id().clone(), version, most)
     }
 
     /// Takes up what an earlier process has found, once.
@@ -129,7 +126,7 @@ impl Watch {
         if known == Some(hash) && !is_back {
             return;
         }
-        if self.push(Job { feed: feed.id().clone(), refused: None }) {
+        if self.push(feed, None) {
             let known = self.known.entry(feed.id().clone()).or_default();
             *known = Known { served: Some(hash), refused: None };
         }
@@ -137,8 +134,9 @@ impl Watch {
 
     /// Begins as many looks as there are slots for.
     fn begin_looks(&self) {
-        while let Some((job, permit)) = self.reports().queue.next() {
-            tokio::spawn(one_look(self.app.clone(), job, permit, Arc::clone(&self.ended)));
+        while let Some((feed, version, permit)) = self.reports().queue.next() {
+            let ended = Arc::clone(&self.ended);
+            tokio::spawn(one_look(self.app.clone(), feed, version, permit, ended));
         }
     }
 }
@@ -154,9 +152,14 @@ fn served_of(report: &Report) -> Option<u128> {
     }
 }
 
-async fn one_look(app: App, job: Job, permit: OwnedPermit, ended: Arc<Notify>) {
-    let feed = job.feed.clone();
-    let looked = look(&app, job, permit).await;
+async fn one_look(
+    app: App,
+    feed: FeedId,
+    version: Version,
+    permit: OwnedPermit,
+    ended: Arc<Notify>,
+) {
+    let looked = look(&app, &feed, version, permit).await;
     let took = looked.as_ref().filter(|report| report.is_word());
     let took = took.map(|report| Duration::from_millis(report.took_ms));
     if let Some(report) = looked {

@@ -147,13 +147,13 @@ async fn ours(
 
 /// Says who looks right now, and names those who never did before.
 fn add_pending(app: &App, feed: &Feed, all: &mut Vec<Beside>) {
-    let (queue, id) = (&app.validators().queue, feed.id().as_str());
+    let (validators, id) = (app.validators(), feed.id().as_str());
     for beside in all.iter_mut() {
-        beside.is_pending = queue.is_pending(id, &beside.name);
+        beside.is_pending = validators.is_pending(id, &beside.name);
     }
     for validator in &app.config().validators {
         let is_new = all.iter().all(|beside| beside.name != validator.name);
-        if is_new && queue.is_pending(id, &validator.name) {
+        if is_new && validators.is_pending(id, &validator.name) {
             let name = validator.name.to_string();
             all.push(Beside { name, opinion: None, ours: None, is_pending: true });
         }

@@ -1,12 +1,11 @@
 //! What the operator's own validators say of schedules, beside what we say.
 //!
-//! `watch` looks at all schedules once a second and has each new version wait in a bounded `queue`, once for each validator of
+//! `watch` looks at all schedules once a second and has each new version wait in a bounded queue, once for each validator of
 //! its format; one program runs at a time, in `running`. What comes of it is an [`Opinion`], which is kept as reports are and
 //! shown `beside` ours. Nobody else waits for it, and it is told to nobody.
 
 mod beside;
 mod opinion;
-mod queue;
 mod running;
 mod watch;
 
@@ -14,19 +13,24 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use lineside_ingest::FeedId;
 use parking_lot::Mutex;
+use smol_str::SmolStr;
 
-use self::queue::Queue;
+use crate::config::Validator;
+use crate::queue::{Figures, Queue};
 
 pub(crate) use self::beside::{Beside, Compared, beside};
 #[cfg(test)]
 pub(crate) use self::opinion::Failed;
 pub(crate) use self::opinion::{Body, Opinion, Said};
-pub(crate) use self::queue::Figures;
 pub(crate) use self::watch::watch;
 
 /// The latest opinions on each feed, by the validators' names.
 type ByFeed = HashMap<String, Arc<[Arc<Opinion>]>>;
+
+/// A feed, and the name of a validator that its version is to be given to: the one that is served when its turn comes.
+type Key = (FeedId, SmolStr);
 
 /// The latest opinions on all feeds, and the queue of those to come.
 #[derive(Debug, Default)]
@@ -34,7 +38,7 @@ pub(crate) struct Validators {
     by_feed: ArcSwap<ByFeed>,
     /// Held by whoever changes what is known, so that nothing is lost.
     changing: Mutex<()>,
-    queue: Queue,
+    queue: Queue<Key, Arc<Validator>>,
 }
 
 impl Validators {
@@ -53,6 +57,11 @@ impl Validators {
         self.queue.figures()
     }
 
+    /// Whether a feed's newest version waits for a validator, or it looks at one right now.
+    fn is_pending(&self, feed: &str, validator: &str) -> bool {
+        self.queue.standing(|(id, name)| id.as_str() == feed && name == validator).is_some()
+    }
+
     /// Makes it the latest of its validator.
     fn put(&self, feed: &str, opinion: Opinion) {
         let _changing = self.changing.lock();
@@ -67,7 +76,7 @@ impl Validators {
 
     /// Lets go of what is known of feeds and validators that are gone.
     fn retain(&self, is_there: impl Fn(&str, &str) -> bool) {
-        self.queue.retain(&is_there);
+        self.queue.retain(|(feed, validator)| is_there(feed.as_str(), validator));
         let _changing = self.changing.lock();
         let before = self.by_feed.load_full();
         let stays = |(feed, opinions): (&String, &Arc<[Arc<Opinion>]>)| {

@@ -8,17 +8,18 @@ use lineside_ingest::{Feed, FeedId};
 use lineside_store::Store;
 use lineside_sync::UnixMillis;
 use lineside_sync::semaphore::OwnedPermit;
-use smol_str::SmolStr;
 use tokio::sync::Notify;
 
+use super::Key;
 use super::opinion::Opinion;
-use super::queue::Job;
 use super::running::{is_wanted, run};
 use crate::app::App;
 use crate::config::Validator;
 use crate::patience::pause;
 
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+/// Programs that run at once: each takes what threads and gigabytes it likes.
+const SLOTS: usize = 1;
 
 /// What a validator was given last of a feed, or is about to be.
 #[derive(Debug)]
@@ -31,13 +32,14 @@ struct Known {
 
 struct Watch {
     app: App,
-    known: HashMap<(FeedId, SmolStr), Known>,
+    known: HashMap<Key, Known>,
     /// A run has ended.
     ended: Arc<Notify>,
 }
 
 /// Has each new version of a schedule given to the operator's validators, until the server stops.
 pub(crate) async fn watch(app: App) {
+    app.validators().queue.set_slots(SLOTS);
     let mut watch = Watch { app: app.clone(), known: HashMap::new(), ended: Arc::default() };
     while !app.shutdown().is_draining() {
         watch.look_at_all().await;
@@ -84,15 +86,14 @@ impl Watch {
         if is_known {
             return;
         }
-        let job = Job { feed: feed.id().clone(), validator: Arc::clone(validator) };
-        if self.app.validators().queue.push(job, most) {
+        if self.app.validators().queue.push(key.clone(), Arc::clone(validator), most) {
             let known = Known { version: Some(hash), validator: Arc::clone(validator) };
             self.known.insert(key, known);
         }
     }
 
     /// Takes up what it said of a feed to an earlier process, once, with the version that it need not be given again.
-    async fn take_up(&mut self, key: &(FeedId, SmolStr), validator: &Arc<Validator>) {
+    async fn take_up(&mut self, key: &Key, validator: &Arc<Validator>) {
         if self.known.contains_key(key) {
             return;
         }
@@ -110,8 +111,9 @@ impl Watch {
 
     /// Begins as many runs as there are slots for.
     fn begin_runs(&self) {
-        while let Some((job, permit)) = self.app.validators().queue.next() {
-            tokio::spawn(one_run(self.app.clone(), job, permit, Arc::clone(&self.ended)));
+        while let Some((key, validator, permit)) = self.app.validators().queue.next() {
+            let ended = Arc::clone(&self.ended);
+            tokio::spawn(one_run(self.app.clone(), key, validator, permit, ended));
         }
     }
 }
@@ -127,32 +129,39 @@ fn latest(store: &Store, feed: &FeedId, subject: &str) -> Option<Opinion> {
     }
 }
 
-async fn one_run(app: App, job: Job, permit: OwnedPermit, ended: Arc<Notify>) {
+async fn one_run(
+    app: App,
+    key: Key,
+    validator: Arc<Validator>,
+    permit: OwnedPermit,
+    ended: Arc<Notify>,
+) {
+    let feed = &key.0;
     let ran = tokio::select! {
         biased;
         // A server that stops ends its programs.
         () = app.shutdown().draining() => None,
-        ran = run(&app, &job) => ran,
+        ran = run(&app, feed, &validator) => ran,
     };
     drop(permit);
     let said = ran.as_ref().filter(|opinion| opinion.failed.is_none());
     let took = said.and_then(|it| it.said.as_ref()).map(|it| Duration::from_millis(it.took_ms));
-    if let Some(opinion) = ran.filter(|_| is_wanted(&app, &job)) {
-        keep(&app, &job, opinion, app.now());
+    if let Some(opinion) = ran.filter(|_| is_wanted(&app, feed, &validator)) {
+        keep(&app, feed, opinion, app.now());
     }
-    app.validators().queue.finish(&job, took);
+    app.validators().queue.finish(&key, took);
     ended.notify_one();
 }
 
 /// Has it kept, and shows it.
-fn keep(app: &App, job: &Job, mut opinion: Opinion, now: UnixMillis) {
+fn keep(app: &App, feed: &FeedId, mut opinion: Opinion, now: UnixMillis) {
     if let Some(failed) = &opinion.failed {
-        let name = &job.validator.name;
-        tracing::warn!(feed = %job.feed, validator = %name, why = failed.why, "a validator failed");
+        let name = &opinion.validator;
+        tracing::warn!(%feed, validator = %name, why = failed.why, "a validator failed");
     }
-    let row = opinion.row(&job.feed, now);
+    let row = opinion.row(feed, now);
     if let Some((store, row)) = app.store().zip(row) {
         store.keep_report(row);
     }
-    app.validators().put(job.feed.as_str(), opinion);
+    app.validators().put(feed.as_str(), opinion);
 }

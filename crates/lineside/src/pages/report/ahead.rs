@@ -3,7 +3,8 @@
 use maud::{Markup, html};
 
 use super::super::words;
-use crate::reports::{Ahead, Standing};
+use crate::queue::Standing;
+use crate::reports::Ahead;
 
 /// The card on a feed's page that stands where its first report will.
 pub(in crate::pages) fn card(ahead: Ahead) -> Markup {
@@ -33,7 +34,7 @@ pub(in crate::pages) fn card(ahead: Ahead) -> Markup {
 
 fn of_version(standing: Standing) -> String {
     match standing {
-        Standing::IsLookedAt => "It is being looked at for the first time.".to_owned(),
+        Standing::Runs => "It is being looked at for the first time.".to_owned(),
         Standing::Waits(0) => "It waits to be looked at, and is the next.".to_owned(),
         Standing::Waits(before) => format!(
             "It waits to be looked at, behind {}.",
@@ -45,7 +46,7 @@ fn of_version(standing: Standing) -> String {
 /// That a newer version than that of a report is about to be looked at.
 pub(super) fn newer(standing: Standing) -> &'static str {
     match standing {
-        Standing::IsLookedAt => "A newer version is being looked at.",
+        Standing::Runs => "A newer version is being looked at.",
         Standing::Waits(_) => "A newer version waits to be looked at.",
     }
 }
@@ -58,7 +59,7 @@ mod tests {
     fn it_is_said_what_the_first_report_waits_for() {
         let said = |ahead| card(ahead).into_string();
         let version = |standing| said(Ahead::Version(standing));
-        assert!(version(Standing::IsLookedAt).contains("being looked at for the first time"));
+        assert!(version(Standing::Runs).contains("being looked at for the first time"));
         assert!(version(Standing::Waits(0)).contains("is the next"));
         assert!(version(Standing::Waits(1)).contains("behind 1 other feed."));
         assert!(said(Ahead::Message).contains("What is wrong with the messages"));

@@ -9,7 +9,8 @@ use serde_json::{Map, Value};
 
 use super::super::words;
 use super::{ahead, beside, changes, messages, picture};
-use crate::reports::{Finding, Outcome, Report, Standing, Subject};
+use crate::queue::Standing;
+use crate::reports::{Finding, Outcome, Report, Subject};
 use crate::validators::Beside;
 
 /// Examples of one kind of finding on the page of a feed.

@@ -1,0 +1,73 @@
+//! The figures of those who wait for one of a few slots: schedules that are validated, and the operator's own validators.
+
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+
+use super::counter;
+use crate::latencies::Latencies;
+use crate::queue::Figures;
+
+/// A figure's name, and what it means.
+type Named = (&'static str, &'static str);
+
+/// What the figures of one queue are called.
+pub(super) struct Names {
+    /// None where they are always as many.
+    slots: Option<Named>,
+    running: Named,
+    waiting: Named,
+    finished: Named,
+    unfinished: Named,
+    refused: Named,
+    replaced: Named,
+    took: Named,
+}
+
+/// Of schedules that are held against the rules.
+pub(super) static SCHEDULES: Names = Names {
+    slots: Some(("validation_slots", "Schedules that are validated at once")),
+    running: ("validation_running", "Schedules that are validated now"),
+    waiting: ("validation_waiting", "Feeds whose newest version waits"),
+    finished: ("validation_finished", "Versions that were validated"),
+    unfinished: ("validation_unfinished", "Versions whose validation was given up"),
+    refused: ("validation_refused", "Times that a version found the queue full"),
+    replaced: ("validation_replaced", "Versions that a newer one replaced in the queue"),
+    took: ("validation_seconds", "How long it took to validate a version"),
+};
+
+/// Of the operator's own validators.
+pub(super) static VALIDATORS: Names = Names {
+    slots: None,
+    running: ("validators_running", "Validators of the operator's that run now"),
+    waiting: ("validators_waiting", "Versions that wait for one of them"),
+    finished: ("validators_finished", "Versions of which one said something"),
+    unfinished: ("validators_failed", "Runs that came to nothing"),
+    refused: ("validators_refused", "Times that a version found their queue full"),
+    replaced: ("validators_replaced", "Versions that a newer one replaced in their queue"),
+    took: ("validators_seconds", "How long one took that said something"),
+};
+
+pub(super) fn register(registry: &mut Registry, names: &Names, figures: Figures) {
+    let gauges = [
+        (names.slots, u64::from(figures.slots)),
+        (Some(names.running), u64::from(figures.running)),
+        (Some(names.waiting), figures.waiting as u64),
+    ];
+    for (name, value) in gauges {
+        let Some((name, help)) = name else { continue };
+        let gauge: Gauge = Gauge::default();
+        gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
+        registry.register(name, help, gauge);
+    }
+    let counters = [
+        (names.finished, figures.finished),
+        (names.unfinished, figures.unfinished),
+        (names.refused, figures.refused),
+        (names.replaced, figures.replaced),
+    ];
+    for ((name, help), value) in counters {
+        registry.register(name, help, counter(value));
+    }
+    let (name, help) = names.took;
+    registry.register(name, help, Latencies::alone(figures.took));
+}
