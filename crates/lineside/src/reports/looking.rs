@@ -1,7 +1,7 @@
 //! One look at one version: on a thread of its own, with a limit of time and memory.
 
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -32,12 +32,29 @@ const UNREADABLE: &str = "The newest version cannot be read as a schedule. The o
 /// What a look is about.
 struct Task {
     feed: String,
-    bytes: Bytes,
+    body: Arc<Body>,
     tag: String,
     refused: bool,
     plan: Plan,
     at: UnixMillis,
     memory: u64,
+}
+
+/// The bytes of a version, and what it is known by. They may be hundreds of megabytes: who asks first hashes them, off the
+/// runtime's threads.
+struct Body {
+    bytes: Bytes,
+    version: OnceLock<String>,
+}
+
+impl Body {
+    fn of(bytes: Bytes) -> Arc<Body> {
+        Arc::new(Body { bytes, version: OnceLock::new() })
+    }
+
+    fn version(&self) -> String {
+        self.version.get_or_init(|| BlobHash::of(&self.bytes).to_string()).clone()
+    }
 }
 
 /// Holds a version of a feed against the rules; nothing if it is gone meanwhile.
@@ -50,32 +67,29 @@ pub(super) async fn look(
     let feed = app.ingest().feed(id.as_str())?;
     let limits = app.config().validation.clone();
     let task = Task::of(&feed, version, app.now(), &limits)?;
-    let (id, tag, refused, at) = (task.feed.clone(), task.tag.clone(), task.refused, task.at);
-    let bytes = task.bytes.clone();
+    let (body, tag, refused, at) =
+        (Arc::clone(&task.body), task.tag.clone(), task.refused, task.at);
     let progress = Arc::new(Progress::default());
-    let (seen, watch) = (Arc::clone(&progress), Stopwatch::start());
-    let gives_up = |words: String| {
-        // What was not hashed by the look is hashed here: the version is known all the same.
-        let version = BlobHash::of(&bytes).to_string();
-        let subject = Subject::Dataset { version, tag: tag.clone(), refused };
-        let mut report = Report::empty(id.clone(), subject, at);
-        report.took_ms = millis(watch.elapsed());
-        report.outcome = Outcome::Unfinished { words };
-        report
+    let watch = Stopwatch::start();
+    let words = match begin(task, permit, Arc::clone(&progress), watch) {
+        Err(error) => format!("there was no thread for it: {error}"),
+        Ok(done) => match within(limits.timeout, done).await {
+            Some(Ok(report)) => return Some(report),
+            Some(Err(_)) => "our validator broke off".to_owned(),
+            None => {
+                progress.stop();
+                let limit = duration_text(limits.timeout);
+                format!("it took longer than {limit}, which is validation.timeout")
+            }
+        },
     };
-    let done = match begin(task, permit, seen, watch) {
-        Ok(done) => done,
-        Err(error) => return Some(gives_up(format!("there was no thread for it: {error}"))),
-    };
-    match within(limits.timeout, done).await {
-        Some(Ok(report)) => Some(report),
-        Some(Err(_)) => Some(gives_up("our validator broke off".to_owned())),
-        None => {
-            progress.stop();
-            let limit = duration_text(limits.timeout);
-            Some(gives_up(format!("it took longer than {limit}, which is validation.timeout")))
-        }
-    }
+    let took_ms = millis(watch.elapsed());
+    // The version is known all the same, also where the look did not come to it.
+    let version = tokio::task::spawn_blocking(move || body.version()).await.ok()?;
+    let subject = Subject::Dataset { version, tag, refused };
+    let mut report = Report::empty(id.to_string(), subject, at);
+    (report.took_ms, report.outcome) = (took_ms, Outcome::Unfinished { words });
+    Some(report)
 }
 
 /// Begins to look, on a thread of its own.
@@ -125,15 +139,16 @@ impl Task {
             files: check::Files::default(),
         };
         let (feed, memory) = (feed.id().to_string(), limits.memory);
-        Some(Task { feed, bytes, tag, refused, plan, at: now, memory })
+        Some(Task { feed, body: Body::of(bytes), tag, refused, plan, at: now, memory })
     }
 
     /// Looks. Takes as long as that takes.
     fn run(self, progress: &Progress, watch: &Stopwatch) -> Report {
-        let version = BlobHash::of(&self.bytes).to_string();
+        let bytes = &self.body.bytes;
+        let version = self.body.version();
         let subject = Subject::Dataset { version, tag: self.tag, refused: self.refused };
         let mut report = Report::empty(self.feed, subject, self.at);
-        let needed = memory_for(&self.bytes, self.memory);
+        let needed = memory_for(bytes, self.memory);
         if needed > self.memory {
             let (needs, may) = (size_text(needed.div_ceil(1 << 20) << 20), size_text(self.memory));
             let words = format!(
@@ -143,7 +158,7 @@ impl Task {
             return report;
         }
         let elapsed = || watch.elapsed().as_secs_f64();
-        match check::check(&self.bytes, self.plan, progress, &elapsed) {
+        match check::check(bytes, self.plan, progress, &elapsed) {
             Ok(checked) => report.take(checked),
             Err(words) => report.be_unreadable(words),
         }
@@ -244,9 +259,9 @@ mod tests {
             with_places: false,
             files: check::Files::default(),
         };
-        let (bytes, at) = (bytes.clone(), UnixMillis(1_781_510_400_000));
+        let (body, at) = (Body::of(bytes.clone()), UnixMillis(1_781_510_400_000));
         let (feed, tag, memory) = ("city".to_owned(), String::new(), u64::MAX);
-        Task { feed, bytes, tag, refused: false, plan, at, memory }
+        Task { feed, body, tag, refused: false, plan, at, memory }
     }
 
     #[tokio::test]
