@@ -1,113 +1,98 @@
 //! Which keys apply at once, and which wait for the next start (docs/operate/configuration.md says it for each).
 
-use crate::config::{Api, Config, Keep, Limits, Map, Server};
+use crate::config::{Config, Keep, Limits, Server};
 
-/// What is in force once `next` was read, and which of its keys wait for the next start.
-pub(super) fn in_force_after(now: &Config, next: Config) -> (Config, Vec<&'static str>) {
-    let waiting = waiting(now, &next);
-    let Config {
-        server,
-        api,
-        visitors,
-        map,
-        converters,
-        validators,
-        feeds,
-        alerts,
-        smtp,
-        source,
-        ..
-    } = next;
-    let in_force = Config {
-        server: Server { public_url: server.public_url, ..now.server.clone() },
-        api,
-        visitors,
-        map,
-        converters,
-        validators,
-        feeds,
-        alerts,
-        smtp,
-        source,
-        ..now.clone()
-    };
-    (in_force, waiting)
-}
-
-fn waiting(now: &Config, next: &Config) -> Vec<&'static str> {
-    // Each field is named here, so that a new one is given a place.
+/// What is in force once `next` was read, and which of its keys wait for the next start: those that are named here and
+/// not passed over. Each field is, so that a new one is given a place.
+pub(super) fn in_force_after(now: &Config, mut next: Config) -> (Config, Vec<&'static str>) {
+    let mut waiting = Waiting::default();
     let Config {
         server,
         limits,
         token,
-        api,
         admin,
         namespaces,
         keep,
-        visitors: _,
         validation,
-        map,
+        // These apply at once.
+        api: _,
+        visitors: _,
+        map: _,
         converters: _,
         validators: _,
         feeds: _,
         alerts: _,
         smtp: _,
         source: _,
-    } = next;
-    let Limits {
-        connections,
-        connections_per_address,
-        room_bytes,
-        total_bytes,
-        channels_per_session,
-        frame,
-    } = limits;
-    let Keep { availability, versions, versions_age, reports } = keep;
-    // These apply at once, whole.
-    let (Api { key: _ }, Map { style: _, pmtiles: _, origins: _ }) = (api, map);
-    let is_other = [
-        ("limits.connections", *connections != now.limits.connections),
-        (
-            "limits.connections_per_address",
-            *connections_per_address != now.limits.connections_per_address,
-        ),
-        ("limits.room_bytes", *room_bytes != now.limits.room_bytes),
-        ("limits.total_bytes", *total_bytes != now.limits.total_bytes),
-        ("limits.channels_per_session", *channels_per_session != now.limits.channels_per_session),
-        ("limits.frame", *frame != now.limits.frame),
-        ("token", *token != now.token),
-        ("admin", *admin != now.admin),
-        ("namespace", *namespaces != now.namespaces),
-        ("keep.availability", *availability != now.keep.availability),
-        ("keep.versions", *versions != now.keep.versions),
-        ("keep.versions_age", *versions_age != now.keep.versions_age),
-        ("keep.reports", *reports != now.keep.reports),
-        ("validation", *validation != now.validation),
-    ];
-    let is_other = of_server(server, &now.server).into_iter().chain(is_other);
-    is_other.filter(|(_, is_other)| *is_other).map(|(key, _)| key).collect()
+    } = &mut next;
+    waiting.of_server(server, &now.server);
+    waiting.of_limits(limits, &now.limits);
+    waiting.has("token", token, &now.token);
+    waiting.has("admin", admin, &now.admin);
+    waiting.has("namespace", namespaces, &now.namespaces);
+    waiting.of_keep(keep, &now.keep);
+    waiting.has("validation", validation, &now.validation);
+    (next, waiting.0)
 }
 
-/// The keys of `[server]` that wait, and whether each is another one now.
-fn of_server(next: &Server, now: &Server) -> [(&'static str, bool); 6] {
-    let Server {
-        listen,
-        public_url: _,
-        trusted_proxies,
-        data_dir,
-        drain,
-        client_name,
-        private_consumers: _,
-        tls,
-    } = next;
-    [
-        ("server.listen", *listen != now.listen),
-        ("server.trusted_proxies", *trusted_proxies != now.trusted_proxies),
-        ("server.data_dir", *data_dir != now.data_dir),
-        ("server.drain", *drain != now.drain),
-        ("server.client_name", *client_name != now.client_name),
-        ("server.tls", *tls != now.tls),
-    ]
+/// The keys that wait, of those that were looked at.
+#[derive(Default)]
+struct Waiting(Vec<&'static str>);
+
+impl Waiting {
+    /// Has a value stay as it is now; its key waits if it is another one.
+    fn has<T: Clone + PartialEq>(&mut self, key: &'static str, next: &mut T, now: &T) {
+        if next != now {
+            next.clone_from(now);
+            self.0.push(key);
+        }
+    }
+
+    fn of_server(&mut self, next: &mut Server, now: &Server) {
+        let Server {
+            listen,
+            trusted_proxies,
+            data_dir,
+            drain,
+            client_name,
+            tls,
+            // These apply at once.
+            public_url: _,
+            private_consumers: _,
+        } = next;
+        self.has("server.listen", listen, &now.listen);
+        self.has("server.trusted_proxies", trusted_proxies, &now.trusted_proxies);
+        self.has("server.data_dir", data_dir, &now.data_dir);
+        self.has("server.drain", drain, &now.drain);
+        self.has("server.client_name", client_name, &now.client_name);
+        self.has("server.tls", tls, &now.tls);
+    }
+
+    fn of_limits(&mut self, next: &mut Limits, now: &Limits) {
+        let Limits {
+            connections,
+            connections_per_address,
+            room_bytes,
+            total_bytes,
+            channels_per_session,
+            frame,
+        } = next;
+        self.has("limits.connections", connections, &now.connections);
+        let (per_address, of_now) = (connections_per_address, &now.connections_per_address);
+        self.has("limits.connections_per_address", per_address, of_now);
+        self.has("limits.room_bytes", room_bytes, &now.room_bytes);
+        self.has("limits.total_bytes", total_bytes, &now.total_bytes);
+        self.has("limits.channels_per_session", channels_per_session, &now.channels_per_session);
+        self.has("limits.frame", frame, &now.frame);
+    }
+
+    fn of_keep(&mut self, next: &mut Keep, now: &Keep) {
+        let Keep { availability, versions, versions_age, reports } = next;
+        self.has("keep.availability", availability, &now.availability);
+        self.has("keep.versions", versions, &now.versions);
+        self.has("keep.versions_age", versions_age, &now.versions_age);
+        self.has("keep.reports", reports, &now.reports);
+    }
 }
 
 #[cfg(test)]
@@ -132,11 +117,12 @@ mod tests {
     #[test]
     fn what_can_apply_at_once_does() {
         let next = format!(
-            "{NOW}public_url = \"https://a.example\"\n[api]\nkey = \"k\"\n[map]\nstyle = \
+            "{NOW}public_url = \"https://a.example\"\nprivate_consumers = true\n[api]\nkey = \"k\"\n[map]\nstyle = \
              \"https://a.example/style.json\"\n[[feed]]\nid = \"a\"\nurl = \"https://a.example/\"\n"
         );
         let in_force = check(&next, &[]);
         assert!(in_force.server.public_url.is_some() && in_force.api.key.is_some());
+        assert!(in_force.server.private_consumers);
         assert!(in_force.map.style.is_some());
         assert_eq!(in_force.feeds.len(), 1);
     }
