@@ -12,8 +12,8 @@ use crate::problem::shortened;
 /// say, or that is not translated. As JSON: `{"total", "losses": [{"kind", "why", "count", "examples"}]}`, ordered by
 /// kind and reason.
 ///
-/// Bound: kinds are texts of the program or names of elements, of which a decoder tells a bounded number, reasons are texts
-/// of the program, and of each pair at most [`Losses::EXAMPLES_MAX`] ids are kept.
+/// Bound: kinds are texts of the program or names of elements, of which a decoder tells a bounded number of bounded
+/// length, reasons are texts of the program, and of each pair at most [`Losses::EXAMPLES_MAX`] ids are kept.
 /// Totals are exact.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Losses {

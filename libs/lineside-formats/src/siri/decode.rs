@@ -10,6 +10,7 @@ use super::{
     SubscriptionResponse, SubscriptionTerminatedNotification, TerminateSubscriptionRequest,
     TerminateSubscriptionResponse,
     json::Json,
+    passed_over::NAME_BYTES_MAX,
     reader::Reader,
     record::{Element as _, Record},
     source::Source,
@@ -94,7 +95,8 @@ pub enum Payload {
     StopPointsRequest(StopPointsRequest),
     /// The envelope says no.
     Fault(Fault),
-    /// Something else of SIRI, by the name of its element, such as a service that is not read.
+    /// Something else of SIRI, by the name of its element, such as a service that is not read. A message holds the first of
+    /// each name, and few names; of the others only their number is known, as what was passed over.
     Other(SmolStr),
 }
 
@@ -213,9 +215,9 @@ fn read<'a, S: Source<'a>>(
     form: &str,
 ) -> Result<(Message, Problems, Losses), Error> {
     let mut message = Message::default();
-    let mut n_strange = 0;
-    read_level(&mut reader, &mut message, Level::Root, &mut n_strange)?;
-    if message.payloads.is_empty() && n_strange > 0 {
+    let mut aside = Aside::default();
+    read_level(&mut reader, &mut message, Level::Root, &mut aside)?;
+    if message.payloads.is_empty() && aside.n_strange > 0 {
         return Err(Error::new(ErrorKind::Decode, format!("the {form} has no SIRI in it")));
     }
     let (problems, losses) = reader.finish();
@@ -229,13 +231,37 @@ enum Level {
     Inside,
 }
 
-/// Reads what stands at one level of the envelope. `n_strange` counts roots that are not SIRI's, and is 1 where there is
-/// none at all.
+/// What of a message is read no further.
+#[derive(Default)]
+struct Aside {
+    /// How many roots are not SIRI's; 1 where there is none at all.
+    n_strange: u32,
+    /// The names of the [others](Payload::Other) that the message holds. Bound: [`OTHERS_MAX`].
+    others: Vec<SmolStr>,
+}
+
+impl Aside {
+    /// Whether a payload that is not read is held by its name.
+    fn holds(&mut self, name: &str) -> bool {
+        let is_held = self.others.len() < OTHERS_MAX
+            && name.len() <= NAME_BYTES_MAX
+            && self.others.iter().all(|other| other != name);
+        if is_held {
+            self.others.push(SmolStr::new(name));
+        }
+        is_held
+    }
+}
+
+/// Most payloads of a message that are not read and held by their names.
+const OTHERS_MAX: usize = 20;
+
+/// Reads what stands at one level of the envelope.
 fn read_level<'a, S: Source<'a>>(
     reader: &mut Reader<'a, S>,
     message: &mut Message,
     level: Level,
-    n_strange: &mut u32,
+    aside: &mut Aside,
 ) -> Result<(), Error> {
     let mut n_children = 0;
     while let Some(name) = reader.source.next_child()? {
@@ -244,27 +270,35 @@ fn read_level<'a, S: Source<'a>>(
             "Siri" => {
                 message.version = reader.attribute("version");
                 reader.check_namespace("Siri");
-                read_level(reader, message, Level::Inside, n_strange)?;
+                read_level(reader, message, Level::Inside, aside)?;
             }
-            "Envelope" | "Body" => read_level(reader, message, Level::Inside, n_strange)?,
+            "Envelope" | "Body" => read_level(reader, message, Level::Inside, aside)?,
             "version" | "Version" if level == Level::Inside => {
                 reader.read_leaf("version", &mut message.version)?;
             }
             "Header" => reader.source.skip()?,
             _ => match read_payload(reader, name)? {
-                Some(payload) => message.payloads.push(payload),
+                Some(payload) => {
+                    reader.count_bytes(size_of::<Payload>())?;
+                    message.payloads.push(payload);
+                }
                 None if level == Level::Inside || reader.is_in_namespace() => {
-                    message.payloads.push(Payload::Other(SmolStr::new(name)));
-                    reader.source.skip()?;
+                    if aside.holds(name) {
+                        reader.count_bytes(size_of::<Payload>() + name.len())?;
+                        message.payloads.push(Payload::Other(SmolStr::new(name)));
+                        reader.source.skip()?;
+                    } else {
+                        reader.pass_over(name)?;
+                    }
                 }
                 None => {
-                    *n_strange += 1;
+                    aside.n_strange += 1;
                     reader.source.skip()?;
                 }
             },
         }
     }
-    *n_strange += u32::from(level == Level::Root && n_children == 0);
+    aside.n_strange += u32::from(level == Level::Root && n_children == 0);
     Ok(())
 }
 

@@ -10,8 +10,9 @@ pub struct Limits {
     pub body_bytes: usize,
     /// Longest text of one element, in bytes; a longer one is left out with a problem.
     pub text_bytes: usize,
-    /// Most memory of all records of a message, in bytes; a message that needs more is refused. Texts beyond 23 bytes
-    /// come on top, and are together no longer than the body; a list may take twice what is in it.
+    /// Most memory of all records of a message, and of what it is sent for, in bytes; a message that needs more is
+    /// refused. Texts beyond 23 bytes come on top, and are together no longer than the body; a list may take twice what
+    /// is in it.
     pub record_bytes: usize,
 }
 

@@ -7,7 +7,7 @@ use crate::Losses;
 /// Most names of elements that are told apart.
 const NAMES_MAX: usize = 100;
 /// Longest name that is told, in bytes; SIRI's own are shorter.
-const NAME_BYTES_MAX: usize = 64;
+pub(super) const NAME_BYTES_MAX: usize = 64;
 
 /// Elements that were left out, by their names. A name is kept when it comes first; after that counting takes no memory.
 #[derive(Debug, Default)]

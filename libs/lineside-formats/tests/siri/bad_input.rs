@@ -3,7 +3,7 @@
 use jiff::tz::TimeZone;
 use lineside_formats::{
     ErrorKind,
-    siri::{Limits, Payload, decode, encode_xml},
+    siri::{Limits, Payload, decode, decode_with_losses, encode_xml},
 };
 
 use super::{delivery, journeys, read, read_sound, sentences};
@@ -98,6 +98,54 @@ fn sizes_are_bounded() {
     assert_eq!((journey.line_ref, journey.operator_ref.as_deref()), (None, Some("o")));
     let codes: Vec<_> = problems.counts().map(|(_, code, n)| (code, n)).collect();
     assert_eq!(codes, [("missing_required_field", 1), ("text_too_long", 1)]);
+}
+
+fn siri(inside: &str) -> String {
+    format!("<Siri xmlns='http://www.siri.org.uk/siri'>{inside}</Siri>")
+}
+
+#[test]
+fn what_a_message_is_sent_for_counts_as_its_records_do() {
+    let limits = Limits { record_bytes: 10_000, ..Limits::default() };
+    let read = |body: &str| decode(body.as_bytes(), &TimeZone::UTC, &limits);
+    let names = ["ServiceDelivery", "Fault", "CheckStatusRequest", "GetStopMonitoring"];
+    for name in names {
+        let one = format!("<{name}/>");
+        assert_eq!(read(&siri(&one)).unwrap().0.payloads.len(), 1, "{name}");
+        let lists = format!(r#"{{"Siri": {{"{name}": [{}{{}}]}}}}"#, "{}, ".repeat(1_000));
+        for many in [siri(&one.repeat(1_000)), lists] {
+            let error = read(&many).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::TooLarge, "{name}");
+            assert!(error.to_string().contains("more than 10000 bytes of memory"), "{error}");
+        }
+    }
+}
+
+#[test]
+fn of_what_is_not_read_few_names_are_held_and_all_are_counted() {
+    let read = |inside: &str| {
+        let (zone, limits) = (&TimeZone::UTC, Limits::default());
+        let (message, _, losses) =
+            decode_with_losses(siri(inside).as_bytes(), zone, &limits).unwrap();
+        (message.payloads, losses)
+    };
+    let (payloads, losses) = read(&"<a/>".repeat(100_000));
+    assert_eq!(payloads, [Payload::Other("a".into())]);
+    let told: Vec<_> = losses.iter().map(|loss| (loss.kind, loss.count)).collect();
+    assert_eq!(told, [("a", 99_999)]);
+
+    let names: String = (0..10_000).map(|n| format!("<a{n}/>")).collect();
+    let (payloads, losses) = read(&names);
+    assert_eq!(payloads.first(), Some(&Payload::Other("a0".into())));
+    assert!(payloads.len() <= 20, "{}", payloads.len());
+    assert_eq!(payloads.len() as u64 + losses.total(), 10_000);
+    assert!(losses.iter().len() <= 101, "{}", losses.iter().len());
+
+    let long = "x".repeat(1_000);
+    let (payloads, losses) = read(&format!("<CapabilitiesRequest/><{long}/><{long}/>"));
+    assert_eq!(payloads, [Payload::Other("CapabilitiesRequest".into())]);
+    let told: Vec<_> = losses.iter().map(|loss| (loss.kind, loss.count)).collect();
+    assert_eq!(told, [("element", 2)]);
 }
 
 #[test]
