@@ -133,11 +133,11 @@ impl Reader<'_, '_> {
         Ok(id)
     }
 
-    /// Reads an `AvailabilityCondition` that stands by itself, as that of a frame does.
-    pub(super) fn frame_condition(&mut self) -> Result<(), Error> {
+    /// Reads an `AvailabilityCondition` that stands in no journey. Journeys may name it; a frame holds as long as its own.
+    pub(super) fn lone_condition(&mut self) -> Result<(), Error> {
         self.condition()?;
-        if let Some(&Condition { from: Some(from), to: Some(to), .. }) = self.out.conditions.last()
-        {
+        let known = self.out.conditions.last().filter(|_| self.is_of_frame());
+        if let Some(&Condition { from: Some(from), to: Some(to), .. }) = known {
             self.widen_validity(from, to);
         }
         Ok(())

@@ -86,6 +86,7 @@ pub(super) fn decode(
             problems: &mut problems,
             limits,
             record_bytes,
+            within: Within::Other,
         };
         if reader.document().map_err(|error| error.in_file(name))? {
             n_read += 1;
@@ -157,6 +158,18 @@ pub(super) struct Reader<'x, 'o> {
     problems: &'o mut Problems,
     limits: &'o Limits,
     record_bytes: usize,
+    within: Within,
+}
+
+/// What the element that was opened last stands in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Within {
+    /// A frame.
+    Frame,
+    /// The `validityConditions` of a frame.
+    ConditionsOfFrame,
+    /// Something else, such as an object of a frame: how long a car park is there says nothing of the timetable.
+    Other,
 }
 
 impl<'x> Reader<'x, '_> {
@@ -202,12 +215,23 @@ impl<'x> Reader<'x, '_> {
         Ok(())
     }
 
-    /// Walks through the open element.
+    /// Walks through the open element, which is no frame.
     pub(super) fn walk(&mut self) -> Result<(), Error> {
+        self.walk_as(Within::Other)
+    }
+
+    fn walk_as(&mut self, within: Within) -> Result<(), Error> {
+        let outside = std::mem::replace(&mut self.within, within);
         while let Some(name) = self.xml.next_child()? {
             self.member(name)?;
         }
+        self.within = outside;
         Ok(())
+    }
+
+    /// Whether the element that was opened last says how long a frame holds.
+    pub(super) fn is_of_frame(&self) -> bool {
+        self.within != Within::Other
     }
 
     /// Reads the element that was opened last: a record, or something that may hold records.
@@ -232,9 +256,9 @@ impl<'x> Reader<'x, '_> {
             "DayTypeAssignment" => self.day_assignment(),
             "OperatingPeriod" | "UicOperatingPeriod" => self.operating_period(),
             "OperatingDay" => self.operating_day(),
-            "AvailabilityCondition" => self.frame_condition(),
+            "AvailabilityCondition" => self.lone_condition(),
             "ServiceCalendar" => self.service_calendar(),
-            "ValidBetween" => self.frame_validity(),
+            "ValidBetween" if self.is_of_frame() => self.frame_validity(),
             "FrameDefaults" => self.frame_defaults(),
             name => self.other(name),
         }
@@ -245,7 +269,15 @@ impl<'x> Reader<'x, '_> {
             let id = self.xml.attribute("id");
             self.out.untranslated.push(kind, why, id.as_deref());
         }
-        if PASSED_OVER.contains(&name) { self.xml.skip() } else { self.walk() }
+        match name {
+            _ if PASSED_OVER.contains(&name) => self.xml.skip(),
+            "validityConditions" if self.within == Within::Frame => {
+                self.walk_as(Within::ConditionsOfFrame)
+            }
+            // A type is an object as any other.
+            _ if name.ends_with("Frame") && name != "TypeOfFrame" => self.walk_as(Within::Frame),
+            _ => self.walk(),
+        }
     }
 
     /// The time zone and the language of a frame; those that stand first count.

@@ -87,6 +87,57 @@ fn weekdays_without_any_assignment_hold_as_long_as_the_calendar() {
     check(&calendar, OF_D, &["2024-05-04", "2024-05-05"]);
 }
 
+#[test]
+fn weekdays_without_any_assignment_hold_as_long_as_the_frames_not_as_long_as_what_is_in_them() {
+    let may = "<FromDate>2024-05-01T00:00:00</FromDate><ToDate>2024-05-10T00:00:00</ToDate>";
+    let long = "<ValidBetween><FromDate>2015-01-01T00:00:00</FromDate>\
+                <ToDate>2035-12-31T00:00:00</ToDate></ValidBetween>";
+    let conditions = format!(
+        "<validityConditions>{long}{}</validityConditions>",
+        long.replace("ValidBetween", "AvailabilityCondition")
+    );
+    let of_frame = [
+        format!("<ValidBetween>{may}</ValidBetween>"),
+        format!("<validityConditions><ValidBetween>{may}</ValidBetween></validityConditions>"),
+        format!(
+            "<validityConditions><AvailabilityCondition id='F'>{may}</AvailabilityCondition></validityConditions>"
+        ),
+    ];
+    let beside = [
+        format!("<ServiceFrame id='S'><Network id='N'>{conditions}</Network></ServiceFrame>"),
+        format!("<ServiceFrame id='S'><Network id='N'>{long}</Network></ServiceFrame>"),
+        format!(
+            "<ServiceFrame id='S'><groupsOfLines><GroupOfLines id='G'>{conditions}</GroupOfLines></groupsOfLines></ServiceFrame>"
+        ),
+        format!(
+            "<SiteFrame id='P'><parkings><Parking id='P'>{conditions}</Parking></parkings></SiteFrame>"
+        ),
+        format!(
+            "<SiteFrame id='P'><parkings><Parking id='P'>{long}</Parking></parkings></SiteFrame>"
+        ),
+        format!("<ResourceFrame id='R'><TypeOfFrame id='T'>{long}</TypeOfFrame></ResourceFrame>"),
+        format!(
+            "<GeneralFrame id='G'><members><Block id='B'>{conditions}</Block></members></GeneralFrame>"
+        ),
+    ];
+    let day_type = day_type("Weekend");
+    for own in &of_frame {
+        for beside in &beside {
+            let journey = format!(
+                "<ServiceJourney id='J'>{OF_D}<JourneyPatternRef ref='T:JP:1'/>{}</ServiceJourney>",
+                plain_times()
+            );
+            let frames = format!(
+                "{STOPS}{NETWORK}{beside}<ServiceCalendarFrame id='C'>{own}{day_type}</ServiceCalendarFrame>{}",
+                timetable_frame(&journey)
+            );
+            let loaded = read(publication(&frames));
+            let days = days(&loaded.timetable, "J");
+            assert_eq!(days, ["2024-05-04", "2024-05-05"], "{own} {beside}");
+        }
+    }
+}
+
 const PERIOD: &str = "<OperatingPeriod id='P'><FromDate>2024-05-01</FromDate><ToDate>2024-05-12</ToDate></OperatingPeriod>";
 
 fn of_properties(properties: &str) -> String {
