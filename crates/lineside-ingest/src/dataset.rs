@@ -93,8 +93,8 @@ impl Dataset {
             hash: Snapshot::hash_of(&zip),
             bytes: zip,
             format: Format::Gtfs,
-            content_type: media_type(Format::Gtfs).to_owned(),
-            file_name: default_file_name(made.feed.as_str(), Format::Gtfs),
+            content_type: media_type(Format::Gtfs, &[]).to_owned(),
+            file_name: default_file_name(made.feed.as_str(), Format::Gtfs, &[]),
             fetched_at,
             last_modified: None,
         };

@@ -76,9 +76,10 @@ impl Snapshot {
     }
 }
 
-/// The usual media type of a format.
-pub(crate) fn media_type(format: Format) -> &'static str {
+/// The usual media type of a body of a format.
+pub(crate) fn media_type(format: Format, body: &[u8]) -> &'static str {
     match format {
+        Format::Netex if is_zip(body) => "application/zip",
         Format::Gtfs => "application/zip",
         Format::GtfsRt => "application/x-protobuf",
         Format::Netex | Format::Siri => "application/xml",
@@ -87,9 +88,15 @@ pub(crate) fn media_type(format: Format) -> &'static str {
     }
 }
 
+/// NeTEx is one file or a zip of many.
+fn is_zip(body: &[u8]) -> bool {
+    body.starts_with(b"PK\x03\x04")
+}
+
 /// A file name for a feed whose address ends in none.
-pub(crate) fn default_file_name(feed: &str, format: Format) -> String {
+pub(crate) fn default_file_name(feed: &str, format: Format, body: &[u8]) -> String {
     match format {
+        Format::Netex if is_zip(body) => format!("{feed}.zip"),
         Format::Gtfs => format!("{feed}.zip"),
         Format::GtfsRt => format!("{feed}.pb"),
         Format::Netex | Format::Siri => format!("{feed}.xml"),
@@ -116,6 +123,15 @@ mod tests {
             fetched_at: at(fetched_at),
             last_modified: last_modified.map(at),
         }
+    }
+
+    #[test]
+    fn netex_is_one_file_or_a_zip_of_many() {
+        let told = |body: &[u8]| {
+            (media_type(Format::Netex, body), default_file_name("a", Format::Netex, body))
+        };
+        assert_eq!(told(b"<?xml"), ("application/xml", "a.xml".to_owned()));
+        assert_eq!(told(b"PK\x03\x04"), ("application/zip", "a.zip".to_owned()));
     }
 
     #[track_caller]

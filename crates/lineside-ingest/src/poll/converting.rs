@@ -236,8 +236,10 @@ impl Poller {
         let snapshot = Snapshot {
             hash,
             format,
-            content_type: body.content_type.unwrap_or_else(|| media_type(format).to_owned()),
-            file_name: body.file_name.unwrap_or_else(|| default_file_name(id, format)),
+            content_type: body
+                .content_type
+                .unwrap_or_else(|| media_type(format, &body.bytes).to_owned()),
+            file_name: body.file_name.unwrap_or_else(|| default_file_name(id, format, &body.bytes)),
             fetched_at: now,
             last_modified: Snapshot::changed_at(body.last_modified, now, before.as_deref()),
             bytes: body.bytes,
