@@ -1,5 +1,6 @@
 //! Reports: each new version of a schedule is held against the rules, and what was found is shown, told and kept.
 
+use std::collections::BTreeSet;
 use std::io::{Cursor, Write as _};
 use std::path::Path;
 
@@ -150,7 +151,9 @@ async fn each_new_version_has_a_report_that_stays_and_new_errors_are_told() {
     text(&format!("{}/feeds/city/versions/{}/report", server.url, of(&first))).await;
     let metrics = text(&format!("{}/metrics", server.url)).await;
     assert!(metrics.contains("lineside_validation_finished_total 0"), "{metrics}");
-    assert_eq!(findings(&hook).len(), 1);
+    // The crash may have come before it was noted that the hook had taken it: what comes again then is the same.
+    let told: BTreeSet<String> = findings(&hook).iter().map(|it| it["id"].to_string()).collect();
+    assert_eq!(told.len(), 1, "{told:?}");
     let nowhere = format!("{report_url}?version={}", "0".repeat(64));
     assert_problem(404, "not_found", problem(&nowhere).await);
     server.stop("-TERM");
