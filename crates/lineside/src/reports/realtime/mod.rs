@@ -105,8 +105,6 @@ struct Look {
     is_new: bool,
     /// and other codes stand than then.
     is_other: bool,
-    /// What an earlier process found has been taken up.
-    is_restored: bool,
     /// Of the message that is held, when its age was judged last.
     judged: Option<Judged>,
 }

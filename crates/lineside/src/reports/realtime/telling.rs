@@ -25,6 +25,8 @@ const KEPT_EVERY: Duration = Duration::from_secs(60);
 struct Told {
     shown: Option<Stopwatch>,
     kept: Option<Stopwatch>,
+    /// What an earlier process found has been taken up.
+    is_restored: bool,
 }
 
 /// Tells of what was found in messages, until the server stops.
@@ -65,11 +67,12 @@ async fn look_at_all(app: &App, told: &mut HashMap<FeedId, Told>, is_ending: boo
             // What breaks off is no report.
             let _: Result<(), _> = tokio::task::spawn_blocking(again).await;
         }
-        let is_restored = place.look.lock().is_restored;
-        if !is_restored {
-            let earlier = earlier(app, feed.id()).await;
-            let mut look = place.look.lock();
-            look.is_restored = true;
+        let last = told.entry(feed.id().clone()).or_default();
+        let earlier = if last.is_restored { None } else { earlier(app, feed.id()).await };
+        // A look that is under way holds it for as long as rules take: what is new comes a second later.
+        let look = if is_ending { Some(place.look.lock()) } else { place.look.try_lock() };
+        if let Some(mut look) = look {
+            last.is_restored = true;
             if let Some(earlier) = earlier {
                 if let Ok(about) = serde_json::from_value::<About>(earlier.about.clone()) {
                     let is_same = earlier.validator == env!("CARGO_PKG_VERSION");
@@ -77,11 +80,6 @@ async fn look_at_all(app: &App, told: &mut HashMap<FeedId, Told>, is_ending: boo
                 }
                 app.reports().put(app.hub(), Arc::new(earlier));
             }
-        }
-        let last = told.entry(feed.id().clone()).or_default();
-        // A look that is under way holds it for as long as rules take: what is new comes a second later.
-        let look = if is_ending { Some(place.look.lock()) } else { place.look.try_lock() };
-        if let Some(mut look) = look {
             tell_of(app, (feed.id(), is_system), &mut look, last, is_ending);
         }
     }
