@@ -2,7 +2,11 @@
 //!
 //! A pure function of a network's state and a moment, so that a board can be told again from the same state.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, HashSet, btree_map::Entry},
+    sync::Arc,
+    time::Duration,
+};
 
 use jiff::civil::Date;
 use lineside_formats::{
@@ -59,8 +63,9 @@ pub(crate) fn departures_from(
     departures.extend(look.extra());
     departures.retain(|departure| look.shows(departure.leaves()));
     departures.sort_by(|a, b| a.leaves().cmp(&b.leaves()).then_with(|| a.id.cmp(&b.id)));
-    // Two feeds may announce the same extra trip.
-    departures.dedup_by(|a, b| a.id == b.id);
+    // A feed may have a trip replaced that another one still tells of, or number calls alike.
+    let mut ids = HashSet::new();
+    departures.retain(|departure| ids.insert(departure.id.clone()));
     departures.truncate(limit);
     Some(departures)
 }
@@ -124,6 +129,11 @@ impl Said<'_> {
         let most = i64::try_from(BOARD_STALE_MAX.as_secs()).unwrap_or(i64::MAX);
         self.message_at.is_some_and(|at| now.saturating_sub(at) > most)
     }
+
+    /// What counts for it beside what else is said about the same run: the larger, the more.
+    fn weight(&self, now: i64) -> impl Ord + use<> {
+        (!self.is_out_of_date(now), !is_mere_delay(self.update), self.made_at)
+    }
 }
 
 /// What is said about a run; of two updates the later one, but what tells of calls, or of the whole run, before what tells
@@ -144,7 +154,7 @@ pub(crate) fn said_of<'a>(state: &'a NetworkState, key: TripKey<'a>, now: i64) -
         let made_at = seconds(update.timestamp).or(header).unwrap_or(now);
         Said { feed: &feed.id, update, made_at, message_at: header }
     });
-    said.max_by_key(|said| (!said.is_out_of_date(now), !is_mere_delay(said.update), said.made_at))
+    said.max_by_key(|said| said.weight(now))
 }
 
 /// Whether an update tells nothing but how late a vehicle is: what vehicles say of their journeys beside estimates.
@@ -281,6 +291,16 @@ impl Look<'_> {
     fn extra(&self) -> Vec<Departure> {
         let here = self.timetable().stop_and_descendants(self.stop);
         let mut departures = Vec::new();
+        for (id, said) in self.said_of_extra() {
+            self.extra_departures(&said, &id, &here, &mut departures);
+        }
+        departures
+    }
+
+    /// What is said about trips that the schedule does not hold, by what their departures are called after: of one that
+    /// several feeds tell of, what [counts](said_of) of it.
+    fn said_of_extra(&self) -> BTreeMap<SmolStr, Said<'_>> {
+        let mut all = BTreeMap::new();
         for feed in &self.state.feeds {
             let header = feed.header.as_ref().and_then(|header| seconds(header.timestamp));
             for record in feed.tables.trip_updates.extra_trips() {
@@ -293,10 +313,22 @@ impl Look<'_> {
                 if said.is_out_of_date(self.now) {
                     continue;
                 }
-                self.extra_departures(&said, &record.id, &here, &mut departures);
+                // Without a name it is no other feed's, whatever their entities are called.
+                let id = match TripKey::of(&update.trip) {
+                    Some(_) => record.id.clone(),
+                    None => format_smolstr!("{}:{}", feed.id, record.id),
+                };
+                match all.entry(id) {
+                    Entry::Vacant(place) => _ = place.insert(said),
+                    Entry::Occupied(mut known) => {
+                        if said.weight(self.now) >= known.get().weight(self.now) {
+                            known.insert(said);
+                        }
+                    }
+                }
             }
         }
-        departures
+        all
     }
 
     /// Whether an update is of a trip that the schedule does not hold, or does not hold so.

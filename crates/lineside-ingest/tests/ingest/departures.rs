@@ -3,7 +3,7 @@
 use lineside_formats::gtfs_rt::proto::{
     FeedEntity,
     trip_descriptor::ScheduleRelationship,
-    trip_update::{StopTimeEvent, stop_time_update},
+    trip_update::{StopTimeEvent, StopTimeUpdate, stop_time_update},
 };
 use lineside_ingest::{Departure, DepartureStatus, FeedRecord, FeedState};
 
@@ -124,18 +124,10 @@ fn cancelled_skipped_and_deleted_are_told_apart() {
 #[test]
 fn an_added_trip_appears_and_its_end_is_no_departure() {
     let mut world = world();
-    let mut extra = update("extra", 1, 0);
+    let mut extra = added(Some("extra"), world.now().seconds(), EIGHT + 60);
     let said = of_update(&mut extra);
-    said.trip.set_schedule_relationship(ScheduleRelationship::Added);
     said.trip.route_id = Some("R1".into());
-    let call =
-        |stop: &str, at: i64| lineside_formats::gtfs_rt::proto::trip_update::StopTimeUpdate {
-            stop_id: Some(stop.into()),
-            departure: Some(StopTimeEvent { time: Some(at), ..Default::default() }),
-            ..Default::default()
-        };
-    said.stop_time_update =
-        vec![call("C2", EIGHT + 60), call("B", EIGHT + 300), call("A", EIGHT + 600)];
+    said.stop_time_update.push(call("A", EIGHT + 600));
     world.apply("city-trips", vec![extra]);
     let at_central = board(&world, "C");
     let extra = find(&at_central, "extra").unwrap();
@@ -146,6 +138,59 @@ fn an_added_trip_appears_and_its_end_is_no_departure() {
     );
     assert!(find(&board(&world, "B"), "extra").is_some());
     assert!(find(&board(&world, "A"), "extra").is_none());
+}
+
+fn added(trip: Option<&str>, made_at: i64, at: i64) -> FeedEntity {
+    let mut entity = update("extra", 1, 0);
+    let said = of_update(&mut entity);
+    said.trip.trip_id = trip.map(str::to_owned);
+    said.trip.set_schedule_relationship(ScheduleRelationship::Added);
+    said.timestamp = u64::try_from(made_at).ok();
+    said.stop_time_update = vec![call("C2", at), call("B", at + 300)];
+    entity
+}
+
+fn call(stop: &str, at: i64) -> StopTimeUpdate {
+    StopTimeUpdate {
+        stop_id: Some(stop.into()),
+        departure: Some(StopTimeEvent { time: Some(at), ..Default::default() }),
+        ..Default::default()
+    }
+}
+
+#[test]
+fn an_added_trip_of_two_feeds_stands_once_by_the_newer_word() {
+    for newer in ["city-trips", "city-vehicles"] {
+        let mut world = world();
+        let now = world.now().seconds();
+        for feed in ["city-trips", "city-vehicles"] {
+            // By one it leaves before T18, by the other after it.
+            let (made_at, at) =
+                if feed == newer { (now - 10, EIGHT + 60) } else { (now - 60, EIGHT - 30) };
+            world.apply(feed, vec![added(Some("extra"), made_at, at)]);
+        }
+        let board = board(&world, "C");
+        let extra: Vec<_> = board.iter().filter(|it| it.trip_id == "extra").collect();
+        assert_eq!(extra.len(), 1, "{newer}: {extra:?}");
+        assert_eq!((extra[0].expected, extra[0].source.as_str()), (Some(EIGHT + 60), newer));
+    }
+}
+
+#[test]
+fn added_trips_without_a_name_are_their_feeds_own() {
+    let mut world = world();
+    let now = world.now().seconds();
+    world.apply("city-trips", vec![added(None, now - 10, EIGHT + 60)]);
+    world.apply("city-vehicles", vec![added(None, now - 60, EIGHT + 120)]);
+    let board = board(&world, "C");
+    let extra: Vec<_> = board
+        .iter()
+        .filter(|it| it.platform.as_deref() == Some("2"))
+        .map(|it| it.expected)
+        .collect();
+    assert_eq!(extra, [Some(EIGHT + 60), Some(EIGHT + 120)]);
+    let ids: std::collections::BTreeSet<_> = board.iter().map(|it| &it.id).collect();
+    assert_eq!(ids.len(), board.len());
 }
 
 #[test]
