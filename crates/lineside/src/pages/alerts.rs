@@ -57,10 +57,10 @@ pub(super) fn at_stop(
         members.iter().flat_map(|stop| timetable.routes_of_stop(*stop)).collect();
     let routes: Vec<Route<'_>> = routes.into_iter().map(|route| timetable.route(route)).collect();
     let of_stop = state.by_stop(timetable.stop(stop).id);
-    let of_routes = routes
-        .iter()
-        .flat_map(|route| state.by_route(route.id))
-        .filter(|record| names_whole_route(record));
+    let of_routes = routes.iter().flat_map(|route| {
+        let of_route = state.by_route(route.id);
+        of_route.filter(|it| it.alert().is_some_and(|alert| names_whole_route(alert, route.id)))
+    });
     let of_all = of_all_lines(&state, timetable, &routes);
     let alerts = named(Named::Itself, of_stop)
         .chain(named(Named::ByLine, of_routes))
@@ -188,12 +188,14 @@ fn begin(alert: &proto::Alert, now: i64) -> u64 {
     periods.filter_map(|period| period.start).max().unwrap_or(0)
 }
 
-/// Whether an alert is about a line as a whole, not only about one of its trips or of its stops.
-fn names_whole_route(record: &Record) -> bool {
-    let mut informed = record.alert().into_iter().flat_map(|alert| &alert.informed_entity);
-    informed.any(|entity| {
-        entity.route_id.is_some() && entity.trip.is_none() && entity.stop_id.is_none()
-    })
+/// Whether an alert is about this line as a whole, not only about one of its trips or of its stops, or about another line
+/// as a whole.
+fn names_whole_route(alert: &proto::Alert, route_id: &str) -> bool {
+    let is_whole = |entity: &proto::EntitySelector| {
+        entity.trip.is_none() && entity.stop_id.as_deref().is_none_or(str::is_empty)
+    };
+    let mut informed = alert.informed_entity.iter();
+    informed.any(|entity| entity.route_id.as_deref() == Some(route_id) && is_whole(entity))
 }
 
 fn is_in_force(alert: &proto::Alert, now: i64) -> bool {
@@ -310,6 +312,23 @@ mod tests {
             (Named::Itself, since("later", NOW + 60)),
         ];
         assert_eq!(order(&alerts), ["z", "a", "old", "everywhere"]);
+    }
+
+    #[test]
+    fn an_alert_about_a_stop_of_one_line_and_the_whole_of_another_is_about_that_one_as_a_whole() {
+        let selector = |route: &str, stop: Option<&str>| proto::EntitySelector {
+            route_id: Some(route.to_owned()),
+            stop_id: stop.map(str::to_owned),
+            ..proto::EntitySelector::default()
+        };
+        let mut told = alert("X is closed, B runs no further");
+        told.informed_entity =
+            vec![selector("A", Some("X")), selector("B", None), selector("C", Some(""))];
+        let trip = Some(proto::TripDescriptor::default());
+        told.informed_entity.push(proto::EntitySelector { trip, ..selector("D", None) });
+        for (route, is_whole) in [("A", false), ("B", true), ("C", true), ("D", false)] {
+            assert_eq!(names_whole_route(&told, route), is_whole, "{route}");
+        }
     }
 
     #[test]
