@@ -1,8 +1,8 @@
 //! Messages of SIRI: each is held against SIRI's own rules as it passes, and then all that they come to against the rules of real time
 //! that are about trips, times and places, not about how GTFS-Realtime is written.
 //!
-//! Where a message is all that its producer knows, both happen at once. Where it is a page or what has changed, what was found is
-//! gathered, and judged together so long after the first of them.
+//! Where a message is all that its producer knows, both happen at once. Where it is what has changed, what was found is gathered,
+//! and judged together so long after the first of them. Where it is a page it waits for the last one, unless no more come.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -21,6 +21,10 @@ use crate::patience::Stopwatch;
 
 /// How long what changes is gathered before it is judged together.
 const GATHERED_FOR: Duration = Duration::from_secs(10);
+/// How long after a page the next one is waited for: a rate of requests may keep them apart.
+const PAGE_AWAITED_FOR: Duration = Duration::from_secs(120);
+/// How long after the first page the last one is waited for: where pages always begin anew none is the last.
+const PAGES_AWAITED_FOR: Duration = Duration::from_secs(600);
 
 /// What was found in messages that are not judged as a whole yet.
 #[derive(Debug)]
@@ -28,6 +32,8 @@ pub(super) struct Gathered {
     found: Found,
     /// When the first of them came.
     since: Stopwatch,
+    /// When the last one came, if it was a page and not the last of all.
+    page_since: Option<Stopwatch>,
     /// When the last one came,
     at: UnixMillis,
     /// on the clock of the feed's data, in seconds since 1970.
@@ -40,6 +46,49 @@ pub(super) struct Gathered {
     is_complete: bool,
 }
 
+impl Gathered {
+    fn begin(at: UnixMillis, received: i64) -> Self {
+        Self {
+            found: Found::new(),
+            since: Stopwatch::start(),
+            page_since: None,
+            at,
+            received,
+            has_visits: false,
+            has_changes: false,
+            is_complete: false,
+        }
+    }
+
+    /// Notes what a message was.
+    fn add(&mut self, (message, part): (&Message, SiriPart), at: UnixMillis, received: i64) {
+        (self.at, self.received) = (at, received);
+        self.has_visits |= message.deliveries().any(|it| !it.stop_monitorings.is_empty());
+        self.has_changes |= part == SiriPart::Changes;
+        self.is_complete = part == SiriPart::Whole;
+        self.page_since = (part == SiriPart::Page).then(Stopwatch::start);
+    }
+
+    /// Whether it is to be judged, if it has been gathered for `gathered` and `page` has passed since the last page.
+    fn is_due(&self, gathered: Duration, page: Option<Duration>) -> bool {
+        match page {
+            _ if self.is_complete => true,
+            Some(page) => page >= PAGE_AWAITED_FOR || gathered >= PAGES_AWAITED_FOR,
+            None => gathered >= GATHERED_FOR,
+        }
+    }
+
+    /// Which rules are to the point. A subscription that begins has not told all.
+    fn scope(&self, has_schedule: bool, is_beginning: bool) -> Scope {
+        Scope {
+            has_schedule,
+            is_translated: true,
+            is_whole: !self.has_visits && self.page_since.is_none() && !is_beginning,
+            is_said_anew: !self.has_changes,
+        }
+    }
+}
+
 impl Place {
     /// Whether something waits, or was gathered for long enough.
     pub(super) fn has_something_due(&self) -> bool {
@@ -48,8 +97,8 @@ impl Place {
 
     fn is_gathered(&self) -> bool {
         let gathered = self.gathered.lock();
-        let is_due = |it: &Gathered| it.is_complete || it.since.elapsed() >= GATHERED_FOR;
-        gathered.as_ref().is_some_and(is_due)
+        let since_page = |it: &Gathered| it.page_since.map(|since| since.elapsed());
+        gathered.as_ref().is_some_and(|it| it.is_due(it.since.elapsed(), since_page(it)))
     }
 
     /// Whether a message waits for its schedule to be prepared.
@@ -70,26 +119,14 @@ impl Messages {
     ) {
         let (place, watch) = (self.place(feed.id()), Stopwatch::start());
         let mut held = place.gathered.lock();
-        let begin = || Gathered {
-            found: Found::new(),
-            since: Stopwatch::start(),
-            at,
-            received,
-            has_visits: false,
-            has_changes: false,
-            is_complete: false,
-        };
         // One that waits for its schedule to be prepared gives way to the next.
         held.take_if(|it| it.is_complete);
-        let gathered = held.get_or_insert_with(begin);
+        let gathered = held.get_or_insert_with(|| Gathered::begin(at, received));
         let goes_on = || watch.elapsed() < self.limits.message_time;
         let verdict = validate_while(message, &mut gathered.found.notices, &goes_on);
         gathered.found.errors.extend(verdict.errors);
         gathered.found.is_cut_short |= verdict.is_cut_short;
-        (gathered.at, gathered.received) = (at, received);
-        gathered.has_visits |= message.deliveries().any(|it| !it.stop_monitorings.is_empty());
-        gathered.has_changes |= part == SiriPart::Changes;
-        gathered.is_complete = part == SiriPart::Whole;
+        gathered.add((message, part), at, received);
         drop(held);
         self.looked.fetch_add(1, Ordering::Relaxed);
         self.cut_short.fetch_add(u64::from(verdict.is_cut_short), Ordering::Relaxed);
@@ -121,14 +158,9 @@ impl Messages {
             }
         };
         let Some(gathered) = place.gathered.lock().take() else { return };
-        let Gathered { found, at, received, has_visits, has_changes, .. } = gathered;
+        let scope = gathered.scope(schedule.name.is_some(), feed.status().is_beginning);
+        let Gathered { found, at, received, .. } = gathered;
         let Some((message, size)) = come_to(feed, &network) else { return };
-        let scope = Scope {
-            has_schedule: schedule.name.is_some(),
-            is_translated: true,
-            is_whole: !has_visits,
-            is_said_anew: !has_changes,
-        };
         let others = self.others(&network, feed.id(), received);
         let previous = place.previous.lock().clone();
         let asked = Asked { message: &message, previous, others, schedule, scope, received };
@@ -143,4 +175,48 @@ impl Messages {
 fn come_to(feed: &Feed, network: &Network) -> Option<(Arc<FeedMessage>, usize)> {
     let export = gtfs_rt(&network.state(), feed.id().as_str(), Part::All)?;
     Some((Arc::new(message_of(&export.bytes)?), export.bytes.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AT: UnixMillis = UnixMillis(1_795_262_400_000);
+
+    fn gathered(parts: &[SiriPart]) -> Gathered {
+        let mut gathered = Gathered::begin(AT, AT.seconds());
+        for part in parts {
+            gathered.add((&Message::default(), *part), AT, AT.seconds());
+        }
+        gathered
+    }
+
+    #[test]
+    fn pages_wait_for_the_last_one_and_changes_for_some_seconds() {
+        use SiriPart::{Changes, Page, Whole};
+        let check = |parts: &[SiriPart], gathered_for: u64, page: Option<u64>, is_due: bool| {
+            let (gathered_for, page) =
+                (Duration::from_secs(gathered_for), page.map(Duration::from_secs));
+            assert_eq!(gathered(parts).is_due(gathered_for, page), is_due, "{parts:?}");
+        };
+        check(&[Changes], 9, None, false);
+        check(&[Changes, Changes], 10, None, true);
+        check(&[Page], 15, Some(15), false);
+        check(&[Page, Page], 300, Some(15), false);
+        check(&[Page, Page, Whole], 30, None, true);
+        check(&[Page, Page], 135, Some(120), true);
+        check(&[Page, Page], 600, Some(15), true);
+        assert!(gathered(&[Page]).page_since.is_some());
+        assert!(gathered(&[Page, Whole]).page_since.is_none());
+    }
+
+    #[test]
+    fn nothing_is_asked_for_where_not_all_is_told() {
+        use SiriPart::{Changes, Page, Whole};
+        let is_whole =
+            |parts: &[SiriPart], is_beginning| gathered(parts).scope(true, is_beginning).is_whole;
+        assert!(is_whole(&[Page, Whole], false) && is_whole(&[Changes], false));
+        assert!(!is_whole(&[Changes], true), "the first minute of a subscription");
+        assert!(!is_whole(&[Page], false), "no more pages came");
+    }
 }
