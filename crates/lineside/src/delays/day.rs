@@ -246,6 +246,11 @@ impl Day {
         Past { quarters: looked.map(of_line).collect(), is_left_out: false }
     }
 
+    /// Whether trips of a feed were seen since the start, or in the day before it as far as that was kept.
+    pub(super) fn has(&self, feed: &FeedId) -> bool {
+        self.days().feeds.contains_key(feed)
+    }
+
     /// Begins a round of looks at `now`. Gives what is to be kept of the quarter before, if one has ended.
     pub(super) fn begin(&self, now: UnixMillis) -> Vec<DelayRow> {
         let (mut days, quarter) = (self.days(), quarter_of(now));
@@ -499,6 +504,7 @@ mod tests {
         assert_eq!(kept.len(), 4);
         let next = Day::default();
         next.restore(&kept, at(1));
+        assert!(next.has(&id("a")) && !next.has(&id("b")), "before anything is heard again");
         look(&next, "a", "1", (1, 0), at(1));
         assert_eq!(seen(&next, "a", Some("1"), at(1)), [[6, 2, 2], [4, 1, 2]]);
         let late = Day::default();

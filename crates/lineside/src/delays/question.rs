@@ -79,7 +79,7 @@ impl Question {
         stop: Option<&str>,
     ) -> Result<Self, Refusal> {
         let feed = found::decoded_feed(app, id, WANTED)?;
-        if feed.status().tells_of_alerts_only {
+        if is_of_alerts(app, &feed) {
             let feed = found::shortened(id);
             return Err(Refusal::OtherFormat { feed, is: "a feed of alerts", wanted: WANTED });
         }
@@ -231,6 +231,11 @@ fn sources(
         |source: &Source| !source.is_fresh && state.n_records_of(source.id.as_str()) == 0;
     let sources = judged.filter(|(tells, source)| *tells || may_tell(source));
     (is_alone, sources.map(|(_, source)| source).collect())
+}
+
+/// Whether a feed tells of alerts alone. One that told of trips before a restart may not do so again until the morning.
+pub(crate) fn is_of_alerts(app: &App, feed: &Feed) -> bool {
+    feed.status().tells_of_alerts_only && !app.delays().day().has(feed.id())
 }
 
 /// A feed as a source.

@@ -21,6 +21,7 @@ use super::{
     system, words,
 };
 use crate::app::App;
+use crate::delays::is_of_alerts;
 use crate::http::remembered;
 use crate::matches::Report;
 use crate::queue::Standing;
@@ -90,6 +91,8 @@ struct Shown {
     newer: Option<Standing>,
     /// What its first report waits for.
     ahead: Option<Ahead>,
+    /// It does not say what trips do.
+    is_of_alerts: bool,
     now: UnixMillis,
     base: String,
 }
@@ -108,6 +111,7 @@ impl Shown {
             others: Vec::new(),
             newer: app.reports().standing(feed.id().as_str()),
             ahead: app.reports().ahead(&feed),
+            is_of_alerts: is_of_alerts(app, &feed),
             status,
             now: app.now(),
             base: app.base_url(headers),
@@ -138,7 +142,7 @@ impl Shown {
                         (self.reports())
                         (problems::card(&self.feed.problems_with_parts(), self.snapshot.is_some()))
                         @if let Some(losses) = self.dataset.as_ref().and_then(|it| it.losses.as_ref()) { (losses::card(losses)) }
-                        (addresses::card(self.id(), self.format(), self.status.tells_of_alerts_only))
+                        (addresses::card(self.id(), self.format(), self.is_of_alerts))
                         (self.channels())
                     }
                     div.stack {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::support::http::{assert_problem, get, get_json, header, problem, send};
 use crate::support::process::ServerProcess;
 use crate::support::producer::{Answer, Producer, answer};
-use crate::support::timetable::{Lines, message, now};
+use crate::support::timetable::{Lines, alert, message, now};
 use crate::support::town::{Town, good};
 use crate::support::until::{until, until_json};
 use crate::support::{demo, shared_demo};
@@ -349,6 +349,40 @@ async fn a_line_has_a_day_of_its_own_and_a_restart_keeps_both() {
     ] {
         assert!(page.contains(said), "{said} is not in {page}");
     }
+}
+
+#[tokio::test]
+async fn a_feed_that_told_of_trips_before_a_restart_is_no_feed_of_alerts_after_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let schedule = folder.path().join("town");
+    let producer = Producer::start(good(&morning(Lines::write(&schedule)))).await;
+    let text = format!(
+        "[server]\nlisten = \"127.0.0.1:0\"\ndrain = \"0s\"\ndata_dir = \"data\"\n[[feed]]\nid = \"town\"\nurl = {:?}\n\
+         [[feed]]\nid = \"trips\"\nurl = {:?}\nstatic = \"town\"\npoll = \"1s\"\n",
+        schedule.to_str().unwrap(),
+        producer.url("/tu.pb"),
+    );
+    let server = ServerProcess::serving(folder.path(), &text);
+    until_json(&format!("{}/api/v1/feeds/town/delays", server.url), |found| {
+        found["day"].as_array().is_some_and(|day| !day.is_empty())
+    })
+    .await;
+    // At night nothing runs, and what is closed stays closed.
+    let night = message(now(), vec![alert(None, Some("S"), &[("en", "Closed")])]);
+    producer.set(good(&night));
+    let has_one = |found: &Value| found["entities"] == 1 && found["state"] == "ok";
+    until_json(&format!("{}/api/v1/feeds/trips", server.url), has_one).await;
+    assert!(server.stop("-TERM").0.success());
+    let server = ServerProcess::serving(folder.path(), &text);
+    until_json(&format!("{}/api/v1/feeds/trips", server.url), has_one).await;
+    until("there is an answer still", async || {
+        get(&format!("{}/delays/trips/badge.svg", server.url)).await.status() == 200
+    })
+    .await;
+    let found = get_json(&format!("{}/api/v1/feeds/trips/delays", server.url)).await;
+    assert_eq!(found["late"], Value::Null, "{found}");
+    let page = get(&format!("{}/feeds/trips", server.url)).await.text().await.unwrap();
+    assert!(page.contains("/delays/trips"), "its page leads there");
 }
 
 #[tokio::test]
