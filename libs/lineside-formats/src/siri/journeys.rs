@@ -4,7 +4,7 @@ use smol_str::SmolStr;
 
 use super::{
     ArrivalBoardingActivity, CallStatus, DepartureBoardingActivity, Occupancy, Seconds, Text, Time,
-    record::{Named, records},
+    record::{Named, Record as _, records},
     sink::Sink,
 };
 
@@ -75,10 +75,10 @@ records! {
         situation_full_ref: Option<Box<SituationFullRef>> = "SituationFullRef",
     }
 
-    /// A call of a journey: recorded, estimated, monitored, previous or onward. The list says which. The schema's order is
-    /// that of recorded and estimated calls; a monitored call has what was seen before what is expected, so one that has
-    /// both is not written as the schema has it.
-    pub struct Call {
+    /// A call of a journey: recorded, estimated, monitored, previous or onward. The list says which. The order is the
+    /// schema's of estimated calls, and recorded ones are written in their own; a monitored call has what was seen before
+    /// what is expected, so one that has both is not written as the schema has it.
+    pub struct Call: call {
         /// The stop or quay.
         stop_point_ref: Option<SmolStr> = "StopPointRef",
         /// The how manieth visit of this journey to this stop, from 1.
@@ -390,26 +390,40 @@ const ENDS: &str = "OriginRef";
 const SERVICE: [&str; 4] =
     ["OperatorRef", "ProductCategoryRef", "ServiceFeatureRef", "VehicleFeatureRef"];
 
+/// The platform of a departure.
+const PLATFORM: &str = "DeparturePlatformName";
+/// What stands behind it in a recorded call, and before it in all others: the schema's own mistake, which messages keep to.
+const DEPARTED: &str = "ActualDepartureTime";
+
+/// Takes the fields of a table that stand before one of them.
+fn before(field: &'static str) -> impl FnMut(&'static str) -> bool {
+    let mut is_before = true;
+    move |name| {
+        is_before &= name != field;
+        is_before
+    }
+}
+
+impl Call {
+    /// Writes it in the order that it has where it is recorded.
+    fn write_recorded<W: Sink>(&self, sink: &mut W) {
+        if self.departure_platform_names.is_empty() {
+            return self.write_children(sink);
+        }
+        self.write_fields(before(DEPARTED), sink);
+        self.write_fields(|name| name == PLATFORM, sink);
+        let mut is_before = before(DEPARTED);
+        self.write_fields(|name| !is_before(name) && name != PLATFORM, sink);
+    }
+}
+
 impl VehicleJourney {
     /// Writes it in the order that it has where it is monitored.
     fn write_monitored<W: Sink>(&self, sink: &mut W) {
-        let mut is_before = true;
-        self.write_fields(
-            |name| {
-                is_before &= name != ENDS;
-                is_before
-            },
-            sink,
-        );
+        self.write_fields(before(ENDS), sink);
         self.write_fields(|name| SERVICE.contains(&name), sink);
-        let mut is_before = true;
-        self.write_fields(
-            |name| {
-                is_before &= name != ENDS;
-                !is_before && !SERVICE.contains(&name)
-            },
-            sink,
-        );
+        let mut is_before = before(ENDS);
+        self.write_fields(|name| !is_before(name) && !SERVICE.contains(&name), sink);
     }
 
     /// What the producer calls the journey: the first of its names that is there.

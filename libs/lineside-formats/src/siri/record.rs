@@ -318,8 +318,8 @@ macro_rules! elements {
 
 /// Declares records with the names of their elements: `field: Type = "Element"`, or `= "List" > "Element"` where a list
 /// has an element of its own around it. After the name of the record: `payload`, `delivery` (it has a head, with
-/// version), `answer` (it is both), `versioned`, `named` or `journey` (it is named, and has another order where it is
-/// monitored); `..head: Type` takes what the table does not name.
+/// version), `answer` (it is both), `versioned`, `named`, `journey` (it is named, and has another order where it is
+/// monitored) or `call` (it has another order where it is recorded); `..head: Type` takes what the table does not name.
 macro_rules! records {
     ($(
         $(#[$about:meta])*
@@ -411,6 +411,14 @@ macro_rules! records {
         fn write_children_of<W: $crate::siri::sink::Sink>(&self, element: &str, sink: &mut W) {
             match element {
                 "MonitoredVehicleJourney" => self.write_monitored(sink),
+                _ => self.write_children(sink),
+            }
+        }
+    };
+    (@properties call) => {
+        fn write_children_of<W: $crate::siri::sink::Sink>(&self, element: &str, sink: &mut W) {
+            match element {
+                "RecordedCall" => self.write_recorded(sink),
                 _ => self.write_children(sink),
             }
         }

@@ -7,7 +7,10 @@ use proptest::prelude::*;
 use super::*;
 use crate::{
     Problem,
-    siri::{Exchange, Limits, decode, encode_soap, record::Record},
+    siri::{
+        Call, CallStatus, DepartureBoardingActivity, Exchange, Limits, Text, Time, VehicleJourney,
+        decode, encode_soap, record::Record,
+    },
 };
 
 fn random(seed: u64) -> Message {
@@ -97,4 +100,42 @@ fn texts_that_xml_has_no_way_to_write_are_left_out() {
     let mut sink = JsonSink::default();
     sink.leaf("a", "x\u{0}\u{1F}\"\\\r\n\t", false);
     assert_eq!(sink.text, r#""a":"x\u0000\u001f\"\\\r\n\t""#);
+}
+
+#[test]
+fn a_recorded_call_has_its_platform_before_its_departure_and_others_behind_it() {
+    let text = |value: &str| vec![Text { lang: None, value: value.into() }];
+    let call = Call {
+        aimed_departure_time: Time::from_millis(0),
+        expected_departure_time: Time::from_millis(0),
+        actual_departure_time: Time::from_millis(0),
+        departure_status: CallStatus::parse("departed"),
+        departure_proximity_texts: text("gone"),
+        departure_platform_names: text("7"),
+        departure_boarding_activity: DepartureBoardingActivity::parse("boarding"),
+        ..Call::default()
+    };
+    let journey = VehicleJourney {
+        recorded_calls: vec![call.clone()],
+        estimated_calls: vec![call],
+        ..VehicleJourney::default()
+    };
+    let mut sink = XmlSink::default();
+    sink.record("EstimatedVehicleJourney", &journey);
+    let order = |list: &str| {
+        let (_, inside) = sink.text.split_once(list).unwrap();
+        let inside = inside.split("</").map(|it| it.rsplit('<').next().unwrap());
+        let names = inside.filter_map(|it| it.split('>').next());
+        names.filter(|it| it.contains("Departure")).take(7).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(
+        order("<RecordedCall>"),
+        "AimedDepartureTime ExpectedDepartureTime DeparturePlatformName ActualDepartureTime \
+         DepartureStatus DepartureProximityText DepartureBoardingActivity"
+    );
+    assert_eq!(
+        order("<EstimatedCall>"),
+        "AimedDepartureTime ExpectedDepartureTime ActualDepartureTime DepartureStatus \
+         DepartureProximityText DeparturePlatformName DepartureBoardingActivity"
+    );
 }
