@@ -85,6 +85,22 @@ impl Files {
     }
 }
 
+/// Bytes of an object as a value: it has room for eleven members as soon as it has one.
+const OBJECT_BYTES: u64 = 768;
+/// Bytes of a value in a list or an object.
+const VALUE_BYTES: u64 = 72;
+
+/// Bytes that JSON takes at most as values.
+fn memory_of(files: &[(String, Bytes)]) -> u64 {
+    let taken = files.iter().flat_map(|(_, body)| body).map(|byte| match byte {
+        b'{' => OBJECT_BYTES,
+        // A list doubles its room when it is full, and a long object has a half of its room for more.
+        b',' | b'[' => 2 * VALUE_BYTES,
+        _ => 1,
+    });
+    taken.fold(0, u64::saturating_add)
+}
+
 impl Messages {
     /// Looks at a system if something of it is new and it was left alone for long enough. A look that takes as long as one at a
     /// schedule may is cut short; one at whose time the server `is_ending` says nothing.
@@ -122,11 +138,16 @@ impl Messages {
             now: now.seconds(),
         };
         let goes_on = || watch.elapsed() < self.limits.timeout && !is_ending();
-        let verdict = validate_while(&system, &mut found.notices, &goes_on);
-        if verdict.is_cut_short && is_ending() {
-            return;
+        let memory = memory_of(&files.read).saturating_add(memory_of(before.files()));
+        if memory > self.limits.memory {
+            found.is_cut_short = true;
+        } else {
+            let verdict = validate_while(&system, &mut found.notices, &goes_on);
+            if verdict.is_cut_short && is_ending() {
+                return;
+            }
+            (found.errors, found.is_cut_short) = (verdict.errors, verdict.is_cut_short);
         }
-        (found.errors, found.is_cut_short) = (verdict.errors, verdict.is_cut_short);
         // What is polled seldom is old for that.
         found.notices.retain(|kind| files.are_just_given || kind.code != OUTDATED);
         let took = watch.elapsed();
@@ -147,5 +168,22 @@ impl Messages {
         });
         // What breaks off is no report.
         let _: Result<(), _> = look.await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    #[test]
+    fn what_json_takes_is_reckoned_by_what_a_value_takes() {
+        let member = size_of::<String>() + size_of::<Value>();
+        assert!(11 * member as u64 + 64 <= OBJECT_BYTES && member as u64 <= VALUE_BYTES);
+        let file = |body: &'static str| vec![("f".to_owned(), Bytes::from_static(body.as_bytes()))];
+        assert_eq!(memory_of(&file("{}")), OBJECT_BYTES + 1);
+        assert_eq!(memory_of(&file("[0,1]")), 4 * VALUE_BYTES + 3);
+        assert_eq!(memory_of(&[]), 0);
     }
 }
