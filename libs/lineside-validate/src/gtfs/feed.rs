@@ -41,6 +41,12 @@ impl Feed {
         self.brake.release();
     }
 
+    /// Unwinds if the look was stopped: for rules to ask where a single row or trip takes long.
+    #[inline]
+    pub(crate) fn look(&self) {
+        self.brake.look();
+    }
+
     /// A file, whether it is there or not.
     pub fn table(&self, file: File) -> &Table {
         &self.tables[file as usize]

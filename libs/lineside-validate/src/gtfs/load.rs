@@ -49,7 +49,7 @@ pub(crate) fn load_until(
                 jobs.push((file, name, *size));
             }
             _ if name.eq_ignore_ascii_case(LOCATIONS) => {
-                zones = read_zones(source, name, notices)?;
+                zones = read_zones(source, name, stop, notices)?;
             }
             _ => notices.add(&simple::UNKNOWN_FILE, |sample| {
                 sample.put("filename", name.as_str());
@@ -89,11 +89,16 @@ pub(crate) fn load_until(
     Ok(Feed::new(tables, zones, names.into_iter().map(|(name, _)| name).collect()))
 }
 
-fn read_zones(source: &dyn Source, name: &str, out: &mut Notices) -> Result<Zones, Error> {
+fn read_zones(
+    source: &dyn Source,
+    name: &str,
+    stop: &Stop,
+    out: &mut Notices,
+) -> Result<Zones, Error> {
     let mut read = Ok(Zones::NONE);
     source.read(name, &mut |reader| {
         if let Some(reader) = reader {
-            read = zones::read(reader, out);
+            read = zones::read(reader, stop, out);
         }
     })?;
     read.map_err(|error| error.in_file(name))

@@ -5,6 +5,7 @@
 //! reference validator has it, so that both count the same.
 
 mod addresses;
+pub(crate) mod area;
 mod cells;
 mod column;
 mod currencies;
@@ -37,6 +38,7 @@ use jiff::civil::Date;
 pub(crate) use self::load::load_until;
 pub(crate) use self::services::WEEK;
 pub use self::{
+    area::Area,
     column::{Floats, Numbers, Texts, UNRECOGNIZED},
     currencies::currency_decimals,
     decimals::decimals_of,

@@ -1,18 +1,25 @@
 //! `locations.geojson`: the zones of services on demand, and what is wrong with them.
 
-use std::io::Read;
+use std::{collections::HashMap, io::Read};
 
-use geo::{Coord, LineString, MultiPolygon, Polygon, Validation};
+use geo::{Coord, LineString};
 use lineside_formats::{Error, gtfs::fields::LOCATIONS};
 
 use super::{
+    area::{Area, Exhausted, Steps, fault_of},
     json::{Fault, Json},
     table::Status,
 };
-use crate::notice::{Kind, Notices, Sample, Severity};
+use crate::{
+    notice::{Kind, Notices, Sample, Severity},
+    stop::Stop,
+};
 
 /// Bytes of the file that are read; zones of a whole country take a few of these millions.
 const BYTES_MAX: u64 = 256 << 20;
+/// Steps within which all zones are looked at: some seconds. What is left then is taken as it is; rings as the ground has them, of millions
+/// of corners, need fewer.
+const STEPS_MAX: u64 = 500_000_000;
 
 /// A zone.
 #[derive(Debug)]
@@ -22,7 +29,7 @@ pub struct Zone {
     /// Its position in the file, from 0.
     pub index: u32,
     /// Its area, in degrees.
-    pub area: MultiPolygon<f64>,
+    pub area: Area,
 }
 
 /// The zones of a feed.
@@ -37,9 +44,10 @@ pub struct Zones {
 impl Zones {
     pub(super) const NONE: Zones = Zones { status: Status::Missing, zones: Vec::new() };
 
-    /// The zone of an id.
-    pub fn find(&self, id: &str) -> Option<&Zone> {
-        self.zones.iter().find(|zone| zone.id == id)
+    /// The zones by their ids.
+    pub fn by_id(&self) -> HashMap<&str, &Zone> {
+        // The first of each comes last, and stays.
+        self.zones.iter().rev().map(|zone| (zone.id.as_str(), zone)).collect()
     }
 }
 
@@ -84,12 +92,12 @@ kinds! {
     ];
 }
 
-/// Reads the file.
+/// Reads the file, and looks at its zones until it is stopped.
 ///
 /// # Errors
 ///
 /// If it cannot be read or is too large.
-pub(super) fn read(reader: &mut dyn Read, out: &mut Notices) -> Result<Zones, Error> {
+pub(super) fn read(reader: &mut dyn Read, stop: &Stop, out: &mut Notices) -> Result<Zones, Error> {
     let mut bytes = Vec::new();
     reader.take(BYTES_MAX).read_to_end(&mut bytes).map_err(Error::io)?;
     let nothing = |status| Zones { status, zones: Vec::new() };
@@ -109,8 +117,10 @@ pub(super) fn read(reader: &mut dyn Read, out: &mut Notices) -> Result<Zones, Er
     let Some(features) = collection(&json, out) else { return Ok(nothing(Status::BadRows)) };
     let mut zones: Vec<Zone> = Vec::new();
     let mut status = Status::Parsed;
+    let goes_on = || !stop.is_stopped();
+    let mut steps = Steps::new(STEPS_MAX, &goes_on);
     for (index, feature) in (0..).zip(features) {
-        match (Feature { json: feature, index, id: None }).read(out) {
+        match (Feature { json: feature, index, id: None }).read(&mut steps, out) {
             Some(zone) => zones.push(zone),
             None => status = Status::BadRows,
         }
@@ -186,7 +196,7 @@ struct Feature<'a> {
 }
 
 impl Feature<'_> {
-    fn read(mut self, out: &mut Notices) -> Option<Zone> {
+    fn read(mut self, steps: &mut Steps<'_>, out: &mut Notices) -> Option<Zone> {
         let members = self.json.object()?;
         say_unknown(members, &["id", "type", "properties", "geometry"], out);
         let mut missing: Vec<&str> = Vec::new();
@@ -213,7 +223,7 @@ impl Feature<'_> {
             });
         }
         let (type_, coordinates) = geometry.filter(|_| missing.is_empty())?;
-        let area = self.area(&type_, coordinates, out)?;
+        let area = self.area(&type_, coordinates, steps, out)?;
         Some(Zone { id: self.id?, index: self.index, area })
     }
 
@@ -245,9 +255,10 @@ impl Feature<'_> {
         &self,
         type_: &str,
         coordinates: &Json,
+        steps: &mut Steps<'_>,
         out: &mut Notices,
-    ) -> Option<MultiPolygon<f64>> {
-        let polygons: Option<Vec<Polygon<f64>>> = match type_ {
+    ) -> Option<Area> {
+        let polygons: Option<Vec<Vec<LineString<f64>>>> = match type_ {
             "Polygon" => polygon(coordinates).map(|polygon| vec![polygon]),
             "MultiPolygon" => {
                 coordinates.list().and_then(|list| list.iter().map(polygon).collect())
@@ -256,20 +267,22 @@ impl Feature<'_> {
                 self.say(&NO_AREA, out, |sample| {
                     sample.put("geometryType", type_);
                 });
-                return Some(MultiPolygon::new(Vec::new()));
+                return Some(Area::new(std::iter::empty()));
             }
         };
         let wrong = match polygons {
             None => {
                 "a ring is no list of at least four points of which the last is the first".into()
             }
-            Some(polygons) => {
-                let area = MultiPolygon::new(polygons);
-                match area.check_validation() {
-                    Ok(()) => return Some(area),
-                    Err(error) => error.to_string(),
+            Some(polygons) => match fault_of(&polygons, steps) {
+                Ok(Some(fault)) => fault,
+                known => {
+                    if known == Err(Exhausted) {
+                        out.leave_off(&INVALID);
+                    }
+                    return Some(Area::new(polygons.iter().map(Vec::as_slice)));
                 }
-            }
+            },
         };
         self.say(&INVALID, out, |sample| {
             sample.put("geometryType", type_).put("message", wrong);
@@ -279,13 +292,9 @@ impl Feature<'_> {
 }
 
 /// A polygon of rings, the outer one first.
-fn polygon(rings: &Json) -> Option<Polygon<f64>> {
-    let mut rings = rings.list()?.iter().map(ring).collect::<Option<Vec<_>>>()?;
-    if rings.is_empty() {
-        return None;
-    }
-    let outer = rings.remove(0);
-    Some(Polygon::new(outer, rings))
+fn polygon(rings: &Json) -> Option<Vec<LineString<f64>>> {
+    let rings = rings.list()?.iter().map(ring).collect::<Option<Vec<_>>>()?;
+    (!rings.is_empty()).then_some(rings)
 }
 
 /// A closed line: at least four points, of which the last is the first.

@@ -1,6 +1,5 @@
 //! Coordinates that nobody means: around 0, 0 and at the poles.
 
-use geo::CoordsIter as _;
 use lineside_formats::gtfs::fields::LOCATIONS;
 
 use super::GtfsRule;
@@ -53,7 +52,7 @@ fn check(feed: &Feed, _: &Context, out: &mut Notices) {
 }
 
 fn check_zone(zone: &Zone, out: &mut Notices) {
-    for point in zone.area.coords_iter() {
+    for point in zone.area.corners() {
         let fill = |sample: &mut Sample| {
             sample.put("filename", LOCATIONS).put("entityId", zone.id.as_str());
             sample.put("featureIndex", zone.index);

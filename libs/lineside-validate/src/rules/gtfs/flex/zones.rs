@@ -3,12 +3,13 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use geo::{BoundingRect as _, CoordsIter as _, Intersects as _, Relate as _};
-
 use super::GtfsRule;
 use crate::{
     Context, Notices,
-    gtfs::{self, Feed, File, Numbers, Status, Zone},
+    gtfs::{
+        self, Feed, File, Numbers, Status, Zone,
+        area::{Exhausted, Steps, relation},
+    },
     notice::{Kind, Severity},
     rules::gtfs::basics::FOREIGN_KEY_VIOLATION,
 };
@@ -56,8 +57,10 @@ static OVERLAP: Kind = Kind {
 
 /// Pairs of stop times that are compared in one trip; trips on demand have a few.
 const PAIRS_MAX: usize = 10_000;
-/// Corners of zones that are held against each other in a schedule: some seconds.
-const CORNERS_MAX: usize = 10_000_000;
+/// Steps within which the zones of a schedule are held against each other: some seconds.
+const STEPS_MAX: u64 = 500_000_000;
+/// Pairs of zones of which it is remembered whether they overlap: some tens of megabytes.
+const KNOWN_MAX: usize = 1_000_000;
 
 /// Whether rules may rely on the zones: all could be read, or there are none.
 fn are_usable(feed: &Feed) -> bool {
@@ -103,9 +106,9 @@ fn check_references(feed: &Feed, _: &Context, out: &mut Notices) {
         return;
     }
     let zones = table.texts("location_id");
-    let is_missing: Vec<bool> = (0..zones.n_codes() as u32)
-        .map(|code| feed.zones().find(zones.text(code)).is_none())
-        .collect();
+    let by_id = feed.zones().by_id();
+    let is_missing: Vec<bool> =
+        (0..zones.n_codes() as u32).map(|code| !by_id.contains_key(zones.text(code))).collect();
     for row in table.rows() {
         let Some(code) = zones.code(row).filter(|&code| is_missing[code as usize]) else {
             continue;
@@ -135,16 +138,20 @@ fn check_overlaps(feed: &Feed, _: &Context, out: &mut Notices) {
     if zones.status != Status::Parsed || !table.gives("location_id") {
         return;
     }
-    let ids = table.texts("location_id");
+    let (ids, by_id) = (table.texts("location_id"), zones.by_id());
     let starts = table.numbers("start_pickup_drop_off_window");
     let ends = table.numbers("end_pickup_drop_off_window");
     let (pickups, drop_offs) = (table.numbers("pickup_type"), table.numbers("drop_off_type"));
-    let mut shared = Overlaps { known: HashMap::new(), left: CORNERS_MAX };
+    let goes_on = || {
+        feed.look();
+        true
+    };
+    let mut overlaps = Overlaps { known: HashMap::new(), steps: Steps::new(STEPS_MAX, &goes_on) };
     for (_, rows) in feed.groups(File::StopTimes, "trip_id").iter() {
         let ride = |&row: &u32| {
             let types = [pickups.get_or(row, 0), drop_offs.get_or(row, 0)];
             let is_known = !types.contains(&gtfs::UNRECOGNIZED);
-            let zone = ids.get(row).filter(|_| is_known).and_then(|id| zones.find(id))?;
+            let zone = ids.get(row).filter(|_| is_known).and_then(|id| by_id.get(id))?;
             let (start, end) = (starts.get(row)?, ends.get(row)?);
             Some(Ride { row, zone, start, end, pickup: types[0], drop_off: types[1] })
         };
@@ -161,39 +168,39 @@ fn check_overlaps(feed: &Feed, _: &Context, out: &mut Notices) {
             if !one.may_confuse(other) {
                 continue;
             }
-            match shared.overlap(one.zone, other.zone) {
-                Some(true) => say_overlap(feed, one, other, out),
-                Some(false) => {}
-                None => out.leave_off(&OVERLAP),
+            match overlaps.ask(one.zone, other.zone) {
+                Ok(true) => say_overlap(feed, one, other, out),
+                Ok(false) => {}
+                Err(Exhausted) => out.leave_off(&OVERLAP),
             }
         }
     }
 }
 
 /// Which zones overlap, as far as it is known.
-struct Overlaps {
-    /// By the positions of both zones, the lower one first.
-    known: HashMap<(u32, u32), bool>,
-    /// Corners that may still be compared.
-    left: usize,
+struct Overlaps<'a> {
+    /// By the positions of both zones, the lower one first; also where it took too much to find out.
+    known: HashMap<(u32, u32), Result<bool, Exhausted>>,
+    /// What may still be done to find out.
+    steps: Steps<'a>,
 }
 
-impl Overlaps {
-    /// Whether two zones overlap; none if finding out would take too long.
-    fn overlap(&mut self, one: &Zone, other: &Zone) -> Option<bool> {
+impl Overlaps<'_> {
+    /// Whether two zones overlap, if finding out does not take too much.
+    fn ask(&mut self, one: &Zone, other: &Zone) -> Result<bool, Exhausted> {
+        if !one.area.bounds().meets(&other.area.bounds()) {
+            return Ok(false);
+        }
         let pair = (one.index.min(other.index), one.index.max(other.index));
         if let Some(known) = self.known.get(&pair) {
-            return Some(*known);
+            return *known;
         }
-        let boxes = (one.area.bounding_rect(), other.area.bounding_rect());
-        let is_near = matches!(boxes, (Some(one), Some(other)) if one.intersects(&other));
-        let overlap = is_near && {
-            let corners = one.area.coords_count() + other.area.coords_count();
-            self.left = self.left.checked_sub(corners)?;
-            one.area.relate(&other.area).is_overlaps()
-        };
-        self.known.insert(pair, overlap);
-        Some(overlap)
+        let relation = relation(&one.area, &other.area, &mut self.steps);
+        let overlap = relation.map(|relation| relation.overlaps());
+        if self.known.len() < KNOWN_MAX {
+            self.known.insert(pair, overlap);
+        }
+        overlap
     }
 }
 

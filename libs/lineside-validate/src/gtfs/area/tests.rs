@@ -1,0 +1,239 @@
+//! Areas beside what the geo crate says of them, and such as would take all memory or time.
+
+use std::cell::Cell;
+
+use fastrand::Rng;
+use geo::{
+    Area as _, LineString, MultiPolygon, Polygon, Relate as _, Validation as _,
+    coordinate_position::CoordPos::{Inside, OnBoundary, Outside},
+    dimensions::Dimensions,
+};
+
+use super::{relation::Relation, *};
+
+const ALWAYS: &dyn Fn() -> bool = &|| true;
+const PLENTY: u64 = 1_000_000_000;
+
+type Rings = Vec<LineString<f64>>;
+
+fn area(polygons: &[Rings]) -> Area {
+    Area::new(polygons.iter().map(Vec::as_slice))
+}
+
+fn theirs(polygons: &[Rings]) -> MultiPolygon<f64> {
+    let polygon = |rings: &Rings| Polygon::new(rings[0].clone(), rings[1..].to_vec());
+    MultiPolygon::new(polygons.iter().map(polygon).collect())
+}
+
+fn ring(corners: impl IntoIterator<Item = (f64, f64)>) -> LineString<f64> {
+    let mut ring: LineString<f64> = corners.into_iter().collect();
+    ring.close();
+    ring
+}
+
+/// How a corner of the lattice comes to lie on the map.
+type Place = fn(f64, f64) -> (f64, f64);
+
+/// On the lattice corners meet corners and edges all the time; turned, they miss each other by what is rounded.
+const PLACES: [Place; 3] = [
+    |x, y| (x, y),
+    |x, y| (10.0 + 0.1 * x, 59.0 + 0.1 * y),
+    |x, y| (0.8 * x - 0.6 * y, 0.6 * x + 0.8 * y),
+];
+
+/// A ring that may cross itself.
+fn any_ring(random: &mut Rng, place: Place) -> LineString<f64> {
+    let (left, low, size) = (random.u8(0..5), random.u8(0..5), random.u8(2..7));
+    let n = random.usize(3..7);
+    let corners = (0..n).map(|_| (left + random.u8(0..size), low + random.u8(0..size)));
+    ring(corners.map(|(x, y)| place(f64::from(x), f64::from(y))))
+}
+
+/// Mostly one polygon, mostly without holes; often with a fault.
+fn any_area(random: &mut Rng, place: Place) -> Vec<Rings> {
+    let n = random.usize(1..4).saturating_sub(1).max(1);
+    let rings = |random: &mut Rng| {
+        let n = random.usize(1..5).saturating_sub(2).max(1);
+        (0..n).map(|_| any_ring(random, place)).collect()
+    };
+    (0..n).map(|_| rings(random)).collect()
+}
+
+/// Whether each ring has an inside: rings of three corners in a line have no fault for the geo crate.
+fn has_insides(polygons: &[Rings]) -> bool {
+    let has_inside =
+        |ring: &LineString<f64>| Polygon::new(ring.clone(), vec![]).unsigned_area() > 1e-9;
+    polygons.iter().flatten().all(has_inside)
+}
+
+fn sound_area(random: &mut Rng, place: Place) -> Vec<Rings> {
+    loop {
+        let polygons = any_area(random, place);
+        if has_insides(&polygons) && theirs(&polygons).check_validation().is_ok() {
+            return polygons;
+        }
+    }
+}
+
+#[test]
+fn areas_lie_to_each_other_as_the_geo_crate_says() {
+    let mut random = Rng::with_seed(8);
+    let mut seen = std::collections::BTreeMap::new();
+    for round in 0..12_000 {
+        let place = PLACES[round % PLACES.len()];
+        let (one, mut other) = (sound_area(&mut random, place), sound_area(&mut random, place));
+        if round % 20 == 0 {
+            other = one.clone();
+        }
+        let found = relation(&area(&one), &area(&other), &mut Steps::new(PLENTY, ALWAYS)).unwrap();
+        let matrix = theirs(&one).relate(&theirs(&other));
+        let said = Relation {
+            has_both: matrix.get(Inside, Inside) != Dimensions::Empty,
+            has_first_only: matrix.get(Inside, Outside) != Dimensions::Empty,
+            has_second_only: matrix.get(Outside, Inside) != Dimensions::Empty,
+            // Not asked where edges cross.
+            shares_line: found.shares_line
+                && matrix.get(OnBoundary, OnBoundary) == Dimensions::OneDimensional,
+        };
+        assert_eq!(found, said, "{one:?}\n{other:?}");
+        assert_eq!(found.overlaps(), matrix.is_overlaps(), "{one:?}\n{other:?}");
+        *seen.entry(format!("{found:?}")).or_insert(0) += 1;
+    }
+    // Disjoint, touching along a line, within, equal, overlapping with a line in common, and so on.
+    assert!(seen.len() >= 8, "{seen:#?}");
+}
+
+#[test]
+fn areas_have_a_fault_where_the_geo_crate_says_so() {
+    let mut random = Rng::with_seed(9);
+    let (mut sound, mut faults) = (0, std::collections::BTreeMap::new());
+    for round in 0..60_000 {
+        let polygons = any_area(&mut random, PLACES[round % PLACES.len()]);
+        if !has_insides(&polygons) {
+            continue;
+        }
+        let found = fault_of(&polygons, &mut Steps::new(PLENTY, ALWAYS)).unwrap();
+        let said = theirs(&polygons).check_validation();
+        assert_eq!(found.is_none(), said.is_ok(), "{polygons:?}: {found:?}, {said:?}");
+        match found {
+            Some(fault) => *faults.entry(fault).or_insert(0) += 1,
+            None => sound += 1,
+        }
+    }
+    assert!(sound > 1_000 && faults.len() > 8, "{sound} {faults:#?}");
+}
+
+#[test]
+fn corners_that_are_nowhere_and_areas_of_nothing_are_no_trouble() {
+    let square = |x: f64| ring([(x, 0.0), (4.0, 0.0), (4.0, 4.0), (0.0, 4.0)]);
+    let steps = || Steps::new(PLENTY, ALWAYS);
+    for x in [f64::INFINITY, f64::NEG_INFINITY, f64::MAX] {
+        let odd = vec![vec![square(x)]];
+        let fault = "the outer ring has a corner that is nowhere";
+        let said = fault_of(&odd, &mut steps()).unwrap();
+        assert_eq!(said.as_deref() == Some(fault), x.is_infinite(), "{said:?}");
+        let (odd, sound) = (area(&odd), area(&[vec![square(0.0)]]));
+        assert!(relation(&odd, &sound, &mut steps()).is_ok());
+    }
+    let nothing = area(&[]);
+    assert_eq!(fault_of(&[], &mut steps()), Ok(None));
+    assert_eq!(relation(&nothing, &nothing, &mut steps()), Ok(Relation::default()));
+    assert!(!nothing.bounds().meets(&nothing.bounds()));
+    let square = area(&[vec![square(0.0)]]);
+    let found = relation(&square, &nothing, &mut steps()).unwrap();
+    assert_eq!(found, Relation { has_first_only: true, ..Relation::default() });
+}
+
+/// A comb: `n` teeth to the right of a spine.
+fn comb(n: i32, place: impl Fn(i32, i32) -> (i32, i32)) -> LineString<f64> {
+    let length = 8 * n;
+    let tooth = |at: i32| [(0, 4 * at), (length, 4 * at), (length, 4 * at + 1), (0, 4 * at + 1)];
+    let corners = (0..n).flat_map(tooth).chain([(-8, 4 * n), (-8, 0)]);
+    ring(corners.map(|(x, y)| place(x, y)).map(|(x, y)| (f64::from(x), f64::from(y))))
+}
+
+/// Steps that it takes to say so.
+fn steps_for(work: impl FnOnce(&mut Steps<'_>)) -> u64 {
+    let mut steps = Steps::new(PLENTY, ALWAYS);
+    work(&mut steps);
+    PLENTY - steps.left()
+}
+
+#[test]
+fn the_first_crossing_of_millions_is_enough() {
+    let across = area(&[vec![comb(2_500, |x, y| (x, y))]]);
+    let upright = area(&[vec![comb(2_500, |x, y| (y, x))]]);
+    let n = steps_for(|steps| {
+        assert!(relation(&across, &upright, steps).unwrap().overlaps());
+    });
+    assert!(n < 10_000, "{n} steps");
+    // So it is between the rings of one polygon, and between polygons of one area.
+    let rings = vec![comb(2_500, |x, y| (x, y)), comb(2_500, |x, y| (y, x))];
+    let polygons: Vec<Rings> = rings.iter().map(|ring| vec![ring.clone()]).collect();
+    for (polygons, fault) in [
+        (vec![rings], "hole 1 is not within the outer ring"),
+        (polygons, "polygons 1 and 2 overlap"),
+    ] {
+        let n = steps_for(|steps| {
+            assert_eq!(fault_of(&polygons, steps), Ok(Some(fault.to_owned())));
+        });
+        assert!(n < 5_000_000, "{n} steps");
+    }
+}
+
+#[test]
+fn rings_of_many_corners_take_steps_by_their_corners() {
+    let round = |n: i32| {
+        let corner = move |at: i32| {
+            let (angle, wave) = (f64::from(at) / f64::from(n), 1.0 + 0.1 * f64::from(at % 7));
+            let (y, x) = (angle * std::f64::consts::TAU).sin_cos();
+            (x * (9.0 + 1e-4 * wave), y * (9.0 + 1e-4 * wave))
+        };
+        vec![vec![ring((0..n).map(corner))]]
+    };
+    let steps = |n: i32| steps_for(|steps| assert_eq!(fault_of(&round(n), steps), Ok(None)));
+    let (few, many) = (steps(2_000), steps(64_000));
+    assert!(many < 64 * few && many < 200 * 64_000, "{few} {many} steps");
+    // A thousand islands, in no order, beside as many.
+    let mut random = Rng::with_seed(1);
+    let mut islands: Vec<(i32, i32)> = (0..2_000).map(|at| (at % 50 * 10, at / 50 * 10)).collect();
+    random.shuffle(&mut islands);
+    let island = |&(x, y): &(i32, i32)| {
+        let corners = [(0, 0), (5, 0), (7, 4), (5, 8), (0, 8)];
+        vec![ring(corners.map(|(dx, dy)| (f64::from(x + dx), f64::from(y + dy))))]
+    };
+    let islands: Vec<Rings> = islands.iter().map(island).collect();
+    let (one, other) = (area(&islands[..1_000]), area(&islands[1_000..]));
+    let n = steps_for(|steps| {
+        assert_eq!(fault_of(&islands, steps), Ok(None));
+        assert!(!relation(&one, &other, steps).unwrap().has_both);
+    });
+    assert!(n < 3_000_000, "{n} steps");
+}
+
+#[test]
+fn what_takes_too_many_steps_is_not_known() {
+    // Their boxes all meet, and no edge crosses another.
+    let slanted = comb(500, |x, y| (x - y, x + y));
+    let between = comb(500, |x, y| (4_005 - x - y - 2, 4_005 - x + y + 2));
+    let (one, other) = (area(&[vec![slanted.clone()]]), area(&[vec![between]]));
+    let mut steps = Steps::new(PLENTY, ALWAYS);
+    assert!(!relation(&one, &other, &mut steps).unwrap().has_both);
+    let n = PLENTY - steps.left();
+    assert!(n > 5_000_000, "{n} steps");
+    assert_eq!(relation(&one, &other, &mut Steps::new(n / 2, ALWAYS)), Err(Exhausted));
+    assert_eq!(
+        fault_of(&[vec![slanted.clone()]], &mut Steps::new(100_000, ALWAYS)),
+        Err(Exhausted)
+    );
+    // Whoever is stopped is asked no more, and knows as little.
+    let asks = Cell::new(0);
+    let goes_on = || {
+        asks.set(asks.get() + 1);
+        asks.get() < 50
+    };
+    let mut steps = Steps::new(PLENTY, &goes_on);
+    assert_eq!(relation(&one, &other, &mut steps), Err(Exhausted));
+    assert_eq!(fault_of(&[vec![slanted]], &mut steps), Err(Exhausted));
+    assert_eq!(asks.get(), 50);
+}
