@@ -17,17 +17,58 @@ use std::{
 
 /// Has a look stopped, by any of its clones.
 #[derive(Clone, Debug, Default)]
-pub struct Stop(Arc<AtomicBool>);
+pub struct Stop {
+    flag: Arc<AtomicBool>,
+    #[cfg(test)]
+    asks: Arc<asks::Asks>,
+}
 
 impl Stop {
     /// Stops the look, for good.
     pub fn stop(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.flag.store(true, Ordering::Relaxed);
     }
 
     /// Whether it was stopped.
     pub fn is_stopped(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        #[cfg(test)]
+        self.count();
+        self.flag.load(Ordering::Relaxed)
+    }
+}
+
+/// Counts how often a look asks, and stops it at one of these times: so that tests need no clock.
+#[cfg(test)]
+mod asks {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use super::Stop;
+
+    #[derive(Debug, Default)]
+    pub(super) struct Asks {
+        n: AtomicU64,
+        last: AtomicU64,
+    }
+
+    impl Stop {
+        /// Stops the look when it asks for this time, counted from 1.
+        pub(crate) fn after(asks: u64) -> Stop {
+            let stop = Stop::default();
+            stop.asks.last.store(asks, Ordering::Relaxed);
+            stop
+        }
+
+        /// How often it was asked.
+        pub(crate) fn asked(&self) -> u64 {
+            self.asks.n.load(Ordering::Relaxed)
+        }
+
+        pub(super) fn count(&self) {
+            let before = self.asks.n.fetch_add(1, Ordering::Relaxed);
+            if before + 1 == self.asks.last.load(Ordering::Relaxed) {
+                self.stop();
+            }
+        }
     }
 }
 

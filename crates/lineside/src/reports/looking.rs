@@ -102,7 +102,8 @@ fn begin(
     let (reply, done) = oneshot::channel();
     let work = move || {
         let report = task.run(&progress, &watch);
-        // The slot is taken until the look has ended, also where nobody waits for it any more: soon after it was stopped.
+        // The slot is taken until the look has ended, also where nobody waits for it any more: of GTFS soon after it was
+        // stopped, of NeTEx when all is read.
         drop(permit);
         let _: Result<(), Report> = reply.send(report);
     };

@@ -162,6 +162,78 @@ mod tests {
         assert_eq!(feed.groups(File::StopTimes, "trip_id").rows(0).len(), 40);
     }
 
+    /// One zone, two zones, one trip that take long by themselves.
+    fn long() -> [(&'static str, TextSource); 3] {
+        const N: i32 = 800;
+        let comb = |id: &str, place: &dyn Fn(i32, i32) -> (i32, i32)| {
+            let tooth = |y: i32| [(0, y), (8 * N, y), (8 * N, y + 1), (0, y + 1)];
+            let corners = (0..N).flat_map(|at| tooth(4 * at));
+            let corners = corners.chain([(-8, 4 * N), (-8, 0), (0, 0)]);
+            let corners: Vec<(i32, i32)> = corners.map(|(x, y)| place(x, y)).collect();
+            format!(
+                r#"{{"type":"Feature","id":"{id}","properties":{{}},"geometry":
+                {{"type":"Polygon","coordinates":[{corners:?}]}}}}"#
+            )
+            .replace('(', "[")
+            .replace(')', "]")
+        };
+        let collection = |features: &[String]| {
+            let features = features.join(",");
+            format!(r#"{{"type":"FeatureCollection","features":[{features}]}}"#)
+        };
+        let slanted = comb("Z1", &|x, y| (x - y, x + y));
+        let between = comb("Z2", &|x, y| (8 * N + 3 - x - y, 8 * N + 7 - x + y));
+        let rides = "trip_id,stop_sequence,location_id,start_pickup_drop_off_window,\
+                     end_pickup_drop_off_window\n\
+                     T1,1,Z1,08:00:00,09:00:00\nT1,2,Z2,08:00:00,09:00:00\n";
+        let base = TextSource::default()
+            .with("agency.txt", "agency_name,agency_url,agency_timezone\nA,https://a.example,UTC\n")
+            .with("routes.txt", "route_id,route_short_name,route_type\nR1,1,3\n")
+            .with("trips.txt", "route_id,service_id,trip_id,shape_id\nR1,W1,T1,H1\n");
+        let (mut stops, mut times) = ("stop_id,stop_lat,stop_lon\n".to_owned(), String::new());
+        for at in 0..3_000 {
+            stops += &format!("S{at},{},10.5\n", 59.0 + 0.001 * f64::from(at));
+            times += &format!("T1,S{at},{at}\n");
+        }
+        let shape = "shape_id,shape_pt_lat,shape_pt_lon,shape_pt_sequence\n\
+                     H1,59.0,10.0,1\nH1,60.0,10.0,2\nH1,62.0,10.0,3\n";
+        let trip = base.clone().with("stops.txt", stops).with("shapes.txt", shape);
+        let zones = base.clone().with("stop_times.txt", rides);
+        [
+            ("zone", base.with("locations.geojson", collection(&[slanted.clone()]))),
+            ("zones", zones.with("locations.geojson", collection(&[slanted, between]))),
+            (
+                "trip",
+                trip.with("stop_times.txt", format!("trip_id,stop_id,stop_sequence\n{times}")),
+            ),
+        ]
+    }
+
+    #[test]
+    fn a_look_is_stopped_within_one_zone_two_zones_or_one_trip() {
+        let context = Context { threads: 1, ..CONTEXT };
+        let mut asked = Vec::new();
+        for (name, source) in long() {
+            let stop = Stop::default();
+            let looked = validate_until(&source, &context, &stop, &mut Notices::new(1));
+            let (_, errors) = looked.unwrap().unwrap();
+            assert_eq!(errors, [], "{name}");
+            let asks = stop.asked();
+            asked.push(asks);
+            for stopped_at in [asks / 4, asks * 3 / 4] {
+                let stop = Stop::after(stopped_at);
+                let looked = validate_until(&source, &context, &stop, &mut Notices::new(1));
+                assert!(looked.unwrap().is_none(), "{name}");
+                // Each rule asks once more, and ends.
+                let more = stop.asked() - stopped_at;
+                assert!(more < 300, "{name}: asked {more} times after it was stopped");
+            }
+        }
+        // The second look is at each of two zones, and at both together.
+        let [zone, zones, trip] = asked[..] else { panic!("{asked:?}") };
+        assert!(zone > 1_000 && zones > 3 * zone && trip > 3_000, "{asked:?}");
+    }
+
     /// Stops the look when a file is opened.
     struct Closing<'a>(TextSource, &'a Stop);
 

@@ -350,6 +350,8 @@ impl Matcher {
 
     /// The matches of a stop by its place; says so if there is none, or there are too many.
     fn near(&mut self, at: usize, too_far: &'static Kind, look: &mut Look<'_, '_>) -> Range<usize> {
+        // Each takes the whole shape, and a trip may have very many.
+        look.feed.look();
         let row = look.rows[at];
         let meters_max = look.meters_max(at);
         let key = (look.calls.stop(row), meters_max > METERS_MAX);
