@@ -68,6 +68,8 @@ pub(super) struct Look<'a> {
     brake: Brake,
     /// Elements so far.
     seen: u32,
+    /// How deep the `validityConditions` of the innermost frame lie, while they are open.
+    conditions: Option<usize>,
 }
 
 impl<'a> Look<'a> {
@@ -84,6 +86,7 @@ impl<'a> Look<'a> {
             frames: Vec::new(),
             brake,
             seen: 0,
+            conditions: None,
         }
     }
 
@@ -189,9 +192,11 @@ impl<'a> Look<'a> {
                 sample.put("from", from.to_string()).put("to", to.to_string());
             });
         }
-        // In the frame or in its `validityConditions`; objects of the frame lie as deep as these, and their conditions deeper.
         let is_condition = matches!(of.name, "ValidBetween" | "AvailabilityCondition");
-        if is_condition && self.frames.last().is_some_and(|frame| of.depth <= frame + 2) {
+        // What stands in an object of the frame, as a network, is that object's.
+        let around = Some(of.depth.saturating_sub(1));
+        let is_of_frame = [self.frames.last().copied(), self.conditions].contains(&around);
+        if is_condition && is_of_frame {
             match of.to {
                 Some(to) => self.last_day = self.last_day.max(Some(to)),
                 None => self.is_open_ended = true,
@@ -221,6 +226,7 @@ impl Visit for Look<'_> {
         self.open.clear();
         self.depth = 0;
         self.frames.clear();
+        self.conditions = None;
     }
 
     fn opens(&mut self, name: &str, attributes: &Attributes<'_>) -> Then {
@@ -229,7 +235,11 @@ impl Visit for Look<'_> {
         }
         self.seen = self.seen.wrapping_add(1);
         self.depth += 1;
-        if name.ends_with("Frame") {
+        if name == "validityConditions" && self.frames.last() == Some(&(self.depth - 1)) {
+            self.conditions = Some(self.depth);
+        }
+        // `TypeOfFrame` is an object, and `typesOfFrame` a list of it.
+        if name.ends_with("Frame") && !name.ends_with("OfFrame") {
             self.frames.push(self.depth);
         }
         self.child(name, attributes);
@@ -291,6 +301,9 @@ impl Visit for Look<'_> {
         let is_object = self.open.last().is_some_and(|open| open.depth == self.depth);
         if self.frames.last() == Some(&self.depth) {
             self.frames.pop();
+        }
+        if self.conditions == Some(self.depth) {
+            self.conditions = None;
         }
         self.depth = self.depth.saturating_sub(1);
         if is_object && let Some(open) = self.open.pop() {
