@@ -215,6 +215,20 @@ records! {
         destination_aimed_arrival_time: Option<Time> = "DestinationAimedArrivalTime",
     }
 
+    /// A place that is affected and is no stop.
+    pub struct AffectedPlace {
+        /// The place.
+        place_ref: Option<SmolStr> = "PlaceRef",
+        /// Its name.
+        place_names: Vec<Text> = "PlaceName",
+    }
+
+    /// A vehicle that is affected.
+    pub struct AffectedVehicle {
+        /// The vehicle.
+        vehicle_ref: Option<SmolStr> = "VehicleRef",
+    }
+
     /// Whom and what it affects.
     pub struct Affects {
         /// Operators.
@@ -225,8 +239,12 @@ records! {
         stop_points: Vec<AffectedStopPoint> = "StopPoints" > "AffectedStopPoint",
         /// Stations and other places.
         stop_places: Vec<AffectedStopPlace> = "StopPlaces" > "AffectedStopPlace",
+        /// Places of any other kind.
+        places: Vec<AffectedPlace> = "Places" > "AffectedPlace",
         /// Journeys.
         vehicle_journeys: Vec<AffectedVehicleJourney> = "VehicleJourneys" > "AffectedVehicleJourney",
+        /// Vehicles, whatever they run.
+        vehicles: Vec<AffectedVehicle> = "Vehicles" > "AffectedVehicle",
     }
 
     /// Whether those who plan journeys should avoid what is affected.

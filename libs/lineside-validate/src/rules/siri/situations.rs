@@ -79,10 +79,20 @@ fn affects(situation: &PtSituationElement) -> bool {
 }
 
 fn names_something(affects: &Affects) -> bool {
-    let Affects { operators, networks, stop_points, stop_places, vehicle_journeys } = affects;
+    let Affects {
+        operators,
+        networks,
+        stop_points,
+        stop_places,
+        places,
+        vehicle_journeys,
+        vehicles,
+    } = affects;
     operators.is_some()
         || !networks.is_empty()
         || !stop_points.is_empty()
         || !stop_places.is_empty()
+        || !places.is_empty()
         || !vehicle_journeys.is_empty()
+        || !vehicles.is_empty()
 }
