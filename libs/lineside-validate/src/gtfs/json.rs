@@ -123,19 +123,44 @@ impl<'de> Visitor<'de> for Seed<'_> {
         while let Some(value) = values.next_element_seed(self)? {
             list.push(value);
         }
+        // Most lists are the two numbers of a point, and a list that grows has room for four.
+        list.shrink_to_fit();
         Ok(Json::List(list))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Json, A::Error> {
         let mut object: Vec<(String, Json)> = Vec::new();
         while let Some(name) = members.next_key::<String>()? {
-            if object.iter().any(|(other, _)| *other == name) {
-                *self.0.borrow_mut() = Some(name);
-                return Err(A::Error::custom("a name stands in an object twice"));
+            if object.len() < FEW && object.iter().any(|(other, _)| *other == name) {
+                return Err(self.twice(name));
             }
             object.push((name, members.next_value_seed(self)?));
         }
+        if object.len() > FEW
+            && let Some(name) = find_twice(&object)
+        {
+            return Err(self.twice(name));
+        }
+        object.shrink_to_fit();
         Ok(Json::Object(object))
+    }
+}
+
+/// Members of an object whose names are compared each with each other.
+const FEW: usize = 32;
+
+/// A name that stands there twice, among however many. O(n log n).
+fn find_twice(object: &[(String, Json)]) -> Option<String> {
+    let mut names: Vec<&str> = object.iter().map(|(name, _)| name.as_str()).collect();
+    names.sort_unstable();
+    let twice = names.windows(2).find(|pair| pair[0] == pair[1])?;
+    Some(twice[0].to_owned())
+}
+
+impl Seed<'_> {
+    fn twice<E: Error>(self, name: String) -> E {
+        *self.0.borrow_mut() = Some(name);
+        E::custom("a name stands in an object twice")
     }
 }
 
@@ -147,6 +172,10 @@ mod tests {
     fn names_that_come_twice_are_told_from_what_is_no_json() {
         let twice = Json::read(br#"{"a": [{"b": 1, "c": 2, "b": 3}]}"#);
         assert!(matches!(twice, Err(Fault::Twice(name)) if name == "b"));
+        let many = (0..200_000).map(|n| format!("\"n{n}\":1,")).collect::<String>();
+        let twice = Json::read(format!("{{{many}\"n77\":1}}").as_bytes());
+        assert!(matches!(twice, Err(Fault::Twice(name)) if name == "n77"));
+        assert!(Json::read(format!("{{{many}\"n\":1}}").as_bytes()).is_ok());
         for text in ["{", "", "[1,]", "{} x"] {
             assert!(matches!(Json::read(text.as_bytes()), Err(Fault::Malformed(_))), "{text}");
         }

@@ -23,6 +23,7 @@ pub(crate) mod leniency;
 pub(crate) mod letters;
 mod links;
 mod load;
+mod memory;
 mod phones;
 mod pieces;
 mod reader;
@@ -49,6 +50,7 @@ pub use self::{
     languages::language_tag,
     links::{Groups, Link},
     load::load,
+    memory::{MEMORY_PER_BYTE_MAX, memory_of},
     services::{Service, Services},
     source::{Source, TextSource, ZipSource},
     table::{Status, Table},

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Bytes of the file that are read; zones of a whole country take a few of these millions.
-const BYTES_MAX: u64 = 256 << 20;
+pub(super) const BYTES_MAX: u64 = 256 << 20;
 /// Steps within which all zones are looked at: some seconds. What is left then is taken as it is; rings as the ground has them, of millions
 /// of corners, need fewer.
 const STEPS_MAX: u64 = 500_000_000;

@@ -1,0 +1,134 @@
+//! How much memory a look at a file of a schedule takes at most, reckoned before it begins.
+//!
+//! What the loader and the rules do is known only when they are done; what they can do with a byte, a row and a text is known
+//! before. `tests/memory.rs` holds made schedules against it, of the shapes that take the most.
+
+use std::io::Read;
+
+use lineside_formats::gtfs::fields::LOCATIONS;
+
+use super::{
+    files::File,
+    reader::{self, Begun},
+    source::Source,
+    table, zones,
+};
+use crate::notice::Notices;
+
+/// Bytes for each byte of a table: no text is kept more than once.
+const PER_BYTE: u64 = 1;
+/// For each row: its numbers, and what leads from one file to another.
+const PER_ROW: u64 = 80;
+/// For each cell of a column of texts, as if no two were equal: its code, where its text ends, and its place in a hash table that
+/// has just grown.
+const PER_TEXT: u64 = 24;
+/// For each byte of `locations.geojson`: two signs may be a number of a list.
+const PER_ZONE_BYTE: u64 = 32;
+
+/// No file takes more for each of its bytes: a row of two signs has two texts at most.
+pub const MEMORY_PER_BYTE_MAX: u64 = 72;
+
+/// The memory in bytes that a look at this file takes at most, which has so many bytes: each byte, 80 for each row and 24 for each
+/// cell of a column of texts, or 32 for each byte of `locations.geojson`. Unpacks the file to count its rows. None if it is
+/// no file of GTFS, or cannot be read.
+pub fn memory_of(source: &dyn Source, name: &str, size: u64) -> Option<u64> {
+    if name.eq_ignore_ascii_case(LOCATIONS) {
+        return Some(size.min(zones::BYTES_MAX).saturating_mul(PER_ZONE_BYTE));
+    }
+    let per_row = PER_ROW + PER_TEXT * texts(source, name, File::of_name(name)?)?;
+    let rows = with(source, name, |file| rows(file))?;
+    Some(size.saturating_mul(PER_BYTE).saturating_add(rows.saturating_mul(per_row)))
+}
+
+/// Columns of texts that the file's header names and that are read; none if it cannot be opened.
+fn texts(source: &dyn Source, name: &str, file: File) -> Option<u64> {
+    let begun = with(source, name, |reader| {
+        reader::begin(&mut reader::splitter(reader), file.spec(), &mut Notices::new(0)).ok()
+    })?;
+    Some(match begun {
+        Begun::Rows(layout) => {
+            layout.cells.iter().filter(|cell| table::is_text(cell.field.kind)).count() as u64
+        }
+        Begun::Nothing(_) => 0,
+    })
+}
+
+fn with<T>(
+    source: &dyn Source,
+    name: &str,
+    mut look: impl FnMut(&mut dyn Read) -> Option<T>,
+) -> Option<T> {
+    let mut seen = None;
+    source.read(name, &mut |file| seen = file.and_then(&mut look)).ok()?;
+    seen
+}
+
+/// The rows of a file at most: what ends a line may also stand within quotes.
+fn rows(file: &mut dyn Read) -> Option<u64> {
+    let mut buffer = vec![0; 1 << 16];
+    let mut ends = 0;
+    loop {
+        let n = file.read(&mut buffer).ok()?;
+        let Some(read) = buffer.get(..n).filter(|read| !read.is_empty()) else { break };
+        let count = |wanted: u8| read.iter().filter(|&&byte| byte == wanted).count();
+        let (feeds, returns) = (count(b'\n'), count(b'\r'));
+        // Both together are one end. A pair of which this is the first half counts twice.
+        let pairs = match returns {
+            0 => 0,
+            _ => read.windows(2).filter(|pair| *pair == b"\r\n").count(),
+        };
+        ends += (feeds + returns - pairs) as u64;
+    }
+    Some(ends + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gtfs::TextSource;
+
+    fn memory(name: &str, text: &str) -> Option<u64> {
+        memory_of(&TextSource::default().with(name, text), name, text.len() as u64)
+    }
+
+    #[test]
+    fn rows_and_texts_count_besides_bytes() {
+        assert_eq!(memory("levels.txt", "level_id,level_index\na,1\nb,2\n"), Some(29 + 4 * 104));
+        // A name more, which is a text; one that GTFS does not have, which is left out.
+        let more = "level_id,level_index,level_name,mine\na,1,x,y\n";
+        assert_eq!(memory("levels.txt", more), Some(45 + 3 * 128));
+        assert_eq!(memory("levels.txt", "a wrong header\nx\n"), Some(17 + 3 * 80));
+    }
+
+    #[test]
+    fn lines_may_end_in_any_way() {
+        for ends in ["\n", "\r", "\r\n"] {
+            let text = format!("level_id,level_index{ends}a,1{ends}b,2");
+            assert_eq!(memory("levels.txt", &text), Some(text.len() as u64 + 3 * 104));
+        }
+        let text = "level_id,level_index\na,1\rb,2\n";
+        assert_eq!(
+            memory("levels.txt", text),
+            Some(text.len() as u64 + 4 * 104),
+            "one after the other"
+        );
+    }
+
+    #[test]
+    fn no_file_takes_more_than_its_bytes_allow() {
+        for (name, header) in
+            [("levels.txt", "level_id,level_index"), ("areas.txt", "area_id,area_name")]
+        {
+            let text = format!("{header}\n{}", ",\n".repeat(1_000));
+            let memory = memory(name, &text).unwrap();
+            assert!(memory <= text.len() as u64 * MEMORY_PER_BYTE_MAX, "{name}: {memory}");
+        }
+    }
+
+    #[test]
+    fn zones_are_reckoned_by_their_bytes_and_other_files_not_at_all() {
+        assert_eq!(memory("locations.geojson", "{}"), Some(64));
+        assert_eq!(memory("about.pdf", "x"), None);
+        assert_eq!(memory_of(&TextSource::default(), "stops.txt", 9), None, "it is not there");
+    }
+}

@@ -1,0 +1,146 @@
+//! No schedule takes more memory than is reckoned before.
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::{fmt::Write as _, process::Command};
+
+use jiff::civil::date;
+use lineside_formats::gtfs::fields::{FileSpec, Kind, find_file};
+use lineside_validate::{
+    Context, Notices,
+    gtfs::{TextSource, memory_of},
+    rules::gtfs::validate,
+};
+
+/// Just above a power of two times seven eighths, where hash tables have grown last.
+const ROWS: usize = 230_000;
+/// What a look takes that is not due to rows.
+const FIXED: u64 = 4 << 20;
+
+/// A few bytes, others for each row.
+fn short(row: usize) -> String {
+    let signs = b"0123456789abcdefghijklmnopqrstuvwxyz";
+    let mut text = String::new();
+    let mut rest = row;
+    while rest > 0 || text.is_empty() {
+        text.push(char::from(signs[rest % signs.len()]));
+        rest /= signs.len();
+    }
+    text
+}
+
+fn cell(kind: Kind, row: usize) -> String {
+    match kind {
+        Kind::Url => format!("http://a.de/{}", short(row)),
+        Kind::Email => format!("{}@a.de", short(row)),
+        Kind::Phone => row.to_string(),
+        Kind::Color => format!("{row:06X}"),
+        Kind::Date => "20260101".to_owned(),
+        Kind::Time | Kind::LocalTime => "8:00:00".to_owned(),
+        Kind::Latitude | Kind::Longitude => (row % 80 + 1).to_string(),
+        Kind::Float(_) | Kind::Integer(_) | Kind::Enum(_) | Kind::Amount => "1".to_owned(),
+        Kind::RouteType => "3".to_owned(),
+        Kind::Currency => "EUR".to_owned(),
+        Kind::Language => "de".to_owned(),
+        Kind::Timezone => "UTC".to_owned(),
+        Kind::Id | Kind::Ref(_) | Kind::Text => short(row),
+    }
+}
+
+/// A file with these columns, in which no text comes again.
+fn file(spec: &FileSpec, columns: &[&str]) -> String {
+    let mut text = columns.join(",");
+    for row in 0..ROWS {
+        for (at, name) in columns.iter().enumerate() {
+            let field = spec.find_field(name).unwrap();
+            let end = if at == 0 { '\n' } else { ',' };
+            write!(text, "{end}{}", cell(field.kind, row)).unwrap();
+        }
+    }
+    text
+}
+
+/// A figure of this process, in bytes.
+fn memory(name: &str) -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
+}
+
+/// A schedule of one file, of the shapes that take the most.
+fn schedule(shape: &str) -> (&'static str, String) {
+    let some =
+        |name: &'static str, columns: &[&str]| (name, file(find_file(name).unwrap(), columns));
+    let all = |name: &'static str| {
+        let fields = find_file(name).unwrap().fields;
+        some(name, &fields.iter().map(|field| field.name).collect::<Vec<_>>())
+    };
+    match shape {
+        "stops with all" => all("stops.txt"),
+        "agencies with all" => all("agency.txt"),
+        "trips with all" => all("trips.txt"),
+        "stops with an id" => some("stops.txt", &["stop_id"]),
+        "groups with an id" => some("location_groups.txt", &["location_group_id"]),
+        "days" => some("calendar_dates.txt", &["service_id", "date", "exception_type"]),
+        "one trip" => {
+            ("stop_times.txt", format!("trip_id,stop_sequence\n{}", "1,1\n".repeat(4 * ROWS)))
+        }
+        "a zone" => ("locations.geojson", zone()),
+        _ => panic!("there is no shape {shape:?}"),
+    }
+}
+
+const SHAPES: [&str; 8] = [
+    "stops with all",
+    "agencies with all",
+    "trips with all",
+    "stops with an id",
+    "groups with an id",
+    "days",
+    "one trip",
+    "a zone",
+];
+
+/// A zone of many points.
+fn zone() -> String {
+    let points: String = (0..ROWS).map(|n| format!(",[{},{}]", n % 80, n % 60)).collect();
+    format!(
+        r#"{{"type":"FeatureCollection","features":[{{"id":"a","type":"Feature","properties":{{}},
+        "geometry":{{"type":"Polygon","coordinates":[[[0,0]{points}]]}}}}]}}"#
+    )
+}
+
+/// Looks at a schedule; how much memory that took at most, and how much was reckoned.
+fn look(shape: &str) -> (u64, u64) {
+    let (name, text) = schedule(shape);
+    let size = text.len() as u64;
+    let source = TextSource::default().with(name, text);
+    let reckoned = memory_of(&source, name, size).unwrap();
+    let context = Context { today: date(2026, 6, 15), country: None, threads: 1 };
+    let before = memory("VmRSS:");
+    drop(validate(&source, &context, &mut Notices::new(1)).unwrap());
+    (memory("VmHWM:").saturating_sub(before), reckoned)
+}
+
+/// What this test is told when it runs anew for a schedule.
+const SHAPE: &str = "LINESIDE_SHAPE";
+
+/// Each schedule is looked at by a process of its own, because a process has one peak.
+#[test]
+fn a_look_takes_no_more_than_is_reckoned() {
+    if let Ok(shape) = std::env::var(SHAPE) {
+        let (took, reckoned) = look(&shape);
+        println!("{shape}: {took} bytes, {reckoned} were reckoned");
+        assert!(took > FIXED, "{shape} is too small to tell anything");
+        assert!(took <= reckoned + FIXED, "{shape} took {took} bytes, {reckoned} were reckoned");
+        return;
+    }
+    for shape in SHAPES {
+        let mut anew = Command::new(std::env::current_exe().unwrap());
+        anew.args(["--exact", "a_look_takes_no_more_than_is_reckoned", "--nocapture"]);
+        let ran = anew.env(SHAPE, shape).output().unwrap();
+        let told = String::from_utf8_lossy(&ran.stdout) + String::from_utf8_lossy(&ran.stderr);
+        assert!(ran.status.success() && told.contains("were reckoned"), "{told}");
+        println!("{told}");
+    }
+}
