@@ -417,8 +417,7 @@ fn read(
     }
     normalized.keep_last();
     if let Some(timetable) = timetable {
-        normalized.put_service_days(timetable);
-        normalized.put_planned_calls(timetable);
+        normalized.put_schedule(timetable);
     }
     let entities = std::mem::take(&mut normalized.entities);
     let encoded = entities.into_iter().map(|it| {

@@ -12,8 +12,8 @@ use smol_str::{SmolStr, ToSmolStr, format_smolstr};
 
 use super::{
     GRACE_SECONDS, IdKind, Rules, SiriEntity, SiriIds, calls::Calls, calls::last_moment, first,
-    incomplete::extra_calls, producers::Marks, service_days::aimed_of, terms, timestamp,
-    vehicles::descriptor,
+    incomplete::extra_calls, producers::Marks, sequences::Told, service_days::aimed_of, terms,
+    timestamp, vehicles::descriptor,
 };
 use crate::normalize::given;
 
@@ -61,7 +61,8 @@ pub(super) fn entity_of(
     let entity = FeedEntity { id: id.into(), trip_update: Some(update), ..FeedEntity::default() };
     let until = ends.map(|ends| ends.saturating_add(GRACE_SECONDS));
     let (marks, aimed) = (Marks::of(journey, ids), aimed_of(journey, ids));
-    SiriEntity { extra_calls, marks, aimed, ..SiriEntity::of(entity, until) }
+    let told = Told::of_each(calls());
+    SiriEntity { extra_calls, marks, aimed, told, ..SiriEntity::of(entity, until) }
 }
 
 /// Whether the journey calls where no schedule has it call.

@@ -3,7 +3,8 @@
 //!
 //! Every element becomes one entity, whether the timetable knows its journey or not, and nothing but the message decides
 //! what becomes of it: the same bytes give the same entities at any time. Only a journey with extra calls of which not all
-//! calls are told takes the others from the timetable, and one after midnight may take its service day from it. What SIRI
+//! calls are told takes the others from the timetable, one after midnight may take its service day from it, and one that comes
+//! to a stop more than once the numbers of its calls. What SIRI
 //! says and GTFS-Realtime has no field for is left out, but for a platform's name and the date that such a journey is named
 //! by, which have fields of our own.
 
@@ -13,6 +14,7 @@ mod incomplete;
 mod journeys;
 mod losses;
 mod producers;
+mod sequences;
 mod service_days;
 mod situations;
 mod terms;
@@ -35,6 +37,7 @@ use smol_str::{SmolStr, format_smolstr};
 
 pub use ids::{IdKind, IdTable, IdTableError, SiriIds};
 pub(crate) use producers::{Mark, Marks};
+use sequences::Told;
 use service_days::Aimed;
 pub(crate) use visits::{VisitAt, Visits};
 
@@ -65,6 +68,10 @@ pub(crate) struct SiriEntity {
     aimed: Vec<Aimed>,
     /// Which of its calls no schedule has, in order, where the producer does not say that it has told all calls.
     extra_calls: Vec<usize>,
+    /// What says which call of its trip each told one is; of visits they say it themselves.
+    told: Vec<Told>,
+    /// The same of the call that its vehicle is at.
+    near: Option<Told>,
 }
 
 /// Which of a trip's entities one is.
@@ -111,6 +118,8 @@ impl SiriEntity {
             marks: Marks::default(),
             aimed: Vec::new(),
             extra_calls: Vec::new(),
+            told: Vec::new(),
+            near: None,
         }
     }
 
@@ -199,17 +208,15 @@ pub fn siri_to_gtfs_rt(
     let mut normalized = normalize(message, rules);
     normalized.prefer_timetables();
     match schedule {
-        Some(timetable) => {
-            normalized.put_service_days(timetable);
-            normalized.put_planned_calls(timetable);
-        }
+        Some(timetable) => normalized.put_schedule(timetable),
         None => normalized.count_cut_journeys(),
     }
     normalized.name_apart();
     let header = header(normalized.made_at);
     let entity = normalized.entities.into_iter().map(|it| it.entity).collect();
     let mut losses = normalized.losses;
-    losses::count(message, !has_timetables, zone, &mut losses);
+    let has_schedule = schedule.is_some();
+    losses::count(message, !has_timetables, has_schedule, zone, &mut losses);
     (FeedMessage { header, entity }, normalized.problems, losses)
 }
 
@@ -318,14 +325,15 @@ impl Normalized {
         });
     }
 
-    /// Has journeys after midnight be of their service day, where their producer names them by the day after it.
-    pub(crate) fn put_service_days(&mut self, timetable: &Timetable) {
-        self.entities.iter_mut().for_each(|it| service_days::put_service_day(it, timetable));
-    }
-
-    /// Puts the planned calls of journeys with extra ones among those that are told, where not all are.
-    pub(crate) fn put_planned_calls(&mut self, timetable: &Timetable) {
-        self.entities.iter_mut().for_each(|it| incomplete::put_planned(it, timetable));
+    /// Puts in what the schedule alone knows: the service days of journeys after midnight that their producer names by the
+    /// day after it, the planned calls of journeys with extra ones where not all are told, and which calls are meant of trips
+    /// that come to a stop more than once.
+    pub(crate) fn put_schedule(&mut self, timetable: &Timetable) {
+        for it in &mut self.entities {
+            service_days::put_service_day(it, timetable);
+            incomplete::put_planned(it, timetable);
+            sequences::put_sequences(it, timetable);
+        }
     }
 
     /// Counts the journeys with extra calls of which not all calls are told, and no schedule has the others.

@@ -2,6 +2,7 @@
 //! repository.
 
 mod producers;
+mod sequences;
 mod service_days;
 mod situations;
 

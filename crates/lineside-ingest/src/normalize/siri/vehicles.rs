@@ -15,6 +15,7 @@ use super::{
     journeys::{date_of, name_by_content, start_time, trip_of},
     producers::Marks,
     seconds,
+    sequences::Told,
     service_days::aimed_of,
     terms, timestamp,
     visits::calls_of,
@@ -59,7 +60,9 @@ pub(super) fn entity_of(activity: &VehicleActivity, rules: Rules<'_>) -> Option<
     let names = names_of(activity, journey).into_iter().flatten().cloned();
     let (names, marks) = (names.collect(), Marks::of(journey, rules.ids));
     let aimed = aimed_of(journey, rules.ids);
-    Some(SiriEntity { names, marks, aimed, ..SiriEntity::of(entity, until) })
+    let told = Told::of_each(calls_of(journey).map(|(call, _)| call));
+    let near = call.filter(|_| stop.is_some()).map(Told::of);
+    Some(SiriEntity { names, marks, aimed, told, near, ..SiriEntity::of(entity, until) })
 }
 
 /// What a producer calls a vehicle, the surest name first.

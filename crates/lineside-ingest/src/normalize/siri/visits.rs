@@ -12,7 +12,7 @@ use super::{
     Cancelled, GRACE_SECONDS, IdKind, SiriEntity, SiriIds, TripRef,
     calls::{Calls, last_moment},
     journeys::{date_of, journey_entity_id, name_by_content, trip_of},
-    seconds,
+    sequences::Told,
     service_days::aimed_of,
     timestamp,
 };
@@ -52,8 +52,7 @@ pub(crate) struct VisitAt {
 #[derive(Clone, Debug)]
 struct VisitCall {
     update: StopTimeUpdate,
-    aimed_arrival: Option<i64>,
-    aimed_departure: Option<i64>,
+    told: Told,
     /// The visit that it goes with.
     item: SmolStr,
     /// Whether that is the visit of this stop, and not of one before or after it.
@@ -78,13 +77,7 @@ pub(super) fn entity_of(visit: &MonitoredStopVisit, ids: &SiriIds) -> Option<Sir
             }
             false => taking.update_of(call, is_over)?,
         };
-        Some(VisitCall {
-            update,
-            aimed_arrival: seconds(call.aimed_arrival_time),
-            aimed_departure: seconds(call.aimed_departure_time),
-            item: item.clone(),
-            is_monitored,
-        })
+        Some(VisitCall { update, told: Told::of(call), item: item.clone(), is_monitored })
     };
     let mut calls: Vec<VisitCall> =
         calls_of(journey).filter_map(call_of).take(VISITS_OF_JOURNEY_MAX).collect();
@@ -101,7 +94,7 @@ pub(super) fn entity_of(visit: &MonitoredStopVisit, ids: &SiriIds) -> Option<Sir
         ..TripUpdate::default()
     };
     let ends = calls_of(journey).filter_map(|(call, _)| last_moment(call)).max();
-    let until = seconds(visit.valid_until_time).max(ends.map(|it| it + GRACE_SECONDS));
+    let until = super::seconds(visit.valid_until_time).max(ends.map(|it| it + GRACE_SECONDS));
     let entity = FeedEntity { id: id.into(), trip_update: Some(update), ..FeedEntity::default() };
     let aimed = aimed_of(journey, ids);
     Some(SiriEntity { visits: Some(visits), aimed, ..SiriEntity::of(entity, until) })
@@ -271,6 +264,17 @@ impl Visits {
         self.calls.retain(|call| call.item != item);
     }
 
+    /// What says which calls they are, one for each.
+    pub(super) fn told(&self) -> impl Iterator<Item = Told> {
+        self.calls.iter().map(|call| call.told)
+    }
+
+    pub(super) fn put_sequences(&mut self, sequences: &[Option<u32>]) {
+        for (call, sequence) in self.calls.iter_mut().zip(sequences) {
+            call.update.stop_sequence = *sequence;
+        }
+    }
+
     fn updates(&self) -> Vec<StopTimeUpdate> {
         self.calls.iter().map(|call| call.update.clone()).collect()
     }
@@ -279,8 +283,8 @@ impl Visits {
 impl VisitCall {
     /// Whether both are the same call. A journey may call twice at a stop, at other times.
     fn is_of(&self, other: &VisitCall) -> bool {
-        let arrivals = self.aimed_arrival.zip(other.aimed_arrival);
-        let departures = self.aimed_departure.zip(other.aimed_departure);
+        let arrivals = self.told.aimed_arrival.zip(other.told.aimed_arrival);
+        let departures = self.told.aimed_departure.zip(other.told.aimed_departure);
         self.update.stop_id == other.update.stop_id
             && arrivals.or(departures).is_none_or(|(own, others)| own == others)
     }
@@ -289,6 +293,7 @@ impl VisitCall {
     fn moment(&self) -> i64 {
         let event = || self.update.departure.as_ref().or(self.update.arrival.as_ref());
         let told = || event().and_then(|event| event.scheduled_time.or(event.time));
-        self.aimed_departure.or(self.aimed_arrival).or_else(told).unwrap_or(i64::MAX)
+        let aimed = self.told.aimed_departure.or(self.told.aimed_arrival);
+        aimed.or_else(told).unwrap_or(i64::MAX)
     }
 }

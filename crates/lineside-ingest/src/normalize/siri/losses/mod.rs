@@ -14,14 +14,16 @@ use smol_str::SmolStr;
 /// What is said of elements without a place of their own.
 const NO_FIELD: &str = "GTFS-Realtime has no field for it";
 const SCHEDULE: &str = "the schedule has it";
+const NO_SCHEDULE: &str = "no schedule is there that numbers the calls";
 const EXCHANGE: &str = "it is about the exchange of messages";
 const TIMETABLES: &str = "estimated timetables tell of calls";
 const TAKEN_BACK: &str = "what is taken back is left out";
 
-/// Counts what of a message comes into no entity. `zone` is the schedule's.
+/// Counts what of a message comes into no entity. `zone` is the schedule's, if there is one.
 pub(super) fn count(
     message: &Message,
     vehicles_tell_delays: bool,
+    has_schedule: bool,
     zone: &TimeZone,
     losses: &mut Losses,
 ) {
@@ -32,8 +34,13 @@ pub(super) fn count(
             _ => {}
         }
     }
-    let mut counting =
-        Counting { vehicles_tell_delays, within: vec![Place::Message], things: Vec::new(), losses };
+    let mut counting = Counting {
+        vehicles_tell_delays,
+        has_schedule,
+        within: vec![Place::Message],
+        things: Vec::new(),
+        losses,
+    };
     walk(message, &mut counting);
     give_way::count(message, vehicles_tell_delays, zone, losses);
 }
@@ -103,6 +110,7 @@ enum Fate {
 
 struct Counting<'l> {
     vehicles_tell_delays: bool,
+    has_schedule: bool,
     within: Vec<Place>,
     things: Vec<Thing>,
     losses: &'l mut Losses,
@@ -123,6 +131,8 @@ impl Counting<'_> {
     }
 
     fn lose(&mut self, element: &str, why: &'static str) {
+        let is_number = matches!(element, "Order" | "VisitNumber") && why == SCHEDULE;
+        let why = if is_number && !self.has_schedule { NO_SCHEDULE } else { why };
         match self.things.last_mut() {
             Some(thing) => thing.lost.push((SmolStr::new(element), why)),
             None => self.losses.push(element.to_owned(), why, None),
@@ -439,7 +449,7 @@ fn in_affects(place: Place, element: &str) -> Option<Fate> {
 }
 
 /// What the schedule says better.
-const OF_SCHEDULE: [&str; 20] = [
+const OF_SCHEDULE: [&str; 21] = [
     "JourneyPatternRef",
     "JourneyPatternName",
     "VehicleMode",
@@ -458,6 +468,7 @@ const OF_SCHEDULE: [&str; 20] = [
     "DestinationAimedArrivalTime",
     "BlockRef",
     "Order",
+    "VisitNumber",
     "StopPointName",
     "PlaceName",
 ];

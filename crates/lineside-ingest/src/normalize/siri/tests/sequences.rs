@@ -1,0 +1,160 @@
+//! Which call is meant of a trip that comes to a stop more than once.
+
+use lineside_formats::{
+    gtfs::{Limits as LoadLimits, TextFiles, load},
+    gtfs_rt::proto::FeedEntity,
+};
+
+use super::*;
+
+/// `T` goes round: stop 1 is its first and its last; `E` goes on to another stop.
+fn timetable() -> Timetable {
+    let text = "# agency.txt
+        agency_id,agency_name,agency_url,agency_timezone
+        a,Agency,https://a.example,UTC
+        # routes.txt
+        route_id,agency_id,route_short_name,route_type
+        L,a,1,3
+        # calendar.txt
+        service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date
+        D,1,1,1,1,1,1,1,20260101,20261231
+        # stops.txt
+        stop_id,stop_name,stop_lat,stop_lon
+        1,One,59.9,10.7
+        2,Two,59.8,10.7
+        3,Three,59.7,10.7
+        # trips.txt
+        route_id,service_id,trip_id
+        L,D,T
+        L,D,E
+        # stop_times.txt
+        trip_id,arrival_time,departure_time,stop_id,stop_sequence
+        T,12:00:00,12:00:00,1,10
+        T,12:05:00,12:05:00,2,20
+        T,12:10:00,12:10:00,3,30
+        T,12:15:00,12:15:00,1,40
+        E,12:00:00,12:00:00,1,10
+        E,12:05:00,12:05:00,2,20
+";
+    load(&mut TextFiles::parse(text), &LoadLimits::default()).unwrap().0
+}
+
+const FRAMED: &str = "<FramedVehicleJourneyRef><DataFrameRef>2026-11-21</DataFrameRef>\
+                      <DatedVehicleJourneyRef>T</DatedVehicleJourneyRef></FramedVehicleJourneyRef>";
+
+fn aimed(minute: u8) -> String {
+    format!("<AimedArrivalTime>2026-11-21T12:{minute:02}:00Z</AimedArrivalTime>")
+}
+
+fn call(stop: u8, inside: &str) -> String {
+    format!("<EstimatedCall><StopPointRef>{stop}</StopPointRef>{inside}</EstimatedCall>")
+}
+
+fn estimated(name: &str, calls: &[String]) -> String {
+    format!(
+        "<EstimatedTimetableDelivery><EstimatedJourneyVersionFrame><EstimatedVehicleJourney>\
+         <LineRef>L</LineRef>{name}<EstimatedCalls>{}</EstimatedCalls></EstimatedVehicleJourney>\
+         </EstimatedJourneyVersionFrame></EstimatedTimetableDelivery>",
+        calls.concat()
+    )
+}
+
+fn converted(delivery: &str) -> FeedEntity {
+    let (message, timetable) = (message(delivery), timetable());
+    let (out, ..) = siri_to_gtfs_rt(&message, &SiriIds::Same, Some(&timetable), &TimeZone::UTC);
+    let [entity] = &out.entity[..] else { panic!("{} entities", out.entity.len()) };
+    entity.clone()
+}
+
+fn sequences(delivery: &str) -> Vec<Option<u32>> {
+    let update = converted(delivery).trip_update.unwrap();
+    update.stop_time_update.iter().map(|call| call.stop_sequence).collect()
+}
+
+#[test]
+fn the_call_is_told_that_is_meant() {
+    let order = |order: u8| format!("<Order>{order}</Order>");
+    let visit = |number: u8| format!("<VisitNumber>{number}</VisitNumber>");
+    let unnamed = "<DatedVehicleJourneyRef>T</DatedVehicleJourneyRef>";
+    for (name, calls, expected) in [
+        (FRAMED, vec![call(3, &aimed(10)), call(1, &aimed(15))], vec![Some(30), Some(40)]),
+        // By when it is planned, also if the plan has moved by a little, or no day is said.
+        (FRAMED, vec![call(1, &aimed(15))], vec![Some(40)]),
+        (FRAMED, vec![call(1, &aimed(2))], vec![Some(10)]),
+        (unnamed, vec![call(1, &aimed(15))], vec![Some(40)]),
+        // By the producer's numbers: of the call among all, or as the schedule counts, or at the stop.
+        (FRAMED, vec![call(1, &order(4))], vec![Some(40)]),
+        (FRAMED, vec![call(1, &order(40))], vec![Some(40)]),
+        (FRAMED, vec![call(1, &visit(2))], vec![Some(40)]),
+        // By the calls around it.
+        (FRAMED, vec![call(3, ""), call(1, "")], vec![Some(30), Some(40)]),
+        (FRAMED, vec![call(1, ""), call(2, "")], vec![Some(10), Some(20)]),
+        // Many say that each is the first.
+        (FRAMED, vec![call(1, &visit(1)), call(1, &visit(1))], vec![Some(10), Some(40)]),
+        // Nobody can know.
+        (FRAMED, vec![call(1, "")], vec![None]),
+        (FRAMED, vec![call(1, &visit(3))], vec![None]),
+        (FRAMED, vec![call(9, &aimed(15)), call(1, &aimed(15))], vec![None, Some(40)]),
+    ] {
+        assert_eq!(sequences(&estimated(name, &calls)), expected, "{name} {calls:?}");
+    }
+}
+
+#[test]
+fn other_trips_are_told_by_their_stops_alone() {
+    let round = [call(1, &aimed(0)), call(2, &aimed(5))];
+    assert_eq!(sequences(&estimated(FRAMED, &round)), [Some(10), Some(20)]);
+    let other = FRAMED.replace(">T<", ">E<");
+    assert_eq!(sequences(&estimated(&other, &round)), [None, None]);
+    // No schedule has the calls of an extra journey.
+    let extra = format!("{FRAMED}<ExtraJourney>true</ExtraJourney>");
+    assert_eq!(sequences(&estimated(&extra, &round)), [None, None]);
+}
+
+#[test]
+fn visits_and_vehicles_say_it_too() {
+    let delivery = format!(
+        "<StopMonitoringDelivery><MonitoredStopVisit><MonitoringRef>1</MonitoringRef>\
+         <MonitoredVehicleJourney><LineRef>L</LineRef>{FRAMED}<MonitoredCall>\
+         <StopPointRef>1</StopPointRef>{}</MonitoredCall></MonitoredVehicleJourney>\
+         </MonitoredStopVisit></StopMonitoringDelivery>",
+        aimed(15)
+    );
+    assert_eq!(sequences(&delivery), [Some(40)]);
+    // It stays so when later visits of the journey come.
+    let mut visits = normalized(&delivery, &SiriIds::Same);
+    visits.put_schedule(&timetable());
+    let mut known = visits.entities.remove(0);
+    let mut visits = normalized(&delivery.replace("12:15:00", "12:00:00"), &SiriIds::Same);
+    visits.put_schedule(&timetable());
+    known.merge(visits.entities.remove(0));
+    let calls = known.entity.trip_update.unwrap().stop_time_update;
+    let calls: Vec<_> = calls.iter().map(|call| call.stop_sequence).collect();
+    assert_eq!(calls, [Some(10), Some(40)]);
+    let vehicle = |inside: &str| {
+        let delivery = format!(
+            "<VehicleMonitoringDelivery><VehicleActivity><MonitoredVehicleJourney>\
+             <LineRef>L</LineRef>{FRAMED}<VehicleRef>7</VehicleRef><MonitoredCall>\
+             <StopPointRef>1</StopPointRef>{inside}</MonitoredCall></MonitoredVehicleJourney>\
+             </VehicleActivity></VehicleMonitoringDelivery>"
+        );
+        converted(&delivery).vehicle.unwrap().current_stop_sequence
+    };
+    assert_eq!((vehicle("<Order>4</Order>"), vehicle("")), (Some(40), None));
+}
+
+#[test]
+fn a_number_is_lost_because_no_schedule_is_there() {
+    let delivery = estimated(FRAMED, &[call(1, "<VisitNumber>2</VisitNumber><Order>4</Order>")]);
+    let message = message(&delivery);
+    let why = |schedule: Option<&Timetable>| {
+        let (.., losses) = siri_to_gtfs_rt(&message, &SiriIds::Same, schedule, &TimeZone::UTC);
+        let of = |kind: &str| {
+            let found = losses.iter().find(|it| it.kind == kind);
+            found.map(|it| it.why.to_string()).unwrap_or_default()
+        };
+        [of("VisitNumber"), of("Order")]
+    };
+    assert_eq!(why(None), ["no schedule is there that numbers the calls"; 2]);
+    assert_eq!(why(Some(&timetable())), ["the schedule has it"; 2]);
+}
