@@ -71,6 +71,10 @@ static DECODERS: &[(&str, &str)] = &[
         "An ampersand stands alone, for which other readers refuse the whole file; write &amp;.",
     ),
     (
+        "missing_name",
+        "A stop has no name, so its id stands in its place; give its Quay, its StopPlace or its ScheduledStopPoint a Name.",
+    ),
+    (
         "missing_required_field",
         "A field is missing without which readers cannot rely on the record; fill it in.",
     ),

@@ -221,6 +221,8 @@ pub(super) struct Route {
 pub(super) struct Place {
     pub(super) id: Text,
     pub(super) name: Text,
+    /// What stands on a sign at a quay.
+    pub(super) label: Text,
     pub(super) public_code: Text,
     pub(super) point: Option<Degrees>,
     /// The place that it is in.
@@ -236,6 +238,7 @@ pub(super) struct StopPoint {
     pub(super) name: Text,
     pub(super) public_code: Text,
     pub(super) point: Option<Degrees>,
+    pub(super) file: u32,
 }
 
 /// A `PassengerStopAssignment`: at which place the stop point is.

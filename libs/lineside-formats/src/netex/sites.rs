@@ -49,6 +49,7 @@ impl Reader<'_, '_> {
                     self.count_bytes(size_of::<(Text, Text)>())?;
                     self.out.place_of_quay.push((quay.id, zone));
                 }
+                "Label" => quay.label = self.text_kept()?,
                 name => self.place_field(name, &mut quay)?,
             }
         }
@@ -95,7 +96,7 @@ impl Reader<'_, '_> {
 
     pub(super) fn stop_point(&mut self) -> Result<(), Error> {
         self.count_bytes(size_of::<StopPoint>())?;
-        let mut point = StopPoint { id: self.id(), ..StopPoint::default() };
+        let mut point = StopPoint { id: self.id(), file: self.file, ..StopPoint::default() };
         while let Some(name) = self.xml.next_child()? {
             match name {
                 "Name" => point.name = self.text_kept()?,

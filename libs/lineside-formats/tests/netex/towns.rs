@@ -179,6 +179,67 @@ fn an_organisation_without_an_address_is_told_once() {
 }
 
 #[test]
+fn a_stop_is_called_as_what_is_there() {
+    const PLACE: &str = "<Name lang='en'>Center</Name>";
+    const POINT: &str = "<Name>Center</Name>";
+    let named = town(&journey("T:SJ:1", &plain_times()));
+    let mute = named.replace(PLACE, "");
+    let labelled = mute.replace(POINT, "").replace(
+        "<PublicCode>2</PublicCode>",
+        "<PublicCode>2</PublicCode><Label>Cathedral</Label>",
+    );
+    let check = |body: &str, expected: [&str; 4], unnamed: &[&str]| {
+        let loaded = read(body);
+        let names = ["T:StopPlace:1", "T:Quay:1", "T:Quay:2", "T:SSP:harbor"].map(|id| {
+            let stop = loaded.timetable.find_stop(id).unwrap();
+            loaded.timetable.stop(stop).name.to_owned()
+        });
+        assert_eq!(names, expected, "{body}");
+        let told = unnamed.iter().map(|id| {
+            format!("publication.xml: has no name, nor has what is there; its id stands for it: \"{id}\"")
+        });
+        assert_eq!(sentences(&loaded.problems), told.collect::<Vec<_>>(), "{body}");
+    };
+    check(&named, ["Center", "Center", "Center", "Harbor"], &[]);
+    // The stop point of quay 1 names that, and so its station and the other quay.
+    let by_point = mute.replace(POINT, "<Name>Central</Name>");
+    check(&by_point, ["Central", "Central", "Central", "Harbor"], &[]);
+    let own = by_point
+        .replace("<PublicCode>1</PublicCode>", "<Name>Central A</Name><PublicCode>1</PublicCode>");
+    check(&own, ["Central A", "Central A", "Central A", "Harbor"], &[]);
+    // A point at the place as a whole names it, too.
+    let at_place =
+        by_point.replace("<QuayRef ref='T:Quay:1'/>", "<StopPlaceRef ref='T:StopPlace:1'/>");
+    let at_place = at_place.replace("<ScheduledStopPoint id='T:SSP:center' version='1'>", "<ScheduledStopPoint id='T:SSP:center' version='1'><Location><Longitude>10.75</Longitude><Latitude>59.91</Latitude></Location>");
+    check(&at_place, ["Central", "Central", "Central", "Harbor"], &[]);
+    check(&labelled, ["Cathedral", "Cathedral", "Cathedral", "Harbor"], &[]);
+    // Where a quay has a name, a sign at it says nothing more.
+    let signed = named.replace("<PublicCode>2</PublicCode>", "<Label>2</Label>");
+    check(&signed, ["Center", "Center", "Center", "Harbor"], &[]);
+    let ids = ["T:StopPlace:1", "T:Quay:1", "T:Quay:2"];
+    let without = labelled.replace("<Label>Cathedral</Label>", "");
+    check(&without, [ids[0], ids[1], ids[2], "Harbor"], &ids);
+    let none = named.replace("<Name>Harbor</Name>", "");
+    check(&none, ["Center", "Center", "Center", "T:SSP:harbor"], &["T:SSP:harbor"]);
+}
+
+#[test]
+fn a_quay_without_a_place_is_not_called_as_another() {
+    let quay = |id: u8, name: &str| {
+        format!(
+            "<Quay id='T:Quay:{id}' version='1'>{name}<Centroid><Location><Longitude>10.7</Longitude>\
+             <Latitude>59.9</Latitude></Location></Centroid></Quay>"
+        )
+    };
+    let lone =
+        format!("</stopPlaces><quays>{}{}</quays>", quay(8, "<Name>Pier</Name>"), quay(9, ""));
+    let loaded = read(town("").replace("</stopPlaces>", &lone));
+    let name = |id| loaded.timetable.stop(loaded.timetable.find_stop(id).unwrap()).name;
+    assert_eq!([name("T:Quay:8"), name("T:Quay:9")], ["Pier", "T:Quay:9"]);
+    assert_eq!(loaded.problems.total(), 1, "{:?}", sentences(&loaded.problems));
+}
+
+#[test]
 fn content_shows_that_it_is_netex() {
     let text = town("");
     for body in

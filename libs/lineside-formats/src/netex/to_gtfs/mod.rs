@@ -6,6 +6,7 @@
 mod agencies;
 mod calls;
 mod modes;
+mod names;
 mod routes;
 mod services;
 mod stops;

@@ -4,11 +4,14 @@
 
 use std::collections::HashSet;
 
-use super::{Writer, find, first_given};
+use super::{
+    Writer, find, first_given,
+    names::{Names, place_of},
+};
 use crate::{
     Error,
     gtfs::Text,
-    netex::record::{Degrees, Place, StopPoint},
+    netex::record::{Degrees, StopPoint},
 };
 
 const STATION: &str = "1";
@@ -18,6 +21,7 @@ const STOP: &str = "";
 struct Stop<'a> {
     id: Text,
     code: Text,
+    /// Its id where it is empty.
     name: Text,
     point: Option<Degrees>,
     kind: &'a str,
@@ -35,17 +39,22 @@ impl Writer<'_, '_> {
         self.tables
             .begin("stops.txt", &[id, code, name, lat, lon, kind, parent, wheelchair, platform])?;
         let mut written = HashSet::new();
-        let stations = self.write_stop_places(&mut written)?;
-        self.write_quays(&stations, &mut written)?;
-        self.place_stop_points(&stations, &mut written)
+        let names = Names::new(self.publication, &self.index);
+        let stations = self.write_stop_places(&names, &mut written)?;
+        self.write_quays(&names, &stations, &mut written)?;
+        self.place_stop_points(&names, &stations, &mut written)
     }
 
     /// Writes the stop places, and gives back those that are stations: that have quays.
-    fn write_stop_places(&mut self, written: &mut HashSet<Text>) -> Result<HashSet<Text>, Error> {
+    fn write_stop_places(
+        &mut self,
+        names: &Names,
+        written: &mut HashSet<Text>,
+    ) -> Result<HashSet<Text>, Error> {
         let publication = self.publication;
         let places = &publication.stop_places;
         let is_known = |id: &Text| self.index.stop_places.contains_key(id);
-        let of_quays = publication.quays.iter().map(|quay| self.place_of(quay));
+        let of_quays = publication.quays.iter().map(|quay| place_of(&self.index, quay));
         let stations: HashSet<Text> = of_quays.filter(is_known).collect();
         let groups: HashSet<Text> =
             places.iter().map(|place| place.parent).filter(is_known).collect();
@@ -64,11 +73,13 @@ impl Writer<'_, '_> {
                 );
                 continue;
             }
+            let name = names.of_place(place.id);
+            self.miss_name(place.file, name, place.id);
             let kind = if stations.contains(&place.id) { STATION } else { STOP };
             self.write_stop(&Stop {
                 id: place.id,
                 code: place.public_code,
-                name: first_given(&[place.name, place.id]),
+                name,
                 point: place.point,
                 kind,
                 parent: Text::EMPTY,
@@ -79,13 +90,17 @@ impl Writer<'_, '_> {
         Ok(stations)
     }
 
-    /// The stop place that a quay is in; empty where none is said.
-    fn place_of(&self, quay: &Place) -> Text {
-        self.index.place_of_quay.get(&quay.id).copied().unwrap_or_default()
+    /// Tells of a stop that nothing gives a name.
+    fn miss_name(&mut self, file: u32, name: Text, id: Text) {
+        if name == Text::EMPTY {
+            let detail = "has no name, nor has what is there; its id stands for it";
+            self.complain(file, "missing_name", detail, id);
+        }
     }
 
     fn write_quays(
         &mut self,
+        names: &Names,
         stations: &HashSet<Text>,
         written: &mut HashSet<Text>,
     ) -> Result<(), Error> {
@@ -100,16 +115,17 @@ impl Writer<'_, '_> {
                 );
                 continue;
             }
-            let place = self.place_of(quay);
+            let place = place_of(&self.index, quay);
             let station = find(&publication.stop_places, &self.index.stop_places, place);
             if station.is_none() && place != Text::EMPTY {
                 self.leads_nowhere(quay.file, "SiteRef", quay.id, place);
             }
-            let name_of_station = station.map_or(Text::EMPTY, |station| station.name);
+            let name = names.of_quay(quay.id);
+            self.miss_name(quay.file, name, quay.id);
             self.write_stop(&Stop {
                 id: quay.id,
                 code: Text::EMPTY,
-                name: first_given(&[quay.name, name_of_station, quay.id]),
+                name,
                 point: quay.point.or(station.and_then(|station| station.point)),
                 kind: STOP,
                 parent: station
@@ -126,6 +142,7 @@ impl Writer<'_, '_> {
     /// Says which stop each stop point is, and writes stops for those that are at no place of the publication.
     fn place_stop_points(
         &mut self,
+        names: &Names,
         stations: &HashSet<Text>,
         written: &mut HashSet<Text>,
     ) -> Result<(), Error> {
@@ -167,13 +184,13 @@ impl Writer<'_, '_> {
             self.stop_of.insert(assignment.stop_point, stop);
             if written.insert(stop) {
                 let parent = if stations.contains(&station) { station } else { Text::EMPTY };
-                self.write_stop_point(stop, point, parent)?;
+                self.write_stop_point(stop, point, (parent, names.of_place(station)))?;
             }
         }
         for point in &publication.stop_points {
             let stop = *self.stop_of.entry(point.id).or_insert(point.id);
             if stop == point.id && written.insert(stop) {
-                self.write_stop_point(stop, Some(point), Text::EMPTY)?;
+                self.write_stop_point(stop, Some(point), <(Text, Text)>::default())?;
             }
         }
         self.place_unknown_points(written)
@@ -201,26 +218,32 @@ impl Writer<'_, '_> {
             self.leads_nowhere(file, "ScheduledStopPointRef", of, stop_point);
             self.stop_of.insert(stop_point, stop_point);
             if written.insert(stop_point) {
-                self.write_stop_point(stop_point, None, Text::EMPTY)?;
+                self.write_stop_point(stop_point, None, <(Text, Text)>::default())?;
             }
         }
         Ok(())
     }
 
+    /// Writes a stop for a stop point, with the station that it is in and the name of its stop place, if it has them.
     fn write_stop_point(
         &mut self,
         id: Text,
         point: Option<&StopPoint>,
-        parent: Text,
+        (parent, name_of_place): (Text, Text),
     ) -> Result<(), Error> {
         let name = point.map_or(Text::EMPTY, |point| point.name);
+        let name = first_given(&[name, name_of_place]);
+        // That the point is in no file is told where it is named.
+        if let Some(point) = point {
+            self.miss_name(point.file, name, id);
+        }
         if point.is_none_or(|point| point.point.is_none()) {
             self.losses.push("ScheduledStopPoint", "no file says where it is", Some(self.text(id)));
         }
         self.write_stop(&Stop {
             id,
             code: point.map_or(Text::EMPTY, |point| point.public_code),
-            name: first_given(&[name, id]),
+            name,
             point: point.and_then(|point| point.point),
             kind: STOP,
             parent,
@@ -241,7 +264,7 @@ impl Writer<'_, '_> {
         self.tables.row(&[
             self.text(stop.id),
             self.text(stop.code),
-            self.text(stop.name),
+            self.text(first_given(&[stop.name, stop.id])),
             &lat,
             &lon,
             stop.kind,
