@@ -424,6 +424,44 @@ async fn requests_in_an_envelope_are_answered_in_one() {
 }
 
 #[tokio::test]
+async fn what_asks_for_any_services_is_answered_as_that() {
+    let stop = a_stop().await;
+    let request = format!("<siri:MonitoringRef>{stop}</siri:MonitoringRef>");
+    let of_stop = format!(
+        "<siri:MessageIdentifier>question 9</siri:MessageIdentifier>\
+         <siri:StopMonitoringRequest version=\"2.0\">{request}</siri:StopMonitoringRequest>"
+    );
+    let of_two = format!("{of_stop}<siri:SituationExchangeRequest version=\"2.0\"/>");
+    for (wanted, n_situations) in [(&of_stop, 0), (&of_two, 1)] {
+        let body = in_envelope("GetSiriService", "", wanted).replace("<RequestExtension/>", "");
+        let (text, message) = answer(&body, "text/xml; charset=utf-8").await;
+        assert!(text.contains("<sw:GetSiriServiceResponse"), "{text}");
+        assert!(text.contains("><Answer><siri:ResponseTimestamp>"), "{text}");
+        assert!(!text.contains("ServiceDeliveryInfo"), "{text}");
+        let delivery = delivery(message);
+        assert_eq!(delivery.request_message_ref.as_deref(), Some("question 9"));
+        assert_eq!(delivery.stop_monitorings.len(), 1);
+        assert_eq!(delivery.situation_exchanges.len(), n_situations);
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_offered_in_an_envelope_is_answered_with_a_fault() {
+    for (address, name) in [
+        ("/siri/services", "GetGeneralMessage"),
+        ("/siri/services", "GetFoo"),
+        ("/siri/services", "Subscribe"),
+        ("/siri/services", "GetSiriService"),
+        ("/siri/subscribe", "CheckStatus"),
+    ] {
+        let response = posted(address, &in_envelope(name, "", "")).await;
+        assert_eq!(response.status(), 500, "{name}");
+        let text = response.text().await.unwrap();
+        assert!(text.contains("<S:Fault><faultcode>S:Client"), "{name}: {text}");
+    }
+}
+
+#[tokio::test]
 async fn plain_requests_for_several_services_are_answered_in_one_delivery() {
     let stop = a_stop().await;
     let body = plain(&format!(

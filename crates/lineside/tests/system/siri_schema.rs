@@ -96,6 +96,10 @@ async fn every_kind_of_answer_is_as_the_schema_has_it() {
 #[tokio::test]
 async fn every_kind_of_answer_in_an_envelope_is_as_the_schema_has_it() {
     let stop = a_stop().await;
+    let of_any = format!(
+        "<siri:StopMonitoringRequest><siri:MonitoringRef>{stop}</siri:MonitoringRef>\
+         </siri:StopMonitoringRequest>"
+    );
     let mut messages = Vec::new();
     for (name, content) in [
         ("GetEstimatedTimetable", String::new()),
@@ -103,6 +107,8 @@ async fn every_kind_of_answer_in_an_envelope_is_as_the_schema_has_it() {
         ("GetSituationExchange", String::new()),
         ("GetStopMonitoring", format!("<siri:MonitoringRef>{stop}</siri:MonitoringRef>")),
         ("GetStopMonitoring", "<siri:MonitoringRef>nowhere</siri:MonitoringRef>".to_owned()),
+        ("GetSiriService", of_any),
+        ("GetSiriService", "<siri:SituationExchangeRequest/>".to_owned()),
         ("CheckStatus", "<siri:MessageIdentifier>a</siri:MessageIdentifier>".to_owned()),
         ("LinesDiscovery", String::new()),
         ("StopPointsDiscovery", String::new()),

@@ -39,7 +39,7 @@ pub use limits::Limits;
 pub use record::Flag;
 pub use requests::*;
 pub use situations::*;
-pub use soap::{Exchange, encode_soap, is_enveloped};
+pub use soap::{Exchange, encode_soap, is_enveloped, operation};
 pub use time::{Seconds, Time};
 pub use values::{
     ArrivalBoardingActivity, CallStatus, DepartureBoardingActivity, Occupancy, Progress, Severity,

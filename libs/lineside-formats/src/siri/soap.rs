@@ -1,6 +1,8 @@
 //! Messages in the SOAP envelope of the French profile: what is said about the message and what it says stand apart, each
 //! in an element of its own.
 
+use smol_str::SmolStr;
+
 use super::{
     DataReadyAcknowledgement, Message, Payload, ServiceDelivery, ServiceRequest,
     TerminateSubscriptionResponse,
@@ -33,6 +35,9 @@ const INFO: [&str; 11] = [
 pub enum Exchange {
     /// As an answer to a request.
     Answer,
+    /// As the answer to `GetSiriService`, whichever services that asks for. It is all that the envelope has for a delivery of
+    /// several services.
+    SiriServiceAnswer,
     /// As news for a subscriber.
     Notification,
 }
@@ -50,6 +55,17 @@ pub fn is_enveloped(body: &[u8]) -> bool {
     let Ok(text) = xml::to_text(body) else { return false };
     let mut xml = Xml::new(&text, xml::Limits::default());
     matches!(xml.next_child(), Ok(Some("Envelope")))
+}
+
+/// What a message in an envelope is for: the name of the first element of its body. None of any other message.
+pub fn operation(body: &[u8]) -> Option<SmolStr> {
+    let text = xml::to_text(body).ok()?;
+    let mut xml = Xml::new(&text, xml::Limits::default());
+    xml.next_child().ok()?.filter(|name| *name == "Envelope")?;
+    while xml.next_child().ok()?? != "Body" {
+        xml.skip().ok()?;
+    }
+    xml.next_child().ok()?.map(SmolStr::new)
 }
 
 /// Encodes a message in a SOAP envelope. What is known by its name alone is left out.
@@ -150,7 +166,7 @@ fn write_service_request(record: &ServiceRequest, sink: &mut XmlSink) {
         ([], [one], [], []) => write_single("GetVehicleMonitoring", about, one, sink),
         ([], [], [one], []) => write_single("GetStopMonitoring", about, one, sink),
         ([], [], [], [one]) => write_single("GetSituationExchange", about, one, sink),
-        _ => write_frame(&request("GetSiriService", "ServiceRequestInfo"), record, sink),
+        _ => write_siri_service("GetSiriService", "Request", record, sink),
     }
 }
 
@@ -192,7 +208,10 @@ fn write_acknowledgement(record: &DataReadyAcknowledgement, sink: &mut XmlSink) 
 fn write_delivery(record: &ServiceDelivery, exchange: Exchange, sink: &mut XmlSink) {
     let (name, is_of_one) = delivery_name(record, exchange);
     let (body, extension) = match exchange {
-        Exchange::Answer => ("Answer", "AnswerExtension"),
+        Exchange::Answer if is_of_one => ("Answer", "AnswerExtension"),
+        Exchange::Answer | Exchange::SiriServiceAnswer => {
+            return write_siri_service("GetSiriServiceResponse", "Answer", record, sink);
+        }
         Exchange::Notification => ("Notification", "SiriExtension"),
     };
     let info = "ServiceDeliveryInfo";
@@ -203,6 +222,13 @@ fn write_delivery(record: &ServiceDelivery, exchange: Exchange, sink: &mut XmlSi
     write_part(info, is_info, record, sink);
     write_part(body, is_delivery, record, sink);
     write_part(extension, |name| !is_info(name) && !is_delivery(name), record, sink);
+    close_frame(name, sink);
+}
+
+/// What is asked of any services, or answered to it: one element has all of it, as in plain XML, and nothing is beside it.
+fn write_siri_service<T: Record>(name: &str, body: &str, record: &T, sink: &mut XmlSink) {
+    begin_frame(name, sink);
+    write_whole(body, record, sink);
     close_frame(name, sink);
 }
 

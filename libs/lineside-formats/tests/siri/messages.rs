@@ -263,6 +263,47 @@ fn an_envelope_is_written_as_the_french_profile_has_it() {
 }
 
 #[test]
+fn any_services_are_asked_for_and_answered_in_one_element() {
+    let element = |xml: &str, name: &str| {
+        let (_, rest) = xml.split_once(&format!("<S:Body><sw:{name} ")).unwrap();
+        let (_, inside) = rest.split_once('>').unwrap();
+        inside.split_once(&format!("</sw:{name}></S:Body>")).unwrap().0.to_owned()
+    };
+    let check = |written: &str, name: &str, body: &str, message: &Message| {
+        assert_eq!(operation(written.as_bytes()).as_deref(), Some(name));
+        let inside = element(written, name);
+        // All that is said stands in it, what is about the message first.
+        assert!(inside.starts_with(&format!("<{body}><siri:")), "{inside}");
+        assert!(inside.ends_with(&format!("</{body}>")), "{inside}");
+        assert_eq!(inside.matches(&format!("<{body}>")).count(), 1, "{inside}");
+        assert_eq!(&read_sound(written), message);
+    };
+    let answer = read_sound(include_str!("soap.xml"));
+    let written = encode_soap(&answer, Exchange::SiriServiceAnswer);
+    check(&written, "GetSiriServiceResponse", "Answer", &answer);
+    assert!(!written.contains("Info>") && !written.contains("Extension"), "{written}");
+    // What is of two services has no other answer.
+    let mut both = answer.clone();
+    let Some(Payload::ServiceDelivery(delivery)) = both.payloads.first_mut() else { panic!() };
+    delivery.vehicle_monitorings.push(Default::default());
+    delivery.more_data = Some(true);
+    check(&encode_soap(&both, Exchange::Answer), "GetSiriServiceResponse", "Answer", &both);
+    let request = read_sound(
+        "<Siri xmlns='http://www.siri.org.uk/siri'><ServiceRequest><RequestorRef>me</RequestorRef>\
+         <StopMonitoringRequest><MonitoringRef>1</MonitoringRef></StopMonitoringRequest>\
+         <VehicleMonitoringRequest/></ServiceRequest></Siri>",
+    );
+    let written = encode_soap(&request, Exchange::Answer);
+    check(&written, "GetSiriService", "Request", &request);
+    // Only an envelope has an operation.
+    let header = "<Envelope><Header><Body><No/></Body></Header><Body><a:Foo/></Body></Envelope>";
+    assert_eq!(operation(header.as_bytes()).as_deref(), Some("Foo"));
+    for text in ["", "{}", "<Siri><Body><Foo/></Body></Siri>", "<Envelope/>", "<Envelope><Body>"] {
+        assert_eq!(operation(text.as_bytes()), None, "{text}");
+    }
+}
+
+#[test]
 fn siri_is_known_by_its_beginning() {
     for text in
         [ESTIMATED_TIMETABLE, include_str!("soap.xml"), include_str!("estimated_timetable.json")]

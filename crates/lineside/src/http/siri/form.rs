@@ -15,9 +15,14 @@ pub(super) enum Form {
 
 impl Form {
     pub(super) fn encode(self, message: &Message) -> Bytes {
+        self.encode_for(message, Exchange::Answer)
+    }
+
+    /// The same as what it is sent for.
+    pub(super) fn encode_for(self, message: &Message, exchange: Exchange) -> Bytes {
         let text = match self {
             Self::Xml => encode_xml(message),
-            Self::Soap => encode_soap(message, Exchange::Answer),
+            Self::Soap => encode_soap(message, exchange),
             Self::Json => encode_json(message),
         };
         text.into()
@@ -25,10 +30,7 @@ impl Form {
 
     /// The same as news for a subscriber.
     pub(super) fn encode_notification(self, message: &Message) -> Bytes {
-        match self {
-            Self::Soap => encode_soap(message, Exchange::Notification).into(),
-            Self::Xml | Self::Json => self.encode(message),
-        }
+        self.encode_for(message, Exchange::Notification)
     }
 
     pub(super) fn content_type(self) -> HeaderValue {

@@ -9,8 +9,8 @@ use axum::response::Response;
 use http::StatusCode;
 use jiff::tz::TimeZone;
 use lineside_formats::siri::{
-    self, CheckStatusRequest, CheckStatusResponse, Fault as SoapFault, Limits, Message, Payload,
-    ServiceDelivery, ServiceRequest, Time, is_enveloped,
+    self, CheckStatusRequest, CheckStatusResponse, Exchange, Fault as SoapFault, Limits, Message,
+    Payload, ServiceDelivery, ServiceRequest, Time, is_enveloped, operation,
 };
 use lineside_ingest::siri::Service;
 use utoipa_axum::router::OpenApiRouter;
@@ -43,7 +43,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
     responses(
         (status = 200, description = "The answer", content_type = "application/xml"),
         (status = 400, description = "An `ErrorCondition`: the request cannot be read", content_type = "application/xml"),
-        (status = 500, description = "A fault of SOAP: the request cannot be read", content_type = "text/xml"),
+        (status = 500, description = "A fault of SOAP: the request cannot be read, or nothing that it asks for is offered here", content_type = "text/xml"),
         (status = 503, description = "`busy`", body = Problem)
     )
 )]
@@ -54,19 +54,22 @@ async fn services(State(app): State<App>, request: Request) -> Result<Response, 
         Err(response) => return Ok(response),
     };
     let place = app.admission().admit_maker().ok_or(Refusal::Busy)?;
-    let form = posted.form;
-    let body = aside(move || {
+    let reply = aside(move || {
         let _place = place;
-        form.encode(&answered(&scene, &posted.payload))
-    })
-    .await?;
-    Ok(form.reply(StatusCode::OK, body))
+        posted.reply(&scene, answered(&scene, &posted.payload))
+    });
+    Ok(reply.await?)
 }
+
+/// What the envelope calls a request for any services, whose answer is called by it too.
+const SIRI_SERVICE: &str = "GetSiriService";
 
 /// A request that was read.
 #[derive(Debug)]
 pub(super) struct Posted {
     pub(super) form: Form,
+    /// What its answer is, in an envelope.
+    exchange: Exchange,
     pub(super) payload: Payload,
 }
 
@@ -85,8 +88,28 @@ impl Posted {
             return Ok(Err(refused(scene, Form::Xml, &fault)));
         };
         let form = if is_enveloped(&body) { Form::Soap } else { Form::Xml };
+        let is_of_any = operation(&body).is_some_and(|name| name == SIRI_SERVICE);
+        let exchange = if is_of_any { Exchange::SiriServiceAnswer } else { Exchange::Answer };
         let read = aside(move || read(&body)).await?;
-        Ok(read.map(|payload| Self { form, payload }).map_err(|fault| refused(scene, form, &fault)))
+        let posted = read.map(|payload| Self { form, exchange, payload });
+        Ok(posted.map_err(|fault| refused(scene, form, &fault)))
+    }
+
+    /// The answer that was made, or why none is. An envelope has no answer to what it does not know, but faults; plain XML
+    /// has a delivery of no service.
+    pub(super) fn reply(&self, scene: &Scene, made: Result<Message, Fault>) -> Response {
+        let message = match (made, self.form) {
+            (Ok(message), _) => message,
+            (Err(fault), Form::Soap) => return refused(scene, Form::Soap, &fault),
+            (Err(fault), Form::Xml | Form::Json) => {
+                let message_ref = match &self.payload {
+                    Payload::ServiceRequest(request) => request.message_identifier.as_deref(),
+                    _ => None,
+                };
+                refusal(scene, message_ref, &fault)
+            }
+        };
+        self.form.reply(StatusCode::OK, self.form.encode_for(&message, self.exchange))
     }
 }
 
@@ -113,27 +136,29 @@ fn read(body: &[u8]) -> Result<Payload, Fault> {
 }
 
 /// The answer to a request that can be read.
-fn answered(scene: &Scene, payload: &Payload) -> Message {
+///
+/// # Errors
+/// Why nothing of what it asks for is answered here.
+fn answered(scene: &Scene, payload: &Payload) -> Result<Message, Fault> {
     let single = |subject, asked: Result<Asked, Fault>| {
         let (Ok(message) | Err(message)) = asked
             .map_err(|fault| answer::refusal(scene, subject, &Asked::default(), &fault))
             .and_then(|asked| answer::message(scene, subject, &asked));
         message
     };
-    match payload {
-        Payload::ServiceRequest(request) => services_of(scene, request),
+    Ok(match payload {
+        Payload::ServiceRequest(request) => return services_of(scene, request),
         Payload::CheckStatusRequest(request) => check_status(scene, request),
         Payload::LinesRequest(request) => single(Subject::Lines, request.asked()),
         Payload::StopPointsRequest(request) => single(Subject::StopPoints, request.asked()),
         _ => {
-            let fault = Fault::not_offered("only requests for data are answered at this address");
-            refusal(scene, None, &fault)
+            return Err(Fault::not_offered("only requests for data are answered at this address"));
         }
-    }
+    })
 }
 
 /// A delivery of no service that says why.
-pub(super) fn refusal(scene: &Scene, message_ref: Option<&str>, fault: &Fault) -> Message {
+fn refusal(scene: &Scene, message_ref: Option<&str>, fault: &Fault) -> Message {
     let delivery = ServiceDelivery {
         status: Some(false),
         error_condition: Some(fault.condition()),
@@ -143,7 +168,7 @@ pub(super) fn refusal(scene: &Scene, message_ref: Option<&str>, fault: &Fault) -
 }
 
 /// A delivery for each service that is asked for.
-fn services_of(scene: &Scene, request: &ServiceRequest) -> Message {
+fn services_of(scene: &Scene, request: &ServiceRequest) -> Result<Message, Fault> {
     let records = Subject::Records;
     let journeys = request.estimated_timetables.iter().map(|it| it as &dyn Question);
     let vehicles = request.vehicle_monitorings.iter().map(|it| it as &dyn Question);
@@ -157,12 +182,11 @@ fn services_of(scene: &Scene, request: &ServiceRequest) -> Message {
     let questions: Vec<(Subject, &dyn Question)> = questions.collect();
     let message_ref = request.message_identifier.as_deref();
     if questions.is_empty() {
-        let fault = Fault::bad("the request is for no service that is offered");
-        return refusal(scene, message_ref, &fault);
+        return Err(Fault::bad("the request is for no service that is offered"));
     }
     if questions.len() > SIRI_QUESTIONS_MAX {
         let fault = format!("the request is for more than {SIRI_QUESTIONS_MAX} deliveries");
-        return refusal(scene, message_ref, &Fault::bad(fault));
+        return Err(Fault::bad(fault));
     }
     let mut all = ServiceDelivery::default();
     // However many deliveries are asked for, together they hold no more than one answer may.
@@ -182,7 +206,7 @@ fn services_of(scene: &Scene, request: &ServiceRequest) -> Message {
         all.stop_monitorings.extend(made.stop_monitorings);
         all.situation_exchanges.extend(made.situation_exchanges);
     }
-    whole(scene, message_ref, all)
+    Ok(whole(scene, message_ref, all))
 }
 
 fn check_status(scene: &Scene, request: &CheckStatusRequest) -> Message {

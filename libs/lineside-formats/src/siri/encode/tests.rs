@@ -60,7 +60,7 @@ proptest! {
     fn what_was_written_in_an_envelope_is_read_again(seed: u64) {
         // An envelope does not say the version of what is in it.
         let message = Message { version: None, ..random(seed) };
-        for exchange in [Exchange::Answer, Exchange::Notification] {
+        for exchange in [Exchange::Answer, Exchange::SiriServiceAnswer, Exchange::Notification] {
             prop_assert_eq!(read(&encode_soap(&message, exchange)), message.clone());
         }
     }

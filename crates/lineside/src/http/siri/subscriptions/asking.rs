@@ -36,7 +36,7 @@ use crate::http::siri::asked::{Asked, Question, Subject};
 use crate::http::siri::fault::Fault;
 use crate::http::siri::form::Form;
 use crate::http::siri::scene::Scene;
-use crate::http::siri::services::{Posted, refusal};
+use crate::http::siri::services::Posted;
 
 /// A consumer is told that we are there this often if it does not say how often, and never more often or more rarely.
 const HEARTBEAT_LEAST: Duration = Duration::from_secs(30);
@@ -59,7 +59,7 @@ pub(in super::super) fn routes() -> OpenApiRouter<App> {
     responses(
         (status = 200, description = "How each subscription went", content_type = "application/xml"),
         (status = 400, description = "An `ErrorCondition`: the request cannot be read", content_type = "application/xml"),
-        (status = 500, description = "A fault of SOAP: the request cannot be read", content_type = "text/xml"),
+        (status = 500, description = "A fault of SOAP: the request cannot be read, or is not for subscriptions", content_type = "text/xml"),
         (status = 503, description = "`busy` or `shutting_down`", body = Problem)
     )
 )]
@@ -80,19 +80,16 @@ async fn subscribe(
     };
     let form = posted.form;
     let asker = Asker::of(app.proxies().client_of(peer, &headers), by.is_some());
-    let message = match &posted.payload {
+    let made = match &posted.payload {
         Payload::SubscriptionRequest(request) => {
             let is_trusted = asker.is_admin || app.config().server.private_consumers;
             let asking = Asking { app: &app, scene: &scene, request, form, asker, is_trusted };
-            asking.accepted()
+            Ok(asking.accepted())
         }
-        Payload::TerminateSubscriptionRequest(request) => ended(&app, &scene, request, asker),
-        _ => {
-            let fault = Fault::not_offered("only subscriptions are taken at this address");
-            refusal(&scene, None, &fault)
-        }
+        Payload::TerminateSubscriptionRequest(request) => Ok(ended(&app, &scene, request, asker)),
+        _ => Err(Fault::not_offered("only subscriptions are taken at this address")),
     };
-    Ok(form.reply(StatusCode::OK, form.encode(&message)))
+    Ok(posted.reply(&scene, made))
 }
 
 /// A subscription as it is asked for, whatever it is to.
